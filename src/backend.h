@@ -1,0 +1,61 @@
+/* The contract with the device. backend_cuda.c keeps it on the Driver API's unified memory; backend_host.c keeps it
+ * on plain host memory so that the core can be tested without any driver.
+ *
+ * Streams, events and functions are the backend's own handles. All calls are made with the program's context current or
+ * with the backend making it so. Errors are logged by the backend and passed on as SL_ERR_DRIVER.
+ */
+#ifndef SLUICE_BACKEND_H
+#define SLUICE_BACKEND_H
+
+#include "types.h"
+
+typedef void *sl_stream; /* NULL is the program's legacy default stream */
+typedef void *sl_event_handle;
+
+struct sl_kernel_layout {
+    char name[192];
+    uint32_t parameter_count; /* at most SL_MAX_PARAMETERS */
+    uint32_t *offsets, *sizes; /* caller's arrays, SL_MAX_PARAMETERS long */
+};
+#define SL_MAX_PARAMETERS 1024
+
+struct sl_backend {
+    void *self;
+
+    /* A slab of `bytes` bytes, a multiple of 1 GiB, aligned to 1 GiB; nothing in it is resident or populated.
+     * What the device touches there stays in host memory unless fetched. */
+    enum sl_status (*slab_new)(void *self, uint64_t bytes, uint64_t *address);
+    void (*slab_delete)(void *self, uint64_t address, uint64_t bytes);
+
+    /* The two streams of the daemon: evictions and drops go to `out`, fetches and populations to `in`. */
+    sl_stream (*stream_in)(void *self);
+    sl_stream (*stream_out)(void *self);
+
+    /* Enqueue a movement. pre: [address, address + bytes) is in one slab, in whole 2 MiB blocks; calls for one stream come
+     * from one thread at a time. `discard`: the content is dead and need not be copied. */
+    enum sl_status (*fetch)(void *self, uint64_t address, uint64_t bytes, bool discard);
+    enum sl_status (*evict)(void *self, uint64_t address, uint64_t bytes, bool discard);
+
+    enum sl_status (*event_new)(void *self, sl_event_handle *out); /* with timing */
+    void (*event_delete)(void *self, sl_event_handle event);
+    enum sl_status (*event_record)(void *self, sl_event_handle event, sl_stream stream);
+    enum sl_status (*stream_wait)(void *self, sl_stream stream, sl_event_handle event);
+    bool (*event_done)(void *self, sl_event_handle event);
+    enum sl_status (*event_wait)(void *self, sl_event_handle event); /* on the host */
+    /* Nanoseconds from `from` to `to`, both done; 0 when `to` came first. */
+    uint64_t (*event_elapsed_ns)(void *self, sl_event_handle from, sl_event_handle to);
+
+    /* True while `stream` captures a graph: nothing may be enqueued on its behalf. */
+    bool (*stream_capturing)(void *self, sl_stream stream);
+
+    /* Name and parameter layout of a kernel. SL_ERR_UNSUPPORTED when the driver cannot tell. */
+    enum sl_status (*kernel_layout)(void *self, uint64_t function, struct sl_kernel_layout *out);
+
+    /* What the device has and has free now, chunks included. */
+    enum sl_status (*memory_info)(void *self, uint64_t *free_bytes, uint64_t *total_bytes);
+    /* Makes the context current in a new thread of ours. */
+    enum sl_status (*thread_attach)(void *self);
+    void (*close)(void *self);
+};
+
+#endif

@@ -1,0 +1,47 @@
+/* The option table (options.def) and its values. This is the only reader of the environment. */
+#ifndef SLUICE_OPTIONS_H
+#define SLUICE_OPTIONS_H
+
+#include <stdio.h>
+
+#include "types.h"
+
+enum sl_policy { SL_POLICY_PLAN, SL_POLICY_DEMAND, SL_POLICY_OFF };
+enum sl_daemon_mode { SL_DAEMON_THREAD, SL_DAEMON_INLINE };
+enum sl_trace_full { SL_TRACE_DROP, SL_TRACE_WAIT };
+
+/* One field for each row of options.def, in its order. Strings point into the environment copy that lives as
+ * long as the process; "" is unset. */
+struct sl_options {
+    uint64_t device_budget; /* bytes; 0: what is free at the first context, less a reserve */
+    uint64_t chunk;         /* bytes; 0: chosen from the budget */
+    int policy;             /* enum sl_policy */
+    int daemon;             /* enum sl_daemon_mode */
+    const char *trace;      /* file; %p process id, %h host name */
+    int trace_full;         /* enum sl_trace_full */
+    const char *stats;      /* file for the JSON summary at exit; %p, %h */
+    int verbose;            /* 0, 1, 2 */
+    const char *log;        /* file; "" for stderr */
+    uint64_t host_limit;    /* bytes of host memory that chunks may take; 0: min(available, cgroup) less the reserve */
+    uint64_t host_reserve;  /* bytes of host memory left to others */
+    uint64_t virtual_size;  /* bytes that cuMemGetInfo reports as total; 0: the host limit */
+};
+
+/* Reads every option from the environment. A bad value gives one warning line and the default. Never fails. */
+void sl_options_read(struct sl_options *out);
+
+/* Parses a size such as "8G", "1.5GiB", "512m", "4096": bytes. Returns false on anything else or on overflow. */
+bool sl_parse_size(const char *text, uint64_t *out);
+
+/* The table as text: a line an option (SLUICE_VERBOSE=2, `sluice run --help`), or as Markdown (docs/options.md). */
+void sl_options_print(FILE *to, bool markdown);
+/* The values in force, a line each. */
+void sl_options_print_values(FILE *to, const struct sl_options *values);
+
+/* The row's environment name for a command-line flag without its dashes ("budget"), or NULL. `sluice run` uses it. */
+const char *sl_options_env_for_flag(const char *flag, bool *takes_value);
+
+/* `template` with %p and %h expanded. Returns false when it does not fit. */
+bool sl_options_expand(const char *template, char *out, size_t out_bytes);
+
+#endif

@@ -1,0 +1,35 @@
+/* What follows: the predictor keeps the program's symbols as one string and a cursor into its past.
+ *
+ * The prediction at any time is what followed the longest suffix of the present where that suffix occurred
+ * before (longest-suffix matching; see the LZ77 family of parsers). It needs no period, and after a surprise it
+ * finds its place again. Not thread-safe: the caller orders the calls.
+ */
+#ifndef SLUICE_PREDICT_H
+#define SLUICE_PREDICT_H
+
+#include "types.h"
+
+struct sl_predictor;
+
+/* Keeps at least the last `capacity` symbols. NULL when there is no memory. */
+struct sl_predictor *sl_predictor_new(size_t capacity);
+void sl_predictor_delete(struct sl_predictor *predictor); /* accepts NULL */
+
+/* Appends what really happened. Returns true if it was what had been predicted, false on a surprise (also while
+ * nothing is predicted). Amortised O(1); allocates nothing. */
+bool sl_predictor_feed(struct sl_predictor *predictor, sl_symbol symbol);
+
+/* Copies up to `count` predicted symbols to `out`, the next one first, and returns how many there are.
+ * A prediction that reaches the present goes on with what it itself predicts, so that a periodic string can be
+ * looked ahead of by any number of periods. 0 while nothing is predicted. */
+size_t sl_predictor_next(const struct sl_predictor *predictor, sl_symbol *out, size_t count);
+
+/* Symbols between the cursor and the present: the current period, 0 while nothing is predicted. */
+size_t sl_predictor_period(const struct sl_predictor *predictor);
+
+struct sl_predictor_counts {
+    uint64_t fed, predicted, surprises; /* predicted: feeds that came true; surprises: that did not */
+};
+struct sl_predictor_counts sl_predictor_counts(const struct sl_predictor *predictor);
+
+#endif

@@ -1,0 +1,49 @@
+/* The words of sluice, and the few types that every part shares.
+ *
+ *   chunk        the unit of residency and transfer: a power of two >= 2 MiB, aligned to its size, in an arena
+ *   allocation   what the program got from one cuMemAlloc*; inside one chunk, or over a run of whole chunks
+ *   slot         an allocation's name that is equal in every iteration
+ *   site         where an allocation came from: a hash of the calling library and the call stack
+ *   launch       anything that makes the device work: kernel, copy, memset, collective, graph launch
+ *   tick         a launch's number in the program's order; this project's clock; the first launch is tick 1
+ *   symbol       an interned signature: launches, allocations and frees that repeat have equal symbols
+ *   demand miss  a launch needs a chunk that is neither resident nor on its way
+ *   budget       the device bytes that chunks may occupy
+ *
+ * Invariants:
+ *   address >> 30 names a slab, (address & (1 GiB - 1)) / chunk bytes a chunk in it
+ *   sum of used bytes of chunks that are resident or on their way in, or not yet out  <=  budget
+ */
+#ifndef SLUICE_TYPES_H
+#define SLUICE_TYPES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SL_KIB ((uint64_t)1 << 10)
+#define SL_MIB ((uint64_t)1 << 20)
+#define SL_GIB ((uint64_t)1 << 30)
+#define SL_BLOCK_BYTES (2 * SL_MIB) /* the driver's own unit of residency */
+#define SL_NO_CHUNK UINT32_MAX
+
+typedef uint64_t sl_tick;
+typedef uint32_t sl_chunk;  /* index into the chunk table */
+typedef uint32_t sl_symbol; /* see predict.h */
+
+enum sl_status {
+    SL_OK = 0,
+    SL_ERR_NO_MEMORY,   /* host or virtual device memory is used up */
+    SL_ERR_INVALID,     /* an argument, or an address that is not ours */
+    SL_ERR_UNSUPPORTED, /* the driver or the device cannot do it */
+    SL_ERR_DRIVER,      /* a driver call failed; logged where it happened */
+    SL_ERR_IO,          /* a file or a thread; errno was logged */
+    SL_ERR_FORMAT,      /* a file from outside is not what it claims */
+    SL_ERR_VERSION,     /* a file from a newer sluice */
+    SL_ERR_TRUNCATED,   /* a file ends early; what came before is good */
+};
+
+/* A short lower-case phrase for a status, never NULL. */
+const char *sl_status_text(enum sl_status status);
+
+#endif
