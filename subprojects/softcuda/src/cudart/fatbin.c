@@ -1,0 +1,321 @@
+#include "fatbin.h"
+
+#include <ctype.h>
+#include <lz4.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#define WRAPPER_MAGIC 0x466243b1u
+#define CONTAINER_MAGIC 0xBA55ED50u
+#define CONTAINER_HEADER_BYTES 16
+#define ENTRY_HEADER_BYTES 64
+#define FLAG_LZ4 0x2000u
+#define FLAG_ZSTD 0x8000u
+#define FLAG_ARCH_SPECIFIC 0x100000u
+#define FLAG_FAMILY_SPECIFIC 0x200000u
+#define MAX_PTX_BYTES ((uint64_t)256 << 20) /* guards against absurd sizes in a damaged header */
+#define MAX_UNITS 65536
+
+enum entry_kind { ENTRY_PTX = 1, ENTRY_ELF = 2 };
+
+struct wrapper {
+    uint32_t magic, version;
+    const void *container;
+    const void *const *extra;
+};
+
+struct container_header {
+    uint32_t magic;
+    uint16_t version, header_bytes;
+    uint64_t payload_bytes;
+};
+
+struct entry_header {
+    uint16_t kind, version;
+    uint32_t header_bytes;
+    uint64_t payload_bytes; /* padded to 8 */
+    uint32_t compressed_bytes, extension_offset;
+    uint16_t minor, major;
+    uint32_t arch, name_offset, name_bytes;
+    uint64_t flags, reserved, uncompressed_bytes;
+};
+_Static_assert(sizeof(struct container_header) == CONTAINER_HEADER_BYTES, "as stored");
+_Static_assert(sizeof(struct entry_header) == ENTRY_HEADER_BYTES, "as stored");
+
+/* Where the reader writes its one line about what is wrong. */
+struct report {
+    char *text;
+    size_t bytes;
+};
+
+static enum sc_fatbin_status fail(const struct report *report, enum sc_fatbin_status status,
+                                  const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+static enum sc_fatbin_status fail(const struct report *report, enum sc_fatbin_status status,
+                                  const char *format, ...)
+{
+    if (report->bytes == 0) return status;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(report->text, report->bytes, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+/* The PTX entry chosen so far and what else a container held, for the message when there is no PTX. */
+struct choice {
+    struct entry_header entry;
+    const unsigned char *payload;
+    size_t offset; /* of the entry in its container */
+    bool found;
+    unsigned machine_code_count, machine_code_arch;
+};
+
+static bool specific(const struct entry_header *entry)
+{
+    return (entry->flags & (FLAG_ARCH_SPECIFIC | FLAG_FAMILY_SPECIFIC)) != 0;
+}
+
+static bool better(const struct entry_header *candidate, const struct entry_header *best, unsigned arch)
+{
+    if (specific(candidate) != specific(best)) return specific(best);
+    const bool candidate_runs = arch == 0 || candidate->arch <= arch;
+    const bool best_runs = arch == 0 || best->arch <= arch;
+    if (candidate_runs != best_runs) return candidate_runs;
+    return candidate_runs ? candidate->arch > best->arch : candidate->arch < best->arch;
+}
+
+static enum sc_fatbin_status read_entry(const unsigned char *container, size_t end, size_t *offset,
+                                        unsigned arch, struct choice *choice, const struct report *report)
+{
+    struct entry_header entry;
+    const size_t left = end - *offset;
+    if (left < sizeof entry)
+        return fail(report, SC_FATBIN_CORRUPT, "fat binary: entry at offset %zu is cut off after %zu bytes",
+                    *offset, left);
+    memcpy(&entry, container + *offset, sizeof entry);
+    if (entry.header_bytes < sizeof entry || entry.header_bytes > left)
+        return fail(report, SC_FATBIN_CORRUPT, "fat binary: entry at offset %zu has a header of %u bytes",
+                    *offset, entry.header_bytes);
+    if (entry.payload_bytes > left - entry.header_bytes)
+        return fail(report, SC_FATBIN_CORRUPT,
+                    "fat binary: entry at offset %zu claims %llu bytes where %zu are left", *offset,
+                    (unsigned long long)entry.payload_bytes, left - entry.header_bytes);
+    if (entry.kind == ENTRY_ELF) {
+        choice->machine_code_count++;
+        choice->machine_code_arch = entry.arch;
+    } else if (entry.kind == ENTRY_PTX && (!choice->found || better(&entry, &choice->entry, arch))) {
+        choice->entry = entry;
+        choice->payload = container + *offset + entry.header_bytes;
+        choice->offset = *offset;
+        choice->found = true;
+    }
+    *offset += entry.header_bytes + (size_t)entry.payload_bytes;
+    return SC_FATBIN_OK;
+}
+
+/* Copies or decompresses `entry` into `text`, which has room for `capacity` bytes. Returns its length, or 0.
+ */
+static size_t unpack(const struct choice *choice, size_t stored, char *text, size_t capacity)
+{
+    if (choice->entry.flags & FLAG_ZSTD) {
+        const size_t got = ZSTD_decompress(text, capacity, choice->payload, stored);
+        return ZSTD_isError(got) ? 0 : got;
+    }
+    if (choice->entry.flags & FLAG_LZ4) {
+        const int got = LZ4_decompress_safe((const char *)choice->payload, text, (int)stored, (int)capacity);
+        return got < 0 ? 0 : (size_t)got;
+    }
+    memcpy(text, choice->payload, stored);
+    return stored;
+}
+
+static enum sc_fatbin_status take_text(const struct choice *choice, struct sc_fatbin_image *out,
+                                       const struct report *report)
+{
+    const struct entry_header *entry = &choice->entry;
+    const bool compressed = (entry->flags & (FLAG_ZSTD | FLAG_LZ4)) != 0;
+    const uint64_t stored =
+        compressed && entry->compressed_bytes ? entry->compressed_bytes : entry->payload_bytes;
+    const uint64_t capacity = compressed ? entry->uncompressed_bytes : stored;
+    if (stored > entry->payload_bytes || capacity > MAX_PTX_BYTES || stored > MAX_PTX_BYTES)
+        return fail(report, SC_FATBIN_CORRUPT,
+                    "fat binary: entry at offset %zu has impossible sizes (%llu of %llu)", choice->offset,
+                    (unsigned long long)stored, (unsigned long long)capacity);
+    char *text = malloc((size_t)capacity + 1);
+    if (!text)
+        return fail(report, SC_FATBIN_NO_MEMORY, "fat binary: no memory for %llu bytes of PTX",
+                    (unsigned long long)capacity);
+    size_t length = unpack(choice, (size_t)stored, text, (size_t)capacity);
+    while (length > 0 && text[length - 1] == '\0') length--;
+    if (length == 0) {
+        free(text);
+        return fail(report, SC_FATBIN_CORRUPT,
+                    "fat binary: the PTX of the entry at offset %zu does not unpack", choice->offset);
+    }
+    text[length] = '\0';
+    *out = (struct sc_fatbin_image){.text = text, .bytes = length, .arch = entry->arch};
+    return SC_FATBIN_OK;
+}
+
+static enum sc_fatbin_status read_container(const unsigned char *container, size_t readable, unsigned arch,
+                                            struct sc_fatbin_image *out, const struct report *report)
+{
+    struct container_header header;
+    if (readable < sizeof header)
+        return fail(report, SC_FATBIN_CORRUPT, "fat binary: cut off after %zu bytes, in its header",
+                    readable);
+    memcpy(&header, container, sizeof header);
+    if (header.version != 1 || header.header_bytes < sizeof header || header.header_bytes > readable)
+        return fail(report, SC_FATBIN_CORRUPT, "fat binary: header of version %u with %u bytes is not known",
+                    header.version, header.header_bytes);
+    if (header.payload_bytes > readable - header.header_bytes)
+        return fail(report, SC_FATBIN_CORRUPT, "fat binary: header claims %llu bytes where %zu are there",
+                    (unsigned long long)header.payload_bytes, readable - header.header_bytes);
+    const size_t end = header.header_bytes + (size_t)header.payload_bytes;
+    struct choice choice = {.found = false};
+    for (size_t offset = header.header_bytes; offset < end;) {
+        const enum sc_fatbin_status status = read_entry(container, end, &offset, arch, &choice, report);
+        if (status != SC_FATBIN_OK) return status;
+    }
+    if (!choice.found && choice.machine_code_count)
+        return fail(
+            report, SC_FATBIN_NO_PTX,
+            "the program holds machine code only (sm_%u), which needs a real GPU: build it with PTX inside, "
+            "for example -gencode arch=compute_75,code=compute_75",
+            choice.machine_code_arch);
+    if (!choice.found)
+        return fail(report, SC_FATBIN_NO_PTX, "the fat binary holds neither PTX nor machine code");
+    return take_text(&choice, out, report);
+}
+
+static bool looks_like_text(const unsigned char *bytes, size_t readable)
+{
+    size_t i = 0;
+    while (i < readable && bytes[i] != '\0' && isspace(bytes[i])) i++;
+    return i < readable && (bytes[i] == '.' || bytes[i] == '/');
+}
+
+static enum sc_fatbin_status copy_text(const unsigned char *bytes, size_t readable,
+                                       struct sc_fatbin_image *out, const struct report *report)
+{
+    const size_t length =
+        readable == SIZE_MAX ? strlen((const char *)bytes) : strnlen((const char *)bytes, readable);
+    char *text = malloc(length + 1);
+    if (!text) return fail(report, SC_FATBIN_NO_MEMORY, "no memory for %zu bytes of PTX", length);
+    memcpy(text, bytes, length);
+    text[length] = '\0';
+    *out = (struct sc_fatbin_image){.text = text, .bytes = length};
+    return SC_FATBIN_OK;
+}
+
+/* One image that is not a wrapper. `readable` is SIZE_MAX where only the image itself says how long it is. */
+static enum sc_fatbin_status read_image(const unsigned char *image, size_t readable, unsigned arch,
+                                        struct sc_fatbin_image *out, const struct report *report)
+{
+    uint32_t magic = 0;
+    for (size_t i = 0; i < sizeof magic && i < readable; i++) {
+        magic |= (uint32_t)image[i] << (8 * i);
+        if (image[i] == '\0') break; /* a text may be shorter than a magic number */
+    }
+    if (magic == CONTAINER_MAGIC) {
+        if (readable != SIZE_MAX) return read_container(image, readable, arch, out, report);
+        struct container_header header;
+        memcpy(&header, image, sizeof header);
+        if (header.payload_bytes > SIZE_MAX / 2)
+            return fail(report, SC_FATBIN_CORRUPT, "fat binary: header claims %llu bytes",
+                        (unsigned long long)header.payload_bytes);
+        return read_container(image, header.header_bytes + (size_t)header.payload_bytes, arch, out, report);
+    }
+    if (magic == 0x464c457fu)
+        return fail(report, SC_FATBIN_NO_PTX,
+                    "a cubin (ELF) holds machine code only, which needs a real GPU: load PTX or a fat binary "
+                    "with PTX");
+    if (looks_like_text(image, readable)) return copy_text(image, readable, out, report);
+    return fail(report, SC_FATBIN_UNKNOWN, "neither a fat binary nor PTX nor a cubin (it begins with 0x%08x)",
+                magic);
+}
+
+/* Unwraps a member of a wrapper's `extra` array, which may itself be wrapped. */
+static const void *unwrapped(const void *image)
+{
+    struct wrapper wrapper;
+    memcpy(&wrapper.magic, image, sizeof wrapper.magic);
+    if (wrapper.magic != WRAPPER_MAGIC) return image;
+    memcpy(&wrapper, image, sizeof wrapper);
+    return wrapper.container;
+}
+
+static enum sc_fatbin_status read_wrapper(const struct wrapper *wrapper, unsigned arch,
+                                          struct sc_fatbin_images *out, const struct report *report)
+{
+    size_t count = 0;
+    const bool linked = wrapper->version >= 2 && wrapper->extra;
+    if (linked)
+        while (count < MAX_UNITS && wrapper->extra[count]) count++;
+    const void *const *members = count ? wrapper->extra : &wrapper->container;
+    if (count == 0) count = 1;
+
+    struct sc_fatbin_images images = {.items = calloc(count, sizeof *images.items)};
+    if (!images.items)
+        return fail(report, SC_FATBIN_NO_MEMORY, "fat binary: no memory for %zu images", count);
+    for (; images.count < count; images.count++) {
+        const void *member = members[images.count] ? unwrapped(members[images.count]) : NULL;
+        const enum sc_fatbin_status status =
+            member ? read_image(member, SIZE_MAX, arch, &images.items[images.count], report)
+                   : fail(report, SC_FATBIN_CORRUPT, "fat binary: the wrapper names no container");
+        if (status != SC_FATBIN_OK) {
+            sc_fatbin_images_free(&images);
+            return status;
+        }
+    }
+    *out = images;
+    return SC_FATBIN_OK;
+}
+
+static enum sc_fatbin_status read_single(const void *image, size_t readable, unsigned arch,
+                                         struct sc_fatbin_images *out, const struct report *report)
+{
+    struct sc_fatbin_image *item = calloc(1, sizeof *item);
+    if (!item) return fail(report, SC_FATBIN_NO_MEMORY, "no memory for an image");
+    const enum sc_fatbin_status status = read_image(image, readable, arch, item, report);
+    if (status != SC_FATBIN_OK) {
+        free(item);
+        return status;
+    }
+    *out = (struct sc_fatbin_images){.items = item, .count = 1};
+    return SC_FATBIN_OK;
+}
+
+enum sc_fatbin_status sc_fatbin_ptx(const void *image, unsigned arch, struct sc_fatbin_images *out, char *why,
+                                    size_t why_bytes)
+{
+    const struct report report = {why, why_bytes};
+    if (!image) return fail(&report, SC_FATBIN_UNKNOWN, "no image was given");
+    const unsigned char *bytes = image;
+    static const unsigned char magic[] = {0xb1, 0x43, 0x62, 0x46};
+    for (size_t i = 0; i < sizeof magic; i++)
+        if (bytes[i] != magic[i]) return read_single(image, SIZE_MAX, arch, out, &report);
+    struct wrapper wrapper;
+    memcpy(&wrapper, image, sizeof wrapper);
+    return read_wrapper(&wrapper, arch, out, &report);
+}
+
+enum sc_fatbin_status sc_fatbin_ptx_bounded(const void *image, size_t bytes, unsigned arch,
+                                            struct sc_fatbin_images *out, char *why, size_t why_bytes)
+{
+    const struct report report = {why, why_bytes};
+    return read_single(image, bytes, arch, out, &report);
+}
+
+void sc_fatbin_images_free(struct sc_fatbin_images *images)
+{
+    for (size_t i = 0; i < images->count; i++) free(images->items[i].text);
+    free(images->items);
+    *images = (struct sc_fatbin_images){0};
+}
