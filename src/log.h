@@ -1,5 +1,5 @@
-/* One line at a time to stderr or SLUICE_LOG. Allocates nothing, keeps errno, safe in any thread and after fork.
- * The first detector of an error logs it; callers pass the status on. */
+/* One line at a time to stderr or SLUICE_LOG. Allocates nothing, keeps errno, safe in any thread and after
+ * fork. The first detector of an error logs it; callers pass the status on. */
 #ifndef SLUICE_LOG_H
 #define SLUICE_LOG_H
 
@@ -7,7 +7,9 @@
 
 enum sl_log_level { SL_LOG_WARN, SL_LOG_INFO, SL_LOG_DEBUG }; /* shown from SLUICE_VERBOSE = 0, 1, 2 */
 
-void sl_log_open(int verbose, const char *path); /* path: NULL or "" for stderr. May be called again. */
+/* `path`: NULL or "" for stderr; a file that cannot be written gives one line on stderr. May be called again,
+ * but not while other threads log. */
+void sl_log_open(int verbose, const char *path);
 void sl_log(enum sl_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* As sl_log(SL_LOG_WARN), but once for each place in the source. */

@@ -22,24 +22,35 @@ struct sl_options {
     const char *stats;      /* file for the JSON summary at exit; %p, %h */
     int verbose;            /* 0, 1, 2 */
     const char *log;        /* file; "" for stderr */
-    uint64_t host_limit;    /* bytes of host memory that chunks may take; 0: min(available, cgroup) less the reserve */
+    uint64_t host_limit;    /* bytes of host memory that chunks may take; 0: min(available, cgroup) less the
+                               reserve */
     uint64_t host_reserve;  /* bytes of host memory left to others */
     uint64_t virtual_size;  /* bytes that cuMemGetInfo reports as total; 0: the host limit */
 };
 
-/* Reads every option from the environment. A bad value gives one warning line and the default. Never fails. */
+/* Reads every option from the environment, and opens the log with its two (sl_log_open) so that what is said
+ * about the others goes there. A bad value gives one warning line and the default, an unknown SLUICE_
+ * variable one line with the nearest name. Never fails. Not thread-safe; a second call overwrites the strings
+ * of the first. */
 void sl_options_read(struct sl_options *out);
 
-/* Parses a size such as "8G", "1.5GiB", "512m", "4096": bytes. Returns false on anything else or on overflow. */
+/* Parses a size such as "8G", "1.5GiB", "512m", "4096": bytes. Returns false on anything else or on overflow.
+ */
 bool sl_parse_size(const char *text, uint64_t *out);
 
-/* The table as text: a line an option (SLUICE_VERBOSE=2, `sluice run --help`), or as Markdown (docs/options.md). */
+/* The table as text: a line an option (SLUICE_VERBOSE=2, `sluice run --help`), or as Markdown
+ * (docs/options.md). */
 void sl_options_print(FILE *to, bool markdown);
 /* The values in force, a line each. */
 void sl_options_print_values(FILE *to, const struct sl_options *values);
 
-/* The row's environment name for a command-line flag without its dashes ("budget"), or NULL. `sluice run` uses it. */
+/* The row's environment name for a command-line flag without its dashes ("budget"), or NULL. `sluice run`
+ * uses it. A flag without a value (verbose) raises its variable by one each time it is given. */
 const char *sl_options_env_for_flag(const char *flag, bool *takes_value);
+/* The flags in the table's order; NULL from the count on. */
+const char *sl_options_flag(size_t index);
+/* Whether `value` is allowed for the variable `env`; if not, `allowed` says in words what is. */
+bool sl_options_check(const char *env, const char *value, char *allowed, size_t allowed_bytes);
 
 /* `template` with %p and %h expanded. Returns false when it does not fit. */
 bool sl_options_expand(const char *template, char *out, size_t out_bytes);

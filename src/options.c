@@ -1,0 +1,370 @@
+#include "options.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "text.h"
+
+#define ENV_PREFIX "SLUICE_"
+
+enum row_type { TYPE_BYTES, TYPE_POWER, TYPE_ENUM, TYPE_INTEGER, TYPE_STRING };
+
+struct row {
+    const char *env, *flag, *names, *help;
+    enum row_type type;
+    size_t offset;
+    uint64_t fallback, low, high;
+};
+
+static const struct row rows[] = {
+#define SL_OPTION(field_, type_, env_, flag_, fallback_, low_, high_, names_, help_)                         \
+    {.env = ENV_PREFIX env_,                                                                                 \
+     .flag = flag_,                                                                                          \
+     .names = names_,                                                                                        \
+     .help = help_,                                                                                          \
+     .type = TYPE_##type_,                                                                                   \
+     .offset = offsetof(struct sl_options, field_),                                                          \
+     .fallback = fallback_,                                                                                  \
+     .low = low_,                                                                                            \
+     .high = high_},
+#include "options.def"
+#undef SL_OPTION
+};
+enum { ROW_COUNT = sizeof(rows) / sizeof(*rows) };
+
+/* The field's C type must be the one that the row's type is stored as. */
+#define CTYPE_BYTES uint64_t
+#define CTYPE_POWER uint64_t
+#define CTYPE_ENUM int
+#define CTYPE_INTEGER int
+#define CTYPE_STRING const char *
+#define SL_OPTION(field_, type_, ...)                                                                        \
+    _Static_assert(_Generic(((struct sl_options *)0)->field_, CTYPE_##type_ : 1, default : 0), #field_);
+#include "options.def"
+#undef SL_OPTION
+
+/* Programs overwrite their environment block (setproctitle does), so strings are copied. */
+static char copies[ROW_COUNT][PATH_MAX];
+
+static const struct row *row_of_env(const char *env)
+{
+    for (size_t i = 0; i < ROW_COUNT; i++)
+        if (!strcmp(rows[i].env, env)) return &rows[i];
+    return NULL;
+}
+
+bool sl_parse_size(const char *text, uint64_t *out)
+{
+    const char *at = text;
+    unsigned __int128 whole = 0, fraction = 0, scale = 1;
+    if (*at < '0' || *at > '9') return false;
+    for (; *at >= '0' && *at <= '9'; at++) {
+        whole = whole * 10 + (unsigned)(*at - '0');
+        if (whole > UINT64_MAX) return false;
+    }
+    bool fractional = *at == '.';
+    if (fractional) {
+        const char *first = ++at;
+        for (; *at >= '0' && *at <= '9'; at++) {
+            if (at - first >= 18) return false;
+            fraction = fraction * 10 + (unsigned)(*at - '0');
+            scale *= 10;
+        }
+        if (at == first) return false;
+    }
+    unsigned shift = 0;
+    static const char units[] = "kmgt";
+    const char *unit = *at ? strchr(units, *at | 0x20) : NULL;
+    if (unit && *unit) {
+        shift = 10 * (unsigned)(unit - units + 1);
+        at++;
+        if ((*at | 0x20) == 'i') at++;
+    }
+    if ((*at | 0x20) == 'b') at++;
+    if (*at || (fractional && !shift)) return false;
+    unsigned __int128 bytes = (whole << shift) + (fraction << shift) / scale;
+    if (bytes > UINT64_MAX) return false;
+    *out = (uint64_t)bytes;
+    return true;
+}
+
+/* Index of `value` among "a|b|c". */
+static bool parse_name(const char *names, const char *value, uint64_t *out)
+{
+    size_t length = strlen(value);
+    for (uint64_t index = 0;; index++) {
+        size_t one = strcspn(names, "|");
+        if (one == length && !memcmp(names, value, one)) {
+            *out = index;
+            return true;
+        }
+        if (!names[one]) return false;
+        names += one + 1;
+    }
+}
+
+static bool parse_integer(const char *value, uint64_t *out)
+{
+    size_t length = strlen(value);
+    if (!length || length > 9 || strspn(value, "0123456789") != length) return false;
+    *out = (uint64_t)atoi(value);
+    return true;
+}
+
+/* Everything but strings, as a number. */
+static bool parse_value(const struct row *row, const char *value, uint64_t *out)
+{
+    uint64_t number = 0;
+    switch (row->type) {
+    case TYPE_ENUM:
+        return parse_name(row->names, value, out);
+    case TYPE_INTEGER:
+        if (!parse_integer(value, &number)) return false;
+        break;
+    case TYPE_BYTES:
+    case TYPE_POWER:
+        if (!sl_parse_size(value, &number)) return false;
+        if (row->type == TYPE_POWER && (number & (number - 1))) return false;
+        break;
+    case TYPE_STRING:
+        return strlen(value) < PATH_MAX;
+    }
+    bool automatic = number == 0 && row->fallback == 0;
+    if (!automatic && (number < row->low || number > row->high)) return false;
+    *out = number;
+    return true;
+}
+
+static void describe_allowed(const struct row *row, char *out, size_t bytes)
+{
+    char low[SL_BYTES_TEXT], high[SL_BYTES_TEXT];
+    switch (row->type) {
+    case TYPE_ENUM:
+        snprintf(out, bytes, "%s", row->names);
+        break;
+    case TYPE_INTEGER:
+        snprintf(out, bytes, "%llu to %llu", (unsigned long long)row->low, (unsigned long long)row->high);
+        break;
+    case TYPE_POWER:
+        snprintf(out, bytes, "a power of two from %s to %s, or 0", sl_bytes_text(row->low, low),
+                 sl_bytes_text(row->high, high));
+        break;
+    case TYPE_BYTES:
+        if (row->low) {
+            snprintf(out, bytes, "a size from %s such as 8G or 1.5GiB, or 0", sl_bytes_text(row->low, low));
+        } else {
+            snprintf(out, bytes, "a size such as 8G or 1.5GiB");
+        }
+        break;
+    case TYPE_STRING:
+        snprintf(out, bytes, "a path of less than %d bytes", PATH_MAX);
+        break;
+    }
+}
+
+/* Name number `index` of "a|b|c": its length is stored, its start returned. */
+static const char *enum_name(const struct row *row, uint64_t index, int *length)
+{
+    const char *name = row->names;
+    for (; index; index--) name += strcspn(name, "|") + 1;
+    *length = (int)strcspn(name, "|");
+    return name;
+}
+
+static void describe_number(const struct row *row, uint64_t number, char *out, size_t bytes)
+{
+    char text[SL_BYTES_TEXT];
+    int length = 0;
+    switch (row->type) {
+    case TYPE_ENUM: {
+        const char *name = enum_name(row, number, &length);
+        snprintf(out, bytes, "%.*s", length, name);
+        break;
+    }
+    case TYPE_INTEGER:
+        snprintf(out, bytes, "%llu", (unsigned long long)number);
+        break;
+    case TYPE_BYTES:
+    case TYPE_POWER:
+        snprintf(out, bytes, "%s", number || row->fallback ? sl_bytes_text(number, text) : "automatic");
+        break;
+    case TYPE_STRING:
+        snprintf(out, bytes, "none");
+        break;
+    }
+}
+
+static void store(const struct row *row, struct sl_options *out, uint64_t number, const char *text)
+{
+    void *field = (char *)out + row->offset;
+    switch (row->type) {
+    case TYPE_BYTES:
+    case TYPE_POWER:
+        *(uint64_t *)field = number;
+        break;
+    case TYPE_ENUM:
+    case TYPE_INTEGER:
+        *(int *)field = (int)number;
+        break;
+    case TYPE_STRING: {
+        char *copy = copies[row - rows];
+        snprintf(copy, PATH_MAX, "%s", text);
+        *(const char **)field = copy;
+        break;
+    }
+    }
+}
+
+/* Sets the row's field. Returns false when the environment's value is refused, and the default is taken. */
+static bool read_row(const struct row *row, struct sl_options *out)
+{
+    const char *value = getenv(row->env);
+    uint64_t number = row->fallback;
+    bool given = value && *value, good = !given || parse_value(row, value, &number);
+    store(row, out, good ? number : row->fallback, given && good ? value : "");
+    return good;
+}
+
+static void warn_row(const struct row *row)
+{
+    char allowed[128], fallback[64];
+    describe_allowed(row, allowed, sizeof(allowed));
+    describe_number(row, row->fallback, fallback, sizeof(fallback));
+    sl_log(SL_LOG_WARN, "%s=%.64s is not allowed: it takes %s; using the default, %s", row->env,
+           getenv(row->env), allowed, fallback);
+}
+
+static void warn_unknown(void)
+{
+    for (char **entry = environ; entry && *entry; entry++) {
+        size_t length = strcspn(*entry, "=");
+        if (strncmp(*entry, ENV_PREFIX, sizeof(ENV_PREFIX) - 1) || length >= 64) continue;
+        char name[64];
+        memcpy(name, *entry, length);
+        name[length] = 0;
+        if (row_of_env(name)) continue;
+        size_t best = 0;
+        for (size_t i = 1; i < ROW_COUNT; i++)
+            if (sl_edit_distance(name, rows[i].env) < sl_edit_distance(name, rows[best].env)) best = i;
+        sl_log(SL_LOG_WARN, "unknown variable %s is ignored; the nearest name is %s", name, rows[best].env);
+    }
+}
+
+void sl_options_read(struct sl_options *out)
+{
+    bool good[ROW_COUNT];
+    for (size_t i = 0; i < ROW_COUNT; i++) good[i] = read_row(&rows[i], out);
+    sl_log_open(out->verbose, out->log);
+    for (size_t i = 0; i < ROW_COUNT; i++)
+        if (!good[i]) warn_row(&rows[i]);
+    warn_unknown();
+}
+
+const char *sl_options_env_for_flag(const char *flag, bool *takes_value)
+{
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        if (strcmp(rows[i].flag, flag)) continue;
+        *takes_value = rows[i].type != TYPE_INTEGER;
+        return rows[i].env;
+    }
+    return NULL;
+}
+
+const char *sl_options_flag(size_t index)
+{
+    return index < ROW_COUNT ? rows[index].flag : NULL;
+}
+
+bool sl_options_check(const char *env, const char *value, char *allowed, size_t allowed_bytes)
+{
+    const struct row *row = row_of_env(env);
+    uint64_t number;
+    if (row && *value && parse_value(row, value, &number)) return true;
+    if (row)
+        describe_allowed(row, allowed, allowed_bytes);
+    else
+        snprintf(allowed, allowed_bytes, "nothing: there is no such variable");
+    return false;
+}
+
+void sl_options_print(FILE *to, bool markdown)
+{
+    if (markdown)
+        fputs("# Options\n\n"
+              "Every option is an environment variable that `libsluice.so` reads once, when it is loaded; "
+              "`sluice run`\n"
+              "sets the variable for its command. A size takes the suffixes K, M, G and T (powers of 1024; "
+              "`8G`,\n"
+              "`1.5GiB`, `512m`), and no suffix means bytes. A value that is not allowed gives one warning "
+              "line and the\n"
+              "default; `sluice run` refuses it. A variable that is set but empty counts as not set.\n\n"
+              "| variable | flag of `sluice run` | values | default | meaning |\n"
+              "| --- | --- | --- | --- | --- |\n",
+              to);
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        const struct row *row = &rows[i];
+        char allowed[128], fallback[64];
+        describe_allowed(row, allowed, sizeof(allowed));
+        describe_number(row, row->fallback, fallback, sizeof(fallback));
+        if (markdown) {
+            fprintf(to, "| `%s` | `--%s` | ", row->env, row->flag);
+            for (const char *at = allowed; *at; at++) fputs(*at == '|' ? ", " : (char[]){*at, 0}, to);
+            fprintf(to, " | %s | %s |\n", fallback, row->help);
+        } else {
+            const char *value = row->type == TYPE_INTEGER ? "" : row->names;
+            fprintf(to, "  --%s %s\n      %s\n      %s: %s; default: %s\n", row->flag, value, row->help,
+                    row->env, allowed, fallback);
+        }
+    }
+}
+
+void sl_options_print_values(FILE *to, const struct sl_options *values)
+{
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        const struct row *row = &rows[i];
+        const void *field = (const char *)values + row->offset;
+        char text[64] = "";
+        const char *shown = text;
+        switch (row->type) {
+        case TYPE_BYTES:
+        case TYPE_POWER:
+            describe_number(row, *(const uint64_t *)field, text, sizeof(text));
+            break;
+        case TYPE_ENUM:
+        case TYPE_INTEGER:
+            describe_number(row, (uint64_t) * (const int *)field, text, sizeof(text));
+            break;
+        case TYPE_STRING:
+            shown = *(const char *const *)field;
+            if (!*shown) shown = "none";
+            break;
+        }
+        fprintf(to, "%-22s %s\n", row->env, shown);
+    }
+}
+
+bool sl_options_expand(const char *template, char *out, size_t out_bytes)
+{
+    size_t used = 0;
+    for (const char *at = template; *at; at++) {
+        char piece[HOST_NAME_MAX + 1] = {*at, 0};
+        if (*at == '%' && (at[1] == 'p' || at[1] == 'h' || at[1] == '%')) {
+            at++;
+            if (*at == 'p') snprintf(piece, sizeof(piece), "%ld", (long)getpid());
+            if (*at == 'h' && gethostname(piece, sizeof(piece)) != 0)
+                snprintf(piece, sizeof(piece), "localhost");
+            piece[sizeof(piece) - 1] = 0;
+        }
+        size_t length = strlen(piece);
+        if (used + length >= out_bytes) return false;
+        memcpy(out + used, piece, length);
+        used += length;
+    }
+    if (used >= out_bytes) return false;
+    out[used] = 0;
+    return true;
+}

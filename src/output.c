@@ -1,0 +1,65 @@
+#include "output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum sl_status sl_output_open(const char *path, bool append, struct sl_output *out)
+{
+    /* O_NONBLOCK: opening a pipe without a reader must not hang the program. Emptied only when known to be a
+     * file. */
+    int fd = open(
+        path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (append ? O_APPEND : 0),
+        0600);
+    if (fd < 0) return SL_ERR_IO;
+    struct stat at;
+    int error = EINVAL;
+    if (fd < 3) {
+        int higher = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+        int kept = errno;
+        close(fd);
+        if (higher < 0) {
+            errno = kept;
+            return SL_ERR_IO;
+        }
+        fd = higher;
+    }
+    if (fstat(fd, &at) != 0) goto error_errno;
+    if (!S_ISREG(at.st_mode) && !S_ISCHR(at.st_mode)) goto error;
+    if (!append && S_ISREG(at.st_mode) && ftruncate(fd, 0) != 0) goto error_errno;
+    *out = (struct sl_output){.fd = fd, .device = at.st_dev, .inode = at.st_ino};
+    return SL_OK;
+
+error_errno:
+    error = errno;
+error:
+    close(fd);
+    errno = error;
+    return SL_ERR_IO;
+}
+
+bool sl_output_valid(const struct sl_output *output)
+{
+    struct stat now;
+    return output->fd >= 0 && fstat(output->fd, &now) == 0 && now.st_dev == output->device &&
+           now.st_ino == output->inode;
+}
+
+enum sl_status sl_output_write(const struct sl_output *output, const void *bytes, size_t count)
+{
+    for (const char *at = bytes; count;) {
+        ssize_t written = write(output->fd, at, count);
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) return SL_ERR_IO;
+        at += written;
+        count -= (size_t)written;
+    }
+    return SL_OK;
+}
+
+void sl_output_close(struct sl_output *output)
+{
+    if (sl_output_valid(output)) close(output->fd);
+    output->fd = -1;
+}

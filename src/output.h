@@ -1,0 +1,28 @@
+/* Files that sluice writes from inside somebody else's program. */
+#ifndef SLUICE_OUTPUT_H
+#define SLUICE_OUTPUT_H
+
+#include "types.h"
+
+/* A file of ours and its identity: a program that closes all its descriptors (daemons do) may get the same
+ * number for a file of its own, and must not find our bytes in it. */
+struct sl_output {
+    int fd; /* -1: none */
+    uint64_t device, inode;
+};
+
+/* Opens `path` for writing, mode 0600 if it is new: at its end (`append`) or emptied. Never through a
+ * symbolic link, never a pipe or socket (whose reader could block or end the program), never as descriptor 0,
+ * 1 or 2. On SL_ERR_IO errno says why and *out is unchanged. */
+enum sl_status sl_output_open(const char *path, bool append, struct sl_output *out);
+
+/* Whether the descriptor still is our file. */
+bool sl_output_valid(const struct sl_output *output);
+
+/* Writes everything, or returns SL_ERR_IO with errno. pre: sl_output_valid(output). */
+enum sl_status sl_output_write(const struct sl_output *output, const void *bytes, size_t count);
+
+/* Closes the file if it still is ours. Accepts one that is not open. */
+void sl_output_close(struct sl_output *output);
+
+#endif
