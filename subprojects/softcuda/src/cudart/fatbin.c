@@ -151,8 +151,7 @@ static enum sc_fatbin_status take_text(const struct choice *choice, struct sc_fa
     if (!text)
         return fail(report, SC_FATBIN_NO_MEMORY, "fat binary: no memory for %llu bytes of PTX",
                     (unsigned long long)capacity);
-    size_t length = unpack(choice, (size_t)stored, text, (size_t)capacity);
-    while (length > 0 && text[length - 1] == '\0') length--;
+    const size_t length = strnlen(text, unpack(choice, (size_t)stored, text, (size_t)capacity));
     if (length == 0) {
         free(text);
         return fail(report, SC_FATBIN_CORRUPT,
@@ -264,15 +263,19 @@ static enum sc_fatbin_status read_wrapper(const struct wrapper *wrapper, unsigne
     struct sc_fatbin_images images = {.items = calloc(count, sizeof *images.items)};
     if (!images.items)
         return fail(report, SC_FATBIN_NO_MEMORY, "fat binary: no memory for %zu images", count);
-    for (; images.count < count; images.count++) {
-        const void *member = members[images.count] ? unwrapped(members[images.count]) : NULL;
-        const enum sc_fatbin_status status =
-            member ? read_image(member, SIZE_MAX, arch, &images.items[images.count], report)
-                   : fail(report, SC_FATBIN_CORRUPT, "fat binary: the wrapper names no container");
-        if (status != SC_FATBIN_OK) {
-            sc_fatbin_images_free(&images);
-            return status;
-        }
+    enum sc_fatbin_status status = SC_FATBIN_OK;
+    for (size_t i = 0; i < count; i++) {
+        const void *member = members[i] ? unwrapped(members[i]) : NULL;
+        status = member ? read_image(member, SIZE_MAX, arch, &images.items[images.count], report)
+                        : fail(report, SC_FATBIN_CORRUPT, "fat binary: the wrapper names no container");
+        if (status == SC_FATBIN_OK) images.count++;
+        /* A unit without PTX (nvcc adds its device runtime that way) matters only if nothing else has any. */
+        if (status != SC_FATBIN_OK && status != SC_FATBIN_NO_PTX) break;
+    }
+    if (status == SC_FATBIN_NO_PTX && images.count) status = SC_FATBIN_OK;
+    if (status != SC_FATBIN_OK) {
+        sc_fatbin_images_free(&images);
+        return status;
     }
     *out = images;
     return SC_FATBIN_OK;
