@@ -1,0 +1,49 @@
+/* What the steps of planning hand to each other: plan.c orders them, plan_choose.c decides which chunks leave
+ * and come, plan_assign.c when, plan_time.c says how long that takes.
+ *
+ * A moment is a point between launches: moment 0 lies before launches[0], moment m after launches[m - 1].
+ */
+#ifndef SLUICE_PLAN_INTERNAL_H
+#define SLUICE_PLAN_INTERNAL_H
+
+#include "plan.h"
+
+#define SL_NONE UINT32_MAX
+
+/* A frame that becomes free. */
+struct sl_release {
+    sl_chunk chunk;
+    uint32_t moment; /* earliest: after the chunk's last use, or its death */
+    uint32_t launch; /* the first launch that needs the room */
+    bool copy;       /* the content is still wanted, or may be: copied out */
+};
+
+/* A chunk that a launch needs and that is not resident. In the order of the launches. */
+struct sl_request {
+    sl_chunk chunk;
+    uint32_t launch;
+    uint32_t release; /* the index of the one that must be complete before; SL_NONE */
+    bool copy;        /* it has content: copied in */
+};
+
+struct sl_choice {
+    struct sl_release *releases;
+    struct sl_request *requests;
+    uint32_t release_count, request_count;
+    int64_t room_bytes; /* free before moment 0; negative if more than the budget is resident */
+    size_t oversize_launches;
+};
+
+/* Decides. Expects valid input. On SL_OK the choice is released with sl_choice_free. A request whose chunk
+ * was released before in this window has that release's index. */
+enum sl_status sl_plan_choose(const struct sl_plan_input *input, struct sl_choice *out);
+void sl_choice_free(struct sl_choice *choice); /* accepts a zeroed choice */
+
+/* Orders the releases by moment, gives each request its release, and writes the actions into plan. */
+enum sl_status sl_plan_assign(const struct sl_plan_input *input, struct sl_choice *choice,
+                              struct sl_plan *plan);
+
+/* Predicts plan->seconds_ns and plan->stall_ns from the actions. */
+enum sl_status sl_plan_time(const struct sl_plan_input *input, struct sl_plan *plan);
+
+#endif

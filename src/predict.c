@@ -1,0 +1,217 @@
+#include "predict.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Occurrences are found through hash chains over the last 1, 8, 64 and 512 symbols; the longest chains'
+ * entries are looked at first, because what agrees for 512 symbols agrees longer than what was only found
+ * for 64. */
+enum { LEVELS = 4, LEVEL_SHIFT = 3, POWERS = 32 };
+
+/* Every feed earns the right to look at a few candidates, a surprise spends what was saved: that bounds a
+ * long random string while a rare surprise in a regular one may look far. */
+enum { CREDIT_PER_FEED = 4, CREDIT_MOST = 8192 };
+
+/* A context of STRONG_MATCH symbols says more than a suffix shorter than WEAK_MATCH: after a symbol too many
+ * or a few too few the string most likely goes on nearby. */
+enum { STRONG_MATCH = 16, WEAK_MATCH = 2, RESUME_WINDOW = 64 };
+
+#define HASH_BASE UINT64_C(0x9e3779b97f4a7c15)
+
+/* Positions count symbols from the start and never wrap; rings are indexed by their low bits. A boundary b
+ * lies before the symbol at position b; hash[b] covers everything before it, so that any stretch's hash is a
+ * difference of two and the common suffix of two positions is found by bisection. */
+struct level {
+    uint32_t *head; /* by hash: the low bits of the latest position */
+    uint32_t *prev; /* by position: the one before */
+};
+
+struct sl_predictor {
+    uint64_t mask, count;
+    sl_symbol *symbol;
+    uint64_t *hash;
+    struct level level[LEVELS];
+    uint64_t power[POWERS]; /* HASH_BASE to the 2^i */
+    bool following;
+    uint64_t cursor;  /* position of the predicted symbol */
+    uint64_t match;   /* symbols before the cursor that equal the present's */
+    uint64_t resume;  /* the cursor when the last strong match broke off */
+    uint64_t lost_at; /* the count then; 0: never */
+    uint64_t credit;
+    struct sl_predictor_counts counts;
+};
+
+struct sl_predictor *sl_predictor_new(size_t capacity)
+{
+    size_t size = 1024;
+    while (size <= capacity && size < (size_t)1 << 30) size *= 2;
+    struct sl_predictor *p = calloc(1, sizeof *p);
+    if (!p) return NULL;
+    p->mask = size - 1;
+    p->symbol = malloc(size * sizeof *p->symbol);
+    p->hash = calloc(size, sizeof *p->hash);
+    bool complete = p->symbol && p->hash;
+    for (int i = 0; i < LEVELS; i++) {
+        p->level[i].head = calloc(size, sizeof(uint32_t));
+        p->level[i].prev = calloc(size, sizeof(uint32_t));
+        complete = complete && p->level[i].head && p->level[i].prev;
+    }
+    if (!complete) {
+        sl_predictor_delete(p);
+        return NULL;
+    }
+    p->power[0] = HASH_BASE;
+    for (int i = 1; i < POWERS; i++) p->power[i] = p->power[i - 1] * p->power[i - 1];
+    return p;
+}
+
+void sl_predictor_delete(struct sl_predictor *p)
+{
+    if (!p) return;
+    for (int i = 0; i < LEVELS; i++) {
+        free(p->level[i].head);
+        free(p->level[i].prev);
+    }
+    free(p->hash);
+    free(p->symbol);
+    free(p);
+}
+
+static uint64_t mix(uint64_t x)
+{
+    x ^= x >> 32;
+    x *= UINT64_C(0xd6e8feb86659fd93);
+    return x ^ x >> 32;
+}
+
+/* The oldest boundary that the ring still has. */
+static uint64_t oldest(const struct sl_predictor *p)
+{
+    return p->count <= p->mask ? 0 : p->count - p->mask;
+}
+
+/* Hash of the 2^exponent symbols that end at boundary `end`. */
+static uint64_t stretch(const struct sl_predictor *p, uint64_t end, int exponent)
+{
+    uint64_t begin = end - ((uint64_t)1 << exponent);
+    return p->hash[end & p->mask] - p->hash[begin & p->mask] * p->power[exponent];
+}
+
+static uint64_t slot_of(const struct sl_predictor *p, int level)
+{
+    return mix(stretch(p, p->count, level * LEVEL_SHIFT)) & p->mask;
+}
+
+/* How many symbols before boundary `end` equal those before the present. */
+static uint64_t common_suffix(const struct sl_predictor *p, uint64_t end)
+{
+    uint64_t most = end - oldest(p), length = 0;
+    int exponent = 0;
+    while (exponent < POWERS - 1 && length + ((uint64_t)1 << exponent) <= most &&
+           stretch(p, end - length, exponent) == stretch(p, p->count - length, exponent)) {
+        length += (uint64_t)1 << exponent;
+        exponent++;
+    }
+    while (exponent-- > 0) {
+        uint64_t step = (uint64_t)1 << exponent;
+        if (length + step <= most &&
+            stretch(p, end - length, exponent) == stretch(p, p->count - length, exponent))
+            length += step;
+    }
+    return length;
+}
+
+/* The latest of the longest earlier occurrences of the present's suffix, among those there is credit for.
+ * Assumes that the present is not in the chains yet. */
+static void find_longest(struct sl_predictor *p)
+{
+    uint64_t best = 0, cursor = 0;
+    for (int i = LEVELS - 1; i >= 0 && !best; i--) {
+        uint64_t least = (uint64_t)1 << i * LEVEL_SHIFT, seen = 0;
+        if (p->count - oldest(p) <= least) continue;
+        uint32_t at = p->level[i].head[slot_of(p, i)];
+        for (;;) {
+            uint64_t distance = (uint32_t)p->count - at;
+            /* Distances grow along a chain; one that does not was overwritten. */
+            if (distance <= seen || distance >= p->count - oldest(p) || p->credit == 0) break;
+            seen = distance;
+            p->credit--;
+            uint64_t length = common_suffix(p, p->count - distance);
+            if (length >= least && length > best) {
+                best = length;
+                cursor = p->count - distance;
+            }
+            at = p->level[i].prev[at & p->mask];
+        }
+    }
+    p->following = best > 0;
+    p->cursor = cursor;
+    p->match = best;
+}
+
+static void resume_context(struct sl_predictor *p, sl_symbol symbol)
+{
+    if (p->count - p->lost_at > RESUME_WINDOW || p->resume < oldest(p)) return;
+    for (uint64_t at = p->resume; at < p->resume + RESUME_WINDOW && at + 1 < p->count; at++) {
+        if (p->symbol[at & p->mask] != symbol) continue;
+        p->following = true;
+        p->cursor = at + 1;
+        p->match = common_suffix(p, p->cursor);
+        return;
+    }
+}
+
+static void enter_into_chains(struct sl_predictor *p)
+{
+    uint64_t known = p->count - oldest(p);
+    for (int i = 0; i < LEVELS && known >= (uint64_t)1 << i * LEVEL_SHIFT; i++) {
+        uint32_t *head = &p->level[i].head[slot_of(p, i)];
+        p->level[i].prev[p->count & p->mask] = *head;
+        *head = (uint32_t)p->count;
+    }
+}
+
+bool sl_predictor_feed(struct sl_predictor *p, sl_symbol symbol)
+{
+    bool hit = p->following && p->symbol[p->cursor & p->mask] == symbol;
+    uint64_t boundary = p->hash[p->count & p->mask];
+    p->symbol[p->count & p->mask] = symbol;
+    p->count++;
+    p->hash[p->count & p->mask] = boundary * HASH_BASE + symbol + 1;
+    if (p->credit < CREDIT_MOST) p->credit += CREDIT_PER_FEED;
+    p->counts.fed++;
+    if (hit) {
+        p->counts.predicted++;
+        p->cursor++;
+        p->match++;
+    } else {
+        p->counts.surprises++;
+        if (p->following && p->match >= STRONG_MATCH) {
+            p->resume = p->cursor;
+            p->lost_at = p->count;
+        }
+        find_longest(p);
+        if (p->match < WEAK_MATCH && p->lost_at) resume_context(p, symbol);
+    }
+    enter_into_chains(p);
+    return hit;
+}
+
+size_t sl_predictor_next(const struct sl_predictor *p, sl_symbol *out, size_t count)
+{
+    if (!p->following) return 0;
+    uint64_t period = p->count - p->cursor;
+    for (size_t i = 0; i < count; i++)
+        out[i] = i < period ? p->symbol[(p->cursor + i) & p->mask] : out[i - period];
+    return count;
+}
+
+size_t sl_predictor_period(const struct sl_predictor *p)
+{
+    return p->following ? p->count - p->cursor : 0;
+}
+
+struct sl_predictor_counts sl_predictor_counts(const struct sl_predictor *p)
+{
+    return p->counts;
+}
