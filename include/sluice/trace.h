@@ -1,0 +1,65 @@
+/* The trace file: what lies where. docs/trace-format.md says it in words.
+ *
+ * All numbers are little endian. A file is one header and then blocks. A block is complete in itself: it has
+ * a checksum and its records' differences start from zero, so that a file that was cut anywhere can be read
+ * up to its last whole block. A file whose program ended normally has an SLUICE_TRACE_END record last.
+ */
+#ifndef SLUICE_TRACE_H
+#define SLUICE_TRACE_H
+
+#include <stdint.h>
+
+#define SLUICE_TRACE_MAGIC "\211SLUICE\n"
+#define SLUICE_TRACE_MAJOR 1 /* a reader refuses a greater one */
+#define SLUICE_TRACE_MINOR 0 /* more record types or fields: an older reader skips them */
+#define SLUICE_TRACE_BLOCK_MAGIC UINT32_C(0x4b424c53) /* "SLBK" */
+#define SLUICE_TRACE_BLOCK_MAX (UINT32_C(1) << 20)    /* payload bytes */
+#define SLUICE_TRACE_HEADER_MAX 4096
+
+/* The checksum is XXH64 with seed 0 of the header_bytes - 8 bytes before it; it is always last. A later minor
+ * version may put more in front of it: header_bytes says so. */
+struct sluice_trace_header {
+    char magic[8];
+    uint16_t major_version, minor_version;
+    uint32_t header_bytes;
+    uint64_t realtime_ns;  /* the start, since 1970 */
+    uint64_t monotonic_ns; /* the same moment on the clock of the records (CLOCK_MONOTONIC) */
+    uint32_t process;      /* its id */
+    uint32_t reserved;     /* 0 */
+    char program[64];      /* its short name; unused bytes are 0 */
+    uint64_t checksum;
+};
+
+/* Then payload_bytes bytes of records. The checksum is XXH64 of the payload, its seed the XXH64 (seed 0) of
+ * the 16 bytes before it. */
+struct sluice_trace_block {
+    uint32_t magic;
+    uint32_t payload_bytes;
+    uint32_t record_count;
+    uint32_t thread; /* which of the program's threads: 1, 2, ... in the order of their first record; 0: the
+                        trace */
+    uint64_t checksum;
+};
+
+/* A record is: type (1 byte), flags (1 byte), body bytes (varint), body. A varint is LEB128. The body is the
+ * varints tick, time_ns      as differences to the block's record before, zigzag-coded; before the first
+ * record both are 0 id, a, b, c from which zeros at the end are left out. In an SLUICE_TRACE_KERNEL it is
+ * tick, time_ns, id and then the name, up to the end of the body. A reader skips what a body holds beyond
+ * that, and records of a type it does not know. */
+enum sluice_trace_type {
+    SLUICE_TRACE_ALLOC = 1,  /* id: slot; a: address; b: bytes; c: site */
+    SLUICE_TRACE_FREE = 2,   /* id: slot; a: address; b: bytes */
+    SLUICE_TRACE_KERNEL = 3, /* id: kernel; its name */
+    SLUICE_TRACE_LAUNCH = 4, /* id: kernel or 0; flags: 0 kernel, 1 copy, 2 set, 3 graph, 4 collective; a:
+                                stream; b: grid threads; c: bytes of a copy */
+    SLUICE_TRACE_ACCESS = 5, /* of the launch with the same tick; id: slot; a: offset in it; b: bytes */
+    SLUICE_TRACE_MOVE = 6,  /* id: chunk; a: bytes; flags: 0 evict, 1 drop, 2 fetch, 3 populate; + 16 x cause:
+                               0  plan, 1 demand, 2 late */
+    SLUICE_TRACE_STALL = 7, /* of the launch with the same tick; a: nanoseconds; b: chunks waited for */
+    SLUICE_TRACE_BUDGET = 8,    /* a: budget bytes; b: chunk bytes; c: device bytes */
+    SLUICE_TRACE_ITERATION = 9, /* id: its number from 1; a: symbols in it */
+    SLUICE_TRACE_GAP = 10,      /* tick: the first lost; a: records lost */
+    SLUICE_TRACE_END = 255,     /* a: records in the file before this one; b: records lost */
+};
+
+#endif

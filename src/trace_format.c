@@ -1,0 +1,145 @@
+#include "trace_format.h"
+
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file's structures are used in place");
+_Static_assert(sizeof(struct sluice_trace_header) == 112 && sizeof(struct sluice_trace_block) == 24,
+               "no padding");
+
+#define SAME_TYPE(name) _Static_assert((int)SL_EVENT_##name == (int)SLUICE_TRACE_##name, #name)
+SAME_TYPE(ALLOC);
+SAME_TYPE(FREE);
+SAME_TYPE(KERNEL);
+SAME_TYPE(LAUNCH);
+SAME_TYPE(ACCESS);
+SAME_TYPE(MOVE);
+SAME_TYPE(STALL);
+SAME_TYPE(BUDGET);
+SAME_TYPE(ITERATION);
+SAME_TYPE(GAP);
+
+static const struct sl_trace_type_info types[] = {
+    [SL_EVENT_ALLOC] = {"alloc", "slot", "address", "bytes", "site", .address_a = true, .address_c = true},
+    [SL_EVENT_FREE] = {"free", "slot", "address", "bytes", .address_a = true},
+    [SL_EVENT_KERNEL] = {"kernel", "kernel"},
+    [SL_EVENT_LAUNCH] = {"launch", "kernel", "stream", "threads", "bytes", .address_a = true},
+    [SL_EVENT_ACCESS] = {"access", "slot", "offset", "bytes"},
+    [SL_EVENT_MOVE] = {"move", "chunk", "bytes"},
+    [SL_EVENT_STALL] = {"stall", NULL, "ns", "chunks"},
+    [SL_EVENT_BUDGET] = {"budget", NULL, "budget", "chunk", "device"},
+    [SL_EVENT_ITERATION] = {"iteration", "number", "symbols"},
+    [SL_EVENT_GAP] = {"gap", NULL, "lost"},
+};
+
+const struct sl_trace_type_info *sl_trace_type(unsigned type)
+{
+    return type < sizeof(types) / sizeof(*types) && types[type].name ? &types[type] : NULL;
+}
+
+static uint8_t *put_varint(uint8_t *at, uint64_t value)
+{
+    for (; value >= 0x80; value >>= 7) *at++ = (uint8_t)(value | 0x80);
+    *at++ = (uint8_t)value;
+    return at;
+}
+
+/* Returns the byte after it, or NULL if there is no varint of 64 bits before `end`. */
+static const uint8_t *get_varint(const uint8_t *at, const uint8_t *end, uint64_t *out)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0; shift < 70 && at < end; shift += 7) {
+        uint8_t byte = *at++;
+        if (shift == 63 && byte > 1) return NULL;
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80) {
+            *out = value;
+            return at;
+        }
+    }
+    return NULL;
+}
+
+static uint64_t zigzag(uint64_t difference)
+{
+    return difference << 1 ^ (0 - (difference >> 63));
+}
+static uint64_t unzigzag(uint64_t coded)
+{
+    return coded >> 1 ^ (0 - (coded & 1));
+}
+
+size_t sl_trace_encode(const struct sl_event *event, struct sl_trace_base *base, uint8_t *out)
+{
+    uint8_t body[6 * 10];
+    const uint64_t fields[6] = {zigzag(event->tick - base->tick),
+                                zigzag(event->time_ns - base->time_ns),
+                                event->id,
+                                event->a,
+                                event->b,
+                                event->c};
+    bool named = event->type == SL_EVENT_KERNEL;
+    unsigned count = named ? 3 : 6;
+    while (!named && count && !fields[count - 1]) count--;
+    uint8_t *body_end = body;
+    for (unsigned i = 0; i < count; i++) body_end = put_varint(body_end, fields[i]);
+    size_t body_bytes = (size_t)(body_end - body);
+    size_t name_bytes = named && event->text ? strnlen(event->text, SL_TRACE_NAME_MAX) : 0;
+    base->tick = event->tick;
+    base->time_ns = event->time_ns;
+
+    uint8_t *at = out;
+    *at++ = event->type;
+    *at++ = event->flags;
+    at = put_varint(at, body_bytes + name_bytes);
+    memcpy(at, body, body_bytes);
+    at += body_bytes;
+    if (name_bytes) memcpy(at, event->text, name_bytes);
+    return (size_t)(at - out) + name_bytes;
+}
+
+size_t sl_trace_decode(const uint8_t *in, size_t available, struct sl_trace_base *base,
+                       struct sl_event *event, char name[SL_TRACE_NAME_MAX + 1])
+{
+    uint64_t body_bytes, fields[6] = {0};
+    if (available < 3) return 0;
+    const uint8_t *body = get_varint(in + 2, in + available, &body_bytes);
+    if (!body || body_bytes > (size_t)(in + available - body)) return 0;
+    const uint8_t *end = body + body_bytes, *at = body;
+    bool named = in[0] == SL_EVENT_KERNEL;
+    for (unsigned i = 0; i < (named ? 3 : 6) && at < end; i++) {
+        at = get_varint(at, end, &fields[i]);
+        if (!at) return 0;
+    }
+    if (fields[2] > UINT32_MAX) return 0;
+    base->tick += unzigzag(fields[0]);
+    base->time_ns += unzigzag(fields[1]);
+    *event = (struct sl_event){.type = in[0],
+                               .flags = in[1],
+                               .id = (uint32_t)fields[2],
+                               .tick = base->tick,
+                               .time_ns = base->time_ns,
+                               .a = fields[3],
+                               .b = fields[4],
+                               .c = fields[5]};
+    if (named) {
+        size_t bytes = (size_t)(end - at) < SL_TRACE_NAME_MAX ? (size_t)(end - at) : SL_TRACE_NAME_MAX;
+        memcpy(name, at, bytes);
+        name[bytes] = 0;
+        event->text = name;
+    }
+    return (size_t)(end - in);
+}
+
+uint64_t sl_trace_header_checksum(const void *header, size_t header_bytes)
+{
+    return XXH64(header, header_bytes - sizeof(uint64_t), 0);
+}
+
+uint64_t sl_trace_block_checksum(const struct sluice_trace_block *block, const void *payload)
+{
+    return XXH64(payload, block->payload_bytes,
+                 XXH64(block, offsetof(struct sluice_trace_block, checksum), 0));
+}

@@ -1,0 +1,39 @@
+/* Records as bytes: what the trace's writer and reader share. See include/sluice/trace.h. */
+#ifndef SLUICE_TRACE_FORMAT_H
+#define SLUICE_TRACE_FORMAT_H
+
+#include "event.h"
+#include "sluice/trace.h"
+
+/* An encoded record is never longer. */
+#define SL_TRACE_NAME_MAX 1023 /* longer kernel names are cut */
+#define SL_TRACE_RECORD_MAX (4 + 6 * 10 + SL_TRACE_NAME_MAX)
+
+/* What differences are taken from; zero it at the start of a block. */
+struct sl_trace_base {
+    uint64_t tick, time_ns;
+};
+
+/* Encodes one record and returns its bytes. pre: `out` has SL_TRACE_RECORD_MAX. */
+size_t sl_trace_encode(const struct sl_event *event, struct sl_trace_base *base, uint8_t *out);
+
+/* Decodes the record at `in`, which has `available` bytes. Returns the bytes it took, or 0 if they are no
+ * record. The name of an SL_EVENT_KERNEL goes to `name`, cut and terminated, and event->text points there;
+ * else text is NULL. */
+size_t sl_trace_decode(const uint8_t *in, size_t available, struct sl_trace_base *base,
+                       struct sl_event *event, char name[SL_TRACE_NAME_MAX + 1]);
+
+uint64_t sl_trace_header_checksum(const void *header, size_t header_bytes);
+uint64_t sl_trace_block_checksum(const struct sluice_trace_block *block, const void *payload);
+
+/* How a record type is shown: its name and those of its fields; a NULL field is not used. */
+struct sl_trace_type_info {
+    const char *name, *id, *a, *b, *c;
+    bool address_a; /* `a` is best shown in hexadecimal */
+    bool address_c;
+};
+
+/* NULL for a type that this version does not know. */
+const struct sl_trace_type_info *sl_trace_type(unsigned type);
+
+#endif

@@ -1,0 +1,341 @@
+#include "trace_write.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "output.h"
+#include "trace_format.h"
+#include "trace_ring.h"
+
+enum {
+    RING_MAX = 512,           /* threads that record at one time */
+    BLOCK_BYTES = 64 << 10,   /* of payload; a larger one loses more when the program is killed */
+    FLUSH_NS = 200 * 1000000, /* records are in the file after this time at the latest */
+};
+
+/* Everything is mapped and never unmapped: another thread of the program may be inside sl_trace_push at any
+ * time, and after the close, too. */
+struct sl_trace {
+    uint64_t generation;
+    pid_t process;
+    enum sl_trace_full full;
+    uint32_t wake;    /* futex: raised when the writer has something to do */
+    uint32_t stopped; /* nobody drains the rings any more */
+    uint32_t stop;    /* the writer is asked to end */
+    uint32_t ring_count, thread_count;
+    uint64_t unplaced; /* records of threads that got no ring */
+    struct sl_ring *rings[RING_MAX];
+    pthread_t writer;
+
+    /* The writer's own. */
+    struct sl_output file;
+    bool failed;
+    char path[PATH_MAX];
+    uint64_t records, lost;
+    struct sl_trace_base base;
+    size_t used; /* of `payload` */
+    struct {
+        struct sluice_trace_block header;
+        uint8_t payload[BLOCK_BYTES];
+    } block;
+};
+
+/* The calling thread's ring, and the trace it is of: traces are told apart by number since they may follow
+ * each other. */
+static __thread struct {
+    uint64_t generation;
+    struct sl_ring *ring;
+} mine __attribute__((tls_model("initial-exec")));
+
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+static pthread_key_t thread_key;
+static bool have_key;
+
+static void thread_ends(void *ring)
+{
+    mine.generation = 0;
+    __atomic_store_n(&((struct sl_ring *)ring)->state, SL_RING_ORPHAN, __ATOMIC_RELEASE);
+}
+
+static void make_key(void)
+{
+    have_key = pthread_key_create(&thread_key, thread_ends) == 0;
+}
+
+static void futex_wait(uint32_t *word, uint32_t seen, long ns)
+{
+    struct timespec timeout = {.tv_nsec = ns};
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, &timeout, NULL, 0);
+}
+
+static void futex_raise(uint32_t *word)
+{
+    __atomic_fetch_add(word, 1, __ATOMIC_RELEASE);
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void *map(size_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+/* --- the writer
+ * ----------------------------------------------------------------------------------------------- */
+
+static void flush_block(struct sl_trace *trace, uint32_t thread)
+{
+    if (!trace->used) return;
+    struct sluice_trace_block *header = &trace->block.header;
+    header->magic = SLUICE_TRACE_BLOCK_MAGIC;
+    header->payload_bytes = (uint32_t)trace->used;
+    header->thread = thread;
+    header->checksum = sl_trace_block_checksum(header, trace->block.payload);
+    if (!trace->failed) {
+        /* One write for a block: what a kill can cut is the last of them. */
+        if (!sl_output_valid(&trace->file)) {
+            sl_log(SL_LOG_WARN, "the program closed the trace %s; it ends here", trace->path);
+            trace->failed = true;
+        } else if (sl_output_write(&trace->file, &trace->block, sizeof(*header) + trace->used) != SL_OK) {
+            sl_log(SL_LOG_WARN, "cannot write the trace %s: %s; it ends here", trace->path, strerror(errno));
+            trace->failed = true;
+        }
+    }
+    trace->used = 0;
+    header->record_count = 0;
+    trace->base = (struct sl_trace_base){0};
+}
+
+static void append(struct sl_trace *trace, uint32_t thread, const struct sl_event *event)
+{
+    if (trace->used + SL_TRACE_RECORD_MAX > BLOCK_BYTES) flush_block(trace, thread);
+    trace->used += sl_trace_encode(event, &trace->base, trace->block.payload + trace->used);
+    trace->block.header.record_count++;
+    trace->records++;
+    if (event->type == SL_EVENT_GAP) trace->lost += event->a;
+}
+
+static void drain_ring(struct sl_trace *trace, struct sl_ring *ring, bool last)
+{
+    /* Read before the records: an orphan's producer has written its last. */
+    bool orphan = __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE) == SL_RING_ORPHAN;
+    const struct sl_event *event;
+    uint32_t thread = 0;
+    /* A thread that records faster than we write must not keep the others waiting. */
+    for (uint64_t n = 0; n < SL_RING_SLOTS && (event = sl_ring_peek(ring)); n++) {
+        thread = __atomic_load_n(&ring->thread, __ATOMIC_RELAXED);
+        append(trace, thread, event);
+        sl_ring_pop(ring);
+    }
+    struct sl_event gap;
+    if ((orphan || last) && sl_ring_take_lost(ring, clock_ns(CLOCK_MONOTONIC), &gap)) {
+        thread = __atomic_load_n(&ring->thread, __ATOMIC_RELAXED);
+        append(trace, thread, &gap);
+    }
+    flush_block(trace, thread);
+    if (trace->full == SL_TRACE_WAIT) futex_raise(&ring->drained);
+    if (orphan) __atomic_store_n(&ring->state, SL_RING_FREE, __ATOMIC_RELEASE);
+}
+
+static void drain_all(struct sl_trace *trace, bool last)
+{
+    uint32_t count = __atomic_load_n(&trace->ring_count, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < count && i < RING_MAX; i++) {
+        struct sl_ring *ring = __atomic_load_n(&trace->rings[i], __ATOMIC_ACQUIRE);
+        if (ring) drain_ring(trace, ring, last);
+    }
+}
+
+static void write_end(struct sl_trace *trace)
+{
+    uint64_t now = clock_ns(CLOCK_MONOTONIC), unplaced = __atomic_load_n(&trace->unplaced, __ATOMIC_RELAXED);
+    if (unplaced) append(trace, 0, &(struct sl_event){.type = SL_EVENT_GAP, .time_ns = now, .a = unplaced});
+    append(
+        trace, 0,
+        &(struct sl_event){.type = SLUICE_TRACE_END, .time_ns = now, .a = trace->records, .b = trace->lost});
+    flush_block(trace, 0);
+}
+
+static void *writer_main(void *argument)
+{
+    struct sl_trace *trace = argument;
+    for (;;) {
+        uint32_t seen = __atomic_load_n(&trace->wake, __ATOMIC_ACQUIRE);
+        bool stop = __atomic_load_n(&trace->stop, __ATOMIC_ACQUIRE);
+        drain_all(trace, stop);
+        if (stop) break;
+        futex_wait(&trace->wake, seen, FLUSH_NS);
+    }
+    write_end(trace);
+    return NULL;
+}
+
+/* --- opening and closing
+ * -------------------------------------------------------------------------------------- */
+
+static enum sl_status write_header(struct sl_trace *trace)
+{
+    struct sluice_trace_header header = {.magic = SLUICE_TRACE_MAGIC,
+                                         .major_version = SLUICE_TRACE_MAJOR,
+                                         .minor_version = SLUICE_TRACE_MINOR,
+                                         .header_bytes = sizeof(header),
+                                         .realtime_ns = clock_ns(CLOCK_REALTIME),
+                                         .monotonic_ns = clock_ns(CLOCK_MONOTONIC),
+                                         .process = (uint32_t)trace->process};
+    const char *program = program_invocation_short_name;
+    memcpy(header.program, program, strnlen(program, sizeof(header.program) - 1));
+    header.checksum = sl_trace_header_checksum(&header, sizeof(header));
+    return sl_output_write(&trace->file, &header, sizeof(header));
+}
+
+static int start_writer(struct sl_trace *trace)
+{
+    /* The program's signals must never be delivered to a thread that it does not know. */
+    sigset_t all, kept;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &kept);
+    int error = pthread_create(&trace->writer, NULL, writer_main, trace);
+    pthread_sigmask(SIG_SETMASK, &kept, NULL);
+    if (!error) pthread_setname_np(trace->writer, "sluice-trace");
+    return error;
+}
+
+enum sl_status sl_trace_open(const char *path, enum sl_trace_full full, struct sl_trace **out)
+{
+    static uint64_t generations;
+    pthread_once(&key_once, make_key);
+    struct sl_trace *trace = map(sizeof(*trace));
+    if (!trace || !have_key || strlen(path) >= sizeof(trace->path)) {
+        sl_log(SL_LOG_WARN, "cannot record the trace %s: %s", path,
+               trace && have_key ? "its name is too long" : "out of memory or thread keys");
+        if (trace) munmap(trace, sizeof(*trace));
+        return SL_ERR_NO_MEMORY;
+    }
+    trace->file.fd = -1;
+    trace->process = getpid();
+    trace->full = full;
+    trace->generation = __atomic_add_fetch(&generations, 1, __ATOMIC_RELAXED);
+    memcpy(trace->path, path, strlen(path) + 1);
+    int error = 0;
+    if (sl_output_open(path, false, &trace->file) != SL_OK || write_header(trace) != SL_OK) error = errno;
+    if (!error) error = start_writer(trace);
+    if (error) {
+        sl_log(SL_LOG_WARN, "cannot record the trace %s: %s", path, strerror(error));
+        sl_output_close(&trace->file);
+        munmap(trace, sizeof(*trace));
+        return SL_ERR_IO;
+    }
+    *out = trace;
+    return SL_OK;
+}
+
+static bool is_ours(const struct sl_trace *trace)
+{
+    return trace->process == getpid();
+}
+
+void sl_trace_close(struct sl_trace *trace)
+{
+    if (!trace || __atomic_load_n(&trace->stopped, __ATOMIC_ACQUIRE)) return;
+    if (!is_ours(trace)) {
+        sl_trace_abandon(trace);
+        return;
+    }
+    __atomic_store_n(&trace->stop, 1, __ATOMIC_RELEASE);
+    futex_raise(&trace->wake);
+    pthread_join(trace->writer, NULL);
+    __atomic_store_n(&trace->stopped, 1, __ATOMIC_RELEASE);
+    sl_output_close(&trace->file);
+}
+
+void sl_trace_abandon(struct sl_trace *trace)
+{
+    if (!trace) return;
+    __atomic_store_n(&trace->stopped, 1, __ATOMIC_RELEASE);
+    sl_output_close(&trace->file); /* the child's copy of the descriptor only */
+}
+
+/* --- the program's threads
+ * ------------------------------------------------------------------------------------ */
+
+static struct sl_ring *claim_free_ring(struct sl_trace *trace, uint32_t count)
+{
+    for (uint32_t i = 0; i < count && i < RING_MAX; i++) {
+        struct sl_ring *ring = __atomic_load_n(&trace->rings[i], __ATOMIC_ACQUIRE);
+        uint32_t expected = SL_RING_FREE;
+        if (ring && __atomic_compare_exchange_n(&ring->state, &expected, SL_RING_OWNED, false,
+                                                __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+            return ring;
+    }
+    return NULL;
+}
+
+static __attribute__((noinline)) struct sl_ring *attach(struct sl_trace *trace)
+{
+    struct sl_ring *ring = claim_free_ring(trace, __atomic_load_n(&trace->ring_count, __ATOMIC_ACQUIRE));
+    uint32_t thread = __atomic_add_fetch(&trace->thread_count, 1, __ATOMIC_RELAXED);
+    if (ring) __atomic_store_n(&ring->thread, thread, __ATOMIC_RELAXED);
+    if (!ring && __atomic_load_n(&trace->ring_count, __ATOMIC_RELAXED) < RING_MAX) {
+        ring = map(sizeof(*ring));
+        uint32_t index = ring ? __atomic_fetch_add(&trace->ring_count, 1, __ATOMIC_ACQ_REL) : RING_MAX;
+        if (index >= RING_MAX) {
+            if (ring) munmap(ring, sizeof(*ring));
+            ring = NULL;
+        } else {
+            ring->state = SL_RING_OWNED;
+            ring->thread = thread;
+            __atomic_store_n(&trace->rings[index], ring, __ATOMIC_RELEASE);
+        }
+    }
+    mine.generation = trace->generation;
+    mine.ring = ring;
+    pthread_setspecific(thread_key, ring);
+    return ring;
+}
+
+/* The ring is full: waits for the writer, or gives the record up. */
+static __attribute__((noinline)) void push_to_full(struct sl_trace *trace, struct sl_ring *ring,
+                                                   const struct sl_event *event)
+{
+    while (trace->full == SL_TRACE_WAIT && !__atomic_load_n(&trace->stop, __ATOMIC_ACQUIRE) &&
+           !__atomic_load_n(&trace->stopped, __ATOMIC_ACQUIRE) && is_ours(trace)) {
+        uint32_t seen = __atomic_load_n(&ring->drained, __ATOMIC_ACQUIRE);
+        if (sl_ring_push(ring, event)) return;
+        futex_raise(&trace->wake);
+        futex_wait(&ring->drained, seen, FLUSH_NS);
+    }
+    sl_ring_lose(ring, event->tick);
+}
+
+void sl_trace_push(struct sl_trace *trace, const struct sl_event *event)
+{
+    if (!trace) return;
+    struct sl_ring *ring = mine.ring;
+    if (mine.generation != trace->generation) ring = attach(trace);
+    if (!ring) {
+        __atomic_fetch_add(&trace->unplaced, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    if (!sl_ring_push(ring, event)) {
+        push_to_full(trace, ring, event);
+        return;
+    }
+    /* Half a ring since the last time: the writer need not wait for its clock. */
+    if (__atomic_load_n(&ring->head, __ATOMIC_RELAXED) % (SL_RING_SLOTS / 2) == 0) futex_raise(&trace->wake);
+}
