@@ -32,9 +32,11 @@ struct sl_backend {
     sl_stream (*stream_out)(void *self);
 
     /* Enqueue a movement. pre: [address, address + bytes) is in one slab, in whole 2 MiB blocks; calls for one stream come
-     * from one thread at a time. `discard`: the content is dead and need not be copied. */
-    enum sl_status (*fetch)(void *self, uint64_t address, uint64_t bytes, bool discard);
-    enum sl_status (*evict)(void *self, uint64_t address, uint64_t bytes, bool discard);
+     * from one thread at a time. What was never written, or discarded and not written since, is not copied.
+     * discard: the content is dead; on the `out` stream. Where the driver cannot discard it evicts. */
+    enum sl_status (*fetch)(void *self, uint64_t address, uint64_t bytes);
+    enum sl_status (*evict)(void *self, uint64_t address, uint64_t bytes);
+    enum sl_status (*discard)(void *self, uint64_t address, uint64_t bytes);
 
     enum sl_status (*event_new)(void *self, sl_event_handle *out); /* with timing */
     void (*event_delete)(void *self, sl_event_handle event);

@@ -1,0 +1,79 @@
+#include "kernel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+
+void sl_kernels_init(struct sl_kernels *kernels, const struct sl_backend *backend)
+{
+    *kernels = (struct sl_kernels){.backend = backend, .count = 1};
+}
+
+void sl_kernels_close(struct sl_kernels *kernels)
+{
+    for (uint32_t k = 1; k < kernels->count; k++) free(kernels->kernels[k].offsets);
+    free(kernels->kernels);
+    sl_map_free(&kernels->by_handle);
+    *kernels = (struct sl_kernels){0};
+}
+
+static uint64_t hash_text(const char *text)
+{
+    uint64_t hash = 0;
+    for (; *text; text++) hash = sl_hash_word(hash, (unsigned char)*text);
+    return hash;
+}
+
+/* The same kernel under another handle, or loaded again: its number stays, so that signatures do. */
+static uint32_t find_by_name(const struct sl_kernels *kernels, uint64_t name_hash)
+{
+    for (uint32_t k = 1; k < kernels->count; k++)
+        if (kernels->kernels[k].name_hash == name_hash) return k;
+    return 0;
+}
+
+static uint32_t ask(struct sl_kernels *kernels, uint64_t handle)
+{
+    uint32_t offsets[SL_MAX_PARAMETERS], sizes[SL_MAX_PARAMETERS];
+    struct sl_kernel_layout layout = {.offsets = offsets, .sizes = sizes};
+    enum sl_status status = kernels->backend->kernel_layout(kernels->backend->self, handle, &layout);
+    if (status) {
+        sl_warn_once("the driver does not tell a kernel's parameters (%s); what it uses stays in host memory",
+                     sl_status_text(status));
+        return 0;
+    }
+    uint64_t hash = sl_hash_word(hash_text(layout.name), layout.parameter_count);
+    uint32_t known = find_by_name(kernels, hash);
+    if (known) return known;
+    if (kernels->count >= kernels->capacity) {
+        uint32_t wanted = kernels->capacity ? kernels->capacity * 2 : 64;
+        struct sl_kernel *larger = realloc(kernels->kernels, wanted * sizeof *larger);
+        if (!larger) return 0;
+        kernels->kernels = larger;
+        kernels->capacity = wanted;
+    }
+    struct sl_kernel *kernel = &kernels->kernels[kernels->count];
+    size_t bytes = layout.parameter_count * sizeof *offsets;
+    *kernel = (struct sl_kernel){.name_hash = hash, .name = strdup(layout.name), .offsets = malloc(2 * bytes + 1)};
+    if (!kernel->name || !kernel->offsets) {
+        free(kernel->offsets);
+        return 0;
+    }
+    kernel->parameter_count = layout.parameter_count;
+    kernel->sizes = kernel->offsets + layout.parameter_count;
+    memcpy(kernel->offsets, offsets, bytes);
+    memcpy(kernel->sizes, sizes, bytes);
+    return kernels->count++;
+}
+
+uint32_t sl_kernels_find(struct sl_kernels *kernels, uint64_t handle)
+{
+    uint32_t number = sl_map_get(&kernels->by_handle, handle);
+    if (number != SL_MAP_NONE) return number;
+    number = ask(kernels, handle);
+    sl_map_put(&kernels->by_handle, handle, number);
+    return number;
+}
+
+void sl_kernels_forget(struct sl_kernels *kernels) { sl_map_free(&kernels->by_handle); }

@@ -1,0 +1,169 @@
+#include "mover.h"
+
+#include <string.h>
+
+#include "log.h"
+
+static enum sl_status direction_init(struct sl_direction *direction, const struct sl_backend *backend, sl_stream stream)
+{
+    direction->stream = stream;
+    if (pthread_mutex_init(&direction->lock, NULL)) return SL_ERR_NO_MEMORY;
+    for (int i = 0; i < SL_EVENT_RING; i++) {
+        enum sl_status status = backend->event_new(backend->self, &direction->events[i]);
+        if (status) return status;
+    }
+    return SL_OK;
+}
+
+enum sl_status sl_mover_init(struct sl_mover *mover, const struct sl_backend *backend, struct sl_arena *arena,
+                             struct sl_stats *stats)
+{
+    memset(mover, 0, sizeof *mover);
+    mover->backend = backend;
+    mover->arena = arena;
+    mover->stats = stats;
+    enum sl_status status = direction_init(&mover->in, backend, backend->stream_in(backend->self));
+    if (status == SL_OK) status = direction_init(&mover->out, backend, backend->stream_out(backend->self));
+    return status;
+}
+
+void sl_mover_close(struct sl_mover *mover, bool device_gone)
+{
+    struct sl_direction *directions[] = {&mover->in, &mover->out};
+    for (int d = 0; d < 2 && mover->backend && !device_gone; d++)
+        for (int i = 0; i < SL_EVENT_RING; i++)
+            if (directions[d]->events[i]) mover->backend->event_delete(mover->backend->self, directions[d]->events[i]);
+    memset(mover, 0, sizeof *mover);
+}
+
+static void raise_to(_Atomic uint64_t *value, uint64_t to)
+{
+    uint64_t seen = atomic_load(value);
+    while (seen < to && !atomic_compare_exchange_weak(value, &seen, to)) {}
+}
+
+static sl_event_handle event_of(struct sl_direction *direction, uint64_t sequence)
+{
+    return direction->events[sequence % SL_EVENT_RING];
+}
+
+bool sl_mover_done(struct sl_mover *mover, struct sl_direction *direction, uint64_t sequence)
+{
+    if (sequence <= atomic_load_explicit(&direction->done, memory_order_acquire)) return true;
+    if (sequence > atomic_load_explicit(&direction->issued, memory_order_acquire)) return false;
+    if (!mover->backend->event_done(mover->backend->self, event_of(direction, sequence))) return false;
+    raise_to(&direction->done, sequence);
+    return true;
+}
+
+void sl_mover_wait(struct sl_mover *mover, struct sl_direction *direction, uint64_t sequence, sl_stream stream)
+{
+    mover->backend->stream_wait(mover->backend->self, stream, event_of(direction, sequence));
+}
+
+void sl_mover_wait_host(struct sl_mover *mover, struct sl_direction *direction, uint64_t sequence)
+{
+    if (sequence <= atomic_load_explicit(&direction->done, memory_order_acquire)) return;
+    if (mover->backend->event_wait(mover->backend->self, event_of(direction, sequence)) == SL_OK)
+        raise_to(&direction->done, sequence);
+}
+
+/* Makes the out stream wait for everything that may still use the chunk. */
+static void wait_for_users(struct sl_mover *mover, struct sl_chunk_record *chunk, const struct sl_fence *fence)
+{
+    const struct sl_backend *backend = mover->backend;
+    uint64_t fetch = atomic_load(&chunk->in_sequence);
+    if (fetch) sl_mover_wait(mover, &mover->in, fetch, mover->out.stream);
+    uint64_t users = atomic_load(&chunk->users);
+    if (!fence) return;
+    for (uint64_t rest = users & atomic_load(&fence->streams); rest; rest &= rest - 1)
+        backend->stream_wait(backend->self, mover->out.stream, fence->events[__builtin_ctzll(rest)]);
+}
+
+/* Closes a movement: its event, its number. */
+static uint64_t submitted(struct sl_mover *mover, struct sl_direction *direction, enum sl_status status)
+{
+    uint64_t sequence = atomic_load(&direction->issued) + 1;
+    if (status == SL_OK)
+        status = mover->backend->event_record(mover->backend->self, event_of(direction, sequence), direction->stream);
+    if (status && !atomic_exchange(&mover->failed, true))
+        sl_log(SL_LOG_WARN, "the driver refused to move memory (%s); data stays where it is from now on",
+               sl_status_text(status));
+    atomic_store_explicit(&direction->issued, sequence, memory_order_release);
+    return sequence;
+}
+
+static bool change(struct sl_chunk_record *chunk, int from, int to)
+{
+    return atomic_compare_exchange_strong(&chunk->content, &from, to);
+}
+
+uint64_t sl_mover_release(struct sl_mover *mover, sl_chunk c, const struct sl_fence *fence, enum sl_move_cause cause)
+{
+    const struct sl_backend *backend = mover->backend;
+    struct sl_chunk_record *chunk = sl_arena_record(mover->arena, c);
+    uint64_t sequence = atomic_load(&mover->out.issued) + 1, before = atomic_load(&chunk->out_sequence);
+    if (atomic_load(&mover->failed)) return 0;
+    /* Before the content says that it left, so that whoever sees that also sees what to wait for. */
+    atomic_store(&chunk->out_sequence, sequence);
+    bool evicted = change(chunk, SL_CONTENT_RESIDENT, SL_CONTENT_HOST);
+    if (!evicted && !change(chunk, SL_CONTENT_RESIDENT_DEAD, SL_CONTENT_DEAD)) {
+        atomic_store(&chunk->out_sequence, before);
+        return 0;
+    }
+    wait_for_users(mover, chunk, fence);
+    uint64_t bytes = atomic_load(&chunk->frame_bytes);
+    enum sl_status status = evicted ? backend->evict(backend->self, chunk->address, bytes)
+                                    : backend->discard(backend->self, chunk->address, bytes);
+    submitted(mover, &mover->out, status);
+    atomic_store(&chunk->in_sequence, 0);
+    atomic_store(&chunk->users, 0);
+    atomic_store(&chunk->frame_bytes, 0);
+    atomic_fetch_sub(&mover->occupied_bytes, bytes);
+    sl_stats_moved(mover->stats, evicted ? SL_ACTION_EVICT : SL_ACTION_DROP, cause, c, bytes);
+    return sequence;
+}
+
+/* Changes an absent chunk's content to resident. False when it is resident or changes under our hands. */
+static bool arrive(struct sl_chunk_record *chunk, bool *dead)
+{
+    *dead = change(chunk, SL_CONTENT_DEAD, SL_CONTENT_RESIDENT_DEAD);
+    if (!*dead) return change(chunk, SL_CONTENT_HOST, SL_CONTENT_RESIDENT);
+    /* An allocation that came in between did not see RESIDENT_DEAD; one that comes later does. */
+    if (atomic_load(&chunk->bytes)) change(chunk, SL_CONTENT_RESIDENT_DEAD, SL_CONTENT_RESIDENT);
+    return true;
+}
+
+uint64_t sl_mover_bring(struct sl_mover *mover, sl_chunk c, uint64_t bytes, uint64_t after_out, enum sl_move_cause cause)
+{
+    const struct sl_backend *backend = mover->backend;
+    struct sl_chunk_record *chunk = sl_arena_record(mover->arena, c);
+    uint64_t sequence = atomic_load(&mover->in.issued) + 1, before = atomic_load(&chunk->in_sequence);
+    uint64_t held = atomic_load(&chunk->frame_bytes);
+    bool dead = false;
+    if (atomic_load(&mover->failed) || bytes <= held) return 0;
+    atomic_store(&chunk->in_sequence, sequence);
+    if (!held && !arrive(chunk, &dead)) {
+        atomic_store(&chunk->in_sequence, before);
+        return 0;
+    }
+    atomic_store(&chunk->frame_bytes, bytes);
+    uint64_t occupied = atomic_fetch_add(&mover->occupied_bytes, bytes - held) + bytes - held;
+    uint64_t own = atomic_load(&chunk->out_sequence);
+    if (own > after_out) after_out = own;
+    if (after_out) sl_mover_wait(mover, &mover->out, after_out, mover->in.stream);
+    submitted(mover, &mover->in, backend->fetch(backend->self, chunk->address, bytes));
+    sl_stats_occupied(mover->stats, occupied);
+    sl_stats_moved(mover->stats, dead ? SL_ACTION_POPULATE : SL_ACTION_FETCH, cause, c, bytes - held);
+    return sequence;
+}
+
+void sl_mover_discard(struct sl_mover *mover, sl_chunk c, uint64_t bytes, const struct sl_fence *fence)
+{
+    struct sl_chunk_record *chunk = sl_arena_record(mover->arena, c);
+    if (atomic_load(&mover->failed)) return;
+    atomic_store(&chunk->out_sequence, atomic_load(&mover->out.issued) + 1);
+    wait_for_users(mover, chunk, fence);
+    submitted(mover, &mover->out, mover->backend->discard(mover->backend->self, chunk->address, bytes));
+    atomic_store(&chunk->users, 0);
+}

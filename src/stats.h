@@ -1,0 +1,57 @@
+/* Counts for each iteration and in all, and what is said of them at exit. Thread-safe: plain atomics. */
+#ifndef SLUICE_STATS_H
+#define SLUICE_STATS_H
+
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "event.h"
+#include "plan.h"
+#include "trace_write.h"
+
+struct sl_counts {
+    _Atomic uint64_t launches, demand_misses, late_fetches, remote_bytes, bytes_in, bytes_out, stall_ns;
+};
+
+#define SL_MAX_ITERATIONS 4096
+
+struct sl_stats {
+    struct sl_counts total;
+    struct sl_counts *iterations; /* SL_MAX_ITERATIONS; the last one collects the rest */
+    _Atomic uint32_t iteration;   /* the present one, from 0 */
+    _Atomic uint64_t in_by_cause[3], out_by_cause[3]; /* by enum sl_move_cause */
+    _Atomic uint64_t populated_bytes, dropped_bytes;
+    _Atomic uint64_t peak_occupied_bytes;
+    _Atomic uint64_t plans, surprises, oversize_launches, plan_ns;
+    struct sl_trace *trace; /* gets the movements; or NULL */
+    _Atomic sl_tick tick;   /* of the newest launch, for them */
+};
+
+enum sl_status sl_stats_init(struct sl_stats *stats);
+void sl_stats_close(struct sl_stats *stats);
+
+/* The counters of the present iteration, to be added to together with `total`. */
+struct sl_counts *sl_stats_now(struct sl_stats *stats);
+#define SL_COUNT(stats, field, amount)                                                                       \
+    do {                                                                                                     \
+        atomic_fetch_add_explicit(&(stats)->total.field, (amount), memory_order_relaxed);                    \
+        atomic_fetch_add_explicit(&sl_stats_now(stats)->field, (amount), memory_order_relaxed);              \
+    } while (0)
+
+void sl_stats_moved(struct sl_stats *stats, enum sl_action_kind kind, enum sl_move_cause cause, sl_chunk chunk,
+                    uint64_t bytes);
+void sl_stats_occupied(struct sl_stats *stats, uint64_t occupied_bytes);
+void sl_stats_next_iteration(struct sl_stats *stats, uint64_t symbols);
+
+/* What the summary says beside the counts. */
+struct sl_stats_facts {
+    uint64_t budget_bytes, chunk_bytes, need_bytes, chunks;
+    const char *policy, *daemon;
+    uint64_t predicted, fed;
+};
+/* JSON to a new file (0600, never through a link). */
+enum sl_status sl_stats_write(const struct sl_stats *stats, const struct sl_stats_facts *facts, const char *path);
+/* A few lines to the log. */
+void sl_stats_say(const struct sl_stats *stats, const struct sl_stats_facts *facts);
+
+#endif

@@ -1,0 +1,41 @@
+/* Signatures and their interning: launches, allocations and frees that are equal from one iteration to the next get
+ * equal symbols, and the symbol's record says what they touch. Never addresses: slots and offsets.
+ * Caller holds the order lock. */
+#ifndef SLUICE_SYMBOL_H
+#define SLUICE_SYMBOL_H
+
+#include "map.h"
+
+enum sl_symbol_kind { SL_SYMBOL_LAUNCH, SL_SYMBOL_ALLOC, SL_SYMBOL_FREE };
+
+/* A launch may touch [offset, offset + bytes) of the slot, or, where bytes is 0, from offset to the end of the tensor
+ * that begins there, and at least `at_least` bytes. */
+struct sl_access {
+    uint32_t slot;
+    uint64_t offset, bytes, at_least;
+};
+
+struct sl_symbol_record {
+    enum sl_symbol_kind kind;
+    uint32_t slot;         /* of ALLOC and FREE */
+    uint32_t first_access; /* of LAUNCH: into sl_symbols.accesses */
+    uint32_t access_count;
+};
+
+struct sl_symbols {
+    struct sl_symbol_record *records;
+    uint32_t count, capacity;
+    struct sl_access *accesses;
+    uint32_t access_count, access_capacity;
+    struct sl_map by_hash;
+};
+
+/* Symbol 0 stands for a launch that touches nothing, and for all that came after the table was full. */
+bool sl_symbols_init(struct sl_symbols *symbols);
+void sl_symbols_close(struct sl_symbols *symbols); /* accepts a zeroed one */
+
+/* The symbol with this signature; a new one gets a copy of the record and its accesses. 0 when the table is full. */
+sl_symbol sl_symbols_intern(struct sl_symbols *symbols, uint64_t signature, struct sl_symbol_record record,
+                            const struct sl_access *accesses);
+
+#endif
