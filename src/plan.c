@@ -31,8 +31,7 @@ enum sl_status sl_plan_make(const struct sl_plan_input *input, struct sl_plan *o
     struct sl_choice choice = {0};
     struct sl_plan plan = {0};
     enum sl_status status = sl_plan_choose(input, &choice);
-    if (status == SL_OK) status = sl_plan_assign(input, &choice, &plan);
-    if (status == SL_OK) status = sl_plan_time(input, &plan);
+    if (status == SL_OK) status = sl_plan_schedule(input, &choice, &plan);
     sl_choice_free(&choice);
     if (status == SL_OK)
         *out = plan;

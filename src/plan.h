@@ -1,8 +1,9 @@
 /* The plan: which chunks leave and come, and when, for a known sequence of launches.
  *
- * Pure: no clock, no lock, no I/O, no globals. The same function serves the daemon, `sluice plan` and the tests.
- * Victims are Belady's (1966: the furthest next use), evicted right after their last use; fetches go in the order
- * of their deadlines, each as soon as a frame is free that no earlier deadline needs (Cao, Felten, Karlin, Li 1995).
+ * Pure: no clock, no lock, no I/O, no globals. The same function serves the daemon, `sluice plan` and the
+ * tests. Victims are Belady's (1966: the furthest next use), evicted right after their last use; fetches go
+ * in the order of their deadlines, each as soon as a frame is free that no earlier deadline needs (Cao,
+ * Felten, Karlin, Li 1995).
  */
 #ifndef SLUICE_PLAN_H
 #define SLUICE_PLAN_H
@@ -10,9 +11,9 @@
 #include "types.h"
 
 enum sl_chunk_content {
-    SL_CONTENT_DEAD,     /* nothing in it that anybody may read; not resident */
-    SL_CONTENT_HOST,     /* its content is in host memory */
-    SL_CONTENT_RESIDENT, /* on the device, or on its way there: it holds a frame */
+    SL_CONTENT_DEAD,          /* nothing in it that anybody may read; not resident */
+    SL_CONTENT_HOST,          /* its content is in host memory */
+    SL_CONTENT_RESIDENT,      /* on the device, or on its way there: it holds a frame */
     SL_CONTENT_RESIDENT_DEAD, /* holds a frame, but its content is dead */
 };
 
@@ -31,16 +32,16 @@ struct sl_plan_launch {
 };
 
 struct sl_plan_input {
-    sl_tick first_tick; /* of launches[0] */
+    sl_tick first_tick; /* of launches[0], at least 1 */
     const struct sl_plan_launch *launches;
     size_t launch_count;
     const struct sl_plan_access *accesses;
     const sl_chunk *deaths;
     size_t chunk_count;
-    const uint64_t *chunk_bytes;            /* what a resident chunk occupies and a transfer moves */
-    const enum sl_chunk_content *content;   /* before launches[0] */
+    const uint64_t *chunk_bytes;          /* what a resident chunk occupies and a transfer moves */
+    const enum sl_chunk_content *content; /* before launches[0] */
     uint64_t budget_bytes;
-    uint64_t in_bytes_per_s, out_bytes_per_s; /* each direction, while both run */
+    uint64_t in_bytes_per_s, out_bytes_per_s; /* each direction, while both run; not 0 */
 };
 
 enum sl_action_kind {
@@ -52,10 +53,10 @@ enum sl_action_kind {
 
 #define SL_NO_ACTION UINT32_MAX
 
-/* Issue `kind` for `chunk` once launch `after` has been submitted (first_tick - 1: at once). FETCH and POPULATE
- * name in `frame_from` the index of the last EVICT or DROP that must be complete before they may start (with all
- * earlier ones; SL_NO_ACTION: none), and serve launch `deadline`. For EVICT and DROP `deadline` is that of the first
- * action that needs the frame. */
+/* Issue `kind` for `chunk` once launch `after` has been submitted (first_tick - 1: at once). FETCH and
+ * POPULATE name in `frame_from` the index of the last EVICT or DROP that must be complete before they may
+ * start (with all earlier ones; SL_NO_ACTION: none), and serve launch `deadline`. For EVICT and DROP
+ * `deadline` is that of the first action that needs the frame. */
 struct sl_plan_action {
     enum sl_action_kind kind;
     sl_chunk chunk;
@@ -64,17 +65,18 @@ struct sl_plan_action {
 };
 
 struct sl_plan {
-    struct sl_plan_action *actions; /* in the order to issue: by `after`; frame_from always points backwards */
+    struct sl_plan_action
+        *actions; /* in the order to issue: by `after`; frame_from always points backwards */
     size_t action_count;
-    size_t oversize_launches;   /* launches whose own chunks exceed the budget: they get no actions of their own
-                                   and use in place what is not resident */
-    uint64_t bytes_in, bytes_out; /* FETCH, EVICT */
+    size_t oversize_launches; /* launches whose own chunks exceed the budget: they get no actions of their own
+                                 and use in place what is not resident */
+    uint64_t bytes_in, bytes_out;  /* FETCH, EVICT */
     uint64_t seconds_ns, stall_ns; /* predicted, from the durations and the link speeds */
 };
 
-/* Plans the whole input. Launches that exceed the budget by themselves keep what is resident and fetch nothing.
- * Every access of every other launch is resident when the launch starts, and never more than budget_bytes are.
- * On SL_OK *out is set and is released with sl_plan_free. SL_ERR_NO_MEMORY, SL_ERR_INVALID.
+/* Plans the whole input. Launches that exceed the budget by themselves keep what is resident and fetch
+ * nothing. Every access of every other launch is resident when the launch starts, and never more than
+ * budget_bytes are. On SL_OK *out is set and is released with sl_plan_free. SL_ERR_NO_MEMORY, SL_ERR_INVALID.
  * Thread-safe. O(accesses log accesses). */
 enum sl_status sl_plan_make(const struct sl_plan_input *input, struct sl_plan *out);
 void sl_plan_free(struct sl_plan *plan); /* accepts a zeroed plan */

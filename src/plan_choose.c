@@ -3,8 +3,9 @@
 #include <stdlib.h>
 
 /* A chunk whose next use nobody knows is ranked behind all that have one in the window. With n launches:
- * n + k: used first in launch k, so if the window is what repeats that is when it is used again;
- * 2 n: not used at all; 3 n: about to die without another use, so that it need never come back. */
+ * n + k: used first in launch k, so if the window is what repeats that is when it is used again; 2 n: not
+ * used at all. A death in between counts for nothing: the frame of a chunk that dies soon is free soon
+ * anyway. */
 struct chunk {
     uint32_t next;            /* while planning backwards: its next use, then kept for the first launch */
     uint32_t first;           /* the first launch that uses it */
@@ -98,8 +99,6 @@ static void look_ahead(struct chooser *c)
     for (uint32_t t = 0; t < n; t++) access += in->launches[t].access_count;
     for (uint32_t t = n; t-- > 0;) {
         const struct sl_plan_launch *launch = &in->launches[t];
-        for (uint32_t k = 0; k < launch->death_count; k++)
-            c->chunk[in->deaths[launch->first_death + k]].next = 3 * n;
         for (uint32_t k = launch->access_count; k-- > 0;) {
             struct chunk *x = &c->chunk[in->accesses[launch->first_access + k].chunk];
             c->next_use[--access] = x->next;

@@ -22,7 +22,7 @@ struct sl_release {
 struct sl_request {
     sl_chunk chunk;
     uint32_t launch;
-    uint32_t release; /* the index of the one that must be complete before; SL_NONE */
+    uint32_t release; /* of the same chunk, the last before; SL_NONE */
     bool copy;        /* it has content: copied in */
 };
 
@@ -39,11 +39,8 @@ struct sl_choice {
 enum sl_status sl_plan_choose(const struct sl_plan_input *input, struct sl_choice *out);
 void sl_choice_free(struct sl_choice *choice); /* accepts a zeroed choice */
 
-/* Orders the releases by moment, gives each request its release, and writes the actions into plan. */
-enum sl_status sl_plan_assign(const struct sl_plan_input *input, struct sl_choice *choice,
-                              struct sl_plan *plan);
-
-/* Predicts plan->seconds_ns and plan->stall_ns from the actions. */
-enum sl_status sl_plan_time(const struct sl_plan_input *input, struct sl_plan *plan);
+/* Decides when: writes the actions, and what the plan says about itself, into a zeroed plan. */
+enum sl_status sl_plan_schedule(const struct sl_plan_input *input, const struct sl_choice *choice,
+                                struct sl_plan *plan);
 
 #endif

@@ -1,0 +1,196 @@
+#include "plan_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The schedule comes out of a simulation: launches one after the other, releases through one queue, in order;
+ * fetches through another, each once its frame is free. What has been put into the queue of releases is
+ * "queued".
+ *
+ * A release without a copy must not stand behind copies that could as well come later: the queue is filled
+ * only as far as the link gets while a launch runs, and drops go first. */
+struct scheduler {
+    const struct sl_plan_input *in;
+    const struct sl_choice *choice;
+    struct sl_plan *plan;
+    uint32_t *order; /* the releases: by moment, drops in front of order[drop_count], copies from there */
+    uint32_t drop_count, next_drop, next_copy;
+    uint32_t *queued;            /* for each release of the choice: its place in the queue; SL_NONE */
+    uint32_t *action;            /* for each place in the queue: its action */
+    double *done;                /* for each place in the queue: when it is complete */
+    uint32_t queue_count, taken; /* releases whose frames have been given to requests */
+    int64_t room, cover;         /* bytes that requests may still take: of all queued; of those taken */
+    uint32_t next_request, next_populate;
+    uint32_t *frame; /* for each request: the place in the queue that it waits for; SL_NONE */
+    double *ready;   /* for each launch: when its chunks are there */
+    double now, link_in, link_out;
+};
+
+static struct sl_plan_action *append(struct scheduler *s, enum sl_action_kind kind, sl_chunk chunk,
+                                     uint32_t moment, uint32_t launch)
+{
+    struct sl_plan_action *action = &s->plan->actions[s->plan->action_count++];
+    *action = (struct sl_plan_action){kind, chunk, s->in->first_tick + moment - 1, s->in->first_tick + launch,
+                                      SL_NO_ACTION};
+    return action;
+}
+
+static void queue_release(struct scheduler *s, uint32_t index, uint32_t moment)
+{
+    const struct sl_release *release = &s->choice->releases[index];
+    uint64_t bytes = s->in->chunk_bytes[release->chunk];
+    if (s->link_out < s->now) s->link_out = s->now;
+    if (release->copy) {
+        s->link_out += (double)bytes / (double)s->in->out_bytes_per_s * 1e9;
+        s->plan->bytes_out += bytes;
+    }
+    s->action[s->queue_count] = (uint32_t)s->plan->action_count;
+    s->done[s->queue_count] = s->link_out;
+    s->queued[index] = s->queue_count++;
+    s->room += (int64_t)bytes;
+    append(s, release->copy ? SL_ACTION_EVICT : SL_ACTION_DROP, release->chunk, moment, release->launch);
+}
+
+static bool copy_waits(const struct scheduler *s, uint32_t moment)
+{
+    return s->next_copy < s->choice->release_count &&
+           s->choice->releases[s->order[s->next_copy]].moment <= moment;
+}
+
+static void queue_drops(struct scheduler *s, uint32_t moment)
+{
+    while (s->next_drop < s->drop_count && s->choice->releases[s->order[s->next_drop]].moment <= moment)
+        queue_release(s, s->order[s->next_drop++], moment);
+}
+
+static bool can_start(const struct scheduler *s, const struct sl_request *request)
+{
+    return s->room >= (int64_t)s->in->chunk_bytes[request->chunk] &&
+           (request->release == SL_NONE || s->queued[request->release] != SL_NONE);
+}
+
+/* Frames are given in the order of the deadlines: each request waits for as many releases as the bytes of all
+ * up to it need, and for its own chunk's. So whatever has been started, the frames it takes are among those
+ * free. */
+static void give_frame(struct scheduler *s, uint32_t index)
+{
+    const struct sl_request *request = &s->choice->requests[index];
+    int64_t bytes = (int64_t)s->in->chunk_bytes[request->chunk];
+    s->room -= bytes;
+    s->cover -= bytes;
+    while (s->cover < 0) {
+        struct sl_plan_action *release = &s->plan->actions[s->action[s->taken++]];
+        release->deadline = s->in->first_tick + request->launch;
+        s->cover += (int64_t)s->in->chunk_bytes[release->chunk];
+    }
+    uint32_t last = s->taken ? s->taken - 1 : SL_NONE;
+    uint32_t own = request->release == SL_NONE ? SL_NONE : s->queued[request->release];
+    s->frame[index] = last == SL_NONE || (own != SL_NONE && own > last) ? own : last;
+}
+
+static void start_request(struct scheduler *s, uint32_t index, uint32_t moment)
+{
+    const struct sl_request *request = &s->choice->requests[index];
+    uint32_t frame = s->frame[index];
+    double at = frame == SL_NONE ? 0 : s->done[frame];
+    if (request->copy) {
+        uint64_t bytes = s->in->chunk_bytes[request->chunk];
+        if (at < s->link_in) at = s->link_in;
+        s->link_in = at += (double)bytes / (double)s->in->in_bytes_per_s * 1e9;
+        s->plan->bytes_in += bytes;
+    }
+    if (s->ready[request->launch] < at) s->ready[request->launch] = at;
+    struct sl_plan_action *action = append(s, request->copy ? SL_ACTION_FETCH : SL_ACTION_POPULATE,
+                                           request->chunk, moment, request->launch);
+    if (frame != SL_NONE) action->frame_from = s->action[frame];
+}
+
+/* A fetch starts as soon as it has a frame. A chunk without content has to wait for its launch: before that
+ * the program may not even have asked for it. */
+static void take_request(struct scheduler *s, uint32_t moment)
+{
+    give_frame(s, s->next_request);
+    if (s->choice->requests[s->next_request].copy) start_request(s, s->next_request, moment);
+    s->next_request++;
+}
+
+static void serve_launch(struct scheduler *s, uint32_t t)
+{
+    const struct sl_choice *choice = s->choice;
+    while (s->room < 0 && copy_waits(s, t)) queue_release(s, s->order[s->next_copy++], t);
+    while (s->next_request < choice->request_count && choice->requests[s->next_request].launch == t) {
+        while (!can_start(s, &choice->requests[s->next_request]) && copy_waits(s, t))
+            queue_release(s, s->order[s->next_copy++], t);
+        take_request(s, t);
+    }
+    for (; s->next_populate < s->next_request; s->next_populate++) {
+        if (choice->requests[s->next_populate].launch > t) break;
+        if (!choice->requests[s->next_populate].copy) start_request(s, s->next_populate, t);
+    }
+}
+
+static void look_further(struct scheduler *s, uint32_t t, double end)
+{
+    bool unknown = s->in->launches[t].duration_ns == 0;
+    while (copy_waits(s, t) && (unknown || s->link_out < end)) queue_release(s, s->order[s->next_copy++], t);
+    while (s->next_request < s->choice->request_count && can_start(s, &s->choice->requests[s->next_request]))
+        take_request(s, t);
+}
+
+static void run(struct scheduler *s)
+{
+    double busy = 0;
+    for (uint32_t t = 0; t < s->in->launch_count; t++) {
+        queue_drops(s, t);
+        serve_launch(s, t);
+        double duration = (double)s->in->launches[t].duration_ns;
+        double end = (s->now < s->ready[t] ? s->ready[t] : s->now) + duration;
+        look_further(s, t, end);
+        s->now = end;
+        busy += duration;
+    }
+    s->plan->seconds_ns = (uint64_t)s->now;
+    s->plan->stall_ns = (uint64_t)(s->now - busy);
+}
+
+/* `bounds` has room for two counters for each moment and one more. */
+static void sort_releases(struct scheduler *s, uint32_t *bounds, size_t moments)
+{
+    const struct sl_choice *choice = s->choice;
+    memset(bounds, 0, (2 * moments + 1) * sizeof *bounds);
+    for (uint32_t i = 0; i < choice->release_count; i++) {
+        bounds[(choice->releases[i].copy ? moments : 0) + choice->releases[i].moment + 1]++;
+        s->drop_count += !choice->releases[i].copy;
+        s->queued[i] = SL_NONE;
+    }
+    for (size_t i = 1; i <= 2 * moments; i++) bounds[i] += bounds[i - 1];
+    for (uint32_t i = 0; i < choice->release_count; i++)
+        s->order[bounds[(choice->releases[i].copy ? moments : 0) + choice->releases[i].moment]++] = i;
+    s->next_copy = s->drop_count;
+}
+
+enum sl_status sl_plan_schedule(const struct sl_plan_input *in, const struct sl_choice *choice,
+                                struct sl_plan *plan)
+{
+    size_t moments = in->launch_count + 1, releases = choice->release_count, requests = choice->request_count;
+    struct scheduler s = {.in = in, .choice = choice, .plan = plan};
+    uint32_t *words = malloc((3 * releases + requests + 2 * moments + 1) * sizeof *words);
+    double *times = calloc(releases + moments, sizeof *times);
+    plan->actions = malloc((releases + requests + 1) * sizeof *plan->actions);
+    bool complete = words && times && plan->actions;
+    if (complete) {
+        s.order = words;
+        s.queued = s.order + releases;
+        s.action = s.queued + releases;
+        s.frame = s.action + releases;
+        s.done = times;
+        s.ready = times + releases;
+        s.room = s.cover = choice->room_bytes;
+        sort_releases(&s, s.frame + requests, moments);
+        run(&s);
+        plan->oversize_launches = choice->oversize_launches;
+    }
+    free(times);
+    free(words);
+    return complete ? SL_OK : SL_ERR_NO_MEMORY;
+}
