@@ -69,7 +69,7 @@ static enum sl_status read_header(struct sl_trace_reader *reader)
     size_t more = header->header_bytes - sizeof(*header);
     status = read_bytes(reader, raw + sizeof(*header), more, &got);
     if (status != SL_OK) return status;
-    if (got < more) return set_problem(problem, SL_ERR_TRUNCATED, reader->offset, "ends within its header");
+    if (got < more) return set_problem(problem, SL_ERR_TRUNCATED, 12, "ends within its header");
     memcpy(&header->checksum, raw + header->header_bytes - sizeof(header->checksum),
            sizeof(header->checksum));
     if (sl_trace_header_checksum(raw, header->header_bytes) != header->checksum)

@@ -1,0 +1,348 @@
+/* The writer: nothing is lost unsaid, threads come and go, a killed program leaves a readable file, a forked
+ * child does not touch it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "log.h"
+#include "trace_file.h"
+#include "trace_ring.h"
+#include "trace_write.h"
+
+static char folder[] = "/tmp/sluice-trace-XXXXXX";
+static char path[64];
+
+static int remove_trace(void **state)
+{
+    (void)state;
+    unlink(path);
+    return 0;
+}
+
+static struct sl_trace *open_trace(enum sl_trace_full full)
+{
+    struct sl_trace *trace = NULL;
+    assert_int_equal(sl_trace_open(path, full, &trace), SL_OK);
+    assert_non_null(trace);
+    return trace;
+}
+
+static void push_launch(struct sl_trace *trace, uint64_t tick, uint64_t producer)
+{
+    sl_trace_push(trace,
+                  &(struct sl_event){.type = SL_EVENT_LAUNCH, .tick = tick, .time_ns = tick, .b = producer});
+}
+
+static void records_arrive_in_order(void **state)
+{
+    (void)state;
+    struct sl_trace *trace = open_trace(SL_TRACE_DROP);
+    for (size_t i = 0; i < trace_sample_count; i++) sl_trace_push(trace, &trace_samples[i]);
+    sl_trace_close(trace);
+    struct trace_content content = trace_read_file(path);
+    assert_int_equal(content.problem.status, SL_OK);
+    assert_int_equal(content.count, trace_sample_count);
+    for (size_t i = 0; i < content.count; i++) {
+        assert_int_equal(content.records[i].event.type, trace_samples[i].type);
+        assert_int_equal(content.records[i].event.c, trace_samples[i].c);
+    }
+    assert_string_equal(content.records[2].event.text, trace_samples[2].text);
+    assert_int_equal(content.header.process, getpid());
+    struct stat at;
+    assert_int_equal(stat(path, &at), 0);
+    assert_int_equal(at.st_mode & 0777, 0600);
+    trace_content_free(&content);
+}
+
+enum { THREADS = 4, ROUNDS = 5 };
+static const uint64_t per_thread = 3 * SL_RING_SLOTS;
+
+struct producer {
+    struct sl_trace *trace;
+    uint64_t number;
+};
+
+static void *produce(void *argument)
+{
+    struct producer *producer = argument;
+    for (uint64_t tick = 1; tick <= per_thread; tick++) push_launch(producer->trace, tick, producer->number);
+    return NULL;
+}
+
+/* Threads that end leave their ring to later ones. */
+static uint64_t run_producers(struct sl_trace *trace, unsigned rounds)
+{
+    uint64_t number = 0;
+    for (unsigned round = 0; round < rounds; round++) {
+        pthread_t threads[THREADS];
+        struct producer producers[THREADS];
+        for (unsigned i = 0; i < THREADS; i++) {
+            producers[i] = (struct producer){trace, number++};
+            assert_int_equal(pthread_create(&threads[i], NULL, produce, &producers[i]), 0);
+        }
+        for (unsigned i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    }
+    return number;
+}
+
+static void waiting_loses_nothing(void **state)
+{
+    (void)state;
+    struct sl_trace *trace = open_trace(SL_TRACE_WAIT);
+    uint64_t producers = run_producers(trace, ROUNDS), next[THREADS * ROUNDS] = {0};
+    sl_trace_close(trace);
+    struct trace_content content = trace_read_file(path);
+    assert_int_equal(content.problem.status, SL_OK);
+    assert_int_equal(content.count, producers * per_thread);
+    uint32_t thread_of[THREADS * ROUNDS] = {0};
+    for (size_t i = 0; i < content.count; i++) {
+        uint64_t producer = content.records[i].event.b;
+        assert_true(producer < producers);
+        assert_int_equal(content.records[i].event.tick, ++next[producer]);
+        if (!thread_of[producer]) thread_of[producer] = content.records[i].thread;
+        assert_int_equal(content.records[i].thread, thread_of[producer]);
+    }
+    for (uint64_t i = 0; i < producers; i++)
+        for (uint64_t j = 0; j < i; j++) assert_int_not_equal(thread_of[i], thread_of[j]);
+    trace_content_free(&content);
+}
+
+/* Whatever is dropped is counted: for each producer, records and gaps add up, and a gap starts where records
+ * end. */
+static void dropping_says_what_is_lost(void **state)
+{
+    (void)state;
+    struct sl_trace *trace = open_trace(SL_TRACE_DROP);
+    uint64_t producers = run_producers(trace, 2), total = 0;
+    sl_trace_close(trace);
+    struct trace_content content = trace_read_file(path);
+    assert_int_equal(content.problem.status, SL_OK);
+    uint64_t next[THREADS * 2 + 1] = {0};
+    for (size_t i = 0; i < content.count; i++) {
+        const struct sl_trace_record *record = &content.records[i];
+        assert_in_range(record->thread, 1, producers);
+        uint64_t *expected = &next[record->thread];
+        assert_int_equal(record->event.tick, *expected + 1);
+        *expected += record->event.type == SL_EVENT_GAP ? record->event.a : 1;
+        total += record->event.type == SL_EVENT_GAP ? record->event.a : 1;
+    }
+    assert_int_equal(total, producers * per_thread);
+    trace_content_free(&content);
+}
+
+/* The ring by itself, where nobody drains: exact figures. */
+static void a_full_ring_keeps_room_for_rare_records(void **state)
+{
+    (void)state;
+    struct sl_ring *ring = aligned_alloc(64, sizeof(*ring));
+    assert_non_null(ring);
+    memset(ring, 0, sizeof(*ring));
+    struct sl_event launch = {.type = SL_EVENT_LAUNCH}, alloc = {.type = SL_EVENT_ALLOC}, gap;
+    uint64_t tick = 0;
+    for (;; tick++) {
+        launch.tick = tick;
+        if (!sl_ring_push(ring, &launch)) break;
+    }
+    assert_int_equal(tick, SL_RING_SLOTS - SL_RING_KEPT);
+    sl_ring_lose(ring, tick);
+    sl_ring_lose(ring, tick + 1);
+    uint64_t rare = 0;
+    while (sl_ring_push(ring, &alloc)) rare++;
+    assert_int_equal(rare, SL_RING_KEPT - 1); /* the gap took one */
+    for (uint64_t i = 0; i < tick; i++) {
+        assert_int_equal(sl_ring_peek(ring)->tick, i);
+        sl_ring_pop(ring);
+    }
+    assert_int_equal(sl_ring_peek(ring)->type, SL_EVENT_GAP);
+    assert_int_equal(sl_ring_peek(ring)->tick, tick);
+    assert_int_equal(sl_ring_peek(ring)->a, 2);
+    assert_false(sl_ring_take_lost(ring, 0, &gap));
+    sl_ring_lose(ring, 99);
+    assert_true(sl_ring_take_lost(ring, 5, &gap));
+    assert_int_equal(gap.tick, 99);
+    assert_int_equal(gap.a, 1);
+    free(ring);
+}
+
+/* The child records and says when its first records are in the file; then it is killed with more on the way.
+ */
+static void a_killed_program_leaves_a_readable_trace(void **state)
+{
+    (void)state;
+    pid_t child = fork();
+    if (child == 0) {
+        struct sl_trace *trace;
+        if (sl_trace_open(path, SL_TRACE_WAIT, &trace) != SL_OK) _exit(1);
+        for (uint64_t tick = 1;; tick++) push_launch(trace, tick, 0);
+    }
+    assert_true(child > 0);
+    /* Long enough for several blocks; more than the writer's buffer can hold. */
+    struct stat at = {0};
+    int status;
+    while (at.st_size < 1 << 20) {
+        assert_int_equal(waitpid(child, &status, WNOHANG), 0);
+        stat(path, &at);
+    }
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    struct trace_content content = trace_read_file(path);
+    assert_int_equal(content.problem.status, SL_ERR_TRUNCATED);
+    assert_true(content.problem.offset > (1 << 20) - (128 << 10));
+    assert_true(content.count > 50000);
+    for (size_t i = 0; i < content.count; i++) assert_int_equal(content.records[i].event.tick, i + 1);
+    trace_content_free(&content);
+}
+
+/* Few records, no close: the writer's clock puts them in the file. */
+static void a_quiet_program_is_flushed(void **state)
+{
+    (void)state;
+    struct sl_trace *trace = open_trace(SL_TRACE_DROP);
+    push_launch(trace, 1, 0);
+    size_t count = 0;
+    while (count == 0) {
+        struct trace_content content = trace_read_file(path);
+        count = content.count;
+        trace_content_free(&content);
+    }
+    assert_int_equal(count, 1);
+    sl_trace_close(trace);
+}
+
+static void a_forked_child_leaves_the_trace_alone(void **state)
+{
+    (void)state;
+    struct sl_trace *trace = open_trace(SL_TRACE_WAIT);
+    push_launch(trace, 1, 0);
+    for (int abandon = 0; abandon < 2; abandon++) {
+        pid_t child = fork();
+        if (child == 0) {
+            if (abandon) sl_trace_abandon(trace);
+            /* More than a ring: it must not wait for a writer that is not there. */
+            for (uint64_t tick = 2; tick < 2 * SL_RING_SLOTS; tick++) push_launch(trace, tick, 1);
+            sl_trace_close(trace);
+            _exit(0);
+        }
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+    }
+    push_launch(trace, 2, 0);
+    sl_trace_close(trace);
+    struct trace_content content = trace_read_file(path);
+    assert_int_equal(content.problem.status, SL_OK);
+    assert_int_equal(content.count, 2);
+    trace_content_free(&content);
+}
+
+static void traces_may_follow_each_other(void **state)
+{
+    (void)state;
+    for (uint64_t round = 1; round <= 3; round++) {
+        struct sl_trace *trace = open_trace(SL_TRACE_DROP);
+        push_launch(trace, round, 0);
+        sl_trace_close(trace);
+        push_launch(trace, 99, 0); /* late: taken and forgotten */
+        sl_trace_close(trace);
+        struct trace_content content = trace_read_file(path);
+        assert_int_equal(content.problem.status, SL_OK);
+        assert_int_equal(content.count, 1);
+        assert_int_equal(content.records[0].event.tick, round);
+        trace_content_free(&content);
+    }
+    sl_trace_push(NULL, &trace_samples[0]);
+    sl_trace_close(NULL);
+    sl_trace_abandon(NULL);
+}
+
+static void signals_do_not_reach_the_writer(void **state)
+{
+    (void)state;
+    struct sl_trace *trace = open_trace(SL_TRACE_DROP);
+    sigset_t usr, kept, pending;
+    sigemptyset(&usr);
+    sigaddset(&usr, SIGUSR1);
+    /* Blocked here, so that a thread that does not block it would get it and end the test. */
+    pthread_sigmask(SIG_BLOCK, &usr, &kept);
+    kill(getpid(), SIGUSR1);
+    sl_trace_close(trace);
+    sigpending(&pending);
+    assert_true(sigismember(&pending, SIGUSR1));
+    int number;
+    sigwait(&usr, &number);
+    pthread_sigmask(SIG_SETMASK, &kept, NULL);
+}
+
+/* A full disk ends the trace, not the program; what was written stays readable. */
+static void a_full_disk_ends_the_trace_only(void **state)
+{
+    (void)state;
+    char log[80];
+    snprintf(log, sizeof(log), "%s/log", folder);
+    sl_log_open(0, log);
+    struct rlimit kept, small;
+    getrlimit(RLIMIT_FSIZE, &kept);
+    small = (struct rlimit){.rlim_cur = 256 << 10, .rlim_max = kept.rlim_max};
+    struct sl_trace *trace = open_trace(SL_TRACE_WAIT);
+    setrlimit(RLIMIT_FSIZE, &small);
+    for (uint64_t tick = 1; tick < 8 * SL_RING_SLOTS; tick++) push_launch(trace, tick, 0);
+    sl_trace_close(trace);
+    setrlimit(RLIMIT_FSIZE, &kept);
+    sl_log_open(0, NULL);
+    struct stat at;
+    assert_int_equal(stat(log, &at), 0);
+    assert_in_range(at.st_size, 1, 300); /* one line */
+    unlink(log);
+    struct trace_content content = trace_read_file(path);
+    assert_int_equal(content.problem.status, SL_ERR_TRUNCATED);
+    assert_true(content.count > 1000);
+    trace_content_free(&content);
+}
+
+static void unwritable_paths_fail(void **state)
+{
+    (void)state;
+    char log[80];
+    snprintf(log, sizeof(log), "%s/log", folder);
+    sl_log_open(0, log);
+    struct sl_trace *trace = NULL;
+    assert_int_equal(sl_trace_open("/no/such/folder/trace", SL_TRACE_DROP, &trace), SL_ERR_IO);
+    assert_int_equal(symlink("/dev/null", path), 0);
+    assert_int_equal(sl_trace_open(path, SL_TRACE_DROP, &trace), SL_ERR_IO);
+    assert_null(trace);
+    sl_log_open(0, NULL);
+    unlink(log);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(records_arrive_in_order, remove_trace),
+        cmocka_unit_test_teardown(waiting_loses_nothing, remove_trace),
+        cmocka_unit_test_teardown(dropping_says_what_is_lost, remove_trace),
+        cmocka_unit_test(a_full_ring_keeps_room_for_rare_records),
+        cmocka_unit_test_teardown(a_killed_program_leaves_a_readable_trace, remove_trace),
+        cmocka_unit_test_teardown(a_quiet_program_is_flushed, remove_trace),
+        cmocka_unit_test_teardown(a_forked_child_leaves_the_trace_alone, remove_trace),
+        cmocka_unit_test_teardown(traces_may_follow_each_other, remove_trace),
+        cmocka_unit_test_teardown(signals_do_not_reach_the_writer, remove_trace),
+        cmocka_unit_test_teardown(a_full_disk_ends_the_trace_only, remove_trace),
+        cmocka_unit_test_teardown(unwritable_paths_fail, remove_trace),
+    };
+    if (!mkdtemp(folder)) return 1;
+    snprintf(path, sizeof(path), "%s/trace", folder);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    rmdir(folder);
+    return failed;
+}
