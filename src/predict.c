@@ -10,7 +10,7 @@ enum { LEVELS = 4, LEVEL_SHIFT = 3, POWERS = 32 };
 
 /* Every feed earns the right to look at a few candidates, a surprise spends what was saved: that bounds a
  * long random string while a rare surprise in a regular one may look far. */
-enum { CREDIT_PER_FEED = 4, CREDIT_MOST = 8192 };
+enum { CREDIT_PER_FEED = 16, CREDIT_MOST = 8192 };
 
 /* A context of STRONG_MATCH symbols says more than a suffix shorter than WEAK_MATCH: after a symbol too many
  * or a few too few the string most likely goes on nearby. */
@@ -48,6 +48,7 @@ struct sl_predictor *sl_predictor_new(size_t capacity)
     struct sl_predictor *p = calloc(1, sizeof *p);
     if (!p) return NULL;
     p->mask = size - 1;
+    p->credit = CREDIT_MOST;
     p->symbol = malloc(size * sizeof *p->symbol);
     p->hash = calloc(size, sizeof *p->hash);
     bool complete = p->symbol && p->hash;
