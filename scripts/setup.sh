@@ -11,7 +11,7 @@ nvidia-cuda-cccl==13.0.85"
 MESON_WHEEL="meson>=1.0,<2"
 
 # What is needed, as command:package or, found by pkg-config, module:package.
-SETUP_COMMANDS="cc:gcc c++:g++ ninja:ninja-build pkg-config:pkg-config python3:python3"
+SETUP_COMMANDS="cc:gcc c++:g++ ninja:ninja-build meson:meson pkg-config:pkg-config python3:python3"
 SETUP_MODULES="cmocka:libcmocka-dev libzstd:libzstd-dev liblz4:liblz4-dev libxxhash:libxxhash-dev libcjson:libcjson-dev"
 
 setup_say() { echo "setup: $*"; }
@@ -62,10 +62,6 @@ setup_venv() {
 setup_meson() {
     [ -x build/venv/bin/meson ] && export PATH="$PWD/build/venv/bin:$PATH"
     setup_has_meson && return
-    if ! command -v meson >/dev/null; then
-        setup_install meson
-        setup_has_meson && return
-    fi
     setup_say "the distribution's Meson is older than 1.0: downloading Meson from PyPI into build/venv"
     setup_venv
     build/venv/bin/pip install -q "$MESON_WHEEL" >>"$SETUP_LOG" 2>&1 ||
