@@ -1,0 +1,111 @@
+#include "driver.h"
+
+#include "driver/log.h"
+#include "once.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static pthread_once_t load_once = PTHREAD_ONCE_INIT;
+static pthread_once_t init_once = PTHREAD_ONCE_INIT;
+static PFN_cuGetProcAddress_v12000 resolver;
+static struct sc_driver tables[2]; /* indexed by enum sc_default_stream */
+static cudaError_t init_status;
+static atomic_bool exiting;
+
+static void note_exit(void)
+{
+    atomic_store(&exiting, true);
+}
+
+static void *resolve(const char *name, int version, cuuint64_t flags)
+{
+    CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+    void *function = NULL;
+    return resolver(name, &function, version, flags, &found) == CUDA_SUCCESS ? function : NULL;
+}
+
+/* memcpy, because a function pointer is not a void pointer to the compiler's alias analysis. */
+#define FILL(name, version, flags)                                                                           \
+    do {                                                                                                     \
+        void *function = resolve(#name, version, flags);                                                     \
+        memcpy(&table->name, &function, sizeof function);                                                    \
+    } while (0)
+
+static void fill(struct sc_driver *table, bool per_thread)
+{
+    const cuuint64_t flags =
+        per_thread ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM : CU_GET_PROC_ADDRESS_LEGACY_STREAM;
+#define DRIVER(name, version) FILL(name, version, CU_GET_PROC_ADDRESS_LEGACY_STREAM);
+#define DRIVER_STREAM(name, version, ptsz) FILL(name, per_thread ? ptsz : version, flags);
+#include "driver.def"
+#undef DRIVER
+#undef DRIVER_STREAM
+}
+
+static void load(void)
+{
+    /* Never closed: other threads may be inside it until the very end. */
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        sc_log("no driver: %s", dlerror());
+        return;
+    }
+    void *found = dlsym(library, "cuGetProcAddress_v2");
+    memcpy(&resolver, &found, sizeof resolver);
+    if (!resolver) {
+        sc_log("libcuda.so.1 has no cuGetProcAddress_v2: the driver is older than 12.0");
+        return;
+    }
+    fill(&tables[SC_LEGACY_STREAM], false);
+    fill(&tables[SC_PER_THREAD_STREAM], true);
+    /* Registered now, so it runs before what the program registered when it started. */
+    atexit(note_exit);
+}
+
+static void initialise(void)
+{
+    pthread_once(&load_once, load);
+    const struct sc_driver *driver = &tables[SC_LEGACY_STREAM];
+    if (!resolver || !driver->cuInit || !driver->cuCtxGetCurrent || !driver->cuCtxSetCurrent) {
+        init_status = cudaErrorInsufficientDriver;
+        return;
+    }
+    init_status = sc_error_from_driver(driver->cuInit(0));
+}
+
+cudaError_t sc_driver_get(enum sc_default_stream kind, const struct sc_driver **out)
+{
+    pthread_once(&init_once, initialise);
+    if (init_status == cudaSuccess) *out = &tables[kind];
+    return init_status;
+}
+
+PFN_cuGetProcAddress_v12000 sc_driver_resolver(void)
+{
+    pthread_once(&load_once, load);
+    return resolver;
+}
+
+int sc_driver_version(void)
+{
+    pthread_once(&load_once, load);
+    const struct sc_driver *driver = &tables[SC_LEGACY_STREAM];
+    int version = 0;
+    if (!driver->cuDriverGetVersion || driver->cuDriverGetVersion(&version) != CUDA_SUCCESS) return 0;
+    return version;
+}
+
+bool sc_driver_exiting(void)
+{
+    return atomic_load(&exiting);
+}
+
+cudaError_t sc_driver_missing(const char *name)
+{
+    sc_log_once(name, "the driver has no %s", name);
+    return cudaErrorCallRequiresNewerDriver;
+}
