@@ -17,20 +17,22 @@ enum { CREDIT_PER_FEED = 16, CREDIT_MOST = 8192 };
 enum { STRONG_MATCH = 16, WEAK_MATCH = 2, RESUME_WINDOW = 64 };
 
 #define HASH_BASE UINT64_C(0x9e3779b97f4a7c15)
+#define SLOT_FACTOR UINT64_C(0xd6e8feb86659fd93)
 
 /* Positions count symbols from the start and never wrap; rings are indexed by their low bits. A boundary b
  * lies before the symbol at position b; hash[b] covers everything before it, so that any stretch's hash is a
  * difference of two and the common suffix of two positions is found by bisection. */
-struct level {
-    uint32_t *head; /* by hash: the low bits of the latest position */
-    uint32_t *prev; /* by position: the one before */
+struct chain_links {
+    uint32_t prev[LEVELS]; /* the low bits of the boundary before in each chain */
 };
 
 struct sl_predictor {
     uint64_t mask, count;
     sl_symbol *symbol;
     uint64_t *hash;
-    struct level level[LEVELS];
+    struct chain_links *links; /* by boundary */
+    uint32_t *head[LEVELS];    /* by hash: the low bits of the latest boundary */
+    int head_shift;
     uint64_t power[POWERS]; /* HASH_BASE to the 2^i */
     bool following;
     uint64_t cursor;  /* position of the predicted symbol */
@@ -51,11 +53,14 @@ struct sl_predictor *sl_predictor_new(size_t capacity)
     p->credit = CREDIT_MOST;
     p->symbol = malloc(size * sizeof *p->symbol);
     p->hash = calloc(size, sizeof *p->hash);
-    bool complete = p->symbol && p->hash;
+    p->links = calloc(size, sizeof *p->links);
+    bool complete = p->symbol && p->hash && p->links;
+    /* What repeats has far fewer different contexts than the ring has places: small tables stay in the cache.
+     */
+    p->head_shift = 64 - __builtin_ctzll(size / 4);
     for (int i = 0; i < LEVELS; i++) {
-        p->level[i].head = calloc(size, sizeof(uint32_t));
-        p->level[i].prev = calloc(size, sizeof(uint32_t));
-        complete = complete && p->level[i].head && p->level[i].prev;
+        p->head[i] = calloc(size / 4, sizeof *p->head[i]);
+        complete = complete && p->head[i];
     }
     if (!complete) {
         sl_predictor_delete(p);
@@ -69,20 +74,11 @@ struct sl_predictor *sl_predictor_new(size_t capacity)
 void sl_predictor_delete(struct sl_predictor *p)
 {
     if (!p) return;
-    for (int i = 0; i < LEVELS; i++) {
-        free(p->level[i].head);
-        free(p->level[i].prev);
-    }
+    for (int i = 0; i < LEVELS; i++) free(p->head[i]);
+    free(p->links);
     free(p->hash);
     free(p->symbol);
     free(p);
-}
-
-static uint64_t mix(uint64_t x)
-{
-    x ^= x >> 32;
-    x *= UINT64_C(0xd6e8feb86659fd93);
-    return x ^ x >> 32;
 }
 
 /* The oldest boundary that the ring still has. */
@@ -100,7 +96,7 @@ static uint64_t stretch(const struct sl_predictor *p, uint64_t end, int exponent
 
 static uint64_t slot_of(const struct sl_predictor *p, int level)
 {
-    return mix(stretch(p, p->count, level * LEVEL_SHIFT)) & p->mask;
+    return stretch(p, p->count, level * LEVEL_SHIFT) * SLOT_FACTOR >> p->head_shift;
 }
 
 /* How many symbols before boundary `end` equal those before the present. */
@@ -130,7 +126,7 @@ static void find_longest(struct sl_predictor *p)
     for (int i = LEVELS - 1; i >= 0 && !best; i--) {
         uint64_t least = (uint64_t)1 << i * LEVEL_SHIFT, seen = 0;
         if (p->count - oldest(p) <= least) continue;
-        uint32_t at = p->level[i].head[slot_of(p, i)];
+        uint32_t at = p->head[i][slot_of(p, i)];
         for (;;) {
             uint64_t distance = (uint32_t)p->count - at;
             /* Distances grow along a chain; one that does not was overwritten. */
@@ -142,7 +138,7 @@ static void find_longest(struct sl_predictor *p)
                 best = length;
                 cursor = p->count - distance;
             }
-            at = p->level[i].prev[at & p->mask];
+            at = p->links[at & p->mask].prev[i];
         }
     }
     p->following = best > 0;
@@ -166,8 +162,8 @@ static void enter_into_chains(struct sl_predictor *p)
 {
     uint64_t known = p->count - oldest(p);
     for (int i = 0; i < LEVELS && known >= (uint64_t)1 << i * LEVEL_SHIFT; i++) {
-        uint32_t *head = &p->level[i].head[slot_of(p, i)];
-        p->level[i].prev[p->count & p->mask] = *head;
+        uint32_t *head = &p->head[i][slot_of(p, i)];
+        p->links[p->count & p->mask].prev[i] = *head;
         *head = (uint32_t)p->count;
     }
 }
