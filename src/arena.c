@@ -55,7 +55,8 @@ static enum sl_status add_slabs(struct sl_arena *arena, uint32_t count)
     enum sl_status status = arena->backend->slab_new(arena->backend->self, count * SL_GIB, &address);
     if (status) return status;
     if ((address + count * SL_GIB - 1) >> SL_SLAB_SHIFT >= SL_SLAB_TABLE) {
-        sl_log(SL_LOG_WARN, "the driver placed unified memory at 0x%llx, beyond 47 bits", (unsigned long long)address);
+        sl_log(SL_LOG_WARN, "the driver placed unified memory at 0x%llx, beyond 47 bits",
+               (unsigned long long)address);
         arena->backend->slab_delete(arena->backend->self, address, count * SL_GIB);
         return SL_ERR_UNSUPPORTED;
     }
@@ -77,25 +78,31 @@ static enum sl_status add_slabs(struct sl_arena *arena, uint32_t count)
             chunk->run = chunk->newer = chunk->older = s * arena->chunks_per_slab + c;
             chunk->group = SL_NO_GROUP;
         }
-        atomic_store_explicit(&slab_of[slab->address >> SL_SLAB_SHIFT], (uint16_t)(s + 1), memory_order_release);
+        atomic_store_explicit(&slab_of[slab->address >> SL_SLAB_SHIFT], (uint16_t)(s + 1),
+                              memory_order_release);
     }
     atomic_store_explicit(&arena->slab_count, first + count, memory_order_release);
     return SL_OK;
 }
 
-static bool is_free(const struct sl_arena *arena, sl_chunk chunk) { return sl_arena_record(arena, chunk)->bytes == 0; }
+static bool is_free(const struct sl_arena *arena, sl_chunk chunk)
+{
+    return sl_arena_record(arena, chunk)->bytes == 0;
+}
 
 /* A run may cross a slab's end only where the next slab follows in address. */
 static bool adjacent(const struct sl_arena *arena, sl_chunk chunk)
 {
-    return sl_arena_record(arena, chunk + 1)->address - sl_arena_record(arena, chunk)->address == arena->chunk_bytes;
+    return sl_arena_record(arena, chunk + 1)->address - sl_arena_record(arena, chunk)->address ==
+           arena->chunk_bytes;
 }
 
 static sl_chunk find_run(const struct sl_arena *arena, uint32_t count)
 {
     size_t total = sl_arena_chunk_count(arena), length = 0;
     for (size_t c = 0; c < total; c++) {
-        if (c % arena->chunks_per_slab == 0 && length == 0 && !arena->slabs[c / arena->chunks_per_slab].free_chunks) {
+        if (c % arena->chunks_per_slab == 0 && length == 0 &&
+            !arena->slabs[c / arena->chunks_per_slab].free_chunks) {
             c += arena->chunks_per_slab - 1;
             continue;
         }
@@ -117,10 +124,13 @@ static uint32_t chunks_for(const struct sl_arena *arena, uint64_t bytes)
 static void mark(struct sl_arena *arena, sl_chunk first, uint64_t bytes)
 {
     uint32_t count = chunks_for(arena, bytes);
+    arena->chunks_used += count;
+    if (arena->chunks_used > arena->peak_chunks_used) arena->peak_chunks_used = arena->chunks_used;
     for (uint32_t i = 0; i < count; i++) {
         struct sl_chunk_record *chunk = sl_arena_record(arena, first + i);
         uint64_t rest = bytes - i * arena->chunk_bytes;
-        chunk->bytes = rest < arena->chunk_bytes ? (rest + SL_BLOCK_BYTES - 1) & ~(SL_BLOCK_BYTES - 1) : arena->chunk_bytes;
+        chunk->bytes = rest < arena->chunk_bytes ? (rest + SL_BLOCK_BYTES - 1) & ~(SL_BLOCK_BYTES - 1)
+                                                 : arena->chunk_bytes;
         chunk->run = first;
         chunk->run_chunks = count;
         arena->virtual_bytes_used += chunk->bytes;
@@ -161,13 +171,16 @@ bool sl_arena_take_at(struct sl_arena *arena, sl_chunk first, uint64_t bytes)
 void sl_arena_give(struct sl_arena *arena, sl_chunk first)
 {
     uint32_t count = sl_arena_record(arena, first)->run_chunks;
+    arena->chunks_used -= count;
     for (uint32_t i = 0; i < count; i++) {
         struct sl_chunk_record *chunk = sl_arena_record(arena, first + i);
         arena->virtual_bytes_used -= chunk->bytes;
         atomic_store(&chunk->bytes, 0);
-        for (int content = atomic_load(&chunk->content); content == SL_CONTENT_RESIDENT || content == SL_CONTENT_HOST;)
+        for (int content = atomic_load(&chunk->content);
+             content == SL_CONTENT_RESIDENT || content == SL_CONTENT_HOST;)
             atomic_compare_exchange_strong(&chunk->content, &content,
-                                           content == SL_CONTENT_RESIDENT ? SL_CONTENT_RESIDENT_DEAD : SL_CONTENT_DEAD);
+                                           content == SL_CONTENT_RESIDENT ? SL_CONTENT_RESIDENT_DEAD
+                                                                          : SL_CONTENT_DEAD);
         chunk->run = first + i;
         chunk->run_chunks = 0;
         chunk->group = SL_NO_GROUP;

@@ -1,7 +1,8 @@
 /* Arenas and chunks: where allocations live, and what state each chunk is in.
  *
- * Slabs of 1 GiB, aligned to 1 GiB, are taken from the backend on demand. `address >> 30` in a table of 2^17 small
- * integers names the slab, a shift the chunk: the look-up takes no lock. Chunk numbers are dense: slab after slab.
+ * Slabs of 1 GiB, aligned to 1 GiB, are taken from the backend on demand. `address >> 30` in a table of 2^17
+ * small integers names the slab, a shift the chunk: the look-up takes no lock. Chunk numbers are dense: slab
+ * after slab.
  *
  * The placement fields of a chunk are written under the core's order lock; `content`, `in_sequence` and
  * `out_sequence` under the lock of the direction that moves it (mover.h), and read anywhere.
@@ -26,27 +27,28 @@ struct sl_part {
 
 struct sl_chunk_record {
     uint64_t address;
-    _Atomic uint64_t bytes; /* whole 2 MiB blocks in use, 0 while no allocation is placed here */
-    _Atomic uint64_t frame_bytes; /* what its frame holds while it is resident; may outlive the allocation */
-    _Atomic int content;    /* enum sl_chunk_content */
+    _Atomic uint64_t bytes;        /* whole 2 MiB blocks in use, 0 while no allocation is placed here */
+    _Atomic uint64_t frame_bytes;  /* what its frame holds while it is resident; may outlive the allocation */
+    _Atomic int content;           /* enum sl_chunk_content */
     _Atomic uint64_t in_sequence;  /* the fetch that brings or brought it; 0: known to have arrived */
     _Atomic uint64_t out_sequence; /* its last eviction or drop; 0: never */
-    _Atomic uint64_t users;        /* bit set of streams (stream index % 64) that used it since it last left */
+    _Atomic uint64_t users; /* bit set of streams (stream index % 64) that used it since it last left */
     bool recycled;          /* memory in it was freed: a launch on another stream must join `users` first */
     sl_tick last_use;
-    sl_chunk newer, older;  /* least-recently-used list, see demand.h; SL_NO_CHUNK: end; itself: not in it */
-    sl_chunk run;           /* first chunk of the allocation that covers it whole, or itself */
-    uint32_t run_chunks;    /* chunks of that run; 0 for a packed chunk */
-    struct sl_part *parts;  /* live allocations, sorted by address; for a run the one of its first chunk */
+    sl_chunk newer, older; /* least-recently-used list, see demand.h; SL_NO_CHUNK: end; itself: not in it */
+    sl_chunk run;          /* first chunk of the allocation that covers it whole, or itself */
+    uint32_t run_chunks;   /* chunks of that run; 0 for a packed chunk */
+    struct sl_part *parts; /* live allocations, sorted by address; for a run the one of its first chunk */
     uint32_t part_count, part_capacity;
-    uint32_t group;         /* of a packed chunk; SL_NO_GROUP: free */
+    uint32_t group; /* of a packed chunk; SL_NO_GROUP: free */
 };
 #define SL_NO_GROUP UINT32_MAX
 
 struct sl_slab {
     uint64_t address;
     struct sl_chunk_record *chunks;
-    uint64_t reservation_bytes; /* of the backend's slab that starts here; 0 for the later ones of a large one */
+    uint64_t
+        reservation_bytes; /* of the backend's slab that starts here; 0 for the later ones of a large one */
     uint32_t free_chunks;
 };
 
@@ -57,6 +59,7 @@ struct sl_arena {
     struct sl_slab slabs[SL_MAX_SLABS];
     _Atomic uint32_t slab_count;
     uint64_t virtual_bytes_used; /* sum of `bytes` of chunks that are in use */
+    uint32_t chunks_used, peak_chunks_used;
     uint64_t join_out; /* out movement (a discard, perhaps) that must end before a placed chunk is written */
 };
 
@@ -79,8 +82,9 @@ static inline size_t sl_arena_chunk_count(const struct sl_arena *arena)
     return (size_t)atomic_load_explicit(&arena->slab_count, memory_order_acquire) * arena->chunks_per_slab;
 }
 
-/* Finds `count` free neighbouring chunks, taking a new slab if need be, and marks them used with `bytes` in all:
- * whole chunks, but for the last. Caller holds the order lock. SL_ERR_NO_MEMORY, or the backend's error. */
+/* Finds `count` free neighbouring chunks, taking a new slab if need be, and marks them used with `bytes` in
+ * all: whole chunks, but for the last. Caller holds the order lock. SL_ERR_NO_MEMORY, or the backend's error.
+ */
 enum sl_status sl_arena_take(struct sl_arena *arena, uint64_t bytes, sl_chunk *first);
 /* The same for the named chunks: false if one of them is not free. */
 bool sl_arena_take_at(struct sl_arena *arena, sl_chunk first, uint64_t bytes);

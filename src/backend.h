@@ -1,8 +1,8 @@
-/* The contract with the device. backend_cuda.c keeps it on the Driver API's unified memory; backend_host.c keeps it
- * on plain host memory so that the core can be tested without any driver.
+/* The contract with the device. backend_cuda.c keeps it on the Driver API's unified memory; backend_host.c
+ * keeps it on plain host memory so that the core can be tested without any driver.
  *
- * Streams, events and functions are the backend's own handles. All calls are made with the program's context current or
- * with the backend making it so. Errors are logged by the backend and passed on as SL_ERR_DRIVER.
+ * Streams, events and functions are the backend's own handles. All calls are made with the program's context
+ * current or with the backend making it so. Errors are logged by the backend and passed on as SL_ERR_DRIVER.
  */
 #ifndef SLUICE_BACKEND_H
 #define SLUICE_BACKEND_H
@@ -14,7 +14,7 @@ typedef void *sl_event_handle;
 
 struct sl_kernel_layout {
     char name[192];
-    uint32_t parameter_count; /* at most SL_MAX_PARAMETERS */
+    uint32_t parameter_count;  /* at most SL_MAX_PARAMETERS */
     uint32_t *offsets, *sizes; /* caller's arrays, SL_MAX_PARAMETERS long */
 };
 #define SL_MAX_PARAMETERS 1024
@@ -31,9 +31,10 @@ struct sl_backend {
     sl_stream (*stream_in)(void *self);
     sl_stream (*stream_out)(void *self);
 
-    /* Enqueue a movement. pre: [address, address + bytes) is in one slab, in whole 2 MiB blocks; calls for one stream come
-     * from one thread at a time. What was never written, or discarded and not written since, is not copied.
-     * discard: the content is dead; on the `out` stream. Where the driver cannot discard it evicts. */
+    /* Enqueue a movement. pre: [address, address + bytes) is in one slab, in whole 2 MiB blocks; calls for
+     * one stream come from one thread at a time. What was never written, or discarded and not written since,
+     * is not copied. discard: the content is dead; on the `out` stream. Where the driver cannot discard it
+     * evicts. */
     enum sl_status (*fetch)(void *self, uint64_t address, uint64_t bytes);
     enum sl_status (*evict)(void *self, uint64_t address, uint64_t bytes);
     enum sl_status (*discard)(void *self, uint64_t address, uint64_t bytes);

@@ -55,7 +55,8 @@ static uint32_t ask(struct sl_kernels *kernels, uint64_t handle)
     }
     struct sl_kernel *kernel = &kernels->kernels[kernels->count];
     size_t bytes = layout.parameter_count * sizeof *offsets;
-    *kernel = (struct sl_kernel){.name_hash = hash, .name = strdup(layout.name), .offsets = malloc(2 * bytes + 1)};
+    *kernel =
+        (struct sl_kernel){.name_hash = hash, .name = strdup(layout.name), .offsets = malloc(2 * bytes + 1)};
     if (!kernel->name || !kernel->offsets) {
         free(kernel->offsets);
         return 0;
@@ -76,4 +77,7 @@ uint32_t sl_kernels_find(struct sl_kernels *kernels, uint64_t handle)
     return number;
 }
 
-void sl_kernels_forget(struct sl_kernels *kernels) { sl_map_free(&kernels->by_handle); }
+void sl_kernels_forget(struct sl_kernels *kernels)
+{
+    sl_map_free(&kernels->by_handle);
+}

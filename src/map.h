@@ -33,6 +33,9 @@ static inline uint64_t sl_mix(uint64_t x)
     x *= 0x94d049bb133111ebu;
     return x ^ x >> 31;
 }
-static inline uint64_t sl_hash_word(uint64_t hash, uint64_t word) { return sl_mix(hash + 0x9e3779b97f4a7c15u + word); }
+static inline uint64_t sl_hash_word(uint64_t hash, uint64_t word)
+{
+    return sl_mix(hash + 0x9e3779b97f4a7c15u + word);
+}
 
 #endif

@@ -4,7 +4,8 @@
 
 #include "log.h"
 
-static enum sl_status direction_init(struct sl_direction *direction, const struct sl_backend *backend, sl_stream stream)
+static enum sl_status direction_init(struct sl_direction *direction, const struct sl_backend *backend,
+                                     sl_stream stream)
 {
     direction->stream = stream;
     if (pthread_mutex_init(&direction->lock, NULL)) return SL_ERR_NO_MEMORY;
@@ -32,14 +33,16 @@ void sl_mover_close(struct sl_mover *mover, bool device_gone)
     struct sl_direction *directions[] = {&mover->in, &mover->out};
     for (int d = 0; d < 2 && mover->backend && !device_gone; d++)
         for (int i = 0; i < SL_EVENT_RING; i++)
-            if (directions[d]->events[i]) mover->backend->event_delete(mover->backend->self, directions[d]->events[i]);
+            if (directions[d]->events[i])
+                mover->backend->event_delete(mover->backend->self, directions[d]->events[i]);
     memset(mover, 0, sizeof *mover);
 }
 
 static void raise_to(_Atomic uint64_t *value, uint64_t to)
 {
     uint64_t seen = atomic_load(value);
-    while (seen < to && !atomic_compare_exchange_weak(value, &seen, to)) {}
+    while (seen < to && !atomic_compare_exchange_weak(value, &seen, to)) {
+    }
 }
 
 static sl_event_handle event_of(struct sl_direction *direction, uint64_t sequence)
@@ -56,7 +59,8 @@ bool sl_mover_done(struct sl_mover *mover, struct sl_direction *direction, uint6
     return true;
 }
 
-void sl_mover_wait(struct sl_mover *mover, struct sl_direction *direction, uint64_t sequence, sl_stream stream)
+void sl_mover_wait(struct sl_mover *mover, struct sl_direction *direction, uint64_t sequence,
+                   sl_stream stream)
 {
     mover->backend->stream_wait(mover->backend->self, stream, event_of(direction, sequence));
 }
@@ -69,7 +73,8 @@ void sl_mover_wait_host(struct sl_mover *mover, struct sl_direction *direction, 
 }
 
 /* Makes the out stream wait for everything that may still use the chunk. */
-static void wait_for_users(struct sl_mover *mover, struct sl_chunk_record *chunk, const struct sl_fence *fence)
+static void wait_for_users(struct sl_mover *mover, struct sl_chunk_record *chunk,
+                           const struct sl_fence *fence)
 {
     const struct sl_backend *backend = mover->backend;
     uint64_t fetch = atomic_load(&chunk->in_sequence);
@@ -85,7 +90,8 @@ static uint64_t submitted(struct sl_mover *mover, struct sl_direction *direction
 {
     uint64_t sequence = atomic_load(&direction->issued) + 1;
     if (status == SL_OK)
-        status = mover->backend->event_record(mover->backend->self, event_of(direction, sequence), direction->stream);
+        status = mover->backend->event_record(mover->backend->self, event_of(direction, sequence),
+                                              direction->stream);
     if (status && !atomic_exchange(&mover->failed, true))
         sl_log(SL_LOG_WARN, "the driver refused to move memory (%s); data stays where it is from now on",
                sl_status_text(status));
@@ -98,7 +104,8 @@ static bool change(struct sl_chunk_record *chunk, int from, int to)
     return atomic_compare_exchange_strong(&chunk->content, &from, to);
 }
 
-uint64_t sl_mover_release(struct sl_mover *mover, sl_chunk c, const struct sl_fence *fence, enum sl_move_cause cause)
+uint64_t sl_mover_release(struct sl_mover *mover, sl_chunk c, const struct sl_fence *fence,
+                          enum sl_move_cause cause)
 {
     const struct sl_backend *backend = mover->backend;
     struct sl_chunk_record *chunk = sl_arena_record(mover->arena, c);
@@ -134,7 +141,8 @@ static bool arrive(struct sl_chunk_record *chunk, bool *dead)
     return true;
 }
 
-uint64_t sl_mover_bring(struct sl_mover *mover, sl_chunk c, uint64_t bytes, uint64_t after_out, enum sl_move_cause cause)
+uint64_t sl_mover_bring(struct sl_mover *mover, sl_chunk c, uint64_t bytes, uint64_t after_out,
+                        enum sl_move_cause cause)
 {
     const struct sl_backend *backend = mover->backend;
     struct sl_chunk_record *chunk = sl_arena_record(mover->arena, c);

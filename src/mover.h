@@ -1,14 +1,17 @@
-/* The mover: the two directions of the link, each a stream of the backend, a lock and a sequence of movements.
+/* The mover: the two directions of the link, each a stream of the backend, a lock and a sequence of
+ * movements.
  *
- * Movements of one direction are issued under its lock and run in the order of their sequence numbers, so "movement s
- * is done" means that all before it are. An event for each movement lies in a ring; an event that was recorded again
- * stands for a later movement, so waiting on it is never too short. Locks are taken in the order out, in.
+ * Movements of one direction are issued under its lock and run in the order of their sequence numbers, so
+ * "movement s is done" means that all before it are. An event for each movement lies in a ring; an event that
+ * was recorded again stands for a later movement, so waiting on it is never too short. Locks are taken in the
+ * order out, in.
  *
  * Every content change is a compare-and-swap made before the driver call, under the direction's lock:
  *   evict     RESIDENT -> HOST          drop      RESIDENT_DEAD -> DEAD
  *   fetch     HOST -> RESIDENT          populate  DEAD -> RESIDENT, or RESIDENT_DEAD before it is allocated
- * A free changes RESIDENT -> RESIDENT_DEAD and HOST -> DEAD; an allocation RESIDENT_DEAD -> RESIDENT. So a chunk is dropped
- * only while no allocation lies in it: what a kernel may have written unseen is never thrown away.
+ * A free changes RESIDENT -> RESIDENT_DEAD and HOST -> DEAD; an allocation RESIDENT_DEAD -> RESIDENT. So a
+ * chunk is dropped only while no allocation lies in it: what a kernel may have written unseen is never thrown
+ * away.
  */
 #ifndef SLUICE_MOVER_H
 #define SLUICE_MOVER_H
@@ -52,22 +55,25 @@ void sl_mover_close(struct sl_mover *mover, bool device_gone); /* accepts a half
 bool sl_mover_done(struct sl_mover *mover, struct sl_direction *direction, uint64_t sequence);
 
 /* Makes `stream` wait for movement `sequence`, which must have been issued. */
-void sl_mover_wait(struct sl_mover *mover, struct sl_direction *direction, uint64_t sequence, sl_stream stream);
+void sl_mover_wait(struct sl_mover *mover, struct sl_direction *direction, uint64_t sequence,
+                   sl_stream stream);
 /* The same on the host. */
 void sl_mover_wait_host(struct sl_mover *mover, struct sl_direction *direction, uint64_t sequence);
 
-/* Frees the chunk's frame: copies it out, or drops it if its content is dead. It starts when the chunk's users in `fence`
- * (NULL: none) and its own fetch have finished. Caller holds out.lock. Returns the movement's sequence, or 0 if the
- * chunk held no frame. */
-uint64_t sl_mover_release(struct sl_mover *mover, sl_chunk chunk, const struct sl_fence *fence, enum sl_move_cause cause);
+/* Frees the chunk's frame: copies it out, or drops it if its content is dead. It starts when the chunk's
+ * users in `fence` (NULL: none) and its own fetch have finished. Caller holds out.lock. Returns the
+ * movement's sequence, or 0 if the chunk held no frame. */
+uint64_t sl_mover_release(struct sl_mover *mover, sl_chunk chunk, const struct sl_fence *fence,
+                          enum sl_move_cause cause);
 
-/* Brings `bytes` bytes of the chunk onto the device once movement `after_out` of the out direction has finished: all of
- * it, or what its frame lacks. Caller holds in.lock. Returns the movement's sequence, or 0 if nothing was lacking. */
+/* Brings `bytes` bytes of the chunk onto the device once movement `after_out` of the out direction has
+ * finished: all of it, or what its frame lacks. Caller holds in.lock. Returns the movement's sequence, or 0
+ * if nothing was lacking. */
 uint64_t sl_mover_bring(struct sl_mover *mover, sl_chunk chunk, uint64_t bytes, uint64_t after_out,
                         enum sl_move_cause cause);
 
-/* Tells the driver that the chunk, which is not resident, holds nothing, so that it will not be copied in. Caller holds
- * out.lock; pre: no allocation lies in the chunk. */
+/* Tells the driver that the chunk, which is not resident, holds nothing, so that it will not be copied in.
+ * Caller holds out.lock; pre: no allocation lies in the chunk. */
 void sl_mover_discard(struct sl_mover *mover, sl_chunk chunk, uint64_t bytes, const struct sl_fence *fence);
 
 #endif

@@ -279,6 +279,12 @@ const char *sl_options_flag(size_t index)
     return index < ROW_COUNT ? rows[index].flag : NULL;
 }
 
+bool sl_options_is_path(const char *env)
+{
+    const struct row *row = row_of_env(env);
+    return row && row->type == TYPE_STRING;
+}
+
 bool sl_options_check(const char *env, const char *value, char *allowed, size_t allowed_bytes)
 {
     const struct row *row = row_of_env(env);

@@ -49,6 +49,8 @@ void sl_options_print_values(FILE *to, const struct sl_options *values);
 const char *sl_options_env_for_flag(const char *flag, bool *takes_value);
 /* The flags in the table's order; NULL from the count on. */
 const char *sl_options_flag(size_t index);
+/* Whether the variable `env` names a file. */
+bool sl_options_is_path(const char *env);
 /* Whether `value` is allowed for the variable `env`; if not, `allowed` says in words what is. */
 bool sl_options_check(const char *env, const char *value, char *allowed, size_t allowed_bytes);
 

@@ -57,10 +57,12 @@ static uint32_t slot_for(struct sl_placement *placement, uint64_t site, uint64_t
     uint32_t k = key_for(placement, site, bytes);
     if (k == SL_MAP_NONE) return SL_MAP_NONE;
     struct sl_slot_key *key = &placement->keys[k];
-    while (key->lowest_free < key->count && placement->slots[key->slots[key->lowest_free]].live) key->lowest_free++;
+    while (key->lowest_free < key->count && placement->slots[key->slots[key->lowest_free]].live)
+        key->lowest_free++;
     if (key->lowest_free < key->count) return key->slots[key->lowest_free];
     if (!reserve(&key->slots, key->count, &key->capacity, sizeof *key->slots) ||
-        !reserve(&placement->slots, placement->slot_count, &placement->slot_capacity, sizeof *placement->slots))
+        !reserve(&placement->slots, placement->slot_count, &placement->slot_capacity,
+                 sizeof *placement->slots))
         return SL_MAP_NONE;
     uint32_t slot = placement->slot_count++;
     placement->slots[slot] = (struct sl_slot){.site = site, .bytes = bytes, .key = k, .ordinal = key->count};
@@ -68,7 +70,10 @@ static uint32_t slot_for(struct sl_placement *placement, uint64_t site, uint64_t
     return slot;
 }
 
-static uint64_t padded(uint64_t bytes) { return (bytes + SL_ALLOCATION_ALIGN - 1) & ~(uint64_t)(SL_ALLOCATION_ALIGN - 1); }
+static uint64_t padded(uint64_t bytes)
+{
+    return (bytes + SL_ALLOCATION_ALIGN - 1) & ~(uint64_t)(SL_ALLOCATION_ALIGN - 1);
+}
 
 /* Index of the first part of `chunk` that ends behind `address`. */
 static uint32_t part_from(const struct sl_chunk_record *chunk, uint64_t address)
@@ -94,7 +99,8 @@ static bool insert_part(struct sl_chunk_record *chunk, uint64_t address, uint64_
     return true;
 }
 
-/* A gap of `bytes` in a packed chunk, the last one first: after the newest neighbour is where it usually is. */
+/* A gap of `bytes` in a packed chunk, the last one first: after the newest neighbour is where it usually is.
+ */
 static uint64_t find_gap(const struct sl_arena *arena, sl_chunk c, uint64_t bytes)
 {
     const struct sl_chunk_record *chunk = sl_arena_record(arena, c);
@@ -107,7 +113,10 @@ static uint64_t find_gap(const struct sl_arena *arena, sl_chunk c, uint64_t byte
     return end - chunk->address >= bytes ? chunk->address : 0;
 }
 
-static bool is_packed(const struct sl_chunk_record *chunk) { return chunk->group != SL_NO_GROUP; }
+static bool is_packed(const struct sl_chunk_record *chunk)
+{
+    return chunk->group != SL_NO_GROUP;
+}
 
 /* The slot's last place, if all of it is free. */
 static uint64_t try_last_place(struct sl_placement *placement, const struct sl_slot *slot)
@@ -115,7 +124,8 @@ static uint64_t try_last_place(struct sl_placement *placement, const struct sl_s
     struct sl_arena *arena = placement->arena;
     if (!slot->address) return 0;
     sl_chunk c = sl_arena_chunk(arena, slot->address);
-    if (slot->bytes > arena->chunk_bytes / 2) return sl_arena_take_at(arena, c, slot->bytes) ? slot->address : 0;
+    if (slot->bytes > arena->chunk_bytes / 2)
+        return sl_arena_take_at(arena, c, slot->bytes) ? slot->address : 0;
     struct sl_chunk_record *chunk = sl_arena_record(arena, c);
     if (chunk->bytes == 0) {
         if (!sl_arena_take_at(arena, c, arena->chunk_bytes)) return 0;
@@ -124,7 +134,8 @@ static uint64_t try_last_place(struct sl_placement *placement, const struct sl_s
     }
     if (!is_packed(chunk)) return 0;
     uint32_t next = part_from(chunk, slot->address);
-    bool fits = next == chunk->part_count || chunk->parts[next].address >= slot->address + padded(slot->bytes);
+    bool fits =
+        next == chunk->part_count || chunk->parts[next].address >= slot->address + padded(slot->bytes);
     return fits ? slot->address : 0;
 }
 
@@ -150,7 +161,8 @@ static enum sl_status pack(struct sl_placement *placement, const struct sl_slot 
     return SL_OK;
 }
 
-static enum sl_status find_place(struct sl_placement *placement, const struct sl_slot *slot, uint64_t *address)
+static enum sl_status find_place(struct sl_placement *placement, const struct sl_slot *slot,
+                                 uint64_t *address)
 {
     struct sl_arena *arena = placement->arena;
     *address = try_last_place(placement, slot);
@@ -174,7 +186,8 @@ enum sl_status sl_place(struct sl_placement *placement, uint64_t bytes, uint64_t
     if (status) return status;
     sl_chunk first = sl_arena_chunk(arena, address);
     struct sl_chunk_record *chunk = sl_arena_record(arena, first);
-    if (arena->virtual_bytes_used > placement->live_chunk_bytes_limit || !insert_part(chunk, address, bytes, s)) {
+    if (arena->virtual_bytes_used > placement->live_chunk_bytes_limit ||
+        !insert_part(chunk, address, bytes, s)) {
         if (chunk->part_count == 0) sl_arena_give(arena, first);
         return SL_ERR_NO_MEMORY;
     }
@@ -182,7 +195,8 @@ enum sl_status sl_place(struct sl_placement *placement, uint64_t bytes, uint64_t
     slot->address = address;
     placement->live_count++;
     placement->live_bytes += bytes;
-    if (placement->live_bytes > placement->peak_live_bytes) placement->peak_live_bytes = placement->live_bytes;
+    if (placement->live_bytes > placement->peak_live_bytes)
+        placement->peak_live_bytes = placement->live_bytes;
     *slot_out = s;
     return SL_OK;
 }
@@ -226,8 +240,8 @@ uint32_t sl_place_find(const struct sl_placement *placement, uint64_t address)
     return address >= part->address && address < part->address + part->bytes ? part->slot : SL_MAP_NONE;
 }
 
-struct sl_chunk_range sl_slot_chunks(const struct sl_placement *placement, const struct sl_slot *slot, uint64_t offset,
-                                     uint64_t bytes)
+struct sl_chunk_range sl_slot_chunks(const struct sl_placement *placement, const struct sl_slot *slot,
+                                     uint64_t offset, uint64_t bytes)
 {
     const struct sl_arena *arena = placement->arena;
     uint64_t end = offset + (bytes ? bytes : 1);
@@ -260,7 +274,8 @@ void sl_slot_learn(struct sl_slot *slot, uint64_t offset)
     if (slot->interior_count == MAX_INTERIOR ||
         !reserve(&slot->interior, slot->interior_count, &slot->interior_capacity, sizeof *slot->interior))
         return;
-    memmove(&slot->interior[at + 1], &slot->interior[at], (slot->interior_count - at) * sizeof *slot->interior);
+    memmove(&slot->interior[at + 1], &slot->interior[at],
+            (slot->interior_count - at) * sizeof *slot->interior);
     slot->interior[at] = offset;
     slot->interior_count++;
 }

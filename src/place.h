@@ -1,8 +1,9 @@
 /* Placement: which address an allocation gets, and what its name (slot) is.
  *
- * An allocation larger than half a chunk takes a run of whole chunks; smaller ones are packed, in allocation order,
- * into the open chunk of their group. A slot takes its last place again if that is free, so a program that repeats
- * itself finds every allocation where it was an iteration ago. Caller holds the order lock throughout.
+ * An allocation larger than half a chunk takes a run of whole chunks; smaller ones are packed, in allocation
+ * order, into the open chunk of their group. A slot takes its last place again if that is free, so a program
+ * that repeats itself finds every allocation where it was an iteration ago. Caller holds the order lock
+ * throughout.
  */
 #ifndef SLUICE_PLACE_H
 #define SLUICE_PLACE_H
@@ -17,8 +18,8 @@ struct sl_slot {
     uint32_t key;         /* index of its (site, bytes) */
     uint32_t ordinal;     /* among the slots of that key */
     bool live;
-    uint64_t address;     /* where it is, or was last; 0: nowhere yet */
-    uint64_t *interior;   /* offsets > 0 that launches were given, sorted: where its inner tensors begin */
+    uint64_t address;   /* where it is, or was last; 0: nowhere yet */
+    uint64_t *interior; /* offsets > 0 that launches were given, sorted: where its inner tensors begin */
     uint32_t interior_count, interior_capacity;
 };
 
@@ -53,11 +54,12 @@ struct sl_placement {
 void sl_placement_init(struct sl_placement *placement, struct sl_arena *arena, uint64_t limit_bytes);
 void sl_placement_close(struct sl_placement *placement);
 
-/* Places `bytes` > 0 bytes from `site`. On SL_OK *slot is its live slot. SL_ERR_NO_MEMORY beyond the limit. */
+/* Places `bytes` > 0 bytes from `site`. On SL_OK *slot is its live slot. SL_ERR_NO_MEMORY beyond the limit.
+ */
 enum sl_status sl_place(struct sl_placement *placement, uint64_t bytes, uint64_t site, uint32_t *slot);
 
-/* Frees the allocation that starts at `address`; *slot is its slot. A chunk that holds nothing any more is given back
- * to the arena with its content dead (resident or not). SL_ERR_INVALID when none starts there. */
+/* Frees the allocation that starts at `address`; *slot is its slot. A chunk that holds nothing any more is
+ * given back to the arena with its content dead (resident or not). SL_ERR_INVALID when none starts there. */
 enum sl_status sl_unplace(struct sl_placement *placement, uint64_t address, uint32_t *slot);
 
 /* The live allocation that holds `address`: its slot, or SL_MAP_NONE. */
@@ -68,12 +70,13 @@ struct sl_chunk_range {
     sl_chunk first;
     uint32_t count;
 };
-struct sl_chunk_range sl_slot_chunks(const struct sl_placement *placement, const struct sl_slot *slot, uint64_t offset,
-                                     uint64_t bytes);
+struct sl_chunk_range sl_slot_chunks(const struct sl_placement *placement, const struct sl_slot *slot,
+                                     uint64_t offset, uint64_t bytes);
 
 /* Notes that a launch was given `offset` into the slot. Bounded: beyond 65536 offsets nothing is learned. */
 void sl_slot_learn(struct sl_slot *slot, uint64_t offset);
-/* Where the tensor that begins at `offset` ends at the latest: the next learned offset, or the allocation's end. */
+/* Where the tensor that begins at `offset` ends at the latest: the next learned offset, or the allocation's
+ * end. */
 uint64_t sl_slot_extent_end(const struct sl_slot *slot, uint64_t offset);
 
 #endif

@@ -1,6 +1,6 @@
-/* The core as the shim sees it: one instance for the process. The shim translates calls into these and decides
- * nothing. Addresses are device addresses. Unless said otherwise, functions are thread-safe and may be called before
- * the start and after the stop, when they own nothing and do nothing.
+/* The core as the shim sees it: one instance for the process. The shim translates calls into these and
+ * decides nothing. Addresses are device addresses. Unless said otherwise, functions are thread-safe and may
+ * be called before the start and after the stop, when they own nothing and do nothing.
  */
 #ifndef SLUICE_RUNTIME_H
 #define SLUICE_RUNTIME_H
@@ -8,15 +8,18 @@
 #include "backend.h"
 #include "options.h"
 
-/* Reads the options and opens the log. Called once from the shim's constructor; touches no CUDA, starts no thread. */
+/* Reads the options and opens the log. Called once from the shim's constructor; touches no CUDA, starts no
+ * thread. */
 void sl_runtime_load(void);
 const struct sl_options *sl_runtime_options(void);
 
-/* What the process needs of sluice at the first context: SL_POLICY_OFF without a trace wants nothing at all. */
+/* What the process needs of sluice at the first context: SL_POLICY_OFF without a trace wants nothing at all.
+ */
 bool sl_runtime_wanted(void);
 
-/* Starts the core on `backend`, whose context is current. Idempotent: only the first call works, and a failure is
- * final (one warning line; the program runs as without sluice). The core owns *backend from then on. */
+/* Starts the core on `backend`, whose context is current. Idempotent: only the first call works, and a
+ * failure is final (one warning line; the program runs as without sluice). The core owns *backend from then
+ * on. */
 enum sl_status sl_runtime_start(const struct sl_backend *backend);
 bool sl_runtime_running(void);
 
@@ -27,14 +30,17 @@ void sl_runtime_stop(bool device_gone);
 /* In the child after fork: drops all state without touching the device or the parent's files. */
 void sl_runtime_after_fork(void);
 
-/* --- memory ------------------------------------------------------------------------------------------------- */
+/* --- memory
+ * ------------------------------------------------------------------------------------------------- */
 
-/* An allocation of `bytes` > 0 bytes, aligned to at least 512. SL_ERR_NO_MEMORY becomes CUDA_ERROR_OUT_OF_MEMORY;
- * SL_ERR_UNSUPPORTED: not managed (stopped, policy off): the shim calls the driver instead. `site` from sl_site_here. */
+/* An allocation of `bytes` > 0 bytes, aligned to at least 512. SL_ERR_NO_MEMORY becomes
+ * CUDA_ERROR_OUT_OF_MEMORY; SL_ERR_UNSUPPORTED: not managed (stopped, policy off): the shim calls the driver
+ * instead. `site` from sl_site_here. */
 enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint64_t *address);
 
 /* Frees what sl_runtime_alloc gave. The memory is used again only when everything issued before has finished.
- * SL_ERR_INVALID if `address` is in our arenas but no allocation starts there. pre: sl_runtime_owns(address). */
+ * SL_ERR_INVALID if `address` is in our arenas but no allocation starts there. pre: sl_runtime_owns(address).
+ */
 enum sl_status sl_runtime_free(uint64_t address);
 
 /* Whether `address` lies in one of our arenas. Lock-free, a few nanoseconds. */
@@ -46,15 +52,23 @@ bool sl_runtime_find(uint64_t address, uint64_t *base, uint64_t *bytes);
 /* Answers cuMemGetInfo with the virtual size. False: ask the driver. */
 bool sl_runtime_memory_info(uint64_t *free_bytes, uint64_t *total_bytes);
 
-/* Device memory that the program takes past us (pass-through allocations: VMM, arrays, pools ...): +bytes, -bytes. */
+/* Device memory that the program takes past us (pass-through allocations: VMM, arrays, pools ...): +bytes,
+ * -bytes. */
 void sl_runtime_charge(int64_t bytes);
 
 /* A hash of the calling library and the call stack above the shim. `caller` is the hook's return address. */
 uint64_t sl_site_here(const void *caller);
 
-/* --- launches ----------------------------------------------------------------------------------------------- */
+/* --- launches
+ * ----------------------------------------------------------------------------------------------- */
 
-enum sl_launch_kind { SL_LAUNCH_KERNEL, SL_LAUNCH_COPY, SL_LAUNCH_SET, SL_LAUNCH_GRAPH, SL_LAUNCH_COLLECTIVE };
+enum sl_launch_kind {
+    SL_LAUNCH_KERNEL,
+    SL_LAUNCH_COPY,
+    SL_LAUNCH_SET,
+    SL_LAUNCH_GRAPH,
+    SL_LAUNCH_COLLECTIVE
+};
 
 struct sl_span {
     uint64_t address, bytes;
@@ -64,15 +78,15 @@ struct sl_span {
 /* One launch, between begin and end. The shim fills the first part (zero the rest). */
 struct sl_launch {
     enum sl_launch_kind kind;
-    sl_stream stream;     /* as the program gave it; with_ptsz calls pass CU_STREAM_PER_THREAD for NULL */
-    uint64_t function;    /* kernels: the CUfunction or CUkernel handle */
+    sl_stream stream;  /* as the program gave it; with_ptsz calls pass CU_STREAM_PER_THREAD for NULL */
+    uint64_t function; /* kernels: the CUfunction or CUkernel handle */
     uint32_t grid[3], block[3], shared_bytes;
-    void *const *parameters;     /* kernels: kernelParams, or NULL */
-    const void *packed;          /* kernels: the buffer from `extra`, or NULL */
+    void *const *parameters; /* kernels: kernelParams, or NULL */
+    const void *packed;      /* kernels: the buffer from `extra`, or NULL */
     uint64_t packed_bytes;
-    struct sl_span spans[2];     /* copies and sets: the device ranges they name */
+    struct sl_span spans[2]; /* copies and sets: the device ranges they name */
     uint32_t span_count;
-    const void *host_source;     /* small host-to-device copies: scanned for pointers; or NULL */
+    const void *host_source; /* small host-to-device copies: scanned for pointers; or NULL */
 
     /* The core's own, from begin to end. */
     sl_tick tick;
@@ -83,6 +97,10 @@ struct sl_launch {
  * After it: `ok` says whether the driver took the launch. Every begin has its end, in the same thread. */
 void sl_runtime_launch_begin(struct sl_launch *launch);
 void sl_runtime_launch_end(struct sl_launch *launch, bool ok);
+
+/* A stream capture began (+1) or ended (-1) anywhere in the process. While any is under way, launches on
+ * capturing streams are left alone. */
+void sl_runtime_capture(int change);
 
 /* A function's module was unloaded: what was cached under any handle of it is forgotten. */
 void sl_runtime_functions_changed(void);

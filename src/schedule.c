@@ -35,7 +35,8 @@ void sl_schedule_close(struct sl_schedule *schedule, bool device_gone)
     const struct sl_backend *backend = schedule->mover ? schedule->mover->backend : NULL;
     for (int f = 0; f < SL_FENCES && backend && !device_gone; f++)
         for (int s = 0; s < SL_STREAMS; s++)
-            if (schedule->fences[f].events[s]) backend->event_delete(backend->self, schedule->fences[f].events[s]);
+            if (schedule->fences[f].events[s])
+                backend->event_delete(backend->self, schedule->fences[f].events[s]);
     memset(schedule, 0, sizeof *schedule);
 }
 
@@ -54,7 +55,10 @@ static bool is_out(const struct sl_plan_action *action)
 }
 
 /* Releases after the same tick share a fence. */
-static uint32_t fence_of(sl_tick after) { return (uint32_t)(after % SL_FENCES); }
+static uint32_t fence_of(sl_tick after)
+{
+    return (uint32_t)(after % SL_FENCES);
+}
 
 static bool reserve_steps(struct sl_schedule *schedule, size_t actions, size_t window)
 {
@@ -68,16 +72,17 @@ static bool reserve_steps(struct sl_schedule *schedule, size_t actions, size_t w
            schedule->due_in && schedule->need_in;
 }
 
-/* Counts a step towards every launch after `after` (due) or from `deadline` on (needed): first as a difference at
- * that launch, summed up by the caller. Clamped to the window. */
+/* Counts a step towards every launch after `after` (due) or from `deadline` on (needed): first as a
+ * difference at that launch, summed up by the caller. Clamped to the window. */
 static void count_from(uint32_t *table, size_t window, sl_tick first_tick, sl_tick tick)
 {
     size_t at = tick <= first_tick ? 0 : (size_t)(tick - first_tick);
     if (at <= window) table[at]++;
 }
 
-enum sl_status sl_schedule_install(struct sl_schedule *schedule, const struct sl_plan *plan, sl_tick first_tick,
-                                   size_t window, size_t serve, const uint64_t *chunk_bytes)
+enum sl_status sl_schedule_install(struct sl_schedule *schedule, const struct sl_plan *plan,
+                                   sl_tick first_tick, size_t window, size_t serve,
+                                   const uint64_t *chunk_bytes)
 {
     sl_schedule_clear(schedule);
     uint32_t *release_of = calloc(plan->action_count + 1, sizeof *release_of);
@@ -126,7 +131,8 @@ static void issue_out(struct sl_schedule *schedule, uint32_t until)
         if (step->after > atomic_load(&schedule->submitted)) return;
         schedule->out_sequences[i] =
             sl_mover_release(schedule->mover, step->chunk, &schedule->fences[step->waits_for], SL_CAUSE_PLAN);
-        if (!schedule->out_sequences[i]) schedule->out_sequences[i] = atomic_load(&schedule->mover->out.issued);
+        if (!schedule->out_sequences[i])
+            schedule->out_sequences[i] = atomic_load(&schedule->mover->out.issued);
         atomic_store(&schedule->next_out, i + 1);
     }
 }
@@ -143,7 +149,8 @@ static void issue_in(struct sl_schedule *schedule, uint32_t until)
     for (uint32_t i = atomic_load(&schedule->next_in); i < until && i < schedule->in_count; i++) {
         const struct sl_step *step = &schedule->in_steps[i];
         if (step->waits_for > atomic_load(&schedule->next_out)) return;
-        sl_mover_bring(schedule->mover, step->chunk, step->bytes, out_sequence_for(schedule, step), SL_CAUSE_PLAN);
+        sl_mover_bring(schedule->mover, step->chunk, step->bytes, out_sequence_for(schedule, step),
+                       SL_CAUSE_PLAN);
         atomic_store(&schedule->next_in, i + 1);
     }
 }
@@ -170,11 +177,12 @@ void sl_schedule_issue(struct sl_schedule *schedule, sl_tick tick, bool everythi
 
 uint64_t sl_schedule_leaving_users(const struct sl_schedule *schedule, sl_tick tick)
 {
-    if (!atomic_load_explicit(&schedule->active, memory_order_relaxed) || tick < schedule->first_tick) return 0;
-    size_t at = (size_t)(tick - schedule->first_tick);
-    if (at >= schedule->window) return 0;
+    if (!atomic_load_explicit(&schedule->active, memory_order_relaxed) || tick + 1 < schedule->first_tick)
+        return 0;
+    size_t at = (size_t)(tick + 1 - schedule->first_tick); /* the launch that the leaving makes room for */
+    if (at > schedule->window) return 0;
     uint64_t users = 0;
-    for (uint32_t i = schedule->due_out[at]; i < schedule->due_out[at + 1]; i++)
+    for (uint32_t i = at ? schedule->due_out[at - 1] : 0; i < schedule->due_out[at]; i++)
         users |= atomic_load(&sl_arena_record(schedule->mover->arena, schedule->out_steps[i].chunk)->users);
     return users;
 }
@@ -184,7 +192,10 @@ struct sl_fence *sl_schedule_fence(struct sl_schedule *schedule, sl_tick tick)
     return &schedule->fences[fence_of(tick)];
 }
 
-void sl_schedule_submitted(struct sl_schedule *schedule, sl_tick tick) { atomic_store(&schedule->submitted, tick); }
+void sl_schedule_submitted(struct sl_schedule *schedule, sl_tick tick)
+{
+    atomic_store(&schedule->submitted, tick);
+}
 
 bool sl_schedule_peek(struct sl_schedule *schedule, bool out, struct sl_pending *pending)
 {
@@ -197,7 +208,8 @@ bool sl_schedule_peek(struct sl_schedule *schedule, bool out, struct sl_pending 
         const struct sl_step *step = out ? &schedule->out_steps[i] : &schedule->in_steps[i];
         found = step->after <= atomic_load(&schedule->submitted) &&
                 (out || step->waits_for <= atomic_load(&schedule->next_out));
-        *pending = (struct sl_pending){.generation = atomic_load(&schedule->generation), .index = i, .chunk = step->chunk};
+        *pending = (struct sl_pending){
+            .generation = atomic_load(&schedule->generation), .index = i, .chunk = step->chunk};
         if (found && out) pending->fence = &schedule->fences[step->waits_for];
         if (found && !out) pending->out_sequence = out_sequence_for(schedule, step);
     }

@@ -36,8 +36,8 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-void sl_stats_moved(struct sl_stats *stats, enum sl_action_kind kind, enum sl_move_cause cause, sl_chunk chunk,
-                    uint64_t bytes)
+void sl_stats_moved(struct sl_stats *stats, enum sl_action_kind kind, enum sl_move_cause cause,
+                    sl_chunk chunk, uint64_t bytes)
 {
     switch (kind) {
     case SL_ACTION_FETCH:
@@ -48,19 +48,29 @@ void sl_stats_moved(struct sl_stats *stats, enum sl_action_kind kind, enum sl_mo
         SL_COUNT(stats, bytes_out, bytes);
         atomic_fetch_add(&stats->out_by_cause[cause], bytes);
         break;
-    case SL_ACTION_DROP: atomic_fetch_add(&stats->dropped_bytes, bytes); break;
-    case SL_ACTION_POPULATE: atomic_fetch_add(&stats->populated_bytes, bytes); break;
+    case SL_ACTION_DROP:
+        atomic_fetch_add(&stats->dropped_bytes, bytes);
+        break;
+    case SL_ACTION_POPULATE:
+        atomic_fetch_add(&stats->populated_bytes, bytes);
+        break;
     }
     if (!stats->trace) return;
-    struct sl_event event = {.type = SL_EVENT_MOVE, .flags = (uint8_t)(kind | cause << 4), .id = chunk,
-                             .tick = atomic_load(&stats->tick), .time_ns = now_ns(), .a = bytes};
+    struct sl_event event = {.type = SL_EVENT_MOVE,
+                             .flags = (uint8_t)(kind | cause << 4),
+                             .id = chunk,
+                             .tick = atomic_load(&stats->tick),
+                             .time_ns = now_ns(),
+                             .a = bytes};
     sl_trace_push(stats->trace, &event);
 }
 
 void sl_stats_occupied(struct sl_stats *stats, uint64_t occupied_bytes)
 {
     uint64_t seen = atomic_load(&stats->peak_occupied_bytes);
-    while (seen < occupied_bytes && !atomic_compare_exchange_weak(&stats->peak_occupied_bytes, &seen, occupied_bytes)) {}
+    while (seen < occupied_bytes &&
+           !atomic_compare_exchange_weak(&stats->peak_occupied_bytes, &seen, occupied_bytes)) {
+    }
 }
 
 void sl_stats_next_iteration(struct sl_stats *stats, uint64_t symbols)
@@ -68,8 +78,11 @@ void sl_stats_next_iteration(struct sl_stats *stats, uint64_t symbols)
     uint32_t next = atomic_load(&stats->iteration) + 1;
     if (next < SL_MAX_ITERATIONS) atomic_store(&stats->iteration, next);
     if (!stats->trace) return;
-    struct sl_event event = {.type = SL_EVENT_ITERATION, .id = next, .tick = atomic_load(&stats->tick),
-                             .time_ns = now_ns(), .a = symbols};
+    struct sl_event event = {.type = SL_EVENT_ITERATION,
+                             .id = next,
+                             .tick = atomic_load(&stats->tick),
+                             .time_ns = now_ns(),
+                             .a = symbols};
     sl_trace_push(stats->trace, &event);
 }
 
@@ -78,9 +91,9 @@ static void print_counts(FILE *to, const struct sl_counts *c)
     fprintf(to,
             "\"launches\": %llu, \"demand_misses\": %llu, \"late_fetches\": %llu, \"remote_bytes\": %llu, "
             "\"bytes_in\": %llu, \"bytes_out\": %llu, \"stall_seconds\": %.9f",
-            (unsigned long long)c->launches, (unsigned long long)c->demand_misses, (unsigned long long)c->late_fetches,
-            (unsigned long long)c->remote_bytes, (unsigned long long)c->bytes_in, (unsigned long long)c->bytes_out,
-            (double)c->stall_ns * 1e-9);
+            (unsigned long long)c->launches, (unsigned long long)c->demand_misses,
+            (unsigned long long)c->late_fetches, (unsigned long long)c->remote_bytes,
+            (unsigned long long)c->bytes_in, (unsigned long long)c->bytes_out, (double)c->stall_ns * 1e-9);
 }
 
 static void print_json(FILE *to, const struct sl_stats *stats, const struct sl_stats_facts *facts)
@@ -93,9 +106,10 @@ static void print_json(FILE *to, const struct sl_stats *stats, const struct sl_s
     fprintf(to, " \"peak_bytes\": %llu, \"populated_bytes\": %llu, \"dropped_bytes\": %llu,\n",
             (unsigned long long)stats->peak_occupied_bytes, (unsigned long long)stats->populated_bytes,
             (unsigned long long)stats->dropped_bytes);
-    fprintf(to, " \"plans\": %llu, \"plan_seconds\": %.6f, \"surprises\": %llu, \"oversize_launches\": %llu, ",
-            (unsigned long long)stats->plans, (double)stats->plan_ns * 1e-9, (unsigned long long)stats->surprises,
-            (unsigned long long)stats->oversize_launches);
+    fprintf(to,
+            " \"plans\": %llu, \"plan_seconds\": %.6f, \"surprises\": %llu, \"oversize_launches\": %llu, ",
+            (unsigned long long)stats->plans, (double)stats->plan_ns * 1e-9,
+            (unsigned long long)stats->surprises, (unsigned long long)stats->oversize_launches);
     fprintf(to, "\"predicted\": %llu, \"fed\": %llu,\n", (unsigned long long)facts->predicted,
             (unsigned long long)facts->fed);
     for (int d = 0; d < 2; d++) {
@@ -116,7 +130,8 @@ static void print_json(FILE *to, const struct sl_stats *stats, const struct sl_s
     fprintf(to, "]}\n");
 }
 
-enum sl_status sl_stats_write(const struct sl_stats *stats, const struct sl_stats_facts *facts, const char *path)
+enum sl_status sl_stats_write(const struct sl_stats *stats, const struct sl_stats_facts *facts,
+                              const char *path)
 {
     char *text = NULL;
     size_t bytes = 0;
@@ -138,15 +153,19 @@ enum sl_status sl_stats_write(const struct sl_stats *stats, const struct sl_stat
 
 void sl_stats_say(const struct sl_stats *stats, const struct sl_stats_facts *facts)
 {
-    char need[SL_BYTES_TEXT], budget[SL_BYTES_TEXT], peak[SL_BYTES_TEXT], in[SL_BYTES_TEXT], out[SL_BYTES_TEXT];
+    char need[SL_BYTES_TEXT], budget[SL_BYTES_TEXT], peak[SL_BYTES_TEXT], in[SL_BYTES_TEXT],
+        out[SL_BYTES_TEXT];
     sl_log(SL_LOG_INFO, "memory: the program needed %s, was given %s, used %s; chunks of %llu MiB",
            sl_bytes_text(facts->need_bytes, need), sl_bytes_text(facts->budget_bytes, budget),
-           sl_bytes_text(stats->peak_occupied_bytes, peak), (unsigned long long)(facts->chunk_bytes / SL_MIB));
-    sl_log(SL_LOG_INFO, "moved: %s in, %s out; %llu launches, %llu demand misses, %llu late fetches, %.3f s stalled",
+           sl_bytes_text(stats->peak_occupied_bytes, peak),
+           (unsigned long long)(facts->chunk_bytes / SL_MIB));
+    sl_log(SL_LOG_INFO,
+           "moved: %s in, %s out; %llu launches, %llu demand misses, %llu late fetches, %.3f s stalled",
            sl_bytes_text(stats->total.bytes_in, in), sl_bytes_text(stats->total.bytes_out, out),
            (unsigned long long)stats->total.launches, (unsigned long long)stats->total.demand_misses,
            (unsigned long long)stats->total.late_fetches, (double)stats->total.stall_ns * 1e-9);
     sl_log(SL_LOG_INFO, "plan: %llu plans, %llu surprises, %.1f %% of %llu events predicted",
            (unsigned long long)stats->plans, (unsigned long long)stats->surprises,
-           facts->fed ? 100.0 * (double)facts->predicted / (double)facts->fed : 0.0, (unsigned long long)facts->fed);
+           facts->fed ? 100.0 * (double)facts->predicted / (double)facts->fed : 0.0,
+           (unsigned long long)facts->fed);
 }

@@ -17,8 +17,8 @@ struct sl_counts {
 
 struct sl_stats {
     struct sl_counts total;
-    struct sl_counts *iterations; /* SL_MAX_ITERATIONS; the last one collects the rest */
-    _Atomic uint32_t iteration;   /* the present one, from 0 */
+    struct sl_counts *iterations;                     /* SL_MAX_ITERATIONS; the last one collects the rest */
+    _Atomic uint32_t iteration;                       /* the present one, from 0 */
     _Atomic uint64_t in_by_cause[3], out_by_cause[3]; /* by enum sl_move_cause */
     _Atomic uint64_t populated_bytes, dropped_bytes;
     _Atomic uint64_t peak_occupied_bytes;
@@ -38,8 +38,8 @@ struct sl_counts *sl_stats_now(struct sl_stats *stats);
         atomic_fetch_add_explicit(&sl_stats_now(stats)->field, (amount), memory_order_relaxed);              \
     } while (0)
 
-void sl_stats_moved(struct sl_stats *stats, enum sl_action_kind kind, enum sl_move_cause cause, sl_chunk chunk,
-                    uint64_t bytes);
+void sl_stats_moved(struct sl_stats *stats, enum sl_action_kind kind, enum sl_move_cause cause,
+                    sl_chunk chunk, uint64_t bytes);
 void sl_stats_occupied(struct sl_stats *stats, uint64_t occupied_bytes);
 void sl_stats_next_iteration(struct sl_stats *stats, uint64_t symbols);
 
@@ -50,7 +50,8 @@ struct sl_stats_facts {
     uint64_t predicted, fed;
 };
 /* JSON to a new file (0600, never through a link). */
-enum sl_status sl_stats_write(const struct sl_stats *stats, const struct sl_stats_facts *facts, const char *path);
+enum sl_status sl_stats_write(const struct sl_stats *stats, const struct sl_stats_facts *facts,
+                              const char *path);
 /* A few lines to the log. */
 void sl_stats_say(const struct sl_stats *stats, const struct sl_stats_facts *facts);
 

@@ -1,5 +1,5 @@
-/* Signatures and their interning: launches, allocations and frees that are equal from one iteration to the next get
- * equal symbols, and the symbol's record says what they touch. Never addresses: slots and offsets.
+/* Signatures and their interning: launches, allocations and frees that are equal from one iteration to the
+ * next get equal symbols, and the symbol's record says what they touch. Never addresses: slots and offsets.
  * Caller holds the order lock. */
 #ifndef SLUICE_SYMBOL_H
 #define SLUICE_SYMBOL_H
@@ -8,8 +8,8 @@
 
 enum sl_symbol_kind { SL_SYMBOL_LAUNCH, SL_SYMBOL_ALLOC, SL_SYMBOL_FREE };
 
-/* A launch may touch [offset, offset + bytes) of the slot, or, where bytes is 0, from offset to the end of the tensor
- * that begins there, and at least `at_least` bytes. */
+/* A launch may touch [offset, offset + bytes) of the slot, or, where bytes is 0, from offset to the end of
+ * the tensor that begins there, and at least `at_least` bytes. */
 struct sl_access {
     uint32_t slot;
     uint64_t offset, bytes, at_least;
@@ -34,7 +34,8 @@ struct sl_symbols {
 bool sl_symbols_init(struct sl_symbols *symbols);
 void sl_symbols_close(struct sl_symbols *symbols); /* accepts a zeroed one */
 
-/* The symbol with this signature; a new one gets a copy of the record and its accesses. 0 when the table is full. */
+/* The symbol with this signature; a new one gets a copy of the record and its accesses. 0 when the table is
+ * full. */
 sl_symbol sl_symbols_intern(struct sl_symbols *symbols, uint64_t signature, struct sl_symbol_record record,
                             const struct sl_access *accesses);
 

@@ -1,0 +1,302 @@
+#include "backend_cuda.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+
+#define OLDEST_DRIVER 12020                  /* cuMemAdvise_v2 and cuMemPrefetchAsync_v2 */
+#define LARGEST_PREFETCH_BYTES (32 * SL_MIB) /* each call holds the process's memory-map lock */
+
+struct cuda {
+    const struct sl_cuda_driver *driver;
+    CUcontext context;
+    CUdevice device;
+    CUstream in, out;
+};
+
+static enum sl_status check(const struct cuda *cuda, CUresult result, const char *what)
+{
+    if (result == CUDA_SUCCESS) return SL_OK;
+    const char *name = NULL;
+    if (cuda->driver->get_error_name(result, &name) != CUDA_SUCCESS || !name) name = "unknown error";
+    sl_log(result == CUDA_ERROR_DEINITIALIZED ? SL_LOG_DEBUG : SL_LOG_WARN, "%s: %s", what, name);
+    return result == CUDA_ERROR_OUT_OF_MEMORY ? SL_ERR_NO_MEMORY : SL_ERR_DRIVER;
+}
+
+static CUmemLocation host_location(void)
+{
+    return (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_HOST};
+}
+static CUmemLocation device_location(const struct cuda *cuda)
+{
+    return (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = cuda->device};
+}
+
+/* A slab starts at a multiple of 1 GiB in a reservation that is 1 GiB longer; what the driver gave is found
+ * again by its own address, so it is kept beside the slab. Unpopulated managed memory costs addresses only.
+ */
+struct reservation {
+    uint64_t slab;
+    CUdeviceptr given;
+    struct reservation *next;
+};
+static struct reservation *reservations; /* changed under the core's order lock */
+
+static enum sl_status slab_new(void *self, uint64_t bytes, uint64_t *address)
+{
+    const struct cuda *cuda = self;
+    const struct sl_cuda_driver *driver = cuda->driver;
+    struct reservation *reservation = malloc(sizeof *reservation);
+    if (!reservation) return SL_ERR_NO_MEMORY;
+    CUdeviceptr given;
+    enum sl_status status = check(
+        cuda, driver->mem_alloc_managed(&given, bytes + SL_GIB, CU_MEM_ATTACH_GLOBAL), "cuMemAllocManaged");
+    if (status) {
+        free(reservation);
+        return status;
+    }
+    CUdeviceptr slab = (given + SL_GIB - 1) & ~(CUdeviceptr)(SL_GIB - 1);
+    status =
+        check(cuda, driver->mem_advise(slab, bytes, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, host_location()),
+              "cuMemAdvise (preferred location)");
+    if (status == SL_OK)
+        status =
+            check(cuda, driver->mem_advise(slab, bytes, CU_MEM_ADVISE_SET_ACCESSED_BY, device_location(cuda)),
+                  "cuMemAdvise (accessed by)");
+    if (status) {
+        driver->mem_free(given);
+        free(reservation);
+        return status;
+    }
+    *reservation = (struct reservation){slab, given, reservations};
+    reservations = reservation;
+    *address = slab;
+    return SL_OK;
+}
+
+static void slab_delete(void *self, uint64_t address, uint64_t bytes)
+{
+    const struct cuda *cuda = self;
+    (void)bytes;
+    for (struct reservation **at = &reservations; *at; at = &(*at)->next) {
+        struct reservation *reservation = *at;
+        if (reservation->slab != address) continue;
+        check(cuda, cuda->driver->mem_free(reservation->given), "cuMemFree");
+        *at = reservation->next;
+        free(reservation);
+        return;
+    }
+}
+
+static sl_stream stream_in(void *self)
+{
+    return ((struct cuda *)self)->in;
+}
+static sl_stream stream_out(void *self)
+{
+    return ((struct cuda *)self)->out;
+}
+
+static enum sl_status prefetch(const struct cuda *cuda, uint64_t address, uint64_t bytes, CUmemLocation to,
+                               CUstream stream)
+{
+    for (uint64_t at = 0; at < bytes; at += LARGEST_PREFETCH_BYTES) {
+        uint64_t piece = bytes - at < LARGEST_PREFETCH_BYTES ? bytes - at : LARGEST_PREFETCH_BYTES;
+        enum sl_status status =
+            check(cuda, cuda->driver->mem_prefetch(address + at, piece, to, 0, stream), "cuMemPrefetchAsync");
+        if (status) return status;
+    }
+    return SL_OK;
+}
+
+static enum sl_status fetch(void *self, uint64_t address, uint64_t bytes)
+{
+    const struct cuda *cuda = self;
+    return prefetch(cuda, address, bytes, device_location(cuda), cuda->in);
+}
+
+static enum sl_status evict(void *self, uint64_t address, uint64_t bytes)
+{
+    const struct cuda *cuda = self;
+    return prefetch(cuda, address, bytes, host_location(), cuda->out);
+}
+
+static enum sl_status discard(void *self, uint64_t address, uint64_t bytes)
+{
+    const struct cuda *cuda = self;
+    if (!cuda->driver->mem_discard_batch) return evict(self, address, bytes);
+    CUdeviceptr pointer = address;
+    size_t size = bytes;
+    return check(cuda, cuda->driver->mem_discard_batch(&pointer, &size, 1, 0, cuda->out),
+                 "cuMemDiscardBatchAsync");
+}
+
+static enum sl_status event_new(void *self, sl_event_handle *out)
+{
+    const struct cuda *cuda = self;
+    CUevent event;
+    enum sl_status status =
+        check(cuda, cuda->driver->event_create(&event, CU_EVENT_DEFAULT), "cuEventCreate");
+    if (status == SL_OK) *out = event;
+    return status;
+}
+
+static void event_delete(void *self, sl_event_handle event)
+{
+    ((struct cuda *)self)->driver->event_destroy(event);
+}
+
+static enum sl_status event_record(void *self, sl_event_handle event, sl_stream stream)
+{
+    const struct cuda *cuda = self;
+    return check(cuda, cuda->driver->event_record(event, stream), "cuEventRecord");
+}
+
+static enum sl_status stream_wait(void *self, sl_stream stream, sl_event_handle event)
+{
+    const struct cuda *cuda = self;
+    return check(cuda, cuda->driver->stream_wait_event(stream, event, 0), "cuStreamWaitEvent");
+}
+
+static bool event_done(void *self, sl_event_handle event)
+{
+    return ((struct cuda *)self)->driver->event_query(event) == CUDA_SUCCESS;
+}
+
+static enum sl_status event_wait(void *self, sl_event_handle event)
+{
+    const struct cuda *cuda = self;
+    return check(cuda, cuda->driver->event_synchronize(event), "cuEventSynchronize");
+}
+
+static uint64_t event_elapsed_ns(void *self, sl_event_handle from, sl_event_handle to)
+{
+    float milliseconds = 0;
+    if (((struct cuda *)self)->driver->event_elapsed_time(&milliseconds, from, to) != CUDA_SUCCESS) return 0;
+    return milliseconds > 0 ? (uint64_t)((double)milliseconds * 1e6) : 0;
+}
+
+static bool stream_capturing(void *self, sl_stream stream)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    return ((struct cuda *)self)->driver->stream_is_capturing(stream, &status) != CUDA_SUCCESS ||
+           status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+/* A launch names a CUkernel or a CUfunction in the same argument; the driver knows which it is. */
+static enum sl_status kernel_layout(void *self, uint64_t function, struct sl_kernel_layout *out)
+{
+    const struct sl_cuda_driver *driver = ((struct cuda *)self)->driver;
+    if (!driver->func_get_param_info || !driver->kernel_get_param_info || !driver->func_get_name ||
+        !driver->kernel_get_name)
+        return SL_ERR_UNSUPPORTED;
+    const char *name = NULL;
+    bool is_kernel = driver->kernel_get_name(&name, (CUkernel)function) == CUDA_SUCCESS && name;
+    if (!is_kernel && (driver->func_get_name(&name, (CUfunction)function) != CUDA_SUCCESS || !name))
+        return SL_ERR_UNSUPPORTED;
+    snprintf(out->name, sizeof out->name, "%s", name);
+    for (out->parameter_count = 0; out->parameter_count < SL_MAX_PARAMETERS; out->parameter_count++) {
+        size_t offset, bytes;
+        uint32_t p = out->parameter_count;
+        CUresult result = is_kernel ? driver->kernel_get_param_info((CUkernel)function, p, &offset, &bytes)
+                                    : driver->func_get_param_info((CUfunction)function, p, &offset, &bytes);
+        if (result != CUDA_SUCCESS) break; /* there is no count: the first error is the end */
+        out->offsets[p] = (uint32_t)offset;
+        out->sizes[p] = (uint32_t)bytes;
+    }
+    return SL_OK;
+}
+
+static enum sl_status memory_info(void *self, uint64_t *free_bytes, uint64_t *total_bytes)
+{
+    const struct cuda *cuda = self;
+    size_t free_size, total_size;
+    enum sl_status status = check(cuda, cuda->driver->mem_get_info(&free_size, &total_size), "cuMemGetInfo");
+    if (status) return status;
+    *free_bytes = free_size;
+    *total_bytes = total_size;
+    return SL_OK;
+}
+
+static enum sl_status thread_attach(void *self)
+{
+    const struct cuda *cuda = self;
+    /* So that the program may capture a graph in another thread while this one works. */
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    cuda->driver->stream_exchange_capture_mode(&mode);
+    return check(cuda, cuda->driver->ctx_set_current(cuda->context), "cuCtxSetCurrent");
+}
+
+static void close_backend(void *self)
+{
+    struct cuda *cuda = self;
+    if (!cuda) return;
+    if (cuda->in) cuda->driver->stream_destroy(cuda->in);
+    if (cuda->out) cuda->driver->stream_destroy(cuda->out);
+    free(cuda);
+}
+
+static enum sl_status check_device(const struct cuda *cuda)
+{
+    const struct sl_cuda_driver *driver = cuda->driver;
+    int version = 0, concurrent = 0;
+    enum sl_status status = check(cuda, driver->driver_get_version(&version), "cuDriverGetVersion");
+    if (status) return status;
+    if (version < OLDEST_DRIVER) {
+        sl_log(SL_LOG_WARN, "the driver supports CUDA %d.%d; %d.%d or newer is needed", version / 1000,
+               version % 1000 / 10, OLDEST_DRIVER / 1000, OLDEST_DRIVER % 1000 / 10);
+        return SL_ERR_UNSUPPORTED;
+    }
+    status = check(cuda,
+                   driver->device_get_attribute(&concurrent, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS,
+                                                cuda->device),
+                   "cuDeviceGetAttribute");
+    if (status == SL_OK && !concurrent) {
+        sl_log(SL_LOG_WARN, "the device has no concurrent managed access");
+        return SL_ERR_UNSUPPORTED;
+    }
+    return status;
+}
+
+enum sl_status sl_backend_cuda_new(const struct sl_cuda_driver *driver, struct sl_backend *out)
+{
+    struct cuda *cuda = calloc(1, sizeof *cuda);
+    if (!cuda) return SL_ERR_NO_MEMORY;
+    cuda->driver = driver;
+    enum sl_status status = check(cuda, driver->ctx_get_current(&cuda->context), "cuCtxGetCurrent");
+    if (status == SL_OK) status = check(cuda, driver->ctx_get_device(&cuda->device), "cuCtxGetDevice");
+    if (status == SL_OK) status = check_device(cuda);
+    if (status == SL_OK)
+        status = check(cuda, driver->stream_create(&cuda->in, CU_STREAM_NON_BLOCKING, 0), "cuStreamCreate");
+    if (status == SL_OK)
+        status = check(cuda, driver->stream_create(&cuda->out, CU_STREAM_NON_BLOCKING, 0), "cuStreamCreate");
+    if (status) {
+        close_backend(cuda);
+        return status;
+    }
+    *out = (struct sl_backend){
+        .self = cuda,
+        .slab_new = slab_new,
+        .slab_delete = slab_delete,
+        .stream_in = stream_in,
+        .stream_out = stream_out,
+        .fetch = fetch,
+        .evict = evict,
+        .discard = discard,
+        .event_new = event_new,
+        .event_delete = event_delete,
+        .event_record = event_record,
+        .stream_wait = stream_wait,
+        .event_done = event_done,
+        .event_wait = event_wait,
+        .event_elapsed_ns = event_elapsed_ns,
+        .stream_capturing = stream_capturing,
+        .kernel_layout = kernel_layout,
+        .memory_info = memory_info,
+        .thread_attach = thread_attach,
+        .close = close_backend,
+    };
+    return SL_OK;
+}

@@ -1,0 +1,116 @@
+/* The core's one instance, private to src/.
+ *
+ * `order` serialises what gives the program its order: allocations, frees and the beginnings and ends of
+ * launches. It is never held while the program's own driver call runs, and the daemon never takes it. Lock
+ * order: order, out, in.
+ */
+#ifndef SLUICE_CORE_H
+#define SLUICE_CORE_H
+
+#include "kernel.h"
+#include "place.h"
+#include "predict.h"
+#include "runtime.h"
+#include "schedule.h"
+#include "stats.h"
+#include "symbol.h"
+
+#define SL_MAX_WORDS 4096   /* pointers looked at in one launch */
+#define SL_OPEN_LAUNCHES 64 /* launches between begin and end, one for each thread */
+#define SL_STALLS 64
+
+/* A launch that had to wait for a fetch: from `reached` to the fetch's event it stalled. */
+struct sl_stall {
+    sl_event_handle reached;
+    uint64_t in_sequence; /* 0: free */
+    uint32_t iteration;
+};
+
+/* Scratch for forecasts, kept from one to the next. */
+struct sl_forecast_space {
+    sl_symbol *symbols;
+    struct sl_plan_launch *launches;
+    struct sl_plan_access *accesses;
+    sl_chunk *deaths;
+    size_t symbol_capacity, launch_capacity, access_capacity, death_capacity;
+    uint64_t *chunk_bytes;
+    enum sl_chunk_content *content;
+    uint32_t *live, *seen;
+    size_t chunk_capacity;
+};
+
+struct sl_daemon;
+
+struct sl_core {
+    pthread_mutex_t order;
+    struct sl_backend backend;
+    const struct sl_options *options;
+    struct sl_trace *trace;
+
+    struct sl_arena arena;
+    struct sl_placement placement;
+    struct sl_kernels kernels;
+    struct sl_symbols symbols;
+    struct sl_predictor *predictor;
+    struct sl_stats stats;
+    struct sl_mover mover;
+    struct sl_schedule schedule;
+    struct sl_daemon *daemon; /* NULL: inline */
+    struct sl_forecast_space forecast;
+
+    uint64_t budget_bytes; /* as given */
+    _Atomic int64_t charged_bytes;
+    uint64_t host_limit_bytes, virtual_size_bytes;
+    uint64_t link_in_bytes_per_s, link_out_bytes_per_s;
+
+    sl_tick tick;
+    sl_tick open[SL_OPEN_LAUNCHES]; /* ticks begun and not ended; 0: free */
+    uint32_t streak;                /* symbols predicted in a row */
+    bool pressure;                  /* the budget was too small at some time */
+    sl_tick planned_at;
+    uint64_t symbols_fed, iteration_end;
+
+    sl_stream streams[SL_STREAMS];
+    uint32_t stream_count;
+    uint64_t active_streams;         /* used since the program last waited for its whole context */
+    uint64_t joined_out[SL_STREAMS]; /* the last movement of each direction that each stream waited for */
+    uint64_t joined_in[SL_STREAMS];
+    _Atomic int captures; /* stream captures under way in the process */
+
+    sl_chunk newest, oldest; /* least-recently-used list */
+    struct sl_fence demand_fence;
+    struct sl_stall stalls[SL_STALLS];
+    uint32_t stall_next;
+
+    /* The launch being begun. */
+    struct sl_access words[SL_MAX_WORDS];
+    uint32_t word_count;
+    sl_chunk *touched; /* its chunks, each once */
+    uint32_t touched_count, touched_capacity;
+};
+
+/* What chunks may occupy now: the budget less what the program took past us. */
+uint64_t sl_core_budget(const struct sl_core *core);
+
+/* Appends a symbol to the present: feeds the predictor, drops the schedule on a surprise, counts iterations.
+ */
+void sl_core_feed(struct sl_core *core, sl_symbol symbol);
+
+/* The bit of a stream; the last one is shared by all that found no place of their own. */
+uint32_t sl_core_stream(struct sl_core *core, sl_stream stream);
+
+/* Plans anew if the schedule ran out and something is predicted. core->tick is the launch being begun. */
+void sl_core_plan(struct sl_core *core);
+
+/* Reads the stalls whose launches have run. */
+void sl_core_settle_stalls(struct sl_core *core);
+
+void sl_core_trace(struct sl_core *core, struct sl_event event);
+
+/* The running core, or NULL. */
+struct sl_core *sl_core_running(void);
+
+/* Records an event on each of `streams` that captures nothing, into `fence`. */
+void sl_core_record_fence(struct sl_core *core, struct sl_fence *fence, uint64_t streams);
+
+#endif

@@ -1,0 +1,115 @@
+#include "daemon.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "log.h"
+
+#define UNDER_WAY 2 /* movements of a direction that may be submitted and unfinished */
+
+struct worker {
+    struct sl_daemon *daemon;
+    pthread_t thread;
+    bool out, started;
+};
+
+struct sl_daemon {
+    struct sl_schedule *schedule;
+    _Atomic uint32_t news; /* counts wake-ups; the futex */
+    _Atomic uint32_t sleepers;
+    _Atomic bool stopping;
+    struct worker workers[2];
+};
+
+static void sleep_unless_news(struct sl_daemon *daemon, uint32_t seen)
+{
+    atomic_fetch_add(&daemon->sleepers, 1);
+    syscall(SYS_futex, &daemon->news, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+    atomic_fetch_sub(&daemon->sleepers, 1);
+}
+
+void sl_daemon_wake(struct sl_daemon *daemon)
+{
+    atomic_fetch_add(&daemon->news, 1);
+    if (atomic_load(&daemon->sleepers))
+        syscall(SYS_futex, &daemon->news, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+/* Waits on the host until the step can start at once. The plan may change meanwhile: issuing checks again. */
+static void wait_until_ready(struct sl_mover *mover, bool out, const struct sl_pending *pending)
+{
+    struct sl_direction *direction = out ? &mover->out : &mover->in;
+    uint64_t issued = atomic_load(&direction->issued);
+    if (issued > UNDER_WAY) sl_mover_wait_host(mover, direction, issued - UNDER_WAY);
+    if (pending->out_sequence) sl_mover_wait_host(mover, &mover->out, pending->out_sequence);
+    if (!pending->fence) return;
+    uint64_t users = atomic_load(&sl_arena_record(mover->arena, pending->chunk)->users);
+    for (uint64_t rest = users & atomic_load(&pending->fence->streams); rest; rest &= rest - 1)
+        mover->backend->event_wait(mover->backend->self, pending->fence->events[__builtin_ctzll(rest)]);
+}
+
+static void *work(void *argument)
+{
+    struct worker *worker = argument;
+    struct sl_daemon *daemon = worker->daemon;
+    struct sl_schedule *schedule = daemon->schedule;
+    const struct sl_backend *backend = schedule->mover->backend;
+    if (backend->thread_attach(backend->self) != SL_OK) return NULL;
+    while (!atomic_load(&daemon->stopping)) {
+        uint32_t seen = atomic_load(&daemon->news);
+        struct sl_pending pending;
+        if (!sl_schedule_peek(schedule, worker->out, &pending)) {
+            sleep_unless_news(daemon, seen);
+            continue;
+        }
+        wait_until_ready(schedule->mover, worker->out, &pending);
+        sl_schedule_issue_pending(schedule, worker->out, &pending);
+        if (worker->out) sl_daemon_wake(daemon); /* a frame for the other direction */
+    }
+    return NULL;
+}
+
+enum sl_status sl_daemon_start(struct sl_schedule *schedule, struct sl_daemon **out)
+{
+    struct sl_daemon *daemon = calloc(1, sizeof *daemon);
+    if (!daemon) return SL_ERR_NO_MEMORY;
+    daemon->schedule = schedule;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = 0;
+    for (int w = 0; w < 2 && !error; w++) {
+        struct worker *worker = &daemon->workers[w];
+        *worker = (struct worker){.daemon = daemon, .out = w == 1};
+        error = pthread_create(&worker->thread, NULL, work, worker);
+        worker->started = !error;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error) {
+        sl_daemon_stop(daemon);
+        return SL_ERR_IO;
+    }
+    *out = daemon;
+    return SL_OK;
+}
+
+void sl_daemon_stop(struct sl_daemon *daemon)
+{
+    if (!daemon) return;
+    atomic_store(&daemon->stopping, true);
+    sl_daemon_wake(daemon);
+    for (int w = 0; w < 2; w++)
+        if (daemon->workers[w].started) pthread_join(daemon->workers[w].thread, NULL);
+    free(daemon);
+}
+
+void sl_daemon_abandon(struct sl_daemon *daemon)
+{
+    free(daemon);
+}

@@ -1,0 +1,19 @@
+/* Fetching on demand: what a launch needs and nobody brought. Victims are the least recently used chunks,
+ * dead ones first. Used while nothing is predicted, after surprises, and by the policy of that name. */
+#ifndef SLUICE_DEMAND_H
+#define SLUICE_DEMAND_H
+
+#include "core.h"
+
+/* Moves the chunk to the newest end of the least-recently-used list. Caller holds the order lock. */
+void sl_demand_touch(struct sl_core *core, sl_chunk chunk);
+
+/* Brings those of core->touched that are not resident, evicting what launch `tick` does not use. A launch
+ * whose own chunks exceed the budget gets what fits beside what is there, and uses the rest in place. Returns
+ * the number of chunks that were missing. Caller holds the order lock. */
+uint32_t sl_demand_bring(struct sl_core *core, sl_tick tick);
+
+/* Whether core->touched has a chunk that is not resident, or only in part. */
+bool sl_demand_lacking(const struct sl_core *core);
+
+#endif

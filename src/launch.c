@@ -1,0 +1,321 @@
+/* The launch path: from sl_runtime_launch_begin to _end, and what stands between two launches. */
+#include <time.h>
+
+#include "access.h"
+#include "core.h"
+#include "daemon.h"
+#include "demand.h"
+#include "forecast.h"
+#include "log.h"
+#include "text.h"
+
+#define STREAK_TO_PLAN 4          /* symbols in a row that came true before a prediction is trusted */
+#define LAUNCHES_BETWEEN_PLANS 16 /* while surprises are frequent */
+#define LEAST_WINDOW 512
+#define LARGEST_WINDOW ((size_t)1 << 18)
+
+uint32_t sl_core_stream(struct sl_core *core, sl_stream stream)
+{
+    for (uint32_t s = 0; s < core->stream_count; s++)
+        if (core->streams[s] == stream) return s;
+    if (core->stream_count == SL_STREAMS - 1) return SL_STREAMS - 1;
+    core->streams[core->stream_count] = stream;
+    return core->stream_count++;
+}
+
+void sl_core_record_fence(struct sl_core *core, struct sl_fence *fence, uint64_t streams)
+{
+    const struct sl_backend *backend = &core->backend;
+    uint64_t recorded = 0;
+    for (uint64_t rest = streams; rest; rest &= rest - 1) {
+        int s = __builtin_ctzll(rest);
+        sl_stream stream = s == SL_STREAMS - 1 ? NULL : core->streams[s];
+        if (!fence->events[s] && backend->event_new(backend->self, &fence->events[s])) continue;
+        if (atomic_load(&core->captures) && backend->stream_capturing(backend->self, stream)) continue;
+        if (backend->event_record(backend->self, fence->events[s], stream) == SL_OK)
+            recorded |= (uint64_t)1 << s;
+    }
+    atomic_store(&fence->streams, recorded);
+}
+
+static void drop_schedule(struct sl_core *core)
+{
+    pthread_mutex_lock(&core->mover.out.lock);
+    pthread_mutex_lock(&core->mover.in.lock);
+    sl_schedule_clear(&core->schedule);
+    pthread_mutex_unlock(&core->mover.in.lock);
+    pthread_mutex_unlock(&core->mover.out.lock);
+}
+
+/* An iteration is one period of the predicted string; before anything is predicted, all is the first one. */
+static void count_iterations(struct sl_core *core, bool hit)
+{
+    core->symbols_fed++;
+    if (!hit || core->streak < STREAK_TO_PLAN) return;
+    uint64_t period = sl_predictor_period(core->predictor);
+    if (!period || core->symbols_fed < core->iteration_end) return;
+    core->iteration_end =
+        core->iteration_end ? core->symbols_fed + period : core->symbols_fed - core->streak + period;
+    sl_core_settle_stalls(core);
+    sl_stats_next_iteration(&core->stats, period);
+}
+
+void sl_core_feed(struct sl_core *core, sl_symbol symbol)
+{
+    bool hit = sl_predictor_feed(core->predictor, symbol);
+    core->streak = hit ? core->streak + 1 : 0;
+    if (!hit && atomic_load_explicit(&core->schedule.active, memory_order_relaxed)) {
+        atomic_fetch_add(&core->stats.surprises, 1);
+        drop_schedule(core);
+    }
+    count_iterations(core, hit);
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void sl_core_trace(struct sl_core *core, struct sl_event event)
+{
+    event.tick = core->tick;
+    event.time_ns = clock_ns(CLOCK_MONOTONIC);
+    sl_trace_push(core->trace, &event);
+}
+
+void sl_core_plan(struct sl_core *core)
+{
+    struct sl_schedule *schedule = &core->schedule;
+    if (!core->pressure || core->options->policy != SL_POLICY_PLAN || core->streak < STREAK_TO_PLAN) return;
+    if (atomic_load(&schedule->active) && core->tick + 1 < schedule->end_tick) return;
+    if (!atomic_load(&schedule->active) && core->tick < core->planned_at + LAUNCHES_BETWEEN_PLANS) return;
+    size_t window = 2 * sl_predictor_period(core->predictor), serve = 0;
+    if (window < LEAST_WINDOW) window = LEAST_WINDOW;
+    if (window > LARGEST_WINDOW) window = LARGEST_WINDOW;
+    core->planned_at = core->tick;
+    uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    struct sl_plan_input input;
+    struct sl_plan plan = {0};
+    pthread_mutex_lock(&core->mover.out.lock);
+    pthread_mutex_lock(&core->mover.in.lock);
+    enum sl_status status = sl_forecast(core, window, &input, &serve);
+    if (status == SL_OK) status = sl_plan_make(&input, &plan);
+    if (status == SL_OK)
+        status = sl_schedule_install(schedule, &plan, input.first_tick, input.launch_count, serve,
+                                     input.chunk_bytes);
+    if (status) sl_schedule_clear(schedule);
+    pthread_mutex_unlock(&core->mover.in.lock);
+    pthread_mutex_unlock(&core->mover.out.lock);
+    sl_plan_free(&plan);
+    if (status && status != SL_ERR_UNSUPPORTED)
+        sl_warn_once("no plan could be made (%s); chunks are fetched on demand", sl_status_text(status));
+    atomic_fetch_add(&core->stats.plans, status == SL_OK);
+    atomic_fetch_add(&core->stats.plan_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID) - start);
+}
+
+static void settle(struct sl_core *core, struct sl_stall *stall)
+{
+    const struct sl_backend *backend = &core->backend;
+    struct sl_direction *in = &core->mover.in;
+    uint64_t sequence = stall->in_sequence;
+    stall->in_sequence = 0;
+    if (sequence + SL_EVENT_RING <= atomic_load(&in->issued))
+        return; /* its event stands for a later fetch by now */
+    uint64_t ns =
+        backend->event_elapsed_ns(backend->self, stall->reached, in->events[sequence % SL_EVENT_RING]);
+    if (!ns) return;
+    struct sl_counts *counts[] = {&core->stats.total, &core->stats.iterations[stall->iteration]};
+    for (int i = 0; i < 2; i++) {
+        atomic_fetch_add(&counts[i]->stall_ns, ns);
+        atomic_fetch_add(&counts[i]->late_fetches, 1);
+    }
+    sl_core_trace(core, (struct sl_event){.type = SL_EVENT_STALL, .a = ns, .b = 1});
+}
+
+void sl_core_settle_stalls(struct sl_core *core)
+{
+    const struct sl_backend *backend = &core->backend;
+    for (int i = 0; i < SL_STALLS; i++) {
+        struct sl_stall *stall = &core->stalls[i];
+        if (!stall->in_sequence) continue;
+        if (backend->event_done(backend->self, stall->reached) &&
+            sl_mover_done(&core->mover, &core->mover.in, stall->in_sequence))
+            settle(core, stall);
+    }
+}
+
+/* Makes the stream wait for fetch `sequence`, and notes when it got there. */
+static void wait_for_fetch(struct sl_core *core, uint32_t s, sl_stream stream, uint64_t sequence)
+{
+    const struct sl_backend *backend = &core->backend;
+    struct sl_stall *stall = &core->stalls[core->stall_next % SL_STALLS];
+    if (core->stall_next % SL_STALLS == 0 && stall->in_sequence) sl_core_settle_stalls(core);
+    core->stall_next++;
+    stall->in_sequence = 0;
+    if ((stall->reached || backend->event_new(backend->self, &stall->reached) == SL_OK) &&
+        backend->event_record(backend->self, stall->reached, stream) == SL_OK) {
+        stall->in_sequence = sequence;
+        stall->iteration = atomic_load(&core->stats.iteration);
+    }
+    if (atomic_load_explicit(&core->mover.in.issued, memory_order_acquire) < sequence) {
+        pthread_mutex_lock(&core->mover.in.lock); /* the daemon is submitting it just now */
+        pthread_mutex_unlock(&core->mover.in.lock);
+    }
+    sl_mover_wait(&core->mover, &core->mover.in, sequence, stream);
+    core->joined_in[s] = sequence;
+}
+
+/* Memory that was freed and given out again: what other streams still do to it comes first. */
+static void join_users(struct sl_core *core, struct sl_chunk_record *chunk, uint64_t bit, sl_stream stream)
+{
+    uint64_t others = atomic_load(&chunk->users) & ~bit;
+    sl_core_record_fence(core, &core->demand_fence, others);
+    for (uint64_t rest = atomic_load(&core->demand_fence.streams); rest; rest &= rest - 1)
+        core->backend.stream_wait(core->backend.self, stream,
+                                  core->demand_fence.events[__builtin_ctzll(rest)]);
+    atomic_store(&chunk->users, bit);
+}
+
+/* Marks the launch's chunks as used by its stream. Returns the last fetch that it has to wait for; adds up
+ * what it will use in place. */
+static uint64_t use_chunks(struct sl_core *core, uint32_t s, sl_stream stream, uint64_t *in_place_bytes)
+{
+    uint64_t bit = (uint64_t)1 << s, latest = 0;
+    for (uint32_t i = 0; i < core->touched_count; i++) {
+        struct sl_chunk_record *chunk = sl_arena_record(&core->arena, core->touched[i]);
+        if (chunk->recycled && (atomic_load(&chunk->users) & ~bit)) join_users(core, chunk, bit, stream);
+        if (!(atomic_load_explicit(&chunk->users, memory_order_relaxed) & bit))
+            atomic_fetch_or(&chunk->users, bit);
+        sl_demand_touch(core, core->touched[i]);
+        int dead = SL_CONTENT_DEAD;
+        atomic_compare_exchange_strong(&chunk->content, &dead, SL_CONTENT_HOST); /* written in place */
+        if (atomic_load(&chunk->content) == SL_CONTENT_HOST) *in_place_bytes += chunk->bytes;
+        uint64_t sequence = atomic_load(&chunk->in_sequence);
+        if (sequence > latest) latest = sequence;
+    }
+    return latest;
+}
+
+static void say_oversize(struct sl_core *core, uint32_t kernel, uint64_t own)
+{
+    char need[SL_BYTES_TEXT], budget[SL_BYTES_TEXT];
+    sl_warn_once("%s uses %s, more than the budget of %s: it runs partly in host memory",
+                 kernel ? core->kernels.kernels[kernel].name : "a copy", sl_bytes_text(own, need),
+                 sl_bytes_text(sl_core_budget(core), budget));
+    atomic_fetch_add(&core->stats.oversize_launches, 1);
+}
+
+/* Sees to chunks that neither were resident nor came by the schedule. */
+static void bring_lacking(struct sl_core *core, uint32_t kernel)
+{
+    uint64_t own = 0;
+    for (uint32_t i = 0; i < core->touched_count; i++)
+        own += sl_arena_record(&core->arena, core->touched[i])->bytes;
+    bool oversize = own > sl_core_budget(core), planned = atomic_load(&core->schedule.active);
+    if (oversize) {
+        say_oversize(core, kernel, own);
+        if (planned) return; /* the plan knows of it, and promised the frames to others */
+    } else if (planned) {
+        atomic_fetch_add(&core->stats.surprises, 1);
+        drop_schedule(core); /* its frames are no longer where it believes them */
+    }
+    uint32_t missing = sl_demand_bring(core, core->tick);
+    if (!oversize) SL_COUNT(&core->stats, demand_misses, missing);
+}
+
+static void trace_launch(struct sl_core *core, const struct sl_launch *launch, uint32_t kernel)
+{
+    if (!core->trace) return;
+    if (kernel && !core->kernels.kernels[kernel].announced) {
+        core->kernels.kernels[kernel].announced = true;
+        sl_core_trace(core, (struct sl_event){.type = SL_EVENT_KERNEL,
+                                              .id = kernel,
+                                              .text = core->kernels.kernels[kernel].name});
+    }
+    uint64_t threads = 0;
+    if (launch->kind == SL_LAUNCH_KERNEL)
+        threads = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2] * launch->block[0] *
+                  launch->block[1] * launch->block[2];
+    sl_core_trace(core, (struct sl_event){.type = SL_EVENT_LAUNCH,
+                                          .flags = launch->kind,
+                                          .id = kernel,
+                                          .a = (uint64_t)launch->stream,
+                                          .b = threads,
+                                          .c = launch->span_count ? launch->spans[0].bytes : 0});
+    for (uint32_t w = 0; w < core->word_count; w++) {
+        const struct sl_access *access = &core->words[w];
+        uint64_t end = sl_access_end(&core->placement.slots[access->slot], access);
+        sl_core_trace(core, (struct sl_event){.type = SL_EVENT_ACCESS,
+                                              .id = access->slot,
+                                              .a = access->offset,
+                                              .b = end - access->offset});
+    }
+}
+
+static void begin(struct sl_core *core, struct sl_launch *launch)
+{
+    uint32_t s = sl_core_stream(core, launch->stream), kernel;
+    launch->tick = ++core->tick;
+    core->open[launch->tick % SL_OPEN_LAUNCHES] = launch->tick;
+    atomic_store_explicit(&core->stats.tick, core->tick, memory_order_relaxed);
+    core->active_streams |= (uint64_t)1 << s;
+    sl_core_feed(core, sl_access_scan(core, launch, &kernel));
+    SL_COUNT(&core->stats, launches, 1);
+    trace_launch(core, launch, kernel);
+    sl_schedule_issue(&core->schedule, core->tick, core->daemon == NULL);
+    if (core->arena.join_out > core->joined_out[s]) {
+        sl_mover_wait(&core->mover, &core->mover.out, core->arena.join_out, launch->stream);
+        core->joined_out[s] = core->arena.join_out;
+    }
+    sl_access_chunks(core, core->tick);
+    if (core->touched_count) {
+        uint64_t in_place = 0;
+        if (sl_demand_lacking(core)) bring_lacking(core, kernel);
+        uint64_t fetch = use_chunks(core, s, launch->stream, &in_place);
+        if (fetch > core->joined_in[s]) wait_for_fetch(core, s, launch->stream, fetch);
+        if (in_place) SL_COUNT(&core->stats, remote_bytes, in_place);
+    }
+    sl_core_plan(core);
+}
+
+void sl_runtime_launch_begin(struct sl_launch *launch)
+{
+    struct sl_core *core = sl_core_running();
+    launch->tick = 0;
+    if (!core) return;
+    if (atomic_load_explicit(&core->captures, memory_order_relaxed) &&
+        core->backend.stream_capturing(core->backend.self, launch->stream))
+        return;
+    pthread_mutex_lock(&core->order);
+    begin(core, launch);
+    pthread_mutex_unlock(&core->order);
+}
+
+/* The newest tick up to which every launch has ended. */
+static sl_tick submitted_until(const struct sl_core *core)
+{
+    sl_tick until = core->tick;
+    for (int i = 0; i < SL_OPEN_LAUNCHES; i++)
+        if (core->open[i] && core->open[i] <= until) until = core->open[i] - 1;
+    return until;
+}
+
+void sl_runtime_launch_end(struct sl_launch *launch, bool ok)
+{
+    struct sl_core *core = sl_core_running();
+    (void)ok; /* a launch that was refused used nothing: its chunks are resident all the same */
+    if (!core || !launch->tick) return;
+    pthread_mutex_lock(&core->order);
+    sl_tick *open = &core->open[launch->tick % SL_OPEN_LAUNCHES];
+    if (*open == launch->tick) *open = 0;
+    if (atomic_load_explicit(&core->schedule.active, memory_order_relaxed)) {
+        uint64_t leaving = sl_schedule_leaving_users(&core->schedule, launch->tick);
+        if (leaving) sl_core_record_fence(core, sl_schedule_fence(&core->schedule, launch->tick), leaving);
+    }
+    sl_schedule_submitted(&core->schedule, submitted_until(core));
+    if (core->daemon && atomic_load_explicit(&core->schedule.active, memory_order_relaxed))
+        sl_daemon_wake(core->daemon);
+    pthread_mutex_unlock(&core->order);
+}

@@ -1,0 +1,378 @@
+#include "runtime.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "access.h"
+#include "core.h"
+#include "daemon.h"
+#include "demand.h"
+#include "forecast.h"
+#include "host_memory.h"
+#include "log.h"
+
+#define HISTORY_SYMBOLS ((size_t)1 << 20)
+#define LEAST_BUDGET (4 * SL_BLOCK_BYTES)
+/* Until the link is measured: what PCIe 4 x16 carries. It weighs nothing but predicted times. */
+#define ASSUMED_LINK_BYTES_PER_S 24000000000u
+
+static struct sl_options options;
+static struct sl_core *started; /* built once, kept until the process ends: threads may still look at it */
+static struct sl_core *_Atomic running; /* NULL before the start and after the stop */
+static _Atomic bool tried;
+
+struct sl_core *sl_core_running(void)
+{
+    return atomic_load_explicit(&running, memory_order_acquire);
+}
+
+void sl_runtime_load(void)
+{
+    sl_options_read(&options);
+    if (options.verbose >= 2) sl_options_print_values(stderr, &options);
+}
+
+const struct sl_options *sl_runtime_options(void)
+{
+    return &options;
+}
+bool sl_runtime_wanted(void)
+{
+    return options.policy != SL_POLICY_OFF || options.trace[0];
+}
+bool sl_runtime_running(void)
+{
+    return sl_core_running() != NULL;
+}
+
+uint64_t sl_core_budget(const struct sl_core *core)
+{
+    int64_t charged = atomic_load_explicit(&core->charged_bytes, memory_order_relaxed);
+    uint64_t taken = charged > 0 ? (uint64_t)charged : 0;
+    return core->budget_bytes > taken + LEAST_BUDGET ? core->budget_bytes - taken : LEAST_BUDGET;
+}
+
+/* What is free, less 5 % and at least 512 MiB; on a device too small for that, less 5 %. */
+static uint64_t automatic_budget(uint64_t free_bytes)
+{
+    uint64_t reserve = free_bytes / 20 > 512 * SL_MIB ? free_bytes / 20 : 512 * SL_MIB;
+    if (free_bytes < 2 * reserve) reserve = free_bytes / 20;
+    return (free_bytes - reserve) & ~(SL_BLOCK_BYTES - 1);
+}
+
+/* Large enough that transfers run at full speed, small enough that the budget holds many. */
+static uint64_t automatic_chunk(uint64_t budget_bytes)
+{
+    uint64_t chunk = SL_BLOCK_BYTES;
+    while (chunk < 32 * SL_MIB && chunk * 256 <= budget_bytes) chunk *= 2;
+    return chunk;
+}
+
+static enum sl_status open_trace(struct sl_core *core, uint64_t device_bytes)
+{
+    char path[4096];
+    if (!options.trace[0]) return SL_OK;
+    if (!sl_options_expand(options.trace, path, sizeof path)) {
+        sl_log(SL_LOG_WARN, "the name of the trace is too long; no trace is written");
+        return SL_OK;
+    }
+    if (sl_trace_open(path, (enum sl_trace_full)options.trace_full, &core->trace) != SL_OK) return SL_OK;
+    core->stats.trace = core->trace;
+    sl_core_trace(core, (struct sl_event){.type = SL_EVENT_BUDGET,
+                                          .a = core->budget_bytes,
+                                          .b = core->arena.chunk_bytes,
+                                          .c = device_bytes});
+    return SL_OK;
+}
+
+static void decide_sizes(struct sl_core *core, uint64_t free_bytes, uint64_t *chunk_bytes)
+{
+    core->budget_bytes = options.device_budget ? options.device_budget : automatic_budget(free_bytes);
+    *chunk_bytes = options.chunk ? options.chunk : automatic_chunk(core->budget_bytes);
+    struct sl_host_memory host;
+    sl_host_memory_read(&host);
+    core->host_limit_bytes =
+        options.host_limit ? options.host_limit : sl_host_memory_limit(&host, options.host_reserve);
+    core->virtual_size_bytes = options.virtual_size ? options.virtual_size : core->host_limit_bytes;
+    core->link_in_bytes_per_s = core->link_out_bytes_per_s = ASSUMED_LINK_BYTES_PER_S;
+}
+
+static enum sl_status build(struct sl_core *core)
+{
+    const struct sl_backend *backend = &core->backend;
+    uint64_t free_bytes, device_bytes, chunk_bytes;
+    enum sl_status status = backend->memory_info(backend->self, &free_bytes, &device_bytes);
+    if (status) return status;
+    decide_sizes(core, free_bytes, &chunk_bytes);
+    if (pthread_mutex_init(&core->order, NULL)) return SL_ERR_NO_MEMORY;
+    core->newest = core->oldest = SL_NO_CHUNK;
+    sl_arena_init(&core->arena, backend, chunk_bytes);
+    sl_placement_init(&core->placement, &core->arena, core->host_limit_bytes);
+    sl_kernels_init(&core->kernels, backend);
+    core->predictor = sl_predictor_new(HISTORY_SYMBOLS);
+    if (!core->predictor || !sl_symbols_init(&core->symbols)) return SL_ERR_NO_MEMORY;
+    status = sl_stats_init(&core->stats);
+    if (status == SL_OK) status = sl_mover_init(&core->mover, backend, &core->arena, &core->stats);
+    if (status == SL_OK) status = sl_schedule_init(&core->schedule, &core->mover);
+    if (status == SL_OK) status = open_trace(core, device_bytes);
+    if (status == SL_OK && options.daemon == SL_DAEMON_THREAD && options.policy == SL_POLICY_PLAN &&
+        sl_daemon_start(&core->schedule, &core->daemon) != SL_OK)
+        sl_log(SL_LOG_WARN, "no thread could be started; data is moved by the launching thread");
+    return status;
+}
+
+/* One teardown for every stage of the build. The device's memory goes back only while the device is there. */
+static void tear_down(struct sl_core *core, bool device_gone)
+{
+    sl_daemon_stop(core->daemon);
+    core->daemon = NULL;
+    sl_trace_close(core->trace);
+    core->trace = core->stats.trace = NULL;
+    const struct sl_backend *backend = &core->backend;
+    for (int s = 0; s < SL_STREAMS && !device_gone; s++)
+        if (core->demand_fence.events[s]) backend->event_delete(backend->self, core->demand_fence.events[s]);
+    for (int i = 0; i < SL_STALLS && !device_gone; i++)
+        if (core->stalls[i].reached) backend->event_delete(backend->self, core->stalls[i].reached);
+    sl_schedule_close(&core->schedule, device_gone);
+    sl_mover_close(&core->mover, device_gone);
+    sl_forecast_close(core);
+    sl_predictor_delete(core->predictor);
+    sl_symbols_close(&core->symbols);
+    sl_kernels_close(&core->kernels);
+    sl_placement_close(&core->placement);
+    sl_arena_close(&core->arena, device_gone);
+    sl_stats_close(&core->stats);
+    free(core->touched);
+    if (!device_gone) backend->close(backend->self);
+}
+
+enum sl_status sl_runtime_start(const struct sl_backend *backend)
+{
+    if (atomic_exchange(&tried, true)) return sl_runtime_running() ? SL_OK : SL_ERR_UNSUPPORTED;
+    struct sl_core *core = calloc(1, sizeof *core);
+    enum sl_status status = SL_ERR_NO_MEMORY;
+    if (core) {
+        core->backend = *backend;
+        core->options = &options;
+        status = build(core);
+    }
+    if (status) {
+        sl_log(SL_LOG_WARN, "cannot start (%s); the program runs as without sluice", sl_status_text(status));
+        if (core) tear_down(core, false);
+        free(core);
+        return status;
+    }
+    started = core;
+    atomic_store_explicit(&running, core, memory_order_release);
+    return SL_OK;
+}
+
+static void report(struct sl_core *core)
+{
+    struct sl_predictor_counts predictor = sl_predictor_counts(core->predictor);
+    struct sl_stats_facts facts = {
+        .budget_bytes = core->budget_bytes,
+        .chunk_bytes = core->arena.chunk_bytes,
+        .need_bytes = core->placement.peak_live_bytes,
+        .chunks = core->arena.peak_chunks_used,
+        .policy = options.policy == SL_POLICY_PLAN     ? "plan"
+                  : options.policy == SL_POLICY_DEMAND ? "demand"
+                                                       : "off",
+        .daemon = core->daemon ? "thread" : "inline",
+        .predicted = predictor.predicted,
+        .fed = predictor.fed,
+    };
+    char path[4096];
+    if (options.stats[0]) {
+        if (sl_options_expand(options.stats, path, sizeof path))
+            sl_stats_write(&core->stats, &facts, path);
+        else
+            sl_log(SL_LOG_WARN, "the name of the statistics file is too long; none is written");
+    }
+    if (options.verbose >= 1) sl_stats_say(&core->stats, &facts);
+}
+
+void sl_runtime_stop(bool device_gone)
+{
+    struct sl_core *core = atomic_exchange(&running, NULL);
+    if (!core) return;
+    pthread_mutex_lock(&core->order);
+    if (!device_gone) sl_core_settle_stalls(core);
+    pthread_mutex_lock(&core->mover.out.lock);
+    pthread_mutex_lock(&core->mover.in.lock);
+    sl_schedule_clear(&core->schedule);
+    pthread_mutex_unlock(&core->mover.in.lock);
+    pthread_mutex_unlock(&core->mover.out.lock);
+    report(core);
+    /* The rest stays as it is until the process ends: another thread may be between begin and end, and
+     * addresses in our arenas stay ours. */
+    sl_daemon_stop(core->daemon);
+    core->daemon = NULL;
+    sl_trace_close(core->trace);
+    core->trace = core->stats.trace = NULL;
+    pthread_mutex_unlock(&core->order);
+}
+
+void sl_runtime_after_fork(void)
+{
+    struct sl_core *core = atomic_exchange(&running, NULL);
+    if (!core) return;
+    sl_trace_abandon(core->trace);
+    sl_daemon_abandon(core->daemon);
+    core->trace = core->stats.trace = NULL;
+    core->daemon = NULL;
+}
+
+static void trace_allocation(struct sl_core *core, enum sl_event_type type, uint32_t s)
+{
+    const struct sl_slot *slot = &core->placement.slots[s];
+    sl_core_trace(core,
+                  (struct sl_event){
+                      .type = (uint8_t)type, .id = s, .a = slot->address, .b = slot->bytes, .c = slot->site});
+}
+
+static void feed_slot(struct sl_core *core, enum sl_symbol_kind kind, uint32_t slot)
+{
+    struct sl_symbol_record record = {.kind = kind, .slot = slot};
+    sl_core_feed(core,
+                 sl_symbols_intern(&core->symbols, sl_hash_word(sl_hash_word(kind, slot), 2), record, NULL));
+}
+
+enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint64_t *address)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core || options.policy == SL_POLICY_OFF) return SL_ERR_UNSUPPORTED;
+    uint32_t slot;
+    pthread_mutex_lock(&core->order);
+    enum sl_status status = sl_place(&core->placement, bytes, site, &slot);
+    if (status == SL_OK) {
+        *address = core->placement.slots[slot].address;
+        if (core->arena.virtual_bytes_used > sl_core_budget(core)) core->pressure = true;
+        feed_slot(core, SL_SYMBOL_ALLOC, slot);
+        trace_allocation(core, SL_EVENT_ALLOC, slot);
+    }
+    pthread_mutex_unlock(&core->order);
+    return status;
+}
+
+/* Marks the chunks of a slot that is freed. */
+static void retire(struct sl_core *core, struct sl_chunk_range range)
+{
+    for (uint32_t i = 0; i < range.count; i++) {
+        struct sl_chunk_record *chunk = sl_arena_record(&core->arena, range.first + i);
+        chunk->recycled = true;
+        /* A kernel whose pointers nobody saw may still use it on any stream that has work. */
+        atomic_fetch_or(&chunk->users, core->active_streams);
+    }
+}
+
+/* What lies in host memory and is dead need not be copied in when the chunk is used again. */
+static void discard_dead(struct sl_core *core, struct sl_chunk_range range, uint64_t bytes_before)
+{
+    uint64_t users = 0;
+    bool any = false;
+    for (uint32_t i = 0; i < range.count; i++) {
+        const struct sl_chunk_record *chunk = sl_arena_record(&core->arena, range.first + i);
+        if (chunk->bytes || atomic_load(&chunk->content) != SL_CONTENT_DEAD ||
+            !atomic_load(&chunk->out_sequence))
+            continue;
+        any = true;
+        users |= atomic_load(&chunk->users);
+    }
+    if (!any) return;
+    sl_core_record_fence(core, &core->demand_fence, users);
+    pthread_mutex_lock(&core->mover.out.lock);
+    for (uint32_t i = 0; i < range.count; i++) {
+        const struct sl_chunk_record *chunk = sl_arena_record(&core->arena, range.first + i);
+        uint64_t rest = bytes_before - i * core->arena.chunk_bytes;
+        uint64_t bytes = rest < core->arena.chunk_bytes ? (rest + SL_BLOCK_BYTES - 1) & ~(SL_BLOCK_BYTES - 1)
+                                                        : core->arena.chunk_bytes;
+        if (!chunk->bytes && atomic_load(&chunk->content) == SL_CONTENT_DEAD &&
+            atomic_load(&chunk->out_sequence))
+            sl_mover_discard(&core->mover, range.first + i, bytes, &core->demand_fence);
+    }
+    pthread_mutex_unlock(&core->mover.out.lock);
+}
+
+enum sl_status sl_runtime_free(uint64_t address)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core) return SL_OK; /* after the stop: the memory goes with the process */
+    pthread_mutex_lock(&core->order);
+    uint32_t s = sl_place_find(&core->placement, address);
+    enum sl_status status = SL_ERR_INVALID;
+    if (s != SL_MAP_NONE && core->placement.slots[s].address == address) {
+        struct sl_slot *slot = &core->placement.slots[s];
+        struct sl_chunk_range range = sl_slot_chunks(&core->placement, slot, 0, slot->bytes);
+        bool packed = sl_arena_record(&core->arena, range.first)->group != SL_NO_GROUP;
+        retire(core, range);
+        trace_allocation(core, SL_EVENT_FREE, s);
+        status = sl_unplace(&core->placement, address, &s);
+        if (status == SL_OK) discard_dead(core, range, packed ? core->arena.chunk_bytes : slot->bytes);
+        feed_slot(core, SL_SYMBOL_FREE, s);
+    }
+    pthread_mutex_unlock(&core->order);
+    return status;
+}
+
+bool sl_runtime_owns(uint64_t address)
+{
+    return sl_arena_owns(address);
+}
+
+bool sl_runtime_find(uint64_t address, uint64_t *base, uint64_t *bytes)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core) return false;
+    pthread_mutex_lock(&core->order);
+    uint32_t s = sl_place_find(&core->placement, address);
+    if (s != SL_MAP_NONE) {
+        *base = core->placement.slots[s].address;
+        *bytes = core->placement.slots[s].bytes;
+    }
+    pthread_mutex_unlock(&core->order);
+    return s != SL_MAP_NONE;
+}
+
+bool sl_runtime_memory_info(uint64_t *free_bytes, uint64_t *total_bytes)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core || options.policy == SL_POLICY_OFF) return false;
+    pthread_mutex_lock(&core->order);
+    uint64_t total = core->virtual_size_bytes, used = core->arena.virtual_bytes_used;
+    pthread_mutex_unlock(&core->order);
+    *total_bytes = total;
+    *free_bytes = total > used ? total - used : 0;
+    return true;
+}
+
+void sl_runtime_charge(int64_t bytes)
+{
+    struct sl_core *core = sl_core_running();
+    if (core) atomic_fetch_add(&core->charged_bytes, bytes);
+}
+
+void sl_runtime_capture(int change)
+{
+    struct sl_core *core = sl_core_running();
+    if (core) atomic_fetch_add(&core->captures, change);
+}
+
+void sl_runtime_functions_changed(void)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core) return;
+    pthread_mutex_lock(&core->order);
+    sl_kernels_forget(&core->kernels);
+    pthread_mutex_unlock(&core->order);
+}
+
+void sl_runtime_synchronized(void)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core) return;
+    pthread_mutex_lock(&core->order);
+    core->active_streams = 0;
+    pthread_mutex_unlock(&core->order);
+}
