@@ -1,0 +1,101 @@
+#include "charge.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "runtime.h"
+
+/* Open addressing with linear probing; at most three quarters full. bytes == 0 marks a free slot. */
+struct entry {
+    uint64_t handle, bytes;
+    enum sl_charge_kind kind;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct entry *entries;
+static size_t capacity, count; /* capacity: 0 or a power of two */
+
+static size_t home_slot(enum sl_charge_kind kind, uint64_t handle)
+{
+    return (size_t)(((handle ^ ((uint64_t)kind << 60)) * UINT64_C(0x9E3779B97F4A7C15)) >> 20) &
+           (capacity - 1);
+}
+
+/* Where the handle is, or the free slot where it would go. pre: capacity > count. */
+static size_t find_slot(enum sl_charge_kind kind, uint64_t handle)
+{
+    size_t slot = home_slot(kind, handle);
+    while (entries[slot].bytes && (entries[slot].handle != handle || entries[slot].kind != kind))
+        slot = (slot + 1) & (capacity - 1);
+    return slot;
+}
+
+static bool grow(void)
+{
+    size_t old_capacity = capacity, wanted = capacity ? capacity * 2 : 256;
+    struct entry *old = entries, *grown = calloc(wanted, sizeof(*grown));
+    if (!grown) return false;
+    entries = grown;
+    capacity = wanted;
+    for (size_t i = 0; i < old_capacity; i++)
+        if (old[i].bytes) entries[find_slot(old[i].kind, old[i].handle)] = old[i];
+    free(old);
+    return true;
+}
+
+/* Knuth 6.4, algorithm R: entries behind the gap move up unless their home lies between. */
+static void remove_slot(size_t gap)
+{
+    size_t slot = gap;
+    for (;;) {
+        entries[gap].bytes = 0;
+        size_t home;
+        do {
+            slot = (slot + 1) & (capacity - 1);
+            if (!entries[slot].bytes) return;
+            home = home_slot(entries[slot].kind, entries[slot].handle);
+        } while (gap <= slot ? gap < home && home <= slot : gap < home || home <= slot);
+        entries[gap] = entries[slot];
+        gap = slot;
+    }
+}
+
+void sl_charge(enum sl_charge_kind kind, uint64_t handle, uint64_t bytes)
+{
+    int64_t charged = 0;
+    if (!bytes || bytes > INT64_MAX) return;
+    pthread_mutex_lock(&lock);
+    if ((count + 1) * 4 <= capacity * 3 || grow()) {
+        struct entry *entry = &entries[find_slot(kind, handle)];
+        charged = (int64_t)bytes - (int64_t)entry->bytes;
+        count += !entry->bytes;
+        *entry = (struct entry){handle, bytes, kind};
+    }
+    pthread_mutex_unlock(&lock);
+    if (charged) sl_runtime_charge(charged);
+}
+
+void sl_uncharge(enum sl_charge_kind kind, uint64_t handle)
+{
+    int64_t charged = 0;
+    pthread_mutex_lock(&lock);
+    if (count) {
+        size_t slot = find_slot(kind, handle);
+        charged = (int64_t)entries[slot].bytes;
+        if (charged) {
+            remove_slot(slot);
+            count--;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    if (charged) sl_runtime_charge(-charged);
+}
+
+void sl_charge_after_fork(void)
+{
+    pthread_mutex_init(&lock, NULL);
+    free(entries);
+    entries = NULL;
+    capacity = count = 0;
+}

@@ -1,0 +1,61 @@
+/* The shapes that driver_api.def gives to the rest of the shim: a function type, a real pointer and a hook
+ * for each intercepted function.
+ */
+#ifndef SLUICE_SHIM_DRIVER_API_H
+#define SLUICE_SHIM_DRIVER_API_H
+
+#include <cuda.h>
+
+/* cuda.h makes these names mean their newest version; the table names the oldest as well. */
+#undef cuGetProcAddress
+#undef cuCtxCreate
+#undef cuCtxDestroy
+#undef cuDevicePrimaryCtxRelease
+#undef cuDevicePrimaryCtxReset
+#undef cuMemcpyBatchAsync
+#undef cuStreamBeginCapture
+
+/* How a call came in. */
+struct sl_call {
+    const void *caller;      /* the return address in the program */
+    CUstream default_stream; /* what a NULL stream means in this variant: NULL, or CU_STREAM_PER_THREAD */
+};
+
+/* sl_fn_SYMBOL: the type of the function. */
+#define SL_ROW0(symbol, name, version) typedef CUresult(CUDAAPI sl_fn_##symbol)(void);
+#define SL_ROW(symbol, name, version, declarations, arguments)                                               \
+    typedef CUresult(CUDAAPI sl_fn_##symbol) declarations;
+#define SL_PAIR(symbol, suffix, name, version, thread_version, declarations, arguments)                      \
+    typedef CUresult(CUDAAPI sl_fn_##symbol) declarations;
+#include "driver_api.def"
+#undef SL_ROW0
+#undef SL_ROW
+#undef SL_PAIR
+
+/* f_SYMBOL: the vendor's function, NULL where this driver has none. Set once, by driver.c. */
+struct sl_real {
+#define SL_ROW0(symbol, name, version) sl_fn_##symbol *f_##symbol;
+#define SL_ROW(symbol, name, version, declarations, arguments) sl_fn_##symbol *f_##symbol;
+#define SL_PAIR(symbol, suffix, name, version, thread_version, declarations, arguments)                      \
+    sl_fn_##symbol *f_##symbol, *f_##symbol##_##suffix;
+#include "driver_api.def"
+#undef SL_ROW0
+#undef SL_ROW
+#undef SL_PAIR
+};
+extern struct sl_real sl_real;
+
+/* sl_hook_SYMBOL: called by the symbol's entry; `real` is the variant that the program asked for, never NULL.
+ */
+#define SL_MORE(...) , __VA_ARGS__
+#define SL_ROW0(symbol, name, version) CUresult sl_hook_##symbol(struct sl_call call, sl_fn_##symbol *real);
+#define SL_ROW(symbol, name, version, declarations, arguments)                                               \
+    CUresult sl_hook_##symbol(struct sl_call call, sl_fn_##symbol *real SL_MORE declarations);
+#define SL_PAIR(symbol, suffix, name, version, thread_version, declarations, arguments)                      \
+    CUresult sl_hook_##symbol(struct sl_call call, sl_fn_##symbol *real SL_MORE declarations);
+#include "driver_api.def"
+#undef SL_ROW0
+#undef SL_ROW
+#undef SL_PAIR
+
+#endif

@@ -1,0 +1,163 @@
+#include "elf_symbol.h"
+
+#include <elf.h>
+#include <link.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "no_sanitize.h"
+
+/* The dynamic sections of one object that a look-up needs. */
+struct object {
+    uintptr_t base;
+    const ElfW(Sym) * symbols;
+    const char *strings;
+    const uint32_t *gnu_hash;
+    const uint16_t *versions;
+    const ElfW(Verdef) * definitions;
+};
+
+struct query {
+    const char *name, *version;
+    void *found;
+};
+
+struct span {
+    uintptr_t inside, low, high;
+};
+
+SL_NO_SANITIZE static bool same_text(const char *a, const char *b)
+{
+    while (*a && *a == *b) a++, b++;
+    return *a == *b;
+}
+
+/* The loader relocates these pointers in place, except where the section is read-only (vDSO). */
+SL_NO_SANITIZE static const void *dynamic_pointer(uintptr_t base, uintptr_t value)
+{
+    return (const void *)(value < base ? base + value : value);
+}
+
+SL_NO_SANITIZE static bool read_object(const struct dl_phdr_info *info, struct object *out)
+{
+    const ElfW(Dyn) *entry = NULL;
+    struct object object = {.base = info->dlpi_addr};
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            entry = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    if (!entry) return false;
+    for (; entry->d_tag != DT_NULL; entry++) {
+        const void *pointer = dynamic_pointer(info->dlpi_addr, entry->d_un.d_ptr);
+        switch (entry->d_tag) {
+        case DT_SYMTAB:
+            object.symbols = pointer;
+            break;
+        case DT_STRTAB:
+            object.strings = pointer;
+            break;
+        case DT_GNU_HASH:
+            object.gnu_hash = pointer;
+            break;
+        case DT_VERSYM:
+            object.versions = pointer;
+            break;
+        case DT_VERDEF:
+            object.definitions = pointer;
+            break;
+        default:
+            break;
+        }
+    }
+    *out = object;
+    return object.symbols && object.strings && object.gnu_hash;
+}
+
+/* Bit 15 of a version index hides every version but the default one. */
+SL_NO_SANITIZE static bool version_fits(const struct object *object, uint32_t symbol, const char *version)
+{
+    if (!version) return !object->versions || !(object->versions[symbol] & 0x8000);
+    if (!object->versions || !object->definitions) return false;
+    const ElfW(Verdef) *definition = object->definitions;
+    while ((definition->vd_ndx & 0x7fff) != (object->versions[symbol] & 0x7fff)) {
+        if (!definition->vd_next) return false;
+        definition = (const ElfW(Verdef) *)((const char *)definition + definition->vd_next);
+    }
+    const ElfW(Verdaux) *name = (const ElfW(Verdaux) *)((const char *)definition + definition->vd_aux);
+    return same_text(object->strings + name->vda_name, version);
+}
+
+/* DT_GNU_HASH: four words, a Bloom filter, buckets, then a chain word for each symbol from `first` on, whose
+ * lowest bit ends the chain. */
+SL_NO_SANITIZE static void *find_in_object(const struct object *object, const struct query *query)
+{
+    uint32_t hash = 5381;
+    for (const char *c = query->name; *c; c++) hash = hash * 33 + (unsigned char)*c;
+
+    uint32_t bucket_count = object->gnu_hash[0], first = object->gnu_hash[1],
+             filter_words = object->gnu_hash[2];
+    const uint32_t *buckets = object->gnu_hash + 4 + filter_words * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
+    const uint32_t *chain = buckets + bucket_count;
+    if (!bucket_count) return NULL;
+    uint32_t i = buckets[hash % bucket_count];
+    if (i < first) return NULL;
+    for (;; i++) {
+        uint32_t link = chain[i - first];
+        const ElfW(Sym) *symbol = &object->symbols[i];
+        if ((link | 1) == (hash | 1) && symbol->st_shndx != SHN_UNDEF &&
+            same_text(object->strings + symbol->st_name, query->name) &&
+            version_fits(object, i, query->version))
+            return (void *)(object->base + symbol->st_value);
+        if (link & 1) return NULL;
+    }
+}
+
+SL_NO_SANITIZE static bool holds(const struct dl_phdr_info *info, uintptr_t address, uintptr_t *low,
+                                 uintptr_t *high)
+{
+    uintptr_t least = UINTPTR_MAX, most = 0;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        if (part->p_type != PT_LOAD) continue;
+        uintptr_t start = info->dlpi_addr + part->p_vaddr, end = start + part->p_memsz;
+        if (start < least) least = start;
+        if (end > most) most = end;
+    }
+    if (address < least || address >= most) return false;
+    *low = least;
+    *high = most;
+    return true;
+}
+
+SL_NO_SANITIZE static int visit_for_symbol(struct dl_phdr_info *info, size_t bytes, void *argument)
+{
+    struct query *query = argument;
+    struct object object;
+    uintptr_t low, high;
+    (void)bytes;
+    if (holds(info, (uintptr_t)&sl_elf_symbol, &low, &high) || !read_object(info, &object)) return 0;
+    query->found = find_in_object(&object, query);
+    return query->found != NULL;
+}
+
+SL_NO_SANITIZE static int visit_for_range(struct dl_phdr_info *info, size_t bytes, void *argument)
+{
+    struct span *span = argument;
+    (void)bytes;
+    return holds(info, span->inside, &span->low, &span->high);
+}
+
+SL_NO_SANITIZE void *sl_elf_symbol(const char *name, const char *version)
+{
+    struct query query = {.name = name, .version = version};
+    dl_iterate_phdr(visit_for_symbol, &query);
+    return query.found;
+}
+
+bool sl_elf_range(const void *address, uintptr_t *low, uintptr_t *high)
+{
+    struct span span = {.inside = (uintptr_t)address};
+    bool found = dl_iterate_phdr(visit_for_range, &span) != 0;
+    *low = span.low;
+    *high = span.high;
+    return found;
+}

@@ -1,0 +1,16 @@
+/* Finding a function in the loaded objects without dlsym, which this library replaces. */
+#ifndef SLUICE_SHIM_ELF_SYMBOL_H
+#define SLUICE_SHIM_ELF_SYMBOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The definition of `name` with symbol version `version` in any loaded object but this library; `version`
+ * NULL takes the default one. NULL when there is none. Async-signal-unsafe, takes only the loader's own lock,
+ * allocates nothing. */
+void *sl_elf_symbol(const char *name, const char *version);
+
+/* The span of the loaded object that holds `address`. False, and both 0, when there is none. */
+bool sl_elf_range(const void *address, uintptr_t *low, uintptr_t *high);
+
+#endif

@@ -1,0 +1,52 @@
+/* Stream capture: while any is under way the core asks before it enqueues. */
+#include <stdatomic.h>
+
+#include "driver.h"
+#include "work.h"
+
+static _Atomic int captures; /* those that the core was told of */
+
+static CUresult note_begun(CUresult result)
+{
+    if (result != CUDA_SUCCESS || !sl_session_on()) return result;
+    atomic_fetch_add(&captures, 1);
+    sl_runtime_capture(1);
+    return result;
+}
+
+CUresult sl_hook_cuStreamBeginCapture(struct sl_call call, sl_fn_cuStreamBeginCapture *real, CUstream stream)
+{
+    (void)call;
+    return note_begun(real(stream));
+}
+
+CUresult sl_hook_cuStreamBeginCapture_v2(struct sl_call call, sl_fn_cuStreamBeginCapture_v2 *real,
+                                         CUstream stream, CUstreamCaptureMode mode)
+{
+    (void)call;
+    return note_begun(real(stream, mode));
+}
+
+CUresult sl_hook_cuStreamBeginCaptureToGraph(struct sl_call call, sl_fn_cuStreamBeginCaptureToGraph *real,
+                                             CUstream stream, CUgraph graph, const CUgraphNode *dependencies,
+                                             const void *edges, size_t count, CUstreamCaptureMode mode)
+{
+    (void)call;
+    return note_begun(real(stream, graph, dependencies, edges, count, mode));
+}
+
+/* A capture ends with an invalid graph too, but not where there was none. */
+CUresult sl_hook_cuStreamEndCapture(struct sl_call call, sl_fn_cuStreamEndCapture *real, CUstream stream,
+                                    CUgraph *graph)
+{
+    if (!atomic_load(&captures)) return real(stream, graph);
+    CUstreamCaptureStatus before = CU_STREAM_CAPTURE_STATUS_NONE;
+    const struct sl_cuda_driver *driver = sl_driver_functions();
+    bool asked = driver && driver->stream_is_capturing(sl_work_stream(call, stream), &before) == CUDA_SUCCESS;
+    CUresult result = real(stream, graph);
+    if (asked && before != CU_STREAM_CAPTURE_STATUS_NONE) {
+        atomic_fetch_sub(&captures, 1);
+        sl_runtime_capture(-1);
+    }
+    return result;
+}

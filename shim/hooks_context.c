@@ -1,0 +1,130 @@
+/* Contexts and modules: where what the core knows begins and ends. */
+#include "driver.h"
+#include "runtime.h"
+#include "session.h"
+
+static CUresult note_made(CUresult result, const CUcontext *context)
+{
+    if (result == CUDA_SUCCESS) sl_session_context_made(*context);
+    return result;
+}
+
+CUresult sl_hook_cuCtxCreate(struct sl_call call, sl_fn_cuCtxCreate *real, CUcontext *context, unsigned flags,
+                             CUdevice device)
+{
+    (void)call;
+    return note_made(real(context, flags, device), context);
+}
+
+CUresult sl_hook_cuCtxCreate_v2(struct sl_call call, sl_fn_cuCtxCreate_v2 *real, CUcontext *context,
+                                unsigned flags, CUdevice device)
+{
+    (void)call;
+    return note_made(real(context, flags, device), context);
+}
+
+CUresult sl_hook_cuCtxCreate_v3(struct sl_call call, sl_fn_cuCtxCreate_v3 *real, CUcontext *context,
+                                void *affinities, int count, unsigned flags, CUdevice device)
+{
+    (void)call;
+    return note_made(real(context, affinities, count, flags, device), context);
+}
+
+CUresult sl_hook_cuCtxCreate_v4(struct sl_call call, sl_fn_cuCtxCreate_v4 *real, CUcontext *context,
+                                void *parameters, unsigned flags, CUdevice device)
+{
+    (void)call;
+    return note_made(real(context, parameters, flags, device), context);
+}
+
+CUresult sl_hook_cuCtxDestroy(struct sl_call call, sl_fn_cuCtxDestroy *real, CUcontext context)
+{
+    (void)call;
+    sl_session_context_ends(context);
+    return real(context);
+}
+
+CUresult sl_hook_cuCtxDestroy_v2(struct sl_call call, sl_fn_cuCtxDestroy_v2 *real, CUcontext context)
+{
+    (void)call;
+    sl_session_context_ends(context);
+    return real(context);
+}
+
+CUresult sl_hook_cuDevicePrimaryCtxRetain(struct sl_call call, sl_fn_cuDevicePrimaryCtxRetain *real,
+                                          CUcontext *context, CUdevice device)
+{
+    (void)call;
+    CUresult result = real(context, device);
+    if (result == CUDA_SUCCESS) sl_session_primary_retained(device, *context);
+    return result;
+}
+
+CUresult sl_hook_cuDevicePrimaryCtxRelease(struct sl_call call, sl_fn_cuDevicePrimaryCtxRelease *real,
+                                           CUdevice device)
+{
+    (void)call;
+    sl_session_primary_released(device);
+    return real(device);
+}
+
+CUresult sl_hook_cuDevicePrimaryCtxRelease_v2(struct sl_call call, sl_fn_cuDevicePrimaryCtxRelease_v2 *real,
+                                              CUdevice device)
+{
+    (void)call;
+    sl_session_primary_released(device);
+    return real(device);
+}
+
+CUresult sl_hook_cuDevicePrimaryCtxReset(struct sl_call call, sl_fn_cuDevicePrimaryCtxReset *real,
+                                         CUdevice device)
+{
+    (void)call;
+    sl_session_primary_reset(device);
+    return real(device);
+}
+
+CUresult sl_hook_cuDevicePrimaryCtxReset_v2(struct sl_call call, sl_fn_cuDevicePrimaryCtxReset_v2 *real,
+                                            CUdevice device)
+{
+    (void)call;
+    sl_session_primary_reset(device);
+    return real(device);
+}
+
+/* Only a session that runs has anything to be told; asking for it here must not start one. */
+static CUresult note_synchronized(CUresult result, bool ours)
+{
+    if (result == CUDA_SUCCESS && ours) sl_runtime_synchronized();
+    return result;
+}
+
+CUresult sl_hook_cuCtxSynchronize(struct sl_call call, sl_fn_cuCtxSynchronize *real)
+{
+    (void)call;
+    bool ours = sl_runtime_running() && sl_session_on();
+    return note_synchronized(real(), ours);
+}
+
+CUresult sl_hook_cuCtxSynchronize_v2(struct sl_call call, sl_fn_cuCtxSynchronize_v2 *real, CUcontext context)
+{
+    (void)call;
+    bool ours = sl_runtime_running() && (context ? context == sl_session_context() : sl_session_on());
+    return note_synchronized(real(context), ours);
+}
+
+CUresult sl_hook_cuModuleUnload(struct sl_call call, sl_fn_cuModuleUnload *real, CUmodule module)
+{
+    (void)call;
+    CUresult result = real(module);
+    if (result == CUDA_SUCCESS) sl_runtime_functions_changed();
+    return result;
+}
+
+CUresult sl_hook_cuLibraryUnload(struct sl_call call, sl_fn_cuLibraryUnload *real, CUlibrary library)
+{
+    (void)call;
+    CUresult result = real(library);
+    if (result == CUDA_SUCCESS) sl_runtime_functions_changed();
+    return result;
+}

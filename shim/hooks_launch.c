@@ -1,0 +1,127 @@
+/* Kernel and graph launches. The path of every launch: nothing here allocates, locks or asks the driver. */
+#include "driver.h"
+#include "work.h"
+
+/* The packed form of the parameters: pairs of a key and a value, up to CU_LAUNCH_PARAM_END. */
+static void read_extra(struct sl_launch *launch, void **extra)
+{
+    for (; extra && *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+        if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER)
+            launch->packed = extra[1];
+        else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE)
+            launch->packed_bytes = *(const size_t *)extra[1];
+    }
+    if (!launch->packed) launch->packed_bytes = 0;
+}
+
+CUresult sl_hook_cuLaunchKernel(struct sl_call call, sl_fn_cuLaunchKernel *real, CUfunction function,
+                                unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                                unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,
+                                void **parameters, void **extra)
+{
+    struct sl_work work = {.seen = sl_session_on()};
+    if (work.seen) {
+        work.launch = (struct sl_launch){.kind = SL_LAUNCH_KERNEL,
+                                         .stream = sl_work_stream(call, stream),
+                                         .function = (uintptr_t)function,
+                                         .grid = {grid_x, grid_y, grid_z},
+                                         .block = {block_x, block_y, block_z},
+                                         .shared_bytes = shared_bytes,
+                                         .parameters = parameters};
+        if (!parameters) read_extra(&work.launch, extra);
+        sl_runtime_launch_begin(&work.launch);
+    }
+    return sl_work_end(&work, real(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes,
+                                   stream, parameters, extra));
+}
+
+CUresult sl_hook_cuLaunchKernelEx(struct sl_call call, sl_fn_cuLaunchKernelEx *real,
+                                  const CUlaunchConfig *config, CUfunction function, void **parameters,
+                                  void **extra)
+{
+    struct sl_work work = {.seen = config && sl_session_on()};
+    if (work.seen) {
+        work.launch = (struct sl_launch){.kind = SL_LAUNCH_KERNEL,
+                                         .stream = sl_work_stream(call, config->hStream),
+                                         .function = (uintptr_t)function,
+                                         .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
+                                         .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
+                                         .shared_bytes = config->sharedMemBytes,
+                                         .parameters = parameters};
+        if (!parameters) read_extra(&work.launch, extra);
+        sl_runtime_launch_begin(&work.launch);
+    }
+    return sl_work_end(&work, real(config, function, parameters, extra));
+}
+
+CUresult sl_hook_cuLaunchCooperativeKernel(struct sl_call call, sl_fn_cuLaunchCooperativeKernel *real,
+                                           CUfunction function, unsigned grid_x, unsigned grid_y,
+                                           unsigned grid_z, unsigned block_x, unsigned block_y,
+                                           unsigned block_z, unsigned shared_bytes, CUstream stream,
+                                           void **parameters)
+{
+    struct sl_work work = {.seen = sl_session_on()};
+    if (work.seen) {
+        work.launch = (struct sl_launch){.kind = SL_LAUNCH_KERNEL,
+                                         .stream = sl_work_stream(call, stream),
+                                         .function = (uintptr_t)function,
+                                         .grid = {grid_x, grid_y, grid_z},
+                                         .block = {block_x, block_y, block_z},
+                                         .shared_bytes = shared_bytes,
+                                         .parameters = parameters};
+        sl_runtime_launch_begin(&work.launch);
+    }
+    return sl_work_end(&work, real(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes,
+                                   stream, parameters));
+}
+
+/* The oldest launches take their block shape and parameters from calls that are not followed: what they touch
+ * is served in place. */
+static void begin_old_launch(struct sl_work *work, sl_stream stream, CUfunction function, int width,
+                             int height)
+{
+    work->seen = sl_session_on();
+    if (!work->seen) return;
+    work->launch = (struct sl_launch){.kind = SL_LAUNCH_KERNEL,
+                                      .stream = stream,
+                                      .function = (uintptr_t)function,
+                                      .grid = {(uint32_t)width, (uint32_t)height, 1},
+                                      .block = {1, 1, 1}};
+    sl_runtime_launch_begin(&work->launch);
+}
+
+CUresult sl_hook_cuLaunch(struct sl_call call, sl_fn_cuLaunch *real, CUfunction function)
+{
+    struct sl_work work;
+    begin_old_launch(&work, call.default_stream, function, 1, 1);
+    return sl_work_end(&work, real(function));
+}
+
+CUresult sl_hook_cuLaunchGrid(struct sl_call call, sl_fn_cuLaunchGrid *real, CUfunction function, int width,
+                              int height)
+{
+    struct sl_work work;
+    begin_old_launch(&work, call.default_stream, function, width, height);
+    return sl_work_end(&work, real(function, width, height));
+}
+
+CUresult sl_hook_cuLaunchGridAsync(struct sl_call call, sl_fn_cuLaunchGridAsync *real, CUfunction function,
+                                   int width, int height, CUstream stream)
+{
+    struct sl_work work;
+    begin_old_launch(&work, sl_work_stream(call, stream), function, width, height);
+    return sl_work_end(&work, real(function, width, height, stream));
+}
+
+/* What a graph touches was noted when it was captured; here it counts as work on the stream. */
+CUresult sl_hook_cuGraphLaunch(struct sl_call call, sl_fn_cuGraphLaunch *real, CUgraphExec graph,
+                               CUstream stream)
+{
+    struct sl_work work = {.seen = sl_session_on()};
+    if (work.seen) {
+        work.launch = (struct sl_launch){
+            .kind = SL_LAUNCH_GRAPH, .stream = sl_work_stream(call, stream), .function = (uintptr_t)graph};
+        sl_runtime_launch_begin(&work.launch);
+    }
+    return sl_work_end(&work, real(graph, stream));
+}

@@ -1,0 +1,196 @@
+/* Allocation: memory of ours instead of the driver's where the core takes it, the driver's and a charge where
+ * not. */
+#include "charge.h"
+#include "driver.h"
+#include "runtime.h"
+#include "session.h"
+
+#define PITCH_BYTES 512 /* what every device wants for the rows of textures and copies */
+
+/* cuMemAlloc*'s answer from the core. False: the driver is to be asked. */
+static bool alloc_ours(struct sl_call call, CUdeviceptr *address, uint64_t bytes, CUresult *result)
+{
+    uint64_t given;
+    if (!address || !bytes || !sl_session_on_for_memory()) return false;
+    enum sl_status status = sl_runtime_alloc(bytes, sl_site_here(call.caller), &given);
+    if (status == SL_ERR_NO_MEMORY) {
+        *result = CUDA_ERROR_OUT_OF_MEMORY;
+        return true;
+    }
+    if (status != SL_OK) return false;
+    *address = given;
+    *result = CUDA_SUCCESS;
+    return true;
+}
+
+static void charge_address(CUresult result, const CUdeviceptr *address, uint64_t bytes)
+{
+    if (result == CUDA_SUCCESS && sl_session_on_for_memory()) sl_charge(SL_CHARGE_ADDRESS, *address, bytes);
+}
+
+CUresult sl_hook_cuMemAlloc_v2(struct sl_call call, sl_fn_cuMemAlloc_v2 *real, CUdeviceptr *address,
+                               size_t bytes)
+{
+    CUresult result;
+    if (alloc_ours(call, address, bytes, &result)) return result;
+    result = real(address, bytes);
+    charge_address(result, address, bytes);
+    return result;
+}
+
+CUresult sl_hook_cuMemAllocPitch_v2(struct sl_call call, sl_fn_cuMemAllocPitch_v2 *real, CUdeviceptr *address,
+                                    size_t *pitch, size_t width_bytes, size_t height, unsigned element_bytes)
+{
+    CUresult result;
+    uint64_t row = ((uint64_t)width_bytes + PITCH_BYTES - 1) / PITCH_BYTES * PITCH_BYTES, bytes;
+    bool valid = pitch && (element_bytes == 4 || element_bytes == 8 || element_bytes == 16) &&
+                 row >= width_bytes && !__builtin_mul_overflow(row, (uint64_t)height, &bytes);
+    if (valid && alloc_ours(call, address, bytes, &result)) {
+        if (result == CUDA_SUCCESS) *pitch = row;
+        return result;
+    }
+    result = real(address, pitch, width_bytes, height, element_bytes);
+    if (result == CUDA_SUCCESS) charge_address(result, address, (uint64_t)*pitch * height);
+    return result;
+}
+
+static CUresult free_ours(CUdeviceptr address)
+{
+    return sl_runtime_free(address) == SL_OK ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult sl_hook_cuMemFree_v2(struct sl_call call, sl_fn_cuMemFree_v2 *real, CUdeviceptr address)
+{
+    (void)call;
+    if (sl_session_owns(address)) return free_ours(address);
+    CUresult result = real(address);
+    if (result == CUDA_SUCCESS) sl_uncharge(SL_CHARGE_ADDRESS, address);
+    return result;
+}
+
+/* The program's own managed memory stays the driver's to move. */
+CUresult sl_hook_cuMemAllocManaged(struct sl_call call, sl_fn_cuMemAllocManaged *real, CUdeviceptr *address,
+                                   size_t bytes, unsigned flags)
+{
+    (void)call;
+    CUresult result = real(address, bytes, flags);
+    charge_address(result, address, bytes);
+    return result;
+}
+
+CUresult sl_hook_cuMemAllocAsync(struct sl_call call, sl_fn_cuMemAllocAsync *real, CUdeviceptr *address,
+                                 size_t bytes, CUstream stream)
+{
+    (void)call;
+    CUresult result = real(address, bytes, stream);
+    charge_address(result, address, bytes);
+    return result;
+}
+
+CUresult sl_hook_cuMemAllocFromPoolAsync(struct sl_call call, sl_fn_cuMemAllocFromPoolAsync *real,
+                                         CUdeviceptr *address, size_t bytes, CUmemoryPool pool,
+                                         CUstream stream)
+{
+    (void)call;
+    CUresult result = real(address, bytes, pool, stream);
+    charge_address(result, address, bytes);
+    return result;
+}
+
+/* The driver takes cuMemAlloc's memory here too, but not managed memory. */
+CUresult sl_hook_cuMemFreeAsync(struct sl_call call, sl_fn_cuMemFreeAsync *real, CUdeviceptr address,
+                                CUstream stream)
+{
+    (void)call;
+    if (sl_session_owns(address)) return free_ours(address);
+    CUresult result = real(address, stream);
+    if (result == CUDA_SUCCESS) sl_uncharge(SL_CHARGE_ADDRESS, address);
+    return result;
+}
+
+/* Without a current context too (NCCL makes host memory this way): only our device's memory counts. */
+CUresult sl_hook_cuMemCreate(struct sl_call call, sl_fn_cuMemCreate *real,
+                             CUmemGenericAllocationHandle *handle, size_t bytes,
+                             const CUmemAllocationProp *properties, unsigned long long flags)
+{
+    (void)call;
+    CUresult result = real(handle, bytes, properties, flags);
+    if (result == CUDA_SUCCESS && properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+        sl_session_on_for_memory() && properties->location.id == sl_session_device())
+        sl_charge(SL_CHARGE_PHYSICAL, *handle, bytes);
+    return result;
+}
+
+CUresult sl_hook_cuMemRelease(struct sl_call call, sl_fn_cuMemRelease *real,
+                              CUmemGenericAllocationHandle handle)
+{
+    (void)call;
+    CUresult result = real(handle);
+    if (result == CUDA_SUCCESS) sl_uncharge(SL_CHARGE_PHYSICAL, handle);
+    return result;
+}
+
+static uint64_t element_bytes(CUarray_format format, unsigned channels)
+{
+    switch (format) {
+    case CU_AD_FORMAT_UNSIGNED_INT8:
+    case CU_AD_FORMAT_SIGNED_INT8:
+        return channels;
+    case CU_AD_FORMAT_UNSIGNED_INT16:
+    case CU_AD_FORMAT_SIGNED_INT16:
+    case CU_AD_FORMAT_HALF:
+        return 2u * channels;
+    default:
+        return 4u * channels; /* the block-compressed and video formats take less */
+    }
+}
+
+static void charge_array(CUarray array, uint64_t width, uint64_t height, uint64_t depth, uint64_t element)
+{
+    if (!sl_session_on_for_memory()) return;
+    sl_charge(SL_CHARGE_ARRAY, (uint64_t)(uintptr_t)array,
+              width * (height ? height : 1) * (depth ? depth : 1) * element);
+}
+
+CUresult sl_hook_cuArrayCreate_v2(struct sl_call call, sl_fn_cuArrayCreate_v2 *real, CUarray *array,
+                                  const CUDA_ARRAY_DESCRIPTOR *shape)
+{
+    (void)call;
+    CUresult result = real(array, shape);
+    if (result == CUDA_SUCCESS)
+        charge_array(*array, shape->Width, shape->Height, 1,
+                     element_bytes(shape->Format, shape->NumChannels));
+    return result;
+}
+
+CUresult sl_hook_cuArray3DCreate_v2(struct sl_call call, sl_fn_cuArray3DCreate_v2 *real, CUarray *array,
+                                    const CUDA_ARRAY3D_DESCRIPTOR *shape)
+{
+    (void)call;
+    CUresult result = real(array, shape);
+    if (result == CUDA_SUCCESS)
+        charge_array(*array, shape->Width, shape->Height, shape->Depth,
+                     element_bytes(shape->Format, shape->NumChannels));
+    return result;
+}
+
+CUresult sl_hook_cuArrayDestroy(struct sl_call call, sl_fn_cuArrayDestroy *real, CUarray array)
+{
+    (void)call;
+    CUresult result = real(array);
+    if (result == CUDA_SUCCESS) sl_uncharge(SL_CHARGE_ARRAY, (uint64_t)(uintptr_t)array);
+    return result;
+}
+
+/* As with the driver, either pointer may be NULL. */
+CUresult sl_hook_cuMemGetInfo_v2(struct sl_call call, sl_fn_cuMemGetInfo_v2 *real, size_t *free_bytes,
+                                 size_t *total_bytes)
+{
+    uint64_t available, total;
+    (void)call;
+    if (!sl_session_on_for_memory() || !sl_runtime_memory_info(&available, &total))
+        return real(free_bytes, total_bytes);
+    if (free_bytes) *free_bytes = available;
+    if (total_bytes) *total_bytes = total;
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,65 @@
+/* Sets. A synchronous set of managed memory would block the host, which a set of cuMemAlloc's memory does
+ * not: on our memory it is forwarded as its Async form on the stream that it is ordered by.
+ */
+#include "driver.h"
+#include "work.h"
+
+static void begin_set(struct sl_work *work, sl_stream stream, CUdeviceptr to, uint64_t bytes)
+{
+    work->seen = sl_session_on();
+    if (!work->seen) return;
+    work->launch = (struct sl_launch){.kind = SL_LAUNCH_SET, .stream = stream};
+    sl_work_span(work, to, bytes, true);
+    sl_runtime_launch_begin(&work->launch);
+}
+
+static bool sets_ours(const struct sl_work *work)
+{
+    return work->seen && work->launch.span_count;
+}
+
+/* From the first row's start to the last row's end. */
+static uint64_t rows_bytes(size_t pitch, size_t element_bytes, size_t width, size_t height)
+{
+    return height ? (uint64_t)pitch * (height - 1) + (uint64_t)element_bytes * width : 0;
+}
+
+#define SL_SET_HOOKS(bits, type)                                                                             \
+    CUresult sl_hook_cuMemsetD##bits##Async(struct sl_call call, sl_fn_cuMemsetD##bits##Async *real,         \
+                                            CUdeviceptr to, type value, size_t count, CUstream stream)       \
+    {                                                                                                        \
+        struct sl_work work;                                                                                 \
+        begin_set(&work, sl_work_stream(call, stream), to, (uint64_t)count * sizeof(type));                  \
+        return sl_work_end(&work, real(to, value, count, stream));                                           \
+    }                                                                                                        \
+    CUresult sl_hook_cuMemsetD##bits##_v2(struct sl_call call, sl_fn_cuMemsetD##bits##_v2 *real,             \
+                                          CUdeviceptr to, type value, size_t count)                          \
+    {                                                                                                        \
+        struct sl_work work;                                                                                 \
+        sl_fn_cuMemsetD##bits##Async *async = sl_real.f_cuMemsetD##bits##Async;                              \
+        begin_set(&work, call.default_stream, to, (uint64_t)count * sizeof(type));                           \
+        if (!async || !sets_ours(&work)) return sl_work_end(&work, real(to, value, count));                  \
+        return sl_work_end(&work, async(to, value, count, call.default_stream));                             \
+    }                                                                                                        \
+    CUresult sl_hook_cuMemsetD2D##bits##Async(struct sl_call call, sl_fn_cuMemsetD2D##bits##Async *real,     \
+                                              CUdeviceptr to, size_t pitch, type value, size_t width,        \
+                                              size_t height, CUstream stream)                                \
+    {                                                                                                        \
+        struct sl_work work;                                                                                 \
+        begin_set(&work, sl_work_stream(call, stream), to, rows_bytes(pitch, sizeof(type), width, height));  \
+        return sl_work_end(&work, real(to, pitch, value, width, height, stream));                            \
+    }                                                                                                        \
+    CUresult sl_hook_cuMemsetD2D##bits##_v2(struct sl_call call, sl_fn_cuMemsetD2D##bits##_v2 *real,         \
+                                            CUdeviceptr to, size_t pitch, type value, size_t width,          \
+                                            size_t height)                                                   \
+    {                                                                                                        \
+        struct sl_work work;                                                                                 \
+        sl_fn_cuMemsetD2D##bits##Async *async = sl_real.f_cuMemsetD2D##bits##Async;                          \
+        begin_set(&work, call.default_stream, to, rows_bytes(pitch, sizeof(type), width, height));           \
+        if (!async || !sets_ours(&work)) return sl_work_end(&work, real(to, pitch, value, width, height));   \
+        return sl_work_end(&work, async(to, pitch, value, width, height, call.default_stream));              \
+    }
+
+SL_SET_HOOKS(8, unsigned char)
+SL_SET_HOOKS(16, unsigned short)
+SL_SET_HOOKS(32, unsigned)

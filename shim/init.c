@@ -1,0 +1,24 @@
+/* Loading. Reads the options and stands ready for fork; CUDA, files and threads wait for a program that needs
+ * them. */
+#include <pthread.h>
+
+#include "charge.h"
+#include "driver.h"
+#include "lookup.h"
+#include "runtime.h"
+#include "session.h"
+
+static void after_fork(void)
+{
+    sl_driver_after_fork();
+    sl_session_after_fork();
+    sl_charge_after_fork();
+    sl_runtime_after_fork();
+}
+
+__attribute__((constructor)) static void load(void)
+{
+    sl_bind_lookup();
+    sl_runtime_load();
+    pthread_atfork(NULL, NULL, after_fork);
+}

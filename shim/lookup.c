@@ -1,0 +1,101 @@
+#include "lookup.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+
+#include "driver.h"
+#include "elf_symbol.h"
+#include "no_sanitize.h"
+
+#if defined(__x86_64__)
+#define BASE_VERSION "GLIBC_2.2.5"
+#else
+#define BASE_VERSION "GLIBC_2.17"
+#endif
+
+typedef void *lookup_fn(void *handle, const char *name);
+typedef void *versioned_lookup_fn(void *handle, const char *name, const char *version);
+
+/* dlsym and dlvsym in the base version, then in GLIBC_2.34, where libdl became part of libc. Read by dlsym.S.
+ */
+enum { BASE_DLSYM, BASE_DLVSYM, NEW_DLSYM, NEW_DLVSYM, LOOKUP_COUNT };
+void *sl_next_lookup[LOOKUP_COUNT];
+
+static void *nothing_found(void *handle, const char *name, const char *version)
+{
+    (void)handle, (void)name, (void)version;
+    return NULL;
+}
+
+/* A C library has the base version, GLIBC_2.34, or both; a program that binds a version the library lacks
+ * cannot have been loaded, so the other one then only serves references without a version. */
+SL_NO_SANITIZE static void bind_pair(const char *name, void **base, void **recent)
+{
+    void *in_base = sl_elf_symbol(name, BASE_VERSION), *in_recent = sl_elf_symbol(name, "GLIBC_2.34");
+    void *any = in_recent ? in_recent : in_base;
+    if (!any) any = sl_elf_symbol(name, NULL);
+    if (!any) any = (void *)nothing_found;
+    __atomic_store_n(base, in_base ? in_base : any, __ATOMIC_RELEASE);
+    __atomic_store_n(recent, in_recent ? in_recent : any, __ATOMIC_RELEASE);
+}
+
+SL_NO_SANITIZE void sl_bind_lookup(void)
+{
+    if (__atomic_load_n(&sl_next_lookup[NEW_DLVSYM], __ATOMIC_ACQUIRE)) return;
+    bind_pair("dlsym", &sl_next_lookup[BASE_DLSYM], &sl_next_lookup[NEW_DLSYM]);
+    bind_pair("dlvsym", &sl_next_lookup[BASE_DLVSYM], &sl_next_lookup[NEW_DLVSYM]);
+}
+
+void *sl_real_dlsym(void *handle, const char *name)
+{
+    sl_bind_lookup();
+    return ((lookup_fn *)sl_next_lookup[NEW_DLSYM])(handle, name);
+}
+
+void *sl_real_dlvsym(void *handle, const char *name, const char *version)
+{
+    sl_bind_lookup();
+    return ((versioned_lookup_fn *)sl_next_lookup[NEW_DLVSYM])(handle, name, version);
+}
+
+/* RTLD_NEXT from here is what follows this library: without the driver that is nothing, and dlerror says so.
+ */
+static void *beyond_us(const char *name)
+{
+    return sl_real_dlsym(RTLD_NEXT, name);
+}
+
+static bool is_ours(const void *address)
+{
+    static uintptr_t low, high;
+    if (!__atomic_load_n(&high, __ATOMIC_ACQUIRE)) {
+        uintptr_t first, end;
+        if (!sl_elf_range((const void *)&sl_resolve, &first, &end)) return false;
+        __atomic_store_n(&low, first, __ATOMIC_RELAXED);
+        __atomic_store_n(&high, end, __ATOMIC_RELEASE);
+    }
+    return (uintptr_t)address >= __atomic_load_n(&low, __ATOMIC_RELAXED) && (uintptr_t)address < high;
+}
+
+bool sl_resolve(void *handle, const char *name, const char *version, const void *caller, void **result)
+{
+    if (!sl_driver_intercepts(name) || sl_from_driver(caller)) return false;
+
+    /* For a caller behind us the next definition is the driver's, and ours stands for it. */
+    if (handle == RTLD_NEXT) {
+        void *entry = sl_driver_load(NULL) ? sl_driver_entry_named(name) : NULL;
+        *result = entry ? entry : beyond_us(name);
+        return true;
+    }
+
+    void *found = version ? sl_real_dlvsym(handle, name, version) : sl_real_dlsym(handle, name);
+    if (!found) return false; /* asked once more, so that the error is told to the true caller */
+    if (is_ours(found)) {
+        void *entry = sl_driver_load(NULL) ? sl_driver_entry_named(name) : NULL;
+        *result = entry ? entry : beyond_us(name);
+        return true;
+    }
+    if (!sl_driver_load(handle == RTLD_DEFAULT ? NULL : found)) return false;
+    *result = sl_driver_entry_for(found);
+    return *result != NULL;
+}

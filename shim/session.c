@@ -1,0 +1,174 @@
+#include "session.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "backend_cuda.h"
+#include "driver.h"
+#include "log.h"
+
+#define MAX_DEVICES 64
+
+struct sl_session_view sl_session_view;
+
+static struct {
+    pthread_mutex_t lock; /* guards all below but what is read after the start */
+    CUcontext context;    /* the managed one; set before the state says running */
+    CUdevice device;
+    pid_t process;
+    CUcontext first_context; /* the first that this process made */
+    struct {
+        CUcontext context;
+        unsigned retains;
+    } primary[MAX_DEVICES];
+} session = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void set_state(enum sl_session_state state)
+{
+    __atomic_store_n(&sl_session_view.state, state, __ATOMIC_RELEASE);
+}
+
+static bool running(void)
+{
+    return __atomic_load_n(&sl_session_view.state, __ATOMIC_ACQUIRE) == SL_SESSION_RUNNING;
+}
+
+/* Registered after the driver's own exit handlers, so it runs before them, while the driver still answers. */
+static void at_exit(void)
+{
+    if (!running() || session.process != getpid()) return;
+    set_state(SL_SESSION_OVER);
+    sl_runtime_stop(false);
+}
+
+/* pre: session.lock is taken and a context is current. */
+static enum sl_session_state start_on(const struct sl_cuda_driver *driver, CUcontext context)
+{
+    struct sl_backend backend;
+    session.context = context;
+    session.process = getpid();
+    if (!driver || driver->ctx_get_device(&session.device) != CUDA_SUCCESS) return SL_SESSION_OVER;
+    if (atexit(at_exit)) {
+        sl_log(SL_LOG_WARN, "no exit handler can be registered: the program runs without sluice");
+        return SL_SESSION_OVER;
+    }
+    if (sl_backend_cuda_new(driver, &backend) != SL_OK || sl_runtime_start(&backend) != SL_OK)
+        return SL_SESSION_OVER;
+    return SL_SESSION_RUNNING;
+}
+
+/* Without a current context the call at hand fails in the driver, and a later one tries again. */
+bool sl_session_start(void)
+{
+    static __thread bool starting __attribute__((tls_model("initial-exec")));
+    if (starting || !sl_driver_load_now()) return false;
+
+    starting = true;
+    pthread_mutex_lock(&session.lock);
+    if (__atomic_load_n(&sl_session_view.state, __ATOMIC_RELAXED) == SL_SESSION_WAITING) {
+        const struct sl_cuda_driver *driver = sl_runtime_wanted() ? sl_driver_functions() : NULL;
+        CUcontext context = NULL;
+        if (!driver)
+            set_state(SL_SESSION_OVER);
+        else if (driver->ctx_get_current(&context) == CUDA_SUCCESS && context)
+            set_state(start_on(driver, context));
+    }
+    pthread_mutex_unlock(&session.lock);
+    starting = false;
+    return running();
+}
+
+bool sl_session_owns_current_context(void)
+{
+    CUcontext current = NULL;
+    return sl_driver_functions()->ctx_get_current(&current) == CUDA_SUCCESS && current == session.context;
+}
+
+bool sl_session_on_for_memory(void)
+{
+    if (running() && session.process != getpid()) {
+        sl_session_after_fork();
+        sl_runtime_after_fork();
+    }
+    return sl_session_on();
+}
+
+CUdevice sl_session_device(void)
+{
+    return session.device;
+}
+
+CUcontext sl_session_context(void)
+{
+    return session.context;
+}
+
+/* pre: session.lock is taken. */
+static void note_context(CUcontext context)
+{
+    if (!session.first_context) session.first_context = context;
+    if (context != session.first_context)
+        __atomic_store_n(&sl_session_view.several_contexts, true, __ATOMIC_RELAXED);
+}
+
+void sl_session_context_made(CUcontext context)
+{
+    pthread_mutex_lock(&session.lock);
+    note_context(context);
+    pthread_mutex_unlock(&session.lock);
+}
+
+void sl_session_primary_retained(CUdevice device, CUcontext context)
+{
+    pthread_mutex_lock(&session.lock);
+    note_context(context);
+    if (device >= 0 && device < MAX_DEVICES) {
+        session.primary[device].context = context;
+        session.primary[device].retains++;
+    }
+    pthread_mutex_unlock(&session.lock);
+}
+
+void sl_session_context_ends(CUcontext context)
+{
+    pthread_mutex_lock(&session.lock);
+    bool ends = running() && context && context == session.context;
+    if (ends) set_state(SL_SESSION_OVER);
+    pthread_mutex_unlock(&session.lock);
+    if (!ends) return;
+    sl_runtime_stop(true);
+    __atomic_store_n(&sl_session_view.context_gone, true, __ATOMIC_RELAXED);
+}
+
+/* The primary context of `device` if this release, or a reset, is its end; NULL otherwise. */
+static CUcontext take_primary(CUdevice device, bool reset)
+{
+    CUcontext gone = NULL;
+    pthread_mutex_lock(&session.lock);
+    if (device >= 0 && device < MAX_DEVICES && session.primary[device].retains) {
+        unsigned left = reset ? 0 : session.primary[device].retains - 1;
+        session.primary[device].retains = left;
+        if (!left) gone = session.primary[device].context;
+    }
+    pthread_mutex_unlock(&session.lock);
+    return gone;
+}
+
+void sl_session_primary_released(CUdevice device)
+{
+    sl_session_context_ends(take_primary(device, false));
+}
+
+void sl_session_primary_reset(CUdevice device)
+{
+    sl_session_context_ends(take_primary(device, true));
+}
+
+/* A child cannot use the parent's CUDA. Where the parent had not started, the child may start for itself. */
+void sl_session_after_fork(void)
+{
+    pthread_mutex_init(&session.lock, NULL);
+    if (__atomic_load_n(&sl_session_view.state, __ATOMIC_RELAXED) != SL_SESSION_WAITING)
+        set_state(SL_SESSION_OVER);
+}

@@ -1,0 +1,63 @@
+/* When sluice works in this process: from the first call that needs it with a context current, until that
+ * context ends or the process does. Nothing is started from look-ups or constructors, so that a program may
+ * fork after loading.
+ */
+#ifndef SLUICE_SHIM_SESSION_H
+#define SLUICE_SHIM_SESSION_H
+
+#include <stdbool.h>
+
+#include <cuda.h>
+
+#include "runtime.h"
+
+enum sl_session_state { SL_SESSION_WAITING, SL_SESSION_RUNNING, SL_SESSION_OVER };
+
+/* Read by the functions below only. */
+struct sl_session_view {
+    int state;
+    bool several_contexts;
+    bool context_gone; /* the driver may give our addresses to others */
+};
+extern struct sl_session_view sl_session_view;
+
+bool sl_session_start(void);
+bool sl_session_owns_current_context(void);
+
+/* Whether this call is ours to see: starts the core where it waits, and asks the driver for the current
+ * context only in a process that has made several. */
+static inline bool sl_session_on(void)
+{
+    int state = __atomic_load_n(&sl_session_view.state, __ATOMIC_ACQUIRE);
+    if (__builtin_expect(state != SL_SESSION_RUNNING, 0) && (state == SL_SESSION_OVER || !sl_session_start()))
+        return false;
+    return __builtin_expect(!__atomic_load_n(&sl_session_view.several_contexts, __ATOMIC_RELAXED), 1) ||
+           sl_session_owns_current_context();
+}
+
+/* Whether `address` is in memory that the core gave out, also after the core has stopped at exit. */
+static inline bool sl_session_owns(uint64_t address)
+{
+    return !__atomic_load_n(&sl_session_view.context_gone, __ATOMIC_RELAXED) && sl_runtime_owns(address);
+}
+
+/* As sl_session_on, and notices a process that clone() made behind the back of fork handlers. */
+bool sl_session_on_for_memory(void);
+
+/* The managed device and context. pre: the session has been on. */
+CUdevice sl_session_device(void);
+CUcontext sl_session_context(void);
+
+/* A context was made, or a device's primary context retained. */
+void sl_session_context_made(CUcontext context);
+void sl_session_primary_retained(CUdevice device, CUcontext context);
+
+/* To be called before the driver's function: what is managed ends with the context. */
+void sl_session_context_ends(CUcontext context);
+void sl_session_primary_released(CUdevice device);
+void sl_session_primary_reset(CUdevice device);
+
+/* The child's part of fork. */
+void sl_session_after_fork(void);
+
+#endif
