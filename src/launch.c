@@ -159,10 +159,6 @@ static void wait_for_fetch(struct sl_core *core, uint32_t s, sl_stream stream, u
         stall->in_sequence = sequence;
         stall->iteration = atomic_load(&core->stats.iteration);
     }
-    if (atomic_load_explicit(&core->mover.in.issued, memory_order_acquire) < sequence) {
-        pthread_mutex_lock(&core->mover.in.lock); /* the daemon is submitting it just now */
-        pthread_mutex_unlock(&core->mover.in.lock);
-    }
     sl_mover_wait(&core->mover, &core->mover.in, sequence, stream);
     core->joined_in[s] = sequence;
 }

@@ -1,5 +1,6 @@
 #include "mover.h"
 
+#include <sched.h>
 #include <string.h>
 
 #include "log.h"
@@ -59,15 +60,23 @@ bool sl_mover_done(struct sl_mover *mover, struct sl_direction *direction, uint6
     return true;
 }
 
+/* A number is given out just before the driver call: whoever saw it may be ahead of the thread that submits it. */
+static void wait_submitted(const struct sl_direction *direction, uint64_t sequence)
+{
+    while (atomic_load_explicit(&direction->issued, memory_order_acquire) < sequence) sched_yield();
+}
+
 void sl_mover_wait(struct sl_mover *mover, struct sl_direction *direction, uint64_t sequence,
                    sl_stream stream)
 {
+    wait_submitted(direction, sequence);
     mover->backend->stream_wait(mover->backend->self, stream, event_of(direction, sequence));
 }
 
 void sl_mover_wait_host(struct sl_mover *mover, struct sl_direction *direction, uint64_t sequence)
 {
     if (sequence <= atomic_load_explicit(&direction->done, memory_order_acquire)) return;
+    wait_submitted(direction, sequence);
     if (mover->backend->event_wait(mover->backend->self, event_of(direction, sequence)) == SL_OK)
         raise_to(&direction->done, sequence);
 }
@@ -150,6 +159,13 @@ uint64_t sl_mover_bring(struct sl_mover *mover, sl_chunk c, uint64_t bytes, uint
     uint64_t held = atomic_load(&chunk->frame_bytes);
     bool dead = false;
     if (atomic_load(&mover->failed) || bytes <= held) return 0;
+    /* Waiting comes before the content changes: a release that sees it resident waits for us in turn. */
+    uint64_t own = atomic_load(&chunk->out_sequence);
+    while (own > atomic_load(&mover->out.issued)) {
+        sched_yield();
+        own = atomic_load(&chunk->out_sequence);
+    }
+    if (own > after_out) after_out = own;
     atomic_store(&chunk->in_sequence, sequence);
     if (!held && !arrive(chunk, &dead)) {
         atomic_store(&chunk->in_sequence, before);
@@ -157,8 +173,6 @@ uint64_t sl_mover_bring(struct sl_mover *mover, sl_chunk c, uint64_t bytes, uint
     }
     atomic_store(&chunk->frame_bytes, bytes);
     uint64_t occupied = atomic_fetch_add(&mover->occupied_bytes, bytes - held) + bytes - held;
-    uint64_t own = atomic_load(&chunk->out_sequence);
-    if (own > after_out) after_out = own;
     if (after_out) sl_mover_wait(mover, &mover->out, after_out, mover->in.stream);
     submitted(mover, &mover->in, backend->fetch(backend->self, chunk->address, bytes));
     sl_stats_occupied(mover->stats, occupied);
