@@ -125,7 +125,7 @@ static void tensor_drop(struct TensorSet *set, int index)
     tensor->data = NULL;
 }
 
-static bool set_is_taken(const struct TensorSet *set)
+static inline bool set_is_taken(const struct TensorSet *set)
 {
     return set->tensors[0].data != NULL;
 }
