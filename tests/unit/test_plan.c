@@ -1,0 +1,351 @@
+#include "plan.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "plan_check.h"
+
+enum { MOST_LAUNCHES = 60, MOST_CHUNKS = 16, MOST_ACCESSES = 5, MOST_DEATHS = 3 };
+
+/* One input with its arrays. */
+struct scene {
+    struct sl_plan_input in;
+    struct sl_plan_launch launches[MOST_LAUNCHES];
+    struct sl_plan_access accesses[MOST_LAUNCHES * MOST_ACCESSES];
+    sl_chunk deaths[MOST_LAUNCHES * MOST_DEATHS];
+    uint64_t bytes[MOST_CHUNKS];
+    enum sl_chunk_content content[MOST_CHUNKS];
+    size_t access_count, death_count;
+};
+
+static void scene_begin(struct scene *s, size_t chunks, uint64_t budget_bytes)
+{
+    *s = (struct scene){.in = {.first_tick = 1,
+                               .launches = s->launches,
+                               .accesses = s->accesses,
+                               .deaths = s->deaths,
+                               .chunk_count = chunks,
+                               .chunk_bytes = s->bytes,
+                               .content = s->content,
+                               .budget_bytes = budget_bytes,
+                               .in_bytes_per_s = 1000000000,
+                               .out_bytes_per_s = 1000000000}};
+    for (size_t i = 0; i < chunks; i++) s->bytes[i] = 1;
+}
+
+static void scene_launch(struct scene *s, uint64_t duration_ns)
+{
+    s->launches[s->in.launch_count++] =
+        (struct sl_plan_launch){(uint32_t)s->access_count, 0, (uint32_t)s->death_count, 0, duration_ns};
+}
+
+static void scene_use(struct scene *s, sl_chunk chunk)
+{
+    s->accesses[s->access_count++] = (struct sl_plan_access){chunk, SL_ACCESS_WRITE};
+    s->launches[s->in.launch_count - 1].access_count++;
+}
+
+static void scene_die(struct scene *s, sl_chunk chunk)
+{
+    s->deaths[s->death_count++] = chunk;
+    s->launches[s->in.launch_count - 1].death_count++;
+}
+
+/* Launches that use one chunk each, named by a letter; a letter in capitals dies after its launch. */
+static void scene_string(struct scene *s, const char *letters)
+{
+    for (; *letters; letters++) {
+        bool dies = *letters >= 'A' && *letters <= 'Z';
+        scene_launch(s, 1);
+        scene_use(s, (sl_chunk)(*letters - (dies ? 'A' : 'a')));
+        if (dies) scene_die(s, (sl_chunk)(*letters - 'A'));
+    }
+}
+
+static struct sl_plan make_checked(const struct scene *s, uint64_t seed)
+{
+    struct sl_plan plan;
+    assert_int_equal(sl_plan_make(&s->in, &plan), SL_OK);
+    check_actions(&s->in, &plan);
+    check_execution(&s->in, &plan, seed);
+    return plan;
+}
+
+static void scene_random(struct scene *s, uint64_t *seed)
+{
+    size_t chunks = 1 + random_below(seed, MOST_CHUNKS);
+    scene_begin(s, chunks, 1 + random_below(seed, 40));
+    s->in.first_tick = 1 + random_below(seed, 1000);
+    s->in.in_bytes_per_s = 1 + random_below(seed, 2000000000);
+    s->in.out_bytes_per_s = 1 + random_below(seed, 2000000000);
+    bool uniform = random_below(seed, 3) == 0;
+    uint64_t resident = 0;
+    for (size_t i = 0; i < chunks; i++) {
+        s->bytes[i] = uniform ? 4 : 1 + random_below(seed, 8);
+        s->content[i] = (enum sl_chunk_content)random_below(seed, 4);
+        bool above = resident + s->bytes[i] > s->in.budget_bytes && random_below(seed, 20) > 0;
+        if (s->content[i] >= SL_CONTENT_RESIDENT && above) s->content[i] = SL_CONTENT_HOST;
+        if (s->content[i] >= SL_CONTENT_RESIDENT) resident += s->bytes[i];
+    }
+    size_t launches = random_below(seed, MOST_LAUNCHES);
+    uint32_t deaths = random_below(seed, 3), accesses = 1 + random_below(seed, MOST_ACCESSES);
+    for (size_t t = 0; t < launches; t++) {
+        scene_launch(s, random_below(seed, 4) * random_below(seed, 20));
+        for (sl_chunk i = 0; i < chunks && s->launches[t].access_count < accesses; i++)
+            if (random_below(seed, (uint32_t)chunks) < accesses) scene_use(s, i);
+        for (uint32_t k = random_below(seed, deaths + 1); k > 0; k--)
+            scene_die(s, random_below(seed, (uint32_t)chunks));
+    }
+}
+
+static void test_random_programs_run_right_in_any_order(void **state)
+{
+    (void)state;
+    uint64_t seed = 1;
+    for (int i = 0; i < 1500; i++) {
+        struct scene s;
+        scene_random(&s, &seed);
+        struct sl_plan plan = make_checked(&s, seed);
+        for (int order = 0; order < 2; order++) check_execution(&s.in, &plan, seed + 1 + (uint64_t)order);
+        sl_plan_free(&plan);
+    }
+}
+
+static void test_the_same_input_gives_the_same_plan(void **state)
+{
+    (void)state;
+    uint64_t seed = 5;
+    for (int i = 0; i < 100; i++) {
+        struct scene s;
+        scene_random(&s, &seed);
+        struct sl_plan a = make_checked(&s, seed), b = make_checked(&s, seed);
+        assert_int_equal(a.action_count, b.action_count);
+        for (size_t k = 0; k < a.action_count; k++) {
+            const struct sl_plan_action *x = &a.actions[k], *y = &b.actions[k];
+            assert_true(x->kind == y->kind && x->chunk == y->chunk && x->after == y->after &&
+                        x->deadline == y->deadline && x->frame_from == y->frame_from);
+        }
+        sl_plan_free(&a);
+        sl_plan_free(&b);
+    }
+}
+
+/* The fewest fetches of any schedule that brings a chunk only when it is needed: by trying every set of
+ * residents after every launch. */
+static uint32_t fewest_fetches(const struct scene *s, uint32_t frames)
+{
+    enum { SETS = 1 << 7 };
+    uint32_t cost[SETS], next[SETS], start = 0;
+    for (uint32_t c = 0; c < s->in.chunk_count; c++) start |= (s->content[c] == SL_CONTENT_RESIDENT) << c;
+    for (uint32_t set = 0; set < SETS; set++) cost[set] = set == start ? 0 : 1000;
+    for (size_t t = 0; t < s->in.launch_count; t++) {
+        uint32_t need = 0;
+        for (uint32_t k = 0; k < s->launches[t].access_count; k++)
+            need |= 1u << s->accesses[s->launches[t].first_access + k].chunk;
+        for (uint32_t to = 0; to < SETS; to++) {
+            next[to] = 1000;
+            if ((to & need) != need || (uint32_t)__builtin_popcount(to) > frames) continue;
+            for (uint32_t from = 0; from < SETS; from++) {
+                uint32_t total = cost[from] + (uint32_t)__builtin_popcount(need & ~from);
+                if ((to & ~from & ~need) == 0 && total < next[to]) next[to] = total;
+            }
+        }
+        memcpy(cost, next, sizeof cost);
+    }
+    uint32_t best = 1000;
+    for (uint32_t set = 0; set < SETS; set++) best = cost[set] < best ? cost[set] : best;
+    return best;
+}
+
+static void test_no_schedule_fetches_less(void **state)
+{
+    (void)state;
+    uint64_t seed = 2;
+    for (int i = 0; i < 300; i++) {
+        struct scene s;
+        uint32_t chunks = 2 + random_below(&seed, 6), frames = 2 + random_below(&seed, 4), resident = 0;
+        scene_begin(&s, chunks, frames);
+        for (size_t c = 0; c < chunks; c++) {
+            bool here = resident < frames && random_below(&seed, 2);
+            s.content[c] = here ? SL_CONTENT_RESIDENT : SL_CONTENT_HOST;
+            resident += here;
+        }
+        for (size_t t = 0; t < 14; t++) {
+            scene_launch(&s, 1);
+            for (sl_chunk c = 0; c < chunks && s.launches[t].access_count < 2; c++)
+                if (random_below(&seed, chunks) < 2) scene_use(&s, c);
+        }
+        struct sl_plan plan = make_checked(&s, seed);
+        assert_int_equal(plan.bytes_in, fewest_fetches(&s, frames));
+        sl_plan_free(&plan);
+    }
+}
+
+static void test_enough_room_needs_no_releases(void **state)
+{
+    (void)state;
+    struct scene s;
+    scene_begin(&s, 6, 6);
+    s.content[0] = SL_CONTENT_RESIDENT;
+    s.content[1] = SL_CONTENT_RESIDENT_DEAD;
+    s.content[2] = SL_CONTENT_HOST;
+    scene_string(&s, "abCdEFabCdEF");
+    struct sl_plan plan = make_checked(&s, 1);
+    /* c is fetched, d, e and f are populated; what dies keeps its frame for its next birth. */
+    assert_int_equal(plan.action_count, 4);
+    assert_int_equal(plan.bytes_in, 1);
+    assert_int_equal(plan.bytes_out, 0);
+    for (size_t i = 0; i < plan.action_count; i++) {
+        bool fetched = plan.actions[i].kind == SL_ACTION_FETCH;
+        assert_int_equal(plan.actions[i].frame_from, SL_NO_ACTION);
+        assert_int_equal(plan.actions[i].after, fetched ? 0 : plan.actions[i].deadline - 1);
+    }
+    sl_plan_free(&plan);
+}
+
+static void test_dead_frames_are_dropped_before_anything_is_copied(void **state)
+{
+    (void)state;
+    struct scene s;
+    scene_begin(&s, 4, 2);
+    s.content[1] = SL_CONTENT_RESIDENT;
+    s.content[2] = SL_CONTENT_HOST;
+    scene_string(&s, "Abcb");
+    struct sl_plan plan = make_checked(&s, 1);
+    assert_int_equal(plan.bytes_out, 0);
+    assert_int_equal(plan.action_count, 3);
+    assert_int_equal(plan.actions[0].kind, SL_ACTION_POPULATE);
+    assert_int_equal(plan.actions[1].kind, SL_ACTION_DROP);
+    assert_int_equal(plan.actions[1].after, 1);
+    assert_int_equal(plan.actions[1].deadline, 3);
+    assert_int_equal(plan.actions[2].kind, SL_ACTION_FETCH);
+    assert_int_equal(plan.actions[2].after, 1);
+    assert_int_equal(plan.actions[2].frame_from, 1);
+    sl_plan_free(&plan);
+}
+
+/* Belady's victim, out right after its last use, and back in time. */
+static void test_the_furthest_use_leaves_right_after_its_last(void **state)
+{
+    (void)state;
+    struct scene s;
+    scene_begin(&s, 3, 2);
+    s.content[0] = s.content[1] = SL_CONTENT_RESIDENT;
+    s.content[2] = SL_CONTENT_HOST;
+    scene_string(&s, "abcba");
+    struct sl_plan plan = make_checked(&s, 1);
+    assert_int_equal(plan.action_count, 4);
+    const struct sl_plan_action *a = plan.actions;
+    assert_true(a[0].kind == SL_ACTION_EVICT && a[0].chunk == 0 && a[0].after == 1 && a[0].deadline == 3);
+    assert_true(a[1].kind == SL_ACTION_FETCH && a[1].chunk == 2 && a[1].after == 1 && a[1].frame_from == 0);
+    assert_true(a[2].kind == SL_ACTION_EVICT && a[2].chunk == 2 && a[2].after == 3 && a[2].deadline == 5);
+    assert_true(a[3].kind == SL_ACTION_FETCH && a[3].chunk == 0 && a[3].after == 3 && a[3].deadline == 5);
+    /* One ns each: a, then b while a leaves, one to fetch c, c, b while c leaves, one to fetch a, a. */
+    assert_int_equal(plan.seconds_ns, 7);
+    assert_int_equal(plan.stall_ns, 2);
+    sl_plan_free(&plan);
+}
+
+/* A drop must not queue up behind copies that nobody waits for yet. */
+static void test_a_drop_overtakes_copies_that_can_wait(void **state)
+{
+    (void)state;
+    struct scene s;
+    scene_begin(&s, 10, 6);
+    for (size_t i = 0; i < 5; i++) s.content[i] = SL_CONTENT_RESIDENT;
+    scene_launch(&s, 1); /* a to e, none of which fits beside the last launch's chunks */
+    for (sl_chunk c = 0; c < 5; c++) scene_use(&s, c);
+    scene_launch(&s, 1);
+    scene_use(&s, 5);
+    scene_die(&s, 5);
+    scene_launch(&s, 100);
+    scene_use(&s, 6);
+    scene_launch(&s, 1);
+    for (sl_chunk c = 5; c < 10; c++) scene_use(&s, c);
+    struct sl_plan plan = make_checked(&s, 1);
+    size_t drop = 0, evicts_before = 0;
+    while (plan.actions[drop].kind != SL_ACTION_DROP)
+        evicts_before += plan.actions[drop++].kind == SL_ACTION_EVICT;
+    assert_true(evicts_before <= 1);
+    sl_plan_free(&plan);
+}
+
+static void test_a_launch_beyond_the_budget_gets_no_actions(void **state)
+{
+    (void)state;
+    struct scene s;
+    scene_begin(&s, 4, 2);
+    s.content[0] = SL_CONTENT_RESIDENT;
+    s.content[2] = SL_CONTENT_HOST;
+    scene_launch(&s, 1);
+    for (sl_chunk c = 0; c < 4; c++) scene_use(&s, c);
+    struct sl_plan plan = make_checked(&s, 1);
+    assert_int_equal(plan.oversize_launches, 1);
+    assert_int_equal(plan.action_count, 0);
+    sl_plan_free(&plan);
+    /* What it wrote in place has content from then on: fetched, not populated. */
+    scene_string(&s, "d");
+    plan = make_checked(&s, 1);
+    assert_int_equal(plan.action_count, 1);
+    assert_int_equal(plan.actions[0].kind, SL_ACTION_FETCH);
+    sl_plan_free(&plan);
+}
+
+static void test_a_smaller_budget_is_obeyed_at_once(void **state)
+{
+    (void)state;
+    struct scene s;
+    scene_begin(&s, 5, 3);
+    for (size_t i = 0; i < 5; i++) s.content[i] = SL_CONTENT_RESIDENT;
+    s.content[4] = SL_CONTENT_RESIDENT_DEAD;
+    scene_string(&s, "abc");
+    struct sl_plan plan = make_checked(&s, 1);
+    assert_int_equal(plan.action_count, 2);
+    assert_int_equal(plan.actions[0].kind, SL_ACTION_DROP);
+    assert_int_equal(plan.actions[1].kind, SL_ACTION_EVICT);
+    assert_int_equal(plan.actions[1].chunk, 3); /* the one that is not used */
+    assert_int_equal(plan.actions[1].after, 0);
+    sl_plan_free(&plan);
+}
+
+static void test_wrong_input_is_refused(void **state)
+{
+    (void)state;
+    struct scene s;
+    struct sl_plan plan = {0};
+    scene_begin(&s, 2, 2);
+    scene_string(&s, "c");
+    assert_int_equal(sl_plan_make(&s.in, &plan), SL_ERR_INVALID);
+    scene_begin(&s, 2, 2);
+    scene_string(&s, "a");
+    scene_die(&s, 2);
+    assert_int_equal(sl_plan_make(&s.in, &plan), SL_ERR_INVALID);
+    s.deaths[0] = 0;
+    s.in.first_tick = 0;
+    assert_int_equal(sl_plan_make(&s.in, &plan), SL_ERR_INVALID);
+    s.in.first_tick = 1;
+    s.in.out_bytes_per_s = 0;
+    assert_int_equal(sl_plan_make(&s.in, &plan), SL_ERR_INVALID);
+    assert_null(plan.actions);
+    sl_plan_free(&plan);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random_programs_run_right_in_any_order),
+        cmocka_unit_test(test_the_same_input_gives_the_same_plan),
+        cmocka_unit_test(test_no_schedule_fetches_less),
+        cmocka_unit_test(test_enough_room_needs_no_releases),
+        cmocka_unit_test(test_dead_frames_are_dropped_before_anything_is_copied),
+        cmocka_unit_test(test_the_furthest_use_leaves_right_after_its_last),
+        cmocka_unit_test(test_a_drop_overtakes_copies_that_can_wait),
+        cmocka_unit_test(test_a_launch_beyond_the_budget_gets_no_actions),
+        cmocka_unit_test(test_a_smaller_budget_is_obeyed_at_once),
+        cmocka_unit_test(test_wrong_input_is_refused),
+    };
+    return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
+}
