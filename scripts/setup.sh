@@ -35,7 +35,11 @@ setup_missing_packages() {
     for pair in $SETUP_MODULES; do
         pkg-config --exists "${pair%%:*}" 2>/dev/null || echo "${pair#*:}"
     done
+    scripts/find-cuda.sh root >/dev/null 2>&1 || setup_has_venv || echo python3-venv
 }
+
+# Debian ships the venv module without the ensurepip it needs.
+setup_has_venv() { python3 -c 'import ensurepip, venv' 2>/dev/null; }
 
 # Installs Debian packages, as root or by a sudo that needs no password.
 setup_install() {
@@ -55,7 +59,7 @@ setup_install() {
 # A Python environment of our own, for pip.
 setup_venv() {
     [ -x build/venv/bin/pip ] && return
-    python3 -c 'import ensurepip, venv' 2>/dev/null || setup_install python3-venv
+    setup_has_venv || setup_install python3-venv
     python3 -m venv build/venv >>"$SETUP_LOG" 2>&1 || setup_fail "cannot make a Python environment (see $SETUP_LOG)"
 }
 
