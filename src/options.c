@@ -297,20 +297,20 @@ bool sl_options_check(const char *env, const char *value, char *allowed, size_t 
     return false;
 }
 
+static const char markdown_head[] = /* clang-format off */
+    "# Options\n"
+    "\n"
+    "Every option is an environment variable that `libsluice.so` reads once, when it is loaded; `sluice run`\n"
+    "sets the variable for its command. A size takes the suffixes K, M, G and T (powers of 1024: `8G`, `1.5GiB`,\n"
+    "`512m`); no suffix means bytes. A value that is not allowed gives one warning line and the default; `sluice\n"
+    "run` refuses it. A variable that is set but empty counts as not set.\n"
+    "\n"
+    "| variable | flag of `sluice run` | values | default | meaning |\n"
+    "| --- | --- | --- | --- | --- |\n"; /* clang-format on */
+
 void sl_options_print(FILE *to, bool markdown)
 {
-    if (markdown)
-        fputs("# Options\n\n"
-              "Every option is an environment variable that `libsluice.so` reads once, when it is loaded; "
-              "`sluice run`\n"
-              "sets the variable for its command. A size takes the suffixes K, M, G and T (powers of 1024; "
-              "`8G`,\n"
-              "`1.5GiB`, `512m`), and no suffix means bytes. A value that is not allowed gives one warning "
-              "line and the\n"
-              "default; `sluice run` refuses it. A variable that is set but empty counts as not set.\n\n"
-              "| variable | flag of `sluice run` | values | default | meaning |\n"
-              "| --- | --- | --- | --- | --- |\n",
-              to);
+    if (markdown) fputs(markdown_head, to);
     for (size_t i = 0; i < ROW_COUNT; i++) {
         const struct row *row = &rows[i];
         char allowed[128], fallback[64];
@@ -318,12 +318,14 @@ void sl_options_print(FILE *to, bool markdown)
         describe_number(row, row->fallback, fallback, sizeof(fallback));
         if (markdown) {
             fprintf(to, "| `%s` | `--%s` | ", row->env, row->flag);
+            /* A | would end the cell. */
             for (const char *at = allowed; *at; at++) fputs(*at == '|' ? ", " : (char[]){*at, 0}, to);
             fprintf(to, " | %s | %s |\n", fallback, row->help);
         } else {
-            const char *value = row->type == TYPE_INTEGER ? "" : row->names;
-            fprintf(to, "  --%s %s\n      %s\n      %s: %s; default: %s\n", row->flag, value, row->help,
-                    row->env, allowed, fallback);
+            bool takes_value = row->type != TYPE_INTEGER;
+            fprintf(to, "  --%s%s%s\n      %s\n      %s: %s; default: %s\n", row->flag,
+                    takes_value ? " " : "", takes_value ? row->names : "", row->help, row->env, allowed,
+                    fallback);
         }
     }
 }

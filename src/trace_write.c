@@ -96,8 +96,7 @@ static void *map(size_t bytes)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* --- the writer
- * ----------------------------------------------------------------------------------------------- */
+/* The writer: its thread is the only one that touches the file and the block. */
 
 static void flush_block(struct sl_trace *trace, uint32_t thread)
 {
@@ -186,9 +185,6 @@ static void *writer_main(void *argument)
     return NULL;
 }
 
-/* --- opening and closing
- * -------------------------------------------------------------------------------------- */
-
 static enum sl_status write_header(struct sl_trace *trace)
 {
     struct sluice_trace_header header = {.magic = SLUICE_TRACE_MAGIC,
@@ -270,9 +266,6 @@ void sl_trace_abandon(struct sl_trace *trace)
     __atomic_store_n(&trace->stopped, 1, __ATOMIC_RELEASE);
     sl_output_close(&trace->file); /* the child's copy of the descriptor only */
 }
-
-/* --- the program's threads
- * ------------------------------------------------------------------------------------ */
 
 static struct sl_ring *claim_free_ring(struct sl_trace *trace, uint32_t count)
 {

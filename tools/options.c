@@ -1,0 +1,14 @@
+/* `sluice options [--markdown]`: the option table; docs/options.md is written with it. */
+#include "options.h"
+
+#include <string.h>
+
+#include "tool.h"
+
+int command_options(int argc, char **argv)
+{
+    bool markdown = argc == 2 && !strcmp(argv[1], "--markdown");
+    if (argc > 1 && !markdown) return usage_error("options takes nothing but --markdown");
+    sl_options_print(stdout, markdown);
+    return EXIT_OK;
+}

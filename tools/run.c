@@ -1,0 +1,153 @@
+/* `sluice run`: sets the environment that makes a program run with sluice, and becomes that program. */
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "options.h"
+#include "places.h"
+#include "tool.h"
+
+enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
+
+static void print_help(void)
+{
+    puts("Usage: sluice run [OPTION]... [--] COMMAND [ARGUMENT]...\n"
+         "Runs COMMAND with libsluice.so preloaded. The exit status is the command's; 2: wrong usage,\n"
+         "126: the command cannot be run, 127: there is no such command.\n\n"
+         "  --software\n"
+         "      Use the software device softcuda instead of a GPU.\n"
+         "  -v\n"
+         "      As --verbose; -vv gives it twice.");
+    sl_options_print(stdout, false);
+}
+
+/* The flags of the table, and this command's own. */
+static const char *flag_name(size_t index)
+{
+    static char name[64];
+    const char *flag = sl_options_flag(index);
+    if (!flag) return index && sl_options_flag(index - 1) ? "--software" : NULL;
+    snprintf(name, sizeof(name), "--%s", flag);
+    return name;
+}
+
+/* Puts `path` first in the list that the variable holds. */
+static int prepend(const char *variable, const char *path)
+{
+    const char *old = getenv(variable);
+    bool listed = old && *old;
+    size_t bytes = strlen(path) + (listed ? strlen(old) : 0) + 2;
+    char *value = malloc(bytes);
+    if (!value) return failure("out of memory");
+    snprintf(value, bytes, "%s%s%s", path, listed ? ":" : "", listed ? old : "");
+    int error = setenv(variable, value, 1);
+    free(value);
+    return error ? failure("cannot set %s: %s", variable, strerror(errno)) : EXIT_OK;
+}
+
+/* The program may change its folder before it opens the file, so a path is made absolute; and a file that
+ * cannot be written is refused now, not when the program ends. */
+static int set_path(const char *flag, const char *variable, const char *value)
+{
+    char path[2 * PATH_MAX], folder[2 * PATH_MAX];
+    size_t used = 0;
+    if (value[0] != '/') {
+        char here[PATH_MAX];
+        if (!getcwd(here, sizeof(here)))
+            return failure("cannot name the current folder: %s", strerror(errno));
+        for (const char *at = here; *at; at++) {
+            if (*at == '%') path[used++] = '%'; /* the option expands %p and %h */
+            path[used++] = *at;
+        }
+        path[used++] = '/';
+    }
+    if (used + strlen(value) >= PATH_MAX) return usage_error("--%s: the path is too long", flag);
+    strcpy(path + used, value);
+    if (sl_options_expand(path, folder, sizeof(folder)) && access(dirname(folder), W_OK | X_OK) != 0)
+        return usage_error("--%s %s: cannot write there: %s", flag, value, strerror(errno));
+    return setenv(variable, path, 1) ? failure("cannot set %s: %s", variable, strerror(errno)) : EXIT_OK;
+}
+
+static int set_option(const char *flag, const char *variable, const char *value)
+{
+    char allowed[128];
+    if (!sl_options_check(variable, value, allowed, sizeof(allowed)))
+        return usage_error("--%s %s is not allowed: it takes %s", flag, value, allowed);
+    if (sl_options_is_path(variable)) return set_path(flag, variable, value);
+    return setenv(variable, value, 1) ? failure("cannot set %s: %s", variable, strerror(errno)) : EXIT_OK;
+}
+
+/* One option at argv[*at]; *at moves over it and its value. */
+static int take_option(char **argv, int *at, bool *software, unsigned *verbose)
+{
+    const char *word = argv[(*at)++];
+    if (!strcmp(word, "--software")) {
+        *software = true;
+        return EXIT_OK;
+    }
+    if (word[1] == 'v' && strspn(word + 1, "v") == strlen(word + 1)) {
+        *verbose += (unsigned)strlen(word + 1);
+        return EXIT_OK;
+    }
+    char flag[32] = "";
+    const char *equals = strchr(word, '=');
+    size_t length = equals ? (size_t)(equals - word) : strlen(word);
+    bool takes_value = false;
+    if (!strncmp(word, "--", 2) && length - 2 < sizeof(flag)) memcpy(flag, word + 2, length - 2);
+    const char *variable = sl_options_env_for_flag(flag, &takes_value);
+    if (!variable) return unknown_word("option", word, flag_name);
+    if (!takes_value) {
+        if (equals) return usage_error("--%s takes no value", flag);
+        ++*verbose;
+        return EXIT_OK;
+    }
+    const char *value = equals ? equals + 1 : argv[*at] ? argv[(*at)++] : NULL;
+    if (!value) return usage_error("--%s needs a value", flag);
+    return set_option(flag, variable, value);
+}
+
+static int set_libraries(bool software)
+{
+    char path[PATH_MAX];
+    if (!find_library(path, sizeof(path)))
+        return failure("libsluice.so is not where this command belongs to it");
+    if (strpbrk(path, ": \t")) return failure("cannot preload %s: its path has a space or a colon", path);
+    int status = prepend("LD_PRELOAD", path);
+    if (status != EXIT_OK || !software) return status;
+    if (!find_software_device(path, sizeof(path))) return failure("the software device is not installed");
+    if (strchr(path, ':')) return failure("cannot use the software device in %s: its path has a colon", path);
+    return prepend("LD_LIBRARY_PATH", path);
+}
+
+int command_run(int argc, char **argv)
+{
+    if (wants_help(argc, argv)) {
+        print_help();
+        return EXIT_OK;
+    }
+    bool software = false;
+    unsigned verbose = 0;
+    int at = 1, status = EXIT_OK;
+    while (at < argc && argv[at][0] == '-' && strcmp(argv[at], "--") != 0) {
+        status = take_option(argv, &at, &software, &verbose);
+        if (status != EXIT_OK) return status;
+    }
+    if (at < argc && !strcmp(argv[at], "--")) at++;
+    if (at >= argc) return usage_error("run: no command given; see sluice run --help");
+    if (verbose) {
+        char level[16];
+        snprintf(level, sizeof(level), "%u", verbose);
+        status = set_option("verbose", sl_options_env_for_flag("verbose", &(bool){false}), level);
+        if (status != EXIT_OK) return status;
+    }
+    status = set_libraries(software);
+    if (status != EXIT_OK) return status;
+    execvp(argv[at], argv + at);
+    int error = errno;
+    failure("cannot run %s: %s", argv[at], strerror(error));
+    return error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+}

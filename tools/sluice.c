@@ -1,0 +1,103 @@
+/* The `sluice` command: finds the subcommand and runs it. */
+#include "tool.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "text.h"
+
+static const struct command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *help; /* NULL: not listed */
+} commands[] = {
+    {"run", command_run, "run a CUDA program with a larger device than there is"},
+    {"trace", command_trace, "show what a trace file holds"},
+    {"doctor", command_doctor, "say whether sluice works on this machine, or why not"},
+    {"options", command_options, NULL},
+};
+enum { COMMAND_COUNT = sizeof(commands) / sizeof(*commands) };
+
+static const char *command_name(size_t index)
+{
+    return index < COMMAND_COUNT ? commands[index].name : NULL;
+}
+
+static void print_line(const char *format, va_list arguments)
+{
+    fputs("sluice: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+}
+
+int usage_error(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    print_line(format, arguments);
+    va_end(arguments);
+    return EXIT_USAGE;
+}
+
+int failure(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    print_line(format, arguments);
+    va_end(arguments);
+    return EXIT_FAILED;
+}
+
+int unknown_word(const char *what, const char *word, const char *(*words)(size_t index))
+{
+    size_t best = 0;
+    unsigned distance = UINT_MAX;
+    for (size_t i = 0; words(i); i++) {
+        unsigned candidate = sl_edit_distance(word, words(i));
+        if (candidate < distance) distance = candidate, best = i;
+    }
+    if (!sl_is_near(word, distance)) return usage_error("unknown %s %s; see sluice --help", what, word);
+    return usage_error("unknown %s %s; did you mean %s?", what, word, words(best));
+}
+
+bool wants_help(int argc, char **argv)
+{
+    return argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"));
+}
+
+int flush_output(int status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout)) return status;
+    return failure("cannot write the output: %s", strerror(errno));
+}
+
+static void print_help(void)
+{
+    puts("Usage: sluice COMMAND [ARGUMENT]...\n"
+         "Gives an unmodified CUDA training program a larger device than it has.\n\n"
+         "Commands:");
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        if (commands[i].help) printf("  %-8s %s\n", commands[i].name, commands[i].help);
+    puts("\nsluice COMMAND --help tells more. sluice --version prints the version.");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) return usage_error("no command given; see sluice --help");
+    const char *name = argv[1];
+    if (wants_help(argc, argv) || !strcmp(name, "help")) {
+        print_help();
+        return flush_output(EXIT_OK);
+    }
+    if (!strcmp(name, "--version")) {
+        puts("sluice " SLUICE_VERSION);
+        return flush_output(EXIT_OK);
+    }
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        if (!strcmp(commands[i].name, name)) return flush_output(commands[i].run(argc - 1, argv + 1));
+    if (name[0] == '-') return usage_error("unknown option %s; see sluice --help", name);
+    return unknown_word("command", name, command_name);
+}

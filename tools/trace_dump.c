@@ -1,0 +1,48 @@
+#include "trace.h"
+
+#include <inttypes.h>
+
+#include "tool.h"
+
+static void print_head(const struct sluice_trace_header *header, bool json)
+{
+    if (!json) {
+        printf("#%7s %14s %3s  record\n", "tick", "seconds", "thr");
+        return;
+    }
+    printf("{\"type\": \"header\", \"format\": \"%u.%u\", \"process\": %" PRIu32 ", \"start_ns\": %" PRIu64
+           ", \"program\": ",
+           header->major_version, header->minor_version, header->process, header->realtime_ns);
+    print_json_string(program_name(header).text);
+    puts("}");
+}
+
+int trace_dump(const char *path, bool json)
+{
+    struct sl_trace_reader *reader;
+    int status = open_trace(path, &reader);
+    if (status != EXIT_OK) return status;
+    const struct sluice_trace_header *header = sl_trace_reader_header(reader);
+    struct kernel_names names = {0};
+    struct sl_trace_record record;
+    print_head(header, json);
+    while (sl_trace_reader_next(reader, &record)) {
+        if (record.event.type == SL_EVENT_KERNEL && !kernel_names_add(&names, &record.event)) {
+            status = failure("%s: out of memory", path);
+            break;
+        }
+        (json ? print_record_json : print_record)(&record, &names, header->monotonic_ns);
+    }
+    const struct sl_trace_problem *problem = sl_trace_reader_problem(reader);
+    if (json && status == EXIT_OK) {
+        fputs("{\"type\": \"end\", \"complete\": ", stdout);
+        if (problem->status == SL_OK)
+            puts("true}");
+        else
+            printf("false, \"offset\": %" PRIu64 "}\n", problem->offset);
+    }
+    if (status == EXIT_OK) status = end_status(path, problem);
+    kernel_names_free(&names);
+    sl_trace_reader_close(reader);
+    return status;
+}

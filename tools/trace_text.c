@@ -1,0 +1,192 @@
+#include "trace_text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace_format.h"
+
+enum { KERNELS_MAX = 1 << 20 }; /* a damaged number must not ask for all memory */
+
+static const char *name_of(const char *const *names, size_t count, unsigned index)
+{
+    return index < count ? names[index] : "unknown";
+}
+
+const char *launch_kind_name(unsigned kind)
+{
+    static const char *const names[LAUNCH_KINDS] = {"kernel", "copy", "set", "graph", "collective"};
+    return name_of(names, LAUNCH_KINDS, kind);
+}
+
+const char *move_kind_name(unsigned kind)
+{
+    static const char *const names[MOVE_KINDS] = {"evict", "drop", "fetch", "populate"};
+    return name_of(names, MOVE_KINDS, kind);
+}
+
+const char *move_cause_name(unsigned cause)
+{
+    static const char *const names[MOVE_CAUSES] = {"plan", "demand", "late"};
+    return name_of(names, MOVE_CAUSES, cause);
+}
+
+/* The bytes of the UTF-8 character at `at`, 0 if there is none. */
+static unsigned utf8_length(const unsigned char *at)
+{
+    static const struct {
+        unsigned char low, high, second_low, second_high, length;
+    } forms[] = {/* Unicode 15, table 3-7 */
+                 {0x00, 0x7f, 0x00, 0xff, 1}, {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
+                 {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
+                 {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4}};
+    for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
+        if (at[0] < forms[i].low || at[0] > forms[i].high) continue;
+        if (forms[i].length > 1 && (at[1] < forms[i].second_low || at[1] > forms[i].second_high)) return 0;
+        for (unsigned j = 2; j < forms[i].length; j++)
+            if ((at[j] & 0xc0) != 0x80) return 0;
+        return forms[i].length;
+    }
+    return 0;
+}
+
+void defuse_text(char *text)
+{
+    unsigned char *at = (unsigned char *)text;
+    for (unsigned length; *at; at += length) {
+        length = utf8_length(at);
+        bool control = length == 1 ? *at < ' ' || *at == 0x7f : at[0] == 0xc2 && at[1] < 0xa0;
+        if (length && !control) continue;
+        memset(at, '?', length ? length : 1);
+        if (!length) length = 1;
+    }
+}
+
+bool kernel_names_add(struct kernel_names *names, const struct sl_event *event)
+{
+    if (event->id >= KERNELS_MAX) return true;
+    if (event->id >= names->count) {
+        size_t count = event->id + 64;
+        char **grown = realloc(names->names, count * sizeof(*grown));
+        if (!grown) return false;
+        memset(grown + names->count, 0, (count - names->count) * sizeof(*grown));
+        names->names = grown;
+        names->count = count;
+    }
+    char *copy = strdup(event->text);
+    if (!copy) return false;
+    defuse_text(copy);
+    free(names->names[event->id]);
+    names->names[event->id] = copy;
+    return true;
+}
+
+const char *kernel_name(const struct kernel_names *names, uint32_t kernel)
+{
+    return kernel < names->count ? names->names[kernel] : NULL;
+}
+
+void kernel_names_free(struct kernel_names *names)
+{
+    for (size_t i = 0; i < names->count; i++) free(names->names[i]);
+    free(names->names);
+    *names = (struct kernel_names){0};
+}
+
+/* What a record's flags say: up to two words with their keys. */
+static unsigned flag_words(const struct sl_event *event, const char *keys[2], const char *words[2])
+{
+    keys[0] = "kind";
+    keys[1] = "cause";
+    if (event->type == SL_EVENT_LAUNCH) {
+        words[0] = launch_kind_name(event->flags);
+        return 1;
+    }
+    if (event->type == SL_EVENT_MOVE) {
+        words[0] = move_kind_name(event->flags & 15);
+        words[1] = move_cause_name(event->flags >> 4);
+        return 2;
+    }
+    return 0;
+}
+
+/* A record's numbers in the order in which they are shown. */
+struct field {
+    const char *key; /* NULL: not used by this type */
+    uint64_t value;
+    bool address;
+};
+static void fields_of(const struct sl_event *event, struct field out[4])
+{
+    const struct sl_trace_type_info *info = sl_trace_type(event->type);
+    out[0] = (struct field){info->id, event->id, false};
+    out[1] = (struct field){info->a, event->a, info->address_a};
+    out[2] = (struct field){info->b, event->b, false};
+    out[3] = (struct field){info->c, event->c, info->address_c};
+    /* Only kernels have a number, and only they have threads; only the others have bytes. */
+    if (event->type == SL_EVENT_LAUNCH) out[event->flags == SL_LAUNCH_KERNEL ? 3 : 0].key = NULL;
+    if (event->type == SL_EVENT_LAUNCH && event->flags != SL_LAUNCH_KERNEL) out[2].key = NULL;
+}
+
+static const char *name_for(const struct sl_event *event, const struct kernel_names *names)
+{
+    bool kernel = event->type == SL_EVENT_KERNEL ||
+                  (event->type == SL_EVENT_LAUNCH && event->flags == SL_LAUNCH_KERNEL);
+    return kernel ? kernel_name(names, event->id) : NULL;
+}
+
+static int64_t since(const struct sl_event *event, uint64_t start_ns)
+{
+    return (int64_t)(event->time_ns - start_ns);
+}
+
+void print_record(const struct sl_trace_record *record, const struct kernel_names *names, uint64_t start_ns)
+{
+    const struct sl_event *event = &record->event;
+    const char *keys[2], *words[2];
+    struct field fields[4];
+    printf("%8" PRIu64 " %14.6f %3" PRIu32 "  %-9s", event->tick, (double)since(event, start_ns) / 1e9,
+           record->thread, sl_trace_type(event->type)->name);
+    unsigned word_count = flag_words(event, keys, words);
+    for (unsigned i = 0; i < word_count; i++) printf(" %s", words[i]);
+    fields_of(event, fields);
+    for (unsigned i = 0; i < 4; i++)
+        if (fields[i].key)
+            printf(fields[i].address ? " %s=0x%" PRIx64 : " %s=%" PRIu64, fields[i].key, fields[i].value);
+    const char *name = name_for(event, names);
+    if (name) printf(" %s", name);
+    putchar('\n');
+}
+
+void print_json_string(const char *text)
+{
+    putchar('"');
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\') putchar('\\');
+        putchar(*text);
+    }
+    putchar('"');
+}
+
+void print_record_json(const struct sl_trace_record *record, const struct kernel_names *names,
+                       uint64_t start_ns)
+{
+    const struct sl_event *event = &record->event;
+    const char *keys[2], *words[2];
+    struct field fields[4];
+    printf("{\"type\": \"%s\", \"tick\": %" PRIu64 ", \"time_ns\": %" PRId64 ", \"thread\": %" PRIu32,
+           sl_trace_type(event->type)->name, event->tick, since(event, start_ns), record->thread);
+    unsigned word_count = flag_words(event, keys, words);
+    for (unsigned i = 0; i < word_count; i++) printf(", \"%s\": \"%s\"", keys[i], words[i]);
+    fields_of(event, fields);
+    for (unsigned i = 0; i < 4; i++)
+        if (fields[i].key)
+            printf(fields[i].address ? ", \"%s\": \"0x%" PRIx64 "\"" : ", \"%s\": %" PRIu64, fields[i].key,
+                   fields[i].value);
+    const char *name = name_for(event, names);
+    if (name) {
+        fputs(", \"name\": ", stdout);
+        print_json_string(name);
+    }
+    puts("}");
+}

@@ -1,0 +1,41 @@
+/* Trace records as text, and the names of the flags in them. */
+#ifndef SLUICE_TRACE_TEXT_H
+#define SLUICE_TRACE_TEXT_H
+
+#include "plan.h"
+#include "runtime.h"
+#include "trace_read.h"
+
+enum {
+    LAUNCH_KINDS = SL_LAUNCH_COLLECTIVE + 1,
+    MOVE_KINDS = SL_ACTION_POPULATE + 1,
+    MOVE_CAUSES = SL_CAUSE_LATE + 1
+};
+
+/* "unknown" for a number that has no name. */
+const char *launch_kind_name(unsigned kind);
+const char *move_kind_name(unsigned kind);
+const char *move_cause_name(unsigned cause);
+
+/* The names of kernels that were seen so far. */
+struct kernel_names {
+    char **names; /* by kernel; NULL where none was seen */
+    size_t count;
+};
+/* Notes a SL_EVENT_KERNEL. False when there is no memory. */
+bool kernel_names_add(struct kernel_names *names, const struct sl_event *event);
+const char *kernel_name(const struct kernel_names *names, uint32_t kernel); /* or NULL */
+void kernel_names_free(struct kernel_names *names);
+
+/* One line for people, or one JSON object; both with a line's end. Times are since `start_ns`. */
+void print_record(const struct sl_trace_record *record, const struct kernel_names *names, uint64_t start_ns);
+void print_record_json(const struct sl_trace_record *record, const struct kernel_names *names,
+                       uint64_t start_ns);
+
+/* Replaces by ? what is no UTF-8 and what a terminal would obey: names in a file are somebody else's. */
+void defuse_text(char *text);
+
+/* `text` as a JSON string with its quotes. pre: defuse_text(text). */
+void print_json_string(const char *text);
+
+#endif
