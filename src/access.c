@@ -12,19 +12,20 @@ static void add_word(struct sl_core *core, uint64_t address, uint64_t bytes, uin
     struct sl_slot *slot = &core->placement.slots[s];
     uint64_t offset = address - slot->address;
     if (slot->bytes > core->arena.chunk_bytes) sl_slot_learn(slot, offset);
+    core->word_chunks[core->word_count] = sl_arena_chunk(&core->arena, address);
     core->words[core->word_count++] = (struct sl_access){s, offset, bytes, at_least};
-    *signature = sl_hash_word(sl_hash_word(*signature, where << 32 | s), offset);
+    *signature = sl_hash_word(*signature, sl_mix(where << 32 | s) + offset);
 }
 
 static void scan_kernel(struct sl_core *core, const struct sl_launch *launch, const struct sl_kernel *kernel,
                         uint64_t *signature)
 {
     uint64_t threads = 1;
-    for (int d = 0; d < 3; d++) {
-        *signature = sl_hash_word(*signature, (uint64_t)launch->grid[d] << 32 | launch->block[d]);
-        threads *= (uint64_t)launch->grid[d] * launch->block[d];
-    }
-    *signature = sl_hash_word(*signature, launch->shared_bytes);
+    for (int d = 0; d < 3; d++) threads *= (uint64_t)launch->grid[d] * launch->block[d];
+    *signature = sl_hash_word(*signature, (uint64_t)launch->grid[0] << 32 | launch->grid[1]);
+    *signature = sl_hash_word(*signature, (uint64_t)launch->grid[2] << 32 | launch->shared_bytes);
+    *signature = sl_hash_word(*signature,
+                              (uint64_t)launch->block[0] << 32 | launch->block[1] << 16 | launch->block[2]);
     for (uint32_t p = 0; p < kernel->parameter_count; p++) {
         uint32_t offset = kernel->offsets[p], size = kernel->sizes[p];
         const char *value = launch->parameters ? launch->parameters[p]
@@ -83,20 +84,28 @@ static bool reserve_touched(struct sl_core *core, uint32_t more)
     return true;
 }
 
+static void touch(struct sl_core *core, sl_chunk c, sl_tick tick)
+{
+    struct sl_chunk_record *chunk = sl_arena_record(&core->arena, c);
+    if (chunk->last_use == tick) return;
+    chunk->last_use = tick;
+    core->touched[core->touched_count++] = c;
+}
+
 void sl_access_chunks(struct sl_core *core, sl_tick tick)
 {
     core->touched_count = 0;
+    if (!reserve_touched(core, core->word_count)) return;
     for (uint32_t w = 0; w < core->word_count; w++) {
         const struct sl_access *access = &core->words[w];
         const struct sl_slot *slot = &core->placement.slots[access->slot];
+        if (slot->bytes <= core->arena.chunk_bytes / 2) { /* packed: inside one chunk */
+            touch(core, core->word_chunks[w], tick);
+            continue;
+        }
         struct sl_chunk_range range = sl_slot_chunks(&core->placement, slot, access->offset,
                                                      sl_access_end(slot, access) - access->offset);
-        if (!reserve_touched(core, range.count)) return;
-        for (uint32_t i = 0; i < range.count; i++) {
-            struct sl_chunk_record *chunk = sl_arena_record(&core->arena, range.first + i);
-            if (chunk->last_use == tick) continue;
-            chunk->last_use = tick;
-            core->touched[core->touched_count++] = range.first + i;
-        }
+        if (!reserve_touched(core, range.count + core->word_count)) return;
+        for (uint32_t i = 0; i < range.count; i++) touch(core, range.first + i, tick);
     }
 }

@@ -14,7 +14,8 @@ void sl_arena_init(struct sl_arena *arena, const struct sl_backend *backend, uin
     arena->backend = backend;
     arena->chunk_bytes = chunk_bytes;
     arena->chunk_shift = (uint32_t)__builtin_ctzll(chunk_bytes);
-    arena->chunks_per_slab = (uint32_t)(SL_GIB >> arena->chunk_shift);
+    arena->slab_shift = SL_SLAB_SHIFT - arena->chunk_shift;
+    arena->chunks_per_slab = (uint32_t)1 << arena->slab_shift;
 }
 
 void sl_arena_close(struct sl_arena *arena, bool device_gone)
@@ -43,7 +44,7 @@ sl_chunk sl_arena_chunk(const struct sl_arena *arena, uint64_t address)
     if (index >= SL_SLAB_TABLE) return SL_NO_CHUNK;
     uint32_t slab = atomic_load_explicit(&slab_of[index], memory_order_acquire);
     if (!slab) return SL_NO_CHUNK;
-    return (slab - 1) * arena->chunks_per_slab + (sl_chunk)((address & (SL_GIB - 1)) >> arena->chunk_shift);
+    return ((slab - 1) << arena->slab_shift) + (sl_chunk)((address & (SL_GIB - 1)) >> arena->chunk_shift);
 }
 
 /* Takes `count` slabs that follow each other in address and in number. */
@@ -75,7 +76,7 @@ static enum sl_status add_slabs(struct sl_arena *arena, uint32_t count)
         for (uint32_t c = 0; c < arena->chunks_per_slab; c++) {
             struct sl_chunk_record *chunk = &slab->chunks[c];
             chunk->address = slab->address + ((uint64_t)c << arena->chunk_shift);
-            chunk->run = chunk->newer = chunk->older = s * arena->chunks_per_slab + c;
+            chunk->run = s * arena->chunks_per_slab + c;
             chunk->group = SL_NO_GROUP;
         }
         atomic_store_explicit(&slab_of[slab->address >> SL_SLAB_SHIFT], (uint16_t)(s + 1),

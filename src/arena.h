@@ -35,7 +35,6 @@ struct sl_chunk_record {
     _Atomic uint64_t users; /* bit set of streams (stream index % 64) that used it since it last left */
     bool recycled;          /* memory in it was freed: a launch on another stream must join `users` first */
     sl_tick last_use;
-    sl_chunk newer, older; /* least-recently-used list, see demand.h; SL_NO_CHUNK: end; itself: not in it */
     sl_chunk run;          /* first chunk of the allocation that covers it whole, or itself */
     uint32_t run_chunks;   /* chunks of that run; 0 for a packed chunk */
     struct sl_part *parts; /* live allocations, sorted by address; for a run the one of its first chunk */
@@ -56,6 +55,7 @@ struct sl_arena {
     const struct sl_backend *backend;
     uint64_t chunk_bytes;
     uint32_t chunk_shift, chunks_per_slab;
+    uint32_t slab_shift; /* chunk number to slab number */
     struct sl_slab slabs[SL_MAX_SLABS];
     _Atomic uint32_t slab_count;
     uint64_t virtual_bytes_used; /* sum of `bytes` of chunks that are in use */
@@ -75,7 +75,7 @@ bool sl_arena_owns(uint64_t address);
 
 static inline struct sl_chunk_record *sl_arena_record(const struct sl_arena *arena, sl_chunk chunk)
 {
-    return &arena->slabs[chunk / arena->chunks_per_slab].chunks[chunk % arena->chunks_per_slab];
+    return &arena->slabs[chunk >> arena->slab_shift].chunks[chunk & (arena->chunks_per_slab - 1)];
 }
 static inline size_t sl_arena_chunk_count(const struct sl_arena *arena)
 {

@@ -18,6 +18,7 @@
 #define SL_MAX_WORDS 4096   /* pointers looked at in one launch */
 #define SL_OPEN_LAUNCHES 64 /* launches between begin and end, one for each thread */
 #define SL_STALLS 64
+#define SL_VICTIMS 64
 
 /* A launch that had to wait for a fetch: from `reached` to the fetch's event it stalled. */
 struct sl_stall {
@@ -64,9 +65,9 @@ struct sl_core {
     uint64_t link_in_bytes_per_s, link_out_bytes_per_s;
 
     sl_tick tick;
-    sl_tick open[SL_OPEN_LAUNCHES]; /* ticks begun and not ended; 0: free */
-    uint32_t streak;                /* symbols predicted in a row */
-    bool pressure;                  /* the budget was too small at some time */
+    _Atomic sl_tick open[SL_OPEN_LAUNCHES]; /* ticks begun and not ended; 0: free */
+    uint32_t streak;                        /* symbols predicted in a row */
+    bool pressure;                          /* the budget was too small at some time */
     sl_tick planned_at;
     uint64_t symbols_fed, iteration_end;
 
@@ -77,13 +78,18 @@ struct sl_core {
     uint64_t joined_in[SL_STREAMS];
     _Atomic int captures; /* stream captures under way in the process */
 
-    sl_chunk newest, oldest; /* least-recently-used list */
+    struct sl_victim {
+        sl_chunk chunk;
+        sl_tick last_use;
+    } victims[SL_VICTIMS]; /* the least recently used chunks when last looked, oldest first */
+    uint32_t victim_count, victim_next;
     struct sl_fence demand_fence;
     struct sl_stall stalls[SL_STALLS];
     uint32_t stall_next;
 
     /* The launch being begun. */
     struct sl_access words[SL_MAX_WORDS];
+    sl_chunk word_chunks[SL_MAX_WORDS]; /* the chunk that each points into */
     uint32_t word_count;
     sl_chunk *touched; /* its chunks, each once */
     uint32_t touched_count, touched_capacity;

@@ -1,36 +1,5 @@
 #include "demand.h"
 
-#define DEAD_SEARCH 64 /* oldest chunks looked at for a dead one */
-
-static void unlink_chunk(struct sl_core *core, sl_chunk c)
-{
-    struct sl_chunk_record *chunk = sl_arena_record(&core->arena, c);
-    if (chunk->newer == c) return;
-    if (chunk->newer == SL_NO_CHUNK)
-        core->newest = chunk->older;
-    else
-        sl_arena_record(&core->arena, chunk->newer)->older = chunk->older;
-    if (chunk->older == SL_NO_CHUNK)
-        core->oldest = chunk->newer;
-    else
-        sl_arena_record(&core->arena, chunk->older)->newer = chunk->newer;
-    chunk->newer = chunk->older = c;
-}
-
-void sl_demand_touch(struct sl_core *core, sl_chunk c)
-{
-    if (core->newest == c) return;
-    unlink_chunk(core, c);
-    struct sl_chunk_record *chunk = sl_arena_record(&core->arena, c);
-    chunk->newer = SL_NO_CHUNK;
-    chunk->older = core->newest;
-    if (core->newest == SL_NO_CHUNK)
-        core->oldest = c;
-    else
-        sl_arena_record(&core->arena, core->newest)->newer = c;
-    core->newest = c;
-}
-
 static bool is_resident(const struct sl_chunk_record *chunk)
 {
     int content = atomic_load(&chunk->content);
@@ -51,30 +20,48 @@ bool sl_demand_lacking(const struct sl_core *core)
     return false;
 }
 
-/* The oldest resident chunk that launch `tick` does not use; a dead one among the oldest goes first. */
-static sl_chunk find_victim(struct sl_core *core, sl_tick tick)
+/* Dead chunks count as oldest: nobody misses them. */
+static sl_tick age_key(const struct sl_chunk_record *chunk)
 {
-    sl_chunk victim = SL_NO_CHUNK, next;
-    uint32_t looked = 0;
-    for (sl_chunk c = core->oldest; c != SL_NO_CHUNK && looked < DEAD_SEARCH; c = next) {
-        struct sl_chunk_record *chunk = sl_arena_record(&core->arena, c);
-        next = chunk->newer;
-        if (!is_resident(chunk)) {
-            unlink_chunk(core, c); /* it comes back when it is used */
-            continue;
-        }
-        if (chunk->last_use == tick) continue;
-        if (atomic_load(&chunk->content) == SL_CONTENT_RESIDENT_DEAD) return c;
-        if (victim == SL_NO_CHUNK) victim = c;
-        looked++;
-    }
-    if (victim != SL_NO_CHUNK) return victim;
-    /* What was brought and never used is in no list. */
+    return atomic_load(&chunk->content) == SL_CONTENT_RESIDENT_DEAD ? 0 : chunk->last_use;
+}
+
+/* Looks through all chunks for the oldest resident ones that launch `tick` does not use: an insertion sort
+ * that keeps the first SL_VICTIMS. Done once for that many victims, so that the launch path keeps no list. */
+static void look_for_victims(struct sl_core *core, sl_tick tick)
+{
+    core->victim_count = core->victim_next = 0;
     for (size_t c = 0; c < sl_arena_chunk_count(&core->arena); c++) {
-        struct sl_chunk_record *chunk = sl_arena_record(&core->arena, (sl_chunk)c);
-        if (is_resident(chunk) && chunk->last_use != tick) return (sl_chunk)c;
+        const struct sl_chunk_record *chunk = sl_arena_record(&core->arena, (sl_chunk)c);
+        if (!is_resident(chunk) || chunk->last_use == tick) continue;
+        sl_tick key = age_key(chunk);
+        uint32_t at = core->victim_count;
+        if (at == SL_VICTIMS && key >= core->victims[at - 1].last_use) continue;
+        if (at == SL_VICTIMS) at--;
+        for (; at > 0 && core->victims[at - 1].last_use > key; at--)
+            core->victims[at] = core->victims[at - 1];
+        core->victims[at] = (struct sl_victim){(sl_chunk)c, key};
+        if (core->victim_count < SL_VICTIMS) core->victim_count++;
+    }
+}
+
+static sl_chunk next_victim(struct sl_core *core, sl_tick tick)
+{
+    while (core->victim_next < core->victim_count) {
+        const struct sl_victim *victim = &core->victims[core->victim_next++];
+        const struct sl_chunk_record *chunk = sl_arena_record(&core->arena, victim->chunk);
+        if (is_resident(chunk) && age_key(chunk) == victim->last_use && chunk->last_use != tick)
+            return victim->chunk;
     }
     return SL_NO_CHUNK;
+}
+
+static sl_chunk find_victim(struct sl_core *core, sl_tick tick)
+{
+    sl_chunk victim = next_victim(core, tick);
+    if (victim != SL_NO_CHUNK) return victim;
+    look_for_victims(core, tick);
+    return next_victim(core, tick);
 }
 
 /* Evicts until `bytes` more fit. False when only the launch's own chunks are left. */

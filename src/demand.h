@@ -5,9 +5,6 @@
 
 #include "core.h"
 
-/* Moves the chunk to the newest end of the least-recently-used list. Caller holds the order lock. */
-void sl_demand_touch(struct sl_core *core, sl_chunk chunk);
-
 /* Brings those of core->touched that are not resident, evicting what launch `tick` does not use. A launch
  * whose own chunks exceed the budget gets what fits beside what is there, and uses the rest in place. Returns
  * the number of chunks that were missing. Caller holds the order lock. */

@@ -80,9 +80,21 @@ static uint64_t clock_ns(clockid_t clock)
 
 void sl_core_trace(struct sl_core *core, struct sl_event event)
 {
+    if (!core->trace) return;
     event.tick = core->tick;
     event.time_ns = clock_ns(CLOCK_MONOTONIC);
     sl_trace_push(core->trace, &event);
+}
+
+/* The newest tick up to which every launch has ended. */
+static sl_tick submitted_until(struct sl_core *core)
+{
+    sl_tick until = core->tick;
+    for (int i = 0; i < SL_OPEN_LAUNCHES; i++) {
+        sl_tick open = atomic_load_explicit(&core->open[i], memory_order_relaxed);
+        if (open && open <= until) until = open - 1;
+    }
+    return until;
 }
 
 void sl_core_plan(struct sl_core *core)
@@ -106,6 +118,7 @@ void sl_core_plan(struct sl_core *core)
         status = sl_schedule_install(schedule, &plan, input.first_tick, input.launch_count, serve,
                                      input.chunk_bytes);
     if (status) sl_schedule_clear(schedule);
+    sl_schedule_submitted(schedule, submitted_until(core));
     pthread_mutex_unlock(&core->mover.in.lock);
     pthread_mutex_unlock(&core->mover.out.lock);
     sl_plan_free(&plan);
@@ -184,10 +197,11 @@ static uint64_t use_chunks(struct sl_core *core, uint32_t s, sl_stream stream, u
         if (chunk->recycled && (atomic_load(&chunk->users) & ~bit)) join_users(core, chunk, bit, stream);
         if (!(atomic_load_explicit(&chunk->users, memory_order_relaxed) & bit))
             atomic_fetch_or(&chunk->users, bit);
-        sl_demand_touch(core, core->touched[i]);
-        int dead = SL_CONTENT_DEAD;
-        atomic_compare_exchange_strong(&chunk->content, &dead, SL_CONTENT_HOST); /* written in place */
-        if (atomic_load(&chunk->content) == SL_CONTENT_HOST) *in_place_bytes += chunk->bytes;
+        if (atomic_load(&chunk->content) != SL_CONTENT_RESIDENT) {
+            int dead = SL_CONTENT_DEAD;
+            atomic_compare_exchange_strong(&chunk->content, &dead, SL_CONTENT_HOST); /* written in place */
+            if (atomic_load(&chunk->content) == SL_CONTENT_HOST) *in_place_bytes += chunk->bytes;
+        }
         uint64_t sequence = atomic_load(&chunk->in_sequence);
         if (sequence > latest) latest = sequence;
     }
@@ -221,6 +235,7 @@ static void bring_lacking(struct sl_core *core, uint32_t kernel)
     if (!oversize) SL_COUNT(&core->stats, demand_misses, missing);
 }
 
+/* One look at the clock serves the launch and its accesses. */
 static void trace_launch(struct sl_core *core, const struct sl_launch *launch, uint32_t kernel)
 {
     if (!core->trace) return;
@@ -230,23 +245,25 @@ static void trace_launch(struct sl_core *core, const struct sl_launch *launch, u
                                               .id = kernel,
                                               .text = core->kernels.kernels[kernel].name});
     }
-    uint64_t threads = 0;
-    if (launch->kind == SL_LAUNCH_KERNEL)
-        threads = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2] * launch->block[0] *
-                  launch->block[1] * launch->block[2];
-    sl_core_trace(core, (struct sl_event){.type = SL_EVENT_LAUNCH,
-                                          .flags = launch->kind,
-                                          .id = kernel,
-                                          .a = (uint64_t)launch->stream,
-                                          .b = threads,
-                                          .c = launch->span_count ? launch->spans[0].bytes : 0});
+    struct sl_event event = {.type = SL_EVENT_LAUNCH,
+                             .flags = launch->kind,
+                             .id = kernel,
+                             .tick = core->tick,
+                             .time_ns = clock_ns(CLOCK_MONOTONIC),
+                             .a = (uint64_t)launch->stream,
+                             .c = launch->span_count ? launch->spans[0].bytes : 0};
+    if (launch->kind == SL_LAUNCH_KERNEL) {
+        event.b = 1;
+        for (int d = 0; d < 3; d++) event.b *= (uint64_t)launch->grid[d] * launch->block[d];
+    }
+    sl_trace_push(core->trace, &event);
+    event = (struct sl_event){.type = SL_EVENT_ACCESS, .tick = event.tick, .time_ns = event.time_ns};
     for (uint32_t w = 0; w < core->word_count; w++) {
         const struct sl_access *access = &core->words[w];
-        uint64_t end = sl_access_end(&core->placement.slots[access->slot], access);
-        sl_core_trace(core, (struct sl_event){.type = SL_EVENT_ACCESS,
-                                              .id = access->slot,
-                                              .a = access->offset,
-                                              .b = end - access->offset});
+        event.id = access->slot;
+        event.a = access->offset;
+        event.b = sl_access_end(&core->placement.slots[access->slot], access) - access->offset;
+        sl_trace_push(core->trace, &event);
     }
 }
 
@@ -254,11 +271,11 @@ static void begin(struct sl_core *core, struct sl_launch *launch)
 {
     uint32_t s = sl_core_stream(core, launch->stream), kernel;
     launch->tick = ++core->tick;
-    core->open[launch->tick % SL_OPEN_LAUNCHES] = launch->tick;
+    atomic_store_explicit(&core->open[launch->tick % SL_OPEN_LAUNCHES], launch->tick, memory_order_relaxed);
     atomic_store_explicit(&core->stats.tick, core->tick, memory_order_relaxed);
     core->active_streams |= (uint64_t)1 << s;
     sl_core_feed(core, sl_access_scan(core, launch, &kernel));
-    SL_COUNT(&core->stats, launches, 1);
+    sl_stats_launched(&core->stats);
     trace_launch(core, launch, kernel);
     sl_schedule_issue(&core->schedule, core->tick, core->daemon == NULL);
     if (core->arena.join_out > core->joined_out[s]) {
@@ -289,29 +306,20 @@ void sl_runtime_launch_begin(struct sl_launch *launch)
     pthread_mutex_unlock(&core->order);
 }
 
-/* The newest tick up to which every launch has ended. */
-static sl_tick submitted_until(const struct sl_core *core)
-{
-    sl_tick until = core->tick;
-    for (int i = 0; i < SL_OPEN_LAUNCHES; i++)
-        if (core->open[i] && core->open[i] <= until) until = core->open[i] - 1;
-    return until;
-}
-
+/* A launch that was refused used nothing: its chunks are resident all the same. */
 void sl_runtime_launch_end(struct sl_launch *launch, bool ok)
 {
     struct sl_core *core = sl_core_running();
-    (void)ok; /* a launch that was refused used nothing: its chunks are resident all the same */
+    (void)ok;
     if (!core || !launch->tick) return;
+    _Atomic sl_tick *open = &core->open[launch->tick % SL_OPEN_LAUNCHES];
+    sl_tick own = launch->tick;
+    if (atomic_load(open) == own) atomic_store(open, 0);
+    if (!atomic_load_explicit(&core->schedule.active, memory_order_acquire)) return;
     pthread_mutex_lock(&core->order);
-    sl_tick *open = &core->open[launch->tick % SL_OPEN_LAUNCHES];
-    if (*open == launch->tick) *open = 0;
-    if (atomic_load_explicit(&core->schedule.active, memory_order_relaxed)) {
-        uint64_t leaving = sl_schedule_leaving_users(&core->schedule, launch->tick);
-        if (leaving) sl_core_record_fence(core, sl_schedule_fence(&core->schedule, launch->tick), leaving);
-    }
+    uint64_t leaving = sl_schedule_leaving_users(&core->schedule, launch->tick);
+    if (leaving) sl_core_record_fence(core, sl_schedule_fence(&core->schedule, launch->tick), leaving);
     sl_schedule_submitted(&core->schedule, submitted_until(core));
-    if (core->daemon && atomic_load_explicit(&core->schedule.active, memory_order_relaxed))
-        sl_daemon_wake(core->daemon);
+    if (core->daemon) sl_daemon_wake(core->daemon);
     pthread_mutex_unlock(&core->order);
 }

@@ -106,7 +106,6 @@ static enum sl_status build(struct sl_core *core)
     if (status) return status;
     decide_sizes(core, free_bytes, &chunk_bytes);
     if (pthread_mutex_init(&core->order, NULL)) return SL_ERR_NO_MEMORY;
-    core->newest = core->oldest = SL_NO_CHUNK;
     sl_arena_init(&core->arena, backend, chunk_bytes);
     sl_placement_init(&core->placement, &core->arena, core->host_limit_bytes);
     sl_kernels_init(&core->kernels, backend);

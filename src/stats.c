@@ -29,6 +29,15 @@ struct sl_counts *sl_stats_now(struct sl_stats *stats)
     return &stats->iterations[atomic_load_explicit(&stats->iteration, memory_order_relaxed)];
 }
 
+void sl_stats_launched(struct sl_stats *stats)
+{
+    struct sl_counts *counts[] = {&stats->total, sl_stats_now(stats)};
+    for (int i = 0; i < 2; i++)
+        atomic_store_explicit(&counts[i]->launches,
+                              atomic_load_explicit(&counts[i]->launches, memory_order_relaxed) + 1,
+                              memory_order_relaxed);
+}
+
 static uint64_t now_ns(void)
 {
     struct timespec t;

@@ -38,6 +38,9 @@ struct sl_counts *sl_stats_now(struct sl_stats *stats);
         atomic_fetch_add_explicit(&sl_stats_now(stats)->field, (amount), memory_order_relaxed);              \
     } while (0)
 
+/* Counts a launch. Callers are serialised by the order lock, so no locked instruction is needed. */
+void sl_stats_launched(struct sl_stats *stats);
+
 void sl_stats_moved(struct sl_stats *stats, enum sl_action_kind kind, enum sl_move_cause cause,
                     sl_chunk chunk, uint64_t bytes);
 void sl_stats_occupied(struct sl_stats *stats, uint64_t occupied_bytes);
