@@ -20,16 +20,12 @@ static const struct property properties[] = {
 static cudaError_t fill_properties(const struct sc_driver *driver, CUdevice device,
                                    struct cudaDeviceProp *out)
 {
-    unsigned node_mask = 0;
     CUuuid uuid = {{0}};
     cudaError_t status = CALL(cuDeviceGetName, out->name, sizeof out->name, device);
     if (status == cudaSuccess) status = CALL(cuDeviceTotalMem, &out->totalGlobalMem, device);
     if (status == cudaSuccess) status = CALL(cuDeviceGetUuid, &uuid, device);
     if (status != cudaSuccess) return status;
     memcpy(&out->uuid, &uuid, sizeof uuid);
-    /* Only Windows has locally unique identifiers; elsewhere the driver refuses and the field stays zero. */
-    if (driver->cuDeviceGetLuid && driver->cuDeviceGetLuid(out->luid, &node_mask, device) == CUDA_SUCCESS)
-        out->luidDeviceNodeMask = node_mask;
     for (size_t i = 0; i < sizeof properties / sizeof properties[0]; i++) {
         int value = 0;
         status = CALL(cuDeviceGetAttribute, &value, properties[i].attribute, device);

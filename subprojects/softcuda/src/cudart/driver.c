@@ -28,19 +28,21 @@ static void *resolve(const char *name, int version, cuuint64_t flags)
     return resolver(name, &function, version, flags, &found) == CUDA_SUCCESS ? function : NULL;
 }
 
-/* memcpy, because a function pointer is not a void pointer to the compiler's alias analysis. */
-#define FILL(name, version, flags)                                                                           \
+/* The name is passed beside the field, because cuda.h makes macros of some names (cuMemAlloc is
+ * cuMemAlloc_v2), and the driver wants the plain one. memcpy, because a function pointer is not a void
+ * pointer to the compiler's alias analysis. */
+#define FILL(field, name, version, flags)                                                                    \
     do {                                                                                                     \
-        void *function = resolve(#name, version, flags);                                                     \
-        memcpy(&table->name, &function, sizeof function);                                                    \
+        void *function = resolve(name, version, flags);                                                      \
+        memcpy(&table->field, &function, sizeof function);                                                   \
     } while (0)
 
 static void fill(struct sc_driver *table, bool per_thread)
 {
     const cuuint64_t flags =
-        per_thread ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM : CU_GET_PROC_ADDRESS_LEGACY_STREAM;
-#define DRIVER(name, version) FILL(name, version, CU_GET_PROC_ADDRESS_LEGACY_STREAM);
-#define DRIVER_STREAM(name, version, ptsz) FILL(name, per_thread ? ptsz : version, flags);
+        per_thread ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM : CU_GET_PROC_ADDRESS_DEFAULT;
+#define DRIVER(name, version) FILL(name, #name, version, CU_GET_PROC_ADDRESS_DEFAULT);
+#define DRIVER_STREAM(name, version, ptsz) FILL(name, #name, per_thread ? ptsz : version, flags);
 #include "driver.def"
 #undef DRIVER
 #undef DRIVER_STREAM
