@@ -54,9 +54,10 @@ enum sl_action_kind {
 #define SL_NO_ACTION UINT32_MAX
 
 /* Issue `kind` for `chunk` once launch `after` has been submitted (first_tick - 1: at once). FETCH and
- * POPULATE name in `frame_from` the index of the last EVICT or DROP that must be complete before they may
- * start (with all earlier ones; SL_NO_ACTION: none), and serve launch `deadline`. For EVICT and DROP
- * `deadline` is that of the first action that needs the frame. */
+ * POPULATE come in the order of their deadlines, name in `frame_from` the index of the last EVICT or DROP
+ * that must be complete before they may start (with all earlier ones; SL_NO_ACTION: none), and serve launch
+ * `deadline`; a POPULATE may come before the program has asked for the memory. For EVICT and DROP `deadline`
+ * is that of the first action that needs the frame. */
 struct sl_plan_action {
     enum sl_action_kind kind;
     sl_chunk chunk;

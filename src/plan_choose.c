@@ -10,6 +10,7 @@ struct chunk {
     uint32_t next;            /* while planning backwards: its next use, then kept for the first launch */
     uint32_t first;           /* the first launch that uses it */
     uint32_t moment;          /* after its last use or its death, so far */
+    uint32_t since;           /* when it last died or came to life without a frame */
     uint32_t release;         /* its last release; SL_NONE */
     uint32_t place;           /* in the heap; SL_NONE */
     uint32_t prev, next_dead; /* neighbours in the list of the dead, which is in the order of their deaths */
@@ -139,7 +140,7 @@ static void request_missing(struct chooser *c, uint32_t t)
         if (x->content == SL_CONTENT_RESIDENT) continue;
         make_room(c, c->in->chunk_bytes[chunk], t);
         c->choice->requests[c->choice->request_count++] =
-            (struct sl_request){chunk, t, x->release, x->content == SL_CONTENT_HOST};
+            (struct sl_request){chunk, t, x->since, x->release, x->content == SL_CONTENT_HOST};
         x->content = SL_CONTENT_RESIDENT;
         c->resident_bytes += c->in->chunk_bytes[chunk];
     }
@@ -170,6 +171,7 @@ static void end_launch(struct chooser *c, uint32_t t, const uint32_t *next_use)
         struct chunk *x = &c->chunk[chunk];
         /* Only a launch that exceeds the budget finds a chunk elsewhere: it writes it there. */
         if (x->content != SL_CONTENT_RESIDENT) {
+            if (x->content == SL_CONTENT_DEAD) x->since = t + 1;
             x->content = SL_CONTENT_HOST;
             continue;
         }
@@ -179,7 +181,10 @@ static void end_launch(struct chooser *c, uint32_t t, const uint32_t *next_use)
     for (uint32_t k = 0; k < launch->death_count; k++) {
         sl_chunk chunk = c->in->deaths[launch->first_death + k];
         struct chunk *x = &c->chunk[chunk];
-        if (x->content == SL_CONTENT_HOST) x->content = SL_CONTENT_DEAD;
+        if (x->content == SL_CONTENT_HOST) {
+            x->content = SL_CONTENT_DEAD;
+            x->since = t + 1;
+        }
         if (x->content != SL_CONTENT_RESIDENT) continue;
         heap_remove(c, chunk);
         x->content = SL_CONTENT_RESIDENT_DEAD;

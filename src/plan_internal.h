@@ -22,6 +22,7 @@ struct sl_release {
 struct sl_request {
     sl_chunk chunk;
     uint32_t launch;
+    uint32_t moment;  /* earliest: before, it had content where it now has none, or the reverse */
     uint32_t release; /* of the same chunk, the last before; SL_NONE */
     bool copy;        /* it has content: copied in */
 };

@@ -20,9 +20,8 @@ struct scheduler {
     double *done;                /* for each place in the queue: when it is complete */
     uint32_t queue_count, taken; /* releases whose frames have been given to requests */
     int64_t room, cover;         /* bytes that requests may still take: of all queued; of those taken */
-    uint32_t next_request, next_populate;
-    uint32_t *frame; /* for each request: the place in the queue that it waits for; SL_NONE */
-    double *ready;   /* for each launch: when its chunks are there */
+    uint32_t next_request;
+    double *ready; /* for each launch: when its chunks are there */
     double now, link_in, link_out;
 };
 
@@ -63,18 +62,17 @@ static void queue_drops(struct scheduler *s, uint32_t moment)
         queue_release(s, s->order[s->next_drop++], moment);
 }
 
-static bool can_start(const struct scheduler *s, const struct sl_request *request)
+static bool can_start(const struct scheduler *s, const struct sl_request *request, uint32_t moment)
 {
-    return s->room >= (int64_t)s->in->chunk_bytes[request->chunk] &&
+    return s->room >= (int64_t)s->in->chunk_bytes[request->chunk] && request->moment <= moment &&
            (request->release == SL_NONE || s->queued[request->release] != SL_NONE);
 }
 
-/* Frames are given in the order of the deadlines: each request waits for as many releases as the bytes of all
- * up to it need, and for its own chunk's. So whatever has been started, the frames it takes are among those
- * free. */
-static void give_frame(struct scheduler *s, uint32_t index)
+/* The release that the request waits for: frames are given in the order of the deadlines, each request waits
+ * for as many releases as the bytes of all up to it need, and for its own chunk's. So whatever has been
+ * started, the frames it takes are among those free. */
+static uint32_t take_frame(struct scheduler *s, const struct sl_request *request)
 {
-    const struct sl_request *request = &s->choice->requests[index];
     int64_t bytes = (int64_t)s->in->chunk_bytes[request->chunk];
     s->room -= bytes;
     s->cover -= bytes;
@@ -85,56 +83,46 @@ static void give_frame(struct scheduler *s, uint32_t index)
     }
     uint32_t last = s->taken ? s->taken - 1 : SL_NONE;
     uint32_t own = request->release == SL_NONE ? SL_NONE : s->queued[request->release];
-    s->frame[index] = last == SL_NONE || (own != SL_NONE && own > last) ? own : last;
+    return last == SL_NONE || (own != SL_NONE && own > last) ? own : last;
 }
 
-static void start_request(struct scheduler *s, uint32_t index, uint32_t moment)
+static void start_next_request(struct scheduler *s, uint32_t moment)
 {
-    const struct sl_request *request = &s->choice->requests[index];
-    uint32_t frame = s->frame[index];
-    double at = frame == SL_NONE ? 0 : s->done[frame];
-    if (request->copy) {
-        uint64_t bytes = s->in->chunk_bytes[request->chunk];
-        if (at < s->link_in) at = s->link_in;
-        s->link_in = at += (double)bytes / (double)s->in->in_bytes_per_s * 1e9;
-        s->plan->bytes_in += bytes;
-    }
-    if (s->ready[request->launch] < at) s->ready[request->launch] = at;
+    const struct sl_request *request = &s->choice->requests[s->next_request++];
+    uint64_t bytes = s->in->chunk_bytes[request->chunk];
+    uint32_t frame = take_frame(s, request);
     struct sl_plan_action *action = append(s, request->copy ? SL_ACTION_FETCH : SL_ACTION_POPULATE,
                                            request->chunk, moment, request->launch);
-    if (frame != SL_NONE) action->frame_from = s->action[frame];
+    if (frame != SL_NONE) {
+        action->frame_from = s->action[frame];
+        if (s->link_in < s->done[frame]) s->link_in = s->done[frame];
+    }
+    if (request->copy) {
+        s->link_in += (double)bytes / (double)s->in->in_bytes_per_s * 1e9;
+        s->plan->bytes_in += bytes;
+    }
+    if (s->ready[request->launch] < s->link_in) s->ready[request->launch] = s->link_in;
 }
 
-/* A fetch starts as soon as it has a frame. A chunk without content has to wait for its launch: before that
- * the program may not even have asked for it. */
-static void take_request(struct scheduler *s, uint32_t moment)
-{
-    give_frame(s, s->next_request);
-    if (s->choice->requests[s->next_request].copy) start_request(s, s->next_request, moment);
-    s->next_request++;
-}
-
+/* Whatever the launch needs comes now at the latest. */
 static void serve_launch(struct scheduler *s, uint32_t t)
 {
     const struct sl_choice *choice = s->choice;
     while (s->room < 0 && copy_waits(s, t)) queue_release(s, s->order[s->next_copy++], t);
     while (s->next_request < choice->request_count && choice->requests[s->next_request].launch == t) {
-        while (!can_start(s, &choice->requests[s->next_request]) && copy_waits(s, t))
+        while (!can_start(s, &choice->requests[s->next_request], t) && copy_waits(s, t))
             queue_release(s, s->order[s->next_copy++], t);
-        take_request(s, t);
-    }
-    for (; s->next_populate < s->next_request; s->next_populate++) {
-        if (choice->requests[s->next_populate].launch > t) break;
-        if (!choice->requests[s->next_populate].copy) start_request(s, s->next_populate, t);
+        start_next_request(s, t);
     }
 }
 
 static void look_further(struct scheduler *s, uint32_t t, double end)
 {
+    const struct sl_choice *choice = s->choice;
     bool unknown = s->in->launches[t].duration_ns == 0;
     while (copy_waits(s, t) && (unknown || s->link_out < end)) queue_release(s, s->order[s->next_copy++], t);
-    while (s->next_request < s->choice->request_count && can_start(s, &s->choice->requests[s->next_request]))
-        take_request(s, t);
+    while (s->next_request < choice->request_count && can_start(s, &choice->requests[s->next_request], t))
+        start_next_request(s, t);
 }
 
 static void run(struct scheduler *s)
@@ -174,7 +162,7 @@ enum sl_status sl_plan_schedule(const struct sl_plan_input *in, const struct sl_
 {
     size_t moments = in->launch_count + 1, releases = choice->release_count, requests = choice->request_count;
     struct scheduler s = {.in = in, .choice = choice, .plan = plan};
-    uint32_t *words = malloc((3 * releases + requests + 2 * moments + 1) * sizeof *words);
+    uint32_t *words = malloc((3 * releases + 2 * moments + 1) * sizeof *words);
     double *times = calloc(releases + moments, sizeof *times);
     plan->actions = malloc((releases + requests + 1) * sizeof *plan->actions);
     bool complete = words && times && plan->actions;
@@ -182,11 +170,10 @@ enum sl_status sl_plan_schedule(const struct sl_plan_input *in, const struct sl_
         s.order = words;
         s.queued = s.order + releases;
         s.action = s.queued + releases;
-        s.frame = s.action + releases;
         s.done = times;
         s.ready = times + releases;
         s.room = s.cover = choice->room_bytes;
-        sort_releases(&s, s.frame + requests, moments);
+        sort_releases(&s, s.action + releases, moments);
         run(&s);
         plan->oversize_launches = choice->oversize_launches;
     }

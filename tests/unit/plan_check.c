@@ -28,7 +28,7 @@ static bool is_oversize(const struct sl_plan_input *in, size_t t)
 void check_actions(const struct sl_plan_input *in, const struct sl_plan *plan)
 {
     uint64_t bytes_in = 0, bytes_out = 0;
-    sl_tick end = in->first_tick + in->launch_count;
+    sl_tick served = 0, end = in->first_tick + in->launch_count;
     for (size_t i = 0; i < plan->action_count; i++) {
         const struct sl_plan_action *action = &plan->actions[i];
         assert_true(action->after + 1 >= in->first_tick && action->after < end);
@@ -37,7 +37,8 @@ void check_actions(const struct sl_plan_input *in, const struct sl_plan *plan)
         bytes_in += action->kind == SL_ACTION_FETCH ? in->chunk_bytes[action->chunk] : 0;
         bytes_out += action->kind == SL_ACTION_EVICT ? in->chunk_bytes[action->chunk] : 0;
         if (is_release(action)) continue;
-        assert_true(action->after < action->deadline);
+        assert_true(action->after < action->deadline && action->deadline >= served);
+        served = action->deadline;
         if (action->frame_from == SL_NO_ACTION) continue;
         assert_true(action->frame_from < i);
         assert_true(is_release(&plan->actions[action->frame_from]));

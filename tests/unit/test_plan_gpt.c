@@ -51,12 +51,13 @@ static double run_request(struct training *t, const struct sl_plan_action *actio
         assert_true(t->room >= 0);
         at = *left ? t->leaving[*left - 1].free_at : 0;
     }
+    t->link_in = later(t->link_in, at);
     if (action->kind == SL_ACTION_FETCH) {
-        at = t->link_in = later(t->link_in, at) + bytes / GB_PER_S;
+        t->link_in += bytes / GB_PER_S;
         t->bytes_in += bytes;
     }
     t->content[action->chunk] = SL_CONTENT_RESIDENT;
-    return at;
+    return t->link_in;
 }
 
 static void run_launch(struct training *t, const struct sl_plan_launch *launch)
