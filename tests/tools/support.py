@@ -1,0 +1,63 @@
+"""Runs the sluice command: the one of the build folder, or a copy in a folder that looks like an installation."""
+import ctypes.util
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+TOOL = os.environ["SLUICE_TOOL"]
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+GOLDEN = SOURCE / "tests" / "golden"
+
+
+def clean_environment(**changes):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("SLUICE_", "LD_"))}
+    environment.update(changes)
+    return environment
+
+
+def sluice(*arguments, tool=TOOL, env=None, **options):
+    return subprocess.run([tool, *map(str, arguments)], capture_output=True, text=True, timeout=60,
+                          env=env or clean_environment(), **options)
+
+
+class ToolTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="sluice-tool-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def assert_usage_error(self, result, *words):
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertEqual(result.stdout, "")
+        self.assert_one_line(result.stderr, *words)
+
+    def assert_one_line(self, text, *words):
+        self.assertTrue(text.startswith("sluice: "), text)
+        self.assertEqual(text.count("\n"), 1, text)
+        for word in words:
+            self.assertIn(word, text)
+
+    def install(self, library=True, software=True):
+        """bin/sluice with lib/libsluice.so and the software device; both libraries are harmless stand-ins, any
+        object that can be preloaded."""
+        (self.folder / "bin").mkdir()
+        (self.folder / "lib/sluice/softcuda").mkdir(parents=True)
+        shutil.copy(TOOL, self.folder / "bin/sluice")
+        harmless = shared_object()
+        if library:
+            shutil.copy(harmless, self.folder / "lib/libsluice.so")
+        if software:
+            shutil.copy(harmless, self.folder / "lib/sluice/softcuda/libcuda.so.1")
+        return str(self.folder / "bin/sluice")
+
+
+def shared_object():
+    """The C library's libm, wherever this machine has it."""
+    for line in pathlib.Path("/proc/self/maps").read_text().splitlines():
+        path = line.split()[-1]
+        if os.path.basename(path).startswith("libm.so") or os.path.basename(path).startswith("libm-"):
+            return path
+    ctypes.CDLL(ctypes.util.find_library("m"))
+    return shared_object()

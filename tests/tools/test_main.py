@@ -1,0 +1,53 @@
+"""The command itself: help, version, and what it says to words it does not know."""
+import subprocess
+import unittest
+
+from support import SOURCE, TOOL, ToolTest, clean_environment, sluice
+
+
+class Main(ToolTest):
+    def test_help_and_version(self):
+        for arguments in (["--help"], ["-h"], ["help"]):
+            result = sluice(*arguments)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            for command in ("run", "trace", "doctor"):
+                self.assertIn(f"\n  {command} ", result.stdout)
+        for command in ("run", "trace", "doctor"):
+            result = sluice(command, "--help")
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            self.assertTrue(result.stdout.startswith(f"Usage: sluice {command}"))
+        self.assertRegex(sluice("--version").stdout, r"^sluice \d+\.\d+\.\d+\n$")
+
+    def test_wrong_words(self):
+        self.assert_usage_error(sluice(), "--help")
+        self.assert_usage_error(sluice("rnu"), "unknown command rnu", "did you mean run?")
+        self.assert_usage_error(sluice("something"), "unknown command something", "--help")
+        self.assert_usage_error(sluice("--verbose"), "unknown option --verbose")
+        self.assert_usage_error(sluice("options", "--html"), "--markdown")
+
+    def test_a_full_disk_is_an_error(self):
+        with open("/dev/full", "w") as full:
+            result = subprocess.run([TOOL, "--help"], stdout=full, stderr=subprocess.PIPE, text=True,
+                                    env=clean_environment())
+        self.assertEqual(result.returncode, 1)
+        self.assert_one_line(result.stderr, "No space left")
+
+
+class Documents(unittest.TestCase):
+    def test_options_page_is_the_table(self):
+        page = (SOURCE / "docs/options.md").read_text()
+        self.assertEqual(page, sluice("options", "--markdown").stdout,
+                         "docs/options.md is old: sluice options --markdown > docs/options.md")
+
+    def test_man_page_names_every_option(self):
+        manual = (SOURCE / "docs/sluice.1").read_text().replace("\\-", "-")
+        rows = [line.split("|") for line in sluice("options", "--markdown").stdout.splitlines()
+                if line.startswith("| `SLUICE_")]
+        self.assertGreater(len(rows), 10)
+        for row in rows:
+            self.assertIn(row[1].strip(" `"), manual)
+            self.assertIn(row[2].strip(" `"), manual)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,113 @@
+"""sluice run: what the command finds in its environment, its exit status, and what is refused before it starts."""
+import os
+import unittest
+
+from support import ToolTest, clean_environment, sluice
+
+SHOW = ["--", "sh", "-c", "env | grep -E '^(SLUICE_|LD_)' | sort"]
+
+
+class Run(ToolTest):
+    def shown(self, *arguments, env=None, **options):
+        result = sluice("run", *arguments, *SHOW, tool=self.tool, env=env, **options)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return dict(line.split("=", 1) for line in result.stdout.splitlines())
+
+    def setUp(self):
+        super().setUp()
+        self.tool = self.install()
+        self.library = str(self.folder.resolve() / "lib/libsluice.so")
+        self.software = str(self.folder.resolve() / "lib/sluice/softcuda")
+
+    def test_flags_become_variables(self):
+        self.assertEqual(self.shown(), {"LD_PRELOAD": self.library})
+        shown = self.shown("--budget", "8G", "--policy=demand", "--chunk", "32M", "--daemon", "inline", "--host-limit",
+                           "1.5GiB", "-v")
+        self.assertEqual(shown, {"LD_PRELOAD": self.library, "SLUICE_DEVICE_BUDGET": "8G", "SLUICE_POLICY": "demand",
+                                 "SLUICE_CHUNK": "32M", "SLUICE_DAEMON": "inline", "SLUICE_HOST_LIMIT": "1.5GiB",
+                                 "SLUICE_VERBOSE": "1"})
+        self.assertEqual(self.shown("-vv")["SLUICE_VERBOSE"], "2")
+        self.assertEqual(self.shown("-v", "--verbose")["SLUICE_VERBOSE"], "2")
+
+    def test_flags_win_over_the_environment(self):
+        env = clean_environment(SLUICE_DEVICE_BUDGET="4G", SLUICE_POLICY="off")
+        shown = self.shown("--budget", "8G", env=env)
+        self.assertEqual((shown["SLUICE_DEVICE_BUDGET"], shown["SLUICE_POLICY"]), ("8G", "off"))
+
+    def test_lists_are_prepended(self):
+        other = self.folder / "other.so"
+        other.write_bytes((self.folder / "lib/libsluice.so").read_bytes())
+        shown = self.shown("--software", env=clean_environment(LD_PRELOAD=str(other), LD_LIBRARY_PATH="/opt/lib"))
+        self.assertEqual(shown["LD_PRELOAD"], f"{self.library}:{other}")
+        self.assertEqual(shown["LD_LIBRARY_PATH"], f"{self.software}:/opt/lib")
+        self.assertEqual(self.shown("--software")["LD_LIBRARY_PATH"], self.software)
+
+    def test_paths_become_absolute(self):
+        percent = self.folder / "50%p"
+        percent.mkdir()
+        shown = self.shown("--trace", "t.%p", "--stats", "/tmp/s", cwd=percent)
+        self.assertEqual(shown["SLUICE_TRACE"], os.path.realpath(self.folder) + "/50%%p/t.%p")
+        self.assertEqual(shown["SLUICE_STATS"], "/tmp/s")
+
+    def test_exit_status_is_the_commands(self):
+        for status in (0, 1, 2, 77, 127):
+            self.assertEqual(sluice("run", "--", "sh", "-c", f"exit {status}", tool=self.tool).returncode, status)
+        self.assertEqual(sluice("run", "sh", "-c", "kill -9 $$", tool=self.tool).returncode, -9)
+
+    def test_words_after_the_command_are_its_own(self):
+        result = sluice("run", "echo", "--budget", "x", tool=self.tool)
+        self.assertEqual((result.returncode, result.stdout), (0, "--budget x\n"))
+        result = sluice("run", "--", "echo", "--", "-v", tool=self.tool)
+        self.assertEqual((result.returncode, result.stdout), (0, "-- -v\n"))
+
+    def test_commands_that_cannot_run(self):
+        result = sluice("run", "no-such-command", tool=self.tool)
+        self.assertEqual(result.returncode, 127)
+        self.assert_one_line(result.stderr, "no-such-command", "No such file")
+        result = sluice("run", "/", tool=self.tool)
+        self.assertEqual(result.returncode, 126)
+        self.assert_one_line(result.stderr, "Permission denied")
+
+    def test_refused_values(self):
+        for arguments, words in (
+                (["--chunk", "3M"], ["--chunk 3M", "a power of two from 2 MiB to 1 GiB"]),
+                (["--budget", "8Q"], ["--budget 8Q", "a size"]),
+                (["--budget="], ["--budget", "a size"]),
+                (["--policy", "best"], ["--policy best", "plan|demand|off"]),
+                (["--daemon", ""], ["--daemon", "thread|inline"]),
+                (["-vvv"], ["--verbose 3", "0 to 2"]),
+                (["--verbose=1"], ["takes no value"]),
+                (["--trace", "/no/such/folder/t"], ["--trace", "cannot write there", "No such file"]),
+                (["--stats", "x" * 5000], ["--stats", "a path"]),
+                (["--budgt", "8G"], ["unknown option --budgt", "did you mean --budget?"]),
+                (["--sofware"], ["did you mean --software?"]),
+                (["-x"], ["unknown option -x"])):
+            with self.subTest(arguments):
+                result = sluice("run", *arguments, "--", "echo", "started", tool=self.tool)
+                self.assert_usage_error(result, *words)
+
+    def test_missing_words(self):
+        self.assert_usage_error(sluice("run", tool=self.tool), "no command")
+        self.assert_usage_error(sluice("run", "-v", "--", tool=self.tool), "no command")
+        self.assert_usage_error(sluice("run", "--budget", tool=self.tool), "--budget needs a value")
+
+    def test_missing_parts(self):
+        for part, arguments, word in ((self.software + "/libcuda.so.1", ["--software"], "software device"),
+                                      (self.library, [], "libsluice.so")):
+            os.unlink(part)
+            result = sluice("run", *arguments, "echo", "started", tool=self.tool)
+            self.assertEqual((result.returncode, result.stdout), (1, ""))
+            self.assert_one_line(result.stderr, word)
+
+    def test_a_folder_that_cannot_be_preloaded_from(self):
+        spaced = self.folder / "with space"
+        spaced.mkdir()
+        for name in ("bin", "lib"):
+            (self.folder / name).rename(spaced / name)
+        result = sluice("run", "echo", "started", tool=str(spaced / "bin/sluice"))
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assert_one_line(result.stderr, "space or a colon")
+
+
+if __name__ == "__main__":
+    unittest.main()

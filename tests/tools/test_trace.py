@@ -1,0 +1,96 @@
+"""sluice trace: the golden trace of format 1 gives the golden texts; files that are not whole say where they end."""
+import json
+import os
+import subprocess
+import unittest
+
+from support import GOLDEN, ToolTest, sluice
+
+TRACE = GOLDEN / "v1.slt"
+HEADER_BYTES = 112
+
+
+def damaged(tmp, at, flip=0xFF):
+    content = bytearray(TRACE.read_bytes())
+    content[at] ^= flip
+    path = tmp / "damaged.slt"
+    path.write_bytes(content)
+    return path
+
+
+class Trace(ToolTest):
+    def cut(self, size):
+        path = self.folder / f"cut-{size}.slt"
+        path.write_bytes(TRACE.read_bytes()[:size])
+        return path
+
+    def test_golden_texts(self):
+        for name, arguments in (("info.txt", ["info"]), ("dump.txt", ["dump"]), ("dump.json", ["dump", "--json"])):
+            result = sluice("trace", *arguments, TRACE)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            self.assertEqual(result.stdout, (GOLDEN / f"v1.{name}").read_text(), name)
+
+    def test_todays_writer_still_writes_format_1(self):
+        path = self.folder / "now.slt"
+        subprocess.run([os.environ["WRITE_GOLDEN"], path], check=True)
+        self.assertEqual(path.read_bytes(), TRACE.read_bytes())
+
+    def test_json_lines(self):
+        lines = [json.loads(line) for line in sluice("trace", "dump", "--json", TRACE).stdout.splitlines()]
+        self.assertEqual(lines[0]["type"], "header")
+        self.assertEqual(lines[-1], {"type": "end", "complete": True})
+        self.assertEqual(len(lines), 2 + 28)
+        names = [line["name"] for line in lines if line["type"] == "kernel"]
+        self.assertEqual(names, ["matmul(float const*, float*)", '"q\\?\u00e9?'])
+
+    def test_peak_follows_time_not_file_order(self):
+        # The free of slot 2 stands before its allocation: live at the end is slot 0 alone.
+        info = sluice("trace", "info", TRACE).stdout
+        self.assertRegex(info, r"(?m)^live bytes, end +40 MiB$")
+
+    def test_cut_traces(self):
+        whole = TRACE.stat().st_size
+        for size in (HEADER_BYTES, HEADER_BYTES + 5, whole - 30, whole - 1):
+            path = self.cut(size)
+            for arguments in (["info"], ["dump"], ["dump", "--json"]):
+                result = sluice("trace", *arguments, path)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assert_one_line(result.stderr, str(path), "at byte ")
+            self.assertRegex(sluice("trace", "info", path).stdout, r"(?m)^file +ends early at byte \d+$")
+        last = sluice("trace", "dump", "--json", self.cut(whole - 1)).stdout.splitlines()[-1]
+        self.assertEqual(json.loads(last)["complete"], False)
+
+    def test_a_header_that_ends_early(self):
+        for size in (0, 5, HEADER_BYTES - 1):
+            result = sluice("trace", "info", self.cut(size))
+            self.assertEqual((result.returncode, result.stdout), (1, ""))
+            self.assert_one_line(result.stderr, f"cut-{size}.slt")
+
+    def test_damage(self):
+        result = sluice("trace", "info", damaged(self.folder, HEADER_BYTES + 40))
+        self.assertEqual(result.returncode, 1)
+        self.assert_one_line(result.stderr, f"at byte {HEADER_BYTES}", "damaged")
+        self.assertRegex(result.stdout, r"(?m)^file +unreadable at byte 112$")
+
+    def test_a_newer_format(self):
+        result = sluice("trace", "dump", damaged(self.folder, 8, 1 ^ 2))
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assert_one_line(result.stderr, "newer sluice", "format 2.0")
+
+    def test_what_is_no_trace(self):
+        for path, word in (("/no/such/file", "No such file"), ("/", "directory"), (__file__, "not a sluice trace")):
+            result = sluice("trace", "info", path)
+            self.assertEqual((result.returncode, result.stdout), (1, ""))
+            self.assert_one_line(result.stderr, path, word)
+
+    def test_wrong_arguments(self):
+        self.assert_usage_error(sluice("trace"), "info or dump")
+        self.assert_usage_error(sluice("trace", "inf"), "did you mean info?")
+        self.assert_usage_error(sluice("trace", "info"), "no file")
+        self.assert_usage_error(sluice("trace", "info", "a", "b"), "one file")
+        self.assert_usage_error(sluice("trace", "info", "--json", "a"), "unknown option --json")
+        self.assert_usage_error(sluice("trace", "dump", "--jsno", "a"), "unknown option --jsno")
+
+
+if __name__ == "__main__":
+    unittest.main()
