@@ -92,10 +92,7 @@ static void *ask_resolver(void *handle, const char *name, int version, bool per_
     return result == CUDA_SUCCESS ? function : NULL;
 }
 
-/* The symbol is exact. The resolver is asked too, as it may return other addresses than the symbols have;
- * never for a version beyond the driver's own, where it would answer with an older function of another
- * prototype. */
-static void find_intercepted(struct view *into, void *handle, int driver_version)
+static void find_symbols(struct view *into, void *handle)
 {
     for (size_t i = 0; i < ROW_COUNT; i++) {
         void *function = sl_real_dlsym(handle, rows[i].symbol);
@@ -103,6 +100,13 @@ static void find_intercepted(struct view *into, void *handle, int driver_version
         memcpy((char *)&into->real + rows[i].field, &function, sizeof(function));
         map_add(into, function, &rows[i]);
     }
+}
+
+/* The symbol is exact. The resolver is asked too, as it may return other addresses than the symbols have;
+ * never for a version beyond the driver's own, where it would answer with an older function of another
+ * prototype. */
+static void ask_for_rows(struct view *into, void *handle, int driver_version)
+{
     for (size_t i = 0; i < ROW_COUNT; i++) {
         if (rows[i].version > driver_version) continue;
         void *function = ask_resolver(handle, rows[i].name, rows[i].version, rows[i].per_thread), *by_symbol;
@@ -124,7 +128,7 @@ static void *find_called(void *handle, const char *symbol, int version)
     return ask_resolver(handle, name, version, false);
 }
 
-static void find_functions(struct view *into, void *handle)
+static void find_called_functions(struct view *into, void *handle)
 {
 #define SL_FIND(field, symbol, version, required, arguments)                                                 \
     {                                                                                                        \
@@ -152,25 +156,31 @@ static void *loaded_driver(const void *hint)
     return handle;
 }
 
-static void publish(const struct view *found)
+/* Makes the functions known so far callable. What others have stored is the same. */
+static void publish_functions(const struct view *found)
+{
+    __atomic_store_n(&sl_driver_range.low, found->range.low, __ATOMIC_RELAXED);
+    __atomic_store_n(&sl_driver_range.high, found->range.high, __ATOMIC_RELEASE);
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        void **to = (void **)((char *)&sl_real + rows[i].field), *function;
+        memcpy(&function, (const char *)&found->real + rows[i].field, sizeof(function));
+        if (function) __atomic_store_n(to, function, __ATOMIC_RELEASE);
+    }
+}
+
+static void publish_view(const struct view *found)
 {
     pthread_mutex_lock(&publishing);
     if (!loaded) {
         view = *found;
-        __atomic_store_n(&sl_driver_range.low, found->range.low, __ATOMIC_RELAXED);
-        __atomic_store_n(&sl_driver_range.high, found->range.high, __ATOMIC_RELEASE);
-        for (size_t i = 0; i < ROW_COUNT; i++) {
-            void **to = (void **)((char *)&sl_real + rows[i].field), *function;
-            memcpy(&function, (const char *)&found->real + rows[i].field, sizeof(function));
-            __atomic_store_n(to, function, __ATOMIC_RELEASE);
-        }
         __atomic_store_n(&loaded, true, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&publishing);
 }
 
 /* No lock of ours is held while the loader's is taken: another thread may hold that one and be in a look-up
- * here. */
+ * here. The symbols are published before the resolver is asked, as a driver may call itself by names that are
+ * now ours. */
 bool sl_driver_load(const void *hint)
 {
     if (__atomic_load_n(&loaded, __ATOMIC_ACQUIRE)) return true;
@@ -181,13 +191,17 @@ bool sl_driver_load(const void *hint)
     int version = 0;
     void *handle = loaded_driver(hint);
     CUresult (*get_version)(int *) = handle ? sl_real_dlsym(handle, "cuDriverGetVersion") : NULL;
-    bool usable = get_version &&
-                  sl_elf_range((const void *)get_version, &found.range.low, &found.range.high) &&
-                  get_version(&version) == CUDA_SUCCESS;
+    bool usable = get_version && sl_elf_range((const void *)get_version, &found.range.low, &found.range.high);
     if (usable) {
-        find_intercepted(&found, handle, version);
-        find_functions(&found, handle);
-        publish(&found);
+        find_symbols(&found, handle);
+        publish_functions(&found);
+        usable = get_version(&version) == CUDA_SUCCESS;
+    }
+    if (usable) {
+        ask_for_rows(&found, handle, version);
+        find_called_functions(&found, handle);
+        publish_functions(&found);
+        publish_view(&found);
     }
     loading = false;
     return usable;

@@ -18,7 +18,7 @@ struct object {
 };
 
 struct query {
-    const char *name, *version;
+    const char *name, *version, *beside;
     void *found;
 };
 
@@ -135,6 +135,8 @@ SL_NO_SANITIZE static int visit_for_symbol(struct dl_phdr_info *info, size_t byt
     uintptr_t low, high;
     (void)bytes;
     if (holds(info, (uintptr_t)&sl_elf_symbol, &low, &high) || !read_object(info, &object)) return 0;
+    struct query mark = {.name = query->beside};
+    if (query->beside && !find_in_object(&object, &mark)) return 0;
     query->found = find_in_object(&object, query);
     return query->found != NULL;
 }
@@ -146,9 +148,9 @@ SL_NO_SANITIZE static int visit_for_range(struct dl_phdr_info *info, size_t byte
     return holds(info, span->inside, &span->low, &span->high);
 }
 
-SL_NO_SANITIZE void *sl_elf_symbol(const char *name, const char *version)
+SL_NO_SANITIZE void *sl_elf_symbol(const char *name, const char *version, const char *beside)
 {
-    struct query query = {.name = name, .version = version};
+    struct query query = {.name = name, .version = version, .beside = beside};
     dl_iterate_phdr(visit_for_symbol, &query);
     return query.found;
 }

@@ -5,10 +5,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The definition of `name` with symbol version `version` in any loaded object but this library; `version`
- * NULL takes the default one. NULL when there is none. Async-signal-unsafe, takes only the loader's own lock,
- * allocates nothing. */
-void *sl_elf_symbol(const char *name, const char *version);
+/* The definition of `name` with symbol version `version` in a loaded object other than this library that
+ * defines `beside` as well. `version` NULL takes the default one, `beside` NULL any object. NULL when there
+ * is none. Takes only the loader's own lock and allocates nothing. */
+void *sl_elf_symbol(const char *name, const char *version, const char *beside);
 
 /* The span of the loaded object that holds `address`. False, and both 0, when there is none. */
 bool sl_elf_range(const void *address, uintptr_t *low, uintptr_t *high);

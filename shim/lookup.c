@@ -27,13 +27,18 @@ static void *nothing_found(void *handle, const char *name, const char *version)
     return NULL;
 }
 
+/* Other preloaded objects replace dlsym as well. The C library is the one that also has what none of them
+ * replaces. */
+#define C_LIBRARY_MARK "dlinfo"
+
 /* A C library has the base version, GLIBC_2.34, or both; a program that binds a version the library lacks
  * cannot have been loaded, so the other one then only serves references without a version. */
 SL_NO_SANITIZE static void bind_pair(const char *name, void **base, void **recent)
 {
-    void *in_base = sl_elf_symbol(name, BASE_VERSION), *in_recent = sl_elf_symbol(name, "GLIBC_2.34");
+    void *in_base = sl_elf_symbol(name, BASE_VERSION, C_LIBRARY_MARK),
+         *in_recent = sl_elf_symbol(name, "GLIBC_2.34", C_LIBRARY_MARK);
     void *any = in_recent ? in_recent : in_base;
-    if (!any) any = sl_elf_symbol(name, NULL);
+    if (!any) any = sl_elf_symbol(name, NULL, C_LIBRARY_MARK);
     if (!any) any = (void *)nothing_found;
     __atomic_store_n(base, in_base ? in_base : any, __ATOMIC_RELEASE);
     __atomic_store_n(recent, in_recent ? in_recent : any, __ATOMIC_RELEASE);
