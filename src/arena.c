@@ -5,8 +5,7 @@
 
 #include "log.h"
 
-/* One table for the process: the core runs once, and look-ups come before anything else is known. */
-static _Atomic uint16_t slab_of[SL_SLAB_TABLE]; /* slab number + 1; 0: not ours */
+_Atomic uint16_t sl_slab_of[SL_SLAB_TABLE];
 
 void sl_arena_init(struct sl_arena *arena, const struct sl_backend *backend, uint64_t chunk_bytes)
 {
@@ -23,28 +22,13 @@ void sl_arena_close(struct sl_arena *arena, bool device_gone)
     uint32_t count = atomic_load(&arena->slab_count);
     for (uint32_t s = 0; s < count; s++) {
         struct sl_slab *slab = &arena->slabs[s];
-        atomic_store(&slab_of[slab->address >> SL_SLAB_SHIFT], 0);
+        atomic_store(&sl_slab_of[slab->address >> SL_SLAB_SHIFT], 0);
         if (slab->reservation_bytes && !device_gone)
             arena->backend->slab_delete(arena->backend->self, slab->address, slab->reservation_bytes);
         for (uint32_t c = 0; c < arena->chunks_per_slab; c++) free(slab->chunks[c].parts);
         free(slab->chunks);
     }
     atomic_store(&arena->slab_count, 0);
-}
-
-bool sl_arena_owns(uint64_t address)
-{
-    uint64_t index = address >> SL_SLAB_SHIFT;
-    return index < SL_SLAB_TABLE && atomic_load_explicit(&slab_of[index], memory_order_acquire) != 0;
-}
-
-sl_chunk sl_arena_chunk(const struct sl_arena *arena, uint64_t address)
-{
-    uint64_t index = address >> SL_SLAB_SHIFT;
-    if (index >= SL_SLAB_TABLE) return SL_NO_CHUNK;
-    uint32_t slab = atomic_load_explicit(&slab_of[index], memory_order_acquire);
-    if (!slab) return SL_NO_CHUNK;
-    return ((slab - 1) << arena->slab_shift) + (sl_chunk)((address & (SL_GIB - 1)) >> arena->chunk_shift);
 }
 
 /* Takes `count` slabs that follow each other in address and in number. */
@@ -79,7 +63,7 @@ static enum sl_status add_slabs(struct sl_arena *arena, uint32_t count)
             chunk->run = s * arena->chunks_per_slab + c;
             chunk->group = SL_NO_GROUP;
         }
-        atomic_store_explicit(&slab_of[slab->address >> SL_SLAB_SHIFT], (uint16_t)(s + 1),
+        atomic_store_explicit(&sl_slab_of[slab->address >> SL_SLAB_SHIFT], (uint16_t)(s + 1),
                               memory_order_release);
     }
     atomic_store_explicit(&arena->slab_count, first + count, memory_order_release);

@@ -69,9 +69,27 @@ void sl_arena_init(struct sl_arena *arena, const struct sl_backend *backend, uin
 /* Gives the slabs back (unless `device_gone`) and frees the tables. Accepts a zeroed arena. */
 void sl_arena_close(struct sl_arena *arena, bool device_gone);
 
+/* Slab number + 1 by `address >> 30`; 0: not ours. One table for the process: the core runs once, and
+ * look-ups come before anything else is known. */
+extern _Atomic uint16_t sl_slab_of[SL_SLAB_TABLE];
+
+static inline uint32_t sl_arena_slab(uint64_t address)
+{
+    uint64_t index = address >> SL_SLAB_SHIFT;
+    return index < SL_SLAB_TABLE ? atomic_load_explicit(&sl_slab_of[index], memory_order_acquire) : 0;
+}
+static inline bool sl_arena_owns(uint64_t address)
+{
+    return sl_arena_slab(address) != 0;
+}
+
 /* The chunk that holds `address`, or SL_NO_CHUNK. Lock-free. */
-sl_chunk sl_arena_chunk(const struct sl_arena *arena, uint64_t address);
-bool sl_arena_owns(uint64_t address);
+static inline sl_chunk sl_arena_chunk(const struct sl_arena *arena, uint64_t address)
+{
+    uint32_t slab = sl_arena_slab(address);
+    if (!slab) return SL_NO_CHUNK;
+    return ((slab - 1) << arena->slab_shift) + (sl_chunk)((address & (SL_GIB - 1)) >> arena->chunk_shift);
+}
 
 static inline struct sl_chunk_record *sl_arena_record(const struct sl_arena *arena, sl_chunk chunk)
 {

@@ -1,4 +1,5 @@
-/* The core on the host backend, driven as the shim drives it: a training loop whose memory exceeds the budget. */
+/* The core on the host backend, driven as the shim drives it: a training loop whose memory exceeds the
+ * budget. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -38,7 +39,10 @@ static uint64_t *take(uint64_t bytes, uint64_t site)
 static void launch(const struct sl_host_kernel *kernel, uint64_t *a, uint64_t *b, uint64_t *c, uint64_t *d)
 {
     void *parameters[] = {&a, &b, &c, &d};
-    struct sl_launch l = {.kind = SL_LAUNCH_KERNEL, .function = (uint64_t)kernel, .grid = {1, 1, 1}, .block = {32, 1, 1},
+    struct sl_launch l = {.kind = SL_LAUNCH_KERNEL,
+                          .function = (uint64_t)kernel,
+                          .grid = {1, 1, 1},
+                          .block = {32, 1, 1},
                           .parameters = parameters};
     sl_runtime_launch_begin(&l);
     uint64_t *all[] = {a, b, c, d};
@@ -61,12 +65,14 @@ static void step(struct model *model, bool evaluate)
     for (int l = 0; l < LAYERS; l++) {
         model->activations[l] = take(model->bytes, 100);
         set(model->activations[l], l);
-        launch(&forward_kernel, model->weights[l], model->activations[l], l ? model->activations[l - 1] : model->weights[0],
-               NULL);
+        launch(&forward_kernel, model->weights[l], model->activations[l],
+               l ? model->activations[l - 1] : model->weights[0], NULL);
     }
     for (int l = LAYERS; l-- > 0 && !evaluate;)
-        launch(&backward_kernel, model->weights[l], model->activations[l], model->grads[l], model->weights[l]);
-    for (int l = 0; l < LAYERS; l++) assert_int_equal(sl_runtime_free((uint64_t)model->activations[l]), SL_OK);
+        launch(&backward_kernel, model->weights[l], model->activations[l], model->grads[l],
+               model->weights[l]);
+    for (int l = 0; l < LAYERS; l++)
+        assert_int_equal(sl_runtime_free((uint64_t)model->activations[l]), SL_OK);
     for (int l = 0; l < LAYERS && !evaluate; l++)
         launch(&update_kernel, model->weights[l], model->grads[l], model->first[l], model->second[l]);
 }
@@ -97,7 +103,8 @@ struct outcome {
 };
 
 /* One core a process, so each case runs in a child and reports through a pipe. */
-static struct outcome run(const char *policy, const char *daemon, const char *budget, uint64_t bytes, int evaluate_every)
+static struct outcome run(const char *policy, const char *daemon, const char *budget, uint64_t bytes,
+                          int evaluate_every)
 {
     int ends[2];
     assert_int_equal(pipe(ends), 0);

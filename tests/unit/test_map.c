@@ -1,0 +1,44 @@
+/* The hash map against a plain array. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "map.h"
+
+#define KEYS 3000
+
+static void agrees_with_an_array(void **state)
+{
+    (void)state;
+    struct sl_map map = {0};
+    uint32_t expected[KEYS];
+    for (int i = 0; i < KEYS; i++) expected[i] = SL_MAP_NONE;
+    srand(3);
+    for (int round = 0; round < 60000; round++) {
+        uint32_t key = (uint32_t)(rand() % KEYS);
+        if (rand() % 3 == 0) {
+            sl_map_remove(&map, key * 4096 + 1);
+            expected[key] = SL_MAP_NONE;
+        } else {
+            expected[key] = (uint32_t)round;
+            assert_true(sl_map_put(&map, key * 4096 + 1, (uint32_t)round));
+        }
+    }
+    size_t count = 0;
+    for (uint32_t i = 0; i < KEYS; i++) {
+        assert_int_equal(sl_map_get(&map, i * 4096 + 1), expected[i]);
+        count += expected[i] != SL_MAP_NONE;
+    }
+    assert_int_equal(map.count, count);
+    sl_map_free(&map);
+    assert_int_equal(sl_map_get(&map, 1), SL_MAP_NONE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(agrees_with_an_array)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,210 @@
+/* Placement: slots, last places, packing, runs, tensors inside slabs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "backend_host.h"
+#include "place.h"
+
+#define CHUNK (4 * SL_MIB)
+
+struct world {
+    struct sl_backend backend;
+    struct sl_arena arena;
+    struct sl_placement placement;
+};
+
+static struct world *open_world(uint64_t limit)
+{
+    struct world *world = calloc(1, sizeof *world);
+    assert_non_null(world);
+    assert_int_equal(sl_backend_host_new(SL_GIB, &world->backend), SL_OK);
+    sl_arena_init(&world->arena, &world->backend, CHUNK);
+    sl_placement_init(&world->placement, &world->arena, limit);
+    return world;
+}
+
+static void close_world(struct world *world)
+{
+    sl_placement_close(&world->placement);
+    sl_arena_close(&world->arena, false);
+    world->backend.close(world->backend.self);
+    free(world);
+}
+
+static uint32_t place(struct world *world, uint64_t bytes, uint64_t site)
+{
+    uint32_t slot;
+    assert_int_equal(sl_place(&world->placement, bytes, site, &slot), SL_OK);
+    return slot;
+}
+
+static uint64_t address_of(const struct world *world, uint32_t slot)
+{
+    return world->placement.slots[slot].address;
+}
+
+static void unplace(struct world *world, uint32_t slot)
+{
+    uint32_t freed;
+    assert_int_equal(sl_unplace(&world->placement, address_of(world, slot), &freed), SL_OK);
+    assert_int_equal(freed, slot);
+}
+
+static void equal_iterations_get_equal_names_and_places(void **state)
+{
+    (void)state;
+    struct world *world = open_world(UINT64_MAX);
+    uint32_t keep = place(world, 1000, 1), slots[3][8];
+    uint64_t addresses[8];
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 8; i++)
+            slots[round][i] = place(world, (uint64_t)(i % 3 + 1) * 700000, 2 + (uint64_t)(i % 2));
+        for (int i = 0; i < 8; i++) {
+            assert_int_equal(slots[round][i], slots[0][i]);
+            if (round) assert_int_equal(address_of(world, slots[round][i]), addresses[i]);
+            addresses[i] = address_of(world, slots[round][i]);
+        }
+        for (int i = 0; i < 8; i++) unplace(world, slots[round][(i * 3) % 8]);
+    }
+    unplace(world, keep);
+    assert_int_equal(world->arena.virtual_bytes_used, 0);
+    close_world(world);
+}
+
+static void the_smallest_free_ordinal_is_taken(void **state)
+{
+    (void)state;
+    struct world *world = open_world(UINT64_MAX);
+    uint32_t a = place(world, 512, 1), b = place(world, 512, 1), c = place(world, 512, 1);
+    unplace(world, b);
+    unplace(world, a);
+    assert_int_equal(place(world, 512, 1), a);
+    assert_int_equal(place(world, 512, 1), b);
+    assert_int_not_equal(place(world, 512, 1), c);
+    close_world(world);
+}
+
+static void allocations_do_not_overlap_and_are_found(void **state)
+{
+    (void)state;
+    struct world *world = open_world(UINT64_MAX);
+    uint32_t slots[200] = {0};
+    bool live[200] = {false};
+    srand(5);
+    for (int round = 0; round < 4000; round++) {
+        int i = rand() % 200;
+        if (live[i]) {
+            unplace(world, slots[i]);
+        } else {
+            uint64_t bytes =
+                (uint64_t)(rand() % 100 == 0 ? rand() % (20 * (int)SL_MIB) : rand() % 300000) + 1;
+            slots[i] = place(world, bytes, (uint64_t)(rand() % 5));
+        }
+        live[i] = !live[i];
+    }
+    for (int i = 0; i < 200; i++) {
+        if (!live[i]) continue;
+        const struct sl_slot *slot = &world->placement.slots[slots[i]];
+        assert_int_equal(slot->address % SL_ALLOCATION_ALIGN, 0);
+        assert_int_equal(sl_place_find(&world->placement, slot->address), slots[i]);
+        assert_int_equal(sl_place_find(&world->placement, slot->address + slot->bytes - 1), slots[i]);
+        for (int j = 0; j < i; j++) {
+            const struct sl_slot *other = &world->placement.slots[slots[j]];
+            if (live[j])
+                assert_true(slot->address + slot->bytes <= other->address ||
+                            other->address + other->bytes <= slot->address);
+        }
+        struct sl_chunk_range range = sl_slot_chunks(&world->placement, slot, 0, slot->bytes);
+        if (slot->bytes <= CHUNK / 2) assert_int_equal(range.count, 1);
+    }
+    close_world(world);
+}
+
+static void a_run_uses_whole_blocks_of_its_last_chunk_only(void **state)
+{
+    (void)state;
+    struct world *world = open_world(UINT64_MAX);
+    uint32_t slot = place(world, 2 * CHUNK + 100, 1);
+    sl_chunk first = sl_arena_chunk(&world->arena, address_of(world, slot));
+    assert_int_equal(sl_arena_record(&world->arena, first)->bytes, CHUNK);
+    assert_int_equal(sl_arena_record(&world->arena, first + 2)->bytes, SL_BLOCK_BYTES);
+    struct sl_chunk_range range =
+        sl_slot_chunks(&world->placement, &world->placement.slots[slot], CHUNK, CHUNK + 1);
+    assert_int_equal(range.first, first + 1);
+    assert_int_equal(range.count, 2);
+    close_world(world);
+}
+
+static void larger_than_a_slab_is_contiguous(void **state)
+{
+    (void)state;
+    struct world *world = open_world(UINT64_MAX);
+    uint32_t slot = place(world, 5 * SL_GIB / 2, 1);
+    uint64_t base = address_of(world, slot);
+    for (uint64_t at = 0; at < 5 * SL_GIB / 2; at += CHUNK)
+        assert_int_equal(sl_place_find(&world->placement, base + at), slot);
+    assert_int_equal(
+        sl_slot_chunks(&world->placement, &world->placement.slots[slot], 0, 5 * SL_GIB / 2).count, 640);
+    unplace(world, slot);
+    close_world(world);
+}
+
+static void the_limit_holds_and_failure_leaves_nothing(void **state)
+{
+    (void)state;
+    struct world *world = open_world(3 * CHUNK);
+    uint32_t slot, held = place(world, 2 * CHUNK, 1);
+    assert_int_equal(sl_place(&world->placement, 2 * CHUNK, 1, &slot), SL_ERR_NO_MEMORY);
+    assert_int_equal(sl_place(&world->placement, UINT64_MAX - 5, 1, &slot), SL_ERR_NO_MEMORY);
+    assert_int_equal(world->arena.virtual_bytes_used, 2 * CHUNK);
+    unplace(world, held);
+    assert_int_equal(world->arena.virtual_bytes_used, 0);
+    held = place(world, 2 * CHUNK, 1);
+    close_world(world);
+}
+
+static void only_starts_can_be_freed(void **state)
+{
+    (void)state;
+    struct world *world = open_world(UINT64_MAX);
+    uint32_t freed, slot = place(world, 4096, 1);
+    assert_int_equal(sl_unplace(&world->placement, address_of(world, slot) + 512, &freed), SL_ERR_INVALID);
+    unplace(world, slot);
+    assert_int_equal(sl_unplace(&world->placement, address_of(world, slot), &freed), SL_ERR_INVALID);
+    close_world(world);
+}
+
+static void inner_tensors_end_where_the_next_begins(void **state)
+{
+    (void)state;
+    struct sl_slot slot = {.bytes = 1000};
+    assert_int_equal(sl_slot_extent_end(&slot, 0), 1000);
+    sl_slot_learn(&slot, 600);
+    sl_slot_learn(&slot, 200);
+    sl_slot_learn(&slot, 200);
+    assert_int_equal(slot.interior_count, 2);
+    assert_int_equal(sl_slot_extent_end(&slot, 0), 200);
+    assert_int_equal(sl_slot_extent_end(&slot, 200), 600);
+    assert_int_equal(sl_slot_extent_end(&slot, 601), 1000);
+    free(slot.interior);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_iterations_get_equal_names_and_places),
+        cmocka_unit_test(the_smallest_free_ordinal_is_taken),
+        cmocka_unit_test(allocations_do_not_overlap_and_are_found),
+        cmocka_unit_test(a_run_uses_whole_blocks_of_its_last_chunk_only),
+        cmocka_unit_test(larger_than_a_slab_is_contiguous),
+        cmocka_unit_test(the_limit_holds_and_failure_leaves_nothing),
+        cmocka_unit_test(only_starts_can_be_freed),
+        cmocka_unit_test(inner_tensors_end_where_the_next_begins),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
