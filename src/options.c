@@ -1,4 +1,4 @@
-#include "options.h"
+#include "option_table.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -11,16 +11,7 @@
 
 #define ENV_PREFIX "SLUICE_"
 
-enum row_type { TYPE_BYTES, TYPE_POWER, TYPE_ENUM, TYPE_INTEGER, TYPE_STRING };
-
-struct row {
-    const char *env, *flag, *names, *help;
-    enum row_type type;
-    size_t offset;
-    uint64_t fallback, low, high;
-};
-
-static const struct row rows[] = {
+const struct sl_option_row sl_option_rows[] = {
 #define SL_OPTION(field_, type_, env_, flag_, fallback_, low_, high_, names_, help_)                         \
     {.env = ENV_PREFIX env_,                                                                                 \
      .flag = flag_,                                                                                          \
@@ -34,7 +25,6 @@ static const struct row rows[] = {
 #include "options.def"
 #undef SL_OPTION
 };
-enum { ROW_COUNT = sizeof(rows) / sizeof(*rows) };
 
 /* The field's C type must be the one that the row's type is stored as. */
 #define CTYPE_BYTES uint64_t
@@ -48,12 +38,12 @@ enum { ROW_COUNT = sizeof(rows) / sizeof(*rows) };
 #undef SL_OPTION
 
 /* Programs overwrite their environment block (setproctitle does), so strings are copied. */
-static char copies[ROW_COUNT][PATH_MAX];
+static char copies[SL_OPTION_COUNT][PATH_MAX];
 
-static const struct row *row_of_env(const char *env)
+static const struct sl_option_row *row_of_env(const char *env)
 {
-    for (size_t i = 0; i < ROW_COUNT; i++)
-        if (!strcmp(rows[i].env, env)) return &rows[i];
+    for (size_t i = 0; i < SL_OPTION_COUNT; i++)
+        if (!strcmp(sl_option_rows[i].env, env)) return &sl_option_rows[i];
     return NULL;
 }
 
@@ -116,7 +106,7 @@ static bool parse_integer(const char *value, uint64_t *out)
 }
 
 /* Everything but strings, as a number. */
-static bool parse_value(const struct row *row, const char *value, uint64_t *out)
+static bool parse_value(const struct sl_option_row *row, const char *value, uint64_t *out)
 {
     uint64_t number = 0;
     switch (row->type) {
@@ -139,66 +129,7 @@ static bool parse_value(const struct row *row, const char *value, uint64_t *out)
     return true;
 }
 
-static void describe_allowed(const struct row *row, char *out, size_t bytes)
-{
-    char low[SL_BYTES_TEXT], high[SL_BYTES_TEXT];
-    switch (row->type) {
-    case TYPE_ENUM:
-        snprintf(out, bytes, "%s", row->names);
-        break;
-    case TYPE_INTEGER:
-        snprintf(out, bytes, "%llu to %llu", (unsigned long long)row->low, (unsigned long long)row->high);
-        break;
-    case TYPE_POWER:
-        snprintf(out, bytes, "a power of two from %s to %s, or 0", sl_bytes_text(row->low, low),
-                 sl_bytes_text(row->high, high));
-        break;
-    case TYPE_BYTES:
-        if (row->low) {
-            snprintf(out, bytes, "a size from %s such as 8G or 1.5GiB, or 0", sl_bytes_text(row->low, low));
-        } else {
-            snprintf(out, bytes, "a size such as 8G or 1.5GiB");
-        }
-        break;
-    case TYPE_STRING:
-        snprintf(out, bytes, "a path of less than %d bytes", PATH_MAX);
-        break;
-    }
-}
-
-/* Name number `index` of "a|b|c": its length is stored, its start returned. */
-static const char *enum_name(const struct row *row, uint64_t index, int *length)
-{
-    const char *name = row->names;
-    for (; index; index--) name += strcspn(name, "|") + 1;
-    *length = (int)strcspn(name, "|");
-    return name;
-}
-
-static void describe_number(const struct row *row, uint64_t number, char *out, size_t bytes)
-{
-    char text[SL_BYTES_TEXT];
-    int length = 0;
-    switch (row->type) {
-    case TYPE_ENUM: {
-        const char *name = enum_name(row, number, &length);
-        snprintf(out, bytes, "%.*s", length, name);
-        break;
-    }
-    case TYPE_INTEGER:
-        snprintf(out, bytes, "%llu", (unsigned long long)number);
-        break;
-    case TYPE_BYTES:
-    case TYPE_POWER:
-        snprintf(out, bytes, "%s", number || row->fallback ? sl_bytes_text(number, text) : "automatic");
-        break;
-    case TYPE_STRING:
-        snprintf(out, bytes, "none");
-        break;
-    }
-}
-
-static void store(const struct row *row, struct sl_options *out, uint64_t number, const char *text)
+static void store(const struct sl_option_row *row, struct sl_options *out, uint64_t number, const char *text)
 {
     void *field = (char *)out + row->offset;
     switch (row->type) {
@@ -211,7 +142,7 @@ static void store(const struct row *row, struct sl_options *out, uint64_t number
         *(int *)field = (int)number;
         break;
     case TYPE_STRING: {
-        char *copy = copies[row - rows];
+        char *copy = copies[row - sl_option_rows];
         snprintf(copy, PATH_MAX, "%s", text);
         *(const char **)field = copy;
         break;
@@ -220,7 +151,7 @@ static void store(const struct row *row, struct sl_options *out, uint64_t number
 }
 
 /* Sets the row's field. Returns false when the environment's value is refused, and the default is taken. */
-static bool read_row(const struct row *row, struct sl_options *out)
+static bool read_row(const struct sl_option_row *row, struct sl_options *out)
 {
     const char *value = getenv(row->env);
     uint64_t number = row->fallback;
@@ -229,11 +160,11 @@ static bool read_row(const struct row *row, struct sl_options *out)
     return good;
 }
 
-static void warn_row(const struct row *row)
+static void warn_row(const struct sl_option_row *row)
 {
     char allowed[128], fallback[64];
-    describe_allowed(row, allowed, sizeof(allowed));
-    describe_number(row, row->fallback, fallback, sizeof(fallback));
+    sl_option_describe_allowed(row, allowed, sizeof(allowed));
+    sl_option_describe_number(row, row->fallback, fallback, sizeof(fallback));
     sl_log(SL_LOG_WARN, "%s=%.64s is not allowed: it takes %s; using the default, %s", row->env,
            getenv(row->env), allowed, fallback);
 }
@@ -248,111 +179,56 @@ static void warn_unknown(void)
         name[length] = 0;
         if (row_of_env(name)) continue;
         size_t best = 0;
-        for (size_t i = 1; i < ROW_COUNT; i++)
-            if (sl_edit_distance(name, rows[i].env) < sl_edit_distance(name, rows[best].env)) best = i;
-        sl_log(SL_LOG_WARN, "unknown variable %s is ignored; the nearest name is %s", name, rows[best].env);
+        for (size_t i = 1; i < SL_OPTION_COUNT; i++)
+            if (sl_edit_distance(name, sl_option_rows[i].env) <
+                sl_edit_distance(name, sl_option_rows[best].env))
+                best = i;
+        sl_log(SL_LOG_WARN, "unknown variable %s is ignored; the nearest name is %s", name,
+               sl_option_rows[best].env);
     }
 }
 
 void sl_options_read(struct sl_options *out)
 {
-    bool good[ROW_COUNT];
-    for (size_t i = 0; i < ROW_COUNT; i++) good[i] = read_row(&rows[i], out);
+    bool good[SL_OPTION_COUNT];
+    for (size_t i = 0; i < SL_OPTION_COUNT; i++) good[i] = read_row(&sl_option_rows[i], out);
     sl_log_open(out->verbose, out->log);
-    for (size_t i = 0; i < ROW_COUNT; i++)
-        if (!good[i]) warn_row(&rows[i]);
+    for (size_t i = 0; i < SL_OPTION_COUNT; i++)
+        if (!good[i]) warn_row(&sl_option_rows[i]);
     warn_unknown();
 }
 
 const char *sl_options_env_for_flag(const char *flag, bool *takes_value)
 {
-    for (size_t i = 0; i < ROW_COUNT; i++) {
-        if (strcmp(rows[i].flag, flag)) continue;
-        *takes_value = rows[i].type != TYPE_INTEGER;
-        return rows[i].env;
+    for (size_t i = 0; i < SL_OPTION_COUNT; i++) {
+        if (strcmp(sl_option_rows[i].flag, flag)) continue;
+        *takes_value = sl_option_rows[i].type != TYPE_INTEGER;
+        return sl_option_rows[i].env;
     }
     return NULL;
 }
 
 const char *sl_options_flag(size_t index)
 {
-    return index < ROW_COUNT ? rows[index].flag : NULL;
+    return index < SL_OPTION_COUNT ? sl_option_rows[index].flag : NULL;
 }
 
 bool sl_options_is_path(const char *env)
 {
-    const struct row *row = row_of_env(env);
+    const struct sl_option_row *row = row_of_env(env);
     return row && row->type == TYPE_STRING;
 }
 
 bool sl_options_check(const char *env, const char *value, char *allowed, size_t allowed_bytes)
 {
-    const struct row *row = row_of_env(env);
+    const struct sl_option_row *row = row_of_env(env);
     uint64_t number;
     if (row && *value && parse_value(row, value, &number)) return true;
     if (row)
-        describe_allowed(row, allowed, allowed_bytes);
+        sl_option_describe_allowed(row, allowed, allowed_bytes);
     else
         snprintf(allowed, allowed_bytes, "nothing: there is no such variable");
     return false;
-}
-
-static const char markdown_head[] = /* clang-format off */
-    "# Options\n"
-    "\n"
-    "Every option is an environment variable that `libsluice.so` reads once, when it is loaded; `sluice run`\n"
-    "sets the variable for its command. A size takes the suffixes K, M, G and T (powers of 1024: `8G`, `1.5GiB`,\n"
-    "`512m`); no suffix means bytes. A value that is not allowed gives one warning line and the default; `sluice\n"
-    "run` refuses it. A variable that is set but empty counts as not set.\n"
-    "\n"
-    "| variable | flag of `sluice run` | values | default | meaning |\n"
-    "| --- | --- | --- | --- | --- |\n"; /* clang-format on */
-
-void sl_options_print(FILE *to, bool markdown)
-{
-    if (markdown) fputs(markdown_head, to);
-    for (size_t i = 0; i < ROW_COUNT; i++) {
-        const struct row *row = &rows[i];
-        char allowed[128], fallback[64];
-        describe_allowed(row, allowed, sizeof(allowed));
-        describe_number(row, row->fallback, fallback, sizeof(fallback));
-        if (markdown) {
-            fprintf(to, "| `%s` | `--%s` | ", row->env, row->flag);
-            /* A | would end the cell. */
-            for (const char *at = allowed; *at; at++) fputs(*at == '|' ? ", " : (char[]){*at, 0}, to);
-            fprintf(to, " | %s | %s |\n", fallback, row->help);
-        } else {
-            bool takes_value = row->type != TYPE_INTEGER;
-            fprintf(to, "  --%s%s%s\n      %s\n      %s: %s; default: %s\n", row->flag,
-                    takes_value ? " " : "", takes_value ? row->names : "", row->help, row->env, allowed,
-                    fallback);
-        }
-    }
-}
-
-void sl_options_print_values(FILE *to, const struct sl_options *values)
-{
-    for (size_t i = 0; i < ROW_COUNT; i++) {
-        const struct row *row = &rows[i];
-        const void *field = (const char *)values + row->offset;
-        char text[64] = "";
-        const char *shown = text;
-        switch (row->type) {
-        case TYPE_BYTES:
-        case TYPE_POWER:
-            describe_number(row, *(const uint64_t *)field, text, sizeof(text));
-            break;
-        case TYPE_ENUM:
-        case TYPE_INTEGER:
-            describe_number(row, (uint64_t) * (const int *)field, text, sizeof(text));
-            break;
-        case TYPE_STRING:
-            shown = *(const char *const *)field;
-            if (!*shown) shown = "none";
-            break;
-        }
-        fprintf(to, "%-22s %s\n", row->env, shown);
-    }
 }
 
 bool sl_options_expand(const char *template, char *out, size_t out_bytes)
