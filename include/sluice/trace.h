@@ -50,13 +50,21 @@ enum sluice_trace_type {
     SLUICE_TRACE_ALLOC = 1,  /* id: slot; a: address; b: bytes; c: site */
     SLUICE_TRACE_FREE = 2,   /* id: slot; a: address; b: bytes */
     SLUICE_TRACE_KERNEL = 3, /* id: kernel; its name */
-    SLUICE_TRACE_LAUNCH = 4, /* id: kernel or 0; flags: 0 kernel, 1 copy, 2 set, 3 graph, 4 collective; a:
-                                stream; b: grid threads; c: bytes of a copy */
-    SLUICE_TRACE_ACCESS = 5, /* of the launch with the same tick; id: slot; a: offset in it; b: bytes */
-    SLUICE_TRACE_MOVE = 6,   /* issued at this tick; id: chunk; a: bytes; flags: 0 evict, 1 drop, 2 fetch, 3
-                                populate; + 16 x cause:   0  plan, 1 demand, 2 late */
-    SLUICE_TRACE_STALL =
-        7, /* a launch waited; known at this tick, up to a few after it; a: nanoseconds; b: chunks */
+
+    /* id: kernel, or 0; flags: 0 kernel, 1 copy, 2 set, 3 graph, 4 collective; a: stream; b: grid threads;
+     * c: bytes of a copy */
+    SLUICE_TRACE_LAUNCH = 4,
+
+    /* Of the launch with the same tick. id: slot; a: offset in it; b: bytes */
+    SLUICE_TRACE_ACCESS = 5,
+
+    /* Issued when this tick was the newest. id: chunk; a: bytes;
+     * flags: 0 evict, 1 drop, 2 fetch, 3 populate; plus 16 * cause: 0 plan, 1 demand, 2 late */
+    SLUICE_TRACE_MOVE = 6,
+
+    /* A launch waited, which was known when this tick was the newest. a: nanoseconds; b: chunks waited for */
+    SLUICE_TRACE_STALL = 7,
+
     SLUICE_TRACE_BUDGET = 8,    /* a: budget bytes; b: chunk bytes; c: device bytes */
     SLUICE_TRACE_ITERATION = 9, /* id: its number from 1; a: symbols in it */
     SLUICE_TRACE_GAP = 10,      /* tick: the first lost; a: records lost */
