@@ -1,0 +1,217 @@
+/* Copies of one, two and three dimensions. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver.h"
+#include "queue.h"
+
+static uint64_t extent(uint64_t width, uint64_t height, uint64_t depth, uint64_t pitch, uint64_t slice)
+{
+    return (depth - 1) * slice + (height - 1) * pitch + width;
+}
+
+/* Where a range lies. A device pointer must be one of ours; a host pointer may be anything. */
+static CUresult side_of(uint64_t address, uint64_t bytes, bool must_be_known, enum sc_side *out)
+{
+    static const enum sc_side sides[SC_MEMORY_KINDS] = {
+        [SC_MEMORY_DEVICE] = SC_SIDE_DEVICE,
+        [SC_MEMORY_MANAGED] = SC_SIDE_MANAGED,
+        [SC_MEMORY_PINNED] = SC_SIDE_PINNED,
+        [SC_MEMORY_REGISTERED] = SC_SIDE_PINNED,
+    };
+    struct sc_allocation *allocation = sc_space_find(address);
+    if (!allocation) {
+        *out = SC_SIDE_PAGEABLE;
+        return must_be_known || !address ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    }
+    bool whole = bytes <= allocation->bytes - (address - allocation->begin);
+    if (!whole && allocation->kind != SC_MEMORY_REGISTERED) return CUDA_ERROR_INVALID_VALUE;
+    *out = whole ? sides[allocation->kind] : SC_SIDE_PAGEABLE;
+    return CUDA_SUCCESS;
+}
+
+/* Pageable memory may be read during the call by the real driver: what the program writes to it afterwards is
+ * not seen. The packed copy replaces the source. */
+static bool take_snapshot(struct sc_op *op)
+{
+    struct sc_copy_work *copy = &op->copy;
+    uint64_t bytes = copy->width * copy->height * copy->depth;
+    char *buffer = malloc(bytes), *at = buffer;
+    if (!buffer) return false;
+    for (uint64_t z = 0; z < copy->depth; z++)
+        for (uint64_t y = 0; y < copy->height; y++, at += copy->width)
+            memcpy(at, (char *)copy->source + z * copy->source_slice + y * copy->source_pitch, copy->width);
+    sc_op_own_snapshot(op, buffer, bytes);
+    copy->source_pitch = copy->width;
+    copy->source_slice = copy->width * copy->height;
+    return true;
+}
+
+/* Submits `wanted`; synchronous calls wait, except between device memories. */
+static CUresult submit_copy(struct sc_copy_work wanted, bool to_device, bool from_device, CUstream handle,
+                            bool wait)
+{
+    if (!wanted.width || !wanted.height || !wanted.depth) return CUDA_SUCCESS;
+    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    if (result) return result;
+    struct sc_stream *stream = sc_stream_find(handle);
+    if (!stream) return sc_leave(CUDA_ERROR_INVALID_HANDLE);
+    uint64_t written =
+        extent(wanted.width, wanted.height, wanted.depth, wanted.destination_pitch, wanted.destination_slice);
+    uint64_t read =
+        extent(wanted.width, wanted.height, wanted.depth, wanted.source_pitch, wanted.source_slice);
+    result = side_of(wanted.destination, written, to_device, &wanted.to);
+    if (!result) result = side_of(wanted.source, read, from_device, &wanted.from);
+    if (result) return sc_leave(result);
+    struct sc_op *op = sc_op_new(SC_OP_COPY, stream->context);
+    if (!op) return sc_leave(CUDA_ERROR_OUT_OF_MEMORY);
+    op->copy = wanted;
+    bool pageable = wanted.to == SC_SIDE_PAGEABLE || wanted.from == SC_SIDE_PAGEABLE;
+    bool on_device = wanted.to == SC_SIDE_DEVICE && wanted.from == SC_SIDE_DEVICE;
+    if (wait && !on_device) return sc_leave(sc_queue_submit_and_wait(stream, op));
+    /* Towards pageable memory even the asynchronous call returns only when the copy is done. */
+    if (pageable && wanted.to == SC_SIDE_PAGEABLE) return sc_leave(sc_queue_submit_and_wait(stream, op));
+    if (pageable && !take_snapshot(op)) {
+        sc_op_unref(op);
+        return sc_leave(CUDA_ERROR_OUT_OF_MEMORY);
+    }
+    return sc_leave(sc_queue_submit(stream, op));
+}
+
+static CUresult copy_1d(uint64_t to, uint64_t from, size_t bytes, bool to_device, bool from_device,
+                        CUstream stream, bool wait)
+{
+    struct sc_copy_work copy = {.destination = to, .source = from, .width = bytes, .height = 1, .depth = 1};
+    return submit_copy(copy, to_device, from_device, stream, wait);
+}
+
+#define SYNC_COPY(name, stream, parameters, to, from, to_device, from_device)                                \
+    CUresult CUDAAPI name parameters                                                                         \
+    {                                                                                                        \
+        return copy_1d((uint64_t)to, (uint64_t)from, bytes, to_device, from_device, stream, true);           \
+    }
+#define BOTH_FORMS(name, ptds, parameters, to, from, to_device, from_device)                                 \
+    SYNC_COPY(name, CU_STREAM_LEGACY, parameters, to, from, to_device, from_device)                          \
+    SYNC_COPY(ptds, CU_STREAM_PER_THREAD, parameters, to, from, to_device, from_device)
+
+BOTH_FORMS(cuMemcpy, cuMemcpy_ptds, (CUdeviceptr to, CUdeviceptr from, size_t bytes), to, from, false, false)
+BOTH_FORMS(cuMemcpyHtoD_v2, cuMemcpyHtoD_v2_ptds, (CUdeviceptr to, const void *from, size_t bytes), to, from,
+           true, false)
+BOTH_FORMS(cuMemcpyDtoH_v2, cuMemcpyDtoH_v2_ptds, (void *to, CUdeviceptr from, size_t bytes), to, from, false,
+           true)
+BOTH_FORMS(cuMemcpyDtoD_v2, cuMemcpyDtoD_v2_ptds, (CUdeviceptr to, CUdeviceptr from, size_t bytes), to, from,
+           true, true)
+
+CUresult CUDAAPI cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+    return copy_1d(to, from, bytes, false, false, stream, false);
+}
+
+CUresult CUDAAPI cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
+{
+    return copy_1d(to, (uint64_t)from, bytes, true, false, stream, false);
+}
+
+CUresult CUDAAPI cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+    return copy_1d((uint64_t)to, from, bytes, false, true, stream, false);
+}
+
+CUresult CUDAAPI cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+    return copy_1d(to, from, bytes, true, true, stream, false);
+}
+
+/* One side of a 2D or 3D copy as an address; arrays are not built. */
+static CUresult base_of(CUmemorytype type, const void *host, CUdeviceptr device, uint64_t offset,
+                        uint64_t *address, bool *known)
+{
+    *known = type == CU_MEMORYTYPE_DEVICE;
+    switch (type) {
+    case CU_MEMORYTYPE_HOST:
+        *address = (uint64_t)host + offset;
+        return CUDA_SUCCESS;
+    case CU_MEMORYTYPE_DEVICE:
+    case CU_MEMORYTYPE_UNIFIED:
+        *address = device + offset;
+        return CUDA_SUCCESS;
+    case CU_MEMORYTYPE_ARRAY:
+        return sc_refuse("cuMemcpy2D/3D", "a copy from or to an array");
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+static CUresult copy_2d(const CUDA_MEMCPY2D *p, CUstream stream, bool wait)
+{
+    if (!p) return CUDA_ERROR_INVALID_VALUE;
+    struct sc_copy_work copy = {.width = p->WidthInBytes, .height = p->Height, .depth = 1};
+    copy.source_pitch = p->srcPitch ? p->srcPitch : p->WidthInBytes;
+    copy.destination_pitch = p->dstPitch ? p->dstPitch : p->WidthInBytes;
+    if (copy.height > 1 && (copy.source_pitch < copy.width || copy.destination_pitch < copy.width))
+        return CUDA_ERROR_INVALID_VALUE;
+    bool to_device, from_device;
+    CUresult result = base_of(p->srcMemoryType, p->srcHost, p->srcDevice,
+                              p->srcY * copy.source_pitch + p->srcXInBytes, &copy.source, &from_device);
+    if (!result)
+        result = base_of(p->dstMemoryType, p->dstHost, p->dstDevice,
+                         p->dstY * copy.destination_pitch + p->dstXInBytes, &copy.destination, &to_device);
+    return result ? result : submit_copy(copy, to_device, from_device, stream, wait);
+}
+
+CUresult CUDAAPI cuMemcpy2D_v2(const CUDA_MEMCPY2D *parameters)
+{
+    return copy_2d(parameters, CU_STREAM_LEGACY, true);
+}
+
+CUresult CUDAAPI cuMemcpy2D_v2_ptds(const CUDA_MEMCPY2D *parameters)
+{
+    return copy_2d(parameters, CU_STREAM_PER_THREAD, true);
+}
+
+CUresult CUDAAPI cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *parameters)
+{
+    return copy_2d(parameters, CU_STREAM_LEGACY, true);
+}
+
+CUresult CUDAAPI cuMemcpy2DUnaligned_v2_ptds(const CUDA_MEMCPY2D *parameters)
+{
+    return copy_2d(parameters, CU_STREAM_PER_THREAD, true);
+}
+
+CUresult CUDAAPI cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *parameters, CUstream stream)
+{
+    return copy_2d(parameters, stream, false);
+}
+
+static CUresult copy_3d(const CUDA_MEMCPY3D *p, CUstream stream, bool wait)
+{
+    if (!p || p->srcLOD || p->dstLOD) return CUDA_ERROR_INVALID_VALUE;
+    struct sc_copy_work copy = {.width = p->WidthInBytes, .height = p->Height, .depth = p->Depth};
+    copy.source_pitch = p->srcPitch ? p->srcPitch : p->WidthInBytes;
+    copy.destination_pitch = p->dstPitch ? p->dstPitch : p->WidthInBytes;
+    copy.source_slice = copy.source_pitch * (p->srcHeight ? p->srcHeight : p->Height);
+    copy.destination_slice = copy.destination_pitch * (p->dstHeight ? p->dstHeight : p->Height);
+    uint64_t from = p->srcZ * copy.source_slice + p->srcY * copy.source_pitch + p->srcXInBytes;
+    uint64_t to = p->dstZ * copy.destination_slice + p->dstY * copy.destination_pitch + p->dstXInBytes;
+    bool to_device, from_device;
+    CUresult result = base_of(p->srcMemoryType, p->srcHost, p->srcDevice, from, &copy.source, &from_device);
+    if (!result)
+        result = base_of(p->dstMemoryType, p->dstHost, p->dstDevice, to, &copy.destination, &to_device);
+    return result ? result : submit_copy(copy, to_device, from_device, stream, wait);
+}
+
+CUresult CUDAAPI cuMemcpy3D_v2(const CUDA_MEMCPY3D *parameters)
+{
+    return copy_3d(parameters, CU_STREAM_LEGACY, true);
+}
+
+CUresult CUDAAPI cuMemcpy3D_v2_ptds(const CUDA_MEMCPY3D *parameters)
+{
+    return copy_3d(parameters, CU_STREAM_PER_THREAD, true);
+}
+
+CUresult CUDAAPI cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *parameters, CUstream stream)
+{
+    return copy_3d(parameters, stream, false);
+}

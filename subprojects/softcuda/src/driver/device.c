@@ -1,0 +1,185 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "driver.h"
+#include "image.h"
+
+/* Attributes that depend on the options are a case of attribute(); the others are rows of this file. */
+static const struct {
+    CUdevice_attribute attribute;
+    int value;
+} constants[] = {
+#define SC_ATTRIBUTE(name, value) {CU_DEVICE_ATTRIBUTE_##name, value},
+#include "attributes.def"
+#undef SC_ATTRIBUTE
+};
+
+static CUresult enter_device(CUdevice device)
+{
+    CUresult result = sc_enter(SC_NEED_INIT);
+    if (result) return result;
+    return device == 0 ? CUDA_SUCCESS : sc_leave(CUDA_ERROR_INVALID_DEVICE);
+}
+
+static CUresult attribute_value(CUdevice_attribute attribute, int *value)
+{
+    const struct sc_options *o = sc_options();
+    int version = (int)(o->capability * 10 + 0.5);
+    switch (attribute) {
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+        *value = version / 10;
+        return CUDA_SUCCESS;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
+        *value = version % 10;
+        return CUDA_SUCCESS;
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+        *value = (int)o->processors;
+        return CUDA_SUCCESS;
+    default:
+        break;
+    }
+    for (size_t i = 0; i < sizeof constants / sizeof *constants; i++) {
+        if (constants[i].attribute != attribute) continue;
+        *value = constants[i].value;
+        return CUDA_SUCCESS;
+    }
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult CUDAAPI cuDeviceGet(CUdevice *device, int ordinal)
+{
+    if (!device) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = enter_device(ordinal);
+    if (result) return result;
+    *device = 0;
+    return sc_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuDeviceGetCount(int *count)
+{
+    if (!count) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = sc_enter(SC_NEED_INIT);
+    if (result) return result;
+    *count = 1;
+    return sc_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuDeviceGetName(char *name, int bytes, CUdevice device)
+{
+    if (!name || bytes <= 0) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = enter_device(device);
+    if (result) return result;
+    snprintf(name, (size_t)bytes, "softcuda %s", sc_options()->profile);
+    return sc_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device)
+{
+    if (!uuid) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = enter_device(device);
+    if (result) return result;
+    memcpy(uuid->bytes, "softcuda device", sizeof uuid->bytes);
+    return sc_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
+{
+    return cuDeviceGetUuid_v2(uuid, device);
+}
+
+CUresult CUDAAPI cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
+{
+    if (!bytes) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = enter_device(device);
+    if (result) return result;
+    *bytes = sc_options()->memory_bytes;
+    return sc_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device)
+{
+    if (!value) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = enter_device(device);
+    if (result) return result;
+    return sc_leave(attribute_value(attribute, value));
+}
+
+CUresult CUDAAPI cuDeviceComputeCapability(int *major, int *minor, CUdevice device)
+{
+    if (!major || !minor) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = cuDeviceGetAttribute(major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
+    return result ? result
+                  : cuDeviceGetAttribute(minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
+}
+
+CUresult CUDAAPI cuDeviceGetProperties(CUdevprop *properties, CUdevice device)
+{
+    if (!properties) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = enter_device(device);
+    if (result) return result;
+    *properties = (CUdevprop){
+        .maxThreadsPerBlock = 1024,
+        .maxThreadsDim = {1024, 1024, 64},
+        .maxGridSize = {2147483647, 65535, 65535},
+        .sharedMemPerBlock = SC_SHARED_BYTES,
+        .totalConstantMemory = 65536,
+        .SIMDWidth = 32,
+        .memPitch = 2147483647,
+        .regsPerBlock = 65536,
+        .clockRate = 1755000,
+        .textureAlign = 512,
+    };
+    return sc_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuDeviceGetPCIBusId(char *id, int bytes, CUdevice device)
+{
+    if (!id || bytes <= 0) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = enter_device(device);
+    if (result) return result;
+    snprintf(id, (size_t)bytes, "0000:01:00.0");
+    return sc_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuDeviceGetByPCIBusId(CUdevice *device, const char *id)
+{
+    if (!device || !id) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = sc_enter(SC_NEED_INIT);
+    if (result) return result;
+    if (strcmp(id, "0000:01:00.0") && strcmp(id, "00:01:00.0") && strcmp(id, "01:00.0"))
+        return sc_leave(CUDA_ERROR_INVALID_DEVICE);
+    *device = 0;
+    return sc_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
+{
+    if (!can) return CUDA_ERROR_INVALID_VALUE;
+    if (peer != 0) return CUDA_ERROR_INVALID_DEVICE;
+    CUresult result = enter_device(device);
+    if (result) return result;
+    *can = 0;
+    return sc_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuDeviceGetExecAffinitySupport(int *supported, CUexecAffinityType type, CUdevice device)
+{
+    (void)type;
+    if (!supported) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = enter_device(device);
+    if (result) return result;
+    *supported = 0;
+    return sc_leave(CUDA_SUCCESS);
+}
+
+/* Marks for a profiler; none is attached, so there is nothing to do. */
+CUresult CUDAAPI cuProfilerStart(void)
+{
+    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    return result ? result : sc_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuProfilerStop(void)
+{
+    return cuProfilerStart();
+}

@@ -1,0 +1,138 @@
+#include "driver.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "queue.h"
+#include "stats.h"
+
+pthread_mutex_t sc_driver_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct {
+    bool initialised, forked, finished;
+    struct sc_thread *threads;
+    pthread_key_t key;
+} driver;
+
+static _Thread_local struct sc_thread *self;
+
+void sc_lock(void)
+{
+    pthread_mutex_lock(&sc_driver_lock);
+}
+
+void sc_unlock(void)
+{
+    pthread_mutex_unlock(&sc_driver_lock);
+}
+
+/* A child has the memory of an initialised driver but none of its threads: it may not use CUDA, as with the
+ * vendor's driver. */
+static void mark_child(void)
+{
+    driver.forked = true;
+}
+
+static void thread_ends(void *thread)
+{
+    sc_lock();
+    ((struct sc_thread *)thread)->gone = true;
+    sc_unlock();
+}
+
+struct sc_thread *sc_threads(void)
+{
+    return driver.threads;
+}
+
+struct sc_thread *sc_self(void)
+{
+    if (self) return self;
+    struct sc_thread *thread = calloc(1, sizeof *thread);
+    if (!thread) return NULL;
+    thread->next = driver.threads;
+    driver.threads = thread;
+    pthread_setspecific(driver.key, thread);
+    self = thread;
+    return self;
+}
+
+CUresult sc_enter(enum sc_need need)
+{
+    if (driver.forked) return CUDA_ERROR_NOT_INITIALIZED;
+    sc_lock();
+    CUresult result = CUDA_SUCCESS;
+    if (driver.finished)
+        result = CUDA_ERROR_DEINITIALIZED;
+    else if (need != SC_NEED_NOTHING && !driver.initialised)
+        result = CUDA_ERROR_NOT_INITIALIZED;
+    if (!result && driver.initialised) {
+        struct sc_thread *thread = sc_self();
+        if (thread)
+            thread->pending_ns += sc_options()->call_ns;
+        else
+            result = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (!result && need == SC_NEED_CONTEXT) {
+        struct sc_thread *thread = sc_self();
+        struct sc_context *context = sc_current();
+        if (context)
+            result = context->sticky;
+        else
+            result = thread->depth ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_CONTEXT;
+    }
+    if (result) sc_unlock();
+    return result;
+}
+
+CUresult sc_leave(CUresult result)
+{
+    sc_unlock();
+    return result;
+}
+
+static CUresult initialise(void)
+{
+    if (!sc_space_open()) {
+        sc_log("cannot reserve the device's address space");
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (pthread_key_create(&driver.key, thread_ends)) return CUDA_ERROR_OUT_OF_MEMORY;
+    pthread_atfork(NULL, NULL, mark_child);
+    if (sc_options()->verbose) sc_options_log(sc_options());
+    driver.initialised = true;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuInit(unsigned int flags)
+{
+    if (flags) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = sc_enter(SC_NEED_NOTHING);
+    if (result) return result;
+    return sc_leave(driver.initialised ? CUDA_SUCCESS : initialise());
+}
+
+CUresult CUDAAPI cuDriverGetVersion(int *version)
+{
+    if (!version) return CUDA_ERROR_INVALID_VALUE;
+    *version = SC_DRIVER_VERSION;
+    return CUDA_SUCCESS;
+}
+
+CUresult sc_refuse(const char *function, const char *what)
+{
+    sc_log("%s: %s is not implemented", function, what);
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+/* Runs when the process ends, or when the library is unloaded. */
+__attribute__((destructor)) static void finish(void)
+{
+    if (driver.forked || !driver.initialised || driver.finished) return;
+    sc_lock();
+    driver.finished = true;
+    sc_queue_close();
+    sc_stats_write(sc_queue_timing());
+    sc_timeline_close();
+    sc_unlock();
+}

@@ -1,0 +1,119 @@
+/* What the parts of libcuda.so.1 share: threads, contexts, streams, and the rules of an API call.
+ *
+ * One lock guards all state of this header. An API function begins with sc_enter, which takes the lock, and
+ * ends with sc_leave, which releases it. The queue releases the lock while it executes an operation
+ * (queue.h), so whatever was looked up before a wait may be gone after it.
+ */
+#ifndef SOFTCUDA_DRIVER_H
+#define SOFTCUDA_DRIVER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "api.h"
+#include "handle.h"
+#include "log.h"
+#include "options.h"
+#include "space.h"
+
+#define SC_DRIVER_VERSION 13000
+#define SC_LIMITS 11 /* CU_LIMIT_MAX of CUDA 13 */
+
+struct sc_op;
+struct sc_stream;
+struct sc_loaded;
+
+struct sc_context {
+    struct sc_context *next;
+    unsigned refs; /* the handle and every operation that is not timed yet */
+    bool primary;
+    unsigned flags, retains, api_version;
+    unsigned long long id;
+    CUresult sticky; /* the first fault; every later call gets it */
+    CUfunc_cache cache_config;
+    size_t limits[SC_LIMITS];
+    struct sc_stream *legacy;  /* what a NULL stream means */
+    struct sc_stream *streams; /* all of them, legacy included */
+    struct sc_loaded *modules;
+    struct sc_allocation *state; /* SOFTCUDA_CONTEXT_BYTES */
+    struct sc_op **left_behind;  /* last operations of destroyed blocking streams */
+    size_t left_count;
+    uint64_t last_end_ns; /* of the operations timed so far */
+};
+
+struct sc_stream {
+    struct sc_stream *next;
+    struct sc_context *context;
+    struct sc_thread *thread; /* of a per-thread default stream, else NULL */
+    unsigned flags;
+    int priority;
+    unsigned long long id;
+    struct sc_op *last;
+};
+
+struct sc_event {
+    struct sc_context *context;
+    unsigned flags;
+    struct sc_op *op; /* the last record; NULL: never recorded */
+};
+
+/* One host thread. Its simulated clock is `clock_ns` as of its entries in the queue that are timed, plus
+ * `pending_ns` for the calls since its last entry. */
+struct sc_thread {
+    struct sc_thread *next;
+    bool started, gone;
+    uint64_t clock_ns, pending_ns;
+    uint64_t last_entry;
+    struct sc_context **stack; /* of current contexts */
+    size_t depth, capacity;
+    CUstreamCaptureMode capture_mode;
+};
+
+enum sc_need {
+    SC_NEED_NOTHING, /* before cuInit too */
+    SC_NEED_INIT,
+    SC_NEED_CONTEXT, /* a current context that has not faulted */
+};
+
+/* pre: the lock is not held. Takes it and adds the call's simulated cost. On failure the lock is not held. */
+CUresult sc_enter(enum sc_need need);
+/* Releases the lock; returns `result`, or the context's fault if that came up meanwhile. */
+CUresult sc_leave(CUresult result);
+
+/* The same lock, for the queue, which lets go of it while an operation runs. */
+void sc_lock(void);
+void sc_unlock(void);
+extern pthread_mutex_t sc_driver_lock;
+
+/* From here on: pre: the lock is held. */
+struct sc_thread *sc_self(void); /* NULL only when memory ran out at the thread's first call */
+struct sc_thread *sc_threads(void);
+struct sc_context *sc_current(void); /* NULL: none */
+struct sc_context *sc_contexts(void);
+bool sc_context_push(struct sc_context *context);
+void sc_context_unref(struct sc_context *context);
+
+/* A handle's stream in the current context: NULL and CU_STREAM_LEGACY are the context's, CU_STREAM_PER_THREAD
+ * the thread's own. NULL for an invalid handle. */
+struct sc_stream *sc_stream_find(CUstream handle);
+
+/* Ends a context's streams, modules and memory; its work must be done. */
+void sc_context_teardown(struct sc_context *context);
+struct sc_stream *sc_stream_create(struct sc_context *context, unsigned flags, int priority);
+void sc_stream_destroy(struct sc_stream *stream);
+
+/* Device memory that cuMemAlloc may still give. */
+uint64_t sc_memory_free_bytes(void);
+/* Takes device memory, charges it and logs it for the timing; NULL when it ran out. */
+struct sc_allocation *sc_device_allocate(struct sc_context *context, uint64_t bytes, uint64_t align);
+/* Ends an allocation of any kind. The timing learns of it by sc_memory_log_free or by the operation that
+ * frees. */
+void sc_memory_release(struct sc_allocation *allocation);
+void sc_memory_log_free(const struct sc_allocation *allocation);
+void sc_memory_release_all(struct sc_context *context);
+
+/* Logs that a function or a form of it is not built. */
+CUresult sc_refuse(const char *function, const char *what);
+
+#endif

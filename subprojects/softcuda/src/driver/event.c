@@ -1,0 +1,126 @@
+#include <stdlib.h>
+
+#include "driver.h"
+#include "queue.h"
+
+#define EVENT_FLAGS (CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING)
+
+CUresult CUDAAPI cuEventCreate(CUevent *out, unsigned int flags)
+{
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
+    if (flags & CU_EVENT_INTERPROCESS) return sc_refuse("cuEventCreate", "an event between processes");
+    if (flags & ~EVENT_FLAGS) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    if (result) return result;
+    struct sc_event *event = calloc(1, sizeof *event);
+    if (!event || !sc_handle_add(event, SC_HANDLE_EVENT)) {
+        free(event);
+        return sc_leave(CUDA_ERROR_OUT_OF_MEMORY);
+    }
+    event->context = sc_current();
+    event->flags = flags;
+    *out = (CUevent)event;
+    return sc_leave(CUDA_SUCCESS);
+}
+
+static CUresult enter_event(CUevent handle, struct sc_event **out)
+{
+    CUresult result = sc_enter(SC_NEED_INIT);
+    if (result) return result;
+    if (!sc_handle_is(handle, SC_HANDLE_EVENT)) return sc_leave(CUDA_ERROR_INVALID_HANDLE);
+    *out = (struct sc_event *)handle;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuEventDestroy_v2(CUevent handle)
+{
+    struct sc_event *event;
+    CUresult result = enter_event(handle, &event);
+    if (result) return result;
+    sc_handle_remove(event);
+    sc_op_unref(event->op);
+    free(event);
+    return sc_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuEventRecordWithFlags(CUevent handle, CUstream stream_handle, unsigned int flags)
+{
+    if (flags & ~CU_EVENT_RECORD_EXTERNAL) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    if (result) return result;
+    struct sc_stream *stream = sc_stream_find(stream_handle);
+    if (!stream || !sc_handle_is(handle, SC_HANDLE_EVENT)) return sc_leave(CUDA_ERROR_INVALID_HANDLE);
+    struct sc_event *event = (struct sc_event *)handle;
+    if (event->context != stream->context) return sc_leave(CUDA_ERROR_INVALID_HANDLE);
+    struct sc_op *op = sc_op_new(SC_OP_RECORD, stream->context);
+    if (!op) return sc_leave(CUDA_ERROR_OUT_OF_MEMORY);
+    op->refs++;
+    sc_op_unref(event->op);
+    event->op = op;
+    return sc_leave(sc_queue_submit(stream, op));
+}
+
+CUresult CUDAAPI cuEventRecord(CUevent handle, CUstream stream)
+{
+    return cuEventRecordWithFlags(handle, stream, 0);
+}
+
+/* The fault of the context in which the event lives, if that still exists. */
+static CUresult fault_of(const struct sc_context *context)
+{
+    return sc_handle_is(context, SC_HANDLE_CONTEXT) ? context->sticky : CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuEventQuery(CUevent handle)
+{
+    struct sc_event *event;
+    CUresult result = enter_event(handle, &event);
+    if (result) return result;
+    struct sc_context *context = event->context;
+    bool ended = sc_queue_ended(event->op);
+    result = fault_of(context);
+    return sc_leave(result ? result : ended ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY);
+}
+
+CUresult CUDAAPI cuEventSynchronize(CUevent handle)
+{
+    struct sc_event *event;
+    CUresult result = enter_event(handle, &event);
+    if (result) return result;
+    struct sc_context *context = event->context;
+    result = sc_queue_wait_op(event->op);
+    CUresult fault = fault_of(context);
+    return sc_leave(fault ? fault : result);
+}
+
+CUresult CUDAAPI cuEventElapsedTime_v2(float *milliseconds, CUevent start_handle, CUevent end_handle)
+{
+    if (!milliseconds) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = sc_enter(SC_NEED_INIT);
+    if (result) return result;
+    if (!sc_handle_is(start_handle, SC_HANDLE_EVENT) || !sc_handle_is(end_handle, SC_HANDLE_EVENT))
+        return sc_leave(CUDA_ERROR_INVALID_HANDLE);
+    struct sc_event *start = (struct sc_event *)start_handle, *end = (struct sc_event *)end_handle;
+    if (!start->op || !end->op || (start->flags | end->flags) & CU_EVENT_DISABLE_TIMING)
+        return sc_leave(CUDA_ERROR_INVALID_HANDLE);
+    struct sc_op *first = start->op, *last = end->op;
+    first->refs++;
+    last->refs++;
+    /* Whoever waited for the events, on whatever thread, had them executed. */
+    bool waited = first->state == SC_OP_DONE && last->state == SC_OP_DONE;
+    if (waited) {
+        sc_queue_settle(first);
+        sc_queue_settle(last);
+    } else if (!sc_queue_ended(first) || !sc_queue_ended(last)) {
+        result = CUDA_ERROR_NOT_READY;
+    }
+    if (!result) *milliseconds = (float)(((double)last->end_ns - (double)first->end_ns) * 1e-6);
+    sc_op_unref(first);
+    sc_op_unref(last);
+    return sc_leave(result);
+}
+
+CUresult CUDAAPI cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end)
+{
+    return cuEventElapsedTime_v2(milliseconds, start, end);
+}

@@ -1,0 +1,137 @@
+/* What operations do, apart from when. */
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "queue.h"
+
+#define GARBAGE 0xd5
+#define PAGE UINT64_C(4096)
+
+static uint32_t worker_count(void)
+{
+    uint64_t threads = sc_options()->threads;
+    if (threads) return (uint32_t)threads;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return cores > 0 ? (uint32_t)cores : 1;
+}
+
+static CUresult fault_result(const struct sc_op *op, const struct sc_fault *fault)
+{
+    static const struct {
+        CUresult result;
+        const char *text;
+    } kinds[] = {
+        [SC_FAULT_NONE] = {CUDA_ERROR_LAUNCH_FAILED, "failed"},
+        [SC_FAULT_ILLEGAL_ADDRESS] = {CUDA_ERROR_ILLEGAL_ADDRESS, "accessed an illegal address"},
+        [SC_FAULT_MISALIGNED] = {CUDA_ERROR_MISALIGNED_ADDRESS, "accessed a misaligned address"},
+        [SC_FAULT_TRAP] = {CUDA_ERROR_LAUNCH_FAILED, "trapped"},
+        [SC_FAULT_ASSERT] = {CUDA_ERROR_ASSERT, "failed an assertion"},
+        [SC_FAULT_TIMEOUT] = {CUDA_ERROR_LAUNCH_TIMEOUT, "made no progress"},
+        [SC_FAULT_ILLEGAL_INSTRUCTION] = {CUDA_ERROR_ILLEGAL_INSTRUCTION, "met an illegal instruction"},
+    };
+    sc_log("kernel %s %s: PTX line %u, block (%u,%u,%u), thread (%u,%u,%u), address 0x%llx", op->launch.name,
+           kinds[fault->kind].text, fault->line, fault->block[0], fault->block[1], fault->block[2],
+           fault->thread[0], fault->thread[1], fault->thread[2], (unsigned long long)fault->address);
+    return kinds[fault->kind].result;
+}
+
+static CUresult run_kernel(struct sc_op *op)
+{
+    static const struct sc_address_space space = {.find = sc_space_lookup};
+    const struct sc_launch_work *work = &op->launch;
+    struct sc_launch launch = {
+        .function = work->function,
+        .grid = {work->grid[0], work->grid[1], work->grid[2]},
+        .block = {work->block[0], work->block[1], work->block[2]},
+        .dynamic_shared_bytes = work->dynamic_shared_bytes,
+        .parameters = work->parameters,
+        .space = &space,
+        .workers = worker_count(),
+        .watchdog_instructions = sc_options()->watchdog,
+    };
+    struct sc_fault fault = {0};
+    switch (sc_run(&launch, &op->cost, &fault)) {
+    case SC_ENGINE_OK:
+        return CUDA_SUCCESS;
+    case SC_ENGINE_FAULT:
+        return fault_result(op, &fault);
+    case SC_ENGINE_NO_MEMORY:
+        sc_log("kernel %s: no host memory to run it", work->name);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    default:
+        sc_log("kernel %s cannot run", work->name);
+        return CUDA_ERROR_LAUNCH_FAILED;
+    }
+}
+
+static void copy(const struct sc_copy_work *work)
+{
+    const char *source = work->snapshot ? work->snapshot : (const char *)work->source;
+    for (uint64_t z = 0; z < work->depth; z++)
+        for (uint64_t y = 0; y < work->height; y++)
+            memmove((char *)work->destination + z * work->destination_slice + y * work->destination_pitch,
+                    source + z * work->source_slice + y * work->source_pitch, work->width);
+}
+
+static void set(const struct sc_set_work *work)
+{
+    for (uint64_t y = 0; y < work->height; y++) {
+        char *row = (char *)work->address + y * work->pitch;
+        if (work->element_bytes == 1) {
+            memset(row, (int)work->value, work->width);
+            continue;
+        }
+        for (uint64_t x = 0; x < work->width; x++)
+            memcpy(row + x * work->element_bytes, &work->value, work->element_bytes);
+    }
+}
+
+/* Discarded memory reads as garbage, so that a program that still needs it notices. Only pages that exist are
+ * filled: discarding must not cost memory. */
+static void spoil(uint64_t address, uint64_t bytes)
+{
+    unsigned char present[512];
+    uint64_t begin = (address + PAGE - 1) & ~(PAGE - 1), end = (address + bytes) & ~(PAGE - 1);
+    for (uint64_t at = begin; at < end;) {
+        uint64_t pages = (end - at) / PAGE;
+        if (pages > sizeof present) pages = sizeof present;
+        if (mincore((void *)at, pages * PAGE, present)) return;
+        for (uint64_t i = 0; i < pages; i++)
+            if (present[i] & 1) memset((void *)(at + i * PAGE), GARBAGE, PAGE);
+        at += pages * PAGE;
+    }
+}
+
+static void call(const struct sc_call_work *work)
+{
+    if (work->function)
+        work->function(work->data);
+    else
+        work->callback(work->stream, CUDA_SUCCESS, work->data);
+}
+
+CUresult sc_op_execute(struct sc_op *op)
+{
+    switch (op->kind) {
+    case SC_OP_KERNEL:
+        return run_kernel(op);
+    case SC_OP_COPY:
+        copy(&op->copy);
+        break;
+    case SC_OP_SET:
+        set(&op->set);
+        break;
+    case SC_OP_DISCARD:
+    case SC_OP_DISCARD_PREFETCH:
+        for (uint64_t i = 0; i < op->move.count; i++)
+            spoil(op->move.spans[i].address, op->move.spans[i].bytes);
+        break;
+    case SC_OP_CALL:
+        call(&op->call);
+        break;
+    default:
+        break; /* moves residency, not contents */
+    }
+    return CUDA_SUCCESS;
+}

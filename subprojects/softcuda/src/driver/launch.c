@@ -1,0 +1,141 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "image.h"
+#include "module.h"
+#include "queue.h"
+
+struct shape {
+    uint32_t grid[3], block[3], dynamic_shared;
+};
+
+static CUresult check_shape(const struct shape *shape, const struct sc_func *func)
+{
+    static const uint64_t grid_limits[3] = {INT32_MAX, 65535, 65535};
+    static const uint32_t block_limits[3] = {1024, 1024, 64};
+    uint64_t threads = 1;
+    for (int i = 0; i < 3; i++) {
+        if (!shape->grid[i] || !shape->block[i]) return CUDA_ERROR_INVALID_VALUE;
+        if (shape->grid[i] > grid_limits[i] || shape->block[i] > block_limits[i])
+            return CUDA_ERROR_INVALID_VALUE;
+        threads *= shape->block[i];
+    }
+    if (threads > 1024) return CUDA_ERROR_INVALID_VALUE;
+    if (threads > func->info.max_threads) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    return shape->dynamic_shared > (uint32_t)func->max_dynamic_shared ? CUDA_ERROR_INVALID_VALUE
+                                                                      : CUDA_SUCCESS;
+}
+
+/* Packs the parameters as the kernel reads them: from an array of pointers, or from one buffer. */
+static CUresult pack(const struct sc_func *func, void **pointers, void **extra, void **out)
+{
+    const struct sc_function_info *info = &func->info;
+    size_t bytes = info->parameter_bytes;
+    char *block = calloc(1, bytes ? bytes : 1);
+    if (!block) return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = CUDA_SUCCESS;
+    if (pointers) {
+        for (uint32_t i = 0; i < info->parameter_count && !result; i++) {
+            const struct sc_parameter *parameter = &info->parameters[i];
+            if (pointers[i])
+                memcpy(block + parameter->offset_bytes, pointers[i], parameter->size_bytes);
+            else
+                result = CUDA_ERROR_INVALID_VALUE;
+        }
+    } else if (extra) {
+        const void *buffer = NULL;
+        size_t given = 0;
+        for (void **at = extra; *at != CU_LAUNCH_PARAM_END; at += 2) {
+            if (*at == CU_LAUNCH_PARAM_BUFFER_POINTER) buffer = at[1];
+            if (*at == CU_LAUNCH_PARAM_BUFFER_SIZE) given = *(const size_t *)at[1];
+        }
+        if (buffer && given >= bytes)
+            memcpy(block, buffer, bytes);
+        else if (bytes)
+            result = CUDA_ERROR_INVALID_VALUE;
+    } else if (bytes) {
+        result = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (result)
+        free(block);
+    else
+        *out = block;
+    return result;
+}
+
+/* pre: the lock is held. */
+static CUresult launch(CUfunction handle, const struct shape *shape, CUstream stream_handle, void **pointers,
+                       void **extra)
+{
+    struct sc_stream *stream = sc_stream_find(stream_handle);
+    if (!stream) return CUDA_ERROR_INVALID_HANDLE;
+    struct sc_func *func;
+    CUresult result = sc_function_resolve(handle, &func);
+    if (!result && func->loaded->context != stream->context) result = CUDA_ERROR_INVALID_HANDLE;
+    if (!result) result = check_shape(shape, func);
+    void *parameters = NULL;
+    if (!result) result = pack(func, pointers, extra, &parameters);
+    if (result) return result;
+    struct sc_op *op = sc_op_new(SC_OP_KERNEL, stream->context);
+    if (!op) {
+        free(parameters);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    func->loaded->refs++;
+    op->launch = (struct sc_launch_work){
+        .loaded = func->loaded,
+        .function = func->function,
+        .name = func->info.name,
+        .grid = {shape->grid[0], shape->grid[1], shape->grid[2]},
+        .block = {shape->block[0], shape->block[1], shape->block[2]},
+        .dynamic_shared_bytes = shape->dynamic_shared,
+        .parameters = parameters,
+    };
+    return sc_queue_submit(stream, op);
+}
+
+CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
+                                unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+                                unsigned int block_z, unsigned int dynamic_shared, CUstream stream,
+                                void **parameters, void **extra)
+{
+    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    if (result) return result;
+    struct shape shape = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, dynamic_shared};
+    return sc_leave(launch(function, &shape, stream, parameters, extra));
+}
+
+/* Attributes that ask for what one device that runs kernels one after the other gives anyway. */
+static bool harmless(const CUlaunchAttribute *attribute)
+{
+    switch (attribute->id) {
+    case CU_LAUNCH_ATTRIBUTE_IGNORE:
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+        return true;
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+        return attribute->value.cooperative == 0;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+        return attribute->value.clusterDim.x <= 1 && attribute->value.clusterDim.y <= 1 &&
+               attribute->value.clusterDim.z <= 1;
+    default:
+        return false;
+    }
+}
+
+CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **parameters,
+                                  void **extra)
+{
+    if (!config || (config->numAttrs && !config->attrs)) return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; i < config->numAttrs; i++)
+        if (!harmless(&config->attrs[i]))
+            return sc_refuse("cuLaunchKernelEx", "one of the launch attributes");
+    return cuLaunchKernel(function, config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX,
+                          config->blockDimY, config->blockDimZ, config->sharedMemBytes, config->hStream,
+                          parameters, extra);
+}

@@ -1,0 +1,327 @@
+#include "managed.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define GRANULE UINT64_C(65536)
+
+void sc_managed_init(struct sc_managed *managed, uint64_t capacity_bytes)
+{
+    memset(managed, 0, sizeof *managed);
+    managed->capacity_bytes = capacity_bytes;
+    managed->order.previous = managed->order.next = &managed->order;
+}
+
+void sc_managed_destroy(struct sc_managed *managed)
+{
+    for (size_t i = 0; i < managed->range_count; i++) free(managed->ranges[i]);
+    free(managed->ranges);
+    sc_managed_init(managed, 0);
+}
+
+/* Index of the first range that begins above `address`. */
+static size_t upper_bound(const struct sc_managed *managed, uint64_t address)
+{
+    size_t low = 0, high = managed->range_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (managed->ranges[middle]->begin <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+bool sc_managed_allocate(struct sc_managed *managed, uint64_t begin, uint64_t bytes)
+{
+    size_t block_count = (bytes + SC_BLOCK_BYTES - 1) >> SC_BLOCK_SHIFT;
+    if (managed->range_count == managed->range_capacity) {
+        size_t capacity = managed->range_capacity ? 2 * managed->range_capacity : 64;
+        struct sc_managed_range **ranges = realloc(managed->ranges, capacity * sizeof *ranges);
+        if (!ranges) return false;
+        managed->ranges = ranges;
+        managed->range_capacity = capacity;
+    }
+    struct sc_managed_range *range = calloc(1, sizeof *range + block_count * sizeof *range->blocks);
+    if (!range) return false;
+    range->begin = begin;
+    range->bytes = bytes;
+    range->block_count = block_count;
+    for (size_t i = 0; i < block_count; i++) {
+        uint64_t rest = bytes - i * SC_BLOCK_BYTES;
+        if (rest > SC_BLOCK_BYTES) rest = SC_BLOCK_BYTES;
+        range->blocks[i].bytes = (uint32_t)((rest + GRANULE - 1) & ~(GRANULE - 1));
+    }
+    size_t at = upper_bound(managed, begin);
+    memmove(managed->ranges + at + 1, managed->ranges + at,
+            (managed->range_count - at) * sizeof *managed->ranges);
+    managed->ranges[at] = range;
+    managed->range_count++;
+    return true;
+}
+
+struct sc_managed_block *sc_managed_find(struct sc_managed *managed, uint64_t address)
+{
+    size_t at = upper_bound(managed, address);
+    if (!at) return NULL;
+    struct sc_managed_range *range = managed->ranges[at - 1];
+    uint64_t index = (address - range->begin) >> SC_BLOCK_SHIFT;
+    return index < range->block_count ? &range->blocks[index] : NULL;
+}
+
+static void append(struct sc_managed *managed, struct sc_managed_block *block)
+{
+    block->previous = managed->order.previous;
+    block->next = &managed->order;
+    block->previous->next = block;
+    managed->order.previous = block;
+}
+
+static void unlink_block(struct sc_managed_block *block)
+{
+    block->previous->next = block->next;
+    block->next->previous = block->previous;
+    block->previous = block->next = NULL;
+}
+
+static void leave_device(struct sc_managed *managed, struct sc_managed_block *block, struct sc_effect *effect)
+{
+    if (!(block->residency & SC_ON_DEVICE)) return;
+    block->residency &= (uint8_t)~SC_ON_DEVICE;
+    managed->resident_bytes -= block->bytes;
+    effect->lost_bytes += block->bytes;
+    unlink_block(block);
+}
+
+static void evict(struct sc_managed *managed, struct sc_managed_block *block, struct sc_effect *effect)
+{
+    /* A read-mostly copy has its content on the host already. */
+    if (!(block->residency & SC_ON_HOST)) effect->out[SC_CAUSE_EVICTION] += block->bytes;
+    effect->evicted_bytes += block->bytes;
+    leave_device(managed, block, effect);
+    block->residency = SC_ON_HOST;
+}
+
+/* Evicts in migration order until `bytes` more fit. */
+static bool make_room(struct sc_managed *managed, uint64_t bytes, struct sc_effect *effect)
+{
+    while (managed->allocated_bytes + managed->resident_bytes + bytes > managed->capacity_bytes) {
+        if (managed->order.next == &managed->order) return false;
+        evict(managed, managed->order.next, effect);
+    }
+    return true;
+}
+
+/* Takes a frame; false when even eviction cannot give one. */
+static bool enter_device(struct sc_managed *managed, struct sc_managed_block *block, struct sc_effect *effect)
+{
+    if (!make_room(managed, block->bytes, effect)) return false;
+    block->residency |= SC_ON_DEVICE;
+    managed->resident_bytes += block->bytes;
+    effect->gained_bytes += block->bytes;
+    append(managed, block);
+    return true;
+}
+
+void sc_managed_free(struct sc_managed *managed, uint64_t begin, struct sc_effect *effect)
+{
+    size_t at = upper_bound(managed, begin);
+    if (!at || managed->ranges[at - 1]->begin != begin) return;
+    struct sc_managed_range *range = managed->ranges[at - 1];
+    for (size_t i = 0; i < range->block_count; i++) leave_device(managed, &range->blocks[i], effect);
+    managed->range_count--;
+    memmove(managed->ranges + at - 1, managed->ranges + at,
+            (managed->range_count - (at - 1)) * sizeof *managed->ranges);
+    free(range);
+}
+
+void sc_managed_charge(struct sc_managed *managed, int64_t bytes, struct sc_effect *effect)
+{
+    if (bytes < 0) {
+        managed->allocated_bytes -= (uint64_t)-bytes;
+        effect->lost_bytes += (uint64_t)-bytes;
+        return;
+    }
+    make_room(managed, (uint64_t)bytes, effect);
+    managed->allocated_bytes += (uint64_t)bytes;
+    effect->gained_bytes += (uint64_t)bytes;
+}
+
+struct block_action {
+    struct sc_effect *effect;
+    enum sc_advice advice;
+    enum sc_place place;
+};
+
+/* Calls act for each block that the range meets; for whole blocks only where `whole` is set. */
+static void each_block(struct sc_managed *managed, uint64_t address, uint64_t bytes, bool whole,
+                       void (*act)(struct sc_managed *, struct sc_managed_block *,
+                                   const struct block_action *),
+                       const struct block_action *action)
+{
+    uint64_t end = address + bytes;
+    size_t at = upper_bound(managed, address);
+    for (size_t i = at ? at - 1 : 0; i < managed->range_count && managed->ranges[i]->begin < end; i++) {
+        struct sc_managed_range *range = managed->ranges[i];
+        uint64_t from = address > range->begin ? address : range->begin;
+        uint64_t to = end < range->begin + range->bytes ? end : range->begin + range->bytes;
+        if (from >= to) continue;
+        uint64_t first = (from - range->begin) >> SC_BLOCK_SHIFT;
+        uint64_t last = (to - 1 - range->begin) >> SC_BLOCK_SHIFT;
+        if (whole && ((from - range->begin) & (SC_BLOCK_BYTES - 1))) first++;
+        if (whole && to != range->begin + range->bytes && ((to - range->begin) & (SC_BLOCK_BYTES - 1))) {
+            if (!last) continue;
+            last--;
+        }
+        for (uint64_t b = first; b <= last && b < range->block_count; b++)
+            act(managed, &range->blocks[b], action);
+    }
+}
+
+/* Taking read-mostly back leaves one copy: the one at the preferred place, else the device's. */
+static void collapse(struct sc_managed *managed, struct sc_managed_block *block, struct sc_effect *effect)
+{
+    if (block->residency != (SC_ON_HOST | SC_ON_DEVICE)) return;
+    if (block->preferred == SC_HOST)
+        leave_device(managed, block, effect);
+    else
+        block->residency = SC_ON_DEVICE;
+}
+
+static void advise_block(struct sc_managed *managed, struct sc_managed_block *block,
+                         const struct block_action *action)
+{
+    switch (action->advice) {
+    case SC_ADVISE_READ_MOSTLY:
+        block->read_mostly = true;
+        break;
+    case SC_ADVISE_NOT_READ_MOSTLY:
+        block->read_mostly = false;
+        collapse(managed, block, action->effect);
+        break;
+    case SC_ADVISE_PREFERRED:
+        block->preferred = (uint8_t)action->place;
+        break;
+    case SC_ADVISE_ACCESSED_BY:
+    case SC_ADVISE_NOT_ACCESSED_BY:
+        if (action->place == SC_DEVICE)
+            block->accessed_by_device = action->advice == SC_ADVISE_ACCESSED_BY;
+        else
+            block->accessed_by_host = action->advice == SC_ADVISE_ACCESSED_BY;
+        break;
+    }
+}
+
+void sc_managed_advise(struct sc_managed *managed, uint64_t address, uint64_t bytes, enum sc_advice advice,
+                       enum sc_place place, struct sc_effect *effect)
+{
+    each_block(managed, address, bytes, false, advise_block,
+               &(struct block_action){.effect = effect, .advice = advice, .place = place});
+}
+
+static void prefetch_block(struct sc_managed *managed, struct sc_managed_block *block,
+                           const struct block_action *action)
+{
+    block->last_prefetch = (uint8_t)action->place;
+    if (action->place == SC_DEVICE) {
+        if (block->residency & SC_ON_DEVICE) { /* its place in the eviction order is renewed */
+            unlink_block(block);
+            append(managed, block);
+            return;
+        }
+        bool copied = block->residency & SC_ON_HOST;
+        if (!enter_device(managed, block, action->effect)) return;
+        if (copied) action->effect->in[SC_CAUSE_PREFETCH] += block->bytes;
+        if (!block->read_mostly) block->residency = SC_ON_DEVICE;
+        return;
+    }
+    if (block->residency == SC_ON_DEVICE) action->effect->out[SC_CAUSE_PREFETCH] += block->bytes;
+    /* A read-mostly copy on the device outlives a prefetch to the host. */
+    if (!block->read_mostly) leave_device(managed, block, action->effect);
+    block->residency |= SC_ON_HOST;
+}
+
+void sc_managed_prefetch(struct sc_managed *managed, uint64_t address, uint64_t bytes, enum sc_place to,
+                         struct sc_effect *effect)
+{
+    each_block(managed, address, bytes, false, prefetch_block,
+               &(struct block_action){.effect = effect, .place = to});
+}
+
+static void discard_block(struct sc_managed *managed, struct sc_managed_block *block,
+                          const struct block_action *action)
+{
+    leave_device(managed, block, action->effect);
+    block->residency = 0;
+}
+
+void sc_managed_discard(struct sc_managed *managed, uint64_t address, uint64_t bytes,
+                        struct sc_effect *effect)
+{
+    each_block(managed, address, bytes, true, discard_block, &(struct block_action){.effect = effect});
+}
+
+static void access_remotely(uint64_t bytes_read, uint64_t bytes_written, struct sc_effect *effect)
+{
+    effect->in[SC_CAUSE_REMOTE] += bytes_read;
+    effect->out[SC_CAUSE_REMOTE] += bytes_written;
+}
+
+void sc_managed_touch(struct sc_managed *managed, uint64_t address, uint64_t bytes_read,
+                      uint64_t bytes_written, struct sc_effect *effect)
+{
+    struct sc_managed_block *block = sc_managed_find(managed, address);
+    if (!block) {
+        access_remotely(bytes_read, bytes_written, effect);
+        return;
+    }
+    bool written = bytes_written != 0;
+    if (block->residency & SC_ON_DEVICE) {
+        if (written) block->residency = SC_ON_DEVICE;
+        return;
+    }
+    /* Read-mostly overrides accessed-by: a miss duplicates. */
+    bool remote = block->residency ? (block->accessed_by_device || block->preferred == SC_HOST) &&
+                                         block->preferred != SC_DEVICE && !block->read_mostly
+                                   : block->accessed_by_device && block->preferred == SC_HOST;
+    bool copied = block->residency & SC_ON_HOST;
+    if (remote || !enter_device(managed, block, effect)) {
+        block->residency |= SC_ON_HOST;
+        access_remotely(bytes_read, bytes_written, effect);
+        return;
+    }
+    effect->faults++;
+    if (copied) effect->in[SC_CAUSE_FAULT] += block->bytes;
+    if (!block->read_mostly || written) block->residency = SC_ON_DEVICE;
+}
+
+static void populate_block(struct sc_managed *managed, struct sc_managed_block *block,
+                           const struct block_action *action)
+{
+    if (block->residency) {
+        if (block->residency & SC_ON_DEVICE) block->residency = SC_ON_DEVICE;
+        return;
+    }
+    bool on_host = block->accessed_by_device && block->preferred == SC_HOST;
+    if (on_host || !enter_device(managed, block, action->effect)) block->residency = SC_ON_HOST;
+}
+
+void sc_managed_populate(struct sc_managed *managed, uint64_t address, uint64_t bytes,
+                         struct sc_effect *effect)
+{
+    each_block(managed, address, bytes, false, populate_block, &(struct block_action){.effect = effect});
+}
+
+uint64_t sc_managed_resident(struct sc_managed *managed, uint64_t address, uint64_t bytes)
+{
+    uint64_t resident = 0;
+    for (uint64_t at = address; at < address + bytes;) {
+        uint64_t next = (at | (SC_BLOCK_BYTES - 1)) + 1;
+        if (next > address + bytes) next = address + bytes;
+        struct sc_managed_block *block = sc_managed_find(managed, at);
+        if (block && (block->residency & SC_ON_DEVICE)) resident += next - at;
+        at = next;
+    }
+    return resident;
+}

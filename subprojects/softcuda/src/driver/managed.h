@@ -1,0 +1,110 @@
+/* Where managed memory lies, and what moving it costs.
+ *
+ * The model works in blocks of 2 MiB, as the vendor's driver does. It knows no CUDA type and no clock: the
+ * timing pass calls it in submission order and turns the effects into time. Bytes of a block are those of its
+ * allocation, rounded up to 64 KiB, so that many small allocations do not occupy 2 MiB each.
+ *
+ * Invariants: resident_bytes is the sum over the blocks with SC_ON_DEVICE;
+ * allocated_bytes + resident_bytes <= capacity_bytes unless allocated_bytes alone exceeds it;
+ * the eviction list holds exactly the blocks with SC_ON_DEVICE, in the order in which they became resident or
+ * were prefetched last.
+ * Thread safety: none; one caller at a time.
+ */
+#ifndef SOFTCUDA_MANAGED_H
+#define SOFTCUDA_MANAGED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SC_BLOCK_SHIFT 21
+#define SC_BLOCK_BYTES (UINT64_C(1) << SC_BLOCK_SHIFT)
+
+enum sc_residency { SC_ON_HOST = 1, SC_ON_DEVICE = 2 }; /* both: a read-mostly copy; none: not populated */
+enum sc_place { SC_NOWHERE, SC_HOST, SC_DEVICE };
+
+enum sc_advice {
+    SC_ADVISE_READ_MOSTLY,
+    SC_ADVISE_PREFERRED,   /* place: SC_NOWHERE takes it back */
+    SC_ADVISE_ACCESSED_BY, /* place: who accesses */
+    SC_ADVISE_NOT_ACCESSED_BY,
+    SC_ADVISE_NOT_READ_MOSTLY,
+};
+
+/* Why bytes crossed the link. */
+enum sc_cause {
+    SC_CAUSE_COPY,
+    SC_CAUSE_PREFETCH,
+    SC_CAUSE_FAULT,
+    SC_CAUSE_EVICTION,
+    SC_CAUSE_REMOTE,
+    SC_CAUSES
+};
+
+/* What an operation did. The caller zeroes it; functions add to it. */
+struct sc_effect {
+    uint64_t in[SC_CAUSES], out[SC_CAUSES]; /* bytes to and from the device */
+    uint64_t faults;                        /* 2 MiB blocks */
+    uint64_t gained_bytes;                  /* device frames taken */
+    uint64_t lost_bytes;                    /* device frames given back, evictions included */
+    uint64_t evicted_bytes;                 /* frames that were given back for this operation's own needs */
+};
+
+struct sc_managed_block {
+    struct sc_managed_block *previous, *next; /* eviction order; NULL while not on the device */
+    uint32_t bytes;
+    uint8_t residency;                /* enum sc_residency, or-ed */
+    uint8_t preferred, last_prefetch; /* enum sc_place */
+    bool accessed_by_device, accessed_by_host, read_mostly;
+};
+
+struct sc_managed_range {
+    uint64_t begin, bytes; /* begin is a multiple of SC_BLOCK_BYTES */
+    size_t block_count;
+    struct sc_managed_block blocks[];
+};
+
+struct sc_managed {
+    uint64_t capacity_bytes, allocated_bytes, resident_bytes;
+    struct sc_managed_range **ranges; /* sorted by begin */
+    size_t range_count, range_capacity;
+    struct sc_managed_block order; /* sentinel of the eviction list: next is evicted first */
+};
+
+void sc_managed_init(struct sc_managed *managed, uint64_t capacity_bytes);
+void sc_managed_destroy(struct sc_managed *managed);
+
+/* A new range. pre: begin is block-aligned and overlaps no range. false: no memory. */
+bool sc_managed_allocate(struct sc_managed *managed, uint64_t begin, uint64_t bytes);
+void sc_managed_free(struct sc_managed *managed, uint64_t begin, struct sc_effect *effect);
+
+/* cuMemAlloc'ed bytes change; growing evicts managed blocks where the device is full. */
+void sc_managed_charge(struct sc_managed *managed, int64_t bytes, struct sc_effect *effect);
+
+/* Parts of [address, address + bytes) that are not managed are ignored by all of these. */
+void sc_managed_advise(struct sc_managed *managed, uint64_t address, uint64_t bytes, enum sc_advice advice,
+                       enum sc_place place, struct sc_effect *effect);
+void sc_managed_prefetch(struct sc_managed *managed, uint64_t address, uint64_t bytes, enum sc_place to,
+                         struct sc_effect *effect);
+
+/* Blocks that lie wholly in the range lose their contents: they are on neither side and nothing is copied. */
+void sc_managed_discard(struct sc_managed *managed, uint64_t address, uint64_t bytes,
+                        struct sc_effect *effect);
+
+/* A kernel reads and writes so many bytes of the block that holds `address`: migrates it, or counts the bytes
+ * as remote. */
+void sc_managed_touch(struct sc_managed *managed, uint64_t address, uint64_t bytes_read,
+                      uint64_t bytes_written, struct sc_effect *effect);
+
+/* A copy or a memset is about to write the range: blocks that are not populated get their place, a frame of
+ * the device or, where the advice says so, host memory; read-mostly copies collapse onto the device. */
+void sc_managed_populate(struct sc_managed *managed, uint64_t address, uint64_t bytes,
+                         struct sc_effect *effect);
+
+/* The block that holds `address`, or NULL. */
+struct sc_managed_block *sc_managed_find(struct sc_managed *managed, uint64_t address);
+
+/* Bytes of [address, address + bytes) on the device. Nothing moves. */
+uint64_t sc_managed_resident(struct sc_managed *managed, uint64_t address, uint64_t bytes);
+
+#endif

@@ -1,0 +1,297 @@
+/* Advice, prefetch, discard and the attributes of managed memory. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver.h"
+#include "queue.h"
+
+/* The place that a location names; false for what is not a place of this machine. */
+static bool place_of(CUmemLocation location, enum sc_place *out)
+{
+    switch (location.type) {
+    case CU_MEM_LOCATION_TYPE_DEVICE:
+        *out = SC_DEVICE;
+        return location.id == 0;
+    case CU_MEM_LOCATION_TYPE_HOST:
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
+        *out = SC_HOST;
+        return true;
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA:
+        *out = SC_HOST;
+        return location.id == 0;
+    default:
+        return false;
+    }
+}
+
+/* The older functions name the host as device -1. */
+static CUmemLocation location_of(CUdevice device)
+{
+    if (device == CU_DEVICE_CPU) return (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_HOST};
+    return (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device};
+}
+
+static bool is_managed(uint64_t address, uint64_t bytes)
+{
+    struct sc_allocation *allocation = bytes ? sc_space_find_range(address, bytes) : NULL;
+    return allocation && allocation->kind == SC_MEMORY_MANAGED;
+}
+
+/* Advice works on whole pages. */
+static struct sc_span page_span(uint64_t address, uint64_t bytes)
+{
+    uint64_t begin = address & ~UINT64_C(4095), end = (address + bytes + 4095) & ~UINT64_C(4095);
+    return (struct sc_span){.address = begin, .bytes = end - begin};
+}
+
+static CUresult log_advice(uint64_t address, uint64_t bytes, enum sc_advice advice, enum sc_place place)
+{
+    struct sc_op *op = sc_op_new(SC_OP_ADVISE, NULL);
+    if (!op) return CUDA_ERROR_OUT_OF_MEMORY;
+    op->advise = (struct sc_advise_work){page_span(address, bytes), advice};
+    op->advise.span.to = place;
+    sc_queue_host(op);
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuMemAdvise_v2(CUdeviceptr address, size_t bytes, CUmem_advise advice,
+                                CUmemLocation location)
+{
+    static const struct {
+        bool known, needs_place;
+        enum sc_advice advice;
+    } rows[] = {
+        [CU_MEM_ADVISE_SET_READ_MOSTLY] = {true, false, SC_ADVISE_READ_MOSTLY},
+        [CU_MEM_ADVISE_UNSET_READ_MOSTLY] = {true, false, SC_ADVISE_NOT_READ_MOSTLY},
+        [CU_MEM_ADVISE_SET_PREFERRED_LOCATION] = {true, true, SC_ADVISE_PREFERRED},
+        [CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION] = {true, false, SC_ADVISE_PREFERRED},
+        [CU_MEM_ADVISE_SET_ACCESSED_BY] = {true, true, SC_ADVISE_ACCESSED_BY},
+        [CU_MEM_ADVISE_UNSET_ACCESSED_BY] = {true, true, SC_ADVISE_NOT_ACCESSED_BY},
+    };
+    if ((unsigned)advice >= sizeof rows / sizeof *rows || !rows[advice].known)
+        return CUDA_ERROR_INVALID_VALUE;
+    enum sc_place place = SC_NOWHERE;
+    if (rows[advice].needs_place && !place_of(location, &place)) return CUDA_ERROR_INVALID_DEVICE;
+    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    if (result) return result;
+    if (!is_managed(address, bytes)) return sc_leave(CUDA_ERROR_INVALID_VALUE);
+    return sc_leave(log_advice(address, bytes, rows[advice].advice, place));
+}
+
+CUresult CUDAAPI cuMemAdvise(CUdeviceptr address, size_t bytes, CUmem_advise advice, CUdevice device)
+{
+    return cuMemAdvise_v2(address, bytes, advice, location_of(device));
+}
+
+static CUresult submit_move(enum sc_op_kind kind, CUstream handle, struct sc_span *spans, size_t count)
+{
+    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    if (result) {
+        free(spans);
+        return result;
+    }
+    struct sc_stream *stream = sc_stream_find(handle);
+    if (!stream) result = CUDA_ERROR_INVALID_HANDLE;
+    for (size_t i = 0; i < count && !result; i++)
+        if (!is_managed(spans[i].address, spans[i].bytes)) result = CUDA_ERROR_INVALID_VALUE;
+    struct sc_op *op = result ? NULL : sc_op_new(kind, stream->context);
+    if (!result && !op) result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (result) {
+        free(spans);
+        return sc_leave(result);
+    }
+    op->move = (struct sc_move_work){spans, count};
+    return sc_leave(sc_queue_submit(stream, op));
+}
+
+CUresult CUDAAPI cuMemPrefetchAsync_v2(CUdeviceptr address, size_t bytes, CUmemLocation location,
+                                       unsigned int flags, CUstream handle)
+{
+    if (flags || !bytes) return CUDA_ERROR_INVALID_VALUE;
+    enum sc_place place;
+    if (!place_of(location, &place)) return CUDA_ERROR_INVALID_DEVICE;
+    struct sc_span *span = malloc(sizeof *span);
+    if (!span) return CUDA_ERROR_OUT_OF_MEMORY;
+    *span = (struct sc_span){address, bytes, place};
+    return submit_move(SC_OP_PREFETCH, handle, span, 1);
+}
+
+CUresult CUDAAPI cuMemPrefetchAsync(CUdeviceptr address, size_t bytes, CUdevice device, CUstream handle)
+{
+    return cuMemPrefetchAsync_v2(address, bytes, location_of(device), 0, handle);
+}
+
+/* The batch calls refuse the legacy stream. */
+static bool is_legacy(CUstream handle)
+{
+    return !handle || handle == CU_STREAM_LEGACY;
+}
+
+/* Ranges i with indices[k] <= i < indices[k + 1] go to locations[k]. */
+static CUresult batch(enum sc_op_kind kind, CUdeviceptr *addresses, size_t *sizes, size_t count,
+                      CUmemLocation *locations, size_t *indices, size_t location_count,
+                      unsigned long long flags, CUstream handle)
+{
+    if (!addresses || !sizes || !count || flags || is_legacy(handle)) return CUDA_ERROR_INVALID_VALUE;
+    if (kind != SC_OP_DISCARD &&
+        (!locations || !indices || !location_count || location_count > count || indices[0]))
+        return CUDA_ERROR_INVALID_VALUE;
+    struct sc_span *spans = calloc(count, sizeof *spans);
+    if (!spans) return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = CUDA_SUCCESS;
+    size_t at = 0;
+    for (size_t i = 0; i < count && !result; i++) {
+        spans[i] = (struct sc_span){.address = addresses[i], .bytes = sizes[i]};
+        if (kind == SC_OP_DISCARD) continue;
+        if (at + 1 < location_count && indices[at + 1] <= i) at++;
+        if (at + 1 < location_count && indices[at + 1] <= i)
+            result = CUDA_ERROR_INVALID_VALUE; /* not ascending */
+        if (!result && !place_of(locations[at], &spans[i].to)) result = CUDA_ERROR_INVALID_DEVICE;
+    }
+    if (result) {
+        free(spans);
+        return result;
+    }
+    return submit_move(kind, handle, spans, count);
+}
+
+CUresult CUDAAPI cuMemPrefetchBatchAsync(CUdeviceptr *addresses, size_t *sizes, size_t count,
+                                         CUmemLocation *locations, size_t *indices, size_t location_count,
+                                         unsigned long long flags, CUstream stream)
+{
+    return batch(SC_OP_PREFETCH, addresses, sizes, count, locations, indices, location_count, flags, stream);
+}
+
+CUresult CUDAAPI cuMemDiscardBatchAsync(CUdeviceptr *addresses, size_t *sizes, size_t count,
+                                        unsigned long long flags, CUstream stream)
+{
+    return batch(SC_OP_DISCARD, addresses, sizes, count, NULL, NULL, 0, flags, stream);
+}
+
+CUresult CUDAAPI cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *addresses, size_t *sizes, size_t count,
+                                                   CUmemLocation *locations, size_t *indices,
+                                                   size_t location_count, unsigned long long flags,
+                                                   CUstream stream)
+{
+    return batch(SC_OP_DISCARD_PREFETCH, addresses, sizes, count, locations, indices, location_count, flags,
+                 stream);
+}
+
+/* The place that all blocks of the range agree on. */
+static enum sc_place common_place(struct sc_managed *managed, uint64_t address, uint64_t bytes,
+                                  bool preferred)
+{
+    enum sc_place common = SC_NOWHERE;
+    for (uint64_t at = address; at < address + bytes; at = (at | (SC_BLOCK_BYTES - 1)) + 1) {
+        const struct sc_managed_block *block = sc_managed_find(managed, at);
+        enum sc_place place = !block ? SC_NOWHERE : preferred ? block->preferred : block->last_prefetch;
+        if (at == address) common = place;
+        if (place != common) return SC_NOWHERE;
+    }
+    return common;
+}
+
+static bool all_blocks(struct sc_managed *managed, uint64_t address, uint64_t bytes,
+                       bool (*holds)(const struct sc_managed_block *))
+{
+    for (uint64_t at = address; at < address + bytes; at = (at | (SC_BLOCK_BYTES - 1)) + 1) {
+        const struct sc_managed_block *block = sc_managed_find(managed, at);
+        if (!block || !holds(block)) return false;
+    }
+    return true;
+}
+
+static bool read_mostly(const struct sc_managed_block *block)
+{
+    return block->read_mostly;
+}
+
+static bool by_device(const struct sc_managed_block *block)
+{
+    return block->accessed_by_device;
+}
+
+static bool by_host(const struct sc_managed_block *block)
+{
+    return block->accessed_by_host;
+}
+
+static int device_of(enum sc_place place)
+{
+    return place == SC_DEVICE ? 0 : place == SC_HOST ? CU_DEVICE_CPU : CU_DEVICE_INVALID;
+}
+
+static int type_of(enum sc_place place)
+{
+    return place == SC_DEVICE ? CU_MEM_LOCATION_TYPE_DEVICE
+           : place == SC_HOST ? CU_MEM_LOCATION_TYPE_HOST
+                              : CU_MEM_LOCATION_TYPE_INVALID;
+}
+
+static CUresult accessed_by(struct sc_managed *managed, int *data, size_t data_bytes, uint64_t address,
+                            uint64_t bytes)
+{
+    if (!data_bytes || data_bytes % sizeof *data) return CUDA_ERROR_INVALID_VALUE;
+    size_t count = data_bytes / sizeof *data, used = 0;
+    if (all_blocks(managed, address, bytes, by_device)) data[used++] = 0;
+    if (used < count && all_blocks(managed, address, bytes, by_host)) data[used++] = CU_DEVICE_CPU;
+    while (used < count) data[used++] = CU_DEVICE_INVALID;
+    return CUDA_SUCCESS;
+}
+
+static CUresult range_attribute(void *data, size_t data_bytes, CUmem_range_attribute attribute,
+                                uint64_t address, uint64_t bytes)
+{
+    struct sc_managed *managed = &sc_queue_timing()->managed;
+    if (!data) return CUDA_ERROR_INVALID_VALUE;
+    if (attribute == CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY)
+        return accessed_by(managed, data, data_bytes, address, bytes);
+    if (data_bytes != sizeof(int)) return CUDA_ERROR_INVALID_VALUE;
+    int *value = data;
+    enum sc_place preferred = common_place(managed, address, bytes, true);
+    enum sc_place prefetched = common_place(managed, address, bytes, false);
+    switch (attribute) {
+    case CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY:
+        *value = all_blocks(managed, address, bytes, read_mostly);
+        break;
+    case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION:
+        *value = device_of(preferred);
+        break;
+    case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION:
+        *value = device_of(prefetched);
+        break;
+    case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE:
+        *value = type_of(preferred);
+        break;
+    case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE:
+        *value = type_of(prefetched);
+        break;
+    case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID:
+    case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID:
+        *value = 0;
+        break;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuMemRangeGetAttributes(void **data, size_t *data_bytes, CUmem_range_attribute *attributes,
+                                         size_t count, CUdeviceptr address, size_t bytes)
+{
+    if (!data || !data_bytes || !attributes || !count) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    if (result) return result;
+    /* The model is as of what is timed, so everything up to this call has to be. */
+    sc_queue_settle(NULL);
+    if (!is_managed(address, bytes)) result = CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < count && !result; i++)
+        result = range_attribute(data[i], data_bytes[i], attributes[i], address, bytes);
+    return sc_leave(result);
+}
+
+CUresult CUDAAPI cuMemRangeGetAttribute(void *data, size_t data_bytes, CUmem_range_attribute attribute,
+                                        CUdeviceptr address, size_t bytes)
+{
+    return cuMemRangeGetAttributes(&data, &data_bytes, &attribute, 1, address, bytes);
+}

@@ -1,0 +1,283 @@
+/* Allocation and release of device, managed and pinned memory. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "driver.h"
+#include "queue.h"
+
+#define DEVICE_ALIGN 512
+#define HOST_ALIGN 4096
+#define PITCH_ALIGN 512
+
+static uint64_t charged_bytes; /* device memory in use by allocations */
+
+static uint64_t round_up(uint64_t bytes, uint64_t align)
+{
+    return (bytes + align - 1) & ~(align - 1);
+}
+
+uint64_t sc_memory_free_bytes(void)
+{
+    uint64_t total = sc_options()->memory_bytes;
+    return charged_bytes < total ? total - charged_bytes : 0;
+}
+
+/* Tells the timing about device memory that comes or goes now. false: no memory for the entry. */
+static bool log_charge(int64_t bytes)
+{
+    struct sc_op *op = sc_op_new(SC_OP_CHARGE, NULL);
+    if (!op) return false;
+    op->charge_bytes = bytes;
+    sc_queue_host(op);
+    return true;
+}
+
+static bool log_managed(enum sc_op_kind kind, uint64_t address, uint64_t bytes)
+{
+    struct sc_op *op = sc_op_new(kind, NULL);
+    if (!op) return false;
+    op->span = (struct sc_span){.address = address, .bytes = bytes};
+    sc_queue_host(op);
+    return true;
+}
+
+struct sc_allocation *sc_device_allocate(struct sc_context *context, uint64_t bytes, uint64_t align)
+{
+    uint64_t total = sc_options()->memory_bytes;
+    if (bytes > total) return NULL;
+    if (align < DEVICE_ALIGN) align = DEVICE_ALIGN;
+    uint64_t charge = round_up(bytes, DEVICE_ALIGN);
+    if (charge > total - charged_bytes) return NULL;
+    struct sc_allocation *allocation = sc_space_allocate(SC_MEMORY_DEVICE, bytes, align);
+    if (!allocation) return NULL;
+    if (!log_charge((int64_t)charge)) {
+        sc_space_release(allocation);
+        return NULL;
+    }
+    allocation->owner = context;
+    allocation->charged_bytes = charge;
+    charged_bytes += charge;
+    return allocation;
+}
+
+void sc_memory_release(struct sc_allocation *allocation)
+{
+    charged_bytes -= allocation->charged_bytes;
+    sc_space_release(allocation);
+}
+
+void sc_memory_log_free(const struct sc_allocation *allocation)
+{
+    /* Without memory for the entry only the statistics suffer. */
+    if (allocation->charged_bytes) log_charge(-(int64_t)allocation->charged_bytes);
+    if (allocation->kind == SC_MEMORY_MANAGED)
+        log_managed(SC_OP_MANAGED_FREE, allocation->begin, allocation->bytes);
+}
+
+struct owned {
+    struct sc_context *context;
+    struct sc_allocation **list;
+    size_t count, capacity;
+};
+
+static void collect(void *argument, struct sc_allocation *allocation)
+{
+    struct owned *owned = argument;
+    if (allocation->owner != owned->context || allocation->internal) return;
+    if (owned->count == owned->capacity) {
+        size_t capacity = owned->capacity ? 2 * owned->capacity : 64;
+        struct sc_allocation **list = realloc(owned->list, capacity * sizeof *list);
+        if (!list) return;
+        owned->list = list;
+        owned->capacity = capacity;
+    }
+    owned->list[owned->count++] = allocation;
+}
+
+void sc_memory_release_all(struct sc_context *context)
+{
+    struct owned owned = {.context = context};
+    sc_space_each(collect, &owned);
+    for (size_t i = 0; i < owned.count; i++) {
+        sc_memory_log_free(owned.list[i]);
+        sc_memory_release(owned.list[i]);
+    }
+    free(owned.list);
+}
+
+CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr *out, size_t bytes)
+{
+    if (!out || !bytes) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    if (result) return result;
+    struct sc_allocation *allocation = sc_device_allocate(sc_current(), bytes, DEVICE_ALIGN);
+    if (allocation) *out = allocation->begin;
+    return sc_leave(allocation ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
+}
+
+CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *out, size_t *pitch, size_t width, size_t height,
+                                    unsigned int element_bytes)
+{
+    bool element_ok = element_bytes == 4 || element_bytes == 8 || element_bytes == 16;
+    if (!out || !pitch || !width || !height || !element_ok) return CUDA_ERROR_INVALID_VALUE;
+    size_t row, total;
+    if (width > SIZE_MAX - PITCH_ALIGN) return CUDA_ERROR_INVALID_VALUE;
+    row = round_up(width, PITCH_ALIGN);
+    if (__builtin_mul_overflow(row, height, &total)) return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = cuMemAlloc_v2(out, total);
+    if (!result) *pitch = row;
+    return result;
+}
+
+CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *out, size_t bytes, unsigned int flags)
+{
+    if (!out || !bytes || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    if (result) return result;
+    struct sc_allocation *allocation = sc_space_allocate(SC_MEMORY_MANAGED, bytes, SC_BLOCK_BYTES);
+    if (!allocation) return sc_leave(CUDA_ERROR_OUT_OF_MEMORY);
+    if (!log_managed(SC_OP_MANAGED_ALLOCATE, allocation->begin, bytes)) {
+        sc_space_release(allocation);
+        return sc_leave(CUDA_ERROR_OUT_OF_MEMORY);
+    }
+    allocation->owner = sc_current();
+    allocation->flags = flags;
+    *out = allocation->begin;
+    return sc_leave(CUDA_SUCCESS);
+}
+
+/* Frees what begins at `address` and is of one of the kinds in `mask`, after all work of its context. */
+static CUresult free_at(uint64_t address, unsigned mask, CUresult wrong)
+{
+    struct sc_allocation *allocation = sc_space_find(address);
+    if (!allocation || allocation->begin != address || !(mask >> allocation->kind & 1) ||
+        allocation->internal)
+        return wrong;
+    struct sc_context *owner = allocation->owner;
+    uint64_t id = allocation->id;
+    CUresult result = sc_handle_is(owner, SC_HANDLE_CONTEXT) ? sc_queue_wait_context(owner) : CUDA_SUCCESS;
+    /* Work of another context may use it too. */
+    struct sc_context *current = sc_current();
+    if (current && current != owner) sc_queue_wait_context(current);
+    allocation = sc_space_find(address);
+    if (!allocation || allocation->id != id) return wrong; /* freed by another thread meanwhile */
+    sc_memory_log_free(allocation);
+    sc_memory_release(allocation);
+    return result;
+}
+
+CUresult CUDAAPI cuMemFree_v2(CUdeviceptr address)
+{
+    if (!address) return CUDA_SUCCESS;
+    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    if (result) return result;
+    unsigned mask = 1u << SC_MEMORY_DEVICE | 1u << SC_MEMORY_MANAGED;
+    return sc_leave(free_at(address, mask, CUDA_ERROR_INVALID_VALUE));
+}
+
+CUresult CUDAAPI cuMemHostAlloc(void **out, size_t bytes, unsigned int flags)
+{
+    unsigned known = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
+    if (!out || flags & ~known) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    if (result) return result;
+    if (!bytes) {
+        *out = NULL;
+        return sc_leave(CUDA_ERROR_INVALID_VALUE);
+    }
+    struct sc_allocation *allocation = sc_space_allocate(SC_MEMORY_PINNED, bytes, HOST_ALIGN);
+    if (!allocation) return sc_leave(CUDA_ERROR_OUT_OF_MEMORY);
+    allocation->owner = sc_current();
+    allocation->flags = flags | CU_MEMHOSTALLOC_DEVICEMAP;
+    *out = (void *)allocation->begin;
+    return sc_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuMemAllocHost_v2(void **out, size_t bytes)
+{
+    return cuMemHostAlloc(out, bytes, 0);
+}
+
+CUresult CUDAAPI cuMemFreeHost(void *pointer)
+{
+    if (!pointer) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    if (result) return result;
+    return sc_leave(free_at((uint64_t)pointer, 1u << SC_MEMORY_PINNED, CUDA_ERROR_INVALID_VALUE));
+}
+
+CUresult CUDAAPI cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned int flags)
+{
+    unsigned known =
+        CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_READ_ONLY;
+    if (flags & CU_MEMHOSTREGISTER_IOMEMORY) return sc_refuse("cuMemHostRegister_v2", "IO memory");
+    if (!pointer || !bytes || flags & ~known) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    if (result) return result;
+    struct sc_allocation *allocation = sc_space_register((uint64_t)pointer, bytes);
+    if (!allocation) return sc_leave(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+    allocation->owner = sc_current();
+    allocation->flags = flags;
+    return sc_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuMemHostUnregister(void *pointer)
+{
+    if (!pointer) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    if (result) return result;
+    CUresult wrong = CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+    return sc_leave(free_at((uint64_t)pointer, 1u << SC_MEMORY_REGISTERED, wrong));
+}
+
+static struct sc_allocation *find_host(const void *pointer)
+{
+    struct sc_allocation *allocation = sc_space_find((uint64_t)pointer);
+    bool host =
+        allocation && (allocation->kind == SC_MEMORY_PINNED || allocation->kind == SC_MEMORY_REGISTERED);
+    return host ? allocation : NULL;
+}
+
+CUresult CUDAAPI cuMemHostGetDevicePointer_v2(CUdeviceptr *out, void *pointer, unsigned int flags)
+{
+    if (!out || flags) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    if (result) return result;
+    if (!find_host(pointer)) return sc_leave(CUDA_ERROR_INVALID_VALUE);
+    *out = (CUdeviceptr)pointer;
+    return sc_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuMemHostGetFlags(unsigned int *flags, void *pointer)
+{
+    if (!flags) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    if (result) return result;
+    struct sc_allocation *allocation = find_host(pointer);
+    if (allocation) *flags = allocation->flags;
+    return sc_leave(allocation ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+}
+
+CUresult CUDAAPI cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
+{
+    if (!free_bytes || !total) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    if (result) return result;
+    /* Managed memory is not counted: it gives way, and its residency depends on what was executed so far. */
+    *free_bytes = sc_memory_free_bytes();
+    *total = sc_options()->memory_bytes;
+    return sc_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdeviceptr address)
+{
+    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    if (result) return result;
+    struct sc_allocation *allocation = sc_space_find(address);
+    if (!allocation || allocation->kind == SC_MEMORY_REGISTERED) return sc_leave(CUDA_ERROR_NOT_FOUND);
+    if (base) *base = allocation->begin;
+    if (bytes) *bytes = allocation->bytes;
+    return sc_leave(CUDA_SUCCESS);
+}

@@ -1,0 +1,325 @@
+#include "module.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../cudart/fatbin.h"
+#include "image.h"
+#include "queue.h"
+
+static uint64_t allocate_variable(void *context, size_t bytes, size_t align)
+{
+    struct sc_allocation *allocation = sc_device_allocate(context, bytes ? bytes : 1, align);
+    if (!allocation) return 0;
+    allocation->internal = true;
+    return allocation->begin;
+}
+
+static void release_variable(void *context, uint64_t address)
+{
+    (void)context;
+    struct sc_allocation *allocation = sc_space_find(address);
+    if (!allocation) return;
+    sc_memory_log_free(allocation);
+    sc_memory_release(allocation);
+}
+
+/* A catalogue's variables are never used: host memory will do. */
+static uint64_t allocate_on_host(void *context, size_t bytes, size_t align)
+{
+    (void)context;
+    void *memory = NULL;
+    if (posix_memalign(&memory, align < sizeof(void *) ? sizeof(void *) : align, bytes ? bytes : 1)) return 0;
+    return (uint64_t)memory;
+}
+
+static void release_on_host(void *context, uint64_t address)
+{
+    (void)context;
+    free((void *)address);
+}
+
+static void complain(const struct sc_jit_log *log, const char *text)
+{
+    sc_log("%s", text);
+    if (log && log->error && log->error_bytes) snprintf(log->error, log->error_bytes, "%s", text);
+}
+
+static CUresult load_part(const struct sc_fatbin_image *image, const struct sc_module_memory *memory,
+                          const struct sc_jit_log *log, struct sc_module **out)
+{
+    struct sc_diagnostic diagnostic = {0};
+    enum sc_engine_status status = sc_module_load(image->text, image->bytes, memory, out, &diagnostic);
+    if (status == SC_ENGINE_OK) return CUDA_SUCCESS;
+    char text[400];
+    snprintf(text, sizeof text, "PTX line %u: %s", diagnostic.line, diagnostic.text);
+    if (status == SC_ENGINE_NO_MEMORY) return CUDA_ERROR_OUT_OF_MEMORY;
+    complain(log, text);
+    return CUDA_ERROR_INVALID_PTX;
+}
+
+static bool list_functions(struct sc_loaded *loaded)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < loaded->part_count; i++) count += sc_module_function_count(loaded->parts[i]);
+    loaded->functions = calloc(count ? count : 1, sizeof *loaded->functions);
+    if (!loaded->functions) return false;
+    for (size_t i = 0; i < loaded->part_count; i++) {
+        size_t entries = sc_module_function_count(loaded->parts[i]);
+        for (size_t k = 0; k < entries; k++) {
+            struct sc_func *func = &loaded->functions[loaded->function_count];
+            func->loaded = loaded;
+            func->function = sc_module_function_at(loaded->parts[i], k);
+            func->carveout = -1;
+            sc_function_info(func->function, &func->info);
+            int room = SC_SHARED_BYTES - (int)func->info.static_shared_bytes;
+            func->max_dynamic_shared = room > 0 ? room : 0;
+            if (loaded->context && !sc_handle_add(func, SC_HANDLE_FUNCTION)) return false;
+            loaded->function_count++;
+        }
+    }
+    return true;
+}
+
+CUresult sc_image_load(const struct sc_fatbin_images *images, struct sc_context *context,
+                       const struct sc_jit_log *log, struct sc_loaded **out)
+{
+    struct sc_loaded *loaded = calloc(1, sizeof *loaded);
+    if (!loaded) return CUDA_ERROR_OUT_OF_MEMORY;
+    loaded->refs = 1;
+    loaded->context = context;
+    loaded->parts = calloc(images->count ? images->count : 1, sizeof *loaded->parts);
+    struct sc_module_memory memory = {allocate_variable, release_variable, context};
+    if (!context) memory = (struct sc_module_memory){allocate_on_host, release_on_host, NULL};
+    CUresult result = loaded->parts ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    for (size_t i = 0; i < images->count && !result; i++) {
+        result = load_part(&images->items[i], &memory, log, &loaded->parts[i]);
+        if (!result) loaded->part_count++;
+    }
+    if (!result && !list_functions(loaded)) result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (!result && context && !sc_handle_add(loaded, SC_HANDLE_MODULE)) result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (result) {
+        sc_loaded_unload(loaded);
+        return result;
+    }
+    if (context) {
+        loaded->next = context->modules;
+        context->modules = loaded;
+    }
+    *out = loaded;
+    return CUDA_SUCCESS;
+}
+
+CUresult sc_image_read(const void *image, size_t bytes, const struct sc_jit_log *log,
+                       struct sc_fatbin_images *out)
+{
+    static const CUresult results[] = {
+        [SC_FATBIN_OK] = CUDA_SUCCESS,
+        [SC_FATBIN_UNKNOWN] = CUDA_ERROR_INVALID_IMAGE,
+        [SC_FATBIN_CORRUPT] = CUDA_ERROR_INVALID_IMAGE,
+        [SC_FATBIN_NO_PTX] = CUDA_ERROR_NO_BINARY_FOR_GPU,
+        [SC_FATBIN_NO_MEMORY] = CUDA_ERROR_OUT_OF_MEMORY,
+    };
+    char why[256] = "";
+    unsigned arch = (unsigned)(sc_options()->capability * 10 + 0.5);
+    enum sc_fatbin_status status = bytes ? sc_fatbin_ptx_bounded(image, bytes, arch, out, why, sizeof why)
+                                         : sc_fatbin_ptx(image, arch, out, why, sizeof why);
+    if (status != SC_FATBIN_OK) complain(log, why);
+    return results[status];
+}
+
+CUresult sc_loaded_create(const void *image, size_t bytes, struct sc_context *context,
+                          const struct sc_jit_log *log, struct sc_loaded **out)
+{
+    struct sc_fatbin_images images = {0};
+    CUresult result = sc_image_read(image, bytes, log, &images);
+    if (!result) result = sc_image_load(&images, context, log, out);
+    sc_fatbin_images_free(&images);
+    return result;
+}
+
+void sc_loaded_unref(struct sc_loaded *loaded)
+{
+    if (!loaded || --loaded->refs) return;
+    for (size_t i = 0; i < loaded->part_count; i++) sc_module_unload(loaded->parts[i]);
+    free(loaded->parts);
+    free(loaded->functions);
+    free(loaded);
+}
+
+void sc_loaded_unload(struct sc_loaded *loaded)
+{
+    if (!loaded) return;
+    for (size_t i = 0; i < loaded->function_count; i++) sc_handle_remove(&loaded->functions[i]);
+    sc_handle_remove(loaded);
+    if (loaded->context) {
+        struct sc_loaded **at = &loaded->context->modules;
+        while (*at && *at != loaded) at = &(*at)->next;
+        if (*at) *at = loaded->next;
+    }
+    sc_loaded_unref(loaded);
+}
+
+void sc_loaded_unload_all(struct sc_context *context)
+{
+    while (context->modules) sc_loaded_unload(context->modules);
+}
+
+struct sc_func *sc_loaded_function(const struct sc_loaded *loaded, const char *name)
+{
+    for (size_t i = 0; i < loaded->function_count; i++)
+        if (!strcmp(loaded->functions[i].info.name, name)) return &loaded->functions[i];
+    return NULL;
+}
+
+bool sc_loaded_variable(const struct sc_loaded *loaded, const char *name, uint64_t *address, size_t *bytes)
+{
+    for (size_t i = 0; i < loaded->part_count; i++)
+        if (sc_module_variable(loaded->parts[i], name, address, bytes)) return true;
+    return false;
+}
+
+void sc_jit_log_find(struct sc_jit_log *log, unsigned count, const CUjit_option *options, void *const *values)
+{
+    *log = (struct sc_jit_log){0};
+    for (unsigned i = 0; options && values && i < count; i++) {
+        if (options[i] == CU_JIT_ERROR_LOG_BUFFER) log->error = values[i];
+        if (options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES) log->error_bytes = (size_t)values[i];
+    }
+}
+
+static CUresult load_data(CUmodule *out, const void *image, size_t bytes, const struct sc_jit_log *log)
+{
+    if (!out || !image) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    if (result) return result;
+    struct sc_loaded *loaded;
+    result = sc_loaded_create(image, bytes, sc_current(), log, &loaded);
+    if (!result) *out = (CUmodule)loaded;
+    return sc_leave(result);
+}
+
+CUresult CUDAAPI cuModuleLoadData(CUmodule *out, const void *image)
+{
+    return load_data(out, image, 0, NULL);
+}
+
+CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned int count,
+                                    CUjit_option *options, void **values)
+{
+    struct sc_jit_log log;
+    sc_jit_log_find(&log, count, options, values);
+    return load_data(out, image, 0, &log);
+}
+
+CUresult CUDAAPI cuModuleLoadFatBinary(CUmodule *out, const void *image)
+{
+    return load_data(out, image, 0, NULL);
+}
+
+CUresult sc_file_read(const char *path, void **data, size_t *bytes)
+{
+    FILE *file = fopen(path, "rbe");
+    if (!file) return CUDA_ERROR_FILE_NOT_FOUND;
+    CUresult result = CUDA_ERROR_INVALID_IMAGE;
+    void *buffer = NULL;
+    long size = fseek(file, 0, SEEK_END) ? -1 : ftell(file);
+    if (size > 0) buffer = malloc((size_t)size + 1);
+    rewind(file);
+    if (buffer && fread(buffer, 1, (size_t)size, file) == (size_t)size) {
+        *data = buffer;
+        *bytes = (size_t)size;
+        buffer = NULL;
+        result = CUDA_SUCCESS;
+    }
+    free(buffer);
+    fclose(file);
+    return result;
+}
+
+CUresult CUDAAPI cuModuleLoad(CUmodule *out, const char *path)
+{
+    if (!out || !path) return CUDA_ERROR_INVALID_VALUE;
+    void *data = NULL;
+    size_t bytes = 0;
+    CUresult result = sc_file_read(path, &data, &bytes);
+    if (!result) result = load_data(out, data, bytes, NULL);
+    free(data);
+    return result;
+}
+
+/* pre: like sc_enter. On success the lock is held. */
+static CUresult enter_module(CUmodule handle, struct sc_loaded **out)
+{
+    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    if (result) return result;
+    if (!sc_handle_is(handle, SC_HANDLE_MODULE)) return sc_leave(CUDA_ERROR_INVALID_HANDLE);
+    *out = (struct sc_loaded *)handle;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuModuleUnload(CUmodule handle)
+{
+    struct sc_loaded *loaded;
+    CUresult result = enter_module(handle, &loaded);
+    if (result) return result;
+    if (loaded->library) return sc_leave(CUDA_ERROR_NOT_PERMITTED);
+    result = sc_queue_wait_context(loaded->context);
+    if (sc_handle_is(handle, SC_HANDLE_MODULE)) sc_loaded_unload(loaded);
+    return sc_leave(result);
+}
+
+CUresult CUDAAPI cuModuleGetFunction(CUfunction *out, CUmodule handle, const char *name)
+{
+    if (!out || !name) return CUDA_ERROR_INVALID_VALUE;
+    struct sc_loaded *loaded;
+    CUresult result = enter_module(handle, &loaded);
+    if (result) return result;
+    struct sc_func *func = sc_loaded_function(loaded, name);
+    if (func) *out = (CUfunction)func;
+    return sc_leave(func ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND);
+}
+
+CUresult CUDAAPI cuModuleGetFunctionCount(unsigned int *count, CUmodule handle)
+{
+    if (!count) return CUDA_ERROR_INVALID_VALUE;
+    struct sc_loaded *loaded;
+    CUresult result = enter_module(handle, &loaded);
+    if (result) return result;
+    *count = (unsigned)loaded->function_count;
+    return sc_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuModuleEnumerateFunctions(CUfunction *functions, unsigned int count, CUmodule handle)
+{
+    if (!functions || !count) return CUDA_ERROR_INVALID_VALUE;
+    struct sc_loaded *loaded;
+    CUresult result = enter_module(handle, &loaded);
+    if (result) return result;
+    for (unsigned i = 0; i < count && i < loaded->function_count; i++)
+        functions[i] = (CUfunction)&loaded->functions[i];
+    return sc_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *bytes, CUmodule handle, const char *name)
+{
+    if ((!address && !bytes) || !name) return CUDA_ERROR_INVALID_VALUE;
+    struct sc_loaded *loaded;
+    CUresult result = enter_module(handle, &loaded);
+    if (result) return result;
+    uint64_t found;
+    size_t size;
+    if (!sc_loaded_variable(loaded, name, &found, &size)) return sc_leave(CUDA_ERROR_NOT_FOUND);
+    if (address) *address = found;
+    if (bytes) *bytes = size;
+    return sc_leave(CUDA_SUCCESS);
+}
+
+/* Modules are loaded at once. */
+CUresult CUDAAPI cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
+{
+    if (!mode) return CUDA_ERROR_INVALID_VALUE;
+    *mode = CU_MODULE_EAGER_LOADING;
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,73 @@
+/* Modules, libraries and their functions. pre: the driver's lock is held, everywhere. */
+#ifndef SOFTCUDA_MODULE_H
+#define SOFTCUDA_MODULE_H
+
+#include "driver.h"
+#include "engine.h"
+
+/* A CUfunction. */
+struct sc_func {
+    struct sc_loaded *loaded;
+    const struct sc_function *function;
+    struct sc_function_info info;
+    int max_dynamic_shared; /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
+    int carveout;
+};
+
+/* A CUmodule: one image in one context. It lives until its handle is gone and no operation needs it. */
+struct sc_loaded {
+    struct sc_loaded *next; /* of the context */
+    unsigned refs;
+    struct sc_context *context; /* NULL: a library's catalogue, which never runs */
+    struct sc_library *library; /* that it belongs to, or NULL */
+    struct sc_module **parts;   /* one for each translation unit */
+    size_t part_count;
+    struct sc_func *functions;
+    size_t function_count;
+};
+
+/* A CUkernel: a function of a library, whatever the context. */
+struct sc_kern {
+    struct sc_library *library;
+    const struct sc_func *catalogued; /* what is known of it without a context */
+    int max_dynamic_shared;
+    int carveout;
+};
+
+/* A CUlibrary. It is loaded into a context when a kernel of it is first needed there. */
+struct sc_library {
+    struct sc_library *next;
+    struct sc_loaded *catalogue; /* parsed once, to know the kernels */
+    void *images;                /* struct sc_fatbin_images, opaque here */
+    struct sc_kern *kernels;     /* as many as catalogue->function_count */
+};
+
+/* The text that a program wanted from the compiler, from its JIT options. */
+struct sc_jit_log {
+    char *error;
+    size_t error_bytes;
+};
+
+/* Reads an image of unknown size, or of `bytes` bytes where that is not 0, into a module of `context`. */
+CUresult sc_loaded_create(const void *image, size_t bytes, struct sc_context *context,
+                          const struct sc_jit_log *log, struct sc_loaded **out);
+void sc_loaded_unref(struct sc_loaded *loaded); /* accepts NULL */
+/* Ends the handles of the module and its functions. */
+void sc_loaded_unload(struct sc_loaded *loaded);
+void sc_loaded_unload_all(struct sc_context *context);
+struct sc_func *sc_loaded_function(const struct sc_loaded *loaded, const char *name);
+bool sc_loaded_variable(const struct sc_loaded *loaded, const char *name, uint64_t *address, size_t *bytes);
+
+/* The library's module in a context, loaded if it is not there yet. */
+CUresult sc_library_in(struct sc_library *library, struct sc_context *context, struct sc_loaded **out);
+/* What a launch means: a CUfunction, or a CUkernel of the current context. */
+CUresult sc_function_resolve(CUfunction handle, struct sc_func **out);
+/* function.c: what cuFuncGet... and cuKernelGet... have in common. */
+CUresult sc_function_parameter(const struct sc_func *func, size_t index, size_t *offset, size_t *bytes);
+CUresult sc_function_attribute(const struct sc_func *func, CUfunction_attribute attribute, int *value);
+CUresult sc_function_set_attribute(struct sc_func *func, CUfunction_attribute attribute, int value);
+
+void sc_jit_log_find(struct sc_jit_log *log, unsigned count, const CUjit_option *options,
+                     void *const *values);
+
+#endif

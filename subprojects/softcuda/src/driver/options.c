@@ -1,0 +1,181 @@
+#include "options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+
+struct profile {
+    const char *name;
+    const char *memory_bytes, *device_gbps, *tflops, *launch_ns, *link_in_gbps, *link_out_gbps,
+        *link_both_gbps, *fault_ns, *capability, *processors;
+};
+
+static const struct profile profiles[] = {
+#define SC_PROFILE(...) {__VA_ARGS__},
+#include "profiles.def"
+#undef SC_PROFILE
+};
+
+static const struct profile *find_profile(const char *name)
+{
+    for (size_t i = 0; i < sizeof profiles / sizeof *profiles; i++)
+        if (!strcmp(profiles[i].name, name)) return &profiles[i];
+    return NULL;
+}
+
+/* The text that stands for `field` where the environment says nothing. */
+static const char *profile_value(const struct profile *profile, const char *field)
+{
+#define FROM(name)                                                                                           \
+    if (!strcmp(field, #name)) return profile->name
+    FROM(memory_bytes);
+    FROM(device_gbps);
+    FROM(tflops);
+    FROM(launch_ns);
+    FROM(link_in_gbps);
+    FROM(link_out_gbps);
+    FROM(link_both_gbps);
+    FROM(fault_ns);
+    FROM(capability);
+    FROM(processors);
+#undef FROM
+    return "0";
+}
+
+static bool parse_COUNT(const char *text, uint64_t *out)
+{
+    char *end;
+    errno = 0;
+    if (!isdigit((unsigned char)*text)) return false;
+    uint64_t value = strtoull(text, &end, 10);
+    if (errno || *end) return false;
+    *out = value;
+    return true;
+}
+
+static bool parse_REAL(const char *text, double *out)
+{
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || *end || !isfinite(value) || value <= 0) return false;
+    *out = value;
+    return true;
+}
+
+static bool parse_SIZE(const char *text, uint64_t *out)
+{
+    static const char suffixes[] = "KMGT";
+    char *end;
+    errno = 0;
+    if (!isdigit((unsigned char)*text)) return false;
+    double value = strtod(text, &end);
+    if (errno || !isfinite(value)) return false;
+    const char *suffix = *end ? strchr(suffixes, toupper((unsigned char)*end)) : NULL;
+    if (suffix) {
+        value = ldexp(value, 10 * (int)(suffix - suffixes + 1));
+        end++;
+        if (*end == 'i' || *end == 'I') end++;
+        if (*end == 'b' || *end == 'B') end++;
+    }
+    if (*end || value >= 0x1p63) return false;
+    *out = (uint64_t)value;
+    return true;
+}
+
+static bool parse_TEXT(const char *text, const char **out)
+{
+    *out = text;
+    return true;
+}
+
+static bool parse_schedule(struct sc_options *options)
+{
+    const char *text = options->schedule;
+    options->seed = 0;
+    if (!strcmp(text, "late")) {
+        options->order = SC_SCHEDULE_LATE;
+    } else if (!strcmp(text, "eager")) {
+        options->order = SC_SCHEDULE_EAGER;
+    } else if (!strncmp(text, "random:", 7) && parse_COUNT(text + 7, &options->seed)) {
+        options->order = SC_SCHEDULE_RANDOM;
+    } else {
+        options->order = SC_SCHEDULE_LATE;
+        return false;
+    }
+    return true;
+}
+
+unsigned sc_options_parse(struct sc_options *out, const char *(*lookup)(const char *name))
+{
+    unsigned bad = 0;
+    const char *name = lookup("PROFILE");
+    const struct profile *profile = find_profile(name ? name : "h100-pcie5");
+    if (!profile) {
+        sc_log("SOFTCUDA_PROFILE=%s is not a profile; taking h100-pcie5", name);
+        profile = find_profile("h100-pcie5");
+        bad++;
+    }
+#define SC_OPTION(field, variable, type, fallback, help)                                                     \
+    {                                                                                                        \
+        const char *base = fallback ? fallback : profile_value(profile, #field), *text = lookup(variable);   \
+        if (!text || !*text) text = base;                                                                    \
+        if (!parse_##type(text, &out->field)) {                                                              \
+            sc_log("SOFTCUDA_%s=%s is not a valid value; taking %s", variable, text, base);                  \
+            parse_##type(base, &out->field);                                                                 \
+            bad++;                                                                                           \
+        }                                                                                                    \
+    }
+#include "options.def"
+#undef SC_OPTION
+    out->profile = profile->name;
+    if (!parse_schedule(out)) {
+        sc_log("SOFTCUDA_SCHEDULE=%s is not eager, late or random:SEED; taking late", out->schedule);
+        bad++;
+    }
+    if (!out->queue_limit) out->queue_limit = 1;
+    return bad;
+}
+
+static const char *from_environment(const char *name)
+{
+    char variable[64];
+    snprintf(variable, sizeof variable, "SOFTCUDA_%s", name);
+    return getenv(variable);
+}
+
+static struct sc_options current;
+
+static void read_environment(void)
+{
+    sc_options_parse(&current, from_environment);
+}
+
+const struct sc_options *sc_options(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, read_environment);
+    return &current;
+}
+
+#define SHOW_TEXT(value) "%s", value
+#define SHOW_SIZE(value) "%llu bytes", (unsigned long long)(value)
+#define SHOW_COUNT(value) "%llu", (unsigned long long)(value)
+#define SHOW_REAL(value) "%g", value
+
+void sc_options_log(const struct sc_options *options)
+{
+    char value[256];
+#define SC_OPTION(field, variable, type, fallback, help)                                                     \
+    snprintf(value, sizeof value, SHOW_##type(options->field));                                              \
+    sc_log("SOFTCUDA_%s=%s (%s)", variable, value, help);
+#include "options.def"
+#undef SC_OPTION
+}

@@ -1,0 +1,33 @@
+/* The one place where softcuda reads its environment; options.def lists the variables. */
+#ifndef SOFTCUDA_OPTIONS_H
+#define SOFTCUDA_OPTIONS_H
+
+#include <stdint.h>
+
+typedef uint64_t sc_option_SIZE;
+typedef uint64_t sc_option_COUNT;
+typedef double sc_option_REAL;
+typedef const char *sc_option_TEXT;
+
+enum sc_schedule { SC_SCHEDULE_LATE, SC_SCHEDULE_EAGER, SC_SCHEDULE_RANDOM };
+
+struct sc_options {
+#define SC_OPTION(field, variable, type, fallback, help) sc_option_##type field;
+#include "options.def"
+#undef SC_OPTION
+    enum sc_schedule order; /* parsed from `schedule` */
+    uint64_t seed;
+};
+
+/* The options, read from the environment at the first call; a value that does not parse is logged once and
+ * its default taken. Thread safety: may be called from any thread. */
+const struct sc_options *sc_options(void);
+
+/* Parses into *out from `lookup(name)`, where name has no SOFTCUDA_ prefix; NULL means "not set".
+ * Returns the number of bad values. Strings point to what `lookup` returned. */
+unsigned sc_options_parse(struct sc_options *out, const char *(*lookup)(const char *name));
+
+/* Logs every option with its value. */
+void sc_options_log(const struct sc_options *options);
+
+#endif

@@ -1,0 +1,436 @@
+#include "queue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "module.h"
+
+#define SNAPSHOT_LIMIT (UINT64_C(256) << 20)
+
+static struct {
+    struct sc_op *first, *last;                 /* not timed */
+    struct sc_op *first_pending, *last_pending; /* not executed */
+    uint64_t next_id;
+    uint64_t count;
+    uint64_t snapshot_bytes;
+    uint64_t random;
+    bool open;
+    struct sc_timing timing;
+    pthread_cond_t progress; /* an operation that ran without the lock has ended */
+} queue = {.next_id = 1, .progress = PTHREAD_COND_INITIALIZER};
+
+static void open_queue(void)
+{
+    if (queue.open) return;
+    const struct sc_options *o = sc_options();
+    struct sc_machine machine = {
+        .memory_bytes = o->memory_bytes,
+        .device_bytes_per_ns = o->device_gbps,
+        .flops_per_ns = o->tflops * 1000,
+        .link_in_bytes_per_ns = o->link_in_gbps,
+        .link_out_bytes_per_ns = o->link_out_gbps,
+        .link_both_bytes_per_ns = o->link_both_gbps,
+        .launch_ns = o->launch_ns,
+        .fault_ns = o->fault_ns,
+    };
+    sc_timing_init(&queue.timing, &machine);
+    queue.random = o->seed * 2 + 1;
+    queue.open = true;
+}
+
+struct sc_timing *sc_queue_timing(void)
+{
+    open_queue();
+    return &queue.timing;
+}
+
+struct sc_op *sc_op_new(enum sc_op_kind kind, struct sc_context *context)
+{
+    struct sc_op *op = calloc(1, sizeof *op);
+    if (!op) return NULL;
+    op->kind = kind;
+    op->refs = 1;
+    op->context = context;
+    if (context) context->refs++;
+    return op;
+}
+
+bool sc_op_depends(struct sc_op *op, struct sc_op *on)
+{
+    if (!on) return true;
+    if (op->dependency_count == op->dependency_capacity) {
+        size_t capacity = op->dependency_capacity ? 2 * op->dependency_capacity : 2;
+        struct sc_op **list = realloc(op->dependencies, capacity * sizeof *list);
+        if (!list) return false;
+        op->dependencies = list;
+        op->dependency_capacity = capacity;
+    }
+    on->refs++;
+    op->dependencies[op->dependency_count++] = on;
+    return true;
+}
+
+static void drop_dependencies(struct sc_op *op)
+{
+    for (size_t i = 0; i < op->dependency_count; i++) sc_op_unref(op->dependencies[i]);
+    free(op->dependencies);
+    op->dependencies = NULL;
+    op->dependency_count = op->dependency_capacity = 0;
+}
+
+/* What was kept for execution and timing; the entry itself may live on in a stream or an event. */
+static void drop_work(struct sc_op *op)
+{
+    drop_dependencies(op);
+    if (op->kind == SC_OP_KERNEL) {
+        sc_cost_free(&op->cost);
+        memset(&op->cost, 0, sizeof op->cost);
+        free(op->launch.parameters);
+        op->launch.parameters = NULL;
+        sc_loaded_unref(op->launch.loaded);
+        op->launch.loaded = NULL;
+    } else if (op->kind == SC_OP_COPY) {
+        free(op->copy.snapshot);
+        queue.snapshot_bytes -= op->copy.snapshot_bytes;
+        op->copy.snapshot = NULL;
+        op->copy.snapshot_bytes = 0;
+    } else if (op->kind == SC_OP_PREFETCH || op->kind == SC_OP_DISCARD ||
+               op->kind == SC_OP_DISCARD_PREFETCH) {
+        free(op->move.spans);
+        op->move.spans = NULL;
+    }
+    if (op->context) sc_context_unref(op->context);
+    op->context = NULL;
+}
+
+__attribute__((noinline)) void sc_op_unref(struct sc_op *op)
+{
+    if (!op || --op->refs) return;
+    drop_work(op);
+    free(op);
+}
+
+void sc_op_own_snapshot(struct sc_op *op, void *buffer, uint64_t bytes)
+{
+    op->copy.snapshot = buffer;
+    op->copy.snapshot_bytes = bytes;
+    queue.snapshot_bytes += bytes;
+}
+
+static void append(struct sc_op *op)
+{
+    open_queue();
+    struct sc_thread *thread = sc_self();
+    op->id = queue.next_id++;
+    op->thread = thread;
+    op->call_ns = thread->pending_ns;
+    thread->pending_ns = 0;
+    thread->last_entry = op->id;
+    op->previous = queue.last;
+    *(queue.last ? &queue.last->next : &queue.first) = op;
+    queue.last = op;
+    queue.count++;
+    if (op->state == SC_OP_DONE) return;
+    op->previous_pending = queue.last_pending;
+    *(queue.last_pending ? &queue.last_pending->next_pending : &queue.first_pending) = op;
+    queue.last_pending = op;
+}
+
+static void unlink_pending(struct sc_op *op)
+{
+    *(op->previous_pending ? &op->previous_pending->next_pending : &queue.first_pending) = op->next_pending;
+    *(op->next_pending ? &op->next_pending->previous_pending : &queue.last_pending) = op->previous_pending;
+    op->next_pending = op->previous_pending = NULL;
+}
+
+/* Times what has become the head of the list. */
+static void advance(void)
+{
+    while (queue.first && queue.first->state == SC_OP_DONE) {
+        struct sc_op *op = queue.first;
+        queue.first = op->next;
+        *(op->next ? &op->next->previous : &queue.last) = NULL;
+        op->next = NULL;
+        queue.count--;
+        sc_op_time(&queue.timing, op);
+        op->timed = true;
+        drop_work(op);
+        sc_op_unref(op);
+    }
+}
+
+static bool ready(const struct sc_op *op)
+{
+    if (op->state != SC_OP_QUEUED) return false;
+    for (size_t i = 0; i < op->dependency_count; i++)
+        if (op->dependencies[i]->state != SC_OP_DONE) return false;
+    return true;
+}
+
+/* Executes one operation that is ready. The lock is released meanwhile; afterwards *next, if not NULL, is the
+ * operation that follows in the pending list. */
+static void run(struct sc_op *op, struct sc_op **next)
+{
+    struct sc_context *context = op->context;
+    op->refs++;
+    op->state = SC_OP_RUNNING;
+    if (context->sticky) op->dropped = true;
+    if (!op->dropped) {
+        sc_unlock();
+        CUresult fault = sc_op_execute(op);
+        sc_lock();
+        if (fault && !context->sticky) context->sticky = fault;
+    }
+    if (op->kind == SC_OP_FREE) sc_memory_release(op->free.allocation);
+    op->state = SC_OP_DONE;
+    if (next) *next = op->next_pending;
+    unlink_pending(op);
+    advance();
+    sc_op_unref(op);
+    pthread_cond_broadcast(&queue.progress);
+}
+
+/* Marks what `op` needs. Dependencies have smaller numbers, so one walk towards the head finds all of them.
+ */
+static void want(struct sc_op *op)
+{
+    if (op->state == SC_OP_DONE) return;
+    op->wanted = true;
+    for (struct sc_op *at = op; at; at = at->previous_pending)
+        if (at->wanted)
+            for (size_t i = 0; i < at->dependency_count; i++) at->dependencies[i]->wanted = true;
+}
+
+static uint64_t random_below(uint64_t bound)
+{
+    /* xorshift64* (Vigna 2016) */
+    queue.random ^= queue.random >> 12;
+    queue.random ^= queue.random << 25;
+    queue.random ^= queue.random >> 27;
+    return (queue.random * UINT64_C(0x2545f4914f6cdd1d) >> 33) % bound;
+}
+
+static struct sc_op *pick_random(void)
+{
+    struct sc_op *chosen = NULL;
+    uint64_t seen = 0;
+    for (struct sc_op *op = queue.first_pending; op; op = op->next_pending)
+        if (ready(op) && random_below(++seen) == 0) chosen = op;
+    return chosen;
+}
+
+/* The first wanted operation that is ready, at `from` or behind it. */
+static struct sc_op *pick_wanted(struct sc_op *from)
+{
+    while (from && !(from->wanted && ready(from))) from = from->next_pending;
+    return from;
+}
+
+/* Executes until `done(argument)`. pre: the operations that make it true are marked as wanted. */
+static void run_until(bool (*done)(void *), void *argument)
+{
+    struct sc_op *cursor = queue.first_pending;
+    while (!done(argument)) {
+        struct sc_op *op;
+        if (sc_options()->order == SC_SCHEDULE_RANDOM) {
+            op = pick_random();
+        } else {
+            op = pick_wanted(cursor);
+            if (!op) op = pick_wanted(queue.first_pending);
+        }
+        if (op) {
+            run(op, &cursor);
+        } else {
+            pthread_cond_wait(&queue.progress, &sc_driver_lock);
+            cursor = queue.first_pending;
+        }
+    }
+}
+
+static bool op_done(void *op)
+{
+    return ((struct sc_op *)op)->state == SC_OP_DONE;
+}
+
+static void require(struct sc_op *op)
+{
+    op->refs++;
+    want(op);
+    run_until(op_done, op);
+    sc_op_unref(op);
+}
+
+static bool context_done(void *context)
+{
+    for (struct sc_op *op = queue.first_pending; op; op = op->next_pending)
+        if (op->wanted && op->context == context) return false;
+    return true;
+}
+
+/* Executes what is pending in the context now; work that other threads submit meanwhile may stay. */
+static void require_context(struct sc_context *context)
+{
+    for (struct sc_op *op = queue.last_pending; op; op = op->previous_pending) {
+        if (op->context == context) op->wanted = true;
+        if (op->wanted)
+            for (size_t i = 0; i < op->dependency_count; i++) op->dependencies[i]->wanted = true;
+    }
+    run_until(context_done, context);
+}
+
+static bool all_timed(void *id)
+{
+    return !queue.first || queue.first->id > *(uint64_t *)id;
+}
+
+static void settle_to(uint64_t id)
+{
+    if (all_timed(&id)) return;
+    for (struct sc_op *op = queue.first_pending; op && op->id <= id; op = op->next_pending) op->wanted = true;
+    run_until(all_timed, &id);
+}
+
+void sc_queue_settle(struct sc_op *op)
+{
+    uint64_t id = sc_self()->last_entry;
+    if (op && op->id > id) id = op->id;
+    settle_to(id);
+}
+
+/* Memory stays bounded: beyond the limits the oldest entries are executed. */
+static void bound(void)
+{
+    while (queue.first && (queue.count > sc_options()->queue_limit || queue.snapshot_bytes > SNAPSHOT_LIMIT))
+        settle_to(queue.first->id);
+}
+
+/* Stream order, and the legacy stream, which waits for all blocking streams and they for it. */
+static bool add_edges(struct sc_stream *stream, struct sc_op *op)
+{
+    struct sc_context *context = stream->context;
+    bool ok = true;
+    op->has_predecessor = stream->last != NULL;
+    /* The predecessor comes first, before edges that the caller added. */
+    ok = ok && sc_op_depends(op, stream->last);
+    if (ok && op->has_predecessor && op->dependency_count > 1) {
+        struct sc_op *predecessor = op->dependencies[op->dependency_count - 1];
+        op->dependencies[op->dependency_count - 1] = op->dependencies[0];
+        op->dependencies[0] = predecessor;
+    }
+    if (stream->flags & CU_STREAM_NON_BLOCKING) return ok;
+    if (stream != context->legacy) return ok && sc_op_depends(op, context->legacy->last);
+    for (struct sc_stream *other = context->streams; other && ok; other = other->next)
+        if (other != stream && !(other->flags & CU_STREAM_NON_BLOCKING)) ok = sc_op_depends(op, other->last);
+    for (size_t i = 0; i < context->left_count && ok; i++) ok = sc_op_depends(op, context->left_behind[i]);
+    if (!ok) return false;
+    for (size_t i = 0; i < context->left_count; i++) sc_op_unref(context->left_behind[i]);
+    context->left_count = 0;
+    return true;
+}
+
+static CUresult submit(struct sc_stream *stream, struct sc_op *op)
+{
+    if (!add_edges(stream, op)) {
+        sc_op_unref(op);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    op->stream_id = stream->id;
+    op->refs++; /* one for the list, one for the stream */
+    sc_op_unref(stream->last);
+    stream->last = op;
+    append(op);
+    return CUDA_SUCCESS;
+}
+
+CUresult sc_queue_submit(struct sc_stream *stream, struct sc_op *op)
+{
+    struct sc_context *context = stream->context;
+    op->refs++;
+    CUresult result = submit(stream, op);
+    if (!result && sc_options()->order == SC_SCHEDULE_EAGER) {
+        context->refs++;
+        require(op);
+        result = context->sticky;
+        sc_context_unref(context);
+    }
+    sc_op_unref(op);
+    bound();
+    return result;
+}
+
+CUresult sc_queue_submit_and_wait(struct sc_stream *stream, struct sc_op *op)
+{
+    op->refs++;
+    CUresult result = submit(stream, op);
+    if (!result) result = sc_queue_wait_op(op);
+    sc_op_unref(op);
+    return result;
+}
+
+void sc_queue_host(struct sc_op *op)
+{
+    op->state = SC_OP_DONE;
+    append(op);
+    advance();
+}
+
+CUresult sc_queue_wait_op(struct sc_op *op)
+{
+    if (!op) return CUDA_SUCCESS;
+    struct sc_context *context = sc_current();
+    if (context) context->refs++;
+    op->refs++;
+    struct sc_op *entry = sc_op_new(SC_OP_SYNC, NULL);
+    bool ok = entry && sc_op_depends(entry, op);
+    /* The entry goes first: other threads may submit while the operations run. */
+    if (ok)
+        sc_queue_host(entry);
+    else
+        sc_op_unref(entry);
+    require(op);
+    bound();
+    sc_op_unref(op);
+    CUresult result = ok ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    if (context && context->sticky) result = context->sticky;
+    if (context) sc_context_unref(context);
+    return result;
+}
+
+CUresult sc_queue_wait_context(struct sc_context *context)
+{
+    context->refs++;
+    struct sc_op *entry = sc_op_new(SC_OP_SYNC, context);
+    if (entry) {
+        entry->whole_context = true;
+        sc_queue_host(entry);
+    }
+    require_context(context);
+    bound();
+    CUresult result = entry ? context->sticky : CUDA_ERROR_OUT_OF_MEMORY;
+    sc_context_unref(context);
+    return result;
+}
+
+bool sc_queue_ended(struct sc_op *op)
+{
+    if (!op) return true;
+    op->refs++;
+    sc_queue_settle(op);
+    struct sc_thread *thread = sc_self();
+    bool ended = op->end_ns <= thread->clock_ns + thread->pending_ns;
+    sc_op_unref(op);
+    if (!ended) thread->pending_ns += sc_options()->poll_ns;
+    return ended;
+}
+
+void sc_queue_close(void)
+{
+    for (struct sc_op *op = queue.first_pending, *next; op; op = next) {
+        next = op->next_pending;
+        if (op->state == SC_OP_RUNNING) continue; /* another thread is in it */
+        unlink_pending(op);
+        op->dropped = true;
+        op->state = SC_OP_DONE;
+    }
+    advance();
+}

@@ -1,0 +1,164 @@
+/* Work between its submission and its place on the simulated clock.
+ *
+ * Every operation, and every act of a host thread that matters to time, is an entry of one list in submission
+ * order. An entry is executed once everything it depends on is: as late as possible, in a random legal order
+ * or at once (SOFTCUDA_SCHEDULE). Independently of that, entries leave the head of the list in submission
+ * order, and only then get their times. So what a program computes depends on the schedule if it forgot to
+ * wait, and its times never do.
+ *
+ * Dependencies: the stream's previous operation, the legacy stream's barriers, recorded events. They always
+ * point to earlier entries, so every order that respects them ends.
+ *
+ * pre: all functions: the driver's lock is held. Functions that say "executes" release it while operations
+ * run.
+ */
+#ifndef SOFTCUDA_QUEUE_H
+#define SOFTCUDA_QUEUE_H
+
+#include "driver.h"
+#include "timing.h"
+
+enum sc_op_kind {
+    SC_OP_KERNEL,
+    SC_OP_COPY,
+    SC_OP_SET,
+    SC_OP_PREFETCH,
+    SC_OP_DISCARD,
+    SC_OP_DISCARD_PREFETCH,
+    SC_OP_RECORD,
+    SC_OP_WAIT,
+    SC_OP_CALL,
+    SC_OP_FREE, /* of pool memory, in stream order */
+    /* Acts of the host; nothing is executed. */
+    SC_OP_SYNC,
+    SC_OP_CHARGE,
+    SC_OP_MANAGED_ALLOCATE,
+    SC_OP_MANAGED_FREE,
+    SC_OP_ADVISE,
+};
+
+enum sc_op_state { SC_OP_QUEUED, SC_OP_RUNNING, SC_OP_DONE };
+
+struct sc_launch_work {
+    struct sc_loaded *loaded; /* keeps the function alive; released with the operation */
+    const struct sc_function *function;
+    const char *name;
+    uint32_t grid[3], block[3], dynamic_shared_bytes;
+    void *parameters; /* owned */
+};
+
+/* A box of `width` bytes by `height` rows by `depth` slices. */
+struct sc_copy_work {
+    uint64_t destination, source;
+    uint64_t width, height, depth;
+    uint64_t destination_pitch, source_pitch, destination_slice, source_slice;
+    enum sc_side to, from;
+    void *snapshot; /* the source's bytes at the call, packed; owned; NULL: read when executed */
+    uint64_t snapshot_bytes;
+};
+
+struct sc_set_work {
+    uint64_t address;
+    uint64_t width, height, pitch; /* elements, rows, bytes */
+    uint32_t value, element_bytes;
+    enum sc_side to;
+};
+
+struct sc_move_work {
+    struct sc_span *spans; /* owned */
+    uint64_t count;
+};
+
+struct sc_call_work {
+    CUhostFn function;
+    CUstreamCallback callback; /* either this or `function` */
+    CUstream stream;
+    void *data;
+};
+
+struct sc_advise_work {
+    struct sc_span span;
+    enum sc_advice advice;
+};
+
+struct sc_free_work {
+    struct sc_allocation *allocation;
+    uint64_t charged_bytes;
+};
+
+struct sc_op {
+    struct sc_op *next, *previous;                 /* the list of entries that are not timed */
+    struct sc_op *next_pending, *previous_pending; /* the list of those that are not executed */
+    uint64_t id;
+    enum sc_op_kind kind;
+    enum sc_op_state state;
+    unsigned refs;
+    bool wanted;        /* somebody waits for it */
+    bool dropped;       /* the context faulted or the process ends: not executed */
+    bool whole_context; /* SYNC: waits for all of the context */
+    bool timed;
+    struct sc_context *context;
+    struct sc_thread *thread;
+    unsigned long long stream_id;
+    uint64_t call_ns; /* the thread's host time since its previous entry */
+    struct sc_op **dependencies;
+    size_t dependency_count, dependency_capacity;
+    bool has_predecessor; /* dependencies[0] is the stream's previous operation */
+    uint64_t start_ns, end_ns;
+    struct sc_cost cost;
+    union {
+        struct sc_launch_work launch;
+        struct sc_copy_work copy;
+        struct sc_set_work set;
+        struct sc_move_work move;
+        struct sc_call_work call;
+        struct sc_advise_work advise;
+        struct sc_free_work free;
+        int64_t charge_bytes;
+        struct sc_span span; /* MANAGED_* */
+    };
+};
+
+/* A new entry that the caller fills and hands to one of the next two, which own it from then on. NULL: no
+ * memory. */
+struct sc_op *sc_op_new(enum sc_op_kind kind, struct sc_context *context);
+/* Drops a reference; an entry that was never submitted is freed with what it owns. Accepts NULL. */
+void sc_op_unref(struct sc_op *op);
+/* Adds a dependency, NULL is none. false: no memory. */
+bool sc_op_depends(struct sc_op *op, struct sc_op *on);
+
+/* Hands over `buffer`, from malloc, as the copy's source. */
+void sc_op_own_snapshot(struct sc_op *op, void *buffer, uint64_t bytes);
+
+/* Submits work to a stream. May execute (schedule eager, or a full queue). */
+CUresult sc_queue_submit(struct sc_stream *stream, struct sc_op *op);
+/* Submits and waits: a synchronous call. Executes. */
+CUresult sc_queue_submit_and_wait(struct sc_stream *stream, struct sc_op *op);
+/* Enters an act of the host. Executes nothing. */
+void sc_queue_host(struct sc_op *op);
+
+/* The calling thread waits, on the simulated clock too. Each executes. */
+CUresult sc_queue_wait_op(struct sc_op *op);
+CUresult sc_queue_wait_context(struct sc_context *context);
+
+/* True when `op`, NULL counting as done, has ended on the calling thread's clock. Executes what is needed to
+ * know. A false answer advances the clock a little. */
+bool sc_queue_ended(struct sc_op *op);
+
+/* Executes and times everything up to `op` and to the calling thread's last entry. */
+void sc_queue_settle(struct sc_op *op);
+
+/* At exit: gives up what nobody waited for, and times the rest. */
+void sc_queue_close(void);
+
+/* The one timing model, for statistics and attributes. */
+struct sc_timing *sc_queue_timing(void);
+
+/* execute.c: does what the operation says. pre: the lock is NOT held. Returns the context's fault, or
+ * success. */
+CUresult sc_op_execute(struct sc_op *op);
+/* replay.c: gives an executed entry its times and writes its timeline. */
+void sc_op_time(struct sc_timing *timing, struct sc_op *op);
+void sc_timeline_close(void);
+
+#endif

@@ -1,0 +1,67 @@
+/* Which functions there are, and how a program finds them. */
+#include <string.h>
+
+#include "api.h"
+#include "log.h"
+#include "resolve.h"
+
+/* The functions of api_refused.def are addressed only: their prototypes are those of cuda.h. */
+#define LEGACY false
+#define PER_THREAD true
+
+static const struct sc_api_row table[] = {
+#define SC_API(name, symbol, version, streams) {#name, #symbol, version, streams, (void *)symbol},
+#include "api_built.def"
+#include "api_refused.def"
+#undef SC_API
+};
+
+const struct sc_api_row *sc_api_find(const char *name, int version, bool per_thread,
+                                     CUdriverProcAddressQueryResult *status)
+{
+    const struct sc_api_row *best[2] = {NULL, NULL};
+    bool known = false;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        const struct sc_api_row *row = &table[i];
+        if (strcmp(row->name, name)) continue;
+        known = true;
+        if (row->version > version) continue;
+        const struct sc_api_row **slot = &best[row->per_thread];
+        if (!*slot || (*slot)->version < row->version) *slot = row;
+    }
+    /* Where no per-thread form exists, the ordinary one answers. */
+    const struct sc_api_row *found = per_thread && best[1] ? best[1] : best[0];
+    *status = found   ? CU_GET_PROC_ADDRESS_SUCCESS
+              : known ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
+                      : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+    return found;
+}
+
+/* Never initialises anything: programs look symbols up before they fork. */
+CUresult CUDAAPI cuGetProcAddress_v2(const char *name, void **function, int version, cuuint64_t flags,
+                                     CUdriverProcAddressQueryResult *status)
+{
+    cuuint64_t known = CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+    CUdriverProcAddressQueryResult unused;
+    if (!status) status = &unused;
+    *status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+    if (!name || !function || flags & ~known) return CUDA_ERROR_INVALID_VALUE;
+    const struct sc_api_row *row =
+        sc_api_find(name, version, flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, status);
+    *function = row ? row->function : NULL;
+    return row ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult CUDAAPI cuGetProcAddress(const char *name, void **function, int version, cuuint64_t flags)
+{
+    return cuGetProcAddress_v2(name, function, version, flags, NULL);
+}
+
+/* The vendor's undocumented tables do not exist here. */
+CUresult CUDAAPI cuGetExportTable(const void **table_out, const CUuuid *id)
+{
+    if (!table_out || !id) return CUDA_ERROR_INVALID_VALUE;
+    *table_out = NULL;
+    sc_log("cuGetExportTable: refused, there are no such tables");
+    return CUDA_ERROR_NOT_SUPPORTED;
+}

@@ -1,0 +1,21 @@
+/* The table of the Driver API, from api_built.def and api_refused.def. */
+#ifndef SOFTCUDA_RESOLVE_H
+#define SOFTCUDA_RESOLVE_H
+
+#include <stdbool.h>
+
+#include "api.h"
+
+struct sc_api_row {
+    const char *name, *symbol;
+    int version;
+    bool per_thread;
+    void *function;
+};
+
+/* The newest form of `name` that CUDA `version` knows, or NULL; *status says why. Per-thread forms are
+ * preferred where asked for. Thread safety: pure. */
+const struct sc_api_row *sc_api_find(const char *name, int version, bool per_thread,
+                                     CUdriverProcAddressQueryResult *status);
+
+#endif

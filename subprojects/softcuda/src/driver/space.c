@@ -1,0 +1,216 @@
+#include "space.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define PAGE UINT64_C(4096)
+#define COMMIT_STEP (UINT64_C(64) << 20)
+#define LARGEST_REGION (UINT64_C(4) << 40)
+#define SMALLEST_REGION (UINT64_C(16) << 30)
+/* Registered memory lies outside the window, so the regions are those of the other three kinds. */
+#define REGIONS SC_MEMORY_REGISTERED
+
+struct region {
+    uint64_t begin, end;
+    uint64_t committed; /* [begin, committed) is readable and writable */
+    uint64_t hint;      /* every gap below is too small for what was asked last, or there is none */
+    uint64_t hint_bytes;
+};
+
+static struct {
+    pthread_rwlock_t lock;
+    struct region regions[REGIONS];
+    struct sc_allocation **live; /* sorted by begin */
+    size_t count, capacity;
+    uint64_t next_id;
+} space = {.lock = PTHREAD_RWLOCK_INITIALIZER, .next_id = 1};
+
+static uint64_t align_up(uint64_t value, uint64_t align)
+{
+    return (value + align - 1) & ~(align - 1);
+}
+
+bool sc_space_open(void)
+{
+    pthread_rwlock_wrlock(&space.lock);
+    bool open = space.regions[0].end != 0;
+    for (uint64_t bytes = LARGEST_REGION; !open && bytes >= SMALLEST_REGION; bytes /= 2) {
+        uint64_t align = UINT64_C(1) << 30;
+        void *base = mmap(NULL, REGIONS * bytes + align, PROT_NONE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (base == MAP_FAILED) continue;
+        uint64_t begin = align_up((uint64_t)base, align);
+        for (int i = 0; i < REGIONS; i++, begin += bytes)
+            space.regions[i] = (struct region){begin, begin + bytes, begin, begin, 0};
+        open = true;
+    }
+    pthread_rwlock_unlock(&space.lock);
+    return open;
+}
+
+/* Index of the first allocation that begins above `address`. */
+static size_t upper_bound(uint64_t address)
+{
+    size_t low = 0, high = space.count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (space.live[middle]->begin <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool insert(struct sc_allocation *allocation)
+{
+    if (space.count == space.capacity) {
+        size_t capacity = space.capacity ? 2 * space.capacity : 256;
+        struct sc_allocation **live = realloc(space.live, capacity * sizeof *live);
+        if (!live) return false;
+        space.live = live;
+        space.capacity = capacity;
+    }
+    size_t at = upper_bound(allocation->begin);
+    memmove(space.live + at + 1, space.live + at, (space.count - at) * sizeof *space.live);
+    space.live[at] = allocation;
+    space.count++;
+    allocation->id = space.next_id++;
+    return true;
+}
+
+/* First fit. The hint skips the packed low end while sizes do not shrink. Returns 0 when nothing fits. */
+static uint64_t find_gap(struct region *region, uint64_t span, uint64_t align)
+{
+    uint64_t from = span >= region->hint_bytes ? region->hint : region->begin;
+    uint64_t at = align_up(from, align);
+    size_t i = upper_bound(from);
+    if (i > 0 && space.live[i - 1]->begin + space.live[i - 1]->span > from)
+        at = align_up(space.live[i - 1]->begin + space.live[i - 1]->span, align);
+    for (; i < space.count && space.live[i]->begin < region->end; i++) {
+        if (space.live[i]->begin >= at && space.live[i]->begin - at >= span) break;
+        uint64_t after = align_up(space.live[i]->begin + space.live[i]->span, align);
+        if (after > at) at = after;
+    }
+    if (at >= region->end || region->end - at < span) return 0;
+    region->hint = at;
+    region->hint_bytes = span;
+    return at;
+}
+
+static bool commit(struct region *region, uint64_t end)
+{
+    if (end <= region->committed) return true;
+    uint64_t target = align_up(end, COMMIT_STEP);
+    if (target > region->end) target = region->end;
+    if (mprotect((void *)region->committed, target - region->committed, PROT_READ | PROT_WRITE)) return false;
+    region->committed = target;
+    return true;
+}
+
+struct sc_allocation *sc_space_allocate(enum sc_memory_kind kind, uint64_t bytes, uint64_t align)
+{
+    if (kind >= REGIONS || bytes > LARGEST_REGION || !sc_space_open()) return NULL;
+    struct sc_allocation *allocation = calloc(1, sizeof *allocation);
+    if (!allocation) return NULL;
+    struct region *region = &space.regions[kind];
+    pthread_rwlock_wrlock(&space.lock);
+    *allocation = (struct sc_allocation){.bytes = bytes, .span = align_up(bytes, align), .kind = kind};
+    allocation->begin = find_gap(region, allocation->span, align);
+    bool ok = allocation->begin && commit(region, allocation->begin + allocation->span) && insert(allocation);
+    pthread_rwlock_unlock(&space.lock);
+    if (ok) return allocation;
+    free(allocation);
+    return NULL;
+}
+
+struct sc_allocation *sc_space_register(uint64_t address, uint64_t bytes)
+{
+    struct sc_allocation *allocation = calloc(1, sizeof *allocation);
+    if (!allocation) return NULL;
+    *allocation =
+        (struct sc_allocation){.begin = address, .bytes = bytes, .span = bytes, .kind = SC_MEMORY_REGISTERED};
+    pthread_rwlock_wrlock(&space.lock);
+    size_t at = upper_bound(address);
+    bool ok = address + bytes > address;
+    if (at > 0 && space.live[at - 1]->begin + space.live[at - 1]->span > address) ok = false;
+    if (at < space.count && space.live[at]->begin < address + bytes) ok = false;
+    ok = ok && insert(allocation);
+    pthread_rwlock_unlock(&space.lock);
+    if (ok) return allocation;
+    free(allocation);
+    return NULL;
+}
+
+/* Pages that [begin, end) covers alone lose their contents and their memory. */
+static void give_back(uint64_t begin, uint64_t end)
+{
+    begin = align_up(begin, PAGE);
+    end &= ~(PAGE - 1);
+    if (begin < end) madvise((void *)begin, end - begin, MADV_DONTNEED);
+}
+
+void sc_space_release(struct sc_allocation *allocation)
+{
+    pthread_rwlock_wrlock(&space.lock);
+    size_t at = upper_bound(allocation->begin) - 1;
+    memmove(space.live + at, space.live + at + 1, (space.count - at - 1) * sizeof *space.live);
+    space.count--;
+    if (allocation->kind != SC_MEMORY_REGISTERED) {
+        struct region *region = &space.regions[allocation->kind];
+        give_back(allocation->begin, allocation->begin + allocation->span);
+        if (allocation->begin < region->hint) region->hint = region->begin;
+    }
+    pthread_rwlock_unlock(&space.lock);
+    free(allocation);
+}
+
+static struct sc_allocation *find_locked(uint64_t address)
+{
+    size_t at = upper_bound(address);
+    if (!at) return NULL;
+    struct sc_allocation *allocation = space.live[at - 1];
+    return address - allocation->begin < allocation->bytes ? allocation : NULL;
+}
+
+struct sc_allocation *sc_space_find(uint64_t address)
+{
+    pthread_rwlock_rdlock(&space.lock);
+    struct sc_allocation *allocation = find_locked(address);
+    pthread_rwlock_unlock(&space.lock);
+    return allocation;
+}
+
+struct sc_allocation *sc_space_find_range(uint64_t address, uint64_t bytes)
+{
+    struct sc_allocation *allocation = sc_space_find(address);
+    if (!allocation || bytes > allocation->bytes - (address - allocation->begin)) return NULL;
+    return allocation;
+}
+
+bool sc_space_lookup(void *context, uint64_t address, struct sc_range *out)
+{
+    (void)context;
+    static const enum sc_range_kind kinds[SC_MEMORY_KINDS] = {
+        [SC_MEMORY_DEVICE] = SC_RANGE_DEVICE,
+        [SC_MEMORY_MANAGED] = SC_RANGE_MANAGED,
+        [SC_MEMORY_PINNED] = SC_RANGE_HOST,
+        [SC_MEMORY_REGISTERED] = SC_RANGE_HOST,
+    };
+    pthread_rwlock_rdlock(&space.lock);
+    struct sc_allocation *allocation = find_locked(address);
+    if (allocation)
+        *out = (struct sc_range){allocation->begin, allocation->begin + allocation->bytes,
+                                 kinds[allocation->kind]};
+    pthread_rwlock_unlock(&space.lock);
+    return allocation != NULL;
+}
+
+void sc_space_each(void (*visit)(void *context, struct sc_allocation *allocation), void *context)
+{
+    pthread_rwlock_rdlock(&space.lock);
+    for (size_t i = 0; i < space.count; i++) visit(context, space.live[i]);
+    pthread_rwlock_unlock(&space.lock);
+}

@@ -1,0 +1,66 @@
+/* The address space that host and device share.
+ *
+ * One large window of addresses is reserved at the start and carved into regions, one for each kind of
+ * memory. A device address is a host address, so kernels load and store directly. Memory outside the window
+ * exists for kernels only if it was registered.
+ *
+ * Invariants: live allocations never overlap; `begin` is aligned as asked; reserved addresses are
+ * [begin, begin + span) with span >= bytes.
+ * Thread safety: one lock of its own; an allocation found stays valid until it is released, which the caller
+ * must order.
+ */
+#ifndef SOFTCUDA_SPACE_H
+#define SOFTCUDA_SPACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine.h"
+
+enum sc_memory_kind {
+    SC_MEMORY_DEVICE,
+    SC_MEMORY_MANAGED,
+    SC_MEMORY_PINNED,
+    SC_MEMORY_REGISTERED, /* the program's own memory, outside the window */
+    SC_MEMORY_KINDS,
+};
+
+struct sc_allocation {
+    uint64_t begin, bytes, span;
+    enum sc_memory_kind kind;
+    uint64_t id;            /* never reused */
+    void *owner;            /* the context, opaque here */
+    unsigned flags;         /* as the caller of the Driver API gave them */
+    uint64_t charged_bytes; /* of device memory */
+    bool internal;          /* belongs to a module: cuMemFree refuses it */
+    bool from_pool;         /* cuMemAllocAsync */
+    bool freeing;           /* cuMemFreeAsync is queued */
+};
+
+/* Reserves the window; false when the system refuses. Idempotent. */
+bool sc_space_open(void);
+
+/* Takes `bytes` > 0 bytes aligned to `align`, a power of two. NULL when addresses or memory ran out.
+ * pre: kind is not SC_MEMORY_REGISTERED. Fresh memory costs nothing until it is touched. */
+struct sc_allocation *sc_space_allocate(enum sc_memory_kind kind, uint64_t bytes, uint64_t align);
+
+/* Makes [address, address + bytes) of the program visible. NULL if it overlaps a live allocation. */
+struct sc_allocation *sc_space_register(uint64_t address, uint64_t bytes);
+
+/* Ends an allocation and gives its whole pages back to the system. */
+void sc_space_release(struct sc_allocation *allocation);
+
+/* The live allocation whose requested bytes hold `address`, or NULL. */
+struct sc_allocation *sc_space_find(uint64_t address);
+
+/* The same test for a range: NULL unless [address, address + bytes) lies in one allocation. */
+struct sc_allocation *sc_space_find_range(uint64_t address, uint64_t bytes);
+
+/* For the engine's sc_address_space; `context` is not used. */
+bool sc_space_lookup(void *context, uint64_t address, struct sc_range *out);
+
+/* Calls visit for every live allocation, in address order, under the space's lock. */
+void sc_space_each(void (*visit)(void *context, struct sc_allocation *allocation), void *context);
+
+#endif

@@ -1,0 +1,10 @@
+/* SOFTCUDA_STATS: what the simulated device did, as JSON. */
+#ifndef SOFTCUDA_STATS_H
+#define SOFTCUDA_STATS_H
+
+#include "timing.h"
+
+/* Writes the file that SOFTCUDA_STATS names; does nothing where it names none. */
+void sc_stats_write(struct sc_timing *timing);
+
+#endif

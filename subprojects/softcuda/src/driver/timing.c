@@ -1,0 +1,292 @@
+#include "timing.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Pageable copies pass through a staging buffer. */
+#define PAGEABLE_FACTOR 0.5
+/* A fault's migration gets half of the link. */
+#define FAULT_FACTOR 0.5
+
+void sc_timing_init(struct sc_timing *timing, const struct sc_machine *machine)
+{
+    memset(timing, 0, sizeof *timing);
+    timing->machine = *machine;
+    sc_managed_init(&timing->managed, machine->memory_bytes);
+}
+
+void sc_timing_destroy(struct sc_timing *timing)
+{
+    sc_managed_destroy(&timing->managed);
+    sc_footprint_destroy(&timing->footprint);
+    sc_footprint_destroy(&timing->allocated);
+}
+
+uint64_t sc_effect_in(const struct sc_effect *effect)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < SC_CAUSES; i++) sum += effect->in[i];
+    return sum;
+}
+
+uint64_t sc_effect_out(const struct sc_effect *effect)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < SC_CAUSES; i++) sum += effect->out[i];
+    return sum;
+}
+
+static uint64_t duration(double bytes, double bytes_per_ns)
+{
+    return bytes > 0 ? (uint64_t)ceil(bytes / bytes_per_ns) : 0;
+}
+
+/* Books an engine from the first moment at which `ready_ns` has passed and it is free. */
+static uint64_t begin_on(struct sc_timing *timing, enum sc_timing_engine engine, uint64_t ready_ns)
+{
+    uint64_t free_ns = timing->engines[engine].free_ns;
+    return free_ns > ready_ns ? free_ns : ready_ns;
+}
+
+static void book(struct sc_timing *timing, enum sc_timing_engine which, uint64_t start_ns, uint64_t end_ns)
+{
+    struct sc_timeline_engine *engine = &timing->engines[which];
+    if (end_ns == start_ns) return;
+    engine->busy_ns += end_ns - start_ns;
+    if (end_ns > engine->free_ns) engine->free_ns = end_ns;
+    engine->recent[engine->interval_count++ % SC_INTERVALS] = (struct sc_interval){start_ns, end_ns};
+}
+
+/* When a transfer of `bytes` that starts at `start_ns` ends: alone it has the link's full rate, while the
+ * other direction is busy the shared one. */
+static uint64_t transfer_end(const struct sc_timing *timing, enum sc_timing_engine direction,
+                             uint64_t start_ns, double bytes, double factor)
+{
+    const struct sc_machine *machine = &timing->machine;
+    double alone = factor * (direction == SC_ENGINE_COPY_IN ? machine->link_in_bytes_per_ns
+                                                            : machine->link_out_bytes_per_ns);
+    double shared = factor * machine->link_both_bytes_per_ns;
+    if (shared > alone) shared = alone;
+    const struct sc_timeline_engine *other =
+        &timing->engines[direction == SC_ENGINE_COPY_IN ? SC_ENGINE_COPY_OUT : SC_ENGINE_COPY_IN];
+    double now = (double)start_ns, rest = bytes;
+    uint64_t first = other->interval_count > SC_INTERVALS ? other->interval_count - SC_INTERVALS : 0;
+    for (uint64_t i = first; i < other->interval_count && rest > 0; i++) {
+        const struct sc_interval *busy = &other->recent[i % SC_INTERVALS];
+        if ((double)busy->end_ns <= now) continue;
+        if ((double)busy->start_ns > now) {
+            double possible = ((double)busy->start_ns - now) * alone;
+            if (possible >= rest) break;
+            rest -= possible;
+            now = (double)busy->start_ns;
+        }
+        double possible = ((double)busy->end_ns - now) * shared;
+        if (possible >= rest) return (uint64_t)ceil(now + rest / shared);
+        rest -= possible;
+        now = (double)busy->end_ns;
+    }
+    return rest > 0 ? (uint64_t)ceil(now + rest / alone) : (uint64_t)ceil(now);
+}
+
+/* Runs a transfer on its engine; nothing to move takes no engine. */
+static uint64_t transfer(struct sc_timing *timing, enum sc_timing_engine direction, uint64_t ready_ns,
+                         uint64_t bytes, double factor, uint64_t *start_ns)
+{
+    if (!bytes) {
+        *start_ns = ready_ns;
+        return ready_ns;
+    }
+    *start_ns = begin_on(timing, direction, ready_ns);
+    uint64_t end_ns = transfer_end(timing, direction, *start_ns, (double)bytes, factor);
+    book(timing, direction, *start_ns, end_ns);
+    return end_ns;
+}
+
+/* What migrations and remote accesses add to an operation on the compute engine that takes `alone_ns` and
+ * moves `local_bytes` itself. */
+static uint64_t with_links(const struct sc_timing *timing, const struct sc_effect *effect, uint64_t alone_ns)
+{
+    const struct sc_machine *machine = &timing->machine;
+    uint64_t in_ns = duration((double)effect->in[SC_CAUSE_REMOTE], machine->link_in_bytes_per_ns);
+    uint64_t out_ns = duration((double)effect->out[SC_CAUSE_REMOTE], machine->link_out_bytes_per_ns);
+    uint64_t longest = alone_ns > in_ns ? alone_ns : in_ns;
+    if (out_ns > longest) longest = out_ns;
+    longest += effect->faults * machine->fault_ns;
+    longest += duration((double)effect->in[SC_CAUSE_FAULT], FAULT_FACTOR * machine->link_in_bytes_per_ns);
+    longest +=
+        duration((double)effect->out[SC_CAUSE_EVICTION], FAULT_FACTOR * machine->link_out_bytes_per_ns);
+    return longest;
+}
+
+static void place_on_compute(struct sc_timing *timing, uint64_t ready_ns, uint64_t alone_ns,
+                             struct sc_placed *out)
+{
+    uint64_t total_ns = timing->machine.launch_ns + with_links(timing, &out->effect, alone_ns);
+    out->start_ns = begin_on(timing, SC_ENGINE_COMPUTE, ready_ns);
+    out->end_ns = out->start_ns + total_ns;
+    book(timing, SC_ENGINE_COMPUTE, out->start_ns, out->end_ns);
+}
+
+static void place_kernel(struct sc_timing *timing, const struct sc_work *work, struct sc_placed *out)
+{
+    const struct sc_cost *cost = work->cost;
+    for (size_t i = 0; i < cost->block_count; i++)
+        sc_managed_touch(&timing->managed, cost->blocks[i].block << SC_BLOCK_SHIFT,
+                         cost->blocks[i].bytes_read, cost->blocks[i].bytes_written, &out->effect);
+    uint64_t remote = out->effect.in[SC_CAUSE_REMOTE] + out->effect.out[SC_CAUSE_REMOTE];
+    uint64_t bytes = cost->bytes_read + cost->bytes_written;
+    uint64_t local = bytes > remote ? bytes - remote : 0;
+    uint64_t compute_ns = duration((double)cost->flops, timing->machine.flops_per_ns);
+    uint64_t memory_ns = duration((double)local, timing->machine.device_bytes_per_ns);
+    place_on_compute(timing, work->ready_ns, compute_ns > memory_ns ? compute_ns : memory_ns, out);
+    timing->launches++;
+    timing->flops += cost->flops;
+    timing->device_bytes += local;
+}
+
+static void place_set(struct sc_timing *timing, const struct sc_work *work, struct sc_placed *out)
+{
+    const struct sc_span *span = &work->destination;
+    uint64_t remote = 0;
+    if (work->to == SC_SIDE_MANAGED) {
+        for (uint64_t at = span->address; at < span->address + span->bytes;) {
+            uint64_t next = (at | (SC_BLOCK_BYTES - 1)) + 1;
+            if (next > span->address + span->bytes) next = span->address + span->bytes;
+            sc_managed_touch(&timing->managed, at, 0, next - at, &out->effect);
+            at = next;
+        }
+        remote = out->effect.out[SC_CAUSE_REMOTE];
+    } else if (work->to != SC_SIDE_DEVICE) {
+        remote = out->effect.out[SC_CAUSE_REMOTE] = span->bytes;
+    }
+    uint64_t local_ns = duration((double)(span->bytes - remote), timing->machine.device_bytes_per_ns);
+    place_on_compute(timing, work->ready_ns, local_ns, out);
+}
+
+static uint64_t on_device(struct sc_timing *timing, const struct sc_span *span, enum sc_side side)
+{
+    if (side == SC_SIDE_DEVICE) return span->bytes;
+    return side == SC_SIDE_MANAGED ? sc_managed_resident(&timing->managed, span->address, span->bytes) : 0;
+}
+
+static void place_copy(struct sc_timing *timing, const struct sc_work *work, struct sc_placed *out)
+{
+    struct sc_effect *effect = &out->effect;
+    uint64_t bytes = work->destination.bytes;
+    out->start_ns = out->end_ns = work->ready_ns;
+    if (!bytes) return;
+    if (work->to == SC_SIDE_MANAGED)
+        sc_managed_populate(&timing->managed, work->destination.address, bytes, effect);
+    /* Where both sides are partly resident, the parts are taken as independent. */
+    double to = (double)on_device(timing, &work->destination, work->to) / (double)bytes;
+    double from = (double)on_device(timing, &work->source, work->from) / (double)bytes;
+    uint64_t in = (uint64_t)llround(to * (1 - from) * (double)bytes);
+    uint64_t outward = (uint64_t)llround(from * (1 - to) * (double)bytes);
+    uint64_t local = (uint64_t)llround(to * from * (double)bytes);
+    uint64_t host = bytes > in + outward + local ? bytes - in - outward - local : 0;
+    double factor = work->to == SC_SIDE_PAGEABLE || work->from == SC_SIDE_PAGEABLE ? PAGEABLE_FACTOR : 1;
+    effect->in[SC_CAUSE_COPY] += in;
+    effect->out[SC_CAUSE_COPY] += outward;
+    uint64_t ready_ns = work->ready_ns, start_ns;
+    if (effect->out[SC_CAUSE_EVICTION])
+        ready_ns =
+            transfer(timing, SC_ENGINE_COPY_OUT, ready_ns, effect->out[SC_CAUSE_EVICTION], 1, &start_ns);
+    if (local) {
+        uint64_t begin_ns = begin_on(timing, SC_ENGINE_COMPUTE, ready_ns);
+        out->start_ns = begin_ns;
+        ready_ns = begin_ns + duration(2.0 * (double)local, timing->machine.device_bytes_per_ns);
+        book(timing, SC_ENGINE_COMPUTE, begin_ns, ready_ns);
+    }
+    /* The device reaches managed memory that stayed on the host over the link. */
+    if (host && work->to == SC_SIDE_MANAGED) {
+        effect->out[SC_CAUSE_REMOTE] += host;
+        outward += host;
+    } else if (host && work->from == SC_SIDE_MANAGED) {
+        effect->in[SC_CAUSE_REMOTE] += host;
+        in += host;
+    }
+    if (outward) {
+        ready_ns = transfer(timing, SC_ENGINE_COPY_OUT, ready_ns, outward, factor, &start_ns);
+        if (!local) out->start_ns = start_ns;
+    }
+    if (in) {
+        ready_ns = transfer(timing, SC_ENGINE_COPY_IN, ready_ns, in, factor, &start_ns);
+        if (!local && !outward) out->start_ns = start_ns;
+    }
+    out->end_ns = ready_ns;
+}
+
+static void place_migration(struct sc_timing *timing, const struct sc_work *work, struct sc_placed *out)
+{
+    struct sc_effect *effect = &out->effect;
+    for (uint64_t i = 0; i < work->span_count; i++) {
+        const struct sc_span *span = &work->spans[i];
+        if (work->kind != SC_WORK_PREFETCH) {
+            struct sc_effect discarded = {0};
+            sc_managed_discard(&timing->managed, span->address, span->bytes, &discarded);
+            /* A frame that is discarded is free at once, before the prefetch takes one. */
+            effect->lost_bytes += discarded.lost_bytes;
+            effect->evicted_bytes += discarded.lost_bytes;
+        }
+        if (work->kind != SC_WORK_DISCARD)
+            sc_managed_prefetch(&timing->managed, span->address, span->bytes, span->to, effect);
+    }
+    uint64_t start_ns;
+    uint64_t outward = effect->out[SC_CAUSE_EVICTION] + effect->out[SC_CAUSE_PREFETCH];
+    uint64_t ready_ns = transfer(timing, SC_ENGINE_COPY_OUT, work->ready_ns, outward, 1, &out->start_ns);
+    out->end_ns = transfer(timing, SC_ENGINE_COPY_IN, ready_ns, effect->in[SC_CAUSE_PREFETCH], 1, &start_ns);
+    if (!outward) out->start_ns = start_ns;
+}
+
+void sc_timing_apply(struct sc_timing *timing, uint64_t start_ns, uint64_t end_ns,
+                     const struct sc_effect *effect)
+{
+    for (int i = 0; i < SC_CAUSES; i++) {
+        timing->totals.in[i] += effect->in[i];
+        timing->totals.out[i] += effect->out[i];
+    }
+    timing->totals.faults += effect->faults;
+    timing->totals.gained_bytes += effect->gained_bytes;
+    timing->totals.lost_bytes += effect->lost_bytes;
+    timing->totals.evicted_bytes += effect->evicted_bytes;
+    sc_footprint_add(&timing->footprint, start_ns,
+                     (int64_t)effect->gained_bytes - (int64_t)effect->evicted_bytes);
+    sc_footprint_add(&timing->footprint, end_ns,
+                     (int64_t)effect->evicted_bytes - (int64_t)effect->lost_bytes);
+    if (end_ns > timing->end_ns) timing->end_ns = end_ns;
+}
+
+void sc_timing_place(struct sc_timing *timing, const struct sc_work *work, struct sc_placed *out)
+{
+    memset(out, 0, sizeof *out);
+    out->start_ns = out->end_ns = work->ready_ns;
+    switch (work->kind) {
+    case SC_WORK_NONE:
+        break;
+    case SC_WORK_KERNEL:
+        place_kernel(timing, work, out);
+        break;
+    case SC_WORK_COPY:
+        place_copy(timing, work, out);
+        break;
+    case SC_WORK_SET:
+        place_set(timing, work, out);
+        break;
+    case SC_WORK_PREFETCH:
+    case SC_WORK_DISCARD:
+    case SC_WORK_DISCARD_PREFETCH:
+        place_migration(timing, work, out);
+        break;
+    }
+    sc_timing_apply(timing, out->start_ns, out->end_ns, &out->effect);
+}
+
+void sc_timing_charge(struct sc_timing *timing, uint64_t at_ns, int64_t bytes)
+{
+    struct sc_effect effect = {0};
+    sc_managed_charge(&timing->managed, bytes, &effect);
+    uint64_t start_ns,
+        end_ns = transfer(timing, SC_ENGINE_COPY_OUT, at_ns, effect.out[SC_CAUSE_EVICTION], 1, &start_ns);
+    sc_timing_apply(timing, end_ns, end_ns, &effect);
+    sc_footprint_add(&timing->allocated, at_ns, bytes);
+}

@@ -1,0 +1,95 @@
+/* When operations run on the simulated device.
+ *
+ * Work is placed in the order in which it was submitted, after it was executed. An operation starts when it
+ * is ready and its engine is free: one engine for kernels, one for each direction of the link. An operation
+ * that is already placed is never moved, so of two transfers that overlap in opposite directions the one
+ * placed later is the one that is slowed. Thread safety: none; the caller holds the driver's lock.
+ */
+#ifndef SOFTCUDA_TIMING_H
+#define SOFTCUDA_TIMING_H
+
+#include <stdint.h>
+
+#include "engine.h"
+#include "footprint.h"
+#include "managed.h"
+
+struct sc_machine {
+    uint64_t memory_bytes;
+    double device_bytes_per_ns, flops_per_ns;
+    double link_in_bytes_per_ns, link_out_bytes_per_ns, link_both_bytes_per_ns;
+    uint64_t launch_ns, fault_ns;
+};
+
+enum sc_timing_engine { SC_ENGINE_COMPUTE, SC_ENGINE_COPY_IN, SC_ENGINE_COPY_OUT, SC_ENGINES };
+
+enum sc_work_kind {
+    SC_WORK_NONE, /* takes no time: events, waits, host functions */
+    SC_WORK_KERNEL,
+    SC_WORK_COPY,
+    SC_WORK_SET,
+    SC_WORK_PREFETCH,
+    SC_WORK_DISCARD,
+    SC_WORK_DISCARD_PREFETCH,
+};
+
+enum sc_side { SC_SIDE_DEVICE, SC_SIDE_PINNED, SC_SIDE_PAGEABLE, SC_SIDE_MANAGED };
+
+struct sc_span {
+    uint64_t address, bytes;
+    enum sc_place to; /* of a prefetch */
+};
+
+struct sc_work {
+    enum sc_work_kind kind;
+    uint64_t ready_ns;
+    const struct sc_cost *cost;  /* kernel */
+    struct sc_span destination;  /* copy, set */
+    struct sc_span source;       /* copy */
+    enum sc_side to, from;       /* copy, set */
+    const struct sc_span *spans; /* prefetch, discard */
+    uint64_t span_count;
+};
+
+struct sc_placed {
+    uint64_t start_ns, end_ns;
+    struct sc_effect effect;
+};
+
+struct sc_interval {
+    uint64_t start_ns, end_ns;
+};
+
+#define SC_INTERVALS 256
+
+struct sc_timing {
+    struct sc_machine machine;
+    struct sc_managed managed;
+    struct sc_timeline_engine {
+        uint64_t free_ns, busy_ns;
+        struct sc_interval recent[SC_INTERVALS]; /* a ring, in order of time */
+        uint64_t interval_count;
+    } engines[SC_ENGINES];
+    struct sc_effect totals;
+    uint64_t launches, flops, device_bytes, end_ns;
+    struct sc_footprint footprint; /* device bytes: allocated and resident */
+    struct sc_footprint allocated; /* cuMemAlloc'ed bytes alone */
+};
+
+void sc_timing_init(struct sc_timing *timing, const struct sc_machine *machine);
+void sc_timing_destroy(struct sc_timing *timing);
+
+/* Places one operation and applies what it does to managed memory. */
+void sc_timing_place(struct sc_timing *timing, const struct sc_work *work, struct sc_placed *out);
+
+/* Device memory is allocated (bytes > 0) or freed at `at_ns`. */
+void sc_timing_charge(struct sc_timing *timing, uint64_t at_ns, int64_t bytes);
+
+/* Adds an effect that no operation had: freeing managed memory, advice. */
+void sc_timing_apply(struct sc_timing *timing, uint64_t start_ns, uint64_t end_ns,
+                     const struct sc_effect *effect);
+
+uint64_t sc_effect_in(const struct sc_effect *effect);  /* bytes to the device, all causes */
+uint64_t sc_effect_out(const struct sc_effect *effect); /* bytes from the device, all causes */
+
+#endif
