@@ -1,0 +1,233 @@
+#!/usr/bin/env python3
+"""End-to-end tests: gpt, unmodified, on softcuda, without and with sluice.
+
+usage: e2e.py BUILD TEST [ARGUMENT...]
+
+Each test compares whole runs: every printed loss (as a hexadecimal float) and the hash of the final weights must be those
+of a run on a device that is large enough. softcuda's own books, not sluice's, say how much of the device was used.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+MIB = 1 << 20
+# 150 MiB of parameters, gradients and moments, and activations beside them: more than 64 chunks of 2 MiB.
+MODEL = ["--layers", "3", "--width", "512", "--heads", "8", "--context", "16", "--batch", "1", "--seed", "7"]
+
+
+class Run:
+    """One finished run: exit status, output, gpt's results, the books of softcuda and of sluice."""
+
+    def __init__(self, status, output, errors, device, sluice, seconds=0):
+        self.status, self.output, self.errors, self.device, self.sluice = status, output, errors, device, sluice
+        lines = [line.split() for line in output.splitlines()]
+        self.results = [(f[0], f[1], f[4]) for f in lines if f and f[0] in ("step", "evaluation")]
+        self.step_ms = [float(f[6]) for f in lines if f and f[0] == "step"]
+        self.weights = next((f[1] for f in lines if f and f[0] == "weights_hash"), None)
+        self.peak = next((int(f[1]) for f in lines if f and f[0] == "peak_bytes"), None)
+
+    def same_bits(self, other):
+        return self.weights is not None and self.weights == other.weights and self.results == other.results
+
+
+class Bench:
+    """Knows where things are in the build folder and runs gpt there."""
+
+    def __init__(self, build):
+        self.build = os.path.abspath(build)
+        self.source = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        self.data = os.path.join(self.source, "workloads", "data", "gpl-3.txt")
+        self.gpt = os.path.join(self.build, "workloads", "gpt")
+
+    def run(self, arguments, device_bytes=None, sluice=None, schedule="late", environment=None, timeout=300):
+        """gpt with `arguments`; `sluice`: None, or the SLUICE_ variables without their prefix."""
+        with tempfile.TemporaryDirectory() as folder:
+            env = {k: v for k, v in os.environ.items() if not k.startswith(("SLUICE_", "SOFTCUDA_"))}
+            device_stats, sluice_stats = os.path.join(folder, "device.json"), os.path.join(folder, "sluice.json")
+            env.update({"LD_LIBRARY_PATH": os.path.join(self.build, "subprojects", "softcuda", "lib"),
+                        "SOFTCUDA_SCHEDULE": schedule, "SOFTCUDA_STATS": device_stats})
+            if device_bytes:
+                env["SOFTCUDA_MEMORY"] = str(device_bytes)
+            if sluice is not None:
+                preload = os.path.join(self.build, "shim", "libsluice.so")
+                env["LD_PRELOAD"] = " ".join(filter(None, [os.environ.get("E2E_PRELOAD"), preload]))
+                env["SLUICE_STATS"] = sluice_stats
+                env.update({"SLUICE_" + name: str(value) for name, value in sluice.items()})
+            env.update(environment or {})
+            done = subprocess.run([self.gpt, "--data", self.data, *arguments], env=env, capture_output=True, text=True,
+                                  timeout=timeout, check=False)
+            return Run(done.returncode, done.stdout, done.stderr, load(device_stats), load(sluice_stats))
+
+
+def load(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    except FileNotFoundError:
+        return None
+
+
+def need(condition, message, *runs):
+    if condition:
+        return
+    print("FAILED:", message)
+    for run in runs:
+        print(f"--- status {run.status}\n{run.output}{run.errors}{json.dumps(run.sluice, indent=1)}\n{json.dumps(run.device)}")
+    sys.exit(1)
+
+
+def whole_blocks(size):
+    return size // (2 * MIB) * (2 * MIB)
+
+
+def reference(bench, arguments):
+    run = bench.run(arguments, schedule="eager")
+    need(run.status == 0 and run.weights, "the reference run ends well", run)
+    return run
+
+
+def identical(bench, allocator, accumulate):
+    """Same bits at 1/2 and 1/3 of the need, with evaluation, in both daemon modes and five legal orders; budget kept."""
+    arguments = MODEL + ["--steps", "4", "--allocator", allocator, "--accumulate", accumulate, "--evaluate-every", "2"]
+    whole = reference(bench, arguments)
+    need(whole.peak >= 64 * 2 * MIB, "the model has at least 64 chunks of 2 MiB", whole)
+    for share in (2, 3):
+        budget = whole_blocks(whole.peak // share)
+        for daemon in ("inline", "thread"):
+            for seed in range(5):
+                options = {"DEVICE_BUDGET": budget, "CHUNK": "2M", "DAEMON": daemon}
+                run = bench.run(arguments, sluice=options, schedule=f"random:{seed}")
+                what = f"{allocator}, accumulate {accumulate}, 1/{share}, {daemon}, order {seed}"
+                need(run.status == 0, f"{what}: ends well", run)
+                need(run.same_bits(whole), f"{what}: every loss and the weights agree bit for bit", whole, run)
+                check_budget(run, budget, what)
+                print("ok", what, "peak", run.device["peak_device_bytes"], "of", budget, flush=True)
+
+
+def check_budget(run, budget, what):
+    need(run.sluice is not None and run.device is not None, f"{what}: both books are written", run)
+    peak = run.device["peak_device_bytes"]
+    need(peak <= budget, f"{what}: the device held {peak} bytes, the budget is {budget}", run)
+
+
+def steady(bench):
+    """In the steady state at 1/2: no demand misses, nothing remote, less stall than fetching on demand."""
+    runs = {}
+    for policy in ("plan", "demand"):
+        for steps in (6, 9):
+            arguments = MODEL + ["--steps", str(steps), "--allocator", "malloc"]
+            whole = reference(bench, arguments)
+            budget = whole_blocks(whole.peak // 2)
+            options = {"DEVICE_BUDGET": budget, "CHUNK": "2M", "DAEMON": "inline", "POLICY": policy}
+            run = bench.run(arguments, sluice=options)
+            need(run.same_bits(whole), f"{policy}: same bits", whole, run)
+            check_budget(run, budget, policy)
+            runs[policy, steps] = run
+    early, late = runs["plan", 6], runs["plan", 9]
+    for name in ("remote", "fault"):
+        more = late.device["bytes_in"][name] + late.device["bytes_out"][name] \
+            - early.device["bytes_in"][name] - early.device["bytes_out"][name]
+        need(more == 0, f"three more steps move {more} bytes by {name}", early, late)
+    for iteration in late.sluice["iterations"][-3:]:
+        need(iteration["demand_misses"] == 0, "no demand misses in the last iterations", late)
+        need(iteration["remote_bytes"] == 0, "nothing used in place in the last iterations", late)
+    stall = {p: runs[p, 9].sluice["total"]["stall_seconds"] - runs[p, 6].sluice["total"]["stall_seconds"]
+             for p in ("plan", "demand")}
+    times = {p: sum(runs[p, 9].step_ms[-3:]) / 3 for p in ("plan", "demand")}
+    print("step ms", times, "stall seconds in three steps", stall)
+    need(stall["plan"] < stall["demand"], f"less stall than on demand: {stall}", late, runs["demand", 9])
+    need(times["plan"] < times["demand"], f"faster than on demand: {times}", late, runs["demand", 9])
+
+
+def slab(bench):
+    """An update that is one launch over everything exceeds the budget: it runs partly in place, and that is said once."""
+    arguments = MODEL + ["--steps", "3", "--allocator", "slab"]
+    whole = reference(bench, arguments)
+    budget = whole_blocks(whole.peak // 3)
+    run = bench.run(arguments, sluice={"DEVICE_BUDGET": budget, "CHUNK": "2M", "DAEMON": "inline"})
+    need(run.same_bits(whole), "same bits", whole, run)
+    check_budget(run, budget, "slab")
+    lines = [line for line in run.errors.splitlines() if "more than the budget" in line]
+    need(len(lines) == 1 and "MiB" in lines[0], "said once, with the need", run)
+
+
+def out_of_memory(bench):
+    """Without sluice the small device really runs out, and gpt says so itself."""
+    arguments = MODEL + ["--steps", "2"]
+    whole = reference(bench, arguments)
+    run = bench.run(arguments, device_bytes=whole.peak // 3)
+    need(run.status == 3 and "out of device memory" in run.errors, "gpt's own message and status", run)
+    plain = bench.run(arguments, device_bytes=whole.peak // 3, sluice={"CHUNK": "2M"})
+    need(plain.same_bits(whole), "the same device is enough with sluice, whatever its size says by itself", whole, plain)
+    check_budget(plain, whole.peak // 3, "automatic budget")
+
+
+def resident(bench):
+    """With a budget above the need nothing moves after each chunk came once."""
+    arguments = MODEL + ["--steps", "4"]
+    whole = reference(bench, arguments)
+    run = bench.run(arguments, sluice={"DEVICE_BUDGET": whole.peak * 2, "CHUNK": "2M"})
+    need(run.same_bits(whole), "same bits", whole, run)
+    need(run.sluice["total"]["bytes_in"] == 0 and run.sluice["total"]["bytes_out"] == 0, "no copies", run)
+    need(run.sluice["plans"] == 0, "no plan", run)
+
+
+def large_chunks(bench):
+    """Chunks of 8 MiB, packed and tail chunks, sweep optimizer: same bits, budget kept."""
+    arguments = MODEL + ["--steps", "3", "--optimizer", "sweep"]
+    whole = reference(bench, arguments)
+    budget = whole_blocks(whole.peak // 2)
+    for daemon in ("inline", "thread"):
+        run = bench.run(arguments, sluice={"DEVICE_BUDGET": budget, "CHUNK": "8M", "DAEMON": daemon})
+        need(run.same_bits(whole), "same bits", whole, run)
+        check_budget(run, budget, daemon)
+
+
+def off(bench):
+    """Policy off passes everything through."""
+    arguments = MODEL + ["--steps", "2"]
+    whole = reference(bench, arguments)
+    run = bench.run(arguments, sluice={"POLICY": "off"})
+    need(run.same_bits(whole) and run.device["bytes_in"]["prefetch"] == 0, "as without sluice", whole, run)
+
+
+def bad_options(bench):
+    """A bad value and an unknown variable are one line each, and the default holds."""
+    arguments = MODEL + ["--steps", "1"]
+    run = bench.run(arguments, sluice={"CHUNK": "3M", "POLICI": "plan"})
+    need(run.status == 0, "runs", run)
+    need(sum("SLUICE_CHUNK" in line for line in run.errors.splitlines()) == 1, "one line for the bad value", run)
+    need(sum("SLUICE_POLICI" in line for line in run.errors.splitlines()) == 1, "one line for the unknown name", run)
+
+
+def host_memory(bench):
+    """Beyond the host limit an allocation fails as on a full device; gpt ends with its own message."""
+    arguments = MODEL + ["--steps", "1"]
+    run = bench.run(arguments, sluice={"CHUNK": "2M", "HOST_LIMIT": "64M", "DEVICE_BUDGET": "32M"})
+    need(run.status == 3 and "out of device memory" in run.errors, "a clear error, not a crash", run)
+
+
+def small_budget(bench):
+    """A budget smaller than one launch's working set: it runs, partly in place, and the kernel is named once."""
+    arguments = MODEL + ["--steps", "2"]
+    whole = reference(bench, arguments)
+    run = bench.run(arguments, sluice={"CHUNK": "2M", "DEVICE_BUDGET": "8M", "DAEMON": "inline"})
+    need(run.same_bits(whole), "same bits", whole, run)
+    check_budget(run, 8 * MIB, "small")
+    need(sum("more than the budget" in line for line in run.errors.splitlines()) == 1, "said once", run)
+
+
+TESTS = {t.__name__: t for t in (identical, steady, slab, out_of_memory, resident, large_chunks, off, bad_options,
+                                 host_memory, small_budget)}
+
+
+def main():
+    if len(sys.argv) < 3 or sys.argv[2] not in TESTS:
+        sys.exit(__doc__ + "\ntests: " + " ".join(TESTS))
+    TESTS[sys.argv[2]](Bench(sys.argv[1]), *sys.argv[3:])
+
+
+if __name__ == "__main__":
+    main()
