@@ -56,18 +56,31 @@ cudaError_t sc_enter(enum sc_default_stream kind, const struct sc_driver **out)
     cudaError_t status = sc_driver_get(kind, &driver);
     if (status != cudaSuccess) return status;
     CUcontext current = NULL;
-    status = CALL(cuCtxGetCurrent, &current);
-    if (status == cudaSuccess && !current) status = make_primary_current(driver, thread_state.device);
-    if (status == cudaSuccess) *out = driver;
-    return status;
+    if (!thread_state.entered) {
+        status = CALL(cuCtxGetCurrent, &current);
+        if (status == cudaSuccess && !current) status = make_primary_current(driver, thread_state.device);
+        if (status != cudaSuccess) return status;
+        thread_state.entered = true;
+    }
+    *out = driver;
+    return cudaSuccess;
+}
+
+bool sc_context_lost(cudaError_t status)
+{
+    if (!thread_state.entered) return false;
+    if (status != cudaErrorDeviceUninitialized && status != cudaErrorContextIsDestroyed) return false;
+    thread_state.entered = false;
+    const struct sc_driver *driver = NULL;
+    if (sc_driver_get(SC_LEGACY_STREAM, &driver) != cudaSuccess) return false;
+    /* A destroyed context is still current in this thread. */
+    return status == cudaErrorDeviceUninitialized || CALL(cuCtxSetCurrent, NULL) == cudaSuccess;
 }
 
 cudaError_t sc_current_device(const struct sc_driver *driver, int *device)
 {
-    CUcontext current = NULL;
-    cudaError_t status = CALL(cuCtxGetCurrent, &current);
-    if (status != cudaSuccess) return status;
-    if (current) return CALL(cuCtxGetDevice, device);
+    const cudaError_t status = CALL(cuCtxGetDevice, device);
+    if (status != cudaErrorDeviceUninitialized && status != cudaErrorContextIsDestroyed) return status;
     *device = thread_state.device;
     return cudaSuccess;
 }
@@ -84,8 +97,10 @@ static cudaError_t set_device(const struct sc_driver *driver, int ordinal)
 {
     cudaError_t status = check_ordinal(driver, ordinal);
     if (status == cudaSuccess) status = make_primary_current(driver, ordinal);
-    if (status == cudaSuccess) thread_state.device = ordinal;
-    return status;
+    if (status != cudaSuccess) return status;
+    thread_state.device = ordinal;
+    thread_state.entered = true;
+    return cudaSuccess;
 }
 
 /* The primary context of another device, without leaving it current. */
@@ -123,6 +138,7 @@ static cudaError_t reset_device(const struct sc_driver *driver)
     if (device < SC_MAX_DEVICES) primaries[device] = NULL;
     pthread_mutex_unlock(&primary_lock);
     CALL(cuCtxSetCurrent, NULL);
+    thread_state.entered = false;
     sc_modules_forget_managed();
     thread_state.last_error = cudaSuccess;
     return cudaSuccess;

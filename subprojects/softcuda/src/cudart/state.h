@@ -23,7 +23,8 @@ struct sc_launch_configuration {
 
 struct sc_thread {
     cudaError_t last_error;
-    int device; /* what cudaSetDevice chose; 0 at first */
+    int device;   /* what cudaSetDevice chose; 0 at first */
+    bool entered; /* a context was current when this thread last looked */
     unsigned pending_count;
     struct sc_launch_configuration pending[SC_MAX_PENDING_LAUNCHES];
 };
@@ -37,8 +38,15 @@ bool sc_error_is_sticky(cudaError_t error);
 cudaError_t sc_enter_driver(enum sc_default_stream kind, const struct sc_driver **out);
 
 /* Loads the driver and, unless the program made a context current itself, makes the primary context of the
- * thread's device current; retains it at its first use. */
+ * thread's device current; retains it at its first use. Looks once for each thread: the driver is asked again
+ * only when it has said that there is no context any more (sc_context_lost), since every question costs the
+ * program time. */
 cudaError_t sc_enter(enum sc_default_stream kind, const struct sc_driver **out);
+
+/* Whether `status` says that the context this thread relied on is gone: popped or destroyed by the program,
+ * or reset by another thread. If so the next sc_enter finds another, and the call, which did nothing, is to
+ * be repeated. */
+bool sc_context_lost(cudaError_t status);
 
 /* Notes an error for cudaGetLastError and returns it. */
 cudaError_t sc_finish(cudaError_t error);
@@ -53,8 +61,12 @@ cudaError_t sc_current_device(const struct sc_driver *driver, int *device);
     SC_EXPORT cudaError_t name parameters                                                                    \
     {                                                                                                        \
         const struct sc_driver *driver = NULL;                                                               \
-        const cudaError_t entered = enter(kind, &driver);                                                    \
-        return sc_finish(entered == cudaSuccess ? (work) : entered);                                         \
+        cudaError_t status = cudaSuccess;                                                                    \
+        do {                                                                                                 \
+            status = enter(kind, &driver);                                                                   \
+            if (status == cudaSuccess) status = (work);                                                      \
+        } while (sc_context_lost(status));                                                                   \
+        return sc_finish(status);                                                                            \
     }
 #define SC_DEVICE_API(name, parameters, work)                                                                \
     SC_DEFINE(name, sc_enter_driver, SC_LEGACY_STREAM, parameters, work)

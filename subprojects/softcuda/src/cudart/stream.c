@@ -107,13 +107,13 @@ SC_STREAM_API(cudaStreamBeginCaptureToGraph, _ptsz,
                    count, (CUstreamCaptureMode)mode))
 SC_STREAM_API(cudaStreamEndCapture, _ptsz, (cudaStream_t stream, cudaGraph_t *graph),
               CALL(cuStreamEndCapture, stream, graph))
-SC_STREAM_API(cudaStreamIsCapturing, _ptsz, (cudaStream_t stream, enum cudaStreamCaptureStatus *status),
-              CALL(cuStreamIsCapturing, stream, (CUstreamCaptureStatus *)status))
+SC_STREAM_API(cudaStreamIsCapturing, _ptsz, (cudaStream_t stream, enum cudaStreamCaptureStatus *capture),
+              CALL(cuStreamIsCapturing, stream, (CUstreamCaptureStatus *)capture))
 SC_STREAM_API(cudaStreamGetCaptureInfo, _ptsz,
-              (cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id,
+              (cudaStream_t stream, enum cudaStreamCaptureStatus *capture, unsigned long long *id,
                cudaGraph_t *graph, const cudaGraphNode_t **dependencies, const cudaGraphEdgeData **edges,
                size_t *count),
-              CALL(cuStreamGetCaptureInfo, stream, (CUstreamCaptureStatus *)status, (cuuint64_t *)id, graph,
+              CALL(cuStreamGetCaptureInfo, stream, (CUstreamCaptureStatus *)capture, (cuuint64_t *)id, graph,
                    dependencies, (const CUgraphEdgeData **)edges, count))
 SC_STREAM_API(cudaStreamUpdateCaptureDependencies, _ptsz,
               (cudaStream_t stream, cudaGraphNode_t *dependencies, const cudaGraphEdgeData *edges,
