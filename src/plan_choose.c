@@ -2,13 +2,12 @@
 
 #include <stdlib.h>
 
-/* A chunk whose next use nobody knows is ranked behind all that have one in the window. With n launches:
- * n + k: used first in launch k, so if the window is what repeats that is when it is used again; 2 n: not
- * used at all. A death in between counts for nothing: the frame of a chunk that dies soon is free soon
- * anyway. */
+/* Who leaves is decided by rank, the highest first. A rank is in ns of the launches' durations, one more for
+ * each launch so that their order shows where durations are unknown. A chunk whose next use nobody knows is
+ * taken to be used when the window repeats, one that is not used at all a window later. */
 struct chunk {
     uint32_t next;            /* while planning backwards: its next use, then kept for the first launch */
-    uint32_t first;           /* the first launch that uses it */
+    uint32_t first, last;     /* the first and the last launch that use it */
     uint32_t moment;          /* after its last use or its death, so far */
     uint32_t since;           /* when it last died or came to life without a frame */
     uint32_t release;         /* its last release; SL_NONE */
@@ -17,58 +16,82 @@ struct chunk {
     uint8_t content;
 };
 
+/* Instead of a launch, for the next use. */
+enum { UNUSED = 0x7ffffffd, DIES, AGAIN };
+
+struct candidate {
+    double rank;
+    sl_chunk chunk;
+};
+
 struct chooser {
     const struct sl_plan_input *in;
+    const struct sl_policy *policy;
     struct sl_choice *choice;
     struct chunk *chunk;
-    uint32_t *next_use; /* for each access */
-    uint64_t *heap;     /* rank << 32 | chunk: the content-bearing resident chunks, furthest use first */
+    uint32_t *next_use;     /* for each access */
+    double *start;          /* of each launch, and the end of the last */
+    struct candidate *heap; /* the content-bearing resident chunks, but for those in use */
     size_t heap_count;
     uint32_t dead_first, dead_last;
     uint64_t resident_bytes;
 };
 
-static void heap_put(struct chooser *c, size_t at, uint64_t entry)
+static double rank_of(const struct chooser *c, const struct chunk *x, uint32_t next, double last)
 {
-    c->heap[at] = entry;
-    c->chunk[(uint32_t)entry].place = (uint32_t)at;
+    double window = c->start[c->in->launch_count], due = 0;
+    if (next == UNUSED)
+        due = 2 * window;
+    else if (next == DIES)
+        due = 3 * window;
+    else if (next == AGAIN)
+        due = window + c->start[x->first];
+    else
+        due = c->start[next];
+    return due - c->policy->weight_of_rest * last;
 }
 
-static void heap_up(struct chooser *c, size_t at, uint64_t entry)
+static bool before(const struct candidate *a, const struct candidate *b)
 {
-    for (; at > 0 && c->heap[(at - 1) / 2] < entry; at = (at - 1) / 2) heap_put(c, at, c->heap[(at - 1) / 2]);
-    heap_put(c, at, entry);
+    return a->rank > b->rank || (a->rank == b->rank && a->chunk > b->chunk);
 }
 
-static void heap_down(struct chooser *c, size_t at, uint64_t entry)
+static void heap_put(struct chooser *c, size_t at, const struct candidate *entry)
+{
+    c->heap[at] = *entry;
+    c->chunk[entry->chunk].place = (uint32_t)at;
+}
+
+static void heap_up(struct chooser *c, size_t at, struct candidate entry)
+{
+    for (; at > 0 && before(&entry, &c->heap[(at - 1) / 2]); at = (at - 1) / 2)
+        heap_put(c, at, &c->heap[(at - 1) / 2]);
+    heap_put(c, at, &entry);
+}
+
+static void heap_down(struct chooser *c, size_t at, struct candidate entry)
 {
     for (size_t child = 2 * at + 1; child < c->heap_count; at = child, child = 2 * at + 1) {
-        if (child + 1 < c->heap_count && c->heap[child + 1] > c->heap[child]) child++;
-        if (c->heap[child] <= entry) break;
-        heap_put(c, at, c->heap[child]);
+        if (child + 1 < c->heap_count && before(&c->heap[child + 1], &c->heap[child])) child++;
+        if (!before(&c->heap[child], &entry)) break;
+        heap_put(c, at, &c->heap[child]);
     }
-    heap_put(c, at, entry);
+    heap_put(c, at, &entry);
 }
 
-static void heap_set(struct chooser *c, sl_chunk chunk, uint32_t rank)
+static void heap_add(struct chooser *c, sl_chunk chunk, double rank)
 {
-    uint64_t entry = (uint64_t)rank << 32 | chunk;
-    uint32_t place = c->chunk[chunk].place;
-    if (place == SL_NONE)
-        heap_up(c, c->heap_count++, entry);
-    else if (entry > c->heap[place])
-        heap_up(c, place, entry);
-    else
-        heap_down(c, place, entry);
+    if (c->chunk[chunk].place == SL_NONE) heap_up(c, c->heap_count++, (struct candidate){rank, chunk});
 }
 
 static void heap_remove(struct chooser *c, sl_chunk chunk)
 {
     uint32_t place = c->chunk[chunk].place;
-    uint64_t last = c->heap[--c->heap_count];
+    if (place == SL_NONE) return;
+    struct candidate last = c->heap[--c->heap_count];
     c->chunk[chunk].place = SL_NONE;
     if (place == c->heap_count) return;
-    if (place > 0 && c->heap[(place - 1) / 2] < last)
+    if (place > 0 && before(&last, &c->heap[(place - 1) / 2]))
         heap_up(c, place, last);
     else
         heap_down(c, place, last);
@@ -90,20 +113,29 @@ static void dead_remove(struct chooser *c, sl_chunk chunk)
     *(x->next_dead == SL_NONE ? &c->dead_last : &c->chunk[x->next_dead].prev) = x->prev;
 }
 
-/* Fills next_use, and the chunks' next and first. */
+/* Fills next_use, start, and the chunks' next, first and last. */
 static void look_ahead(struct chooser *c)
 {
     const struct sl_plan_input *in = c->in;
-    uint32_t n = (uint32_t)in->launch_count;
-    for (size_t i = 0; i < in->chunk_count; i++) c->chunk[i].next = 2 * n;
-    uint32_t access = 0;
-    for (uint32_t t = 0; t < n; t++) access += in->launches[t].access_count;
+    uint32_t n = (uint32_t)in->launch_count, access = 0;
+    for (size_t i = 0; i < in->chunk_count; i++) {
+        c->chunk[i].next = UNUSED;
+        c->chunk[i].last = SL_NONE;
+    }
+    c->start[0] = 0;
+    for (uint32_t t = 0; t < n; t++) {
+        access += in->launches[t].access_count;
+        c->start[t + 1] = c->start[t] + (double)in->launches[t].duration_ns + 1;
+    }
     for (uint32_t t = n; t-- > 0;) {
         const struct sl_plan_launch *launch = &in->launches[t];
+        for (uint32_t k = 0; k < launch->death_count && c->policy->doomed_first; k++)
+            c->chunk[in->deaths[launch->first_death + k]].next = DIES;
         for (uint32_t k = launch->access_count; k-- > 0;) {
             struct chunk *x = &c->chunk[in->accesses[launch->first_access + k].chunk];
-            c->next_use[--access] = x->next;
+            c->next_use[--access] = x->next == UNUSED ? AGAIN : x->next;
             x->next = x->first = t;
+            if (x->last == SL_NONE) x->last = t;
         }
     }
 }
@@ -111,7 +143,7 @@ static void look_ahead(struct chooser *c)
 static void release_one(struct chooser *c, uint32_t launch)
 {
     bool copy = c->dead_first == SL_NONE;
-    sl_chunk victim = copy ? (sl_chunk)c->heap[0] : c->dead_first;
+    sl_chunk victim = copy ? c->heap[0].chunk : c->dead_first;
     struct chunk *x = &c->chunk[victim];
     if (copy)
         heap_remove(c, victim);
@@ -123,8 +155,7 @@ static void release_one(struct chooser *c, uint32_t launch)
     c->choice->releases[c->choice->release_count++] = (struct sl_release){victim, x->moment, launch, copy};
 }
 
-/* Chunks that the launch is about to use are never among those released: ranked by this very launch they come
- * last, and without all others they fit. */
+/* Chunks that the launch is about to use are not in the heap; without all others they fit. */
 static void make_room(struct chooser *c, uint64_t bytes, uint32_t launch)
 {
     while (c->resident_bytes + bytes > c->in->budget_bytes && (c->dead_first != SL_NONE || c->heap_count))
@@ -146,7 +177,7 @@ static void request_missing(struct chooser *c, uint32_t t)
     }
 }
 
-/* Before the launch: what it uses is alive and ranked by it. */
+/* What the launch uses is alive and cannot leave. */
 static bool begin_launch(struct chooser *c, uint32_t t)
 {
     const struct sl_plan_launch *launch = &c->in->launches[t];
@@ -154,10 +185,10 @@ static bool begin_launch(struct chooser *c, uint32_t t)
     for (uint32_t k = 0; k < launch->access_count; k++) {
         sl_chunk chunk = c->in->accesses[launch->first_access + k].chunk;
         bytes += c->in->chunk_bytes[chunk];
+        heap_remove(c, chunk);
         if (c->chunk[chunk].content != SL_CONTENT_RESIDENT_DEAD) continue;
         dead_remove(c, chunk);
         c->chunk[chunk].content = SL_CONTENT_RESIDENT;
-        heap_set(c, chunk, t);
     }
     return bytes <= c->in->budget_bytes;
 }
@@ -165,7 +196,6 @@ static bool begin_launch(struct chooser *c, uint32_t t)
 static void end_launch(struct chooser *c, uint32_t t, const uint32_t *next_use)
 {
     const struct sl_plan_launch *launch = &c->in->launches[t];
-    uint32_t n = (uint32_t)c->in->launch_count;
     for (uint32_t k = 0; k < launch->access_count; k++) {
         sl_chunk chunk = c->in->accesses[launch->first_access + k].chunk;
         struct chunk *x = &c->chunk[chunk];
@@ -176,7 +206,7 @@ static void end_launch(struct chooser *c, uint32_t t, const uint32_t *next_use)
             continue;
         }
         x->moment = t + 1;
-        heap_set(c, chunk, next_use[k] == 2 * n ? n + x->first : next_use[k]);
+        heap_add(c, chunk, rank_of(c, x, next_use[k], c->start[t + 1]));
     }
     for (uint32_t k = 0; k < launch->death_count; k++) {
         sl_chunk chunk = c->in->deaths[launch->first_death + k];
@@ -195,30 +225,35 @@ static void end_launch(struct chooser *c, uint32_t t, const uint32_t *next_use)
 
 static void take_stock(struct chooser *c)
 {
+    double window = c->start[c->in->launch_count];
     c->dead_first = c->dead_last = SL_NONE;
     for (uint32_t i = 0; i < c->in->chunk_count; i++) {
         struct chunk *x = &c->chunk[i];
         x->release = x->place = SL_NONE;
         x->content = (uint8_t)c->in->content[i];
-        if (x->content == SL_CONTENT_RESIDENT) heap_set(c, i, x->next);
+        /* Its last use lies before the window: where it would be if the window were what repeats. */
+        double last = x->last == SL_NONE ? -window : c->start[x->last + 1] - window;
+        if (x->content == SL_CONTENT_RESIDENT) heap_add(c, i, rank_of(c, x, x->next, last));
         if (x->content == SL_CONTENT_RESIDENT_DEAD) dead_append(c, i);
         if (x->content >= SL_CONTENT_RESIDENT) c->resident_bytes += c->in->chunk_bytes[i];
     }
     c->choice->room_bytes = (int64_t)c->in->budget_bytes - (int64_t)c->resident_bytes;
 }
 
-enum sl_status sl_plan_choose(const struct sl_plan_input *in, struct sl_choice *out)
+enum sl_status sl_plan_choose(const struct sl_plan_input *in, const struct sl_policy *policy,
+                              struct sl_choice *out)
 {
     size_t accesses = 0;
     for (size_t t = 0; t < in->launch_count; t++) accesses += in->launches[t].access_count;
     struct sl_choice choice = {0};
-    struct chooser c = {.in = in, .choice = &choice};
+    struct chooser c = {.in = in, .policy = policy, .choice = &choice};
     c.chunk = calloc(in->chunk_count + 1, sizeof *c.chunk);
     c.heap = malloc((in->chunk_count + 1) * sizeof *c.heap);
     c.next_use = malloc((accesses + 1) * sizeof *c.next_use);
+    c.start = malloc((in->launch_count + 1) * sizeof *c.start);
     choice.releases = malloc((accesses + in->chunk_count + 1) * sizeof *choice.releases);
     choice.requests = malloc((accesses + 1) * sizeof *choice.requests);
-    bool complete = c.chunk && c.heap && c.next_use && choice.releases && choice.requests;
+    bool complete = c.chunk && c.heap && c.next_use && c.start && choice.releases && choice.requests;
     if (complete) {
         look_ahead(&c);
         take_stock(&c);
@@ -232,6 +267,7 @@ enum sl_status sl_plan_choose(const struct sl_plan_input *in, struct sl_choice *
             end_launch(&c, t, next_use);
         }
     }
+    free(c.start);
     free(c.next_use);
     free(c.heap);
     free(c.chunk);

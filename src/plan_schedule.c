@@ -125,7 +125,7 @@ static void look_further(struct scheduler *s, uint32_t t, double end)
         start_next_request(s, t);
 }
 
-static void run(struct scheduler *s)
+static void run(struct scheduler *s, uint64_t *half_ns)
 {
     double busy = 0;
     for (uint32_t t = 0; t < s->in->launch_count; t++) {
@@ -135,6 +135,7 @@ static void run(struct scheduler *s)
         double end = (s->now < s->ready[t] ? s->ready[t] : s->now) + duration;
         look_further(s, t, end);
         s->now = end;
+        if (t < s->in->launch_count / 2) *half_ns = (uint64_t)end;
         busy += duration;
     }
     s->plan->seconds_ns = (uint64_t)s->now;
@@ -158,7 +159,7 @@ static void sort_releases(struct scheduler *s, uint32_t *bounds, size_t moments)
 }
 
 enum sl_status sl_plan_schedule(const struct sl_plan_input *in, const struct sl_choice *choice,
-                                struct sl_plan *plan)
+                                struct sl_plan *plan, uint64_t *half_ns)
 {
     size_t moments = in->launch_count + 1, releases = choice->release_count, requests = choice->request_count;
     struct scheduler s = {.in = in, .choice = choice, .plan = plan};
@@ -174,7 +175,8 @@ enum sl_status sl_plan_schedule(const struct sl_plan_input *in, const struct sl_
         s.ready = times + releases;
         s.room = s.cover = choice->room_bytes;
         sort_releases(&s, s.action + releases, moments);
-        run(&s);
+        *half_ns = 0;
+        run(&s, half_ns);
         plan->oversize_launches = choice->oversize_launches;
     }
     free(times);
