@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,7 +28,11 @@ enum sl_status sl_output_open(const char *path, bool append, struct sl_output *o
     }
     if (fstat(fd, &at) != 0) goto error_errno;
     if (!S_ISREG(at.st_mode) && !S_ISCHR(at.st_mode)) goto error;
-    if (!append && S_ISREG(at.st_mode) && ftruncate(fd, 0) != 0) goto error_errno;
+    if (!append && S_ISREG(at.st_mode)) {
+        /* Where files cannot be locked at all, nobody is known to write it. */
+        if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) goto error_errno;
+        if (ftruncate(fd, 0) != 0) goto error_errno;
+    }
     *out = (struct sl_output){.fd = fd, .device = at.st_dev, .inode = at.st_ino};
     return SL_OK;
 

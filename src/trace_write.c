@@ -232,7 +232,9 @@ enum sl_status sl_trace_open(const char *path, enum sl_trace_full full, struct s
     if (sl_output_open(path, false, &trace->file) != SL_OK || write_header(trace) != SL_OK) error = errno;
     if (!error) error = start_writer(trace);
     if (error) {
-        sl_log(SL_LOG_WARN, "cannot record the trace %s: %s", path, strerror(error));
+        sl_log(SL_LOG_WARN, "cannot record the trace %s: %s", path,
+               error == EWOULDBLOCK ? "another process writes it (%p in the name gives each its own)"
+                                    : strerror(error));
         sl_output_close(&trace->file);
         munmap(trace, sizeof(*trace));
         return SL_ERR_IO;

@@ -1,6 +1,7 @@
 /* Writes the trace that tests/golden/v1.slt holds: a short invented program with every type of record, names
  * that need care, and a free that is written before an earlier allocation of another thread. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "plan.h"
 #include "runtime.h"
@@ -83,5 +84,6 @@ int main(int argc, char **argv)
     struct trace_bytes trace = trace_build(events, sizeof(events) / sizeof(*events), 10, true);
     FILE *file = fopen(argv[1], "wb");
     bool good = file && fwrite(trace.bytes, 1, trace.size, file) == trace.size;
+    free(trace.bytes);
     return file && fclose(file) == 0 && good ? 0 : 1;
 }

@@ -310,6 +310,32 @@ static void a_full_disk_ends_the_trace_only(void **state)
     trace_content_free(&content);
 }
 
+/* Two processes of one program with the same name for their traces: the first keeps its file. */
+static void a_trace_in_use_is_not_overwritten(void **state)
+{
+    (void)state;
+    char log[80];
+    snprintf(log, sizeof(log), "%s/log", folder);
+    struct sl_trace *first = open_trace(SL_TRACE_DROP), *second = NULL;
+    push_launch(first, 1, 0);
+    sl_log_open(0, log);
+    assert_int_equal(sl_trace_open(path, SL_TRACE_DROP, &second), SL_ERR_IO);
+    sl_log_open(0, NULL);
+    sl_trace_close(first);
+    struct trace_content content = trace_read_file(path);
+    assert_int_equal(content.problem.status, SL_OK);
+    assert_int_equal(content.count, 1);
+    trace_content_free(&content);
+    char said[200] = "";
+    FILE *file = fopen(log, "r");
+    assert_non_null(file);
+    assert_non_null(fgets(said, sizeof(said), file));
+    fclose(file);
+    assert_non_null(strstr(said, "%p"));
+    unlink(log);
+    sl_trace_close(open_trace(SL_TRACE_DROP));
+}
+
 static void unwritable_paths_fail(void **state)
 {
     (void)state;
@@ -338,6 +364,7 @@ int main(void)
         cmocka_unit_test_teardown(traces_may_follow_each_other, remove_trace),
         cmocka_unit_test_teardown(signals_do_not_reach_the_writer, remove_trace),
         cmocka_unit_test_teardown(a_full_disk_ends_the_trace_only, remove_trace),
+        cmocka_unit_test_teardown(a_trace_in_use_is_not_overwritten, remove_trace),
         cmocka_unit_test_teardown(unwritable_paths_fail, remove_trace),
     };
     if (!mkdtemp(folder)) return 1;
