@@ -25,6 +25,11 @@ struct scheduler {
     double now, link_in, link_out;
 };
 
+static double copy_ns(uint64_t bytes, uint64_t bytes_per_s)
+{
+    return (double)bytes / (double)bytes_per_s * 1e9;
+}
+
 static struct sl_plan_action *append(struct scheduler *s, enum sl_action_kind kind, sl_chunk chunk,
                                      uint32_t moment, uint32_t launch)
 {
@@ -40,7 +45,7 @@ static void queue_release(struct scheduler *s, uint32_t index, uint32_t moment)
     uint64_t bytes = s->in->chunk_bytes[release->chunk];
     if (s->link_out < s->now) s->link_out = s->now;
     if (release->copy) {
-        s->link_out += (double)bytes / (double)s->in->out_bytes_per_s * 1e9;
+        s->link_out += copy_ns(bytes, s->in->out_bytes_per_s);
         s->plan->bytes_out += bytes;
     }
     s->action[s->queue_count] = (uint32_t)s->plan->action_count;
@@ -98,7 +103,7 @@ static void start_next_request(struct scheduler *s, uint32_t moment)
         if (s->link_in < s->done[frame]) s->link_in = s->done[frame];
     }
     if (request->copy) {
-        s->link_in += (double)bytes / (double)s->in->in_bytes_per_s * 1e9;
+        s->link_in += copy_ns(bytes, s->in->in_bytes_per_s);
         s->plan->bytes_in += bytes;
     }
     if (s->ready[request->launch] < s->link_in) s->ready[request->launch] = s->link_in;
@@ -116,11 +121,20 @@ static void serve_launch(struct scheduler *s, uint32_t t)
     }
 }
 
+/* Whether the link falls idle soon without the next copy: two copies in reserve bear launches that take less
+ * time than they did. */
+static bool link_gets_idle(const struct scheduler *s, double end)
+{
+    uint64_t bytes = s->in->chunk_bytes[s->choice->releases[s->order[s->next_copy]].chunk];
+    return s->link_out < end + 2 * copy_ns(bytes, s->in->out_bytes_per_s);
+}
+
 static void look_further(struct scheduler *s, uint32_t t, double end)
 {
     const struct sl_choice *choice = s->choice;
     bool unknown = s->in->launches[t].duration_ns == 0;
-    while (copy_waits(s, t) && (unknown || s->link_out < end)) queue_release(s, s->order[s->next_copy++], t);
+    while (copy_waits(s, t) && (unknown || link_gets_idle(s, end)))
+        queue_release(s, s->order[s->next_copy++], t);
     while (s->next_request < choice->request_count && can_start(s, &choice->requests[s->next_request], t))
         start_next_request(s, t);
 }
