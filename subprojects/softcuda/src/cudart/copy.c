@@ -163,9 +163,8 @@ static cudaError_t copy_3d_async(const struct sc_driver *driver, const struct cu
     return status == cudaSuccess ? CALL(cuMemcpy3DAsync, &description, stream) : status;
 }
 
-/* The part of a symbol that a copy touches. */
-static cudaError_t symbol_part(const struct sc_driver *driver, const void *symbol, size_t bytes,
-                               size_t offset, void **out)
+cudaError_t sc_symbol_part(const struct sc_driver *driver, const void *symbol, size_t bytes, size_t offset,
+                           void **out)
 {
     CUdeviceptr address = 0;
     size_t size = 0;
@@ -183,7 +182,7 @@ static cudaError_t to_symbol(const struct sc_driver *driver, const void *symbol,
     void *to = NULL;
     if (kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyHostToHost)
         return cudaErrorInvalidMemcpyDirection;
-    const cudaError_t status = symbol_part(driver, symbol, bytes, offset, &to);
+    const cudaError_t status = sc_symbol_part(driver, symbol, bytes, offset, &to);
     if (status != cudaSuccess) return status;
     return async ? copy_async(driver, to, from, bytes, kind, stream) : copy(driver, to, from, bytes, kind);
 }
@@ -194,7 +193,7 @@ static cudaError_t from_symbol(const struct sc_driver *driver, void *to, const v
     void *from = NULL;
     if (kind == cudaMemcpyHostToDevice || kind == cudaMemcpyHostToHost)
         return cudaErrorInvalidMemcpyDirection;
-    const cudaError_t status = symbol_part(driver, symbol, bytes, offset, &from);
+    const cudaError_t status = sc_symbol_part(driver, symbol, bytes, offset, &from);
     if (status != cudaSuccess) return status;
     return async ? copy_async(driver, to, from, bytes, kind, stream) : copy(driver, to, from, bytes, kind);
 }

@@ -7,4 +7,10 @@
 /* Errors: cudaErrorInvalidMemcpyDirection, cudaErrorInvalidValue, cudaErrorNotSupported for arrays. */
 cudaError_t sc_describe_3d(const struct cudaMemcpy3DParms *parameters, CUDA_MEMCPY3D *out);
 
+/* Where `bytes` bytes at `offset` of the variable with host address `symbol` lie on the current device.
+ * Errors: cudaErrorInvalidSymbol; cudaErrorInvalidValue if the variable is smaller. pre: a context is
+ * current. */
+cudaError_t sc_symbol_part(const struct sc_driver *driver, const void *symbol, size_t bytes, size_t offset,
+                           void **out);
+
 #endif

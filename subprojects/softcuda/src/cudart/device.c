@@ -116,6 +116,13 @@ SC_API(cudaDeviceGetCacheConfig, (enum cudaFuncCache * cache),
 SC_API(cudaDeviceSetCacheConfig, (enum cudaFuncCache cache), CALL(cuCtxSetCacheConfig, (CUfunc_cache)cache))
 SC_API(cudaDeviceGetStreamPriorityRange, (int *least, int *greatest),
        CALL(cuCtxGetStreamPriorityRange, least, greatest))
+SC_DEVICE_API(cudaDeviceGraphMemTrim, (int device), CALL(cuDeviceGraphMemTrim, device))
+SC_DEVICE_API(cudaDeviceGetGraphMemAttribute,
+              (int device, enum cudaGraphMemAttributeType attribute, void *value),
+              CALL(cuDeviceGetGraphMemAttribute, device, (CUgraphMem_attribute)attribute, value))
+SC_DEVICE_API(cudaDeviceSetGraphMemAttribute,
+              (int device, enum cudaGraphMemAttributeType attribute, void *value),
+              CALL(cuDeviceSetGraphMemAttribute, device, (CUgraphMem_attribute)attribute, value))
 SC_API(cudaCtxResetPersistingL2Cache, (void), CALL(cuCtxResetPersistingL2Cache))
 
 /* Versions: answered without initialising anything. */

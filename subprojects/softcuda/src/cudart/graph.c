@@ -1,104 +1,11 @@
-/* Graphs. Handles are the driver's; what differs is how kernels and copies are described. */
-#include "copy.h"
-#include "module.h"
+/* Graphs: their life, their edges, their launches. Handles are the driver's. */
 #include "state.h"
 
 _Static_assert(sizeof(cudaGraphInstantiateParams) == sizeof(CUDA_GRAPH_INSTANTIATE_PARAMS),
                "handed on as they are");
 _Static_assert(sizeof(cudaGraphExecUpdateResultInfo) == sizeof(CUgraphExecUpdateResultInfo),
                "handed on as they are");
-_Static_assert(sizeof(struct cudaHostNodeParams) == sizeof(CUDA_HOST_NODE_PARAMS), "handed on as they are");
 
-static cudaError_t kernel_node(const struct sc_driver *driver, const struct cudaKernelNodeParams *from,
-                               CUDA_KERNEL_NODE_PARAMS *to)
-{
-    CUkernel kernel = NULL;
-    const cudaError_t status = from ? sc_kernel_find(driver, from->func, &kernel) : cudaErrorInvalidValue;
-    if (status != cudaSuccess) return status;
-    *to = (CUDA_KERNEL_NODE_PARAMS){
-        .gridDimX = from->gridDim.x,
-        .gridDimY = from->gridDim.y,
-        .gridDimZ = from->gridDim.z,
-        .blockDimX = from->blockDim.x,
-        .blockDimY = from->blockDim.y,
-        .blockDimZ = from->blockDim.z,
-        .sharedMemBytes = from->sharedMemBytes,
-        .kernelParams = from->kernelParams,
-        .extra = from->extra,
-        .kern = kernel,
-    };
-    return cudaSuccess;
-}
-
-static cudaError_t add_kernel(const struct sc_driver *driver, cudaGraphNode_t *node, cudaGraph_t graph,
-                              const cudaGraphNode_t *after, size_t count,
-                              const struct cudaKernelNodeParams *p)
-{
-    CUDA_KERNEL_NODE_PARAMS converted;
-    const cudaError_t status = kernel_node(driver, p, &converted);
-    return status == cudaSuccess ? CALL(cuGraphAddKernelNode, node, graph, after, count, &converted) : status;
-}
-
-static cudaError_t set_kernel(const struct sc_driver *driver, cudaGraphNode_t node,
-                              const struct cudaKernelNodeParams *p)
-{
-    CUDA_KERNEL_NODE_PARAMS converted;
-    const cudaError_t status = kernel_node(driver, p, &converted);
-    return status == cudaSuccess ? CALL(cuGraphKernelNodeSetParams, node, &converted) : status;
-}
-
-static cudaError_t set_exec_kernel(const struct sc_driver *driver, cudaGraphExec_t graph,
-                                   cudaGraphNode_t node, const struct cudaKernelNodeParams *p)
-{
-    CUDA_KERNEL_NODE_PARAMS converted;
-    const cudaError_t status = kernel_node(driver, p, &converted);
-    return status == cudaSuccess ? CALL(cuGraphExecKernelNodeSetParams, graph, node, &converted) : status;
-}
-
-static cudaError_t add_memcpy(const struct sc_driver *driver, cudaGraphNode_t *node, cudaGraph_t graph,
-                              const cudaGraphNode_t *after, size_t count, const struct cudaMemcpy3DParms *p)
-{
-    CUDA_MEMCPY3D converted;
-    CUcontext context = NULL;
-    cudaError_t status = sc_describe_3d(p, &converted);
-    if (status == cudaSuccess) status = CALL(cuCtxGetCurrent, &context);
-    return status == cudaSuccess ? CALL(cuGraphAddMemcpyNode, node, graph, after, count, &converted, context)
-                                 : status;
-}
-
-static cudaError_t add_memcpy_1d(const struct sc_driver *driver, cudaGraphNode_t *node, cudaGraph_t graph,
-                                 const cudaGraphNode_t *after, size_t count, struct cudaMemcpy3DParms p)
-{
-    return add_memcpy(driver, node, graph, after, count, &p);
-}
-
-static cudaError_t add_memset(const struct sc_driver *driver, cudaGraphNode_t *node, cudaGraph_t graph,
-                              const cudaGraphNode_t *after, size_t count, const struct cudaMemsetParams *p)
-{
-    if (!p) return cudaErrorInvalidValue;
-    CUcontext context = NULL;
-    const CUDA_MEMSET_NODE_PARAMS converted = {.dst = (CUdeviceptr)p->dst,
-                                               .pitch = p->pitch,
-                                               .value = p->value,
-                                               .elementSize = p->elementSize,
-                                               .width = p->width,
-                                               .height = p->height};
-    const cudaError_t status = CALL(cuCtxGetCurrent, &context);
-    return status == cudaSuccess ? CALL(cuGraphAddMemsetNode, node, graph, after, count, &converted, context)
-                                 : status;
-}
-
-static struct cudaMemcpy3DParms line(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
-{
-    return (struct cudaMemcpy3DParms){
-        .srcPtr = {.ptr = (void *)from, .pitch = bytes, .xsize = bytes, .ysize = 1},
-        .dstPtr = {.ptr = to, .pitch = bytes, .xsize = bytes, .ysize = 1},
-        .extent = {bytes, 1, 1},
-        .kind = kind,
-    };
-}
-
-#define NODE cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after, size_t count
 #define EDGES                                                                                                \
     cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to, const cudaGraphEdgeData *data
 
@@ -128,31 +35,6 @@ SC_API(cudaGraphAddDependencies, (EDGES, size_t count),
 SC_API(cudaGraphRemoveDependencies, (EDGES, size_t count),
        CALL(cuGraphRemoveDependencies, graph, from, to, (const CUgraphEdgeData *)data, count))
 SC_API(cudaGraphDestroyNode, (cudaGraphNode_t node), CALL(cuGraphDestroyNode, node))
-
-SC_API(cudaGraphAddKernelNode, (NODE, const struct cudaKernelNodeParams *p),
-       add_kernel(driver, node, graph, after, count, p))
-SC_API(cudaGraphKernelNodeSetParams, (cudaGraphNode_t node, const struct cudaKernelNodeParams *p),
-       set_kernel(driver, node, p))
-SC_API(cudaGraphExecKernelNodeSetParams,
-       (cudaGraphExec_t graph, cudaGraphNode_t node, const struct cudaKernelNodeParams *p),
-       set_exec_kernel(driver, graph, node, p))
-SC_API(cudaGraphAddMemcpyNode, (NODE, const struct cudaMemcpy3DParms *p),
-       add_memcpy(driver, node, graph, after, count, p))
-SC_API(cudaGraphAddMemcpyNode1D, (NODE, void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind),
-       add_memcpy_1d(driver, node, graph, after, count, line(to, from, bytes, kind)))
-SC_API(cudaGraphAddMemsetNode, (NODE, const struct cudaMemsetParams *p),
-       add_memset(driver, node, graph, after, count, p))
-SC_API(cudaGraphAddHostNode, (NODE, const struct cudaHostNodeParams *p),
-       CALL(cuGraphAddHostNode, node, graph, after, count, (const CUDA_HOST_NODE_PARAMS *)p))
-SC_API(cudaGraphAddChildGraphNode, (NODE, cudaGraph_t child),
-       CALL(cuGraphAddChildGraphNode, node, graph, after, count, child))
-SC_API(cudaGraphChildGraphNodeGetGraph, (cudaGraphNode_t node, cudaGraph_t *graph),
-       CALL(cuGraphChildGraphNodeGetGraph, node, graph))
-SC_API(cudaGraphAddEmptyNode, (NODE), CALL(cuGraphAddEmptyNode, node, graph, after, count))
-SC_API(cudaGraphAddEventRecordNode, (NODE, cudaEvent_t event),
-       CALL(cuGraphAddEventRecordNode, node, graph, after, count, event))
-SC_API(cudaGraphAddEventWaitNode, (NODE, cudaEvent_t event),
-       CALL(cuGraphAddEventWaitNode, node, graph, after, count, event))
 
 SC_API(cudaGraphInstantiate, (cudaGraphExec_t * out, cudaGraph_t graph, unsigned long long flags),
        CALL(cuGraphInstantiateWithFlags, out, graph, flags))

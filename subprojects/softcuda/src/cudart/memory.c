@@ -1,8 +1,6 @@
-/* Allocation, host memory, pools, unified memory, and questions about pointers. */
+/* Allocation, host memory, unified memory, and questions about pointers. */
 #include "state.h"
 
-_Static_assert(sizeof(struct cudaMemPoolProps) == sizeof(CUmemPoolProps), "handed on as they are");
-_Static_assert(sizeof(struct cudaMemAccessDesc) == sizeof(CUmemAccessDesc), "handed on as they are");
 _Static_assert(sizeof(struct cudaMemLocation) == sizeof(CUmemLocation), "handed on as they are");
 _Static_assert(sizeof(cudaIpcMemHandle_t) == sizeof(CUipcMemHandle), "copied byte by byte");
 
@@ -64,19 +62,6 @@ static cudaError_t allocate_host(const struct sc_driver *driver, void **out, siz
     void *address = NULL;
     const cudaError_t status = bytes ? CALL(cuMemHostAlloc, &address, bytes, flags) : cudaSuccess;
     if (status == cudaSuccess) *out = address;
-    return status;
-}
-
-static cudaError_t allocate_async(const struct sc_driver *driver, void **out, size_t bytes, CUmemoryPool pool,
-                                  cudaStream_t stream)
-{
-    if (!out) return cudaErrorInvalidValue;
-    CUdeviceptr address = 0;
-    cudaError_t status = cudaSuccess;
-    if (bytes)
-        status = pool ? CALL(cuMemAllocFromPoolAsync, &address, bytes, pool, stream)
-                      : CALL(cuMemAllocAsync, &address, bytes, stream);
-    if (status == cudaSuccess) *out = (void *)address;
     return status;
 }
 
@@ -147,26 +132,6 @@ SC_API(cudaMemGetInfo, (size_t * free_bytes, size_t *total_bytes),
 SC_API(cudaPointerGetAttributes, (struct cudaPointerAttributes * attributes, const void *pointer),
        pointer_attributes(driver, attributes, pointer))
 
-SC_STREAM_API(cudaMallocAsync, _ptsz, (void **out, size_t bytes, cudaStream_t stream),
-              allocate_async(driver, out, bytes, NULL, stream))
-SC_STREAM_API(cudaMallocFromPoolAsync, _ptsz,
-              (void **out, size_t bytes, cudaMemPool_t pool, cudaStream_t stream),
-              pool ? allocate_async(driver, out, bytes, pool, stream) : cudaErrorInvalidValue)
-SC_STREAM_API(cudaFreeAsync, _ptsz, (void *address, cudaStream_t stream),
-              address ? CALL(cuMemFreeAsync, (CUdeviceptr)address, stream) : cudaSuccess)
-SC_API(cudaMemPoolCreate, (cudaMemPool_t * pool, const struct cudaMemPoolProps *properties),
-       CALL(cuMemPoolCreate, pool, (const CUmemPoolProps *)properties))
-SC_API(cudaMemPoolDestroy, (cudaMemPool_t pool), CALL(cuMemPoolDestroy, pool))
-SC_API(cudaMemPoolTrimTo, (cudaMemPool_t pool, size_t bytes), CALL(cuMemPoolTrimTo, pool, bytes))
-SC_API(cudaMemPoolSetAttribute, (cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void *value),
-       CALL(cuMemPoolSetAttribute, pool, (CUmemPool_attribute)attribute, value))
-SC_API(cudaMemPoolGetAttribute, (cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void *value),
-       CALL(cuMemPoolGetAttribute, pool, (CUmemPool_attribute)attribute, value))
-SC_API(cudaMemPoolSetAccess, (cudaMemPool_t pool, const struct cudaMemAccessDesc *access, size_t count),
-       CALL(cuMemPoolSetAccess, pool, (const CUmemAccessDesc *)access, count))
-SC_API(cudaMemPoolGetAccess,
-       (enum cudaMemAccessFlags * flags, cudaMemPool_t pool, struct cudaMemLocation *location),
-       CALL(cuMemPoolGetAccess, (CUmemAccess_flags *)flags, pool, (CUmemLocation *)location))
 SC_API(cudaIpcGetMemHandle, (cudaIpcMemHandle_t * handle, void *address),
        CALL(cuIpcGetMemHandle, (CUipcMemHandle *)handle, (CUdeviceptr)address))
 SC_API(cudaIpcOpenMemHandle, (void **out, cudaIpcMemHandle_t handle, unsigned int flags),
