@@ -14,6 +14,7 @@
 #undef cuDevicePrimaryCtxReset
 #undef cuMemcpyBatchAsync
 #undef cuStreamBeginCapture
+#undef cuStreamDestroy
 
 /* How a call came in. */
 struct sl_call {

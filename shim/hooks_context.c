@@ -1,4 +1,4 @@
-/* Contexts and modules: where what the core knows begins and ends. */
+/* Contexts, streams and modules: where what the core knows begins and ends. */
 #include "driver.h"
 #include "runtime.h"
 #include "session.h"
@@ -111,6 +111,21 @@ CUresult sl_hook_cuCtxSynchronize_v2(struct sl_call call, sl_fn_cuCtxSynchronize
     (void)call;
     bool ours = sl_runtime_running() && (context ? context == sl_session_context() : sl_session_on());
     return note_synchronized(real(context), ours);
+}
+
+/* Before the driver's call: afterwards the handle means nothing. */
+CUresult sl_hook_cuStreamDestroy(struct sl_call call, sl_fn_cuStreamDestroy *real, CUstream stream)
+{
+    (void)call;
+    sl_runtime_stream_gone(stream);
+    return real(stream);
+}
+
+CUresult sl_hook_cuStreamDestroy_v2(struct sl_call call, sl_fn_cuStreamDestroy_v2 *real, CUstream stream)
+{
+    (void)call;
+    sl_runtime_stream_gone(stream);
+    return real(stream);
 }
 
 CUresult sl_hook_cuModuleUnload(struct sl_call call, sl_fn_cuModuleUnload *real, CUmodule module)

@@ -54,9 +54,13 @@ CUresult sl_hook_cuMemAllocPitch_v2(struct sl_call call, sl_fn_cuMemAllocPitch_v
     return result;
 }
 
+/* A thread may free without a context, or with another one current. */
 static CUresult free_ours(CUdeviceptr address)
 {
-    return sl_runtime_free(address) == SL_OK ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    bool entered = sl_session_enter();
+    enum sl_status status = sl_runtime_free(address);
+    sl_session_leave(entered);
+    return status == SL_OK ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult sl_hook_cuMemFree_v2(struct sl_call call, sl_fn_cuMemFree_v2 *real, CUdeviceptr address)

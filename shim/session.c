@@ -91,7 +91,19 @@ bool sl_session_on_for_memory(void)
         sl_session_after_fork();
         sl_runtime_after_fork();
     }
-    return sl_session_on();
+    return sl_session_on() && sl_session_owns_current_context();
+}
+
+bool sl_session_enter(void)
+{
+    if (!running() || sl_session_owns_current_context()) return false;
+    return sl_driver_functions()->ctx_push_current(session.context) == CUDA_SUCCESS;
+}
+
+void sl_session_leave(bool entered)
+{
+    CUcontext popped;
+    if (entered) sl_driver_functions()->ctx_pop_current(&popped);
 }
 
 CUdevice sl_session_device(void)

@@ -41,8 +41,14 @@ static inline bool sl_session_owns(uint64_t address)
     return !__atomic_load_n(&sl_session_view.context_gone, __ATOMIC_RELAXED) && sl_runtime_owns(address);
 }
 
-/* As sl_session_on, and notices a process that clone() made behind the back of fork handlers. */
+/* As sl_session_on, for calls that may ask the driver: true only with the managed context current, and false
+ * in a process that clone() made behind the back of fork handlers. */
 bool sl_session_on_for_memory(void);
+
+/* Makes the managed context current for a call that needs none of the program. What it returns goes to
+ * sl_session_leave. */
+bool sl_session_enter(void);
+void sl_session_leave(bool entered);
 
 /* The managed device and context. pre: the session has been on. */
 CUdevice sl_session_device(void);

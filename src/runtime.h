@@ -102,6 +102,9 @@ void sl_runtime_launch_end(struct sl_launch *launch, bool ok);
  * capturing streams are left alone. */
 void sl_runtime_capture(int change);
 
+/* The program is about to destroy a stream; what it submitted there may still run. */
+void sl_runtime_stream_gone(sl_stream stream);
+
 /* A function's module was unloaded: what was cached under any handle of it is forgotten. */
 void sl_runtime_functions_changed(void);
 
