@@ -8,6 +8,8 @@
  * of it as it copies more. */
 #define LEAST_GAIN 0.01
 #define GAIN_FOR_BYTES 0.5
+/* What a launch of unknown duration reads and writes, in link speeds. */
+#define GUESSED_SPEED 4
 
 static bool valid(const struct sl_plan_input *input)
 {
@@ -28,6 +30,23 @@ static bool valid(const struct sl_plan_input *input)
             if (input->deaths[launch->first_death + k] >= input->chunk_count) return false;
     }
     return accesses < UINT32_MAX / 4;
+}
+
+double sl_launch_ns(const struct sl_plan_input *input, size_t t)
+{
+    const struct sl_plan_launch *launch = &input->launches[t];
+    if (launch->duration_ns) return (double)launch->duration_ns;
+    uint64_t bytes = 0;
+    for (uint32_t k = 0; k < launch->access_count; k++)
+        bytes += input->chunk_bytes[input->accesses[launch->first_access + k].chunk];
+    return (double)bytes * 1e9 / (GUESSED_SPEED * (double)input->in_bytes_per_s);
+}
+
+static bool durations_known(const struct sl_plan_input *input)
+{
+    for (size_t t = 0; t < input->launch_count; t++)
+        if (!input->launches[t].duration_ns && input->launches[t].access_count) return false;
+    return true;
 }
 
 struct attempt {
@@ -51,12 +70,9 @@ static enum sl_status plan_with(const struct sl_plan_input *input, const struct 
     return status;
 }
 
-/* Whether another policy may be worth a try: the launches wait, and not only because nobody knows how long
- * they take. */
 static bool waits(const struct sl_plan *plan)
 {
-    return plan->stall_ns < plan->seconds_ns &&
-           (double)plan->stall_ns > LEAST_GAIN * (double)plan->seconds_ns;
+    return (double)plan->stall_ns > LEAST_GAIN * (double)plan->seconds_ns;
 }
 
 /* The first half counts as well as the whole: a policy may only put its costs off, and what the end of the
@@ -77,7 +93,8 @@ enum sl_status sl_plan_make(const struct sl_plan_input *input, struct sl_plan *o
     if (!valid(input)) return SL_ERR_INVALID;
     enum sl_status status = plan_with(input, &policies[0], &best);
     if (status) return status;
-    for (size_t i = 1; i < sizeof policies / sizeof *policies && waits(&best.plan); i++) {
+    size_t tries = durations_known(input) ? sizeof policies / sizeof *policies : 1;
+    for (size_t i = 1; i < tries && waits(&best.plan); i++) {
         if (plan_with(input, &policies[i], &other))
             break; /* no memory to look further: what there is will do */
         bool better = is_better(&other, &best);

@@ -1,9 +1,11 @@
 /* The plan: which chunks leave and come, and when, for a known sequence of launches.
  *
  * Pure: no clock, no lock, no I/O, no globals. The same function serves the daemon, `sluice plan` and the
- * tests. Victims are Belady's (1966: the furthest next use), evicted right after their last use; fetches go
- * in the order of their deadlines, each as soon as a frame is free that no earlier deadline needs (Cao,
- * Felten, Karlin, Li 1995).
+ * tests. Victims are Belady's (1966: the furthest next use) or, where the launches then wait less, those that
+ * rest longest between two uses. They leave after their last use, in an order that keeps the link busy;
+ * fetches go in the order of their deadlines, each as soon as a frame is free that no earlier deadline needs
+ * (Cao, Felten, Karlin, Li 1995). The end of a plan cannot look ahead: carry out its first half, then plan
+ * again.
  */
 #ifndef SLUICE_PLAN_H
 #define SLUICE_PLAN_H
@@ -28,7 +30,7 @@ struct sl_plan_access {
 struct sl_plan_launch {
     uint32_t first_access, access_count;
     uint32_t first_death, death_count;
-    uint64_t duration_ns; /* 0 when unknown */
+    uint64_t duration_ns; /* 0 when unknown: guessed from the bytes it uses */
 };
 
 struct sl_plan_input {

@@ -125,7 +125,7 @@ static void look_ahead(struct chooser *c)
     c->start[0] = 0;
     for (uint32_t t = 0; t < n; t++) {
         access += in->launches[t].access_count;
-        c->start[t + 1] = c->start[t] + (double)in->launches[t].duration_ns + 1;
+        c->start[t + 1] = c->start[t] + sl_launch_ns(in, t) + 1;
     }
     for (uint32_t t = n; t-- > 0;) {
         const struct sl_plan_launch *launch = &in->launches[t];

@@ -35,6 +35,11 @@ struct sl_choice {
     size_t oversize_launches;
 };
 
+/* How long a launch runs. If nobody knows it is taken to go through its chunks at a few times the link's
+ * speed: that is rarely right, but it tells long launches from short ones, and keeps a launch from looking
+ * free. */
+double sl_launch_ns(const struct sl_plan_input *input, size_t launch);
+
 /* How victims are ranked. With the weight at 0 the chunk leaves whose next use is furthest (Belady 1966),
  * which copies least; at 1 the one that rests longest between two uses, which leaves time to copy.
  * doomed_first: what dies without another use leaves before anything else, though it must be copied out: it

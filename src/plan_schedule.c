@@ -132,9 +132,7 @@ static bool link_gets_idle(const struct scheduler *s, double end)
 static void look_further(struct scheduler *s, uint32_t t, double end)
 {
     const struct sl_choice *choice = s->choice;
-    bool unknown = s->in->launches[t].duration_ns == 0;
-    while (copy_waits(s, t) && (unknown || link_gets_idle(s, end)))
-        queue_release(s, s->order[s->next_copy++], t);
+    while (copy_waits(s, t) && link_gets_idle(s, end)) queue_release(s, s->order[s->next_copy++], t);
     while (s->next_request < choice->request_count && can_start(s, &choice->requests[s->next_request], t))
         start_next_request(s, t);
 }
@@ -145,7 +143,7 @@ static void run(struct scheduler *s, uint64_t *half_ns)
     for (uint32_t t = 0; t < s->in->launch_count; t++) {
         queue_drops(s, t);
         serve_launch(s, t);
-        double duration = (double)s->in->launches[t].duration_ns;
+        double duration = sl_launch_ns(s->in, t);
         double end = (s->now < s->ready[t] ? s->ready[t] : s->now) + duration;
         look_further(s, t, end);
         s->now = end;
