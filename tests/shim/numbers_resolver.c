@@ -38,6 +38,9 @@ VISIBLE CUresult numbers_old_alloc(unsigned *address, unsigned bytes) __asm__("c
 VISIBLE sl_fn_cuGetProcAddress numbers_resolver __asm__("cuGetProcAddress");
 VISIBLE sl_fn_cuGetProcAddress_v2 numbers_resolver_v2 __asm__("cuGetProcAddress_v2");
 VISIBLE void *numbers_own_lookup(void);
+VISIBLE void numbers_requests(int *through_shim, int *direct);
+
+static _Atomic int requests_through_shim, requests_direct;
 
 CUresult numbers_get_version(int *version)
 {
@@ -102,10 +105,22 @@ CUresult numbers_resolver(const char *name, void **function, int version, cuuint
     return *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
+void numbers_requests(int *through_shim, int *direct)
+{
+    *through_shim = requests_through_shim;
+    *direct = requests_direct;
+}
+
 /* For "cuSilent" it fails as a driver might that stops before it looks. */
 CUresult numbers_resolver_v2(const char *name, void **function, int version, cuuint64_t flags,
                              CUdriverProcAddressQueryResult *status)
 {
+    Dl_info caller;
+    bool from_shim = dladdr(__builtin_return_address(0), &caller) && strstr(caller.dli_fname, "libsluice.so");
+    if (from_shim)
+        requests_through_shim++;
+    else
+        requests_direct++;
     if (!strcmp(name, "cuSilent")) return CUDA_ERROR_INVALID_VALUE;
     CUresult result = numbers_resolver(name, function, version, flags);
     if (status)
