@@ -8,15 +8,16 @@
 
 #define OK(call) expect_result(call, CUDA_SUCCESS, #call, __FILE__, __LINE__)
 #define FAILS(call, wanted) expect_result(call, wanted, #call, __FILE__, __LINE__)
-#define CHECK(condition)                                                                                           \
-    do {                                                                                                           \
-        if (!(condition)) {                                                                                        \
-            fprintf(stderr, "%s:%d: %s is false\n", __FILE__, __LINE__, #condition);                               \
-            exit(1);                                                                                               \
-        }                                                                                                          \
+#define CHECK(condition)                                                                                     \
+    do {                                                                                                     \
+        if (!(condition)) {                                                                                  \
+            fprintf(stderr, "%s:%d: %s is false\n", __FILE__, __LINE__, #condition);                         \
+            exit(1);                                                                                         \
+        }                                                                                                    \
     } while (0)
 
-static inline void expect_result(CUresult result, CUresult wanted, const char *call, const char *file, int line)
+static inline void expect_result(CUresult result, CUresult wanted, const char *call, const char *file,
+                                 int line)
 {
     if (result == wanted) return;
     const char *name = "unknown", *wanted_name = "unknown";
@@ -26,7 +27,8 @@ static inline void expect_result(CUresult result, CUresult wanted, const char *c
     exit(1);
 }
 
-/* Initialises the driver and makes the first device's primary context current; 77 where there is no device. */
+/* Initialises the driver and makes the first device's primary context current; 77 where there is no device.
+ */
 static inline CUdevice start(void)
 {
     CUdevice device;

@@ -33,7 +33,8 @@ static void round_trip(void)
     free(back);
 }
 
-/* The source of a pageable asynchronous copy may be reused as soon as the call returns; a pinned one may not. */
+/* The source of a pageable asynchronous copy may be reused as soon as the call returns; a pinned one may not.
+ */
 static void sources(void)
 {
     CUstream stream;
@@ -68,14 +69,25 @@ static void boxes(void)
     unsigned char host[HEIGHT][WIDTH], back[HEIGHT][WIDTH];
     fill(&host[0][0], sizeof host, 9);
     memset(back, 0, sizeof back);
-    CUDA_MEMCPY2D in = {.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = host, .srcPitch = WIDTH,
-                        .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = a, .dstPitch = pitch,
-                        .WidthInBytes = WIDTH, .Height = HEIGHT};
+    CUDA_MEMCPY2D in = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+                        .srcHost = host,
+                        .srcPitch = WIDTH,
+                        .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                        .dstDevice = a,
+                        .dstPitch = pitch,
+                        .WidthInBytes = WIDTH,
+                        .Height = HEIGHT};
     OK(cuMemcpy2D(&in));
-    CUDA_MEMCPY2D out = {.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = a, .srcPitch = pitch,
-                         .srcXInBytes = 3, .srcY = 2,
-                         .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = back, .dstPitch = WIDTH,
-                         .WidthInBytes = 10, .Height = 5};
+    CUDA_MEMCPY2D out = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                         .srcDevice = a,
+                         .srcPitch = pitch,
+                         .srcXInBytes = 3,
+                         .srcY = 2,
+                         .dstMemoryType = CU_MEMORYTYPE_HOST,
+                         .dstHost = back,
+                         .dstPitch = WIDTH,
+                         .WidthInBytes = 10,
+                         .Height = 5};
     OK(cuMemcpy2D(&out));
     for (int y = 0; y < 5; y++) CHECK(!memcmp(back[y], &host[y + 2][3], 10));
     CHECK(back[0][10] == 0 && back[5][0] == 0);
@@ -92,8 +104,10 @@ static void sets(void)
     OK(cuMemsetD8(a + 1, 0xee, 1));
     OK(cuMemsetD2D8(a + 64, 64, 0x55, 4, 3));
     OK(cuMemcpyDtoH(words, a, sizeof words));
-    CHECK(words[0] == 0x0102ee04 && words[1] == 0x01020304 && words[2] == 0xabcdabcd && words[3] == 0x0102abcd);
-    CHECK(words[16] == 0x55555555 && words[17] == 0x01020304 && words[32] == 0x55555555 && words[48] == 0x55555555);
+    CHECK(words[0] == 0x0102ee04 && words[1] == 0x01020304 && words[2] == 0xabcdabcd &&
+          words[3] == 0x0102abcd);
+    CHECK(words[16] == 0x55555555 && words[17] == 0x01020304 && words[32] == 0x55555555 &&
+          words[48] == 0x55555555);
     FAILS(cuMemsetD32(a + 2, 0, 1), CUDA_ERROR_INVALID_VALUE);
     OK(cuMemFree(a));
 }

@@ -49,7 +49,8 @@ static void addresses(void)
     OK(cuMemGetAddressRange(&base, &bytes, device + 100));
     CHECK(base == device && bytes == 5000);
     FAILS(cuMemGetAddressRange(&base, &bytes, 0x1000), CUDA_ERROR_NOT_FOUND);
-    CHECK(memory_type(device) == CU_MEMORYTYPE_DEVICE && memory_type((CUdeviceptr)pinned) == CU_MEMORYTYPE_HOST);
+    CHECK(memory_type(device) == CU_MEMORYTYPE_DEVICE &&
+          memory_type((CUdeviceptr)pinned) == CU_MEMORYTYPE_HOST);
     int is_managed = -1;
     OK(cuPointerGetAttribute(&is_managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, managed));
     CHECK(is_managed == 1);

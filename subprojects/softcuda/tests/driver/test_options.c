@@ -1,0 +1,117 @@
+/* SOFTCUDA_* variables: sizes parse, profiles decide, bad values are counted and replaced. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "log.h"
+#include "options.h"
+
+static const char *names[8], *values[8];
+static size_t count;
+
+static void set(const char *name, const char *value)
+{
+    names[count] = name;
+    values[count++] = value;
+}
+
+static const char *lookup(const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(names[i], name)) return values[i];
+    return NULL;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    count = 0;
+    return 0;
+}
+
+static void defaults_come_from_the_profile(void **state)
+{
+    (void)state;
+    struct sc_options options;
+    set("PROFILE", "laptop");
+    assert_int_equal(sc_options_parse(&options, lookup), 0);
+    assert_int_equal(options.memory_bytes, UINT64_C(8) << 30);
+    assert_int_equal(options.order, SC_SCHEDULE_LATE);
+    set("MEMORY", "192M");
+    set("LINK_IN", "12.5");
+    assert_int_equal(sc_options_parse(&options, lookup), 0);
+    assert_int_equal(options.memory_bytes, 192 << 20);
+    assert_true(options.link_in_gbps == 12.5);
+}
+
+static void sizes_have_suffixes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t bytes;
+    } rows[] = {{"4096", 4096},
+                {"1.5G", UINT64_C(3) << 29},
+                {"2k", 2048},
+                {"3MiB", 3 << 20},
+                {"1T", UINT64_C(1) << 40}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct sc_options options;
+        count = 0;
+        set("MEMORY", rows[i].text);
+        assert_int_equal(sc_options_parse(&options, lookup), 0);
+        assert_int_equal(options.memory_bytes, rows[i].bytes);
+    }
+}
+
+static void bad_values_are_replaced(void **state)
+{
+    (void)state;
+    struct sc_options options;
+    set("MEMORY", "lots");
+    set("LINK_IN", "-3");
+    set("SCHEDULE", "random:x");
+    set("PROFILE", "toaster");
+    set("CALL_NS", "10ns");
+    assert_int_equal(sc_options_parse(&options, lookup), 5);
+    assert_string_equal(options.profile, "h100-pcie5");
+    assert_int_equal(options.memory_bytes, UINT64_C(80) << 30);
+    assert_int_equal(options.order, SC_SCHEDULE_LATE);
+    assert_int_equal(options.call_ns, 1000);
+}
+
+static void schedules_have_a_seed(void **state)
+{
+    (void)state;
+    struct sc_options options;
+    set("SCHEDULE", "random:42");
+    assert_int_equal(sc_options_parse(&options, lookup), 0);
+    assert_int_equal(options.order, SC_SCHEDULE_RANDOM);
+    assert_int_equal(options.seed, 42);
+}
+
+static void paths_name_the_process(void **state)
+{
+    (void)state;
+    char path[64], tiny[4];
+    sc_expand_path("a-%p-b%", path, sizeof path);
+    assert_null(strstr(path, "%p"));
+    assert_non_null(strstr(path, "-b%"));
+    sc_expand_path("%p%p%p%p", tiny, sizeof tiny);
+    assert_true(strlen(tiny) < sizeof tiny);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(defaults_come_from_the_profile, setup),
+        cmocka_unit_test_setup(sizes_have_suffixes, setup),
+        cmocka_unit_test_setup(bad_values_are_replaced, setup),
+        cmocka_unit_test_setup(schedules_have_a_seed, setup),
+        cmocka_unit_test_setup(paths_name_the_process, setup),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

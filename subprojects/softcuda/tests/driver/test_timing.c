@@ -1,0 +1,165 @@
+/* Places on the simulated clock: engines, links, kernels, and the peak of device memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "timing.h"
+
+#define BLOCK SC_BLOCK_BYTES
+#define BASE (UINT64_C(1) << 40)
+
+static struct sc_timing timing;
+static struct sc_placed placed;
+
+/* Round numbers: 1 byte each ns on the link alone, half of it shared; 100 bytes or 1000 flops each ns inside.
+ */
+static int setup(void **state)
+{
+    (void)state;
+    sc_timing_init(&timing, &(struct sc_machine){.memory_bytes = 4 * BLOCK,
+                                                 .device_bytes_per_ns = 100,
+                                                 .flops_per_ns = 1000,
+                                                 .link_in_bytes_per_ns = 1,
+                                                 .link_out_bytes_per_ns = 1,
+                                                 .link_both_bytes_per_ns = 0.5,
+                                                 .launch_ns = 10,
+                                                 .fault_ns = 7});
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    sc_timing_destroy(&timing);
+    return 0;
+}
+
+static void copy(uint64_t ready_ns, enum sc_side to, enum sc_side from, uint64_t bytes)
+{
+    sc_timing_place(&timing,
+                    &(struct sc_work){.kind = SC_WORK_COPY,
+                                      .ready_ns = ready_ns,
+                                      .destination = {BASE, bytes, 0},
+                                      .source = {BASE, bytes, 0},
+                                      .to = to,
+                                      .from = from},
+                    &placed);
+}
+
+static void move(enum sc_work_kind kind, uint64_t ready_ns, unsigned first, unsigned count, enum sc_place to)
+{
+    struct sc_span span = {BASE + first * BLOCK, count * BLOCK, to};
+    sc_timing_place(&timing,
+                    &(struct sc_work){.kind = kind, .ready_ns = ready_ns, .spans = &span, .span_count = 1},
+                    &placed);
+}
+
+static void copies_of_one_direction_queue(void **state)
+{
+    (void)state;
+    copy(5, SC_SIDE_DEVICE, SC_SIDE_PINNED, 1000);
+    assert_int_equal(placed.start_ns, 5);
+    assert_int_equal(placed.end_ns, 1005);
+    copy(100, SC_SIDE_DEVICE, SC_SIDE_PINNED, 1000);
+    assert_int_equal(placed.start_ns, 1005);
+    assert_int_equal(placed.end_ns, 2005);
+    assert_int_equal(placed.effect.in[SC_CAUSE_COPY], 1000);
+    assert_int_equal(timing.engines[SC_ENGINE_COPY_IN].busy_ns, 2000);
+}
+
+static void both_directions_share_the_link_while_they_overlap(void **state)
+{
+    (void)state;
+    copy(100, SC_SIDE_DEVICE, SC_SIDE_PINNED, 1000); /* busy from 100 to 1100 */
+    copy(0, SC_SIDE_PINNED, SC_SIDE_DEVICE, 1000);
+    /* 100 alone, 500 of the rest during the 1000 ns shared, 400 alone. */
+    assert_int_equal(placed.start_ns, 0);
+    assert_int_equal(placed.end_ns, 1500);
+}
+
+static void pageable_copies_are_slower(void **state)
+{
+    (void)state;
+    copy(0, SC_SIDE_DEVICE, SC_SIDE_PAGEABLE, 1000);
+    assert_int_equal(placed.end_ns, 2000);
+}
+
+static void kernels_take_the_longer_of_arithmetic_and_memory(void **state)
+{
+    (void)state;
+    struct sc_cost cost = {.flops = 5000, .bytes_read = 600, .bytes_written = 400};
+    struct sc_work work = {.kind = SC_WORK_KERNEL, .cost = &cost};
+    sc_timing_place(&timing, &work, &placed);
+    assert_int_equal(placed.end_ns, 10 + 10);
+    cost.flops = 50000;
+    sc_timing_place(&timing, &work, &placed);
+    assert_int_equal(placed.start_ns, 20);
+    assert_int_equal(placed.end_ns, 20 + 10 + 50);
+}
+
+static void kernels_pay_for_remote_bytes_and_faults(void **state)
+{
+    (void)state;
+    assert_true(sc_managed_allocate(&timing.managed, BASE, 4 * BLOCK));
+    sc_managed_advise(&timing.managed, BASE, BLOCK, SC_ADVISE_PREFERRED, SC_HOST, &(struct sc_effect){0});
+    sc_managed_advise(&timing.managed, BASE, BLOCK, SC_ADVISE_ACCESSED_BY, SC_DEVICE, &(struct sc_effect){0});
+    struct sc_block_traffic traffic = {.block = BASE >> SC_BLOCK_SHIFT, .bytes_read = 300};
+    struct sc_cost cost = {.bytes_read = 300, .blocks = &traffic, .block_count = 1};
+    struct sc_work work = {.kind = SC_WORK_KERNEL, .cost = &cost};
+    sc_timing_place(&timing, &work, &placed);
+    assert_int_equal(placed.end_ns, 10 + 300);
+    move(SC_WORK_PREFETCH, 0, 1, 1, SC_HOST); /* populated on the host: a touch migrates it */
+    traffic.block++;
+    sc_timing_place(&timing, &work, &placed);
+    assert_int_equal(placed.effect.faults, 1);
+    assert_int_equal(placed.end_ns - placed.start_ns, 10 + 3 + 7 + 2 * BLOCK);
+}
+
+static void frames_that_are_reused_count_once(void **state)
+{
+    (void)state;
+    assert_true(sc_managed_allocate(&timing.managed, BASE, 8 * BLOCK));
+    move(SC_WORK_PREFETCH, 0, 0, 3, SC_DEVICE);
+    move(SC_WORK_PREFETCH, 1000, 0, 1, SC_HOST);
+    uint64_t freed_ns = placed.end_ns;
+    move(SC_WORK_PREFETCH, freed_ns, 3, 1, SC_DEVICE);
+    assert_int_equal(sc_footprint_peak(&timing.footprint), 3 * BLOCK);
+    move(SC_WORK_DISCARD_PREFETCH, freed_ns + 1, 3, 1, SC_DEVICE);
+    assert_int_equal(sc_footprint_peak(&timing.footprint), 3 * BLOCK);
+    sc_timing_charge(&timing, freed_ns + 2, (int64_t)BLOCK);
+    sc_timing_charge(&timing, freed_ns + 3, -(int64_t)BLOCK);
+    assert_int_equal(sc_footprint_peak(&timing.footprint), 4 * BLOCK);
+    assert_int_equal(sc_footprint_peak(&timing.allocated), BLOCK);
+}
+
+static void a_folded_footprint_keeps_its_peak(void **state)
+{
+    (void)state;
+    struct sc_footprint footprint = {0};
+    sc_footprint_add(&footprint, 10, 100);
+    sc_footprint_add(&footprint, 30, -100);
+    sc_footprint_add(&footprint, 30, 90); /* reused at the same moment */
+    sc_footprint_add(&footprint, 20, 5);
+    sc_footprint_fold(&footprint, 25);
+    assert_int_equal(footprint.count, 2);
+    assert_int_equal(sc_footprint_peak(&footprint), 105);
+    sc_footprint_add(&footprint, 40, 20);
+    assert_int_equal(sc_footprint_peak(&footprint), 115);
+    sc_footprint_destroy(&footprint);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(copies_of_one_direction_queue, setup, teardown),
+        cmocka_unit_test_setup_teardown(both_directions_share_the_link_while_they_overlap, setup, teardown),
+        cmocka_unit_test_setup_teardown(pageable_copies_are_slower, setup, teardown),
+        cmocka_unit_test_setup_teardown(kernels_take_the_longer_of_arithmetic_and_memory, setup, teardown),
+        cmocka_unit_test_setup_teardown(kernels_pay_for_remote_bytes_and_faults, setup, teardown),
+        cmocka_unit_test_setup_teardown(frames_that_are_reused_count_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_folded_footprint_keeps_its_peak, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
