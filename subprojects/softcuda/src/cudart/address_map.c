@@ -21,24 +21,28 @@ void *sc_address_map_get(const struct sc_address_map *map, const void *key)
     return map->capacity ? find(map, key)->value : NULL;
 }
 
-static bool grow(struct sc_address_map *map)
+/* Makes room by leaving out what was removed, in a table twice as large if that is not enough. */
+static bool rebuild(struct sc_address_map *map)
 {
-    struct sc_address_map larger = {.capacity = map->capacity ? 2 * map->capacity : 64};
-    larger.slots = calloc(larger.capacity, sizeof *larger.slots);
-    if (!larger.slots) return false;
+    size_t live = 0;
+    for (size_t i = 0; i < map->capacity; i++) live += map->slots[i].value != NULL;
+    struct sc_address_map fresh = {.capacity = map->capacity ? map->capacity : 64};
+    if (4 * live > map->capacity) fresh.capacity *= 2;
+    fresh.slots = calloc(fresh.capacity, sizeof *fresh.slots);
+    if (!fresh.slots) return false;
     for (size_t i = 0; i < map->capacity; i++)
         if (map->slots[i].value) {
-            *find(&larger, map->slots[i].key) = map->slots[i];
-            larger.used++;
+            *find(&fresh, map->slots[i].key) = map->slots[i];
+            fresh.used++;
         }
     free(map->slots);
-    *map = larger;
+    *map = fresh;
     return true;
 }
 
 bool sc_address_map_put(struct sc_address_map *map, const void *key, void *value)
 {
-    if (2 * (map->used + 1) > map->capacity && !grow(map)) return false;
+    if (2 * (map->used + 1) > map->capacity && !rebuild(map)) return false;
     struct sc_address_slot *slot = find(map, key);
     if (!slot->key) map->used++;
     *slot = (struct sc_address_slot){key, value};
