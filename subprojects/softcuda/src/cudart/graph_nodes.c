@@ -58,8 +58,7 @@ static cudaError_t get_kernel(const struct sc_driver *driver, cudaGraphNode_t no
                               struct cudaKernelNodeParams *out)
 {
     CUDA_KERNEL_NODE_PARAMS got;
-    cudaError_t status = out ? CALL(cuGraphKernelNodeGetParams, node, &got) : cudaErrorInvalidValue;
-    if (status == cudaSuccess && got.kern) status = sc_kernel_adopt(got.kern);
+    const cudaError_t status = out ? CALL(cuGraphKernelNodeGetParams, node, &got) : cudaErrorInvalidValue;
     if (status != cudaSuccess) return status;
     *out = (struct cudaKernelNodeParams){
         .func = got.kern ? (void *)got.kern : (void *)got.func,

@@ -235,11 +235,7 @@ static cudaError_t function_by_symbol(const struct sc_driver *driver, cudaFuncti
 
 static cudaError_t kernel_by_symbol(const struct sc_driver *driver, cudaKernel_t *out, const void *symbol)
 {
-    CUkernel kernel = NULL;
-    cudaError_t status = out ? sc_kernel_find(driver, symbol, &kernel) : cudaErrorInvalidValue;
-    if (status == cudaSuccess) status = sc_kernel_adopt(kernel);
-    if (status == cudaSuccess) *out = kernel;
-    return status;
+    return out ? sc_kernel_find(driver, symbol, out) : cudaErrorInvalidValue;
 }
 
 SC_API(cudaFuncGetAttributes, (struct cudaFuncAttributes * attributes, const void *function),

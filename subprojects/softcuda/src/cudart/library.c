@@ -1,28 +1,12 @@
 /* Libraries that the program loads itself, driver entry points, the profiler switch, and export tables. */
-#include "module.h"
 #include "state.h"
 
-static cudaError_t adopt(cudaError_t status, CUkernel kernel, cudaKernel_t *out)
-{
-    if (status == cudaSuccess) status = sc_kernel_adopt(kernel);
-    if (status == cudaSuccess) *out = kernel;
-    return status == cudaErrorSymbolNotFound ? cudaErrorInvalidDeviceFunction : status;
-}
-
+/* A missing kernel is an invalid function to the runtime. */
 static cudaError_t library_kernel(const struct sc_driver *driver, cudaKernel_t *out, cudaLibrary_t library,
                                   const char *name)
 {
-    CUkernel kernel = NULL;
-    return adopt(CALL(cuLibraryGetKernel, &kernel, library, name), kernel, out);
-}
-
-static cudaError_t enumerate(const struct sc_driver *driver, cudaKernel_t *kernels, unsigned count,
-                             cudaLibrary_t library)
-{
-    cudaError_t status = CALL(cuLibraryEnumerateKernels, kernels, count, library);
-    for (unsigned i = 0; i < count && status == cudaSuccess; i++)
-        if (kernels[i]) status = sc_kernel_adopt(kernels[i]);
-    return status;
+    const cudaError_t status = CALL(cuLibraryGetKernel, out, library, name);
+    return status == cudaErrorSymbolNotFound ? cudaErrorInvalidDeviceFunction : status;
 }
 
 /* A library has options of two kinds whose names are the driver's, or are not known to this driver. */
@@ -40,11 +24,11 @@ SC_API(cudaLibraryLoadFromFile,
             (CUlibraryOption *)options, option_values, option_count))
 SC_API(cudaLibraryUnload, (cudaLibrary_t library), CALL(cuLibraryUnload, library))
 SC_API(cudaLibraryGetKernel, (cudaKernel_t * kernel, cudaLibrary_t library, const char *name),
-       kernel ? library_kernel(driver, kernel, library, name) : cudaErrorInvalidValue)
+       library_kernel(driver, kernel, library, name))
 SC_API(cudaLibraryGetKernelCount, (unsigned int *count, cudaLibrary_t library),
        CALL(cuLibraryGetKernelCount, count, library))
 SC_API(cudaLibraryEnumerateKernels, (cudaKernel_t * kernels, unsigned int count, cudaLibrary_t library),
-       enumerate(driver, kernels, count, library))
+       CALL(cuLibraryEnumerateKernels, kernels, count, library))
 SC_API(cudaLibraryGetGlobal, (void **address, size_t *bytes, cudaLibrary_t library, const char *name),
        CALL(cuLibraryGetGlobal, (CUdeviceptr *)address, bytes, library, name))
 SC_API(cudaLibraryGetManaged, (void **address, size_t *bytes, cudaLibrary_t library, const char *name),

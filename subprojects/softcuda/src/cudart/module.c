@@ -9,13 +9,13 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-enum entry_kind { ENTRY_KERNEL, ENTRY_VARIABLE, ENTRY_MANAGED, ENTRY_HANDLE };
+enum entry_kind { ENTRY_KERNEL, ENTRY_VARIABLE, ENTRY_MANAGED };
 
-/* One registered kernel or variable, or (ENTRY_HANDLE) a kernel of the driver that the program holds. */
+/* One registered kernel or variable. */
 struct entry {
     enum entry_kind kind;
-    struct module *module; /* NULL for ENTRY_HANDLE */
-    const char *name;      /* in the program's own constants */
+    struct module *module;
+    const char *name;   /* in the program's own constants */
     const void *host;   /* the key: for ENTRY_MANAGED the pointer variable that the program reads through */
     CUkernel kernel;    /* once looked up */
     struct entry *next; /* of the same module */
@@ -33,7 +33,7 @@ struct module {
 /* Guards everything here. Held while a fat binary loads: two threads that need it both wait for it. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct module *modules;
-static struct sc_address_map by_host, by_handle;
+static struct sc_address_map by_host;
 
 static cudaError_t load(const struct sc_driver *driver, struct module *module)
 {
@@ -90,9 +90,19 @@ static cudaError_t kernel_of(const struct sc_driver *driver, struct entry *entry
         entry->kernel = kernel;
     }
     /* After a reset the kernel is still known, but the managed variables it reads are not there. */
-    const cudaError_t status = entry->module ? set_up_managed(driver, entry->module) : cudaSuccess;
+    const cudaError_t status = set_up_managed(driver, entry->module);
     if (status == cudaSuccess) *out = entry->kernel;
     return status;
+}
+
+/* A kernel that the program got from the driver or from cudaGetKernel is its own handle: the driver knows. */
+static cudaError_t kernel_handle(const struct sc_driver *driver, const void *handle, CUkernel *out)
+{
+    CUfunction function = NULL;
+    if (CALL(cuKernelGetFunction, &function, (CUkernel)handle) != cudaSuccess)
+        return cudaErrorInvalidDeviceFunction;
+    *out = (CUkernel)handle;
+    return cudaSuccess;
 }
 
 cudaError_t sc_kernel_find(const struct sc_driver *driver, const void *function, CUkernel *out)
@@ -100,10 +110,10 @@ cudaError_t sc_kernel_find(const struct sc_driver *driver, const void *function,
     if (!function) return cudaErrorInvalidDeviceFunction;
     pthread_mutex_lock(&lock);
     struct entry *entry = sc_address_map_get(&by_host, function);
-    if (!entry || (entry->kind != ENTRY_KERNEL)) entry = sc_address_map_get(&by_handle, function);
-    const cudaError_t status = entry ? kernel_of(driver, entry, out) : cudaErrorInvalidDeviceFunction;
+    cudaError_t status = cudaErrorInvalidDeviceFunction;
+    if (entry && entry->kind == ENTRY_KERNEL) status = kernel_of(driver, entry, out);
     pthread_mutex_unlock(&lock);
-    return status;
+    return entry ? status : kernel_handle(driver, function, out);
 }
 
 static cudaError_t variable_of(const struct sc_driver *driver, struct entry *entry, CUdeviceptr *address,
@@ -126,22 +136,6 @@ cudaError_t sc_symbol_find(const struct sc_driver *driver, const void *symbol, C
         status = variable_of(driver, entry, address, bytes);
     pthread_mutex_unlock(&lock);
     return status == cudaErrorSymbolNotFound ? cudaErrorInvalidSymbol : status;
-}
-
-cudaError_t sc_kernel_adopt(CUkernel kernel)
-{
-    pthread_mutex_lock(&lock);
-    cudaError_t status = cudaSuccess;
-    if (!sc_address_map_get(&by_handle, kernel)) {
-        struct entry *entry = calloc(1, sizeof *entry);
-        if (entry) *entry = (struct entry){.kind = ENTRY_HANDLE, .host = kernel, .kernel = kernel};
-        if (!entry || !sc_address_map_put(&by_handle, kernel, entry)) {
-            free(entry);
-            status = cudaErrorMemoryAllocation;
-        }
-    }
-    pthread_mutex_unlock(&lock);
-    return status;
 }
 
 void sc_modules_forget_managed(void)

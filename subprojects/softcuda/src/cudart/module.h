@@ -18,9 +18,6 @@ cudaError_t sc_kernel_find(const struct sc_driver *driver, const void *function,
 cudaError_t sc_symbol_find(const struct sc_driver *driver, const void *symbol, CUdeviceptr *address,
                            size_t *bytes);
 
-/* Lets `kernel`, which came from the driver, be given to sc_kernel_find as it is. */
-cudaError_t sc_kernel_adopt(CUkernel kernel);
-
 /* Managed variables are set up again at their next use: their memory went with the context. */
 void sc_modules_forget_managed(void);
 
