@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "executable.h"
 #include "options.h"
 #include "places.h"
 #include "tool.h"
@@ -146,6 +147,9 @@ int command_run(int argc, char **argv)
     }
     status = set_libraries(software);
     if (status != EXIT_OK) return status;
+    const char *obstacle = preload_obstacle(argv[at]);
+    if (obstacle)
+        failure("%s %s, so sluice cannot work in it; it runs as without sluice", argv[at], obstacle);
     execvp(argv[at], argv + at);
     int error = errno;
     failure("cannot run %s: %s", argv[at], strerror(error));

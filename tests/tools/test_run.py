@@ -1,10 +1,22 @@
 """sluice run: what the command finds in its environment, its exit status, and what is refused before it starts."""
 import os
+import platform
+import struct
 import unittest
 
 from support import ToolTest, clean_environment, sluice
 
 SHOW = ["--", "sh", "-c", "env | grep -E '^(SLUICE_|LD_)' | sort"]
+
+
+def static_program(exit_status):
+    """An x86-64 program of one segment: exit(exit_status)."""
+    code = struct.pack("<BIBI2s", 0xBF, exit_status, 0xB8, 60, b"\x0f\x05")  # mov edi; mov eax; syscall
+    base, headers = 0x400000, 64 + 56
+    size = headers + len(code)
+    header = struct.pack("<16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", 2, 62, 1, base + headers, 64, 0, 0, 64, 56, 1, 0, 0, 0)
+    segment = struct.pack("<IIQQQQQQ", 1, 5, 0, base, base, size, size, 0x1000)
+    return header + segment + code
 
 
 class Run(ToolTest):
@@ -67,6 +79,17 @@ class Run(ToolTest):
         result = sluice("run", "/", tool=self.tool)
         self.assertEqual(result.returncode, 126)
         self.assert_one_line(result.stderr, "Permission denied")
+
+    @unittest.skipIf(platform.machine() != "x86_64", "the program is x86-64 code")
+    def test_a_static_program_runs_without_sluice(self):
+        program = self.folder / "static"
+        program.write_bytes(static_program(exit_status=7))
+        program.chmod(0o755)
+        for command in (str(program), "static"):
+            result = sluice("run", command, tool=self.tool,
+                            env=clean_environment(PATH=f"/nonexistent:{self.folder}:{os.environ['PATH']}"))
+            self.assertEqual(result.returncode, 7)
+            self.assert_one_line(result.stderr, command, "statically linked")
 
     def test_refused_values(self):
         for arguments, words in (
