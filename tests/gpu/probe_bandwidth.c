@@ -189,7 +189,7 @@ void part_bandwidth(struct probe *probe)
 {
     static const uint64_t call_mib[] = {2, 8, 32, 128};
     /* A multiple of the largest call for each of two flows. */
-    uint64_t bytes = probe->bytes < GIB ? probe->bytes : GIB;
+    uint64_t bytes = probe->bytes < 512 * MIB ? probe->bytes : 512 * MIB;
     bytes &= ~(16 * MIB - 1);
     CUstream streams[2] = {stream_new(), stream_new()};
     measure_copies(probe, bytes / 4, streams);

@@ -1,6 +1,6 @@
 """Runs the CUDA programs that test softcuda, which know nothing of it, on whatever driver the loader finds.
 
-Usage: programs.py BUILD DRIVER_FOLDER [--software] [--limit SECONDS]
+Usage: programs.py BUILD DRIVER_FOLDER [--limit SECONDS]
 
 The programs are those tests of the build that have one executable from softcuda's test folders as their command and get
 softcuda's libraries through LD_LIBRARY_PATH. Prints a JSON object a line: name, result (passed, failed, skipped, not
@@ -74,7 +74,6 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("build")
     parser.add_argument("driver")
-    parser.add_argument("--software", action="store_true")
     parser.add_argument("--limit", type=float, default=60)
     options = parser.parse_args()
     end = time.monotonic() + options.limit

@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 MIB, GIB = 1 << 20, 1 << 30
+STOPPED = (124, 137)  # what timeout(1) answers
 
 
 def load(folder):
@@ -65,13 +66,23 @@ def machine_line(machine):
     return "; ".join(part for part in parts if part)
 
 
-def find_problems(records):
+def read_lines(path):
+    try:
+        with open(path, errors="replace") as file:
+            return file.read().splitlines()
+    except OSError:
+        return []
+
+
+def find_problems(records, folder):
     problems = []
     for part in records.get("part", []):
-        if part["status"] in (124, 137):
-            problems.append(f"part {part['name']} was stopped after {part['seconds']} s")
+        last = read_lines(os.path.join(folder, part["name"] + ".log"))[-1:]
+        said = f": {last[0]}" if last else ""
+        if part["status"] in STOPPED:
+            problems.append(f"part {part['name']} was stopped after {part['seconds']} s{said}")
         elif part["status"]:
-            problems.append(f"part {part['name']} ended with status {part['status']}")
+            problems.append(f"part {part['name']} ended with status {part['status']}{said}")
     for program in records.get("program", []):
         if program["result"] in ("failed", "not run"):
             problems.append(f"program {program['name']}: {program['result']}")
@@ -182,10 +193,11 @@ def main():
     folder, size = sys.argv[1:]
     records = load(folder)
     machine = describe_machine(records, size)
-    problems = find_problems(records)
+    problems = find_problems(records, folder)
     path = os.path.join(folder, "gpu-results.json")
     with open(path, "w") as file:
         json.dump({"version": 1, "size": size, "machine": machine, "ok": not problems, "problems": problems,
+                   "doctor": read_lines(os.path.join(folder, "doctor.log")),
                    **{kind: rows for kind, rows in records.items() if kind != "device"}}, file, indent=1)
         file.write("\n")
     print(f"Machine: {machine_line(machine)}. Sizes: {size}.")

@@ -124,13 +124,14 @@ quick) probe=(--repeat 1 --bytes $((512 << 20)) --width 1024) ;;
 software) probe=(--repeat 1 --bytes $((64 << 20)) --width 64 --spin 20000) ;;
 esac
 
-part device 30 "$build/tests/gpu/um_probe" device "${probe[@]}"
-for name in bandwidth residency moves remote calls allocate; do
+timeout -k 5 20 "$build/tools/sluice" doctor ${software:+--software} >"$out/doctor.log" 2>&1 || true
+for name in device bandwidth residency moves remote calls allocate; do
     part "$name" 25 "$build/tests/gpu/um_probe" "$name" "${probe[@]}"
 done
-part programs 70 python3 "$here/programs.py" "$build" "$driver" ${software:+--software} --limit 60
 if [ -n "$runtime" ]; then
-    part gpt 210 python3 "$here/gpt.py" "$build" --data "$here/../../workloads/data/gpl-3.txt" --size "$size" \
-        --limit 200
+    part gpt 200 python3 "$here/gpt.py" "$build" --data "$here/../../workloads/data/gpl-3.txt" --size "$size" \
+        --limit 190
 fi
+# Last, because a program that the driver cannot stop may hold the device.
+part programs 60 python3 "$here/programs.py" "$build" "$driver" --limit 55
 python3 "$here/report.py" "$out" "$size"
