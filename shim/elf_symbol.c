@@ -18,8 +18,7 @@ struct object {
 };
 
 struct query {
-    const char *name, *version, *beside;
-    void *found;
+    const char *name, *version;
 };
 
 struct span {
@@ -38,16 +37,11 @@ SL_NO_SANITIZE static const void *dynamic_pointer(uintptr_t base, uintptr_t valu
     return (const void *)(value < base ? base + value : value);
 }
 
-SL_NO_SANITIZE static bool read_object(const struct dl_phdr_info *info, struct object *out)
+SL_NO_SANITIZE static bool read_object(const struct link_map *map, struct object *out)
 {
-    const ElfW(Dyn) *entry = NULL;
-    struct object object = {.base = info->dlpi_addr};
-    for (int i = 0; i < info->dlpi_phnum; i++)
-        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-            entry = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-    if (!entry) return false;
-    for (; entry->d_tag != DT_NULL; entry++) {
-        const void *pointer = dynamic_pointer(info->dlpi_addr, entry->d_un.d_ptr);
+    struct object object = {.base = map->l_addr};
+    for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++) {
+        const void *pointer = dynamic_pointer(map->l_addr, entry->d_un.d_ptr);
         switch (entry->d_tag) {
         case DT_SYMTAB:
             object.symbols = pointer;
@@ -111,8 +105,7 @@ SL_NO_SANITIZE static void *find_in_object(const struct object *object, const st
     }
 }
 
-SL_NO_SANITIZE static bool holds(const struct dl_phdr_info *info, uintptr_t address, uintptr_t *low,
-                                 uintptr_t *high)
+static bool holds(const struct dl_phdr_info *info, uintptr_t address, uintptr_t *low, uintptr_t *high)
 {
     uintptr_t least = UINTPTR_MAX, most = 0;
     for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -128,31 +121,26 @@ SL_NO_SANITIZE static bool holds(const struct dl_phdr_info *info, uintptr_t addr
     return true;
 }
 
-SL_NO_SANITIZE static int visit_for_symbol(struct dl_phdr_info *info, size_t bytes, void *argument)
-{
-    struct query *query = argument;
-    struct object object;
-    uintptr_t low, high;
-    (void)bytes;
-    if (holds(info, (uintptr_t)&sl_elf_symbol, &low, &high) || !read_object(info, &object)) return 0;
-    struct query mark = {.name = query->beside};
-    if (query->beside && !find_in_object(&object, &mark)) return 0;
-    query->found = find_in_object(&object, query);
-    return query->found != NULL;
-}
-
-SL_NO_SANITIZE static int visit_for_range(struct dl_phdr_info *info, size_t bytes, void *argument)
+static int visit_for_range(struct dl_phdr_info *info, size_t bytes, void *argument)
 {
     struct span *span = argument;
     (void)bytes;
     return holds(info, span->inside, &span->low, &span->high);
 }
 
+/* Walks the loader's list as a debugger does: dl_iterate_phdr may be a sanitizer's, which is not yet ready
+ * when it calls dlsym itself. */
 SL_NO_SANITIZE void *sl_elf_symbol(const char *name, const char *version, const char *beside)
 {
-    struct query query = {.name = name, .version = version, .beside = beside};
-    dl_iterate_phdr(visit_for_symbol, &query);
-    return query.found;
+    const struct query query = {name, version}, mark = {beside, NULL};
+    for (const struct link_map *map = _r_debug.r_map; map; map = map->l_next) {
+        struct object object;
+        if (map->l_ld == _DYNAMIC || !read_object(map, &object)) continue;
+        if (beside && !find_in_object(&object, &mark)) continue;
+        void *found = find_in_object(&object, &query);
+        if (found) return found;
+    }
+    return NULL;
 }
 
 bool sl_elf_range(const void *address, uintptr_t *low, uintptr_t *high)

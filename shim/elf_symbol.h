@@ -7,7 +7,7 @@
 
 /* The definition of `name` with symbol version `version` in a loaded object other than this library that
  * defines `beside` as well. `version` NULL takes the default one, `beside` NULL any object. NULL when there
- * is none. Takes only the loader's own lock and allocates nothing. */
+ * is none. Calls nothing and takes no lock: for the time before other threads load objects. */
 void *sl_elf_symbol(const char *name, const char *version, const char *beside);
 
 /* The span of the loaded object that holds `address`. False, and both 0, when there is none. */
