@@ -25,8 +25,8 @@ struct sl_plan_access {
     uint32_t flags; /* SL_ACCESS_* */
 };
 
-/* One launch of the future. Before it runs, its `births` chunks get new (undefined) content if they are dead;
- * after it, its `deaths` chunks are dead. Indices are into the arrays of the input. */
+/* One launch of the future. Before it runs, dead chunks that it uses get new (undefined) content; after it,
+ * its deaths are dead, whether it used them or not. Indices are into the arrays of the input. */
 struct sl_plan_launch {
     uint32_t first_access, access_count;
     uint32_t first_death, death_count;

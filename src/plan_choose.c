@@ -3,8 +3,9 @@
 #include <stdlib.h>
 
 /* Who leaves is decided by rank, the highest first. A rank is in ns of the launches' durations, one more for
- * each launch so that their order shows where durations are unknown. A chunk whose next use nobody knows is
- * taken to be used when the window repeats, one that is not used at all a window later. */
+ * each launch so that even empty ones have an order. A chunk whose next use nobody knows is taken to be used
+ * when the window repeats, one that is not used at all a window later. A death in between counts for nothing:
+ * the frame of a chunk that dies soon is free soon anyway. */
 struct chunk {
     uint32_t next;            /* while planning backwards: its next use, then kept for the first launch */
     uint32_t first, last;     /* the first and the last launch that use it */

@@ -4,22 +4,24 @@
 #include <string.h>
 
 /* The schedule comes out of a simulation: launches one after the other, releases through one queue, in order;
- * fetches through another, each once its frame is free. What has been put into the queue of releases is
+ * requests through another, each once its frame is free. What has been put into the queue of releases is
  * "queued".
  *
  * A release without a copy must not stand behind copies that could as well come later: the queue is filled
- * only as far as the link gets while a launch runs, and drops go first. */
+ * only little further than the link gets while a launch runs, and drops go first. Requests, with content or
+ * without, keep the order of their deadlines: one queue can serve them. */
 struct scheduler {
     const struct sl_plan_input *in;
     const struct sl_choice *choice;
     struct sl_plan *plan;
     uint32_t *order; /* the releases: by moment, drops in front of order[drop_count], copies from there */
     uint32_t drop_count, next_drop, next_copy;
-    uint32_t *queued;            /* for each release of the choice: its place in the queue; SL_NONE */
-    uint32_t *action;            /* for each place in the queue: its action */
-    double *done;                /* for each place in the queue: when it is complete */
-    uint32_t queue_count, taken; /* releases whose frames have been given to requests */
-    int64_t room, cover;         /* bytes that requests may still take: of all queued; of those taken */
+    uint32_t *queued; /* for each release of the choice: its place in the queue; SL_NONE */
+    uint32_t *action; /* for each place in the queue: its action */
+    double *done;     /* for each place in the queue: when it is complete */
+    uint32_t queue_count;
+    uint32_t taken;      /* how many of the queue's frames have been given to requests */
+    int64_t room, cover; /* bytes that requests may still take: of all queued; of those taken */
     uint32_t next_request;
     double *ready; /* for each launch: when its chunks are there */
     double now, link_in, link_out;

@@ -55,8 +55,7 @@ struct sl_predictor *sl_predictor_new(size_t capacity)
     p->hash = calloc(size, sizeof *p->hash);
     p->links = calloc(size, sizeof *p->links);
     bool complete = p->symbol && p->hash && p->links;
-    /* What repeats has far fewer different contexts than the ring has places: small tables stay in the cache.
-     */
+    /* What repeats has fewer contexts than the ring has places: small tables stay in the cache. */
     p->head_shift = 64 - __builtin_ctzll(size / 4);
     for (int i = 0; i < LEVELS; i++) {
         p->head[i] = calloc(size / 4, sizeof *p->head[i]);
