@@ -103,7 +103,7 @@ class Trainer:
         """Compares with the control, or becomes it."""
         result = {name: found.get(name) for name in ("losses", "weights_hash", "peak_bytes")}
         if not result["weights_hash"]:
-            record["identical"] = False
+            record["identical"] = None
         elif run.allocator not in self.controls and run.budget is None:
             self.controls[run.allocator] = result
         else:
@@ -126,7 +126,7 @@ class Trainer:
             done = subprocess.run(command, capture_output=True, text=True, errors="replace",
                                   timeout=min(left, RUN_LIMIT_SECONDS))
         except subprocess.TimeoutExpired:
-            return {**record, "status": "stopped", "identical": False,
+            return {**record, "status": "stopped",
                     "said": f"stopped after {min(left, RUN_LIMIT_SECONDS):.0f} s"}
         record.update(status=done.returncode, wall_seconds=round(time.monotonic() - start, 3))
         found = parse_output(done.stdout)
