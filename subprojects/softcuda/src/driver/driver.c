@@ -85,12 +85,6 @@ CUresult sc_enter(enum sc_need need)
     return result;
 }
 
-CUresult sc_leave(CUresult result)
-{
-    sc_unlock();
-    return result;
-}
-
 static CUresult initialise(void)
 {
     if (!sc_space_open()) {

@@ -78,13 +78,17 @@ enum sc_need {
 
 /* pre: the lock is not held. Takes it and adds the call's simulated cost. On failure the lock is not held. */
 CUresult sc_enter(enum sc_need need);
-/* Releases the lock; returns `result`, or the context's fault if that came up meanwhile. */
-CUresult sc_leave(CUresult result);
-
 /* The same lock, for the queue, which lets go of it while an operation runs. */
 void sc_lock(void);
 void sc_unlock(void);
 extern pthread_mutex_t sc_driver_lock;
+
+/* Releases the lock and returns `result`. */
+static inline CUresult sc_leave(CUresult result)
+{
+    sc_unlock();
+    return result;
+}
 
 /* From here on: pre: the lock is held. */
 struct sc_thread *sc_self(void); /* NULL only when memory ran out at the thread's first call */
