@@ -63,12 +63,12 @@ static void measure_streams(const struct probe *probe, uint64_t bytes, CUstream 
     for (enum place place = 0; place < PLACES; place++) {
         struct buffer buffer = buffer_new(probe, place, bytes, stream);
         struct timer read = {event_new(), event_new(), stream, 0}, write = read;
-        for (int i = 0; i < probe->repeat; i++) {
+        for (int i = 0; i <= probe->repeat; i++) { /* the first one warms up */
             timer_start(&read);
             launch_read(probe, buffer.data, bytes, stream);
             timer_stop(&read);
         }
-        for (int i = 0; i < probe->repeat; i++) {
+        for (int i = 0; i <= probe->repeat; i++) { /* the first one warms up */
             timer_start(&write);
             launch_write(probe, buffer.data, bytes, stream);
             timer_stop(&write);
@@ -110,7 +110,7 @@ static void measure_products(const struct probe *probe, CUstream stream)
             buffers[i] = buffer_new(probe, products[row].places[i], bytes, stream);
             if (i < 2 && buffers[i].place == DEVICE) launch_write(probe, buffers[i].data, bytes, stream);
         }
-        for (int i = 0; i < probe->repeat; i++) {
+        for (int i = 0; i <= probe->repeat; i++) { /* the first one warms up */
             timer_start(&timer);
             MUST(cu.cuLaunchKernel(probe->product, tiles, tiles, 1, 16, 16, 1, 0, stream,
                                    (void *[]){&buffers[0].data, &buffers[1].data, &buffers[2].data, &width},

@@ -142,6 +142,7 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     }
     setvbuf(stdout, NULL, _IOLBF, 0);
+    setenv("CUDA_MODULE_LOADING", "EAGER", 0); /* no kernel's first launch pays for its loading */
     if (!driver_load()) return EXIT_SKIPPED;
     probe_open(&probe, &arguments);
     MUST(cu.cuDeviceGetAttribute(&concurrent, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, probe.device));
