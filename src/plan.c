@@ -8,8 +8,6 @@
  * of it as it copies more. */
 #define LEAST_GAIN 0.01
 #define GAIN_FOR_BYTES 0.5
-/* What a launch of unknown duration reads and writes, in link speeds. */
-#define GUESSED_SPEED 4
 
 static bool valid(const struct sl_plan_input *input)
 {
@@ -32,21 +30,34 @@ static bool valid(const struct sl_plan_input *input)
     return accesses < UINT32_MAX / 4;
 }
 
-double sl_launch_ns(const struct sl_plan_input *input, size_t t)
+static uint64_t used_bytes(const struct sl_plan_input *input, const struct sl_plan_launch *launch)
 {
-    const struct sl_plan_launch *launch = &input->launches[t];
-    if (launch->duration_ns) return (double)launch->duration_ns;
     uint64_t bytes = 0;
     for (uint32_t k = 0; k < launch->access_count; k++)
         bytes += input->chunk_bytes[input->accesses[launch->first_access + k].chunk];
-    return (double)bytes * 1e9 / (GUESSED_SPEED * (double)input->in_bytes_per_s);
+    return bytes;
 }
 
-static bool durations_known(const struct sl_plan_input *input)
+/* How long each launch runs. One whose duration nobody knows is taken to go through its chunks at the speed
+ * of the others, or, if there are none, at a few times the link's: rarely right, but it tells long launches
+ * from short ones and lets none look free. Returns how many were guessed. */
+static size_t estimate(const struct sl_plan_input *input, double *launch_ns)
 {
+    double bytes = 0, ns = 0;
+    size_t guessed = 0;
+    for (size_t t = 0; t < input->launch_count; t++) {
+        const struct sl_plan_launch *launch = &input->launches[t];
+        launch_ns[t] = (double)launch->duration_ns;
+        guessed += !launch->duration_ns && launch->access_count;
+        bytes += launch->duration_ns ? (double)used_bytes(input, launch) : 0;
+        ns += launch_ns[t];
+    }
+    if (!guessed) return 0;
+    double ns_per_byte = bytes > 0 ? ns / bytes : 1e9 / (4 * (double)input->in_bytes_per_s);
     for (size_t t = 0; t < input->launch_count; t++)
-        if (!input->launches[t].duration_ns && input->launches[t].access_count) return false;
-    return true;
+        if (!input->launches[t].duration_ns)
+            launch_ns[t] = (double)used_bytes(input, &input->launches[t]) * ns_per_byte;
+    return guessed;
 }
 
 struct attempt {
@@ -54,14 +65,14 @@ struct attempt {
     uint64_t half_ns;
 };
 
-static enum sl_status plan_with(const struct sl_plan_input *input, const struct sl_policy *policy,
-                                struct attempt *out)
+static enum sl_status plan_with(const struct sl_plan_input *input, const double *launch_ns,
+                                const struct sl_policy *policy, struct attempt *out)
 {
     struct sl_choice choice;
     struct attempt attempt = {0};
-    enum sl_status status = sl_plan_choose(input, policy, &choice);
+    enum sl_status status = sl_plan_choose(input, launch_ns, policy, &choice);
     if (status) return status;
-    status = sl_plan_schedule(input, &choice, &attempt.plan, &attempt.half_ns);
+    status = sl_plan_schedule(input, launch_ns, &choice, &attempt.plan, &attempt.half_ns);
     sl_choice_free(&choice);
     if (status == SL_OK)
         *out = attempt;
@@ -86,23 +97,35 @@ static bool is_better(const struct attempt *a, const struct attempt *than)
            (double)a->half_ns < (1 - wanted) * (double)than->half_ns;
 }
 
-enum sl_status sl_plan_make(const struct sl_plan_input *input, struct sl_plan *out)
+/* Guessed durations do not bear a comparison of policies. */
+static enum sl_status plan_best(const struct sl_plan_input *input, const double *launch_ns, bool compare,
+                                struct attempt *best)
 {
     static const struct sl_policy policies[] = {{0, false}, {1, false}, {0, true}, {1, true}};
-    struct attempt best, other;
-    if (!valid(input)) return SL_ERR_INVALID;
-    enum sl_status status = plan_with(input, &policies[0], &best);
+    size_t count = compare ? sizeof policies / sizeof *policies : 1;
+    struct attempt other;
+    enum sl_status status = plan_with(input, launch_ns, &policies[0], best);
     if (status) return status;
-    size_t tries = durations_known(input) ? sizeof policies / sizeof *policies : 1;
-    for (size_t i = 1; i < tries && waits(&best.plan); i++) {
-        if (plan_with(input, &policies[i], &other))
-            break; /* no memory to look further: what there is will do */
-        bool better = is_better(&other, &best);
-        sl_plan_free(better ? &best.plan : &other.plan);
-        if (better) best = other;
+    for (size_t i = 1; i < count && waits(&best->plan); i++) {
+        if (plan_with(input, launch_ns, &policies[i], &other)) break; /* no memory: what there is will do */
+        bool better = is_better(&other, best);
+        sl_plan_free(better ? &best->plan : &other.plan);
+        if (better) *best = other;
     }
-    *out = best.plan;
     return SL_OK;
+}
+
+enum sl_status sl_plan_make(const struct sl_plan_input *input, struct sl_plan *out)
+{
+    struct attempt best;
+    if (!valid(input)) return SL_ERR_INVALID;
+    double *launch_ns = malloc((input->launch_count + 1) * sizeof *launch_ns);
+    if (!launch_ns) return SL_ERR_NO_MEMORY;
+    bool known = estimate(input, launch_ns) == 0;
+    enum sl_status status = plan_best(input, launch_ns, known, &best);
+    free(launch_ns);
+    if (status == SL_OK) *out = best.plan;
+    return status;
 }
 
 void sl_plan_free(struct sl_plan *plan)

@@ -4,8 +4,8 @@
 
 /* Who leaves is decided by rank, the highest first. A rank is in ns of the launches' durations, one more for
  * each launch so that even empty ones have an order. A chunk whose next use nobody knows is taken to be used
- * when the window repeats, one that is not used at all a window later. A death in between counts for nothing:
- * the frame of a chunk that dies soon is free soon anyway. */
+ * when the window repeats, one that is not used at all a window later. A death in between counts only if the
+ * policy wants it: the frame of a chunk that dies soon is free soon anyway. */
 struct chunk {
     uint32_t next;            /* while planning backwards: its next use, then kept for the first launch */
     uint32_t first, last;     /* the first and the last launch that use it */
@@ -27,6 +27,7 @@ struct candidate {
 
 struct chooser {
     const struct sl_plan_input *in;
+    const double *launch_ns;
     const struct sl_policy *policy;
     struct sl_choice *choice;
     struct chunk *chunk;
@@ -126,7 +127,7 @@ static void look_ahead(struct chooser *c)
     c->start[0] = 0;
     for (uint32_t t = 0; t < n; t++) {
         access += in->launches[t].access_count;
-        c->start[t + 1] = c->start[t] + sl_launch_ns(in, t) + 1;
+        c->start[t + 1] = c->start[t] + c->launch_ns[t] + 1;
     }
     for (uint32_t t = n; t-- > 0;) {
         const struct sl_plan_launch *launch = &in->launches[t];
@@ -241,13 +242,13 @@ static void take_stock(struct chooser *c)
     c->choice->room_bytes = (int64_t)c->in->budget_bytes - (int64_t)c->resident_bytes;
 }
 
-enum sl_status sl_plan_choose(const struct sl_plan_input *in, const struct sl_policy *policy,
-                              struct sl_choice *out)
+enum sl_status sl_plan_choose(const struct sl_plan_input *in, const double *launch_ns,
+                              const struct sl_policy *policy, struct sl_choice *out)
 {
     size_t accesses = 0;
     for (size_t t = 0; t < in->launch_count; t++) accesses += in->launches[t].access_count;
     struct sl_choice choice = {0};
-    struct chooser c = {.in = in, .policy = policy, .choice = &choice};
+    struct chooser c = {.in = in, .launch_ns = launch_ns, .policy = policy, .choice = &choice};
     c.chunk = calloc(in->chunk_count + 1, sizeof *c.chunk);
     c.heap = malloc((in->chunk_count + 1) * sizeof *c.heap);
     c.next_use = malloc((accesses + 1) * sizeof *c.next_use);

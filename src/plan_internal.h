@@ -35,11 +35,6 @@ struct sl_choice {
     size_t oversize_launches;
 };
 
-/* How long a launch runs. If nobody knows it is taken to go through its chunks at a few times the link's
- * speed: that is rarely right, but it tells long launches from short ones, and keeps a launch from looking
- * free. */
-double sl_launch_ns(const struct sl_plan_input *input, size_t launch);
-
 /* How victims are ranked. With the weight at 0 the chunk leaves whose next use is furthest (Belady 1966),
  * which copies least; at 1 the one that rests longest between two uses, which leaves time to copy.
  * doomed_first: what dies without another use leaves before anything else, though it must be copied out: it
@@ -49,14 +44,15 @@ struct sl_policy {
     bool doomed_first;
 };
 
-/* Decides. Expects valid input. On SL_OK the choice is released with sl_choice_free. */
-enum sl_status sl_plan_choose(const struct sl_plan_input *input, const struct sl_policy *policy,
-                              struct sl_choice *out);
+/* Decides. Expects valid input, and how long each launch runs. On SL_OK the choice is released with
+ * sl_choice_free. */
+enum sl_status sl_plan_choose(const struct sl_plan_input *input, const double *launch_ns,
+                              const struct sl_policy *policy, struct sl_choice *out);
 void sl_choice_free(struct sl_choice *choice); /* accepts a zeroed choice */
 
 /* Decides when: writes the actions, and what the plan says about itself, into a zeroed plan. *half_ns is when
  * the first half of the launches has run. */
-enum sl_status sl_plan_schedule(const struct sl_plan_input *input, const struct sl_choice *choice,
-                                struct sl_plan *plan, uint64_t *half_ns);
+enum sl_status sl_plan_schedule(const struct sl_plan_input *input, const double *launch_ns,
+                                const struct sl_choice *choice, struct sl_plan *plan, uint64_t *half_ns);
 
 #endif

@@ -12,6 +12,7 @@
  * without, keep the order of their deadlines: one queue can serve them. */
 struct scheduler {
     const struct sl_plan_input *in;
+    const double *launch_ns;
     const struct sl_choice *choice;
     struct sl_plan *plan;
     uint32_t *order; /* the releases: by moment, drops in front of order[drop_count], copies from there */
@@ -145,7 +146,7 @@ static void run(struct scheduler *s, uint64_t *half_ns)
     for (uint32_t t = 0; t < s->in->launch_count; t++) {
         queue_drops(s, t);
         serve_launch(s, t);
-        double duration = sl_launch_ns(s->in, t);
+        double duration = s->launch_ns[t];
         double end = (s->now < s->ready[t] ? s->ready[t] : s->now) + duration;
         look_further(s, t, end);
         s->now = end;
@@ -172,11 +173,11 @@ static void sort_releases(struct scheduler *s, uint32_t *bounds, size_t moments)
     s->next_copy = s->drop_count;
 }
 
-enum sl_status sl_plan_schedule(const struct sl_plan_input *in, const struct sl_choice *choice,
-                                struct sl_plan *plan, uint64_t *half_ns)
+enum sl_status sl_plan_schedule(const struct sl_plan_input *in, const double *launch_ns,
+                                const struct sl_choice *choice, struct sl_plan *plan, uint64_t *half_ns)
 {
     size_t moments = in->launch_count + 1, releases = choice->release_count, requests = choice->request_count;
-    struct scheduler s = {.in = in, .choice = choice, .plan = plan};
+    struct scheduler s = {.in = in, .launch_ns = launch_ns, .choice = choice, .plan = plan};
     uint32_t *words = malloc((3 * releases + 2 * moments + 1) * sizeof *words);
     double *times = calloc(releases + moments, sizeof *times);
     plan->actions = malloc((releases + requests + 1) * sizeof *plan->actions);
