@@ -1,0 +1,168 @@
+/* State while a module is read: the parser fills it, the selectors turn one PTX instruction after another into
+ * instructions on values (ir.h). The first failure is kept in `status`; everything afterwards does nothing.
+ */
+#ifndef SOFTCUDA_ENGINE_BUILD_H
+#define SOFTCUDA_ENGINE_BUILD_H
+
+#include "ir.h"
+#include "module.h"
+#include "names.h"
+
+enum sc_operand_kind {
+    SC_OPERAND_NONE,
+    SC_OPERAND_VALUE,   /* register or special register */
+    SC_OPERAND_LITERAL, /* bits, literal_kind */
+    SC_OPERAND_ADDRESS, /* [value or name + offset]; value 0 for an absolute address */
+    SC_OPERAND_VECTOR,  /* elements */
+    SC_OPERAND_NAME,    /* anything with a name that is not a register; offset may be added */
+    SC_OPERAND_SINK,    /* _ */
+};
+
+#define SC_VECTOR_MAX 8
+
+struct sc_operand {
+    enum sc_operand_kind kind;
+    enum sc_token_kind literal_kind; /* integer or float */
+    uint32_t value;
+    uint32_t second; /* p|q */
+    bool second_given;
+    bool negated;
+    const char *text; /* of a name */
+    uint32_t bytes;
+    uint64_t bits;
+    int64_t offset;
+    unsigned count;
+    struct {
+        enum sc_operand_kind kind;
+        enum sc_token_kind literal_kind;
+        uint32_t value;
+        uint64_t bits;
+    } element[SC_VECTOR_MAX];
+};
+
+#define SC_PARTS_MAX 16
+#define SC_OPERANDS_MAX 8
+
+struct sc_part {
+    const char *text;
+    uint32_t bytes;
+};
+
+/* One PTX instruction as read */
+struct sc_instruction {
+    uint32_t line;
+    const char *text; /* from its opcode on */
+    struct sc_part part[SC_PARTS_MAX];
+    unsigned part_count;
+    uint32_t used; /* bit for each part that a selector understood */
+    struct sc_operand operand[SC_OPERANDS_MAX];
+    unsigned count;
+    uint32_t guard;
+    bool negated;
+    bool weighed; /* its weight of one is given to an emitted instruction */
+};
+
+struct sc_module_shared {
+    const char *text;
+    uint32_t name_bytes;
+    uint64_t bytes, align;
+    uint32_t offset; /* in the present function, or UINT32_MAX */
+};
+
+struct sc_device_function {
+    const char *text;
+    uint32_t bytes;
+    struct sc_lexer at; /* at its return parameters or its name */
+    bool defined;
+};
+
+struct sc_build {
+    struct sc_lexer lexer;
+    struct sc_token token; /* not yet consumed */
+    struct sc_names names;
+    struct sc_module *module;
+    enum sc_engine_status status;
+    struct sc_diagnostic *diagnostic;
+    sc_vec(struct sc_module_shared) shared;
+    sc_vec(struct sc_device_function) functions;
+    /* the present function */
+    struct sc_ir_function ir;
+    struct sc_instruction *now;
+    uint32_t first_temporary; /* values from here on belong to the present instruction */
+    uint32_t special[SC_SPECIAL_COUNT];
+    sc_vec(uint32_t) constants;
+    sc_vec(uint32_t) dynamic; /* constants that hold addresses of the dynamic shared memory */
+    uint32_t dynamic_align;
+    uint32_t carry; /* the value that is CC.CF */
+    uint32_t return_label; /* of the call being expanded, or UINT32_MAX */
+    unsigned call_depth;
+    uint32_t max_threads;
+};
+
+/* Records the first failure. Returns false for convenience. */
+bool sc_fail(struct sc_build *build, uint32_t line, const char *format, ...) __attribute__((format(printf, 3, 4)));
+bool sc_fail_memory(struct sc_build *build);
+
+/* Tokens */
+void sc_advance(struct sc_build *build);
+bool sc_accept(struct sc_build *build, const char *word);
+bool sc_expect(struct sc_build *build, const char *word);
+
+/* operand.c */
+bool sc_read_operand(struct sc_build *build, struct sc_operand *operand);
+bool sc_read_integer(struct sc_build *build, int64_t *value); /* a constant, with sign */
+
+/* body.c: from '{' to the matching '}' */
+bool sc_read_body(struct sc_build *build);
+
+/* call.c: a call, from behind its opcode to its semicolon */
+bool sc_read_call(struct sc_build *build);
+bool sc_read_variable_type(struct sc_build *build, uint32_t *element_bytes, uint64_t *align);
+
+/* emit.c: values and instructions. Value 0 is returned on failure. */
+uint32_t sc_new_value(struct sc_build *build, unsigned bytes);
+uint32_t sc_constant(struct sc_build *build, unsigned bytes, uint64_t bits);
+uint32_t sc_special_value(struct sc_build *build, enum sc_special special);
+uint32_t sc_new_label(struct sc_build *build);
+bool sc_set_label(struct sc_build *build, uint32_t label);
+uint32_t sc_find_label(struct sc_build *build, const char *text, uint32_t bytes);
+
+/* The address, value or constant that a named thing stands for; 0 on failure. */
+uint32_t sc_name_value(struct sc_build *build, const struct sc_operand *operand, unsigned bytes);
+
+/* An operand as a source of `bytes` bytes; type 'f' makes literals floating point. 0 on failure. */
+uint32_t sc_source(struct sc_build *build, const struct sc_operand *operand, unsigned bytes, char type);
+
+/* An operand as a destination of `bytes` bytes; a sink gives a fresh value. 0 on failure. */
+uint32_t sc_target(struct sc_build *build, const struct sc_operand *operand, unsigned bytes);
+
+/* Appends an instruction with the present line and guard; NULL on failure. Results that are temporaries are not
+ * guarded. The pointer is valid until the next one is appended. */
+struct sc_ir *sc_emit(struct sc_build *build, uint16_t code);
+
+/* Emits the row called by the formatted name. */
+bool sc_emit_row(struct sc_build *build, const char *name, uint32_t result, uint32_t a, uint32_t b, uint32_t c,
+                 uint32_t e);
+/* The same on the present instruction's operands: destination 0, sources from 1 on. */
+bool sc_emit_operands(struct sc_build *build, const char *name, bool saturate);
+
+/* modifiers of the present instruction */
+bool sc_has(struct sc_build *build, const char *modifier);
+bool sc_part_is(const struct sc_part *part, const char *text);
+
+/* The type in the last part but `from_end`: "s32" and so on; "" when there is none. */
+const char *sc_type(struct sc_build *build, unsigned from_end);
+unsigned sc_type_bits(const char *type);
+const char *sc_untyped(const char *type); /* b32 for s32, u32; itself for others */
+
+/* select*.c: one PTX instruction */
+bool sc_select(struct sc_build *build);
+typedef bool sc_selector(struct sc_build *build);
+struct sc_selector_entry {
+    const char *opcode;
+    sc_selector *select;
+};
+extern const struct sc_selector_entry sc_select_arithmetic[], sc_select_data[], sc_select_memory[],
+    sc_select_control[];
+
+#endif

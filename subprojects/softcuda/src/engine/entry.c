@@ -1,0 +1,127 @@
+/* One .entry: its parameters and directives, its body, and the way from there to a program. */
+#include "parse.h"
+
+#include <string.h>
+
+#define PARAMETERS_MAX_BYTES 32764u
+
+void sc_begin_function(struct sc_build *build)
+{
+    sc_ir_free(&build->ir);
+    memset(&build->ir, 0, sizeof build->ir);
+    memset(build->special, 0, sizeof build->special);
+    build->constants.count = build->dynamic.count = 0;
+    build->dynamic_align = 16;
+    build->carry = 0;
+    build->return_label = UINT32_MAX;
+    build->call_depth = 0;
+    build->max_threads = 1024;
+    build->now = NULL;
+    for (uint32_t i = 0; i < build->shared.count; i++) build->shared.at[i].offset = UINT32_MAX;
+    if (!sc_vec_push(&build->ir.values, (struct sc_value){0})) sc_fail_memory(build); /* value 0 is none */
+}
+
+/* .param .u64 .ptr .global .align 8 name[24] */
+static bool read_parameter(struct sc_build *build, struct sc_function *function)
+{
+    uint32_t element;
+    uint64_t align, bytes;
+    if (!sc_expect(build, ".param") || !sc_read_variable_type(build, &element, &align)) return false;
+    bytes = element;
+    while (build->token.kind == SC_TOKEN_WORD && build->token.text[0] == '.') { /* .ptr and what it says */
+        bool takes_number = sc_token_is(&build->token, ".align");
+        int64_t ignored;
+        sc_advance(build);
+        if (takes_number && !sc_read_integer(build, &ignored)) return false;
+    }
+    struct sc_token word = build->token;
+    if (word.kind != SC_TOKEN_WORD) return sc_fail(build, word.line, "a parameter name is missing");
+    sc_advance(build);
+    while (sc_accept(build, "[")) {
+        int64_t count = 0;
+        if (!sc_read_integer(build, &count) || !sc_expect(build, "]")) return false;
+        if (count < 1 || count > PARAMETERS_MAX_BYTES) return sc_fail(build, word.line, "bad parameter size");
+        bytes *= (uint64_t)count;
+    }
+    uint64_t offset = (function->parameter_bytes + align - 1) & ~(align - 1);
+    if (offset + bytes > PARAMETERS_MAX_BYTES) return sc_fail(build, word.line, "too many parameters");
+    struct sc_name *name = sc_names_add(&build->names, word.text, word.bytes, SC_NAME_PARAM);
+    struct sc_parameter parameter = {(uint32_t)offset, (uint32_t)bytes};
+    if (!name || !sc_vec_push(&function->parameters, parameter)) return sc_fail_memory(build);
+    name->offset = offset;
+    name->size = bytes;
+    function->parameter_bytes = (uint32_t)(offset + bytes);
+    return true;
+}
+
+static bool read_directives(struct sc_build *build, struct sc_function *function)
+{
+    function->max_threads = 1024;
+    while (!sc_token_is(&build->token, "{")) {
+        if (build->token.kind == SC_TOKEN_END || build->status != SC_ENGINE_OK)
+            return sc_fail(build, build->token.line, "the body is missing");
+        bool limit = sc_token_is(&build->token, ".maxntid") || sc_token_is(&build->token, ".reqntid");
+        sc_advance(build);
+        if (!limit) continue;
+        uint64_t threads = 1;
+        do {
+            int64_t count;
+            if (!sc_read_integer(build, &count)) return false;
+            if (count < 1 || count > 1024) return sc_fail(build, build->token.line, "bad number of threads");
+            threads *= (uint64_t)count;
+        } while (sc_accept(build, ","));
+        function->max_threads = threads < 1024 ? (uint32_t)threads : 1024;
+    }
+    return true;
+}
+
+/* Dynamic shared memory begins where the static part ends. */
+static void place_dynamic(struct sc_build *build)
+{
+    if (!build->dynamic.count) return;
+    uint32_t align = build->dynamic_align < 16 ? 16 : build->dynamic_align;
+    build->ir.shared_bytes = (build->ir.shared_bytes + align - 1) & ~(align - 1);
+    for (uint32_t i = 0; i < build->dynamic.count; i++)
+        build->ir.values.at[build->dynamic.at[i]].bits += build->ir.shared_bytes;
+}
+
+static bool compile(struct sc_build *build, struct sc_function *function)
+{
+    for (uint32_t i = 0; i < build->ir.labels.count; i++)
+        if (build->ir.labels.at[i] == UINT32_MAX)
+            return sc_fail(build, build->token.line, "a branch goes to a label that does not exist");
+    struct sc_ir *last = sc_emit(build, SC_OP_EXIT);
+    if (!last) return false;
+    last->weight = 0;
+    place_dynamic(build);
+    if (!sc_find_blocks(&build->ir) || !sc_order_blocks(&build->ir) || !sc_find_liveness(&build->ir) ||
+        !sc_find_uniform(&build->ir))
+        return sc_fail_memory(build);
+    function->program = sc_make_program(&build->ir);
+    return function->program != NULL || sc_fail_memory(build);
+}
+
+bool sc_read_entry(struct sc_build *build)
+{
+    sc_begin_function(build);
+    struct sc_function *function = calloc(1, sizeof *function);
+    if (!function || !sc_vec_push(&build->module->functions, function)) {
+        free(function);
+        return sc_fail_memory(build);
+    }
+    function->module = build->module;
+    function->name = strndup(build->token.text, build->token.bytes);
+    if (!function->name) return sc_fail_memory(build);
+    sc_advance(build);
+    sc_names_enter(&build->names);
+    bool ok = true;
+    if (sc_accept(build, "(")) {
+        while (ok && !sc_accept(build, ")")) {
+            ok = read_parameter(build, function);
+            if (ok && !sc_token_is(&build->token, ")")) ok = sc_expect(build, ",");
+        }
+    }
+    ok = ok && read_directives(build, function) && sc_read_body(build) && compile(build, function);
+    sc_names_leave(&build->names);
+    return ok;
+}

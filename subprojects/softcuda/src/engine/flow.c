@@ -1,0 +1,334 @@
+/* Basic blocks, their order, and liveness. */
+#include "ir.h"
+
+#include <string.h>
+
+#define NONE UINT32_MAX
+
+static bool ends_block(uint16_t code)
+{
+    return code == SC_OP_BRANCH || code == SC_OP_BRANCH_INDEXED || code == SC_OP_EXIT || code == SC_OP_BARRIER;
+}
+
+void sc_ir_free(struct sc_ir_function *function)
+{
+    sc_vec_free(&function->values);
+    sc_vec_free(&function->code);
+    sc_vec_free(&function->labels);
+    sc_vec_free(&function->targets);
+    sc_vec_free(&function->blocks);
+    sc_vec_free(&function->order);
+    free(function->live_bits);
+    function->live_bits = NULL;
+}
+
+static bool cut_blocks(struct sc_ir_function *function, uint32_t *block_of)
+{
+    uint32_t count = function->code.count;
+    for (uint32_t i = 0; i < count;) {
+        uint32_t begin = i, block = function->blocks.count;
+        do {
+            bool last = ends_block(function->code.at[i].code);
+            block_of[i++] = block;
+            if (last) break;
+        } while (i < count && block_of[i] == NONE);
+        struct sc_ir_block made = {.begin = begin, .end = i, .successor = {NONE, NONE}};
+        if (!sc_vec_push(&function->blocks, made)) return false;
+    }
+    return true;
+}
+
+bool sc_find_blocks(struct sc_ir_function *function)
+{
+    uint32_t count = function->code.count;
+    uint32_t *block_of = malloc(((size_t)count + 1) * sizeof *block_of);
+    if (!block_of) return false;
+    for (uint32_t i = 0; i <= count; i++) block_of[i] = NONE;
+    for (uint32_t i = 0; i < function->labels.count; i++) block_of[function->labels.at[i]] = 0; /* a block begins */
+    bool ok = cut_blocks(function, block_of);
+    for (uint32_t i = 0; ok && i < function->blocks.count; i++) {
+        struct sc_ir_block *block = &function->blocks.at[i];
+        const struct sc_ir *last = &function->code.at[block->end - 1];
+        bool follows = i + 1 < function->blocks.count;
+        if (last->code == SC_OP_BRANCH_INDEXED) {
+            block->targets = (uint32_t)last->immediate;
+            block->target_count = last->access.operation | (uint32_t)last->flops << 8;
+        } else if (last->code == SC_OP_BRANCH) {
+            block->successor[1] = block_of[function->labels.at[last->immediate]];
+            if (last->guard && follows) block->successor[0] = i + 1;
+        } else if (last->code != SC_OP_EXIT || last->guard) {
+            if (follows) block->successor[0] = i + 1;
+        }
+    }
+    for (uint32_t i = 0; ok && i < function->targets.count; i++)
+        function->targets.at[i] = block_of[function->labels.at[function->targets.at[i]]];
+    free(block_of);
+    return ok;
+}
+
+static uint32_t successor_count(const struct sc_ir_block *block) { return 2 + block->target_count; }
+
+static uint32_t successor_at(const struct sc_ir_function *function, const struct sc_ir_block *block, uint32_t i)
+{
+    return i < 2 ? block->successor[i] : function->targets.at[block->targets + i - 2];
+}
+
+struct visit {
+    uint32_t block, next;
+};
+
+/* Numbers blocks in depth-first postorder; a block not reached keeps NONE. `depth` (may be NULL) says how many
+ * loops hold a block: of two successors the one in fewer loops is visited first, so that it comes later in reverse order. */
+static bool postorder(const struct sc_ir_function *function, const uint32_t *depth, uint32_t *number,
+                      uint32_t *sequence, uint32_t *count)
+{
+    uint32_t blocks = function->blocks.count, top = 0, done = 0;
+    struct visit *stack = malloc(((size_t)blocks + 1) * sizeof *stack);
+    if (!stack) return false;
+    for (uint32_t i = 0; i < blocks; i++) number[i] = NONE;
+    unsigned char *seen = calloc(blocks + 1, 1);
+    if (!seen) {
+        free(stack);
+        return false;
+    }
+    stack[top++] = (struct visit){0, 0};
+    seen[0] = 1;
+    while (top) {
+        struct visit *visit = &stack[top - 1];
+        const struct sc_ir_block *block = &function->blocks.at[visit->block];
+        uint32_t n = successor_count(block);
+        if (visit->next == n) {
+            number[visit->block] = done;
+            sequence[done++] = visit->block;
+            top--;
+            continue;
+        }
+        uint32_t pick = visit->next++;
+        if (depth && pick < 2 && block->successor[0] != NONE && block->successor[1] != NONE &&
+            depth[block->successor[1]] < depth[block->successor[0]])
+            pick = 1 - pick;
+        else if (!depth && pick < 2)
+            pick = 1 - pick;
+        else if (depth && pick < 2 && block->successor[0] != NONE && block->successor[1] != NONE &&
+                 depth[block->successor[1]] == depth[block->successor[0]])
+            pick = 1 - pick;
+        uint32_t to = successor_at(function, block, pick);
+        if (to == NONE || seen[to]) continue;
+        seen[to] = 1;
+        stack[top++] = (struct visit){to, 0};
+    }
+    free(stack);
+    free(seen);
+    *count = done;
+    return true;
+}
+
+struct predecessors {
+    uint32_t *first, *list; /* of block b: list[first[b]] to list[first[b + 1]] */
+};
+
+static bool find_predecessors(const struct sc_ir_function *function, struct predecessors *out)
+{
+    uint32_t blocks = function->blocks.count, edges = 0;
+    out->first = calloc((size_t)blocks + 2, sizeof *out->first);
+    out->list = NULL;
+    if (!out->first) return false;
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        for (uint32_t b = 0; b < blocks; b++) {
+            const struct sc_ir_block *block = &function->blocks.at[b];
+            for (uint32_t i = 0; i < successor_count(block); i++) {
+                uint32_t to = successor_at(function, block, i);
+                if (to == NONE) continue;
+                if (pass == 0)
+                    out->first[to + 2]++, edges++;
+                else
+                    out->list[out->first[to + 1]++] = b;
+            }
+        }
+        if (pass == 1) break;
+        for (uint32_t b = 0; b < blocks; b++) out->first[b + 2] += out->first[b + 1];
+        out->list = malloc(((size_t)edges + 1) * sizeof *out->list);
+        if (!out->list) return false;
+    }
+    return true;
+}
+
+/* Immediate dominators (Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm") */
+static void find_dominators(const struct predecessors *before, const uint32_t *number, const uint32_t *sequence,
+                            uint32_t count, uint32_t blocks, uint32_t *dominator)
+{
+    for (uint32_t i = 0; i < blocks; i++) dominator[i] = NONE;
+    dominator[0] = 0;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t s = count - 1; s-- > 0;) {
+            uint32_t b = sequence[s], found = NONE;
+            for (uint32_t i = before->first[b]; i < before->first[b + 1]; i++) {
+                uint32_t p = before->list[i], q = found;
+                if (number[p] == NONE || dominator[p] == NONE) continue;
+                while (q != NONE && p != q) {
+                    if (number[p] < number[q])
+                        p = dominator[p];
+                    else
+                        q = dominator[q];
+                }
+                found = p;
+            }
+            if (found != dominator[b]) dominator[b] = found, changed = true;
+        }
+    }
+}
+
+static bool dominates(const uint32_t *dominator, uint32_t a, uint32_t b)
+{
+    while (b != a && b != 0) b = dominator[b];
+    return a == b;
+}
+
+/* For every edge to a block that dominates its source: the blocks of that loop are one level deeper. A loop with several
+ * such edges counts several times for some of its blocks, which changes no comparison that matters. */
+static void find_depth(const struct sc_ir_function *function, const struct predecessors *before,
+                       const uint32_t *number, const uint32_t *dominator, uint32_t *depth, uint32_t *stack,
+                       uint32_t *mark)
+{
+    uint32_t blocks = function->blocks.count, stamp = 0;
+    memset(depth, 0, blocks * sizeof *depth);
+    memset(mark, 0, blocks * sizeof *mark);
+    for (uint32_t head = 0; head < blocks; head++) {
+        if (number[head] == NONE) continue;
+        uint32_t top = 0;
+        stamp++;
+        for (uint32_t i = before->first[head]; i < before->first[head + 1]; i++) {
+            uint32_t tail = before->list[i];
+            if (number[tail] == NONE || !dominates(dominator, head, tail) || mark[tail] == stamp) continue;
+            mark[tail] = stamp;
+            stack[top++] = tail;
+        }
+        if (!top) continue;
+        if (mark[head] != stamp) depth[head]++;
+        mark[head] = stamp;
+        while (top) {
+            uint32_t b = stack[--top];
+            depth[b]++;
+            if (b == head) continue;
+            for (uint32_t i = before->first[b]; i < before->first[b + 1]; i++) {
+                uint32_t p = before->list[i];
+                if (number[p] == NONE || mark[p] == stamp) continue;
+                mark[p] = stamp;
+                stack[top++] = p;
+            }
+        }
+    }
+}
+
+/* In the chosen order, does every edge backwards go to a block that dominates all blocks up to its source? Then lanes that
+ * wait are always at or after the running ones, and none overtakes another within a loop. */
+static bool is_regular(const struct sc_ir_function *function, const uint32_t *dominator)
+{
+    if (function->order.count > 4096) return false; /* the check is not linear */
+    for (uint32_t i = 0; i < function->order.count; i++) {
+        const struct sc_ir_block *block = &function->blocks.at[function->order.at[i]];
+        for (uint32_t k = 0; k < successor_count(block); k++) {
+            uint32_t to = successor_at(function, block, k);
+            if (to == NONE) continue;
+            uint32_t at = function->blocks.at[to].order;
+            if (at > i) continue;
+            for (uint32_t j = at; j <= i; j++)
+                if (!dominates(dominator, to, function->order.at[j])) return false;
+        }
+    }
+    return true;
+}
+
+bool sc_order_blocks(struct sc_ir_function *function)
+{
+    uint32_t blocks = function->blocks.count, count = 0;
+    uint32_t *memory = malloc(((size_t)blocks + 1) * 6 * sizeof *memory);
+    struct predecessors before = {0};
+    bool ok = memory != NULL && find_predecessors(function, &before);
+    if (ok) {
+        uint32_t *number = memory, *sequence = number + blocks + 1, *dominator = sequence + blocks + 1;
+        uint32_t *depth = dominator + blocks + 1, *stack = depth + blocks + 1, *mark = stack + blocks + 1;
+        ok = postorder(function, NULL, number, sequence, &count);
+        if (ok) {
+            find_dominators(&before, number, sequence, count, blocks, dominator);
+            find_depth(function, &before, number, dominator, depth, stack, mark);
+            ok = postorder(function, depth, number, sequence, &count);
+        }
+        for (uint32_t b = 0; ok && b < blocks; b++) function->blocks.at[b].order = NONE;
+        for (uint32_t i = 0; ok && i < count; i++) {
+            uint32_t block = sequence[count - 1 - i];
+            function->blocks.at[block].order = i;
+            ok = sc_vec_push(&function->order, block);
+        }
+        function->regular = ok && is_regular(function, dominator);
+    }
+    free(memory);
+    free(before.first);
+    free(before.list);
+    return ok;
+}
+
+static void set_bit(uint64_t *set, uint32_t i) { set[i >> 6] |= 1ull << (i & 63); }
+static void clear_bit(uint64_t *set, uint32_t i) { set[i >> 6] &= ~(1ull << (i & 63)); }
+
+static bool is_register(const struct sc_ir_function *function, uint32_t value)
+{
+    return value && function->values.at[value].kind == SC_VALUE_REGISTER;
+}
+
+/* live_in from live_out, backwards through one block */
+static void through_block(const struct sc_ir_function *function, const struct sc_ir_block *block, uint64_t *live)
+{
+    for (uint32_t i = block->end; i-- > block->begin;) {
+        const struct sc_ir *ir = &function->code.at[i];
+        if (!ir->guard)
+            for (unsigned k = 0; k < ir->result_count; k++)
+                if (is_register(function, ir->result[k])) clear_bit(live, ir->result[k]);
+        for (unsigned k = 0; k < ir->source_count; k++)
+            if (is_register(function, ir->source[k])) set_bit(live, ir->source[k]);
+        if (ir->guard) {
+            if (is_register(function, ir->guard)) set_bit(live, ir->guard);
+            /* A guarded result keeps its old value in some lanes. */
+            for (unsigned k = 0; k < ir->result_count; k++)
+                if (is_register(function, ir->result[k])) set_bit(live, ir->result[k]);
+        }
+    }
+}
+
+bool sc_find_liveness(struct sc_ir_function *function)
+{
+    uint32_t words = (function->values.count + 63) / 64, blocks = function->blocks.count;
+    function->live_words = words;
+    function->live_bits = calloc((size_t)blocks * 2 + 1, (size_t)words * sizeof(uint64_t));
+    if (!function->live_bits) return false;
+    for (uint32_t b = 0; b < blocks; b++) {
+        function->blocks.at[b].live_in = function->live_bits + (size_t)b * 2 * words;
+        function->blocks.at[b].live_out = function->blocks.at[b].live_in + words;
+    }
+    uint64_t *live = function->live_bits + (size_t)blocks * 2 * words;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t i = function->order.count; i-- > 0;) {
+            struct sc_ir_block *block = &function->blocks.at[function->order.at[i]];
+            memset(live, 0, words * sizeof *live);
+            for (uint32_t k = 0; k < successor_count(block); k++) {
+                uint32_t to = successor_at(function, block, k);
+                if (to == NONE) continue;
+                for (uint32_t w = 0; w < words; w++) live[w] |= function->blocks.at[to].live_in[w];
+            }
+            memcpy(block->live_out, live, words * sizeof *live);
+            through_block(function, block, live);
+            if (memcmp(live, block->live_in, words * sizeof *live) != 0) {
+                memcpy(block->live_in, live, words * sizeof *live);
+                changed = true;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < function->order.count; i++) {
+        const struct sc_ir_block *block = &function->blocks.at[function->order.at[i]];
+        for (uint32_t v = 1; v < function->values.count; v++)
+            if ((block->live_out[v >> 6] | block->live_in[v >> 6]) >> (v & 63) & 1) function->values.at[v].across = 1;
+    }
+    return true;
+}

@@ -1,0 +1,81 @@
+/* A function between PTX and sc_program: a list of instructions on values.
+ *
+ * value       a PTX register, a constant or a special register; values are numbered from 1, and 0 means none
+ * definition  an instruction that writes a value; most PTX registers have one
+ */
+#ifndef SOFTCUDA_ENGINE_IR_H
+#define SOFTCUDA_ENGINE_IR_H
+
+#include "program.h"
+#include "vec.h"
+
+enum sc_value_kind { SC_VALUE_REGISTER, SC_VALUE_CONSTANT, SC_VALUE_SPECIAL };
+
+struct sc_value {
+    uint8_t kind;
+    uint8_t bytes;   /* of the container: 4 or 8 */
+    uint8_t uniform; /* set by sc_find_uniform */
+    uint8_t across;  /* live at the end of some block, or where lanes may be apart */
+    uint32_t definitions;
+    uint64_t bits; /* constant: its value; special: enum sc_special */
+    uint32_t place;
+};
+
+#define SC_IR_MAX_SOURCES 6
+#define SC_IR_MAX_RESULTS 4
+
+struct sc_ir {
+    uint16_t code;
+    uint8_t result_count, source_count;
+    uint8_t negated;  /* guard */
+    uint8_t rounding; /* as sc_op.rounding */
+    uint8_t once;     /* set by sc_find_uniform: depends on the launch only */
+    uint8_t barrier_mode;
+    uint32_t guard; /* value */
+    uint32_t result[SC_IR_MAX_RESULTS];
+    uint32_t source[SC_IR_MAX_SOURCES];
+    struct sc_access access;
+    int64_t immediate; /* memory: offset; branch: label; indexed branch: first of its table in ir_function.targets */
+    uint32_t line;
+    uint32_t flops;
+    uint32_t table_count; /* indexed branch: entries of its table */
+    uint32_t weight; /* PTX instructions that this one stands for: 0 or 1 */
+};
+
+/* A run of instructions that ends in a branch, a barrier, an exit or before a label */
+struct sc_ir_block {
+    uint32_t begin, end;     /* instructions; the last may be the one that ends the block */
+    uint32_t successor[2];   /* blocks; UINT32_MAX when there is none. [0] is what follows, [1] the target */
+    uint32_t targets, target_count; /* of an indexed branch, in sc_ir_function.target_blocks */
+    uint32_t order;          /* its number in the program */
+    uint64_t *live_in, *live_out; /* bit sets over values */
+};
+
+struct sc_ir_function {
+    sc_vec(struct sc_value) values;
+    sc_vec(struct sc_ir) code;
+    sc_vec(uint32_t) labels;  /* label number to instruction; UINT32_MAX until it is seen */
+    sc_vec(uint32_t) targets; /* labels of indexed branches */
+    sc_vec(struct sc_ir_block) blocks;
+    sc_vec(uint32_t) order; /* blocks in the order of the program */
+    uint64_t *live_bits;
+    uint32_t live_words;
+    bool regular; /* the order is such that no lane passes another: see sc_order_blocks */
+    uint32_t shared_bytes, local_bytes;
+    bool ordered, real_atomics;
+};
+
+void sc_ir_free(struct sc_ir_function *function);
+
+/* flow.c: all return false when there is no memory. */
+bool sc_find_blocks(struct sc_ir_function *function);
+bool sc_order_blocks(struct sc_ir_function *function);
+bool sc_find_liveness(struct sc_ir_function *function);
+
+/* uniform.c: which values are equal in all lanes, which instructions need running once only. */
+bool sc_find_uniform(struct sc_ir_function *function);
+
+/* place.c: gives every value its place and makes the program. NULL when there is no memory. */
+struct sc_program *sc_make_program(struct sc_ir_function *function);
+
+#endif

@@ -1,0 +1,142 @@
+/* A launch: blocks handed out to workers in order, and what it all cost. */
+#include <pthread.h>
+#include <string.h>
+
+#include "module.h"
+#include "pool.h"
+#include "worker.h"
+
+struct launch {
+    const struct sc_launch *wish;
+    unsigned char *parameters;
+    struct sc_worker *workers;
+    uint32_t worker_count;
+    uint64_t blocks;
+    uint64_t next;       /* atomic */
+    uint64_t fault_at;   /* atomic: the lowest block that faulted; UINT64_MAX when none did */
+    pthread_mutex_t lock; /* guards fault and no_memory */
+    struct sc_fault fault;
+    bool no_memory;
+};
+
+static void record_fault(struct launch *launch, const struct sc_worker *worker, uint64_t block)
+{
+    pthread_mutex_lock(&launch->lock);
+    if (worker->fault.kind == SC_FAULT_NONE) {
+        launch->no_memory = true;
+        __atomic_store_n(&launch->fault_at, 0, __ATOMIC_RELEASE);
+    } else if (block < launch->fault_at) {
+        launch->fault = worker->fault;
+        __atomic_store_n(&launch->fault_at, block, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&launch->lock);
+}
+
+/* Blocks are taken in order, so when one faults all before it have been taken, and end before the launch does: the
+ * lowest fault is the same however many workers there are. */
+static void work(void *context, uint32_t index)
+{
+    struct launch *launch = context;
+    struct sc_worker *worker = &launch->workers[index];
+    const uint32_t *grid = launch->wish->grid;
+    if (!sc_worker_init(worker, launch->wish, launch->parameters)) {
+        record_fault(launch, worker, 0);
+        return;
+    }
+    worker->real_atomics = launch->worker_count > 1;
+    for (;;) {
+        uint64_t block = __atomic_fetch_add(&launch->next, 1, __ATOMIC_RELAXED);
+        if (block >= launch->blocks || block >= __atomic_load_n(&launch->fault_at, __ATOMIC_ACQUIRE)) return;
+        uint32_t x = (uint32_t)(block % grid[0]), y = (uint32_t)(block / grid[0] % grid[1]);
+        if (!sc_worker_run(worker, x, y, (uint32_t)(block / grid[0] / grid[1]))) {
+            record_fault(launch, worker, block);
+            return;
+        }
+    }
+}
+
+static int by_block(const void *a, const void *b)
+{
+    const struct sc_block_traffic *x = a, *y = b;
+    return x->block < y->block ? -1 : x->block > y->block;
+}
+
+static bool sum_traffic(const struct launch *launch, struct sc_cost *cost)
+{
+    struct sc_traffic all = {0};
+    bool ok = true;
+    for (uint32_t w = 0; ok && w < launch->worker_count; w++) {
+        const struct sc_traffic *one = &launch->workers[w].traffic;
+        ok = !one->failed;
+        for (uint32_t i = 0; ok && i < one->capacity; i++) {
+            if (!one->slots[i].block) continue;
+            struct sc_traffic_slot *slot = sc_traffic_slot(&all, one->slots[i].block - 1);
+            ok = slot != NULL;
+            if (!ok) break;
+            slot->bytes_read += one->slots[i].bytes_read;
+            slot->bytes_written += one->slots[i].bytes_written;
+        }
+    }
+    cost->blocks = ok && all.count ? malloc(all.count * sizeof *cost->blocks) : NULL;
+    if (cost->blocks) {
+        for (uint32_t i = 0; i < all.capacity; i++)
+            if (all.slots[i].block)
+                cost->blocks[cost->block_count++] = (struct sc_block_traffic){
+                    all.slots[i].block - 1, all.slots[i].bytes_read, all.slots[i].bytes_written};
+        qsort(cost->blocks, cost->block_count, sizeof *cost->blocks, by_block);
+    }
+    ok = ok && (!all.count || cost->blocks);
+    sc_traffic_free(&all);
+    return ok;
+}
+
+#define SMALL_THREADS 4096u /* waking another thread costs more than it saves below this */
+
+static uint32_t count_workers(const struct sc_launch *wish, uint64_t blocks)
+{
+    uint64_t threads = blocks * wish->block[0] * wish->block[1] * wish->block[2];
+    uint32_t workers = wish->workers ? wish->workers : 1;
+    if (wish->function->program->ordered || threads < SMALL_THREADS) return 1;
+    if (workers > SC_POOL_MAX) workers = SC_POOL_MAX;
+    return blocks < workers ? (uint32_t)blocks : workers;
+}
+
+enum sc_engine_status sc_run(const struct sc_launch *wish, struct sc_cost *cost, struct sc_fault *fault)
+{
+    uint32_t bytes = wish->function->parameter_bytes;
+    struct launch launch = {.wish = wish, .fault_at = UINT64_MAX};
+    memset(cost, 0, sizeof *cost);
+    launch.blocks = (uint64_t)wish->grid[0] * wish->grid[1] * wish->grid[2];
+    if (!launch.blocks || !wish->block[0] || !wish->block[1] || !wish->block[2]) return SC_ENGINE_OK;
+    launch.worker_count = count_workers(wish, launch.blocks);
+    launch.workers = calloc(launch.worker_count, sizeof *launch.workers);
+    launch.parameters = aligned_alloc(64, ((size_t)bytes + 64) / 64 * 64);
+    bool ok = launch.workers && launch.parameters;
+    if (ok) {
+        memcpy(launch.parameters, wish->parameters, bytes);
+        pthread_mutex_init(&launch.lock, NULL);
+        sc_pool_run(launch.worker_count, work, &launch);
+        pthread_mutex_destroy(&launch.lock);
+        for (uint32_t w = 0; w < launch.worker_count; w++) {
+            cost->instructions += launch.workers[w].instructions;
+            cost->flops += launch.workers[w].flops;
+            cost->bytes_read += launch.workers[w].bytes_read;
+            cost->bytes_written += launch.workers[w].bytes_written;
+        }
+        ok = sum_traffic(&launch, cost) && !launch.no_memory;
+        for (uint32_t w = 0; w < launch.worker_count; w++) sc_worker_free(&launch.workers[w]);
+    }
+    free(launch.workers);
+    free(launch.parameters);
+    if (!ok) return SC_ENGINE_NO_MEMORY;
+    if (launch.fault.kind == SC_FAULT_NONE) return SC_ENGINE_OK;
+    if (fault) *fault = launch.fault;
+    return SC_ENGINE_FAULT;
+}
+
+void sc_cost_free(struct sc_cost *cost)
+{
+    free(cost->blocks);
+    cost->blocks = NULL;
+    cost->block_count = 0;
+}

@@ -1,0 +1,53 @@
+/* Names in scopes: registers, labels, variables and parameters while a function is read. */
+#ifndef SOFTCUDA_ENGINE_NAMES_H
+#define SOFTCUDA_ENGINE_NAMES_H
+
+#include "lex.h"
+#include "vec.h"
+
+enum sc_name_kind {
+    SC_NAME_REGISTER, /* index: value */
+    SC_NAME_RANGE,    /* %r<count>: index of the first value */
+    SC_NAME_LABEL,    /* index: label */
+    SC_NAME_SHARED,   /* offset in shared memory */
+    SC_NAME_DYNAMIC,  /* extern shared: follows the static part */
+    SC_NAME_LOCAL,    /* offset in the thread's local memory */
+    SC_NAME_GLOBAL,   /* address of a module variable, .global or .const */
+    SC_NAME_PARAM,    /* offset in the parameter block */
+    SC_NAME_TABLE,    /* .branchtargets: index of the first, count */
+    SC_NAME_FUNCTION, /* index of a .func */
+    SC_NAME_MESSAGE,  /* parameter of a call: offset in local memory */
+};
+
+struct sc_name {
+    const char *text;
+    uint32_t bytes;
+    uint32_t depth; /* scope */
+    uint32_t next;  /* in its bucket, older; UINT32_MAX ends */
+    uint32_t hash;
+    enum sc_name_kind kind;
+    uint8_t value_bytes; /* container of registers */
+    uint8_t type_bits;   /* of registers: 1 for a predicate */
+    uint32_t index, count;
+    uint64_t offset;
+    uint64_t size;
+};
+
+struct sc_names {
+    sc_vec(struct sc_name) all;
+    uint32_t buckets[256];
+    uint32_t depth;
+};
+
+void sc_names_init(struct sc_names *names);
+void sc_names_free(struct sc_names *names);
+void sc_names_enter(struct sc_names *names);
+void sc_names_leave(struct sc_names *names); /* forgets the innermost scope */
+
+/* Adds to the innermost scope; NULL when there is no memory. The pointer is valid until the next addition. */
+struct sc_name *sc_names_add(struct sc_names *names, const char *text, uint32_t bytes, enum sc_name_kind kind);
+
+/* The innermost name, or NULL. */
+struct sc_name *sc_names_find(struct sc_names *names, const char *text, uint32_t bytes);
+
+#endif

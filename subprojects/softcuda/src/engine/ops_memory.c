@@ -1,0 +1,382 @@
+/* Loads and stores, built once for each instruction set (SC_ISA).
+ *
+ * Sixteen lanes at a time: neighbouring addresses become one copy, equal addresses one read and a splat, the rest goes lane
+ * by lane. When all lanes of the group are neighbours the whole instruction is one copy.
+ */
+#include "lane.h"
+#include "ops.h"
+#include "worker.h"
+
+#if defined(__AVX512F__) || defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+#define SC_JOIN2(a, b) a##b
+#define SC_JOIN(a, b) SC_JOIN2(a, b)
+
+struct chunk {
+    uint64_t address[SC_CHUNK];
+};
+
+/* Are all addresses first + i * step? */
+SC_INLINE bool follows(const uint64_t *address, uint64_t step)
+{
+    uint64_t first = address[0];
+#if defined(__AVX512F__)
+    __m512i index = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
+    __m512i expected = _mm512_add_epi64(_mm512_set1_epi64((int64_t)first),
+                                        _mm512_mullo_epi64(index, _mm512_set1_epi64((int64_t)step)));
+    __m512i second = _mm512_add_epi64(expected, _mm512_set1_epi64((int64_t)(8 * step)));
+    return (_mm512_cmpneq_epi64_mask(expected, _mm512_loadu_si512(address)) |
+            _mm512_cmpneq_epi64_mask(second, _mm512_loadu_si512(address + 8))) == 0;
+#else
+    uint64_t different = 0;
+    for (unsigned i = 0; i < SC_CHUNK; i++) different |= address[i] ^ (first + i * step);
+    return different == 0;
+#endif
+}
+
+SC_INLINE uint32_t mask_bits(const uint32_t *mask)
+{
+#if defined(__AVX512F__)
+    __m512i words = _mm512_loadu_si512(mask);
+    return _mm512_test_epi32_mask(words, words);
+#else
+    uint32_t bits = 0;
+    for (unsigned i = 0; i < SC_CHUNK; i++) bits |= (mask[i] & 1u) << i;
+    return bits;
+#endif
+}
+
+SC_INLINE bool inside(const struct sc_window *window, uint64_t address, uint64_t bytes)
+{
+    return address >= window->begin && address <= window->end && window->end - address >= bytes;
+}
+
+/* Like `inside`, after looking the address up if need be; records no fault. */
+SC_INLINE bool reach(struct sc_group *group, const struct sc_op *op, struct sc_window *window, uint64_t address,
+                     uint64_t bytes)
+{
+    if (__builtin_expect(inside(window, address, bytes), 1)) return true;
+    return sc_check_address(group, op, window, address, (uint32_t)bytes, UINT32_MAX);
+}
+
+SC_INLINE void addresses(struct chunk *chunk, const unsigned char *at, unsigned address_bytes, uint64_t base,
+                         int64_t offset)
+{
+    if (address_bytes == 4) {
+        for (unsigned i = 0; i < SC_CHUNK; i++)
+            chunk->address[i] = base + (uint32_t)(((const sc_lane32 *)at)[i] + (uint32_t)offset);
+    } else {
+        for (unsigned i = 0; i < SC_CHUNK; i++)
+            chunk->address[i] = base + (uint64_t)offset + ((const sc_lane64 *)at)[i];
+    }
+}
+
+SC_INLINE uint64_t read_element(uint64_t address, unsigned bytes, bool extend)
+{
+    const void *at = (const void *)(uintptr_t)address;
+    uint64_t value = 0;
+    if (bytes == 1) return extend ? (uint64_t)(int64_t) * (const int8_t *)at : *(const uint8_t *)at;
+    if (bytes == 2) {
+        uint16_t half;
+        memcpy(&half, at, 2);
+        return extend ? (uint64_t)(int64_t)(int16_t)half : half;
+    }
+    if (bytes == 4) {
+        uint32_t word;
+        memcpy(&word, at, 4);
+        return extend ? (uint64_t)(int64_t)(int32_t)word : word;
+    }
+    memcpy(&value, at, 8);
+    return value;
+}
+
+SC_INLINE void put_lane(unsigned char *vector, unsigned lane, unsigned bytes, uint64_t value)
+{
+    if (bytes == 4)
+        ((sc_lane32 *)vector)[lane] = (uint32_t)value;
+    else
+        ((sc_lane64 *)vector)[lane] = value;
+}
+
+SC_INLINE uint64_t get_lane(const unsigned char *vector, unsigned lane, unsigned bytes)
+{
+    return bytes == 4 ? ((const sc_lane32 *)vector)[lane] : ((const sc_lane64 *)vector)[lane];
+}
+
+/* What the link sees of one lane of a chunk that is neither a run nor a broadcast */
+SC_INLINE uint64_t lane_cost(const uint64_t *address, uint32_t active, unsigned i, uint64_t step)
+{
+    bool before = i > 0 && (active >> (i - 1) & 1), after = i + 1 < SC_CHUNK && (active >> (i + 1) & 1);
+    if (before && address[i] == address[i - 1]) return 0;
+    if ((before && address[i] == address[i - 1] + step) || (after && address[i + 1] - address[i] <= step)) return step;
+    return step > 32 ? step : 32;
+}
+
+/* Checks every active lane by itself and counts its traffic. */
+static __attribute__((noinline)) bool check_lanes(struct sc_group *group, const struct sc_op *op,
+                                                  struct sc_window *window, const struct chunk *chunk,
+                                                  uint32_t active, uint32_t lane, uint32_t step, bool write)
+{
+    for (uint32_t bits = active; bits; bits &= bits - 1) {
+        unsigned i = (unsigned)__builtin_ctz(bits);
+        uint64_t address = chunk->address[i];
+        if (address & (step - 1)) {
+            group->fault_kind = SC_FAULT_MISALIGNED;
+            group->fault_lane = lane + i;
+            group->fault_address = address;
+            return false;
+        }
+        if (!inside(window, address, step) && !sc_check_address(group, op, window, address, step, lane + i))
+            return false;
+        if (window->kind != SC_WINDOW_ON_CHIP)
+            sc_count(group->worker, window, address, lane_cost(chunk->address, active, i, step), write);
+    }
+    return true;
+}
+
+SC_INLINE void copy_run(unsigned char *const *d, uint64_t address, unsigned element, unsigned count, unsigned result,
+                        bool extend)
+{
+    const unsigned char *from = (const unsigned char *)(uintptr_t)address;
+    if (element == result && count == 1) {
+        memcpy(d[0], from, (size_t)SC_CHUNK * element);
+    } else if (element == 4 && result == 4 && count == 2) {
+        sc_lane32 word[2 * SC_CHUNK], *x = (sc_lane32 *)d[0], *y = (sc_lane32 *)d[1];
+        memcpy(word, from, sizeof word);
+        for (unsigned i = 0; i < SC_CHUNK; i++) x[i] = word[2 * i];
+        for (unsigned i = 0; i < SC_CHUNK; i++) y[i] = word[2 * i + 1];
+    } else if (element == 4 && result == 4 && count == 4) {
+        sc_lane32 word[4 * SC_CHUNK];
+        memcpy(word, from, sizeof word);
+        for (unsigned k = 0; k < 4; k++)
+            for (unsigned i = 0; i < SC_CHUNK; i++) ((sc_lane32 *)d[k])[i] = word[4 * i + k];
+    } else {
+        for (unsigned i = 0; i < SC_CHUNK; i++)
+            for (unsigned k = 0; k < count; k++)
+                put_lane(d[k], i, result, read_element(address + (i * count + k) * element, element, extend));
+    }
+}
+
+SC_INLINE void splat(unsigned char *d, unsigned result, uint64_t value)
+{
+    for (unsigned i = 0; i < SC_CHUNK; i++) put_lane(d, i, result, value);
+}
+
+SC_INLINE bool load(struct sc_group *group, const struct sc_op *op, unsigned address_bytes, unsigned element,
+                    unsigned count, unsigned result, bool extend)
+{
+    struct sc_window *window = &group->caches[op->cache];
+    bool uniform = op->flags & SC_FLAG_UNIFORM, full = uniform || group->use_full;
+    uint32_t first = uniform ? 0 : group->first_chunk, chunks = uniform ? 1 : group->chunks;
+    const unsigned char *a = sc_operand(group, op->a, op->stride_a, first);
+    size_t a_step = (size_t)op->stride_a * 64;
+    uint64_t base = op->access.space == SC_SPACE_SHARED ? (uint64_t)(uintptr_t)group->shared : 0;
+    const uint32_t *places = group->program->places + op->extra;
+    unsigned char *d[4];
+    for (unsigned k = 0; k < count; k++) d[k] = sc_operand(group, places[2 * k], places[2 * k + 1], first);
+    const uint32_t step = element * count;
+    const size_t advance = (size_t)result * SC_CHUNK;
+    struct chunk at;
+    if (full && address_bytes == 8 && op->stride_a && element == result && count == 1 && chunks > 1) {
+        const sc_lane64 *lane = (const sc_lane64 *)a;
+        uint64_t start = lane[0], different = 0;
+        uint32_t lanes = chunks * SC_CHUNK;
+        if (lane[lanes - 1] == start + (uint64_t)(lanes - 1) * step) {
+            for (uint32_t i = 0; i < lanes; i++) different |= lane[i] ^ (start + (uint64_t)i * step);
+            uint64_t from = base + start + (uint64_t)op->immediate;
+            if (!different && !(from & (step - 1)) && reach(group, op, window, from, (uint64_t)lanes * step)) {
+                sc_count(group->worker, window, from, (uint64_t)lanes * step, false);
+                memcpy(d[0], (const void *)(uintptr_t)from, (size_t)lanes * step);
+                return true;
+            }
+        }
+    }
+    uint64_t previous = 1; /* the last broadcast of this warp; no aligned address is 1 */
+    for (uint32_t chunk = 0; chunk < chunks; chunk++, a += a_step) {
+        uint32_t lane = (first + chunk) * SC_CHUNK;
+        uint32_t active = full ? 0xffff : mask_bits(group->use_mask + lane);
+        if (active) {
+            addresses(&at, a, address_bytes, base, op->immediate);
+            uint64_t from = at.address[0];
+            if ((lane & 31) == 0) previous = 1;
+            bool aligned = (from & (step - 1)) == 0;
+            if (active == 0xffff && aligned && follows(at.address, step) &&
+                reach(group, op, window, from, (uint64_t)step * SC_CHUNK)) {
+                sc_count(group->worker, window, from, (uint64_t)step * SC_CHUNK, false);
+                copy_run(d, from, element, count, result, extend);
+            } else if (active == 0xffff && aligned && follows(at.address, 0) &&
+                       reach(group, op, window, from, step)) {
+                if (previous != from) sc_count(group->worker, window, from, step, false);
+                previous = from;
+                for (unsigned k = 0; k < count; k++)
+                    splat(d[k], result, read_element(from + k * element, element, extend));
+            } else {
+                if (!check_lanes(group, op, window, &at, active, lane, step, false)) return false;
+                if (active == 0xffff) {
+                    for (unsigned k = 0; k < count; k++)
+                        for (unsigned i = 0; i < SC_CHUNK; i++)
+                            put_lane(d[k], i, result, read_element(at.address[i] + k * element, element, extend));
+                } else {
+                    for (uint32_t bits = active; bits; bits &= bits - 1) {
+                        unsigned i = (unsigned)__builtin_ctz(bits);
+                        for (unsigned k = 0; k < count; k++)
+                            put_lane(d[k], i, result, read_element(at.address[i] + k * element, element, extend));
+                    }
+                }
+            }
+        }
+        for (unsigned k = 0; k < count; k++) d[k] += advance;
+    }
+    return true;
+}
+
+SC_INLINE void write_element(uint64_t address, unsigned bytes, uint64_t value)
+{
+    memcpy((void *)(uintptr_t)address, &value, bytes);
+}
+
+SC_INLINE void store_run(const unsigned char *const *s, uint64_t address, unsigned element, unsigned count,
+                         unsigned result)
+{
+    unsigned char *to = (unsigned char *)(uintptr_t)address;
+    if (element == result && count == 1) {
+        memcpy(to, s[0], (size_t)SC_CHUNK * element);
+    } else if (element == 4 && result == 4) {
+        sc_lane32 word[4 * SC_CHUNK];
+        for (unsigned i = 0; i < SC_CHUNK; i++)
+            for (unsigned k = 0; k < count; k++) word[count * i + k] = ((const sc_lane32 *)s[k])[i];
+        memcpy(to, word, (size_t)4 * count * SC_CHUNK);
+    } else {
+        for (unsigned i = 0; i < SC_CHUNK; i++)
+            for (unsigned k = 0; k < count; k++)
+                write_element(address + (i * count + k) * element, element, get_lane(s[k], i, result));
+    }
+}
+
+SC_INLINE bool store(struct sc_group *group, const struct sc_op *op, unsigned address_bytes, unsigned element,
+                     unsigned count, unsigned result)
+{
+    struct sc_window *window = &group->caches[op->cache];
+    bool uniform = op->flags & SC_FLAG_UNIFORM, full = uniform || group->use_full;
+    uint32_t first = uniform ? 0 : group->first_chunk, chunks = uniform ? 1 : group->chunks;
+    const unsigned char *a = sc_operand(group, op->a, op->stride_a, first);
+    size_t a_step = (size_t)op->stride_a * 64;
+    uint64_t base = op->access.space == SC_SPACE_SHARED ? (uint64_t)(uintptr_t)group->shared : 0;
+    const uint32_t *places = group->program->places + op->extra;
+    const unsigned char *s[4];
+    for (unsigned k = 0; k < count; k++) s[k] = sc_operand(group, places[2 * k], places[2 * k + 1], first);
+    const uint32_t step = element * count;
+    struct chunk at;
+    if (full && address_bytes == 8 && op->stride_a && places[1] && element == result && count == 1 && chunks > 1) {
+        const sc_lane64 *lane = (const sc_lane64 *)a;
+        uint64_t start = lane[0], different = 0;
+        uint32_t lanes = chunks * SC_CHUNK;
+        if (lane[lanes - 1] == start + (uint64_t)(lanes - 1) * step) {
+            for (uint32_t i = 0; i < lanes; i++) different |= lane[i] ^ (start + (uint64_t)i * step);
+            uint64_t to = base + start + (uint64_t)op->immediate;
+            if (!different && !(to & (step - 1)) && reach(group, op, window, to, (uint64_t)lanes * step)) {
+                sc_count(group->worker, window, to, (uint64_t)lanes * step, true);
+                memcpy((void *)(uintptr_t)to, s[0], (size_t)lanes * step);
+                return true;
+            }
+        }
+    }
+    for (uint32_t chunk = 0; chunk < chunks; chunk++, a += a_step) {
+        uint32_t lane = (first + chunk) * SC_CHUNK;
+        uint32_t active = full ? 0xffff : mask_bits(group->use_mask + lane);
+        if (active) {
+            addresses(&at, a, address_bytes, base, op->immediate);
+            uint64_t to = at.address[0];
+            if (active == 0xffff && !(to & (step - 1)) && follows(at.address, step) &&
+                reach(group, op, window, to, (uint64_t)step * SC_CHUNK)) {
+                sc_count(group->worker, window, to, (uint64_t)step * SC_CHUNK, true);
+                store_run(s, to, element, count, result);
+            } else {
+                if (!check_lanes(group, op, window, &at, active, lane, step, true)) return false;
+                for (uint32_t bits = active; bits; bits &= bits - 1) {
+                    unsigned i = (unsigned)__builtin_ctz(bits);
+                    for (unsigned k = 0; k < count; k++)
+                        write_element(at.address[i] + k * element, element, get_lane(s[k], i, result));
+                }
+            }
+        }
+        for (unsigned k = 0; k < count; k++) s[k] += (size_t)places[2 * k + 1] * 64;
+    }
+    return true;
+}
+
+static bool load_any(struct sc_group *group, const struct sc_op *op)
+{
+    const struct sc_access *x = &op->access;
+    return load(group, op, x->address_bytes, x->element_bytes, x->count, x->result_bytes, x->extend_signed);
+}
+
+static bool store_any(struct sc_group *group, const struct sc_op *op)
+{
+    const struct sc_access *x = &op->access;
+    return store(group, op, x->address_bytes, x->element_bytes, x->count, x->result_bytes);
+}
+
+/* The accesses that are worth code of their own: address bytes, element bytes, count, register bytes */
+#define EACH_ACCESS(X)                                                                                       \
+    X(4, 1, 1, 4) X(4, 2, 1, 4) X(4, 4, 1, 4) X(4, 4, 2, 4) X(4, 4, 4, 4) X(4, 8, 1, 8) X(4, 8, 2, 8)        \
+    X(8, 1, 1, 4) X(8, 2, 1, 4) X(8, 4, 1, 4) X(8, 4, 2, 4) X(8, 4, 4, 4) X(8, 8, 1, 8) X(8, 8, 2, 8)
+
+#define DEFINE(ab, eb, n, rb)                                                                                \
+    static bool load_##ab##_##eb##x##n(struct sc_group *group, const struct sc_op *op)                       \
+    {                                                                                                        \
+        return load(group, op, ab, eb, n, rb, false);                                                        \
+    }                                                                                                        \
+    static bool store_##ab##_##eb##x##n(struct sc_group *group, const struct sc_op *op)                      \
+    {                                                                                                        \
+        return store(group, op, ab, eb, n, rb);                                                              \
+    }
+EACH_ACCESS(DEFINE)
+#undef DEFINE
+
+static struct {
+    uint8_t address_bytes, element_bytes, count, result_bytes;
+    sc_op_function *load, *store;
+} const special[] = {
+#define ENTRY(ab, eb, n, rb) {ab, eb, n, rb, load_##ab##_##eb##x##n, store_##ab##_##eb##x##n},
+    EACH_ACCESS(ENTRY)
+#undef ENTRY
+};
+
+static sc_op_function *choose(const struct sc_access *access, bool write)
+{
+    for (size_t i = 0; i < sizeof special / sizeof *special; i++)
+        if (special[i].address_bytes == access->address_bytes && special[i].element_bytes == access->element_bytes &&
+            special[i].count == access->count && special[i].result_bytes == access->result_bytes &&
+            (write || !access->extend_signed))
+            return write ? special[i].store : special[i].load;
+    return write ? store_any : load_any;
+}
+
+static sc_op_function *choose_load(const struct sc_access *access) { return choose(access, false); }
+static sc_op_function *choose_store(const struct sc_access *access) { return choose(access, true); }
+
+static void blend(uint32_t *into, const uint32_t *from, const uint32_t *mask, uint32_t chunks, unsigned bytes)
+{
+    if (bytes == 4) {
+        for (uint32_t i = 0; i < chunks * SC_CHUNK; i++) into[i] = mask[i] ? from[i] : into[i];
+        return;
+    }
+    sc_lane64 *to = (sc_lane64 *)into;
+    const sc_lane64 *source = (const sc_lane64 *)from;
+    for (uint32_t i = 0; i < chunks * SC_CHUNK; i++) to[i] = mask[i] ? source[i] : to[i];
+}
+
+extern sc_op_function *const SC_JOIN(sc_lane_functions_, SC_ISA)[SC_OP_LANE_COUNT];
+
+const struct sc_isa SC_JOIN(sc_isa_, SC_ISA) = {
+#define SC_TEXT2(x) #x
+#define SC_TEXT(x) SC_TEXT2(x)
+    .name = SC_TEXT(SC_ISA),
+    .lane = SC_JOIN(sc_lane_functions_, SC_ISA),
+    .load = choose_load,
+    .store = choose_store,
+    .blend = blend,
+};

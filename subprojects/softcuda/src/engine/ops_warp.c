@@ -1,0 +1,218 @@
+/* Instructions in which lanes of a warp look at each other, and the few without operands. */
+#include <string.h>
+#include <time.h>
+
+#include "atomics.h"
+#include "lane.h"
+#include "ops.h"
+#include "worker.h"
+
+#define WARP 32u
+
+/* The warps that hold active lanes: FIRST to END */
+struct warps {
+    uint32_t first, end;
+};
+
+static struct warps active_warps(const struct sc_group *group)
+{
+    uint32_t chunk_end = group->first_chunk + group->chunks;
+    return (struct warps){group->first_chunk / 2, (chunk_end + 1) / 2};
+}
+
+static uint32_t warp_mask(const struct sc_group *group, uint32_t warp)
+{
+    uint32_t bits = 0, first = warp * WARP;
+    uint32_t begin = group->first_chunk * SC_CHUNK, end = begin + group->chunks * SC_CHUNK;
+    for (uint32_t i = 0; i < WARP; i++)
+        if (first + i >= begin && first + i < end) bits |= (group->use_mask[first + i] & 1u) << i;
+    return bits;
+}
+
+static const sc_lane32 *source32(const struct sc_group *group, uint32_t place)
+{
+    return (const sc_lane32 *)(const void *)(group->file + place);
+}
+
+static sc_lane32 *target32(const struct sc_group *group, uint32_t place)
+{
+    return (sc_lane32 *)(void *)(group->file + place);
+}
+
+static uint32_t lane32(const struct sc_group *group, uint32_t place, uint8_t stride, uint32_t lane)
+{
+    return source32(group, place)[stride ? lane : 0];
+}
+
+/* Which lane of the warp does lane i read? *valid says whether it lies in the segment. */
+static uint32_t shuffle_from(unsigned mode, uint32_t i, uint32_t b, uint32_t c, bool *valid)
+{
+    uint32_t segment = (c >> 8) & 31, clamp = c & 31, shift = b & 31;
+    uint32_t highest = (i & segment) | (clamp & ~segment), lowest = i & segment;
+    uint32_t from;
+    switch (mode) {
+    case SC_SHUFFLE_UP:
+        from = i - shift;
+        *valid = (int32_t)from >= (int32_t)highest;
+        break;
+    case SC_SHUFFLE_DOWN:
+        from = i + shift;
+        *valid = from <= highest;
+        break;
+    case SC_SHUFFLE_BFLY:
+        from = i ^ shift;
+        *valid = from <= highest;
+        break;
+    default:
+        from = lowest | (shift & ~segment);
+        *valid = from <= highest;
+        break;
+    }
+    return *valid ? from : i;
+}
+
+/* One warp with the same b and c in all lanes: the pattern is the same for every lane, and often for every warp. */
+static void shuffle_warp(struct sc_group *group, const struct sc_op *op, uint32_t warp, uint32_t active)
+{
+    uint32_t first = warp * WARP, source[WARP];
+    sc_lane32 *d = target32(group, op->d), *p = op->e ? target32(group, op->e) : NULL;
+    for (uint32_t i = 0; i < WARP; i++) source[i] = lane32(group, op->a, op->stride_a, first + i);
+    for (uint32_t i = 0; i < WARP; i++) {
+        bool valid;
+        if (!(active >> i & 1)) continue;
+        uint32_t b = lane32(group, op->b, op->stride_b, first + i), c = lane32(group, op->c, op->stride_c, first + i);
+        d[first + i] = source[shuffle_from(op->access.operation, i, b, c, &valid)];
+        if (p) p[first + i] = valid ? UINT32_MAX : 0;
+    }
+}
+
+bool sc_run_shuffle(struct sc_group *group, const struct sc_op *op)
+{
+    struct warps warps = active_warps(group);
+    bool same = !op->stride_b && !op->stride_c && op->stride_a && group->use_full && group->lanes % WARP == 0 &&
+                group->first_chunk % 2 == 0 && group->chunks % 2 == 0;
+    if (!same) {
+        for (uint32_t w = warps.first; w < warps.end; w++) shuffle_warp(group, op, w, warp_mask(group, w));
+        return true;
+    }
+    uint32_t from[WARP], ok[WARP], b = *source32(group, op->b), c = *source32(group, op->c);
+    for (uint32_t i = 0; i < WARP; i++) {
+        bool valid;
+        from[i] = shuffle_from(op->access.operation, i, b, c, &valid);
+        ok[i] = valid ? UINT32_MAX : 0;
+    }
+    for (uint32_t w = warps.first; w < warps.end; w++) {
+        const sc_lane32 *a = source32(group, op->a) + w * WARP;
+        uint32_t result[WARP];
+        for (uint32_t i = 0; i < WARP; i++) result[i] = a[from[i]];
+        memcpy(target32(group, op->d) + w * WARP, result, sizeof result);
+        if (op->e) memcpy(target32(group, op->e) + w * WARP, ok, sizeof ok);
+    }
+    return true;
+}
+
+bool sc_run_vote(struct sc_group *group, const struct sc_op *op)
+{
+    struct warps warps = active_warps(group);
+    for (uint32_t w = warps.first; w < warps.end; w++) {
+        uint32_t active = warp_mask(group, w), ballot = 0;
+        for (uint32_t i = 0; i < WARP; i++)
+            if (active >> i & 1) ballot |= (lane32(group, op->a, op->stride_a, w * WARP + i) & 1u) << i;
+        uint32_t result = ballot;
+        if (op->access.operation == SC_VOTE_ALL) result = -(uint32_t)(ballot == active);
+        if (op->access.operation == SC_VOTE_ANY) result = -(uint32_t)(ballot != 0);
+        if (op->access.operation == SC_VOTE_UNI) result = -(uint32_t)(ballot == active || ballot == 0);
+        for (uint32_t i = 0; i < WARP; i++)
+            if (active >> i & 1) target32(group, op->d)[w * WARP + i] = result;
+    }
+    return true;
+}
+
+static uint64_t match_value(const struct sc_group *group, const struct sc_op *op, uint32_t lane)
+{
+    if (op->access.element_bytes == 4) return lane32(group, op->a, op->stride_a, lane);
+    return ((const sc_lane64 *)(const void *)(group->file + op->a))[op->stride_a ? lane : 0];
+}
+
+bool sc_run_match(struct sc_group *group, const struct sc_op *op)
+{
+    struct warps warps = active_warps(group);
+    for (uint32_t w = warps.first; w < warps.end; w++) {
+        uint32_t active = warp_mask(group, w), first = w * WARP;
+        uint64_t value[WARP];
+        for (uint32_t i = 0; i < WARP; i++) value[i] = active >> i & 1 ? match_value(group, op, first + i) : 0;
+        for (uint32_t i = 0; i < WARP; i++) {
+            uint32_t equal = 0;
+            if (!(active >> i & 1)) continue;
+            for (uint32_t k = 0; k < WARP; k++) equal |= (uint32_t)((active >> k & 1) && value[k] == value[i]) << k;
+            if (op->access.operation == SC_MATCH_ALL) {
+                if (op->e) target32(group, op->e)[first + i] = -(uint32_t)(equal == active);
+                equal = equal == active ? active : 0;
+            }
+            target32(group, op->d)[first + i] = equal;
+        }
+    }
+    return true;
+}
+
+bool sc_run_redux(struct sc_group *group, const struct sc_op *op)
+{
+    struct warps warps = active_warps(group);
+    for (uint32_t w = warps.first; w < warps.end; w++) {
+        uint32_t active = warp_mask(group, w), first = w * WARP;
+        uint64_t result = 0;
+        bool any = false;
+        for (uint32_t i = 0; i < WARP; i++) {
+            if (!(active >> i & 1)) continue;
+            uint32_t value = lane32(group, op->a, op->stride_a, first + i);
+            result = any ? sc_atomic_apply(op->access.operation, (char)op->access.type, 4, result, value, 0) : value;
+            any = true;
+        }
+        for (uint32_t i = 0; i < WARP; i++)
+            if (active >> i & 1) target32(group, op->d)[first + i] = (uint32_t)result;
+    }
+    return true;
+}
+
+bool sc_run_active_mask(struct sc_group *group, const struct sc_op *op)
+{
+    struct warps warps = active_warps(group);
+    for (uint32_t w = warps.first; w < warps.end; w++) {
+        uint32_t active = warp_mask(group, w);
+        for (uint32_t i = 0; i < WARP; i++)
+            if (active >> i & 1) target32(group, op->d)[w * WARP + i] = active;
+    }
+    return true;
+}
+
+/* A clock that is the same in every run: instructions that this worker has run in this block. */
+bool sc_run_clock(struct sc_group *group, const struct sc_op *op)
+{
+    uint64_t limit = group->worker->launch->watchdog_instructions;
+    uint64_t now = (limit ? limit : UINT64_MAX) - group->worker->watchdog_left;
+    uint32_t first = group->first_chunk * SC_CHUNK, end = first + group->chunks * SC_CHUNK;
+    for (uint32_t i = first; i < end; i++) {
+        if (!group->use_mask[i]) continue;
+        if (op->access.result_bytes == 8)
+            ((sc_lane64 *)(void *)(group->file + op->d))[i] = now;
+        else
+            target32(group, op->d)[i] = (uint32_t)now;
+    }
+    return true;
+}
+
+bool sc_run_fence(struct sc_group *group, const struct sc_op *op)
+{
+    (void)group, (void)op;
+    return true; /* a block's accesses happen in order */
+}
+
+bool sc_run_trap(struct sc_group *group, const struct sc_op *op)
+{
+    uint32_t lane = group->first_chunk * SC_CHUNK, end = lane + group->chunks * SC_CHUNK;
+    while (lane + 1 < end && !group->use_mask[lane]) lane++;
+    group->fault_kind = op->immediate == 1 ? SC_FAULT_ILLEGAL_INSTRUCTION : SC_FAULT_TRAP;
+    group->fault_lane = lane;
+    group->fault_address = 0;
+    return false;
+}

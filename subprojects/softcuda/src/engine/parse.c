@@ -1,0 +1,319 @@
+/* The module: variables, functions, entries. Entries are compiled after everything has been seen. */
+#include "parse.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct entry {
+    struct sc_lexer at; /* at its name */
+};
+
+/* An address in an initial value, filled in when all variables have theirs */
+struct fixup {
+    uint64_t place;
+    const char *text;
+    uint32_t bytes, line;
+    int64_t addend;
+};
+
+struct reader {
+    struct sc_build build;
+    sc_vec(struct entry) entries;
+    sc_vec(struct fixup) fixups;
+};
+
+void sc_advance(struct sc_build *build)
+{
+    build->token = sc_lex(&build->lexer);
+    if (build->token.kind == SC_TOKEN_BAD) sc_fail(build, build->token.line, "not PTX");
+}
+
+bool sc_accept(struct sc_build *build, const char *word)
+{
+    if (!sc_token_is(&build->token, word)) return false;
+    sc_advance(build);
+    return true;
+}
+
+bool sc_expect(struct sc_build *build, const char *word)
+{
+    if (sc_accept(build, word)) return build->status == SC_ENGINE_OK;
+    int shown = (int)(build->token.bytes < 60 ? build->token.bytes : 60);
+    return sc_fail(build, build->token.line, "expected '%s', found '%.*s'", word, shown, build->token.text);
+}
+
+static bool skip_braces(struct sc_build *build)
+{
+    unsigned depth = 0;
+    do {
+        if (build->token.kind == SC_TOKEN_END) return sc_fail(build, build->token.line, "a brace does not close");
+        if (sc_token_is(&build->token, "{")) depth++;
+        if (sc_token_is(&build->token, "}") && depth) depth--;
+        sc_advance(build);
+    } while (depth && build->status == SC_ENGINE_OK);
+    return build->status == SC_ENGINE_OK;
+}
+
+/* Up to a ';', or past a body in braces. *body says which. */
+static bool skip_function(struct sc_build *build, bool *body)
+{
+    while (!sc_token_is(&build->token, "{") && !sc_token_is(&build->token, ";")) {
+        if (build->token.kind == SC_TOKEN_END || build->status != SC_ENGINE_OK)
+            return sc_fail(build, build->token.line, "the function does not end");
+        sc_advance(build);
+    }
+    *body = sc_token_is(&build->token, "{");
+    if (*body) return skip_braces(build);
+    sc_advance(build);
+    return true;
+}
+
+static struct sc_lexer here(const struct sc_build *build)
+{
+    return (struct sc_lexer){build->token.text, build->lexer.end, build->token.line};
+}
+
+static bool read_device_function(struct sc_build *build)
+{
+    struct sc_device_function function = {.at = here(build)};
+    while (sc_accept(build, ".noreturn")) function.at = here(build);
+    if (sc_token_is(&build->token, "(")) {
+        while (build->token.kind != SC_TOKEN_END && !sc_token_is(&build->token, ")")) sc_advance(build);
+        if (!sc_expect(build, ")")) return false;
+    }
+    if (build->token.kind != SC_TOKEN_WORD) return sc_fail(build, build->token.line, "a function name is missing");
+    function.text = build->token.text;
+    function.bytes = build->token.bytes;
+    if (!skip_function(build, &function.defined)) return false;
+    struct sc_name *name = sc_names_find(&build->names, function.text, function.bytes);
+    if (name && name->kind == SC_NAME_FUNCTION) {
+        if (function.defined) build->functions.at[name->index] = function;
+        return true;
+    }
+    name = sc_names_add(&build->names, function.text, function.bytes, SC_NAME_FUNCTION);
+    if (!name) return sc_fail_memory(build);
+    name->index = build->functions.count;
+    return sc_vec_push(&build->functions, function) || sc_fail_memory(build);
+}
+
+/* One scalar of an initial value */
+static bool read_scalar(struct reader *reader, unsigned char *at, uint64_t address, uint32_t element)
+{
+    struct sc_build *build = &reader->build;
+    struct sc_operand operand;
+    bool generic = sc_accept(build, "generic") && sc_expect(build, "(");
+    if (!sc_read_operand(build, &operand)) return false;
+    if (generic && !sc_expect(build, ")")) return false;
+    if (generic && sc_token_is(&build->token, "+")) {
+        int64_t more;
+        if (!sc_read_integer(build, &more)) return false;
+        operand.offset += more;
+    }
+    if (operand.kind == SC_OPERAND_NAME && element == 8) {
+        struct fixup fixup = {address, operand.text, operand.bytes, build->token.line, operand.offset};
+        return sc_vec_push(&reader->fixups, fixup) || sc_fail_memory(build);
+    }
+    if (operand.kind != SC_OPERAND_LITERAL) return sc_fail(build, build->token.line, "initial value not built");
+    uint64_t bits = operand.bits;
+    if (operand.literal_kind == SC_TOKEN_FLOAT64 && element == 4) {
+        double number;
+        memcpy(&number, &bits, 8);
+        float single = (float)number;
+        memcpy(&bits, &single, 4);
+    }
+    memcpy(at, &bits, element);
+    return true;
+}
+
+/* = scalar or nested braces; values beyond the variable are refused. */
+static bool read_initial(struct reader *reader, unsigned char *memory, uint64_t address, uint64_t bytes, uint32_t element)
+{
+    struct sc_build *build = &reader->build;
+    uint64_t at = 0;
+    unsigned depth = 0;
+    if (element > 8) return sc_fail(build, build->token.line, "initial value not built");
+    do {
+        if (sc_accept(build, "{")) {
+            depth++;
+        } else if (sc_accept(build, "}")) {
+            if (!depth) return sc_fail(build, build->token.line, "initial value not understood");
+            depth--;
+        } else if (sc_accept(build, ",")) {
+            if (!depth) return sc_fail(build, build->token.line, "initial value not understood");
+        } else {
+            if (at + element > bytes) return sc_fail(build, build->token.line, "too many initial values");
+            if (!read_scalar(reader, memory + at, address + at, element)) return false;
+            at += element;
+        }
+    } while (depth && build->status == SC_ENGINE_OK);
+    return build->status == SC_ENGINE_OK;
+}
+
+static bool add_variable(struct reader *reader, const struct sc_token *word, uint64_t bytes, uint64_t align,
+                         uint32_t element, bool constant)
+{
+    struct sc_build *build = &reader->build;
+    struct sc_module *module = build->module;
+    struct sc_variable variable = {.bytes = bytes, .constant = constant};
+    variable.address = module->memory.allocate(module->memory.context, bytes ? bytes : 1, align < 16 ? 16 : align);
+    if (!variable.address) return sc_fail_memory(build);
+    variable.name = strndup(word->text, word->bytes);
+    struct sc_name *name = sc_names_add(&build->names, word->text, word->bytes, SC_NAME_GLOBAL);
+    if (!variable.name || !name || !sc_vec_push(&module->variables, variable)) {
+        free(variable.name);
+        module->memory.release(module->memory.context, variable.address);
+        return sc_fail_memory(build);
+    }
+    name->offset = variable.address;
+    name->size = bytes;
+    if (constant) module->constant_bytes += (uint32_t)bytes;
+    unsigned char *memory = (unsigned char *)(uintptr_t)variable.address;
+    memset(memory, 0, bytes);
+    return !sc_accept(build, "=") || read_initial(reader, memory, variable.address, bytes, element);
+}
+
+enum variable_space { SPACE_GLOBAL, SPACE_CONST, SPACE_SHARED };
+
+static bool add_shared(struct sc_build *build, const struct sc_token *word, uint64_t bytes, uint64_t align, bool dynamic)
+{
+    struct sc_name *name = sc_names_add(&build->names, word->text, word->bytes, dynamic ? SC_NAME_DYNAMIC : SC_NAME_SHARED);
+    if (!name) return sc_fail_memory(build);
+    name->size = dynamic ? align : bytes;
+    if (dynamic) return true;
+    struct sc_module_shared shared = {word->text, word->bytes, bytes, align, UINT32_MAX};
+    name->count = 1; /* of the module: placed where a function first uses it */
+    name->index = build->shared.count;
+    return sc_vec_push(&build->shared, shared) || sc_fail_memory(build);
+}
+
+static bool read_variables(struct reader *reader, enum variable_space space, bool external)
+{
+    struct sc_build *build = &reader->build;
+    uint32_t element;
+    uint64_t align;
+    if (!sc_read_variable_type(build, &element, &align)) return false;
+    do {
+        struct sc_token word = build->token;
+        uint64_t bytes = element;
+        bool open = false;
+        if (word.kind != SC_TOKEN_WORD) return sc_fail(build, word.line, "a variable name is missing");
+        sc_advance(build);
+        while (sc_accept(build, "[")) {
+            int64_t count = 0;
+            if (sc_token_is(&build->token, "]"))
+                open = true;
+            else if (!sc_read_integer(build, &count))
+                return false;
+            if (!sc_expect(build, "]")) return false;
+            if (count < 0 || count > (1ll << 31) || bytes > (1ull << 31)) return sc_fail(build, word.line, "variable too large");
+            bytes *= (uint64_t)count;
+        }
+        if (bytes > (1ull << 32)) return sc_fail(build, word.line, "variable too large");
+        if (open && space != SPACE_SHARED && !external) return sc_fail(build, word.line, "an array without size is not built");
+        bool ok = true;
+        if (space == SPACE_SHARED)
+            ok = add_shared(build, &word, bytes, align, external || open);
+        else if (!external)
+            ok = add_variable(reader, &word, bytes, align, element, space == SPACE_CONST);
+        if (!ok) return false;
+    } while (sc_accept(build, ","));
+    return sc_expect(build, ";");
+}
+
+static bool skip_section(struct sc_build *build)
+{
+    while (build->token.kind != SC_TOKEN_END && !sc_token_is(&build->token, "{")) sc_advance(build);
+    return skip_braces(build);
+}
+
+static bool read_directive(struct reader *reader)
+{
+    struct sc_build *build = &reader->build;
+    bool external = false;
+    for (;;) {
+        struct sc_token word = build->token;
+        if (sc_accept(build, ".visible") || sc_accept(build, ".weak") || sc_accept(build, ".common")) continue;
+        if (sc_accept(build, ".extern")) {
+            external = true;
+            continue;
+        }
+        if (sc_accept(build, ".func")) return read_device_function(build);
+        if (sc_accept(build, ".entry")) {
+            struct entry entry = {here(build)};
+            bool body;
+            if (!skip_function(build, &body)) return false;
+            return !body || sc_vec_push(&reader->entries, entry) || sc_fail_memory(build);
+        }
+        if (sc_accept(build, ".global")) return read_variables(reader, SPACE_GLOBAL, external);
+        if (sc_accept(build, ".const")) return read_variables(reader, SPACE_CONST, external);
+        if (sc_accept(build, ".shared")) return read_variables(reader, SPACE_SHARED, external);
+        if (sc_accept(build, ".section")) return skip_section(build);
+        if (sc_token_is(&word, ".version") || sc_token_is(&word, ".target") || sc_token_is(&word, ".file") ||
+            sc_token_is(&word, ".loc")) {
+            while (build->token.kind != SC_TOKEN_END && build->token.line == word.line) sc_advance(build);
+            return build->status == SC_ENGINE_OK;
+        }
+        if (sc_accept(build, ".address_size")) {
+            int64_t bits;
+            if (!sc_read_integer(build, &bits)) return false;
+            return bits == 64 || sc_fail(build, word.line, "only 64-bit addresses are built");
+        }
+        if (sc_accept(build, ".pragma") || sc_accept(build, ".alias")) {
+            while (build->token.kind != SC_TOKEN_END && !sc_token_is(&build->token, ";")) sc_advance(build);
+            return sc_expect(build, ";");
+        }
+        if (sc_accept(build, ";")) return true;
+        return sc_fail(build, word.line, "not PTX: %.*s", (int)(word.bytes < 60 ? word.bytes : 60), word.text);
+    }
+}
+
+static bool apply_fixups(struct reader *reader)
+{
+    struct sc_build *build = &reader->build;
+    for (uint32_t i = 0; i < reader->fixups.count; i++) {
+        const struct fixup *fixup = &reader->fixups.at[i];
+        const struct sc_name *name = sc_names_find(&build->names, fixup->text, fixup->bytes);
+        if (!name || name->kind != SC_NAME_GLOBAL) return sc_fail(build, fixup->line, "initial value not built");
+        uint64_t value = name->offset + (uint64_t)fixup->addend;
+        memcpy((void *)(uintptr_t)fixup->place, &value, sizeof value);
+    }
+    return true;
+}
+
+bool sc_read_module(struct sc_module *module, const char *text, size_t bytes, enum sc_engine_status *status,
+                    struct sc_diagnostic *diagnostic)
+{
+    struct reader *reader = calloc(1, sizeof *reader);
+    if (!reader) {
+        *status = SC_ENGINE_NO_MEMORY;
+        return false;
+    }
+    struct sc_build *build = &reader->build;
+    build->lexer = (struct sc_lexer){text, text + bytes, 1};
+    build->module = module;
+    build->diagnostic = diagnostic;
+    sc_names_init(&build->names);
+    sc_begin_function(build); /* initial values are operands, which need values */
+    sc_advance(build);
+    bool any = sc_token_is(&build->token, ".version") ||
+               sc_fail(build, build->token.line, "not PTX: it does not begin with .version");
+    while (any && build->status == SC_ENGINE_OK && build->token.kind != SC_TOKEN_END)
+        if (!read_directive(reader)) break;
+    if (build->status == SC_ENGINE_OK) apply_fixups(reader);
+    for (uint32_t i = 0; build->status == SC_ENGINE_OK && i < reader->entries.count; i++) {
+        build->lexer = reader->entries.at[i].at;
+        sc_advance(build);
+        sc_read_entry(build);
+    }
+    *status = build->status;
+    sc_ir_free(&build->ir);
+    sc_vec_free(&build->constants);
+    sc_vec_free(&build->dynamic);
+    sc_vec_free(&build->shared);
+    sc_vec_free(&build->functions);
+    sc_vec_free(&reader->entries);
+    sc_vec_free(&reader->fixups);
+    sc_names_free(&build->names);
+    free(reader);
+    return *status == SC_ENGINE_OK;
+}

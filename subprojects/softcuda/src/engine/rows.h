@@ -1,0 +1,20 @@
+/* The rows of ops.def as data: what the selector needs to know of each. */
+#ifndef SOFTCUDA_ENGINE_ROWS_H
+#define SOFTCUDA_ENGINE_ROWS_H
+
+#include "program.h"
+
+struct sc_row {
+    const char *name;
+    uint8_t flops, sources;
+    uint8_t bytes[5];  /* container of d, a, b, c, e */
+    char type[5];      /* 'f' where a literal is a number in floating point, else 'b' */
+    uint8_t narrow[5]; /* 16 or 8: the operand uses fewer bits than its container */
+};
+
+extern const struct sc_row sc_rows[SC_OP_LANE_COUNT];
+
+/* The code of the row with this name, or SC_OP_CODE_COUNT. Thread-safe. */
+uint16_t sc_row_find(const char *name);
+
+#endif

@@ -1,0 +1,271 @@
+#include "schedule.h"
+
+#include <string.h>
+
+static void use_all(struct sc_group *group)
+{
+    group->use_mask = group->mask;
+    group->use_full = group->full;
+    group->slow_flags = SC_FLAG_GUARDED | SC_FLAG_ROUNDED | (group->apart ? SC_FLAG_BLEND : 0);
+}
+
+void sc_group_start(struct sc_group *group)
+{
+    uint32_t padded = (group->lanes + SC_CHUNK - 1) / SC_CHUNK * SC_CHUNK;
+    for (uint32_t i = 0; i < padded; i++) {
+        group->mask[i] = i < group->lanes ? UINT32_MAX : 0;
+        group->lane_at[i] = i < group->lanes ? 0 : SC_AT_EXIT;
+    }
+    group->first_chunk = 0;
+    group->chunks = padded / SC_CHUNK;
+    group->active = group->live = group->lanes;
+    group->full = group->lanes == padded;
+    group->current = 0;
+    group->others_at = SC_AT_EXIT;
+    group->waiting_at = SC_AT_EXIT;
+    group->apart = group->blocked = false;
+    use_all(group);
+}
+
+/* Makes those lanes active that wait at the lowest block. lane_at holds the place of every lane. */
+static bool resume(struct sc_group *group)
+{
+    uint32_t padded = (group->lanes + SC_CHUNK - 1) / SC_CHUNK * SC_CHUNK;
+    uint32_t lowest = SC_AT_EXIT, others = SC_AT_EXIT, active = 0, gone = 0;
+    const uint32_t *at = group->lane_at;
+    uint32_t *mask = group->mask;
+    for (uint32_t i = 0; i < padded; i++) lowest = at[i] < lowest ? at[i] : lowest;
+    for (uint32_t i = 0; i < padded; i++) {
+        uint32_t here = at[i] == lowest;
+        uint32_t other = here ? SC_AT_EXIT : at[i];
+        mask[i] = -here;
+        active += here;
+        gone += at[i] == SC_AT_EXIT;
+        others = other < others ? other : others;
+    }
+    group->live = padded - gone;
+    if (lowest >= SC_AT_BARRIER) {
+        group->active = 0;
+        group->blocked = true;
+        return false;
+    }
+    uint32_t first = 0, last = padded - 1;
+    while (!mask[first]) first++;
+    while (!mask[last]) last--;
+    group->first_chunk = first / SC_CHUNK;
+    group->chunks = last / SC_CHUNK - group->first_chunk + 1;
+    group->active = active;
+    group->full = active == group->chunks * SC_CHUNK;
+    group->current = lowest;
+    group->others_at = others;
+    group->apart = active != group->live;
+    group->blocked = false;
+    use_all(group);
+    return true;
+}
+
+static bool go_to(struct sc_group *group, uint32_t block)
+{
+    if (__builtin_expect(block < group->others_at, 1)) {
+        group->current = block;
+        return true;
+    }
+    uint32_t first = group->first_chunk * SC_CHUNK, end = first + group->chunks * SC_CHUNK;
+    for (uint32_t i = first; i < end; i++) group->lane_at[i] = group->mask[i] ? block : group->lane_at[i];
+    return resume(group);
+}
+
+uint32_t sc_guard_lanes(struct sc_group *group, uint32_t place, bool negated)
+{
+    uint32_t first = group->first_chunk * SC_CHUNK, end = first + group->chunks * SC_CHUNK, count = 0;
+    const uint32_t *predicate = (const uint32_t *)(const void *)(group->file + place);
+    const uint32_t *mask = group->mask;
+    uint32_t *out = group->guard_mask, flip = negated ? UINT32_MAX : 0;
+    for (uint32_t i = first; i < end; i++) {
+        uint32_t lane = mask[i] & (predicate[i] ^ flip);
+        out[i] = lane;
+        count -= lane;
+    }
+    return count;
+}
+
+/* Splits the active lanes: those of guard_mask go to `yes`, the others to `no`. */
+static bool split(struct sc_group *group, uint32_t yes, uint32_t no)
+{
+    uint32_t first = group->first_chunk * SC_CHUNK, end = first + group->chunks * SC_CHUNK;
+    for (uint32_t i = first; i < end; i++)
+        group->lane_at[i] = group->guard_mask[i] ? yes : group->mask[i] ? no : group->lane_at[i];
+    return resume(group);
+}
+
+static bool leave_indexed(struct sc_group *group, const struct sc_block *block)
+{
+    const uint32_t *targets = group->program->targets + block->target;
+    uint32_t last = block->table_size - 1;
+    if (block->index_stride == 0) {
+        uint32_t index = sc_scalar(group, block->index);
+        return go_to(group, targets[index < last ? index : last]);
+    }
+    const uint32_t *index = (const uint32_t *)(const void *)(group->file + block->index);
+    uint32_t first = group->first_chunk * SC_CHUNK, end = first + group->chunks * SC_CHUNK;
+    for (uint32_t i = first; i < end; i++)
+        if (group->mask[i]) group->lane_at[i] = targets[index[i] < last ? index[i] : last];
+    return resume(group);
+}
+
+/* How many of the active lanes the condition of a block's end holds for; group->guard_mask says which when it is
+ * neither all nor none. */
+static uint32_t condition(struct sc_group *group, const struct sc_block *block)
+{
+    if (!block->conditional) return group->active;
+    if (block->guard_stride == 0)
+        return (sc_scalar(group, block->guard) != 0) != block->negated ? group->active : 0;
+    return sc_guard_lanes(group, block->guard, block->negated);
+}
+
+static bool wait_at_barrier(struct sc_group *group, const struct sc_block *block, uint32_t yes)
+{
+    uint32_t index = (uint32_t)(block - group->program->blocks);
+    if (yes == group->active && !group->apart && block->barrier_mode == SC_BARRIER_SYNC && !block->barrier_count) {
+        group->waiting_at = block->next;
+        group->waiting_block = index;
+        group->blocked = true;
+        return false;
+    }
+    uint32_t first = group->first_chunk * SC_CHUNK, end = first + group->chunks * SC_CHUNK;
+    if (yes == group->active) memcpy(group->guard_mask + first, group->mask + first, (end - first) * sizeof(uint32_t));
+    for (uint32_t i = first; i < end; i++)
+        if (group->guard_mask[i]) group->barrier_block[i] = index;
+    if (block->barrier_mode == SC_BARRIER_ARRIVE) {
+        group->worker->arrived[sc_scalar(group, block->barrier_id) & 15] += yes;
+        return go_to(group, block->next);
+    }
+    return split(group, SC_AT_BARRIER | block->next, block->next);
+}
+
+bool sc_group_leave(struct sc_group *group, const struct sc_block *block)
+{
+    uint32_t yes;
+    switch (block->end) {
+    case SC_END_FALL:
+        return go_to(group, block->next);
+    case SC_END_INDEXED:
+        return leave_indexed(group, block);
+    default:
+        break;
+    }
+    yes = condition(group, block);
+    if (yes == 0) return go_to(group, block->next);
+    if (block->end == SC_END_BARRIER) return wait_at_barrier(group, block, yes);
+    uint32_t target = block->end == SC_END_BRANCH ? block->target : SC_AT_EXIT;
+    if (yes != group->active) return split(group, target, block->next);
+    return go_to(group, target);
+}
+
+/* A group whose lanes all wait in the short form gets the long one. */
+static void write_out(struct sc_group *group)
+{
+    if (group->waiting_at == SC_AT_EXIT) return;
+    uint32_t first = group->first_chunk * SC_CHUNK, end = first + group->chunks * SC_CHUNK;
+    for (uint32_t i = first; i < end; i++) {
+        if (!group->mask[i]) continue;
+        group->lane_at[i] = SC_AT_BARRIER | group->waiting_at;
+        group->barrier_block[i] = group->waiting_block;
+    }
+    group->waiting_at = SC_AT_EXIT;
+}
+
+/* The usual case: every live lane of the block waits at the same barrier. */
+static bool release_all(struct sc_worker *worker)
+{
+    uint32_t id = UINT32_MAX;
+    for (uint32_t g = 0; g < worker->group_count; g++) {
+        struct sc_group *group = &worker->groups[g];
+        if (!group->live) continue;
+        if (group->waiting_at == SC_AT_EXIT) return false;
+        uint32_t mine = sc_scalar(group, worker->program->blocks[group->waiting_block].barrier_id) & 15;
+        if (id != UINT32_MAX && id != mine) return false;
+        id = mine;
+    }
+    if (id == UINT32_MAX || worker->arrived[id]) return false;
+    for (uint32_t g = 0; g < worker->group_count; g++) {
+        struct sc_group *group = &worker->groups[g];
+        if (!group->live) continue;
+        group->current = group->waiting_at;
+        group->waiting_at = SC_AT_EXIT;
+        group->blocked = false;
+    }
+    return true;
+}
+
+struct tally {
+    uint32_t waiting, wanted, yes; /* lanes; lanes whose predicate holds (bar.red) */
+};
+
+static bool waits(const struct sc_group *group, uint32_t lane)
+{
+    return group->lane_at[lane] >= SC_AT_BARRIER && group->lane_at[lane] != SC_AT_EXIT;
+}
+
+static uint32_t barrier_of(const struct sc_group *group, uint32_t lane, const struct sc_block **block)
+{
+    *block = &group->program->blocks[group->barrier_block[lane]];
+    return sc_scalar(group, (*block)->barrier_id) & 15;
+}
+
+static void count_lane(const struct sc_group *group, uint32_t lane, uint32_t live, struct tally tally[16])
+{
+    const struct sc_block *block;
+    struct tally *mine = &tally[barrier_of(group, lane, &block)];
+    mine->waiting++;
+    mine->wanted = block->barrier_count ? sc_scalar(group, block->barrier_count) : live;
+    if (!block->barrier_value) return;
+    const uint32_t *value = (const uint32_t *)(const void *)(group->file + block->barrier_value);
+    mine->yes += value[block->barrier_value_stride ? lane : 0] != 0;
+}
+
+static void give_result(struct sc_group *group, uint32_t lane, const struct sc_block *block, const struct tally *tally)
+{
+    uint32_t result = tally->yes;
+    if (block->barrier_mode == SC_BARRIER_AND) result = tally->yes == tally->waiting ? UINT32_MAX : 0;
+    if (block->barrier_mode == SC_BARRIER_OR) result = tally->yes ? UINT32_MAX : 0;
+    uint32_t *place = (uint32_t *)(void *)(group->file + block->barrier_result);
+    if (block->barrier_result_stride) {
+        place[lane] = result;
+    } else {
+        for (unsigned i = 0; i < SC_CHUNK; i++) place[i] = result;
+    }
+}
+
+bool sc_release_barriers(struct sc_worker *worker)
+{
+    struct tally tally[16] = {{0, 0, 0}};
+    uint32_t live = 0;
+    bool any = false;
+    if (release_all(worker)) return true;
+    for (uint32_t g = 0; g < worker->group_count; g++) {
+        write_out(&worker->groups[g]);
+        live += worker->groups[g].live;
+    }
+    for (uint32_t g = 0; g < worker->group_count; g++)
+        for (uint32_t i = 0; i < worker->groups[g].lanes; i++)
+            if (waits(&worker->groups[g], i)) count_lane(&worker->groups[g], i, live, tally);
+    for (uint32_t g = 0; g < worker->group_count; g++) {
+        struct sc_group *group = &worker->groups[g];
+        bool mine = false;
+        for (uint32_t i = 0; i < group->lanes; i++) {
+            const struct sc_block *block;
+            if (!waits(group, i)) continue;
+            uint32_t id = barrier_of(group, i, &block);
+            if (tally[id].waiting + worker->arrived[id] < tally[id].wanted) continue;
+            if (block->barrier_result) give_result(group, i, block, &tally[id]);
+            group->lane_at[i] &= ~SC_AT_BARRIER;
+            mine = true;
+        }
+        if (mine) resume(group);
+        any |= mine;
+    }
+    for (unsigned id = 0; id < 16; id++)
+        if (tally[id].waiting && tally[id].waiting + worker->arrived[id] >= tally[id].wanted) worker->arrived[id] = 0;
+    return any;
+}

@@ -1,0 +1,63 @@
+#include "worker.h"
+
+#include <string.h>
+
+static struct sc_traffic_slot *probe(struct sc_traffic_slot *slots, uint32_t capacity, uint64_t key)
+{
+    uint32_t at = (uint32_t)((key * 0x9e3779b97f4a7c15ull) >> 32) & (capacity - 1);
+    while (slots[at].block && slots[at].block != key) at = (at + 1) & (capacity - 1);
+    return &slots[at];
+}
+
+static bool grow(struct sc_traffic *traffic)
+{
+    uint32_t capacity = traffic->capacity ? traffic->capacity * 2 : 64;
+    struct sc_traffic_slot *slots = calloc(capacity, sizeof *slots);
+    if (!slots) return false;
+    for (uint32_t i = 0; i < traffic->capacity; i++)
+        if (traffic->slots[i].block) *probe(slots, capacity, traffic->slots[i].block) = traffic->slots[i];
+    free(traffic->slots);
+    traffic->slots = slots;
+    traffic->capacity = capacity;
+    traffic->last = NULL;
+    return true;
+}
+
+struct sc_traffic_slot *sc_traffic_slot(struct sc_traffic *traffic, uint64_t block)
+{
+    uint64_t key = block + 1;
+    if (traffic->last && traffic->last->block == key) return traffic->last;
+    if (traffic->count * 2 >= traffic->capacity && !grow(traffic)) {
+        traffic->failed = true;
+        return NULL;
+    }
+    struct sc_traffic_slot *slot = probe(traffic->slots, traffic->capacity, key);
+    if (!slot->block) {
+        slot->block = key;
+        traffic->count++;
+    }
+    traffic->last = slot;
+    return slot;
+}
+
+void sc_traffic_free(struct sc_traffic *traffic)
+{
+    free(traffic->slots);
+    memset(traffic, 0, sizeof *traffic);
+}
+
+void sc_traffic_add(struct sc_worker *worker, uint64_t address, uint64_t bytes, bool write)
+{
+    while (bytes) {
+        uint64_t left = (1ull << SC_TRAFFIC_SHIFT) - (address & ((1ull << SC_TRAFFIC_SHIFT) - 1));
+        uint64_t here = bytes < left ? bytes : left;
+        struct sc_traffic_slot *slot = sc_traffic_slot(&worker->traffic, address >> SC_TRAFFIC_SHIFT);
+        if (!slot) return;
+        if (write)
+            slot->bytes_written += here;
+        else
+            slot->bytes_read += here;
+        address += here;
+        bytes -= here;
+    }
+}

@@ -1,0 +1,254 @@
+/* Which values are equal in all lanes of a group.
+ *
+ * A value is varying when it is computed from something varying, or when lanes that took different ways bring different
+ * definitions of it together. The second is found for each branch whose predicate varies: between it and the place where all
+ * ways meet again, the values defined on one way and alive on the other, or where the ways join, are varying.
+ * This relies on lanes never overtaking each other within a loop (sc_ir_function.regular); without that only values with
+ * one definition, computed from the launch and the block alone, count as uniform.
+ */
+#include "ir.h"
+
+#include <string.h>
+
+#define NONE UINT32_MAX
+
+struct analysis {
+    struct sc_ir_function *function;
+    unsigned char *reach1, *reach2; /* by order */
+    uint64_t *live, *defined1, *defined2;
+};
+
+static bool is_varying(const struct sc_ir_function *function, uint32_t value)
+{
+    return value && !function->values.at[value].uniform;
+}
+
+/* Instructions whose result differs between lanes even if their operands do not */
+static bool makes_varying(const struct sc_ir *ir)
+{
+    switch (ir->code) {
+    case SC_OP_LOAD:
+        return ir->access.space == SC_SPACE_LOCAL;
+    case SC_OP_ATOMIC:
+    case SC_OP_SHUFFLE:
+    case SC_OP_VOTE:
+    case SC_OP_MATCH:
+    case SC_OP_REDUX:
+    case SC_OP_ACTIVE_MASK:
+    case SC_OP_CLOCK:
+    case SC_OP_PRINT:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool set_varying(struct sc_ir_function *function, uint32_t value)
+{
+    struct sc_value *v = &function->values.at[value];
+    if (!v->uniform || v->kind != SC_VALUE_REGISTER) return false;
+    v->uniform = 0;
+    return true;
+}
+
+static bool by_operands(struct sc_ir_function *function)
+{
+    bool changed = false;
+    for (uint32_t o = 0; o < function->order.count; o++) {
+        const struct sc_ir_block *block = &function->blocks.at[function->order.at[o]];
+        for (uint32_t i = block->begin; i < block->end; i++) {
+            const struct sc_ir *ir = &function->code.at[i];
+            bool varying = makes_varying(ir) || is_varying(function, ir->guard);
+            if (ir->code != SC_OP_BARRIER)
+                for (unsigned k = 0; k < ir->source_count; k++) varying |= is_varying(function, ir->source[k]);
+            for (unsigned k = 0; varying && k < ir->result_count; k++)
+                if (ir->result[k]) changed |= set_varying(function, ir->result[k]);
+        }
+    }
+    return changed;
+}
+
+/* Without a regular order: several definitions, or memory, make a value varying. */
+static void by_caution(struct sc_ir_function *function)
+{
+    for (uint32_t i = 0; i < function->code.count; i++) {
+        const struct sc_ir *ir = &function->code.at[i];
+        bool memory = ir->code == SC_OP_LOAD && ir->access.space != SC_SPACE_PARAM;
+        for (unsigned k = 0; k < ir->result_count; k++)
+            if (ir->result[k] && (memory || ir->guard || ir->code == SC_OP_BARRIER ||
+                                  function->values.at[ir->result[k]].definitions > 1))
+                set_varying(function, ir->result[k]);
+    }
+}
+
+static uint32_t order_of(const struct sc_ir_function *function, uint32_t block)
+{
+    return block == NONE ? NONE : function->blocks.at[block].order;
+}
+
+/* Marks in `reach` what can be reached from order position `start` without passing `stop`. */
+static void flood(const struct sc_ir_function *function, uint32_t start, uint32_t stop, unsigned char *reach)
+{
+    memset(reach, 0, function->order.count);
+    if (start == NONE || start == stop) return;
+    reach[start] = 1;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t o = 0; o < function->order.count; o++) {
+            if (!reach[o]) continue;
+            const struct sc_ir_block *block = &function->blocks.at[function->order.at[o]];
+            for (uint32_t k = 0; k < 2 + block->target_count; k++) {
+                uint32_t to = k < 2 ? block->successor[k] : function->targets.at[block->targets + k - 2];
+                uint32_t at = order_of(function, to);
+                if (at == NONE || at == stop || reach[at]) continue;
+                reach[at] = 1;
+                changed |= at < o;
+            }
+        }
+    }
+}
+
+/* Where lanes that part at `from` are together again: follow the scheduler, lowest block first, until one is left. */
+static uint32_t meeting_place(const struct sc_ir_function *function, uint32_t from, unsigned char *pending,
+                              unsigned char *seen)
+{
+    const struct sc_ir_block *block = &function->blocks.at[function->order.at[from]];
+    uint32_t waiting = 0;
+    memset(pending, 0, function->order.count);
+    memset(seen, 0, function->order.count);
+    for (;;) {
+        for (uint32_t k = 0; k < 2 + block->target_count; k++) {
+            uint32_t to = k < 2 ? block->successor[k] : function->targets.at[block->targets + k - 2];
+            uint32_t at = order_of(function, to);
+            if (at == NONE || seen[at] || pending[at]) continue;
+            pending[at] = 1;
+            waiting++;
+        }
+        uint32_t lowest = 0;
+        while (lowest < function->order.count && !pending[lowest]) lowest++;
+        if (lowest == function->order.count) return NONE;
+        if (waiting == 1 && lowest > from) return lowest;
+        pending[lowest] = 0;
+        seen[lowest] = 1;
+        waiting--;
+        block = &function->blocks.at[function->order.at[lowest]];
+    }
+}
+
+static void definitions_in(const struct sc_ir_function *function, const unsigned char *reach, uint64_t *out)
+{
+    memset(out, 0, function->live_words * sizeof *out);
+    for (uint32_t o = 0; o < function->order.count; o++) {
+        if (!reach[o]) continue;
+        const struct sc_ir_block *block = &function->blocks.at[function->order.at[o]];
+        for (uint32_t i = block->begin; i < block->end; i++) {
+            const struct sc_ir *ir = &function->code.at[i];
+            for (unsigned k = 0; k < ir->result_count; k++)
+                if (ir->result[k]) out[ir->result[k] >> 6] |= 1ull << (ir->result[k] & 63);
+        }
+    }
+}
+
+static const uint64_t *live_in(const struct sc_ir_function *function, uint32_t order)
+{
+    return function->blocks.at[function->order.at[order]].live_in;
+}
+
+static bool part_ways(struct analysis *a, uint32_t from, uint32_t way1, uint32_t way2)
+{
+    struct sc_ir_function *function = a->function;
+    uint32_t words = function->live_words;
+    bool changed = false;
+    if (way1 == way2) return false;
+    uint32_t meet = meeting_place(function, from, a->reach1, a->reach2);
+    flood(function, way1, meet, a->reach1);
+    flood(function, way2, meet, a->reach2);
+    definitions_in(function, a->reach1, a->defined1);
+    definitions_in(function, a->reach2, a->defined2);
+    memset(a->live, 0, words * sizeof *a->live);
+    for (uint32_t o = 0; o < function->order.count; o++)
+        if ((a->reach1[o] && a->reach2[o]) || o == meet)
+            for (uint32_t w = 0; w < words; w++) a->live[w] |= live_in(function, o)[w];
+    for (uint32_t w = 0; w < words; w++) {
+        uint64_t set = (a->defined1[w] | a->defined2[w]) & a->live[w];
+        if (way2 != NONE) set |= a->defined1[w] & live_in(function, way2)[w];
+        if (way1 != NONE) set |= a->defined2[w] & live_in(function, way1)[w];
+        for (; set; set &= set - 1) changed |= set_varying(function, w * 64 + (uint32_t)__builtin_ctzll(set));
+    }
+    return changed;
+}
+
+static bool by_branches(struct analysis *a)
+{
+    struct sc_ir_function *function = a->function;
+    bool changed = false;
+    for (uint32_t o = 0; o < function->order.count; o++) {
+        const struct sc_ir_block *block = &function->blocks.at[function->order.at[o]];
+        const struct sc_ir *last = &function->code.at[block->end - 1];
+        if (last->code == SC_OP_BRANCH && is_varying(function, last->guard))
+            changed |= part_ways(a, o, order_of(function, block->successor[1]), order_of(function, block->successor[0]));
+        if (last->code == SC_OP_BRANCH_INDEXED && is_varying(function, last->source[0]))
+            for (uint32_t i = 0; i < block->target_count; i++)
+                for (uint32_t k = 0; k < i; k++)
+                    changed |= part_ways(a, o, order_of(function, function->targets.at[block->targets + i]),
+                                         order_of(function, function->targets.at[block->targets + k]));
+    }
+    return changed;
+}
+
+/* Instructions that depend on the launch only, need no predicate and cannot fault, run once for each worker. */
+static void find_once(struct sc_ir_function *function, unsigned char *fixed)
+{
+    for (uint32_t v = 1; v < function->values.count; v++) {
+        const struct sc_value *value = &function->values.at[v];
+        fixed[v] = value->kind == SC_VALUE_CONSTANT ||
+                   (value->kind == SC_VALUE_SPECIAL && value->uniform && value->bits < SC_SPECIAL_PER_BLOCK);
+    }
+    for (uint32_t o = 0; o < function->order.count; o++) {
+        const struct sc_ir_block *block = &function->blocks.at[function->order.at[o]];
+        for (uint32_t i = block->begin; i < block->end; i++) {
+            struct sc_ir *ir = &function->code.at[i];
+            bool lane_wise = ir->code < SC_OP_LANE_COUNT;
+            bool parameter = ir->code == SC_OP_LOAD && ir->access.space == SC_SPACE_PARAM && ir->result_count == 1;
+            if (!(lane_wise || parameter) || ir->guard || !ir->result[0]) continue;
+            const struct sc_value *result = &function->values.at[ir->result[0]];
+            bool all = result->uniform && result->definitions == 1;
+            for (unsigned k = 0; k < ir->source_count; k++) all = all && fixed[ir->source[k]];
+            if (parameter && all) all = function->values.at[ir->source[0]].kind == SC_VALUE_SPECIAL;
+            if (!all) continue;
+            ir->once = 1;
+            fixed[ir->result[0]] = 1;
+        }
+    }
+}
+
+#define BRANCHES_MAX 2048u /* above this the search for joins would take too long: be cautious instead */
+
+bool sc_find_uniform(struct sc_ir_function *function)
+{
+    uint32_t blocks = function->order.count, words = function->live_words;
+    struct analysis a = {.function = function};
+    a.reach1 = malloc(((size_t)blocks + 1) * 2 + function->values.count);
+    a.live = malloc((size_t)words * 3 * sizeof *a.live + 8);
+    bool ok = a.reach1 && a.live;
+    if (ok) {
+        a.reach2 = a.reach1 + blocks + 1;
+        a.defined1 = a.live + words;
+        a.defined2 = a.defined1 + words;
+        for (uint32_t v = 1; v < function->values.count; v++) {
+            struct sc_value *value = &function->values.at[v];
+            value->uniform = value->kind != SC_VALUE_SPECIAL || value->bits >= SC_SPECIAL_VECTORS;
+            value->definitions = 0;
+        }
+        for (uint32_t i = 0; i < function->code.count; i++)
+            for (unsigned k = 0; k < function->code.at[i].result_count; k++)
+                function->values.at[function->code.at[i].result[k]].definitions++;
+        bool regular = function->regular && blocks <= BRANCHES_MAX;
+        if (!regular) by_caution(function);
+        while (by_operands(function) || (regular && by_branches(&a))) continue;
+        find_once(function, a.reach2 + blocks + 1);
+    }
+    free(a.reach1);
+    free(a.live);
+    return ok;
+}

@@ -1,0 +1,269 @@
+/* Runs blocks: the register files of a worker, and the dispatch loop. */
+#include "worker.h"
+
+#include <immintrin.h>
+#include <string.h>
+
+#include "module.h"
+#include "ops.h"
+#include "schedule.h"
+
+static size_t align_up(size_t x, size_t align) { return (x + align - 1) / align * align; }
+
+static void splat32(struct sc_group *group, enum sc_special special, uint32_t value)
+{
+    uint32_t place = group->program->special[special];
+    if (!place) return;
+    uint32_t *lane = (uint32_t *)(void *)(group->file + place);
+    for (unsigned i = 0; i < SC_CHUNK; i++) lane[i] = value;
+}
+
+static void splat64(struct sc_group *group, uint32_t place, uint64_t value)
+{
+    if (!place) return;
+    uint64_t *lane = (uint64_t *)(void *)(group->file + place);
+    for (unsigned i = 0; i < SC_CHUNK; i++) lane[i] = value;
+}
+
+/* One 32-bit special register of a lane, as the function of its thread */
+static uint32_t lane_special(enum sc_special special, uint32_t thread, const uint32_t block[3])
+{
+    uint32_t lane = thread & 31;
+    switch (special) {
+    case SC_SPECIAL_TID_X: return thread % block[0];
+    case SC_SPECIAL_TID_Y: return thread / block[0] % block[1];
+    case SC_SPECIAL_TID_Z: return thread / block[0] / block[1];
+    case SC_SPECIAL_LANE: return lane;
+    case SC_SPECIAL_WARP: return thread >> 5;
+    case SC_SPECIAL_LANEMASK_EQ: return 1u << lane;
+    case SC_SPECIAL_LANEMASK_LE: return (2u << lane) - 1;
+    case SC_SPECIAL_LANEMASK_LT: return (1u << lane) - 1;
+    case SC_SPECIAL_LANEMASK_GE: return -(1u << lane);
+    case SC_SPECIAL_LANEMASK_GT: return -(2u << lane);
+    default: return 0;
+    }
+}
+
+/* What stays the same from block to block */
+static void fill_file(struct sc_worker *worker, struct sc_group *group)
+{
+    const struct sc_program *program = worker->program;
+    const struct sc_launch *launch = worker->launch;
+    uint32_t threads = launch->block[0] * launch->block[1] * launch->block[2];
+    for (uint32_t i = 0; i < program->constant_count; i++) {
+        const struct sc_constant *constant = &program->constants[i];
+        if (constant->bytes == 8) {
+            splat64(group, constant->place, constant->value);
+        } else {
+            uint32_t *lane = (uint32_t *)(void *)(group->file + constant->place);
+            for (unsigned k = 0; k < SC_CHUNK; k++) lane[k] = (uint32_t)constant->value;
+        }
+    }
+    for (unsigned s = 0; s < SC_SPECIAL_LOCAL; s++) {
+        uint32_t *lane = (uint32_t *)(void *)(group->file + program->special[s]);
+        for (uint32_t i = 0; program->special[s] && i < group->lanes; i++)
+            lane[i] = lane_special((enum sc_special)s, group->first_thread + i, launch->block);
+    }
+    if (program->special[SC_SPECIAL_LOCAL]) {
+        uint64_t *lane = (uint64_t *)(void *)(group->file + program->special[SC_SPECIAL_LOCAL]);
+        for (uint32_t i = 0; i < group->lanes; i++)
+            lane[i] = (uint64_t)(uintptr_t)worker->local + (uint64_t)(group->first_thread + i) * program->local_bytes;
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        splat32(group, (enum sc_special)(SC_SPECIAL_NTID_X + i), launch->block[i]);
+        splat32(group, (enum sc_special)(SC_SPECIAL_NCTAID_X + i), launch->grid[i]);
+    }
+    splat32(group, SC_SPECIAL_NWARP, (threads + 31) / 32);
+    splat32(group, SC_SPECIAL_DYNAMIC_SHARED, launch->dynamic_shared_bytes);
+    splat32(group, SC_SPECIAL_TOTAL_SHARED, worker->shared_bytes);
+    splat64(group, program->special[SC_SPECIAL_SHARED_BASE], (uint64_t)(uintptr_t)worker->shared);
+    splat64(group, program->special[SC_SPECIAL_PARAM_BASE], (uint64_t)(uintptr_t)worker->parameters);
+}
+
+static bool run_rounded(struct sc_group *group, const struct sc_op *op)
+{
+    if (!op->rounding) return op->run(group, op);
+    unsigned control = _mm_getcsr();
+    _mm_setcsr((control & ~0x6000u) | (unsigned)op->rounding << 8);
+    bool ok = op->run(group, op);
+    _mm_setcsr(control);
+    return ok;
+}
+
+/* An instruction that is guarded, or whose result only active lanes may see, or that rounds in its own way */
+static bool run_masked(struct sc_group *group, const struct sc_op *op)
+{
+    const uint32_t *use = group->mask;
+    uint32_t count = group->active;
+    bool full = group->full, partial = (op->flags & SC_FLAG_BLEND) && group->apart;
+    if (op->flags & SC_FLAG_GUARDED) {
+        bool negated = op->flags & SC_FLAG_NEGATED;
+        if (op->stride_guard == 0) {
+            if ((sc_scalar(group, op->guard) != 0) == negated) return true;
+        } else {
+            count = sc_guard_lanes(group, op->guard, negated);
+            if (!count) return true;
+            use = group->guard_mask;
+            full = count == group->chunks * SC_CHUNK;
+            partial = count != group->active || partial;
+        }
+        group->worker->instructions += (uint64_t)count * op->weight;
+        group->worker->flops += (uint64_t)count * op->flops;
+    }
+    if (op->flags & SC_FLAG_MASKED) {
+        group->use_mask = use;
+        group->use_full = full;
+        bool ok = op->run(group, op);
+        group->use_mask = group->mask;
+        group->use_full = group->full;
+        return ok;
+    }
+    if (!partial || (op->flags & SC_FLAG_UNIFORM)) return run_rounded(group, op);
+    struct sc_op copy = *op;
+    copy.d = group->program->temporary;
+    if (!run_rounded(group, &copy)) return false;
+    size_t skip = (size_t)group->first_chunk * op->stride_d * 64;
+    sc_isa()->blend((uint32_t *)(void *)(group->file + op->d + skip),
+                    (const uint32_t *)(const void *)(group->file + copy.d + skip),
+                    use + group->first_chunk * SC_CHUNK, group->chunks, op->stride_d * 4u);
+    return true;
+}
+
+static bool stop(struct sc_worker *worker, const struct sc_group *group, uint32_t line, uint32_t lane, uint8_t kind,
+                 uint64_t address)
+{
+    const uint32_t *size = worker->launch->block;
+    uint32_t thread = group->first_thread + lane;
+    worker->fault = (struct sc_fault){.kind = (enum sc_fault_kind)kind, .line = line, .address = address};
+    memcpy(worker->fault.block, worker->block, sizeof worker->block);
+    worker->fault.thread[0] = thread % size[0];
+    worker->fault.thread[1] = thread / size[0] % size[1];
+    worker->fault.thread[2] = thread / size[0] / size[1];
+    return false;
+}
+
+static uint32_t first_active(const struct sc_group *group)
+{
+    uint32_t lane = group->first_chunk * SC_CHUNK, end = lane + group->chunks * SC_CHUNK;
+    while (lane + 1 < end && !group->mask[lane]) lane++;
+    return lane;
+}
+
+/* Until no lane of the group can run, or one faults */
+static bool run_group(struct sc_worker *worker, struct sc_group *group)
+{
+    const struct sc_program *program = worker->program;
+    const struct sc_block *block;
+    do {
+        block = &program->blocks[group->current];
+        uint64_t lanes = group->active, instructions = lanes * (block->instructions + (block->instructions == 0));
+        worker->instructions += lanes * block->instructions;
+        worker->flops += lanes * block->flops;
+        if (instructions > worker->watchdog_left)
+            return stop(worker, group, block->line, first_active(group), SC_FAULT_TIMEOUT, 0);
+        worker->watchdog_left -= instructions;
+        const struct sc_op *end = program->ops + block->op_end;
+        for (const struct sc_op *op = program->ops + block->first_op; op != end; op++) {
+            bool ok = (op->flags & group->slow_flags) ? run_masked(group, op) : op->run(group, op);
+            if (__builtin_expect(!ok, 0))
+                return stop(worker, group, op->line, group->fault_lane, group->fault_kind, group->fault_address);
+        }
+    } while (sc_group_leave(group, block));
+    return true;
+}
+
+/* Instructions that depend on the launch only */
+static bool run_once(struct sc_worker *worker, struct sc_group *group)
+{
+    const struct sc_program *program = worker->program;
+    sc_group_start(group);
+    for (uint32_t i = 0; i < program->once_end; i++)
+        if (!run_rounded(group, &program->ops[i]))
+            return stop(worker, group, program->ops[i].line, group->fault_lane, group->fault_kind, group->fault_address);
+    return true;
+}
+
+bool sc_worker_init(struct sc_worker *worker, const struct sc_launch *launch, const unsigned char *parameters)
+{
+    const struct sc_program *program = launch->function->program;
+    uint32_t threads = launch->block[0] * launch->block[1] * launch->block[2];
+    uint32_t groups = (threads + program->lanes - 1) / program->lanes;
+    memset(worker, 0, sizeof *worker);
+    worker->launch = launch;
+    worker->program = program;
+    worker->parameters = parameters;
+    worker->group_count = groups;
+    worker->parameter_bytes = launch->function->parameter_bytes;
+    worker->shared_bytes = program->static_shared_bytes + launch->dynamic_shared_bytes;
+    size_t file = align_up(program->file_bytes, 64), masks = align_up((size_t)program->lanes * 4, 64);
+    size_t caches = align_up((program->cache_count + 1) * sizeof(struct sc_window), 64);
+    size_t each = file + 4 * masks + caches, shared = align_up(worker->shared_bytes + 64, 4096);
+    size_t local = align_up((size_t)threads * program->local_bytes + 64, 64);
+    worker->groups = calloc(groups, sizeof *worker->groups);
+    size_t total = align_up(each * groups + shared + local, 4096);
+    worker->memory = aligned_alloc(4096, total);
+    if (!worker->groups || !worker->memory) return false;
+    memset(worker->memory, 0, total);
+    worker->shared = worker->memory;
+    worker->local = worker->shared + shared;
+    unsigned char *at = worker->local + local;
+    for (uint32_t g = 0; g < groups; g++) {
+        struct sc_group *group = &worker->groups[g];
+        group->file = at;
+        group->mask = (uint32_t *)(void *)(at + file);
+        group->lane_at = (uint32_t *)(void *)(at + file + masks);
+        group->barrier_block = (uint32_t *)(void *)(at + file + 2 * masks);
+        group->guard_mask = (uint32_t *)(void *)(at + file + 3 * masks);
+        group->caches = (struct sc_window *)(void *)(at + file + 4 * masks);
+        at += each;
+        group->worker = worker;
+        group->program = program;
+        group->shared = worker->shared;
+        group->shared_bytes = worker->shared_bytes;
+        group->first_thread = g * program->lanes;
+        group->lanes = threads - group->first_thread < program->lanes ? threads - group->first_thread : program->lanes;
+        fill_file(worker, group);
+        if (!run_once(worker, group)) return false;
+    }
+    return true;
+}
+
+void sc_worker_free(struct sc_worker *worker)
+{
+    free(worker->groups);
+    free(worker->memory);
+    sc_traffic_free(&worker->traffic);
+    worker->groups = NULL;
+    worker->memory = NULL;
+}
+
+bool sc_worker_run(struct sc_worker *worker, uint32_t x, uint32_t y, uint32_t z)
+{
+    uint64_t limit = worker->launch->watchdog_instructions;
+    bool more = true;
+    worker->block[0] = x, worker->block[1] = y, worker->block[2] = z;
+    worker->watchdog_left = limit ? limit : UINT64_MAX;
+    memset(worker->arrived, 0, sizeof worker->arrived);
+    for (uint32_t g = 0; g < worker->group_count; g++) {
+        struct sc_group *group = &worker->groups[g];
+        for (unsigned i = 0; i < 3; i++) splat32(group, (enum sc_special)(SC_SPECIAL_CTAID_X + i), worker->block[i]);
+        sc_group_start(group);
+    }
+    while (more) {
+        uint32_t live = 0, line = 0, lane = 0;
+        const struct sc_group *stuck = NULL;
+        for (uint32_t g = 0; g < worker->group_count; g++) {
+            struct sc_group *group = &worker->groups[g];
+            if (!group->blocked && !run_group(worker, group)) return false;
+            live += group->live;
+            if (group->live && !stuck) stuck = group;
+        }
+        if (!live) return true;
+        more = sc_release_barriers(worker);
+        if (more) continue;
+        while (stuck && lane + 1 < stuck->lanes && stuck->lane_at[lane] == SC_AT_EXIT) lane++;
+        line = worker->program->blocks[stuck->barrier_block[lane]].line;
+        return stop(worker, stuck, line, lane, SC_FAULT_TIMEOUT, 0);
+    }
+    return true;
+}

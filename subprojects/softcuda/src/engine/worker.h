@@ -1,0 +1,68 @@
+/* One thread that runs blocks of a launch, and what it counts. */
+#ifndef SOFTCUDA_ENGINE_WORKER_H
+#define SOFTCUDA_ENGINE_WORKER_H
+
+#include "group.h"
+#include "vec.h"
+
+struct sc_traffic_slot {
+    uint64_t block; /* address >> 21, plus 1; 0 for an empty slot */
+    uint64_t bytes_read, bytes_written;
+};
+
+/* Traffic by 2 MiB block: an open-addressing table */
+struct sc_traffic {
+    struct sc_traffic_slot *slots;
+    uint32_t capacity, count; /* capacity is a power of two, or 0 */
+    struct sc_traffic_slot *last;
+    bool failed; /* no memory */
+};
+
+struct sc_worker {
+    const struct sc_launch *launch;
+    const struct sc_program *program;
+    struct sc_group *groups;
+    uint32_t group_count;
+    unsigned char *memory; /* everything below is part of it */
+    unsigned char *shared;
+    unsigned char *local; /* local_bytes for each thread of the block */
+    const unsigned char *parameters;
+    uint32_t shared_bytes;
+    uint64_t instructions, flops, bytes_read, bytes_written;
+    uint64_t watchdog_left;
+    uint32_t parameter_bytes;
+    struct sc_traffic traffic;
+    uint32_t block[3];
+    uint32_t arrived[16]; /* threads that bar.arrive counted, by barrier */
+    bool real_atomics;    /* other workers run at the same time */
+    struct sc_fault fault;
+};
+
+/* Allocates what a worker needs; false when there is no memory. `parameters` is 16-byte aligned and outlives it. */
+bool sc_worker_init(struct sc_worker *worker, const struct sc_launch *launch, const unsigned char *parameters);
+void sc_worker_free(struct sc_worker *worker);
+
+/* Runs one block to its end. False when it faulted: worker->fault says how. */
+bool sc_worker_run(struct sc_worker *worker, uint32_t x, uint32_t y, uint32_t z);
+
+#define SC_TRAFFIC_SHIFT 21
+
+/* The slot of one 2 MiB block; NULL when there is no memory (traffic->failed is then set). */
+struct sc_traffic_slot *sc_traffic_slot(struct sc_traffic *traffic, uint64_t block);
+void sc_traffic_free(struct sc_traffic *traffic);
+
+/* Counts `bytes` bytes that start at `address`, all of them in one run. */
+void sc_traffic_add(struct sc_worker *worker, uint64_t address, uint64_t bytes, bool write);
+
+static inline void sc_count(struct sc_worker *worker, const struct sc_window *window, uint64_t address, uint64_t bytes,
+                            bool write)
+{
+    if (window->kind == SC_WINDOW_ON_CHIP) return;
+    if (write)
+        worker->bytes_written += bytes;
+    else
+        worker->bytes_read += bytes;
+    if (window->kind != SC_RANGE_DEVICE) sc_traffic_add(worker, address, bytes, write);
+}
+
+#endif
