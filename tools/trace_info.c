@@ -69,7 +69,7 @@ static void print_activity(const struct trace_summary *summary)
 static void print_movements(const struct trace_summary *summary)
 {
     static const unsigned order[] = {SL_ACTION_FETCH, SL_ACTION_POPULATE, SL_ACTION_EVICT, SL_ACTION_DROP};
-    print_row("movements", "");
+    puts("movements");
     for (unsigned i = 0; i < MOVE_KINDS; i++) {
         for (unsigned cause = 0; cause < MOVE_CAUSES; cause++) {
             const struct count_bytes *figure = &summary->moves[order[i]][cause];
