@@ -188,9 +188,9 @@ static void measure_launches_beside_prefetches(const struct probe *probe)
         while (traffic.rounds < 2) launch_nothing(probe, stream); /* both directions have run once */
         MUST(cu.cuStreamSynchronize(stream));
         MEASURE("cuLaunchKernel", state, MOST_SAMPLES, launch_nothing(probe, stream));
-        MEASURE("malloc and free, 64 MiB touched", state, 5, {
-            char *touched = malloc(64 * MIB);
-            for (uint64_t at = 0; touched && at < 64 * MIB; at += 4096) ((volatile char *)touched)[at] = 1;
+        MEASURE("malloc and free, 16 MiB touched", state, 5, {
+            char *touched = malloc(16 * MIB);
+            for (uint64_t at = 0; touched && at < 16 * MIB; at += 4096) ((volatile char *)touched)[at] = 1;
             free(touched);
         });
         traffic.stop = true;
