@@ -19,7 +19,8 @@ CUresult sl_hook_cuLaunchKernel(struct sl_call call, sl_fn_cuLaunchKernel *real,
                                 unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,
                                 void **parameters, void **extra)
 {
-    struct sl_work work = {.seen = sl_session_on()};
+    struct sl_work work;
+    work.seen = sl_session_on();
     if (work.seen) {
         work.launch = (struct sl_launch){.kind = SL_LAUNCH_KERNEL,
                                          .stream = sl_work_stream(call, stream),
@@ -39,7 +40,8 @@ CUresult sl_hook_cuLaunchKernelEx(struct sl_call call, sl_fn_cuLaunchKernelEx *r
                                   const CUlaunchConfig *config, CUfunction function, void **parameters,
                                   void **extra)
 {
-    struct sl_work work = {.seen = config && sl_session_on()};
+    struct sl_work work;
+    work.seen = config && sl_session_on();
     if (work.seen) {
         work.launch = (struct sl_launch){.kind = SL_LAUNCH_KERNEL,
                                          .stream = sl_work_stream(call, config->hStream),
@@ -60,7 +62,8 @@ CUresult sl_hook_cuLaunchCooperativeKernel(struct sl_call call, sl_fn_cuLaunchCo
                                            unsigned block_z, unsigned shared_bytes, CUstream stream,
                                            void **parameters)
 {
-    struct sl_work work = {.seen = sl_session_on()};
+    struct sl_work work;
+    work.seen = sl_session_on();
     if (work.seen) {
         work.launch = (struct sl_launch){.kind = SL_LAUNCH_KERNEL,
                                          .stream = sl_work_stream(call, stream),
@@ -117,7 +120,8 @@ CUresult sl_hook_cuLaunchGridAsync(struct sl_call call, sl_fn_cuLaunchGridAsync 
 CUresult sl_hook_cuGraphLaunch(struct sl_call call, sl_fn_cuGraphLaunch *real, CUgraphExec graph,
                                CUstream stream)
 {
-    struct sl_work work = {.seen = sl_session_on()};
+    struct sl_work work;
+    work.seen = sl_session_on();
     if (work.seen) {
         work.launch = (struct sl_launch){
             .kind = SL_LAUNCH_GRAPH, .stream = sl_work_stream(call, stream), .function = (uintptr_t)graph};

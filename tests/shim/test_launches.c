@@ -1,0 +1,205 @@
+/* Every form of launch, over memory that is several times the budget. Each kernel adds a constant to a block;
+ * the results are compared, and the software device's own statistics show at exit whether any kernel had to
+ * read a block in place because its pointer was not seen (check_launches.py).
+ */
+#include "device.h"
+
+#include <stdlib.h>
+
+#define BLOCK (2 * MIB)
+#define BLOCKS 24
+#define WORDS (BLOCK / sizeof(uint32_t))
+
+static const char ptx[] = ".version 7.0\n"
+                          ".target sm_52\n"
+                          ".address_size 64\n"
+                          ".visible .entry add(.param .u64 data, .param .u32 count, .param .u32 value)\n"
+                          "{\n"
+                          "  .reg .pred %p; .reg .u32 %r<7>; .reg .u64 %rd<4>;\n"
+                          "  ld.param.u64 %rd1, [data];\n"
+                          "  ld.param.u32 %r1, [count];\n"
+                          "  ld.param.u32 %r2, [value];\n"
+                          "  mov.u32 %r3, %ctaid.x;\n"
+                          "  mov.u32 %r4, %ntid.x;\n"
+                          "  mov.u32 %r5, %tid.x;\n"
+                          "  mad.lo.u32 %r3, %r3, %r4, %r5;\n"
+                          "  setp.ge.u32 %p, %r3, %r1;\n"
+                          "  @%p bra done;\n"
+                          "  cvta.to.global.u64 %rd1, %rd1;\n"
+                          "  mul.wide.u32 %rd2, %r3, 4;\n"
+                          "  add.u64 %rd1, %rd1, %rd2;\n"
+                          "  ld.global.u32 %r6, [%rd1];\n"
+                          "  add.u32 %r6, %r6, %r2;\n"
+                          "  st.global.u32 [%rd1], %r6;\n"
+                          "done:\n"
+                          "  ret;\n"
+                          "}\n";
+
+/* In the layout that the kernel's parameters have, for the packed form. */
+struct arguments {
+    CUdeviceptr data;
+    uint32_t count, value;
+};
+
+static CUmodule module;
+static CUfunction add;
+static CUstream stream;
+static CUdeviceptr blocks[BLOCKS];
+static uint32_t expected[BLOCKS];
+
+static int load(void **state)
+{
+    if (use_device(state) || cuModuleLoadData(&module, ptx) || cuModuleGetFunction(&add, module, "add"))
+        return -1;
+    if (cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING)) return -1;
+    for (int i = 0; i < BLOCKS; i++)
+        if (cuMemAlloc(&blocks[i], BLOCK) || cuMemsetD32(blocks[i], 0, WORDS)) return -1;
+    return cuCtxSynchronize();
+}
+
+static int unload(void **state)
+{
+    (void)state;
+    for (int i = 0; i < BLOCKS; i++)
+        if (cuMemFree(blocks[i])) return -1;
+    return cuStreamDestroy(stream) || cuModuleUnload(module) ? -1 : 0;
+}
+
+typedef CUresult launch_fn(struct arguments *arguments);
+
+static void *pointers[3];
+
+static void **as_pointers(struct arguments *arguments)
+{
+    pointers[0] = &arguments->data;
+    pointers[1] = &arguments->count;
+    pointers[2] = &arguments->value;
+    return pointers;
+}
+
+static CUresult with_pointers(struct arguments *arguments)
+{
+    return cuLaunchKernel(add, WORDS / 256, 1, 1, 256, 1, 1, 0, NULL, as_pointers(arguments), NULL);
+}
+
+static CUresult with_packed_arguments(struct arguments *arguments)
+{
+    size_t bytes = sizeof(*arguments);
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, arguments, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
+                     CU_LAUNCH_PARAM_END};
+    return cuLaunchKernel(add, WORDS / 256, 1, 1, 256, 1, 1, 0, stream, NULL, extra);
+}
+
+static CUresult with_a_configuration(struct arguments *arguments)
+{
+    CUlaunchConfig config = {.gridDimX = WORDS / 256,
+                             .gridDimY = 1,
+                             .gridDimZ = 1,
+                             .blockDimX = 256,
+                             .blockDimY = 1,
+                             .blockDimZ = 1,
+                             .hStream = stream};
+    return cuLaunchKernelEx(&config, add, as_pointers(arguments), NULL);
+}
+
+static CUresult cooperatively(struct arguments *arguments)
+{
+    return cuLaunchCooperativeKernel(add, WORDS / 256, 1, 1, 256, 1, 1, 0, stream, as_pointers(arguments));
+}
+
+/* The variant that programs get who compile for a default stream in each thread. */
+static CUresult on_the_threads_own_stream(struct arguments *arguments)
+{
+    static CUresult (*launch)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                              unsigned, CUstream, void **, void **);
+    if (!launch && cuGetProcAddress("cuLaunchKernel", (void **)&launch, 7000,
+                                    CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, NULL))
+        return CUDA_ERROR_NOT_FOUND;
+    return launch(add, WORDS / 256, 1, 1, 256, 1, 1, 0, NULL, as_pointers(arguments), NULL);
+}
+
+static void run(launch_fn *launch)
+{
+    static uint32_t seen[WORDS];
+    for (int round = 0; round < 3; round++)
+        for (uint32_t i = 0; i < BLOCKS; i++) {
+            struct arguments arguments = {blocks[i], WORDS, i + 1};
+            ok(launch(&arguments));
+            expected[i] += i + 1;
+        }
+    ok(cuCtxSynchronize());
+    for (int i = 0; i < BLOCKS; i++) {
+        ok(cuMemcpyDtoH(seen, blocks[i], BLOCK));
+        for (size_t w = 0; w < WORDS; w++)
+            if (seen[w] != expected[i])
+                fail_msg("block %d, word %zu: %u, not %u", i, w, seen[w], expected[i]);
+    }
+}
+
+static void launched_with_pointers(void **state)
+{
+    (void)state;
+    run(with_pointers);
+}
+
+static void launched_with_packed_arguments(void **state)
+{
+    (void)state;
+    run(with_packed_arguments);
+}
+
+static void launched_with_a_configuration(void **state)
+{
+    (void)state;
+    run(with_a_configuration);
+}
+
+static void launched_cooperatively(void **state)
+{
+    struct arguments arguments = {blocks[0], WORDS, 0};
+    (void)state;
+    if (cooperatively(&arguments) == CUDA_ERROR_NOT_SUPPORTED) skip();
+    run(cooperatively);
+}
+
+static void launched_on_the_threads_own_stream(void **state)
+{
+    (void)state;
+    run(on_the_threads_own_stream);
+}
+
+/* The handle of an unloaded function may come back for another one. */
+static void launched_after_a_reload(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        ok(cuModuleUnload(module));
+        ok(cuModuleLoadData(&module, ptx));
+        ok(cuModuleGetFunction(&add, module, "add"));
+        run(with_pointers);
+    }
+}
+
+/* A refused launch is reported as it was, and leaves everything usable. */
+static void a_refused_launch(void **state)
+{
+    (void)state;
+    struct arguments arguments = {blocks[0], WORDS, 1};
+    assert_int_equal(cuLaunchKernel(add, 0, 1, 1, 256, 1, 1, 0, NULL, as_pointers(&arguments), NULL),
+                     CUDA_ERROR_INVALID_VALUE);
+    run(with_pointers);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(launched_with_pointers),
+        cmocka_unit_test(launched_with_packed_arguments),
+        cmocka_unit_test(launched_with_a_configuration),
+        cmocka_unit_test(launched_cooperatively),
+        cmocka_unit_test(launched_on_the_threads_own_stream),
+        cmocka_unit_test(launched_after_a_reload),
+        cmocka_unit_test(a_refused_launch),
+    };
+    return cmocka_run_group_tests(tests, load, unload);
+}
