@@ -37,6 +37,8 @@ CUresult sc_function_attribute(const struct sc_func *func, CUfunction_attribute 
         *value = (int)func->info.registers;
         break;
     case CU_FUNC_ATTRIBUTE_PTX_VERSION:
+        *value = func->ptx_version;
+        break;
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
         *value = version;
         break;

@@ -59,7 +59,16 @@ static CUresult load_part(const struct sc_fatbin_image *image, const struct sc_m
     return CUDA_ERROR_INVALID_PTX;
 }
 
-static bool list_functions(struct sc_loaded *loaded)
+/* Plain text says in itself what it was made for. */
+static int ptx_version(const struct sc_fatbin_image *image)
+{
+    if (image->arch) return (int)image->arch;
+    const char *target = strstr(image->text, ".target");
+    const char *architecture = target ? strstr(target, "sm_") : NULL;
+    return architecture ? atoi(architecture + 3) : 0;
+}
+
+static bool list_functions(struct sc_loaded *loaded, const struct sc_fatbin_images *images)
 {
     size_t count = 0;
     for (size_t i = 0; i < loaded->part_count; i++) count += sc_module_function_count(loaded->parts[i]);
@@ -72,6 +81,7 @@ static bool list_functions(struct sc_loaded *loaded)
             func->loaded = loaded;
             func->function = sc_module_function_at(loaded->parts[i], k);
             func->carveout = -1;
+            func->ptx_version = ptx_version(&images->items[i]);
             sc_function_info(func->function, &func->info);
             int room = SC_SHARED_BYTES - (int)func->info.static_shared_bytes;
             func->max_dynamic_shared = room > 0 ? room : 0;
@@ -97,7 +107,7 @@ CUresult sc_image_load(const struct sc_fatbin_images *images, struct sc_context 
         result = load_part(&images->items[i], &memory, log, &loaded->parts[i]);
         if (!result) loaded->part_count++;
     }
-    if (!result && !list_functions(loaded)) result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (!result && !list_functions(loaded, images)) result = CUDA_ERROR_OUT_OF_MEMORY;
     if (!result && context && !sc_handle_add(loaded, SC_HANDLE_MODULE)) result = CUDA_ERROR_OUT_OF_MEMORY;
     if (result) {
         sc_loaded_unload(loaded);

@@ -12,6 +12,7 @@ struct sc_func {
     struct sc_function_info info;
     int max_dynamic_shared; /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
     int carveout;
+    int ptx_version; /* 75 for compute_75 */
 };
 
 /* A CUmodule: one image in one context. It lives until its handle is gone and no operation needs it. */

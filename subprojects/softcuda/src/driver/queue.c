@@ -344,15 +344,10 @@ static CUresult submit(struct sc_stream *stream, struct sc_op *op)
 
 CUresult sc_queue_submit(struct sc_stream *stream, struct sc_op *op)
 {
-    struct sc_context *context = stream->context;
     op->refs++;
     CUresult result = submit(stream, op);
-    if (!result && sc_options()->order == SC_SCHEDULE_EAGER) {
-        context->refs++;
-        require(op);
-        result = context->sticky;
-        sc_context_unref(context);
-    }
+    if (!result && sc_options()->order == SC_SCHEDULE_EAGER)
+        require(op); /* a fault shows at the next call, as in every schedule */
     sc_op_unref(op);
     bound();
     return result;
