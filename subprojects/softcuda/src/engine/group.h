@@ -22,6 +22,7 @@ struct sc_window {
 #define SC_WINDOW_ON_CHIP 8u /* shared, local, param: not counted as memory traffic */
 
 struct sc_worker;
+struct sc_mask_functions;
 
 struct sc_group {
     unsigned char *file;
@@ -36,6 +37,7 @@ struct sc_group {
     struct sc_window *caches; /* one for each memory instruction */
     struct sc_worker *worker;
     const struct sc_program *program;
+    const struct sc_mask_functions *masks;
     uint32_t shared_bytes;
     unsigned char *shared;
     /* fault */
@@ -54,6 +56,7 @@ struct sc_group {
     uint32_t waiting_block; /* the block that ends in that barrier */
     uint32_t live;       /* lanes not gone */
     bool apart;          /* lanes live but not active exist */
+    bool pristine;       /* masks are as at the start of a block of threads */
     bool blocked;        /* no lane can run: all wait or are gone */
 };
 

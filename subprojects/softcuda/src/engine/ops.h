@@ -4,13 +4,14 @@
 #define SOFTCUDA_ENGINE_OPS_H
 
 #include "group.h"
+#include "ops_mask.h"
 
 struct sc_isa {
     const char *name;
     sc_op_function *const *lane; /* by enum sc_code, SC_OP_LANE_COUNT of them */
     sc_op_function *(*load)(const struct sc_access *access);
     sc_op_function *(*store)(const struct sc_access *access);
-    void (*blend)(uint32_t *into, const uint32_t *from, const uint32_t *mask, uint32_t chunks, unsigned bytes);
+    const struct sc_mask_functions *mask;
 };
 
 /* The best build for this machine, or the one that SOFTCUDA_ISA names (for tests). Thread-safe. */

@@ -105,16 +105,32 @@ SC_INLINE uint64_t get_lane(const unsigned char *vector, unsigned lane, unsigned
     return bytes == 4 ? ((const sc_lane32 *)vector)[lane] : ((const sc_lane64 *)vector)[lane];
 }
 
-/* What the link sees of one lane of a chunk that is neither a run nor a broadcast */
-SC_INLINE uint64_t lane_cost(const uint64_t *address, uint32_t active, unsigned i, uint64_t step)
+/* What a link would move for the active lanes of a chunk that is neither a run nor a broadcast: nothing for a lane that
+ * repeats the one before, its own bytes for one that has a neighbour in memory, a sector of 32 bytes for the rest. */
+static __attribute__((noinline)) void count_lanes(struct sc_group *group, const struct sc_window *window,
+                                                  const uint64_t *address, uint32_t active, uint32_t step, bool write)
 {
-    bool before = i > 0 && (active >> (i - 1) & 1), after = i + 1 < SC_CHUNK && (active >> (i + 1) & 1);
-    if (before && address[i] == address[i - 1]) return 0;
-    if ((before && address[i] == address[i - 1] + step) || (after && address[i + 1] - address[i] <= step)) return step;
-    return step > 32 ? step : 32;
+    uint32_t cost[SC_CHUNK], total = 0, alone = step > 32 ? step : 32;
+    uint64_t around[SC_CHUNK + 2], low = UINT64_MAX, high = 0;
+    for (unsigned i = 0; i < SC_CHUNK; i++) around[i + 1] = (active >> i & 1) ? address[i] : 1;
+    around[0] = around[SC_CHUNK + 1] = 1; /* neighbour of no aligned address */
+    for (unsigned i = 0; i < SC_CHUNK; i++) {
+        uint64_t here = around[i + 1], before = here - around[i], after = around[i + 2] - here;
+        uint32_t bytes = before == step || after <= step ? step : alone;
+        cost[i] = before == 0 || here == 1 ? 0 : bytes;
+        total += cost[i];
+        low = here != 1 && here < low ? here : low;
+        high = here != 1 && here > high ? here : high;
+    }
+    if (window->kind == SC_RANGE_DEVICE || low >> SC_TRAFFIC_SHIFT == (high + step - 1) >> SC_TRAFFIC_SHIFT) {
+        sc_count(group->worker, window, low, total, write);
+        return;
+    }
+    for (unsigned i = 0; i < SC_CHUNK; i++)
+        if (cost[i]) sc_count(group->worker, window, address[i], cost[i], write);
 }
 
-/* Checks every active lane by itself and counts its traffic. */
+/* Checks every active lane by itself, and says which one faults. */
 static __attribute__((noinline)) bool check_lanes(struct sc_group *group, const struct sc_op *op,
                                                   struct sc_window *window, const struct chunk *chunk,
                                                   uint32_t active, uint32_t lane, uint32_t step, bool write)
@@ -130,10 +146,43 @@ static __attribute__((noinline)) bool check_lanes(struct sc_group *group, const 
         }
         if (!inside(window, address, step) && !sc_check_address(group, op, window, address, step, lane + i))
             return false;
-        if (window->kind != SC_WINDOW_ON_CHIP)
-            sc_count(group->worker, window, address, lane_cost(chunk->address, active, i, step), write);
+        if (window->kind != SC_WINDOW_ON_CHIP) count_lanes(group, window, chunk->address, 1u << i, step, write);
     }
     return true;
+}
+
+/* May the active lanes of a chunk access what they want? Counts their traffic. */
+SC_INLINE bool check_chunk(struct sc_group *group, const struct sc_op *op, struct sc_window *window,
+                           const struct chunk *chunk, uint32_t active, uint32_t lane, uint32_t step, bool write)
+{
+    if (active == 0xffff) {
+        uint64_t outside = 0, begin = window->begin, room = window->end - begin, crooked = 0;
+        if (room >= step) {
+            for (unsigned i = 0; i < SC_CHUNK; i++) {
+                outside |= chunk->address[i] - begin > room - step;
+                crooked |= chunk->address[i];
+            }
+            if (!outside && !(crooked & (step - 1))) {
+                if (window->kind != SC_WINDOW_ON_CHIP)
+                    count_lanes(group, window, chunk->address, active, step, write);
+                return true;
+            }
+        }
+    }
+    return check_lanes(group, op, window, chunk, active, lane, step, write);
+}
+
+/* Scattered elements of 4 bytes, all of them accessible */
+SC_INLINE void gather32(uint32_t *out, const uint64_t *address)
+{
+#if defined(__AVX512F__)
+    __m256i low = _mm512_i64gather_epi32(_mm512_loadu_si512(address), NULL, 1);
+    __m256i high = _mm512_i64gather_epi32(_mm512_loadu_si512(address + 8), NULL, 1);
+    _mm256_storeu_si256((__m256i *)out, low);
+    _mm256_storeu_si256((__m256i *)(out + 8), high);
+#else
+    for (unsigned i = 0; i < SC_CHUNK; i++) memcpy(&out[i], (const void *)(uintptr_t)address[i], 4);
+#endif
 }
 
 SC_INLINE void copy_run(unsigned char *const *d, uint64_t address, unsigned element, unsigned count, unsigned result,
@@ -208,13 +257,20 @@ SC_INLINE bool load(struct sc_group *group, const struct sc_op *op, unsigned add
                 copy_run(d, from, element, count, result, extend);
             } else if (active == 0xffff && aligned && follows(at.address, 0) &&
                        reach(group, op, window, from, step)) {
-                if (previous != from) sc_count(group->worker, window, from, step, false);
+                uint64_t warps = uniform ? (group->active + 31) / 32 : previous != from;
+                sc_count(group->worker, window, from, step * warps, false);
                 previous = from;
                 for (unsigned k = 0; k < count; k++)
                     splat(d[k], result, read_element(from + k * element, element, extend));
             } else {
-                if (!check_lanes(group, op, window, &at, active, lane, step, false)) return false;
-                if (active == 0xffff) {
+                if (!check_chunk(group, op, window, &at, active, lane, step, false)) return false;
+                if (active == 0xffff && element == 4 && result == 4 && count <= 2) {
+                    for (unsigned k = 0; k < count; k++) {
+                        if (k)
+                            for (unsigned i = 0; i < SC_CHUNK; i++) at.address[i] += 4;
+                        gather32((uint32_t *)(void *)d[k], at.address);
+                    }
+                } else if (active == 0xffff) {
                     for (unsigned k = 0; k < count; k++)
                         for (unsigned i = 0; i < SC_CHUNK; i++)
                             put_lane(d[k], i, result, read_element(at.address[i] + k * element, element, extend));
@@ -294,7 +350,7 @@ SC_INLINE bool store(struct sc_group *group, const struct sc_op *op, unsigned ad
                 sc_count(group->worker, window, to, (uint64_t)step * SC_CHUNK, true);
                 store_run(s, to, element, count, result);
             } else {
-                if (!check_lanes(group, op, window, &at, active, lane, step, true)) return false;
+                if (!check_chunk(group, op, window, &at, active, lane, step, true)) return false;
                 for (uint32_t bits = active; bits; bits &= bits - 1) {
                     unsigned i = (unsigned)__builtin_ctz(bits);
                     for (unsigned k = 0; k < count; k++)
@@ -358,17 +414,6 @@ static sc_op_function *choose(const struct sc_access *access, bool write)
 static sc_op_function *choose_load(const struct sc_access *access) { return choose(access, false); }
 static sc_op_function *choose_store(const struct sc_access *access) { return choose(access, true); }
 
-static void blend(uint32_t *into, const uint32_t *from, const uint32_t *mask, uint32_t chunks, unsigned bytes)
-{
-    if (bytes == 4) {
-        for (uint32_t i = 0; i < chunks * SC_CHUNK; i++) into[i] = mask[i] ? from[i] : into[i];
-        return;
-    }
-    sc_lane64 *to = (sc_lane64 *)into;
-    const sc_lane64 *source = (const sc_lane64 *)from;
-    for (uint32_t i = 0; i < chunks * SC_CHUNK; i++) to[i] = mask[i] ? source[i] : to[i];
-}
-
 extern sc_op_function *const SC_JOIN(sc_lane_functions_, SC_ISA)[SC_OP_LANE_COUNT];
 
 const struct sc_isa SC_JOIN(sc_isa_, SC_ISA) = {
@@ -378,5 +423,5 @@ const struct sc_isa SC_JOIN(sc_isa_, SC_ISA) = {
     .lane = SC_JOIN(sc_lane_functions_, SC_ISA),
     .load = choose_load,
     .store = choose_store,
-    .blend = blend,
+    .mask = &SC_JOIN(sc_mask_, SC_ISA),
 };

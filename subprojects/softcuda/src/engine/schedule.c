@@ -1,5 +1,7 @@
 #include "schedule.h"
 
+#include "ops_mask.h"
+
 #include <string.h>
 
 static void use_all(struct sc_group *group)
@@ -12,10 +14,11 @@ static void use_all(struct sc_group *group)
 void sc_group_start(struct sc_group *group)
 {
     uint32_t padded = (group->lanes + SC_CHUNK - 1) / SC_CHUNK * SC_CHUNK;
-    for (uint32_t i = 0; i < padded; i++) {
+    for (uint32_t i = 0; !group->pristine && i < padded; i++) {
         group->mask[i] = i < group->lanes ? UINT32_MAX : 0;
         group->lane_at[i] = i < group->lanes ? 0 : SC_AT_EXIT;
     }
+    group->pristine = true;
     group->first_chunk = 0;
     group->chunks = padded / SC_CHUNK;
     group->active = group->live = group->lanes;
@@ -31,35 +34,22 @@ void sc_group_start(struct sc_group *group)
 static bool resume(struct sc_group *group)
 {
     uint32_t padded = (group->lanes + SC_CHUNK - 1) / SC_CHUNK * SC_CHUNK;
-    uint32_t lowest = SC_AT_EXIT, others = SC_AT_EXIT, active = 0, gone = 0;
-    const uint32_t *at = group->lane_at;
-    uint32_t *mask = group->mask;
-    for (uint32_t i = 0; i < padded; i++) lowest = at[i] < lowest ? at[i] : lowest;
-    for (uint32_t i = 0; i < padded; i++) {
-        uint32_t here = at[i] == lowest;
-        uint32_t other = here ? SC_AT_EXIT : at[i];
-        mask[i] = -here;
-        active += here;
-        gone += at[i] == SC_AT_EXIT;
-        others = other < others ? other : others;
-    }
-    group->live = padded - gone;
-    if (lowest >= SC_AT_BARRIER) {
+    struct sc_scan scan;
+    group->masks->scan(group->lane_at, group->mask, padded, &scan);
+    group->pristine = false;
+    group->live = scan.live;
+    group->blocked = scan.lowest >= SC_AT_BARRIER;
+    if (group->blocked) {
         group->active = 0;
-        group->blocked = true;
         return false;
     }
-    uint32_t first = 0, last = padded - 1;
-    while (!mask[first]) first++;
-    while (!mask[last]) last--;
-    group->first_chunk = first / SC_CHUNK;
-    group->chunks = last / SC_CHUNK - group->first_chunk + 1;
-    group->active = active;
-    group->full = active == group->chunks * SC_CHUNK;
-    group->current = lowest;
-    group->others_at = others;
-    group->apart = active != group->live;
-    group->blocked = false;
+    group->first_chunk = scan.first_chunk;
+    group->chunks = scan.chunks;
+    group->active = scan.active;
+    group->full = scan.active == scan.chunks * SC_CHUNK;
+    group->current = scan.lowest;
+    group->others_at = scan.others;
+    group->apart = scan.active != scan.live;
     use_all(group);
     return true;
 }
@@ -70,31 +60,31 @@ static bool go_to(struct sc_group *group, uint32_t block)
         group->current = block;
         return true;
     }
-    uint32_t first = group->first_chunk * SC_CHUNK, end = first + group->chunks * SC_CHUNK;
-    for (uint32_t i = first; i < end; i++) group->lane_at[i] = group->mask[i] ? block : group->lane_at[i];
+    if (block == SC_AT_EXIT && !group->apart) {
+        group->active = group->live = 0;
+        group->blocked = true;
+        return false;
+    }
+    uint32_t first = group->first_chunk * SC_CHUNK;
+    group->masks->split(group->lane_at + first, group->mask + first, group->mask + first, block, block,
+                        group->chunks * SC_CHUNK);
     return resume(group);
 }
 
 uint32_t sc_guard_lanes(struct sc_group *group, uint32_t place, bool negated)
 {
-    uint32_t first = group->first_chunk * SC_CHUNK, end = first + group->chunks * SC_CHUNK, count = 0;
+    uint32_t first = group->first_chunk * SC_CHUNK;
     const uint32_t *predicate = (const uint32_t *)(const void *)(group->file + place);
-    const uint32_t *mask = group->mask;
-    uint32_t *out = group->guard_mask, flip = negated ? UINT32_MAX : 0;
-    for (uint32_t i = first; i < end; i++) {
-        uint32_t lane = mask[i] & (predicate[i] ^ flip);
-        out[i] = lane;
-        count -= lane;
-    }
-    return count;
+    return group->masks->guard(group->guard_mask + first, group->mask + first, predicate + first,
+                               negated ? UINT32_MAX : 0, group->chunks * SC_CHUNK);
 }
 
 /* Splits the active lanes: those of guard_mask go to `yes`, the others to `no`. */
 static bool split(struct sc_group *group, uint32_t yes, uint32_t no)
 {
-    uint32_t first = group->first_chunk * SC_CHUNK, end = first + group->chunks * SC_CHUNK;
-    for (uint32_t i = first; i < end; i++)
-        group->lane_at[i] = group->guard_mask[i] ? yes : group->mask[i] ? no : group->lane_at[i];
+    uint32_t first = group->first_chunk * SC_CHUNK;
+    group->masks->split(group->lane_at + first, group->guard_mask + first, group->mask + first, yes, no,
+                        group->chunks * SC_CHUNK);
     return resume(group);
 }
 

@@ -123,7 +123,7 @@ static bool run_masked(struct sc_group *group, const struct sc_op *op)
     copy.d = group->program->temporary;
     if (!run_rounded(group, &copy)) return false;
     size_t skip = (size_t)group->first_chunk * op->stride_d * 64;
-    sc_isa()->blend((uint32_t *)(void *)(group->file + op->d + skip),
+    group->masks->blend((uint32_t *)(void *)(group->file + op->d + skip),
                     (const uint32_t *)(const void *)(group->file + copy.d + skip),
                     use + group->first_chunk * SC_CHUNK, group->chunks, op->stride_d * 4u);
     return true;
@@ -218,6 +218,7 @@ bool sc_worker_init(struct sc_worker *worker, const struct sc_launch *launch, co
         at += each;
         group->worker = worker;
         group->program = program;
+        group->masks = sc_isa()->mask;
         group->shared = worker->shared;
         group->shared_bytes = worker->shared_bytes;
         group->first_thread = g * program->lanes;

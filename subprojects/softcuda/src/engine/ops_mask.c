@@ -1,0 +1,67 @@
+/* The scheduler's loops over all lanes of a group, built once for each instruction set (SC_ISA). */
+#include "ops_mask.h"
+
+#include "lane.h"
+
+#define SC_JOIN2(a, b) a##b
+#define SC_JOIN(a, b) SC_JOIN2(a, b)
+
+static uint32_t guard(uint32_t *out, const uint32_t *mask, const uint32_t *predicate, uint32_t flip, uint32_t count)
+{
+    uint32_t held = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t lane = mask[i] & (predicate[i] ^ flip);
+        out[i] = lane;
+        held -= lane;
+    }
+    return held;
+}
+
+static void split(uint32_t *lane_at, const uint32_t *chosen, const uint32_t *mask, uint32_t yes, uint32_t no,
+                  uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) lane_at[i] = chosen[i] ? yes : mask[i] ? no : lane_at[i];
+}
+
+static void scan(const uint32_t *lane_at, uint32_t *mask, uint32_t count, struct sc_scan *out)
+{
+    uint32_t lowest = SC_AT_EXIT, others = SC_AT_EXIT, active = 0, gone = 0;
+    for (uint32_t i = 0; i < count; i++) lowest = lane_at[i] < lowest ? lane_at[i] : lowest;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t at = lane_at[i], here = at == lowest, other = here ? SC_AT_EXIT : at;
+        mask[i] = -here;
+        active += here;
+        gone += at == SC_AT_EXIT;
+        others = other < others ? other : others;
+    }
+    out->lowest = lowest;
+    out->others = others;
+    out->active = active;
+    out->live = count - gone;
+    uint32_t first = 0, last = count / SC_CHUNK - 1;
+    for (; first < last; first++) {
+        uint32_t any = 0;
+        for (uint32_t i = 0; i < SC_CHUNK; i++) any |= mask[first * SC_CHUNK + i];
+        if (any) break;
+    }
+    for (; last > first; last--) {
+        uint32_t any = 0;
+        for (uint32_t i = 0; i < SC_CHUNK; i++) any |= mask[last * SC_CHUNK + i];
+        if (any) break;
+    }
+    out->first_chunk = first;
+    out->chunks = last - first + 1;
+}
+
+static void blend(uint32_t *into, const uint32_t *from, const uint32_t *mask, uint32_t chunks, unsigned bytes)
+{
+    if (bytes == 4) {
+        for (uint32_t i = 0; i < chunks * SC_CHUNK; i++) into[i] = mask[i] ? from[i] : into[i];
+        return;
+    }
+    sc_lane64 *to = (sc_lane64 *)(void *)into;
+    const sc_lane64 *source = (const sc_lane64 *)(const void *)from;
+    for (uint32_t i = 0; i < chunks * SC_CHUNK; i++) to[i] = mask[i] ? source[i] : to[i];
+}
+
+const struct sc_mask_functions SC_JOIN(sc_mask_, SC_ISA) = {guard, split, scan, blend};
