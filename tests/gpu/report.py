@@ -1,6 +1,6 @@
-"""Gathers what the parts of run.sh printed into gpu-results.json, and prints Markdown tables of it.
+"""Gathers what the parts of run.sh printed into one JSON file, and prints Markdown tables of it.
 
-Usage: report.py FOLDER SIZE
+Usage: report.py FOLDER_OF_PARTS JSON_FILE SIZE
 
 Status 1 if a part did not end well, a program failed, or a run under sluice was not identical to its control.
 """
@@ -190,11 +190,10 @@ def print_calls(records):
 
 
 def main():
-    folder, size = sys.argv[1:]
+    folder, path, size = sys.argv[1:]
     records = load(folder)
     machine = describe_machine(records, size)
     problems = find_problems(records, folder)
-    path = os.path.join(folder, "gpu-results.json")
     with open(path, "w") as file:
         json.dump({"version": 1, "size": size, "machine": machine, "ok": not problems, "problems": problems,
                    "doctor": read_lines(os.path.join(folder, "doctor.log")),

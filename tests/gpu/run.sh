@@ -5,7 +5,7 @@ set -euo pipefail
 
 usage="Usage: tests/gpu/run.sh BUILD_DIR [--out DIR] [--quick] [--software] [--check]
 
-  --out DIR    where gpu-results.json and the parts' logs go (BUILD_DIR/gpu-results)
+  --out DIR    where gpu-results.json, gpu-results.md and parts/ with what each part said go (BUILD_DIR/gpu-results)
   --quick      small sizes: two minutes
   --software   on softcuda, with tiny sizes: tests this script, measures nothing
   --check      only say whether this machine can run it
@@ -103,9 +103,10 @@ if [ -n "$check" ]; then
 fi
 
 out=${out:-$build/gpu-results}
-mkdir -p "$out"
+mkdir -p "$out/parts"
 out=$(cd "$out" && pwd)
-rm -f "$out"/*.jsonl "$out"/*.log "$out"/gpu-results.json
+parts=$out/parts
+rm -f "$parts"/*.jsonl "$parts"/*.log "$out"/gpu-results.{json,md}
 export LD_LIBRARY_PATH=$driver${runtime:+:$runtime}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 
 # Runs a part for at most $2 seconds. What it printed stays even when it is stopped.
@@ -113,9 +114,9 @@ part() {
     local name=$1 limit=$2 status=0 start=$SECONDS
     shift 2
     echo "run.sh: $name, at most $limit s" >&2
-    timeout -k 5 "$limit" "$@" >"$out/$name.jsonl" 2>"$out/$name.log" || status=$?
+    timeout -k 5 "$limit" "$@" >"$parts/$name.jsonl" 2>"$parts/$name.log" || status=$?
     printf '{"part": "part", "name": "%s", "status": %d, "seconds": %d, "limit_seconds": %d}\n' \
-        "$name" "$status" $((SECONDS - start)) "$limit" >>"$out/parts.jsonl"
+        "$name" "$status" $((SECONDS - start)) "$limit" >>"$parts/parts.jsonl"
 }
 
 case $size in
@@ -124,7 +125,7 @@ quick) probe=(--repeat 1 --bytes $((512 << 20)) --width 1024) ;;
 software) probe=(--repeat 1 --bytes $((64 << 20)) --width 64 --spin 20000) ;;
 esac
 
-timeout -k 5 20 "$build/tools/sluice" doctor ${software:+--software} >"$out/doctor.log" 2>&1 || true
+timeout -k 5 20 "$build/tools/sluice" doctor ${software:+--software} >"$parts/doctor.log" 2>&1 || true
 for name in device bandwidth residency moves remote calls allocate; do
     part "$name" 25 "$build/tests/gpu/um_probe" "$name" "${probe[@]}"
 done
@@ -134,4 +135,4 @@ if [ -n "$runtime" ]; then
 fi
 # Last, because a program that the driver cannot stop may hold the device.
 part programs 60 python3 "$here/programs.py" "$build" "$driver" --limit 55
-python3 "$here/report.py" "$out" "$size"
+python3 "$here/report.py" "$parts" "$out/gpu-results.json" "$size" | tee "$out/gpu-results.md"
