@@ -26,11 +26,19 @@ void sc_unlock(void)
     pthread_mutex_unlock(&sc_driver_lock);
 }
 
+/* The child gets the lock free and the timeline without lines that its own exit would write again. */
+static void before_fork(void)
+{
+    sc_lock();
+    sc_timeline_flush();
+}
+
 /* A child has the memory of an initialised driver but none of its threads: it may not use CUDA, as with the
  * vendor's driver. */
-static void mark_child(void)
+static void in_child(void)
 {
     driver.forked = true;
+    sc_unlock();
 }
 
 static void thread_ends(void *thread)
@@ -92,7 +100,7 @@ static CUresult initialise(void)
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     if (pthread_key_create(&driver.key, thread_ends)) return CUDA_ERROR_OUT_OF_MEMORY;
-    pthread_atfork(NULL, NULL, mark_child);
+    pthread_atfork(before_fork, sc_unlock, in_child);
     if (sc_options()->verbose) sc_options_log(sc_options());
     driver.initialised = true;
     return CUDA_SUCCESS;

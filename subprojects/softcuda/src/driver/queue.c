@@ -5,6 +5,7 @@
 
 #include "module.h"
 
+#define RANDOM_WINDOW 256
 #define SNAPSHOT_LIMIT (UINT64_C(256) << 20)
 
 static struct {
@@ -210,11 +211,13 @@ static uint64_t random_below(uint64_t bound)
     return (queue.random * UINT64_C(0x2545f4914f6cdd1d) >> 33) % bound;
 }
 
+/* Chooses among the oldest, so that a full queue does not make every choice expensive. */
 static struct sc_op *pick_random(void)
 {
     struct sc_op *chosen = NULL;
     uint64_t seen = 0;
-    for (struct sc_op *op = queue.first_pending; op; op = op->next_pending)
+    int rest = RANDOM_WINDOW;
+    for (struct sc_op *op = queue.first_pending; op && rest; op = op->next_pending, rest--)
         if (ready(op) && random_below(++seen) == 0) chosen = op;
     return chosen;
 }

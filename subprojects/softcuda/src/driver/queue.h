@@ -159,6 +159,7 @@ struct sc_timing *sc_queue_timing(void);
 CUresult sc_op_execute(struct sc_op *op);
 /* replay.c: gives an executed entry its times and writes its timeline. */
 void sc_op_time(struct sc_timing *timing, struct sc_op *op);
+void sc_timeline_flush(void);
 void sc_timeline_close(void);
 
 #endif

@@ -40,6 +40,11 @@ static void write_timeline(const struct sc_op *op, const struct sc_effect *effec
             (unsigned long long)effect->out[SC_CAUSE_EVICTION]);
 }
 
+void sc_timeline_flush(void)
+{
+    if (timeline) fflush(timeline);
+}
+
 void sc_timeline_close(void)
 {
     if (timeline && fclose(timeline)) sc_log("cannot write the timeline");
