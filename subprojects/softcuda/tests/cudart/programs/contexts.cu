@@ -31,6 +31,7 @@ int main()
     CHECK(get_current(&context) == CUDA_SUCCESS && context != nullptr);
     CHECK(set_current(nullptr) == CUDA_SUCCESS);
     CUDA(cudaFree(memory));
+    CUDA(cudaDeviceSynchronize());
     context = nullptr;
     CHECK(get_current(&context) == CUDA_SUCCESS && context != nullptr);
 
