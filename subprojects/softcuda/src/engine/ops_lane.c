@@ -19,7 +19,9 @@
         SC_CONTAINER_##D result[SC_CHUNK];                                                                   \
         _Pragma("GCC unroll 16") for (unsigned i = 0; i < SC_CHUNK; i++)                                     \
         {
-#define IN(T, x) T x = SC_IN_##T(((const SC_CONTAINER_##T *)x##_at)[i]);
+#define IN(T, x)                                                                                             \
+    T x = SC_IN_##T(((const SC_CONTAINER_##T *)x##_at)[i]);                                                  \
+    (void)x; /* some rows ignore an operand */
 #define LOOP_END(D, ...)                                                                                     \
     result[i] = SC_OUT_##D((D)(__VA_ARGS__));                                                                \
     }                                                                                                        \

@@ -3,55 +3,12 @@
  * Sixteen lanes at a time: neighbouring addresses become one copy, equal addresses one read and a splat, the rest goes lane
  * by lane. When all lanes of the group are neighbours the whole instruction is one copy.
  */
-#include "lane.h"
+#include "chunk.h"
 #include "ops.h"
 #include "worker.h"
 
-#if defined(__AVX512F__) || defined(__AVX2__)
-#include <immintrin.h>
-#endif
-
 #define SC_JOIN2(a, b) a##b
 #define SC_JOIN(a, b) SC_JOIN2(a, b)
-
-struct chunk {
-    uint64_t address[SC_CHUNK];
-};
-
-/* Are all addresses first + i * step? */
-SC_INLINE bool follows(const uint64_t *address, uint64_t step)
-{
-    uint64_t first = address[0];
-#if defined(__AVX512F__)
-    __m512i index = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
-    __m512i expected = _mm512_add_epi64(_mm512_set1_epi64((int64_t)first),
-                                        _mm512_mullo_epi64(index, _mm512_set1_epi64((int64_t)step)));
-    __m512i second = _mm512_add_epi64(expected, _mm512_set1_epi64((int64_t)(8 * step)));
-    return (_mm512_cmpneq_epi64_mask(expected, _mm512_loadu_si512(address)) |
-            _mm512_cmpneq_epi64_mask(second, _mm512_loadu_si512(address + 8))) == 0;
-#else
-    uint64_t different = 0;
-    for (unsigned i = 0; i < SC_CHUNK; i++) different |= address[i] ^ (first + i * step);
-    return different == 0;
-#endif
-}
-
-SC_INLINE uint32_t mask_bits(const uint32_t *mask)
-{
-#if defined(__AVX512F__)
-    __m512i words = _mm512_loadu_si512(mask);
-    return _mm512_test_epi32_mask(words, words);
-#else
-    uint32_t bits = 0;
-    for (unsigned i = 0; i < SC_CHUNK; i++) bits |= (mask[i] & 1u) << i;
-    return bits;
-#endif
-}
-
-SC_INLINE bool inside(const struct sc_window *window, uint64_t address, uint64_t bytes)
-{
-    return address >= window->begin && address <= window->end && window->end - address >= bytes;
-}
 
 /* Like `inside`, after looking the address up if need be; records no fault. */
 SC_INLINE bool reach(struct sc_group *group, const struct sc_op *op, struct sc_window *window, uint64_t address,
@@ -59,18 +16,6 @@ SC_INLINE bool reach(struct sc_group *group, const struct sc_op *op, struct sc_w
 {
     if (__builtin_expect(inside(window, address, bytes), 1)) return true;
     return sc_check_address(group, op, window, address, (uint32_t)bytes, UINT32_MAX);
-}
-
-SC_INLINE void addresses(struct chunk *chunk, const unsigned char *at, unsigned address_bytes, uint64_t base,
-                         int64_t offset)
-{
-    if (address_bytes == 4) {
-        for (unsigned i = 0; i < SC_CHUNK; i++)
-            chunk->address[i] = base + (uint32_t)(((const sc_lane32 *)at)[i] + (uint32_t)offset);
-    } else {
-        for (unsigned i = 0; i < SC_CHUNK; i++)
-            chunk->address[i] = base + (uint64_t)offset + ((const sc_lane64 *)at)[i];
-    }
 }
 
 SC_INLINE uint64_t read_element(uint64_t address, unsigned bytes, bool extend)
@@ -132,22 +77,22 @@ static __attribute__((noinline)) void count_lanes(struct sc_group *group, const 
 
 /* Checks every active lane by itself, and says which one faults. */
 static __attribute__((noinline)) bool check_lanes(struct sc_group *group, const struct sc_op *op,
-                                                  struct sc_window *window, const struct chunk *chunk,
+                                                  struct sc_window *window, const uint64_t *address,
                                                   uint32_t active, uint32_t lane, uint32_t step, bool write)
 {
     for (uint32_t bits = active; bits; bits &= bits - 1) {
         unsigned i = (unsigned)__builtin_ctz(bits);
-        uint64_t address = chunk->address[i];
-        if (address & (step - 1)) {
+        if (address[i] & (step - 1)) {
             group->fault_kind = SC_FAULT_MISALIGNED;
             group->fault_lane = lane + i;
-            group->fault_address = address;
+            group->fault_address = address[i];
             return false;
         }
-        if (!inside(window, address, step) && !sc_check_address(group, op, window, address, step, lane + i))
+        if (!inside(window, address[i], step) && !sc_check_address(group, op, window, address[i], step, lane + i))
             return false;
-        if (window->kind != SC_WINDOW_ON_CHIP) count_lanes(group, window, chunk->address, 1u << i, step, write);
     }
+    /* All lanes were in windows of one kind but for a kernel that mixes spaces in one instruction. */
+    if (window->kind != SC_WINDOW_ON_CHIP) count_lanes(group, window, address, active, step, write);
     return true;
 }
 
@@ -155,34 +100,15 @@ static __attribute__((noinline)) bool check_lanes(struct sc_group *group, const 
 SC_INLINE bool check_chunk(struct sc_group *group, const struct sc_op *op, struct sc_window *window,
                            const struct chunk *chunk, uint32_t active, uint32_t lane, uint32_t step, bool write)
 {
-    if (active == 0xffff) {
-        uint64_t outside = 0, begin = window->begin, room = window->end - begin, crooked = 0;
-        if (room >= step) {
-            for (unsigned i = 0; i < SC_CHUNK; i++) {
-                outside |= chunk->address[i] - begin > room - step;
-                crooked |= chunk->address[i];
-            }
-            if (!outside && !(crooked & (step - 1))) {
-                if (window->kind != SC_WINDOW_ON_CHIP)
-                    count_lanes(group, window, chunk->address, active, step, write);
-                return true;
-            }
-        }
+    uint64_t address[SC_CHUNK];
+    if (active == 0xffff && all_inside(chunk, window, step)) {
+        if (window->kind == SC_WINDOW_ON_CHIP) return true;
+        spread(chunk, address);
+        count_lanes(group, window, address, active, step, write);
+        return true;
     }
-    return check_lanes(group, op, window, chunk, active, lane, step, write);
-}
-
-/* Scattered elements of 4 bytes, all of them accessible */
-SC_INLINE void gather32(uint32_t *out, const uint64_t *address)
-{
-#if defined(__AVX512F__)
-    __m256i low = _mm512_i64gather_epi32(_mm512_loadu_si512(address), NULL, 1);
-    __m256i high = _mm512_i64gather_epi32(_mm512_loadu_si512(address + 8), NULL, 1);
-    _mm256_storeu_si256((__m256i *)out, low);
-    _mm256_storeu_si256((__m256i *)(out + 8), high);
-#else
-    for (unsigned i = 0; i < SC_CHUNK; i++) memcpy(&out[i], (const void *)(uintptr_t)address[i], 4);
-#endif
+    spread(chunk, address);
+    return check_lanes(group, op, window, address, active, lane, step, write);
 }
 
 SC_INLINE void copy_run(unsigned char *const *d, uint64_t address, unsigned element, unsigned count, unsigned result,
@@ -213,50 +139,73 @@ SC_INLINE void splat(unsigned char *d, unsigned result, uint64_t value)
     for (unsigned i = 0; i < SC_CHUNK; i++) put_lane(d, i, result, value);
 }
 
+/* The lanes of one chunk, one by one */
+SC_INLINE void load_lanes(unsigned char *const *d, const struct chunk *at, uint32_t active, unsigned element,
+                          unsigned count, unsigned result, bool extend)
+{
+    uint64_t address[SC_CHUNK];
+    if (active == 0xffff && element == 4 && result == 4 && count <= 4) {
+        for (unsigned k = 0; k < count; k++) gather32((uint32_t *)(void *)d[k], at, k * 4);
+        return;
+    }
+    spread(at, address);
+    for (uint32_t bits = active; bits; bits &= bits - 1) {
+        unsigned i = (unsigned)__builtin_ctz(bits);
+        for (unsigned k = 0; k < count; k++)
+            put_lane(d[k], i, result, read_element(address[i] + k * element, element, extend));
+    }
+}
+
+/* All lanes of the group in one run: one copy. False when they are not. */
+SC_INLINE bool whole_run(struct sc_group *group, const struct sc_op *op, struct sc_window *window,
+                         const unsigned char *a, uint32_t chunks, uint32_t step, bool write, uint64_t *start)
+{
+    const sc_lane64 *lane = (const sc_lane64 *)a;
+    uint64_t first = lane[0], different = 0;
+    uint32_t lanes = chunks * SC_CHUNK;
+    if (lane[lanes - 1] != first + (uint64_t)(lanes - 1) * step) return false;
+    for (uint32_t i = 0; i < lanes; i++) different |= lane[i] ^ (first + (uint64_t)i * step);
+    uint64_t from = first + (uint64_t)op->immediate;
+    if (op->access.space == SC_SPACE_SHARED) from += (uint64_t)(uintptr_t)group->shared;
+    if (different || (from & (step - 1)) || !reach(group, op, window, from, (uint64_t)lanes * step)) return false;
+    sc_count(group->worker, window, from, (uint64_t)lanes * step, write);
+    *start = from;
+    return true;
+}
+
 SC_INLINE bool load(struct sc_group *group, const struct sc_op *op, unsigned address_bytes, unsigned element,
                     unsigned count, unsigned result, bool extend)
 {
     struct sc_window *window = &group->caches[op->cache];
-    bool uniform = op->flags & SC_FLAG_UNIFORM, full = uniform || group->use_full;
-    uint32_t first = uniform ? 0 : group->first_chunk, chunks = uniform ? 1 : group->chunks;
+    const bool uniform = op->flags & SC_FLAG_UNIFORM, full = uniform || group->use_full;
+    const uint32_t first = uniform ? 0 : group->first_chunk, chunks = uniform ? 1 : group->chunks;
     const unsigned char *a = sc_operand(group, op->a, op->stride_a, first);
-    size_t a_step = (size_t)op->stride_a * 64;
-    uint64_t base = op->access.space == SC_SPACE_SHARED ? (uint64_t)(uintptr_t)group->shared : 0;
+    const size_t a_step = (size_t)op->stride_a * 64;
+    const uint64_t base = op->access.space == SC_SPACE_SHARED ? (uint64_t)(uintptr_t)group->shared : 0;
+    const int64_t offset = op->immediate;
     const uint32_t *places = group->program->places + op->extra;
-    unsigned char *d[4];
-    for (unsigned k = 0; k < count; k++) d[k] = sc_operand(group, places[2 * k], places[2 * k + 1], first);
     const uint32_t step = element * count;
-    const size_t advance = (size_t)result * SC_CHUNK;
+    unsigned char *d[4];
+    uint64_t from, previous = 1; /* the last broadcast of this warp; no aligned address is 1 */
     struct chunk at;
-    if (full && address_bytes == 8 && op->stride_a && element == result && count == 1 && chunks > 1) {
-        const sc_lane64 *lane = (const sc_lane64 *)a;
-        uint64_t start = lane[0], different = 0;
-        uint32_t lanes = chunks * SC_CHUNK;
-        if (lane[lanes - 1] == start + (uint64_t)(lanes - 1) * step) {
-            for (uint32_t i = 0; i < lanes; i++) different |= lane[i] ^ (start + (uint64_t)i * step);
-            uint64_t from = base + start + (uint64_t)op->immediate;
-            if (!different && !(from & (step - 1)) && reach(group, op, window, from, (uint64_t)lanes * step)) {
-                sc_count(group->worker, window, from, (uint64_t)lanes * step, false);
-                memcpy(d[0], (const void *)(uintptr_t)from, (size_t)lanes * step);
-                return true;
-            }
-        }
+    for (unsigned k = 0; k < count; k++) d[k] = sc_operand(group, places[2 * k], places[2 * k + 1], first);
+    if (full && address_bytes == 8 && op->stride_a && element == result && count == 1 && chunks > 1 &&
+        whole_run(group, op, window, a, chunks, step, false, &from)) {
+        copy_chunks(d[0], (const void *)(uintptr_t)from, chunks, element);
+        return true;
     }
-    uint64_t previous = 1; /* the last broadcast of this warp; no aligned address is 1 */
     for (uint32_t chunk = 0; chunk < chunks; chunk++, a += a_step) {
         uint32_t lane = (first + chunk) * SC_CHUNK;
         uint32_t active = full ? 0xffff : mask_bits(group->use_mask + lane);
         if (active) {
-            addresses(&at, a, address_bytes, base, op->immediate);
-            uint64_t from = at.address[0];
+            at = addresses(a, address_bytes, base, offset);
+            from = first_address(a, address_bytes, base, offset);
             if ((lane & 31) == 0) previous = 1;
-            bool aligned = (from & (step - 1)) == 0;
-            if (active == 0xffff && aligned && follows(at.address, step) &&
-                reach(group, op, window, from, (uint64_t)step * SC_CHUNK)) {
+            bool straight = active == 0xffff && (from & (step - 1)) == 0;
+            if (straight && follows(&at, from, step) && reach(group, op, window, from, (uint64_t)step * SC_CHUNK)) {
                 sc_count(group->worker, window, from, (uint64_t)step * SC_CHUNK, false);
                 copy_run(d, from, element, count, result, extend);
-            } else if (active == 0xffff && aligned && follows(at.address, 0) &&
-                       reach(group, op, window, from, step)) {
+            } else if (straight && follows(&at, from, 0) && reach(group, op, window, from, step)) {
                 uint64_t warps = uniform ? (group->active + 31) / 32 : previous != from;
                 sc_count(group->worker, window, from, step * warps, false);
                 previous = from;
@@ -264,26 +213,10 @@ SC_INLINE bool load(struct sc_group *group, const struct sc_op *op, unsigned add
                     splat(d[k], result, read_element(from + k * element, element, extend));
             } else {
                 if (!check_chunk(group, op, window, &at, active, lane, step, false)) return false;
-                if (active == 0xffff && element == 4 && result == 4 && count <= 2) {
-                    for (unsigned k = 0; k < count; k++) {
-                        if (k)
-                            for (unsigned i = 0; i < SC_CHUNK; i++) at.address[i] += 4;
-                        gather32((uint32_t *)(void *)d[k], at.address);
-                    }
-                } else if (active == 0xffff) {
-                    for (unsigned k = 0; k < count; k++)
-                        for (unsigned i = 0; i < SC_CHUNK; i++)
-                            put_lane(d[k], i, result, read_element(at.address[i] + k * element, element, extend));
-                } else {
-                    for (uint32_t bits = active; bits; bits &= bits - 1) {
-                        unsigned i = (unsigned)__builtin_ctz(bits);
-                        for (unsigned k = 0; k < count; k++)
-                            put_lane(d[k], i, result, read_element(at.address[i] + k * element, element, extend));
-                    }
-                }
+                load_lanes(d, &at, active, element, count, result, extend);
             }
         }
-        for (unsigned k = 0; k < count; k++) d[k] += advance;
+        for (unsigned k = 0; k < count; k++) d[k] += (size_t)result * SC_CHUNK;
     }
     return true;
 }
@@ -311,54 +244,59 @@ SC_INLINE void store_run(const unsigned char *const *s, uint64_t address, unsign
     }
 }
 
+SC_INLINE void store_lanes(const unsigned char *const *s, const struct chunk *at, uint32_t active, unsigned element,
+                           unsigned count, unsigned result)
+{
+    uint64_t address[SC_CHUNK];
+    spread(at, address);
+    for (uint32_t bits = active; bits; bits &= bits - 1) {
+        unsigned i = (unsigned)__builtin_ctz(bits);
+        for (unsigned k = 0; k < count; k++)
+            write_element(address[i] + k * element, element, get_lane(s[k], i, result));
+    }
+}
+
 SC_INLINE bool store(struct sc_group *group, const struct sc_op *op, unsigned address_bytes, unsigned element,
                      unsigned count, unsigned result)
 {
     struct sc_window *window = &group->caches[op->cache];
-    bool uniform = op->flags & SC_FLAG_UNIFORM, full = uniform || group->use_full;
-    uint32_t first = uniform ? 0 : group->first_chunk, chunks = uniform ? 1 : group->chunks;
+    const bool full = group->use_full;
+    const uint32_t first = group->first_chunk, chunks = group->chunks;
     const unsigned char *a = sc_operand(group, op->a, op->stride_a, first);
-    size_t a_step = (size_t)op->stride_a * 64;
-    uint64_t base = op->access.space == SC_SPACE_SHARED ? (uint64_t)(uintptr_t)group->shared : 0;
+    const size_t a_step = (size_t)op->stride_a * 64;
+    const uint64_t base = op->access.space == SC_SPACE_SHARED ? (uint64_t)(uintptr_t)group->shared : 0;
+    const int64_t offset = op->immediate;
     const uint32_t *places = group->program->places + op->extra;
-    const unsigned char *s[4];
-    for (unsigned k = 0; k < count; k++) s[k] = sc_operand(group, places[2 * k], places[2 * k + 1], first);
     const uint32_t step = element * count;
+    const unsigned char *s[4];
+    size_t s_step[4];
+    uint64_t to;
     struct chunk at;
-    if (full && address_bytes == 8 && op->stride_a && places[1] && element == result && count == 1 && chunks > 1) {
-        const sc_lane64 *lane = (const sc_lane64 *)a;
-        uint64_t start = lane[0], different = 0;
-        uint32_t lanes = chunks * SC_CHUNK;
-        if (lane[lanes - 1] == start + (uint64_t)(lanes - 1) * step) {
-            for (uint32_t i = 0; i < lanes; i++) different |= lane[i] ^ (start + (uint64_t)i * step);
-            uint64_t to = base + start + (uint64_t)op->immediate;
-            if (!different && !(to & (step - 1)) && reach(group, op, window, to, (uint64_t)lanes * step)) {
-                sc_count(group->worker, window, to, (uint64_t)lanes * step, true);
-                memcpy((void *)(uintptr_t)to, s[0], (size_t)lanes * step);
-                return true;
-            }
-        }
+    for (unsigned k = 0; k < count; k++) {
+        s[k] = sc_operand(group, places[2 * k], places[2 * k + 1], first);
+        s_step[k] = (size_t)places[2 * k + 1] * 64;
+    }
+    if (full && address_bytes == 8 && op->stride_a && places[1] && element == result && count == 1 && chunks > 1 &&
+        whole_run(group, op, window, a, chunks, step, true, &to)) {
+        copy_chunks((void *)(uintptr_t)to, s[0], chunks, element);
+        return true;
     }
     for (uint32_t chunk = 0; chunk < chunks; chunk++, a += a_step) {
         uint32_t lane = (first + chunk) * SC_CHUNK;
         uint32_t active = full ? 0xffff : mask_bits(group->use_mask + lane);
         if (active) {
-            addresses(&at, a, address_bytes, base, op->immediate);
-            uint64_t to = at.address[0];
-            if (active == 0xffff && !(to & (step - 1)) && follows(at.address, step) &&
+            at = addresses(a, address_bytes, base, offset);
+            to = first_address(a, address_bytes, base, offset);
+            if (active == 0xffff && !(to & (step - 1)) && follows(&at, to, step) &&
                 reach(group, op, window, to, (uint64_t)step * SC_CHUNK)) {
                 sc_count(group->worker, window, to, (uint64_t)step * SC_CHUNK, true);
                 store_run(s, to, element, count, result);
             } else {
                 if (!check_chunk(group, op, window, &at, active, lane, step, true)) return false;
-                for (uint32_t bits = active; bits; bits &= bits - 1) {
-                    unsigned i = (unsigned)__builtin_ctz(bits);
-                    for (unsigned k = 0; k < count; k++)
-                        write_element(at.address[i] + k * element, element, get_lane(s[k], i, result));
-                }
+                store_lanes(s, &at, active, element, count, result);
             }
         }
-        for (unsigned k = 0; k < count; k++) s[k] += (size_t)places[2 * k + 1] * 64;
+        for (unsigned k = 0; k < count; k++) s[k] += s_step[k];
     }
     return true;
 }

@@ -1,0 +1,146 @@
+/* The addresses of sixteen lanes, and what can be told of them at once. Included by the files that are built once for
+ * each instruction set: with AVX-512 the addresses stay in two registers. */
+#ifndef SOFTCUDA_ENGINE_CHUNK_H
+#define SOFTCUDA_ENGINE_CHUNK_H
+
+#include "group.h"
+#include "lane.h"
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
+SC_INLINE uint32_t mask_bits(const uint32_t *mask)
+{
+#if defined(__AVX512F__)
+    __m512i words = _mm512_loadu_si512(mask);
+    return _mm512_test_epi32_mask(words, words);
+#else
+    uint32_t bits = 0;
+    for (unsigned i = 0; i < SC_CHUNK; i++) bits |= (mask[i] & 1u) << i;
+    return bits;
+#endif
+}
+
+SC_INLINE bool inside(const struct sc_window *window, uint64_t address, uint64_t bytes)
+{
+    return address >= window->begin && address <= window->end && window->end - address >= bytes;
+}
+
+SC_INLINE uint64_t first_address(const unsigned char *at, unsigned address_bytes, uint64_t base, int64_t offset)
+{
+    if (address_bytes == 4) return base + (uint32_t)(*(const sc_lane32 *)at + (uint32_t)offset);
+    return base + (uint64_t)offset + *(const sc_lane64 *)at;
+}
+
+#if defined(__AVX512F__)
+
+struct chunk {
+    __m512i low, high;
+};
+
+/* 32-bit addresses wrap around before the base is added. */
+SC_INLINE struct chunk addresses(const unsigned char *at, unsigned address_bytes, uint64_t base, int64_t offset)
+{
+    struct chunk chunk;
+    if (address_bytes == 4) {
+        __m512i all = _mm512_add_epi32(_mm512_loadu_si512(at), _mm512_set1_epi32((int32_t)offset));
+        __m512i start = _mm512_set1_epi64((int64_t)base);
+        chunk.low = _mm512_add_epi64(_mm512_cvtepu32_epi64(_mm512_castsi512_si256(all)), start);
+        chunk.high = _mm512_add_epi64(_mm512_cvtepu32_epi64(_mm512_extracti64x4_epi64(all, 1)), start);
+    } else {
+        __m512i start = _mm512_set1_epi64((int64_t)(base + (uint64_t)offset));
+        chunk.low = _mm512_add_epi64(_mm512_loadu_si512(at), start);
+        chunk.high = _mm512_add_epi64(_mm512_loadu_si512(at + 64), start);
+    }
+    return chunk;
+}
+
+/* Is lane i at first + i * step, for all lanes? `step` is a constant where this is inlined. */
+SC_INLINE bool follows(const struct chunk *chunk, uint64_t first, uint64_t step)
+{
+    int64_t s = (int64_t)step;
+    __m512i start = _mm512_set1_epi64((int64_t)first);
+    __m512i low = _mm512_add_epi64(start, _mm512_setr_epi64(0, s, 2 * s, 3 * s, 4 * s, 5 * s, 6 * s, 7 * s));
+    __m512i high = _mm512_add_epi64(
+        start, _mm512_setr_epi64(8 * s, 9 * s, 10 * s, 11 * s, 12 * s, 13 * s, 14 * s, 15 * s));
+    return (_mm512_cmpneq_epi64_mask(low, chunk->low) | _mm512_cmpneq_epi64_mask(high, chunk->high)) == 0;
+}
+
+/* Are all lanes aligned to `step` and inside the window? */
+SC_INLINE bool all_inside(const struct chunk *chunk, const struct sc_window *window, uint64_t step)
+{
+    uint64_t room = window->end - window->begin;
+    if (room < step) return false;
+    __m512i begin = _mm512_set1_epi64((int64_t)window->begin), last = _mm512_set1_epi64((int64_t)(room - step));
+    __m512i bits = _mm512_set1_epi64((int64_t)(step - 1));
+    return (_mm512_cmpgt_epu64_mask(_mm512_sub_epi64(chunk->low, begin), last) |
+            _mm512_cmpgt_epu64_mask(_mm512_sub_epi64(chunk->high, begin), last) |
+            _mm512_test_epi64_mask(_mm512_or_si512(chunk->low, chunk->high), bits)) == 0;
+}
+
+SC_INLINE void spread(const struct chunk *chunk, uint64_t *address)
+{
+    _mm512_storeu_si512(address, chunk->low);
+    _mm512_storeu_si512(address + 8, chunk->high);
+}
+
+/* Scattered elements of 4 bytes, all of them accessible, at `offset` from their addresses */
+SC_INLINE void gather32(uint32_t *out, const struct chunk *chunk, unsigned offset)
+{
+    const char *base = (const char *)NULL + offset;
+    _mm256_storeu_si256((__m256i *)(void *)out, _mm512_i64gather_epi32(chunk->low, base, 1));
+    _mm256_storeu_si256((__m256i *)(void *)(out + 8), _mm512_i64gather_epi32(chunk->high, base, 1));
+}
+
+#else
+
+struct chunk {
+    uint64_t address[SC_CHUNK];
+};
+
+SC_INLINE struct chunk addresses(const unsigned char *at, unsigned address_bytes, uint64_t base, int64_t offset)
+{
+    struct chunk chunk;
+    for (unsigned i = 0; i < SC_CHUNK; i++)
+        chunk.address[i] = address_bytes == 4 ? base + (uint32_t)(((const sc_lane32 *)at)[i] + (uint32_t)offset)
+                                              : base + (uint64_t)offset + ((const sc_lane64 *)at)[i];
+    return chunk;
+}
+
+SC_INLINE bool follows(const struct chunk *chunk, uint64_t first, uint64_t step)
+{
+    uint64_t different = 0;
+    for (unsigned i = 0; i < SC_CHUNK; i++) different |= chunk->address[i] ^ (first + i * step);
+    return different == 0;
+}
+
+SC_INLINE bool all_inside(const struct chunk *chunk, const struct sc_window *window, uint64_t step)
+{
+    uint64_t room = window->end - window->begin, outside = 0, bits = 0;
+    if (room < step) return false;
+    for (unsigned i = 0; i < SC_CHUNK; i++) {
+        outside |= chunk->address[i] - window->begin > room - step;
+        bits |= chunk->address[i];
+    }
+    return !outside && !(bits & (step - 1));
+}
+
+SC_INLINE void spread(const struct chunk *chunk, uint64_t *address) { memcpy(address, chunk->address, sizeof chunk->address); }
+
+SC_INLINE void gather32(uint32_t *out, const struct chunk *chunk, unsigned offset)
+{
+    for (unsigned i = 0; i < SC_CHUNK; i++) memcpy(&out[i], (const void *)(uintptr_t)(chunk->address[i] + offset), 4);
+}
+
+#endif
+
+/* Copies `chunks` chunks of elements; the ranges do not overlap. */
+SC_INLINE void copy_chunks(void *to, const void *from, uint32_t chunks, unsigned element)
+{
+    unsigned char *out = to;
+    const unsigned char *in = from;
+    for (; chunks; chunks--, out += SC_CHUNK * element, in += SC_CHUNK * element) memcpy(out, in, SC_CHUNK * (size_t)element);
+}
+
+#endif
