@@ -85,14 +85,6 @@ SC_INLINE void spread(const struct chunk *chunk, uint64_t *address)
     _mm512_storeu_si512(address + 8, chunk->high);
 }
 
-/* Scattered elements of 4 bytes, all of them accessible, at `offset` from their addresses */
-SC_INLINE void gather32(uint32_t *out, const struct chunk *chunk, unsigned offset)
-{
-    const char *base = (const char *)NULL + offset;
-    _mm256_storeu_si256((__m256i *)(void *)out, _mm512_i64gather_epi32(chunk->low, base, 1));
-    _mm256_storeu_si256((__m256i *)(void *)(out + 8), _mm512_i64gather_epi32(chunk->high, base, 1));
-}
-
 #else
 
 struct chunk {
@@ -128,12 +120,15 @@ SC_INLINE bool all_inside(const struct chunk *chunk, const struct sc_window *win
 
 SC_INLINE void spread(const struct chunk *chunk, uint64_t *address) { memcpy(address, chunk->address, sizeof chunk->address); }
 
-SC_INLINE void gather32(uint32_t *out, const struct chunk *chunk, unsigned offset)
-{
-    for (unsigned i = 0; i < SC_CHUNK; i++) memcpy(&out[i], (const void *)(uintptr_t)(chunk->address[i] + offset), 4);
-}
-
 #endif
+
+/* Scattered elements of 4 bytes, all of them accessible, at `offset` from their addresses. (The gather instructions are
+ * several times slower than this on processors with the fix for gather data sampling.) */
+SC_INLINE void gather32(uint32_t *out, const uint64_t *address, unsigned offset)
+{
+    _Pragma("GCC unroll 16") for (unsigned i = 0; i < SC_CHUNK; i++)
+        out[i] = *(const sc_lane32 *)(uintptr_t)(address[i] + offset);
+}
 
 /* Copies `chunks` chunks of elements; the ranges do not overlap. */
 SC_INLINE void copy_chunks(void *to, const void *from, uint32_t chunks, unsigned element)

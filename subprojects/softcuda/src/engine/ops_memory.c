@@ -144,11 +144,11 @@ SC_INLINE void load_lanes(unsigned char *const *d, const struct chunk *at, uint3
                           unsigned count, unsigned result, bool extend)
 {
     uint64_t address[SC_CHUNK];
+    spread(at, address);
     if (active == 0xffff && element == 4 && result == 4 && count <= 4) {
-        for (unsigned k = 0; k < count; k++) gather32((uint32_t *)(void *)d[k], at, k * 4);
+        for (unsigned k = 0; k < count; k++) gather32((uint32_t *)(void *)d[k], address, k * 4);
         return;
     }
-    spread(at, address);
     for (uint32_t bits = active; bits; bits &= bits - 1) {
         unsigned i = (unsigned)__builtin_ctz(bits);
         for (unsigned k = 0; k < count; k++)
