@@ -100,8 +100,8 @@ bool sc_run_atomic(struct sc_group *group, const struct sc_op *op)
         if (!inside && !sc_check_address(group, op, window, address, x->element_bytes, i)) return false;
         if (address != previous) {
             uint64_t bytes = address == previous + x->element_bytes ? x->element_bytes : 32;
-            sc_count(group->worker, window, address, bytes, false);
-            sc_count(group->worker, window, address, bytes, true);
+            sc_count_here(group->worker, window, address, bytes, false);
+            sc_count_here(group->worker, window, address, bytes, true);
         }
         previous = address;
         uint64_t b = operand(group, op->b, op->stride_b, i, x->result_bytes);

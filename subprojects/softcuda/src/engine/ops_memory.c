@@ -68,11 +68,11 @@ static __attribute__((noinline)) void count_lanes(struct sc_group *group, const 
         high = here != 1 && here > high ? here : high;
     }
     if (window->kind == SC_RANGE_DEVICE || low >> SC_TRAFFIC_SHIFT == (high + step - 1) >> SC_TRAFFIC_SHIFT) {
-        sc_count(group->worker, window, low, total, write);
+        sc_count_here(group->worker, window, low, total, write);
         return;
     }
     for (unsigned i = 0; i < SC_CHUNK; i++)
-        if (cost[i]) sc_count(group->worker, window, address[i], cost[i], write);
+        if (cost[i]) sc_count_here(group->worker, window, address[i], cost[i], write);
 }
 
 /* Checks every active lane by itself, and says which one faults. */
@@ -207,7 +207,7 @@ SC_INLINE bool load(struct sc_group *group, const struct sc_op *op, unsigned add
                 copy_run(d, from, element, count, result, extend);
             } else if (straight && follows(&at, from, 0) && reach(group, op, window, from, step)) {
                 uint64_t warps = uniform ? (group->active + 31) / 32 : previous != from;
-                sc_count(group->worker, window, from, step * warps, false);
+                sc_count_here(group->worker, window, from, step * warps, false);
                 previous = from;
                 for (unsigned k = 0; k < count; k++)
                     splat(d[k], result, read_element(from + k * element, element, extend));

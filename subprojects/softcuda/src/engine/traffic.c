@@ -46,17 +46,22 @@ void sc_traffic_free(struct sc_traffic *traffic)
     memset(traffic, 0, sizeof *traffic);
 }
 
+void sc_traffic_add_here(struct sc_worker *worker, uint64_t address, uint64_t bytes, bool write)
+{
+    struct sc_traffic_slot *slot = sc_traffic_slot(&worker->traffic, address >> SC_TRAFFIC_SHIFT);
+    if (!slot) return;
+    if (write)
+        slot->bytes_written += bytes;
+    else
+        slot->bytes_read += bytes;
+}
+
 void sc_traffic_add(struct sc_worker *worker, uint64_t address, uint64_t bytes, bool write)
 {
     while (bytes) {
         uint64_t left = (1ull << SC_TRAFFIC_SHIFT) - (address & ((1ull << SC_TRAFFIC_SHIFT) - 1));
         uint64_t here = bytes < left ? bytes : left;
-        struct sc_traffic_slot *slot = sc_traffic_slot(&worker->traffic, address >> SC_TRAFFIC_SHIFT);
-        if (!slot) return;
-        if (write)
-            slot->bytes_written += here;
-        else
-            slot->bytes_read += here;
+        sc_traffic_add_here(worker, address, here, write);
         address += here;
         bytes -= here;
     }

@@ -53,6 +53,19 @@ void sc_traffic_free(struct sc_traffic *traffic);
 
 /* Counts `bytes` bytes that start at `address`, all of them in one run. */
 void sc_traffic_add(struct sc_worker *worker, uint64_t address, uint64_t bytes, bool write);
+/* Counts what a link moves for accesses that all lie in the block of `address`, however much that is. */
+void sc_traffic_add_here(struct sc_worker *worker, uint64_t address, uint64_t bytes, bool write);
+
+static inline void sc_count_here(struct sc_worker *worker, const struct sc_window *window, uint64_t address,
+                                 uint64_t bytes, bool write)
+{
+    if (window->kind == SC_WINDOW_ON_CHIP) return;
+    if (write)
+        worker->bytes_written += bytes;
+    else
+        worker->bytes_read += bytes;
+    if (window->kind != SC_RANGE_DEVICE) sc_traffic_add_here(worker, address, bytes, write);
+}
 
 static inline void sc_count(struct sc_worker *worker, const struct sc_window *window, uint64_t address, uint64_t bytes,
                             bool write)
