@@ -38,9 +38,10 @@ VISIBLE CUresult numbers_old_alloc(unsigned *address, unsigned bytes) __asm__("c
 VISIBLE sl_fn_cuGetProcAddress numbers_resolver __asm__("cuGetProcAddress");
 VISIBLE sl_fn_cuGetProcAddress_v2 numbers_resolver_v2 __asm__("cuGetProcAddress_v2");
 VISIBLE void *numbers_own_lookup(void);
+VISIBLE int numbers_initialisations(void);
 VISIBLE void numbers_requests(int *through_shim, int *direct);
 
-static _Atomic int requests_through_shim, requests_direct;
+static _Atomic int requests_through_shim, requests_direct, initialisations;
 
 CUresult numbers_get_version(int *version)
 {
@@ -52,6 +53,7 @@ CUresult numbers_get_version(int *version)
 CUresult numbers_init(unsigned flags)
 {
     (void)flags;
+    initialisations++;
     return CUDA_ERROR_NO_DEVICE;
 }
 
@@ -103,6 +105,11 @@ CUresult numbers_resolver(const char *name, void **function, int version, cuuint
 {
     *function = resolve(name, version, flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
     return *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+int numbers_initialisations(void)
+{
+    return initialisations;
 }
 
 void numbers_requests(int *through_shim, int *direct)

@@ -1,5 +1,6 @@
 /* Runs with the shim preloaded and the driver of numbers.h. A wrong version, a wrong stream variant or a
  * function that slips past shows as a wrong number or a wrong object. */
+#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -155,6 +156,21 @@ static void the_drivers_own_lookups_stay_its_own(void **state)
     assert_true(lies_in(own_lookup(), "libcuda.so.1"));
 }
 
+/* A program forks after its imports, which are full of look-ups: they may neither initialise CUDA nor start a
+ * thread. */
+static void lookups_start_nothing(void **state)
+{
+    (void)state;
+    int (*initialisations)(void) = (int (*)(void))dlsym(driver, "numbers_initialisations");
+    int entries = 0; /* two of them are the folder and its parent */
+    DIR *threads = opendir("/proc/self/task");
+    assert_non_null(threads);
+    while (readdir(threads)) entries++;
+    closedir(threads);
+    assert_int_equal(entries, 3);
+    assert_int_equal(initialisations(), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -167,6 +183,7 @@ int main(void)
         cmocka_unit_test(status_is_always_written),
         cmocka_unit_test(other_functions_stay_the_drivers),
         cmocka_unit_test(the_drivers_own_lookups_stay_its_own),
+        cmocka_unit_test(lookups_start_nothing),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }
