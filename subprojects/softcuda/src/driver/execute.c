@@ -74,16 +74,25 @@ static void copy(const struct sc_copy_work *work)
                     source + z * work->source_slice + y * work->source_pitch, work->width);
 }
 
+/* Fills with an element of several bytes by doubling what is filled. */
+static void fill(char *to, uint64_t bytes, const void *element, uint64_t element_bytes)
+{
+    memcpy(to, element, element_bytes);
+    for (uint64_t done = element_bytes; done < bytes;) {
+        uint64_t more = done < bytes - done ? done : bytes - done;
+        memcpy(to + done, to, more);
+        done += more;
+    }
+}
+
 static void set(const struct sc_set_work *work)
 {
     for (uint64_t y = 0; y < work->height; y++) {
         char *row = (char *)work->address + y * work->pitch;
-        if (work->element_bytes == 1) {
+        if (work->element_bytes == 1)
             memset(row, (int)work->value, work->width);
-            continue;
-        }
-        for (uint64_t x = 0; x < work->width; x++)
-            memcpy(row + x * work->element_bytes, &work->value, work->element_bytes);
+        else
+            fill(row, work->width * work->element_bytes, &work->value, work->element_bytes);
     }
 }
 
