@@ -11,6 +11,7 @@ struct sc_isa {
     sc_op_function *const *lane; /* by enum sc_code, SC_OP_LANE_COUNT of them */
     sc_op_function *(*load)(const struct sc_access *access);
     sc_op_function *(*store)(const struct sc_access *access);
+    sc_op_function *const *batch; /* runs a SC_OP_BATCH and the instructions it heads */
     const struct sc_mask_functions *mask;
 };
 

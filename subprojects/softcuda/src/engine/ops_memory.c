@@ -111,6 +111,23 @@ SC_INLINE bool check_chunk(struct sc_group *group, const struct sc_op *op, struc
     return check_lanes(group, op, window, address, active, lane, step, write);
 }
 
+#if defined(__AVX512F__)
+/* Sixteen times four neighbouring words: the k-th of each four goes to d[k]. */
+SC_INLINE void transpose4(unsigned char *const *d, const unsigned char *from)
+{
+    const __m512i even = _mm512_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28, 1, 5, 9, 13, 17, 21, 25, 29);
+    const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(2));
+    __m512i r0 = _mm512_loadu_si512(from), r1 = _mm512_loadu_si512(from + 64);
+    __m512i r2 = _mm512_loadu_si512(from + 128), r3 = _mm512_loadu_si512(from + 192);
+    __m512i low01 = _mm512_permutex2var_epi32(r0, even, r1), high01 = _mm512_permutex2var_epi32(r2, even, r3);
+    __m512i low23 = _mm512_permutex2var_epi32(r0, odd, r1), high23 = _mm512_permutex2var_epi32(r2, odd, r3);
+    _mm512_storeu_si512(d[0], _mm512_shuffle_i64x2(low01, high01, 0x44));
+    _mm512_storeu_si512(d[1], _mm512_shuffle_i64x2(low01, high01, 0xee));
+    _mm512_storeu_si512(d[2], _mm512_shuffle_i64x2(low23, high23, 0x44));
+    _mm512_storeu_si512(d[3], _mm512_shuffle_i64x2(low23, high23, 0xee));
+}
+#endif
+
 SC_INLINE void copy_run(unsigned char *const *d, uint64_t address, unsigned element, unsigned count, unsigned result,
                         bool extend)
 {
@@ -122,6 +139,10 @@ SC_INLINE void copy_run(unsigned char *const *d, uint64_t address, unsigned elem
         memcpy(word, from, sizeof word);
         for (unsigned i = 0; i < SC_CHUNK; i++) x[i] = word[2 * i];
         for (unsigned i = 0; i < SC_CHUNK; i++) y[i] = word[2 * i + 1];
+#if defined(__AVX512F__)
+    } else if (element == 4 && result == 4 && count == 4) {
+        transpose4(d, from);
+#endif
     } else if (element == 4 && result == 4 && count == 4) {
         sc_lane32 word[4 * SC_CHUNK];
         memcpy(word, from, sizeof word);
@@ -353,6 +374,7 @@ static sc_op_function *choose_load(const struct sc_access *access) { return choo
 static sc_op_function *choose_store(const struct sc_access *access) { return choose(access, true); }
 
 extern sc_op_function *const SC_JOIN(sc_lane_functions_, SC_ISA)[SC_OP_LANE_COUNT];
+extern sc_op_function *const SC_JOIN(sc_batch_, SC_ISA);
 
 const struct sc_isa SC_JOIN(sc_isa_, SC_ISA) = {
 #define SC_TEXT2(x) #x
@@ -361,5 +383,6 @@ const struct sc_isa SC_JOIN(sc_isa_, SC_ISA) = {
     .lane = SC_JOIN(sc_lane_functions_, SC_ISA),
     .load = choose_load,
     .store = choose_store,
+    .batch = &SC_JOIN(sc_batch_, SC_ISA),
     .mask = &SC_JOIN(sc_mask_, SC_ISA),
 };

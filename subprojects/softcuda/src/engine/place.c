@@ -24,7 +24,7 @@ struct placing {
     uint32_t count[2];         /* slots so far of 4 and 8 bytes */
     sc_vec(struct interval) intervals;
     sc_vec(uint32_t) free_slots[2];
-    sc_vec(struct sc_op) ops;
+    sc_vec(struct sc_op) ops, pending;
     sc_vec(uint32_t) places;
     sc_vec(struct sc_constant) constants;
     uint32_t pinned_bytes;
@@ -201,7 +201,7 @@ static bool encode(struct placing *p, const struct sc_ir *ir)
 {
     const struct sc_ir_function *function = p->function;
     struct sc_op op = {.run = function_of(ir), .code = ir->code, .rounding = ir->rounding, .access = ir->access,
-                       .immediate = ir->immediate, .line = ir->line};
+                       .immediate = ir->immediate, .line = ir->line, .advance = 1};
     const struct sc_value *result = &function->values.at[ir->result[0]];
     uint32_t *place[4] = {&op.a, &op.b, &op.c, &op.e};
     uint8_t *stride[4] = {&op.stride_a, &op.stride_b, &op.stride_c, &op.stride_e};
@@ -282,6 +282,39 @@ static void encode_end(struct placing *p, const struct sc_ir_block *block, const
     }
 }
 
+static bool fits_batch(const struct sc_op *op)
+{
+    bool kind = op->code == SC_OP_fma_f32 || op->code == SC_OP_add_f32 || op->code == SC_OP_sub_f32 ||
+                op->code == SC_OP_mul_f32;
+    return kind && !(op->flags & (SC_FLAG_GUARDED | SC_FLAG_ROUNDED | SC_FLAG_UNIFORM));
+}
+
+#define BATCH_MAX 200u
+
+/* Puts a head before every run of instructions, from `from` on, that can run in one call. While lanes are apart and a result
+ * must be blended the head does nothing, and its instructions run one by one. */
+static bool add_batches(struct placing *p, uint32_t from)
+{
+    uint32_t end = p->ops.count;
+    p->pending.count = 0;
+    for (uint32_t i = from; i < end; i++)
+        if (!sc_vec_push(&p->pending, p->ops.at[i])) return false;
+    p->ops.count = from;
+    for (uint32_t i = 0; i < p->pending.count;) {
+        const struct sc_op *op = &p->pending.at[i];
+        struct sc_op head = {.run = *sc_isa()->batch, .code = SC_OP_BATCH, .line = op->line};
+        uint32_t run = 0;
+        while (i + run < p->pending.count && run < BATCH_MAX && fits_batch(op + run)) head.flags |= op[run++].flags;
+        head.advance = (uint8_t)(run + 1);
+        if (run > 1 && !sc_vec_push(&p->ops, head)) return false;
+        if (run == 0) run = 1;
+        for (uint32_t k = 0; k < run; k++)
+            if (!sc_vec_push(&p->ops, op[k])) return false;
+        i += run;
+    }
+    return true;
+}
+
 static bool ends_block(uint16_t code) { return code >= SC_OP_CODE_COUNT; }
 
 static bool encode_all(struct placing *p)
@@ -309,6 +342,7 @@ static bool encode_all(struct placing *p)
             p->ops.at[p->ops.count - 1].weight = ir->guard ? (uint8_t)ir->weight : 0;
             p->ops.at[p->ops.count - 1].flops = ir->guard ? (uint8_t)ir->flops : 0;
         }
+        if (!add_batches(p, out->first_op)) return false;
         out->op_end = p->ops.count;
         encode_end(p, block, &function->code.at[block->end - 1], out);
     }
@@ -366,6 +400,7 @@ struct sc_program *sc_make_program(struct sc_ir_function *function)
     sc_vec_free(&p.free_slots[0]);
     sc_vec_free(&p.free_slots[1]);
     sc_vec_free(&p.ops);
+    sc_vec_free(&p.pending);
     sc_vec_free(&p.places);
     sc_vec_free(&p.constants);
     return p.program;

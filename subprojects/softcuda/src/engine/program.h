@@ -40,6 +40,7 @@ enum sc_code {
     SC_OP_TRAP,
     SC_OP_PRINT,
     SC_OP_ASSERT,
+    SC_OP_BATCH, /* head of a run of single-precision instructions that may run in one call */
     SC_OP_CODE_COUNT,
     /* These end a basic block and never reach the dispatch loop. */
     SC_OP_BRANCH = SC_OP_CODE_COUNT,
@@ -90,6 +91,7 @@ struct sc_op {
     uint32_t line;
     uint16_t code;
     uint16_t cache;    /* memory: its range cache */
+    uint8_t advance;   /* to the next instruction; more than 1 for the head of a batch */
     uint8_t weight, flops; /* what each active lane counts, where the block does not count it */
 };
 

@@ -163,10 +163,12 @@ static bool run_group(struct sc_worker *worker, struct sc_group *group)
             return stop(worker, group, block->line, first_active(group), SC_FAULT_TIMEOUT, 0);
         worker->watchdog_left -= instructions;
         const struct sc_op *end = program->ops + block->op_end;
-        for (const struct sc_op *op = program->ops + block->first_op; op != end; op++) {
-            bool ok = (op->flags & group->slow_flags) ? run_masked(group, op) : op->run(group, op);
+        for (const struct sc_op *op = program->ops + block->first_op; op < end;) {
+            bool slow = op->flags & group->slow_flags;
+            bool ok = slow ? op->code == SC_OP_BATCH || run_masked(group, op) : op->run(group, op);
             if (__builtin_expect(!ok, 0))
                 return stop(worker, group, op->line, group->fault_lane, group->fault_kind, group->fault_address);
+            op += slow ? 1 : op->advance;
         }
     } while (sc_group_leave(group, block));
     return true;

@@ -1,0 +1,73 @@
+/* Runs of additions, multiplications and fused multiply-adds in single precision, built once for each instruction set
+ * (SC_ISA). They are what most kernels' inner loops are made of; one call for a whole run saves the calls, and the common
+ * shapes get loops of constant length. */
+#include "lane.h"
+#include "ops.h"
+
+#define SC_JOIN2(a, b) a##b
+#define SC_JOIN(a, b) SC_JOIN2(a, b)
+
+enum kind { FMA, ADD, SUB, MUL };
+
+/* Steps are in bytes: 0 for a uniform operand. */
+SC_INLINE void compute(enum kind kind, unsigned char *d, const unsigned char *a, size_t a_step, const unsigned char *b,
+                       size_t b_step, const unsigned char *c, size_t c_step, uint32_t chunks)
+{
+    for (uint32_t k = 0; k < chunks; k++) {
+        float result[SC_CHUNK];
+        for (unsigned i = 0; i < SC_CHUNK; i++) {
+            float x = ((const sc_lane_f32 *)a)[i], y = ((const sc_lane_f32 *)b)[i];
+            float z = kind == FMA ? ((const sc_lane_f32 *)c)[i] : 0;
+            result[i] = sc_canonical(kind == FMA   ? sc_fma_f32(x, y, z)
+                                     : kind == ADD ? x + y
+                                     : kind == SUB ? x - y
+                                                   : x * y);
+        }
+        memcpy(d, result, sizeof result);
+        d += sizeof result, a += a_step, b += b_step, c += c_step;
+    }
+}
+
+#define STEP (SC_CHUNK * sizeof(float))
+
+SC_INLINE void run(enum kind kind, struct sc_group *group, const struct sc_op *op)
+{
+    uint32_t first = group->first_chunk, chunks = group->chunks;
+    unsigned char *d = sc_operand(group, op->d, op->stride_d, first);
+    const unsigned char *a = sc_operand(group, op->a, op->stride_a, first);
+    const unsigned char *b = sc_operand(group, op->b, op->stride_b, first);
+    const unsigned char *c = sc_operand(group, op->c, op->stride_c, first);
+    bool vectors = op->stride_a & op->stride_b & (op->stride_c | (kind != FMA));
+    if (vectors && chunks == 8) {
+        compute(kind, d, a, STEP, b, STEP, c, STEP, 8);
+    } else if (vectors && chunks == 16) {
+        compute(kind, d, a, STEP, b, STEP, c, STEP, 8);
+        compute(kind, d + 8 * STEP, a + 8 * STEP, STEP, b + 8 * STEP, STEP, c + 8 * STEP, STEP, 8);
+    } else {
+        compute(kind, d, a, op->stride_a * STEP, b, op->stride_b * STEP, c, op->stride_c * STEP, chunks);
+    }
+}
+
+static bool run_batch(struct sc_group *group, const struct sc_op *head)
+{
+    const struct sc_op *end = head + head->advance;
+    for (const struct sc_op *op = head + 1; op != end; op++) {
+        switch (op->code) {
+        case SC_OP_fma_f32:
+            run(FMA, group, op);
+            break;
+        case SC_OP_add_f32:
+            run(ADD, group, op);
+            break;
+        case SC_OP_sub_f32:
+            run(SUB, group, op);
+            break;
+        default:
+            run(MUL, group, op);
+            break;
+        }
+    }
+    return true;
+}
+
+sc_op_function *const SC_JOIN(sc_batch_, SC_ISA) = run_batch;
