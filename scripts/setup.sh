@@ -106,7 +106,8 @@ PYTHON
 setup_build() {
     local werror=false options
     [ "${CI:-}" = 1 ] || [ "${CI:-}" = true ] && werror=true
-    options=(-Dtoolkit="$SLUICE_CUDA" -Dsoftcuda:toolkit="$SLUICE_CUDA" -Dwerror="$werror")
+    # Meson does not pass later changes on to subprojects.
+    options=(-D{,softcuda:}toolkit="$SLUICE_CUDA" -D{,softcuda:}werror="$werror")
     if [ -f build/build.ninja ]; then
         meson configure build "${options[@]}" || setup_fail "meson cannot change the options of build/"
     else
