@@ -13,6 +13,7 @@
 #undef cuDevicePrimaryCtxRelease
 #undef cuDevicePrimaryCtxReset
 #undef cuMemcpyBatchAsync
+#undef cuMemcpy3DBatchAsync
 #undef cuStreamBeginCapture
 #undef cuStreamDestroy
 

@@ -281,3 +281,23 @@ CUresult sl_hook_cuMemcpyBatchAsync_v2(struct sl_call call, sl_fn_cuMemcpyBatchA
     return sl_work_end(&copy.work,
                        real(to, from, bytes, count, attributes, attribute_starts, attribute_count, stream));
 }
+
+/* What a batch of shaped copies touches is served in place; that the stream works is what the core has to
+ * know. */
+CUresult sl_hook_cuMemcpy3DBatchAsync(struct sl_call call, sl_fn_cuMemcpy3DBatchAsync *real, size_t count,
+                                      void *copies, size_t *fail_index, unsigned long long flags,
+                                      CUstream stream)
+{
+    struct copy copy;
+    begin_copy(&copy, sl_work_stream(call, stream), 0, 0, 0);
+    return sl_work_end(&copy.work, real(count, copies, fail_index, flags, stream));
+}
+
+CUresult sl_hook_cuMemcpy3DBatchAsync_v2(struct sl_call call, sl_fn_cuMemcpy3DBatchAsync_v2 *real,
+                                         size_t count, void *copies, unsigned long long flags,
+                                         CUstream stream)
+{
+    struct copy copy;
+    begin_copy(&copy, sl_work_stream(call, stream), 0, 0, 0);
+    return sl_work_end(&copy.work, real(count, copies, flags, stream));
+}

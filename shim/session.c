@@ -85,18 +85,28 @@ bool sl_session_owns_current_context(void)
     return sl_driver_functions()->ctx_get_current(&current) == CUDA_SUCCESS && current == session.context;
 }
 
+/* While there is one context, a thread that had it current is taken to have it still: the driver need not be
+ * asked. */
+static bool has_context(void)
+{
+    static __thread bool had_it __attribute__((tls_model("initial-exec")));
+    if (had_it && !__atomic_load_n(&sl_session_view.several_contexts, __ATOMIC_RELAXED)) return true;
+    had_it = sl_session_owns_current_context();
+    return had_it;
+}
+
 bool sl_session_on_for_memory(void)
 {
     if (running() && session.process != getpid()) {
         sl_session_after_fork();
         sl_runtime_after_fork();
     }
-    return sl_session_on() && sl_session_owns_current_context();
+    return sl_session_awake() && has_context();
 }
 
 bool sl_session_enter(void)
 {
-    if (!running() || sl_session_owns_current_context()) return false;
+    if (!running() || has_context()) return false;
     return sl_driver_functions()->ctx_push_current(session.context) == CUDA_SUCCESS;
 }
 

@@ -24,15 +24,21 @@ extern struct sl_session_view sl_session_view;
 bool sl_session_start(void);
 bool sl_session_owns_current_context(void);
 
-/* Whether this call is ours to see: starts the core where it waits, and asks the driver for the current
- * context only in a process that has made several. */
-static inline bool sl_session_on(void)
+/* Whether the core runs; starts it where it waits. */
+static inline bool sl_session_awake(void)
 {
     int state = __atomic_load_n(&sl_session_view.state, __ATOMIC_ACQUIRE);
-    if (__builtin_expect(state != SL_SESSION_RUNNING, 0) && (state == SL_SESSION_OVER || !sl_session_start()))
-        return false;
-    return __builtin_expect(!__atomic_load_n(&sl_session_view.several_contexts, __ATOMIC_RELAXED), 1) ||
-           sl_session_owns_current_context();
+    return __builtin_expect(state == SL_SESSION_RUNNING, 1) ||
+           (state == SL_SESSION_WAITING && sl_session_start());
+}
+
+/* Whether this call is ours to see. Asks the driver for the current context only in a process that has made
+ * several. */
+static inline bool sl_session_on(void)
+{
+    return sl_session_awake() &&
+           (__builtin_expect(!__atomic_load_n(&sl_session_view.several_contexts, __ATOMIC_RELAXED), 1) ||
+            sl_session_owns_current_context());
 }
 
 /* Whether `address` is in memory that the core gave out, also after the core has stopped at exit. */
