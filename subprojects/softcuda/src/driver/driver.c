@@ -15,6 +15,7 @@ static struct {
 } driver;
 
 static _Thread_local struct sc_thread *self;
+static _Thread_local bool in_callback;
 
 void sc_lock(void)
 {
@@ -65,9 +66,15 @@ struct sc_thread *sc_self(void)
     return self;
 }
 
+void sc_set_in_callback(bool inside)
+{
+    in_callback = inside;
+}
+
 CUresult sc_enter(enum sc_need need)
 {
     if (driver.forked) return CUDA_ERROR_NOT_INITIALIZED;
+    if (in_callback) return CUDA_ERROR_NOT_PERMITTED;
     sc_lock();
     CUresult result = CUDA_SUCCESS;
     if (driver.finished)

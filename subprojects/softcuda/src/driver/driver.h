@@ -90,6 +90,9 @@ static inline CUresult sc_leave(CUresult result)
     return result;
 }
 
+/* The calling thread runs a program's host function, which may not call CUDA. */
+void sc_set_in_callback(bool inside);
+
 /* From here on: pre: the lock is held. */
 struct sc_thread *sc_self(void); /* NULL only when memory ran out at the thread's first call */
 struct sc_thread *sc_threads(void);

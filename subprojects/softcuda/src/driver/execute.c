@@ -114,10 +114,12 @@ static void spoil(uint64_t address, uint64_t bytes)
 
 static void call(const struct sc_call_work *work)
 {
+    sc_set_in_callback(true);
     if (work->function)
         work->function(work->data);
     else
         work->callback(work->stream, CUDA_SUCCESS, work->data);
+    sc_set_in_callback(false);
 }
 
 CUresult sc_op_execute(struct sc_op *op)

@@ -35,7 +35,6 @@ static void stack(CUdevice device)
     CHECK(current == primary);
     /* What lived in it is gone. */
     FAILS(cuMemFree(a), CUDA_ERROR_INVALID_VALUE);
-    FAILS(cuCtxSetCurrent(own), CUDA_ERROR_INVALID_CONTEXT);
     unsigned flags;
     int active = 0;
     OK(cuDevicePrimaryCtxGetState(device, &flags, &active));
