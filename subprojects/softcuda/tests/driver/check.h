@@ -5,6 +5,7 @@
 #include <cuda.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define OK(call) expect_result(call, CUDA_SUCCESS, #call, __FILE__, __LINE__)
 #define FAILS(call, wanted) expect_result(call, wanted, #call, __FILE__, __LINE__)
@@ -40,6 +41,17 @@ static inline CUdevice start(void)
     OK(cuDevicePrimaryCtxRetain(&context, device));
     OK(cuCtxSetCurrent(context));
     return device;
+}
+
+/* For the few programs that test what no vendor's driver promises. */
+static inline void only_in_software(CUdevice device)
+{
+    char name[64] = "";
+    OK(cuDeviceGetName(name, sizeof name, device));
+    if (strncmp(name, "softcuda", 8)) {
+        fprintf(stderr, "needs softcuda\n");
+        exit(77);
+    }
 }
 
 static inline void finish(CUdevice device)

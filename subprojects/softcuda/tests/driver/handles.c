@@ -5,6 +5,7 @@
 int main(void)
 {
     CUdevice device = start();
+    only_in_software(device);
     CUstream stream;
     CUevent event;
     CUmodule module;

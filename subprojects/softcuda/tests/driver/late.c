@@ -9,6 +9,7 @@ int main(int count, char **arguments)
     CHECK(count == 2);
     int wanted = !strcmp(arguments[1], "late") ? 0 : 5;
     CUdevice device = start();
+    only_in_software(device);
     CUdeviceptr a;
     CUstream stream, other;
     volatile int *host;
