@@ -180,6 +180,67 @@ static void small_allocations_do_not_fill_blocks(void **state)
     assert_null(sc_managed_find(&model, BASE + 16 * BLOCK));
 }
 
+/* What managed.h promises between any two calls. */
+static void check_invariants(int64_t frames)
+{
+    uint64_t resident = 0, listed = 0;
+    for (size_t i = 0; i < model.range_count; i++)
+        for (size_t b = 0; b < model.ranges[i]->block_count; b++) {
+            const struct sc_managed_block *block = &model.ranges[i]->blocks[b];
+            bool on_device = block->residency & SC_ON_DEVICE;
+            if (on_device) resident += block->bytes;
+            assert_true(on_device == (block->next != NULL));
+            assert_true(block->residency != (SC_ON_HOST | SC_ON_DEVICE) || block->read_mostly);
+        }
+    for (struct sc_managed_block *at = model.order.next; at != &model.order; at = at->next)
+        listed += at->bytes;
+    assert_int_equal(model.resident_bytes, resident);
+    assert_int_equal(listed, resident);
+    assert_true(model.allocated_bytes + resident <= model.capacity_bytes);
+    assert_int_equal(frames, model.allocated_bytes + resident); /* what was gained less what was lost */
+}
+
+static void invariants_hold_under_random_use(void **state)
+{
+    (void)state;
+    uint32_t random = 12345;
+    int64_t frames = 0;
+    bool extra = false;
+    for (int step = 0; step < 20000; step++) {
+        random = random * 1664525 + 1013904223;
+        uint32_t what = random >> 28, first = random >> 8 & 7, count = 1 + (random >> 12 & 3),
+                 side = random >> 16 & 1;
+        uint64_t address = BASE + first * BLOCK + (random >> 20 & 1) * 4096, bytes = count * BLOCK;
+        enum sc_place place = side ? SC_DEVICE : SC_HOST;
+        effect = (struct sc_effect){0};
+        if (what < 5) {
+            sc_managed_touch(&model, address, 64, side * 64, &effect);
+        } else if (what < 8) {
+            sc_managed_prefetch(&model, address, bytes, place, &effect);
+        } else if (what < 10) {
+            sc_managed_discard(&model, address, bytes, &effect);
+        } else if (what < 12) {
+            sc_managed_advise(&model, address, bytes, random >> 17 & 3, place, &effect);
+        } else if (what < 13) {
+            sc_managed_advise(&model, address, bytes, SC_ADVISE_NOT_READ_MOSTLY, SC_NOWHERE, &effect);
+        } else if (what < 14) {
+            sc_managed_populate(&model, address, bytes, &effect);
+        } else if (what < 15) {
+            int64_t charge = model.allocated_bytes ? -(int64_t)model.allocated_bytes : (int64_t)(BLOCK + 512);
+            sc_managed_charge(&model, charge, &effect);
+        } else {
+            if (extra)
+                sc_managed_free(&model, BASE + 16 * BLOCK, &effect);
+            else
+                assert_true(sc_managed_allocate(&model, BASE + 16 * BLOCK, BLOCK + 5));
+            extra = !extra;
+        }
+        frames += (int64_t)effect.gained_bytes - (int64_t)effect.lost_bytes;
+        assert_true(effect.evicted_bytes <= effect.lost_bytes);
+        check_invariants(frames);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -193,6 +254,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(allocated_memory_evicts_managed_but_not_the_other_way, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(small_allocations_do_not_fill_blocks, setup, teardown),
+        cmocka_unit_test_setup_teardown(invariants_hold_under_random_use, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
