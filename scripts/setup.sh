@@ -7,7 +7,7 @@
 
 SETUP_LOG=build/setup.log
 CUDA_WHEELS="nvidia-cuda-nvcc==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-runtime==13.0.96
-nvidia-cuda-cccl==13.0.85"
+nvidia-cuda-cccl==13.0.85 nvidia-cuda-profiler-api==13.0.85"
 MESON_WHEEL="meson>=1.0,<2"
 
 # What is needed, as command:package or, found by pkg-config, module:package.
@@ -77,13 +77,15 @@ setup_meson() {
 # the name that the linker looks for.
 setup_cuda() {
     local part=build/cuda.part root
+    # An older tree may have asked for other wheels.
+    [ "$(cat build/cuda/wheels 2>/dev/null)" = "$CUDA_WHEELS" ] || rm -rf build/cuda
     if SLUICE_CUDA=$(scripts/find-cuda.sh root 2>/dev/null); then
         export SLUICE_CUDA
         return
     fi
     setup_say "no CUDA toolkit from 13.0 on found: downloading NVIDIA's compiler and headers from PyPI (100 MB) into build/cuda"
     setup_venv
-    rm -rf "$part" build/cuda
+    rm -rf "$part"
     mkdir -p "$part/wheels"
     build/venv/bin/pip download -q --no-deps --only-binary :all: -d "$part/wheels" $CUDA_WHEELS >>"$SETUP_LOG" 2>&1 ||
         setup_fail "cannot download CUDA's wheels from PyPI (see $SETUP_LOG)"
@@ -96,6 +98,7 @@ PYTHON
     chmod +x "$root"/bin/* "$root"/nvvm/bin/* 2>/dev/null
     ln -s lib "$root/lib64"
     ln -s libcudart.so.13 "$root/lib/libcudart.so"
+    echo "$CUDA_WHEELS" >"$root/wheels"
     mv "$root" build/cuda
     rm -rf "$part"
     SLUICE_CUDA=$(scripts/find-cuda.sh root) || setup_fail "CUDA's wheels do not hold what was expected"
