@@ -70,6 +70,7 @@ static inline __attribute__((always_inline)) float sc_sin(float x, int quarter)
     float sine = t + t * z * (((2.7183114e-6f * z - 1.9839334e-4f) * z + 8.3333293e-3f) * z - 1.6666667e-1f);
     float cosine = 1.0f - 0.5f * z + z * z * ((2.4433157e-5f * z - 1.3887316e-3f) * z + 4.1666646e-2f);
     uint32_t bits = sc_bits_of((quadrant & 1) ? cosine : sine) ^ ((quadrant & 2) << 30);
+    bits = quarter == 0 && x == 0.0f ? sc_bits_of(x) : bits; /* keeps the sign of zero */
     return x - x == 0.0f ? sc_float_of(bits) : sc_float_of(0x7fffffffu);
 }
 

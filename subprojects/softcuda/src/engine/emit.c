@@ -187,15 +187,16 @@ static const struct {
 
 const char *sc_type(struct sc_build *build, unsigned from_end)
 {
+    static const char none[8] = ""; /* selectors look at the first characters of a type */
     struct sc_instruction *now = build->now;
-    if (now->part_count < 2 + from_end) return "";
+    if (now->part_count < 2 + from_end) return none;
     const struct sc_part *part = &now->part[now->part_count - 1 - from_end];
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (sc_part_is(part, types[i].name)) {
             now->used |= 1u << (now->part_count - 1 - from_end);
             return types[i].name;
         }
-    return "";
+    return none;
 }
 
 unsigned sc_type_bits(const char *type)
