@@ -52,7 +52,7 @@ bool sc_find_blocks(struct sc_ir_function *function)
         bool follows = i + 1 < function->blocks.count;
         if (last->code == SC_OP_BRANCH_INDEXED) {
             block->targets = (uint32_t)last->immediate;
-            block->target_count = last->access.operation | (uint32_t)last->flops << 8;
+            block->target_count = last->table_count;
         } else if (last->code == SC_OP_BRANCH) {
             block->successor[1] = block_of[function->labels.at[last->immediate]];
             if (last->guard && follows) block->successor[0] = i + 1;

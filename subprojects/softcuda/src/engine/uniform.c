@@ -178,6 +178,22 @@ static bool part_ways(struct analysis *a, uint32_t from, uint32_t way1, uint32_t
     return changed;
 }
 
+/* An indexed branch: everything defined before the ways meet counts as varying. */
+static bool part_many_ways(struct analysis *a, uint32_t from, const struct sc_ir_block *block)
+{
+    struct sc_ir_function *function = a->function;
+    uint32_t meet = meeting_place(function, from, a->reach1, a->reach2);
+    bool changed = false;
+    for (uint32_t i = 0; i < block->target_count; i++) {
+        flood(function, order_of(function, function->targets.at[block->targets + i]), meet, a->reach1);
+        definitions_in(function, a->reach1, a->defined1);
+        for (uint32_t w = 0; w < function->live_words; w++)
+            for (uint64_t set = a->defined1[w]; set; set &= set - 1)
+                changed |= set_varying(function, w * 64 + (uint32_t)__builtin_ctzll(set));
+    }
+    return changed;
+}
+
 static bool by_branches(struct analysis *a)
 {
     struct sc_ir_function *function = a->function;
@@ -188,10 +204,7 @@ static bool by_branches(struct analysis *a)
         if (last->code == SC_OP_BRANCH && is_varying(function, last->guard))
             changed |= part_ways(a, o, order_of(function, block->successor[1]), order_of(function, block->successor[0]));
         if (last->code == SC_OP_BRANCH_INDEXED && is_varying(function, last->source[0]))
-            for (uint32_t i = 0; i < block->target_count; i++)
-                for (uint32_t k = 0; k < i; k++)
-                    changed |= part_ways(a, o, order_of(function, function->targets.at[block->targets + i]),
-                                         order_of(function, function->targets.at[block->targets + k]));
+            changed |= part_many_ways(a, o, block);
     }
     return changed;
 }
