@@ -1,13 +1,20 @@
 #!/usr/bin/env bash
-# Installs what is missing (scripts/setup.sh), builds, and runs every test; the last line says how many passed, failed
-# and were skipped. --full runs the long suites too.
+# Installs what is missing (scripts/setup.sh), builds, runs every test, and then the unit and stress suites under the address,
+# undefined-behaviour and thread sanitizers; the last line says how many passed, failed and were skipped. --full runs the
+# long suites too, and the shim and end-to-end suites under sanitizers.
 set -euo pipefail
 cd "$(dirname "$0")"
 
 selection=(--no-suite full)
+sanitized=(--suite sluice:unit --suite sluice:stress)
+full=
 for argument in "$@"; do
     case $argument in
-    --full) selection=() ;;
+    --full)
+        selection=()
+        sanitized+=(--suite sluice:shim)
+        full=1
+        ;;
     --help)
         echo "Usage: ./test.sh [--full]"
         echo "Builds and runs the tests; --full runs the long suites too. CI=1 makes warnings errors."
@@ -22,8 +29,37 @@ done
 
 . scripts/setup.sh
 setup_build
-rm -f build/meson-logs/testlog.json
 status=0
-meson test -C build --no-rebuild --print-errorlogs "${selection[@]}" || status=$?
-python3 scripts/count-tests.py build/meson-logs/testlog.json || status=1
+logs=()
+
+# Runs tests in a build folder: FOLDER ARGUMENT...
+run_tests() {
+    local folder=$1
+    shift
+    rm -f "$folder/meson-logs/testlog.json"
+    meson test -C "$folder" --print-errorlogs "$@" || status=$?
+    local log="build/testlog-${#logs[@]}.json"
+    cp "$folder/meson-logs/testlog.json" "$log" || status=1
+    logs+=("$log")
+}
+
+# The same sources once more, instrumented: FOLDER KIND SUITES... Only what the suites need is built.
+run_sanitized() {
+    local folder=$1 kind=$2
+    shift 2
+    [ -f "$folder/build.ninja" ] ||
+        meson setup "$folder" -Dtoolkit="$SLUICE_CUDA" -Dsoftcuda:toolkit="$SLUICE_CUDA" -Db_sanitize="$kind" \
+            -Db_lundef=false >/dev/null || setup_fail "meson cannot configure $folder"
+    run_tests "$folder" --no-suite full "$@"
+}
+
+run_tests build --no-rebuild "${selection[@]}"
+# A sanitizer's runtime and its leak checker cannot see through a preloaded object to the program's end.
+export ASAN_OPTIONS=detect_leaks=0
+run_sanitized build/asan address,undefined "${sanitized[@]}"
+run_sanitized build/tsan thread "${sanitized[@]}"
+if [ -n "$full" ]; then
+    E2E_PRELOAD=$(cc -print-file-name=libasan.so) run_sanitized build/asan address,undefined --suite sluice:e2e
+fi
+python3 scripts/count-tests.py "${logs[@]}" || status=1
 exit "$status"
