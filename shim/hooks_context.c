@@ -93,24 +93,24 @@ CUresult sl_hook_cuDevicePrimaryCtxReset_v2(struct sl_call call, sl_fn_cuDeviceP
 }
 
 /* Only a session that runs has anything to be told; asking for it here must not start one. */
-static CUresult note_synchronized(CUresult result, bool ours)
-{
-    if (result == CUDA_SUCCESS && ours) sl_runtime_synchronized();
-    return result;
-}
-
 CUresult sl_hook_cuCtxSynchronize(struct sl_call call, sl_fn_cuCtxSynchronize *real)
 {
     (void)call;
     bool ours = sl_runtime_running() && sl_session_on();
-    return note_synchronized(real(), ours);
+    uint64_t before = ours ? sl_runtime_synchronizing() : 0;
+    CUresult result = real();
+    if (result == CUDA_SUCCESS && ours) sl_runtime_synchronized(before);
+    return result;
 }
 
 CUresult sl_hook_cuCtxSynchronize_v2(struct sl_call call, sl_fn_cuCtxSynchronize_v2 *real, CUcontext context)
 {
     (void)call;
     bool ours = sl_runtime_running() && (context ? context == sl_session_context() : sl_session_on());
-    return note_synchronized(real(context), ours);
+    uint64_t before = ours ? sl_runtime_synchronizing() : 0;
+    CUresult result = real(context);
+    if (result == CUDA_SUCCESS && ours) sl_runtime_synchronized(before);
+    return result;
 }
 
 /* Before the driver's call: afterwards the handle means nothing. */

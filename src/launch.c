@@ -14,13 +14,25 @@
 #define LEAST_WINDOW 512
 #define LARGEST_WINDOW ((size_t)1 << 18)
 
+/* A stream that is gone (see stream_gone.c) and whose work the program has waited for leaves its place to
+ * another. */
+static bool is_vacant(const struct sl_core *core, uint32_t s)
+{
+    return core->streams[s] == core->mover.out.stream && !(core->active_streams >> s & 1);
+}
+
 uint32_t sl_core_stream(struct sl_core *core, sl_stream stream)
 {
-    for (uint32_t s = 0; s < core->stream_count; s++)
+    uint32_t vacant = SL_STREAMS - 1;
+    for (uint32_t s = 0; s < core->stream_count; s++) {
         if (core->streams[s] == stream) return s;
-    if (core->stream_count == SL_STREAMS - 1) return SL_STREAMS - 1;
-    core->streams[core->stream_count] = stream;
-    return core->stream_count++;
+        if (is_vacant(core, s)) vacant = s;
+    }
+    if (vacant == SL_STREAMS - 1 && core->stream_count < SL_STREAMS - 1) vacant = core->stream_count++;
+    if (vacant == SL_STREAMS - 1) return vacant;
+    core->streams[vacant] = stream;
+    core->joined_in[vacant] = core->joined_out[vacant] = 0;
+    return vacant;
 }
 
 void sl_core_record_fence(struct sl_core *core, struct sl_fence *fence, uint64_t streams)

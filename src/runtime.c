@@ -367,11 +367,21 @@ void sl_runtime_functions_changed(void)
     pthread_mutex_unlock(&core->order);
 }
 
-void sl_runtime_synchronized(void)
+uint64_t sl_runtime_synchronizing(void)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core) return 0;
+    pthread_mutex_lock(&core->order);
+    uint64_t tick = core->tick;
+    pthread_mutex_unlock(&core->order);
+    return tick;
+}
+
+void sl_runtime_synchronized(uint64_t before)
 {
     struct sl_core *core = sl_core_running();
     if (!core) return;
     pthread_mutex_lock(&core->order);
-    core->active_streams = 0;
+    if (core->tick == before) core->active_streams = 0; /* no other thread launched anything meanwhile */
     pthread_mutex_unlock(&core->order);
 }

@@ -91,7 +91,7 @@ static void *work(void *argument)
             int t = (int)(next_random(worker) % TENSORS);
             renew(worker, &worker->tensors[t], (uint64_t)t);
         }
-        if (next_random(worker) % 16 == 0) sl_runtime_synchronized();
+        if (next_random(worker) % 16 == 0) sl_runtime_synchronized(sl_runtime_synchronizing());
     }
     for (int t = 0; t < TENSORS; t++) sl_runtime_free((uint64_t)worker->tensors[t].address);
     return NULL;
