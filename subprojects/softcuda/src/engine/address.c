@@ -13,7 +13,8 @@ static struct sc_window on_chip(const void *begin, uint64_t bytes)
     return (struct sc_window){at, at + bytes, SC_WINDOW_ON_CHIP};
 }
 
-static bool look_up(struct sc_group *group, unsigned space, struct sc_window *window, uint64_t address, uint32_t bytes)
+static bool look_up(struct sc_group *group, unsigned space, struct sc_window *window, uint64_t address,
+                    uint32_t bytes)
 {
     const struct sc_worker *worker = group->worker;
     const struct sc_launch *launch = worker->launch;
@@ -43,13 +44,14 @@ yes:
     return true;
 }
 
-bool sc_check_address(struct sc_group *group, const struct sc_op *op, struct sc_window *window, uint64_t address,
-                      uint32_t bytes, uint32_t lane)
+bool sc_check_address(struct sc_group *group, const struct sc_op *op, struct sc_window *window,
+                      uint64_t address, uint32_t bytes, uint32_t lane)
 {
     if (look_up(group, op->access.space, window, address, bytes)) return true;
     if (lane == UINT32_MAX) return false;
     group->fault_kind = SC_FAULT_ILLEGAL_ADDRESS;
     group->fault_lane = lane;
-    group->fault_address = op->access.space == SC_SPACE_SHARED ? address - (uint64_t)(uintptr_t)group->shared : address;
+    group->fault_address =
+        op->access.space == SC_SPACE_SHARED ? address - (uint64_t)(uintptr_t)group->shared : address;
     return false;
 }

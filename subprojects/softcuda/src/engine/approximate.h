@@ -9,8 +9,8 @@
 
 #define SC_ROUND_MAGIC 12582912.0f /* 1.5 * 2^23: adding and subtracting it rounds to an integer */
 
-/* 2^x, at most 2 ulp. 2^f for |f| <= 1/2 by its Taylor series, then two exact scalings, so that a subnormal result
- * is rounded once. */
+/* 2^x, at most 2 ulp. 2^f for |f| <= 1/2 by its Taylor series, then two exact scalings, so that a subnormal
+ * result is rounded once. */
 static inline __attribute__((always_inline)) float sc_ex2(float x)
 {
     float bounded = x > 130.0f ? 130.0f : x;
@@ -28,7 +28,8 @@ static inline __attribute__((always_inline)) float sc_ex2(float x)
     p = p * f + 1.0f;
     int32_t i = (int32_t)whole;
     int32_t first = i >> 1, second = i - first;
-    float result = p * sc_float_of((uint32_t)(first + 127) << 23) * sc_float_of((uint32_t)(second + 127) << 23);
+    float result =
+        p * sc_float_of((uint32_t)(first + 127) << 23) * sc_float_of((uint32_t)(second + 127) << 23);
     return x == x ? result : sc_float_of(0x7fffffffu);
 }
 
@@ -59,7 +60,7 @@ static inline __attribute__((always_inline)) float sc_lg2(float x)
 /* sin (quarter = 0) and cos (quarter = 1), absolute error below 2^-23 while |x| < 2^20. */
 static inline __attribute__((always_inline)) float sc_sin(float x, int quarter)
 {
-    const double magic = 6755399441055744.0; /* 1.5 * 2^52 */
+    const double magic = 6755399441055744.0;                          /* 1.5 * 2^52 */
     double wide = sc_bits_of(x) << 1 < 0x9d800000u ? (double)x : 0.0; /* |x| < 2^30 */
     double turns = wide * 0.63661977236758134308;
     double shifted = turns + magic;
@@ -78,7 +79,9 @@ static inline __attribute__((always_inline)) float sc_sin(float x, int quarter)
 static inline __attribute__((always_inline)) float sc_tanh(float x)
 {
     float a = sc_float_of(sc_bits_of(x) & 0x7fffffffu), z = x * x;
-    float near = a + a * z * (-0.33333333f + z * (0.13333333f + z * (-0.053968254f + z * (0.021869489f - z * 0.0088632355f))));
+    float near = a + a * z *
+                         (-0.33333333f +
+                          z * (0.13333333f + z * (-0.053968254f + z * (0.021869489f - z * 0.0088632355f))));
     float far = 1.0f - 2.0f / (sc_ex2(a * 2.8853900817779268f) + 1.0f);
     float result = a < 0.45f ? near : far;
     uint32_t bits = sc_bits_of(result) | (sc_bits_of(x) & 0x80000000u);

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-static const struct sc_selector_entry *const tables[] = {sc_select_arithmetic, sc_select_data, sc_select_memory,
-                                                         sc_select_control};
+static const struct sc_selector_entry *const tables[] = {sc_select_arithmetic, sc_select_data,
+                                                         sc_select_memory, sc_select_control};
 
 static sc_selector *find_selector(const struct sc_part *opcode)
 {
@@ -34,7 +34,8 @@ bool sc_select(struct sc_build *build)
     if (!select) return sc_fail(build, now->line, "instruction not built: %.*s", shown, now->text);
     build->first_temporary = build->ir.values.count;
     if (!select(build)) {
-        if (build->status == SC_ENGINE_OK) sc_fail(build, now->line, "not understood: %.*s", shown, now->text);
+        if (build->status == SC_ENGINE_OK)
+            sc_fail(build, now->line, "not understood: %.*s", shown, now->text);
         return false;
     }
     uint32_t all = (1u << now->part_count) - 2;
@@ -42,7 +43,6 @@ bool sc_select(struct sc_build *build)
         return sc_fail(build, now->line, "modifier not built: %.*s", shown, now->text);
     return true;
 }
-
 
 static bool read_instruction(struct sc_build *build)
 {
@@ -57,7 +57,8 @@ static bool read_instruction(struct sc_build *build)
         now.guard = guard.value;
         now.negated = guard.negated;
     }
-    if (build->token.kind != SC_TOKEN_WORD) return sc_fail(build, build->token.line, "an instruction is missing");
+    if (build->token.kind != SC_TOKEN_WORD)
+        return sc_fail(build, build->token.line, "an instruction is missing");
     now.line = build->token.line;
     now.text = build->token.text;
     split_opcode(&now, &build->token);
@@ -86,9 +87,9 @@ static const struct {
     const char *name;
     uint8_t bytes;
 } variable_types[] = {
-    {".b8", 1},  {".u8", 1},  {".s8", 1},  {".b16", 2}, {".u16", 2}, {".s16", 2},   {".f16", 2},    {".bf16", 2}, {".b32", 4},
-    {".u32", 4}, {".s32", 4}, {".f32", 4}, {".b64", 8}, {".u64", 8}, {".s64", 8},   {".f64", 8},    {".f16x2", 4},
-    {".bf16x2", 4}, {".pred", 1}, {".b128", 16},
+    {".b8", 1},   {".u8", 1},  {".s8", 1},    {".b16", 2},    {".u16", 2},  {".s16", 2},   {".f16", 2},
+    {".bf16", 2}, {".b32", 4}, {".u32", 4},   {".s32", 4},    {".f32", 4},  {".b64", 8},   {".u64", 8},
+    {".s64", 8},  {".f64", 8}, {".f16x2", 4}, {".bf16x2", 4}, {".pred", 1}, {".b128", 16},
 };
 
 /* [.align N] [.v2|.v4] .type, with what else may stand between */
@@ -104,7 +105,8 @@ bool sc_read_variable_type(struct sc_build *build, uint32_t *element_bytes, uint
         if (sc_token_is(&word, ".align")) {
             int64_t value;
             if (!sc_read_integer(build, &value)) return false;
-            if (value < 1 || value > 4096 || (value & (value - 1))) return sc_fail(build, word.line, "bad alignment");
+            if (value < 1 || value > 4096 || (value & (value - 1)))
+                return sc_fail(build, word.line, "bad alignment");
             *align = (uint64_t)value;
             continue;
         }
@@ -123,7 +125,8 @@ bool sc_read_variable_type(struct sc_build *build, uint32_t *element_bytes, uint
             if (!*align) *align = *element_bytes;
             return true;
         }
-        return sc_fail(build, word.line, "type not built: %.*s", (int)(word.bytes < 60 ? word.bytes : 60), word.text);
+        return sc_fail(build, word.line, "type not built: %.*s", (int)(word.bytes < 60 ? word.bytes : 60),
+                       word.text);
     }
 }
 
@@ -143,7 +146,8 @@ static bool declare_registers(struct sc_build *build)
         bool range = sc_accept(build, "<");
         if (range && (!sc_read_integer(build, &count) || !sc_expect(build, ">"))) return false;
         if (count < 1 || count > 1000000) return sc_fail(build, word.line, "bad number of registers");
-        struct sc_name *name = sc_names_add(&build->names, word.text, word.bytes, range ? SC_NAME_RANGE : SC_NAME_REGISTER);
+        struct sc_name *name =
+            sc_names_add(&build->names, word.text, word.bytes, range ? SC_NAME_RANGE : SC_NAME_REGISTER);
         if (!name) return sc_fail_memory(build);
         name->index = build->ir.values.count;
         name->count = (uint32_t)count;
@@ -262,7 +266,8 @@ static bool read_statement(struct sc_build *build, unsigned *depth)
         if (sc_token_is(&word, ".local")) return declare_variables(build, SC_NAME_LOCAL);
         if (sc_token_is(&word, ".param")) return declare_variables(build, SC_NAME_MESSAGE);
         if (sc_token_is(&word, ".pragma")) return skip_to(build, ";");
-        return sc_fail(build, word.line, "directive not built: %.*s", (int)(word.bytes < 60 ? word.bytes : 60), word.text);
+        return sc_fail(build, word.line, "directive not built: %.*s",
+                       (int)(word.bytes < 60 ? word.bytes : 60), word.text);
     }
     if (word.kind == SC_TOKEN_WORD) {
         /* a label, if a colon follows */

@@ -1,5 +1,6 @@
-/* State while a module is read: the parser fills it, the selectors turn one PTX instruction after another into
- * instructions on values (ir.h). The first failure is kept in `status`; everything afterwards does nothing.
+/* State while a module is read: the parser fills it, the selectors turn one PTX instruction after another
+ * into instructions on values (ir.h). The first failure is kept in `status`; everything afterwards does
+ * nothing.
  */
 #ifndef SOFTCUDA_ENGINE_BUILD_H
 #define SOFTCUDA_ENGINE_BUILD_H
@@ -93,14 +94,15 @@ struct sc_build {
     sc_vec(uint32_t) constants;
     sc_vec(uint32_t) dynamic; /* constants that hold addresses of the dynamic shared memory */
     uint32_t dynamic_align;
-    uint32_t carry; /* the value that is CC.CF */
+    uint32_t carry;        /* the value that is CC.CF */
     uint32_t return_label; /* of the call being expanded, or UINT32_MAX */
     unsigned call_depth;
     uint32_t max_threads;
 };
 
 /* Records the first failure. Returns false for convenience. */
-bool sc_fail(struct sc_build *build, uint32_t line, const char *format, ...) __attribute__((format(printf, 3, 4)));
+bool sc_fail(struct sc_build *build, uint32_t line, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 bool sc_fail_memory(struct sc_build *build);
 
 /* Tokens */
@@ -136,13 +138,13 @@ uint32_t sc_source(struct sc_build *build, const struct sc_operand *operand, uns
 /* An operand as a destination of `bytes` bytes; a sink gives a fresh value. 0 on failure. */
 uint32_t sc_target(struct sc_build *build, const struct sc_operand *operand, unsigned bytes);
 
-/* Appends an instruction with the present line and guard; NULL on failure. Results that are temporaries are not
- * guarded. The pointer is valid until the next one is appended. */
+/* Appends an instruction with the present line and guard; NULL on failure. Results that are temporaries are
+ * not guarded. The pointer is valid until the next one is appended. */
 struct sc_ir *sc_emit(struct sc_build *build, uint16_t code);
 
 /* Emits the row called by the formatted name. */
-bool sc_emit_row(struct sc_build *build, const char *name, uint32_t result, uint32_t a, uint32_t b, uint32_t c,
-                 uint32_t e);
+bool sc_emit_row(struct sc_build *build, const char *name, uint32_t result, uint32_t a, uint32_t b,
+                 uint32_t c, uint32_t e);
 /* The same on the present instruction's operands: destination 0, sources from 1 on. */
 bool sc_emit_operands(struct sc_build *build, const char *name, bool saturate);
 

@@ -1,5 +1,5 @@
-/* Calls: the callee's body is read again in place of the call. Parameters and results are passed in local memory.
- * Calls through pointers and recursion cannot be expanded, and are refused. */
+/* Calls: the callee's body is read again in place of the call. Parameters and results are passed in local
+ * memory. Calls through pointers and recursion cannot be expanded, and are refused. */
 #include "build.h"
 
 #include <string.h>
@@ -21,7 +21,8 @@ static bool read_arguments(struct sc_build *build, struct arguments *arguments)
                                          ? sc_names_find(&build->names, build->token.text, build->token.bytes)
                                          : NULL;
         if (!name || name->kind != SC_NAME_MESSAGE || arguments->count == ARGUMENTS_MAX)
-            return sc_fail(build, build->token.line, "an argument that is not a .param variable is not built");
+            return sc_fail(build, build->token.line,
+                           "an argument that is not a .param variable is not built");
         arguments->offset[arguments->count++] = name->offset;
         sc_advance(build);
         if (!sc_token_is(&build->token, ")") && !sc_expect(build, ",")) return false;
@@ -40,7 +41,8 @@ static bool bind(struct sc_build *build, const struct arguments *arguments)
         if (!sc_expect(build, ".param") || !sc_read_variable_type(build, &element, &align)) return false;
         if (build->token.kind != SC_TOKEN_WORD || count == arguments->count)
             return sc_fail(build, build->token.line, "the call does not fit the function");
-        struct sc_name *name = sc_names_add(&build->names, build->token.text, build->token.bytes, SC_NAME_MESSAGE);
+        struct sc_name *name =
+            sc_names_add(&build->names, build->token.text, build->token.bytes, SC_NAME_MESSAGE);
         if (!name) return sc_fail_memory(build);
         name->offset = arguments->offset[count++];
         sc_advance(build);
@@ -68,11 +70,13 @@ static uint32_t load_argument(struct sc_build *build, uint64_t offset, unsigned 
 }
 
 /* vprintf and __assertfail are the device runtime's own. */
-static bool call_builtin(struct sc_build *build, bool print, const struct arguments *in, const struct arguments *out)
+static bool call_builtin(struct sc_build *build, bool print, const struct arguments *in,
+                         const struct arguments *out)
 {
     uint32_t first = load_argument(build, in->offset[0], 8), second = load_argument(build, in->offset[1], 8);
     uint32_t third = print ? 0 : load_argument(build, in->offset[2], 4);
-    uint32_t result = print && out->count ? sc_new_value(build, 4) : 0, base = sc_special_value(build, SC_SPECIAL_LOCAL);
+    uint32_t result = print && out->count ? sc_new_value(build, 4) : 0,
+             base = sc_special_value(build, SC_SPECIAL_LOCAL);
     struct sc_ir *ir = sc_emit(build, print ? SC_OP_PRINT : SC_OP_ASSERT);
     if (!ir) return false;
     ir->source[0] = first, ir->source[1] = second, ir->source[2] = third;
@@ -88,7 +92,8 @@ static bool call_builtin(struct sc_build *build, bool print, const struct argume
 }
 
 /* Reads the callee's text at `at` with the arguments bound. */
-static bool expand(struct sc_build *build, struct sc_lexer at, const struct arguments *in, const struct arguments *out)
+static bool expand(struct sc_build *build, struct sc_lexer at, const struct arguments *in,
+                   const struct arguments *out)
 {
     struct sc_lexer lexer = build->lexer;
     struct sc_token token = build->token;
@@ -121,7 +126,8 @@ bool sc_read_call(struct sc_build *build)
     struct arguments in = {.count = 0}, out = {.count = 0};
     uint32_t over = UINT32_MAX;
     build->carry = 0;
-    if (sc_token_is(&build->token, "(") && (!read_arguments(build, &out) || !sc_expect(build, ","))) return false;
+    if (sc_token_is(&build->token, "(") && (!read_arguments(build, &out) || !sc_expect(build, ",")))
+        return false;
     struct sc_token word = build->token;
     int shown = (int)(word.bytes < 100 ? word.bytes : 100);
     const struct sc_name *name =

@@ -1,5 +1,5 @@
-/* The addresses of sixteen lanes, and what can be told of them at once. Included by the files that are built once for
- * each instruction set: with AVX-512 the addresses stay in two registers. */
+/* The addresses of sixteen lanes, and what can be told of them at once. Included by the files that are built
+ * once for each instruction set: with AVX-512 the addresses stay in two registers. */
 #ifndef SOFTCUDA_ENGINE_CHUNK_H
 #define SOFTCUDA_ENGINE_CHUNK_H
 
@@ -27,7 +27,8 @@ SC_INLINE bool inside(const struct sc_window *window, uint64_t address, uint64_t
     return address >= window->begin && address <= window->end && window->end - address >= bytes;
 }
 
-SC_INLINE uint64_t first_address(const unsigned char *at, unsigned address_bytes, uint64_t base, int64_t offset)
+SC_INLINE uint64_t first_address(const unsigned char *at, unsigned address_bytes, uint64_t base,
+                                 int64_t offset)
 {
     if (address_bytes == 4) return base + (uint32_t)(*(const sc_lane32 *)at + (uint32_t)offset);
     return base + (uint64_t)offset + *(const sc_lane64 *)at;
@@ -35,30 +36,49 @@ SC_INLINE uint64_t first_address(const unsigned char *at, unsigned address_bytes
 
 #if defined(__AVX512F__)
 
+/* Of 32-bit addresses `low` holds all sixteen, without the base. */
 struct chunk {
     __m512i low, high;
 };
 
 /* 32-bit addresses wrap around before the base is added. */
-SC_INLINE struct chunk addresses(const unsigned char *at, unsigned address_bytes, uint64_t base, int64_t offset)
+SC_INLINE struct chunk addresses(const unsigned char *at, unsigned address_bytes, uint64_t base,
+                                 int64_t offset)
 {
-    struct chunk chunk;
+    struct chunk chunk = {_mm512_loadu_si512(at), _mm512_setzero_si512()};
     if (address_bytes == 4) {
-        __m512i all = _mm512_add_epi32(_mm512_loadu_si512(at), _mm512_set1_epi32((int32_t)offset));
-        __m512i start = _mm512_set1_epi64((int64_t)base);
-        chunk.low = _mm512_add_epi64(_mm512_cvtepu32_epi64(_mm512_castsi512_si256(all)), start);
-        chunk.high = _mm512_add_epi64(_mm512_cvtepu32_epi64(_mm512_extracti64x4_epi64(all, 1)), start);
+        chunk.low = _mm512_add_epi32(chunk.low, _mm512_set1_epi32((int32_t)offset));
     } else {
         __m512i start = _mm512_set1_epi64((int64_t)(base + (uint64_t)offset));
-        chunk.low = _mm512_add_epi64(_mm512_loadu_si512(at), start);
+        chunk.low = _mm512_add_epi64(chunk.low, start);
         chunk.high = _mm512_add_epi64(_mm512_loadu_si512(at + 64), start);
     }
     return chunk;
 }
 
-/* Is lane i at first + i * step, for all lanes? `step` is a constant where this is inlined. */
-SC_INLINE bool follows(const struct chunk *chunk, uint64_t first, uint64_t step)
+/* The 64-bit addresses of 32-bit ones */
+SC_INLINE struct chunk widen(const struct chunk *chunk, unsigned address_bytes, uint64_t base)
 {
+    if (address_bytes == 8) return *chunk;
+    __m512i start = _mm512_set1_epi64((int64_t)base);
+    struct chunk wide = {
+        _mm512_add_epi64(_mm512_cvtepu32_epi64(_mm512_castsi512_si256(chunk->low)), start),
+        _mm512_add_epi64(_mm512_cvtepu32_epi64(_mm512_extracti64x4_epi64(chunk->low, 1)), start)};
+    return wide;
+}
+
+/* Is lane i at first + i * step, for all lanes? `step` is a constant where this is inlined. */
+SC_INLINE bool follows(const struct chunk *chunk, unsigned address_bytes, uint64_t base, uint64_t first,
+                       uint64_t step)
+{
+    if (address_bytes == 4) {
+        int32_t s = (int32_t)step;
+        __m512i expected =
+            _mm512_add_epi32(_mm512_set1_epi32((int32_t)(first - base)),
+                             _mm512_setr_epi32(0, s, 2 * s, 3 * s, 4 * s, 5 * s, 6 * s, 7 * s, 8 * s, 9 * s,
+                                               10 * s, 11 * s, 12 * s, 13 * s, 14 * s, 15 * s));
+        return _mm512_cmpneq_epi32_mask(expected, chunk->low) == 0;
+    }
     int64_t s = (int64_t)step;
     __m512i start = _mm512_set1_epi64((int64_t)first);
     __m512i low = _mm512_add_epi64(start, _mm512_setr_epi64(0, s, 2 * s, 3 * s, 4 * s, 5 * s, 6 * s, 7 * s));
@@ -67,12 +87,13 @@ SC_INLINE bool follows(const struct chunk *chunk, uint64_t first, uint64_t step)
     return (_mm512_cmpneq_epi64_mask(low, chunk->low) | _mm512_cmpneq_epi64_mask(high, chunk->high)) == 0;
 }
 
-/* Are all lanes aligned to `step` and inside the window? */
+/* Are all lanes aligned to `step` and inside the window? For a widened chunk. */
 SC_INLINE bool all_inside(const struct chunk *chunk, const struct sc_window *window, uint64_t step)
 {
     uint64_t room = window->end - window->begin;
     if (room < step) return false;
-    __m512i begin = _mm512_set1_epi64((int64_t)window->begin), last = _mm512_set1_epi64((int64_t)(room - step));
+    __m512i begin = _mm512_set1_epi64((int64_t)window->begin),
+            last = _mm512_set1_epi64((int64_t)(room - step));
     __m512i bits = _mm512_set1_epi64((int64_t)(step - 1));
     return (_mm512_cmpgt_epu64_mask(_mm512_sub_epi64(chunk->low, begin), last) |
             _mm512_cmpgt_epu64_mask(_mm512_sub_epi64(chunk->high, begin), last) |
@@ -91,17 +112,27 @@ struct chunk {
     uint64_t address[SC_CHUNK];
 };
 
-SC_INLINE struct chunk addresses(const unsigned char *at, unsigned address_bytes, uint64_t base, int64_t offset)
+SC_INLINE struct chunk addresses(const unsigned char *at, unsigned address_bytes, uint64_t base,
+                                 int64_t offset)
 {
     struct chunk chunk;
     for (unsigned i = 0; i < SC_CHUNK; i++)
-        chunk.address[i] = address_bytes == 4 ? base + (uint32_t)(((const sc_lane32 *)at)[i] + (uint32_t)offset)
-                                              : base + (uint64_t)offset + ((const sc_lane64 *)at)[i];
+        chunk.address[i] = address_bytes == 4
+                               ? base + (uint32_t)(((const sc_lane32 *)at)[i] + (uint32_t)offset)
+                               : base + (uint64_t)offset + ((const sc_lane64 *)at)[i];
     return chunk;
 }
 
-SC_INLINE bool follows(const struct chunk *chunk, uint64_t first, uint64_t step)
+SC_INLINE struct chunk widen(const struct chunk *chunk, unsigned address_bytes, uint64_t base)
 {
+    (void)address_bytes, (void)base;
+    return *chunk;
+}
+
+SC_INLINE bool follows(const struct chunk *chunk, unsigned address_bytes, uint64_t base, uint64_t first,
+                       uint64_t step)
+{
+    (void)address_bytes, (void)base;
     uint64_t different = 0;
     for (unsigned i = 0; i < SC_CHUNK; i++) different |= chunk->address[i] ^ (first + i * step);
     return different == 0;
@@ -118,16 +149,19 @@ SC_INLINE bool all_inside(const struct chunk *chunk, const struct sc_window *win
     return !outside && !(bits & (step - 1));
 }
 
-SC_INLINE void spread(const struct chunk *chunk, uint64_t *address) { memcpy(address, chunk->address, sizeof chunk->address); }
+SC_INLINE void spread(const struct chunk *chunk, uint64_t *address)
+{
+    memcpy(address, chunk->address, sizeof chunk->address);
+}
 
 #endif
 
-/* Scattered elements of 4 bytes, all of them accessible, at `offset` from their addresses. (The gather instructions are
- * several times slower than this on processors with the fix for gather data sampling.) */
+/* Scattered elements of 4 bytes, all of them accessible, at `offset` from their addresses. (The gather
+ * instructions are several times slower than this on processors with the fix for gather data sampling.) */
 SC_INLINE void gather32(uint32_t *out, const uint64_t *address, unsigned offset)
 {
-    _Pragma("GCC unroll 16") for (unsigned i = 0; i < SC_CHUNK; i++)
-        out[i] = *(const sc_lane32 *)(uintptr_t)(address[i] + offset);
+    _Pragma("GCC unroll 16") for (unsigned i = 0; i < SC_CHUNK; i++) out[i] =
+        *(const sc_lane32 *)(uintptr_t)(address[i] + offset);
 }
 
 /* Copies `chunks` chunks of elements; the ranges do not overlap. */
@@ -135,7 +169,8 @@ SC_INLINE void copy_chunks(void *to, const void *from, uint32_t chunks, unsigned
 {
     unsigned char *out = to;
     const unsigned char *in = from;
-    for (; chunks; chunks--, out += SC_CHUNK * element, in += SC_CHUNK * element) memcpy(out, in, SC_CHUNK * (size_t)element);
+    for (; chunks; chunks--, out += SC_CHUNK * element, in += SC_CHUNK * element)
+        memcpy(out, in, SC_CHUNK * (size_t)element);
 }
 
 #endif

@@ -55,7 +55,8 @@ uint32_t sc_constant(struct sc_build *build, unsigned bytes, uint64_t bits)
         const struct sc_value *value = &build->ir.values.at[id];
         if (value->bytes == bytes && value->bits == bits) return id;
     }
-    uint32_t id = add_value(build, (struct sc_value){.kind = SC_VALUE_CONSTANT, .bytes = (uint8_t)bytes, .bits = bits});
+    uint32_t id =
+        add_value(build, (struct sc_value){.kind = SC_VALUE_CONSTANT, .bytes = (uint8_t)bytes, .bits = bits});
     if (id && !sc_vec_push(&build->constants, id)) return sc_fail_memory(build);
     return id;
 }
@@ -63,7 +64,8 @@ uint32_t sc_constant(struct sc_build *build, unsigned bytes, uint64_t bits)
 uint32_t sc_special_value(struct sc_build *build, enum sc_special special)
 {
     if (build->special[special]) return build->special[special];
-    bool wide = special == SC_SPECIAL_LOCAL || special == SC_SPECIAL_SHARED_BASE || special == SC_SPECIAL_PARAM_BASE;
+    bool wide =
+        special == SC_SPECIAL_LOCAL || special == SC_SPECIAL_SHARED_BASE || special == SC_SPECIAL_PARAM_BASE;
     struct sc_value value = {.kind = SC_VALUE_SPECIAL, .bytes = wide ? 8 : 4, .bits = special};
     return build->special[special] = add_value(build, value);
 }
@@ -80,7 +82,8 @@ uint32_t sc_new_label(struct sc_build *build)
 bool sc_set_label(struct sc_build *build, uint32_t label)
 {
     if (build->status != SC_ENGINE_OK) return false;
-    if (build->ir.labels.at[label] != UINT32_MAX) return sc_fail(build, build->token.line, "label defined twice");
+    if (build->ir.labels.at[label] != UINT32_MAX)
+        return sc_fail(build, build->token.line, "label defined twice");
     build->ir.labels.at[label] = build->ir.code.count;
     build->carry = 0;
     return true;
@@ -118,8 +121,8 @@ struct sc_ir *sc_emit(struct sc_build *build, uint16_t code)
     return &build->ir.code.at[build->ir.code.count - 1];
 }
 
-bool sc_emit_row(struct sc_build *build, const char *name, uint32_t result, uint32_t a, uint32_t b, uint32_t c,
-                 uint32_t e)
+bool sc_emit_row(struct sc_build *build, const char *name, uint32_t result, uint32_t a, uint32_t b,
+                 uint32_t c, uint32_t e)
 {
     uint32_t operands[5] = {result, a, b, c, e};
     uint32_t line = build->now ? build->now->line : build->token.line;
@@ -147,12 +150,14 @@ bool sc_emit_operands(struct sc_build *build, const char *name, bool saturate)
     uint16_t code = sc_row_find(name);
     if (code == SC_OP_CODE_COUNT) return sc_fail(build, now->line, "instruction not built: %.200s", name);
     const struct sc_row *row = &sc_rows[code];
-    if (now->count != row->sources + 1u) return sc_fail(build, now->line, "%s takes %u operands", name, row->sources + 1);
+    if (now->count != row->sources + 1u)
+        return sc_fail(build, now->line, "%s takes %u operands", name, row->sources + 1);
     uint32_t operand[5] = {0};
     operand[0] = sc_target(build, &now->operand[0], row->bytes[0]);
     for (unsigned i = 1; i <= row->sources; i++)
         operand[i] = sc_source(build, &now->operand[i], row->bytes[i], row->type[i]);
-    if (!saturate) return sc_emit_row(build, name, operand[0], operand[1], operand[2], operand[3], operand[4]);
+    if (!saturate)
+        return sc_emit_row(build, name, operand[0], operand[1], operand[2], operand[3], operand[4]);
     uint32_t temporary = sc_new_value(build, row->bytes[0]);
     return sc_emit_row(build, name, temporary, operand[1], operand[2], operand[3], operand[4]) &&
            sc_emit_row(build, row->bytes[0] == 8 ? "sat_f64" : "sat_f32", operand[0], temporary, 0, 0, 0);
@@ -179,10 +184,10 @@ static const struct {
     uint8_t bits;
     const char *untyped;
 } types[] = {
-    {"pred", 1, "b32"}, {"b8", 8, "b8"},    {"u8", 8, "b8"},     {"s8", 8, "b8"},      {"b16", 16, "b16"},
-    {"u16", 16, "b16"}, {"s16", 16, "b16"}, {"f16", 16, "f16"},  {"bf16", 16, "bf16"}, {"b32", 32, "b32"},
-    {"u32", 32, "b32"}, {"s32", 32, "b32"}, {"f32", 32, "f32"},  {"f16x2", 32, "f16x2"}, {"b64", 64, "b64"},
-    {"u64", 64, "b64"}, {"s64", 64, "b64"}, {"f64", 64, "f64"},  {"bf16x2", 32, "bf16x2"},
+    {"pred", 1, "b32"}, {"b8", 8, "b8"},    {"u8", 8, "b8"},    {"s8", 8, "b8"},          {"b16", 16, "b16"},
+    {"u16", 16, "b16"}, {"s16", 16, "b16"}, {"f16", 16, "f16"}, {"bf16", 16, "bf16"},     {"b32", 32, "b32"},
+    {"u32", 32, "b32"}, {"s32", 32, "b32"}, {"f32", 32, "f32"}, {"f16x2", 32, "f16x2"},   {"b64", 64, "b64"},
+    {"u64", 64, "b64"}, {"s64", 64, "b64"}, {"f64", 64, "f64"}, {"bf16x2", 32, "bf16x2"},
 };
 
 const char *sc_type(struct sc_build *build, unsigned from_end)

@@ -7,7 +7,8 @@
 
 static bool ends_block(uint16_t code)
 {
-    return code == SC_OP_BRANCH || code == SC_OP_BRANCH_INDEXED || code == SC_OP_EXIT || code == SC_OP_BARRIER;
+    return code == SC_OP_BRANCH || code == SC_OP_BRANCH_INDEXED || code == SC_OP_EXIT ||
+           code == SC_OP_BARRIER;
 }
 
 void sc_ir_free(struct sc_ir_function *function)
@@ -44,7 +45,8 @@ bool sc_find_blocks(struct sc_ir_function *function)
     uint32_t *block_of = malloc(((size_t)count + 1) * sizeof *block_of);
     if (!block_of) return false;
     for (uint32_t i = 0; i <= count; i++) block_of[i] = NONE;
-    for (uint32_t i = 0; i < function->labels.count; i++) block_of[function->labels.at[i]] = 0; /* a block begins */
+    for (uint32_t i = 0; i < function->labels.count; i++)
+        block_of[function->labels.at[i]] = 0; /* a block begins */
     bool ok = cut_blocks(function, block_of);
     for (uint32_t i = 0; ok && i < function->blocks.count; i++) {
         struct sc_ir_block *block = &function->blocks.at[i];
@@ -66,9 +68,13 @@ bool sc_find_blocks(struct sc_ir_function *function)
     return ok;
 }
 
-static uint32_t successor_count(const struct sc_ir_block *block) { return 2 + block->target_count; }
+static uint32_t successor_count(const struct sc_ir_block *block)
+{
+    return 2 + block->target_count;
+}
 
-static uint32_t successor_at(const struct sc_ir_function *function, const struct sc_ir_block *block, uint32_t i)
+static uint32_t successor_at(const struct sc_ir_function *function, const struct sc_ir_block *block,
+                             uint32_t i)
 {
     return i < 2 ? block->successor[i] : function->targets.at[block->targets + i - 2];
 }
@@ -77,8 +83,9 @@ struct visit {
     uint32_t block, next;
 };
 
-/* Numbers blocks in depth-first postorder; a block not reached keeps NONE. `depth` (may be NULL) says how many
- * loops hold a block: of two successors the one in fewer loops is visited first, so that it comes later in reverse order. */
+/* Numbers blocks in depth-first postorder; a block not reached keeps NONE. `depth` (may be NULL) says how
+ * many loops hold a block: of two successors the one in fewer loops is visited first, so that it comes later
+ * in reverse order. */
 static bool postorder(const struct sc_ir_function *function, const uint32_t *depth, uint32_t *number,
                       uint32_t *sequence, uint32_t *count)
 {
@@ -154,8 +161,8 @@ static bool find_predecessors(const struct sc_ir_function *function, struct pred
 }
 
 /* Immediate dominators (Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm") */
-static void find_dominators(const struct predecessors *before, const uint32_t *number, const uint32_t *sequence,
-                            uint32_t count, uint32_t blocks, uint32_t *dominator)
+static void find_dominators(const struct predecessors *before, const uint32_t *number,
+                            const uint32_t *sequence, uint32_t count, uint32_t blocks, uint32_t *dominator)
 {
     for (uint32_t i = 0; i < blocks; i++) dominator[i] = NONE;
     dominator[0] = 0;
@@ -185,8 +192,9 @@ static bool dominates(const uint32_t *dominator, uint32_t a, uint32_t b)
     return a == b;
 }
 
-/* For every edge to a block that dominates its source: the blocks of that loop are one level deeper. A loop with several
- * such edges counts several times for some of its blocks, which changes no comparison that matters. */
+/* For every edge to a block that dominates its source: the blocks of that loop are one level deeper. A loop
+ * with several such edges counts several times for some of its blocks, which changes no comparison that
+ * matters. */
 static void find_depth(const struct sc_ir_function *function, const struct predecessors *before,
                        const uint32_t *number, const uint32_t *dominator, uint32_t *depth, uint32_t *stack,
                        uint32_t *mark)
@@ -221,8 +229,8 @@ static void find_depth(const struct sc_ir_function *function, const struct prede
     }
 }
 
-/* In the chosen order, does every edge backwards go to a block that dominates all blocks up to its source? Then lanes that
- * wait are always at or after the running ones, and none overtakes another within a loop. */
+/* In the chosen order, does every edge backwards go to a block that dominates all blocks up to its source?
+ * Then lanes that wait are always at or after the running ones, and none overtakes another within a loop. */
 static bool is_regular(const struct sc_ir_function *function, const uint32_t *dominator)
 {
     if (function->order.count > 4096) return false; /* the check is not linear */
@@ -269,8 +277,14 @@ bool sc_order_blocks(struct sc_ir_function *function)
     return ok;
 }
 
-static void set_bit(uint64_t *set, uint32_t i) { set[i >> 6] |= 1ull << (i & 63); }
-static void clear_bit(uint64_t *set, uint32_t i) { set[i >> 6] &= ~(1ull << (i & 63)); }
+static void set_bit(uint64_t *set, uint32_t i)
+{
+    set[i >> 6] |= 1ull << (i & 63);
+}
+static void clear_bit(uint64_t *set, uint32_t i)
+{
+    set[i >> 6] &= ~(1ull << (i & 63));
+}
 
 static bool is_register(const struct sc_ir_function *function, uint32_t value)
 {
@@ -278,7 +292,8 @@ static bool is_register(const struct sc_ir_function *function, uint32_t value)
 }
 
 /* live_in from live_out, backwards through one block */
-static void through_block(const struct sc_ir_function *function, const struct sc_ir_block *block, uint64_t *live)
+static void through_block(const struct sc_ir_function *function, const struct sc_ir_block *block,
+                          uint64_t *live)
 {
     for (uint32_t i = block->end; i-- > block->begin;) {
         const struct sc_ir *ir = &function->code.at[i];
@@ -328,7 +343,8 @@ bool sc_find_liveness(struct sc_ir_function *function)
     for (uint32_t i = 0; i < function->order.count; i++) {
         const struct sc_ir_block *block = &function->blocks.at[function->order.at[i]];
         for (uint32_t v = 1; v < function->values.count; v++)
-            if ((block->live_out[v >> 6] | block->live_in[v >> 6]) >> (v & 63) & 1) function->values.at[v].across = 1;
+            if ((block->live_out[v >> 6] | block->live_in[v >> 6]) >> (v & 63) & 1)
+                function->values.at[v].across = 1;
     }
     return true;
 }

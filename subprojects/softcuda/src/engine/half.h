@@ -6,25 +6,37 @@
 
 static inline __attribute__((always_inline)) uint32_t sc_bits_of(float x)
 {
-    union { float f; uint32_t u; } view = {.f = x};
+    union {
+        float f;
+        uint32_t u;
+    } view = {.f = x};
     return view.u;
 }
 
 static inline __attribute__((always_inline)) float sc_float_of(uint32_t x)
 {
-    union { uint32_t u; float f; } view = {.u = x};
+    union {
+        uint32_t u;
+        float f;
+    } view = {.u = x};
     return view.f;
 }
 
 static inline __attribute__((always_inline)) uint64_t sc_bits_of_double(double x)
 {
-    union { double f; uint64_t u; } view = {.f = x};
+    union {
+        double f;
+        uint64_t u;
+    } view = {.f = x};
     return view.u;
 }
 
 static inline __attribute__((always_inline)) double sc_double_of(uint64_t x)
 {
-    union { uint64_t u; double f; } view = {.u = x};
+    union {
+        uint64_t u;
+        double f;
+    } view = {.u = x};
     return view.f;
 }
 
@@ -43,7 +55,8 @@ static inline __attribute__((always_inline)) uint32_t sc_half_from_float(float x
 {
     uint32_t bits = sc_bits_of(x), sign = (bits >> 16) & 0x8000u, rest = bits & 0x7fffffffu;
     uint32_t normal = (rest - (112u << 23) + 0xfffu + ((rest >> 13) & 1)) >> 13;
-    /* Adding 0.5 aligns the last place of a subnormal half with that of the sum, which the addition then rounds. */
+    /* Adding 0.5 aligns the last place of a subnormal half with that of the sum, which the addition then
+     * rounds. */
     uint32_t small = sc_bits_of(sc_float_of(rest < 0x38800000u ? rest : 0) + 0.5f) - 0x3f000000u;
     uint32_t value = rest < 0x38800000u ? small : normal;
     value = rest >= 0x477ff000u ? 0x7c00u : value;

@@ -35,20 +35,21 @@ struct sc_ir {
     uint32_t result[SC_IR_MAX_RESULTS];
     uint32_t source[SC_IR_MAX_SOURCES];
     struct sc_access access;
-    int64_t immediate; /* memory: offset; branch: label; indexed branch: first of its table in ir_function.targets */
+    int64_t immediate; /* memory: offset; branch: label; indexed branch: first of its table in
+                          ir_function.targets */
     uint32_t line;
     uint32_t flops;
     uint32_t table_count; /* indexed branch: entries of its table */
-    uint32_t weight; /* PTX instructions that this one stands for: 0 or 1 */
+    uint32_t weight;      /* PTX instructions that this one stands for: 0 or 1 */
 };
 
 /* A run of instructions that ends in a branch, a barrier, an exit or before a label */
 struct sc_ir_block {
-    uint32_t begin, end;     /* instructions; the last may be the one that ends the block */
-    uint32_t successor[2];   /* blocks; UINT32_MAX when there is none. [0] is what follows, [1] the target */
+    uint32_t begin, end;   /* instructions; the last may be the one that ends the block */
+    uint32_t successor[2]; /* blocks; UINT32_MAX when there is none. [0] is what follows, [1] the target */
     uint32_t targets, target_count; /* of an indexed branch, in sc_ir_function.target_blocks */
-    uint32_t order;          /* its number in the program */
-    uint64_t *live_in, *live_out; /* bit sets over values */
+    uint32_t order;                 /* its number in the program */
+    uint64_t *live_in, *live_out;   /* bit sets over values */
 };
 
 struct sc_ir_function {
@@ -62,7 +63,7 @@ struct sc_ir_function {
     uint32_t live_words;
     bool regular; /* the order is such that no lane passes another: see sc_order_blocks */
     uint32_t shared_bytes, local_bytes;
-    bool ordered, real_atomics;
+    bool ordered;
 };
 
 void sc_ir_free(struct sc_ir_function *function);

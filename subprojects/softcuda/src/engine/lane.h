@@ -1,8 +1,9 @@
 /* What one lane computes: the value types of ops.def and the functions that its rows use.
  *
- * A lane's container is 32 or 64 bits wide; 8- and 16-bit values, halves and predicates live in 32 bits. In0_T reads
- * a container as the type T, Out_T makes a container of it. Everything is branch-free or if-convertible, and uses
- * only operations that IEEE 754 defines exactly, so that every build gives the same bits.
+ * A lane's container is 32 or 64 bits wide; 8- and 16-bit values, halves and predicates live in 32 bits.
+ * In0_T reads a container as the type T, Out_T makes a container of it. Everything is branch-free or
+ * if-convertible, and uses only operations that IEEE 754 defines exactly, so that every build gives the same
+ * bits.
  */
 #ifndef SOFTCUDA_ENGINE_LANE_H
 #define SOFTCUDA_ENGINE_LANE_H
@@ -89,9 +90,15 @@ typedef double __attribute__((may_alias)) sc_lane_f64;
 #define sc_least_f32 0x1p-126f
 #define sc_least_f64 0x1p-1022
 
-SC_INLINE float sc_canonical(float x) { return x == x ? x : sc_nan_f32; }
-SC_INLINE double sc_canonical_f64(double x) { return x == x ? x : sc_nan_f64; }
-#define sc_canonical_any(x) _Generic((x), float: sc_canonical, double: sc_canonical_f64)(x)
+SC_INLINE float sc_canonical(float x)
+{
+    return x == x ? x : sc_nan_f32;
+}
+SC_INLINE double sc_canonical_f64(double x)
+{
+    return x == x ? x : sc_nan_f64;
+}
+#define sc_canonical_any(x) _Generic((x), float : sc_canonical, double : sc_canonical_f64)(x)
 
 /* Subnormal numbers to zero of the same sign (.ftz) */
 SC_INLINE float sc_flush(float x)
@@ -100,7 +107,10 @@ SC_INLINE float sc_flush(float x)
     return sc_float_of((bits & 0x7f800000u) ? bits : bits & 0x80000000u);
 }
 
-SC_INLINE float sc_flush_canonical(float x) { return sc_flush(sc_canonical(x)); }
+SC_INLINE float sc_flush_canonical(float x)
+{
+    return sc_flush(sc_canonical(x));
+}
 
 /* rcp/rsqrt.approx.ftz.f64 see and give the upper 32 bits only */
 SC_INLINE double sc_rough_f64(double x)
@@ -109,22 +119,46 @@ SC_INLINE double sc_rough_f64(double x)
     return sc_double_of((bits & 0x7ff0000000000000ull) ? bits : bits & (1ull << 63));
 }
 
-SC_INLINE float sc_abs_f32(float x) { return sc_float_of(sc_bits_of(x) & 0x7fffffffu); }
-SC_INLINE float sc_neg_f32(float x) { return sc_float_of(sc_bits_of(x) ^ 0x80000000u); }
-SC_INLINE double sc_abs_f64(double x) { return sc_double_of(sc_bits_of_double(x) & ~(1ull << 63)); }
-SC_INLINE double sc_neg_f64(double x) { return sc_double_of(sc_bits_of_double(x) ^ (1ull << 63)); }
+SC_INLINE float sc_abs_f32(float x)
+{
+    return sc_float_of(sc_bits_of(x) & 0x7fffffffu);
+}
+SC_INLINE float sc_neg_f32(float x)
+{
+    return sc_float_of(sc_bits_of(x) ^ 0x80000000u);
+}
+SC_INLINE double sc_abs_f64(double x)
+{
+    return sc_double_of(sc_bits_of_double(x) & ~(1ull << 63));
+}
+SC_INLINE double sc_neg_f64(double x)
+{
+    return sc_double_of(sc_bits_of_double(x) ^ (1ull << 63));
+}
 #define sc_abs_f16 sc_abs_f32
 #define sc_neg_f16 sc_neg_f32
 #define sc_abs_bf16 sc_abs_f32
 #define sc_neg_bf16 sc_neg_f32
 
-SC_INLINE float sc_fma_f32(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-SC_INLINE double sc_fma_f64(double a, double b, double c) { return __builtin_fma(a, b, c); }
-SC_INLINE float sc_sqrt_f32(float a) { return __builtin_sqrtf(a); }
-SC_INLINE double sc_sqrt_f64(double a) { return __builtin_sqrt(a); }
+SC_INLINE float sc_fma_f32(float a, float b, float c)
+{
+    return __builtin_fmaf(a, b, c);
+}
+SC_INLINE double sc_fma_f64(double a, double b, double c)
+{
+    return __builtin_fma(a, b, c);
+}
+SC_INLINE float sc_sqrt_f32(float a)
+{
+    return __builtin_sqrtf(a);
+}
+SC_INLINE double sc_sqrt_f64(double a)
+{
+    return __builtin_sqrt(a);
+}
 
-/* The product of two halves is exact in double. Rounding the sum to odd first makes the second rounding, to half,
- * that of the exact sum (Boldo and Melquiond, 2008). */
+/* The product of two halves is exact in double. Rounding the sum to odd first makes the second rounding, to
+ * half, that of the exact sum (Boldo and Melquiond, 2008). */
 SC_INLINE float sc_fma_f16(float a, float b, float c)
 {
     double p = (double)a * (double)b, x = (double)c;
@@ -204,10 +238,16 @@ SC_INLINE uint32_t sc_reverse(uint32_t x)
     return __builtin_bswap32(x);
 }
 
-SC_INLINE uint32_t sc_top_bit(uint64_t x) { return x ? 63u - (uint32_t)__builtin_clzll(x | !x) : UINT32_MAX; }
+SC_INLINE uint32_t sc_top_bit(uint64_t x)
+{
+    return x ? 63u - (uint32_t)__builtin_clzll(x | !x) : UINT32_MAX;
+}
 
 /* bfe and bfi read the low 8 bits of position and length */
-SC_INLINE uint64_t sc_ones(uint32_t length) { return length > 63 ? UINT64_MAX : (1ull << (length & 63)) - 1; }
+SC_INLINE uint64_t sc_ones(uint32_t length)
+{
+    return length > 63 ? UINT64_MAX : (1ull << (length & 63)) - 1;
+}
 
 SC_INLINE uint64_t sc_extract_u64(uint64_t a, uint32_t position, uint32_t length)
 {

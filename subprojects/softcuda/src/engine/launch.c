@@ -12,8 +12,8 @@ struct launch {
     struct sc_worker *workers;
     uint32_t worker_count;
     uint64_t blocks;
-    uint64_t next;       /* atomic */
-    uint64_t fault_at;   /* atomic: the lowest block that faulted; UINT64_MAX when none did */
+    uint64_t next;        /* atomic */
+    uint64_t fault_at;    /* atomic: the lowest block that faulted; UINT64_MAX when none did */
     pthread_mutex_t lock; /* guards fault and no_memory */
     struct sc_fault fault;
     bool no_memory;
@@ -32,8 +32,8 @@ static void record_fault(struct launch *launch, const struct sc_worker *worker, 
     pthread_mutex_unlock(&launch->lock);
 }
 
-/* Blocks are taken in order, so when one faults all before it have been taken, and end before the launch does: the
- * lowest fault is the same however many workers there are. */
+/* Blocks are taken in order, so when one faults all before it have been taken, and end before the launch
+ * does: the lowest fault is the same however many workers there are. */
 static void work(void *context, uint32_t index)
 {
     struct launch *launch = context;
@@ -43,7 +43,6 @@ static void work(void *context, uint32_t index)
         record_fault(launch, worker, 0);
         return;
     }
-    worker->real_atomics = launch->worker_count > 1;
     for (;;) {
         uint64_t block = __atomic_fetch_add(&launch->next, 1, __ATOMIC_RELAXED);
         if (block >= launch->blocks || block >= __atomic_load_n(&launch->fault_at, __ATOMIC_ACQUIRE)) return;

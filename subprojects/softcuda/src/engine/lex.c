@@ -3,11 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
 
 static bool is_name(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '$' || c == '%';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '$' ||
+           c == '%';
 }
 
 static int digit_value(char c)
@@ -54,7 +58,8 @@ static void skip_space(struct sc_lexer *lexer)
 static const char *read_digits(const char *at, const char *end, unsigned base, uint64_t *value)
 {
     *value = 0;
-    for (; at < end && digit_value(*at) < (int)base; at++) *value = *value * base + (unsigned)digit_value(*at);
+    for (; at < end && digit_value(*at) < (int)base; at++)
+        *value = *value * base + (unsigned)digit_value(*at);
     return at;
 }
 

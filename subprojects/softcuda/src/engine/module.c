@@ -54,7 +54,10 @@ const struct sc_function *sc_module_function_at(const struct sc_module *module, 
     return index < module->functions.count ? module->functions.at[index] : NULL;
 }
 
-size_t sc_module_function_count(const struct sc_module *module) { return module->functions.count; }
+size_t sc_module_function_count(const struct sc_module *module)
+{
+    return module->functions.count;
+}
 
 bool sc_module_variable(const struct sc_module *module, const char *name, uint64_t *address, size_t *bytes)
 {

@@ -15,9 +15,15 @@ void sc_names_init(struct sc_names *names)
     memset(names->buckets, 0xff, sizeof names->buckets);
 }
 
-void sc_names_free(struct sc_names *names) { sc_vec_free(&names->all); }
+void sc_names_free(struct sc_names *names)
+{
+    sc_vec_free(&names->all);
+}
 
-void sc_names_enter(struct sc_names *names) { names->depth++; }
+void sc_names_enter(struct sc_names *names)
+{
+    names->depth++;
+}
 
 void sc_names_leave(struct sc_names *names)
 {

@@ -45,7 +45,8 @@ void sc_names_enter(struct sc_names *names);
 void sc_names_leave(struct sc_names *names); /* forgets the innermost scope */
 
 /* Adds to the innermost scope; NULL when there is no memory. The pointer is valid until the next addition. */
-struct sc_name *sc_names_add(struct sc_names *names, const char *text, uint32_t bytes, enum sc_name_kind kind);
+struct sc_name *sc_names_add(struct sc_names *names, const char *text, uint32_t bytes,
+                             enum sc_name_kind kind);
 
 /* The innermost name, or NULL. */
 struct sc_name *sc_names_find(struct sc_names *names, const char *text, uint32_t bytes);

@@ -7,15 +7,29 @@ static const struct {
     const char *name;
     uint8_t special;
 } specials[] = {
-    {"%tid.x", SC_SPECIAL_TID_X},       {"%tid.y", SC_SPECIAL_TID_Y},       {"%tid.z", SC_SPECIAL_TID_Z},
-    {"%laneid", SC_SPECIAL_LANE},       {"%warpid", SC_SPECIAL_WARP},       {"%lanemask_eq", SC_SPECIAL_LANEMASK_EQ},
-    {"%lanemask_le", SC_SPECIAL_LANEMASK_LE}, {"%lanemask_lt", SC_SPECIAL_LANEMASK_LT},
-    {"%lanemask_ge", SC_SPECIAL_LANEMASK_GE}, {"%lanemask_gt", SC_SPECIAL_LANEMASK_GT},
-    {"%ntid.x", SC_SPECIAL_NTID_X},     {"%ntid.y", SC_SPECIAL_NTID_Y},     {"%ntid.z", SC_SPECIAL_NTID_Z},
-    {"%nctaid.x", SC_SPECIAL_NCTAID_X}, {"%nctaid.y", SC_SPECIAL_NCTAID_Y}, {"%nctaid.z", SC_SPECIAL_NCTAID_Z},
-    {"%ctaid.x", SC_SPECIAL_CTAID_X},   {"%ctaid.y", SC_SPECIAL_CTAID_Y},   {"%ctaid.z", SC_SPECIAL_CTAID_Z},
-    {"%nwarpid", SC_SPECIAL_NWARP},     {"%dynamic_smem_size", SC_SPECIAL_DYNAMIC_SHARED},
-    {"%total_smem_size", SC_SPECIAL_TOTAL_SHARED}, {"%smid", SC_SPECIAL_SM},
+    {"%tid.x", SC_SPECIAL_TID_X},
+    {"%tid.y", SC_SPECIAL_TID_Y},
+    {"%tid.z", SC_SPECIAL_TID_Z},
+    {"%laneid", SC_SPECIAL_LANE},
+    {"%warpid", SC_SPECIAL_WARP},
+    {"%lanemask_eq", SC_SPECIAL_LANEMASK_EQ},
+    {"%lanemask_le", SC_SPECIAL_LANEMASK_LE},
+    {"%lanemask_lt", SC_SPECIAL_LANEMASK_LT},
+    {"%lanemask_ge", SC_SPECIAL_LANEMASK_GE},
+    {"%lanemask_gt", SC_SPECIAL_LANEMASK_GT},
+    {"%ntid.x", SC_SPECIAL_NTID_X},
+    {"%ntid.y", SC_SPECIAL_NTID_Y},
+    {"%ntid.z", SC_SPECIAL_NTID_Z},
+    {"%nctaid.x", SC_SPECIAL_NCTAID_X},
+    {"%nctaid.y", SC_SPECIAL_NCTAID_Y},
+    {"%nctaid.z", SC_SPECIAL_NCTAID_Z},
+    {"%ctaid.x", SC_SPECIAL_CTAID_X},
+    {"%ctaid.y", SC_SPECIAL_CTAID_Y},
+    {"%ctaid.z", SC_SPECIAL_CTAID_Z},
+    {"%nwarpid", SC_SPECIAL_NWARP},
+    {"%dynamic_smem_size", SC_SPECIAL_DYNAMIC_SHARED},
+    {"%total_smem_size", SC_SPECIAL_TOTAL_SHARED},
+    {"%smid", SC_SPECIAL_SM},
 };
 
 /* Special registers whose value never changes here, and clocks */
@@ -25,8 +39,9 @@ static const struct {
     bool clock;
     uint64_t bits;
 } fixed[] = {
-    {"%nsmid", 4, false, 1},  {"%gridid", 8, false, 1},  {"WARP_SZ", 4, false, 32},    {"%clock", 4, true, 0},
-    {"%clock_hi", 4, true, 0}, {"%clock64", 8, true, 0}, {"%globaltimer", 8, true, 0}, {"%globaltimer_lo", 4, true, 0},
+    {"%nsmid", 4, false, 1},      {"%gridid", 8, false, 1},        {"WARP_SZ", 4, false, 32},
+    {"%clock", 4, true, 0},       {"%clock_hi", 4, true, 0},       {"%clock64", 8, true, 0},
+    {"%globaltimer", 8, true, 0}, {"%globaltimer_lo", 4, true, 0},
 };
 
 static bool text_is(const char *text, uint32_t bytes, const char *word)
@@ -79,7 +94,8 @@ bool sc_read_integer(struct sc_build *build, int64_t *value)
         negative ^= sc_token_is(&build->token, "-");
         sc_advance(build);
     }
-    if (build->token.kind != SC_TOKEN_INTEGER) return sc_fail(build, build->token.line, "a number is missing");
+    if (build->token.kind != SC_TOKEN_INTEGER)
+        return sc_fail(build, build->token.line, "a number is missing");
     *value = (int64_t)(negative ? 0 - build->token.value : build->token.value);
     sc_advance(build);
     return build->status == SC_ENGINE_OK;
@@ -87,7 +103,8 @@ bool sc_read_integer(struct sc_build *build, int64_t *value)
 
 static bool is_number(const struct sc_token *token)
 {
-    return token->kind == SC_TOKEN_INTEGER || token->kind == SC_TOKEN_FLOAT32 || token->kind == SC_TOKEN_FLOAT64;
+    return token->kind == SC_TOKEN_INTEGER || token->kind == SC_TOKEN_FLOAT32 ||
+           token->kind == SC_TOKEN_FLOAT64;
 }
 
 static bool read_literal(struct sc_build *build, struct sc_operand *operand)
@@ -120,7 +137,8 @@ static bool read_word(struct sc_build *build, struct sc_operand *operand)
     operand->kind = operand->value ? SC_OPERAND_VALUE : SC_OPERAND_NAME;
     if (build->status != SC_ENGINE_OK) return false;
     if (!operand->value && word.text[0] == '%')
-        return sc_fail(build, word.line, "unknown register %.*s", (int)(word.bytes < 100 ? word.bytes : 100), word.text);
+        return sc_fail(build, word.line, "unknown register %.*s", (int)(word.bytes < 100 ? word.bytes : 100),
+                       word.text);
     return true;
 }
 
@@ -131,9 +149,10 @@ static bool read_vector(struct sc_build *build, struct sc_operand *operand)
         struct sc_operand element = {0};
         if (operand->count == SC_VECTOR_MAX) return sc_fail(build, build->token.line, "vector too long");
         if (!(is_number(&build->token) || sc_token_is(&build->token, "-") ? read_literal(build, &element)
-                                                                           : read_word(build, &element)))
+                                                                          : read_word(build, &element)))
             return false;
-        if (element.kind == SC_OPERAND_NAME) return sc_fail(build, build->token.line, "a register is missing");
+        if (element.kind == SC_OPERAND_NAME)
+            return sc_fail(build, build->token.line, "a register is missing");
         unsigned i = operand->count++;
         operand->element[i].kind = element.kind;
         operand->element[i].value = element.value;
@@ -167,7 +186,8 @@ bool sc_read_operand(struct sc_build *build, struct sc_operand *operand)
     if (is_number(&build->token) || sc_token_is(&build->token, "-")) return read_literal(build, operand);
     operand->negated = sc_accept(build, "!");
     if (!read_word(build, operand)) return false;
-    if (operand->kind == SC_OPERAND_NAME && (sc_token_is(&build->token, "+") || sc_token_is(&build->token, "-")))
+    if (operand->kind == SC_OPERAND_NAME &&
+        (sc_token_is(&build->token, "+") || sc_token_is(&build->token, "-")))
         return sc_read_integer(build, &operand->offset);
     if (sc_accept(build, "|")) {
         struct sc_operand second = {0};
@@ -179,12 +199,14 @@ bool sc_read_operand(struct sc_build *build, struct sc_operand *operand)
     return true;
 }
 
-static uint32_t shared_address(struct sc_build *build, uint32_t index, const struct sc_operand *operand, unsigned bytes)
+static uint32_t shared_address(struct sc_build *build, uint32_t index, const struct sc_operand *operand,
+                               unsigned bytes)
 {
     struct sc_module_shared *shared = &build->shared.at[index];
     if (shared->offset == UINT32_MAX) {
         uint64_t start = (build->ir.shared_bytes + shared->align - 1) & ~(shared->align - 1);
-        if (start + shared->bytes > (1u << 20)) return sc_fail(build, build->token.line, "too much shared memory");
+        if (start + shared->bytes > (1u << 20))
+            return sc_fail(build, build->token.line, "too much shared memory");
         shared->offset = (uint32_t)start;
         build->ir.shared_bytes = (uint32_t)(start + shared->bytes);
     }
@@ -202,9 +224,11 @@ uint32_t sc_name_value(struct sc_build *build, const struct sc_operand *operand,
         if (name->count) return shared_address(build, name->index, operand, bytes);
         return sc_constant(build, bytes, name->offset + (uint64_t)operand->offset);
     case SC_NAME_DYNAMIC: {
-        struct sc_value value = {.kind = SC_VALUE_CONSTANT, .bytes = (uint8_t)bytes, .bits = (uint64_t)operand->offset};
+        struct sc_value value = {
+            .kind = SC_VALUE_CONSTANT, .bytes = (uint8_t)bytes, .bits = (uint64_t)operand->offset};
         if (name->size > build->dynamic_align) build->dynamic_align = (uint32_t)name->size;
-        if (!sc_vec_push(&build->ir.values, value) || !sc_vec_push(&build->dynamic, build->ir.values.count - 1))
+        if (!sc_vec_push(&build->ir.values, value) ||
+            !sc_vec_push(&build->dynamic, build->ir.values.count - 1))
             return sc_fail_memory(build);
         return build->ir.values.count - 1;
     }
@@ -215,10 +239,11 @@ uint32_t sc_name_value(struct sc_build *build, const struct sc_operand *operand,
     case SC_NAME_MESSAGE:
     case SC_NAME_PARAM:
         if (bytes != 8) return sc_fail(build, build->token.line, "an address needs 64 bits");
-        base = sc_special_value(build, name->kind == SC_NAME_PARAM ? SC_SPECIAL_PARAM_BASE : SC_SPECIAL_LOCAL);
+        base =
+            sc_special_value(build, name->kind == SC_NAME_PARAM ? SC_SPECIAL_PARAM_BASE : SC_SPECIAL_LOCAL);
         result = sc_new_value(build, 8);
-        if (!sc_emit_row(build, "add_b64", result, base, sc_constant(build, 8, name->offset + (uint64_t)operand->offset),
-                         0, 0))
+        if (!sc_emit_row(build, "add_b64", result, base,
+                         sc_constant(build, 8, name->offset + (uint64_t)operand->offset), 0, 0))
             return 0;
         return result;
     default:

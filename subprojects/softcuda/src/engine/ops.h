@@ -1,5 +1,5 @@
-/* Instruction functions. The lane-wise ones and the memory ones are built once for each instruction set of the host
- * (SC_ISA names the build); sc_op_functions picks the build that this machine can run. */
+/* Instruction functions. The lane-wise ones and the memory ones are built once for each instruction set of
+ * the host (SC_ISA names the build); sc_op_functions picks the build that this machine can run. */
 #ifndef SOFTCUDA_ENGINE_OPS_H
 #define SOFTCUDA_ENGINE_OPS_H
 
@@ -20,17 +20,17 @@ const struct sc_isa *sc_isa(void);
 
 extern const struct sc_isa sc_isa_baseline, sc_isa_avx2, sc_isa_avx512;
 
-sc_op_function sc_run_atomic, sc_run_shuffle, sc_run_vote, sc_run_match, sc_run_redux, sc_run_active_mask, sc_run_clock,
-    sc_run_fence, sc_run_trap, sc_run_print, sc_run_assert;
+sc_op_function sc_run_atomic, sc_run_shuffle, sc_run_vote, sc_run_match, sc_run_redux, sc_run_active_mask,
+    sc_run_clock, sc_run_fence, sc_run_trap, sc_run_print, sc_run_assert;
 
 /* Is [address, address + bytes) accessible? On success *window is the range that holds it. On failure the
  * fault is recorded for `lane`. `op` says which space is meant. */
-bool sc_check_address(struct sc_group *group, const struct sc_op *op, struct sc_window *window, uint64_t address,
-                      uint32_t bytes, uint32_t lane);
+bool sc_check_address(struct sc_group *group, const struct sc_op *op, struct sc_window *window,
+                      uint64_t address, uint32_t bytes, uint32_t lane);
 
 /* Operand pointers for the chunks that an instruction covers */
-static inline __attribute__((always_inline)) unsigned char *sc_operand(const struct sc_group *group, uint32_t place,
-                                                                       uint32_t stride, uint32_t first)
+static inline __attribute__((always_inline)) unsigned char *
+sc_operand(const struct sc_group *group, uint32_t place, uint32_t stride, uint32_t first)
 {
     return group->file + place + (size_t)first * stride * 64;
 }

@@ -1,6 +1,6 @@
-/* Runs of additions, multiplications and fused multiply-adds in single precision, built once for each instruction set
- * (SC_ISA). They are what most kernels' inner loops are made of; one call for a whole run saves the calls, and the common
- * shapes get loops of constant length. */
+/* Runs of additions, multiplications and fused multiply-adds in single precision, built once for each
+ * instruction set (SC_ISA). They are what most kernels' inner loops are made of; one call for a whole run
+ * saves the calls, and the common shapes get loops of constant length. */
 #include "lane.h"
 #include "ops.h"
 
@@ -10,8 +10,9 @@
 enum kind { FMA, ADD, SUB, MUL };
 
 /* Steps are in bytes: 0 for a uniform operand. */
-SC_INLINE void compute(enum kind kind, unsigned char *d, const unsigned char *a, size_t a_step, const unsigned char *b,
-                       size_t b_step, const unsigned char *c, size_t c_step, uint32_t chunks)
+SC_INLINE void compute(enum kind kind, unsigned char *d, const unsigned char *a, size_t a_step,
+                       const unsigned char *b, size_t b_step, const unsigned char *c, size_t c_step,
+                       uint32_t chunks)
 {
     for (uint32_t k = 0; k < chunks; k++) {
         float result[SC_CHUNK];
@@ -30,22 +31,23 @@ SC_INLINE void compute(enum kind kind, unsigned char *d, const unsigned char *a,
 
 #define STEP (SC_CHUNK * sizeof(float))
 
+/* `extra` says that all operands are vectors, which all advance alike. */
 SC_INLINE void run(enum kind kind, struct sc_group *group, const struct sc_op *op)
 {
-    uint32_t first = group->first_chunk, chunks = group->chunks;
-    unsigned char *d = sc_operand(group, op->d, op->stride_d, first);
-    const unsigned char *a = sc_operand(group, op->a, op->stride_a, first);
-    const unsigned char *b = sc_operand(group, op->b, op->stride_b, first);
-    const unsigned char *c = sc_operand(group, op->c, op->stride_c, first);
-    bool vectors = op->stride_a & op->stride_b & (op->stride_c | (kind != FMA));
-    if (vectors && chunks == 8) {
+    const uint32_t first = group->first_chunk, chunks = group->chunks;
+    if (op->extra && (chunks == 8 || chunks == 16)) {
+        unsigned char *file = group->file + (size_t)first * STEP;
+        unsigned char *d = file + op->d;
+        const unsigned char *a = file + op->a, *b = file + op->b, *c = file + op->c;
         compute(kind, d, a, STEP, b, STEP, c, STEP, 8);
-    } else if (vectors && chunks == 16) {
-        compute(kind, d, a, STEP, b, STEP, c, STEP, 8);
-        compute(kind, d + 8 * STEP, a + 8 * STEP, STEP, b + 8 * STEP, STEP, c + 8 * STEP, STEP, 8);
-    } else {
-        compute(kind, d, a, op->stride_a * STEP, b, op->stride_b * STEP, c, op->stride_c * STEP, chunks);
+        if (chunks == 16)
+            compute(kind, d + 8 * STEP, a + 8 * STEP, STEP, b + 8 * STEP, STEP, c + 8 * STEP, STEP, 8);
+        return;
     }
+    compute(kind, sc_operand(group, op->d, op->stride_d, first),
+            sc_operand(group, op->a, op->stride_a, first), op->stride_a * STEP,
+            sc_operand(group, op->b, op->stride_b, first), op->stride_b * STEP,
+            sc_operand(group, op->c, op->stride_c, first), op->stride_c * STEP, chunks);
 }
 
 static bool run_batch(struct sc_group *group, const struct sc_op *head)

@@ -6,7 +6,8 @@
 #define SC_JOIN2(a, b) a##b
 #define SC_JOIN(a, b) SC_JOIN2(a, b)
 
-static uint32_t guard(uint32_t *out, const uint32_t *mask, const uint32_t *predicate, uint32_t flip, uint32_t count)
+static uint32_t guard(uint32_t *out, const uint32_t *mask, const uint32_t *predicate, uint32_t flip,
+                      uint32_t count)
 {
     uint32_t held = 0;
     for (uint32_t i = 0; i < count; i++) {

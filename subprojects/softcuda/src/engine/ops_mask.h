@@ -12,14 +12,16 @@ struct sc_scan {
 
 struct sc_mask_functions {
     /* out = lanes of mask whose predicate, xor flip, holds; returns how many */
-    uint32_t (*guard)(uint32_t *out, const uint32_t *mask, const uint32_t *predicate, uint32_t flip, uint32_t count);
+    uint32_t (*guard)(uint32_t *out, const uint32_t *mask, const uint32_t *predicate, uint32_t flip,
+                      uint32_t count);
     /* Sends the chosen lanes to `yes` and the other lanes of mask to `no`. */
     void (*split)(uint32_t *lane_at, const uint32_t *chosen, const uint32_t *mask, uint32_t yes, uint32_t no,
                   uint32_t count);
     /* Finds the lowest place; mask becomes the lanes there. */
     void (*scan)(const uint32_t *lane_at, uint32_t *mask, uint32_t count, struct sc_scan *out);
     /* Copies the lanes of mask; `bytes` is the size of a lane. */
-    void (*blend)(uint32_t *into, const uint32_t *from, const uint32_t *mask, uint32_t chunks, unsigned bytes);
+    void (*blend)(uint32_t *into, const uint32_t *from, const uint32_t *mask, uint32_t chunks,
+                  unsigned bytes);
 };
 
 extern const struct sc_mask_functions sc_mask_baseline, sc_mask_avx2, sc_mask_avx512;

@@ -1,7 +1,7 @@
 /* Loads and stores, built once for each instruction set (SC_ISA).
  *
- * Sixteen lanes at a time: neighbouring addresses become one copy, equal addresses one read and a splat, the rest goes lane
- * by lane. When all lanes of the group are neighbours the whole instruction is one copy.
+ * Sixteen lanes at a time: neighbouring addresses become one copy, equal addresses one read and a splat, the
+ * rest goes lane by lane. When all lanes of the group are neighbours the whole instruction is one copy.
  */
 #include "chunk.h"
 #include "ops.h"
@@ -11,8 +11,8 @@
 #define SC_JOIN(a, b) SC_JOIN2(a, b)
 
 /* Like `inside`, after looking the address up if need be; records no fault. */
-SC_INLINE bool reach(struct sc_group *group, const struct sc_op *op, struct sc_window *window, uint64_t address,
-                     uint64_t bytes)
+SC_INLINE bool reach(struct sc_group *group, const struct sc_op *op, struct sc_window *window,
+                     uint64_t address, uint64_t bytes)
 {
     if (__builtin_expect(inside(window, address, bytes), 1)) return true;
     return sc_check_address(group, op, window, address, (uint32_t)bytes, UINT32_MAX);
@@ -50,10 +50,12 @@ SC_INLINE uint64_t get_lane(const unsigned char *vector, unsigned lane, unsigned
     return bytes == 4 ? ((const sc_lane32 *)vector)[lane] : ((const sc_lane64 *)vector)[lane];
 }
 
-/* What a link would move for the active lanes of a chunk that is neither a run nor a broadcast: nothing for a lane that
- * repeats the one before, its own bytes for one that has a neighbour in memory, a sector of 32 bytes for the rest. */
+/* What a link would move for the active lanes of a chunk that is neither a run nor a broadcast: nothing for a
+ * lane that repeats the one before, its own bytes for one that has a neighbour in memory, a sector of 32
+ * bytes for the rest. */
 static __attribute__((noinline)) void count_lanes(struct sc_group *group, const struct sc_window *window,
-                                                  const uint64_t *address, uint32_t active, uint32_t step, bool write)
+                                                  const uint64_t *address, uint32_t active, uint32_t step,
+                                                  bool write)
 {
     uint32_t cost[SC_CHUNK], total = 0, alone = step > 32 ? step : 32;
     uint64_t around[SC_CHUNK + 2], low = UINT64_MAX, high = 0;
@@ -88,7 +90,8 @@ static __attribute__((noinline)) bool check_lanes(struct sc_group *group, const 
             group->fault_address = address[i];
             return false;
         }
-        if (!inside(window, address[i], step) && !sc_check_address(group, op, window, address[i], step, lane + i))
+        if (!inside(window, address[i], step) &&
+            !sc_check_address(group, op, window, address[i], step, lane + i))
             return false;
     }
     /* All lanes were in windows of one kind but for a kernel that mixes spaces in one instruction. */
@@ -98,7 +101,8 @@ static __attribute__((noinline)) bool check_lanes(struct sc_group *group, const 
 
 /* May the active lanes of a chunk access what they want? Counts their traffic. */
 SC_INLINE bool check_chunk(struct sc_group *group, const struct sc_op *op, struct sc_window *window,
-                           const struct chunk *chunk, uint32_t active, uint32_t lane, uint32_t step, bool write)
+                           const struct chunk *chunk, uint32_t active, uint32_t lane, uint32_t step,
+                           bool write)
 {
     uint64_t address[SC_CHUNK];
     if (active == 0xffff && all_inside(chunk, window, step)) {
@@ -113,7 +117,7 @@ SC_INLINE bool check_chunk(struct sc_group *group, const struct sc_op *op, struc
 
 #if defined(__AVX512F__)
 /* Sixteen times four neighbouring words: the k-th of each four goes to d[k]. */
-SC_INLINE void transpose4(unsigned char *const *d, const unsigned char *from)
+SC_INLINE void transpose4(unsigned char *const *d, size_t at_byte, const unsigned char *from)
 {
     const __m512i even = _mm512_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28, 1, 5, 9, 13, 17, 21, 25, 29);
     const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(2));
@@ -121,37 +125,38 @@ SC_INLINE void transpose4(unsigned char *const *d, const unsigned char *from)
     __m512i r2 = _mm512_loadu_si512(from + 128), r3 = _mm512_loadu_si512(from + 192);
     __m512i low01 = _mm512_permutex2var_epi32(r0, even, r1), high01 = _mm512_permutex2var_epi32(r2, even, r3);
     __m512i low23 = _mm512_permutex2var_epi32(r0, odd, r1), high23 = _mm512_permutex2var_epi32(r2, odd, r3);
-    _mm512_storeu_si512(d[0], _mm512_shuffle_i64x2(low01, high01, 0x44));
-    _mm512_storeu_si512(d[1], _mm512_shuffle_i64x2(low01, high01, 0xee));
-    _mm512_storeu_si512(d[2], _mm512_shuffle_i64x2(low23, high23, 0x44));
-    _mm512_storeu_si512(d[3], _mm512_shuffle_i64x2(low23, high23, 0xee));
+    _mm512_storeu_si512(d[0] + at_byte, _mm512_shuffle_i64x2(low01, high01, 0x44));
+    _mm512_storeu_si512(d[1] + at_byte, _mm512_shuffle_i64x2(low01, high01, 0xee));
+    _mm512_storeu_si512(d[2] + at_byte, _mm512_shuffle_i64x2(low23, high23, 0x44));
+    _mm512_storeu_si512(d[3] + at_byte, _mm512_shuffle_i64x2(low23, high23, 0xee));
 }
 #endif
 
-SC_INLINE void copy_run(unsigned char *const *d, uint64_t address, unsigned element, unsigned count, unsigned result,
-                        bool extend)
+SC_INLINE void copy_run(unsigned char *const *d, size_t at_byte, uint64_t address, unsigned element,
+                        unsigned count, unsigned result, bool extend)
 {
     const unsigned char *from = (const unsigned char *)(uintptr_t)address;
     if (element == result && count == 1) {
-        memcpy(d[0], from, (size_t)SC_CHUNK * element);
+        memcpy(d[0] + at_byte, from, (size_t)SC_CHUNK * element);
     } else if (element == 4 && result == 4 && count == 2) {
-        sc_lane32 word[2 * SC_CHUNK], *x = (sc_lane32 *)d[0], *y = (sc_lane32 *)d[1];
+        sc_lane32 word[2 * SC_CHUNK], *x = (sc_lane32 *)(d[0] + at_byte), *y = (sc_lane32 *)(d[1] + at_byte);
         memcpy(word, from, sizeof word);
         for (unsigned i = 0; i < SC_CHUNK; i++) x[i] = word[2 * i];
         for (unsigned i = 0; i < SC_CHUNK; i++) y[i] = word[2 * i + 1];
 #if defined(__AVX512F__)
     } else if (element == 4 && result == 4 && count == 4) {
-        transpose4(d, from);
+        transpose4(d, at_byte, from);
 #endif
     } else if (element == 4 && result == 4 && count == 4) {
         sc_lane32 word[4 * SC_CHUNK];
         memcpy(word, from, sizeof word);
         for (unsigned k = 0; k < 4; k++)
-            for (unsigned i = 0; i < SC_CHUNK; i++) ((sc_lane32 *)d[k])[i] = word[4 * i + k];
+            for (unsigned i = 0; i < SC_CHUNK; i++) ((sc_lane32 *)(d[k] + at_byte))[i] = word[4 * i + k];
     } else {
         for (unsigned i = 0; i < SC_CHUNK; i++)
             for (unsigned k = 0; k < count; k++)
-                put_lane(d[k], i, result, read_element(address + (i * count + k) * element, element, extend));
+                put_lane(d[k] + at_byte, i, result,
+                         read_element(address + (i * count + k) * element, element, extend));
     }
 }
 
@@ -161,19 +166,19 @@ SC_INLINE void splat(unsigned char *d, unsigned result, uint64_t value)
 }
 
 /* The lanes of one chunk, one by one */
-SC_INLINE void load_lanes(unsigned char *const *d, const struct chunk *at, uint32_t active, unsigned element,
-                          unsigned count, unsigned result, bool extend)
+SC_INLINE void load_lanes(unsigned char *const *d, size_t at_byte, const struct chunk *at, uint32_t active,
+                          unsigned element, unsigned count, unsigned result, bool extend)
 {
     uint64_t address[SC_CHUNK];
     spread(at, address);
     if (active == 0xffff && element == 4 && result == 4 && count <= 4) {
-        for (unsigned k = 0; k < count; k++) gather32((uint32_t *)(void *)d[k], address, k * 4);
+        for (unsigned k = 0; k < count; k++) gather32((uint32_t *)(void *)(d[k] + at_byte), address, k * 4);
         return;
     }
     for (uint32_t bits = active; bits; bits &= bits - 1) {
         unsigned i = (unsigned)__builtin_ctz(bits);
         for (unsigned k = 0; k < count; k++)
-            put_lane(d[k], i, result, read_element(address[i] + k * element, element, extend));
+            put_lane(d[k] + at_byte, i, result, read_element(address[i] + k * element, element, extend));
     }
 }
 
@@ -188,7 +193,8 @@ SC_INLINE bool whole_run(struct sc_group *group, const struct sc_op *op, struct 
     for (uint32_t i = 0; i < lanes; i++) different |= lane[i] ^ (first + (uint64_t)i * step);
     uint64_t from = first + (uint64_t)op->immediate;
     if (op->access.space == SC_SPACE_SHARED) from += (uint64_t)(uintptr_t)group->shared;
-    if (different || (from & (step - 1)) || !reach(group, op, window, from, (uint64_t)lanes * step)) return false;
+    if (different || (from & (step - 1)) || !reach(group, op, window, from, (uint64_t)lanes * step))
+        return false;
     sc_count(group->worker, window, from, (uint64_t)lanes * step, write);
     *start = from;
     return true;
@@ -216,6 +222,7 @@ SC_INLINE bool load(struct sc_group *group, const struct sc_op *op, unsigned add
         return true;
     }
     for (uint32_t chunk = 0; chunk < chunks; chunk++, a += a_step) {
+        const size_t at_byte = (size_t)chunk * result * SC_CHUNK;
         uint32_t lane = (first + chunk) * SC_CHUNK;
         uint32_t active = full ? 0xffff : mask_bits(group->use_mask + lane);
         if (active) {
@@ -223,21 +230,23 @@ SC_INLINE bool load(struct sc_group *group, const struct sc_op *op, unsigned add
             from = first_address(a, address_bytes, base, offset);
             if ((lane & 31) == 0) previous = 1;
             bool straight = active == 0xffff && (from & (step - 1)) == 0;
-            if (straight && follows(&at, from, step) && reach(group, op, window, from, (uint64_t)step * SC_CHUNK)) {
+            if (straight && follows(&at, address_bytes, base, from, step) &&
+                reach(group, op, window, from, (uint64_t)step * SC_CHUNK)) {
                 sc_count(group->worker, window, from, (uint64_t)step * SC_CHUNK, false);
-                copy_run(d, from, element, count, result, extend);
-            } else if (straight && follows(&at, from, 0) && reach(group, op, window, from, step)) {
+                copy_run(d, at_byte, from, element, count, result, extend);
+            } else if (straight && follows(&at, address_bytes, base, from, 0) &&
+                       reach(group, op, window, from, step)) {
                 uint64_t warps = uniform ? (group->active + 31) / 32 : previous != from;
                 sc_count_here(group->worker, window, from, step * warps, false);
                 previous = from;
                 for (unsigned k = 0; k < count; k++)
-                    splat(d[k], result, read_element(from + k * element, element, extend));
+                    splat(d[k] + at_byte, result, read_element(from + k * element, element, extend));
             } else {
+                at = widen(&at, address_bytes, base);
                 if (!check_chunk(group, op, window, &at, active, lane, step, false)) return false;
-                load_lanes(d, &at, active, element, count, result, extend);
+                load_lanes(d, at_byte, &at, active, element, count, result, extend);
             }
         }
-        for (unsigned k = 0; k < count; k++) d[k] += (size_t)result * SC_CHUNK;
     }
     return true;
 }
@@ -265,8 +274,8 @@ SC_INLINE void store_run(const unsigned char *const *s, uint64_t address, unsign
     }
 }
 
-SC_INLINE void store_lanes(const unsigned char *const *s, const struct chunk *at, uint32_t active, unsigned element,
-                           unsigned count, unsigned result)
+SC_INLINE void store_lanes(const unsigned char *const *s, const struct chunk *at, uint32_t active,
+                           unsigned element, unsigned count, unsigned result)
 {
     uint64_t address[SC_CHUNK];
     spread(at, address);
@@ -297,8 +306,8 @@ SC_INLINE bool store(struct sc_group *group, const struct sc_op *op, unsigned ad
         s[k] = sc_operand(group, places[2 * k], places[2 * k + 1], first);
         s_step[k] = (size_t)places[2 * k + 1] * 64;
     }
-    if (full && address_bytes == 8 && op->stride_a && places[1] && element == result && count == 1 && chunks > 1 &&
-        whole_run(group, op, window, a, chunks, step, true, &to)) {
+    if (full && address_bytes == 8 && op->stride_a && places[1] && element == result && count == 1 &&
+        chunks > 1 && whole_run(group, op, window, a, chunks, step, true, &to)) {
         copy_chunks((void *)(uintptr_t)to, s[0], chunks, element);
         return true;
     }
@@ -308,11 +317,12 @@ SC_INLINE bool store(struct sc_group *group, const struct sc_op *op, unsigned ad
         if (active) {
             at = addresses(a, address_bytes, base, offset);
             to = first_address(a, address_bytes, base, offset);
-            if (active == 0xffff && !(to & (step - 1)) && follows(&at, to, step) &&
+            if (active == 0xffff && !(to & (step - 1)) && follows(&at, address_bytes, base, to, step) &&
                 reach(group, op, window, to, (uint64_t)step * SC_CHUNK)) {
                 sc_count(group->worker, window, to, (uint64_t)step * SC_CHUNK, true);
                 store_run(s, to, element, count, result);
             } else {
+                at = widen(&at, address_bytes, base);
                 if (!check_chunk(group, op, window, &at, active, lane, step, true)) return false;
                 store_lanes(s, &at, active, element, count, result);
             }
@@ -336,8 +346,10 @@ static bool store_any(struct sc_group *group, const struct sc_op *op)
 
 /* The accesses that are worth code of their own: address bytes, element bytes, count, register bytes */
 #define EACH_ACCESS(X)                                                                                       \
-    X(4, 1, 1, 4) X(4, 2, 1, 4) X(4, 4, 1, 4) X(4, 4, 2, 4) X(4, 4, 4, 4) X(4, 8, 1, 8) X(4, 8, 2, 8)        \
-    X(8, 1, 1, 4) X(8, 2, 1, 4) X(8, 4, 1, 4) X(8, 4, 2, 4) X(8, 4, 4, 4) X(8, 8, 1, 8) X(8, 8, 2, 8)
+    X(4, 1, 1, 4)                                                                                            \
+    X(4, 2, 1, 4)                                                                                            \
+    X(4, 4, 1, 4) X(4, 4, 2, 4) X(4, 4, 4, 4) X(4, 8, 1, 8) X(4, 8, 2, 8) X(8, 1, 1, 4) X(8, 2, 1, 4)        \
+        X(8, 4, 1, 4) X(8, 4, 2, 4) X(8, 4, 4, 4) X(8, 8, 1, 8) X(8, 8, 2, 8)
 
 #define DEFINE(ab, eb, n, rb)                                                                                \
     static bool load_##ab##_##eb##x##n(struct sc_group *group, const struct sc_op *op)                       \
@@ -363,15 +375,21 @@ static struct {
 static sc_op_function *choose(const struct sc_access *access, bool write)
 {
     for (size_t i = 0; i < sizeof special / sizeof *special; i++)
-        if (special[i].address_bytes == access->address_bytes && special[i].element_bytes == access->element_bytes &&
-            special[i].count == access->count && special[i].result_bytes == access->result_bytes &&
-            (write || !access->extend_signed))
+        if (special[i].address_bytes == access->address_bytes &&
+            special[i].element_bytes == access->element_bytes && special[i].count == access->count &&
+            special[i].result_bytes == access->result_bytes && (write || !access->extend_signed))
             return write ? special[i].store : special[i].load;
     return write ? store_any : load_any;
 }
 
-static sc_op_function *choose_load(const struct sc_access *access) { return choose(access, false); }
-static sc_op_function *choose_store(const struct sc_access *access) { return choose(access, true); }
+static sc_op_function *choose_load(const struct sc_access *access)
+{
+    return choose(access, false);
+}
+static sc_op_function *choose_store(const struct sc_access *access)
+{
+    return choose(access, true);
+}
 
 extern sc_op_function *const SC_JOIN(sc_lane_functions_, SC_ISA)[SC_OP_LANE_COUNT];
 extern sc_op_function *const SC_JOIN(sc_batch_, SC_ISA);

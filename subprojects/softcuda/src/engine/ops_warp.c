@@ -71,7 +71,8 @@ static uint32_t shuffle_from(unsigned mode, uint32_t i, uint32_t b, uint32_t c, 
     return *valid ? from : i;
 }
 
-/* One warp with the same b and c in all lanes: the pattern is the same for every lane, and often for every warp. */
+/* One warp with the same b and c in all lanes: the pattern is the same for every lane, and often for every
+ * warp. */
 static void shuffle_warp(struct sc_group *group, const struct sc_op *op, uint32_t warp, uint32_t active)
 {
     uint32_t first = warp * WARP, source[WARP];
@@ -80,7 +81,8 @@ static void shuffle_warp(struct sc_group *group, const struct sc_op *op, uint32_
     for (uint32_t i = 0; i < WARP; i++) {
         bool valid;
         if (!(active >> i & 1)) continue;
-        uint32_t b = lane32(group, op->b, op->stride_b, first + i), c = lane32(group, op->c, op->stride_c, first + i);
+        uint32_t b = lane32(group, op->b, op->stride_b, first + i),
+                 c = lane32(group, op->c, op->stride_c, first + i);
         d[first + i] = source[shuffle_from(op->access.operation, i, b, c, &valid)];
         if (p) p[first + i] = valid ? UINT32_MAX : 0;
     }
@@ -89,8 +91,8 @@ static void shuffle_warp(struct sc_group *group, const struct sc_op *op, uint32_
 bool sc_run_shuffle(struct sc_group *group, const struct sc_op *op)
 {
     struct warps warps = active_warps(group);
-    bool same = !op->stride_b && !op->stride_c && op->stride_a && group->use_full && group->lanes % WARP == 0 &&
-                group->first_chunk % 2 == 0 && group->chunks % 2 == 0;
+    bool same = !op->stride_b && !op->stride_c && op->stride_a && group->use_full &&
+                group->lanes % WARP == 0 && group->first_chunk % 2 == 0 && group->chunks % 2 == 0;
     if (!same) {
         for (uint32_t w = warps.first; w < warps.end; w++) shuffle_warp(group, op, w, warp_mask(group, w));
         return true;
@@ -140,11 +142,13 @@ bool sc_run_match(struct sc_group *group, const struct sc_op *op)
     for (uint32_t w = warps.first; w < warps.end; w++) {
         uint32_t active = warp_mask(group, w), first = w * WARP;
         uint64_t value[WARP];
-        for (uint32_t i = 0; i < WARP; i++) value[i] = active >> i & 1 ? match_value(group, op, first + i) : 0;
+        for (uint32_t i = 0; i < WARP; i++)
+            value[i] = active >> i & 1 ? match_value(group, op, first + i) : 0;
         for (uint32_t i = 0; i < WARP; i++) {
             uint32_t equal = 0;
             if (!(active >> i & 1)) continue;
-            for (uint32_t k = 0; k < WARP; k++) equal |= (uint32_t)((active >> k & 1) && value[k] == value[i]) << k;
+            for (uint32_t k = 0; k < WARP; k++)
+                equal |= (uint32_t)((active >> k & 1) && value[k] == value[i]) << k;
             if (op->access.operation == SC_MATCH_ALL) {
                 if (op->e) target32(group, op->e)[first + i] = -(uint32_t)(equal == active);
                 equal = equal == active ? active : 0;
@@ -165,7 +169,8 @@ bool sc_run_redux(struct sc_group *group, const struct sc_op *op)
         for (uint32_t i = 0; i < WARP; i++) {
             if (!(active >> i & 1)) continue;
             uint32_t value = lane32(group, op->a, op->stride_a, first + i);
-            result = any ? sc_atomic_apply(op->access.operation, (char)op->access.type, 4, result, value, 0) : value;
+            result = any ? sc_atomic_apply(op->access.operation, (char)op->access.type, 4, result, value, 0)
+                         : value;
             any = true;
         }
         for (uint32_t i = 0; i < WARP; i++)

@@ -46,7 +46,8 @@ static bool skip_braces(struct sc_build *build)
 {
     unsigned depth = 0;
     do {
-        if (build->token.kind == SC_TOKEN_END) return sc_fail(build, build->token.line, "a brace does not close");
+        if (build->token.kind == SC_TOKEN_END)
+            return sc_fail(build, build->token.line, "a brace does not close");
         if (sc_token_is(&build->token, "{")) depth++;
         if (sc_token_is(&build->token, "}") && depth) depth--;
         sc_advance(build);
@@ -81,7 +82,8 @@ static bool read_device_function(struct sc_build *build)
         while (build->token.kind != SC_TOKEN_END && !sc_token_is(&build->token, ")")) sc_advance(build);
         if (!sc_expect(build, ")")) return false;
     }
-    if (build->token.kind != SC_TOKEN_WORD) return sc_fail(build, build->token.line, "a function name is missing");
+    if (build->token.kind != SC_TOKEN_WORD)
+        return sc_fail(build, build->token.line, "a function name is missing");
     function.text = build->token.text;
     function.bytes = build->token.bytes;
     if (!skip_function(build, &function.defined)) return false;
@@ -113,7 +115,8 @@ static bool read_scalar(struct reader *reader, unsigned char *at, uint64_t addre
         struct fixup fixup = {address, operand.text, operand.bytes, build->token.line, operand.offset};
         return sc_vec_push(&reader->fixups, fixup) || sc_fail_memory(build);
     }
-    if (operand.kind != SC_OPERAND_LITERAL) return sc_fail(build, build->token.line, "initial value not built");
+    if (operand.kind != SC_OPERAND_LITERAL)
+        return sc_fail(build, build->token.line, "initial value not built");
     uint64_t bits = operand.bits;
     if (operand.literal_kind == SC_TOKEN_FLOAT64 && element == 4) {
         double number;
@@ -126,7 +129,8 @@ static bool read_scalar(struct reader *reader, unsigned char *at, uint64_t addre
 }
 
 /* = scalar or nested braces; values beyond the variable are refused. */
-static bool read_initial(struct reader *reader, unsigned char *memory, uint64_t address, uint64_t bytes, uint32_t element)
+static bool read_initial(struct reader *reader, unsigned char *memory, uint64_t address, uint64_t bytes,
+                         uint32_t element)
 {
     struct sc_build *build = &reader->build;
     uint64_t at = 0;
@@ -155,7 +159,8 @@ static bool add_variable(struct reader *reader, const struct sc_token *word, uin
     struct sc_build *build = &reader->build;
     struct sc_module *module = build->module;
     struct sc_variable variable = {.bytes = bytes, .constant = constant};
-    variable.address = module->memory.allocate(module->memory.context, bytes ? bytes : 1, align < 16 ? 16 : align);
+    variable.address =
+        module->memory.allocate(module->memory.context, bytes ? bytes : 1, align < 16 ? 16 : align);
     if (!variable.address) return sc_fail_memory(build);
     variable.name = strndup(word->text, word->bytes);
     struct sc_name *name = sc_names_add(&build->names, word->text, word->bytes, SC_NAME_GLOBAL);
@@ -174,9 +179,11 @@ static bool add_variable(struct reader *reader, const struct sc_token *word, uin
 
 enum variable_space { SPACE_GLOBAL, SPACE_CONST, SPACE_SHARED };
 
-static bool add_shared(struct sc_build *build, const struct sc_token *word, uint64_t bytes, uint64_t align, bool dynamic)
+static bool add_shared(struct sc_build *build, const struct sc_token *word, uint64_t bytes, uint64_t align,
+                       bool dynamic)
 {
-    struct sc_name *name = sc_names_add(&build->names, word->text, word->bytes, dynamic ? SC_NAME_DYNAMIC : SC_NAME_SHARED);
+    struct sc_name *name =
+        sc_names_add(&build->names, word->text, word->bytes, dynamic ? SC_NAME_DYNAMIC : SC_NAME_SHARED);
     if (!name) return sc_fail_memory(build);
     name->size = dynamic ? align : bytes;
     if (dynamic) return true;
@@ -205,11 +212,13 @@ static bool read_variables(struct reader *reader, enum variable_space space, boo
             else if (!sc_read_integer(build, &count))
                 return false;
             if (!sc_expect(build, "]")) return false;
-            if (count < 0 || count > (1ll << 31) || bytes > (1ull << 31)) return sc_fail(build, word.line, "variable too large");
+            if (count < 0 || count > (1ll << 31) || bytes > (1ull << 31))
+                return sc_fail(build, word.line, "variable too large");
             bytes *= (uint64_t)count;
         }
         if (bytes > (1ull << 32)) return sc_fail(build, word.line, "variable too large");
-        if (open && space != SPACE_SHARED && !external) return sc_fail(build, word.line, "an array without size is not built");
+        if (open && space != SPACE_SHARED && !external)
+            return sc_fail(build, word.line, "an array without size is not built");
         bool ok = true;
         if (space == SPACE_SHARED)
             ok = add_shared(build, &word, bytes, align, external || open);
@@ -232,7 +241,8 @@ static bool read_directive(struct reader *reader)
     bool external = false;
     for (;;) {
         struct sc_token word = build->token;
-        if (sc_accept(build, ".visible") || sc_accept(build, ".weak") || sc_accept(build, ".common")) continue;
+        if (sc_accept(build, ".visible") || sc_accept(build, ".weak") || sc_accept(build, ".common"))
+            continue;
         if (sc_accept(build, ".extern")) {
             external = true;
             continue;
@@ -263,7 +273,8 @@ static bool read_directive(struct reader *reader)
             return sc_expect(build, ";");
         }
         if (sc_accept(build, ";")) return true;
-        return sc_fail(build, word.line, "not PTX: %.*s", (int)(word.bytes < 60 ? word.bytes : 60), word.text);
+        return sc_fail(build, word.line, "not PTX: %.*s", (int)(word.bytes < 60 ? word.bytes : 60),
+                       word.text);
     }
 }
 
@@ -273,7 +284,8 @@ static bool apply_fixups(struct reader *reader)
     for (uint32_t i = 0; i < reader->fixups.count; i++) {
         const struct fixup *fixup = &reader->fixups.at[i];
         const struct sc_name *name = sc_names_find(&build->names, fixup->text, fixup->bytes);
-        if (!name || name->kind != SC_NAME_GLOBAL) return sc_fail(build, fixup->line, "initial value not built");
+        if (!name || name->kind != SC_NAME_GLOBAL)
+            return sc_fail(build, fixup->line, "initial value not built");
         uint64_t value = name->offset + (uint64_t)fixup->addend;
         memcpy((void *)(uintptr_t)fixup->place, &value, sizeof value);
     }

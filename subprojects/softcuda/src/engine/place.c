@@ -1,8 +1,9 @@
 /* Gives every value a place in the register file and writes the program.
  *
- * Uniform values have places of their own. Vector values share slots of two sizes. A value that is live where lanes may be
- * apart keeps its slot from its first to its last position in the program, and is written under the mask; the others live
- * within one block, in slots of their own kind, so that they may be written for all lanes.
+ * Uniform values have places of their own. Vector values share slots of two sizes. A value that is live where
+ * lanes may be apart keeps its slot from its first to its last position in the program, and is written under
+ * the mask; the others live within one block, in slots of their own kind, so that they may be written for all
+ * lanes.
  */
 #include "ir.h"
 #include "rows.h"
@@ -19,9 +20,9 @@ struct interval {
 struct placing {
     struct sc_ir_function *function;
     struct sc_program *program;
-    uint32_t *begin, *end;     /* by value: positions, begin NONE if never used */
-    uint32_t *slot;            /* by value: number among the slots of its size */
-    uint32_t count[2];         /* slots so far of 4 and 8 bytes */
+    uint32_t *begin, *end; /* by value: positions, begin NONE if never used */
+    uint32_t *slot;        /* by value: number among the slots of its size */
+    uint32_t count[2];     /* slots so far of 4 and 8 bytes */
     sc_vec(struct interval) intervals;
     sc_vec(uint32_t) free_slots[2];
     sc_vec(struct sc_op) ops, pending;
@@ -30,9 +31,15 @@ struct placing {
     uint32_t pinned_bytes;
 };
 
-static unsigned size_class(const struct sc_value *value) { return value->bytes == 8; }
+static unsigned size_class(const struct sc_value *value)
+{
+    return value->bytes == 8;
+}
 
-static bool needs_slot(const struct sc_value *value) { return value->kind == SC_VALUE_REGISTER && !value->uniform; }
+static bool needs_slot(const struct sc_value *value)
+{
+    return value->kind == SC_VALUE_REGISTER && !value->uniform;
+}
 
 static void touch(struct placing *p, uint32_t value, uint32_t position)
 {
@@ -88,8 +95,8 @@ static bool give_slot(struct placing *p, uint32_t value)
     return sc_vec_push(&p->free_slots[kind], p->slot[value]);
 }
 
-/* Linear scan over intervals sorted by their begin. `across` chooses which values. A source that ends where a result
- * of the same size begins gives it its slot: instructions read a chunk before they write it. */
+/* Linear scan over intervals sorted by their begin. `across` chooses which values. A source that ends where a
+ * result of the same size begins gives it its slot: instructions read a chunk before they write it. */
 static bool scan(struct placing *p, bool across)
 {
     struct sc_ir_function *function = p->function;
@@ -101,7 +108,8 @@ static bool scan(struct placing *p, bool across)
         if (p->begin[v] == NONE || !needs_slot(value) || (value->across != 0) != across) continue;
         ok = sc_vec_push(&p->intervals, (struct interval){v, p->begin[v], p->end[v]});
     }
-    if (ok && p->intervals.count) qsort(p->intervals.at, p->intervals.count, sizeof *p->intervals.at, by_begin);
+    if (ok && p->intervals.count)
+        qsort(p->intervals.at, p->intervals.count, sizeof *p->intervals.at, by_begin);
     for (uint32_t i = 0; ok && i < p->intervals.count; i++) {
         struct interval now = p->intervals.at[i];
         for (uint32_t k = 0; ok && k < active.count;) {
@@ -165,7 +173,10 @@ static bool assign_places(struct placing *p)
     return true;
 }
 
-static uint8_t stride_of(const struct sc_value *value) { return value->uniform ? 0 : value->bytes / 4; }
+static uint8_t stride_of(const struct sc_value *value)
+{
+    return value->uniform ? 0 : value->bytes / 4;
+}
 
 static bool is_uniform_op(const struct sc_ir_function *function, const struct sc_ir *ir)
 {
@@ -185,10 +196,12 @@ static bool add_places(struct placing *p, const uint32_t *value, unsigned count)
 static sc_op_function *function_of(const struct sc_ir *ir)
 {
     static sc_op_function *const others[] = {
-        [SC_OP_ATOMIC] = sc_run_atomic, [SC_OP_SHUFFLE] = sc_run_shuffle,         [SC_OP_VOTE] = sc_run_vote,
-        [SC_OP_MATCH] = sc_run_match,   [SC_OP_REDUX] = sc_run_redux,             [SC_OP_ACTIVE_MASK] = sc_run_active_mask,
-        [SC_OP_CLOCK] = sc_run_clock,   [SC_OP_FENCE] = sc_run_fence,             [SC_OP_TRAP] = sc_run_trap,
-        [SC_OP_PRINT] = sc_run_print,   [SC_OP_ASSERT] = sc_run_assert,
+        [SC_OP_ATOMIC] = sc_run_atomic, [SC_OP_SHUFFLE] = sc_run_shuffle,
+        [SC_OP_VOTE] = sc_run_vote,     [SC_OP_MATCH] = sc_run_match,
+        [SC_OP_REDUX] = sc_run_redux,   [SC_OP_ACTIVE_MASK] = sc_run_active_mask,
+        [SC_OP_CLOCK] = sc_run_clock,   [SC_OP_FENCE] = sc_run_fence,
+        [SC_OP_TRAP] = sc_run_trap,     [SC_OP_PRINT] = sc_run_print,
+        [SC_OP_ASSERT] = sc_run_assert,
     };
     const struct sc_isa *isa = sc_isa();
     if (ir->code < SC_OP_LANE_COUNT) return isa->lane[ir->code];
@@ -200,8 +213,13 @@ static sc_op_function *function_of(const struct sc_ir *ir)
 static bool encode(struct placing *p, const struct sc_ir *ir)
 {
     const struct sc_ir_function *function = p->function;
-    struct sc_op op = {.run = function_of(ir), .code = ir->code, .rounding = ir->rounding, .access = ir->access,
-                       .immediate = ir->immediate, .line = ir->line, .advance = 1};
+    struct sc_op op = {.run = function_of(ir),
+                       .code = ir->code,
+                       .rounding = ir->rounding,
+                       .access = ir->access,
+                       .immediate = ir->immediate,
+                       .line = ir->line,
+                       .advance = 1};
     const struct sc_value *result = &function->values.at[ir->result[0]];
     uint32_t *place[4] = {&op.a, &op.b, &op.c, &op.e};
     uint8_t *stride[4] = {&op.stride_a, &op.stride_b, &op.stride_c, &op.stride_e};
@@ -291,8 +309,8 @@ static bool fits_batch(const struct sc_op *op)
 
 #define BATCH_MAX 200u
 
-/* Puts a head before every run of instructions, from `from` on, that can run in one call. While lanes are apart and a result
- * must be blended the head does nothing, and its instructions run one by one. */
+/* Puts a head before every run of instructions, from `from` on, that can run in one call. While lanes are
+ * apart and a result must be blended the head does nothing, and its instructions run one by one. */
 static bool add_batches(struct placing *p, uint32_t from)
 {
     uint32_t end = p->ops.count;
@@ -304,18 +322,26 @@ static bool add_batches(struct placing *p, uint32_t from)
         const struct sc_op *op = &p->pending.at[i];
         struct sc_op head = {.run = *sc_isa()->batch, .code = SC_OP_BATCH, .line = op->line};
         uint32_t run = 0;
-        while (i + run < p->pending.count && run < BATCH_MAX && fits_batch(op + run)) head.flags |= op[run++].flags;
+        while (i + run < p->pending.count && run < BATCH_MAX && fits_batch(op + run))
+            head.flags |= op[run++].flags;
         head.advance = (uint8_t)(run + 1);
         if (run > 1 && !sc_vec_push(&p->ops, head)) return false;
         if (run == 0) run = 1;
-        for (uint32_t k = 0; k < run; k++)
-            if (!sc_vec_push(&p->ops, op[k])) return false;
+        for (uint32_t k = 0; k < run; k++) {
+            struct sc_op one = op[k];
+            if (run > 1)
+                one.extra = one.stride_a && one.stride_b && (one.stride_c || one.code != SC_OP_fma_f32);
+            if (!sc_vec_push(&p->ops, one)) return false;
+        }
         i += run;
     }
     return true;
 }
 
-static bool ends_block(uint16_t code) { return code >= SC_OP_CODE_COUNT; }
+static bool ends_block(uint16_t code)
+{
+    return code >= SC_OP_CODE_COUNT;
+}
 
 static bool encode_all(struct placing *p)
 {
@@ -362,7 +388,6 @@ static void finish(struct placing *p)
     program->static_shared_bytes = function->shared_bytes;
     program->local_bytes = (function->local_bytes + 15) & ~15u;
     program->ordered = function->ordered;
-    program->real_atomics = function->real_atomics;
     p->ops.at = NULL;
     p->places.at = NULL;
     p->constants.at = NULL;

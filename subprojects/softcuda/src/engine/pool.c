@@ -75,7 +75,10 @@ static void forget_threads(void)
     pool.threads = 0;
 }
 
-static void watch_forks(void) { pthread_atfork(NULL, NULL, forget_threads); }
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, forget_threads);
+}
 
 void sc_pool_run(uint32_t count, void (*work)(void *context, uint32_t index), void *context)
 {

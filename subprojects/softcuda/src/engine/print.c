@@ -21,7 +21,8 @@ static bool fetch(struct reader *reader, uint64_t address, void *out, uint32_t b
 {
     struct sc_op generic = *reader->op;
     generic.access.space = SC_SPACE_GENERIC;
-    if (!sc_check_address(reader->group, &generic, &reader->window, address, bytes, reader->lane)) return false;
+    if (!sc_check_address(reader->group, &generic, &reader->window, address, bytes, reader->lane))
+        return false;
     memcpy(out, (const void *)(uintptr_t)address, bytes);
     return true;
 }
@@ -78,7 +79,9 @@ static size_t convert(struct reader *reader, const char *text, uint64_t *at)
     } else if (strchr("diouxX", kind)) {
         snprintf(format + n, sizeof format - n, "ll%c", kind);
         bool is_signed = kind == 'd' || kind == 'i';
-        printf(format, wide ? (long long)value : is_signed ? (long long)(int32_t)value : (long long)(uint32_t)value);
+        printf(format, wide        ? (long long)value
+                       : is_signed ? (long long)(int32_t)value
+                                   : (long long)(uint32_t)value);
     }
     return n + size + 1;
 }

@@ -1,8 +1,9 @@
-/* A function ready to run: basic blocks of decoded instructions, whose operands are places in the register file.
+/* A function ready to run: basic blocks of decoded instructions, whose operands are places in the register
+ * file.
  *
  * place     byte offset in a group's register file (see group.h)
- * stride    how far, in units of 64 bytes, an operand advances for 16 lanes more: 0 uniform, 1 32-bit, 2 64-bit
- * uniform   equal in all lanes: kept once (splatted over 16 lanes), computed once
+ * stride    how far, in units of 64 bytes, an operand advances for 16 lanes more: 0 uniform, 1 32-bit, 2
+ * 64-bit uniform   equal in all lanes: kept once (splatted over 16 lanes), computed once
  */
 #ifndef SOFTCUDA_ENGINE_PROGRAM_H
 #define SOFTCUDA_ENGINE_PROGRAM_H
@@ -49,12 +50,20 @@ enum sc_code {
     SC_OP_BARRIER,
 };
 
-enum sc_space { SC_SPACE_GENERIC, SC_SPACE_GLOBAL, SC_SPACE_SHARED, SC_SPACE_LOCAL, SC_SPACE_CONST, SC_SPACE_PARAM };
+enum sc_space {
+    SC_SPACE_GENERIC,
+    SC_SPACE_GLOBAL,
+    SC_SPACE_SHARED,
+    SC_SPACE_LOCAL,
+    SC_SPACE_CONST,
+    SC_SPACE_PARAM
+};
 
 struct sc_group;
 struct sc_op;
 
-/* Runs one instruction over the active lanes. False when a lane faulted; the group then says where and why. */
+/* Runs one instruction over the active lanes. False when a lane faulted; the group then says where and why.
+ */
 typedef bool sc_op_function(struct sc_group *group, const struct sc_op *op);
 
 enum sc_op_flags {
@@ -85,20 +94,21 @@ struct sc_op {
     uint8_t flags;
     uint8_t rounding; /* 0 to nearest; else the SSE control bits (MXCSR.RC << 13 >> 8) */
     uint32_t guard;   /* place of the predicate */
-    uint32_t extra;   /* memory: first of its vector registers in sc_program.places */
+    uint32_t extra;   /* memory: first of its vector registers in sc_program.places; batch: all operands are
+                         vectors */
     struct sc_access access;
     int64_t immediate; /* memory: offset of the address */
     uint32_t line;
     uint16_t code;
-    uint16_t cache;    /* memory: its range cache */
-    uint8_t advance;   /* to the next instruction; more than 1 for the head of a batch */
+    uint16_t cache;        /* memory: its range cache */
+    uint8_t advance;       /* to the next instruction; more than 1 for the head of a batch */
     uint8_t weight, flops; /* what each active lane counts, where the block does not count it */
 };
 
 enum sc_end { SC_END_FALL, SC_END_BRANCH, SC_END_INDEXED, SC_END_EXIT, SC_END_BARRIER };
 
-/* Blocks are sorted so that a loop's blocks are neighbours and its exits follow it: running the lanes with the lowest
- * block first then brings lanes together again as soon as may be. */
+/* Blocks are sorted so that a loop's blocks are neighbours and its exits follow it: running the lanes with
+ * the lowest block first then brings lanes together again as soon as may be. */
 struct sc_block {
     uint32_t first_op, op_end;
     uint32_t next;   /* block that follows when the branch is not taken */
@@ -112,10 +122,10 @@ struct sc_block {
     uint8_t guard_stride;
     uint8_t conditional, negated;
     uint8_t index_stride;
-    uint8_t barrier_mode;      /* enum sc_barrier_mode */
-    uint32_t barrier_id;       /* places */
-    uint32_t barrier_count;    /* place, or 0: all threads */
-    uint32_t barrier_value;    /* bar.red: place of its predicate */
+    uint8_t barrier_mode;   /* enum sc_barrier_mode */
+    uint32_t barrier_id;    /* places */
+    uint32_t barrier_count; /* place, or 0: all threads */
+    uint32_t barrier_value; /* bar.red: place of its predicate */
     uint8_t barrier_value_stride;
     uint32_t barrier_result; /* bar.red: place of its destination */
     uint8_t barrier_result_stride;
@@ -132,15 +142,34 @@ struct sc_constant {
 
 /* Places of what the hardware keeps in special registers; 0 where the function does not use it. */
 enum sc_special {
-    SC_SPECIAL_TID_X, SC_SPECIAL_TID_Y, SC_SPECIAL_TID_Z, SC_SPECIAL_LANE, SC_SPECIAL_WARP,
-    SC_SPECIAL_LANEMASK_EQ, SC_SPECIAL_LANEMASK_LE, SC_SPECIAL_LANEMASK_LT, SC_SPECIAL_LANEMASK_GE,
-    SC_SPECIAL_LANEMASK_GT, SC_SPECIAL_LOCAL, /* address of the lane's local memory */
+    SC_SPECIAL_TID_X,
+    SC_SPECIAL_TID_Y,
+    SC_SPECIAL_TID_Z,
+    SC_SPECIAL_LANE,
+    SC_SPECIAL_WARP,
+    SC_SPECIAL_LANEMASK_EQ,
+    SC_SPECIAL_LANEMASK_LE,
+    SC_SPECIAL_LANEMASK_LT,
+    SC_SPECIAL_LANEMASK_GE,
+    SC_SPECIAL_LANEMASK_GT,
+    SC_SPECIAL_LOCAL,   /* address of the lane's local memory */
     SC_SPECIAL_VECTORS, /* the rest is uniform */
-    SC_SPECIAL_NTID_X = SC_SPECIAL_VECTORS, SC_SPECIAL_NTID_Y, SC_SPECIAL_NTID_Z,
-    SC_SPECIAL_NCTAID_X, SC_SPECIAL_NCTAID_Y, SC_SPECIAL_NCTAID_Z, SC_SPECIAL_NWARP,
-    SC_SPECIAL_DYNAMIC_SHARED, SC_SPECIAL_TOTAL_SHARED, SC_SPECIAL_SHARED_BASE, SC_SPECIAL_PARAM_BASE,
+    SC_SPECIAL_NTID_X = SC_SPECIAL_VECTORS,
+    SC_SPECIAL_NTID_Y,
+    SC_SPECIAL_NTID_Z,
+    SC_SPECIAL_NCTAID_X,
+    SC_SPECIAL_NCTAID_Y,
+    SC_SPECIAL_NCTAID_Z,
+    SC_SPECIAL_NWARP,
+    SC_SPECIAL_DYNAMIC_SHARED,
+    SC_SPECIAL_TOTAL_SHARED,
+    SC_SPECIAL_SHARED_BASE,
+    SC_SPECIAL_PARAM_BASE,
     SC_SPECIAL_PER_BLOCK, /* the rest changes from block to block */
-    SC_SPECIAL_CTAID_X = SC_SPECIAL_PER_BLOCK, SC_SPECIAL_CTAID_Y, SC_SPECIAL_CTAID_Z, SC_SPECIAL_SM,
+    SC_SPECIAL_CTAID_X = SC_SPECIAL_PER_BLOCK,
+    SC_SPECIAL_CTAID_Y,
+    SC_SPECIAL_CTAID_Z,
+    SC_SPECIAL_SM,
     SC_SPECIAL_COUNT,
 };
 
@@ -159,7 +188,6 @@ struct sc_program {
     uint32_t cache_count;
     uint32_t static_shared_bytes, local_bytes, registers;
     bool ordered; /* results depend on the order of blocks: run them one after the other */
-    bool real_atomics;
 };
 
 void sc_program_free(struct sc_program *program);

@@ -103,8 +103,8 @@ static bool leave_indexed(struct sc_group *group, const struct sc_block *block)
     return resume(group);
 }
 
-/* How many of the active lanes the condition of a block's end holds for; group->guard_mask says which when it is
- * neither all nor none. */
+/* How many of the active lanes the condition of a block's end holds for; group->guard_mask says which when it
+ * is neither all nor none. */
 static uint32_t condition(struct sc_group *group, const struct sc_block *block)
 {
     if (!block->conditional) return group->active;
@@ -116,14 +116,16 @@ static uint32_t condition(struct sc_group *group, const struct sc_block *block)
 static bool wait_at_barrier(struct sc_group *group, const struct sc_block *block, uint32_t yes)
 {
     uint32_t index = (uint32_t)(block - group->program->blocks);
-    if (yes == group->active && !group->apart && block->barrier_mode == SC_BARRIER_SYNC && !block->barrier_count) {
+    if (yes == group->active && !group->apart && block->barrier_mode == SC_BARRIER_SYNC &&
+        !block->barrier_count) {
         group->waiting_at = block->next;
         group->waiting_block = index;
         group->blocked = true;
         return false;
     }
     uint32_t first = group->first_chunk * SC_CHUNK, end = first + group->chunks * SC_CHUNK;
-    if (yes == group->active) memcpy(group->guard_mask + first, group->mask + first, (end - first) * sizeof(uint32_t));
+    if (yes == group->active)
+        memcpy(group->guard_mask + first, group->mask + first, (end - first) * sizeof(uint32_t));
     for (uint32_t i = first; i < end; i++)
         if (group->guard_mask[i]) group->barrier_block[i] = index;
     if (block->barrier_mode == SC_BARRIER_ARRIVE) {
@@ -214,7 +216,8 @@ static void count_lane(const struct sc_group *group, uint32_t lane, uint32_t liv
     mine->yes += value[block->barrier_value_stride ? lane : 0] != 0;
 }
 
-static void give_result(struct sc_group *group, uint32_t lane, const struct sc_block *block, const struct tally *tally)
+static void give_result(struct sc_group *group, uint32_t lane, const struct sc_block *block,
+                        const struct tally *tally)
 {
     uint32_t result = tally->yes;
     if (block->barrier_mode == SC_BARRIER_AND) result = tally->yes == tally->waiting ? UINT32_MAX : 0;
@@ -256,6 +259,7 @@ bool sc_release_barriers(struct sc_worker *worker)
         any |= mine;
     }
     for (unsigned id = 0; id < 16; id++)
-        if (tally[id].waiting && tally[id].waiting + worker->arrived[id] >= tally[id].wanted) worker->arrived[id] = 0;
+        if (tally[id].waiting && tally[id].waiting + worker->arrived[id] >= tally[id].wanted)
+            worker->arrived[id] = 0;
     return any;
 }

@@ -1,4 +1,5 @@
-/* Arithmetic, logic, shifts, bit fields and comparisons: PTX instructions that are rows of ops.def, but for their names. */
+/* Arithmetic, logic, shifts, bit fields and comparisons: PTX instructions that are rows of ops.def, but for
+ * their names. */
 #include "build.h"
 
 #include <stdio.h>
@@ -15,12 +16,18 @@ static bool emit(struct sc_build *build, const char *stem, const char *type, boo
     return sc_emit_operands(build, name, saturate);
 }
 
-static bool is_float(const char *type) { return strchr(type, 'f') != NULL; }
+static bool is_float(const char *type)
+{
+    return strchr(type, 'f') != NULL;
+}
 
 static uint8_t rounding_of(struct sc_build *build)
 {
     if (sc_has(build, "rn")) return 0;
-    return sc_has(build, "rz") ? SC_MXCSR_RZ : sc_has(build, "rm") ? SC_MXCSR_RM : sc_has(build, "rp") ? SC_MXCSR_RP : 0;
+    return sc_has(build, "rz")   ? SC_MXCSR_RZ
+           : sc_has(build, "rm") ? SC_MXCSR_RM
+           : sc_has(build, "rp") ? SC_MXCSR_RP
+                                 : 0;
 }
 
 /* Two halves in one register: apart, each computed, together again */
@@ -137,7 +144,8 @@ static bool select_24(struct sc_build *build)
     return sc_emit_row(build, "add_b32", target, product, sc_source(build, &now->operand[3], 4, 'b'), 0, 0);
 }
 
-/* add.cc, addc, sub.cc, subc, mad.cc, madc: CC.CF is a value of 0 or 1 that later instructions of the same straight run use */
+/* add.cc, addc, sub.cc, subc, mad.cc, madc: CC.CF is a value of 0 or 1 that later instructions of the same
+ * straight run use */
 static bool select_carry(struct sc_build *build, const char *opcode, const char *type)
 {
     struct sc_instruction *now = build->now;
@@ -151,7 +159,8 @@ static bool select_carry(struct sc_build *build, const char *opcode, const char 
     if (now->guard) return sc_fail(build, now->line, "a carry chain under a predicate is not built");
     if (in && !build->carry) return sc_fail(build, now->line, "no carry is set here");
     uint32_t target = sc_target(build, &now->operand[0], bytes);
-    uint32_t a = sc_source(build, &now->operand[1], bytes, 'b'), b = sc_source(build, &now->operand[2], bytes, 'b');
+    uint32_t a = sc_source(build, &now->operand[1], bytes, 'b'),
+             b = sc_source(build, &now->operand[2], bytes, 'b');
     if (multiply) {
         uint32_t product = sc_new_value(build, bytes);
         if (sc_has(build, "hi"))
@@ -185,7 +194,8 @@ static bool select_bits(struct sc_build *build)
     char opcode[16];
     if (!opcode_of(build, opcode)) return false;
     const char *type = sc_type(build, 0);
-    if (strcmp(type, "pred") == 0 && strcmp(opcode, "not") == 0) return sc_emit_operands(build, "not_pred", false);
+    if (strcmp(type, "pred") == 0 && strcmp(opcode, "not") == 0)
+        return sc_emit_operands(build, "not_pred", false);
     const char *bits = sc_type_bits(type) == 64 ? "b64" : "b32";
     if (strcmp(opcode, "cnot") == 0) bits = sc_untyped(type);
     return emit(build, opcode, bits, false, false);
@@ -208,7 +218,8 @@ static bool select_funnel(struct sc_build *build)
     sc_has(build, "r");
     sc_has(build, "wrap");
     sc_type(build, 0);
-    return sc_emit_operands(build, left ? (clamp ? "shflclamp" : "shflwrap") : (clamp ? "shfrclamp" : "shfrwrap"), false);
+    return sc_emit_operands(
+        build, left ? (clamp ? "shflclamp" : "shflwrap") : (clamp ? "shfrclamp" : "shfrwrap"), false);
 }
 
 /* bfe, bfi, brev, popc, clz, bfind */
@@ -259,16 +270,17 @@ static bool select_dot(struct sc_build *build)
     if (now->count != 4) return sc_fail(build, now->line, "dp2a takes 4 operands");
     uint32_t shift = sc_constant(build, 4, sc_has(build, "hi") ? 16 : 0);
     sc_has(build, "lo");
-    return sc_emit_row(build, name, sc_target(build, &now->operand[0], 4), sc_source(build, &now->operand[1], 4, 'b'),
-                       sc_source(build, &now->operand[2], 4, 'b'), sc_source(build, &now->operand[3], 4, 'b'), shift);
+    return sc_emit_row(build, name, sc_target(build, &now->operand[0], 4),
+                       sc_source(build, &now->operand[1], 4, 'b'), sc_source(build, &now->operand[2], 4, 'b'),
+                       sc_source(build, &now->operand[3], 4, 'b'), shift);
 }
 
 /* The comparison of operands `first` and `first + 1`, as a predicate */
 static uint32_t compare(struct sc_build *build, unsigned first, const char *type)
 {
     struct sc_instruction *now = build->now;
-    static const char *const names[] = {"eq",  "ne",  "lt",  "le",  "gt",  "ge",  "equ", "neu", "ltu", "leu",
-                                        "gtu", "geu", "num", "nan", "lo",  "ls",  "hi",  "hs"};
+    static const char *const names[] = {"eq",  "ne",  "lt",  "le",  "gt",  "ge", "equ", "neu", "ltu",
+                                        "leu", "gtu", "geu", "num", "nan", "lo", "ls",  "hi",  "hs"};
     static const char *const same_as[] = {"lt", "le", "gt", "ge"}; /* of lo, ls, hi, hs */
     char name[40], kind[8];
     unsigned which = 0;
@@ -291,7 +303,10 @@ static uint32_t compare(struct sc_build *build, unsigned first, const char *type
 /* .and, .or, .xor with a further predicate */
 static const char *combination(struct sc_build *build)
 {
-    return sc_has(build, "and") ? "and_b32" : sc_has(build, "or") ? "or_b32" : sc_has(build, "xor") ? "xor_b32" : NULL;
+    return sc_has(build, "and")   ? "and_b32"
+           : sc_has(build, "or")  ? "or_b32"
+           : sc_has(build, "xor") ? "xor_b32"
+                                  : NULL;
 }
 
 static bool select_setp(struct sc_build *build)
@@ -318,7 +333,8 @@ static bool select_setp(struct sc_build *build)
     uint32_t with = combine ? sc_source(build, &now->operand[3], 4, 'b') : 0;
     uint32_t first = value;
     if (combine) {
-        first = sc_new_value(build, 4); /* both results are computed before the first is written: it may be `with` */
+        first = sc_new_value(build,
+                             4); /* both results are computed before the first is written: it may be `with` */
         sc_emit_row(build, combine, first, value, with, 0, 0);
         if (other) {
             uint32_t second = sc_new_value(build, 4);
@@ -345,7 +361,9 @@ static bool select_set(struct sc_build *build)
         sc_emit_row(build, combine, both, value, sc_source(build, &now->operand[3], 4, 'b'), 0, 0);
         value = both;
     }
-    uint32_t ones = strcmp(result, "f32") == 0 ? 0x3f800000u : strcmp(result, "f16") == 0 ? 0x3c00u : UINT32_MAX;
+    uint32_t ones = strcmp(result, "f32") == 0   ? 0x3f800000u
+                    : strcmp(result, "f16") == 0 ? 0x3c00u
+                                                 : UINT32_MAX;
     return sc_emit_row(build, "and_b32", target, value, sc_constant(build, 4, ones), 0, 0);
 }
 
@@ -359,7 +377,8 @@ static bool select_selp(struct sc_build *build)
     if (now->count != 4) return sc_fail(build, now->line, "selp takes 4 operands");
     return sc_emit_row(build, wide ? "selp_b64" : "selp_b32", sc_target(build, &now->operand[0], bytes),
                        sc_source(build, &now->operand[1], bytes, literal),
-                       sc_source(build, &now->operand[2], bytes, literal), sc_source(build, &now->operand[3], 4, 'b'), 0);
+                       sc_source(build, &now->operand[2], bytes, literal),
+                       sc_source(build, &now->operand[3], 4, 'b'), 0);
 }
 
 static bool select_slct(struct sc_build *build)
@@ -370,7 +389,8 @@ static bool select_slct(struct sc_build *build)
     unsigned bytes = wide ? 8 : 4;
     char name[40], literal = is_float(type) ? 'f' : 'b';
     if (now->count != 4) return sc_fail(build, now->line, "slct takes 4 operands");
-    snprintf(name, sizeof name, "slct_%s_%s%s", wide ? "b64" : "b32", by, sc_has(build, "ftz") && by[0] == 'f' ? "z" : "");
+    snprintf(name, sizeof name, "slct_%s_%s%s", wide ? "b64" : "b32", by,
+             sc_has(build, "ftz") && by[0] == 'f' ? "z" : "");
     return sc_emit_row(build, name, sc_target(build, &now->operand[0], bytes),
                        sc_source(build, &now->operand[1], bytes, literal),
                        sc_source(build, &now->operand[2], bytes, literal),
@@ -390,20 +410,35 @@ static bool select_testp(struct sc_build *build)
     return sc_fail(build, build->now->line, "unknown test");
 }
 
-static bool select_copysign(struct sc_build *build) { return emit(build, "copysign", sc_type(build, 0), false, false); }
+static bool select_copysign(struct sc_build *build)
+{
+    return emit(build, "copysign", sc_type(build, 0), false, false);
+}
 
 const struct sc_selector_entry sc_select_arithmetic[] = {
-    {"add", select_usual},     {"sub", select_usual},     {"mul", select_usual},     {"mad", select_usual},
-    {"fma", select_usual},     {"div", select_usual},     {"rem", select_usual},     {"min", select_usual},
-    {"max", select_usual},     {"abs", select_usual},     {"neg", select_usual},     {"sad", select_usual},
-    {"sqrt", select_usual},    {"rcp", select_usual},     {"rsqrt", select_usual},   {"ex2", select_usual},
-    {"lg2", select_usual},     {"sin", select_usual},     {"cos", select_usual},     {"tanh", select_usual},
-    {"mul24", select_24},      {"mad24", select_24},      {"addc", select_carry_in}, {"subc", select_carry_in},
-    {"madc", select_carry_in}, {"and", select_bits},      {"or", select_bits},       {"xor", select_bits},
-    {"not", select_bits},      {"cnot", select_bits},     {"shl", select_shift},     {"shr", select_shift},
-    {"shf", select_funnel},    {"bfe", select_field},     {"bfi", select_field},     {"brev", select_field},
-    {"popc", select_field},    {"clz", select_field},     {"bfind", select_field},   {"prmt", select_permute},
-    {"lop3", select_lop3},     {"dp4a", select_dot},      {"dp2a", select_dot},      {"setp", select_setp},
-    {"set", select_set},       {"selp", select_selp},     {"slct", select_slct},     {"testp", select_testp},
+    {"add", select_usual},         {"sub", select_usual},
+    {"mul", select_usual},         {"mad", select_usual},
+    {"fma", select_usual},         {"div", select_usual},
+    {"rem", select_usual},         {"min", select_usual},
+    {"max", select_usual},         {"abs", select_usual},
+    {"neg", select_usual},         {"sad", select_usual},
+    {"sqrt", select_usual},        {"rcp", select_usual},
+    {"rsqrt", select_usual},       {"ex2", select_usual},
+    {"lg2", select_usual},         {"sin", select_usual},
+    {"cos", select_usual},         {"tanh", select_usual},
+    {"mul24", select_24},          {"mad24", select_24},
+    {"addc", select_carry_in},     {"subc", select_carry_in},
+    {"madc", select_carry_in},     {"and", select_bits},
+    {"or", select_bits},           {"xor", select_bits},
+    {"not", select_bits},          {"cnot", select_bits},
+    {"shl", select_shift},         {"shr", select_shift},
+    {"shf", select_funnel},        {"bfe", select_field},
+    {"bfi", select_field},         {"brev", select_field},
+    {"popc", select_field},        {"clz", select_field},
+    {"bfind", select_field},       {"prmt", select_permute},
+    {"lop3", select_lop3},         {"dp4a", select_dot},
+    {"dp2a", select_dot},          {"setp", select_setp},
+    {"set", select_set},           {"selp", select_selp},
+    {"slct", select_slct},         {"testp", select_testp},
     {"copysign", select_copysign}, {NULL, NULL},
 };

@@ -8,7 +8,8 @@ static bool select_bra(struct sc_build *build)
 {
     struct sc_instruction *now = build->now;
     sc_has(build, "uni");
-    if (now->count != 1 || now->operand[0].kind != SC_OPERAND_NAME) return sc_fail(build, now->line, "bra takes a label");
+    if (now->count != 1 || now->operand[0].kind != SC_OPERAND_NAME)
+        return sc_fail(build, now->line, "bra takes a label");
     uint32_t label = sc_find_label(build, now->operand[0].text, now->operand[0].bytes);
     struct sc_ir *ir = sc_emit(build, SC_OP_BRANCH);
     if (!ir) return false;
@@ -25,7 +26,8 @@ static bool select_brx(struct sc_build *build)
     if (now->count != 2 || now->operand[1].kind != SC_OPERAND_NAME || now->guard)
         return sc_fail(build, now->line, "brx not understood");
     const struct sc_name *name = sc_names_find(&build->names, now->operand[1].text, now->operand[1].bytes);
-    if (!name || name->kind != SC_NAME_TABLE || !name->count) return sc_fail(build, now->line, "brx needs .branchtargets");
+    if (!name || name->kind != SC_NAME_TABLE || !name->count)
+        return sc_fail(build, now->line, "brx needs .branchtargets");
     uint32_t first = name->index, count = name->count, index = sc_source(build, &now->operand[0], 4, 'b');
     struct sc_ir *ir = index ? sc_emit(build, SC_OP_BRANCH_INDEXED) : NULL;
     if (!ir) return false;
@@ -41,7 +43,8 @@ static bool select_exit(struct sc_build *build)
 {
     bool leave = sc_part_is(&build->now->part[0], "exit");
     sc_has(build, "uni");
-    struct sc_ir *ir = sc_emit(build, !leave && build->return_label != UINT32_MAX ? SC_OP_BRANCH : SC_OP_EXIT);
+    struct sc_ir *ir =
+        sc_emit(build, !leave && build->return_label != UINT32_MAX ? SC_OP_BRANCH : SC_OP_EXIT);
     if (!ir) return false;
     if (ir->code == SC_OP_BRANCH) ir->immediate = build->return_label;
     build->carry = 0;
@@ -73,7 +76,9 @@ static bool select_bar(struct sc_build *build)
     enum sc_barrier_mode mode = arrive ? SC_BARRIER_ARRIVE : SC_BARRIER_SYNC;
     uint32_t result = 0, value = 0, threads = 0;
     if (reduce) {
-        mode = sc_has(build, "popc") ? SC_BARRIER_POPC : sc_has(build, "and") ? SC_BARRIER_AND : SC_BARRIER_OR;
+        mode = sc_has(build, "popc")  ? SC_BARRIER_POPC
+               : sc_has(build, "and") ? SC_BARRIER_AND
+                                      : SC_BARRIER_OR;
         sc_has(build, "or");
         sc_type(build, 0);
         if (count < 3 || now->guard) return sc_fail(build, now->line, "bar.red not understood");
@@ -140,7 +145,8 @@ static bool select_vote(struct sc_build *build)
     int mode = find_mode(build, modes, 4);
     sc_type(build, 0);
     if (mode < 0 || now->count < 2) return sc_fail(build, now->line, "vote not understood");
-    uint32_t result = sc_target(build, &now->operand[0], 4), value = sc_source(build, &now->operand[1], 4, 'b');
+    uint32_t result = sc_target(build, &now->operand[0], 4),
+             value = sc_source(build, &now->operand[1], 4, 'b');
     struct sc_ir *ir = value ? sc_emit(build, SC_OP_VOTE) : NULL;
     if (!ir) return false;
     ir->source[0] = value, ir->source_count = 1;
@@ -177,7 +183,8 @@ static bool select_redux(struct sc_build *build)
     int mode = find_mode(build, modes, 6);
     const char *type = sc_type(build, 0);
     if (mode < 0 || now->count < 2 || strchr(type, 'f')) return sc_fail(build, now->line, "redux not built");
-    uint32_t result = sc_target(build, &now->operand[0], 4), value = sc_source(build, &now->operand[1], 4, 'b');
+    uint32_t result = sc_target(build, &now->operand[0], 4),
+             value = sc_source(build, &now->operand[1], 4, 'b');
     struct sc_ir *ir = value ? sc_emit(build, SC_OP_REDUX) : NULL;
     if (!ir) return false;
     ir->source[0] = value, ir->source_count = 1;
@@ -199,8 +206,18 @@ static bool select_activemask(struct sc_build *build)
 }
 
 const struct sc_selector_entry sc_select_control[] = {
-    {"bra", select_bra},     {"brx", select_brx},     {"ret", select_exit},   {"exit", select_exit},
-    {"trap", select_trap},   {"brkpt", select_trap},  {"bar", select_bar},    {"barrier", select_bar},
-    {"shfl", select_shfl},   {"vote", select_vote},   {"match", select_match}, {"redux", select_redux},
-    {"activemask", select_activemask}, {NULL, NULL},
+    {"bra", select_bra},
+    {"brx", select_brx},
+    {"ret", select_exit},
+    {"exit", select_exit},
+    {"trap", select_trap},
+    {"brkpt", select_trap},
+    {"bar", select_bar},
+    {"barrier", select_bar},
+    {"shfl", select_shfl},
+    {"vote", select_vote},
+    {"match", select_match},
+    {"redux", select_redux},
+    {"activemask", select_activemask},
+    {NULL, NULL},
 };

@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static uint32_t element_source(struct sc_build *build, const struct sc_operand *vector, unsigned i, unsigned bytes)
+static uint32_t element_source(struct sc_build *build, const struct sc_operand *vector, unsigned i,
+                               unsigned bytes)
 {
     struct sc_operand element = {.kind = vector->element[i].kind,
                                  .value = vector->element[i].value,
@@ -13,7 +14,8 @@ static uint32_t element_source(struct sc_build *build, const struct sc_operand *
     return sc_source(build, &element, bytes, 'b');
 }
 
-static uint32_t element_target(struct sc_build *build, const struct sc_operand *vector, unsigned i, unsigned bytes)
+static uint32_t element_target(struct sc_build *build, const struct sc_operand *vector, unsigned i,
+                               unsigned bytes)
 {
     struct sc_operand element = {.kind = vector->element[i].kind, .value = vector->element[i].value};
     return sc_target(build, &element, bytes);
@@ -29,8 +31,11 @@ static bool pack(struct sc_build *build, unsigned bits)
         return sc_fail(build, now->line, "a vector of this shape is not built");
     for (unsigned i = 0; i < count; i++) part[i] = element_source(build, vector, i, 4);
     uint32_t target = sc_target(build, &now->operand[0], bits / 8);
-    return sc_emit_row(build, bits == 32 ? "pack_b32" : count == 2 ? "pack_b64" : "pack4_b64", target, part[0], part[1],
-                       part[2], part[3]);
+    return sc_emit_row(build,
+                       bits == 32   ? "pack_b32"
+                       : count == 2 ? "pack_b64"
+                                    : "pack4_b64",
+                       target, part[0], part[1], part[2], part[3]);
 }
 
 static bool unpack(struct sc_build *build, unsigned bits)
@@ -62,11 +67,12 @@ static bool select_mov(struct sc_build *build)
     if (now->operand[1].kind == SC_OPERAND_VECTOR) return pack(build, bits);
     if (now->operand[0].kind == SC_OPERAND_VECTOR) return unpack(build, bits);
     /* A 32-bit special register may be read as 64 bits and the other way round. */
-    if (now->operand[1].kind == SC_OPERAND_VALUE && build->ir.values.at[now->operand[1].value].bytes == 8 && bytes == 4 &&
-        build->ir.values.at[now->operand[1].value].kind == SC_VALUE_CONSTANT)
+    if (now->operand[1].kind == SC_OPERAND_VALUE && build->ir.values.at[now->operand[1].value].bytes == 8 &&
+        bytes == 4 && build->ir.values.at[now->operand[1].value].kind == SC_VALUE_CONSTANT)
         now->operand[1].value = sc_constant(build, 4, build->ir.values.at[now->operand[1].value].bits);
     return sc_emit_row(build, bytes == 8 ? "mov_b64" : "mov_b32", sc_target(build, &now->operand[0], bytes),
-                       sc_source(build, &now->operand[1], bytes, strchr(type, 'f') && bits >= 32 ? 'f' : 'b'), 0, 0, 0);
+                       sc_source(build, &now->operand[1], bytes, strchr(type, 'f') && bits >= 32 ? 'f' : 'b'),
+                       0, 0, 0);
 }
 
 /* cvt.rn.f16x2.f32 d, a, b: a becomes the upper half */
@@ -119,10 +125,14 @@ static bool convert_by_single(struct sc_build *build, const char *to, const char
     return sc_emit_row(build, name, target, single, 0, 0, 0);
 }
 
-static bool is_half(const char *type) { return strcmp(type, "f16") == 0 || strcmp(type, "bf16") == 0; }
+static bool is_half(const char *type)
+{
+    return strcmp(type, "f16") == 0 || strcmp(type, "bf16") == 0;
+}
 
 /* The name of the row that converts; `mode` is rni, rzi, rmi, rpi or "" */
-static void convert_name(char name[48], const char *to, const char *from, const char *mode, bool flush, bool saturate)
+static void convert_name(char name[48], const char *to, const char *from, const char *mode, bool flush,
+                         bool saturate)
 {
     bool from_float = strchr(from, 'f') != NULL, to_float = strchr(to, 'f') != NULL;
     if (!from_float && !to_float) {
@@ -144,7 +154,10 @@ static bool select_cvt(struct sc_build *build)
     bool flush = sc_has(build, "ftz"), saturate = sc_has(build, "sat");
     for (unsigned i = 0; i < 4; i++)
         if (sc_has(build, whole[i])) mode = whole[i];
-    uint8_t rounding = sc_has(build, "rz") ? 0x60 : sc_has(build, "rm") ? 0x20 : sc_has(build, "rp") ? 0x40 : 0;
+    uint8_t rounding = sc_has(build, "rz")   ? 0x60
+                       : sc_has(build, "rm") ? 0x20
+                       : sc_has(build, "rp") ? 0x40
+                                             : 0;
     sc_has(build, "rn");
     bool to_float = strchr(to, 'f') != NULL, from_float = strchr(from, 'f') != NULL;
     if (is_half(from) || is_half(to)) {
@@ -155,24 +168,27 @@ static bool select_cvt(struct sc_build *build)
     char name[48];
     if (from_float && !to_float && !*mode) mode = "rzi";
     /* Saturation of an integer that already fits does nothing. */
-    if (saturate && !to_float && !from_float && sc_type_bits(to) >= sc_type_bits(from) + (from[0] == 'u' && to[0] == 's') &&
+    if (saturate && !to_float && !from_float &&
+        sc_type_bits(to) >= sc_type_bits(from) + (from[0] == 'u' && to[0] == 's') &&
         (to[0] == from[0] || from[0] == 'u'))
         saturate = false;
     convert_name(name, to, from, mode, flush, saturate);
     unsigned to_bytes = sc_type_bits(to) == 64 ? 8 : 4;
     uint32_t before = build->ir.code.count;
-    /* Registers wider than a narrow result hold it extended; the wider container does so by a second conversion. */
+    /* Registers wider than a narrow result hold it extended; the wider container does so by a second
+     * conversion. */
     const struct sc_operand *target = &now->operand[0];
     if (to_bytes == 4 && target->kind == SC_OPERAND_VALUE && build->ir.values.at[target->value].bytes == 8) {
         uint32_t narrow = sc_new_value(build, 4);
         unsigned bytes = sc_type_bits(from) == 64 ? 8 : 4;
-        sc_emit_row(build, name, narrow, sc_source(build, &now->operand[1], bytes, from_float ? 'f' : 'b'), 0, 0, 0);
+        sc_emit_row(build, name, narrow, sc_source(build, &now->operand[1], bytes, from_float ? 'f' : 'b'), 0,
+                    0, 0);
         snprintf(name, sizeof name, "cvt_%s_%s", to[0] == 's' ? "s64" : "u64", to);
         return sc_emit_row(build, name, target->value, narrow, 0, 0, 0);
     }
     const struct sc_operand *source = &now->operand[1];
-    if (sc_type_bits(from) < 64 && source->kind == SC_OPERAND_VALUE && build->ir.values.at[source->value].bytes == 8 &&
-        !from_float) { /* the low part of a wider register */
+    if (sc_type_bits(from) < 64 && source->kind == SC_OPERAND_VALUE &&
+        build->ir.values.at[source->value].bytes == 8 && !from_float) { /* the low part of a wider register */
         uint32_t low = sc_new_value(build, 4);
         sc_emit_row(build, "cvt_u32_u64", low, source->value, 0, 0, 0);
         now->operand[1].value = low;
@@ -183,19 +199,20 @@ static bool select_cvt(struct sc_build *build)
     return true;
 }
 
-/* Generic addresses are host addresses, and so are those of .global, .const, .local and .param. Those of .shared are
- * offsets. */
+/* Generic addresses are host addresses, and so are those of .global, .const, .local and .param. Those of
+ * .shared are offsets. */
 static bool select_cvta(struct sc_build *build)
 {
     struct sc_instruction *now = build->now;
-    bool to = sc_has(build, "to"), shared = sc_has(build, "shared");
+    static const char *const others[] = {"global", "local", "const", "param", "param::entry"};
+    bool to = sc_has(build, "to"), shared = sc_has(build, "shared"), other = false;
     shared |= sc_has(build, "shared::cta");
-    bool other = sc_has(build, "global");
-    other |= sc_has(build, "local") | sc_has(build, "const") | sc_has(build, "param") | sc_has(build, "param::entry");
+    for (unsigned i = 0; i < sizeof others / sizeof *others; i++) other |= sc_has(build, others[i]);
     const char *type = sc_type(build, 0);
     if (now->count != 2 || sc_type_bits(type) != 64 || shared == other)
         return sc_fail(build, now->line, "cvta not understood");
-    uint32_t target = sc_target(build, &now->operand[0], 8), source = sc_source(build, &now->operand[1], 8, 'b');
+    uint32_t target = sc_target(build, &now->operand[0], 8),
+             source = sc_source(build, &now->operand[1], 8, 'b');
     if (!shared) return sc_emit_row(build, "mov_b64", target, source, 0, 0, 0);
     return sc_emit_row(build, to ? "sub_b64" : "add_b64", target, source,
                        sc_special_value(build, SC_SPECIAL_SHARED_BASE), 0, 0);

@@ -10,7 +10,8 @@ static enum sc_space space_of(struct sc_build *build)
     if (sc_has(build, "shared") || sc_has(build, "shared::cta")) return SC_SPACE_SHARED;
     if (sc_has(build, "local")) return SC_SPACE_LOCAL;
     if (sc_has(build, "const")) return SC_SPACE_CONST;
-    if (sc_has(build, "param") || sc_has(build, "param::entry") || sc_has(build, "param::func")) return SC_SPACE_PARAM;
+    if (sc_has(build, "param") || sc_has(build, "param::entry") || sc_has(build, "param::func"))
+        return SC_SPACE_PARAM;
     return SC_SPACE_GENERIC;
 }
 
@@ -18,10 +19,42 @@ static enum sc_space space_of(struct sc_build *build)
 static void skip_hints(struct sc_build *build)
 {
     static const char *const hints[] = {
-        "nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "weak", "relaxed", "acquire", "release", "acq_rel", "volatile",
-        "cta", "gpu", "sys", "cluster", "mmio", "L1::evict_normal", "L1::evict_unchanged", "L1::evict_first",
-        "L1::evict_last", "L1::no_allocate", "L2::64B", "L2::128B", "L2::256B", "L2::evict_last", "L2::evict_normal",
-        "L2::evict_first", "noftz", "sc", "aligned", "sync", "L1", "L2",
+        "nc",
+        "ca",
+        "cg",
+        "cs",
+        "lu",
+        "cv",
+        "wb",
+        "wt",
+        "weak",
+        "relaxed",
+        "acquire",
+        "release",
+        "acq_rel",
+        "volatile",
+        "cta",
+        "gpu",
+        "sys",
+        "cluster",
+        "mmio",
+        "L1::evict_normal",
+        "L1::evict_unchanged",
+        "L1::evict_first",
+        "L1::evict_last",
+        "L1::no_allocate",
+        "L2::64B",
+        "L2::128B",
+        "L2::256B",
+        "L2::evict_last",
+        "L2::evict_normal",
+        "L2::evict_first",
+        "noftz",
+        "sc",
+        "aligned",
+        "sync",
+        "L1",
+        "L2",
     };
     for (size_t i = 0; i < sizeof hints / sizeof *hints; i++) sc_has(build, hints[i]);
 }
@@ -36,8 +69,10 @@ static bool set_address(struct sc_build *build, const struct sc_operand *operand
         *base = operand->value;
     } else if (operand->text) {
         const struct sc_name *name = sc_names_find(&build->names, operand->text, operand->bytes);
-        if (access->space == SC_SPACE_PARAM && name && name->kind == SC_NAME_MESSAGE) access->space = SC_SPACE_LOCAL;
-        if (access->space == SC_SPACE_GENERIC && name && (name->kind == SC_NAME_SHARED || name->kind == SC_NAME_DYNAMIC))
+        if (access->space == SC_SPACE_PARAM && name && name->kind == SC_NAME_MESSAGE)
+            access->space = SC_SPACE_LOCAL;
+        if (access->space == SC_SPACE_GENERIC && name &&
+            (name->kind == SC_NAME_SHARED || name->kind == SC_NAME_DYNAMIC))
             access->space = SC_SPACE_SHARED;
         if (name && name->kind == SC_NAME_PARAM) {
             /* parameters: the uniform base and a constant offset */
@@ -83,14 +118,19 @@ static bool set_elements(struct sc_build *build, const struct sc_operand *operan
     for (unsigned i = 0; i < access->count; i++) {
         struct sc_operand one = *operand;
         if (count != 1) {
-            one = (struct sc_operand){.kind = operand->element[i].kind, .value = operand->element[i].value,
-                                      .bits = operand->element[i].bits, .literal_kind = operand->element[i].literal_kind};
+            one = (struct sc_operand){.kind = operand->element[i].kind,
+                                      .value = operand->element[i].value,
+                                      .bits = operand->element[i].bits,
+                                      .literal_kind = operand->element[i].literal_kind};
         }
         unsigned bytes = bits == 64 ? 8 : 4;
-        if (one.kind == SC_OPERAND_VALUE && bytes == 4 && build->ir.values.at[one.value].bytes == 8) bytes = 8;
-        value[i] = target ? sc_target(build, &one, bytes) : sc_source(build, &one, bytes, strchr(type, 'f') && bits >= 32 ? 'f' : 'b');
+        if (one.kind == SC_OPERAND_VALUE && bytes == 4 && build->ir.values.at[one.value].bytes == 8)
+            bytes = 8;
+        value[i] = target ? sc_target(build, &one, bytes)
+                          : sc_source(build, &one, bytes, strchr(type, 'f') && bits >= 32 ? 'f' : 'b');
         if (!value[i]) return false;
-        if (i && access->result_bytes != bytes) return sc_fail(build, build->now->line, "registers of different sizes");
+        if (i && access->result_bytes != bytes)
+            return sc_fail(build, build->now->line, "registers of different sizes");
         access->result_bytes = (uint8_t)bytes;
     }
     if (access->element_bytes == access->result_bytes) access->extend_signed = false;
@@ -157,10 +197,12 @@ static bool select_atom(struct sc_build *build)
     const char *type = sc_type(build, 0);
     int operation = find_operation(build);
     unsigned bits = sc_type_bits(type), bytes = bits == 64 ? 8 : 4;
-    struct sc_access access = {.space = (uint8_t)space_of(build), .count = 1, .operation = (uint8_t)operation};
+    struct sc_access access = {
+        .space = (uint8_t)space_of(build), .count = 1, .operation = (uint8_t)operation};
     skip_hints(build);
     unsigned first = reduce ? 0 : 1, wanted = first + (operation == SC_ATOMIC_CAS ? 3 : 2);
-    if (operation < 0 || bits < 16 || now->count < wanted) return sc_fail(build, now->line, "atomic operation not built");
+    if (operation < 0 || bits < 16 || now->count < wanted)
+        return sc_fail(build, now->line, "atomic operation not built");
     access.element_bytes = (uint8_t)(bits / 8);
     access.result_bytes = (uint8_t)bytes;
     access.type = (uint8_t)type[0];
@@ -174,7 +216,8 @@ static bool select_atom(struct sc_build *build)
     char literal = access.type == 'f' ? 'f' : 'b';
     uint32_t base, result = 0, c = 0;
     int64_t offset;
-    if (!reduce && now->operand[0].kind != SC_OPERAND_SINK) result = sc_target(build, &now->operand[0], bytes);
+    if (!reduce && now->operand[0].kind != SC_OPERAND_SINK)
+        result = sc_target(build, &now->operand[0], bytes);
     uint32_t b = sc_source(build, &now->operand[first + 1], bytes, literal);
     if (operation == SC_ATOMIC_CAS) c = sc_source(build, &now->operand[first + 2], bytes, literal);
     if (!b || !set_address(build, &now->operand[first], &access, &base, &offset)) return false;
@@ -188,12 +231,10 @@ static bool select_atom(struct sc_build *build)
     ir->result_count = result != 0;
     ir->flops = real;
     /* Whether the order of blocks shows in the result */
-    if (access.space != SC_SPACE_SHARED) {
-        build->ir.real_atomics = true;
-        if (result || real || operation == SC_ATOMIC_EXCH || operation == SC_ATOMIC_INC || operation == SC_ATOMIC_DEC ||
-            operation == SC_ATOMIC_CAS || access.element_bytes < 4)
-            build->ir.ordered = true;
-    }
+    if (access.space != SC_SPACE_SHARED &&
+        (result || real || operation == SC_ATOMIC_EXCH || operation == SC_ATOMIC_INC || operation == SC_ATOMIC_DEC ||
+         operation == SC_ATOMIC_CAS || access.element_bytes < 4))
+        build->ir.ordered = true;
     return true;
 }
 
@@ -209,7 +250,8 @@ static bool select_isspacep(struct sc_build *build)
     struct sc_instruction *now = build->now;
     enum sc_space space = space_of(build);
     if (now->count != 2) return sc_fail(build, now->line, "isspacep takes 2 operands");
-    uint32_t address = sc_source(build, &now->operand[1], 8, 'b'), target = sc_target(build, &now->operand[0], 4);
+    uint32_t address = sc_source(build, &now->operand[1], 8, 'b'),
+             target = sc_target(build, &now->operand[0], 4);
     uint32_t offset = sc_new_value(build, 8), inside = sc_new_value(build, 4);
     uint32_t shared_size = sc_new_value(build, 8);
     sc_emit_row(build, "sub_b64", offset, address, sc_special_value(build, SC_SPECIAL_SHARED_BASE), 0, 0);
@@ -228,9 +270,19 @@ static bool select_isspacep(struct sc_build *build)
 }
 
 const struct sc_selector_entry sc_select_memory[] = {
-    {"ld", select_ld},           {"ldu", select_ld},          {"st", select_st},
-    {"atom", select_atom},       {"red", select_atom},        {"prefetch", select_nothing},
-    {"prefetchu", select_nothing}, {"discard", select_nothing}, {"applypriority", select_nothing},
-    {"isspacep", select_isspacep}, {"membar", select_nothing}, {"fence", select_nothing},
-    {"nanosleep", select_nothing}, {"pmevent", select_nothing}, {NULL, NULL},
+    {"ld", select_ld},
+    {"ldu", select_ld},
+    {"st", select_st},
+    {"atom", select_atom},
+    {"red", select_atom},
+    {"prefetch", select_nothing},
+    {"prefetchu", select_nothing},
+    {"discard", select_nothing},
+    {"applypriority", select_nothing},
+    {"isspacep", select_isspacep},
+    {"membar", select_nothing},
+    {"fence", select_nothing},
+    {"nanosleep", select_nothing},
+    {"pmevent", select_nothing},
+    {NULL, NULL},
 };

@@ -1,10 +1,11 @@
 /* Which values are equal in all lanes of a group.
  *
- * A value is varying when it is computed from something varying, or when lanes that took different ways bring different
- * definitions of it together. The second is found for each branch whose predicate varies: between it and the place where all
- * ways meet again, the values defined on one way and alive on the other, or where the ways join, are varying.
- * This relies on lanes never overtaking each other within a loop (sc_ir_function.regular); without that only values with
- * one definition, computed from the launch and the block alone, count as uniform.
+ * A value is varying when it is computed from something varying, or when lanes that took different ways bring
+ * different definitions of it together. The second is found for each branch whose predicate varies: between
+ * it and the place where all ways meet again, the values defined on one way and alive on the other, or where
+ * the ways join, are varying. This relies on lanes never overtaking each other within a loop
+ * (sc_ir_function.regular); without that only values with one definition, computed from the launch and the
+ * block alone, count as uniform.
  */
 #include "ir.h"
 
@@ -60,7 +61,8 @@ static bool by_operands(struct sc_ir_function *function)
             const struct sc_ir *ir = &function->code.at[i];
             bool varying = makes_varying(ir) || is_varying(function, ir->guard);
             if (ir->code != SC_OP_BARRIER)
-                for (unsigned k = 0; k < ir->source_count; k++) varying |= is_varying(function, ir->source[k]);
+                for (unsigned k = 0; k < ir->source_count; k++)
+                    varying |= is_varying(function, ir->source[k]);
             for (unsigned k = 0; varying && k < ir->result_count; k++)
                 if (ir->result[k]) changed |= set_varying(function, ir->result[k]);
         }
@@ -108,7 +110,8 @@ static void flood(const struct sc_ir_function *function, uint32_t start, uint32_
     }
 }
 
-/* Where lanes that part at `from` are together again: follow the scheduler, lowest block first, until one is left. */
+/* Where lanes that part at `from` are together again: follow the scheduler, lowest block first, until one is
+ * left. */
 static uint32_t meeting_place(const struct sc_ir_function *function, uint32_t from, unsigned char *pending,
                               unsigned char *seen)
 {
@@ -202,14 +205,16 @@ static bool by_branches(struct analysis *a)
         const struct sc_ir_block *block = &function->blocks.at[function->order.at[o]];
         const struct sc_ir *last = &function->code.at[block->end - 1];
         if (last->code == SC_OP_BRANCH && is_varying(function, last->guard))
-            changed |= part_ways(a, o, order_of(function, block->successor[1]), order_of(function, block->successor[0]));
+            changed |= part_ways(a, o, order_of(function, block->successor[1]),
+                                 order_of(function, block->successor[0]));
         if (last->code == SC_OP_BRANCH_INDEXED && is_varying(function, last->source[0]))
             changed |= part_many_ways(a, o, block);
     }
     return changed;
 }
 
-/* Instructions that depend on the launch only, need no predicate and cannot fault, run once for each worker. */
+/* Instructions that depend on the launch only, need no predicate and cannot fault, run once for each worker.
+ */
 static void find_once(struct sc_ir_function *function, unsigned char *fixed)
 {
     for (uint32_t v = 1; v < function->values.count; v++) {
@@ -222,7 +227,8 @@ static void find_once(struct sc_ir_function *function, unsigned char *fixed)
         for (uint32_t i = block->begin; i < block->end; i++) {
             struct sc_ir *ir = &function->code.at[i];
             bool lane_wise = ir->code < SC_OP_LANE_COUNT;
-            bool parameter = ir->code == SC_OP_LOAD && ir->access.space == SC_SPACE_PARAM && ir->result_count == 1;
+            bool parameter =
+                ir->code == SC_OP_LOAD && ir->access.space == SC_SPACE_PARAM && ir->result_count == 1;
             if (!(lane_wise || parameter) || ir->guard || !ir->result[0]) continue;
             const struct sc_value *result = &function->values.at[ir->result[0]];
             bool all = result->uniform && result->definitions == 1;

@@ -8,7 +8,10 @@
 #include "ops.h"
 #include "schedule.h"
 
-static size_t align_up(size_t x, size_t align) { return (x + align - 1) / align * align; }
+static size_t align_up(size_t x, size_t align)
+{
+    return (x + align - 1) / align * align;
+}
 
 static void splat32(struct sc_group *group, enum sc_special special, uint32_t value)
 {
@@ -30,17 +33,28 @@ static uint32_t lane_special(enum sc_special special, uint32_t thread, const uin
 {
     uint32_t lane = thread & 31;
     switch (special) {
-    case SC_SPECIAL_TID_X: return thread % block[0];
-    case SC_SPECIAL_TID_Y: return thread / block[0] % block[1];
-    case SC_SPECIAL_TID_Z: return thread / block[0] / block[1];
-    case SC_SPECIAL_LANE: return lane;
-    case SC_SPECIAL_WARP: return thread >> 5;
-    case SC_SPECIAL_LANEMASK_EQ: return 1u << lane;
-    case SC_SPECIAL_LANEMASK_LE: return (2u << lane) - 1;
-    case SC_SPECIAL_LANEMASK_LT: return (1u << lane) - 1;
-    case SC_SPECIAL_LANEMASK_GE: return -(1u << lane);
-    case SC_SPECIAL_LANEMASK_GT: return -(2u << lane);
-    default: return 0;
+    case SC_SPECIAL_TID_X:
+        return thread % block[0];
+    case SC_SPECIAL_TID_Y:
+        return thread / block[0] % block[1];
+    case SC_SPECIAL_TID_Z:
+        return thread / block[0] / block[1];
+    case SC_SPECIAL_LANE:
+        return lane;
+    case SC_SPECIAL_WARP:
+        return thread >> 5;
+    case SC_SPECIAL_LANEMASK_EQ:
+        return 1u << lane;
+    case SC_SPECIAL_LANEMASK_LE:
+        return (2u << lane) - 1;
+    case SC_SPECIAL_LANEMASK_LT:
+        return (1u << lane) - 1;
+    case SC_SPECIAL_LANEMASK_GE:
+        return -(1u << lane);
+    case SC_SPECIAL_LANEMASK_GT:
+        return -(2u << lane);
+    default:
+        return 0;
     }
 }
 
@@ -67,7 +81,8 @@ static void fill_file(struct sc_worker *worker, struct sc_group *group)
     if (program->special[SC_SPECIAL_LOCAL]) {
         uint64_t *lane = (uint64_t *)(void *)(group->file + program->special[SC_SPECIAL_LOCAL]);
         for (uint32_t i = 0; i < group->lanes; i++)
-            lane[i] = (uint64_t)(uintptr_t)worker->local + (uint64_t)(group->first_thread + i) * program->local_bytes;
+            lane[i] = (uint64_t)(uintptr_t)worker->local +
+                      (uint64_t)(group->first_thread + i) * program->local_bytes;
     }
     for (unsigned i = 0; i < 3; i++) {
         splat32(group, (enum sc_special)(SC_SPECIAL_NTID_X + i), launch->block[i]);
@@ -124,13 +139,13 @@ static bool run_masked(struct sc_group *group, const struct sc_op *op)
     if (!run_rounded(group, &copy)) return false;
     size_t skip = (size_t)group->first_chunk * op->stride_d * 64;
     group->masks->blend((uint32_t *)(void *)(group->file + op->d + skip),
-                    (const uint32_t *)(const void *)(group->file + copy.d + skip),
-                    use + group->first_chunk * SC_CHUNK, group->chunks, op->stride_d * 4u);
+                        (const uint32_t *)(const void *)(group->file + copy.d + skip),
+                        use + group->first_chunk * SC_CHUNK, group->chunks, op->stride_d * 4u);
     return true;
 }
 
-static bool stop(struct sc_worker *worker, const struct sc_group *group, uint32_t line, uint32_t lane, uint8_t kind,
-                 uint64_t address)
+static bool stop(struct sc_worker *worker, const struct sc_group *group, uint32_t line, uint32_t lane,
+                 uint8_t kind, uint64_t address)
 {
     const uint32_t *size = worker->launch->block;
     uint32_t thread = group->first_thread + lane;
@@ -156,7 +171,8 @@ static bool run_group(struct sc_worker *worker, struct sc_group *group)
     const struct sc_block *block;
     do {
         block = &program->blocks[group->current];
-        uint64_t lanes = group->active, instructions = lanes * (block->instructions + (block->instructions == 0));
+        uint64_t lanes = group->active,
+                 instructions = lanes * (block->instructions + (block->instructions == 0));
         worker->instructions += lanes * block->instructions;
         worker->flops += lanes * block->flops;
         if (instructions > worker->watchdog_left)
@@ -167,7 +183,8 @@ static bool run_group(struct sc_worker *worker, struct sc_group *group)
             bool slow = op->flags & group->slow_flags;
             bool ok = slow ? op->code == SC_OP_BATCH || run_masked(group, op) : op->run(group, op);
             if (__builtin_expect(!ok, 0))
-                return stop(worker, group, op->line, group->fault_lane, group->fault_kind, group->fault_address);
+                return stop(worker, group, op->line, group->fault_lane, group->fault_kind,
+                            group->fault_address);
             op += slow ? 1 : op->advance;
         }
     } while (sc_group_leave(group, block));
@@ -181,7 +198,8 @@ static bool run_once(struct sc_worker *worker, struct sc_group *group)
     sc_group_start(group);
     for (uint32_t i = 0; i < program->once_end; i++)
         if (!run_rounded(group, &program->ops[i]))
-            return stop(worker, group, program->ops[i].line, group->fault_lane, group->fault_kind, group->fault_address);
+            return stop(worker, group, program->ops[i].line, group->fault_lane, group->fault_kind,
+                        group->fault_address);
     return true;
 }
 
@@ -224,7 +242,8 @@ bool sc_worker_init(struct sc_worker *worker, const struct sc_launch *launch, co
         group->shared = worker->shared;
         group->shared_bytes = worker->shared_bytes;
         group->first_thread = g * program->lanes;
-        group->lanes = threads - group->first_thread < program->lanes ? threads - group->first_thread : program->lanes;
+        group->lanes =
+            threads - group->first_thread < program->lanes ? threads - group->first_thread : program->lanes;
         fill_file(worker, group);
         if (!run_once(worker, group)) return false;
     }
@@ -249,7 +268,8 @@ bool sc_worker_run(struct sc_worker *worker, uint32_t x, uint32_t y, uint32_t z)
     memset(worker->arrived, 0, sizeof worker->arrived);
     for (uint32_t g = 0; g < worker->group_count; g++) {
         struct sc_group *group = &worker->groups[g];
-        for (unsigned i = 0; i < 3; i++) splat32(group, (enum sc_special)(SC_SPECIAL_CTAID_X + i), worker->block[i]);
+        for (unsigned i = 0; i < 3; i++)
+            splat32(group, (enum sc_special)(SC_SPECIAL_CTAID_X + i), worker->block[i]);
         sc_group_start(group);
     }
     while (more) {

@@ -34,12 +34,13 @@ struct sc_worker {
     struct sc_traffic traffic;
     uint32_t block[3];
     uint32_t arrived[16]; /* threads that bar.arrive counted, by barrier */
-    bool real_atomics;    /* other workers run at the same time */
     struct sc_fault fault;
 };
 
-/* Allocates what a worker needs; false when there is no memory. `parameters` is 16-byte aligned and outlives it. */
-bool sc_worker_init(struct sc_worker *worker, const struct sc_launch *launch, const unsigned char *parameters);
+/* Allocates what a worker needs; false when there is no memory. `parameters` is 16-byte aligned and outlives
+ * it. */
+bool sc_worker_init(struct sc_worker *worker, const struct sc_launch *launch,
+                    const unsigned char *parameters);
 void sc_worker_free(struct sc_worker *worker);
 
 /* Runs one block to its end. False when it faulted: worker->fault says how. */
@@ -67,8 +68,8 @@ static inline void sc_count_here(struct sc_worker *worker, const struct sc_windo
     if (window->kind != SC_RANGE_DEVICE) sc_traffic_add_here(worker, address, bytes, write);
 }
 
-static inline void sc_count(struct sc_worker *worker, const struct sc_window *window, uint64_t address, uint64_t bytes,
-                            bool write)
+static inline void sc_count(struct sc_worker *worker, const struct sc_window *window, uint64_t address,
+                            uint64_t bytes, bool write)
 {
     if (window->kind == SC_WINDOW_ON_CHIP) return;
     if (write)

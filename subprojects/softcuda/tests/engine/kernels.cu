@@ -31,8 +31,8 @@ extern "C" __global__ void __launch_bounds__(256) product(const float *a, const 
         for (int j = 0; j < 4; j++) c[(row + ty * 4 + i) * n + column + tx * 4 + j] = sum[i][j];
 }
 
-extern "C" __global__ void adamw(float *weight, const float *gradient, float *m, float *v, size_t count, float rate,
-                                 float beta1, float beta2, float epsilon, float decay)
+extern "C" __global__ void adamw(float *weight, const float *gradient, float *m, float *v, size_t count,
+                                 float rate, float beta1, float beta2, float epsilon, float decay)
 {
     const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= count) return;

@@ -27,7 +27,8 @@ void *ptx_allocate(size_t bytes, enum sc_range_kind kind)
     assert_non_null(memory);
     assert_true(range_count < ALLOCATIONS_MAX);
     memset(memory, 0, (bytes + 255) / 256 * 256 + 256);
-    ranges[range_count++] = (struct sc_range){(uint64_t)(uintptr_t)memory, (uint64_t)(uintptr_t)memory + bytes, kind};
+    ranges[range_count++] =
+        (struct sc_range){(uint64_t)(uintptr_t)memory, (uint64_t)(uintptr_t)memory + bytes, kind};
     return memory;
 }
 
@@ -78,8 +79,8 @@ struct sc_module *ptx_load(const char *text)
     return module;
 }
 
-enum sc_engine_status ptx_launch(const struct sc_module *module, const struct ptx_launch *wish, void *const *parameters,
-                                 struct sc_cost *cost, struct sc_fault *fault)
+enum sc_engine_status ptx_launch(const struct sc_module *module, const struct ptx_launch *wish,
+                                 void *const *parameters, struct sc_cost *cost, struct sc_fault *fault)
 {
     const struct sc_function *function = sc_module_function(module, wish->kernel);
     struct sc_function_info info;
@@ -109,25 +110,26 @@ void ptx_good(const struct sc_module *module, const struct ptx_launch *launch, v
     enum sc_engine_status status = ptx_launch(module, launch, parameters, &cost, &fault);
     sc_cost_free(&cost);
     if (status != SC_ENGINE_OK)
-        fail_msg("%s: status %d, fault %d, line %u, thread %u, address %#llx", launch->kernel, status, fault.kind,
-                 fault.line, fault.thread[0], (unsigned long long)fault.address);
+        fail_msg("%s: status %d, fault %d, line %u, thread %u, address %#llx", launch->kernel, status,
+                 fault.kind, fault.line, fault.thread[0], (unsigned long long)fault.address);
 }
 
 void ptx_run(const char *text, char result, const struct ptx_case *cases, size_t count, uint64_t *out)
 {
-    static const char before[] =
-        PTX_HEAD ".visible .entry k(.param .u64 in, .param .u64 out, .param .u32 count) {\n"
-                 ".reg .pred %p, %q, %s, %t, %out;\n.reg .b16 %x, %y, %z, %w, %v;\n"
-                 ".reg .b32 %a, %b, %c, %d, %e, %i, %n;\n.reg .b64 %A, %B, %C, %D, %E, %in, %to;\n"
-                 "mov.u32 %i, %tid.x;\nmov.u32 %n, %ctaid.x;\nmad.lo.s32 %i, %n, 256, %i;\nld.param.u32 %n, [count];\n"
-                 "setp.ge.u32 %out, %i, %n;\n@%out bra END;\n"
-                 "ld.param.u64 %in, [in];\nmad.wide.u32 %in, %i, 24, %in;\n"
-                 "ld.global.u64 %A, [%in];\nld.global.u64 %B, [%in+8];\nld.global.u64 %C, [%in+16];\n"
-                 "cvt.u32.u64 %a, %A;\ncvt.u32.u64 %b, %B;\ncvt.u32.u64 %c, %C;\n"
-                 "cvt.u16.u64 %x, %A;\ncvt.u16.u64 %y, %B;\ncvt.u16.u64 %z, %C;\n"
-                 "and.b32 %d, %a, 1;\nsetp.ne.b32 %p, %d, 0;\nand.b32 %d, %b, 1;\nsetp.ne.b32 %q, %d, 0;\n"
-                 "and.b32 %d, %c, 1;\nsetp.ne.b32 %s, %d, 0;\n"
-                 "mov.b32 %d, 0xdeadbeef;\nmov.b64 %D, 0xdeadbeefdeadbeef;\nmov.b16 %w, 0xbeef;\nsetp.ne.b32 %t, %d, %d;\n";
+    static const char before[] = PTX_HEAD
+        ".visible .entry k(.param .u64 in, .param .u64 out, .param .u32 count) {\n"
+        ".reg .pred %p, %q, %s, %t, %out;\n.reg .b16 %x, %y, %z, %w, %v;\n"
+        ".reg .b32 %a, %b, %c, %d, %e, %i, %n;\n.reg .b64 %A, %B, %C, %D, %E, %in, %to;\n"
+        "mov.u32 %i, %tid.x;\nmov.u32 %n, %ctaid.x;\nmad.lo.s32 %i, %n, 256, %i;\nld.param.u32 %n, [count];\n"
+        "setp.ge.u32 %out, %i, %n;\n@%out bra END;\n"
+        "ld.param.u64 %in, [in];\nmad.wide.u32 %in, %i, 24, %in;\n"
+        "ld.global.u64 %A, [%in];\nld.global.u64 %B, [%in+8];\nld.global.u64 %C, [%in+16];\n"
+        "cvt.u32.u64 %a, %A;\ncvt.u32.u64 %b, %B;\ncvt.u32.u64 %c, %C;\n"
+        "cvt.u16.u64 %x, %A;\ncvt.u16.u64 %y, %B;\ncvt.u16.u64 %z, %C;\n"
+        "and.b32 %d, %a, 1;\nsetp.ne.b32 %p, %d, 0;\nand.b32 %d, %b, 1;\nsetp.ne.b32 %q, %d, 0;\n"
+        "and.b32 %d, %c, 1;\nsetp.ne.b32 %s, %d, 0;\n"
+        "mov.b32 %d, 0xdeadbeef;\nmov.b64 %D, 0xdeadbeefdeadbeef;\nmov.b16 %w, 0xbeef;\nsetp.ne.b32 %t, %d, "
+        "%d;\n";
     const char *after = result == 'd'   ? "cvt.u64.u32 %D, %d;\n"
                         : result == 'w' ? "cvt.u64.u16 %D, %w;\n"
                         : result == 't' ? "selp.b64 %D, 1, 0, %t;\n"
@@ -135,14 +137,17 @@ void ptx_run(const char *text, char result, const struct ptx_case *cases, size_t
     size_t bytes = sizeof before + strlen(text) + 512;
     char *whole = malloc(bytes);
     assert_non_null(whole);
-    snprintf(whole, bytes, "%s%s\n%sld.param.u64 %%to, [out];\nmad.wide.u32 %%to, %%i, 8, %%to;\n"
-                           "st.global.u64 [%%to], %%D;\nEND: ret;\n}\n", before, text, after);
+    snprintf(whole, bytes,
+             "%s%s\n%sld.param.u64 %%to, [out];\nmad.wide.u32 %%to, %%i, 8, %%to;\n"
+             "st.global.u64 [%%to], %%D;\nEND: ret;\n}\n",
+             before, text, after);
     struct sc_module *module = ptx_load(whole);
     struct ptx_case *in = ptx_allocate(count * sizeof *in, SC_RANGE_DEVICE);
     uint64_t *to = ptx_allocate(count * sizeof *to, SC_RANGE_DEVICE);
     uint32_t n = (uint32_t)count;
     memcpy(in, cases, count * sizeof *in);
-    ptx_good(module, &(struct ptx_launch){.kernel = "k", .grid = (n + 255) / 256, .block = 256}, (void *[]){&in, &to, &n});
+    ptx_good(module, &(struct ptx_launch){.kernel = "k", .grid = (n + 255) / 256, .block = 256},
+             (void *[]){&in, &to, &n});
     memcpy(out, to, count * sizeof *to);
     sc_module_unload(module);
     free(whole);

@@ -13,14 +13,14 @@
 
 #include "engine.h"
 
-/* An instruction on the registers %a %b %c (32 bits), %A %B %C (64), %x %y %z (16), %p %q %s (predicates: bit 0 of a, b,
- * c), which writes %d, %D, %w or %t of the same sizes. */
+/* An instruction on the registers %a %b %c (32 bits), %A %B %C (64), %x %y %z (16), %p %q %s (predicates: bit
+ * 0 of a, b, c), which writes %d, %D, %w or %t of the same sizes. */
 struct ptx_case {
     uint64_t a, b, c;
 };
 
-/* Runs `text` once for each case, in as many lanes, and stores the result named by `result` ('d', 'D', 'w', 't'). Fails
- * the test if the PTX does not load or faults. */
+/* Runs `text` once for each case, in as many lanes, and stores the result named by `result` ('d', 'D', 'w',
+ * 't'). Fails the test if the PTX does not load or faults. */
 void ptx_run(const char *text, char result, const struct ptx_case *cases, size_t count, uint64_t *out);
 
 /* The same for one case. */
@@ -35,8 +35,8 @@ struct ptx_launch {
 struct sc_module *ptx_load(const char *text); /* fails the test if it does not load */
 enum sc_engine_status ptx_try(const char *text, struct sc_diagnostic *diagnostic);
 void *ptx_allocate(size_t bytes, enum sc_range_kind kind); /* zeroed; exactly `bytes` are accessible */
-enum sc_engine_status ptx_launch(const struct sc_module *module, const struct ptx_launch *launch, void *const *parameters,
-                                 struct sc_cost *cost, struct sc_fault *fault);
+enum sc_engine_status ptx_launch(const struct sc_module *module, const struct ptx_launch *launch,
+                                 void *const *parameters, struct sc_cost *cost, struct sc_fault *fault);
 /* Launches, expects success and drops the cost. */
 void ptx_good(const struct sc_module *module, const struct ptx_launch *launch, void *const *parameters);
 void ptx_reset(void);

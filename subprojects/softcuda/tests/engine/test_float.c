@@ -1,4 +1,5 @@
-/* Floating point: exact instructions bit for bit against the C library, approximate ones within the ISA's bounds. */
+/* Floating point: exact instructions bit for bit against the C library, approximate ones within the ISA's
+ * bounds. */
 #include "ptx.h"
 
 #include <fenv.h>
@@ -8,8 +9,9 @@
 #define COUNT 4096
 
 static const uint32_t edges[] = {
-    0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007fffff, 0x00800000, 0x80800000, 0x3f800000, 0xbf800000, 0x3f800001,
-    0x40000000, 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc12345, 0x7f800001, 0x34000000, 0x4b000001,
+    0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007fffff, 0x00800000, 0x80800000,
+    0x3f800000, 0xbf800000, 0x3f800001, 0x40000000, 0x7f7fffff, 0xff7fffff, 0x7f800000,
+    0xff800000, 0x7fc00000, 0xffc12345, 0x7f800001, 0x34000000, 0x4b000001,
 };
 #define EDGES (sizeof edges / sizeof *edges)
 
@@ -27,12 +29,19 @@ static void make_cases(void)
         else if (i % 2)
             cases[i] = (struct ptx_case){(uint32_t)r, r >> 32, (uint32_t)s};
         else
-            cases[i] = (struct ptx_case){0x3f000000 + (r & 0x1ffffff), 0xbf000000 - (r >> 40), 0x3e000000 + (s & 0x3ffffff)};
+            cases[i] = (struct ptx_case){0x3f000000 + (r & 0x1ffffff), 0xbf000000 - (r >> 40),
+                                         0x3e000000 + (s & 0x3ffffff)};
     }
 }
 
-static uint32_t canonical(float x) { return x != x ? 0x7fffffff : bits_of(x); }
-static float flush(float x) { return fpclassify(x) == FP_SUBNORMAL ? copysignf(0, x) : x; }
+static uint32_t canonical(float x)
+{
+    return x != x ? 0x7fffffff : bits_of(x);
+}
+static float flush(float x)
+{
+    return fpclassify(x) == FP_SUBNORMAL ? copysignf(0, x) : x;
+}
 
 static void expect(const char *text, size_t i, uint64_t expected)
 {
@@ -49,13 +58,27 @@ static float compute(int operation, float x, float y, float z)
 {
     volatile float a = x, b = y, c = z, r = 0;
     switch (operation) {
-    case ADD: r = a + b; break;
-    case SUB: r = a - b; break;
-    case MUL: r = a * b; break;
-    case DIV: r = a / b; break;
-    case FMA: r = fmaf(a, b, c); break;
-    case SQRT: r = sqrtf(a); break;
-    case RCP: r = 1 / a; break;
+    case ADD:
+        r = a + b;
+        break;
+    case SUB:
+        r = a - b;
+        break;
+    case MUL:
+        r = a * b;
+        break;
+    case DIV:
+        r = a / b;
+        break;
+    case FMA:
+        r = fmaf(a, b, c);
+        break;
+    case SQRT:
+        r = sqrtf(a);
+        break;
+    case RCP:
+        r = 1 / a;
+        break;
     }
     return r;
 }
@@ -76,11 +99,13 @@ static void test_rounding(void **state)
     for (int operation = 0; operation < OPERATIONS; operation++)
         for (int mode = 0; mode < 4; mode++) {
             char text[80];
-            snprintf(text, sizeof text, "%s.%s.f32 %s;", names[operation], modes[mode].name, operands(operation));
+            snprintf(text, sizeof text, "%s.%s.f32 %s;", names[operation], modes[mode].name,
+                     operands(operation));
             ptx_run(text, 'd', cases, COUNT, out);
             for (size_t i = 0; i < COUNT; i++) {
                 fesetround(modes[mode].mode);
-                float r = compute(operation, float_of(cases[i].a), float_of(cases[i].b), float_of(cases[i].c));
+                float r =
+                    compute(operation, float_of(cases[i].a), float_of(cases[i].b), float_of(cases[i].c));
                 fesetround(FE_TONEAREST);
                 expect(text, i, canonical(r));
             }
@@ -96,7 +121,8 @@ static void test_flushing_and_saturation(void **state)
         snprintf(text, sizeof text, "%s.rn.ftz.f32 %s;", names[operation], operands(operation));
         ptx_run(text, 'd', cases, COUNT, out);
         for (size_t i = 0; i < COUNT; i++) {
-            float r = compute(operation, flush(float_of(cases[i].a)), flush(float_of(cases[i].b)), flush(float_of(cases[i].c)));
+            float r = compute(operation, flush(float_of(cases[i].a)), flush(float_of(cases[i].b)),
+                              flush(float_of(cases[i].c)));
             expect(text, i, canonical(flush(r)));
         }
         if (operation == DIV || operation >= SQRT) continue;
@@ -125,7 +151,8 @@ static void test_extremes(void **state)
     for (int most = 0; most < 2; most++) {
         const char *text = most ? "max.f32 %d, %a, %b;" : "min.f32 %d, %a, %b;";
         ptx_run(text, 'd', cases, COUNT, out);
-        for (size_t i = 0; i < COUNT; i++) expect(text, i, least((uint32_t)cases[i].a, (uint32_t)cases[i].b, most));
+        for (size_t i = 0; i < COUNT; i++)
+            expect(text, i, least((uint32_t)cases[i].a, (uint32_t)cases[i].b, most));
         text = most ? "max.NaN.f32 %d, %a, %b;" : "min.NaN.f32 %d, %a, %b;";
         ptx_run(text, 'd', cases, COUNT, out);
         for (size_t i = 0; i < COUNT; i++) {
@@ -148,7 +175,7 @@ static void test_comparisons(void **state)
         for (size_t i = 0; i < COUNT; i++) {
             float a = float_of(cases[i].a), b = float_of(cases[i].b);
             bool nan = a != a || b != b;
-            bool plain[6] = {a == b, !nan && a != b, a < b, a <= b, a > b, a >= b};
+            bool plain[6] = {a == b, !nan && a != b, a<b, a <= b, a> b, a >= b};
             expect(text, i, k == 12 ? !nan : k == 13 ? nan : k < 6 ? plain[k] : nan || plain[k - 6]);
         }
     }
@@ -163,8 +190,14 @@ struct approximate {
     long double absolute, relative;
 };
 
-static long double reverse_root(long double x) { return 1 / sqrtl(x); }
-static long double reciprocal(long double x) { return 1 / x; }
+static long double reverse_root(long double x)
+{
+    return 1 / sqrtl(x);
+}
+static long double reciprocal(long double x)
+{
+    return 1 / x;
+}
 
 static void test_approximations(void **state)
 {
@@ -198,7 +231,8 @@ static void test_approximations(void **state)
             long double exact = list[t].function((long double)float_of(cases[i].a));
             long double error = fabsl((long double)float_of(out[i]) - exact);
             if (error > list[t].absolute + list[t].relative * fabsl(exact))
-                fail_msg("%s on %a: %a, exactly %La", list[t].text, float_of(cases[i].a), float_of(out[i]), exact);
+                fail_msg("%s on %a: %a, exactly %La", list[t].text, float_of(cases[i].a), float_of(out[i]),
+                         exact);
         }
     }
 }
@@ -209,32 +243,47 @@ static void test_approximations_at_the_edges(void **state)
         const char *text;
         uint32_t a, expected;
     } list[] = {
-        {"ex2.approx.f32 %d, %a;", 0x7f800000, 0x7f800000},  {"ex2.approx.f32 %d, %a;", 0xff800000, 0},
-        {"ex2.approx.f32 %d, %a;", 0x80000000, 0x3f800000},  {"ex2.approx.f32 %d, %a;", 0x7fc00000, 0x7fffffff},
-        {"ex2.approx.f32 %d, %a;", 0x43000000, 0x7f800000},  {"ex2.approx.ftz.f32 %d, %a;", 0xc3010000, 0},
-        {"ex2.approx.f32 %d, %a;", 0xc3150000, 0x00000001},  {"lg2.approx.f32 %d, %a;", 0, 0xff800000},
-        {"lg2.approx.f32 %d, %a;", 0x80000000, 0xff800000},  {"lg2.approx.f32 %d, %a;", 0xbf800000, 0x7fffffff},
-        {"lg2.approx.f32 %d, %a;", 0x7f800000, 0x7f800000},  {"lg2.approx.ftz.f32 %d, %a;", 1, 0xff800000},
-        {"lg2.approx.f32 %d, %a;", 0x3f800000, 0},           {"sin.approx.f32 %d, %a;", 0x7f800000, 0x7fffffff},
-        {"sin.approx.f32 %d, %a;", 0x80000000, 0x80000000},  {"cos.approx.f32 %d, %a;", 0, 0x3f800000},
-        {"rsqrt.approx.f32 %d, %a;", 0, 0x7f800000},         {"rsqrt.approx.f32 %d, %a;", 0x80000000, 0xff800000},
-        {"rsqrt.approx.f32 %d, %a;", 0x7f800000, 0},         {"rsqrt.approx.f32 %d, %a;", 0xbf800000, 0x7fffffff},
-        {"rcp.approx.ftz.f32 %d, %a;", 1, 0x7f800000},       {"rcp.approx.f32 %d, %a;", 0xff800000, 0x80000000},
-        {"tanh.approx.f32 %d, %a;", 0x7f800000, 0x3f800000}, {"tanh.approx.f32 %d, %a;", 0x80000000, 0x80000000},
-        {"tanh.approx.f32 %d, %a;", 0xff800000, 0xbf800000}, {"sqrt.approx.f32 %d, %a;", 0xbf800000, 0x7fffffff},
+        {"ex2.approx.f32 %d, %a;", 0x7f800000, 0x7f800000},
+        {"ex2.approx.f32 %d, %a;", 0xff800000, 0},
+        {"ex2.approx.f32 %d, %a;", 0x80000000, 0x3f800000},
+        {"ex2.approx.f32 %d, %a;", 0x7fc00000, 0x7fffffff},
+        {"ex2.approx.f32 %d, %a;", 0x43000000, 0x7f800000},
+        {"ex2.approx.ftz.f32 %d, %a;", 0xc3010000, 0},
+        {"ex2.approx.f32 %d, %a;", 0xc3150000, 0x00000001},
+        {"lg2.approx.f32 %d, %a;", 0, 0xff800000},
+        {"lg2.approx.f32 %d, %a;", 0x80000000, 0xff800000},
+        {"lg2.approx.f32 %d, %a;", 0xbf800000, 0x7fffffff},
+        {"lg2.approx.f32 %d, %a;", 0x7f800000, 0x7f800000},
+        {"lg2.approx.ftz.f32 %d, %a;", 1, 0xff800000},
+        {"lg2.approx.f32 %d, %a;", 0x3f800000, 0},
+        {"sin.approx.f32 %d, %a;", 0x7f800000, 0x7fffffff},
+        {"sin.approx.f32 %d, %a;", 0x80000000, 0x80000000},
+        {"cos.approx.f32 %d, %a;", 0, 0x3f800000},
+        {"rsqrt.approx.f32 %d, %a;", 0, 0x7f800000},
+        {"rsqrt.approx.f32 %d, %a;", 0x80000000, 0xff800000},
+        {"rsqrt.approx.f32 %d, %a;", 0x7f800000, 0},
+        {"rsqrt.approx.f32 %d, %a;", 0xbf800000, 0x7fffffff},
+        {"rcp.approx.ftz.f32 %d, %a;", 1, 0x7f800000},
+        {"rcp.approx.f32 %d, %a;", 0xff800000, 0x80000000},
+        {"tanh.approx.f32 %d, %a;", 0x7f800000, 0x3f800000},
+        {"tanh.approx.f32 %d, %a;", 0x80000000, 0x80000000},
+        {"tanh.approx.f32 %d, %a;", 0xff800000, 0xbf800000},
+        {"sqrt.approx.f32 %d, %a;", 0xbf800000, 0x7fffffff},
     };
     (void)state;
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         uint64_t got = ptx_one(list[i].text, 'd', list[i].a, 0, 0);
         if (got != list[i].expected)
-            fail_msg("%s on %#x: %#llx, expected %#x", list[i].text, list[i].a, (unsigned long long)got, list[i].expected);
+            fail_msg("%s on %#x: %#llx, expected %#x", list[i].text, list[i].a, (unsigned long long)got,
+                     list[i].expected);
     }
 }
 
 static void test_double(void **state)
 {
-    static const char *const texts[] = {"add.f64 %D, %A, %B;", "mul.f64 %D, %A, %B;", "div.rn.f64 %D, %A, %B;",
-                                        "fma.rn.f64 %D, %A, %B, %C;", "sqrt.rn.f64 %D, %A;"};
+    static const char *const texts[] = {"add.f64 %D, %A, %B;", "mul.f64 %D, %A, %B;",
+                                        "div.rn.f64 %D, %A, %B;", "fma.rn.f64 %D, %A, %B, %C;",
+                                        "sqrt.rn.f64 %D, %A;"};
     uint64_t random = 1234567;
     (void)state;
     for (size_t i = 0; i < COUNT; i++)
@@ -259,12 +308,14 @@ static void test_bits_of_numbers(void **state)
     assert_int_equal(ptx_one("abs.f32 %d, %a;", 'd', 0xff800000, 0, 0), 0x7f800000);
     assert_int_equal(ptx_one("abs.ftz.f32 %d, %a;", 'd', 0x80000001, 0, 0), 0);
     assert_int_equal(ptx_one("copysign.f32 %d, %a, %b;", 'd', 0x80000000, 0x3f800000, 0), 0xbf800000);
-    assert_int_equal(ptx_one("copysign.f64 %D, %A, %B;", 'D', 1ull << 63, 0x3ff0000000000000, 0), 0xbff0000000000000);
+    assert_int_equal(ptx_one("copysign.f64 %D, %A, %B;", 'D', 1ull << 63, 0x3ff0000000000000, 0),
+                     0xbff0000000000000);
     assert_int_equal(ptx_one("testp.finite.f32 %t, %a;", 't', 0x7f800000, 0, 0), 0);
     assert_int_equal(ptx_one("testp.subnormal.f32 %t, %a;", 't', 1, 0, 0), 1);
     assert_int_equal(ptx_one("testp.notanumber.f64 %t, %A;", 't', 0x7ff8000000000000, 0, 0), 1);
     assert_int_equal(ptx_one("add.f32 %d, %a, 0f3F800000;", 'd', 0x3f800000, 0, 0), 0x40000000);
-    assert_int_equal(ptx_one("mul.f64 %D, %A, 0d4000000000000000;", 'D', 0x3ff0000000000000, 0, 0), 0x4000000000000000);
+    assert_int_equal(ptx_one("mul.f64 %D, %A, 0d4000000000000000;", 'D', 0x3ff0000000000000, 0, 0),
+                     0x4000000000000000);
 }
 
 int main(void)

@@ -30,6 +30,8 @@ typedef uint64_t reference(uint64_t a, uint64_t b, uint64_t c);
         return (uint16_t)(expression);                                                                       \
     }
 
+/* One reference after another, without semicolons */
+/* clang-format off */
 U32(add, a + b) U32(sub, a - b) U32(mul, a *b) U32(mad, a *b + c) U32(neg, -a)
 U32(mulhi_u, (uint64_t)a *b >> 32) U32(mulhi_s, (int64_t)sa *sb >> 32)
 U32(div_u, a / (b ? b : 1)) U32(rem_u, a % (b ? b : 1))
@@ -47,13 +49,15 @@ U64(mulhi_u64, (unsigned __int128)a *b >> 64) U64(mulhi_s64, (__int128)sa *sb >>
 U64(div_u64, a / (b ? b : 1)) U64(rem_s64, sb == 0 || sb == -1 ? 0 : sa % sb)
 U64(shl64, (uint32_t)b > 63 ? 0 : a << (uint32_t)b) U64(shr_s64, sa >> ((uint32_t)b > 63 ? 63 : (uint32_t)b))
 U64(max_s64, sa > sb ? sa : sb) U64(wide_u, (uint64_t)(uint32_t)a *(uint32_t)b)
-U64(wide_s, (int64_t)(int32_t)a *(int32_t)b) U64(madwide, (int64_t)(int32_t)a *(int32_t)b + sc)
+U64(wide_s, (int64_t)(int32_t)a *(int32_t)b) U64(madwide, (uint64_t)((int64_t)(int32_t)a * (int32_t)b) + c)
 U64(popc64, __builtin_popcountll(a)) U64(clz64, a ? __builtin_clzll(a) : 64)
 U16(add16, a + b) U16(mul16, (uint32_t)a *b) U16(mulhi_s16, (sa * sb) >> 16) U16(min_s16, sa < sb ? sa : sb)
 U16(shr_s16, sa >> 3) U16(div_u16, a / (b ? b : 1))
 U32(wide_u16, (a & 0xffff) * (b & 0xffff)) U32(wide_s16, (int16_t)a *(int16_t)b)
 
-static uint32_t prmt(uint32_t a, uint32_t b, uint32_t c)
+    /* clang-format on */
+
+    static uint32_t prmt(uint32_t a, uint32_t b, uint32_t c)
 {
     uint8_t bytes[8];
     uint32_t out = 0;
@@ -66,7 +70,9 @@ static uint32_t prmt(uint32_t a, uint32_t b, uint32_t c)
     }
     return out;
 }
+/* clang-format off */
 U32(prmt_, prmt(a, b, c))
+/* clang-format on */
 
 static uint64_t bfe(uint64_t a, uint32_t position, uint32_t length, unsigned width, bool is_signed)
 {
@@ -80,27 +86,34 @@ static uint64_t bfe(uint64_t a, uint32_t position, uint32_t length, unsigned wid
     }
     return out;
 }
+/* clang-format off */
 U32(bfe_u, bfe(a, b, c, 32, false)) U32(bfe_s, bfe(a, b, c, 32, true))
 U64(bfe_u64, bfe(a, (uint32_t)b, (uint32_t)c, 64, false)) U64(bfe_s64, bfe(a, (uint32_t)b, (uint32_t)c, 64, true))
 
-static uint64_t bfi(uint64_t a, uint64_t b, uint32_t position, uint32_t length, unsigned width)
+    /* clang-format on */
+
+    static uint64_t bfi(uint64_t a, uint64_t b, uint32_t position, uint32_t length, unsigned width)
 {
     position &= 255, length &= 255;
     for (unsigned i = 0; i < length && position + i < width; i++)
         b = (b & ~(1ull << (position + i))) | ((a >> i & 1) << (position + i));
     return b;
 }
+/* clang-format off */
 U32(bfi_, bfi(a, b, c, 7, 32)) U64(bfi64, bfi(a, b, (uint32_t)c, 40, 64))
 U32(bfind_u, a ? 31u - (uint32_t)__builtin_clz(a) : UINT32_MAX)
 U32(bfind_s, (sa < 0 ? ~a : a) ? 31 - __builtin_clz(sa < 0 ? ~a : a) : (int)UINT32_MAX)
 U32(shiftamt, a ? __builtin_clz(a) : (int)UINT32_MAX)
 
-static uint32_t brev(uint32_t a)
+    /* clang-format on */
+
+    static uint32_t brev(uint32_t a)
 {
     uint32_t out = 0;
     for (int i = 0; i < 32; i++) out |= (a >> i & 1) << (31 - i);
     return out;
 }
+/* clang-format off */
 U32(brev_, brev(a))
 U32(shf_lw, c % 32 ? (b << c % 32) | (a >> (32 - c % 32)) : b)
 U32(shf_rc, c > 31 ? b : c ? (a >> c) | (b << (32 - c)) : a)
@@ -109,54 +122,115 @@ U32(dp4a, c + (uint32_t)((int8_t)a * (int8_t)b + (int8_t)(a >> 8) * (int8_t)(b >
                          (int8_t)(a >> 24) * (int8_t)(b >> 24)))
 U32(dp2a_lo, c + (a & 0xffff) * (b & 0xff) + (a >> 16) * (b >> 8 & 0xff))
 U64(carry_chain, a + b) U64(borrow_chain, a - b)
+    /* clang-format on */
 
-static const struct {
+    static const struct {
     const char *text;
     char result;
     reference *expected;
     unsigned skip; /* 1: b = 0 is undefined */
 } instructions[] = {
-    {"add.s32 %d, %a, %b;", 'd', add, 0}, {"sub.u32 %d, %a, %b;", 'd', sub, 0}, {"mul.lo.s32 %d, %a, %b;", 'd', mul, 0},
-    {"mad.lo.u32 %d, %a, %b, %c;", 'd', mad, 0}, {"neg.s32 %d, %a;", 'd', neg, 0},
-    {"mul.hi.u32 %d, %a, %b;", 'd', mulhi_u, 0}, {"mul.hi.s32 %d, %a, %b;", 'd', mulhi_s, 0},
-    {"div.u32 %d, %a, %b;", 'd', div_u, 1}, {"rem.u32 %d, %a, %b;", 'd', rem_u, 1},
-    {"div.s32 %d, %a, %b;", 'd', div_s, 1}, {"rem.s32 %d, %a, %b;", 'd', rem_s, 1},
-    {"min.s32 %d, %a, %b;", 'd', min_s, 0}, {"max.s32 %d, %a, %b;", 'd', max_s, 0},
-    {"min.u32 %d, %a, %b;", 'd', min_u, 0}, {"max.u32 %d, %a, %b;", 'd', max_u, 0}, {"abs.s32 %d, %a;", 'd', abs_s, 0},
-    {"sad.u32 %d, %a, %b, %c;", 'd', sad_u, 0}, {"sad.s32 %d, %a, %b, %c;", 'd', sad_s, 0},
-    {"and.b32 %d, %a, %b;", 'd', and_, 0}, {"or.b32 %d, %a, %b;", 'd', or_, 0}, {"xor.b32 %d, %a, %b;", 'd', xor_, 0},
-    {"not.b32 %d, %a;", 'd', not_, 0}, {"cnot.b32 %d, %a;", 'd', cnot, 0}, {"shl.b32 %d, %a, %b;", 'd', shl, 0},
-    {"shr.u32 %d, %a, %b;", 'd', shr_u, 0}, {"shr.s32 %d, %a, %b;", 'd', shr_s, 0}, {"popc.b32 %d, %a;", 'd', popc, 0},
-    {"clz.b32 %d, %a;", 'd', clz, 0}, {"mul24.lo.u32 %d, %a, %b;", 'd', mul24, 0},
-    {"add.sat.s32 %d, %a, %b;", 'd', addsat, 0}, {"add.s64 %D, %A, %B;", 'D', add64, 0},
-    {"sub.s64 %D, %A, %B;", 'D', sub64, 0}, {"mul.lo.s64 %D, %A, %B;", 'D', mul64, 0},
-    {"mad.lo.s64 %D, %A, %B, %C;", 'D', mad64, 0}, {"mul.hi.u64 %D, %A, %B;", 'D', mulhi_u64, 0},
-    {"mul.hi.s64 %D, %A, %B;", 'D', mulhi_s64, 0}, {"div.u64 %D, %A, %B;", 'D', div_u64, 1},
-    {"rem.s64 %D, %A, %B;", 'D', rem_s64, 1}, {"shl.b64 %D, %A, %b;", 'D', shl64, 0},
-    {"shr.s64 %D, %A, %b;", 'D', shr_s64, 0}, {"max.s64 %D, %A, %B;", 'D', max_s64, 0},
-    {"mul.wide.u32 %D, %a, %b;", 'D', wide_u, 0}, {"mul.wide.s32 %D, %a, %b;", 'D', wide_s, 0},
-    {"mad.wide.s32 %D, %a, %b, %C;", 'D', madwide, 0}, {"popc.b64 %d, %A;", 'd', popc64, 0},
-    {"clz.b64 %d, %A;", 'd', clz64, 0}, {"add.s16 %w, %x, %y;", 'w', add16, 0}, {"mul.lo.s16 %w, %x, %y;", 'w', mul16, 0},
-    {"mul.hi.s16 %w, %x, %y;", 'w', mulhi_s16, 0}, {"min.s16 %w, %x, %y;", 'w', min_s16, 0},
-    {"shr.s16 %w, %x, 3;", 'w', shr_s16, 0}, {"div.u16 %w, %x, %y;", 'w', div_u16, 1},
-    {"mul.wide.u16 %d, %x, %y;", 'd', wide_u16, 0}, {"mul.wide.s16 %d, %x, %y;", 'd', wide_s16, 0},
-    {"prmt.b32 %d, %a, %b, %c;", 'd', prmt_, 0}, {"bfe.u32 %d, %a, %b, %c;", 'd', bfe_u, 0},
-    {"bfe.s32 %d, %a, %b, %c;", 'd', bfe_s, 0}, {"bfe.u64 %D, %A, %b, %c;", 'D', bfe_u64, 0},
-    {"bfe.s64 %D, %A, %b, %c;", 'D', bfe_s64, 0}, {"bfi.b32 %d, %a, %b, %c, 7;", 'd', bfi_, 0},
-    {"bfi.b64 %D, %A, %B, %c, 40;", 'D', bfi64, 0}, {"bfind.u32 %d, %a;", 'd', bfind_u, 0},
-    {"bfind.s32 %d, %a;", 'd', bfind_s, 0}, {"bfind.shiftamt.u32 %d, %a;", 'd', shiftamt, 0},
-    {"brev.b32 %d, %a;", 'd', brev_, 0}, {"shf.l.wrap.b32 %d, %a, %b, %c;", 'd', shf_lw, 0},
-    {"shf.r.clamp.b32 %d, %a, %b, %c;", 'd', shf_rc, 0}, {"lop3.b32 %d, %a, %b, %c, 0xca;", 'd', lop3, 0},
-    {"dp4a.s32.s32 %d, %a, %b, %c;", 'd', dp4a, 0}, {"dp2a.lo.u32.u32 %d, %a, %b, %c;", 'd', dp2a_lo, 0},
-    {"mov.b64 {%a, %d}, %A; mov.b64 {%b, %e}, %B; add.cc.u32 %a, %a, %b; addc.u32 %d, %d, %e; mov.b64 %D, {%a, %d};", 'D',
-     carry_chain, 0},
-    {"mov.b64 {%a, %d}, %A; mov.b64 {%b, %e}, %B; sub.cc.u32 %a, %a, %b; subc.u32 %d, %d, %e; mov.b64 %D, {%a, %d};", 'D',
-     borrow_chain, 0},
+    {"add.s32 %d, %a, %b;", 'd', add, 0},
+    {"sub.u32 %d, %a, %b;", 'd', sub, 0},
+    {"mul.lo.s32 %d, %a, %b;", 'd', mul, 0},
+    {"mad.lo.u32 %d, %a, %b, %c;", 'd', mad, 0},
+    {"neg.s32 %d, %a;", 'd', neg, 0},
+    {"mul.hi.u32 %d, %a, %b;", 'd', mulhi_u, 0},
+    {"mul.hi.s32 %d, %a, %b;", 'd', mulhi_s, 0},
+    {"div.u32 %d, %a, %b;", 'd', div_u, 1},
+    {"rem.u32 %d, %a, %b;", 'd', rem_u, 1},
+    {"div.s32 %d, %a, %b;", 'd', div_s, 1},
+    {"rem.s32 %d, %a, %b;", 'd', rem_s, 1},
+    {"min.s32 %d, %a, %b;", 'd', min_s, 0},
+    {"max.s32 %d, %a, %b;", 'd', max_s, 0},
+    {"min.u32 %d, %a, %b;", 'd', min_u, 0},
+    {"max.u32 %d, %a, %b;", 'd', max_u, 0},
+    {"abs.s32 %d, %a;", 'd', abs_s, 0},
+    {"sad.u32 %d, %a, %b, %c;", 'd', sad_u, 0},
+    {"sad.s32 %d, %a, %b, %c;", 'd', sad_s, 0},
+    {"and.b32 %d, %a, %b;", 'd', and_, 0},
+    {"or.b32 %d, %a, %b;", 'd', or_, 0},
+    {"xor.b32 %d, %a, %b;", 'd', xor_, 0},
+    {"not.b32 %d, %a;", 'd', not_, 0},
+    {"cnot.b32 %d, %a;", 'd', cnot, 0},
+    {"shl.b32 %d, %a, %b;", 'd', shl, 0},
+    {"shr.u32 %d, %a, %b;", 'd', shr_u, 0},
+    {"shr.s32 %d, %a, %b;", 'd', shr_s, 0},
+    {"popc.b32 %d, %a;", 'd', popc, 0},
+    {"clz.b32 %d, %a;", 'd', clz, 0},
+    {"mul24.lo.u32 %d, %a, %b;", 'd', mul24, 0},
+    {"add.sat.s32 %d, %a, %b;", 'd', addsat, 0},
+    {"add.s64 %D, %A, %B;", 'D', add64, 0},
+    {"sub.s64 %D, %A, %B;", 'D', sub64, 0},
+    {"mul.lo.s64 %D, %A, %B;", 'D', mul64, 0},
+    {"mad.lo.s64 %D, %A, %B, %C;", 'D', mad64, 0},
+    {"mul.hi.u64 %D, %A, %B;", 'D', mulhi_u64, 0},
+    {"mul.hi.s64 %D, %A, %B;", 'D', mulhi_s64, 0},
+    {"div.u64 %D, %A, %B;", 'D', div_u64, 1},
+    {"rem.s64 %D, %A, %B;", 'D', rem_s64, 1},
+    {"shl.b64 %D, %A, %b;", 'D', shl64, 0},
+    {"shr.s64 %D, %A, %b;", 'D', shr_s64, 0},
+    {"max.s64 %D, %A, %B;", 'D', max_s64, 0},
+    {"mul.wide.u32 %D, %a, %b;", 'D', wide_u, 0},
+    {"mul.wide.s32 %D, %a, %b;", 'D', wide_s, 0},
+    {"mad.wide.s32 %D, %a, %b, %C;", 'D', madwide, 0},
+    {"popc.b64 %d, %A;", 'd', popc64, 0},
+    {"clz.b64 %d, %A;", 'd', clz64, 0},
+    {"add.s16 %w, %x, %y;", 'w', add16, 0},
+    {"mul.lo.s16 %w, %x, %y;", 'w', mul16, 0},
+    {"mul.hi.s16 %w, %x, %y;", 'w', mulhi_s16, 0},
+    {"min.s16 %w, %x, %y;", 'w', min_s16, 0},
+    {"shr.s16 %w, %x, 3;", 'w', shr_s16, 0},
+    {"div.u16 %w, %x, %y;", 'w', div_u16, 1},
+    {"mul.wide.u16 %d, %x, %y;", 'd', wide_u16, 0},
+    {"mul.wide.s16 %d, %x, %y;", 'd', wide_s16, 0},
+    {"prmt.b32 %d, %a, %b, %c;", 'd', prmt_, 0},
+    {"bfe.u32 %d, %a, %b, %c;", 'd', bfe_u, 0},
+    {"bfe.s32 %d, %a, %b, %c;", 'd', bfe_s, 0},
+    {"bfe.u64 %D, %A, %b, %c;", 'D', bfe_u64, 0},
+    {"bfe.s64 %D, %A, %b, %c;", 'D', bfe_s64, 0},
+    {"bfi.b32 %d, %a, %b, %c, 7;", 'd', bfi_, 0},
+    {"bfi.b64 %D, %A, %B, %c, 40;", 'D', bfi64, 0},
+    {"bfind.u32 %d, %a;", 'd', bfind_u, 0},
+    {"bfind.s32 %d, %a;", 'd', bfind_s, 0},
+    {"bfind.shiftamt.u32 %d, %a;", 'd', shiftamt, 0},
+    {"brev.b32 %d, %a;", 'd', brev_, 0},
+    {"shf.l.wrap.b32 %d, %a, %b, %c;", 'd', shf_lw, 0},
+    {"shf.r.clamp.b32 %d, %a, %b, %c;", 'd', shf_rc, 0},
+    {"lop3.b32 %d, %a, %b, %c, 0xca;", 'd', lop3, 0},
+    {"dp4a.s32.s32 %d, %a, %b, %c;", 'd', dp4a, 0},
+    {"dp2a.lo.u32.u32 %d, %a, %b, %c;", 'd', dp2a_lo, 0},
+    {"mov.b64 {%a, %d}, %A; mov.b64 {%b, %e}, %B; add.cc.u32 %a, %a, %b; addc.u32 %d, %d, %e; mov.b64 %D, "
+     "{%a, %d};",
+     'D', carry_chain, 0},
+    {"mov.b64 {%a, %d}, %A; mov.b64 {%b, %e}, %B; sub.cc.u32 %a, %a, %b; subc.u32 %d, %d, %e; mov.b64 %D, "
+     "{%a, %d};",
+     'D', borrow_chain, 0},
 };
 
 static const uint64_t edges[] = {
-    0, 1, 2, 7, 31, 32, 33, 63, 64, 255, 256, 0x7fff, 0x8000, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff, 0x100000000,
-    0x7fffffffffffffff, 0x8000000000000000, 0xffffffffffffffff, 0xffffffff80000000,
+    0,
+    1,
+    2,
+    7,
+    31,
+    32,
+    33,
+    63,
+    64,
+    255,
+    256,
+    0x7fff,
+    0x8000,
+    0xffff,
+    0x7fffffff,
+    0x80000000,
+    0xffffffff,
+    0x100000000,
+    0x7fffffffffffffff,
+    0x8000000000000000,
+    0xffffffffffffffff,
+    0xffffffff80000000,
 };
 #define EDGES (sizeof edges / sizeof *edges)
 #define CASES (EDGES * EDGES + 500)
@@ -172,7 +246,8 @@ static size_t make_cases(struct ptx_case cases[CASES], bool nonzero)
             cases[n++] = one;
         }
     for (size_t i = 0; i < 500; i++) {
-        cases[n] = (struct ptx_case){next_random(&state), next_random(&state) >> (i % 64), next_random(&state) >> (i % 61)};
+        cases[n] = (struct ptx_case){next_random(&state), next_random(&state) >> (i % 64),
+                                     next_random(&state) >> (i % 61)};
         if (nonzero) cases[n].b |= 1;
         n++;
     }
@@ -191,8 +266,9 @@ static void test_all(void **state)
             uint64_t expected = instructions[t].expected(cases[i].a, cases[i].b, cases[i].c);
             if (out[i] != expected)
                 fail_msg("%s on %#llx %#llx %#llx: %#llx, expected %#llx", instructions[t].text,
-                         (unsigned long long)cases[i].a, (unsigned long long)cases[i].b, (unsigned long long)cases[i].c,
-                         (unsigned long long)out[i], (unsigned long long)expected);
+                         (unsigned long long)cases[i].a, (unsigned long long)cases[i].b,
+                         (unsigned long long)cases[i].c, (unsigned long long)out[i],
+                         (unsigned long long)expected);
         }
     }
 }
@@ -236,7 +312,8 @@ static void test_comparisons(void **state)
         snprintf(text, sizeof text, "setp.%s.and.u64 %%t|%%q, %%A, %%B, %%s;", names[which]);
         ptx_run(text, 't', cases, n, out);
         for (size_t i = 0; i < n; i++)
-            assert_int_equal(out[i], holds(which, cases[i].a < cases[i].b, cases[i].a == cases[i].b) && (cases[i].c & 1));
+            assert_int_equal(out[i], holds(which, cases[i].a < cases[i].b, cases[i].a == cases[i].b) &&
+                                         (cases[i].c & 1));
     }
 }
 
@@ -273,18 +350,16 @@ static void test_selection_and_sets(void **state)
     assert_int_equal(ptx_one("slct.u64.f32 %D, %A, %B, %c;", 'D', 5, 6, 0x80000000), 5); /* -0 >= 0 */
     assert_int_equal(ptx_one("set.lt.u32.s32 %d, %a, %b;", 'd', 0xffffffff, 1, 0), 0xffffffff);
     assert_int_equal(ptx_one("set.gt.f32.u32 %d, %a, %b;", 'd', 2, 1, 0), 0x3f800000);
-    assert_int_equal(ptx_one("mov.b32 {%x, %y}, %a; mov.b32 %d, {%y, %x};", 'd', 0x12345678, 0, 0), 0x56781234);
+    assert_int_equal(ptx_one("mov.b32 {%x, %y}, %a; mov.b32 %d, {%y, %x};", 'd', 0x12345678, 0, 0),
+                     0x56781234);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all),
-        cmocka_unit_test(test_division_by_zero_does_not_trap),
-        cmocka_unit_test(test_comparisons),
-        cmocka_unit_test(test_both_results_of_setp),
-        cmocka_unit_test(test_guards),
-        cmocka_unit_test(test_selection_and_sets),
+        cmocka_unit_test(test_all),         cmocka_unit_test(test_division_by_zero_does_not_trap),
+        cmocka_unit_test(test_comparisons), cmocka_unit_test(test_both_results_of_setp),
+        cmocka_unit_test(test_guards),      cmocka_unit_test(test_selection_and_sets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

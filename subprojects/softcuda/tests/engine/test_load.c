@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define ENTRY PTX_HEAD ".visible .entry k(.param .u64 p) {\n.reg .pred %p;\n.reg .b32 %r<4>;\n.reg .b64 %rd<4>;\n.reg .b16 %h;\n"
+#define ENTRY                                                                                                \
+    PTX_HEAD ".visible .entry k(.param .u64 p) {\n.reg .pred %p;\n.reg .b32 %r<4>;\n.reg .b64 "              \
+             "%rd<4>;\n.reg .b16 %h;\n"
 #define BODY_LINE 9u /* the first line after ENTRY */
 
 static const struct {
@@ -12,7 +14,9 @@ static const struct {
     uint32_t line;
 } bad[] = {
     {"", 1},
-    {"\x7f" "ELF", 1},
+    {"\x7f"
+     "ELF",
+     1},
     {"hello", 1},
     {".version 8.0\n.target sm_90\n.address_size 32\n", 3},
     {PTX_HEAD "nonsense\n", 4},
@@ -61,8 +65,8 @@ static void test_bad_text_names_its_line(void **state)
         struct sc_diagnostic diagnostic = {0};
         enum sc_engine_status status = ptx_try(bad[i].text, &diagnostic);
         if (status != SC_ENGINE_INVALID_PTX || diagnostic.line != bad[i].line || !diagnostic.text[0])
-            fail_msg("%s: status %d, line %u, expected %u: %s", bad[i].text, status, diagnostic.line, bad[i].line,
-                     diagnostic.text);
+            fail_msg("%s: status %d, line %u, expected %u: %s", bad[i].text, status, diagnostic.line,
+                     bad[i].line, diagnostic.text);
         ptx_reset();
     }
 }
@@ -82,9 +86,12 @@ static void test_no_diagnostic_wanted(void **state)
 
 static const char whole[] =
     ENTRY "{ .reg .b32 %x; mov.u32 %x, %tid.x; }\n.shared .align 16 .b8 s[64];\nld.param.u64 %rd1, [p];\n"
-          "mov.u32 %r1, s;\nst.shared.v2.u32 [%r1+8], {%r1, %r2};\nL: add.s32 %r2, %r2, -1;\nsetp.gt.s32 %p, %r2, 0;\n"
-          "@!%p bra M;\nbar.sync 0;\nmov.b32 {%h, _}, %r1;\ncvt.rn.f32.s32 %r3, %r2;\nfma.rn.f32 %r3, %r3, 0f3F800000, 1.5;\n"
-          "bra.uni L;\nM: shfl.sync.down.b32 %r1|%p, %r2, 4, 31, -1;\natom.global.add.u32 %r1, [%rd1], 1;\nret;\n}\n";
+          "mov.u32 %r1, s;\nst.shared.v2.u32 [%r1+8], {%r1, %r2};\nL: add.s32 %r2, %r2, -1;\nsetp.gt.s32 %p, "
+          "%r2, 0;\n"
+          "@!%p bra M;\nbar.sync 0;\nmov.b32 {%h, _}, %r1;\ncvt.rn.f32.s32 %r3, %r2;\nfma.rn.f32 %r3, %r3, "
+          "0f3F800000, 1.5;\n"
+          "bra.uni L;\nM: shfl.sync.down.b32 %r1|%p, %r2, 4, 31, -1;\natom.global.add.u32 %r1, [%rd1], "
+          "1;\nret;\n}\n";
 
 /* Every way to cut a good text short, and every way to damage one of its characters */
 static void test_damaged_text(void **state)
@@ -113,9 +120,10 @@ static void test_functions(void **state)
 {
     struct sc_function_info info;
     (void)state;
-    struct sc_module *module = ptx_load(PTX_HEAD
-                                        ".visible .entry first(.param .u8 a, .param .u64 b, .param .align 16 .b8 c[20], .param .u16 d)\n"
-                                        ".maxntid 64, 2, 1\n.minnctapersm 3\n{\nret;\n}\n.entry second() { exit; }\n");
+    struct sc_module *module = ptx_load(
+        PTX_HEAD
+        ".visible .entry first(.param .u8 a, .param .u64 b, .param .align 16 .b8 c[20], .param .u16 d)\n"
+        ".maxntid 64, 2, 1\n.minnctapersm 3\n{\nret;\n}\n.entry second() { exit; }\n");
     assert_int_equal(sc_module_function_count(module), 2);
     assert_null(sc_module_function(module, "third"));
     assert_null(sc_module_function_at(module, 2));
@@ -134,8 +142,10 @@ static void test_functions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bad_text_names_its_line), cmocka_unit_test(test_an_unknown_label),
-        cmocka_unit_test(test_no_diagnostic_wanted),    cmocka_unit_test(test_damaged_text),
+        cmocka_unit_test(test_bad_text_names_its_line),
+        cmocka_unit_test(test_an_unknown_label),
+        cmocka_unit_test(test_no_diagnostic_wanted),
+        cmocka_unit_test(test_damaged_text),
         cmocka_unit_test(test_functions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,20 +5,21 @@
 
 #define INDEX "mov.u32 %i, %tid.x;\nmov.u32 %j, %ctaid.x;\nmov.u32 %n, %ntid.x;\nmad.lo.s32 %i, %j, %n, %i;\n"
 #define REGISTERS                                                                                            \
-    ".reg .pred %p;\n.reg .b16 %h, %x, %y;\n.reg .b32 %i, %j, %n, %a, %b, %c, %d;\n.reg .b64 %A, %B, %C, %D;\n" INDEX
+    ".reg .pred %p;\n.reg .b16 %h, %x, %y;\n.reg .b32 %i, %j, %n, %a, %b, %c, %d;\n.reg .b64 %A, %B, %C, "   \
+    "%D;\n" INDEX
 
-static const char widths[] =
-    PTX_HEAD ".visible .entry k(.param .u64 in, .param .u64 out) {\n" REGISTERS
-             "ld.param.u64 %A, [in];\nld.param.u64 %B, [out];\n"
-             "mad.wide.u32 %A, %i, 16, %A;\nmad.wide.u32 %B, %i, 64, %B;\n"
-             "ld.global.s8 %h, [%A];\ncvt.s32.s16 %a, %h;\nst.global.b32 [%B], %a;\n"
-             "ld.global.u8 %a, [%A+1];\nst.global.b32 [%B+4], %a;\n"
-             "ld.global.s16 %a, [%A+2];\nst.global.b32 [%B+8], %a;\n"
-             "ld.global.u16 %h, [%A+2];\nst.global.u16 [%B+12], %h;\n"
-             "ld.global.s32 %D, [%A+4];\nst.global.b64 [%B+16], %D;\n"
-             "ld.global.v2.u32 {%a, %b}, [%A+8];\nst.global.v2.u32 [%B+24], {%b, %a};\n"
-             "ld.global.v4.b32 {%a, %b, %c, %d}, [%A];\nst.global.v4.f32 [%B+32], {%d, %c, %b, %a};\n"
-             "ld.global.v2.b64 {%C, %D}, [%A];\nst.global.u8 [%B+14], %C;\nst.v2.b64 [%B+48], {%D, %C};\nret;\n}\n";
+static const char widths[] = PTX_HEAD
+    ".visible .entry k(.param .u64 in, .param .u64 out) {\n" REGISTERS
+    "ld.param.u64 %A, [in];\nld.param.u64 %B, [out];\n"
+    "mad.wide.u32 %A, %i, 16, %A;\nmad.wide.u32 %B, %i, 64, %B;\n"
+    "ld.global.s8 %h, [%A];\ncvt.s32.s16 %a, %h;\nst.global.b32 [%B], %a;\n"
+    "ld.global.u8 %a, [%A+1];\nst.global.b32 [%B+4], %a;\n"
+    "ld.global.s16 %a, [%A+2];\nst.global.b32 [%B+8], %a;\n"
+    "ld.global.u16 %h, [%A+2];\nst.global.u16 [%B+12], %h;\n"
+    "ld.global.s32 %D, [%A+4];\nst.global.b64 [%B+16], %D;\n"
+    "ld.global.v2.u32 {%a, %b}, [%A+8];\nst.global.v2.u32 [%B+24], {%b, %a};\n"
+    "ld.global.v4.b32 {%a, %b, %c, %d}, [%A];\nst.global.v4.f32 [%B+32], {%d, %c, %b, %a};\n"
+    "ld.global.v2.b64 {%C, %D}, [%A];\nst.global.u8 [%B+14], %C;\nst.v2.b64 [%B+48], {%D, %C};\nret;\n}\n";
 
 static void expect_widths(const unsigned char *in, const unsigned char *out)
 {
@@ -48,7 +49,8 @@ static void test_widths(void **state)
         unsigned char *in = ptx_allocate((size_t)blocks[t] * 16, SC_RANGE_DEVICE);
         unsigned char *out = ptx_allocate((size_t)blocks[t] * 64, SC_RANGE_MANAGED);
         uint64_t random = 3;
-        for (size_t i = 0; i < (size_t)blocks[t] * 16; i++) in[i] = (unsigned char)(next_random(&random) >> 20);
+        for (size_t i = 0; i < (size_t)blocks[t] * 16; i++)
+            in[i] = (unsigned char)(next_random(&random) >> 20);
         ptx_good(module, &(struct ptx_launch){.kernel = "k", .block = blocks[t]}, (void *[]){&in, &out});
         for (size_t i = 0; i < blocks[t]; i++) expect_widths(in + i * 16, out + i * 64);
         sc_module_unload(module);
@@ -57,25 +59,27 @@ static void test_widths(void **state)
 }
 
 /* out[i] = in[order[i]], through shared memory and through the stack */
-static const char spaces[] =
-    PTX_HEAD ".visible .const .align 4 .u32 table[4] = {10, 20, 30, 40};\n"
-             ".visible .global .align 8 .u64 where = generic(numbers)+4;\n"
-             ".visible .global .align 4 .b32 numbers[3] = {7, 8, 0f3F800000};\n"
-             ".extern .shared .align 16 .b8 dynamic[];\n"
-             ".visible .entry k(.param .align 8 .b8 all[24]) {\n"
-             ".shared .align 4 .b8 fixed[512];\n.local .align 8 .b8 stack[16];\n.reg .b64 %SP;\n" REGISTERS
-             "mov.u32 %i, %tid.x;\nld.param.u64 %A, [all];\nld.param.u64 %B, [all+8];\nld.param.u32 %n, [all+16];\n"
-             "mul.wide.u32 %C, %i, 4;\nadd.s64 %A, %A, %C;\nadd.s64 %B, %B, %C;\n"
-             "shl.b32 %a, %i, 2;\nmov.u32 %b, fixed;\nadd.s32 %b, %b, %a;\nst.shared.u32 [%b], %i;\n"
-             "mov.u32 %c, dynamic;\nadd.s32 %c, %c, %a;\nadd.s32 %d, %i, 1000;\nst.shared.u32 [%c], %d;\nbar.sync 0;\n"
-             "xor.b32 %d, %i, %n;\nshl.b32 %d, %d, 2;\nmov.u32 %b, fixed;\nadd.s32 %b, %b, %d;\nld.shared.u32 %a, [%b];\n"
-             "mov.u64 %D, dynamic;\ncvta.shared.u64 %D, %D;\ncvt.u64.u32 %C, %d;\nadd.s64 %D, %D, %C;\nld.u32 %c, [%D];\n"
-             "add.s32 %a, %a, %c;\n" /* (i ^ n) + (i ^ n) + 1000 */
-             "mov.u64 %SP, stack;\ncvta.local.u64 %SP, %SP;\nand.b32 %d, %i, 3;\nmul.wide.u32 %C, %d, 4;\n"
-             "add.s64 %SP, %SP, %C;\nst.u32 [%SP], %a;\nld.local.u32 %a, [%SP];\n"
-             "mov.u64 %D, table;\nadd.s64 %D, %D, %C;\nld.const.u32 %b, [%D];\nadd.s32 %a, %a, %b;\n"
-             "ld.global.u64 %D, [where];\nld.u32 %b, [%D];\nadd.s32 %a, %a, %b;\n"
-             "ld.global.u32 %b, [%A];\nadd.s32 %a, %a, %b;\nst.global.u32 [%B], %a;\nret;\n}\n";
+static const char spaces[] = PTX_HEAD
+    ".visible .const .align 4 .u32 table[4] = {10, 20, 30, 40};\n"
+    ".visible .global .align 8 .u64 where = generic(numbers)+4;\n"
+    ".visible .global .align 4 .b32 numbers[3] = {7, 8, 0f3F800000};\n"
+    ".extern .shared .align 16 .b8 dynamic[];\n"
+    ".visible .entry k(.param .align 8 .b8 all[24]) {\n"
+    ".shared .align 4 .b8 fixed[512];\n.local .align 8 .b8 stack[16];\n.reg .b64 %SP;\n" REGISTERS
+    "mov.u32 %i, %tid.x;\nld.param.u64 %A, [all];\nld.param.u64 %B, [all+8];\nld.param.u32 %n, [all+16];\n"
+    "mul.wide.u32 %C, %i, 4;\nadd.s64 %A, %A, %C;\nadd.s64 %B, %B, %C;\n"
+    "shl.b32 %a, %i, 2;\nmov.u32 %b, fixed;\nadd.s32 %b, %b, %a;\nst.shared.u32 [%b], %i;\n"
+    "mov.u32 %c, dynamic;\nadd.s32 %c, %c, %a;\nadd.s32 %d, %i, 1000;\nst.shared.u32 [%c], %d;\nbar.sync 0;\n"
+    "xor.b32 %d, %i, %n;\nshl.b32 %d, %d, 2;\nmov.u32 %b, fixed;\nadd.s32 %b, %b, %d;\nld.shared.u32 %a, "
+    "[%b];\n"
+    "mov.u64 %D, dynamic;\ncvta.shared.u64 %D, %D;\ncvt.u64.u32 %C, %d;\nadd.s64 %D, %D, %C;\nld.u32 %c, "
+    "[%D];\n"
+    "add.s32 %a, %a, %c;\n" /* (i ^ n) + (i ^ n) + 1000 */
+    "mov.u64 %SP, stack;\ncvta.local.u64 %SP, %SP;\nand.b32 %d, %i, 3;\nmul.wide.u32 %C, %d, 4;\n"
+    "add.s64 %SP, %SP, %C;\nst.u32 [%SP], %a;\nld.local.u32 %a, [%SP];\n"
+    "mov.u64 %D, table;\nadd.s64 %D, %D, %C;\nld.const.u32 %b, [%D];\nadd.s32 %a, %a, %b;\n"
+    "ld.global.u64 %D, [where];\nld.u32 %b, [%D];\nadd.s32 %a, %a, %b;\n"
+    "ld.global.u32 %b, [%A];\nadd.s32 %a, %a, %b;\nst.global.u32 [%B], %a;\nret;\n}\n";
 
 static void test_spaces(void **state)
 {
@@ -99,7 +103,8 @@ static void test_spaces(void **state)
     assert_int_equal(((uint32_t *)(uintptr_t)address)[2], 0x3f800000);
     assert_false(sc_module_variable(module, "missing", &address, &bytes));
     ptx_good(module, &(struct ptx_launch){.kernel = "k", .block = 128, .shared = 512}, (void *[]){&all});
-    for (uint32_t i = 0; i < 128; i++) assert_int_equal(all.out[i], 2 * (i ^ 5) + 1000 + 10 * (i % 4 + 1) + 8 + i * i);
+    for (uint32_t i = 0; i < 128; i++)
+        assert_int_equal(all.out[i], 2 * (i ^ 5) + 1000 + 10 * (i % 4 + 1) + 8 + i * i);
     sc_module_unload(module);
     ptx_reset();
 }
@@ -124,7 +129,8 @@ static void test_atomics(void **state)
     uint64_t wide;
     float sum = 0, got;
     to[1] = (uint32_t)-5;
-    ptx_good(module, &(struct ptx_launch){.kernel = "k", .grid = 3, .block = 200, .workers = 2}, (void *[]){&to, &old});
+    ptx_good(module, &(struct ptx_launch){.kernel = "k", .grid = 3, .block = 200, .workers = 2},
+             (void *[]){&to, &old});
     for (int i = 0; i < 600; i++) sum += (float)i;
     memcpy(&wide, to + 6, 8);
     memcpy(&got, to + 3, 4);
@@ -150,8 +156,8 @@ static const char copies[] =
 #define LOAD_LINE 21u /* of ld.global in `copies` */
 #define STORE_LINE 22u
 
-static void expect_fault(uint32_t stride, size_t in_bytes, size_t out_bytes, size_t skew, enum sc_fault_kind kind,
-                         uint32_t line, uint32_t block, uint32_t thread)
+static void expect_fault(uint32_t stride, size_t in_bytes, size_t out_bytes, size_t skew,
+                         enum sc_fault_kind kind, uint32_t line, uint32_t block, uint32_t thread)
 {
     for (uint32_t workers = 1; workers < 4; workers++) {
         struct sc_module *module = ptx_load(copies);
@@ -160,7 +166,8 @@ static void expect_fault(uint32_t stride, size_t in_bytes, size_t out_bytes, siz
         struct sc_fault fault = {0};
         struct sc_cost cost;
         struct ptx_launch launch = {.kernel = "k", .grid = 40, .block = 128, .workers = workers};
-        assert_int_equal(ptx_launch(module, &launch, (void *[]){&from, &out, &stride}, &cost, &fault), SC_ENGINE_FAULT);
+        assert_int_equal(ptx_launch(module, &launch, (void *[]){&from, &out, &stride}, &cost, &fault),
+                         SC_ENGINE_FAULT);
         sc_cost_free(&cost);
         assert_int_equal(fault.kind, kind);
         assert_int_equal(fault.line, line);
@@ -182,15 +189,16 @@ static void test_faults_name_the_thread(void **state)
     expect_fault(1, 5120 * 4, 130 * 4, 0, SC_FAULT_ILLEGAL_ADDRESS, STORE_LINE, 1, 2);
     expect_fault(3, 1000 * 4, 5120 * 4, 0, SC_FAULT_ILLEGAL_ADDRESS, LOAD_LINE, 2, 78);
     expect_fault(1, 5121 * 4, 5120 * 4, 2, SC_FAULT_MISALIGNED, LOAD_LINE, 0, 0);
-    expect_fault(1, 1000 * 4 + 2, 5120 * 4, 0, SC_FAULT_ILLEGAL_ADDRESS, LOAD_LINE, 7, 104); /* half an element inside */
+    expect_fault(1, 1000 * 4 + 2, 5120 * 4, 0, SC_FAULT_ILLEGAL_ADDRESS, LOAD_LINE, 7,
+                 104); /* half an element inside */
 }
 
 static void test_faults_on_chip(void **state)
 {
-    static const char text[] =
-        PTX_HEAD ".visible .entry k(.param .u32 at) {\n.shared .align 4 .b8 s[64];\n.local .align 4 .b8 l[16];\n"
-                 ".reg .b32 %a;\n.reg .b64 %A;\nld.param.u32 %a, [at];\nst.shared.u32 [%a], %a;\n"
-                 "mov.u64 %A, l;\ncvta.local.u64 %A, %A;\nst.local.u32 [%A+0x100000], %a;\nret;\n}\n";
+    static const char text[] = PTX_HEAD
+        ".visible .entry k(.param .u32 at) {\n.shared .align 4 .b8 s[64];\n.local .align 4 .b8 l[16];\n"
+        ".reg .b32 %a;\n.reg .b64 %A;\nld.param.u32 %a, [at];\nst.shared.u32 [%a], %a;\n"
+        "mov.u64 %A, l;\ncvta.local.u64 %A, %A;\nst.local.u32 [%A+0x100000], %a;\nret;\n}\n";
     struct sc_fault fault;
     struct sc_cost cost;
     uint32_t at = 64;
@@ -220,7 +228,8 @@ static void test_traffic(void **state)
     (void)state;
     struct sc_module *module = ptx_load(copies);
     char *in = ptx_allocate(big, SC_RANGE_MANAGED), *out = ptx_allocate(big, SC_RANGE_DEVICE);
-    char *from = (char *)(((uintptr_t)in + (2u << 20)) / (2u << 20) * (2u << 20)) - 2048; /* straddles two blocks */
+    char *from =
+        (char *)(((uintptr_t)in + (2u << 20)) / (2u << 20) * (2u << 20)) - 2048; /* straddles two blocks */
     struct ptx_launch launch = {.kernel = "k", .grid = 8, .block = 128};
     assert_true(from >= in);
     assert_int_equal(ptx_launch(module, &launch, (void *[]){&from, &out, &one}, &cost, &fault), SC_ENGINE_OK);
@@ -244,8 +253,8 @@ static void test_traffic(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_widths),  cmocka_unit_test(test_spaces),
-        cmocka_unit_test(test_atomics), cmocka_unit_test(test_faults_name_the_thread),
+        cmocka_unit_test(test_widths),         cmocka_unit_test(test_spaces),
+        cmocka_unit_test(test_atomics),        cmocka_unit_test(test_faults_name_the_thread),
         cmocka_unit_test(test_faults_on_chip), cmocka_unit_test(test_traffic),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,17 +29,26 @@ static void test_shuffles(void **state)
                 char text[160];
                 uint32_t segment = (32 - widths[w]) << 8 | modes[m].clamp;
                 snprintf(text, sizeof text,
-                         "shfl.sync.%s.b32 %%d|%%t, %%a, %u, %u, 0xffffffff; selp.b32 %%e, 1000, 0, %%t; add.s32 %%d, %%d, %%e;",
+                         "shfl.sync.%s.b32 %%d|%%t, %%a, %u, %u, 0xffffffff; selp.b32 %%e, 1000, 0, %%t; "
+                         "add.s32 %%d, %%d, %%e;",
                          modes[m].mode, shift, segment);
                 ptx_run(text, 'd', cases, LANES, out);
                 for (uint32_t i = 0; i < LANES; i++) {
                     uint32_t lane = i % 32, width = widths[w], begin = lane / width * width, from = lane;
                     bool inside;
                     switch (m) {
-                    case 0: from = lane - shift, inside = lane >= begin + shift; break;
-                    case 1: from = lane + shift, inside = from < begin + width; break;
-                    case 2: from = lane ^ shift, inside = from < begin + width; break;
-                    default: from = begin + shift % width, inside = true; break;
+                    case 0:
+                        from = lane - shift, inside = lane >= begin + shift;
+                        break;
+                    case 1:
+                        from = lane + shift, inside = from < begin + width;
+                        break;
+                    case 2:
+                        from = lane ^ shift, inside = from < begin + width;
+                        break;
+                    default:
+                        from = begin + shift % width, inside = true;
+                        break;
                     }
                     if (!inside) from = lane;
                     uint64_t expected = (i - lane + from) * 3 + 1 + (inside ? 1000 : 0);
@@ -59,7 +68,8 @@ static void test_shuffle_by_lane(void **state)
 static uint32_t ballot_of(uint32_t warp, uint32_t count)
 {
     uint32_t ballot = 0;
-    for (uint32_t i = 0; i < 32 && warp * 32 + i < count; i++) ballot |= (uint32_t)cases[warp * 32 + i].b << i;
+    for (uint32_t i = 0; i < 32 && warp * 32 + i < count; i++)
+        ballot |= (uint32_t)cases[warp * 32 + i].b << i;
     return ballot;
 }
 
@@ -73,9 +83,11 @@ static void test_votes(void **state)
         ptx_run("vote.sync.ballot.b32 %d, %q, 0xffffffff;", 'd', cases, count, out);
         for (uint32_t i = 0; i < count; i++) assert_int_equal(out[i], ballot_of(i / 32, (uint32_t)count));
         ptx_run("vote.sync.any.pred %t, %q, 0xffffffff;", 't', cases, count, out);
-        for (uint32_t i = 0; i < count; i++) assert_int_equal(out[i], ballot_of(i / 32, (uint32_t)count) != 0);
+        for (uint32_t i = 0; i < count; i++)
+            assert_int_equal(out[i], ballot_of(i / 32, (uint32_t)count) != 0);
         ptx_run("vote.sync.all.pred %t, !%q, 0xffffffff;", 't', cases, count, out);
-        for (uint32_t i = 0; i < count; i++) assert_int_equal(out[i], ballot_of(i / 32, (uint32_t)count) == 0);
+        for (uint32_t i = 0; i < count; i++)
+            assert_int_equal(out[i], ballot_of(i / 32, (uint32_t)count) == 0);
         ptx_run("activemask.b32 %d;", 'd', cases, count, out);
         for (uint32_t i = 0; i < count; i++) {
             uint32_t here = (uint32_t)count - i / 32 * 32;
@@ -110,7 +122,8 @@ static void test_lane_registers(void **state)
     number();
     ptx_run("mov.u32 %d, %laneid; mov.u32 %e, %lanemask_lt; add.s32 %d, %d, %e;", 'd', cases, LANES, out);
     for (uint32_t i = 0; i < LANES; i++) assert_int_equal(out[i], i % 32 + (1u << i % 32) - 1);
-    ptx_run("mov.u32 %d, %lanemask_ge; mov.u32 %e, %lanemask_le; and.b32 %d, %d, %e; mov.u32 %e, %lanemask_gt; or.b32 %d, %d, %e;",
+    ptx_run("mov.u32 %d, %lanemask_ge; mov.u32 %e, %lanemask_le; and.b32 %d, %d, %e; mov.u32 %e, "
+            "%lanemask_gt; or.b32 %d, %d, %e;",
             'd', cases, LANES, out);
     for (uint32_t i = 0; i < LANES; i++) assert_int_equal(out[i], (uint32_t)(UINT64_MAX << i % 32));
 }
@@ -120,15 +133,17 @@ static void test_parts_of_a_warp(void **state)
 {
     (void)state;
     number();
-    ptx_run("mov.b32 %d, 0; @!%q bra OVER; vote.sync.ballot.b32 %d, 1, 0x42108421;\nOVER:", 'd', cases, 32, out);
+    ptx_run("mov.b32 %d, 0; @!%q bra OVER; vote.sync.ballot.b32 %d, 1, 0x42108421;\nOVER:", 'd', cases, 32,
+            out);
     for (uint32_t i = 0; i < 32; i++) assert_int_equal(out[i], i % 5 ? 0 : 0x42108421);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shuffles),        cmocka_unit_test(test_shuffle_by_lane), cmocka_unit_test(test_votes),
-        cmocka_unit_test(test_match_and_redux), cmocka_unit_test(test_lane_registers),  cmocka_unit_test(test_parts_of_a_warp),
+        cmocka_unit_test(test_shuffles),       cmocka_unit_test(test_shuffle_by_lane),
+        cmocka_unit_test(test_votes),          cmocka_unit_test(test_match_and_redux),
+        cmocka_unit_test(test_lane_registers), cmocka_unit_test(test_parts_of_a_warp),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
