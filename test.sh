@@ -49,7 +49,7 @@ run_sanitized() {
     local folder=$1 kind=$2
     shift 2
     [ -f "$folder/build.ninja" ] ||
-        meson setup "$folder" -Dtoolkit="$SLUICE_CUDA" -Dsoftcuda:toolkit="$SLUICE_CUDA" -Db_sanitize="$kind" \
+        meson setup "$folder" -Dtoolkit="$CUDA_TOOLKIT" -Dsoftcuda:toolkit="$CUDA_TOOLKIT" -Db_sanitize="$kind" \
             -Db_lundef=false >/dev/null || setup_fail "meson cannot configure $folder"
     run_tests "$folder" --no-suite full "$@"
 }

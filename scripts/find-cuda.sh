@@ -2,7 +2,7 @@
 # Prints where a CUDA toolkit, 13.0 or newer, has its headers (`include`), its compiler (`nvcc`) or its top (`root`).
 # Searched in this order: the folder named as the second argument, CUDA_HOME, the nvcc on PATH, /usr/local/cuda, and
 # build/cuda, where scripts/setup.sh puts NVIDIA's PyPI wheels. One line on standard error and status 1 if there is
-# none. SLUICE_NO_TOOLKIT=1 leaves out what the machine has, so that only the named folder and build/cuda count.
+# none. SETUP_NO_TOOLKIT=1 leaves out what the machine has, so that only the named folder and build/cuda count.
 set -eu
 what=${1:-root}
 given=${2:-}
@@ -11,7 +11,7 @@ home=${CUDA_HOME:-}
 usual=/usr/local/cuda
 on_path=$(command -v nvcc 2>/dev/null || true)
 [ -z "$on_path" ] || on_path=$(dirname "$(dirname "$(readlink -f "$on_path")")")
-if [ -n "${SLUICE_NO_TOOLKIT:-}" ]; then home='' usual='' on_path=''; fi
+if [ -n "${SETUP_NO_TOOLKIT:-}" ]; then home='' usual='' on_path=''; fi
 
 too_old=
 for root in "$given" "$home" "$on_path" "$usual" "$here/build/cuda"; do

@@ -3,7 +3,7 @@
 # What is missing comes as Debian packages; Meson from PyPI where the distribution's is too old (Ubuntu 22.04); CUDA's
 # compiler and headers as NVIDIA's PyPI wheels where no toolkit is found. The latter two stay inside build/. Says what
 # it installs before it does, asks nothing, does nothing when nothing is missing, and on failure ends the calling script
-# with one line. Afterwards meson is on PATH and SLUICE_CUDA names the toolkit.
+# with one line. Afterwards meson is on PATH and CUDA_TOOLKIT (not exported) names the toolkit.
 
 SETUP_LOG=build/setup.log
 CUDA_WHEELS="nvidia-cuda-nvcc==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-runtime==13.0.96
@@ -79,8 +79,7 @@ setup_cuda() {
     local part=build/cuda.part root
     # An older tree may have asked for other wheels.
     [ "$(cat build/cuda/wheels 2>/dev/null)" = "$CUDA_WHEELS" ] || rm -rf build/cuda
-    if SLUICE_CUDA=$(scripts/find-cuda.sh root 2>/dev/null); then
-        export SLUICE_CUDA
+    if CUDA_TOOLKIT=$(scripts/find-cuda.sh root 2>/dev/null); then
         return
     fi
     setup_say "no CUDA toolkit from 13.0 on found: downloading NVIDIA's compiler and headers from PyPI (100 MB) into build/cuda"
@@ -101,8 +100,7 @@ PYTHON
     echo "$CUDA_WHEELS" >"$root/wheels"
     mv "$root" build/cuda
     rm -rf "$part"
-    SLUICE_CUDA=$(scripts/find-cuda.sh root) || setup_fail "CUDA's wheels do not hold what was expected"
-    export SLUICE_CUDA
+    CUDA_TOOLKIT=$(scripts/find-cuda.sh root) || setup_fail "CUDA's wheels do not hold what was expected"
 }
 
 # Configures build/ on the first call, keeps its options up to date afterwards, and builds everything.
@@ -110,7 +108,7 @@ setup_build() {
     local werror=false options
     [ "${CI:-}" = 1 ] || [ "${CI:-}" = true ] && werror=true
     # Meson does not pass later changes on to subprojects.
-    options=(-D{,softcuda:}toolkit="$SLUICE_CUDA" -D{,softcuda:}werror="$werror")
+    options=(-D{,softcuda:}toolkit="$CUDA_TOOLKIT" -D{,softcuda:}werror="$werror")
     if [ -f build/build.ninja ]; then
         meson configure build "${options[@]}" || setup_fail "meson cannot change the options of build/"
     else
