@@ -182,6 +182,46 @@ SC_INLINE void load_lanes(unsigned char *const *d, size_t at_byte, const struct 
     }
 }
 
+/* Traffic of one instruction, gathered while it stays in one 2 MiB block */
+struct tally {
+    uint64_t address, bytes;
+    uint32_t kind;
+};
+
+SC_INLINE void settle(struct sc_group *group, struct tally *tally, bool write)
+{
+    struct sc_window window = {.kind = tally->kind};
+    if (tally->bytes) sc_count_here(group->worker, &window, tally->address, tally->bytes, write);
+    tally->bytes = 0;
+}
+
+SC_INLINE void note(struct sc_group *group, struct tally *tally, const struct sc_window *window,
+                    uint64_t address, uint64_t bytes, uint64_t cost, bool write)
+{
+    if (window->kind == SC_WINDOW_ON_CHIP) return;
+    uint64_t block = address >> SC_TRAFFIC_SHIFT;
+    bool straddles = (address + bytes - 1) >> SC_TRAFFIC_SHIFT != block;
+    if (straddles || tally->address >> SC_TRAFFIC_SHIFT != block || tally->kind != window->kind) {
+        settle(group, tally, write);
+        if (straddles) {
+            sc_count(group->worker, window, address, bytes, write);
+            return;
+        }
+        tally->address = address;
+        tally->kind = window->kind;
+    }
+    tally->bytes += cost;
+}
+
+/* The rows of a tile lie far apart: their cache lines are asked for before the first of them is waited for.
+ */
+SC_INLINE void prefetch_chunks(const unsigned char *a, uint32_t chunks, int64_t offset)
+{
+    for (uint32_t chunk = 0; chunk < chunks; chunk++)
+        __builtin_prefetch(
+            (const void *)(uintptr_t)(((const sc_lane64 *)a)[chunk * SC_CHUNK] + (uint64_t)offset));
+}
+
 /* All lanes of the group in one run: one copy. False when they are not. */
 SC_INLINE bool whole_run(struct sc_group *group, const struct sc_op *op, struct sc_window *window,
                          const unsigned char *a, uint32_t chunks, uint32_t step, bool write, uint64_t *start)
@@ -215,12 +255,14 @@ SC_INLINE bool load(struct sc_group *group, const struct sc_op *op, unsigned add
     unsigned char *d[4];
     uint64_t from, previous = 1; /* the last broadcast of this warp; no aligned address is 1 */
     struct chunk at;
+    struct tally tally = {0, 0, 0};
     for (unsigned k = 0; k < count; k++) d[k] = sc_operand(group, places[2 * k], places[2 * k + 1], first);
     if (full && address_bytes == 8 && op->stride_a && element == result && count == 1 && chunks > 1 &&
         whole_run(group, op, window, a, chunks, step, false, &from)) {
         copy_chunks(d[0], (const void *)(uintptr_t)from, chunks, element);
         return true;
     }
+    if (address_bytes == 8 && a_step) prefetch_chunks(a, chunks, offset);
     for (uint32_t chunk = 0; chunk < chunks; chunk++, a += a_step) {
         const size_t at_byte = (size_t)chunk * result * SC_CHUNK;
         uint32_t lane = (first + chunk) * SC_CHUNK;
@@ -232,12 +274,13 @@ SC_INLINE bool load(struct sc_group *group, const struct sc_op *op, unsigned add
             bool straight = active == 0xffff && (from & (step - 1)) == 0;
             if (straight && follows(&at, address_bytes, base, from, step) &&
                 reach(group, op, window, from, (uint64_t)step * SC_CHUNK)) {
-                sc_count(group->worker, window, from, (uint64_t)step * SC_CHUNK, false);
+                note(group, &tally, window, from, (uint64_t)step * SC_CHUNK, (uint64_t)step * SC_CHUNK,
+                     false);
                 copy_run(d, at_byte, from, element, count, result, extend);
             } else if (straight && follows(&at, address_bytes, base, from, 0) &&
                        reach(group, op, window, from, step)) {
                 uint64_t warps = uniform ? (group->active + 31) / 32 : previous != from;
-                sc_count_here(group->worker, window, from, step * warps, false);
+                note(group, &tally, window, from, step, step * warps, false);
                 previous = from;
                 for (unsigned k = 0; k < count; k++)
                     splat(d[k] + at_byte, result, read_element(from + k * element, element, extend));
@@ -248,6 +291,7 @@ SC_INLINE bool load(struct sc_group *group, const struct sc_op *op, unsigned add
             }
         }
     }
+    settle(group, &tally, false);
     return true;
 }
 
@@ -302,6 +346,7 @@ SC_INLINE bool store(struct sc_group *group, const struct sc_op *op, unsigned ad
     size_t s_step[4];
     uint64_t to;
     struct chunk at;
+    struct tally tally = {0, 0, 0};
     for (unsigned k = 0; k < count; k++) {
         s[k] = sc_operand(group, places[2 * k], places[2 * k + 1], first);
         s_step[k] = (size_t)places[2 * k + 1] * 64;
@@ -319,7 +364,7 @@ SC_INLINE bool store(struct sc_group *group, const struct sc_op *op, unsigned ad
             to = first_address(a, address_bytes, base, offset);
             if (active == 0xffff && !(to & (step - 1)) && follows(&at, address_bytes, base, to, step) &&
                 reach(group, op, window, to, (uint64_t)step * SC_CHUNK)) {
-                sc_count(group->worker, window, to, (uint64_t)step * SC_CHUNK, true);
+                note(group, &tally, window, to, (uint64_t)step * SC_CHUNK, (uint64_t)step * SC_CHUNK, true);
                 store_run(s, to, element, count, result);
             } else {
                 at = widen(&at, address_bytes, base);
@@ -329,6 +374,7 @@ SC_INLINE bool store(struct sc_group *group, const struct sc_op *op, unsigned ad
         }
         for (unsigned k = 0; k < count; k++) s[k] += s_step[k];
     }
+    settle(group, &tally, true);
     return true;
 }
 
@@ -348,8 +394,9 @@ static bool store_any(struct sc_group *group, const struct sc_op *op)
 #define EACH_ACCESS(X)                                                                                       \
     X(4, 1, 1, 4)                                                                                            \
     X(4, 2, 1, 4)                                                                                            \
-    X(4, 4, 1, 4) X(4, 4, 2, 4) X(4, 4, 4, 4) X(4, 8, 1, 8) X(4, 8, 2, 8) X(8, 1, 1, 4) X(8, 2, 1, 4)        \
-        X(8, 4, 1, 4) X(8, 4, 2, 4) X(8, 4, 4, 4) X(8, 8, 1, 8) X(8, 8, 2, 8)
+    X(4, 4, 1, 4)                                                                                            \
+    X(4, 4, 2, 4) X(4, 4, 4, 4) X(4, 8, 1, 8) X(4, 8, 2, 8) X(8, 1, 1, 4) X(8, 2, 1, 4) X(8, 4, 1, 4)        \
+        X(8, 4, 2, 4) X(8, 4, 4, 4) X(8, 8, 1, 8) X(8, 8, 2, 8)
 
 #define DEFINE(ab, eb, n, rb)                                                                                \
     static bool load_##ab##_##eb##x##n(struct sc_group *group, const struct sc_op *op)                       \
