@@ -134,7 +134,6 @@ static bool declare_registers(struct sc_build *build)
 {
     uint64_t align;
     uint32_t bytes;
-    bool predicate = sc_token_is(&build->token, ".pred");
     if (!sc_read_variable_type(build, &bytes, &align)) return false;
     if (bytes > 8) return sc_fail(build, build->token.line, "registers of this size are not built");
     unsigned container = bytes == 8 ? 8 : 4;
@@ -151,8 +150,6 @@ static bool declare_registers(struct sc_build *build)
         if (!name) return sc_fail_memory(build);
         name->index = build->ir.values.count;
         name->count = (uint32_t)count;
-        name->value_bytes = (uint8_t)container;
-        name->type_bits = predicate ? 1 : 0;
         for (int64_t i = 0; i < count; i++)
             if (!sc_new_value(build, container)) return false;
     } while (sc_accept(build, ","));

@@ -97,7 +97,6 @@ struct sc_build {
     uint32_t carry;        /* the value that is CC.CF */
     uint32_t return_label; /* of the call being expanded, or UINT32_MAX */
     unsigned call_depth;
-    uint32_t max_threads;
 };
 
 /* Records the first failure. Returns false for convenience. */

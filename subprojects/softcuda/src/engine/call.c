@@ -81,6 +81,7 @@ static bool call_builtin(struct sc_build *build, bool print, const struct argume
     if (!ir) return false;
     ir->source[0] = first, ir->source[1] = second, ir->source[2] = third;
     ir->source_count = third ? 3 : 2;
+    if (print) build->ir.ordered = true; /* output comes block after block */
     ir->result[0] = result, ir->result_count = result != 0;
     if (!result) return true;
     ir = sc_emit(build, SC_OP_STORE);

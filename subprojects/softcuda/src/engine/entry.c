@@ -15,7 +15,6 @@ void sc_begin_function(struct sc_build *build)
     build->carry = 0;
     build->return_label = UINT32_MAX;
     build->call_depth = 0;
-    build->max_threads = 1024;
     build->now = NULL;
     for (uint32_t i = 0; i < build->shared.count; i++) build->shared.at[i].offset = UINT32_MAX;
     if (!sc_vec_push(&build->ir.values, (struct sc_value){0})) sc_fail_memory(build); /* value 0 is none */

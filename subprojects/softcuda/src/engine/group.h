@@ -39,7 +39,6 @@ struct sc_group {
     struct sc_worker *worker;
     const struct sc_program *program;
     const struct sc_mask_functions *masks;
-    uint32_t shared_bytes;
     unsigned char *shared;
     /* fault */
     uint8_t fault_kind;

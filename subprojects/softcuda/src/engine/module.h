@@ -9,7 +9,6 @@ struct sc_variable {
     char *name;
     uint64_t address;
     uint64_t bytes;
-    bool constant;
 };
 
 struct sc_function {

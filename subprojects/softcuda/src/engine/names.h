@@ -26,8 +26,6 @@ struct sc_name {
     uint32_t next;  /* in its bucket, older; UINT32_MAX ends */
     uint32_t hash;
     enum sc_name_kind kind;
-    uint8_t value_bytes; /* container of registers */
-    uint8_t type_bits;   /* of registers: 1 for a predicate */
     uint32_t index, count;
     uint64_t offset;
     uint64_t size;

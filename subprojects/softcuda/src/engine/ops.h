@@ -21,7 +21,7 @@ const struct sc_isa *sc_isa(void);
 extern const struct sc_isa sc_isa_baseline, sc_isa_avx2, sc_isa_avx512;
 
 sc_op_function sc_run_atomic, sc_run_shuffle, sc_run_vote, sc_run_match, sc_run_redux, sc_run_active_mask,
-    sc_run_clock, sc_run_fence, sc_run_trap, sc_run_print, sc_run_assert;
+    sc_run_clock, sc_run_trap, sc_run_print, sc_run_assert;
 
 /* Is [address, address + bytes) accessible? On success *window is the range that holds it. On failure the
  * fault is recorded for `lane`. `op` says which space is meant. */

@@ -1,6 +1,5 @@
 /* Instructions in which lanes of a warp look at each other, and the few without operands. */
 #include <string.h>
-#include <time.h>
 
 #include "atomics.h"
 #include "lane.h"
@@ -204,12 +203,6 @@ bool sc_run_clock(struct sc_group *group, const struct sc_op *op)
             target32(group, op->d)[i] = (uint32_t)now;
     }
     return true;
-}
-
-bool sc_run_fence(struct sc_group *group, const struct sc_op *op)
-{
-    (void)group, (void)op;
-    return true; /* a block's accesses happen in order */
 }
 
 bool sc_run_trap(struct sc_group *group, const struct sc_op *op)

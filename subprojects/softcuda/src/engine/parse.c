@@ -158,7 +158,7 @@ static bool add_variable(struct reader *reader, const struct sc_token *word, uin
 {
     struct sc_build *build = &reader->build;
     struct sc_module *module = build->module;
-    struct sc_variable variable = {.bytes = bytes, .constant = constant};
+    struct sc_variable variable = {.bytes = bytes};
     variable.address =
         module->memory.allocate(module->memory.context, bytes ? bytes : 1, align < 16 ? 16 : align);
     if (!variable.address) return sc_fail_memory(build);

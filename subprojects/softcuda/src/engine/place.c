@@ -199,9 +199,8 @@ static sc_op_function *function_of(const struct sc_ir *ir)
         [SC_OP_ATOMIC] = sc_run_atomic, [SC_OP_SHUFFLE] = sc_run_shuffle,
         [SC_OP_VOTE] = sc_run_vote,     [SC_OP_MATCH] = sc_run_match,
         [SC_OP_REDUX] = sc_run_redux,   [SC_OP_ACTIVE_MASK] = sc_run_active_mask,
-        [SC_OP_CLOCK] = sc_run_clock,   [SC_OP_FENCE] = sc_run_fence,
-        [SC_OP_TRAP] = sc_run_trap,     [SC_OP_PRINT] = sc_run_print,
-        [SC_OP_ASSERT] = sc_run_assert,
+        [SC_OP_CLOCK] = sc_run_clock,   [SC_OP_TRAP] = sc_run_trap,
+        [SC_OP_PRINT] = sc_run_print,   [SC_OP_ASSERT] = sc_run_assert,
     };
     const struct sc_isa *isa = sc_isa();
     if (ir->code < SC_OP_LANE_COUNT) return isa->lane[ir->code];

@@ -37,7 +37,6 @@ enum sc_code {
     SC_OP_REDUX,
     SC_OP_ACTIVE_MASK,
     SC_OP_CLOCK,
-    SC_OP_FENCE,
     SC_OP_TRAP,
     SC_OP_PRINT,
     SC_OP_ASSERT,

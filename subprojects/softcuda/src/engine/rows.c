@@ -3,26 +3,26 @@
 #include <pthread.h>
 #include <string.h>
 
-#define T_b16 4, 'b', 16
-#define T_u16 4, 'b', 16
-#define T_s16 4, 'b', 16
-#define T_u8 4, 'b', 8
-#define T_s8 4, 'b', 8
-#define T_b32 4, 'b', 0
-#define T_u32 4, 'b', 0
-#define T_s32 4, 'b', 0
-#define T_b64 8, 'b', 0
-#define T_u64 8, 'b', 0
-#define T_s64 8, 'b', 0
-#define T_f16 4, 'b', 16
-#define T_bf16 4, 'b', 16
-#define T_f32 4, 'f', 0
-#define T_f64 8, 'f', 0
-#define T_none 0, 0, 0
+#define T_b16 4, 'b'
+#define T_u16 4, 'b'
+#define T_s16 4, 'b'
+#define T_u8 4, 'b'
+#define T_s8 4, 'b'
+#define T_b32 4, 'b'
+#define T_u32 4, 'b'
+#define T_s32 4, 'b'
+#define T_b64 8, 'b'
+#define T_u64 8, 'b'
+#define T_s64 8, 'b'
+#define T_f16 4, 'b'
+#define T_bf16 4, 'b'
+#define T_f32 4, 'f'
+#define T_f64 8, 'f'
+#define T_none 0, 0
 
 #define ENTRY(...) ENTRY_(__VA_ARGS__)
-#define ENTRY_(name, flops, n, db, dt, dn, ab, at, an, bb, bt, bn, cb, ct, cn, eb, et, en)                   \
-    {name, flops, n, {db, ab, bb, cb, eb}, {dt, at, bt, ct, et}, {dn, an, bn, cn, en}},
+#define ENTRY_(name, flops, n, db, dt, ab, at, bb, bt, cb, ct, eb, et)                                       \
+    {name, flops, n, {db, ab, bb, cb, eb}, {dt, at, bt, ct, et}},
 
 #define ROW1(flops, name, D, A, ...) ENTRY(#name, flops, 1, T_##D, T_##A, T_none, T_none, T_none)
 #define ROW2(flops, name, D, A, B, ...) ENTRY(#name, flops, 2, T_##D, T_##A, T_##B, T_none, T_none)

@@ -9,7 +9,6 @@ struct sc_row {
     uint8_t flops, sources;
     uint8_t bytes[5];  /* container of d, a, b, c, e */
     char type[5];      /* 'f' where a literal is a number in floating point, else 'b' */
-    uint8_t narrow[5]; /* 16 or 8: the operand uses fewer bits than its container */
 };
 
 extern const struct sc_row sc_rows[SC_OP_LANE_COUNT];

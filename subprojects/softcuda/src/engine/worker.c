@@ -240,7 +240,6 @@ bool sc_worker_init(struct sc_worker *worker, const struct sc_launch *launch, co
         group->program = program;
         group->masks = sc_isa()->mask;
         group->shared = worker->shared;
-        group->shared_bytes = worker->shared_bytes;
         group->first_thread = g * program->lanes;
         group->lanes =
             threads - group->first_thread < program->lanes ? threads - group->first_thread : program->lanes;
