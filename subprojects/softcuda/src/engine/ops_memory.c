@@ -256,7 +256,8 @@ SC_INLINE bool load(struct sc_group *group, const struct sc_op *op, unsigned add
     uint64_t from, previous = 1; /* the last broadcast of this warp; no aligned address is 1 */
     struct chunk at;
     struct tally tally = {0, 0, 0};
-    for (unsigned k = 0; k < count; k++) d[k] = sc_operand(group, places[2 * k], places[2 * k + 1], first);
+    for (unsigned k = 0; k < count; k++) /* uniform results have first = 0, and so no stride either */
+        d[k] = group->file + places[2 * k] + (size_t)first * result * SC_CHUNK;
     if (full && address_bytes == 8 && op->stride_a && element == result && count == 1 && chunks > 1 &&
         whole_run(group, op, window, a, chunks, step, false, &from)) {
         copy_chunks(d[0], (const void *)(uintptr_t)from, chunks, element);
@@ -395,8 +396,9 @@ static bool store_any(struct sc_group *group, const struct sc_op *op)
     X(4, 1, 1, 4)                                                                                            \
     X(4, 2, 1, 4)                                                                                            \
     X(4, 4, 1, 4)                                                                                            \
-    X(4, 4, 2, 4) X(4, 4, 4, 4) X(4, 8, 1, 8) X(4, 8, 2, 8) X(8, 1, 1, 4) X(8, 2, 1, 4) X(8, 4, 1, 4)        \
-        X(8, 4, 2, 4) X(8, 4, 4, 4) X(8, 8, 1, 8) X(8, 8, 2, 8)
+    X(4, 4, 2, 4)                                                                                            \
+    X(4, 4, 4, 4) X(4, 8, 1, 8) X(4, 8, 2, 8) X(8, 1, 1, 4) X(8, 2, 1, 4) X(8, 4, 1, 4) X(8, 4, 2, 4)        \
+        X(8, 4, 4, 4) X(8, 8, 1, 8) X(8, 8, 2, 8)
 
 #define DEFINE(ab, eb, n, rb)                                                                                \
     static bool load_##ab##_##eb##x##n(struct sc_group *group, const struct sc_op *op)                       \

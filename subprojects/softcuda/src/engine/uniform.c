@@ -63,6 +63,8 @@ static bool by_operands(struct sc_ir_function *function)
             if (ir->code != SC_OP_BARRIER)
                 for (unsigned k = 0; k < ir->source_count; k++)
                     varying |= is_varying(function, ir->source[k]);
+            /* The results of one instruction are all uniform or all vectors. */
+            for (unsigned k = 0; k < ir->result_count; k++) varying |= is_varying(function, ir->result[k]);
             for (unsigned k = 0; varying && k < ir->result_count; k++)
                 if (ir->result[k]) changed |= set_varying(function, ir->result[k]);
         }

@@ -148,6 +148,25 @@ static void test_atomics(void **state)
     ptx_reset();
 }
 
+/* One address for all lanes, but one of the two registers differs between lanes later on. */
+static const char pair[] =
+    PTX_HEAD ".visible .entry k(.param .u64 in, .param .u64 out) {\n" REGISTERS
+             "ld.param.u64 %A, [in];\nld.param.u64 %B, [out];\nmul.wide.u32 %C, %i, 4;\nadd.s64 %B, %B, %C;\n"
+             "ld.global.v2.u32 {%a, %b}, [%A];\nand.b32 %c, %i, 1;\nsetp.eq.s32 %p, %c, 0;\n@%p bra OVER;\n"
+             "add.s32 %b, %b, %i;\nOVER: add.s32 %b, %b, %a;\nst.global.u32 [%B], %b;\nret;\n}\n";
+
+static void test_a_pair_of_which_one_is_uniform(void **state)
+{
+    (void)state;
+    struct sc_module *module = ptx_load(pair);
+    uint32_t *in = ptx_allocate(8, SC_RANGE_DEVICE), *out = ptx_allocate(200 * 4, SC_RANGE_DEVICE);
+    in[0] = 1000, in[1] = 7;
+    ptx_good(module, &(struct ptx_launch){.kernel = "k", .block = 200}, (void *[]){&in, &out});
+    for (uint32_t i = 0; i < 200; i++) assert_int_equal(out[i], 1007 + (i & 1 ? i : 0));
+    sc_module_unload(module);
+    ptx_reset();
+}
+
 static const char copies[] =
     PTX_HEAD ".visible .entry k(.param .u64 in, .param .u64 out, .param .u32 stride) {\n" REGISTERS
              "ld.param.u64 %A, [in];\nld.param.u64 %B, [out];\nld.param.u32 %n, [stride];\n"
@@ -255,7 +274,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_widths),         cmocka_unit_test(test_spaces),
         cmocka_unit_test(test_atomics),        cmocka_unit_test(test_faults_name_the_thread),
-        cmocka_unit_test(test_faults_on_chip), cmocka_unit_test(test_traffic),
+        cmocka_unit_test(test_faults_on_chip), cmocka_unit_test(test_a_pair_of_which_one_is_uniform),
+        cmocka_unit_test(test_traffic),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
