@@ -28,14 +28,14 @@ class Run(ToolTest):
     def setUp(self):
         super().setUp()
         self.tool = self.install()
-        self.library = str(self.folder.resolve() / "lib/libsluice.so")
+        self.preloaded = str(self.folder.resolve() / "lib/libsluice.so")
         self.software = str(self.folder.resolve() / "lib/sluice/softcuda")
 
     def test_flags_become_variables(self):
-        self.assertEqual(self.shown(), {"LD_PRELOAD": self.library})
+        self.assertEqual(self.shown(), {"LD_PRELOAD": self.preloaded})
         shown = self.shown("--budget", "8G", "--policy=demand", "--chunk", "32M", "--daemon", "inline", "--host-limit",
                            "1.5GiB", "-v")
-        self.assertEqual(shown, {"LD_PRELOAD": self.library, "SLUICE_DEVICE_BUDGET": "8G", "SLUICE_POLICY": "demand",
+        self.assertEqual(shown, {"LD_PRELOAD": self.preloaded, "SLUICE_DEVICE_BUDGET": "8G", "SLUICE_POLICY": "demand",
                                  "SLUICE_CHUNK": "32M", "SLUICE_DAEMON": "inline", "SLUICE_HOST_LIMIT": "1.5GiB",
                                  "SLUICE_VERBOSE": "1"})
         self.assertEqual(self.shown("-vv")["SLUICE_VERBOSE"], "2")
@@ -50,7 +50,7 @@ class Run(ToolTest):
         other = self.folder / "other.so"
         other.write_bytes((self.folder / "lib/libsluice.so").read_bytes())
         shown = self.shown("--software", env=clean_environment(LD_PRELOAD=str(other), LD_LIBRARY_PATH="/opt/lib"))
-        self.assertEqual(shown["LD_PRELOAD"], f"{self.library}:{other}")
+        self.assertEqual(shown["LD_PRELOAD"], f"{self.preloaded}:{other}")
         self.assertEqual(shown["LD_LIBRARY_PATH"], f"{self.software}:/opt/lib")
         self.assertEqual(self.shown("--software")["LD_LIBRARY_PATH"], self.software)
 
@@ -116,7 +116,7 @@ class Run(ToolTest):
 
     def test_missing_parts(self):
         for part, arguments, word in ((self.software + "/libcuda.so.1", ["--software"], "software device"),
-                                      (self.library, [], "libsluice.so")):
+                                      (self.preloaded, [], "libsluice.so")):
             os.unlink(part)
             result = sluice("run", *arguments, "echo", "started", tool=self.tool)
             self.assertEqual((result.returncode, result.stdout), (1, ""))
