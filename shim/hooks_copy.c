@@ -1,16 +1,6 @@
 /* Copies: the device ranges they read and write. */
-#include <sys/uio.h>
-#include <unistd.h>
-
 #include "driver.h"
 #include "work.h"
-
-#define TABLE_WORDS 1024 /* host-to-device copies up to this size may carry tables of pointers */
-
-struct copy {
-    struct sl_work work;
-    uint64_t words[TABLE_WORDS]; /* what work.launch.host_source points to; else unset */
-};
 
 /* Where a copy of rows and slices begins, and how its memory is shaped. */
 struct corner {
@@ -18,27 +8,14 @@ struct corner {
     uint64_t address, x, y, z, pitch, rows;
 };
 
-/* The words that a host-to-device copy brings. The kernel does the reading: a program may pass any address
- * that the driver accepts, and not all of them can be read from here. */
-static const void *read_table(uint64_t words[TABLE_WORDS], uint64_t from, uint64_t bytes)
-{
-    if (bytes > TABLE_WORDS * sizeof(*words) || bytes % sizeof(*words)) return NULL;
-    struct iovec here = {words, bytes}, there = {(void *)(uintptr_t)from, bytes};
-    return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)bytes ? words : NULL;
-}
-
 /* A straight copy; either side may be the host's. */
-static void begin_copy(struct copy *copy, sl_stream stream, uint64_t to, uint64_t from, uint64_t bytes)
+static void begin_copy(struct sl_work *work, sl_stream stream, uint64_t to, uint64_t from, uint64_t bytes)
 {
-    struct sl_work *work = &copy->work;
     work->seen = sl_session_on();
     if (!work->seen) return;
     work->launch = (struct sl_launch){.kind = SL_LAUNCH_COPY, .stream = stream};
     sl_work_span(work, to, bytes, true);
-    bool into_ours = work->launch.span_count != 0;
     sl_work_span(work, from, bytes, false);
-    if (into_ours && work->launch.span_count == 1)
-        work->launch.host_source = read_table(copy->words, from, bytes);
     sl_runtime_launch_begin(&work->launch);
 }
 
@@ -95,12 +72,12 @@ static void begin_3d_peer(struct sl_work *work, sl_stream stream, const CUDA_MEM
 
 /* A batch is one launch; its first copy that touches our memory stands for it, the others are served in
  * place. */
-static void begin_batch(struct copy *copy, sl_stream stream, const CUdeviceptr *to, const CUdeviceptr *from,
-                        const size_t *bytes, size_t count)
+static void begin_batch(struct sl_work *work, sl_stream stream, const CUdeviceptr *to,
+                        const CUdeviceptr *from, const size_t *bytes, size_t count)
 {
     size_t i = 0;
     while (i + 1 < count && !sl_runtime_owns(to[i]) && !sl_runtime_owns(from[i])) i++;
-    begin_copy(copy, stream, count ? to[i] : 0, count ? from[i] : 0, count ? bytes[i] : 0);
+    begin_copy(work, stream, count ? to[i] : 0, count ? from[i] : 0, count ? bytes[i] : 0);
 }
 
 /* --- synchronous
@@ -109,57 +86,57 @@ static void begin_batch(struct copy *copy, sl_stream stream, const CUdeviceptr *
 CUresult sl_hook_cuMemcpy(struct sl_call call, sl_fn_cuMemcpy *real, CUdeviceptr to, CUdeviceptr from,
                           size_t bytes)
 {
-    struct copy copy;
-    begin_copy(&copy, call.default_stream, to, from, bytes);
-    return sl_work_end(&copy.work, real(to, from, bytes));
+    struct sl_work work;
+    begin_copy(&work, call.default_stream, to, from, bytes);
+    return sl_work_end(&work, real(to, from, bytes));
 }
 
 CUresult sl_hook_cuMemcpyHtoD_v2(struct sl_call call, sl_fn_cuMemcpyHtoD_v2 *real, CUdeviceptr to,
                                  const void *from, size_t bytes)
 {
-    struct copy copy;
-    begin_copy(&copy, call.default_stream, to, (uintptr_t)from, bytes);
-    return sl_work_end(&copy.work, real(to, from, bytes));
+    struct sl_work work;
+    begin_copy(&work, call.default_stream, to, (uintptr_t)from, bytes);
+    return sl_work_end(&work, real(to, from, bytes));
 }
 
 CUresult sl_hook_cuMemcpyDtoH_v2(struct sl_call call, sl_fn_cuMemcpyDtoH_v2 *real, void *to, CUdeviceptr from,
                                  size_t bytes)
 {
-    struct copy copy;
-    begin_copy(&copy, call.default_stream, (uintptr_t)to, from, bytes);
-    return sl_work_end(&copy.work, real(to, from, bytes));
+    struct sl_work work;
+    begin_copy(&work, call.default_stream, (uintptr_t)to, from, bytes);
+    return sl_work_end(&work, real(to, from, bytes));
 }
 
 CUresult sl_hook_cuMemcpyDtoD_v2(struct sl_call call, sl_fn_cuMemcpyDtoD_v2 *real, CUdeviceptr to,
                                  CUdeviceptr from, size_t bytes)
 {
-    struct copy copy;
-    begin_copy(&copy, call.default_stream, to, from, bytes);
-    return sl_work_end(&copy.work, real(to, from, bytes));
+    struct sl_work work;
+    begin_copy(&work, call.default_stream, to, from, bytes);
+    return sl_work_end(&work, real(to, from, bytes));
 }
 
 CUresult sl_hook_cuMemcpyDtoA_v2(struct sl_call call, sl_fn_cuMemcpyDtoA_v2 *real, CUarray to,
                                  size_t to_offset, CUdeviceptr from, size_t bytes)
 {
-    struct copy copy;
-    begin_copy(&copy, call.default_stream, 0, from, bytes);
-    return sl_work_end(&copy.work, real(to, to_offset, from, bytes));
+    struct sl_work work;
+    begin_copy(&work, call.default_stream, 0, from, bytes);
+    return sl_work_end(&work, real(to, to_offset, from, bytes));
 }
 
 CUresult sl_hook_cuMemcpyAtoD_v2(struct sl_call call, sl_fn_cuMemcpyAtoD_v2 *real, CUdeviceptr to,
                                  CUarray from, size_t from_offset, size_t bytes)
 {
-    struct copy copy;
-    begin_copy(&copy, call.default_stream, to, 0, bytes);
-    return sl_work_end(&copy.work, real(to, from, from_offset, bytes));
+    struct sl_work work;
+    begin_copy(&work, call.default_stream, to, 0, bytes);
+    return sl_work_end(&work, real(to, from, from_offset, bytes));
 }
 
 CUresult sl_hook_cuMemcpyPeer(struct sl_call call, sl_fn_cuMemcpyPeer *real, CUdeviceptr to,
                               CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes)
 {
-    struct copy copy;
-    begin_copy(&copy, call.default_stream, to, from, bytes);
-    return sl_work_end(&copy.work, real(to, to_context, from, from_context, bytes));
+    struct sl_work work;
+    begin_copy(&work, call.default_stream, to, from, bytes);
+    return sl_work_end(&work, real(to, to_context, from, from_context, bytes));
 }
 
 CUresult sl_hook_cuMemcpy2D_v2(struct sl_call call, sl_fn_cuMemcpy2D_v2 *real, const CUDA_MEMCPY2D *copy)
@@ -198,42 +175,42 @@ CUresult sl_hook_cuMemcpy3DPeer(struct sl_call call, sl_fn_cuMemcpy3DPeer *real,
 CUresult sl_hook_cuMemcpyAsync(struct sl_call call, sl_fn_cuMemcpyAsync *real, CUdeviceptr to,
                                CUdeviceptr from, size_t bytes, CUstream stream)
 {
-    struct copy copy;
-    begin_copy(&copy, sl_work_stream(call, stream), to, from, bytes);
-    return sl_work_end(&copy.work, real(to, from, bytes, stream));
+    struct sl_work work;
+    begin_copy(&work, sl_work_stream(call, stream), to, from, bytes);
+    return sl_work_end(&work, real(to, from, bytes, stream));
 }
 
 CUresult sl_hook_cuMemcpyHtoDAsync_v2(struct sl_call call, sl_fn_cuMemcpyHtoDAsync_v2 *real, CUdeviceptr to,
                                       const void *from, size_t bytes, CUstream stream)
 {
-    struct copy copy;
-    begin_copy(&copy, sl_work_stream(call, stream), to, (uintptr_t)from, bytes);
-    return sl_work_end(&copy.work, real(to, from, bytes, stream));
+    struct sl_work work;
+    begin_copy(&work, sl_work_stream(call, stream), to, (uintptr_t)from, bytes);
+    return sl_work_end(&work, real(to, from, bytes, stream));
 }
 
 CUresult sl_hook_cuMemcpyDtoHAsync_v2(struct sl_call call, sl_fn_cuMemcpyDtoHAsync_v2 *real, void *to,
                                       CUdeviceptr from, size_t bytes, CUstream stream)
 {
-    struct copy copy;
-    begin_copy(&copy, sl_work_stream(call, stream), (uintptr_t)to, from, bytes);
-    return sl_work_end(&copy.work, real(to, from, bytes, stream));
+    struct sl_work work;
+    begin_copy(&work, sl_work_stream(call, stream), (uintptr_t)to, from, bytes);
+    return sl_work_end(&work, real(to, from, bytes, stream));
 }
 
 CUresult sl_hook_cuMemcpyDtoDAsync_v2(struct sl_call call, sl_fn_cuMemcpyDtoDAsync_v2 *real, CUdeviceptr to,
                                       CUdeviceptr from, size_t bytes, CUstream stream)
 {
-    struct copy copy;
-    begin_copy(&copy, sl_work_stream(call, stream), to, from, bytes);
-    return sl_work_end(&copy.work, real(to, from, bytes, stream));
+    struct sl_work work;
+    begin_copy(&work, sl_work_stream(call, stream), to, from, bytes);
+    return sl_work_end(&work, real(to, from, bytes, stream));
 }
 
 CUresult sl_hook_cuMemcpyPeerAsync(struct sl_call call, sl_fn_cuMemcpyPeerAsync *real, CUdeviceptr to,
                                    CUcontext to_context, CUdeviceptr from, CUcontext from_context,
                                    size_t bytes, CUstream stream)
 {
-    struct copy copy;
-    begin_copy(&copy, sl_work_stream(call, stream), to, from, bytes);
-    return sl_work_end(&copy.work, real(to, to_context, from, from_context, bytes, stream));
+    struct sl_work work;
+    begin_copy(&work, sl_work_stream(call, stream), to, from, bytes);
+    return sl_work_end(&work, real(to, to_context, from, from_context, bytes, stream));
 }
 
 CUresult sl_hook_cuMemcpy2DAsync_v2(struct sl_call call, sl_fn_cuMemcpy2DAsync_v2 *real,
@@ -265,10 +242,10 @@ CUresult sl_hook_cuMemcpyBatchAsync(struct sl_call call, sl_fn_cuMemcpyBatchAsyn
                                     size_t *attribute_starts, size_t attribute_count, size_t *fail_index,
                                     CUstream stream)
 {
-    struct copy copy;
-    begin_batch(&copy, sl_work_stream(call, stream), to, from, bytes, count);
-    return sl_work_end(&copy.work, real(to, from, bytes, count, attributes, attribute_starts, attribute_count,
-                                        fail_index, stream));
+    struct sl_work work;
+    begin_batch(&work, sl_work_stream(call, stream), to, from, bytes, count);
+    return sl_work_end(&work, real(to, from, bytes, count, attributes, attribute_starts, attribute_count,
+                                   fail_index, stream));
 }
 
 CUresult sl_hook_cuMemcpyBatchAsync_v2(struct sl_call call, sl_fn_cuMemcpyBatchAsync_v2 *real,
@@ -276,9 +253,9 @@ CUresult sl_hook_cuMemcpyBatchAsync_v2(struct sl_call call, sl_fn_cuMemcpyBatchA
                                        void *attributes, size_t *attribute_starts, size_t attribute_count,
                                        CUstream stream)
 {
-    struct copy copy;
-    begin_batch(&copy, sl_work_stream(call, stream), to, from, bytes, count);
-    return sl_work_end(&copy.work,
+    struct sl_work work;
+    begin_batch(&work, sl_work_stream(call, stream), to, from, bytes, count);
+    return sl_work_end(&work,
                        real(to, from, bytes, count, attributes, attribute_starts, attribute_count, stream));
 }
 
@@ -288,16 +265,16 @@ CUresult sl_hook_cuMemcpy3DBatchAsync(struct sl_call call, sl_fn_cuMemcpy3DBatch
                                       void *copies, size_t *fail_index, unsigned long long flags,
                                       CUstream stream)
 {
-    struct copy copy;
-    begin_copy(&copy, sl_work_stream(call, stream), 0, 0, 0);
-    return sl_work_end(&copy.work, real(count, copies, fail_index, flags, stream));
+    struct sl_work work;
+    begin_copy(&work, sl_work_stream(call, stream), 0, 0, 0);
+    return sl_work_end(&work, real(count, copies, fail_index, flags, stream));
 }
 
 CUresult sl_hook_cuMemcpy3DBatchAsync_v2(struct sl_call call, sl_fn_cuMemcpy3DBatchAsync_v2 *real,
                                          size_t count, void *copies, unsigned long long flags,
                                          CUstream stream)
 {
-    struct copy copy;
-    begin_copy(&copy, sl_work_stream(call, stream), 0, 0, 0);
-    return sl_work_end(&copy.work, real(count, copies, flags, stream));
+    struct sl_work work;
+    begin_copy(&work, sl_work_stream(call, stream), 0, 0, 0);
+    return sl_work_end(&work, real(count, copies, flags, stream));
 }

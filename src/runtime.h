@@ -86,7 +86,6 @@ struct sl_launch {
     uint64_t packed_bytes;
     struct sl_span spans[2]; /* copies and sets: the device ranges they name */
     uint32_t span_count;
-    const void *host_source; /* small host-to-device copies: scanned for pointers; or NULL */
 
     /* The core's own, from begin to end. */
     sl_tick tick;
