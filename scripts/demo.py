@@ -101,7 +101,7 @@ def print_table(summary, full, small, sluice):
     print(f"the same device without sluice: {summary['without_sluice']}")
     print("bytes moved in the whole run under sluice:")
     for cause, count in sluice.sluice["bytes_in_by_cause"].items():
-        print(directions({"plan": "ahead of their use", "demand": "on demand (first iteration)", "late": "late"}[cause],
+        print(directions({"plan": "ahead of their use", "demand": "on demand", "late": "late"}[cause],
                          count, sluice.sluice["bytes_out_by_cause"][cause]))
     if sluice.device:
         print("as the software device counts them:")
