@@ -1,18 +1,17 @@
 #!/usr/bin/env bash
-# Installs what is missing (scripts/setup.sh), builds, runs every test, and then the unit and stress suites under the address,
-# undefined-behaviour and thread sanitizers; the last line says how many passed, failed and were skipped. --full runs the
-# long suites too, and the shim and end-to-end suites under sanitizers.
+# Installs what is missing (scripts/setup.sh), builds, runs every test, and then the unit, stress and shim suites under the
+# address, undefined-behaviour and thread sanitizers; the last line says how many passed, failed and were skipped. --full
+# runs the long suites too, and the end-to-end suite under the address and undefined-behaviour sanitizers.
 set -euo pipefail
 cd "$(dirname "$0")"
 
 selection=(--no-suite full)
-sanitized=(--suite sluice:unit --suite sluice:stress)
+sanitized=(--suite sluice:unit --suite sluice:stress --suite sluice:shim)
 full=
 for argument in "$@"; do
     case $argument in
     --full)
         selection=()
-        sanitized+=(--suite sluice:shim)
         full=1
         ;;
     --help)

@@ -3,29 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void add_word(struct sl_core *core, uint64_t address, uint64_t bytes, uint64_t at_least,
-                     uint64_t *signature, uint64_t where)
+static void add_word(struct sl_core *core, uint64_t address, uint64_t bytes, uint32_t where)
 {
     if (!sl_arena_owns(address) || core->word_count == SL_MAX_WORDS) return;
-    uint32_t s = sl_place_find(&core->placement, address);
-    if (s == SL_MAP_NONE) return;
-    struct sl_slot *slot = &core->placement.slots[s];
-    uint64_t offset = address - slot->address;
-    if (slot->bytes > core->arena.chunk_bytes) sl_slot_learn(slot, offset);
-    core->word_chunks[core->word_count] = sl_arena_chunk(&core->arena, address);
-    core->words[core->word_count++] = (struct sl_access){s, offset, bytes, at_least};
-    *signature = sl_hash_word(*signature, sl_mix(where << 32 | s) + offset);
+    core->words[core->word_count++] = (struct sl_word){address, bytes, where};
 }
 
-static void scan_kernel(struct sl_core *core, const struct sl_launch *launch, const struct sl_kernel *kernel,
-                        uint64_t *signature)
+static void scan_parameters(struct sl_core *core, const struct sl_launch *launch,
+                            const struct sl_kernel *kernel)
 {
-    uint64_t threads = 1;
-    for (int d = 0; d < 3; d++) threads *= (uint64_t)launch->grid[d] * launch->block[d];
-    *signature = sl_hash_word(*signature, (uint64_t)launch->grid[0] << 32 | launch->grid[1]);
-    *signature = sl_hash_word(*signature, (uint64_t)launch->grid[2] << 32 | launch->shared_bytes);
-    *signature = sl_hash_word(*signature,
-                              (uint64_t)launch->block[0] << 32 | launch->block[1] << 16 | launch->block[2]);
     for (uint32_t p = 0; p < kernel->parameter_count; p++) {
         uint32_t offset = kernel->offsets[p], size = kernel->sizes[p];
         const char *value = launch->parameters ? launch->parameters[p]
@@ -37,31 +23,101 @@ static void scan_kernel(struct sl_core *core, const struct sl_launch *launch, co
         for (uint32_t at = -offset & 7; at + 8 <= size; at += 8) {
             uint64_t word;
             memcpy(&word, value + at, sizeof word);
-            add_word(core, word, 0, threads * 4, signature, (uint64_t)p << 16 | at);
+            add_word(core, word, 0, p << 16 | at);
         }
     }
 }
 
+/* Three chains side by side: this is on the path of every launch. */
+static uint64_t kernel_shape(const struct sl_launch *launch, uint64_t name_hash)
+{
+    const uint32_t *grid = launch->grid, *block = launch->block;
+    uint64_t a = sl_hash_word(name_hash, (uint64_t)grid[0] << 32 | grid[1]),
+             b = sl_hash_word(launch->shared_bytes, (uint64_t)grid[2] << 32 | block[2]),
+             c = sl_hash_word(SL_LAUNCH_KERNEL, (uint64_t)block[0] << 32 | block[1]);
+    return sl_mix(a + 3 * b + 5 * c);
+}
+
+/* Fills core->words and returns the hash of everything else about the launch. */
+static uint64_t scan(struct sl_core *core, const struct sl_launch *launch, uint32_t *number)
+{
+    core->word_count = 0;
+    *number = 0;
+    if (launch->kind == SL_LAUNCH_KERNEL) {
+        *number = sl_kernels_find(&core->kernels, launch->function);
+        if (!*number) return sl_mix(SL_LAUNCH_KERNEL);
+        const struct sl_kernel *kernel = &core->kernels.kernels[*number];
+        scan_parameters(core, launch, kernel);
+        return kernel_shape(launch, kernel->name_hash);
+    }
+    uint64_t shape = sl_mix(launch->kind);
+    for (uint32_t i = 0; i < launch->span_count; i++) {
+        const struct sl_span *span = &launch->spans[i];
+        shape = sl_hash_word(shape, span->bytes << 1 | span->write);
+        add_word(core, span->address, span->bytes, i);
+    }
+    return shape;
+}
+
+/* Is the launch the one with this symbol? Its words need not be looked up then. */
+static bool is_launch(struct sl_core *core, sl_symbol symbol, uint64_t shape)
+{
+    if (symbol >= core->symbols.count) return false;
+    const struct sl_symbol_record *record = &core->symbols.records[symbol];
+    if (record->kind != SL_SYMBOL_LAUNCH || record->shape != shape ||
+        record->access_count != core->word_count)
+        return false;
+    const struct sl_access *accesses = &core->symbols.accesses[record->first_access];
+    for (uint32_t w = 0; w < core->word_count; w++) {
+        const struct sl_slot *slot = &core->placement.slots[accesses[w].slot];
+        if (!slot->live || slot->address + accesses[w].offset != core->words[w].address ||
+            accesses[w].where != core->words[w].where)
+            return false;
+    }
+    core->accesses = accesses;
+    core->access_count = record->access_count;
+    return true;
+}
+
+/* Finds the allocations that the words point into and learns where their inner tensors begin. Returns the
+ * launch's signature. `at_least`: bytes that an access of unknown length covers. */
+static uint64_t resolve(struct sl_core *core, uint64_t shape, uint64_t at_least)
+{
+    uint64_t signature = sl_hash_word(SL_SYMBOL_LAUNCH, shape);
+    core->accesses = core->resolved;
+    core->access_count = 0;
+    for (uint32_t w = 0; w < core->word_count; w++) {
+        const struct sl_word *word = &core->words[w];
+        uint32_t s = sl_place_find(&core->placement, word->address);
+        if (s == SL_MAP_NONE) continue;
+        struct sl_slot *slot = &core->placement.slots[s];
+        uint64_t offset = word->address - slot->address;
+        if (slot->bytes > core->arena.chunk_bytes) sl_slot_learn(slot, offset);
+        core->resolved[core->access_count++] = (struct sl_access){.slot = s,
+                                                                  .where = word->where,
+                                                                  .offset = offset,
+                                                                  .bytes = word->bytes,
+                                                                  .at_least = word->bytes ? 0 : at_least};
+        signature = sl_hash_word(signature, sl_mix((uint64_t)word->where << 32 | s) + offset);
+    }
+    return signature;
+}
+
 sl_symbol sl_access_scan(struct sl_core *core, const struct sl_launch *launch, uint32_t *kernel_out)
 {
-    uint64_t signature = sl_hash_word(SL_SYMBOL_LAUNCH, launch->kind);
-    uint32_t number = 0;
-    core->word_count = 0;
-    if (launch->kind == SL_LAUNCH_KERNEL) {
-        number = sl_kernels_find(&core->kernels, launch->function);
-        if (number) {
-            signature = sl_hash_word(signature, core->kernels.kernels[number].name_hash);
-            scan_kernel(core, launch, &core->kernels.kernels[number], &signature);
-        }
-    } else {
-        for (uint32_t i = 0; i < launch->span_count; i++) {
-            signature = sl_hash_word(signature, launch->spans[i].bytes << 1 | launch->spans[i].write);
-            add_word(core, launch->spans[i].address, launch->spans[i].bytes, 0, &signature, i);
-        }
+    uint32_t kernel;
+    uint64_t shape = scan(core, launch, &kernel);
+    sl_symbol symbol = sl_predictor_expected(core->predictor);
+    if (!is_launch(core, symbol, shape)) {
+        uint64_t threads = 1;
+        for (int d = 0; d < 3; d++) threads *= (uint64_t)launch->grid[d] * launch->block[d];
+        uint64_t signature = resolve(core, shape, threads * 4);
+        struct sl_symbol_record record = {
+            .kind = SL_SYMBOL_LAUNCH, .shape = shape, .access_count = core->access_count};
+        symbol = sl_symbols_intern(&core->symbols, signature, record, core->resolved);
     }
-    *kernel_out = number;
-    struct sl_symbol_record record = {.kind = SL_SYMBOL_LAUNCH, .access_count = core->word_count};
-    return sl_symbols_intern(&core->symbols, signature, record, core->words);
+    *kernel_out = kernel;
+    return symbol;
 }
 
 uint64_t sl_access_end(const struct sl_slot *slot, const struct sl_access *access)
@@ -95,17 +151,17 @@ static void touch(struct sl_core *core, sl_chunk c, sl_tick tick)
 void sl_access_chunks(struct sl_core *core, sl_tick tick)
 {
     core->touched_count = 0;
-    if (!reserve_touched(core, core->word_count)) return;
-    for (uint32_t w = 0; w < core->word_count; w++) {
-        const struct sl_access *access = &core->words[w];
+    if (!reserve_touched(core, core->access_count)) return;
+    for (uint32_t a = 0; a < core->access_count; a++) {
+        const struct sl_access *access = &core->accesses[a];
         const struct sl_slot *slot = &core->placement.slots[access->slot];
         if (slot->bytes <= core->arena.chunk_bytes / 2) { /* packed: inside one chunk */
-            touch(core, core->word_chunks[w], tick);
+            touch(core, sl_arena_chunk(&core->arena, slot->address), tick);
             continue;
         }
         struct sl_chunk_range range = sl_slot_chunks(&core->placement, slot, access->offset,
                                                      sl_access_end(slot, access) - access->offset);
-        if (!reserve_touched(core, range.count + core->word_count)) return;
+        if (!reserve_touched(core, range.count + core->access_count)) return;
         for (uint32_t i = 0; i < range.count; i++) touch(core, range.first + i, tick);
     }
 }

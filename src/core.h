@@ -88,9 +88,15 @@ struct sl_core {
     uint32_t stall_next;
 
     /* The launch being begun. */
-    struct sl_access words[SL_MAX_WORDS];
-    sl_chunk word_chunks[SL_MAX_WORDS]; /* the chunk that each points into */
+    struct sl_word {
+        uint64_t address, bytes; /* 0: not known how many */
+        uint32_t where;          /* see struct sl_access */
+    } words[SL_MAX_WORDS];       /* addresses of arenas that it was given */
     uint32_t word_count;
+    struct sl_access resolved[SL_MAX_WORDS];
+    const struct sl_access
+        *accesses; /* what they are: `resolved`, or those of the symbol that was expected */
+    uint32_t access_count;
     sl_chunk *touched; /* its chunks, each once */
     uint32_t touched_count, touched_capacity;
 };

@@ -1,9 +1,10 @@
-/* The vendor's driver as the backend calls it: real functions, so that none of its calls comes back through the shim.
+/* The vendor's driver as the backend calls it: real functions, so that none of its calls comes back through
+ * the shim.
  *
- * One row for each function: field, ABI name in libcuda.so.1, the driver version that brought it (major * 1000 +
- * minor * 10), whether the backend cannot work without it, prototype. The prototypes are written out here because
- * cuda.h gives the plain names of different toolkits different versions. Streams are the legacy kind: NULL is the
- * legacy default stream.
+ * One row for each function: field, ABI name in libcuda.so.1, the driver version that brought it (major *
+ * 1000 + minor * 10), whether the backend cannot work without it, prototype. The prototypes are written out
+ * here because cuda.h gives the plain names of different toolkits different versions. Streams are the legacy
+ * kind: NULL is the legacy default stream.
  */
 #ifndef SLUICE_CUDA_DRIVER_H
 #define SLUICE_CUDA_DRIVER_H

@@ -270,8 +270,8 @@ static void trace_launch(struct sl_core *core, const struct sl_launch *launch, u
     }
     sl_trace_push(core->trace, &event);
     event = (struct sl_event){.type = SL_EVENT_ACCESS, .tick = event.tick, .time_ns = event.time_ns};
-    for (uint32_t w = 0; w < core->word_count; w++) {
-        const struct sl_access *access = &core->words[w];
+    for (uint32_t a = 0; a < core->access_count; a++) {
+        const struct sl_access *access = &core->accesses[a];
         event.id = access->slot;
         event.a = access->offset;
         event.b = sl_access_end(&core->placement.slots[access->slot], access) - access->offset;

@@ -60,7 +60,8 @@ bool sl_mover_done(struct sl_mover *mover, struct sl_direction *direction, uint6
     return true;
 }
 
-/* A number is given out just before the driver call: whoever saw it may be ahead of the thread that submits it. */
+/* A number is given out just before the driver call: whoever saw it may be ahead of the thread that submits
+ * it. */
 static void wait_submitted(const struct sl_direction *direction, uint64_t sequence)
 {
     while (atomic_load_explicit(&direction->issued, memory_order_acquire) < sequence) sched_yield();

@@ -202,6 +202,11 @@ size_t sl_predictor_next(const struct sl_predictor *p, sl_symbol *out, size_t co
     return count;
 }
 
+sl_symbol sl_predictor_expected(const struct sl_predictor *p)
+{
+    return p->following ? p->symbol[p->cursor & p->mask] : SL_NO_SYMBOL;
+}
+
 size_t sl_predictor_period(const struct sl_predictor *p)
 {
     return p->following ? p->count - p->cursor : 0;

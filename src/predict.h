@@ -1,8 +1,8 @@
 /* What follows: the predictor keeps the program's symbols as one string and a cursor into its past.
  *
  * The prediction at any time is what followed the longest suffix of the present where that suffix occurred
- * before (longest-suffix matching; see the LZ77 family of parsers). It needs no period, and after a surprise it
- * finds its place again. Not thread-safe: the caller orders the calls.
+ * before (longest-suffix matching; see the LZ77 family of parsers). It needs no period, and after a surprise
+ * it finds its place again. Not thread-safe: the caller orders the calls.
  */
 #ifndef SLUICE_PREDICT_H
 #define SLUICE_PREDICT_H
@@ -15,14 +15,17 @@ struct sl_predictor;
 struct sl_predictor *sl_predictor_new(size_t capacity);
 void sl_predictor_delete(struct sl_predictor *predictor); /* accepts NULL */
 
-/* Appends what really happened. Returns true if it was what had been predicted, false on a surprise (also while
- * nothing is predicted). Amortised O(1); allocates nothing. */
+/* Appends what really happened. Returns true if it was what had been predicted, false on a surprise (also
+ * while nothing is predicted). Amortised O(1); allocates nothing. */
 bool sl_predictor_feed(struct sl_predictor *predictor, sl_symbol symbol);
 
 /* Copies up to `count` predicted symbols to `out`, the next one first, and returns how many there are.
- * A prediction that reaches the present goes on with what it itself predicts, so that a periodic string can be
- * looked ahead of by any number of periods. 0 while nothing is predicted. */
+ * A prediction that reaches the present goes on with what it itself predicts, so that a periodic string can
+ * be looked ahead of by any number of periods. 0 while nothing is predicted. */
 size_t sl_predictor_next(const struct sl_predictor *predictor, sl_symbol *out, size_t count);
+
+/* The symbol that the next feed is expected to be, or SL_NO_SYMBOL. */
+sl_symbol sl_predictor_expected(const struct sl_predictor *predictor);
 
 /* Symbols between the cursor and the present: the current period, 0 while nothing is predicted. */
 size_t sl_predictor_period(const struct sl_predictor *predictor);

@@ -107,8 +107,8 @@ void sl_runtime_stream_gone(sl_stream stream);
 /* A function's module was unloaded: what was cached under any handle of it is forgotten. */
 void sl_runtime_functions_changed(void);
 
-/* The program waits for its whole context (cuCtxSynchronize): the first before the driver's call, the second, with what
- * the first returned, after it succeeded. Everything issued before is then done. */
+/* The program waits for its whole context (cuCtxSynchronize): the first before the driver's call, the second,
+ * with what the first returned, after it succeeded. Everything issued before is then done. */
 uint64_t sl_runtime_synchronizing(void);
 void sl_runtime_synchronized(uint64_t before);
 

@@ -132,7 +132,8 @@ static void print_json(FILE *to, const struct sl_stats *stats, const struct sl_s
     print_counts(to, &stats->total);
     fprintf(to, "},\n \"iterations\": [");
     uint32_t last = stats->iteration;
-    if (last && !stats->iterations[last].launches) last--; /* the program ended where the next one would have begun */
+    if (last && !stats->iterations[last].launches)
+        last--; /* the program ended where the next one would have begun */
     for (uint32_t i = 0; i <= last; i++) {
         fprintf(to, "%s\n  {", i ? "," : "");
         print_counts(to, &stats->iterations[i]);

@@ -12,6 +12,7 @@ enum sl_symbol_kind { SL_SYMBOL_LAUNCH, SL_SYMBOL_ALLOC, SL_SYMBOL_FREE };
  * the tensor that begins there, and at least `at_least` bytes. */
 struct sl_access {
     uint32_t slot;
+    uint32_t where; /* in the launch: which parameter or span, and where in it */
     uint64_t offset, bytes, at_least;
 };
 
@@ -19,6 +20,7 @@ struct sl_symbol_record {
     enum sl_symbol_kind kind;
     uint32_t slot;         /* of ALLOC and FREE */
     uint32_t first_access; /* of LAUNCH: into sl_symbols.accesses */
+    uint64_t shape;        /* of LAUNCH: a hash of all but its addresses */
     uint32_t access_count;
 };
 

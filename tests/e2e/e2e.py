@@ -50,11 +50,12 @@ class Bench:
                         "SOFTCUDA_SCHEDULE": schedule, "SOFTCUDA_STATS": device_stats})
             if device_bytes:
                 env["SOFTCUDA_MEMORY"] = str(device_bytes)
+            preload = [os.environ.get("E2E_PRELOAD")]  # a sanitizer's runtime
             if sluice is not None:
-                preload = os.path.join(self.build, "shim", "libsluice.so")
-                env["LD_PRELOAD"] = " ".join(filter(None, [os.environ.get("E2E_PRELOAD"), preload]))
+                preload.append(os.path.join(self.build, "shim", "libsluice.so"))
                 env["SLUICE_STATS"] = sluice_stats
                 env.update({"SLUICE_" + name: str(value) for name, value in sluice.items()})
+            env["LD_PRELOAD"] = " ".join(filter(None, preload))
             env.update(environment or {})
             done = subprocess.run([self.gpt, "--data", self.data, *arguments], env=env, capture_output=True, text=True,
                                   timeout=timeout, check=False)

@@ -32,7 +32,8 @@ extern "C" __global__ void write_all(float4 *data, uint64_t count, float value)
         data[i] = make_float4(value, value, value, value);
 }
 
-// c = a b for square matrices whose width is a multiple of TILE; a block of TILE x TILE threads for each tile of c.
+// c = a b for square matrices whose width is a multiple of TILE; a block of TILE x TILE threads for each tile
+// of c.
 extern "C" __global__ void product(const float *a, const float *b, float *c, int width)
 {
     __shared__ float left[TILE][TILE], right[TILE][TILE];

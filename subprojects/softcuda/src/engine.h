@@ -15,7 +15,8 @@ struct sc_function; /* one .entry of it; lives as long as its module */
 
 enum sc_engine_status {
     SC_ENGINE_OK = 0,
-    SC_ENGINE_INVALID_PTX, /* not PTX, or an instruction that is not built; the diagnostic names line and text */
+    SC_ENGINE_INVALID_PTX, /* not PTX, or an instruction that is not built; the diagnostic names line and text
+                            */
     SC_ENGINE_NO_MEMORY,
     SC_ENGINE_FAULT, /* the kernel faulted; see sc_fault */
 };
@@ -53,12 +54,12 @@ struct sc_function_info {
     const char *name;
     uint32_t parameter_count;
     const struct sc_parameter *parameters;
-    uint32_t parameter_bytes;      /* of the whole block */
+    uint32_t parameter_bytes; /* of the whole block */
     uint32_t static_shared_bytes;
-    uint32_t local_bytes;          /* for each thread */
-    uint32_t constant_bytes;       /* of the module */
-    uint32_t registers;            /* an estimate, for cuFuncGetAttribute */
-    uint32_t max_threads;          /* .maxntid, or 1024 */
+    uint32_t local_bytes;    /* for each thread */
+    uint32_t constant_bytes; /* of the module */
+    uint32_t registers;      /* an estimate, for cuFuncGetAttribute */
+    uint32_t max_threads;    /* .maxntid, or 1024 */
 };
 void sc_function_info(const struct sc_function *function, struct sc_function_info *out);
 
@@ -74,8 +75,8 @@ struct sc_address_space {
     void *context;
 };
 
-/* Bytes that a launch moved to and from one 2 MiB block of managed or host memory, counted as a link would see
- * them: contiguous lanes once each, a broadcast once a warp, scattered lanes 32 bytes each. */
+/* Bytes that a launch moved to and from one 2 MiB block of managed or host memory, counted as a link would
+ * see them: contiguous lanes once each, a broadcast once a warp, scattered lanes 32 bytes each. */
 struct sc_block_traffic {
     uint64_t block; /* address >> 21 */
     uint64_t bytes_read, bytes_written;
@@ -117,8 +118,8 @@ struct sc_launch {
     uint64_t watchdog_instructions; /* a block's limit; 0 for none */
 };
 
-/* Runs the whole grid before it returns. Results do not depend on `workers`. On SC_ENGINE_FAULT *fault is set;
- * *cost is set either way. Thread safety: any number of launches may run at once. */
+/* Runs the whole grid before it returns. Results do not depend on `workers`. On SC_ENGINE_FAULT *fault is
+ * set; *cost is set either way. Thread safety: any number of launches may run at once. */
 enum sc_engine_status sc_run(const struct sc_launch *launch, struct sc_cost *cost, struct sc_fault *fault);
 
 #endif

@@ -7,8 +7,8 @@
 struct sc_row {
     const char *name;
     uint8_t flops, sources;
-    uint8_t bytes[5];  /* container of d, a, b, c, e */
-    char type[5];      /* 'f' where a literal is a number in floating point, else 'b' */
+    uint8_t bytes[5]; /* container of d, a, b, c, e */
+    char type[5];     /* 'f' where a literal is a number in floating point, else 'b' */
 };
 
 extern const struct sc_row sc_rows[SC_OP_LANE_COUNT];

@@ -232,8 +232,8 @@ static bool select_atom(struct sc_build *build)
     ir->flops = real;
     /* Whether the order of blocks shows in the result */
     if (access.space != SC_SPACE_SHARED &&
-        (result || real || operation == SC_ATOMIC_EXCH || operation == SC_ATOMIC_INC || operation == SC_ATOMIC_DEC ||
-         operation == SC_ATOMIC_CAS || access.element_bytes < 4))
+        (result || real || operation == SC_ATOMIC_EXCH || operation == SC_ATOMIC_INC ||
+         operation == SC_ATOMIC_DEC || operation == SC_ATOMIC_CAS || access.element_bytes < 4))
         build->ir.ordered = true;
     return true;
 }

@@ -1,0 +1,142 @@
+/* A launch that is the expected one is recognised without a search; every other one must not be. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "access.h"
+#include "backend_host.h"
+
+static const uint32_t offsets[] = {0, 8}, sizes[] = {8, 8};
+static const struct sl_host_kernel kernel = {"pair", 2, offsets, sizes};
+static uint64_t first, second;
+
+static uint64_t take(uint64_t site)
+{
+    uint64_t address;
+    assert_int_equal(sl_runtime_alloc(SL_MIB, site, &address), SL_OK);
+    return address;
+}
+
+static int start(void **state)
+{
+    (void)state;
+    static struct sl_backend backend;
+    setenv("SLUICE_DEVICE_BUDGET", "64M", 1);
+    setenv("SLUICE_CHUNK", "2M", 1);
+    sl_runtime_load();
+    if (sl_backend_host_new(SL_GIB, &backend) || sl_runtime_start(&backend)) return -1;
+    first = take(1);
+    second = take(2);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    sl_runtime_stop(false);
+    return 0;
+}
+
+struct pair {
+    uint64_t a, b;
+    uint32_t grid;
+};
+
+static struct sl_launch launch_of(struct pair *pair, void **parameters)
+{
+    parameters[0] = &pair->a;
+    parameters[1] = &pair->b;
+    return (struct sl_launch){.kind = SL_LAUNCH_KERNEL,
+                              .function = (uint64_t)&kernel,
+                              .grid = {pair->grid, 1, 1},
+                              .block = {32, 1, 1},
+                              .parameters = parameters};
+}
+
+static sl_symbol scan(struct pair pair)
+{
+    void *parameters[2];
+    struct sl_launch launch = launch_of(&pair, parameters);
+    uint32_t number;
+    return sl_access_scan(sl_core_running(), &launch, &number);
+}
+
+/* Repeats one launch until it is what is expected next. */
+static sl_symbol expect(struct pair pair)
+{
+    struct sl_core *core = sl_core_running();
+    for (int i = 0; i < 8; i++) {
+        void *parameters[2];
+        struct sl_launch launch = launch_of(&pair, parameters);
+        sl_runtime_launch_begin(&launch);
+        sl_runtime_launch_end(&launch, true);
+    }
+    sl_symbol symbol = scan(pair);
+    assert_int_equal(symbol, sl_predictor_expected(core->predictor));
+    assert_ptr_not_equal(core->accesses, core->resolved);
+    return symbol;
+}
+
+static uint64_t address_of(uint32_t access)
+{
+    struct sl_core *core = sl_core_running();
+    return core->placement.slots[core->accesses[access].slot].address + core->accesses[access].offset;
+}
+
+static void the_expected_launch(void **state)
+{
+    (void)state;
+    expect((struct pair){first, second + 512, 4});
+    assert_int_equal(sl_core_running()->access_count, 2);
+    assert_int_equal(address_of(0), first);
+    assert_int_equal(address_of(1), second + 512);
+}
+
+static void another_pointer(void **state)
+{
+    (void)state;
+    sl_symbol symbol = expect((struct pair){first, second, 4});
+    assert_int_not_equal(scan((struct pair){second, second, 4}), symbol);
+    assert_int_equal(address_of(0), second);
+    assert_int_not_equal(scan((struct pair){first, second + 8, 4}), symbol);
+    assert_int_equal(address_of(1), second + 8);
+}
+
+static void another_grid(void **state)
+{
+    (void)state;
+    sl_symbol symbol = expect((struct pair){first, second, 4});
+    assert_int_not_equal(scan((struct pair){first, second, 5}), symbol);
+}
+
+static void the_same_pointer_elsewhere(void **state)
+{
+    (void)state;
+    sl_symbol symbol = expect((struct pair){first, 0, 4});
+    assert_int_not_equal(scan((struct pair){0, first, 4}), symbol);
+    assert_int_equal(sl_core_running()->accesses[0].where, 1 << 16);
+}
+
+/* The slot of freed memory is remembered, but a pointer to it is no access. */
+static void freed_memory(void **state)
+{
+    (void)state;
+    uint64_t gone = take(3);
+    sl_symbol symbol = expect((struct pair){first, gone, 4});
+    assert_int_equal(sl_runtime_free(gone), SL_OK);
+    assert_int_not_equal(scan((struct pair){first, gone, 4}), symbol);
+    assert_int_equal(sl_core_running()->access_count, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_expected_launch), cmocka_unit_test(another_pointer),
+        cmocka_unit_test(another_grid),        cmocka_unit_test(the_same_pointer_elsewhere),
+        cmocka_unit_test(freed_memory),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}
