@@ -2,11 +2,11 @@
  *
  * Output, one record a line, fields separated by spaces:
  *
- *   model parameters N state_bytes N          floats in the model; bytes of weights, gradients and AdamW's
- * state step I loss DECIMAL HEX time_ms DECIMAL   mean loss of the step's micro-batches before the update;
- * device time evaluation I loss DECIMAL HEX             mean loss on the held-out end of the text after step
- * I peak_bytes N                              most bytes requested of the device at one time weights_hash HEX
- * 64-bit hash of the final weights' bits
+ *   model parameters N state_bytes N        floats in it; bytes of weights, gradients and AdamW's state
+ *   step I loss DECIMAL HEX time_ms DECIMAL mean loss of its micro-batches before the update; device time
+ *   evaluation I loss DECIMAL HEX           mean loss on the held-out end of the text after step I
+ *   peak_bytes N                            most bytes requested of the device at one time
+ *   weights_hash HEX                        64-bit hash of the final weights' bits
  *
  * HEX losses are C hexadecimal floats, so that two runs can be compared bit by bit. */
 #include "gpt_options.cuh"
