@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "native.h"
 #include "queue.h"
 
 #define GARBAGE 0xd5
@@ -30,6 +31,11 @@ static CUresult fault_result(const struct sc_op *op, const struct sc_fault *faul
         [SC_FAULT_TIMEOUT] = {CUDA_ERROR_LAUNCH_TIMEOUT, "made no progress"},
         [SC_FAULT_ILLEGAL_INSTRUCTION] = {CUDA_ERROR_ILLEGAL_INSTRUCTION, "met an illegal instruction"},
     };
+    if (op->launch.native) {
+        sc_log("kernel %s %s: address 0x%llx", op->launch.name, kinds[fault->kind].text,
+               (unsigned long long)fault->address);
+        return kinds[fault->kind].result;
+    }
     sc_log("kernel %s %s: PTX line %u, block (%u,%u,%u), thread (%u,%u,%u), address 0x%llx", op->launch.name,
            kinds[fault->kind].text, fault->line, fault->block[0], fault->block[1], fault->block[2],
            fault->thread[0], fault->thread[1], fault->thread[2], (unsigned long long)fault->address);
@@ -51,7 +57,9 @@ static CUresult run_kernel(struct sc_op *op)
         .watchdog_instructions = sc_options()->watchdog,
     };
     struct sc_fault fault = {0};
-    switch (sc_run(&launch, &op->cost, &fault)) {
+    enum sc_engine_status status = work->native ? sc_native_run(work->native, &launch, &op->cost, &fault)
+                                                : sc_run(&launch, &op->cost, &fault);
+    switch (status) {
     case SC_ENGINE_OK:
         return CUDA_SUCCESS;
     case SC_ENGINE_FAULT:

@@ -85,6 +85,7 @@ static CUresult launch(CUfunction handle, const struct shape *shape, CUstream st
     op->launch = (struct sc_launch_work){
         .loaded = func->loaded,
         .function = func->function,
+        .native = func->native,
         .name = func->info.name,
         .grid = {shape->grid[0], shape->grid[1], shape->grid[2]},
         .block = {shape->block[0], shape->block[1], shape->block[2]},

@@ -17,8 +17,8 @@ static void destroy(struct sc_library *library)
     for (size_t i = 0; i < kernels; i++) sc_handle_remove(&library->kernels[i]);
     free(library->kernels);
     sc_loaded_unload(library->catalogue);
-    if (library->images) sc_fatbin_images_free(library->images);
-    free(library->images);
+    sc_image_free(library->image);
+    free(library->image);
     free(library);
 }
 
@@ -40,15 +40,15 @@ static CUresult load(CUlibrary *out, const void *code, size_t bytes, const struc
     CUresult result = sc_enter(SC_NEED_INIT);
     if (result) return result;
     struct sc_library *library = calloc(1, sizeof *library);
-    if (library) library->images = calloc(1, sizeof(struct sc_fatbin_images));
-    if (!library || !library->images) {
+    if (library) library->image = calloc(1, sizeof *library->image);
+    if (!library || !library->image) {
         free(library);
         return sc_leave(CUDA_ERROR_OUT_OF_MEMORY);
     }
     library->next = libraries;
     libraries = library;
-    result = sc_image_read(code, bytes, log, library->images);
-    if (!result) result = sc_image_load(library->images, NULL, log, &library->catalogue);
+    result = sc_image_read(code, bytes, log, library->image);
+    if (!result) result = sc_image_load(library->image, NULL, log, &library->catalogue);
     if (!result) result = list_kernels(library);
     if (!result && !sc_handle_add(library, SC_HANDLE_LIBRARY)) result = CUDA_ERROR_OUT_OF_MEMORY;
     if (result)
@@ -128,7 +128,7 @@ CUresult sc_library_in(struct sc_library *library, struct sc_context *context, s
 {
     struct sc_loaded *loaded = find_in(library, context);
     if (!loaded) {
-        CUresult result = sc_image_load(library->images, context, NULL, &loaded);
+        CUresult result = sc_image_load(library->image, context, NULL, &loaded);
         if (result) return result;
         loaded->library = library;
     }

@@ -68,10 +68,31 @@ static int ptx_version(const struct sc_fatbin_image *image)
     return architecture ? atoi(architecture + 3) : 0;
 }
 
-static bool list_functions(struct sc_loaded *loaded, const struct sc_fatbin_images *images)
+static size_t count_functions(const struct sc_loaded *loaded, const struct sc_image *image)
 {
-    size_t count = 0;
+    size_t count = image->native ? image->native->kernel_count : 0;
     for (size_t i = 0; i < loaded->part_count; i++) count += sc_module_function_count(loaded->parts[i]);
+    return count;
+}
+
+static bool add_native_functions(struct sc_loaded *loaded, const struct sc_native_image *native)
+{
+    for (size_t i = 0; i < native->kernel_count; i++) {
+        struct sc_func *func = &loaded->functions[loaded->function_count];
+        func->loaded = loaded;
+        func->native = &native->kernels[i];
+        func->carveout = -1;
+        func->ptx_version = (int)(sc_options()->capability * 10 + 0.5);
+        sc_native_info(func->native, &func->info);
+        if (loaded->context && !sc_handle_add(func, SC_HANDLE_FUNCTION)) return false;
+        loaded->function_count++;
+    }
+    return true;
+}
+
+static bool list_functions(struct sc_loaded *loaded, const struct sc_image *image)
+{
+    size_t count = count_functions(loaded, image);
     loaded->functions = calloc(count ? count : 1, sizeof *loaded->functions);
     if (!loaded->functions) return false;
     for (size_t i = 0; i < loaded->part_count; i++) {
@@ -81,7 +102,7 @@ static bool list_functions(struct sc_loaded *loaded, const struct sc_fatbin_imag
             func->loaded = loaded;
             func->function = sc_module_function_at(loaded->parts[i], k);
             func->carveout = -1;
-            func->ptx_version = ptx_version(&images->items[i]);
+            func->ptx_version = ptx_version(&image->ptx.items[i]);
             sc_function_info(func->function, &func->info);
             int room = SC_SHARED_BYTES - (int)func->info.static_shared_bytes;
             func->max_dynamic_shared = room > 0 ? room : 0;
@@ -89,16 +110,17 @@ static bool list_functions(struct sc_loaded *loaded, const struct sc_fatbin_imag
             loaded->function_count++;
         }
     }
-    return true;
+    return !image->native || add_native_functions(loaded, image->native);
 }
 
-CUresult sc_image_load(const struct sc_fatbin_images *images, struct sc_context *context,
-                       const struct sc_jit_log *log, struct sc_loaded **out)
+CUresult sc_image_load(const struct sc_image *image, struct sc_context *context, const struct sc_jit_log *log,
+                       struct sc_loaded **out)
 {
     struct sc_loaded *loaded = calloc(1, sizeof *loaded);
     if (!loaded) return CUDA_ERROR_OUT_OF_MEMORY;
     loaded->refs = 1;
     loaded->context = context;
+    const struct sc_fatbin_images *images = &image->ptx;
     loaded->parts = calloc(images->count ? images->count : 1, sizeof *loaded->parts);
     struct sc_module_memory memory = {allocate_variable, release_variable, context};
     if (!context) memory = (struct sc_module_memory){allocate_on_host, release_on_host, NULL};
@@ -107,7 +129,7 @@ CUresult sc_image_load(const struct sc_fatbin_images *images, struct sc_context 
         result = load_part(&images->items[i], &memory, log, &loaded->parts[i]);
         if (!result) loaded->part_count++;
     }
-    if (!result && !list_functions(loaded, images)) result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (!result && !list_functions(loaded, image)) result = CUDA_ERROR_OUT_OF_MEMORY;
     if (!result && context && !sc_handle_add(loaded, SC_HANDLE_MODULE)) result = CUDA_ERROR_OUT_OF_MEMORY;
     if (result) {
         sc_loaded_unload(loaded);
@@ -121,9 +143,13 @@ CUresult sc_image_load(const struct sc_fatbin_images *images, struct sc_context 
     return CUDA_SUCCESS;
 }
 
-CUresult sc_image_read(const void *image, size_t bytes, const struct sc_jit_log *log,
-                       struct sc_fatbin_images *out)
+CUresult sc_image_read(const void *image, size_t bytes, const struct sc_jit_log *log, struct sc_image *out)
 {
+    *out = (struct sc_image){0};
+    if (sc_native_trusted(image)) {
+        out->native = image;
+        return CUDA_SUCCESS;
+    }
     static const CUresult results[] = {
         [SC_FATBIN_OK] = CUDA_SUCCESS,
         [SC_FATBIN_UNKNOWN] = CUDA_ERROR_INVALID_IMAGE,
@@ -133,19 +159,25 @@ CUresult sc_image_read(const void *image, size_t bytes, const struct sc_jit_log 
     };
     char why[256] = "";
     unsigned arch = (unsigned)(sc_options()->capability * 10 + 0.5);
-    enum sc_fatbin_status status = bytes ? sc_fatbin_ptx_bounded(image, bytes, arch, out, why, sizeof why)
-                                         : sc_fatbin_ptx(image, arch, out, why, sizeof why);
+    enum sc_fatbin_status status = bytes
+                                       ? sc_fatbin_ptx_bounded(image, bytes, arch, &out->ptx, why, sizeof why)
+                                       : sc_fatbin_ptx(image, arch, &out->ptx, why, sizeof why);
     if (status != SC_FATBIN_OK) complain(log, why);
     return results[status];
+}
+
+void sc_image_free(struct sc_image *image)
+{
+    if (image) sc_fatbin_images_free(&image->ptx);
 }
 
 CUresult sc_loaded_create(const void *image, size_t bytes, struct sc_context *context,
                           const struct sc_jit_log *log, struct sc_loaded **out)
 {
-    struct sc_fatbin_images images = {0};
-    CUresult result = sc_image_read(image, bytes, log, &images);
-    if (!result) result = sc_image_load(&images, context, log, out);
-    sc_fatbin_images_free(&images);
+    struct sc_image read;
+    CUresult result = sc_image_read(image, bytes, log, &read);
+    if (!result) result = sc_image_load(&read, context, log, out);
+    sc_image_free(&read);
     return result;
 }
 

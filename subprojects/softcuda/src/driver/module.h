@@ -5,10 +5,14 @@
 #include "driver.h"
 #include "engine.h"
 
+struct sc_image;
+struct sc_native_kernel;
+
 /* A CUfunction. */
 struct sc_func {
     struct sc_loaded *loaded;
     const struct sc_function *function;
+    const struct sc_native_kernel *native; /* instead of `function` */
     struct sc_function_info info;
     int max_dynamic_shared; /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
     int carveout;
@@ -39,8 +43,8 @@ struct sc_kern {
 struct sc_library {
     struct sc_library *next;
     struct sc_loaded *catalogue; /* parsed once, to know the kernels */
-    void *images;                /* struct sc_fatbin_images, opaque here */
-    struct sc_kern *kernels;     /* as many as catalogue->function_count */
+    struct sc_image *image;
+    struct sc_kern *kernels; /* as many as catalogue->function_count */
 };
 
 /* The text that a program wanted from the compiler, from its JIT options. */

@@ -18,6 +18,8 @@
 #include "driver.h"
 #include "timing.h"
 
+struct sc_native_kernel;
+
 enum sc_op_kind {
     SC_OP_KERNEL,
     SC_OP_COPY,
@@ -42,6 +44,7 @@ enum sc_op_state { SC_OP_QUEUED, SC_OP_RUNNING, SC_OP_DONE };
 struct sc_launch_work {
     struct sc_loaded *loaded; /* keeps the function alive; released with the operation */
     const struct sc_function *function;
+    const struct sc_native_kernel *native; /* instead of `function` */
     const char *name;
     uint32_t grid[3], block[3], dynamic_shared_bytes;
     void *parameters; /* owned */

@@ -3,6 +3,7 @@
 
 #include "api.h"
 #include "log.h"
+#include "native.h"
 #include "resolve.h"
 
 /* The functions of api_refused.def are addressed only: their prototypes are those of cuda.h. */
@@ -57,10 +58,15 @@ CUresult CUDAAPI cuGetProcAddress(const char *name, void **function, int version
     return cuGetProcAddress_v2(name, function, version, flags, NULL);
 }
 
-/* The vendor's undocumented tables do not exist here. */
+/* The vendor's undocumented tables do not exist here; softcuda's own libraries ask for one. */
 CUresult CUDAAPI cuGetExportTable(const void **table_out, const CUuuid *id)
 {
     if (!table_out || !id) return CUDA_ERROR_INVALID_VALUE;
+    static const unsigned char native[] = SC_NATIVE_TABLE_ID;
+    if (!memcmp(id, native, sizeof native)) {
+        *table_out = &sc_native_table;
+        return CUDA_SUCCESS;
+    }
     *table_out = NULL;
     sc_log("cuGetExportTable: refused, there are no such tables");
     return CUDA_ERROR_NOT_SUPPORTED;
