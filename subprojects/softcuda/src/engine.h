@@ -33,6 +33,9 @@ struct sc_module_memory {
     uint64_t (*allocate)(void *context, size_t bytes, size_t align);
     void (*release)(void *context, uint64_t address);
     void *context;
+    /* For variables with .attribute(.managed); NULL: they are like the others. Sets *fresh to false where the
+     * memory has its value from an earlier load and keeps it. */
+    uint64_t (*allocate_managed)(void *context, const char *name, size_t bytes, size_t align, bool *fresh);
 };
 
 /* Parses and decodes `bytes` bytes of PTX (no terminating NUL needed; untrusted). On success *out is set. */

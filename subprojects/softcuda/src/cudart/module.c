@@ -126,11 +126,21 @@ static cudaError_t variable_of(const struct sc_driver *driver, struct entry *ent
     return CALL(cuLibraryGetGlobal, address, bytes, entry->module->library, entry->name);
 }
 
+/* nvcc replaces the name of a managed variable by what its pointer points to: that is its symbol. */
+static struct entry *managed_entry(const void *symbol)
+{
+    for (struct module *module = modules; module; module = module->next)
+        for (struct entry *entry = module->entries; entry && module->managed_ready; entry = entry->next)
+            if (entry->kind == ENTRY_MANAGED && *(const void *const *)entry->host == symbol) return entry;
+    return NULL;
+}
+
 cudaError_t sc_symbol_find(const struct sc_driver *driver, const void *symbol, CUdeviceptr *address,
                            size_t *bytes)
 {
     pthread_mutex_lock(&lock);
     struct entry *entry = symbol ? sc_address_map_get(&by_host, symbol) : NULL;
+    if (!entry && symbol) entry = managed_entry(symbol);
     cudaError_t status = cudaErrorInvalidSymbol;
     if (entry && (entry->kind == ENTRY_VARIABLE || entry->kind == ENTRY_MANAGED))
         status = variable_of(driver, entry, address, bytes);

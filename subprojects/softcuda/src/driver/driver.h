@@ -114,6 +114,8 @@ void sc_stream_destroy(struct sc_stream *stream);
 uint64_t sc_memory_free_bytes(void);
 /* Takes device memory, charges it and logs it for the timing; NULL when it ran out. */
 struct sc_allocation *sc_device_allocate(struct sc_context *context, uint64_t bytes, uint64_t align);
+/* Takes managed memory and logs it for the timing; NULL when it ran out. `context` NULL: outlives contexts. */
+struct sc_allocation *sc_managed_memory(struct sc_context *context, uint64_t bytes, unsigned flags);
 /* Ends an allocation of any kind. The timing learns of it by sc_memory_log_free or by the operation that
  * frees. */
 void sc_memory_release(struct sc_allocation *allocation);

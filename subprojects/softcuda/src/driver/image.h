@@ -21,9 +21,10 @@ struct sc_image {
 CUresult sc_image_read(const void *image, size_t bytes, const struct sc_jit_log *log, struct sc_image *out);
 void sc_image_free(struct sc_image *image); /* accepts NULL */
 
-/* Loads an image into a context; with `context` NULL as a catalogue that cannot run. */
-CUresult sc_image_load(const struct sc_image *image, struct sc_context *context, const struct sc_jit_log *log,
-                       struct sc_loaded **out);
+/* Loads an image into a context, for a library or for none (NULL); with `context` NULL as a catalogue that
+ * cannot run. */
+CUresult sc_image_load(const struct sc_image *image, struct sc_context *context, struct sc_library *library,
+                       const struct sc_jit_log *log, struct sc_loaded **out);
 
 /* A whole file; the caller frees *data. */
 CUresult sc_file_read(const char *path, void **data, size_t *bytes);

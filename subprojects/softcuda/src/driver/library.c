@@ -6,6 +6,7 @@
 #include "queue.h"
 
 static struct sc_library *libraries;
+static unsigned long long next_id = 1;
 
 static void destroy(struct sc_library *library)
 {
@@ -45,10 +46,11 @@ static CUresult load(CUlibrary *out, const void *code, size_t bytes, const struc
         free(library);
         return sc_leave(CUDA_ERROR_OUT_OF_MEMORY);
     }
+    library->id = next_id++;
     library->next = libraries;
     libraries = library;
     result = sc_image_read(code, bytes, log, library->image);
-    if (!result) result = sc_image_load(library->image, NULL, log, &library->catalogue);
+    if (!result) result = sc_image_load(library->image, NULL, library, log, &library->catalogue);
     if (!result) result = list_kernels(library);
     if (!result && !sc_handle_add(library, SC_HANDLE_LIBRARY)) result = CUDA_ERROR_OUT_OF_MEMORY;
     if (result)
@@ -128,9 +130,8 @@ CUresult sc_library_in(struct sc_library *library, struct sc_context *context, s
 {
     struct sc_loaded *loaded = find_in(library, context);
     if (!loaded) {
-        CUresult result = sc_image_load(library->image, context, NULL, &loaded);
+        CUresult result = sc_image_load(library->image, context, library, NULL, &loaded);
         if (result) return result;
-        loaded->library = library;
     }
     *out = loaded;
     return CUDA_SUCCESS;
@@ -191,6 +192,32 @@ CUresult CUDAAPI cuLibraryGetGlobal(CUdeviceptr *address, size_t *bytes, CUlibra
     uint64_t found = 0;
     size_t size = 0;
     if (!result && !sc_loaded_variable(loaded, name, &found, &size)) result = CUDA_ERROR_NOT_FOUND;
+    if (!result && address) *address = found;
+    if (!result && bytes) *bytes = size;
+    return sc_leave(result);
+}
+
+/* The module that a library's managed variables can be asked of: that of the current context, or any. */
+static CUresult loaded_anywhere(struct sc_library *library, struct sc_loaded **out)
+{
+    if (sc_current()) return sc_library_in(library, sc_current(), out);
+    for (struct sc_context *context = sc_contexts(); context; context = context->next)
+        if ((*out = find_in(library, context))) return CUDA_SUCCESS;
+    return CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult CUDAAPI cuLibraryGetManaged(CUdeviceptr *address, size_t *bytes, CUlibrary handle, const char *name)
+{
+    if ((!address && !bytes) || !name) return CUDA_ERROR_INVALID_VALUE;
+    struct sc_library *library;
+    CUresult result = enter_library(handle, SC_NEED_INIT, &library);
+    if (result) return result;
+    struct sc_loaded *loaded;
+    uint64_t found = 0;
+    size_t size = 0;
+    result = loaded_anywhere(library, &loaded);
+    if (!result && !sc_loaded_variable(loaded, name, &found, &size)) result = CUDA_ERROR_NOT_FOUND;
+    if (!result && sc_space_find(found)->kind != SC_MEMORY_MANAGED) result = CUDA_ERROR_NOT_FOUND;
     if (!result && address) *address = found;
     if (!result && bytes) *bytes = size;
     return sc_leave(result);

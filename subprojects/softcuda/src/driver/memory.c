@@ -61,6 +61,19 @@ struct sc_allocation *sc_device_allocate(struct sc_context *context, uint64_t by
     return allocation;
 }
 
+struct sc_allocation *sc_managed_memory(struct sc_context *context, uint64_t bytes, unsigned flags)
+{
+    struct sc_allocation *allocation = sc_space_allocate(SC_MEMORY_MANAGED, bytes, SC_BLOCK_BYTES);
+    if (!allocation) return NULL;
+    if (!log_managed(SC_OP_MANAGED_ALLOCATE, allocation->begin, bytes)) {
+        sc_space_release(allocation);
+        return NULL;
+    }
+    allocation->owner = context;
+    allocation->flags = flags;
+    return allocation;
+}
+
 void sc_memory_release(struct sc_allocation *allocation)
 {
     charged_bytes -= allocation->charged_bytes;
@@ -136,16 +149,9 @@ CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *out, size_t bytes, unsigned int 
         return CUDA_ERROR_INVALID_VALUE;
     CUresult result = sc_enter(SC_NEED_CONTEXT);
     if (result) return result;
-    struct sc_allocation *allocation = sc_space_allocate(SC_MEMORY_MANAGED, bytes, SC_BLOCK_BYTES);
-    if (!allocation) return sc_leave(CUDA_ERROR_OUT_OF_MEMORY);
-    if (!log_managed(SC_OP_MANAGED_ALLOCATE, allocation->begin, bytes)) {
-        sc_space_release(allocation);
-        return sc_leave(CUDA_ERROR_OUT_OF_MEMORY);
-    }
-    allocation->owner = sc_current();
-    allocation->flags = flags;
-    *out = allocation->begin;
-    return sc_leave(CUDA_SUCCESS);
+    struct sc_allocation *allocation = sc_managed_memory(sc_current(), bytes, flags);
+    if (allocation) *out = allocation->begin;
+    return sc_leave(allocation ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
 }
 
 /* Frees what begins at `address` and is of one of the kinds in `mask`, after all work of its context. */

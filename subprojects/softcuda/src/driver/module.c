@@ -7,38 +7,7 @@
 #include "../cudart/fatbin.h"
 #include "image.h"
 #include "queue.h"
-
-static uint64_t allocate_variable(void *context, size_t bytes, size_t align)
-{
-    struct sc_allocation *allocation = sc_device_allocate(context, bytes ? bytes : 1, align);
-    if (!allocation) return 0;
-    allocation->internal = true;
-    return allocation->begin;
-}
-
-static void release_variable(void *context, uint64_t address)
-{
-    (void)context;
-    struct sc_allocation *allocation = sc_space_find(address);
-    if (!allocation) return;
-    sc_memory_log_free(allocation);
-    sc_memory_release(allocation);
-}
-
-/* A catalogue's variables are never used: host memory will do. */
-static uint64_t allocate_on_host(void *context, size_t bytes, size_t align)
-{
-    (void)context;
-    void *memory = NULL;
-    if (posix_memalign(&memory, align < sizeof(void *) ? sizeof(void *) : align, bytes ? bytes : 1)) return 0;
-    return (uint64_t)memory;
-}
-
-static void release_on_host(void *context, uint64_t address)
-{
-    (void)context;
-    free((void *)address);
-}
+#include "variable.h"
 
 static void complain(const struct sc_jit_log *log, const char *text)
 {
@@ -113,17 +82,17 @@ static bool list_functions(struct sc_loaded *loaded, const struct sc_image *imag
     return !image->native || add_native_functions(loaded, image->native);
 }
 
-CUresult sc_image_load(const struct sc_image *image, struct sc_context *context, const struct sc_jit_log *log,
-                       struct sc_loaded **out)
+CUresult sc_image_load(const struct sc_image *image, struct sc_context *context, struct sc_library *library,
+                       const struct sc_jit_log *log, struct sc_loaded **out)
 {
     struct sc_loaded *loaded = calloc(1, sizeof *loaded);
     if (!loaded) return CUDA_ERROR_OUT_OF_MEMORY;
     loaded->refs = 1;
     loaded->context = context;
+    loaded->library = library;
     const struct sc_fatbin_images *images = &image->ptx;
     loaded->parts = calloc(images->count ? images->count : 1, sizeof *loaded->parts);
-    struct sc_module_memory memory = {allocate_variable, release_variable, context};
-    if (!context) memory = (struct sc_module_memory){allocate_on_host, release_on_host, NULL};
+    struct sc_module_memory memory = sc_variable_memory(loaded);
     CUresult result = loaded->parts ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     for (size_t i = 0; i < images->count && !result; i++) {
         result = load_part(&images->items[i], &memory, log, &loaded->parts[i]);
@@ -176,7 +145,7 @@ CUresult sc_loaded_create(const void *image, size_t bytes, struct sc_context *co
 {
     struct sc_image read;
     CUresult result = sc_image_read(image, bytes, log, &read);
-    if (!result) result = sc_image_load(&read, context, log, out);
+    if (!result) result = sc_image_load(&read, context, NULL, log, out);
     sc_image_free(&read);
     return result;
 }

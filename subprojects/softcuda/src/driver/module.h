@@ -42,6 +42,7 @@ struct sc_kern {
 /* A CUlibrary. It is loaded into a context when a kernel of it is first needed there. */
 struct sc_library {
     struct sc_library *next;
+    unsigned long long id;       /* never reused */
     struct sc_loaded *catalogue; /* parsed once, to know the kernels */
     struct sc_image *image;
     struct sc_kern *kernels; /* as many as catalogue->function_count */

@@ -98,7 +98,7 @@ static bool read_device_function(struct sc_build *build)
     return sc_vec_push(&build->functions, function) || sc_fail_memory(build);
 }
 
-/* One scalar of an initial value */
+/* One scalar of an initial value; `at` NULL: read and not kept */
 static bool read_scalar(struct reader *reader, unsigned char *at, uint64_t address, uint32_t element)
 {
     struct sc_build *build = &reader->build;
@@ -112,6 +112,7 @@ static bool read_scalar(struct reader *reader, unsigned char *at, uint64_t addre
         operand.offset += more;
     }
     if (operand.kind == SC_OPERAND_NAME && element == 8) {
+        if (!at) return true;
         struct fixup fixup = {address, operand.text, operand.bytes, build->token.line, operand.offset};
         return sc_vec_push(&reader->fixups, fixup) || sc_fail_memory(build);
     }
@@ -124,11 +125,11 @@ static bool read_scalar(struct reader *reader, unsigned char *at, uint64_t addre
         float single = (float)number;
         memcpy(&bits, &single, 4);
     }
-    memcpy(at, &bits, element);
+    if (at) memcpy(at, &bits, element);
     return true;
 }
 
-/* = scalar or nested braces; values beyond the variable are refused. */
+/* = scalar or nested braces; values beyond the variable are refused. `memory` NULL: read and not kept */
 static bool read_initial(struct reader *reader, unsigned char *memory, uint64_t address, uint64_t bytes,
                          uint32_t element)
 {
@@ -146,38 +147,55 @@ static bool read_initial(struct reader *reader, unsigned char *memory, uint64_t 
             if (!depth) return sc_fail(build, build->token.line, "initial value not understood");
         } else {
             if (at + element > bytes) return sc_fail(build, build->token.line, "too many initial values");
-            if (!read_scalar(reader, memory + at, address + at, element)) return false;
+            if (!read_scalar(reader, memory ? memory + at : NULL, address + at, element)) return false;
             at += element;
         }
     } while (depth && build->status == SC_ENGINE_OK);
     return build->status == SC_ENGINE_OK;
 }
 
+enum variable_space { SPACE_GLOBAL, SPACE_MANAGED, SPACE_CONST, SPACE_SHARED };
+
+/* *fresh: the memory has no value yet */
+static uint64_t place_variable(const struct sc_module_memory *memory, const char *name, uint64_t bytes,
+                               uint64_t align, bool managed, bool *fresh)
+{
+    size_t wanted = bytes ? bytes : 1;
+    if (align < 16) align = 16;
+    *fresh = true;
+    if (managed && memory->allocate_managed)
+        return memory->allocate_managed(memory->context, name, wanted, align, fresh);
+    return memory->allocate(memory->context, wanted, align);
+}
+
 static bool add_variable(struct reader *reader, const struct sc_token *word, uint64_t bytes, uint64_t align,
-                         uint32_t element, bool constant)
+                         uint32_t element, enum variable_space space)
 {
     struct sc_build *build = &reader->build;
     struct sc_module *module = build->module;
     struct sc_variable variable = {.bytes = bytes};
-    variable.address =
-        module->memory.allocate(module->memory.context, bytes ? bytes : 1, align < 16 ? 16 : align);
-    if (!variable.address) return sc_fail_memory(build);
+    bool fresh;
     variable.name = strndup(word->text, word->bytes);
+    if (variable.name)
+        variable.address =
+            place_variable(&module->memory, variable.name, bytes, align, space == SPACE_MANAGED, &fresh);
+    if (!variable.address) {
+        free(variable.name);
+        return sc_fail_memory(build);
+    }
     struct sc_name *name = sc_names_add(&build->names, word->text, word->bytes, SC_NAME_GLOBAL);
-    if (!variable.name || !name || !sc_vec_push(&module->variables, variable)) {
+    if (!name || !sc_vec_push(&module->variables, variable)) {
         free(variable.name);
         module->memory.release(module->memory.context, variable.address);
         return sc_fail_memory(build);
     }
     name->offset = variable.address;
     name->size = bytes;
-    if (constant) module->constant_bytes += (uint32_t)bytes;
-    unsigned char *memory = (unsigned char *)(uintptr_t)variable.address;
-    memset(memory, 0, bytes);
+    if (space == SPACE_CONST) module->constant_bytes += (uint32_t)bytes;
+    unsigned char *memory = fresh ? (unsigned char *)(uintptr_t)variable.address : NULL;
+    if (memory) memset(memory, 0, bytes);
     return !sc_accept(build, "=") || read_initial(reader, memory, variable.address, bytes, element);
 }
-
-enum variable_space { SPACE_GLOBAL, SPACE_CONST, SPACE_SHARED };
 
 static bool add_shared(struct sc_build *build, const struct sc_token *word, uint64_t bytes, uint64_t align,
                        bool dynamic)
@@ -193,11 +211,28 @@ static bool add_shared(struct sc_build *build, const struct sc_token *word, uint
     return sc_vec_push(&build->shared, shared) || sc_fail_memory(build);
 }
 
+/* .attribute(.managed) and others, of which only that one means something here */
+static bool read_attributes(struct sc_build *build, bool *managed)
+{
+    *managed = false;
+    while (sc_accept(build, ".attribute")) {
+        while (build->token.kind != SC_TOKEN_END && !sc_token_is(&build->token, ")")) {
+            if (sc_token_is(&build->token, ".managed")) *managed = true;
+            sc_advance(build);
+        }
+        if (!sc_expect(build, ")")) return false;
+    }
+    return build->status == SC_ENGINE_OK;
+}
+
 static bool read_variables(struct reader *reader, enum variable_space space, bool external)
 {
     struct sc_build *build = &reader->build;
     uint32_t element;
     uint64_t align;
+    bool managed;
+    if (!read_attributes(build, &managed)) return false;
+    if (managed && space == SPACE_GLOBAL) space = SPACE_MANAGED;
     if (!sc_read_variable_type(build, &element, &align)) return false;
     do {
         struct sc_token word = build->token;
@@ -223,7 +258,7 @@ static bool read_variables(struct reader *reader, enum variable_space space, boo
         if (space == SPACE_SHARED)
             ok = add_shared(build, &word, bytes, align, external || open);
         else if (!external)
-            ok = add_variable(reader, &word, bytes, align, element, space == SPACE_CONST);
+            ok = add_variable(reader, &word, bytes, align, element, space);
         if (!ok) return false;
     } while (sc_accept(build, ","));
     return sc_expect(build, ";");
