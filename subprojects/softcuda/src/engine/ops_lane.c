@@ -15,7 +15,7 @@
 #define OPERAND(x)                                                                                           \
     const unsigned char *x##_at = sc_operand(group, op->x, op->stride_##x, first);                           \
     const size_t x##_step = (size_t)op->stride_##x * 64
-#define EACH_LANE _Pragma("GCC unroll 16") for (unsigned i = 0; i < SC_CHUNK; i++)
+#define EACH_LANE _Pragma("GCC unroll 1") for (unsigned i = 0; i < SC_CHUNK; i++)
 #define IN(T, x)                                                                                             \
     T x = SC_IN_##T(((const SC_CONTAINER_##T *)x##_at)[i]);                                                  \
     (void)x /* some rows ignore an operand */
