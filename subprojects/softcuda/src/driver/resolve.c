@@ -6,12 +6,18 @@
 #include "native.h"
 #include "resolve.h"
 
-/* The functions of api_refused.def are addressed only: their prototypes are those of cuda.h. */
+/* What is handed out are the symbols that gate.S exports. */
+#define SC_API(name, symbol, version, streams) extern const char sc_exported_##symbol[] __asm__(#symbol);
+#include "api_built.def"
+#include "api_refused.def"
+#undef SC_API
+
 #define LEGACY false
 #define PER_THREAD true
 
 static const struct sc_api_row table[] = {
-#define SC_API(name, symbol, version, streams) {#name, #symbol, version, streams, (void *)symbol},
+#define SC_API(name, symbol, version, streams)                                                               \
+    {#name, #symbol, version, streams, (void *)sc_exported_##symbol},
 #include "api_built.def"
 #include "api_refused.def"
 #undef SC_API

@@ -1,0 +1,33 @@
+/* Whether a call passes the gate of gate.S. */
+#include <pthread.h>
+
+#include "fault.h"
+#include "options.h"
+
+static const char *const rows[] = {
+#define SC_API(name, symbol, version, streams) #name,
+#include "api_built.def"
+#include "api_refused.def"
+#undef SC_API
+};
+
+static struct sc_fault_rules rules;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* For gate.S. The first call, of whatever function, finds out whether there are rules; without any no other
+ * call asks. */
+extern bool sc_gate_guarded;
+CUresult sc_gate_decide(unsigned row);
+bool sc_gate_guarded = true;
+
+static void read_rules(void)
+{
+    sc_fault_parse(sc_options()->fault, &rules);
+    __atomic_store_n(&sc_gate_guarded, rules.count != 0, __ATOMIC_RELAXED);
+}
+
+CUresult sc_gate_decide(unsigned row)
+{
+    pthread_once(&once, read_rules);
+    return rules.count ? sc_fault_decide(&rules, rows[row]) : CUDA_SUCCESS;
+}
