@@ -88,4 +88,14 @@ static inline __attribute__((always_inline)) float sc_tanh(float x)
     return x == x ? sc_float_of(bits) : sc_float_of(0x7fffffffu);
 }
 
+/* div.approx: exact but for 2^126 < |b| < 2^128, where the ISA promises 0, or NaN for an infinite dividend.
+ */
+static inline __attribute__((always_inline)) float sc_divide_roughly(float a, float b)
+{
+    uint32_t size = sc_bits_of(b) & 0x7fffffffu;
+    float small = sc_float_of((sc_bits_of(a) ^ sc_bits_of(b)) & 0x80000000u);
+    float zero = a - a == 0.0f ? small : sc_float_of(0x7fffffffu);
+    return size > 0x7e800000u && size < 0x7f800000u ? zero : a / b;
+}
+
 #endif

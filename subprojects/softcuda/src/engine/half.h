@@ -63,6 +63,12 @@ static inline __attribute__((always_inline)) uint32_t sc_half_from_float(float x
     return rest > 0x7f800000u ? 0x7fffu : sign | value;
 }
 
+/* A subnormal half to zero of the same sign */
+static inline __attribute__((always_inline)) uint32_t sc_flush_half(uint32_t h)
+{
+    return (h & 0x7c00u) ? h : h & 0x8000u;
+}
+
 static inline __attribute__((always_inline)) uint32_t sc_half_toward_zero(float x)
 {
     uint32_t bits = sc_bits_of(x), sign = (bits >> 16) & 0x8000u, rest = bits & 0x7fffffffu;

@@ -24,6 +24,7 @@ typedef int8_t s8;
 typedef float f32;
 typedef double f64;
 typedef float f16, bf16; /* computed in single precision, rounded once when stored */
+typedef float f16z;      /* the same with .ftz: subnormal halves are zeros */
 
 typedef uint32_t __attribute__((may_alias)) sc_lane32;
 typedef uint64_t __attribute__((may_alias)) sc_lane64;
@@ -39,6 +40,7 @@ typedef double __attribute__((may_alias)) sc_lane_f64;
 #define SC_CONTAINER_u32 sc_lane32
 #define SC_CONTAINER_s32 sc_lane32
 #define SC_CONTAINER_f16 sc_lane32
+#define SC_CONTAINER_f16z sc_lane32
 #define SC_CONTAINER_bf16 sc_lane32
 #define SC_CONTAINER_f32 sc_lane_f32
 #define SC_CONTAINER_b64 sc_lane64
@@ -60,6 +62,7 @@ typedef double __attribute__((may_alias)) sc_lane_f64;
 #define SC_IN_f32(x) (x)
 #define SC_IN_f64(x) (x)
 #define SC_IN_f16(x) sc_half_to_float(x)
+#define SC_IN_f16z(x) sc_half_to_float(sc_flush_half(x))
 #define SC_IN_bf16(x) sc_bfloat_to_float(x)
 
 #define SC_OUT_b16(x) ((uint16_t)(x))
@@ -76,6 +79,7 @@ typedef double __attribute__((may_alias)) sc_lane_f64;
 #define SC_OUT_f32(x) ((float)(x))
 #define SC_OUT_f64(x) ((double)(x))
 #define SC_OUT_f16(x) sc_half_from_float(x)
+#define SC_OUT_f16z(x) sc_flush_half(sc_half_from_float(x))
 #define SC_OUT_bf16(x) sc_bfloat_from_float(x)
 
 #define SC_INLINE static inline __attribute__((always_inline))
@@ -84,6 +88,7 @@ typedef double __attribute__((may_alias)) sc_lane_f64;
 #define sc_nan_f32 sc_float_of(0x7fffffffu)
 #define sc_nan_f64 sc_double_of(0x7fffffffffffffffull)
 #define sc_nan_f16 sc_nan_f32
+#define sc_nan_f16z sc_nan_f32
 #define sc_nan_bf16 sc_nan_f32
 #define sc_infinity_f32 __builtin_inff()
 #define sc_infinity_f64 __builtin_inf()
@@ -137,6 +142,8 @@ SC_INLINE double sc_neg_f64(double x)
 }
 #define sc_abs_f16 sc_abs_f32
 #define sc_neg_f16 sc_neg_f32
+#define sc_abs_f16z sc_abs_f32
+#define sc_neg_f16z sc_neg_f32
 #define sc_abs_bf16 sc_abs_f32
 #define sc_neg_bf16 sc_neg_f32
 
@@ -175,8 +182,10 @@ SC_INLINE float sc_fma_f16(float a, float b, float c)
     uint32_t odd = sc_bits_of(single);
     uint32_t adjust = lost != 0 && single - single == 0 && (odd & 1) == 0;
     uint32_t down = (lost < 0) != (single < 0);
-    return sc_float_of(adjust ? (down ? odd - 1 : odd + 1) : odd);
+    uint32_t moved = single == 0 ? (lost < 0 ? 0x80000001u : 1u) : down ? odd - 1 : odd + 1;
+    return sc_float_of(adjust ? moved : odd);
 }
+#define sc_fma_f16z sc_fma_f16
 #define sc_fma_bf16 sc_fma_f16
 
 /* min, max: a number beats a NaN; -0 is less than +0 */
@@ -200,29 +209,33 @@ SC_MIN_MAX(f64, sc_bits_of_double, uint64_t)
 #undef SC_MIN_MAX
 #define sc_min_f16 sc_min_f32
 #define sc_max_f16 sc_max_f32
+#define sc_min_f16z sc_min_f32
+#define sc_max_f16z sc_max_f32
 #define sc_min_bf16 sc_min_f32
 #define sc_max_bf16 sc_max_f32
 
-/* Rounded numbers to integers: NaN gives 0, the rest saturates */
-#define SC_TO_INTEGER(T)                                                                                     \
+/* Rounded numbers to integers, saturated. NaN gives 0; with 64 bits on either side it gives the integer whose
+ * only bit is the top one. */
+#define SC_TO_INTEGER(T, TOP)                                                                                \
     SC_INLINE uint32_t sc_to_u32_##T(T x, uint32_t high)                                                     \
     {                                                                                                        \
-        return x >= (T)high ? high : x > 0 ? (uint32_t)x : 0;                                                \
+        uint32_t nan = TOP ? (high >> 1) + 1 : 0;                                                            \
+        return x >= (T)high ? high : x > 0 ? (uint32_t)x : x == x ? 0 : nan;                                 \
     }                                                                                                        \
     SC_INLINE int32_t sc_to_s32_##T(T x, int32_t low, int32_t high)                                          \
     {                                                                                                        \
-        return x >= (T)high ? high : x <= (T)low ? low : x == x ? (int32_t)x : 0;                            \
+        return x >= (T)high ? high : x <= (T)low ? low : x == x ? (int32_t)x : TOP ? low : 0;                \
     }                                                                                                        \
     SC_INLINE uint64_t sc_to_u64_##T(T x)                                                                    \
     {                                                                                                        \
-        return x >= (T)0x1p64 ? UINT64_MAX : x > 0 ? (uint64_t)x : 0;                                        \
+        return x >= (T)0x1p64 ? UINT64_MAX : x > 0 ? (uint64_t)x : x == x ? 0 : 1ull << 63;                  \
     }                                                                                                        \
     SC_INLINE int64_t sc_to_s64_##T(T x)                                                                     \
     {                                                                                                        \
-        return x >= (T)0x1p63 ? INT64_MAX : x <= (T)-0x1p63 ? INT64_MIN : x == x ? (int64_t)x : 0;           \
+        return x >= (T)0x1p63 ? INT64_MAX : x <= (T)-0x1p63 ? INT64_MIN : x == x ? (int64_t)x : INT64_MIN;   \
     }
-SC_TO_INTEGER(f32)
-SC_TO_INTEGER(f64)
+SC_TO_INTEGER(f32, 0)
+SC_TO_INTEGER(f64, 1)
 #undef SC_TO_INTEGER
 
 SC_INLINE int32_t sc_saturate_s32(int64_t x)

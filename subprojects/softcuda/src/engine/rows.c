@@ -15,6 +15,7 @@
 #define T_u64 8, 'b'
 #define T_s64 8, 'b'
 #define T_f16 4, 'b'
+#define T_f16z 4, 'b'
 #define T_bf16 4, 'b'
 #define T_f32 4, 'f'
 #define T_f64 8, 'f'

@@ -30,14 +30,18 @@ static uint8_t rounding_of(struct sc_build *build)
                                  : 0;
 }
 
+static uint32_t emit_after(struct sc_build *build, const char *name, uint32_t value)
+{
+    uint32_t result = sc_new_value(build, 4);
+    return sc_emit_row(build, name, result, value, 0, 0, 0) ? result : 0;
+}
+
 /* Two halves in one register: apart, each computed, together again */
-static bool emit_pairs(struct sc_build *build, const char *stem, const char *type)
+static bool emit_pairs(struct sc_build *build, const char *name, const char *after)
 {
     struct sc_instruction *now = build->now;
-    char name[64];
     uint32_t part[2], sources = now->count - 1;
     if (now->count < 2 || now->count > 4) return sc_fail(build, now->line, "wrong number of operands");
-    snprintf(name, sizeof name, "%s_%s", stem, type[0] == 'b' ? "bf16" : "f16");
     uint32_t target = sc_target(build, &now->operand[0], 4);
     for (unsigned half = 0; half < 2; half++) {
         uint32_t in[3] = {0};
@@ -48,32 +52,46 @@ static bool emit_pairs(struct sc_build *build, const char *stem, const char *typ
         }
         part[half] = sc_new_value(build, 4);
         sc_emit_row(build, name, part[half], in[0], in[1], in[2], 0);
+        if (*after) part[half] = emit_after(build, after, part[half]);
     }
     return sc_emit_row(build, "pack_b32", target, part[0], part[1], 0, 0);
 }
 
+/* One half or, as a pair, two: they have .ftz, .sat and .relu of their own. */
+static bool select_half(struct sc_build *build, const char *stem, const char *type)
+{
+    struct sc_instruction *now = build->now;
+    bool saturate = sc_has(build, "sat"), relu = sc_has(build, "relu");
+    bool flush = sc_has(build, "ftz") && type[0] == 'f', pair = strchr(type, 'x') != NULL;
+    const char *half = type[0] == 'b' ? "bf16" : "f16";
+    char name[64], after[16] = "";
+    snprintf(name, sizeof name, "%s_%s%s", stem, half, flush ? "z" : "");
+    if (saturate || relu) snprintf(after, sizeof after, "%s_%s", saturate ? "sat" : "relu", half);
+    if (pair) return emit_pairs(build, name, after);
+    if (!*after) return sc_emit_operands(build, name, false);
+    if (now->count < 2 || now->count > 4) return sc_fail(build, now->line, "wrong number of operands");
+    uint32_t target = sc_target(build, &now->operand[0], 4), in[3] = {0}, result = sc_new_value(build, 4);
+    for (unsigned i = 1; i < now->count; i++) in[i - 1] = sc_source(build, &now->operand[i], 4, 'b');
+    return sc_emit_row(build, name, result, in[0], in[1], in[2], 0) &&
+           sc_emit_row(build, after, target, result, 0, 0, 0);
+}
+
 static bool select_float(struct sc_build *build, const char *stem, const char *type)
 {
-    bool flush = sc_has(build, "ftz"), saturate = sc_has(build, "sat"), relu = sc_has(build, "relu");
-    bool nan = sc_has(build, "NaN");
     uint8_t rounding = rounding_of(build);
     char name[32];
+    if (sc_has(build, "xorsign")) return sc_fail(build, build->now->line, "modifier not built");
+    snprintf(name, sizeof name, "%s%s", stem, sc_has(build, "NaN") ? "nan" : "");
     bool approximate = sc_has(build, "approx");
     approximate |= sc_has(build, "full");
-    if (relu || sc_has(build, "xorsign")) return sc_fail(build, build->now->line, "modifier not built");
-    snprintf(name, sizeof name, "%s%s", stem, nan ? "nan" : "");
-    if (strcmp(type, "f16x2") == 0 || strcmp(type, "bf16x2") == 0) {
-        if (saturate) return sc_fail(build, build->now->line, "modifier not built");
-        return emit_pairs(build, name, type);
-    }
+    if (strstr(type, "f16")) return select_half(build, name, type);
+    bool flush = sc_has(build, "ftz"), saturate = sc_has(build, "sat");
     if (strcmp(type, "f64") == 0 && flush && approximate) {
         snprintf(name, sizeof name, "%sftz", stem);
         flush = false;
     }
-    if (strcmp(type, "f16") == 0 || strcmp(type, "bf16") == 0) {
-        flush = false;
-        if (saturate) return sc_fail(build, build->now->line, "modifier not built");
-    }
+    if (strcmp(name, "div") == 0 && strcmp(type, "f32") == 0 && sc_has(build, "approx"))
+        snprintf(name, sizeof name, "divrough");
     uint32_t before = build->ir.code.count;
     if (!emit(build, name, type, flush && type[1] == '3', saturate)) return false;
     if (rounding)
@@ -141,7 +159,8 @@ static bool select_24(struct sc_build *build)
     uint32_t product = sc_new_value(build, 4), target = sc_target(build, &now->operand[0], 4);
     sc_emit_row(build, name, product, sc_source(build, &now->operand[1], 4, 'b'),
                 sc_source(build, &now->operand[2], 4, 'b'), 0, 0);
-    return sc_emit_row(build, "add_b32", target, product, sc_source(build, &now->operand[3], 4, 'b'), 0, 0);
+    return sc_emit_row(build, sc_has(build, "sat") ? "addsat_s32" : "add_b32", target, product,
+                       sc_source(build, &now->operand[3], 4, 'b'), 0, 0);
 }
 
 /* add.cc, addc, sub.cc, subc, mad.cc, madc: CC.CF is a value of 0 or 1 that later instructions of the same
@@ -245,7 +264,7 @@ static bool select_permute(struct sc_build *build)
 {
     static const char *const modes[] = {"f4e", "b4e", "rc8", "ecl", "ecr", "rc16"};
     char name[32];
-    sc_type(build, 0);
+    sc_has(build, "b32"); /* the mode stands behind the type */
     for (unsigned i = 0; i < 6; i++)
         if (sc_has(build, modes[i])) {
             snprintf(name, sizeof name, "prmt_%s", modes[i]);
@@ -288,7 +307,7 @@ static uint32_t compare(struct sc_build *build, unsigned first, const char *type
     if (which == 18) return sc_fail(build, now->line, "unknown comparison");
     bool flush = sc_has(build, "ftz");
     if (is_float(type))
-        snprintf(kind, sizeof kind, "%s%s", type, flush && type[1] == '3' ? "z" : "");
+        snprintf(kind, sizeof kind, "%s%s", type, flush && type[0] == 'f' && type[1] != '6' ? "z" : "");
     else
         snprintf(kind, sizeof kind, "%c%u", type[0] == 's' ? 's' : 'u', sc_type_bits(type));
     snprintf(name, sizeof name, "setp_%s_%s", which >= 14 ? same_as[which - 14] : names[which], kind);

@@ -114,7 +114,8 @@ void ptx_good(const struct sc_module *module, const struct ptx_launch *launch, v
                  fault.kind, fault.line, fault.thread[0], (unsigned long long)fault.address);
 }
 
-void ptx_run(const char *text, char result, const struct ptx_case *cases, size_t count, uint64_t *out)
+/* The whole module for one instruction; the caller frees it. */
+static char *wrap(const char *text, char result)
 {
     static const char before[] = PTX_HEAD
         ".visible .entry k(.param .u64 in, .param .u64 out, .param .u32 count) {\n"
@@ -141,6 +142,21 @@ void ptx_run(const char *text, char result, const struct ptx_case *cases, size_t
              "%s%s\n%sld.param.u64 %%to, [out];\nmad.wide.u32 %%to, %%i, 8, %%to;\n"
              "st.global.u64 [%%to], %%D;\nEND: ret;\n}\n",
              before, text, after);
+    return whole;
+}
+
+bool ptx_accepts(const char *text, char result, struct sc_diagnostic *diagnostic)
+{
+    char *whole = wrap(text, result);
+    enum sc_engine_status status = ptx_try(whole, diagnostic);
+    free(whole);
+    ptx_reset();
+    return status == SC_ENGINE_OK;
+}
+
+void ptx_run(const char *text, char result, const struct ptx_case *cases, size_t count, uint64_t *out)
+{
+    char *whole = wrap(text, result);
     struct sc_module *module = ptx_load(whole);
     struct ptx_case *in = ptx_allocate(count * sizeof *in, SC_RANGE_DEVICE);
     uint64_t *to = ptx_allocate(count * sizeof *to, SC_RANGE_DEVICE);

@@ -23,6 +23,9 @@ struct ptx_case {
  * 't'). Fails the test if the PTX does not load or faults. */
 void ptx_run(const char *text, char result, const struct ptx_case *cases, size_t count, uint64_t *out);
 
+/* Would ptx_run load it? If not, *diagnostic says why. */
+bool ptx_accepts(const char *text, char result, struct sc_diagnostic *diagnostic);
+
 /* The same for one case. */
 uint64_t ptx_one(const char *text, char result, uint64_t a, uint64_t b, uint64_t c);
 

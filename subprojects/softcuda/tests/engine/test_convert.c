@@ -31,9 +31,10 @@ static void make_floats(void)
     }
 }
 
+/* NaN gives 0, of 64 bits the top bit alone. */
 static uint64_t clamp(long double x, long double low, long double high)
 {
-    if (x != x) return 0;
+    if (x != x) return high >= 0x1p63L - 1 ? 1ull << 63 : 0;
     if (x <= low) return (uint64_t)(int64_t)low;
     if (x >= high) return high > 0x1p63L ? UINT64_MAX : high == 0x1p63L - 1 ? INT64_MAX : (uint64_t)high;
     return x < 0 ? (uint64_t)(int64_t)x : (uint64_t)x;
