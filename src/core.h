@@ -13,6 +13,7 @@
 #include "runtime.h"
 #include "schedule.h"
 #include "stats.h"
+#include "streams.h"
 #include "symbol.h"
 
 #define SL_MAX_WORDS 4096   /* pointers looked at in one launch */
@@ -71,12 +72,16 @@ struct sl_core {
     sl_tick planned_at;
     uint64_t symbols_fed, iteration_end;
 
-    sl_stream streams[SL_STREAMS];
+    struct sl_known_stream {
+        sl_stream handle;
+        uint64_t thread;                /* whose default stream it is; 0: any thread's */
+        uint64_t joined_out, joined_in; /* the last movement of each direction that it waited for */
+    } streams[SL_SHARED_STREAM];
     uint32_t stream_count;
-    uint64_t active_streams;         /* used since the program last waited for its whole context */
-    uint64_t joined_out[SL_STREAMS]; /* the last movement of each direction that each stream waited for */
-    uint64_t joined_in[SL_STREAMS];
-    _Atomic int captures; /* stream captures under way in the process */
+    sl_stream *more_streams; /* that found no number of their own */
+    uint32_t more_stream_count, more_stream_capacity;
+    uint64_t active_streams; /* bits of those used since the program last waited for its whole context */
+    _Atomic int captures;    /* stream captures under way in the process */
 
     struct sl_victim {
         sl_chunk chunk;
@@ -108,11 +113,11 @@ uint64_t sl_core_budget(const struct sl_core *core);
  */
 void sl_core_feed(struct sl_core *core, sl_symbol symbol);
 
-/* The bit of a stream; the last one is shared by all that found no place of their own. */
-uint32_t sl_core_stream(struct sl_core *core, sl_stream stream);
-
 /* Plans anew if the schedule ran out and something is predicted. core->tick is the launch being begun. */
 void sl_core_plan(struct sl_core *core);
+
+/* The newest tick up to which every launch has ended. */
+sl_tick sl_core_submitted(const struct sl_core *core);
 
 /* Reads the stalls whose launches have run. */
 void sl_core_settle_stalls(struct sl_core *core);
@@ -121,8 +126,5 @@ void sl_core_trace(struct sl_core *core, struct sl_event event);
 
 /* The running core, or NULL. */
 struct sl_core *sl_core_running(void);
-
-/* Records an event on each of `streams` that captures nothing, into `fence`. */
-void sl_core_record_fence(struct sl_core *core, struct sl_fence *fence, uint64_t streams);
 
 #endif

@@ -14,42 +14,6 @@
 #define LEAST_WINDOW 512
 #define LARGEST_WINDOW ((size_t)1 << 18)
 
-/* A stream that is gone (see stream_gone.c) and whose work the program has waited for leaves its place to
- * another. */
-static bool is_vacant(const struct sl_core *core, uint32_t s)
-{
-    return core->streams[s] == core->mover.out.stream && !(core->active_streams >> s & 1);
-}
-
-uint32_t sl_core_stream(struct sl_core *core, sl_stream stream)
-{
-    uint32_t vacant = SL_STREAMS - 1;
-    for (uint32_t s = 0; s < core->stream_count; s++) {
-        if (core->streams[s] == stream) return s;
-        if (is_vacant(core, s)) vacant = s;
-    }
-    if (vacant == SL_STREAMS - 1 && core->stream_count < SL_STREAMS - 1) vacant = core->stream_count++;
-    if (vacant == SL_STREAMS - 1) return vacant;
-    core->streams[vacant] = stream;
-    core->joined_in[vacant] = core->joined_out[vacant] = 0;
-    return vacant;
-}
-
-void sl_core_record_fence(struct sl_core *core, struct sl_fence *fence, uint64_t streams)
-{
-    const struct sl_backend *backend = &core->backend;
-    uint64_t recorded = 0;
-    for (uint64_t rest = streams; rest; rest &= rest - 1) {
-        int s = __builtin_ctzll(rest);
-        sl_stream stream = s == SL_STREAMS - 1 ? NULL : core->streams[s];
-        if (!fence->events[s] && backend->event_new(backend->self, &fence->events[s])) continue;
-        if (atomic_load(&core->captures) && backend->stream_capturing(backend->self, stream)) continue;
-        if (backend->event_record(backend->self, fence->events[s], stream) == SL_OK)
-            recorded |= (uint64_t)1 << s;
-    }
-    atomic_store(&fence->streams, recorded);
-}
-
 static void drop_schedule(struct sl_core *core)
 {
     pthread_mutex_lock(&core->mover.out.lock);
@@ -98,8 +62,7 @@ void sl_core_trace(struct sl_core *core, struct sl_event event)
     sl_trace_push(core->trace, &event);
 }
 
-/* The newest tick up to which every launch has ended. */
-static sl_tick submitted_until(struct sl_core *core)
+sl_tick sl_core_submitted(const struct sl_core *core)
 {
     sl_tick until = core->tick;
     for (int i = 0; i < SL_OPEN_LAUNCHES; i++) {
@@ -130,7 +93,7 @@ void sl_core_plan(struct sl_core *core)
         status = sl_schedule_install(schedule, &plan, input.first_tick, input.launch_count, serve,
                                      input.chunk_bytes);
     if (status) sl_schedule_clear(schedule);
-    sl_schedule_submitted(schedule, submitted_until(core));
+    sl_schedule_submitted(schedule, sl_core_submitted(core));
     pthread_mutex_unlock(&core->mover.in.lock);
     pthread_mutex_unlock(&core->mover.out.lock);
     sl_plan_free(&plan);
@@ -172,7 +135,7 @@ void sl_core_settle_stalls(struct sl_core *core)
 }
 
 /* Makes the stream wait for fetch `sequence`, and notes when it got there. */
-static void wait_for_fetch(struct sl_core *core, uint32_t s, sl_stream stream, uint64_t sequence)
+static void wait_for_fetch(struct sl_core *core, sl_stream stream, uint64_t sequence)
 {
     const struct sl_backend *backend = &core->backend;
     struct sl_stall *stall = &core->stalls[core->stall_next % SL_STALLS];
@@ -185,13 +148,12 @@ static void wait_for_fetch(struct sl_core *core, uint32_t s, sl_stream stream, u
         stall->iteration = atomic_load(&core->stats.iteration);
     }
     sl_mover_wait(&core->mover, &core->mover.in, sequence, stream);
-    core->joined_in[s] = sequence;
 }
 
 /* Memory that was freed and given out again: what other streams still do to it comes first. */
-static void join_users(struct sl_core *core, struct sl_chunk_record *chunk, uint64_t bit, sl_stream stream)
+static void join_users(struct sl_core *core, struct sl_chunk_record *chunk, uint64_t others, uint64_t bit,
+                       sl_stream stream)
 {
-    uint64_t others = atomic_load(&chunk->users) & ~bit;
     sl_core_record_fence(core, &core->demand_fence, others);
     for (uint64_t rest = atomic_load(&core->demand_fence.streams); rest; rest &= rest - 1)
         core->backend.stream_wait(core->backend.self, stream,
@@ -203,10 +165,11 @@ static void join_users(struct sl_core *core, struct sl_chunk_record *chunk, uint
  * what it will use in place. */
 static uint64_t use_chunks(struct sl_core *core, uint32_t s, sl_stream stream, uint64_t *in_place_bytes)
 {
-    uint64_t bit = (uint64_t)1 << s, latest = 0;
+    uint64_t bit = (uint64_t)1 << s, own = s == SL_SHARED_STREAM ? 0 : bit, latest = 0;
     for (uint32_t i = 0; i < core->touched_count; i++) {
         struct sl_chunk_record *chunk = sl_arena_record(&core->arena, core->touched[i]);
-        if (chunk->recycled && (atomic_load(&chunk->users) & ~bit)) join_users(core, chunk, bit, stream);
+        uint64_t others = atomic_load_explicit(&chunk->users, memory_order_relaxed) & ~own;
+        if (chunk->recycled && others) join_users(core, chunk, others, bit, stream);
         if (!(atomic_load_explicit(&chunk->users, memory_order_relaxed) & bit))
             atomic_fetch_or(&chunk->users, bit);
         if (atomic_load(&chunk->content) != SL_CONTENT_RESIDENT) {
@@ -290,16 +253,14 @@ static void begin(struct sl_core *core, struct sl_launch *launch)
     sl_stats_launched(&core->stats);
     trace_launch(core, launch, kernel);
     sl_schedule_issue(&core->schedule, core->tick, core->daemon == NULL);
-    if (core->arena.join_out > core->joined_out[s]) {
+    if (sl_core_must_join(core, s, &core->mover.out, core->arena.join_out))
         sl_mover_wait(&core->mover, &core->mover.out, core->arena.join_out, launch->stream);
-        core->joined_out[s] = core->arena.join_out;
-    }
     sl_access_chunks(core, core->tick);
     if (core->touched_count) {
         uint64_t in_place = 0;
         if (sl_demand_lacking(core)) bring_lacking(core, kernel);
         uint64_t fetch = use_chunks(core, s, launch->stream, &in_place);
-        if (fetch > core->joined_in[s]) wait_for_fetch(core, s, launch->stream, fetch);
+        if (sl_core_must_join(core, s, &core->mover.in, fetch)) wait_for_fetch(core, launch->stream, fetch);
         if (in_place) SL_COUNT(&core->stats, remote_bytes, in_place);
     }
     sl_core_plan(core);
@@ -331,7 +292,7 @@ void sl_runtime_launch_end(struct sl_launch *launch, bool ok)
     pthread_mutex_lock(&core->order);
     uint64_t leaving = sl_schedule_leaving_users(&core->schedule, launch->tick);
     if (leaving) sl_core_record_fence(core, sl_schedule_fence(&core->schedule, launch->tick), leaving);
-    sl_schedule_submitted(&core->schedule, submitted_until(core));
+    sl_schedule_submitted(&core->schedule, sl_core_submitted(core));
     if (core->daemon) sl_daemon_wake(core->daemon);
     pthread_mutex_unlock(&core->order);
 }

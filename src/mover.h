@@ -23,6 +23,7 @@
 
 #define SL_EVENT_RING 256
 #define SL_STREAMS 64
+#define SL_SHARED_STREAM 63 /* the number of all streams that found none of their own */
 
 /* Events that stand for "all that was submitted to these streams until now". */
 struct sl_fence {

@@ -143,6 +143,7 @@ static void tear_down(struct sl_core *core, bool device_gone)
     sl_arena_close(&core->arena, device_gone);
     sl_stats_close(&core->stats);
     free(core->touched);
+    free(core->more_streams);
     if (!device_gone) backend->close(backend->self);
 }
 
@@ -372,9 +373,10 @@ uint64_t sl_runtime_synchronizing(void)
     struct sl_core *core = sl_core_running();
     if (!core) return 0;
     pthread_mutex_lock(&core->order);
-    uint64_t tick = core->tick;
+    /* A launch that has begun may reach the driver after the program's wait. */
+    uint64_t before = sl_core_submitted(core) == core->tick ? core->tick : UINT64_MAX;
     pthread_mutex_unlock(&core->order);
-    return tick;
+    return before;
 }
 
 void sl_runtime_synchronized(uint64_t before)

@@ -1,0 +1,125 @@
+#include "streams.h"
+
+#include <stdlib.h>
+
+#include "core.h"
+
+/* Never the number of another thread, not even of one that is gone. */
+static uint64_t this_thread(void)
+{
+    static _Atomic uint64_t threads;
+    static __thread uint64_t mine __attribute__((tls_model("initial-exec")));
+    if (!mine) mine = atomic_fetch_add(&threads, 1) + 1;
+    return mine;
+}
+
+/* A stream that is gone and whose work the program has waited for leaves its number to another. */
+static bool is_vacant(const struct sl_core *core, uint32_t s)
+{
+    return core->streams[s].handle == core->mover.out.stream && !(core->active_streams >> s & 1);
+}
+
+static void share_number(struct sl_core *core, sl_stream stream)
+{
+    for (uint32_t i = 0; i < core->more_stream_count; i++)
+        if (core->more_streams[i] == stream) return;
+    if (core->more_stream_count == core->more_stream_capacity) {
+        uint32_t wanted = core->more_stream_capacity ? 2 * core->more_stream_capacity : 64;
+        sl_stream *larger = realloc(core->more_streams, wanted * sizeof *larger);
+        if (!larger) return;
+        core->more_streams = larger;
+        core->more_stream_capacity = wanted;
+    }
+    core->more_streams[core->more_stream_count++] = stream;
+}
+
+uint32_t sl_core_stream(struct sl_core *core, sl_stream stream)
+{
+    uint64_t thread = stream == SL_STREAM_PER_THREAD ? this_thread() : 0;
+    uint32_t vacant = SL_SHARED_STREAM;
+    for (uint32_t s = 0; s < core->stream_count; s++) {
+        if (core->streams[s].handle == stream && core->streams[s].thread == thread) return s;
+        if (is_vacant(core, s)) vacant = s;
+    }
+    if (vacant == SL_SHARED_STREAM && core->stream_count < SL_SHARED_STREAM) vacant = core->stream_count++;
+    if (vacant == SL_SHARED_STREAM)
+        share_number(core, thread ? NULL : stream); /* the legacy stream waits for every default stream */
+    else
+        core->streams[vacant] = (struct sl_known_stream){.handle = stream, .thread = thread};
+    return vacant;
+}
+
+bool sl_core_must_join(struct sl_core *core, uint32_t s, struct sl_direction *direction, uint64_t sequence)
+{
+    if (!sequence) return false;
+    if (s == SL_SHARED_STREAM) return !sl_mover_done(&core->mover, direction, sequence);
+    uint64_t *joined =
+        direction == &core->mover.out ? &core->streams[s].joined_out : &core->streams[s].joined_in;
+    if (sequence <= *joined) return false;
+    *joined = sequence;
+    return true;
+}
+
+/* From now on the out direction's stream waits for what was submitted to `stream`, and can stand for it: a
+ * fence that is recorded there is no weaker. */
+static void stand_in(struct sl_core *core, sl_stream stream)
+{
+    const struct sl_backend *backend = &core->backend;
+    sl_event_handle last;
+    if (backend->stream_capturing(backend->self, stream)) return;
+    if (backend->event_new(backend->self, &last) != SL_OK) return;
+    if (backend->event_record(backend->self, last, stream) == SL_OK)
+        backend->stream_wait(backend->self, core->mover.out.stream, last);
+    backend->event_delete(backend->self, last);
+}
+
+/* Where an event that covers stream number `s` can be recorded by this thread. */
+static sl_stream recordable(struct sl_core *core, uint32_t s)
+{
+    if (s == SL_SHARED_STREAM) {
+        for (uint32_t i = 0; i < core->more_stream_count; i++) stand_in(core, core->more_streams[i]);
+        return core->mover.out.stream;
+    }
+    /* Another thread's default stream has no name here, but the legacy stream waits for it. */
+    uint64_t thread = core->streams[s].thread;
+    return thread && thread != this_thread() ? NULL : core->streams[s].handle;
+}
+
+void sl_core_record_fence(struct sl_core *core, struct sl_fence *fence, uint64_t streams)
+{
+    const struct sl_backend *backend = &core->backend;
+    uint64_t recorded = 0;
+    for (uint64_t rest = streams; rest; rest &= rest - 1) {
+        uint32_t s = (uint32_t)__builtin_ctzll(rest);
+        sl_stream stream = recordable(core, s);
+        if (!fence->events[s] && backend->event_new(backend->self, &fence->events[s])) continue;
+        if (atomic_load(&core->captures) && backend->stream_capturing(backend->self, stream)) continue;
+        if (backend->event_record(backend->self, fence->events[s], stream) == SL_OK)
+            recorded |= (uint64_t)1 << s;
+    }
+    atomic_store(&fence->streams, recorded);
+}
+
+static void forget_shared(struct sl_core *core, sl_stream stream)
+{
+    for (uint32_t i = 0; i < core->more_stream_count; i++) {
+        if (core->more_streams[i] != stream) continue;
+        stand_in(core, stream);
+        core->more_streams[i] = core->more_streams[--core->more_stream_count];
+        return;
+    }
+}
+
+void sl_runtime_stream_gone(sl_stream stream)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core || !stream) return;
+    pthread_mutex_lock(&core->order);
+    for (uint32_t s = 0; s < core->stream_count; s++) {
+        if (core->streams[s].handle != stream) continue;
+        stand_in(core, stream); /* its work goes on after its handle is dead */
+        core->streams[s].handle = core->mover.out.stream;
+    }
+    forget_shared(core, stream);
+    pthread_mutex_unlock(&core->order);
+}

@@ -1,0 +1,177 @@
+/* Allocations, frees, copies and sets of a random program. */
+#ifndef RANDOM_MEMORY_ACTIONS_CUH
+#define RANDOM_MEMORY_ACTIONS_CUH
+
+#include "kernels.cuh"
+#include "launch.cuh"
+
+/* Most tensors are small, most bytes are in large ones. */
+static size_t random_bytes(World *w)
+{
+    size_t bytes = (size_t)1 << (4 + below(w, 19));
+    return bytes + 4 * below(w, bytes / 4);
+}
+
+static void set_buffer(World *w, Buffer *buffer, int s);
+
+static void allocate(World *w)
+{
+    Buffer *buffer = NULL;
+    for (int i = 0; i < MAX_BUFFERS && !buffer; i++)
+        if (!w->buffers[i].address) buffer = &w->buffers[i];
+    if (!buffer) return;
+    int s = (int)below(w, STREAMS), kind = chance(w, 60) ? PLAIN : (int)below(w, BUFFER_KINDS);
+    size_t bytes = random_bytes(w) & ~(size_t)3;
+    if (kind == PLAIN) must(cuMemAlloc(&buffer->address, bytes));
+    if (kind == RUNTIME) must(cudaMalloc((void **)&buffer->address, bytes));
+    if (kind == ASYNC) must(cuMemAllocAsync(&buffer->address, bytes, w->streams[s]));
+    if (kind == MANAGED) must(cuMemAllocManaged(&buffer->address, bytes, CU_MEM_ATTACH_GLOBAL));
+    buffer->bytes = bytes;
+    buffer->kind = (BufferKind)kind;
+    buffer->writer = -1;
+    memset(buffer->pending, 0, sizeof buffer->pending);
+    w->live_bytes += bytes;
+    if (w->live_bytes > w->peak_bytes) w->peak_bytes = w->live_bytes;
+    if (kind == ASYNC || kind == MANAGED) w->passed_bytes += bytes;
+    if (kind == ASYNC) after_use(w, buffer, s, true);
+    set_buffer(w, buffer, s);
+}
+
+static void release(World *w, Buffer *buffer)
+{
+    if (!buffer) return;
+    if (buffer->kind == ASYNC || (buffer->kind == PLAIN && chance(w, 20))) {
+        int s = (int)below(w, STREAMS);
+        before_use(w, buffer, s, true);
+        must(cuMemFreeAsync(buffer->address, w->streams[s]));
+    } else {
+        if (chance(w, 30)) must(cuCtxSynchronize()); /* otherwise freeing waits for what uses it */
+        if (buffer->kind == RUNTIME)
+            must(cudaFree((void *)buffer->address));
+        else
+            must(cuMemFree(buffer->address));
+    }
+    w->live_bytes -= buffer->bytes;
+    buffer->address = 0;
+}
+
+static void set_buffer(World *w, Buffer *buffer, int s)
+{
+    CUstream stream = w->streams[s];
+    size_t words = buffer->bytes / 4;
+    uint32_t value = (uint32_t)next_random(w);
+    before_use(w, buffer, s, true);
+    switch (below(w, 6)) {
+    case 0:
+        must(cuMemsetD32Async(buffer->address, value, words, stream));
+        break;
+    case 1:
+        must(cuMemsetD8Async(buffer->address, (uint8_t)value, buffer->bytes, stream));
+        break;
+    case 2:
+        must(cuMemsetD16Async(buffer->address, (uint16_t)value, buffer->bytes / 2, stream));
+        break;
+    case 3:
+        must(cudaMemsetAsync((void *)buffer->address, (int)value, buffer->bytes, stream));
+        break;
+    default:
+        launch(w, s, fill, (uint32_t *)buffer->address, words, value);
+    }
+    after_use(w, buffer, s, true);
+}
+
+/* A piece of the buffer, in words. */
+struct Piece {
+    size_t first, count;
+};
+
+static Piece random_piece(World *w, const Buffer *buffer)
+{
+    size_t words = buffer->bytes / 4, first = chance(w, 50) ? 0 : below(w, words);
+    return Piece{first, chance(w, 50) ? words - first : 1 + below(w, words - first)};
+}
+
+static void copy_in(World *w)
+{
+    Buffer *buffer = any_buffer(w);
+    if (!buffer) return;
+    Piece piece = random_piece(w, buffer);
+    int s = (int)below(w, STREAMS);
+    bool pinned = chance(w, 50);
+    uint32_t *data = (uint32_t *)host_memory(w, piece.count * 4, pinned), salt = (uint32_t)next_random(w);
+    for (size_t i = 0; i < piece.count; i++) data[i] = salt + (uint32_t)i * 2654435761u;
+    CUdeviceptr to = buffer->address + 4 * piece.first;
+    before_use(w, buffer, s, true);
+    if (chance(w, 70)) {
+        must(cuMemcpyHtoDAsync(to, data, 4 * piece.count, w->streams[s]));
+    } else if (chance(w, 50)) {
+        must(cudaMemcpyAsync((void *)to, data, 4 * piece.count, cudaMemcpyDefault, w->streams[s]));
+    } else {
+        must(cuStreamSynchronize(w->streams[s]));
+        must(cuMemcpyHtoD(to, data, 4 * piece.count));
+    }
+    after_use(w, buffer, s, true);
+}
+
+static void copy_out(World *w, Buffer *buffer, Piece piece)
+{
+    int s = (int)below(w, STREAMS);
+    uint32_t *data = (uint32_t *)host_memory(w, piece.count * 4, chance(w, 50));
+    CUdeviceptr from = buffer->address + 4 * piece.first;
+    before_use(w, buffer, s, false);
+    if (chance(w, 50)) {
+        must(cuMemcpyDtoHAsync(data, from, 4 * piece.count, w->streams[s]));
+        must(cuStreamSynchronize(w->streams[s]));
+    } else {
+        must(cuStreamSynchronize(w->streams[s]));
+        must(cuMemcpyDtoH(data, from, 4 * piece.count));
+    }
+    uint64_t hash = 0;
+    for (size_t i = 0; i < piece.count; i++) hash = hash * 31 + data[i];
+    if (verbose)
+        fprintf(stderr, "[%d] read %zu bytes: %016llx\n", w->thread, 4 * piece.count,
+                (unsigned long long)hash);
+    note(w, hash);
+}
+
+static void copy_across(World *w)
+{
+    Buffer *to = any_buffer(w), *from = any_buffer(w);
+    if (!to || !from || to == from) return;
+    int s = (int)below(w, STREAMS);
+    Piece a = random_piece(w, to), b = random_piece(w, from);
+    size_t bytes = 4 * (a.count < b.count ? a.count : b.count);
+    CUdeviceptr into = to->address + 4 * a.first, out_of = from->address + 4 * b.first;
+    Buffer *both[] = {to, from};
+    bool writes[] = {true, false};
+    use(w, both, writes, 2, s);
+    if (chance(w, 50)) {
+        must(cuMemcpyDtoDAsync(into, out_of, bytes, w->streams[s]));
+    } else if (chance(w, 50)) {
+        must(cuMemcpyAsync(into, out_of, bytes, w->streams[s]));
+    } else { /* as two rows with a gap between them */
+        size_t width = bytes / 3;
+        CUDA_MEMCPY2D copy = {};
+        copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+        copy.srcDevice = out_of;
+        copy.dstDevice = into;
+        copy.srcPitch = copy.dstPitch = 2 * width;
+        copy.WidthInBytes = width;
+        copy.Height = 2;
+        if (width) must(cuMemcpy2DAsync(&copy, w->streams[s]));
+    }
+    used(w, both, writes, 2, s);
+}
+
+/* The host uses managed memory directly. */
+static void touch_managed(World *w)
+{
+    Buffer *buffer = any_buffer(w);
+    if (!buffer || buffer->kind != MANAGED) return;
+    must(cuCtxSynchronize());
+    uint32_t *words = (uint32_t *)buffer->address;
+    note(w, words[0]);
+    words[0] += 7;
+}
+
+#endif

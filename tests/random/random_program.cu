@@ -1,0 +1,141 @@
+/* A CUDA program made by chance, with one right result.
+ *
+ * usage: random_program SEED [STEPS]
+ *
+ * Some threads allocate, free, copy, set, launch, wait, ask and misuse; now and then they stop and hand their
+ * memory to each other. At the end everything alive is read back. Prints `log HEX` (a hash of all that it
+ * read and of every error code that it provoked), `peak_bytes N` and `passed_bytes N` (bytes allocated in
+ * ways other than cuMemAlloc). Knows nothing of sluice. RANDOM_VERBOSE=1 says what it sees, in order. */
+#include <pthread.h>
+
+#include "device_actions.cuh"
+
+enum { MAX_THREADS = 3, PHASES = 3 };
+
+bool verbose;
+
+static void start_world(World *w, uint64_t seed, int thread)
+{
+    memset(w, 0, sizeof *w);
+    w->random = seed * 0x2545f4914f6cdd1du + (uint64_t)thread;
+    w->thread = thread;
+    must(cuCtxGetCurrent(&w->context));
+    w->streams[0] = NULL;
+    w->streams[1] = CU_STREAM_PER_THREAD;
+    for (int s = 2; s < STREAMS; s++)
+        must(cuStreamCreate(&w->streams[s], s % 2 ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING));
+}
+
+static void act(World *w)
+{
+    size_t dice = below(w, 100);
+    if (dice < 18)
+        allocate(w);
+    else if (dice < 26)
+        release(w, any_buffer(w));
+    else if (dice < 34)
+        copy_in(w);
+    else if (dice < 40) {
+        Buffer *buffer = any_buffer(w);
+        if (buffer) copy_out(w, buffer, random_piece(w, buffer));
+    } else if (dice < 48)
+        copy_across(w);
+    else if (dice < 86)
+        run_kernel(w);
+    else if (dice < 88)
+        replace_stream(w);
+    else if (dice < 91)
+        wait_for_something(w);
+    else if (dice < 93)
+        touch_managed(w);
+    else
+        ask(w);
+}
+
+struct Task {
+    World *world;
+    int steps;
+};
+
+static void *phase_main(void *argument)
+{
+    Task *task = (Task *)argument;
+    World *w = task->world;
+    must(cuCtxSetCurrent(w->context));
+    for (int i = 0; i < task->steps; i++) act(w);
+    release_host_memory(w);
+    return NULL;
+}
+
+/* All that is alive goes to the next thread. Nothing is under way. */
+static void rotate_buffers(World *worlds, int count)
+{
+    static Buffer first[MAX_BUFFERS];
+    if (count < 2) return;
+    memcpy(first, worlds[0].buffers, sizeof first);
+    size_t live_bytes = worlds[0].live_bytes;
+    for (int t = 0; t + 1 < count; t++) {
+        memcpy(worlds[t].buffers, worlds[t + 1].buffers, sizeof first);
+        worlds[t].live_bytes = worlds[t + 1].live_bytes;
+    }
+    memcpy(worlds[count - 1].buffers, first, sizeof first);
+    worlds[count - 1].live_bytes = live_bytes;
+    for (int t = 0; t < count; t++)
+        for (int i = 0; i < MAX_BUFFERS; i++) {
+            memset(worlds[t].buffers[i].pending, 0, sizeof worlds[t].buffers[i].pending);
+            worlds[t].buffers[i].writer = -1;
+        }
+}
+
+static void run_phase(World *worlds, int count, int steps)
+{
+    pthread_t threads[MAX_THREADS];
+    Task tasks[MAX_THREADS];
+    for (int t = 0; t < count; t++) {
+        tasks[t] = Task{&worlds[t], steps};
+        if (t) must(pthread_create(&threads[t], NULL, phase_main, &tasks[t]));
+    }
+    phase_main(&tasks[0]);
+    for (int t = 1; t < count; t++) must(pthread_join(threads[t], NULL));
+    must(cuCtxSynchronize());
+}
+
+static void end_world(World *w)
+{
+    for (int i = 0; i < MAX_BUFFERS; i++) {
+        Buffer *buffer = &w->buffers[i];
+        if (!buffer->address) continue;
+        copy_out(w, buffer, Piece{0, buffer->bytes / 4});
+        if (chance(w, 50)) release(w, buffer);
+    }
+    release_host_memory(w);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        fprintf(stderr, "usage: random_program SEED [STEPS]\n");
+        return 2;
+    }
+    verbose = getenv("RANDOM_VERBOSE") != NULL;
+    uint64_t seed = strtoull(argv[1], NULL, 10), log = 0;
+    int steps = argc > 2 ? atoi(argv[2]) : 120;
+    static World worlds[MAX_THREADS];
+    must(cudaFree(0));
+    int count = 1 + (int)(seed % MAX_THREADS);
+    for (int t = 0; t < count; t++) start_world(&worlds[t], seed, t);
+    for (int p = 0; p < PHASES; p++) {
+        run_phase(worlds, count, steps / count);
+        rotate_buffers(worlds, count);
+    }
+    size_t peak_bytes = 0, passed_bytes = 0;
+    for (int t = 0; t < count; t++) {
+        end_world(&worlds[t]);
+        log = log * 31 + worlds[t].log;
+        peak_bytes += worlds[t].peak_bytes;
+        passed_bytes += worlds[t].passed_bytes;
+    }
+    printf("log %016llx\npeak_bytes %zu\npassed_bytes %zu\n", (unsigned long long)log, peak_bytes,
+           passed_bytes);
+    return 0;
+}

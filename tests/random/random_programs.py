@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Random programs give under sluice, on a device that is too small for them, what they give without it on a large one.
+
+usage: random_programs.py BUILD FIRST COUNT [--jobs N]
+
+Each seed is a program (see random_program.cu), a budget, an order in which the device works, a daemon mode, a policy and a
+chunk size. Compared are the hash of all that the program read and every error code that it got, and softcuda's own peak with
+the budget. A seed that fails is printed with the command that repeats it.
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+MIB = 1 << 20
+
+
+def run(build, seed, variables, preload=None):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("SLUICE_", "SOFTCUDA_"))}
+    environment["LD_LIBRARY_PATH"] = os.path.join(build, "subprojects", "softcuda", "lib")
+    environment.update(variables)
+    runtime = os.environ.get("E2E_PRELOAD")  # a sanitizer's
+    environment["LD_PRELOAD"] = " ".join(filter(None, [runtime, preload]))
+    program = os.path.join(build, "tests", "random", "random_program")
+    with tempfile.TemporaryDirectory() as folder:
+        books = os.path.join(folder, "device.json")
+        environment["SOFTCUDA_STATS"] = books
+        try:
+            done = subprocess.run([program, str(seed)], env=environment, capture_output=True, text=True, timeout=300,
+                                  check=False)
+        except subprocess.TimeoutExpired:
+            return None, "it hangs", None
+        fields = dict(line.split(" ", 1) for line in done.stdout.splitlines() if " " in line)
+        device = None
+        if os.path.exists(books):
+            with open(books, encoding="utf-8") as file:
+                device = json.load(file)
+        error = None if done.returncode == 0 else f"status {done.returncode}: {done.stderr.strip()[-300:]}"
+        return fields, error, device
+
+
+def options_for(seed, peak_bytes):
+    chance = random.Random(seed)
+    budget = max(2 * MIB, int(peak_bytes * chance.uniform(0.1, 1.2)) // (2 * MIB) * 2 * MIB)
+    return budget, {
+        "SLUICE_DEVICE_BUDGET": str(budget),
+        "SLUICE_CHUNK": chance.choice(["2M", "2M", "4M", "8M"]),
+        "SLUICE_DAEMON": chance.choice(["inline", "thread"]),
+        "SLUICE_POLICY": chance.choice(["plan", "plan", "plan", "demand"]),
+        "SOFTCUDA_SCHEDULE": chance.choice(["late", "eager", f"random:{seed}"]),
+    }
+
+
+def check(build, seed):
+    """What is wrong with the seed, or None."""
+    whole, error, _ = run(build, seed, {"SOFTCUDA_SCHEDULE": "eager"})
+    if error:
+        return f"without sluice: {error}"
+    budget, options = options_for(seed, int(whole["peak_bytes"]))
+    repeat = " ".join(f"{name}={value}" for name, value in options.items())
+    small, error, device = run(build, seed, options, os.path.join(build, "shim", "libsluice.so"))
+    if error:
+        return f"{error}\n  {repeat}"
+    if small["log"] != whole["log"]:
+        return f"results differ: {whole['log']} and {small['log']}\n  {repeat}"
+    if whole["passed_bytes"] == "0" and device["peak_device_bytes"] > budget:
+        return f"the device held {device['peak_device_bytes']} bytes, {budget} were allowed\n  {repeat}"
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build")
+    parser.add_argument("first", type=int)
+    parser.add_argument("count", type=int)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    options = parser.parse_args()
+    build = os.path.abspath(options.build)
+    failed = 0
+    seeds = range(options.first, options.first + options.count)
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for seed, wrong in zip(seeds, pool.map(lambda seed: check(build, seed), seeds)):
+            if wrong:
+                failed += 1
+                print(f"seed {seed}: {wrong}", flush=True)
+    print(f"{options.count - failed} of {options.count} random programs agree")
+    sys.exit(failed != 0)
+
+
+if __name__ == "__main__":
+    main()
