@@ -94,7 +94,7 @@ static bool compile(struct sc_build *build, struct sc_function *function)
     last->weight = 0;
     place_dynamic(build);
     if (!sc_find_blocks(&build->ir) || !sc_order_blocks(&build->ir) || !sc_find_liveness(&build->ir) ||
-        !sc_find_uniform(&build->ir))
+        !sc_find_uniform(&build->ir) || !sc_find_turns(&build->ir))
         return sc_fail_memory(build);
     function->program = sc_make_program(&build->ir);
     return function->program != NULL || sc_fail_memory(build);

@@ -76,6 +76,9 @@ bool sc_find_liveness(struct sc_ir_function *function);
 /* uniform.c: which values are equal in all lanes, which instructions need running once only. */
 bool sc_find_uniform(struct sc_ir_function *function);
 
+/* turns.c: sets sc_access.turn of an ordered function's instructions. False when there is no memory. */
+bool sc_find_turns(struct sc_ir_function *function);
+
 /* place.c: gives every value its place and makes the program. NULL when there is no memory. */
 struct sc_program *sc_make_program(struct sc_ir_function *function);
 

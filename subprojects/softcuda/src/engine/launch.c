@@ -1,16 +1,24 @@
-/* A launch: blocks handed out to workers in order, and what it all cost. */
+/* A launch: blocks handed out to workers in order, and what it all cost.
+ *
+ * The calling thread begins alone. When a kernel turns out not to be short, helpers join in: waking one takes
+ * longer than many kernels do. */
 #include <pthread.h>
 #include <string.h>
 
 #include "module.h"
+#include "order.h"
 #include "pool.h"
 #include "worker.h"
 
 struct launch {
     const struct sc_launch *wish;
     unsigned char *parameters;
-    struct sc_worker *workers;
+    struct sc_worker *workers; /* the first is the calling thread's */
     uint32_t worker_count;
+    struct sc_offer offer;
+    bool offered;
+    bool ordered; /* several workers, and the order of blocks shows */
+    struct sc_order order;
     uint64_t blocks;
     uint64_t next;        /* atomic */
     uint64_t fault_at;    /* atomic: the lowest block that faulted; UINT64_MAX when none did */
@@ -29,29 +37,72 @@ static void record_fault(struct launch *launch, const struct sc_worker *worker, 
         launch->fault = worker->fault;
         __atomic_store_n(&launch->fault_at, block, __ATOMIC_RELEASE);
     }
+    uint64_t lowest = launch->fault_at;
     pthread_mutex_unlock(&launch->lock);
+    if (launch->ordered) sc_order_stop(&launch->order, lowest);
+}
+
+static bool run_block(struct launch *launch, struct sc_worker *worker, uint64_t block)
+{
+    const uint32_t *grid = launch->wish->grid;
+    uint32_t x = (uint32_t)(block % grid[0]), y = (uint32_t)(block / grid[0] % grid[1]);
+    if (launch->ordered) sc_order_begin(worker, &launch->order, block);
+    bool ok = sc_worker_run(worker, x, y, (uint32_t)(block / grid[0] / grid[1]));
+    if (ok && launch->ordered) ok = sc_order_end(worker);
+    if (!ok && !worker->given_up) record_fault(launch, worker, block);
+    return ok;
 }
 
 /* Blocks are taken in order, so when one faults all before it have been taken, and end before the launch
  * does: the lowest fault is the same however many workers there are. */
-static void work(void *context, uint32_t index)
+static void work(struct launch *launch, struct sc_worker *worker)
 {
-    struct launch *launch = context;
-    struct sc_worker *worker = &launch->workers[index];
-    const uint32_t *grid = launch->wish->grid;
-    if (!sc_worker_init(worker, launch->wish, launch->parameters)) {
-        record_fault(launch, worker, 0);
-        return;
-    }
     for (;;) {
         uint64_t block = __atomic_fetch_add(&launch->next, 1, __ATOMIC_RELAXED);
         if (block >= launch->blocks || block >= __atomic_load_n(&launch->fault_at, __ATOMIC_ACQUIRE)) return;
-        uint32_t x = (uint32_t)(block % grid[0]), y = (uint32_t)(block / grid[0] % grid[1]);
-        if (!sc_worker_run(worker, x, y, (uint32_t)(block / grid[0] / grid[1]))) {
-            record_fault(launch, worker, block);
-            return;
-        }
+        if (!run_block(launch, worker, block)) return;
     }
+}
+
+static void help(void *context, uint32_t index)
+{
+    struct launch *launch = context;
+    struct sc_worker *worker = &launch->workers[index + 1];
+    if (__atomic_load_n(&launch->next, __ATOMIC_RELAXED) >= launch->blocks) return;
+    if (sc_worker_init(worker, launch->wish, launch->parameters))
+        work(launch, worker);
+    else
+        record_fault(launch, worker, 0);
+}
+
+static void call_for_help(void *context)
+{
+    struct launch *launch = context;
+    uint64_t next = __atomic_load_n(&launch->next, __ATOMIC_RELAXED);
+    uint64_t left = next < launch->blocks ? launch->blocks - next : 0;
+    uint32_t helpers = launch->worker_count - 1;
+    if (!left) return;
+    launch->offered = true;
+    sc_pool_offer(&launch->offer, left < helpers ? (uint32_t)left : helpers, help, launch);
+}
+
+#define PATIENCE                                                                                             \
+    (1u << 17) /* instructions that the calling thread executes before it calls for help: about 20 us */
+
+static void run_all(struct launch *launch)
+{
+    struct sc_worker *worker = &launch->workers[0];
+    if (!sc_worker_init(worker, launch->wish, launch->parameters)) {
+        launch->no_memory = true;
+        return;
+    }
+    if (launch->worker_count > 1) {
+        worker->patience = PATIENCE;
+        worker->call_for_help = call_for_help;
+        worker->context = launch;
+    }
+    work(launch, worker);
+    if (launch->offered) sc_pool_withdraw(&launch->offer);
 }
 
 static int by_block(const void *a, const void *b)
@@ -89,13 +140,9 @@ static bool sum_traffic(const struct launch *launch, struct sc_cost *cost)
     return ok;
 }
 
-#define SMALL_THREADS 4096u /* waking another thread costs more than it saves below this */
-
 static uint32_t count_workers(const struct sc_launch *wish, uint64_t blocks)
 {
-    uint64_t threads = blocks * wish->block[0] * wish->block[1] * wish->block[2];
     uint32_t workers = wish->workers ? wish->workers : 1;
-    if (wish->function->program->ordered || threads < SMALL_THREADS) return 1;
     if (workers > SC_POOL_MAX) workers = SC_POOL_MAX;
     return blocks < workers ? (uint32_t)blocks : workers;
 }
@@ -108,13 +155,16 @@ enum sc_engine_status sc_run(const struct sc_launch *wish, struct sc_cost *cost,
     launch.blocks = (uint64_t)wish->grid[0] * wish->grid[1] * wish->grid[2];
     if (!launch.blocks || !wish->block[0] || !wish->block[1] || !wish->block[2]) return SC_ENGINE_OK;
     launch.worker_count = count_workers(wish, launch.blocks);
+    launch.ordered = launch.worker_count > 1 && wish->function->program->ordered;
     launch.workers = calloc(launch.worker_count, sizeof *launch.workers);
     launch.parameters = aligned_alloc(64, ((size_t)bytes + 64) / 64 * 64);
     bool ok = launch.workers && launch.parameters;
     if (ok) {
         memcpy(launch.parameters, wish->parameters, bytes);
         pthread_mutex_init(&launch.lock, NULL);
-        sc_pool_run(launch.worker_count, work, &launch);
+        if (launch.ordered) sc_order_init(&launch.order);
+        run_all(&launch);
+        if (launch.ordered) sc_order_free(&launch.order);
         pthread_mutex_destroy(&launch.lock);
         for (uint32_t w = 0; w < launch.worker_count; w++) {
             cost->instructions += launch.workers[w].instructions;

@@ -23,6 +23,9 @@ extern const struct sc_isa sc_isa_baseline, sc_isa_avx2, sc_isa_avx512;
 sc_op_function sc_run_atomic, sc_run_shuffle, sc_run_vote, sc_run_match, sc_run_redux, sc_run_active_mask,
     sc_run_clock, sc_run_trap, sc_run_print, sc_run_assert;
 
+/* Applies an atomic without result to a cell of memory that others may change at the same time. */
+void sc_atomic_update(const struct sc_access *access, void *cell, uint64_t b);
+
 /* Is [address, address + bytes) accessible? On success *window is the range that holds it. On failure the
  * fault is recorded for `lane`. `op` says which space is meant. */
 bool sc_check_address(struct sc_group *group, const struct sc_op *op, struct sc_window *window,

@@ -36,7 +36,7 @@ uint64_t sc_atomic_apply(unsigned operation, char type, unsigned bytes, uint64_t
 {
     switch (operation) {
     case SC_ATOMIC_ADD:
-        return strchr("fhgHG", type) ? add_real(type, bytes, old, b) : old + b;
+        return type == 'u' || type == 's' || type == 'b' ? old + b : add_real(type, bytes, old, b);
     case SC_ATOMIC_MIN:
         return less(type, bytes, b, old) ? b : old;
     case SC_ATOMIC_MAX:
@@ -60,14 +60,6 @@ uint64_t sc_atomic_apply(unsigned operation, char type, unsigned bytes, uint64_t
     }
 }
 
-static uint64_t operand(const struct sc_group *group, uint32_t place, uint8_t stride, uint32_t lane,
-                        unsigned bytes)
-{
-    const unsigned char *at = group->file + place;
-    if (bytes == 8) return ((const sc_lane64 *)(const void *)at)[stride ? lane : 0];
-    return ((const sc_lane32 *)(const void *)at)[stride ? lane : 0];
-}
-
 static uint64_t update_plain(const struct sc_access *x, void *at, uint64_t b, uint64_t c)
 {
     uint64_t old = 0;
@@ -77,18 +69,33 @@ static uint64_t update_plain(const struct sc_access *x, void *at, uint64_t b, ui
     return old;
 }
 
+static uint32_t add_float(uint32_t *cell, float b)
+{
+    uint32_t old = __atomic_load_n(cell, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(cell, &old, sc_bits_of(sc_canonical(sc_float_of(old) + b)), true,
+                                        __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        continue;
+    return old;
+}
+
 /* Other workers, and other launches, may change the same cell at the same time. */
 static uint64_t update_shared_cell(const struct sc_access *x, void *at, uint64_t b, uint64_t c)
 {
+    bool add = x->operation == SC_ATOMIC_ADD, integer = x->type == 'u' || x->type == 's';
     if (x->element_bytes == 8) {
-        uint64_t *cell = at, old = __atomic_load_n(cell, __ATOMIC_RELAXED);
+        uint64_t *cell = at, old;
+        if (add && integer) return __atomic_fetch_add(cell, b, __ATOMIC_ACQ_REL);
+        old = __atomic_load_n(cell, __ATOMIC_RELAXED);
         while (!__atomic_compare_exchange_n(cell, &old,
                                             sc_atomic_apply(x->operation, (char)x->type, 8, old, b, c), true,
                                             __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
             continue;
         return old;
     }
-    uint32_t *cell = at, old = __atomic_load_n(cell, __ATOMIC_RELAXED);
+    uint32_t *cell = at, old;
+    if (add && integer) return __atomic_fetch_add(cell, (uint32_t)b, __ATOMIC_ACQ_REL);
+    if (add && x->type == 'f') return add_float(cell, sc_float_of((uint32_t)b));
+    old = __atomic_load_n(cell, __ATOMIC_RELAXED);
     while (!__atomic_compare_exchange_n(cell, &old,
                                         (uint32_t)sc_atomic_apply(x->operation, (char)x->type, 4, old, b, c),
                                         true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
@@ -96,10 +103,70 @@ static uint64_t update_shared_cell(const struct sc_access *x, void *at, uint64_t
     return old;
 }
 
+void sc_atomic_update(const struct sc_access *access, void *cell, uint64_t b)
+{
+    if (access->element_bytes < 4)
+        update_plain(access, cell, b, 0);
+    else
+        update_shared_cell(access, cell, b, 0);
+}
+
+static uint64_t operand(const struct sc_group *group, uint32_t place, uint8_t stride, uint32_t lane,
+                        unsigned bytes)
+{
+    const unsigned char *at = group->file + place;
+    if (bytes == 8) return ((const sc_lane64 *)(const void *)at)[stride ? lane : 0];
+    return ((const sc_lane32 *)(const void *)at)[stride ? lane : 0];
+}
+
+static void put_result(struct sc_group *group, const struct sc_op *op, uint32_t lane, uint64_t value)
+{
+    if (op->access.result_bytes == 8)
+        ((sc_lane64 *)(void *)(group->file + op->d))[lane] = value;
+    else
+        ((sc_lane32 *)(void *)(group->file + op->d))[lane] = (uint32_t)value;
+}
+
+static bool misaligned(struct sc_group *group, uint32_t lane, uint64_t address)
+{
+    group->fault_kind = SC_FAULT_MISALIGNED;
+    group->fault_lane = lane;
+    group->fault_address = address;
+    return false;
+}
+
+/* Traffic of one instruction, both ways, gathered while it stays in one 2 MiB block */
+struct tally {
+    struct sc_window window;
+    uint64_t address, bytes;
+};
+
+static void settle(struct sc_group *group, struct tally *tally)
+{
+    if (!tally->bytes) return;
+    sc_count_here(group->worker, &tally->window, tally->address, tally->bytes, false);
+    sc_count_here(group->worker, &tally->window, tally->address, tally->bytes, true);
+    tally->bytes = 0;
+}
+
+static void note(struct sc_group *group, struct tally *tally, const struct sc_window *window,
+                 uint64_t address, uint64_t bytes)
+{
+    if (tally->window.kind != window->kind || (tally->address ^ address) >> SC_TRAFFIC_SHIFT) {
+        settle(group, tally);
+        tally->window.kind = window->kind;
+        tally->address = address;
+    }
+    tally->bytes += bytes;
+}
+
 bool sc_run_atomic(struct sc_group *group, const struct sc_op *op)
 {
     const struct sc_access *x = &op->access;
     struct sc_window *window = &group->caches[op->cache];
+    struct sc_worker *worker = group->worker;
+    struct tally tally = {{0, 0, 0}, 0, 0};
+    const unsigned bytes = x->element_bytes;
     bool in_shared = x->space == SC_SPACE_SHARED;
     uint64_t base = in_shared ? (uint64_t)(uintptr_t)group->shared : 0, previous = 1;
     uint32_t first = group->first_chunk * SC_CHUNK, end = first + group->chunks * SC_CHUNK;
@@ -109,31 +176,24 @@ bool sc_run_atomic(struct sc_group *group, const struct sc_op *op)
         uint64_t address = operand(group, op->a, op->stride_a, i, x->address_bytes) + (uint64_t)op->immediate;
         if (x->address_bytes == 4) address = (uint32_t)address;
         address += base;
-        if (address & (x->element_bytes - 1u)) {
-            group->fault_kind = SC_FAULT_MISALIGNED;
-            group->fault_lane = i;
-            group->fault_address = address;
-            return false;
-        }
-        bool inside =
-            address >= window->begin && address <= window->end && window->end - address >= x->element_bytes;
-        if (!inside && !sc_check_address(group, op, window, address, x->element_bytes, i)) return false;
-        if (address != previous) {
-            uint64_t bytes = address == previous + x->element_bytes ? x->element_bytes : 32;
-            sc_count_here(group->worker, window, address, bytes, false);
-            sc_count_here(group->worker, window, address, bytes, true);
-        }
+        if (address & (bytes - 1u)) return misaligned(group, i, address);
+        bool inside = address >= window->begin && address <= window->end && window->end - address >= bytes;
+        if (!inside && !sc_check_address(group, op, window, address, bytes, i)) return false;
+        bool on_chip = window->kind == SC_WINDOW_ON_CHIP;
+        if (address != previous && !on_chip)
+            note(group, &tally, window, address, address == previous + bytes ? bytes : 32);
         previous = address;
         uint64_t b = operand(group, op->b, op->stride_b, i, x->result_bytes);
         uint64_t c = op->c ? operand(group, op->c, op->stride_c, i, x->result_bytes) : 0;
         void *cell = (void *)(uintptr_t)address;
-        bool alone = window->kind == SC_WINDOW_ON_CHIP || x->element_bytes < 4;
+        if (worker->ahead && x->turn == SC_TURN_LOG && !on_chip) {
+            if (!sc_order_log(worker, op, address, b)) return false;
+            if (worker->ahead) continue;
+        }
+        bool alone = on_chip || bytes < 4;
         uint64_t old = alone ? update_plain(x, cell, b, c) : update_shared_cell(x, cell, b, c);
-        if (!op->d) continue;
-        if (x->result_bytes == 8)
-            ((sc_lane64 *)(void *)(group->file + op->d))[i] = old;
-        else
-            ((sc_lane32 *)(void *)(group->file + op->d))[i] = (uint32_t)old;
+        if (op->d) put_result(group, op, i, old);
     }
+    settle(group, &tally);
     return true;
 }

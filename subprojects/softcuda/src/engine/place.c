@@ -8,6 +8,7 @@
 #include "ir.h"
 #include "rows.h"
 #include "ops.h"
+#include "order.h"
 
 #include <string.h>
 
@@ -247,6 +248,7 @@ static bool encode(struct placing *p, const struct sc_ir *ir)
     else if (lane_wise && result->across)
         op.flags |= SC_FLAG_BLEND;
     if (!lane_wise) op.flags |= SC_FLAG_MASKED;
+    if (ir->access.turn != SC_TURN_FREE) op.flags |= SC_FLAG_ORDERED;
     if (ir->rounding) op.flags |= SC_FLAG_ROUNDED;
     if (ir->guard) {
         const struct sc_value *guard = &function->values.at[ir->guard];

@@ -1,42 +1,56 @@
 #include "pool.h"
 
-#include <pthread.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <unistd.h>
+#include <immintrin.h>
 #include <signal.h>
-
-/* A call of sc_pool_run; lives on its caller's stack while it is in the queue */
-struct job {
-    void (*work)(void *context, uint32_t index);
-    void *context;
-    uint32_t count, taken, done;
-    struct job *next;
-    pthread_cond_t finished;
-};
+#include <stddef.h>
 
 static struct {
     pthread_mutex_t lock; /* guards everything */
     pthread_cond_t wake;
-    struct job *jobs;
-    uint32_t threads;
+    struct sc_offer *offers;
+    uint32_t threads, asleep;
+    uint32_t offered; /* atomic: changes with every offer */
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
 
-/* Does one piece of a job. The lock is held before and after, not between. */
-static void do_piece(struct job *job)
+#define SPINS                                                                                                \
+    400u /* about 20 us: a little longer than what lies between two launches, or two blocks' ends            \
+          */
+
+bool sc_pool_spin(uint32_t *spins)
 {
-    uint32_t index = job->taken++;
-    pthread_mutex_unlock(&pool.lock);
-    job->work(job->context, index);
-    pthread_mutex_lock(&pool.lock);
-    if (++job->done == job->count) pthread_cond_signal(&job->finished);
+    _mm_pause();
+    return ++*spins < SPINS;
 }
 
-static struct job *open_job(void)
+/* Does one piece of an offer. The lock is held before and after, not between. */
+static void do_piece(struct sc_offer *offer)
 {
-    struct job *job = pool.jobs;
-    while (job && job->taken == job->count) job = job->next;
-    return job;
+    uint32_t index = offer->taken++;
+    __atomic_add_fetch(&offer->running, 1, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&pool.lock);
+    offer->work(offer->context, index);
+    pthread_mutex_lock(&pool.lock);
+    if (__atomic_sub_fetch(&offer->running, 1, __ATOMIC_RELEASE) == 0) pthread_cond_signal(&offer->finished);
+}
+
+static struct sc_offer *open_offer(void)
+{
+    struct sc_offer *offer = pool.offers;
+    while (offer && offer->taken == offer->count) offer = offer->next;
+    return offer;
+}
+
+/* Kernels often follow each other closely, and waking a thread takes long: look out for a moment first. */
+static void wait_for_offer(void)
+{
+    uint32_t seen = pool.offered, spins = 0;
+    pthread_mutex_unlock(&pool.lock);
+    while (__atomic_load_n(&pool.offered, __ATOMIC_RELAXED) == seen && sc_pool_spin(&spins)) continue;
+    pthread_mutex_lock(&pool.lock);
+    if (pool.offered != seen) return;
+    pool.asleep++;
+    pthread_cond_wait(&pool.wake, &pool.lock);
+    pool.asleep--;
 }
 
 static void *helper(void *unused)
@@ -44,11 +58,11 @@ static void *helper(void *unused)
     (void)unused;
     pthread_mutex_lock(&pool.lock);
     for (;;) {
-        struct job *job = open_job();
-        if (job)
-            do_piece(job);
+        struct sc_offer *offer = open_offer();
+        if (offer)
+            do_piece(offer);
         else
-            pthread_cond_wait(&pool.wake, &pool.lock);
+            wait_for_offer();
     }
     return NULL;
 }
@@ -71,8 +85,8 @@ static void forget_threads(void)
 {
     pthread_mutex_init(&pool.lock, NULL);
     pthread_cond_init(&pool.wake, NULL);
-    pool.jobs = NULL;
-    pool.threads = 0;
+    pool.offers = NULL;
+    pool.threads = pool.asleep = 0;
 }
 
 static void watch_forks(void)
@@ -80,26 +94,53 @@ static void watch_forks(void)
     pthread_atfork(NULL, NULL, forget_threads);
 }
 
-void sc_pool_run(uint32_t count, void (*work)(void *context, uint32_t index), void *context)
+static void enqueue(struct sc_offer *offer, uint32_t helpers)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    struct job job = {.work = work, .context = context, .count = count};
+    pthread_once(&once, watch_forks);
+    pthread_cond_init(&offer->finished, NULL);
+    pthread_mutex_lock(&pool.lock);
+    while (pool.threads < helpers && pool.threads < SC_POOL_MAX && start_helper()) pool.threads++;
+    struct sc_offer **end = &pool.offers;
+    while (*end) end = &(*end)->next;
+    *end = offer;
+    __atomic_add_fetch(&pool.offered, 1, __ATOMIC_RELAXED);
+    for (uint32_t i = 0; i < helpers && i < pool.asleep; i++) pthread_cond_signal(&pool.wake);
+    pthread_mutex_unlock(&pool.lock);
+}
+
+void sc_pool_offer(struct sc_offer *offer, uint32_t count, void (*work)(void *context, uint32_t index),
+                   void *context)
+{
+    *offer = (struct sc_offer){.work = work, .context = context, .count = count};
+    enqueue(offer, count);
+}
+
+void sc_pool_withdraw(struct sc_offer *offer)
+{
+    uint32_t spins = 0;
+    struct sc_offer **end = &pool.offers;
+    pthread_mutex_lock(&pool.lock);
+    while (*end != offer) end = &(*end)->next;
+    *end = offer->next;
+    pthread_mutex_unlock(&pool.lock);
+    while (__atomic_load_n(&offer->running, __ATOMIC_ACQUIRE) && sc_pool_spin(&spins)) continue;
+    pthread_mutex_lock(&pool.lock);
+    while (offer->running) pthread_cond_wait(&offer->finished, &pool.lock);
+    pthread_mutex_unlock(&pool.lock);
+    pthread_cond_destroy(&offer->finished);
+}
+
+void sc_pool_run(uint32_t count, void (*work)(void *context, uint32_t index), void *context)
+{
+    struct sc_offer offer = {.work = work, .context = context, .count = count};
     if (count <= 1) {
         if (count) work(context, 0);
         return;
     }
-    pthread_once(&once, watch_forks);
-    pthread_cond_init(&job.finished, NULL);
+    enqueue(&offer, count - 1);
     pthread_mutex_lock(&pool.lock);
-    while (pool.threads + 1 < count && pool.threads < SC_POOL_MAX && start_helper()) pool.threads++;
-    struct job **end = &pool.jobs;
-    while (*end) end = &(*end)->next;
-    *end = &job;
-    pthread_cond_broadcast(&pool.wake);
-    while (job.taken < job.count) do_piece(&job);
-    while (job.done < job.count) pthread_cond_wait(&job.finished, &pool.lock);
-    for (end = &pool.jobs; *end != &job;) end = &(*end)->next;
-    *end = job.next;
+    while (offer.taken < offer.count) do_piece(&offer);
     pthread_mutex_unlock(&pool.lock);
-    pthread_cond_destroy(&job.finished);
+    sc_pool_withdraw(&offer);
 }

@@ -72,6 +72,7 @@ enum sc_op_flags {
     SC_FLAG_UNIFORM = 8,  /* computed once; destination is uniform */
     SC_FLAG_NEGATED = 16, /* runs where the predicate is false */
     SC_FLAG_ROUNDED = 32, /* rounds as its `rounding` says */
+    SC_FLAG_ORDERED = 64, /* access.turn says what a block that is not in turn must do first */
 };
 
 /* How a memory instruction accesses: packed in sc_op.memory */
@@ -84,6 +85,7 @@ struct sc_access {
     uint8_t operation;     /* enum sc_atomic of an atomic; mode of shuffle and vote */
     uint8_t result_bytes;  /* container of the registers: 4 or 8 */
     uint8_t type;          /* atomics: 'u', 's', 'f', 'b', 'h' (two halves) */
+    uint8_t turn; /* enum sc_turn; of a load as selected, SC_TURN_WAIT if it is volatile or the like */
 };
 
 struct sc_op {
@@ -186,7 +188,7 @@ struct sc_program {
     uint32_t temporary;  /* place of scratch for masked instructions */
     uint32_t cache_count;
     uint32_t static_shared_bytes, local_bytes, registers;
-    bool ordered; /* results depend on the order of blocks: run them one after the other */
+    bool ordered; /* results depend on the order of blocks: see order.h */
 };
 
 void sc_program_free(struct sc_program *program);

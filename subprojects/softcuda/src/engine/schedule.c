@@ -8,7 +8,8 @@ static void use_all(struct sc_group *group)
 {
     group->use_mask = group->mask;
     group->use_full = group->full;
-    group->slow_flags = SC_FLAG_GUARDED | SC_FLAG_ROUNDED | (group->apart ? SC_FLAG_BLEND : 0);
+    group->slow_flags = SC_FLAG_GUARDED | SC_FLAG_ROUNDED | (group->apart ? SC_FLAG_BLEND : 0) |
+                        (group->worker->ahead ? SC_FLAG_ORDERED : 0);
 }
 
 void sc_group_start(struct sc_group *group)

@@ -1,6 +1,7 @@
 /* Loads, stores, atomics, prefetches. */
 #include "atomics.h"
 #include "build.h"
+#include "order.h"
 
 #include <string.h>
 
@@ -57,6 +58,13 @@ static void skip_hints(struct sc_build *build)
         "L2",
     };
     for (size_t i = 0; i < sizeof hints / sizeof *hints; i++) sc_has(build, hints[i]);
+}
+
+/* Loads by which a kernel may learn what other blocks did */
+static bool watches_others(struct sc_build *build)
+{
+    return sc_has(build, "volatile") || sc_has(build, "relaxed") || sc_has(build, "acquire") ||
+           sc_has(build, "mmio") || sc_has(build, "cv");
 }
 
 /* Sets an address operand as source 0 with its offset; absolute ones become a constant. */
@@ -144,6 +152,7 @@ static bool select_ld(struct sc_build *build)
     struct sc_access access = {.space = (uint8_t)space_of(build), .count = (uint8_t)vector_count(build)};
     uint32_t value[4], base;
     int64_t offset;
+    if (watches_others(build)) access.turn = SC_TURN_WAIT;
     skip_hints(build);
     if (now->count < 2) return sc_fail(build, now->line, "ld takes 2 operands");
     if (!set_elements(build, &now->operand[0], &access, type, value, true) ||

@@ -128,7 +128,8 @@ static bool run_masked(struct sc_group *group, const struct sc_op *op)
     if (op->flags & SC_FLAG_MASKED) {
         group->use_mask = use;
         group->use_full = full;
-        bool ok = op->run(group, op);
+        bool wait = (op->flags & SC_FLAG_ORDERED) && group->worker->ahead;
+        bool ok = (!wait || sc_order_before(group, op)) && op->run(group, op);
         group->use_mask = group->mask;
         group->use_full = group->full;
         return ok;
@@ -164,6 +165,18 @@ static uint32_t first_active(const struct sc_group *group)
     return lane;
 }
 
+/* May the block go on with `instructions` more? Calls for help when patience ends. */
+static bool allow(struct sc_worker *worker, uint64_t instructions)
+{
+    if (worker->call_for_help) {
+        void (*call)(void *) = worker->call_for_help;
+        worker->call_for_help = NULL;
+        worker->floor = 0;
+        call(worker->context);
+    }
+    return instructions <= worker->watchdog_left;
+}
+
 /* Until no lane of the group can run, or one faults */
 static bool run_group(struct sc_worker *worker, struct sc_group *group)
 {
@@ -175,7 +188,8 @@ static bool run_group(struct sc_worker *worker, struct sc_group *group)
                  instructions = lanes * (block->instructions + (block->instructions == 0));
         worker->instructions += lanes * block->instructions;
         worker->flops += lanes * block->flops;
-        if (instructions > worker->watchdog_left)
+        if (__builtin_expect(instructions > worker->watchdog_left - worker->floor, 0) &&
+            !allow(worker, instructions))
             return stop(worker, group, block->line, first_active(group), SC_FAULT_TIMEOUT, 0);
         worker->watchdog_left -= instructions;
         const struct sc_op *end = program->ops + block->op_end;
@@ -253,25 +267,15 @@ void sc_worker_free(struct sc_worker *worker)
 {
     free(worker->groups);
     free(worker->memory);
+    sc_vec_free(&worker->log.entries);
     sc_traffic_free(&worker->traffic);
     worker->groups = NULL;
     worker->memory = NULL;
 }
 
-bool sc_worker_run(struct sc_worker *worker, uint32_t x, uint32_t y, uint32_t z)
+static bool run_groups(struct sc_worker *worker)
 {
-    uint64_t limit = worker->launch->watchdog_instructions;
-    bool more = true;
-    worker->block[0] = x, worker->block[1] = y, worker->block[2] = z;
-    worker->watchdog_left = limit ? limit : UINT64_MAX;
-    memset(worker->arrived, 0, sizeof worker->arrived);
-    for (uint32_t g = 0; g < worker->group_count; g++) {
-        struct sc_group *group = &worker->groups[g];
-        for (unsigned i = 0; i < 3; i++)
-            splat32(group, (enum sc_special)(SC_SPECIAL_CTAID_X + i), worker->block[i]);
-        sc_group_start(group);
-    }
-    while (more) {
+    for (bool more = true; more;) {
         uint32_t live = 0, line = 0, lane = 0;
         const struct sc_group *stuck = NULL;
         for (uint32_t g = 0; g < worker->group_count; g++) {
@@ -288,4 +292,23 @@ bool sc_worker_run(struct sc_worker *worker, uint32_t x, uint32_t y, uint32_t z)
         return stop(worker, stuck, line, lane, SC_FAULT_TIMEOUT, 0);
     }
     return true;
+}
+
+bool sc_worker_run(struct sc_worker *worker, uint32_t x, uint32_t y, uint32_t z)
+{
+    const uint64_t wish = worker->launch->watchdog_instructions, limit = wish ? wish : UINT64_MAX;
+    worker->block[0] = x, worker->block[1] = y, worker->block[2] = z;
+    worker->watchdog_left = limit;
+    worker->floor = worker->call_for_help && worker->patience < limit ? limit - worker->patience : 0;
+    memset(worker->arrived, 0, sizeof worker->arrived);
+    for (uint32_t g = 0; g < worker->group_count; g++) {
+        struct sc_group *group = &worker->groups[g];
+        for (unsigned i = 0; i < 3; i++)
+            splat32(group, (enum sc_special)(SC_SPECIAL_CTAID_X + i), worker->block[i]);
+        sc_group_start(group);
+    }
+    bool ok = run_groups(worker);
+    uint64_t used = limit - worker->watchdog_left;
+    worker->patience -= used < worker->patience ? used : worker->patience;
+    return ok;
 }

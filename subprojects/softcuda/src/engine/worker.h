@@ -3,6 +3,7 @@
 #define SOFTCUDA_ENGINE_WORKER_H
 
 #include "group.h"
+#include "order.h"
 #include "vec.h"
 
 struct sc_traffic_slot {
@@ -30,11 +31,21 @@ struct sc_worker {
     uint32_t shared_bytes;
     uint64_t instructions, flops, bytes_read, bytes_written;
     uint64_t watchdog_left;
+    uint64_t patience; /* instructions after which call_for_help(context) is called, once, if it is set */
+    uint64_t floor;    /* what watchdog_left may sink to before that */
+    void (*call_for_help)(void *context);
+    void *context;
     uint32_t parameter_bytes;
     struct sc_traffic traffic;
     uint32_t block[3];
     uint32_t arrived[16]; /* threads that bar.arrive counted, by barrier */
     struct sc_fault fault;
+    /* Of functions that need an order of blocks, in launches with several workers: see order.h */
+    struct sc_order *order;
+    uint64_t block_index;
+    struct sc_log log;
+    bool ahead;    /* the block is not in turn */
+    bool given_up; /* it will never be */
 };
 
 /* Allocates what a worker needs; false when there is no memory. `parameters` is 16-byte aligned and outlives

@@ -1,0 +1,115 @@
+/* Where a function needs an order of blocks, found from what its addresses are computed from.
+ *
+ * root   what an address begins with: a pointer among the parameters, a module variable, on-chip memory
+ *
+ * Loads through a root of an atomic may see what it did, and wait for the block's turn; so does everything
+ * that nothing is known of, and whatever a kernel reads to learn about other blocks. Other loads could only
+ * see it in a data race, but the same bytes may be reached through two parameters: they are checked against
+ * the block's own log. */
+#include "atomics.h"
+#include "ir.h"
+#include "order.h"
+
+#include <string.h>
+
+#define ROOTS 61u /* different parameters may share one */
+#define ROOT_ON_CHIP (1ull << 61)
+#define ROOT_UNKNOWN (1ull << 62) /* an address that was itself in memory */
+
+static uint64_t root_of_value(const struct sc_value *value)
+{
+    if (value->kind == SC_VALUE_CONSTANT && value->bytes == 8 && value->bits >> 32)
+        return 1ull << (value->bits / 4 % ROOTS);
+    if (value->kind == SC_VALUE_SPECIAL &&
+        (value->bits == SC_SPECIAL_LOCAL || value->bits == SC_SPECIAL_SHARED_BASE))
+        return ROOT_ON_CHIP;
+    return 0;
+}
+
+static uint64_t root_of_result(const struct sc_ir_function *function, const struct sc_ir *ir, unsigned k,
+                               const uint64_t *roots)
+{
+    uint64_t all = 0;
+    if (ir->code == SC_OP_LOAD) {
+        const struct sc_value *base = &function->values.at[ir->source[0]];
+        if (ir->access.element_bytes < 8) return 0;
+        if (ir->access.space == SC_SPACE_PARAM && base->kind == SC_VALUE_SPECIAL)
+            return 1ull << ((uint64_t)(ir->immediate / 8 + k) % ROOTS);
+        return ROOT_UNKNOWN;
+    }
+    if (ir->code == SC_OP_ATOMIC) return ir->access.element_bytes < 8 ? 0 : ROOT_UNKNOWN;
+    for (unsigned s = 0; s < ir->source_count; s++) all |= roots[ir->source[s]];
+    return all;
+}
+
+static void find_roots(const struct sc_ir_function *function, uint64_t *roots)
+{
+    for (uint32_t v = 1; v < function->values.count; v++) roots[v] = root_of_value(&function->values.at[v]);
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t i = 0; i < function->code.count; i++) {
+            const struct sc_ir *ir = &function->code.at[i];
+            for (unsigned k = 0; k < ir->result_count; k++) {
+                uint64_t root = roots[ir->result[k]] | root_of_result(function, ir, k, roots);
+                if (!ir->result[k] || root == roots[ir->result[k]]) continue;
+                roots[ir->result[k]] = root;
+                changed = true;
+            }
+        }
+    }
+}
+
+static bool is_global(const struct sc_access *access)
+{
+    return access->space == SC_SPACE_GLOBAL || access->space == SC_SPACE_GENERIC;
+}
+
+static uint64_t address_root(const struct sc_ir *ir, const uint64_t *roots)
+{
+    uint64_t root = roots[ir->source[0]];
+    return root ? root : ROOT_UNKNOWN;
+}
+
+static enum sc_turn turn_of(const struct sc_ir *ir, const uint64_t *roots, uint64_t atomics)
+{
+    uint64_t root;
+    switch (ir->code) {
+    case SC_OP_PRINT:
+        return SC_TURN_WAIT;
+    case SC_OP_ATOMIC:
+        if (!is_global(&ir->access)) return SC_TURN_FREE;
+        return ir->result_count || ir->access.operation == SC_ATOMIC_CAS ? SC_TURN_WAIT : SC_TURN_LOG;
+    case SC_OP_LOAD:
+        root = address_root(ir, roots);
+        if (!is_global(&ir->access)) return SC_TURN_FREE;
+        if (ir->access.turn == SC_TURN_WAIT) return SC_TURN_WAIT;
+        if (atomics && ((root | atomics) & ROOT_UNKNOWN || root & atomics)) return SC_TURN_WAIT;
+        return SC_TURN_CHECK;
+    case SC_OP_STORE:
+        return is_global(&ir->access) ? SC_TURN_CHECK : SC_TURN_FREE;
+    default:
+        return SC_TURN_FREE;
+    }
+}
+
+bool sc_find_turns(struct sc_ir_function *function)
+{
+    uint64_t *roots = calloc(function->values.count, sizeof *roots), atomics = 0;
+    if (!roots) return false;
+    for (uint32_t i = 0; i < function->code.count; i++) {
+        const struct sc_ir *ir = &function->code.at[i];
+        function->ordered |=
+            ir->code == SC_OP_LOAD && is_global(&ir->access) && ir->access.turn == SC_TURN_WAIT;
+    }
+    if (function->ordered) find_roots(function, roots);
+    for (uint32_t i = 0; i < function->code.count; i++) {
+        const struct sc_ir *ir = &function->code.at[i];
+        if (ir->code == SC_OP_ATOMIC && is_global(&ir->access)) atomics |= address_root(ir, roots);
+    }
+    for (uint32_t i = 0; i < function->code.count; i++) {
+        struct sc_ir *ir = &function->code.at[i];
+        ir->access.turn = (uint8_t)(function->ordered ? turn_of(ir, roots, atomics) : SC_TURN_FREE);
+    }
+    free(roots);
+    return true;
+}
