@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture.h"
 #include "driver.h"
 #include "module.h"
 #include "queue.h"
@@ -252,6 +253,7 @@ CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext handle)
     if (result) return result;
     struct sc_context *context;
     result = pick(handle, &context);
+    if (!result) result = sc_capture_wait_context(context);
     if (!result) result = sc_queue_wait_context(context);
     return sc_leave(result);
 }

@@ -2,8 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture.h"
 #include "driver.h"
 #include "queue.h"
+#include "work.h"
 
 static uint64_t extent(uint64_t width, uint64_t height, uint64_t depth, uint64_t pitch, uint64_t slice)
 {
@@ -47,6 +49,16 @@ static bool take_snapshot(struct sc_op *op)
     return true;
 }
 
+CUresult sc_copy_find_sides(struct sc_copy_work *copy, bool to_device, bool from_device)
+{
+    if (!copy->width || !copy->height || !copy->depth) return CUDA_SUCCESS;
+    uint64_t written =
+        extent(copy->width, copy->height, copy->depth, copy->destination_pitch, copy->destination_slice);
+    uint64_t read = extent(copy->width, copy->height, copy->depth, copy->source_pitch, copy->source_slice);
+    CUresult result = side_of(copy->destination, written, to_device, &copy->to);
+    return result ? result : side_of(copy->source, read, from_device, &copy->from);
+}
+
 /* Submits `wanted`; synchronous calls wait, except between device memories. */
 static CUresult submit_copy(struct sc_copy_work wanted, bool to_device, bool from_device, CUstream handle,
                             bool wait)
@@ -56,16 +68,13 @@ static CUresult submit_copy(struct sc_copy_work wanted, bool to_device, bool fro
     if (result) return result;
     struct sc_stream *stream = sc_stream_find(handle);
     if (!stream) return sc_leave(CUDA_ERROR_INVALID_HANDLE);
-    uint64_t written =
-        extent(wanted.width, wanted.height, wanted.depth, wanted.destination_pitch, wanted.destination_slice);
-    uint64_t read =
-        extent(wanted.width, wanted.height, wanted.depth, wanted.source_pitch, wanted.source_slice);
-    result = side_of(wanted.destination, written, to_device, &wanted.to);
-    if (!result) result = side_of(wanted.source, read, from_device, &wanted.from);
+    if (wait) result = sc_capture_wait_stream(stream);
+    if (!result) result = sc_copy_find_sides(&wanted, to_device, from_device);
     if (result) return sc_leave(result);
     struct sc_op *op = sc_op_new(SC_OP_COPY, stream->context);
     if (!op) return sc_leave(CUDA_ERROR_OUT_OF_MEMORY);
     op->copy = wanted;
+    if (stream->branch) return sc_leave(sc_queue_submit(stream, op));
     bool pageable = wanted.to == SC_SIDE_PAGEABLE || wanted.from == SC_SIDE_PAGEABLE;
     bool on_device = wanted.to == SC_SIDE_DEVICE && wanted.from == SC_SIDE_DEVICE;
     if (wait && !on_device) return sc_leave(sc_queue_submit_and_wait(stream, op));
@@ -184,7 +193,7 @@ CUresult CUDAAPI cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *parameters, CUstream st
     return copy_2d(parameters, stream, false);
 }
 
-static CUresult copy_3d(const CUDA_MEMCPY3D *p, CUstream stream, bool wait)
+static CUresult box_of(const CUDA_MEMCPY3D *p, struct sc_copy_work *out, bool *to_device, bool *from_device)
 {
     if (!p || p->srcLOD || p->dstLOD) return CUDA_ERROR_INVALID_VALUE;
     struct sc_copy_work copy = {.width = p->WidthInBytes, .height = p->Height, .depth = p->Depth};
@@ -194,10 +203,54 @@ static CUresult copy_3d(const CUDA_MEMCPY3D *p, CUstream stream, bool wait)
     copy.destination_slice = copy.destination_pitch * (p->dstHeight ? p->dstHeight : p->Height);
     uint64_t from = p->srcZ * copy.source_slice + p->srcY * copy.source_pitch + p->srcXInBytes;
     uint64_t to = p->dstZ * copy.destination_slice + p->dstY * copy.destination_pitch + p->dstXInBytes;
-    bool to_device, from_device;
-    CUresult result = base_of(p->srcMemoryType, p->srcHost, p->srcDevice, from, &copy.source, &from_device);
+    CUresult result = base_of(p->srcMemoryType, p->srcHost, p->srcDevice, from, &copy.source, from_device);
     if (!result)
-        result = base_of(p->dstMemoryType, p->dstHost, p->dstDevice, to, &copy.destination, &to_device);
+        result = base_of(p->dstMemoryType, p->dstHost, p->dstDevice, to, &copy.destination, to_device);
+    if (!result) *out = copy;
+    return result;
+}
+
+CUresult sc_copy_describe(const CUDA_MEMCPY3D *p, struct sc_copy_work *out)
+{
+    struct sc_copy_work copy;
+    bool to_device, from_device;
+    CUresult result = box_of(p, &copy, &to_device, &from_device);
+    if (!result && (!copy.width || !copy.height || !copy.depth)) result = CUDA_ERROR_INVALID_VALUE;
+    if (!result) result = sc_copy_find_sides(&copy, to_device, from_device);
+    if (!result) *out = copy;
+    return result;
+}
+
+static CUmemorytype type_of(enum sc_side side)
+{
+    if (side == SC_SIDE_MANAGED) return CU_MEMORYTYPE_UNIFIED;
+    return side == SC_SIDE_DEVICE ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+}
+
+void sc_copy_parameters(const struct sc_copy_work *copy, CUDA_MEMCPY3D *out)
+{
+    *out = (CUDA_MEMCPY3D){
+        .srcMemoryType = type_of(copy->from),
+        .srcHost = (void *)copy->source,
+        .srcDevice = copy->source,
+        .srcPitch = copy->source_pitch,
+        .srcHeight = copy->source_pitch ? copy->source_slice / copy->source_pitch : 0,
+        .dstMemoryType = type_of(copy->to),
+        .dstHost = (void *)copy->destination,
+        .dstDevice = copy->destination,
+        .dstPitch = copy->destination_pitch,
+        .dstHeight = copy->destination_pitch ? copy->destination_slice / copy->destination_pitch : 0,
+        .WidthInBytes = copy->width,
+        .Height = copy->height,
+        .Depth = copy->depth,
+    };
+}
+
+static CUresult copy_3d(const CUDA_MEMCPY3D *p, CUstream stream, bool wait)
+{
+    struct sc_copy_work copy;
+    bool to_device, from_device;
+    CUresult result = box_of(p, &copy, &to_device, &from_device);
     return result ? result : submit_copy(copy, to_device, from_device, stream, wait);
 }
 

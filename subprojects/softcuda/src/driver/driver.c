@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture.h"
 #include "queue.h"
 #include "stats.h"
 
@@ -88,7 +89,7 @@ CUresult sc_enter(enum sc_need need)
         else
             result = CUDA_ERROR_OUT_OF_MEMORY;
     }
-    if (!result && need == SC_NEED_CONTEXT) {
+    if (!result && need >= SC_NEED_CONTEXT) {
         struct sc_thread *thread = sc_self();
         struct sc_context *context = sc_current();
         if (context)
@@ -96,6 +97,7 @@ CUresult sc_enter(enum sc_need need)
         else
             result = thread->depth ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_CONTEXT;
     }
+    if (!result && need == SC_NEED_SAFE) result = sc_capture_unsafe();
     if (result) sc_unlock();
     return result;
 }

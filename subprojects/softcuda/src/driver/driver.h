@@ -20,6 +20,7 @@
 #define SC_DRIVER_VERSION 13000
 #define SC_LIMITS 11 /* CU_LIMIT_MAX of CUDA 13 */
 
+struct sc_branch;
 struct sc_op;
 struct sc_stream;
 struct sc_loaded;
@@ -50,12 +51,15 @@ struct sc_stream {
     int priority;
     unsigned long long id;
     struct sc_op *last;
+    struct sc_branch *branch; /* where a capture is in it, or NULL */
 };
 
 struct sc_event {
+    unsigned refs; /* the handle and nodes of graphs */
     struct sc_context *context;
     unsigned flags;
-    struct sc_op *op; /* the last record; NULL: never recorded */
+    struct sc_op *op;         /* the last record; NULL: never recorded */
+    struct sc_branch *branch; /* of a record in a captured stream that came later, or NULL */
 };
 
 /* One host thread. Its simulated clock is `clock_ns` as of its entries in the queue that are timed, plus
@@ -74,6 +78,7 @@ enum sc_need {
     SC_NEED_NOTHING, /* before cuInit too */
     SC_NEED_INIT,
     SC_NEED_CONTEXT, /* a current context that has not faulted */
+    SC_NEED_SAFE,    /* the same; and no stream capture forbids this call, which it would not see */
 };
 
 /* pre: the lock is not held. Takes it and adds the call's simulated cost. On failure the lock is not held. */
@@ -109,6 +114,7 @@ struct sc_stream *sc_stream_find(CUstream handle);
 void sc_context_teardown(struct sc_context *context);
 struct sc_stream *sc_stream_create(struct sc_context *context, unsigned flags, int priority);
 void sc_stream_destroy(struct sc_stream *stream);
+void sc_event_unref(struct sc_event *event);
 
 /* Device memory that cuMemAlloc may still give. */
 uint64_t sc_memory_free_bytes(void);
@@ -116,6 +122,9 @@ uint64_t sc_memory_free_bytes(void);
 struct sc_allocation *sc_device_allocate(struct sc_context *context, uint64_t bytes, uint64_t align);
 /* Takes managed memory and logs it for the timing; NULL when it ran out. `context` NULL: outlives contexts. */
 struct sc_allocation *sc_managed_memory(struct sc_context *context, uint64_t bytes, unsigned flags);
+/* Charges device memory for an allocation that has none yet, and logs it; false when it ran out. */
+bool sc_memory_reserve(struct sc_allocation *allocation, uint64_t bytes);
+void sc_memory_unreserve(struct sc_allocation *allocation);
 /* Ends an allocation of any kind. The timing learns of it by sc_memory_log_free or by the operation that
  * frees. */
 void sc_memory_release(struct sc_allocation *allocation);

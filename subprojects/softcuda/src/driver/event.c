@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "capture.h"
 #include "driver.h"
 #include "queue.h"
 
@@ -17,10 +18,19 @@ CUresult CUDAAPI cuEventCreate(CUevent *out, unsigned int flags)
         free(event);
         return sc_leave(CUDA_ERROR_OUT_OF_MEMORY);
     }
+    event->refs = 1;
     event->context = sc_current();
     event->flags = flags;
     *out = (CUevent)event;
     return sc_leave(CUDA_SUCCESS);
+}
+
+void sc_event_unref(struct sc_event *event)
+{
+    if (--event->refs) return;
+    sc_op_unref(event->op);
+    sc_branch_free(event->branch);
+    free(event);
 }
 
 static CUresult enter_event(CUevent handle, struct sc_event **out)
@@ -38,8 +48,7 @@ CUresult CUDAAPI cuEventDestroy_v2(CUevent handle)
     CUresult result = enter_event(handle, &event);
     if (result) return result;
     sc_handle_remove(event);
-    sc_op_unref(event->op);
-    free(event);
+    sc_event_unref(event);
     return sc_leave(CUDA_SUCCESS);
 }
 
@@ -52,11 +61,14 @@ CUresult CUDAAPI cuEventRecordWithFlags(CUevent handle, CUstream stream_handle, 
     if (!stream || !sc_handle_is(handle, SC_HANDLE_EVENT)) return sc_leave(CUDA_ERROR_INVALID_HANDLE);
     struct sc_event *event = (struct sc_event *)handle;
     if (event->context != stream->context) return sc_leave(CUDA_ERROR_INVALID_HANDLE);
+    if (sc_capture_record(stream, event, flags, &result)) return sc_leave(result);
     struct sc_op *op = sc_op_new(SC_OP_RECORD, stream->context);
     if (!op) return sc_leave(CUDA_ERROR_OUT_OF_MEMORY);
     op->refs++;
     sc_op_unref(event->op);
     event->op = op;
+    sc_branch_free(event->branch);
+    event->branch = NULL;
     return sc_leave(sc_queue_submit(stream, op));
 }
 
@@ -76,6 +88,8 @@ CUresult CUDAAPI cuEventQuery(CUevent handle)
     struct sc_event *event;
     CUresult result = enter_event(handle, &event);
     if (result) return result;
+    result = sc_capture_wait_event(event);
+    if (result) return sc_leave(result);
     struct sc_context *context = event->context;
     bool ended = sc_queue_ended(event->op);
     result = fault_of(context);
@@ -87,6 +101,8 @@ CUresult CUDAAPI cuEventSynchronize(CUevent handle)
     struct sc_event *event;
     CUresult result = enter_event(handle, &event);
     if (result) return result;
+    result = sc_capture_wait_event(event);
+    if (result) return sc_leave(result);
     struct sc_context *context = event->context;
     result = sc_queue_wait_op(event->op);
     CUresult fault = fault_of(context);
@@ -101,6 +117,7 @@ CUresult CUDAAPI cuEventElapsedTime_v2(float *milliseconds, CUevent start_handle
     if (!sc_handle_is(start_handle, SC_HANDLE_EVENT) || !sc_handle_is(end_handle, SC_HANDLE_EVENT))
         return sc_leave(CUDA_ERROR_INVALID_HANDLE);
     struct sc_event *start = (struct sc_event *)start_handle, *end = (struct sc_event *)end_handle;
+    if (start->branch || end->branch) return sc_leave(CUDA_ERROR_CAPTURED_EVENT);
     if (!start->op || !end->op || (start->flags | end->flags) & CU_EVENT_DISABLE_TIMING)
         return sc_leave(CUDA_ERROR_INVALID_HANDLE);
     struct sc_op *first = start->op, *last = end->op;

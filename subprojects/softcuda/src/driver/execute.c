@@ -130,8 +130,43 @@ static void call(const struct sc_call_work *work)
     sc_set_in_callback(false);
 }
 
+/* A node of a graph may be launched after its memory is gone, or before it is there. */
+static bool exists(uint64_t address, uint64_t bytes, enum sc_side side)
+{
+    if (side == SC_SIDE_PAGEABLE) return true;
+    const struct sc_allocation *allocation = sc_space_find_range(address, bytes);
+    return allocation && !allocation->dormant;
+}
+
+static bool reaches(uint64_t address, uint64_t width, uint64_t height, uint64_t depth, uint64_t pitch,
+                    uint64_t slice, enum sc_side side)
+{
+    return exists(address, (depth - 1) * slice + (height - 1) * pitch + width, side);
+}
+
+static CUresult check_node(const struct sc_op *op)
+{
+    const struct sc_copy_work *copied = &op->copy;
+    const struct sc_set_work *filled = &op->set;
+    bool ok = true;
+    if (op->kind == SC_OP_COPY)
+        ok = reaches(copied->destination, copied->width, copied->height, copied->depth,
+                     copied->destination_pitch, copied->destination_slice, copied->to) &&
+             reaches(copied->source, copied->width, copied->height, copied->depth, copied->source_pitch,
+                     copied->source_slice, copied->from);
+    if (op->kind == SC_OP_SET)
+        ok = reaches(filled->address, filled->width * filled->element_bytes, filled->height, 1, filled->pitch,
+                     0, filled->to);
+    if (ok) return CUDA_SUCCESS;
+    sc_log("a %s in a graph: its memory is gone, or not allocated yet",
+           op->kind == SC_OP_COPY ? "copy" : "memset");
+    return CUDA_ERROR_ILLEGAL_ADDRESS;
+}
+
 CUresult sc_op_execute(struct sc_op *op)
 {
+    CUresult fault = op->in_graph ? check_node(op) : CUDA_SUCCESS;
+    if (fault) return fault;
     switch (op->kind) {
     case SC_OP_KERNEL:
         return run_kernel(op);

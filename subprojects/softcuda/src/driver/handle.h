@@ -15,6 +15,10 @@ enum sc_handle_kind {
     SC_HANDLE_FUNCTION,
     SC_HANDLE_KERNEL,
     SC_HANDLE_POOL,
+    SC_HANDLE_GRAPH,
+    SC_HANDLE_NODE,
+    SC_HANDLE_EXEC,
+    SC_HANDLE_USER_OBJECT,
 };
 
 bool sc_handle_add(const void *handle, enum sc_handle_kind kind); /* false: no memory */

@@ -4,12 +4,9 @@
 #include "image.h"
 #include "module.h"
 #include "queue.h"
+#include "work.h"
 
-struct shape {
-    uint32_t grid[3], block[3], dynamic_shared;
-};
-
-static CUresult check_shape(const struct shape *shape, const struct sc_func *func)
+static CUresult check_shape(const struct sc_shape *shape, const struct sc_func *func)
 {
     static const uint64_t grid_limits[3] = {INT32_MAX, 65535, 65535};
     static const uint32_t block_limits[3] = {1024, 1024, 64};
@@ -63,27 +60,20 @@ static CUresult pack(const struct sc_func *func, void **pointers, void **extra, 
     return result;
 }
 
-/* pre: the lock is held. */
-static CUresult launch(CUfunction handle, const struct shape *shape, CUstream stream_handle, void **pointers,
-                       void **extra)
+CUresult sc_launch_describe(struct sc_context *context, CUfunction handle, const struct sc_shape *shape,
+                            void **pointers, void **extra, struct sc_launch_work *out)
 {
-    struct sc_stream *stream = sc_stream_find(stream_handle);
-    if (!stream) return CUDA_ERROR_INVALID_HANDLE;
     struct sc_func *func;
     CUresult result = sc_function_resolve(handle, &func);
-    if (!result && func->loaded->context != stream->context) result = CUDA_ERROR_INVALID_HANDLE;
+    if (!result && func->loaded->context != context) result = CUDA_ERROR_INVALID_HANDLE;
     if (!result) result = check_shape(shape, func);
     void *parameters = NULL;
     if (!result) result = pack(func, pointers, extra, &parameters);
     if (result) return result;
-    struct sc_op *op = sc_op_new(SC_OP_KERNEL, stream->context);
-    if (!op) {
-        free(parameters);
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
     func->loaded->refs++;
-    op->launch = (struct sc_launch_work){
+    *out = (struct sc_launch_work){
         .loaded = func->loaded,
+        .func = func,
         .function = func->function,
         .native = func->native,
         .name = func->info.name,
@@ -92,6 +82,44 @@ static CUresult launch(CUfunction handle, const struct shape *shape, CUstream st
         .dynamic_shared_bytes = shape->dynamic_shared,
         .parameters = parameters,
     };
+    return CUDA_SUCCESS;
+}
+
+bool sc_launch_copy(const struct sc_launch_work *from, struct sc_launch_work *out)
+{
+    size_t bytes = from->func->info.parameter_bytes;
+    void *parameters = malloc(bytes ? bytes : 1);
+    if (!parameters) return false;
+    memcpy(parameters, from->parameters, bytes);
+    *out = *from;
+    out->parameters = parameters;
+    out->loaded->refs++;
+    return true;
+}
+
+void sc_launch_drop(struct sc_launch_work *launch)
+{
+    free(launch->parameters);
+    launch->parameters = NULL;
+    sc_loaded_unref(launch->loaded);
+    launch->loaded = NULL;
+}
+
+/* pre: the lock is held. */
+static CUresult launch(CUfunction handle, const struct sc_shape *shape, CUstream stream_handle,
+                       void **pointers, void **extra)
+{
+    struct sc_stream *stream = sc_stream_find(stream_handle);
+    if (!stream) return CUDA_ERROR_INVALID_HANDLE;
+    struct sc_launch_work work;
+    CUresult result = sc_launch_describe(stream->context, handle, shape, pointers, extra, &work);
+    if (result) return result;
+    struct sc_op *op = sc_op_new(SC_OP_KERNEL, stream->context);
+    if (!op) {
+        sc_launch_drop(&work);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    op->launch = work;
     return sc_queue_submit(stream, op);
 }
 
@@ -102,7 +130,7 @@ CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned int grid_x, unsign
 {
     CUresult result = sc_enter(SC_NEED_CONTEXT);
     if (result) return result;
-    struct shape shape = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, dynamic_shared};
+    struct sc_shape shape = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, dynamic_shared};
     return sc_leave(launch(function, &shape, stream, parameters, extra));
 }
 

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "driver.h"
+#include "graph.h"
 #include "queue.h"
 
 #define DEVICE_ALIGN 512
@@ -74,6 +75,21 @@ struct sc_allocation *sc_managed_memory(struct sc_context *context, uint64_t byt
     return allocation;
 }
 
+bool sc_memory_reserve(struct sc_allocation *allocation, uint64_t bytes)
+{
+    if (bytes > sc_memory_free_bytes() || !log_charge((int64_t)bytes)) return false;
+    allocation->charged_bytes = bytes;
+    charged_bytes += bytes;
+    return true;
+}
+
+void sc_memory_unreserve(struct sc_allocation *allocation)
+{
+    sc_memory_log_free(allocation);
+    charged_bytes -= allocation->charged_bytes;
+    allocation->charged_bytes = 0;
+}
+
 void sc_memory_release(struct sc_allocation *allocation)
 {
     charged_bytes -= allocation->charged_bytes;
@@ -110,6 +126,7 @@ static void collect(void *argument, struct sc_allocation *allocation)
 
 void sc_memory_release_all(struct sc_context *context)
 {
+    sc_graph_memory_teardown(context);
     struct owned owned = {.context = context};
     sc_space_each(collect, &owned);
     for (size_t i = 0; i < owned.count; i++) {
@@ -122,7 +139,7 @@ void sc_memory_release_all(struct sc_context *context)
 CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr *out, size_t bytes)
 {
     if (!out || !bytes) return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    CUresult result = sc_enter(SC_NEED_SAFE);
     if (result) return result;
     struct sc_allocation *allocation = sc_device_allocate(sc_current(), bytes, DEVICE_ALIGN);
     if (allocation) *out = allocation->begin;
@@ -147,7 +164,7 @@ CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *out, size_t bytes, unsigned int 
 {
     if (!out || !bytes || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
         return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    CUresult result = sc_enter(SC_NEED_SAFE);
     if (result) return result;
     struct sc_allocation *allocation = sc_managed_memory(sc_current(), bytes, flags);
     if (allocation) *out = allocation->begin;
@@ -177,8 +194,11 @@ static CUresult free_at(uint64_t address, unsigned mask, CUresult wrong)
 CUresult CUDAAPI cuMemFree_v2(CUdeviceptr address)
 {
     if (!address) return CUDA_SUCCESS;
-    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    CUresult result = sc_enter(SC_NEED_SAFE);
     if (result) return result;
+    bool of_graph;
+    result = sc_graph_memory_free(address, NULL, &of_graph);
+    if (of_graph) return sc_leave(result);
     unsigned mask = 1u << SC_MEMORY_DEVICE | 1u << SC_MEMORY_MANAGED;
     return sc_leave(free_at(address, mask, CUDA_ERROR_INVALID_VALUE));
 }
@@ -187,7 +207,7 @@ CUresult CUDAAPI cuMemHostAlloc(void **out, size_t bytes, unsigned int flags)
 {
     unsigned known = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
     if (!out || flags & ~known) return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    CUresult result = sc_enter(SC_NEED_SAFE);
     if (result) return result;
     if (!bytes) {
         *out = NULL;
@@ -209,7 +229,7 @@ CUresult CUDAAPI cuMemAllocHost_v2(void **out, size_t bytes)
 CUresult CUDAAPI cuMemFreeHost(void *pointer)
 {
     if (!pointer) return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    CUresult result = sc_enter(SC_NEED_SAFE);
     if (result) return result;
     return sc_leave(free_at((uint64_t)pointer, 1u << SC_MEMORY_PINNED, CUDA_ERROR_INVALID_VALUE));
 }
@@ -220,7 +240,7 @@ CUresult CUDAAPI cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned int 
         CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_READ_ONLY;
     if (flags & CU_MEMHOSTREGISTER_IOMEMORY) return sc_refuse("cuMemHostRegister_v2", "IO memory");
     if (!pointer || !bytes || flags & ~known) return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    CUresult result = sc_enter(SC_NEED_SAFE);
     if (result) return result;
     struct sc_allocation *allocation = sc_space_register((uint64_t)pointer, bytes);
     if (!allocation) return sc_leave(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
@@ -232,7 +252,7 @@ CUresult CUDAAPI cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned int 
 CUresult CUDAAPI cuMemHostUnregister(void *pointer)
 {
     if (!pointer) return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    CUresult result = sc_enter(SC_NEED_SAFE);
     if (result) return result;
     CUresult wrong = CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
     return sc_leave(free_at((uint64_t)pointer, 1u << SC_MEMORY_REGISTERED, wrong));

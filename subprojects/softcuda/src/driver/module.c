@@ -203,7 +203,7 @@ void sc_jit_log_find(struct sc_jit_log *log, unsigned count, const CUjit_option 
 static CUresult load_data(CUmodule *out, const void *image, size_t bytes, const struct sc_jit_log *log)
 {
     if (!out || !image) return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    CUresult result = sc_enter(SC_NEED_SAFE);
     if (result) return result;
     struct sc_loaded *loaded;
     result = sc_loaded_create(image, bytes, sc_current(), log, &loaded);

@@ -81,6 +81,25 @@ STREAM_FIRST(cuStreamAttachMemAsync, ARGUMENTS(CUdeviceptr a, size_t n, unsigned
              ARGUMENTS(a, n, flags))
 STREAM_FIRST(cuLaunchHostFunc, ARGUMENTS(CUhostFn function, void *data), ARGUMENTS(function, data))
 
+STREAM_LAST(cuGraphLaunch, CUgraphExec exec, exec)
+STREAM_LAST(cuGraphUpload, CUgraphExec exec, exec)
+STREAM_FIRST(cuStreamBeginCapture_v2, CUstreamCaptureMode mode, mode)
+STREAM_FIRST(cuStreamBeginCaptureToGraph,
+             ARGUMENTS(CUgraph graph, const CUgraphNode *nodes, const CUgraphEdgeData *edges, size_t count,
+                       CUstreamCaptureMode mode),
+             ARGUMENTS(graph, nodes, edges, count, mode))
+STREAM_FIRST(cuStreamEndCapture, CUgraph *graph, graph)
+STREAM_FIRST(cuStreamUpdateCaptureDependencies,
+             ARGUMENTS(CUgraphNode *nodes, size_t count, unsigned int flags), ARGUMENTS(nodes, count, flags))
+STREAM_FIRST(cuStreamUpdateCaptureDependencies_v2,
+             ARGUMENTS(CUgraphNode *nodes, const CUgraphEdgeData *edges, size_t count, unsigned int flags),
+             ARGUMENTS(nodes, edges, count, flags))
+
+CUresult CUDAAPI cuStreamBeginCapture_ptsz(CUstream stream)
+{
+    return cuStreamBeginCapture(own(stream));
+}
+
 CUresult CUDAAPI cuStreamSynchronize_ptsz(CUstream stream)
 {
     return cuStreamSynchronize(own(stream));

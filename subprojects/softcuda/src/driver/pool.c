@@ -2,7 +2,9 @@
  * the stream reaches the free. */
 #include <stdlib.h>
 
+#include "capture.h"
 #include "driver.h"
+#include "graph.h"
 #include "queue.h"
 
 struct sc_pool {
@@ -38,6 +40,9 @@ CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr *out, size_t bytes, CUstream handle
     if (result) return result;
     struct sc_stream *stream = sc_stream_find(handle);
     if (!stream) return sc_leave(CUDA_ERROR_INVALID_HANDLE);
+    if (stream->branch) return sc_leave(sc_capture_allocate(stream, bytes, out));
+    result = sc_capture_use_legacy(stream);
+    if (result) return sc_leave(result);
     struct sc_context *context = stream->context;
     struct sc_allocation *allocation = sc_device_allocate(context, bytes, 512);
     if (!allocation) {
@@ -67,6 +72,10 @@ CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr address, CUstream handle)
     if (result) return result;
     struct sc_stream *stream = sc_stream_find(handle);
     if (!stream) return sc_leave(CUDA_ERROR_INVALID_HANDLE);
+    if (stream->branch) return sc_leave(sc_capture_free(stream, address));
+    bool of_graph;
+    result = sc_graph_memory_free(address, stream, &of_graph);
+    if (of_graph) return sc_leave(result);
     struct sc_allocation *allocation = sc_space_find(address);
     bool ok = allocation && allocation->begin == address && allocation->kind == SC_MEMORY_DEVICE &&
               !allocation->internal && !allocation->freeing;

@@ -3,7 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture.h"
+#include "graph.h"
 #include "module.h"
+#include "work.h"
 
 #define RANDOM_WINDOW 256
 #define SNAPSHOT_LIMIT (UINT64_C(256) << 20)
@@ -32,6 +35,7 @@ static void open_queue(void)
         .link_out_bytes_per_ns = o->link_out_gbps,
         .link_both_bytes_per_ns = o->link_both_gbps,
         .launch_ns = o->launch_ns,
+        .node_ns = o->node_ns,
         .fault_ns = o->fault_ns,
     };
     sc_timing_init(&queue.timing, &machine);
@@ -86,10 +90,7 @@ static void drop_work(struct sc_op *op)
     if (op->kind == SC_OP_KERNEL) {
         sc_cost_free(&op->cost);
         memset(&op->cost, 0, sizeof op->cost);
-        free(op->launch.parameters);
-        op->launch.parameters = NULL;
-        sc_loaded_unref(op->launch.loaded);
-        op->launch.loaded = NULL;
+        sc_launch_drop(&op->launch);
     } else if (op->kind == SC_OP_COPY) {
         free(op->copy.snapshot);
         queue.snapshot_bytes -= op->copy.snapshot_bytes;
@@ -99,6 +100,12 @@ static void drop_work(struct sc_op *op)
                op->kind == SC_OP_DISCARD_PREFETCH) {
         free(op->move.spans);
         op->move.spans = NULL;
+    } else if (op->kind == SC_OP_JOIN) {
+        sc_user_set_unref(op->kept);
+        op->kept = NULL;
+    } else if (op->kind == SC_OP_GRAPH_MEMORY) {
+        sc_graph_memory_op_done(op->graph_memory.memory);
+        op->graph_memory.memory = NULL;
     }
     if (op->context) sc_context_unref(op->context);
     op->context = NULL;
@@ -183,6 +190,8 @@ static void run(struct sc_op *op, struct sc_op **next)
         if (fault && !context->sticky) context->sticky = fault;
     }
     if (op->kind == SC_OP_FREE) sc_memory_release(op->free.allocation);
+    if (op->kind == SC_OP_GRAPH_MEMORY)
+        sc_graph_memory_switch(op->graph_memory.memory, op->graph_memory.live);
     op->state = SC_OP_DONE;
     if (next) *next = op->next_pending;
     unlink_pending(op);
@@ -345,21 +354,54 @@ static CUresult submit(struct sc_stream *stream, struct sc_op *op)
     return CUDA_SUCCESS;
 }
 
-CUresult sc_queue_submit(struct sc_stream *stream, struct sc_op *op)
+/* After submission; drops a reference. */
+static void settle_submitted(struct sc_op *op, CUresult result)
 {
-    op->refs++;
-    CUresult result = submit(stream, op);
     if (!result && sc_options()->order == SC_SCHEDULE_EAGER)
         require(op); /* a fault shows at the next call, as in every schedule */
     sc_op_unref(op);
     bound();
+}
+
+CUresult sc_queue_submit(struct sc_stream *stream, struct sc_op *op)
+{
+    CUresult result = CUDA_SUCCESS;
+    if (sc_captures && sc_capture_submit(stream, op, &result)) return result;
+    op->refs++;
+    result = submit(stream, op);
+    settle_submitted(op, result);
+    return result;
+}
+
+CUresult sc_queue_submit_graph(struct sc_stream *stream, struct sc_op **ops, size_t count)
+{
+    struct sc_op *end = ops[count - 1];
+    end->refs++;
+    CUresult result = submit(stream, ops[0]);
+    for (size_t i = 1; i + 1 < count; i++) {
+        if (result) {
+            sc_op_unref(ops[i]);
+            continue;
+        }
+        ops[i]->stream_id = stream->id;
+        append(ops[i]);
+    }
+    if (count > 1) {
+        if (result)
+            sc_op_unref(end);
+        else
+            result = submit(stream, end);
+    }
+    settle_submitted(end, result);
     return result;
 }
 
 CUresult sc_queue_submit_and_wait(struct sc_stream *stream, struct sc_op *op)
 {
+    CUresult result = CUDA_SUCCESS;
+    if (sc_captures && sc_capture_submit(stream, op, &result)) return result;
     op->refs++;
-    CUresult result = submit(stream, op);
+    result = submit(stream, op);
     if (!result) result = sc_queue_wait_op(op);
     sc_op_unref(op);
     return result;

@@ -31,6 +31,8 @@ enum sc_op_kind {
     SC_OP_WAIT,
     SC_OP_CALL,
     SC_OP_FREE, /* of pool memory, in stream order */
+    SC_OP_JOIN, /* does nothing: where a graph begins and ends, and its nodes that do nothing */
+    SC_OP_GRAPH_MEMORY,
     /* Acts of the host; nothing is executed. */
     SC_OP_SYNC,
     SC_OP_CHARGE,
@@ -43,6 +45,7 @@ enum sc_op_state { SC_OP_QUEUED, SC_OP_RUNNING, SC_OP_DONE };
 
 struct sc_launch_work {
     struct sc_loaded *loaded; /* keeps the function alive; released with the operation */
+    struct sc_func *func;     /* the same with its description */
     const struct sc_function *function;
     const struct sc_native_kernel *native; /* instead of `function` */
     const char *name;
@@ -89,6 +92,12 @@ struct sc_free_work {
     uint64_t charged_bytes;
 };
 
+/* Memory of a graph comes or goes (graph_memory.c). */
+struct sc_graph_memory_work {
+    struct sc_graph_memory *memory; /* a reference */
+    bool live;
+};
+
 struct sc_op {
     struct sc_op *next, *previous;                 /* the list of entries that are not timed */
     struct sc_op *next_pending, *previous_pending; /* the list of those that are not executed */
@@ -99,6 +108,7 @@ struct sc_op {
     bool wanted;        /* somebody waits for it */
     bool dropped;       /* the context faulted or the process ends: not executed */
     bool whole_context; /* SYNC: waits for all of the context */
+    bool in_graph;      /* a node of a graph, whose addresses nobody has looked at since it was made */
     bool timed;
     struct sc_context *context;
     struct sc_thread *thread;
@@ -117,6 +127,8 @@ struct sc_op {
         struct sc_call_work call;
         struct sc_advise_work advise;
         struct sc_free_work free;
+        struct sc_graph_memory_work graph_memory;
+        struct sc_user_set *kept; /* JOIN: what a graph's launch keeps alive, or NULL */
         int64_t charge_bytes;
         struct sc_span span; /* MANAGED_* */
     };
@@ -133,7 +145,11 @@ bool sc_op_depends(struct sc_op *op, struct sc_op *on);
 /* Hands over `buffer`, from malloc, as the copy's source. */
 void sc_op_own_snapshot(struct sc_op *op, void *buffer, uint64_t bytes);
 
-/* Submits work to a stream. May execute (schedule eager, or a full queue). */
+/* Submits `count` > 0 operations as one: the first comes after the stream's work so far and the stream's later
+ * work after the last, whose dependencies must make it the end of all of them; those between have their
+ * dependencies only. Owns all of them from then on. May execute. */
+CUresult sc_queue_submit_graph(struct sc_stream *stream, struct sc_op **ops, size_t count);
+/* Submits work to a stream, or captures it if the stream is captured. May execute (schedule eager, or a full queue). */
 CUresult sc_queue_submit(struct sc_stream *stream, struct sc_op *op);
 /* Submits and waits: a synchronous call. Executes. */
 CUresult sc_queue_submit_and_wait(struct sc_stream *stream, struct sc_op *op);

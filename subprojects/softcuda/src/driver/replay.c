@@ -9,7 +9,7 @@ static const char *const kind_names[] = {
     [SC_OP_KERNEL] = "kernel",     [SC_OP_COPY] = "copy",       [SC_OP_SET] = "set",
     [SC_OP_PREFETCH] = "prefetch", [SC_OP_DISCARD] = "discard", [SC_OP_DISCARD_PREFETCH] = "discard_prefetch",
     [SC_OP_RECORD] = "record",     [SC_OP_WAIT] = "wait",       [SC_OP_CALL] = "call",
-    [SC_OP_FREE] = "free",
+    [SC_OP_FREE] = "free",         [SC_OP_JOIN] = "join",       [SC_OP_GRAPH_MEMORY] = "graph_memory",
 };
 
 static FILE *timeline;
@@ -69,6 +69,7 @@ static void tick_host(struct sc_op *op)
 
 static void describe(const struct sc_op *op, struct sc_work *work)
 {
+    work->in_graph = op->in_graph;
     switch (op->kind) {
     case SC_OP_KERNEL:
         work->kind = SC_WORK_KERNEL;

@@ -1,27 +1,38 @@
 /* Memsets. A synchronous memset of managed or pinned memory blocks its caller, one of device memory does not.
  */
+#include "capture.h"
 #include "driver.h"
 #include "queue.h"
+#include "work.h"
+
+CUresult sc_set_describe(struct sc_set_work *set)
+{
+    if (set->address % set->element_bytes ||
+        (set->height > 1 && set->pitch < set->width * set->element_bytes))
+        return CUDA_ERROR_INVALID_VALUE;
+    uint64_t bytes = (set->height - 1) * set->pitch + set->width * set->element_bytes;
+    struct sc_allocation *allocation = sc_space_find_range(set->address, bytes);
+    if (!allocation) return CUDA_ERROR_INVALID_VALUE;
+    set->to = allocation->kind == SC_MEMORY_DEVICE    ? SC_SIDE_DEVICE
+              : allocation->kind == SC_MEMORY_MANAGED ? SC_SIDE_MANAGED
+                                                      : SC_SIDE_PINNED;
+    return CUDA_SUCCESS;
+}
 
 static CUresult submit_set(struct sc_set_work set, CUstream handle, bool wait)
 {
     if (!set.width || !set.height) return CUDA_SUCCESS;
-    if (set.address % set.element_bytes || (set.height > 1 && set.pitch < set.width * set.element_bytes))
-        return CUDA_ERROR_INVALID_VALUE;
     CUresult result = sc_enter(SC_NEED_CONTEXT);
     if (result) return result;
     struct sc_stream *stream = sc_stream_find(handle);
     if (!stream) return sc_leave(CUDA_ERROR_INVALID_HANDLE);
-    uint64_t bytes = (set.height - 1) * set.pitch + set.width * set.element_bytes;
-    struct sc_allocation *allocation = sc_space_find_range(set.address, bytes);
-    if (!allocation) return sc_leave(CUDA_ERROR_INVALID_VALUE);
-    set.to = allocation->kind == SC_MEMORY_DEVICE    ? SC_SIDE_DEVICE
-             : allocation->kind == SC_MEMORY_MANAGED ? SC_SIDE_MANAGED
-                                                     : SC_SIDE_PINNED;
+    result = sc_set_describe(&set);
+    bool blocks = wait && set.to != SC_SIDE_DEVICE;
+    if (!result && blocks) result = sc_capture_wait_stream(stream);
+    if (result) return sc_leave(result);
     struct sc_op *op = sc_op_new(SC_OP_SET, stream->context);
     if (!op) return sc_leave(CUDA_ERROR_OUT_OF_MEMORY);
     op->set = set;
-    bool blocks = wait && set.to != SC_SIDE_DEVICE;
     return sc_leave(blocks ? sc_queue_submit_and_wait(stream, op) : sc_queue_submit(stream, op));
 }
 

@@ -190,6 +190,13 @@ struct sc_allocation *sc_space_find_range(uint64_t address, uint64_t bytes)
     return allocation;
 }
 
+void sc_space_set_dormant(struct sc_allocation *allocation, bool dormant)
+{
+    pthread_rwlock_wrlock(&space.lock);
+    allocation->dormant = dormant;
+    pthread_rwlock_unlock(&space.lock);
+}
+
 bool sc_space_lookup(void *context, uint64_t address, struct sc_range *out)
 {
     (void)context;
@@ -201,6 +208,7 @@ bool sc_space_lookup(void *context, uint64_t address, struct sc_range *out)
     };
     pthread_rwlock_rdlock(&space.lock);
     struct sc_allocation *allocation = find_locked(address);
+    if (allocation && allocation->dormant) allocation = NULL;
     if (allocation)
         *out = (struct sc_range){allocation->begin, allocation->begin + allocation->bytes,
                                  kinds[allocation->kind]};

@@ -36,6 +36,8 @@ struct sc_allocation {
     bool internal;          /* belongs to a module: cuMemFree refuses it */
     bool from_pool;         /* cuMemAllocAsync */
     bool freeing;           /* cuMemFreeAsync is queued */
+    bool dormant;           /* a graph's, and not there now: kernels do not see it */
+    void *graph_memory;     /* a graph's, opaque here */
 };
 
 /* Reserves the window; false when the system refuses. Idempotent. */
@@ -56,6 +58,8 @@ struct sc_allocation *sc_space_find(uint64_t address);
 
 /* The same test for a range: NULL unless [address, address + bytes) lies in one allocation. */
 struct sc_allocation *sc_space_find_range(uint64_t address, uint64_t bytes);
+
+void sc_space_set_dormant(struct sc_allocation *allocation, bool dormant);
 
 /* For the engine's sc_address_space; `context` is not used. */
 bool sc_space_lookup(void *context, uint64_t address, struct sc_range *out);

@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "capture.h"
 #include "driver.h"
 #include "queue.h"
 
@@ -33,6 +34,7 @@ static void leave_behind(struct sc_context *context, struct sc_op *op)
 void sc_stream_destroy(struct sc_stream *stream)
 {
     struct sc_context *context = stream->context;
+    sc_capture_leave(stream);
     struct sc_stream **at = &context->streams;
     while (*at != stream) at = &(*at)->next;
     *at = stream->next;
@@ -102,7 +104,8 @@ CUresult CUDAAPI cuStreamSynchronize(CUstream handle)
     struct sc_stream *stream;
     CUresult result = enter_stream(handle, &stream);
     if (result) return result;
-    return sc_leave(sc_queue_wait_op(stream->last));
+    result = sc_capture_wait_stream(stream);
+    return sc_leave(result ? result : sc_queue_wait_op(stream->last));
 }
 
 CUresult CUDAAPI cuStreamQuery(CUstream handle)
@@ -110,6 +113,8 @@ CUresult CUDAAPI cuStreamQuery(CUstream handle)
     struct sc_stream *stream;
     CUresult result = enter_stream(handle, &stream);
     if (result) return result;
+    result = sc_capture_wait_stream(stream);
+    if (result) return sc_leave(result);
     struct sc_context *context = stream->context;
     bool ended = sc_queue_ended(stream->last);
     if (sc_handle_is(context, SC_HANDLE_CONTEXT)) result = context->sticky;
@@ -125,6 +130,7 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream handle, CUevent event_handle, unsign
     if (result) return result;
     if (!sc_handle_is(event_handle, SC_HANDLE_EVENT)) return sc_leave(CUDA_ERROR_INVALID_HANDLE);
     struct sc_event *event = (struct sc_event *)event_handle;
+    if (sc_capture_wait(stream, event, flags, &result)) return sc_leave(result);
     if (!event->op) return sc_leave(CUDA_SUCCESS); /* never recorded: nothing to wait for */
     struct sc_op *op = sc_op_new(SC_OP_WAIT, stream->context);
     if (!op || !sc_op_depends(op, event->op)) {
@@ -188,49 +194,6 @@ CUresult CUDAAPI cuStreamGetCtx_v2(CUstream handle, CUcontext *context, CUgreenC
 CUresult CUDAAPI cuStreamGetCtx(CUstream handle, CUcontext *context)
 {
     return cuStreamGetCtx_v2(handle, context, NULL);
-}
-
-/* Capture is not built, so no stream is ever capturing: true answers, not stubs. */
-CUresult CUDAAPI cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus *status)
-{
-    if (!status) return CUDA_ERROR_INVALID_VALUE;
-    struct sc_stream *stream;
-    CUresult result = enter_stream(handle, &stream);
-    if (result) return result;
-    *status = CU_STREAM_CAPTURE_STATUS_NONE;
-    return sc_leave(CUDA_SUCCESS);
-}
-
-CUresult CUDAAPI cuStreamGetCaptureInfo(CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id)
-{
-    (void)id;
-    return cuStreamIsCapturing(handle, status);
-}
-
-CUresult CUDAAPI cuStreamGetCaptureInfo_v2(CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id,
-                                           CUgraph *graph, const CUgraphNode **dependencies, size_t *count)
-{
-    (void)id, (void)graph, (void)dependencies, (void)count;
-    return cuStreamIsCapturing(handle, status);
-}
-
-CUresult CUDAAPI cuStreamGetCaptureInfo_v3(CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id,
-                                           CUgraph *graph, const CUgraphNode **dependencies,
-                                           const CUgraphEdgeData **edges, size_t *count)
-{
-    (void)id, (void)graph, (void)dependencies, (void)edges, (void)count;
-    return cuStreamIsCapturing(handle, status);
-}
-
-CUresult CUDAAPI cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
-{
-    if (!mode || (unsigned)*mode > CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = sc_enter(SC_NEED_INIT);
-    if (result) return result;
-    CUstreamCaptureMode old = sc_self()->capture_mode;
-    sc_self()->capture_mode = *mode;
-    *mode = old;
-    return sc_leave(CUDA_SUCCESS);
 }
 
 static CUresult submit_call(CUstream handle, const struct sc_call_work *call)

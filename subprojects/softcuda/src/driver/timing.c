@@ -118,11 +118,12 @@ static uint64_t with_links(const struct sc_timing *timing, const struct sc_effec
     return longest;
 }
 
-static void place_on_compute(struct sc_timing *timing, uint64_t ready_ns, uint64_t alone_ns,
+static void place_on_compute(struct sc_timing *timing, const struct sc_work *work, uint64_t alone_ns,
                              struct sc_placed *out)
 {
-    uint64_t total_ns = timing->machine.launch_ns + with_links(timing, &out->effect, alone_ns);
-    out->start_ns = begin_on(timing, SC_ENGINE_COMPUTE, ready_ns);
+    uint64_t fixed_ns = work->in_graph ? timing->machine.node_ns : timing->machine.launch_ns;
+    uint64_t total_ns = fixed_ns + with_links(timing, &out->effect, alone_ns);
+    out->start_ns = begin_on(timing, SC_ENGINE_COMPUTE, work->ready_ns);
     out->end_ns = out->start_ns + total_ns;
     book(timing, SC_ENGINE_COMPUTE, out->start_ns, out->end_ns);
 }
@@ -138,7 +139,7 @@ static void place_kernel(struct sc_timing *timing, const struct sc_work *work, s
     uint64_t local = bytes > remote ? bytes - remote : 0;
     uint64_t compute_ns = duration((double)cost->flops, timing->machine.flops_per_ns);
     uint64_t memory_ns = duration((double)local, timing->machine.device_bytes_per_ns);
-    place_on_compute(timing, work->ready_ns, compute_ns > memory_ns ? compute_ns : memory_ns, out);
+    place_on_compute(timing, work, compute_ns > memory_ns ? compute_ns : memory_ns, out);
     timing->launches++;
     timing->flops += cost->flops;
     timing->device_bytes += local;
@@ -160,7 +161,7 @@ static void place_set(struct sc_timing *timing, const struct sc_work *work, stru
         remote = out->effect.out[SC_CAUSE_REMOTE] = span->bytes;
     }
     uint64_t local_ns = duration((double)(span->bytes - remote), timing->machine.device_bytes_per_ns);
-    place_on_compute(timing, work->ready_ns, local_ns, out);
+    place_on_compute(timing, work, local_ns, out);
 }
 
 static uint64_t on_device(struct sc_timing *timing, const struct sc_span *span, enum sc_side side)

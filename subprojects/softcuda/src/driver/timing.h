@@ -19,6 +19,7 @@ struct sc_machine {
     double device_bytes_per_ns, flops_per_ns;
     double link_in_bytes_per_ns, link_out_bytes_per_ns, link_both_bytes_per_ns;
     uint64_t launch_ns, fault_ns;
+    uint64_t node_ns; /* instead of launch_ns in a graph */
 };
 
 enum sc_timing_engine { SC_ENGINE_COMPUTE, SC_ENGINE_COPY_IN, SC_ENGINE_COPY_OUT, SC_ENGINES };
@@ -43,6 +44,7 @@ struct sc_span {
 struct sc_work {
     enum sc_work_kind kind;
     uint64_t ready_ns;
+    bool in_graph;
     const struct sc_cost *cost;  /* kernel */
     struct sc_span destination;  /* copy, set */
     struct sc_span source;       /* copy */

@@ -1,0 +1,344 @@
+/* Memory that graphs allocate and free. Its address is fixed from the node's creation on; the memory is there
+ * between the execution of the allocation node and that of the free. Device memory is charged from the first
+ * launch on, until nobody knows the address any more or it is trimmed.
+ */
+#include <stdlib.h>
+
+#include "graph.h"
+
+#define ALIGN 512
+
+struct sc_graph_memory {
+    struct sc_graph_memory *next;
+    struct sc_allocation *allocation;
+    CUmemAccessDesc access;
+    unsigned refs;        /* payloads, operations, and `taken` */
+    unsigned operations;  /* that are not timed yet */
+    uint64_t home;        /* id of the graph that allocates it */
+    bool freed_at_home;   /* by a node of the same graph */
+    bool freed_elsewhere; /* by a node of another graph */
+    bool taken;           /* allocated and not freed by what was submitted so far */
+    bool live;            /* and by what was executed so far */
+    bool reserved;        /* charged */
+};
+
+static struct sc_graph_memory *all;
+
+static struct {
+    uint64_t used, used_high, reserved, reserved_high;
+} bytes;
+
+static uint64_t size_of(const struct sc_graph_memory *memory)
+{
+    return (memory->allocation->bytes + ALIGN - 1) & ~(uint64_t)(ALIGN - 1);
+}
+
+struct sc_graph_memory *sc_graph_memory_ref(struct sc_graph_memory *memory)
+{
+    memory->refs++;
+    return memory;
+}
+
+static void unreserve(struct sc_graph_memory *memory)
+{
+    if (!memory->reserved) return;
+    sc_memory_unreserve(memory->allocation);
+    bytes.reserved -= size_of(memory);
+    memory->reserved = false;
+}
+
+void sc_graph_memory_unref(struct sc_graph_memory *memory)
+{
+    if (!memory || --memory->refs) return;
+    sc_graph_memory_switch(memory, false);
+    unreserve(memory);
+    struct sc_graph_memory **at = &all;
+    while (*at != memory) at = &(*at)->next;
+    *at = memory->next;
+    sc_memory_release(memory->allocation);
+    free(memory);
+}
+
+void sc_graph_memory_switch(struct sc_graph_memory *memory, bool live)
+{
+    if (memory->live == live) return;
+    memory->live = live;
+    sc_space_set_dormant(memory->allocation, !live);
+    bytes.used += live ? size_of(memory) : -size_of(memory);
+    if (bytes.used > bytes.used_high) bytes.used_high = bytes.used;
+}
+
+static CUresult check_description(const CUDA_MEM_ALLOC_NODE_PARAMS *p)
+{
+    if (!p || !p->bytesize || p->poolProps.allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
+        p->poolProps.handleTypes != CU_MEM_HANDLE_TYPE_NONE ||
+        p->poolProps.location.type != CU_MEM_LOCATION_TYPE_DEVICE || p->poolProps.location.id != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (p->accessDescCount > 1 || (p->accessDescCount && !p->accessDescs)) return CUDA_ERROR_INVALID_VALUE;
+    if (p->accessDescCount &&
+        (p->accessDescs->location.type != CU_MEM_LOCATION_TYPE_DEVICE || p->accessDescs->location.id != 0))
+        return CUDA_ERROR_INVALID_VALUE;
+    return p->bytesize > sc_options()->memory_bytes ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+CUresult sc_payload_allocate(CUDA_MEM_ALLOC_NODE_PARAMS *p, struct sc_payload *out)
+{
+    struct sc_context *context = sc_current();
+    if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+    CUresult result = check_description(p);
+    if (result) return result;
+    struct sc_graph_memory *memory = calloc(1, sizeof *memory);
+    if (!memory) return CUDA_ERROR_OUT_OF_MEMORY;
+    memory->allocation = sc_space_allocate(SC_MEMORY_DEVICE, p->bytesize, ALIGN);
+    if (!memory->allocation) {
+        free(memory);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    memory->refs = 1;
+    memory->allocation->owner = context;
+    memory->allocation->internal = true; /* the context does not free it */
+    memory->allocation->graph_memory = memory;
+    sc_space_set_dormant(memory->allocation, true);
+    memory->next = all;
+    all = memory;
+    p->dptr = memory->allocation->begin;
+    *out = (struct sc_payload){.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC, .context = context};
+    context->refs++;
+    out->allocate.parameters = *p;
+    out->allocate.memory = memory;
+    if (p->accessDescCount) {
+        memory->access = *p->accessDescs;
+        out->allocate.parameters.accessDescs = &memory->access;
+    } else {
+        out->allocate.parameters.accessDescs = NULL;
+    }
+    return CUDA_SUCCESS;
+}
+
+static struct sc_graph_memory *find(CUdeviceptr address)
+{
+    struct sc_allocation *allocation = sc_space_find(address);
+    return allocation && allocation->begin == address ? allocation->graph_memory : NULL;
+}
+
+CUresult sc_payload_free(CUdeviceptr address, struct sc_payload *out)
+{
+    struct sc_graph_memory *memory = find(address);
+    if (!memory) return CUDA_ERROR_INVALID_VALUE;
+    *out = (struct sc_payload){.type = CU_GRAPH_NODE_TYPE_MEM_FREE, .freed = sc_graph_memory_ref(memory)};
+    return CUDA_SUCCESS;
+}
+
+static bool frees(const struct sc_graph *graph, const struct sc_graph_memory *memory)
+{
+    for (struct sc_node *node = graph->first; node; node = node->next)
+        if (node->payload.type == CU_GRAPH_NODE_TYPE_MEM_FREE && node->payload.freed == memory) return true;
+    return false;
+}
+
+static CUresult join_free(struct sc_graph *graph, struct sc_graph_memory *memory)
+{
+    bool home = memory->home == graph->id;
+    if (memory->freed_at_home || (home && memory->freed_elsewhere) || frees(graph, memory))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (home)
+        memory->freed_at_home = true;
+    else
+        memory->freed_elsewhere = true;
+    return CUDA_SUCCESS;
+}
+
+CUresult sc_graph_memory_join(struct sc_graph *graph, const struct sc_payload *payload)
+{
+    bool child = payload->type == CU_GRAPH_NODE_TYPE_GRAPH && payload->child->has_memory;
+    if (!child && !sc_payload_is_memory(payload)) return CUDA_SUCCESS;
+    if (graph->owner) return CUDA_ERROR_NOT_SUPPORTED;
+    if (payload->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) payload->allocate.memory->home = graph->id;
+    CUresult result =
+        payload->type == CU_GRAPH_NODE_TYPE_MEM_FREE ? join_free(graph, payload->freed) : CUDA_SUCCESS;
+    if (!result) graph->has_memory = true;
+    return result;
+}
+
+static void trim(void)
+{
+    for (struct sc_graph_memory *memory = all; memory; memory = memory->next)
+        if (!memory->taken && !memory->operations) unreserve(memory);
+}
+
+static bool reserve(struct sc_graph_memory *memory)
+{
+    if (memory->reserved) return true;
+    if (!sc_memory_reserve(memory->allocation, size_of(memory))) {
+        trim();
+        if (!sc_memory_reserve(memory->allocation, size_of(memory))) return false;
+    }
+    memory->reserved = true;
+    bytes.reserved += size_of(memory);
+    if (bytes.reserved > bytes.reserved_high) bytes.reserved_high = bytes.reserved;
+    return true;
+}
+
+/* Visits the memory nodes of a graph and its children until one fails. */
+static CUresult each(const struct sc_graph *graph, CUresult (*visit)(const struct sc_payload *, bool),
+                     bool flag)
+{
+    CUresult result = CUDA_SUCCESS;
+    if (!graph->has_memory) return result;
+    for (struct sc_node *node = graph->first; node && !result; node = node->next) {
+        if (node->payload.type == CU_GRAPH_NODE_TYPE_GRAPH)
+            result = each(node->payload.child, visit, flag);
+        else if (sc_payload_is_memory(&node->payload))
+            result = visit(&node->payload, flag);
+    }
+    return result;
+}
+
+static CUresult may_launch(const struct sc_payload *payload, bool again)
+{
+    if (payload->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
+        return payload->allocate.memory->taken && !again ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    return payload->freed->freed_at_home || payload->freed->taken ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult take_memory(const struct sc_payload *payload, bool flag)
+{
+    (void)flag;
+    bool ok = payload->type != CU_GRAPH_NODE_TYPE_MEM_ALLOC || reserve(payload->allocate.memory);
+    return ok ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static void set_taken(struct sc_graph_memory *memory, bool taken)
+{
+    if (memory->taken == taken) return;
+    memory->taken = taken;
+    if (taken)
+        sc_graph_memory_ref(memory);
+    else
+        sc_graph_memory_unref(memory);
+}
+
+static CUresult note_launch(const struct sc_payload *payload, bool flag)
+{
+    (void)flag;
+    if (payload->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
+        set_taken(payload->freed, false);
+    else
+        set_taken(payload->allocate.memory, !payload->allocate.memory->freed_at_home);
+    return CUDA_SUCCESS;
+}
+
+CUresult sc_graph_memory_reserve(const struct sc_graph *graph)
+{
+    return each(graph, take_memory, false);
+}
+
+CUresult sc_graph_memory_launch(const struct sc_graph *graph, bool again)
+{
+    CUresult result = each(graph, may_launch, again);
+    if (!result) result = sc_graph_memory_reserve(graph);
+    return result ? result : each(graph, note_launch, false);
+}
+
+struct sc_op *sc_graph_memory_op(struct sc_graph_memory *memory, bool live, struct sc_context *context)
+{
+    struct sc_op *op = sc_op_new(SC_OP_GRAPH_MEMORY, context);
+    if (!op) return NULL;
+    op->graph_memory = (struct sc_graph_memory_work){sc_graph_memory_ref(memory), live};
+    memory->operations++;
+    return op;
+}
+
+void sc_graph_memory_op_done(struct sc_graph_memory *memory)
+{
+    if (memory) memory->operations--;
+    sc_graph_memory_unref(memory);
+}
+
+CUresult sc_graph_memory_free(CUdeviceptr address, struct sc_stream *stream, bool *mine)
+{
+    struct sc_graph_memory *memory = find(address);
+    *mine = memory != NULL;
+    if (!memory || memory->freed_at_home || !memory->taken) return CUDA_ERROR_INVALID_VALUE;
+    sc_graph_memory_ref(memory); /* the lock may be let go of */
+    set_taken(memory, false);
+    CUresult result;
+    if (stream) {
+        struct sc_op *op = sc_graph_memory_op(memory, false, stream->context);
+        result = op ? sc_queue_submit(stream, op) : CUDA_ERROR_OUT_OF_MEMORY;
+    } else {
+        result = sc_queue_wait_context(sc_current());
+        sc_graph_memory_switch(memory, false);
+    }
+    sc_graph_memory_unref(memory);
+    return result;
+}
+
+void sc_graph_memory_teardown(struct sc_context *context)
+{
+    for (struct sc_graph_memory *memory = all, *next; memory; memory = next) {
+        next = memory->next;
+        if (memory->allocation->owner != context) continue;
+        sc_graph_memory_switch(memory, false);
+        set_taken(memory, false);
+    }
+}
+
+CUresult CUDAAPI cuDeviceGraphMemTrim(CUdevice device)
+{
+    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+    CUresult result = sc_enter(SC_NEED_INIT);
+    if (result) return result;
+    trim();
+    return sc_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute, void *value)
+{
+    static const uint64_t *const values[] = {&bytes.used, &bytes.used_high, &bytes.reserved,
+                                             &bytes.reserved_high};
+    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+    if (!value || (unsigned)attribute >= sizeof values / sizeof *values) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = sc_enter(SC_NEED_INIT);
+    if (result) return result;
+    *(cuuint64_t *)value = *values[attribute];
+    return sc_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute, void *value)
+{
+    bool high =
+        attribute == CU_GRAPH_MEM_ATTR_USED_MEM_HIGH || attribute == CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH;
+    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+    if (!value || !high || *(cuuint64_t *)value) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = sc_enter(SC_NEED_INIT);
+    if (result) return result;
+    if (attribute == CU_GRAPH_MEM_ATTR_USED_MEM_HIGH)
+        bytes.used_high = bytes.used;
+    else
+        bytes.reserved_high = bytes.reserved;
+    return sc_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuGraphMemAllocNodeGetParams(CUgraphNode handle, CUDA_MEM_ALLOC_NODE_PARAMS *out)
+{
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = sc_enter(SC_NEED_INIT);
+    if (result) return result;
+    struct sc_node *node = sc_node_find(handle);
+    if (!node || node->payload.type != CU_GRAPH_NODE_TYPE_MEM_ALLOC)
+        return sc_leave(CUDA_ERROR_INVALID_VALUE);
+    *out = node->payload.allocate.parameters;
+    return sc_leave(CUDA_SUCCESS);
+}
+
+CUresult CUDAAPI cuGraphMemFreeNodeGetParams(CUgraphNode handle, CUdeviceptr *out)
+{
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = sc_enter(SC_NEED_INIT);
+    if (result) return result;
+    struct sc_node *node = sc_node_find(handle);
+    if (!node || node->payload.type != CU_GRAPH_NODE_TYPE_MEM_FREE) return sc_leave(CUDA_ERROR_INVALID_VALUE);
+    *out = node->payload.freed->allocation->begin;
+    return sc_leave(CUDA_SUCCESS);
+}
