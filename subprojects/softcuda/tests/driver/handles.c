@@ -35,7 +35,20 @@ int main(void)
     FAILS(cuCtxSetCurrent(other), CUDA_ERROR_INVALID_CONTEXT);
     FAILS(cuCtxDestroy((CUcontext)memory), CUDA_ERROR_INVALID_CONTEXT);
     CUgraph graph;
-    FAILS(cuGraphCreate(&graph, 0), CUDA_ERROR_NOT_SUPPORTED);
+    CUgraphNode node;
+    CUgraphExec exec;
+    CUgraphNodeType type;
+    OK(cuGraphCreate(&graph, 0));
+    OK(cuGraphAddEmptyNode(&node, graph, NULL, 0));
+    OK(cuGraphInstantiate(&exec, graph, 0));
+    OK(cuGraphDestroy(graph));
+    FAILS(cuGraphDestroy(graph), CUDA_ERROR_INVALID_VALUE);
+    FAILS(cuGraphNodeGetType(node, &type), CUDA_ERROR_INVALID_VALUE);
+    FAILS(cuGraphLaunch((CUgraphExec)graph, NULL), CUDA_ERROR_INVALID_VALUE);
+    OK(cuGraphExecDestroy(exec));
+    FAILS(cuGraphLaunch(exec, NULL), CUDA_ERROR_INVALID_VALUE);
+    CUtexObject texture;
+    FAILS(cuTexObjectCreate(&texture, NULL, NULL, NULL), CUDA_ERROR_NOT_SUPPORTED);
     finish(device);
     return 0;
 }
