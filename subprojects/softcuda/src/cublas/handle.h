@@ -1,0 +1,100 @@
+/* What a cublasHandle_t is, and what the functions of libcublas have in common. */
+#ifndef SOFTCUDA_CUBLAS_HANDLE_H
+#define SOFTCUDA_CUBLAS_HANDLE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "gate.h"
+#include "vector.h"
+
+struct cublasContext {
+    uint64_t magic;
+    CUstream stream;
+    cublasPointerMode_t pointer_mode;
+    cublasAtomicsMode_t atomics;
+    cublasMath_t math;
+    int processors;       /* cublasSetSmCountTarget */
+    pthread_mutex_t lock; /* guards the next */
+    void *result;         /* where kernels leave what the host waits for; NULL until it is needed */
+};
+
+/* CUBLAS_STATUS_NOT_INITIALIZED where it is none. */
+cublasStatus_t sc_handle_check(cublasHandle_t handle);
+
+/* Logs that `function` was asked for something that is not built. */
+cublasStatus_t sc_not_supported(const char *function, const char *what);
+
+/* One product or a batch of them, column-major. `type_...` are cudaDataTypes. */
+struct sc_product {
+    const char *function;
+    cublasOperation_t transa, transb;
+    int64_t m, n, k;
+    const void *alpha, *a, *b, *beta;
+    void *c;
+    int type_a, type_b, type_c;
+    int64_t lda, ldb, ldc;
+    int64_t stride_a, stride_b, stride_c;
+    int64_t batch;
+    bool by_pointer;
+    cublasComputeType_t compute;
+};
+cublasStatus_t sc_product(cublasHandle_t handle, const struct sc_product *product);
+
+/* A += alpha x y' */
+struct sc_outer_product {
+    int type;
+    int64_t m, n;
+    const void *alpha, *x, *y;
+    void *a;
+    int64_t incx, incy, lda;
+};
+cublasStatus_t sc_outer_product(cublasHandle_t handle, const struct sc_outer_product *product);
+
+struct sc_product_with_vector {
+    cublasOperation_t trans;
+    int type;
+    int64_t m, n;
+    const void *alpha, *a, *x, *beta;
+    void *y;
+    int64_t lda, incx, incy;
+    int64_t stride_a, stride_x, stride_y;
+    int64_t batch;
+    bool by_pointer;
+};
+cublasStatus_t sc_product_with_vector(cublasHandle_t handle, const struct sc_product_with_vector *product);
+
+struct sc_matrix_sum {
+    cublasOperation_t transa, transb;
+    int type;
+    int64_t m, n;
+    const void *alpha, *a, *beta, *b;
+    void *c;
+    int64_t lda, ldb, ldc;
+};
+cublasStatus_t sc_matrix_sum(cublasHandle_t handle, const struct sc_matrix_sum *sum);
+
+/* alpha and result may be NULL where the operation has none. */
+struct sc_vector_call {
+    const char *function;
+    enum sc_vector_op op;
+    int64_t n;
+    const void *x, *alpha;
+    void *y, *result;
+    int64_t incx, incy;
+    int type_x, type_y, type_alpha, type_result, execution;
+    bool wide_index; /* IAMAX, IAMIN */
+};
+cublasStatus_t sc_vector_call(cublasHandle_t handle, const struct sc_vector_call *call);
+
+/* cublasSetMatrix and its like. */
+struct sc_transfer {
+    bool to_device, asynchronous;
+    int64_t rows, columns, bytes, from_ld, to_ld;
+    const void *from;
+    void *to;
+    CUstream stream;
+};
+cublasStatus_t sc_transfer(const struct sc_transfer *transfer);
+
+#endif

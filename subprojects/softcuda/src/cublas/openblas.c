@@ -1,0 +1,62 @@
+#include "openblas.h"
+
+#include <cblas.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Bound by the linker to every getenv of this library (--wrap), OpenBLAS's included, which reads its settings
+ * before anybody could call it. */
+char *__wrap_getenv(const char *name);
+char *__real_getenv(const char *name);
+
+/* Older builds of OpenBLAS know no newer processor and would take its oldest code for one. */
+static char *best_core(void)
+{
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+        return (char *)"SkylakeX";
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return (char *)"Haswell";
+    return NULL;
+}
+
+char *__wrap_getenv(const char *name)
+{
+    if (!strcmp(name, "OPENBLAS_NUM_THREADS")) return (char *)"1";
+    char *value = __real_getenv(name);
+    return !value && !strcmp(name, "OPENBLAS_CORETYPE") ? best_core() : value;
+}
+
+#ifdef SC_OPENBLAS_IS_SHARED
+static void one_thread(void)
+{
+    openblas_set_num_threads(1);
+}
+#endif
+
+static void prepare(void)
+{
+#ifdef SC_OPENBLAS_IS_SHARED
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, one_thread);
+#endif
+}
+
+void sc_sgemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, float alpha,
+              const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc)
+{
+    prepare();
+    cblas_sgemm(CblasColMajor, transpose_a ? CblasTrans : CblasNoTrans,
+                transpose_b ? CblasTrans : CblasNoTrans, (int)m, (int)n, (int)k, alpha, a, (int)lda, b,
+                (int)ldb, beta, c, (int)ldc);
+}
+
+void sc_dgemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, double alpha,
+              const double *a, int64_t lda, const double *b, int64_t ldb, double beta, double *c, int64_t ldc)
+{
+    prepare();
+    cblas_dgemm(CblasColMajor, transpose_a ? CblasTrans : CblasNoTrans,
+                transpose_b ? CblasTrans : CblasNoTrans, (int)m, (int)n, (int)k, alpha, a, (int)lda, b,
+                (int)ldb, beta, c, (int)ldc);
+}

@@ -1,0 +1,2 @@
+/* For toolkits without cuBLAS. */
+#include "api.h"
