@@ -16,6 +16,9 @@
 
 enum sc_blas_kernel { SC_KERNEL_GEMM, SC_KERNEL_VECTOR, SC_KERNEL_GEMV, SC_KERNEL_GEAM, SC_KERNELS };
 
+/* What every handle begins with: one of cuBLAS may stand for one of cuBLASLt. */
+#define SC_HANDLE_MAGIC UINT64_C(0x73637562626c6173)
+
 /* Loads the driver and the kernels at the first call, and sees to it that the calling thread has a context:
  * the first device's primary one where it has none, as the Runtime API does. CUBLAS_STATUS_NOT_INITIALIZED:
  * no driver or no device. CUBLAS_STATUS_ARCH_MISMATCH: the driver is not softcuda's. */
@@ -30,6 +33,10 @@ SC_GATE void sc_gate_free(void *memory);
 SC_GATE cublasStatus_t sc_gate_synchronize(CUstream stream);
 /* Copies between host and device, whichever is which; `asynchronous` ones in stream order. */
 SC_GATE cublasStatus_t sc_gate_copy(const CUDA_MEMCPY2D *copy, bool asynchronous, CUstream stream);
+
+/* The words for a status; always some. */
+SC_GATE const char *sc_gate_status_name(cublasStatus_t status);
+SC_GATE const char *sc_gate_status_text(cublasStatus_t status);
 
 /* Where messages go: the log of softcuda. */
 SC_GATE void sc_gate_log(const char *text);

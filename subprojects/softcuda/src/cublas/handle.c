@@ -5,14 +5,13 @@
 
 #include "refused.h"
 
-#define MAGIC 0x73637562626c6173u
 #define VERSION 130000
 
 static cublasLogCallback callback; /* atomic */
 
 cublasStatus_t sc_handle_check(cublasHandle_t handle)
 {
-    return handle && handle->magic == MAGIC ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
+    return handle && handle->magic == SC_HANDLE_MAGIC ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
 }
 
 static void tell(const char *text)
@@ -45,7 +44,7 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t *out)
     if (status) return status;
     cublasHandle_t handle = calloc(1, sizeof *handle);
     if (!handle) return CUBLAS_STATUS_ALLOC_FAILED;
-    handle->magic = MAGIC;
+    handle->magic = SC_HANDLE_MAGIC;
     pthread_mutex_init(&handle->lock, NULL);
     *out = handle;
     return CUBLAS_STATUS_SUCCESS;
@@ -132,49 +131,12 @@ MODE(cublasGetSmCountTarget, cublasSetSmCountTarget, int, processors, value >= 0
 
 const char *cublasGetStatusName(cublasStatus_t status)
 {
-    switch ((int)status) {
-#define NAME(status)                                                                                         \
-    case status:                                                                                             \
-        return #status;
-        NAME(CUBLAS_STATUS_SUCCESS)
-        NAME(CUBLAS_STATUS_NOT_INITIALIZED)
-        NAME(CUBLAS_STATUS_ALLOC_FAILED)
-        NAME(CUBLAS_STATUS_INVALID_VALUE)
-        NAME(CUBLAS_STATUS_ARCH_MISMATCH)
-        NAME(CUBLAS_STATUS_MAPPING_ERROR)
-        NAME(CUBLAS_STATUS_EXECUTION_FAILED)
-        NAME(CUBLAS_STATUS_INTERNAL_ERROR)
-        NAME(CUBLAS_STATUS_NOT_SUPPORTED)
-        NAME(CUBLAS_STATUS_LICENSE_ERROR)
-    default:
-        return "CUBLAS_STATUS_UNKNOWN";
-    }
+    return sc_gate_status_name(status);
 }
 
 const char *cublasGetStatusString(cublasStatus_t status)
 {
-    switch (status) {
-    case CUBLAS_STATUS_SUCCESS:
-        return "success";
-    case CUBLAS_STATUS_NOT_INITIALIZED:
-        return "the library was not initialized";
-    case CUBLAS_STATUS_ALLOC_FAILED:
-        return "the resource allocation failed";
-    case CUBLAS_STATUS_INVALID_VALUE:
-        return "an invalid value was used as an argument";
-    case CUBLAS_STATUS_ARCH_MISMATCH:
-        return "an absent device architectural feature is required";
-    case CUBLAS_STATUS_MAPPING_ERROR:
-        return "an access to memory failed";
-    case CUBLAS_STATUS_EXECUTION_FAILED:
-        return "the function failed to launch on the device";
-    case CUBLAS_STATUS_INTERNAL_ERROR:
-        return "an internal operation failed";
-    case CUBLAS_STATUS_NOT_SUPPORTED:
-        return "the requested functionality is not supported";
-    default:
-        return "unknown";
-    }
+    return sc_gate_status_text(status);
 }
 
 /* What there is to tell goes to softcuda's log, whatever is asked for here. */

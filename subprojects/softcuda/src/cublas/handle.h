@@ -9,7 +9,7 @@
 #include "vector.h"
 
 struct cublasContext {
-    uint64_t magic;
+    uint64_t magic; /* first */
     CUstream stream;
     cublasPointerMode_t pointer_mode;
     cublasAtomicsMode_t atomics;

@@ -55,15 +55,33 @@ template <class T> struct Array {
     }
 };
 
-template <class T> double number(T value) { return (double)(float)value; }
-inline double number(double value) { return value; }
+template <class T> double number(T value)
+{
+    return (double)(float)value;
+}
+inline double number(double value)
+{
+    return value;
+}
 
 // Half a unit in the last place, relative.
 template <class T> double rounding();
-template <> inline double rounding<float>() { return 0x1p-24; }
-template <> inline double rounding<double>() { return 0x1p-53; }
-template <> inline double rounding<__half>() { return 0x1p-11; }
-template <> inline double rounding<__nv_bfloat16>() { return 0x1p-8; }
+template <> inline double rounding<float>()
+{
+    return 0x1p-24;
+}
+template <> inline double rounding<double>()
+{
+    return 0x1p-53;
+}
+template <> inline double rounding<__half>()
+{
+    return 0x1p-11;
+}
+template <> inline double rounding<__nv_bfloat16>()
+{
+    return 0x1p-8;
+}
 
 struct Shape {
     cublasOperation_t ta, tb;
@@ -75,10 +93,12 @@ struct Shape {
 
 inline Shape shape_of(cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k, int more)
 {
-    return {ta, tb, m, n, k, (ta == CUBLAS_OP_N ? m : k) + more, (tb == CUBLAS_OP_N ? k : n) + more, m + more};
+    return {ta,      tb, m, n, k, (ta == CUBLAS_OP_N ? m : k) + more, (tb == CUBLAS_OP_N ? k : n) + more,
+            m + more};
 }
 
-// The product by three loops, in double precision, and the same of the absolute values, for the error's bound.
+// The product by three loops, in double precision, and the same of the absolute values, for the error's
+// bound.
 template <class T>
 void product_of(const Shape &s, const T *a, const T *b, int i, int j, double *sum, double *size)
 {
@@ -91,10 +111,11 @@ void product_of(const Shape &s, const T *a, const T *b, int i, int j, double *su
     }
 }
 
-// Compares C with alpha op(A) op(B) + beta old, elements between the columns included: these must stay. S is the
-// type in which sums are made.
+// Compares C with alpha op(A) op(B) + beta old, elements between the columns included: these must stay. S is
+// the type in which sums are made.
 template <class T, class U, class S>
-void check_product(const Shape &s, const T *a, const T *b, const U *old, const U *c, double alpha, double beta)
+void check_product(const Shape &s, const T *a, const T *b, const U *old, const U *c, double alpha,
+                   double beta)
 {
     for (int j = 0; j < s.n; j++)
         for (int i = 0; i < s.ldc; i++) {
@@ -110,7 +131,8 @@ void check_product(const Shape &s, const T *a, const T *b, const U *old, const U
             double allowed = (s.k + 2) * rounding<S>() * (std::fabs(alpha) * size + std::fabs(before)) +
                              2 * rounding<U>() * std::fabs(expected) + 1e-7 * (sizeof(U) == 2);
             if (!(std::fabs(number(c[at]) - expected) <= allowed)) {
-                std::fprintf(stderr, "m %d n %d k %d ops %d %d alpha %g beta %g: (%d, %d) is %g instead of %g\n", s.m,
+                std::fprintf(stderr,
+                             "m %d n %d k %d ops %d %d alpha %g beta %g: (%d, %d) is %g instead of %g\n", s.m,
                              s.n, s.k, s.ta, s.tb, alpha, beta, i, j, number(c[at]), expected);
                 std::exit(1);
             }

@@ -1,0 +1,55 @@
+/* What the descriptions of cuBLASLt hold: the contents of the program's opaque structures. */
+#ifndef SOFTCUDA_CUBLAS_LT_H
+#define SOFTCUDA_CUBLAS_LT_H
+
+#include <stdbool.h>
+
+#include "api_lt.h"
+#include "gemm.h"
+
+struct sc_lt_layout {
+    int32_t type, order;
+    uint64_t rows, columns;
+    int64_t ld, stride, plane;
+    int32_t batch, batch_mode;
+};
+
+struct sc_lt_desc {
+    int32_t compute, scale_type, pointer_mode, transa, transb, transc, fill;
+    uint32_t epilogue;
+    uint64_t bias, aux;
+    int64_t bias_stride, aux_ld, aux_stride, alpha_stride;
+    int32_t bias_type, aux_type; /* -1: as D */
+    int32_t processors;
+    int8_t fast_accumulation;
+    uint64_t scales[8]; /* pointers of narrow types' scales and largest values; none is built */
+    int32_t scale_modes[6];
+    uint64_t emulation;
+};
+
+struct sc_lt_preference {
+    uint32_t search_mode, reduction_mask, alignments[4];
+    uint64_t workspace_bytes, implementations;
+    float waves;
+};
+
+_Static_assert(sizeof(struct sc_lt_layout) <= sizeof(cublasLtMatrixLayoutOpaque_t), "must fit");
+_Static_assert(sizeof(struct sc_lt_desc) <= sizeof(cublasLtMatmulDescOpaque_t), "must fit");
+_Static_assert(sizeof(struct sc_lt_preference) <= sizeof(cublasLtMatmulPreferenceOpaque_t), "must fit");
+
+/* CUBLAS_STATUS_NOT_INITIALIZED where it is none, of cuBLAS or of cuBLASLt. */
+cublasStatus_t sc_lt_check(cublasLtHandle_t handle);
+/* Logs that `function` was asked for something that is not built. */
+cublasStatus_t sc_lt_not_supported(const char *function, const char *what);
+
+struct sc_lt_problem {
+    const struct sc_lt_desc *desc;
+    const struct sc_lt_layout *a, *b, *c, *d;
+};
+
+/* Turns a product into the kernel's, all but its pointers and factors. `*swapped`: A and B have changed
+ * places. CUBLAS_STATUS_INVALID_VALUE: the sizes contradict each other. */
+cublasStatus_t sc_lt_plan(const struct sc_lt_problem *problem, struct sc_gemm_shape *shape, bool *swapped,
+                          const char **missing);
+
+#endif
