@@ -1,0 +1,2 @@
+/* For toolkits without cuBLASLt. */
+#include "api_lt.h"
