@@ -5,6 +5,7 @@
 #include "capture.h"
 #include "driver.h"
 #include "module.h"
+#include "pool.h"
 #include "queue.h"
 
 static struct {
@@ -255,6 +256,7 @@ CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext handle)
     result = pick(handle, &context);
     if (!result) result = sc_capture_wait_context(context);
     if (!result) result = sc_queue_wait_context(context);
+    if (!result) sc_pools_relax();
     return sc_leave(result);
 }
 

@@ -15,6 +15,7 @@
 #include "handle.h"
 #include "log.h"
 #include "options.h"
+#include "past.h"
 #include "space.h"
 
 #define SC_DRIVER_VERSION 13000
@@ -52,6 +53,7 @@ struct sc_stream {
     unsigned long long id;
     struct sc_op *last;
     struct sc_branch *branch; /* where a capture is in it, or NULL */
+    struct sc_past past; /* frees that `last` comes after */
 };
 
 struct sc_event {
@@ -60,6 +62,7 @@ struct sc_event {
     unsigned flags;
     struct sc_op *op;         /* the last record; NULL: never recorded */
     struct sc_branch *branch; /* of a record in a captured stream that came later, or NULL */
+    struct sc_past past;      /* of that record */
 };
 
 /* One host thread. Its simulated clock is `clock_ns` as of its entries in the queue that are timed, plus
@@ -110,6 +113,11 @@ void sc_context_unref(struct sc_context *context);
  * the thread's own. NULL for an invalid handle. */
 struct sc_stream *sc_stream_find(CUstream handle);
 
+/* Adds the frees that the stream's next operation comes after, and says whether it comes after a certain one.
+ */
+void sc_stream_add_past(const struct sc_stream *stream, struct sc_past *past);
+bool sc_stream_follows(const struct sc_stream *stream, unsigned long long stream_id, uint64_t op_id);
+
 /* Ends a context's streams, modules and memory; its work must be done. */
 void sc_context_teardown(struct sc_context *context);
 struct sc_stream *sc_stream_create(struct sc_context *context, unsigned flags, int priority);
@@ -120,7 +128,8 @@ void sc_event_unref(struct sc_event *event);
 uint64_t sc_memory_free_bytes(void);
 /* Takes device memory, charges it and logs it for the timing; NULL when it ran out. */
 struct sc_allocation *sc_device_allocate(struct sc_context *context, uint64_t bytes, uint64_t align);
-/* Takes managed memory and logs it for the timing; NULL when it ran out. `context` NULL: outlives contexts. */
+/* Takes managed memory and logs it for the timing; NULL when it ran out. `context` NULL: outlives contexts.
+ */
 struct sc_allocation *sc_managed_memory(struct sc_context *context, uint64_t bytes, unsigned flags);
 /* Charges device memory for an allocation that has none yet, and logs it; false when it ran out. */
 bool sc_memory_reserve(struct sc_allocation *allocation, uint64_t bytes);

@@ -2,6 +2,7 @@
 
 #include "capture.h"
 #include "driver.h"
+#include "pool.h"
 #include "queue.h"
 
 #define EVENT_FLAGS (CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING)
@@ -30,6 +31,7 @@ void sc_event_unref(struct sc_event *event)
     if (--event->refs) return;
     sc_op_unref(event->op);
     sc_branch_free(event->branch);
+    sc_past_clear(&event->past);
     free(event);
 }
 
@@ -69,6 +71,8 @@ CUresult CUDAAPI cuEventRecordWithFlags(CUevent handle, CUstream stream_handle, 
     event->op = op;
     sc_branch_free(event->branch);
     event->branch = NULL;
+    sc_past_clear(&event->past);
+    sc_stream_add_past(stream, &event->past);
     return sc_leave(sc_queue_submit(stream, op));
 }
 
@@ -91,7 +95,11 @@ CUresult CUDAAPI cuEventQuery(CUevent handle)
     result = sc_capture_wait_event(event);
     if (result) return sc_leave(result);
     struct sc_context *context = event->context;
+    struct sc_past past = {0};
+    sc_past_join(&past, &event->past);
     bool ended = sc_queue_ended(event->op);
+    if (ended) sc_pool_completed(&past);
+    sc_past_clear(&past);
     result = fault_of(context);
     return sc_leave(result ? result : ended ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY);
 }
@@ -104,8 +112,13 @@ CUresult CUDAAPI cuEventSynchronize(CUevent handle)
     result = sc_capture_wait_event(event);
     if (result) return sc_leave(result);
     struct sc_context *context = event->context;
+    struct sc_past past = {0};
+    sc_past_join(&past, &event->past);
     result = sc_queue_wait_op(event->op);
     CUresult fault = fault_of(context);
+    if (!result && !fault) sc_pool_completed(&past);
+    sc_past_clear(&past);
+    sc_pools_relax();
     return sc_leave(fault ? fault : result);
 }
 

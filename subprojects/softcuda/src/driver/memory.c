@@ -5,6 +5,7 @@
 
 #include "driver.h"
 #include "graph.h"
+#include "pool.h"
 #include "queue.h"
 
 #define DEVICE_ALIGN 512
@@ -104,6 +105,16 @@ void sc_memory_log_free(const struct sc_allocation *allocation)
         log_managed(SC_OP_MANAGED_FREE, allocation->begin, allocation->bytes);
 }
 
+static void end(struct sc_allocation *allocation)
+{
+    if (allocation->block) {
+        sc_pool_drop(allocation);
+        return;
+    }
+    sc_memory_log_free(allocation);
+    sc_memory_release(allocation);
+}
+
 struct owned {
     struct sc_context *context;
     struct sc_allocation **list;
@@ -129,10 +140,7 @@ void sc_memory_release_all(struct sc_context *context)
     sc_graph_memory_teardown(context);
     struct owned owned = {.context = context};
     sc_space_each(collect, &owned);
-    for (size_t i = 0; i < owned.count; i++) {
-        sc_memory_log_free(owned.list[i]);
-        sc_memory_release(owned.list[i]);
-    }
+    for (size_t i = 0; i < owned.count; i++) end(owned.list[i]);
     free(owned.list);
 }
 
@@ -176,7 +184,7 @@ static CUresult free_at(uint64_t address, unsigned mask, CUresult wrong)
 {
     struct sc_allocation *allocation = sc_space_find(address);
     if (!allocation || allocation->begin != address || !(mask >> allocation->kind & 1) ||
-        allocation->internal)
+        allocation->internal || allocation->freeing)
         return wrong;
     struct sc_context *owner = allocation->owner;
     uint64_t id = allocation->id;
@@ -186,8 +194,7 @@ static CUresult free_at(uint64_t address, unsigned mask, CUresult wrong)
     if (current && current != owner) sc_queue_wait_context(current);
     allocation = sc_space_find(address);
     if (!allocation || allocation->id != id) return wrong; /* freed by another thread meanwhile */
-    sc_memory_log_free(allocation);
-    sc_memory_release(allocation);
+    end(allocation);
     return result;
 }
 

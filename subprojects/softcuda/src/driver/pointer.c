@@ -1,7 +1,7 @@
 /* What is known about an address. */
 #include <string.h>
 
-#include "driver.h"
+#include "pool.h"
 
 static CUresult attribute_of(void *data, CUpointer_attribute attribute,
                              const struct sc_allocation *allocation, uint64_t address)
@@ -59,11 +59,9 @@ static CUresult attribute_of(void *data, CUpointer_attribute attribute,
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
         *(int *)data = CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
         break;
-    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE: {
-        CUmemoryPool pool = NULL;
-        *(CUmemoryPool *)data = pool;
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+        *(CUmemoryPool *)data = (CUmemoryPool)sc_pool_of(allocation);
         break;
-    }
     default:
         return sc_refuse("cuPointerGetAttribute", "this attribute");
     }

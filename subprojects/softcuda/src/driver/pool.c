@@ -1,120 +1,294 @@
-/* Stream-ordered allocation from the device's default pool. Memory is taken at the call and given back when
- * the stream reaches the free. */
+#include "pool.h"
+
 #include <stdlib.h>
 
-#include "capture.h"
-#include "driver.h"
-#include "graph.h"
-#include "queue.h"
-
-struct sc_pool {
-    cuuint64_t release_threshold;
+struct sc_block {
+    struct sc_block *next; /* of the free ones */
+    struct sc_pool *pool;
+    struct sc_allocation *allocation; /* NULL: given back */
+    uint64_t bytes, visible_bytes;    /* charged; that kernels may touch */
+    unsigned refs;                    /* the pool, and frees that are not timed */
+    struct sc_op *free_op;            /* NULL: used */
+    unsigned long long free_stream;
+    uint64_t free_id; /* 0: not submitted yet */
 };
 
-static struct sc_pool *default_pool(void)
-{
-    static struct sc_pool pool;
-    if (!sc_handle_is(&pool, SC_HANDLE_POOL) && !sc_handle_add(&pool, SC_HANDLE_POOL)) return NULL;
-    return &pool;
-}
+static struct sc_pool *pools, *current;
+static struct sc_past completed; /* what the host has waited for */
 
-CUresult CUDAAPI cuDeviceGetDefaultMemPool(CUmemoryPool *out, CUdevice device)
+struct sc_pool *sc_pool_create(uint64_t max_bytes)
 {
-    if (!out) return CUDA_ERROR_INVALID_VALUE;
-    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-    CUresult result = sc_enter(SC_NEED_INIT);
-    if (result) return result;
-    *out = (CUmemoryPool)default_pool();
-    return sc_leave(*out ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
-}
-
-CUresult CUDAAPI cuDeviceGetMemPool(CUmemoryPool *out, CUdevice device)
-{
-    return cuDeviceGetDefaultMemPool(out, device);
-}
-
-CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr *out, size_t bytes, CUstream handle)
-{
-    if (!out || !bytes) return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = sc_enter(SC_NEED_CONTEXT);
-    if (result) return result;
-    struct sc_stream *stream = sc_stream_find(handle);
-    if (!stream) return sc_leave(CUDA_ERROR_INVALID_HANDLE);
-    if (stream->branch) return sc_leave(sc_capture_allocate(stream, bytes, out));
-    result = sc_capture_use_legacy(stream);
-    if (result) return sc_leave(result);
-    struct sc_context *context = stream->context;
-    struct sc_allocation *allocation = sc_device_allocate(context, bytes, 512);
-    if (!allocation) {
-        /* Frees that are still queued may make room, as in a real pool. */
-        result = sc_queue_wait_context(context);
-        if (!result && sc_handle_is(context, SC_HANDLE_CONTEXT))
-            allocation = sc_device_allocate(context, bytes, 512);
+    struct sc_pool *pool = calloc(1, sizeof *pool);
+    if (!pool || !sc_handle_add(pool, SC_HANDLE_POOL)) {
+        free(pool);
+        return NULL;
     }
-    if (!allocation) return sc_leave(result ? result : CUDA_ERROR_OUT_OF_MEMORY);
-    allocation->from_pool = true;
+    pool->follow_events = pool->opportunistic = pool->internal_dependencies = 1;
+    pool->max_bytes = max_bytes ? max_bytes : UINT64_MAX;
+    pool->next = pools;
+    pools = pool;
+    return pool;
+}
+
+struct sc_pool *sc_pool_default(void)
+{
+    for (struct sc_pool *pool = pools; pool; pool = pool->next)
+        if (pool->is_default) return pool;
+    struct sc_pool *pool = sc_pool_create(0);
+    if (pool) pool->is_default = true;
+    return pool;
+}
+
+struct sc_pool *sc_pool_current(void)
+{
+    return current ? current : sc_pool_default();
+}
+
+void sc_pool_set_current(struct sc_pool *pool)
+{
+    current = pool;
+}
+
+/* A destroyed pool lives until its last block is back. */
+static void end_if_empty(struct sc_pool *pool)
+{
+    if (!pool->destroyed || pool->reserved_bytes) return;
+    struct sc_pool **at = &pools;
+    while (*at != pool) at = &(*at)->next;
+    *at = pool->next;
+    free(pool);
+}
+
+void sc_pool_destroy(struct sc_pool *pool)
+{
+    sc_handle_remove(pool);
+    if (current == pool) current = NULL;
+    pool->destroyed = true;
+    sc_pool_trim(pool, 0);
+}
+
+void sc_block_unref(struct sc_block *block)
+{
+    if (!block || --block->refs) return;
+    free(block);
+}
+
+static void unlist(struct sc_block *block)
+{
+    struct sc_pool *pool = block->pool;
+    struct sc_block *previous = NULL, *at = pool->first_free;
+    while (at && at != block) {
+        previous = at;
+        at = at->next;
+    }
+    if (!at) return;
+    *(previous ? &previous->next : &pool->first_free) = block->next;
+    if (pool->last_free == block) pool->last_free = previous;
+    block->next = NULL;
+}
+
+/* The pool's reference goes; the pool itself may, too. */
+static void give_back(struct sc_block *block)
+{
+    struct sc_pool *pool = block->pool;
+    unlist(block);
+    if (!block->free_op) pool->used_bytes -= block->bytes;
+    pool->reserved_bytes -= block->bytes;
+    sc_op_unref(block->free_op);
+    block->free_op = NULL;
+    sc_memory_log_free(block->allocation);
+    sc_memory_release(block->allocation);
+    block->allocation = NULL;
+    sc_block_unref(block);
+    end_if_empty(pool);
+}
+
+void sc_pool_drop(struct sc_allocation *allocation)
+{
+    give_back(allocation->block);
+}
+
+struct sc_pool *sc_pool_of(const struct sc_allocation *allocation)
+{
+    return allocation->block ? allocation->block->pool : NULL;
+}
+
+void sc_pool_completed(const struct sc_past *past)
+{
+    sc_past_join(&completed, past);
+}
+
+static bool is_over(const struct sc_block *block)
+{
+    return block->free_op->state == SC_OP_DONE &&
+           sc_past_holds(&completed, block->free_stream, block->free_id);
+}
+
+void sc_pool_trim(struct sc_pool *pool, uint64_t keep_bytes)
+{
+    struct sc_block *block = pool->first_free, *next;
+    for (; block && pool->reserved_bytes > keep_bytes; block = next) {
+        next = block->next;
+        bool last = pool->reserved_bytes == block->bytes; /* then the pool may end */
+        if (!is_over(block)) continue;
+        give_back(block);
+        if (last) return;
+    }
+    if (pool->destroyed) end_if_empty(pool);
+}
+
+void sc_pools_relax(void)
+{
+    for (struct sc_pool *pool = pools, *next; pool; pool = next) {
+        next = pool->next;
+        sc_pool_trim(pool, pool->destroyed ? 0 : pool->release_threshold);
+    }
+}
+
+/* Whether the stream's next operation, or the caller's, comes after the block's free anyway. */
+static bool is_ordered(const struct sc_block *block, const struct sc_stream *stream)
+{
+    const struct sc_pool *pool = block->pool;
+    if (block->free_stream == stream->id) return true;
+    if (pool->follow_events && sc_stream_follows(stream, block->free_stream, block->free_id)) return true;
+    return pool->opportunistic && is_over(block);
+}
+
+/* The smallest free block that will do; without `any` not one that is much too large, or needs a wait. */
+static struct sc_block *find_free(const struct sc_pool *pool, const struct sc_stream *stream, uint64_t bytes,
+                                  bool any)
+{
+    struct sc_block *best = NULL;
+    for (struct sc_block *block = pool->first_free; block; block = block->next) {
+        if (block->bytes < bytes || (best && best->bytes <= block->bytes)) continue;
+        if (!any && block->bytes / 2 > bytes) continue;
+        bool usable = is_ordered(block, stream) || (any && pool->internal_dependencies);
+        if (usable) best = block;
+    }
+    return best;
+}
+
+static CUresult wait_for(struct sc_stream *stream, struct sc_op *op)
+{
+    struct sc_op *wait = sc_op_new(SC_OP_WAIT, stream->context);
+    if (!wait || !sc_op_depends(wait, op)) {
+        sc_op_unref(wait);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return sc_queue_submit(stream, wait);
+}
+
+static void count_used(struct sc_pool *pool, uint64_t bytes)
+{
+    pool->used_bytes += bytes;
+    if (pool->used_bytes > pool->used_high) pool->used_high = pool->used_bytes;
+}
+
+static CUresult use_again(struct sc_block *block, struct sc_stream *stream, uint64_t bytes, CUdeviceptr *out)
+{
+    struct sc_op *free_op = block->free_op;
+    bool ordered = is_ordered(block, stream);
+    struct sc_allocation *allocation = block->allocation;
+    unlist(block);
+    block->free_op = NULL;
+    count_used(block->pool, block->bytes);
+    if (block->visible_bytes < bytes) block->visible_bytes = bytes;
+    sc_space_show(allocation, block->visible_bytes);
+    allocation->owner = stream->context;
+    allocation->freeing = false;
+    CUresult result = ordered ? CUDA_SUCCESS : wait_for(stream, free_op);
+    sc_op_unref(free_op);
+    if (result)
+        give_back(block);
+    else
+        *out = allocation->begin;
+    return result;
+}
+
+static bool take_new(struct sc_pool *pool, struct sc_stream *stream, uint64_t bytes, CUdeviceptr *out)
+{
+    if (bytes > pool->max_bytes - pool->reserved_bytes) return false;
+    struct sc_block *block = calloc(1, sizeof *block);
+    struct sc_allocation *allocation = block ? sc_device_allocate(stream->context, bytes, 512) : NULL;
+    if (!allocation) {
+        free(block);
+        return false;
+    }
+    *block = (struct sc_block){.pool = pool,
+                               .allocation = allocation,
+                               .bytes = allocation->charged_bytes,
+                               .visible_bytes = bytes,
+                               .refs = 1};
+    allocation->block = block;
+    pool->reserved_bytes += block->bytes;
+    if (pool->reserved_bytes > pool->reserved_high) pool->reserved_high = pool->reserved_bytes;
+    count_used(pool, block->bytes);
     *out = allocation->begin;
-    return sc_leave(CUDA_SUCCESS);
+    return true;
 }
 
-CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr *out, size_t bytes, CUmemoryPool pool, CUstream handle)
+static void trim_all(void)
 {
-    CUresult result = sc_enter(SC_NEED_CONTEXT);
-    if (result) return result;
-    bool known = sc_handle_is(pool, SC_HANDLE_POOL);
-    sc_leave(CUDA_SUCCESS);
-    return known ? cuMemAllocAsync(out, bytes, handle) : CUDA_ERROR_INVALID_HANDLE;
+    for (struct sc_pool *pool = pools, *next; pool; pool = next) {
+        next = pool->next;
+        sc_pool_trim(pool, 0);
+    }
 }
 
-CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr address, CUstream handle)
+CUresult sc_pool_allocate(struct sc_pool *pool, struct sc_stream *stream, uint64_t bytes, CUdeviceptr *out)
 {
-    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    struct sc_block *block = find_free(pool, stream, bytes, false);
+    if (block) return use_again(block, stream, bytes, out);
+    if (take_new(pool, stream, bytes, out)) return CUDA_SUCCESS;
+    trim_all();
+    if (take_new(pool, stream, bytes, out)) return CUDA_SUCCESS;
+    block = find_free(pool, stream, bytes, true);
+    if (block) return use_again(block, stream, bytes, out);
+    /* Frees that are queued make room once they are over. */
+    struct sc_context *context = stream->context;
+    CUresult result = sc_queue_wait_context(context);
     if (result) return result;
-    struct sc_stream *stream = sc_stream_find(handle);
-    if (!stream) return sc_leave(CUDA_ERROR_INVALID_HANDLE);
-    if (stream->branch) return sc_leave(sc_capture_free(stream, address));
-    bool of_graph;
-    result = sc_graph_memory_free(address, stream, &of_graph);
-    if (of_graph) return sc_leave(result);
-    struct sc_allocation *allocation = sc_space_find(address);
-    bool ok = allocation && allocation->begin == address && allocation->kind == SC_MEMORY_DEVICE &&
-              !allocation->internal && !allocation->freeing;
-    if (!ok) return sc_leave(CUDA_ERROR_INVALID_VALUE);
+    bool alive = sc_handle_is(stream, SC_HANDLE_STREAM) && sc_handle_is(pool, SC_HANDLE_POOL);
+    if (!alive) return CUDA_ERROR_INVALID_HANDLE;
+    trim_all();
+    return take_new(pool, stream, bytes, out) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult sc_pool_free(struct sc_allocation *allocation, struct sc_stream *stream)
+{
     struct sc_op *op = sc_op_new(SC_OP_FREE, stream->context);
-    if (!op) return sc_leave(CUDA_ERROR_OUT_OF_MEMORY);
-    op->free = (struct sc_free_work){allocation, allocation->charged_bytes};
+    if (!op) return CUDA_ERROR_OUT_OF_MEMORY;
+    struct sc_block *block = allocation->block;
     allocation->freeing = true;
-    return sc_leave(sc_queue_submit(stream, op));
+    op->free = (struct sc_free_work){allocation, block, block ? 0 : allocation->charged_bytes};
+    if (!block) return sc_queue_submit(stream, op);
+    block->refs++;
+    op->refs++;
+    block->free_op = op;
+    block->free_stream = stream->id;
+    block->free_id = 0;
+    block->pool->used_bytes -= block->bytes;
+    CUresult result = sc_queue_submit(stream, op);
+    if (block->free_op != op) return result; /* another thread ended the context meanwhile */
+    block->free_id = op->id;
+    if (!op->id) { /* not submitted */
+        block->free_op = NULL;
+        block->pool->used_bytes += block->bytes;
+        allocation->freeing = false;
+        sc_op_unref(op);
+        return result;
+    }
+    struct sc_pool *pool = block->pool;
+    *(pool->last_free ? &pool->last_free->next : &pool->first_free) = block;
+    pool->last_free = block;
+    return result;
 }
 
-CUresult CUDAAPI cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attribute, void *value)
+void sc_pool_freed(struct sc_op *op)
 {
-    if (!value) return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = sc_enter(SC_NEED_INIT);
-    if (result) return result;
-    if (!sc_handle_is(handle, SC_HANDLE_POOL)) return sc_leave(CUDA_ERROR_INVALID_HANDLE);
-    if (attribute != CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
-        return sc_leave(sc_refuse("cuMemPoolSetAttribute", "an attribute other than the release threshold"));
-    ((struct sc_pool *)handle)->release_threshold = *(cuuint64_t *)value;
-    return sc_leave(CUDA_SUCCESS);
-}
-
-CUresult CUDAAPI cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute attribute, void *value)
-{
-    if (!value) return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = sc_enter(SC_NEED_INIT);
-    if (result) return result;
-    if (!sc_handle_is(handle, SC_HANDLE_POOL)) return sc_leave(CUDA_ERROR_INVALID_HANDLE);
-    if (attribute != CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
-        return sc_leave(sc_refuse("cuMemPoolGetAttribute", "an attribute other than the release threshold"));
-    *(cuuint64_t *)value = ((struct sc_pool *)handle)->release_threshold;
-    return sc_leave(CUDA_SUCCESS);
-}
-
-CUresult CUDAAPI cuMemPoolTrimTo(CUmemoryPool handle, size_t keep)
-{
-    (void)keep; /* the pool never holds memory back */
-    CUresult result = sc_enter(SC_NEED_INIT);
-    if (result) return result;
-    return sc_leave(sc_handle_is(handle, SC_HANDLE_POOL) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE);
+    struct sc_block *block = op->free.block;
+    if (!block)
+        sc_memory_release(op->free.allocation);
+    else if (block->allocation && block->free_op == op)
+        sc_space_show(block->allocation, 0); /* who uses it from here on, faults */
 }

@@ -6,6 +6,7 @@
 #include "capture.h"
 #include "graph.h"
 #include "module.h"
+#include "pool.h"
 #include "work.h"
 
 #define RANDOM_WINDOW 256
@@ -106,6 +107,9 @@ static void drop_work(struct sc_op *op)
     } else if (op->kind == SC_OP_GRAPH_MEMORY) {
         sc_graph_memory_op_done(op->graph_memory.memory);
         op->graph_memory.memory = NULL;
+    } else if (op->kind == SC_OP_FREE) {
+        sc_block_unref(op->free.block);
+        op->free.block = NULL;
     }
     if (op->context) sc_context_unref(op->context);
     op->context = NULL;
@@ -189,7 +193,7 @@ static void run(struct sc_op *op, struct sc_op **next)
         sc_lock();
         if (fault && !context->sticky) context->sticky = fault;
     }
-    if (op->kind == SC_OP_FREE) sc_memory_release(op->free.allocation);
+    if (op->kind == SC_OP_FREE) sc_pool_freed(op);
     if (op->kind == SC_OP_GRAPH_MEMORY)
         sc_graph_memory_switch(op->graph_memory.memory, op->graph_memory.live);
     op->state = SC_OP_DONE;
@@ -346,11 +350,13 @@ static CUresult submit(struct sc_stream *stream, struct sc_op *op)
         sc_op_unref(op);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    sc_stream_add_past(stream, &stream->past);
     op->stream_id = stream->id;
     op->refs++; /* one for the list, one for the stream */
     sc_op_unref(stream->last);
     stream->last = op;
     append(op);
+    if (op->kind == SC_OP_FREE) sc_past_note(&stream->past, stream->id, op->id);
     return CUDA_SUCCESS;
 }
 
@@ -402,7 +408,11 @@ CUresult sc_queue_submit_and_wait(struct sc_stream *stream, struct sc_op *op)
     if (sc_captures && sc_capture_submit(stream, op, &result)) return result;
     op->refs++;
     result = submit(stream, op);
+    struct sc_past past = {0};
+    if (!result) sc_past_join(&past, &stream->past);
     if (!result) result = sc_queue_wait_op(op);
+    if (!result) sc_pool_completed(&past);
+    sc_past_clear(&past);
     sc_op_unref(op);
     return result;
 }
@@ -439,6 +449,9 @@ CUresult sc_queue_wait_op(struct sc_op *op)
 CUresult sc_queue_wait_context(struct sc_context *context)
 {
     context->refs++;
+    struct sc_past past = {0};
+    for (struct sc_stream *stream = context->streams; stream; stream = stream->next)
+        sc_past_join(&past, &stream->past);
     struct sc_op *entry = sc_op_new(SC_OP_SYNC, context);
     if (entry) {
         entry->whole_context = true;
@@ -446,6 +459,8 @@ CUresult sc_queue_wait_context(struct sc_context *context)
     }
     require_context(context);
     bound();
+    sc_pool_completed(&past);
+    sc_past_clear(&past);
     CUresult result = entry ? context->sticky : CUDA_ERROR_OUT_OF_MEMORY;
     sc_context_unref(context);
     return result;

@@ -88,7 +88,8 @@ struct sc_advise_work {
 };
 
 struct sc_free_work {
-    struct sc_allocation *allocation;
+    struct sc_allocation *allocation; /* to end, unless it is a block */
+    struct sc_block *block;           /* of a memory pool: a reference; or NULL */
     uint64_t charged_bytes;
 };
 

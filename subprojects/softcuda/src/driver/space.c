@@ -167,6 +167,13 @@ void sc_space_release(struct sc_allocation *allocation)
     free(allocation);
 }
 
+void sc_space_show(struct sc_allocation *allocation, uint64_t bytes)
+{
+    pthread_rwlock_wrlock(&space.lock);
+    allocation->bytes = bytes;
+    pthread_rwlock_unlock(&space.lock);
+}
+
 static struct sc_allocation *find_locked(uint64_t address)
 {
     size_t at = upper_bound(address);

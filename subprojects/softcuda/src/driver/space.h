@@ -26,6 +26,8 @@ enum sc_memory_kind {
     SC_MEMORY_KINDS,
 };
 
+struct sc_block;
+
 struct sc_allocation {
     uint64_t begin, bytes, span;
     enum sc_memory_kind kind;
@@ -34,8 +36,8 @@ struct sc_allocation {
     unsigned flags;         /* as the caller of the Driver API gave them */
     uint64_t charged_bytes; /* of device memory */
     bool internal;          /* belongs to a module: cuMemFree refuses it */
-    bool from_pool;         /* cuMemAllocAsync */
-    bool freeing;           /* cuMemFreeAsync is queued */
+    bool freeing;           /* cuMemFreeAsync was called */
+    struct sc_block *block; /* of a memory pool, or NULL */
     bool dormant;           /* a graph's, and not there now: kernels do not see it */
     void *graph_memory;     /* a graph's, opaque here */
 };
@@ -52,6 +54,9 @@ struct sc_allocation *sc_space_register(uint64_t address, uint64_t bytes);
 
 /* Ends an allocation and gives its whole pages back to the system. */
 void sc_space_release(struct sc_allocation *allocation);
+
+/* Changes `bytes`, up to the span: from now on lookups find so much of the allocation, with 0 nothing. */
+void sc_space_show(struct sc_allocation *allocation, uint64_t bytes);
 
 /* The live allocation whose requested bytes hold `address`, or NULL. */
 struct sc_allocation *sc_space_find(uint64_t address);

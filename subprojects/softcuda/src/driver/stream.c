@@ -2,6 +2,7 @@
 
 #include "capture.h"
 #include "driver.h"
+#include "pool.h"
 #include "queue.h"
 
 struct sc_stream *sc_stream_create(struct sc_context *context, unsigned flags, int priority)
@@ -40,9 +41,34 @@ void sc_stream_destroy(struct sc_stream *stream)
     *at = stream->next;
     if (stream->last && !stream->last->timed && !(stream->flags & CU_STREAM_NON_BLOCKING))
         leave_behind(context, stream->last);
+    if (context->legacy && stream != context->legacy && !(stream->flags & CU_STREAM_NON_BLOCKING))
+        sc_past_join(&context->legacy->past, &stream->past);
+    sc_past_clear(&stream->past);
     sc_op_unref(stream->last);
     sc_handle_remove(stream);
     free(stream);
+}
+
+void sc_stream_add_past(const struct sc_stream *stream, struct sc_past *past)
+{
+    const struct sc_context *context = stream->context;
+    if (past != &stream->past) sc_past_join(past, &stream->past);
+    if (stream->flags & CU_STREAM_NON_BLOCKING) return;
+    if (stream != context->legacy) {
+        sc_past_join(past, &context->legacy->past);
+        return;
+    }
+    for (struct sc_stream *other = context->streams; other; other = other->next)
+        if (other != stream && !(other->flags & CU_STREAM_NON_BLOCKING)) sc_past_join(past, &other->past);
+}
+
+bool sc_stream_follows(const struct sc_stream *stream, unsigned long long stream_id, uint64_t op_id)
+{
+    struct sc_past past = {0};
+    sc_stream_add_past(stream, &past);
+    bool holds = sc_past_holds(&past, stream_id, op_id);
+    sc_past_clear(&past);
+    return holds;
 }
 
 static struct sc_stream *per_thread_stream(struct sc_context *context)
@@ -105,7 +131,14 @@ CUresult CUDAAPI cuStreamSynchronize(CUstream handle)
     CUresult result = enter_stream(handle, &stream);
     if (result) return result;
     result = sc_capture_wait_stream(stream);
-    return sc_leave(result ? result : sc_queue_wait_op(stream->last));
+    if (result) return sc_leave(result);
+    struct sc_past past = {0};
+    sc_past_join(&past, &stream->past);
+    result = sc_queue_wait_op(stream->last);
+    if (!result) sc_pool_completed(&past);
+    sc_past_clear(&past);
+    sc_pools_relax();
+    return sc_leave(result);
 }
 
 CUresult CUDAAPI cuStreamQuery(CUstream handle)
@@ -116,7 +149,11 @@ CUresult CUDAAPI cuStreamQuery(CUstream handle)
     result = sc_capture_wait_stream(stream);
     if (result) return sc_leave(result);
     struct sc_context *context = stream->context;
+    struct sc_past past = {0};
+    sc_past_join(&past, &stream->past);
     bool ended = sc_queue_ended(stream->last);
+    if (ended) sc_pool_completed(&past);
+    sc_past_clear(&past);
     if (sc_handle_is(context, SC_HANDLE_CONTEXT)) result = context->sticky;
     if (!result && !ended) result = CUDA_ERROR_NOT_READY;
     return sc_leave(result);
@@ -137,6 +174,7 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream handle, CUevent event_handle, unsign
         sc_op_unref(op);
         return sc_leave(CUDA_ERROR_OUT_OF_MEMORY);
     }
+    sc_past_join(&stream->past, &event->past);
     return sc_leave(sc_queue_submit(stream, op));
 }
 

@@ -1,0 +1,52 @@
+/* Memory pools: blocks of device memory that are taken and given back in stream order.
+ *
+ * A block is used, or free since an operation of some stream. It may be used again by a stream whose next
+ * operation cannot run before that one, which follows from the order of the calls (past.h): the same stream,
+ * an event in between, or a wait of the host. It stays charged to the device until the pool gives it back.
+ * pre: the driver's lock is held, everywhere.
+ */
+#ifndef SOFTCUDA_POOL_H
+#define SOFTCUDA_POOL_H
+
+#include "driver.h"
+#include "past.h"
+#include "queue.h"
+
+struct sc_block;
+
+struct sc_pool {
+    struct sc_pool *next;
+    bool is_default, destroyed;
+    int follow_events, opportunistic, internal_dependencies;
+    uint64_t release_threshold, max_bytes;
+    uint64_t reserved_bytes, reserved_high, used_bytes, used_high;
+    struct sc_block *first_free, *last_free; /* in the order of the frees */
+};
+
+struct sc_pool *sc_pool_create(uint64_t max_bytes); /* NULL: no memory */
+void sc_pool_destroy(struct sc_pool *pool);
+struct sc_pool *sc_pool_default(void); /* NULL: no memory */
+struct sc_pool *sc_pool_current(void); /* the device's */
+void sc_pool_set_current(struct sc_pool *pool);
+
+/* Takes memory for the stream, which operations submitted to it from now on may use. Executes what it has to
+ * wait for where memory is short. */
+CUresult sc_pool_allocate(struct sc_pool *pool, struct sc_stream *stream, uint64_t bytes, CUdeviceptr *out);
+/* Frees in stream order a block, or any device memory. */
+CUresult sc_pool_free(struct sc_allocation *allocation, struct sc_stream *stream);
+/* Ends a block at once: its users are done. */
+void sc_pool_drop(struct sc_allocation *allocation);
+struct sc_pool *sc_pool_of(const struct sc_allocation *allocation); /* NULL: not from a pool */
+
+/* A free is executed. */
+void sc_pool_freed(struct sc_op *op);
+void sc_block_unref(struct sc_block *block); /* accepts NULL */
+
+/* The host knows that these are over. */
+void sc_pool_completed(const struct sc_past *past);
+/* Gives free blocks that are over back to the device until the pool holds no more than `keep_bytes`. */
+void sc_pool_trim(struct sc_pool *pool, uint64_t keep_bytes);
+/* The host synchronised: every pool goes down to its threshold. */
+void sc_pools_relax(void);
+
+#endif
