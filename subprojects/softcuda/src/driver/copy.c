@@ -16,17 +16,16 @@ static uint64_t extent(uint64_t width, uint64_t height, uint64_t depth, uint64_t
 static CUresult side_of(uint64_t address, uint64_t bytes, bool must_be_known, enum sc_side *out)
 {
     static const enum sc_side sides[SC_MEMORY_KINDS] = {
-        [SC_MEMORY_DEVICE] = SC_SIDE_DEVICE,
-        [SC_MEMORY_MANAGED] = SC_SIDE_MANAGED,
-        [SC_MEMORY_PINNED] = SC_SIDE_PINNED,
-        [SC_MEMORY_REGISTERED] = SC_SIDE_PINNED,
+        [SC_MEMORY_DEVICE] = SC_SIDE_DEVICE, [SC_MEMORY_MANAGED] = SC_SIDE_MANAGED,
+        [SC_MEMORY_PINNED] = SC_SIDE_PINNED, [SC_MEMORY_REGISTERED] = SC_SIDE_PINNED,
+        [SC_MEMORY_MAPPED] = SC_SIDE_DEVICE,
     };
     struct sc_allocation *allocation = sc_space_find(address);
     if (!allocation) {
         *out = SC_SIDE_PAGEABLE;
         return must_be_known || !address ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
     }
-    bool whole = bytes <= allocation->bytes - (address - allocation->begin);
+    bool whole = sc_space_find_range(address, bytes) != NULL;
     if (!whole && allocation->kind != SC_MEMORY_REGISTERED) return CUDA_ERROR_INVALID_VALUE;
     *out = whole ? sides[allocation->kind] : SC_SIDE_PAGEABLE;
     return CUDA_SUCCESS;

@@ -124,6 +124,9 @@ struct sc_stream *sc_stream_create(struct sc_context *context, unsigned flags, i
 void sc_stream_destroy(struct sc_stream *stream);
 void sc_event_unref(struct sc_event *event);
 
+/* Takes device memory off what is left, or gives it back, and logs that for the timing. false: it ran out. */
+bool sc_device_charge(uint64_t bytes);
+void sc_device_discharge(uint64_t bytes);
 /* Device memory that cuMemAlloc may still give. */
 uint64_t sc_memory_free_bytes(void);
 /* Takes device memory, charges it and logs it for the timing; NULL when it ran out. */

@@ -19,6 +19,7 @@ enum sc_handle_kind {
     SC_HANDLE_NODE,
     SC_HANDLE_EXEC,
     SC_HANDLE_USER_OBJECT,
+    SC_HANDLE_PHYSICAL,
 };
 
 bool sc_handle_add(const void *handle, enum sc_handle_kind kind); /* false: no memory */

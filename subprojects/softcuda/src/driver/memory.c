@@ -44,6 +44,19 @@ static bool log_managed(enum sc_op_kind kind, uint64_t address, uint64_t bytes)
     return true;
 }
 
+bool sc_device_charge(uint64_t bytes)
+{
+    if (bytes > sc_memory_free_bytes() || !log_charge((int64_t)bytes)) return false;
+    charged_bytes += bytes;
+    return true;
+}
+
+void sc_device_discharge(uint64_t bytes)
+{
+    charged_bytes -= bytes;
+    log_charge(-(int64_t)bytes);
+}
+
 struct sc_allocation *sc_device_allocate(struct sc_context *context, uint64_t bytes, uint64_t align)
 {
     uint64_t total = sc_options()->memory_bytes;

@@ -20,6 +20,7 @@ static struct {
     uint64_t snapshot_bytes;
     uint64_t random;
     bool open;
+    unsigned running; /* without host functions */
     struct sc_timing timing;
     pthread_cond_t progress; /* an operation that ran without the lock has ended */
 } queue = {.next_id = 1, .progress = PTHREAD_COND_INITIALIZER};
@@ -188,9 +189,12 @@ static void run(struct sc_op *op, struct sc_op **next)
     op->state = SC_OP_RUNNING;
     if (context->sticky) op->dropped = true;
     if (!op->dropped) {
+        bool counts = op->kind != SC_OP_CALL;
+        queue.running += counts;
         sc_unlock();
         CUresult fault = sc_op_execute(op);
         sc_lock();
+        queue.running -= counts;
         if (fault && !context->sticky) context->sticky = fault;
     }
     if (op->kind == SC_OP_FREE) sc_pool_freed(op);
@@ -476,6 +480,11 @@ bool sc_queue_ended(struct sc_op *op)
     sc_op_unref(op);
     if (!ended) thread->pending_ns += sc_options()->poll_ns;
     return ended;
+}
+
+void sc_queue_let_finish(void)
+{
+    while (queue.running) pthread_cond_wait(&queue.progress, &sc_driver_lock);
 }
 
 void sc_queue_close(void)

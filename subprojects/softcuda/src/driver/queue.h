@@ -168,6 +168,9 @@ bool sc_queue_ended(struct sc_op *op);
 /* Executes and times everything up to `op` and to the calling thread's last entry. */
 void sc_queue_settle(struct sc_op *op);
 
+/* Waits until no operation runs but host functions; others may then be queued. */
+void sc_queue_let_finish(void);
+
 /* At exit: gives up what nobody waited for, and times the rest. */
 void sc_queue_close(void);
 

@@ -13,7 +13,8 @@ CUresult sc_set_describe(struct sc_set_work *set)
     uint64_t bytes = (set->height - 1) * set->pitch + set->width * set->element_bytes;
     struct sc_allocation *allocation = sc_space_find_range(set->address, bytes);
     if (!allocation) return CUDA_ERROR_INVALID_VALUE;
-    set->to = allocation->kind == SC_MEMORY_DEVICE    ? SC_SIDE_DEVICE
+    bool device = allocation->kind == SC_MEMORY_DEVICE || allocation->kind == SC_MEMORY_MAPPED;
+    set->to = device                                  ? SC_SIDE_DEVICE
               : allocation->kind == SC_MEMORY_MANAGED ? SC_SIDE_MANAGED
                                                       : SC_SIDE_PINNED;
     return CUDA_SUCCESS;

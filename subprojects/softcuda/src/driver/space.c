@@ -126,12 +126,12 @@ struct sc_allocation *sc_space_allocate(enum sc_memory_kind kind, uint64_t bytes
     return NULL;
 }
 
-struct sc_allocation *sc_space_register(uint64_t address, uint64_t bytes)
+static struct sc_allocation *place(enum sc_memory_kind kind, uint64_t address, uint64_t bytes,
+                                   uint64_t visible)
 {
     struct sc_allocation *allocation = calloc(1, sizeof *allocation);
     if (!allocation) return NULL;
-    *allocation =
-        (struct sc_allocation){.begin = address, .bytes = bytes, .span = bytes, .kind = SC_MEMORY_REGISTERED};
+    *allocation = (struct sc_allocation){.begin = address, .bytes = visible, .span = bytes, .kind = kind};
     pthread_rwlock_wrlock(&space.lock);
     size_t at = upper_bound(address);
     bool ok = address + bytes > address;
@@ -142,6 +142,16 @@ struct sc_allocation *sc_space_register(uint64_t address, uint64_t bytes)
     if (ok) return allocation;
     free(allocation);
     return NULL;
+}
+
+struct sc_allocation *sc_space_register(uint64_t address, uint64_t bytes)
+{
+    return place(SC_MEMORY_REGISTERED, address, bytes, bytes);
+}
+
+struct sc_allocation *sc_space_map(uint64_t address, uint64_t bytes)
+{
+    return place(SC_MEMORY_MAPPED, address, bytes, 0);
 }
 
 /* Pages that [begin, end) covers alone lose their contents and their memory. */
@@ -158,7 +168,7 @@ void sc_space_release(struct sc_allocation *allocation)
     size_t at = upper_bound(allocation->begin) - 1;
     memmove(space.live + at, space.live + at + 1, (space.count - at - 1) * sizeof *space.live);
     space.count--;
-    if (allocation->kind != SC_MEMORY_REGISTERED) {
+    if (allocation->kind < REGIONS) {
         struct region *region = &space.regions[allocation->kind];
         give_back(allocation->begin, allocation->begin + allocation->span);
         if (allocation->begin < region->hint) region->hint = region->begin;
@@ -190,10 +200,29 @@ struct sc_allocation *sc_space_find(uint64_t address)
     return allocation;
 }
 
+static bool continues(const struct sc_allocation *left, const struct sc_allocation *right)
+{
+    return left->kind == SC_MEMORY_MAPPED && right->kind == SC_MEMORY_MAPPED && left->bytes && right->bytes &&
+           left->begin + left->bytes == right->begin;
+}
+
+/* From `allocation`, which holds `address`, over the neighbours that it continues in. */
+static uint64_t end_of(const struct sc_allocation *allocation, uint64_t address)
+{
+    if (allocation->kind == SC_MEMORY_MAPPED)
+        for (size_t at = upper_bound(address); at < space.count; at++) {
+            if (!continues(allocation, space.live[at])) break;
+            allocation = space.live[at];
+        }
+    return allocation->begin + allocation->bytes;
+}
+
 struct sc_allocation *sc_space_find_range(uint64_t address, uint64_t bytes)
 {
-    struct sc_allocation *allocation = sc_space_find(address);
-    if (!allocation || bytes > allocation->bytes - (address - allocation->begin)) return NULL;
+    pthread_rwlock_rdlock(&space.lock);
+    struct sc_allocation *allocation = find_locked(address);
+    if (allocation && bytes > end_of(allocation, address) - address) allocation = NULL;
+    pthread_rwlock_unlock(&space.lock);
     return allocation;
 }
 
@@ -208,17 +237,15 @@ bool sc_space_lookup(void *context, uint64_t address, struct sc_range *out)
 {
     (void)context;
     static const enum sc_range_kind kinds[SC_MEMORY_KINDS] = {
-        [SC_MEMORY_DEVICE] = SC_RANGE_DEVICE,
-        [SC_MEMORY_MANAGED] = SC_RANGE_MANAGED,
-        [SC_MEMORY_PINNED] = SC_RANGE_HOST,
-        [SC_MEMORY_REGISTERED] = SC_RANGE_HOST,
+        [SC_MEMORY_DEVICE] = SC_RANGE_DEVICE, [SC_MEMORY_MANAGED] = SC_RANGE_MANAGED,
+        [SC_MEMORY_PINNED] = SC_RANGE_HOST,   [SC_MEMORY_REGISTERED] = SC_RANGE_HOST,
+        [SC_MEMORY_MAPPED] = SC_RANGE_DEVICE,
     };
     pthread_rwlock_rdlock(&space.lock);
     struct sc_allocation *allocation = find_locked(address);
     if (allocation && allocation->dormant) allocation = NULL;
     if (allocation)
-        *out = (struct sc_range){allocation->begin, allocation->begin + allocation->bytes,
-                                 kinds[allocation->kind]};
+        *out = (struct sc_range){allocation->begin, end_of(allocation, address), kinds[allocation->kind]};
     pthread_rwlock_unlock(&space.lock);
     return allocation != NULL;
 }

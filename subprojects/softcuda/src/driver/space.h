@@ -23,6 +23,7 @@ enum sc_memory_kind {
     SC_MEMORY_MANAGED,
     SC_MEMORY_PINNED,
     SC_MEMORY_REGISTERED, /* the program's own memory, outside the window */
+    SC_MEMORY_MAPPED,     /* device memory at addresses of the program's choice, outside the window */
     SC_MEMORY_KINDS,
 };
 
@@ -46,11 +47,14 @@ struct sc_allocation {
 bool sc_space_open(void);
 
 /* Takes `bytes` > 0 bytes aligned to `align`, a power of two. NULL when addresses or memory ran out.
- * pre: kind is not SC_MEMORY_REGISTERED. Fresh memory costs nothing until it is touched. */
+ * pre: kind is not SC_MEMORY_REGISTERED or later. Fresh memory costs nothing until it is touched. */
 struct sc_allocation *sc_space_allocate(enum sc_memory_kind kind, uint64_t bytes, uint64_t align);
 
 /* Makes [address, address + bytes) of the program visible. NULL if it overlaps a live allocation. */
 struct sc_allocation *sc_space_register(uint64_t address, uint64_t bytes);
+
+/* The same for device memory that will be mapped there. Kernels do not see it before sc_space_show. */
+struct sc_allocation *sc_space_map(uint64_t address, uint64_t bytes);
 
 /* Ends an allocation and gives its whole pages back to the system. */
 void sc_space_release(struct sc_allocation *allocation);
@@ -61,7 +65,8 @@ void sc_space_show(struct sc_allocation *allocation, uint64_t bytes);
 /* The live allocation whose requested bytes hold `address`, or NULL. */
 struct sc_allocation *sc_space_find(uint64_t address);
 
-/* The same test for a range: NULL unless [address, address + bytes) lies in one allocation. */
+/* The same test for a range: NULL unless [address, address + bytes) lies in one allocation, or in mappings
+ * that lie next to each other, of which the first is returned. */
 struct sc_allocation *sc_space_find_range(uint64_t address, uint64_t bytes);
 
 void sc_space_set_dormant(struct sc_allocation *allocation, bool dormant);
