@@ -3,8 +3,7 @@
 #include <string.h>
 
 #include "capture.h"
-#include "driver.h"
-#include "queue.h"
+#include "copy.h"
 #include "work.h"
 
 static uint64_t extent(uint64_t width, uint64_t height, uint64_t depth, uint64_t pitch, uint64_t slice)
@@ -58,7 +57,26 @@ CUresult sc_copy_find_sides(struct sc_copy_work *copy, bool to_device, bool from
     return result ? result : side_of(copy->source, read, from_device, &copy->from);
 }
 
-/* Submits `wanted`; synchronous calls wait, except between device memories. */
+CUresult sc_copy_submit(const struct sc_copy_work *copy, struct sc_stream *stream, enum sc_copy_mode mode)
+{
+    struct sc_op *op = sc_op_new(SC_OP_COPY, stream->context);
+    if (!op) return CUDA_ERROR_OUT_OF_MEMORY;
+    op->copy = *copy;
+    if (stream->branch) return sc_queue_submit(stream, op);
+    bool on_device = copy->to == SC_SIDE_DEVICE && copy->from == SC_SIDE_DEVICE;
+    bool from_host = copy->from == SC_SIDE_PAGEABLE || copy->from == SC_SIDE_PINNED;
+    /* Towards pageable memory even the asynchronous call returns only when the copy is done. */
+    bool wait = copy->to == SC_SIDE_PAGEABLE || (mode == SC_COPY_SYNC && !on_device) ||
+                (mode == SC_COPY_SOURCE_NOW && !from_host);
+    if (wait) return sc_queue_submit_and_wait(stream, op);
+    bool snapshot = copy->from == SC_SIDE_PAGEABLE || mode == SC_COPY_SOURCE_NOW;
+    if (snapshot && !take_snapshot(op)) {
+        sc_op_unref(op);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return sc_queue_submit(stream, op);
+}
+
 static CUresult submit_copy(struct sc_copy_work wanted, bool to_device, bool from_device, CUstream handle,
                             bool wait)
 {
@@ -69,21 +87,8 @@ static CUresult submit_copy(struct sc_copy_work wanted, bool to_device, bool fro
     if (!stream) return sc_leave(CUDA_ERROR_INVALID_HANDLE);
     if (wait) result = sc_capture_wait_stream(stream);
     if (!result) result = sc_copy_find_sides(&wanted, to_device, from_device);
-    if (result) return sc_leave(result);
-    struct sc_op *op = sc_op_new(SC_OP_COPY, stream->context);
-    if (!op) return sc_leave(CUDA_ERROR_OUT_OF_MEMORY);
-    op->copy = wanted;
-    if (stream->branch) return sc_leave(sc_queue_submit(stream, op));
-    bool pageable = wanted.to == SC_SIDE_PAGEABLE || wanted.from == SC_SIDE_PAGEABLE;
-    bool on_device = wanted.to == SC_SIDE_DEVICE && wanted.from == SC_SIDE_DEVICE;
-    if (wait && !on_device) return sc_leave(sc_queue_submit_and_wait(stream, op));
-    /* Towards pageable memory even the asynchronous call returns only when the copy is done. */
-    if (pageable && wanted.to == SC_SIDE_PAGEABLE) return sc_leave(sc_queue_submit_and_wait(stream, op));
-    if (pageable && !take_snapshot(op)) {
-        sc_op_unref(op);
-        return sc_leave(CUDA_ERROR_OUT_OF_MEMORY);
-    }
-    return sc_leave(sc_queue_submit(stream, op));
+    if (!result) result = sc_copy_submit(&wanted, stream, wait ? SC_COPY_SYNC : SC_COPY_ASYNC);
+    return sc_leave(result);
 }
 
 static CUresult copy_1d(uint64_t to, uint64_t from, size_t bytes, bool to_device, bool from_device,

@@ -50,6 +50,8 @@ struct sc_stream {
     struct sc_thread *thread; /* of a per-thread default stream, else NULL */
     unsigned flags;
     int priority;
+    CUsynchronizationPolicy synchronization_policy; /* 0: the default */
+    CUaccessPolicyWindow access_policy;
     unsigned long long id;
     struct sc_op *last;
     struct sc_branch *branch; /* where a capture is in it, or NULL */
@@ -121,6 +123,7 @@ bool sc_stream_follows(const struct sc_stream *stream, unsigned long long stream
 /* Ends a context's streams, modules and memory; its work must be done. */
 void sc_context_teardown(struct sc_context *context);
 struct sc_stream *sc_stream_create(struct sc_context *context, unsigned flags, int priority);
+void sc_stream_set_priority(struct sc_stream *stream, int priority); /* the nearest that there is */
 void sc_stream_destroy(struct sc_stream *stream);
 void sc_event_unref(struct sc_event *event);
 

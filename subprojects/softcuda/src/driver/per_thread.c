@@ -55,6 +55,24 @@ STREAM_LAST(cuMemDiscardAndPrefetchBatchAsync,
             ARGUMENTS(CUdeviceptr *a, size_t *n, size_t count, CUmemLocation *to, size_t *index,
                       size_t places, unsigned long long flags),
             ARGUMENTS(a, n, count, to, index, places, flags))
+STREAM_LAST(cuMemcpyPeerAsync,
+            ARGUMENTS(CUdeviceptr to, CUcontext c, CUdeviceptr from, CUcontext d, size_t n),
+            ARGUMENTS(to, c, from, d, n))
+STREAM_LAST(cuMemcpy3DPeerAsync, const CUDA_MEMCPY3D_PEER *copy, copy)
+STREAM_LAST(cuMemcpyBatchAsync,
+            ARGUMENTS(CUdeviceptr *to, CUdeviceptr *from, size_t *n, size_t count, CUmemcpyAttributes *a,
+                      size_t *index, size_t attributes, size_t *failed),
+            ARGUMENTS(to, from, n, count, a, index, attributes, failed))
+STREAM_LAST(cuMemcpyBatchAsync_v2,
+            ARGUMENTS(CUdeviceptr *to, CUdeviceptr *from, size_t *n, size_t count, CUmemcpyAttributes *a,
+                      size_t *index, size_t attributes),
+            ARGUMENTS(to, from, n, count, a, index, attributes))
+STREAM_LAST(cuMemcpy3DBatchAsync,
+            ARGUMENTS(size_t count, CUDA_MEMCPY3D_BATCH_OP *list, size_t *failed, unsigned long long flags),
+            ARGUMENTS(count, list, failed, flags))
+STREAM_LAST(cuMemcpy3DBatchAsync_v2,
+            ARGUMENTS(size_t count, CUDA_MEMCPY3D_BATCH_OP *list, unsigned long long flags),
+            ARGUMENTS(count, list, flags))
 STREAM_LAST(cuEventRecord, CUevent event, event)
 
 STREAM_FIRST(cuStreamWaitEvent, ARGUMENTS(CUevent event, unsigned int flags), ARGUMENTS(event, flags))
@@ -79,6 +97,10 @@ STREAM_FIRST(cuStreamAddCallback, ARGUMENTS(CUstreamCallback callback, void *dat
              ARGUMENTS(callback, data, flags))
 STREAM_FIRST(cuStreamAttachMemAsync, ARGUMENTS(CUdeviceptr a, size_t n, unsigned int flags),
              ARGUMENTS(a, n, flags))
+STREAM_FIRST(cuStreamGetAttribute, ARGUMENTS(CUstreamAttrID attribute, CUstreamAttrValue *value),
+             ARGUMENTS(attribute, value))
+STREAM_FIRST(cuStreamSetAttribute, ARGUMENTS(CUstreamAttrID attribute, const CUstreamAttrValue *value),
+             ARGUMENTS(attribute, value))
 STREAM_FIRST(cuLaunchHostFunc, ARGUMENTS(CUhostFn function, void *data), ARGUMENTS(function, data))
 
 STREAM_LAST(cuGraphLaunch, CUgraphExec exec, exec)
@@ -98,6 +120,11 @@ STREAM_FIRST(cuStreamUpdateCaptureDependencies_v2,
 CUresult CUDAAPI cuStreamBeginCapture_ptsz(CUstream stream)
 {
     return cuStreamBeginCapture(own(stream));
+}
+
+CUresult CUDAAPI cuStreamCopyAttributes_ptsz(CUstream to, CUstream from)
+{
+    return cuStreamCopyAttributes(own(to), own(from));
 }
 
 CUresult CUDAAPI cuStreamSynchronize_ptsz(CUstream stream)

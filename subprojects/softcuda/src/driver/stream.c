@@ -5,6 +5,11 @@
 #include "pool.h"
 #include "queue.h"
 
+void sc_stream_set_priority(struct sc_stream *stream, int priority)
+{
+    stream->priority = priority > 0 ? 0 : priority < -5 ? -5 : priority;
+}
+
 struct sc_stream *sc_stream_create(struct sc_context *context, unsigned flags, int priority)
 {
     static unsigned long long next_id = 1;
@@ -15,7 +20,7 @@ struct sc_stream *sc_stream_create(struct sc_context *context, unsigned flags, i
     }
     stream->context = context;
     stream->flags = flags;
-    stream->priority = priority > 0 ? 0 : priority < -5 ? -5 : priority;
+    sc_stream_set_priority(stream, priority);
     stream->id = next_id++;
     stream->next = context->streams;
     context->streams = stream;

@@ -1,0 +1,44 @@
+/* Copies between devices of three dimensions, and batches of them. */
+#include "copy.h"
+#include "state.h"
+
+_Static_assert(sizeof(struct cudaMemcpy3DBatchOp) == sizeof(CUDA_MEMCPY3D_BATCH_OP), "handed on as they are");
+
+/* Every address is unified, so the devices do not matter. */
+static cudaError_t describe(const struct cudaMemcpy3DPeerParms *p, CUDA_MEMCPY3D *out)
+{
+    if (!p) return cudaErrorInvalidValue;
+    const struct cudaMemcpy3DParms same = {
+        .srcArray = p->srcArray,
+        .srcPos = p->srcPos,
+        .srcPtr = p->srcPtr,
+        .dstArray = p->dstArray,
+        .dstPos = p->dstPos,
+        .dstPtr = p->dstPtr,
+        .extent = p->extent,
+        .kind = cudaMemcpyDefault,
+    };
+    return sc_describe_3d(&same, out);
+}
+
+static cudaError_t copy(const struct sc_driver *driver, const struct cudaMemcpy3DPeerParms *p)
+{
+    CUDA_MEMCPY3D description;
+    const cudaError_t status = describe(p, &description);
+    return status == cudaSuccess ? CALL(cuMemcpy3D, &description) : status;
+}
+
+static cudaError_t copy_async(const struct sc_driver *driver, const struct cudaMemcpy3DPeerParms *p,
+                              cudaStream_t stream)
+{
+    CUDA_MEMCPY3D description;
+    const cudaError_t status = describe(p, &description);
+    return status == cudaSuccess ? CALL(cuMemcpy3DAsync, &description, stream) : status;
+}
+
+SC_STREAM_API(cudaMemcpy3DPeer, _ptds, (const struct cudaMemcpy3DPeerParms *p), copy(driver, p))
+SC_STREAM_API(cudaMemcpy3DPeerAsync, _ptsz, (const struct cudaMemcpy3DPeerParms *p, cudaStream_t stream),
+              copy_async(driver, p, stream))
+SC_STREAM_API(cudaMemcpy3DBatchAsync, _ptsz,
+              (size_t count, struct cudaMemcpy3DBatchOp *list, unsigned long long flags, cudaStream_t stream),
+              CALL(cuMemcpy3DBatchAsync, count, (CUDA_MEMCPY3D_BATCH_OP *)list, flags, stream))
