@@ -8,6 +8,7 @@
 #include "touch.h"
 
 #define DEPTH 1024 /* of what is converted to single precision at a time */
+#define WORTHWHILE_FLOPS 1000000
 
 /* D is cut into tiles by its size alone, so that neither the pieces nor their bits depend on who computes
  * them. */
@@ -16,6 +17,7 @@ struct run {
     double alpha, beta;
     int64_t tile_rows, tile_columns;
     uint32_t tiles_down, tiles_across;
+    uint32_t tiles, tiles_at_once;
     bool no_memory; /* atomic */
 };
 
@@ -193,9 +195,8 @@ static void multiply_converted(const struct run *run, const struct sc_tile *tile
     sc_epilogue_store(gemm, tile, (float)run->alpha, (float)run->beta, sums);
 }
 
-static void make_tile(void *context, uint32_t index)
+static void make_tile(struct run *run, uint32_t index)
 {
-    struct run *run = context;
     const struct sc_gemm_shape *shape = &run->gemm->shape;
     uint32_t per_matrix = run->tiles_down * run->tiles_across, within = index % per_matrix;
     struct sc_tile tile = {
@@ -216,6 +217,20 @@ static void make_tile(void *context, uint32_t index)
     else
         __atomic_store_n(&run->no_memory, true, __ATOMIC_RELAXED);
     free(buffer);
+}
+
+static void make_tiles(void *context, uint32_t index)
+{
+    struct run *run = context;
+    for (uint32_t i = 0; i < run->tiles_at_once && index * run->tiles_at_once + i < run->tiles; i++)
+        make_tile(run, index * run->tiles_at_once + i);
+}
+
+/* Handing a piece to another worker costs more than a small tile does. */
+static uint32_t tiles_at_once(const struct run *run)
+{
+    int64_t flops = 2 * run->tile_rows * run->tile_columns * (run->gemm->shape.k + 1);
+    return flops < WORTHWHILE_FLOPS ? (uint32_t)(WORTHWHILE_FLOPS / flops) : 1;
 }
 
 static void sum_gradient(void *context, uint32_t index)
@@ -244,7 +259,9 @@ static bool run_gemm(struct sc_native_launch *launch)
     run.tile_columns = piece(shape->n, SC_TILE_COLUMNS);
     run.tiles_down = (uint32_t)((shape->m + run.tile_rows - 1) / run.tile_rows);
     run.tiles_across = (uint32_t)((shape->n + run.tile_columns - 1) / run.tile_columns);
-    launch->parallel(launch, run.tiles_down * run.tiles_across * shape->batch, make_tile, &run);
+    run.tiles = run.tiles_down * run.tiles_across * shape->batch;
+    run.tiles_at_once = tiles_at_once(&run);
+    launch->parallel(launch, (run.tiles - 1) / run.tiles_at_once + 1, make_tiles, &run);
     if (shape->epilogue & (SC_EPILOGUE_BGRAD | SC_EPILOGUE_BGRADA | SC_EPILOGUE_BGRADB))
         launch->parallel(launch, shape->batch, sum_gradient, &run);
     return !run.no_memory;
