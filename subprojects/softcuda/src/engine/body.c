@@ -29,8 +29,8 @@ bool sc_select(struct sc_build *build)
 {
     struct sc_instruction *now = build->now;
     sc_selector *select = find_selector(&now->part[0]);
-    int shown = (int)strcspn(now->text, ";\n");
-    if (build->lexer.end - now->text < shown || shown > 160) shown = 40;
+    int shown = 0;
+    while (shown < 160 && now->text + shown < build->lexer.end && !strchr(";\n", now->text[shown])) shown++;
     if (!select) return sc_fail(build, now->line, "instruction not built: %.*s", shown, now->text);
     build->first_temporary = build->ir.values.count;
     if (!select(build)) {
@@ -237,13 +237,15 @@ static bool leave_scope(struct sc_build *build)
     return ok || sc_fail_memory(build);
 }
 
+#define SCOPES_MAX 1000u
+
 static bool read_statement(struct sc_build *build, unsigned *depth)
 {
     struct sc_token word = build->token;
     if (word.kind == SC_TOKEN_END || word.kind == SC_TOKEN_BAD)
         return sc_fail(build, word.line, word.kind == SC_TOKEN_END ? "the function does not end" : "not PTX");
     if (sc_accept(build, "{")) {
-        ++*depth;
+        if (++*depth > SCOPES_MAX) return sc_fail(build, word.line, "braces nest too deep");
         sc_names_enter(&build->names);
         return true;
     }

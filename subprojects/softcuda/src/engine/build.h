@@ -96,7 +96,7 @@ struct sc_build {
     uint32_t dynamic_align;
     uint32_t carry;        /* the value that is CC.CF */
     uint32_t return_label; /* of the call being expanded, or UINT32_MAX */
-    unsigned call_depth;
+    unsigned call_depth, calls; /* calls: expanded in this function so far */
 };
 
 /* Records the first failure. Returns false for convenience. */

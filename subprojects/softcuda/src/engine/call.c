@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define DEPTH_MAX 32u
+#define CALLS_MAX 20000u
 #define ARGUMENTS_MAX 32u
 
 struct arguments {
@@ -156,6 +157,8 @@ bool sc_read_call(struct sc_build *build)
         ok = sc_fail(build, now->line, "the function is not defined: %.*s", shown, word.text);
     else if (build->call_depth == DEPTH_MAX)
         ok = sc_fail(build, now->line, "recursion is not built: %.*s", shown, word.text);
+    else if (build->calls++ == CALLS_MAX)
+        ok = sc_fail(build, now->line, "too many calls: %.*s", shown, word.text);
     else
         ok = expand(build, callee.at, &in, &out);
     return ok && (over == UINT32_MAX || sc_set_label(build, over));

@@ -14,7 +14,7 @@ void sc_begin_function(struct sc_build *build)
     build->dynamic_align = 16;
     build->carry = 0;
     build->return_label = UINT32_MAX;
-    build->call_depth = 0;
+    build->call_depth = build->calls = 0;
     build->now = NULL;
     for (uint32_t i = 0; i < build->shared.count; i++) build->shared.at[i].offset = UINT32_MAX;
     if (!sc_vec_push(&build->ir.values, (struct sc_value){0})) sc_fail_memory(build); /* value 0 is none */
@@ -39,8 +39,8 @@ static bool read_parameter(struct sc_build *build, struct sc_function *function)
     while (sc_accept(build, "[")) {
         int64_t count = 0;
         if (!sc_read_integer(build, &count) || !sc_expect(build, "]")) return false;
-        if (count < 1 || count > PARAMETERS_MAX_BYTES) return sc_fail(build, word.line, "bad parameter size");
-        bytes *= (uint64_t)count;
+        if (count < 1 || count > PARAMETERS_MAX_BYTES || (bytes *= (uint64_t)count) > PARAMETERS_MAX_BYTES)
+            return sc_fail(build, word.line, "bad parameter size");
     }
     uint64_t offset = (function->parameter_bytes + align - 1) & ~(align - 1);
     if (offset + bytes > PARAMETERS_MAX_BYTES) return sc_fail(build, word.line, "too many parameters");

@@ -186,17 +186,35 @@ static void find_dominators(const struct predecessors *before, const uint32_t *n
     }
 }
 
-static bool dominates(const uint32_t *dominator, uint32_t a, uint32_t b)
+/* Blocks in preorder of the tree of dominators: a block dominates the `size` blocks from `enter` on. */
+struct tree {
+    uint32_t *enter, *size, *next;
+};
+
+static void number_tree(const uint32_t *dominator, const uint32_t *sequence, uint32_t count,
+                        struct tree *tree)
 {
-    while (b != a && b != 0) b = dominator[b];
-    return a == b;
+    for (uint32_t s = 0; s < count; s++) tree->size[sequence[s]] = 1;
+    for (uint32_t s = 0; s + 1 < count; s++) tree->size[dominator[sequence[s]]] += tree->size[sequence[s]];
+    tree->enter[0] = 0, tree->next[0] = 1;
+    for (uint32_t s = count - 1; s-- > 0;) {
+        uint32_t b = sequence[s], above = dominator[b];
+        tree->enter[b] = tree->next[above];
+        tree->next[above] += tree->size[b];
+        tree->next[b] = tree->enter[b] + 1;
+    }
+}
+
+static bool dominates(const struct tree *tree, uint32_t a, uint32_t b)
+{
+    return tree->enter[b] - tree->enter[a] < tree->size[a];
 }
 
 /* For every edge to a block that dominates its source: the blocks of that loop are one level deeper. A loop
  * with several such edges counts several times for some of its blocks, which changes no comparison that
  * matters. */
 static void find_depth(const struct sc_ir_function *function, const struct predecessors *before,
-                       const uint32_t *number, const uint32_t *dominator, uint32_t *depth, uint32_t *stack,
+                       const uint32_t *number, const struct tree *tree, uint32_t *depth, uint32_t *stack,
                        uint32_t *mark)
 {
     uint32_t blocks = function->blocks.count, stamp = 0;
@@ -208,7 +226,7 @@ static void find_depth(const struct sc_ir_function *function, const struct prede
         stamp++;
         for (uint32_t i = before->first[head]; i < before->first[head + 1]; i++) {
             uint32_t tail = before->list[i];
-            if (number[tail] == NONE || !dominates(dominator, head, tail) || mark[tail] == stamp) continue;
+            if (number[tail] == NONE || !dominates(tree, head, tail) || mark[tail] == stamp) continue;
             mark[tail] = stamp;
             stack[top++] = tail;
         }
@@ -231,18 +249,21 @@ static void find_depth(const struct sc_ir_function *function, const struct prede
 
 /* In the chosen order, does every edge backwards go to a block that dominates all blocks up to its source?
  * Then lanes that wait are always at or after the running ones, and none overtakes another within a loop. */
-static bool is_regular(const struct sc_ir_function *function, const uint32_t *dominator)
+static bool is_regular(const struct sc_ir_function *function, const struct tree *tree, uint32_t *extent)
 {
-    if (function->order.count > 4096) return false; /* the check is not linear */
-    for (uint32_t i = 0; i < function->order.count; i++) {
+    uint32_t blocks = function->order.count;
+    if (blocks > 4096) return false; /* the check is not linear */
+    for (uint32_t i = 0; i < blocks; i++) extent[i] = i;
+    for (uint32_t i = 0; i < blocks; i++) {
         const struct sc_ir_block *block = &function->blocks.at[function->order.at[i]];
         for (uint32_t k = 0; k < successor_count(block); k++) {
             uint32_t to = successor_at(function, block, k);
             if (to == NONE) continue;
             uint32_t at = function->blocks.at[to].order;
             if (at > i) continue;
-            for (uint32_t j = at; j <= i; j++)
-                if (!dominates(dominator, to, function->order.at[j])) return false;
+            /* so far it was found to dominate all blocks before `extent` */
+            while (extent[at] <= i && dominates(tree, to, function->order.at[extent[at]])) extent[at]++;
+            if (extent[at] <= i) return false;
         }
     }
     return true;
@@ -251,16 +272,18 @@ static bool is_regular(const struct sc_ir_function *function, const uint32_t *do
 bool sc_order_blocks(struct sc_ir_function *function)
 {
     uint32_t blocks = function->blocks.count, count = 0;
-    uint32_t *memory = malloc(((size_t)blocks + 1) * 6 * sizeof *memory);
+    uint32_t *memory = malloc(((size_t)blocks + 1) * 9 * sizeof *memory);
     struct predecessors before = {0};
     bool ok = memory != NULL && find_predecessors(function, &before);
     if (ok) {
         uint32_t *number = memory, *sequence = number + blocks + 1, *dominator = sequence + blocks + 1;
         uint32_t *depth = dominator + blocks + 1, *stack = depth + blocks + 1, *mark = stack + blocks + 1;
+        struct tree tree = {mark + blocks + 1, mark + 2 * (blocks + 1), mark + 3 * (blocks + 1)};
         ok = postorder(function, NULL, number, sequence, &count);
         if (ok) {
             find_dominators(&before, number, sequence, count, blocks, dominator);
-            find_depth(function, &before, number, dominator, depth, stack, mark);
+            number_tree(dominator, sequence, count, &tree);
+            find_depth(function, &before, number, &tree, depth, stack, mark);
             ok = postorder(function, depth, number, sequence, &count);
         }
         for (uint32_t b = 0; ok && b < blocks; b++) function->blocks.at[b].order = NONE;
@@ -269,7 +292,7 @@ bool sc_order_blocks(struct sc_ir_function *function)
             function->blocks.at[block].order = i;
             ok = sc_vec_push(&function->order, block);
         }
-        function->regular = ok && is_regular(function, dominator);
+        function->regular = ok && is_regular(function, &tree, stack);
     }
     free(memory);
     free(before.first);
@@ -311,10 +334,13 @@ static void through_block(const struct sc_ir_function *function, const struct sc
     }
 }
 
+#define LIVE_MAX_BYTES (256u << 20) /* far above what any real function takes */
+
 bool sc_find_liveness(struct sc_ir_function *function)
 {
     uint32_t words = (function->values.count + 63) / 64, blocks = function->blocks.count;
     function->live_words = words;
+    if (((uint64_t)blocks * 2 + 1) * words * sizeof(uint64_t) > LIVE_MAX_BYTES) return false;
     function->live_bits = calloc((size_t)blocks * 2 + 1, (size_t)words * sizeof(uint64_t));
     if (!function->live_bits) return false;
     for (uint32_t b = 0; b < blocks; b++) {

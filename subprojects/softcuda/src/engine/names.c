@@ -29,7 +29,7 @@ void sc_names_leave(struct sc_names *names)
 {
     while (names->all.count && names->all.at[names->all.count - 1].depth == names->depth) {
         const struct sc_name *name = &names->all.at[--names->all.count];
-        names->buckets[name->hash & 255] = name->next;
+        names->buckets[name->hash & (SC_NAME_BUCKETS - 1)] = name->next;
     }
     if (names->depth) names->depth--;
 }
@@ -38,16 +38,17 @@ struct sc_name *sc_names_add(struct sc_names *names, const char *text, uint32_t 
 {
     uint32_t hash = hash_of(text, bytes);
     struct sc_name name = {.text = text, .bytes = bytes, .depth = names->depth, .hash = hash, .kind = kind};
-    name.next = names->buckets[hash & 255];
+    name.next = names->buckets[hash & (SC_NAME_BUCKETS - 1)];
     if (!sc_vec_push(&names->all, name)) return NULL;
-    names->buckets[hash & 255] = names->all.count - 1;
+    names->buckets[hash & (SC_NAME_BUCKETS - 1)] = names->all.count - 1;
     return &names->all.at[names->all.count - 1];
 }
 
 struct sc_name *sc_names_find(struct sc_names *names, const char *text, uint32_t bytes)
 {
     uint32_t hash = hash_of(text, bytes);
-    for (uint32_t i = names->buckets[hash & 255]; i != UINT32_MAX; i = names->all.at[i].next) {
+    for (uint32_t i = names->buckets[hash & (SC_NAME_BUCKETS - 1)]; i != UINT32_MAX;
+         i = names->all.at[i].next) {
         struct sc_name *name = &names->all.at[i];
         if (name->hash == hash && name->bytes == bytes && memcmp(name->text, text, bytes) == 0) return name;
     }

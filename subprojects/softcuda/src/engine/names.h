@@ -31,9 +31,11 @@ struct sc_name {
     uint64_t size;
 };
 
+#define SC_NAME_BUCKETS 4096u /* a power of two */
+
 struct sc_names {
     sc_vec(struct sc_name) all;
-    uint32_t buckets[256];
+    uint32_t buckets[SC_NAME_BUCKETS];
     uint32_t depth;
 };
 

@@ -154,6 +154,8 @@ static bool read_initial(struct reader *reader, unsigned char *memory, uint64_t 
     return build->status == SC_ENGINE_OK;
 }
 
+#define CONSTANT_MAX_BYTES (64u << 10) /* of a module, as on every device */
+
 enum variable_space { SPACE_GLOBAL, SPACE_MANAGED, SPACE_CONST, SPACE_SHARED };
 
 /* *fresh: the memory has no value yet */
@@ -175,6 +177,8 @@ static bool add_variable(struct reader *reader, const struct sc_token *word, uin
     struct sc_module *module = build->module;
     struct sc_variable variable = {.bytes = bytes};
     bool fresh;
+    if (space == SPACE_CONST && bytes > CONSTANT_MAX_BYTES - module->constant_bytes)
+        return sc_fail(build, word->line, "more than 64 KiB of constants");
     variable.name = strndup(word->text, word->bytes);
     if (variable.name)
         variable.address =

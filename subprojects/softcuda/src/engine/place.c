@@ -399,7 +399,8 @@ struct sc_program *sc_make_program(struct sc_ir_function *function)
     uint32_t values = function->values.count;
     struct placing p = {.function = function, .program = calloc(1, sizeof *p.program)};
     p.begin = malloc((size_t)values * 3 * sizeof *p.begin);
-    bool ok = p.program && p.begin;
+    bool ok = p.program && p.begin && sc_vec_push(&p.ops, (struct sc_op){0});
+    p.ops.count = 0; /* there is an array even if no instruction follows */
     if (ok) {
         p.end = p.begin + values;
         p.slot = p.end + values;

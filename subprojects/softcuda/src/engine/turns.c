@@ -42,11 +42,16 @@ static uint64_t root_of_result(const struct sc_ir_function *function, const stru
     return all;
 }
 
+#define WORK_MAX 1000000000u /* steps: a second or two; then nothing is known of any address */
+
 static void find_roots(const struct sc_ir_function *function, uint64_t *roots)
 {
+    uint64_t work = 0;
     for (uint32_t v = 1; v < function->values.count; v++) roots[v] = root_of_value(&function->values.at[v]);
     for (bool changed = true; changed;) {
         changed = false;
+        work += function->code.count;
+        for (uint32_t v = 1; work > WORK_MAX && v < function->values.count; v++) roots[v] = UINT64_MAX;
         for (uint32_t i = 0; i < function->code.count; i++) {
             const struct sc_ir *ir = &function->code.at[i];
             for (unsigned k = 0; k < ir->result_count; k++) {

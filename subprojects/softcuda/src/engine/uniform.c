@@ -17,7 +17,10 @@ struct analysis {
     struct sc_ir_function *function;
     unsigned char *reach1, *reach2; /* by order */
     uint64_t *live, *defined1, *defined2;
+    uint64_t work; /* steps done */
 };
+
+#define WORK_MAX 1000000000u /* a second or two; what is still being looked at then counts as varying */
 
 static bool is_varying(const struct sc_ir_function *function, uint32_t value)
 {
@@ -118,7 +121,7 @@ static uint32_t meeting_place(const struct sc_ir_function *function, uint32_t fr
                               unsigned char *seen)
 {
     const struct sc_ir_block *block = &function->blocks.at[function->order.at[from]];
-    uint32_t waiting = 0;
+    uint32_t waiting = 0, lowest = function->order.count;
     memset(pending, 0, function->order.count);
     memset(seen, 0, function->order.count);
     for (;;) {
@@ -128,8 +131,8 @@ static uint32_t meeting_place(const struct sc_ir_function *function, uint32_t fr
             if (at == NONE || seen[at] || pending[at]) continue;
             pending[at] = 1;
             waiting++;
+            if (at < lowest) lowest = at;
         }
-        uint32_t lowest = 0;
         while (lowest < function->order.count && !pending[lowest]) lowest++;
         if (lowest == function->order.count) return NONE;
         if (waiting == 1 && lowest > from) return lowest;
@@ -171,9 +174,12 @@ static bool part_ways(struct analysis *a, uint32_t from, uint32_t way1, uint32_t
     definitions_in(function, a->reach1, a->defined1);
     definitions_in(function, a->reach2, a->defined2);
     memset(a->live, 0, words * sizeof *a->live);
-    for (uint32_t o = 0; o < function->order.count; o++)
-        if ((a->reach1[o] && a->reach2[o]) || o == meet)
-            for (uint32_t w = 0; w < words; w++) a->live[w] |= live_in(function, o)[w];
+    a->work += function->order.count * 4u + function->code.count;
+    for (uint32_t o = 0; o < function->order.count; o++) {
+        if (!(a->reach1[o] && a->reach2[o]) && o != meet) continue;
+        for (uint32_t w = 0; w < words; w++) a->live[w] |= live_in(function, o)[w];
+        a->work += words;
+    }
     for (uint32_t w = 0; w < words; w++) {
         uint64_t set = (a->defined1[w] | a->defined2[w]) & a->live[w];
         if (way2 != NONE) set |= a->defined1[w] & live_in(function, way2)[w];
@@ -189,8 +195,9 @@ static bool part_many_ways(struct analysis *a, uint32_t from, const struct sc_ir
     struct sc_ir_function *function = a->function;
     uint32_t meet = meeting_place(function, from, a->reach1, a->reach2);
     bool changed = false;
-    for (uint32_t i = 0; i < block->target_count; i++) {
+    for (uint32_t i = 0; i < block->target_count && a->work < WORK_MAX; i++) {
         flood(function, order_of(function, function->targets.at[block->targets + i]), meet, a->reach1);
+        a->work += function->order.count + function->code.count;
         definitions_in(function, a->reach1, a->defined1);
         for (uint32_t w = 0; w < function->live_words; w++)
             for (uint64_t set = a->defined1[w]; set; set &= set - 1)
@@ -203,7 +210,7 @@ static bool by_branches(struct analysis *a)
 {
     struct sc_ir_function *function = a->function;
     bool changed = false;
-    for (uint32_t o = 0; o < function->order.count; o++) {
+    for (uint32_t o = 0; o < function->order.count && a->work < WORK_MAX; o++) {
         const struct sc_ir_block *block = &function->blocks.at[function->order.at[o]];
         const struct sc_ir *last = &function->code.at[block->end - 1];
         if (last->code == SC_OP_BRANCH && is_varying(function, last->guard))
@@ -266,7 +273,9 @@ bool sc_find_uniform(struct sc_ir_function *function)
                 function->values.at[function->code.at[i].result[k]].definitions++;
         bool regular = function->regular && blocks <= BRANCHES_MAX;
         if (!regular) by_caution(function);
-        while (by_operands(function) || (regular && by_branches(&a))) continue;
+        while (a.work < WORK_MAX && (by_operands(function) || (regular && by_branches(&a))))
+            a.work += function->code.count * 4u;
+        for (uint32_t v = 1; a.work >= WORK_MAX && v < function->values.count; v++) set_varying(function, v);
         find_once(function, a.reach2 + blocks + 1);
     }
     free(a.reach1);

@@ -1,13 +1,6 @@
-/* The fat binary reader on arbitrary bytes. With libFuzzer it explores; without, it runs each file that it is
- * given. */
+/* The fat binary reader on arbitrary bytes. */
 #include "fatbin.h"
-
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+#include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
@@ -23,25 +16,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     sc_fatbin_images_free(&images);
     return 0;
 }
-
-#ifndef SOFTCUDA_LIBFUZZER
-int main(int argc, char **argv)
-{
-    for (int i = 1; i < argc; i++) {
-        FILE *stream = fopen(argv[i], "rb");
-        if (!stream) {
-            perror(argv[i]);
-            return 1;
-        }
-        fseek(stream, 0, SEEK_END);
-        const size_t bytes = (size_t)ftell(stream);
-        rewind(stream);
-        uint8_t *data = malloc(bytes ? bytes : 1);
-        if (!data || fread(data, 1, bytes, stream) != bytes) return 1;
-        fclose(stream);
-        LLVMFuzzerTestOneInput(data, bytes);
-        free(data);
-    }
-    return 0;
-}
-#endif
