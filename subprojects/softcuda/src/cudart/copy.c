@@ -148,6 +148,28 @@ cudaError_t sc_describe_3d(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *out
     return cudaSuccess;
 }
 
+static enum cudaMemcpyKind kind_of(CUmemorytype to, CUmemorytype from)
+{
+    if (to == CU_MEMORYTYPE_UNIFIED || from == CU_MEMORYTYPE_UNIFIED) return cudaMemcpyDefault;
+    if (to == CU_MEMORYTYPE_HOST)
+        return from == CU_MEMORYTYPE_HOST ? cudaMemcpyHostToHost : cudaMemcpyDeviceToHost;
+    return from == CU_MEMORYTYPE_HOST ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToDevice;
+}
+
+void sc_describe_runtime_3d(const CUDA_MEMCPY3D *p, struct cudaMemcpy3DParms *out)
+{
+    void *from = p->srcMemoryType == CU_MEMORYTYPE_HOST ? (void *)p->srcHost : (void *)p->srcDevice;
+    void *to = p->dstMemoryType == CU_MEMORYTYPE_HOST ? p->dstHost : (void *)p->dstDevice;
+    *out = (struct cudaMemcpy3DParms){
+        .srcPos = {p->srcXInBytes, p->srcY, p->srcZ},
+        .srcPtr = {from, p->srcPitch, p->WidthInBytes, p->srcHeight},
+        .dstPos = {p->dstXInBytes, p->dstY, p->dstZ},
+        .dstPtr = {to, p->dstPitch, p->WidthInBytes, p->dstHeight},
+        .extent = {p->WidthInBytes, p->Height, p->Depth},
+        .kind = kind_of(p->dstMemoryType, p->srcMemoryType),
+    };
+}
+
 static cudaError_t copy_3d(const struct sc_driver *driver, const struct cudaMemcpy3DParms *p)
 {
     CUDA_MEMCPY3D description;

@@ -7,6 +7,9 @@
 /* Errors: cudaErrorInvalidMemcpyDirection, cudaErrorInvalidValue, cudaErrorNotSupported for arrays. */
 cudaError_t sc_describe_3d(const struct cudaMemcpy3DParms *parameters, CUDA_MEMCPY3D *out);
 
+/* The same the other way: what the driver says of a copy. */
+void sc_describe_runtime_3d(const CUDA_MEMCPY3D *parameters, struct cudaMemcpy3DParms *out);
+
 /* Where `bytes` bytes at `offset` of the variable with host address `symbol` lie on the current device.
  * Errors: cudaErrorInvalidSymbol; cudaErrorInvalidValue if the variable is smaller. pre: a context is
  * current. */

@@ -53,7 +53,8 @@ static cudaError_t put_kernel(const struct sc_driver *driver, struct place at,
                cuGraphExecKernelNodeSetParams, &node);
 }
 
-/* The function comes back as the driver's handle, which every launch takes as well. */
+/* The function comes back as its host address, or, where it has none, as the driver's handle, which every
+ * launch takes as well. */
 static cudaError_t get_kernel(const struct sc_driver *driver, cudaGraphNode_t node,
                               struct cudaKernelNodeParams *out)
 {
@@ -61,7 +62,7 @@ static cudaError_t get_kernel(const struct sc_driver *driver, cudaGraphNode_t no
     const cudaError_t status = out ? CALL(cuGraphKernelNodeGetParams, node, &got) : cudaErrorInvalidValue;
     if (status != cudaSuccess) return status;
     *out = (struct cudaKernelNodeParams){
-        .func = got.kern ? (void *)got.kern : (void *)got.func,
+        .func = got.kern ? (void *)sc_kernel_symbol(got.kern) : (void *)got.func,
         .gridDim = {got.gridDimX, got.gridDimY, got.gridDimZ},
         .blockDim = {got.blockDimX, got.blockDimY, got.blockDimZ},
         .sharedMemBytes = got.sharedMemBytes,
@@ -81,6 +82,15 @@ static cudaError_t put_copy(const struct sc_driver *driver, struct place at,
     if (status != cudaSuccess) return status;
     return PUT(at, cuGraphAddMemcpyNode, CALL(cuGraphMemcpyNodeSetParams, at.node, &node),
                cuGraphExecMemcpyNodeSetParams, &node, context);
+}
+
+static cudaError_t get_copy(const struct sc_driver *driver, cudaGraphNode_t node,
+                            struct cudaMemcpy3DParms *out)
+{
+    CUDA_MEMCPY3D got;
+    const cudaError_t status = out ? CALL(cuGraphMemcpyNodeGetParams, node, &got) : cudaErrorInvalidValue;
+    if (status == cudaSuccess) sc_describe_runtime_3d(&got, out);
+    return status;
 }
 
 static cudaError_t put_line(const struct sc_driver *driver, struct place at, void *to, const void *from,
@@ -159,7 +169,7 @@ SC_API(cudaGraphExecKernelNodeSetParams,
        put_kernel(driver, OF_EXEC, p))
 SC_API(cudaGraphKernelNodeGetParams, (cudaGraphNode_t node, struct cudaKernelNodeParams *p),
        get_kernel(driver, node, p))
-SC_API(cudaGraphKernelNodeCopyAttributes, (cudaGraphNode_t from, cudaGraphNode_t to),
+SC_API(cudaGraphKernelNodeCopyAttributes, (cudaGraphNode_t to, cudaGraphNode_t from),
        CALL(cuGraphKernelNodeCopyAttributes, to, from))
 SC_API(cudaGraphKernelNodeGetAttribute,
        (cudaGraphNode_t node, cudaLaunchAttributeID attribute, cudaLaunchAttributeValue *value),
@@ -176,6 +186,9 @@ SC_API(cudaGraphMemcpyNodeSetParams, (cudaGraphNode_t node, const struct cudaMem
 SC_API(cudaGraphExecMemcpyNodeSetParams,
        (cudaGraphExec_t exec, cudaGraphNode_t node, const struct cudaMemcpy3DParms *p),
        put_copy(driver, OF_EXEC, p))
+
+SC_API(cudaGraphMemcpyNodeGetParams, (cudaGraphNode_t node, struct cudaMemcpy3DParms *p),
+       get_copy(driver, node, p))
 
 #define LINE void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind
 SC_API(cudaGraphAddMemcpyNode1D, (NEW_NODE, LINE), put_line(driver, IN_GRAPH, to, from, bytes, kind))

@@ -116,6 +116,17 @@ cudaError_t sc_kernel_find(const struct sc_driver *driver, const void *function,
     return entry ? status : kernel_handle(driver, function, out);
 }
 
+const void *sc_kernel_symbol(CUkernel kernel)
+{
+    const void *symbol = kernel;
+    pthread_mutex_lock(&lock);
+    for (struct module *module = modules; module; module = module->next)
+        for (struct entry *entry = module->entries; entry; entry = entry->next)
+            if (entry->kind == ENTRY_KERNEL && entry->kernel == kernel) symbol = entry->host;
+    pthread_mutex_unlock(&lock);
+    return symbol;
+}
+
 static cudaError_t variable_of(const struct sc_driver *driver, struct entry *entry, CUdeviceptr *address,
                                size_t *bytes)
 {

@@ -13,6 +13,9 @@
  * loading failed. pre: a context is current. */
 cudaError_t sc_kernel_find(const struct sc_driver *driver, const void *function, CUkernel *out);
 
+/* The host address of the function that is this kernel, or the handle itself where none is registered. */
+const void *sc_kernel_symbol(CUkernel kernel);
+
 /* Where the variable with host address `symbol` lies on the current device, and its size in bytes.
  * Errors: cudaErrorInvalidSymbol, and as above. pre: a context is current. */
 cudaError_t sc_symbol_find(const struct sc_driver *driver, const void *symbol, CUdeviceptr *address,

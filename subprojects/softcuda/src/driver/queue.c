@@ -85,6 +85,12 @@ static void drop_dependencies(struct sc_op *op)
     op->dependency_count = op->dependency_capacity = 0;
 }
 
+static void drop_kept(struct sc_op *op)
+{
+    sc_user_set_unref(op->kept);
+    op->kept = NULL;
+}
+
 /* What was kept for execution and timing; the entry itself may live on in a stream or an event. */
 static void drop_work(struct sc_op *op)
 {
@@ -103,8 +109,7 @@ static void drop_work(struct sc_op *op)
         free(op->move.spans);
         op->move.spans = NULL;
     } else if (op->kind == SC_OP_JOIN) {
-        sc_user_set_unref(op->kept);
-        op->kept = NULL;
+        drop_kept(op);
     } else if (op->kind == SC_OP_GRAPH_MEMORY) {
         sc_graph_memory_op_done(op->graph_memory.memory);
         op->graph_memory.memory = NULL;
@@ -200,6 +205,8 @@ static void run(struct sc_op *op, struct sc_op **next)
     if (op->kind == SC_OP_FREE) sc_pool_freed(op);
     if (op->kind == SC_OP_GRAPH_MEMORY)
         sc_graph_memory_switch(op->graph_memory.memory, op->graph_memory.live);
+    /* The program may wait for a destructor of its own, and so without a call that would time this. */
+    if (op->kind == SC_OP_JOIN) drop_kept(op);
     op->state = SC_OP_DONE;
     if (next) *next = op->next_pending;
     unlink_pending(op);
