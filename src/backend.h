@@ -45,6 +45,8 @@ struct sl_backend {
     enum sl_status (*stream_wait)(void *self, sl_stream stream, sl_event_handle event);
     bool (*event_done)(void *self, sl_event_handle event);
     enum sl_status (*event_wait)(void *self, sl_event_handle event); /* on the host */
+    /* Waits on the host for all that was submitted to the stream: where no event could be had. */
+    enum sl_status (*stream_finish)(void *self, sl_stream stream);
     /* Nanoseconds from `from` to `to`, both done; 0 when `to` came first. */
     uint64_t (*event_elapsed_ns)(void *self, sl_event_handle from, sl_event_handle to);
 

@@ -178,6 +178,12 @@ static uint64_t event_elapsed_ns(void *self, sl_event_handle from, sl_event_hand
     return milliseconds > 0 ? (uint64_t)((double)milliseconds * 1e6) : 0;
 }
 
+static enum sl_status stream_finish(void *self, sl_stream stream)
+{
+    const struct cuda *cuda = self;
+    return check(cuda, cuda->driver->stream_synchronize(stream), "cuStreamSynchronize");
+}
+
 static bool stream_capturing(void *self, sl_stream stream)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -291,6 +297,7 @@ enum sl_status sl_backend_cuda_new(const struct sl_cuda_driver *driver, struct s
         .stream_wait = stream_wait,
         .event_done = event_done,
         .event_wait = event_wait,
+        .stream_finish = stream_finish,
         .event_elapsed_ns = event_elapsed_ns,
         .stream_capturing = stream_capturing,
         .kernel_layout = kernel_layout,

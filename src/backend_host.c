@@ -194,6 +194,13 @@ static uint64_t event_elapsed_ns(void *self, sl_event_handle from, sl_event_hand
     return end > begin ? end - begin : 0;
 }
 
+static enum sl_status stream_finish(void *self, sl_stream stream)
+{
+    (void)stream;
+    count(self);
+    return SL_OK;
+}
+
 static bool stream_capturing(void *self, sl_stream stream)
 {
     (void)stream;
@@ -260,6 +267,7 @@ enum sl_status sl_backend_host_new(uint64_t device_bytes, struct sl_backend *out
         .stream_wait = stream_wait,
         .event_done = event_done,
         .event_wait = event_wait,
+        .stream_finish = stream_finish,
         .event_elapsed_ns = event_elapsed_ns,
         .stream_capturing = stream_capturing,
         .kernel_layout = kernel_layout,

@@ -156,8 +156,7 @@ static void join_users(struct sl_core *core, struct sl_chunk_record *chunk, uint
 {
     sl_core_record_fence(core, &core->demand_fence, others);
     for (uint64_t rest = atomic_load(&core->demand_fence.streams); rest; rest &= rest - 1)
-        core->backend.stream_wait(core->backend.self, stream,
-                                  core->demand_fence.events[__builtin_ctzll(rest)]);
+        sl_wait_event(&core->backend, stream, core->demand_fence.events[__builtin_ctzll(rest)]);
     atomic_store(&chunk->users, bit);
 }
 

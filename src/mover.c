@@ -67,11 +67,23 @@ static void wait_submitted(const struct sl_direction *direction, uint64_t sequen
     while (atomic_load_explicit(&direction->issued, memory_order_acquire) < sequence) sched_yield();
 }
 
+void sl_wait_event(const struct sl_backend *backend, sl_stream stream, sl_event_handle event)
+{
+    if (backend->stream_wait(backend->self, stream, event)) backend->event_wait(backend->self, event);
+}
+
+enum sl_status sl_record_event(const struct sl_backend *backend, sl_event_handle event, sl_stream stream)
+{
+    enum sl_status status = backend->event_record(backend->self, event, stream);
+    if (status) backend->stream_finish(backend->self, stream);
+    return status;
+}
+
 void sl_mover_wait(struct sl_mover *mover, struct sl_direction *direction, uint64_t sequence,
                    sl_stream stream)
 {
     wait_submitted(direction, sequence);
-    mover->backend->stream_wait(mover->backend->self, stream, event_of(direction, sequence));
+    sl_wait_event(mover->backend, stream, event_of(direction, sequence));
 }
 
 void sl_mover_wait_host(struct sl_mover *mover, struct sl_direction *direction, uint64_t sequence)
@@ -92,16 +104,16 @@ static void wait_for_users(struct sl_mover *mover, struct sl_chunk_record *chunk
     uint64_t users = atomic_load(&chunk->users);
     if (!fence) return;
     for (uint64_t rest = users & atomic_load(&fence->streams); rest; rest &= rest - 1)
-        backend->stream_wait(backend->self, mover->out.stream, fence->events[__builtin_ctzll(rest)]);
+        sl_wait_event(backend, mover->out.stream, fence->events[__builtin_ctzll(rest)]);
 }
 
-/* Closes a movement: its event, its number. */
+/* Closes a movement: its event, its number. One that was refused has both, too: what it waited for counts. */
 static uint64_t submitted(struct sl_mover *mover, struct sl_direction *direction, enum sl_status status)
 {
     uint64_t sequence = atomic_load(&direction->issued) + 1;
-    if (status == SL_OK)
-        status = mover->backend->event_record(mover->backend->self, event_of(direction, sequence),
-                                              direction->stream);
+    enum sl_status recorded =
+        sl_record_event(mover->backend, event_of(direction, sequence), direction->stream);
+    if (status == SL_OK) status = recorded;
     if (status && !atomic_exchange(&mover->failed, true))
         sl_log(SL_LOG_WARN, "the driver refused to move memory (%s); data stays where it is from now on",
                sl_status_text(status));

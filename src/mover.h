@@ -52,6 +52,11 @@ enum sl_status sl_mover_init(struct sl_mover *mover, const struct sl_backend *ba
                              struct sl_stats *stats);
 void sl_mover_close(struct sl_mover *mover, bool device_gone); /* accepts a half-built one */
 
+/* A wait and a record that the driver refuses are made up for by waiting on the host: they order what would
+ * otherwise be a race. Any thread. */
+void sl_wait_event(const struct sl_backend *backend, sl_stream stream, sl_event_handle event);
+enum sl_status sl_record_event(const struct sl_backend *backend, sl_event_handle event, sl_stream stream);
+
 /* Whether movement `sequence` of the direction has finished. Asks the driver at most once. */
 bool sl_mover_done(struct sl_mover *mover, struct sl_direction *direction, uint64_t sequence);
 

@@ -67,9 +67,11 @@ static void stand_in(struct sl_core *core, sl_stream stream)
     const struct sl_backend *backend = &core->backend;
     sl_event_handle last;
     if (backend->stream_capturing(backend->self, stream)) return;
-    if (backend->event_new(backend->self, &last) != SL_OK) return;
-    if (backend->event_record(backend->self, last, stream) == SL_OK)
-        backend->stream_wait(backend->self, core->mover.out.stream, last);
+    if (backend->event_new(backend->self, &last) != SL_OK) {
+        backend->stream_finish(backend->self, stream);
+        return;
+    }
+    if (sl_record_event(backend, last, stream) == SL_OK) sl_wait_event(backend, core->mover.out.stream, last);
     backend->event_delete(backend->self, last);
 }
 
@@ -92,9 +94,10 @@ void sl_core_record_fence(struct sl_core *core, struct sl_fence *fence, uint64_t
     for (uint64_t rest = streams; rest; rest &= rest - 1) {
         uint32_t s = (uint32_t)__builtin_ctzll(rest);
         sl_stream stream = recordable(core, s);
-        if (!fence->events[s] && backend->event_new(backend->self, &fence->events[s])) continue;
         if (atomic_load(&core->captures) && backend->stream_capturing(backend->self, stream)) continue;
-        if (backend->event_record(backend->self, fence->events[s], stream) == SL_OK)
+        if (!fence->events[s] && backend->event_new(backend->self, &fence->events[s]))
+            backend->stream_finish(backend->self, stream);
+        else if (sl_record_event(backend, fence->events[s], stream) == SL_OK)
             recorded |= (uint64_t)1 << s;
     }
     atomic_store(&fence->streams, recorded);

@@ -140,7 +140,8 @@ static void ask(World *w)
     size_t bytes = 0, offset = below(w, buffer->bytes);
     unsigned type = 0;
     cudaFunction_t function;
-    void *none[] = {NULL};
+    uint64_t nothing = 0;
+    void *none[] = {&nothing, &nothing, &nothing};
     switch (below(w, 8)) {
     case 0:
         note_result(w, "address range", cuMemGetAddressRange(&base, &bytes, buffer->address + offset));

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Random programs give under sluice, on a device that is too small for them, what they give without it on a large one.
 
-usage: random_programs.py BUILD FIRST COUNT [--jobs N]
+usage: random_programs.py BUILD FIRST COUNT [--faults] [--jobs N]
 
 Each seed is a program (see random_program.cu), a budget, an order in which the device works, a daemon mode, a policy and a
 chunk size. Compared are the hash of all that the program read and every error code that it got, and softcuda's own peak with
-the budget. A seed that fails is printed with the command that repeats it.
+the budget. A seed that fails is printed with the variables that repeat it. With --faults, the device also refuses calls that
+only sluice makes: that may cost time, and nothing else.
 """
 import argparse
 import concurrent.futures
@@ -17,6 +18,9 @@ import sys
 import tempfile
 
 MIB = 1 << 20
+# Driver functions that the programs themselves never call.
+SLUICES_OWN = ["cuMemPrefetchAsync", "cuMemAdvise", "cuMemDiscardBatchAsync", "cuFuncGetParamInfo", "cuKernelGetParamInfo",
+               "cuEventElapsedTime", "cuMemGetInfo", "cuStreamIsCapturing", "cuFuncGetName", "cuKernelGetName"]
 
 
 def run(build, seed, variables, preload=None):
@@ -55,12 +59,20 @@ def options_for(seed, peak_bytes):
     }
 
 
-def check(build, seed):
+def fault_for(seed):
+    chance = random.Random(-seed)
+    when = chance.choice([f"once={chance.randint(1, 30)}", f"after={chance.randint(0, 60)}", f"p=0.2:seed={seed}"])
+    return f"{chance.choice(SLUICES_OWN)}:{when}:CUDA_ERROR_UNKNOWN"
+
+
+def check(build, seed, faults):
     """What is wrong with the seed, or None."""
     whole, error, _ = run(build, seed, {"SOFTCUDA_SCHEDULE": "eager"})
     if error:
         return f"without sluice: {error}"
     budget, options = options_for(seed, int(whole["peak_bytes"]))
+    if faults:
+        options.update({"SOFTCUDA_FAULT": fault_for(seed), "SOFTCUDA_LOG": "none"})
     repeat = " ".join(f"{name}={value}" for name, value in options.items())
     small, error, device = run(build, seed, options, os.path.join(build, "shim", "libsluice.so"))
     if error:
@@ -77,13 +89,14 @@ def main():
     parser.add_argument("build")
     parser.add_argument("first", type=int)
     parser.add_argument("count", type=int)
+    parser.add_argument("--faults", action="store_true")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
     build = os.path.abspath(options.build)
     failed = 0
     seeds = range(options.first, options.first + options.count)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for seed, wrong in zip(seeds, pool.map(lambda seed: check(build, seed), seeds)):
+        for seed, wrong in zip(seeds, pool.map(lambda seed: check(build, seed, options.faults), seeds)):
             if wrong:
                 failed += 1
                 print(f"seed {seed}: {wrong}", flush=True)
