@@ -102,7 +102,7 @@ struct sc_exec {
     struct sc_op *last; /* the end of the last launch */
 };
 
-/* graph.c: graphs, nodes and edges. */
+/* graph.c, graph_edges.c: graphs, nodes and edges. */
 struct sc_graph *sc_graph_find(CUgraph handle); /* NULL: not a graph */
 struct sc_node *sc_node_find(CUgraphNode handle);
 struct sc_graph *sc_graph_new(void);        /* NULL: no memory */
@@ -113,6 +113,7 @@ CUresult sc_graph_clone(const struct sc_graph *from, struct sc_graph **out);
 CUresult sc_node_add(struct sc_graph *graph, const CUgraphNode *after, const CUgraphEdgeData *data,
                      size_t count, struct sc_payload *payload, struct sc_node **out);
 CUresult sc_edge_add(struct sc_node *from, struct sc_node *to, const CUgraphEdgeData *data);
+void sc_edge_remove(struct sc_node *from, struct sc_node *to); /* nothing if there is none */
 bool sc_edge_is_plain(const CUgraphEdgeData *data);
 /* The copy, in `graph` or its children, of the node with this id; NULL: there is none. */
 struct sc_node *sc_node_copy_of(const struct sc_graph *graph, uint64_t id);
