@@ -114,3 +114,73 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     if (range_count || allocated) __builtin_trap(); /* a leak */
     return 0;
 }
+
+#ifdef SOFTCUDA_LIBFUZZER
+/* Besides libFuzzer's own changes: whole instructions copied, removed and moved, and operands exchanged, so
+ * that much of what comes out still loads. */
+size_t LLVMFuzzerMutate(uint8_t *data, size_t bytes, size_t max_bytes);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t bytes, size_t max_bytes, unsigned seed);
+
+struct piece {
+    size_t begin, end;
+};
+
+static unsigned take(unsigned *seed)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return *seed >> 8;
+}
+
+static bool is_word(uint8_t c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '%' || c == '_';
+}
+
+/* A word or, where `statement`, what stands between two semicolons */
+static struct piece find_piece(const uint8_t *data, size_t bytes, bool statement, unsigned *seed)
+{
+    size_t begin = take(seed) % bytes, end;
+    if (statement) {
+        while (begin > 0 && data[begin - 1] != ';') begin--;
+        for (end = begin; end < bytes && data[end] != ';';) end++;
+        return (struct piece){begin, end < bytes ? end + 1 : end};
+    }
+    while (begin < bytes && !is_word(data[begin])) begin++;
+    while (begin > 0 && is_word(data[begin - 1])) begin--;
+    for (end = begin; end < bytes && is_word(data[end]);) end++;
+    return (struct piece){begin, end};
+}
+
+/* Puts `length` bytes of `with` where `old` is. */
+static size_t replace(uint8_t *data, size_t bytes, size_t max_bytes, struct piece old, const uint8_t *with,
+                      size_t length)
+{
+    if (bytes - (old.end - old.begin) + length > max_bytes) return bytes;
+    memmove(data + old.begin + length, data + old.end, bytes - old.end);
+    memcpy(data + old.begin, with, length);
+    return bytes - (old.end - old.begin) + length;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t bytes, size_t max_bytes, unsigned seed)
+{
+    static const char *const numbers[] = {"0",          "1",          "-1",         "31",
+                                          "32",         "255",        "65536",      "0x7fffffff",
+                                          "0xffffffff", "0f7F800000", "0fFFFFFFFF", "0d7FF0000000000000",
+                                          "4294967296", "%tid.x"};
+    uint8_t copy[512];
+    unsigned how = take(&seed) % 8;
+    if (!bytes || how < 3) return LLVMFuzzerMutate(data, bytes, max_bytes);
+    struct piece from = find_piece(data, bytes, how >= 6, &seed),
+                 to = find_piece(data, bytes, how >= 6, &seed);
+    size_t length = from.end - from.begin;
+    if (length > sizeof copy) return LLVMFuzzerMutate(data, bytes, max_bytes);
+    memcpy(copy, data + from.begin, length);
+    if (how == 3) {
+        const char *number = numbers[take(&seed) % (sizeof numbers / sizeof *numbers)];
+        return replace(data, bytes, max_bytes, to, (const uint8_t *)number, strlen(number));
+    }
+    if (how == 6) to.end = to.begin;             /* a copy of the statement before another one */
+    if (how == 7 && take(&seed) % 2) length = 0; /* without the other one */
+    return replace(data, bytes, max_bytes, to, copy, length);
+}
+#endif
