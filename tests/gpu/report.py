@@ -124,7 +124,7 @@ def print_programs(programs):
     table("softcuda's test programs on this driver", ["result", "programs"], sorted(counts.items()))
     table("Programs that did not pass", ["program", "result", "said"],
           [(p["name"], p["result"], p["said"].replace("\n", "<br>").replace("|", "\\|"))
-           for p in programs if p["result"] != "passed"])
+           for p in programs if p["result"] not in ("passed", "softcuda only")])
 
 
 def print_gpt(runs):

@@ -134,5 +134,5 @@ if [ -n "$runtime" ]; then
         --limit 190
 fi
 # Last, because a program that the driver cannot stop may hold the device.
-part programs 60 python3 "$here/programs.py" "$build" "$driver" --limit 55
+part programs 80 python3 "$here/programs.py" "$build" "$driver" --limit 75
 python3 "$here/report.py" "$parts" "$out/gpu-results.json" "$size" | tee "$out/gpu-results.md"
