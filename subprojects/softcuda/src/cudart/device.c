@@ -136,6 +136,6 @@ SC_EXPORT cudaError_t cudaDriverGetVersion(int *version)
 SC_EXPORT cudaError_t cudaRuntimeGetVersion(int *version)
 {
     if (!version) return sc_finish(cudaErrorInvalidValue);
-    *version = CUDART_VERSION;
+    *version = SC_RUNTIME_VERSION;
     return cudaSuccess;
 }

@@ -5,6 +5,8 @@
 #ifndef SOFTCUDA_CUDART_DRIVER_H
 #define SOFTCUDA_CUDART_DRIVER_H
 
+#include "names12.h"
+
 #include <cuda.h>
 #include <cudaTypedefs.h>
 #include <cuda_runtime_api.h>

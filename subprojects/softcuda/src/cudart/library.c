@@ -62,7 +62,7 @@ static cudaError_t entry_point(const char *name, void **function, unsigned versi
                                                           unsigned long long flags,                          \
                                                           enum cudaDriverEntryPointQueryResult *result)      \
     {                                                                                                        \
-        return sc_finish(entry_point(name, function, CUDART_VERSION, flags, result, per_thread));            \
+        return sc_finish(entry_point(name, function, SC_RUNTIME_VERSION, flags, result, per_thread));        \
     }                                                                                                        \
     SC_EXPORT cudaError_t cudaGetDriverEntryPointByVersion##suffix(                                          \
         const char *name, void **function, unsigned int version, unsigned long long flags,                   \
