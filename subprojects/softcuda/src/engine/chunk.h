@@ -108,33 +108,48 @@ SC_INLINE void spread(const struct chunk *chunk, uint64_t *address)
 
 #else
 
+/* The lanes as they are in the register; `address` only after widen. */
 struct chunk {
+    const unsigned char *at;
     uint64_t address[SC_CHUNK];
+    int64_t offset;
 };
 
 SC_INLINE struct chunk addresses(const unsigned char *at, unsigned address_bytes, uint64_t base,
                                  int64_t offset)
 {
     struct chunk chunk;
-    for (unsigned i = 0; i < SC_CHUNK; i++)
-        chunk.address[i] = address_bytes == 4
-                               ? base + (uint32_t)(((const sc_lane32 *)at)[i] + (uint32_t)offset)
-                               : base + (uint64_t)offset + ((const sc_lane64 *)at)[i];
+    (void)address_bytes, (void)base;
+    chunk.at = at;
+    chunk.offset = offset;
     return chunk;
 }
 
 SC_INLINE struct chunk widen(const struct chunk *chunk, unsigned address_bytes, uint64_t base)
 {
-    (void)address_bytes, (void)base;
-    return *chunk;
+    struct chunk wide;
+    wide.at = chunk->at;
+    wide.offset = chunk->offset;
+    _Pragma("GCC unroll 1") for (unsigned i = 0; i < SC_CHUNK; i++) wide.address[i] =
+        address_bytes == 4 ? base + (uint32_t)(((const sc_lane32 *)chunk->at)[i] + (uint32_t)chunk->offset)
+                           : base + (uint64_t)chunk->offset + ((const sc_lane64 *)chunk->at)[i];
+    return wide;
 }
 
 SC_INLINE bool follows(const struct chunk *chunk, unsigned address_bytes, uint64_t base, uint64_t first,
                        uint64_t step)
 {
-    (void)address_bytes, (void)base;
-    uint64_t different = 0;
-    for (unsigned i = 0; i < SC_CHUNK; i++) different |= chunk->address[i] ^ (first + i * step);
+    (void)base, (void)first;
+    if (address_bytes == 4) {
+        const sc_lane32 *lane = (const sc_lane32 *)chunk->at;
+        uint32_t start = lane[0], different = 0;
+        _Pragma("GCC unroll 1") for (uint32_t i = 0; i < SC_CHUNK; i++) different |=
+            lane[i] ^ (start + i * (uint32_t)step);
+        return different == 0;
+    }
+    const sc_lane64 *lane = (const sc_lane64 *)chunk->at;
+    uint64_t start = lane[0], different = 0;
+    _Pragma("GCC unroll 1") for (uint32_t i = 0; i < SC_CHUNK; i++) different |= lane[i] ^ (start + i * step);
     return different == 0;
 }
 
@@ -155,6 +170,15 @@ SC_INLINE void spread(const struct chunk *chunk, uint64_t *address)
 }
 
 #endif
+
+/* Are the 32-bit values of a chunk those of another one? */
+SC_INLINE bool equal_lanes(const unsigned char *a, const uint32_t *b)
+{
+    uint32_t different = 0;
+    _Pragma("GCC unroll 1") for (unsigned i = 0; i < SC_CHUNK; i++) different |=
+        ((const sc_lane32 *)a)[i] ^ b[i];
+    return different == 0;
+}
 
 /* Scattered elements of 4 bytes, all of them accessible, at `offset` from their addresses. (The gather
  * instructions are several times slower than this on processors with the fix for gather data sampling.) */

@@ -5,8 +5,8 @@
 #define SC_JOIN2(a, b) a##b
 #define SC_JOIN(a, b) SC_JOIN2(a, b)
 
-/* A loop body covers one chunk; the compiler makes it vector code. Operands are read before the result is
- * written, so a destination may be the place of an operand. */
+/* A loop body covers one chunk; the compiler makes it vector code, for which it must stay a loop. A destination may be
+ * the place of an operand of the same size, but never overlaps one otherwise. */
 /* clang-format off */
 #define RANGE                                                                                                \
     uint32_t first = (op->flags & SC_FLAG_UNIFORM) ? 0 : group->first_chunk;                                 \
@@ -15,13 +15,10 @@
 #define OPERAND(x)                                                                                           \
     const unsigned char *x##_at = sc_operand(group, op->x, op->stride_##x, first);                           \
     const size_t x##_step = (size_t)op->stride_##x * 64
-#define EACH_LANE _Pragma("GCC unroll 1") for (unsigned i = 0; i < SC_CHUNK; i++)
+#define EACH_LANE _Pragma("GCC ivdep") _Pragma("GCC unroll 1") for (unsigned i = 0; i < SC_CHUNK; i++)
 #define IN(T, x)                                                                                             \
     T x = SC_IN_##T(((const SC_CONTAINER_##T *)x##_at)[i]);                                                  \
     (void)x /* some rows ignore an operand */
-#define RESULT                                                                                               \
-    memcpy(d, result, sizeof result);                                                                        \
-    d += sizeof result
 #define NEXT(x) x##_at += x##_step
 
 #define ROW1(flops, name, D, A, ...)                                                                         \
@@ -30,12 +27,11 @@
         RANGE;                                                                                               \
         OPERAND(a);                                                                                          \
         for (; chunks; chunks--) {                                                                           \
-            SC_CONTAINER_##D result[SC_CHUNK];                                                               \
             EACH_LANE {                                                                                      \
                 IN(A, a);                                                                                    \
-                result[i] = SC_OUT_##D((D)(__VA_ARGS__));                                                    \
+                ((SC_CONTAINER_##D *)d)[i] = SC_OUT_##D((D)(__VA_ARGS__));                                   \
             }                                                                                                \
-            RESULT;                                                                                          \
+            d += SC_CHUNK * sizeof(SC_CONTAINER_##D);                                                        \
             NEXT(a);                                                                                         \
         }                                                                                                    \
         return true;                                                                                         \
@@ -46,12 +42,11 @@
         RANGE;                                                                                               \
         OPERAND(a); OPERAND(b);                                                                              \
         for (; chunks; chunks--) {                                                                           \
-            SC_CONTAINER_##D result[SC_CHUNK];                                                               \
             EACH_LANE {                                                                                      \
                 IN(A, a); IN(B, b);                                                                          \
-                result[i] = SC_OUT_##D((D)(__VA_ARGS__));                                                    \
+                ((SC_CONTAINER_##D *)d)[i] = SC_OUT_##D((D)(__VA_ARGS__));                                   \
             }                                                                                                \
-            RESULT;                                                                                          \
+            d += SC_CHUNK * sizeof(SC_CONTAINER_##D);                                                        \
             NEXT(a); NEXT(b);                                                                                \
         }                                                                                                    \
         return true;                                                                                         \
@@ -62,12 +57,11 @@
         RANGE;                                                                                               \
         OPERAND(a); OPERAND(b); OPERAND(c);                                                                  \
         for (; chunks; chunks--) {                                                                           \
-            SC_CONTAINER_##D result[SC_CHUNK];                                                               \
             EACH_LANE {                                                                                      \
                 IN(A, a); IN(B, b); IN(C, c);                                                                \
-                result[i] = SC_OUT_##D((D)(__VA_ARGS__));                                                    \
+                ((SC_CONTAINER_##D *)d)[i] = SC_OUT_##D((D)(__VA_ARGS__));                                   \
             }                                                                                                \
-            RESULT;                                                                                          \
+            d += SC_CHUNK * sizeof(SC_CONTAINER_##D);                                                        \
             NEXT(a); NEXT(b); NEXT(c);                                                                       \
         }                                                                                                    \
         return true;                                                                                         \
@@ -78,12 +72,11 @@
         RANGE;                                                                                               \
         OPERAND(a); OPERAND(b); OPERAND(c); OPERAND(e);                                                      \
         for (; chunks; chunks--) {                                                                           \
-            SC_CONTAINER_##D result[SC_CHUNK];                                                               \
             EACH_LANE {                                                                                      \
                 IN(A, a); IN(B, b); IN(C, c); IN(E, e);                                                      \
-                result[i] = SC_OUT_##D((D)(__VA_ARGS__));                                                    \
+                ((SC_CONTAINER_##D *)d)[i] = SC_OUT_##D((D)(__VA_ARGS__));                                   \
             }                                                                                                \
-            RESULT;                                                                                          \
+            d += SC_CHUNK * sizeof(SC_CONTAINER_##D);                                                        \
             NEXT(a); NEXT(b); NEXT(c); NEXT(e);                                                              \
         }                                                                                                    \
         return true;                                                                                         \

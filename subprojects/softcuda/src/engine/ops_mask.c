@@ -1,7 +1,7 @@
 /* The scheduler's loops over all lanes of a group, built once for each instruction set (SC_ISA). */
 #include "ops_mask.h"
 
-#include "lane.h"
+#include "chunk.h"
 
 #define SC_JOIN2(a, b) a##b
 #define SC_JOIN(a, b) SC_JOIN2(a, b)
@@ -26,30 +26,25 @@ static void split(uint32_t *lane_at, const uint32_t *chosen, const uint32_t *mas
 
 static void scan(const uint32_t *lane_at, uint32_t *mask, uint32_t count, struct sc_scan *out)
 {
-    uint32_t lowest = SC_AT_EXIT, others = SC_AT_EXIT, active = 0, gone = 0;
+    uint32_t lowest = SC_AT_EXIT, others = SC_AT_EXIT, gone = 0, active = 0, first = UINT32_MAX, last = 0;
     for (uint32_t i = 0; i < count; i++) lowest = lane_at[i] < lowest ? lane_at[i] : lowest;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t at = lane_at[i], here = at == lowest, other = here ? SC_AT_EXIT : at;
         mask[i] = -here;
-        active += here;
         gone += at == SC_AT_EXIT;
         others = other < others ? other : others;
+    }
+    for (uint32_t chunk = 0; chunk < count / SC_CHUNK; chunk++) {
+        uint32_t bits = mask_bits(mask + chunk * SC_CHUNK);
+        if (!bits) continue;
+        active += (uint32_t)__builtin_popcount(bits);
+        first = first < chunk ? first : chunk;
+        last = chunk;
     }
     out->lowest = lowest;
     out->others = others;
     out->active = active;
     out->live = count - gone;
-    uint32_t first = 0, last = count / SC_CHUNK - 1;
-    for (; first < last; first++) {
-        uint32_t any = 0;
-        for (uint32_t i = 0; i < SC_CHUNK; i++) any |= mask[first * SC_CHUNK + i];
-        if (any) break;
-    }
-    for (; last > first; last--) {
-        uint32_t any = 0;
-        for (uint32_t i = 0; i < SC_CHUNK; i++) any |= mask[last * SC_CHUNK + i];
-        if (any) break;
-    }
     out->first_chunk = first;
     out->chunks = last - first + 1;
 }

@@ -255,6 +255,9 @@ SC_INLINE bool load(struct sc_group *group, const struct sc_op *op, unsigned add
     unsigned char *d[4];
     uint64_t from, previous = 1; /* the last broadcast of this warp; no aligned address is 1 */
     struct chunk at;
+    const bool may_repeat = address_bytes == 4 && count > 1;
+    bool repeats = false;      /* the chunk before was a run */
+    uint32_t before[SC_CHUNK]; /* its addresses; the register may be overwritten */
     struct tally tally = {0, 0, 0};
     for (unsigned k = 0; k < count; k++) /* uniform results have first = 0, and so no stride either */
         d[k] = group->file + places[2 * k] + (size_t)first * result * SC_CHUNK;
@@ -268,16 +271,25 @@ SC_INLINE bool load(struct sc_group *group, const struct sc_op *op, unsigned add
         const size_t at_byte = (size_t)chunk * result * SC_CHUNK;
         uint32_t lane = (first + chunk) * SC_CHUNK;
         uint32_t active = full ? 0xffff : mask_bits(group->use_mask + lane);
+        repeats = repeats && active;
         if (active) {
             at = addresses(a, address_bytes, base, offset);
             from = first_address(a, address_bytes, base, offset);
             if ((lane & 31) == 0) previous = 1;
             bool straight = active == 0xffff && (from & (step - 1)) == 0;
+            if (may_repeat && repeats && straight && equal_lanes(a, before)) {
+                for (unsigned k = 0; k < count; k++)
+                    memcpy(d[k] + at_byte, d[k] + at_byte - result * SC_CHUNK, (size_t)result * SC_CHUNK);
+                continue;
+            }
+            repeats = false;
             if (straight && follows(&at, address_bytes, base, from, step) &&
                 reach(group, op, window, from, (uint64_t)step * SC_CHUNK)) {
                 note(group, &tally, window, from, (uint64_t)step * SC_CHUNK, (uint64_t)step * SC_CHUNK,
                      false);
+                if (may_repeat) memcpy(before, a, sizeof before);
                 copy_run(d, at_byte, from, element, count, result, extend);
+                repeats = true;
             } else if (straight && follows(&at, address_bytes, base, from, 0) &&
                        reach(group, op, window, from, step)) {
                 uint64_t warps = uniform ? (group->active + 31) / 32 : previous != from;
@@ -398,8 +410,9 @@ static bool store_any(struct sc_group *group, const struct sc_op *op)
     X(4, 4, 1, 4)                                                                                            \
     X(4, 4, 2, 4)                                                                                            \
     X(4, 4, 4, 4)                                                                                            \
-    X(4, 8, 1, 8) X(4, 8, 2, 8) X(8, 1, 1, 4) X(8, 2, 1, 4) X(8, 4, 1, 4) X(8, 4, 2, 4) X(8, 4, 4, 4)        \
-        X(8, 8, 1, 8) X(8, 8, 2, 8)
+    X(4, 8, 1, 8)                                                                                            \
+    X(4, 8, 2, 8) X(8, 1, 1, 4) X(8, 2, 1, 4) X(8, 4, 1, 4) X(8, 4, 2, 4) X(8, 4, 4, 4) X(8, 8, 1, 8)        \
+        X(8, 8, 2, 8)
 
 #define DEFINE(ab, eb, n, rb)                                                                                \
     static bool load_##ab##_##eb##x##n(struct sc_group *group, const struct sc_op *op)                       \
