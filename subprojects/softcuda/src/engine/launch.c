@@ -18,11 +18,12 @@ struct launch {
     struct sc_offer offer;
     bool offered;
     bool ordered; /* several workers, and the order of blocks shows */
+    bool alone;   /* atomic: that leaves so little to do at the same time that helpers only disturb */
     struct sc_order order;
     uint64_t blocks;
-    uint64_t next;        /* atomic */
-    uint64_t fault_at;    /* atomic: the lowest block that faulted; UINT64_MAX when none did */
-    pthread_mutex_t lock; /* guards fault and no_memory */
+    _Alignas(64) uint64_t next;     /* atomic */
+    _Alignas(64) uint64_t fault_at; /* atomic: the lowest block that faulted; UINT64_MAX when none did */
+    pthread_mutex_t lock;           /* guards fault and no_memory */
     struct sc_fault fault;
     bool no_memory;
 };
@@ -53,14 +54,30 @@ static bool run_block(struct launch *launch, struct sc_worker *worker, uint64_t 
     return ok;
 }
 
+/* How many blocks a worker takes at once: handing them out costs the more the more workers want some. */
+static uint64_t share_of(const struct launch *launch, uint64_t next)
+{
+    uint64_t left = next < launch->blocks ? launch->blocks - next : 0,
+             share = left / (launch->worker_count * 8);
+    if (launch->ordered || launch->worker_count == 1 || share == 0) return 1;
+    return share < 16 ? share : 16;
+}
+
 /* Blocks are taken in order, so when one faults all before it have been taken, and end before the launch
  * does: the lowest fault is the same however many workers there are. */
 static void work(struct launch *launch, struct sc_worker *worker)
 {
     for (;;) {
-        uint64_t block = __atomic_fetch_add(&launch->next, 1, __ATOMIC_RELAXED);
-        if (block >= launch->blocks || block >= __atomic_load_n(&launch->fault_at, __ATOMIC_ACQUIRE)) return;
-        if (!run_block(launch, worker, block)) return;
+        uint64_t at = __atomic_load_n(&launch->next, __ATOMIC_RELAXED), share = share_of(launch, at);
+        at = __atomic_fetch_add(&launch->next, share, __ATOMIC_RELAXED);
+        uint64_t end = at + share < launch->blocks ? at + share : launch->blocks;
+        if (at >= end) return;
+        for (uint64_t block = at; block < end; block++) {
+            if (block >= __atomic_load_n(&launch->fault_at, __ATOMIC_ACQUIRE)) return;
+            if (!run_block(launch, worker, block)) return;
+        }
+        if (worker->in_the_way) __atomic_store_n(&launch->alone, true, __ATOMIC_RELAXED);
+        if (worker != launch->workers && __atomic_load_n(&launch->alone, __ATOMIC_RELAXED)) return;
     }
 }
 

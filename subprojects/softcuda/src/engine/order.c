@@ -45,6 +45,8 @@ void sc_order_begin(struct sc_worker *worker, struct sc_order *order, uint64_t b
     worker->order = order;
     worker->block_index = block;
     worker->ahead = __atomic_load_n(&order->turn, __ATOMIC_ACQUIRE) != block;
+    worker->began = worker->waited = worker->instructions;
+    worker->in_the_way = false;
     clear(&worker->log);
 }
 
@@ -73,6 +75,8 @@ static bool take_turn(struct sc_worker *worker)
         return false;
     }
     worker->ahead = false;
+    worker->in_the_way = true;
+    worker->waited = worker->instructions;
     for (uint32_t g = 0; g < worker->group_count; g++)
         worker->groups[g].slow_flags &= (uint8_t)~SC_FLAG_ORDERED;
     apply(&worker->log);
@@ -91,10 +95,21 @@ static void pass_on(struct sc_order *order)
     pthread_cond_broadcast(&order->moved);
 }
 
+/* A block that waits early, or logs much, only adds to the work of the others. */
+static void judge(struct sc_worker *worker)
+{
+    uint64_t all = worker->instructions - worker->began, before = worker->waited - worker->began;
+    if (worker->ahead)
+        worker->in_the_way = (uint64_t)worker->log.entries.count * 64 > all;
+    else
+        worker->in_the_way = worker->in_the_way && before * 4 < all;
+}
+
 bool sc_order_end(struct sc_worker *worker)
 {
     struct sc_order *order = worker->order;
     uint64_t block = worker->block_index;
+    judge(worker);
     if (worker->ahead && block >= SC_AHEAD_MAX && !wait_for(order, block - SC_AHEAD_MAX + 1, block)) {
         worker->given_up = true;
         return false;

@@ -44,8 +44,10 @@ struct sc_worker {
     struct sc_order *order;
     uint64_t block_index;
     struct sc_log log;
-    bool ahead;    /* the block is not in turn */
-    bool given_up; /* it will never be */
+    uint64_t began, waited; /* instructions when the block began, and when it took its turn, if it had to */
+    bool ahead;             /* the block is not in turn */
+    bool given_up;          /* it will never be */
+    bool in_the_way;        /* the last block gained nothing by running ahead */
 };
 
 /* Allocates what a worker needs; false when there is no memory. `parameters` is 16-byte aligned and outlives
