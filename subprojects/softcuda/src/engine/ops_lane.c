@@ -5,8 +5,8 @@
 #define SC_JOIN2(a, b) a##b
 #define SC_JOIN(a, b) SC_JOIN2(a, b)
 
-/* A loop body covers one chunk; the compiler makes it vector code, for which it must stay a loop. A destination may be
- * the place of an operand of the same size, but never overlaps one otherwise. */
+/* A loop body covers one chunk; the compiler makes it vector code, for which it must stay a loop. A
+ * destination may be the place of an operand of the same size, but never overlaps one otherwise. */
 /* clang-format off */
 #define RANGE                                                                                                \
     uint32_t first = (op->flags & SC_FLAG_UNIFORM) ? 0 : group->first_chunk;                                 \

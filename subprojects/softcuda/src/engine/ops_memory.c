@@ -411,8 +411,8 @@ static bool store_any(struct sc_group *group, const struct sc_op *op)
     X(4, 4, 2, 4)                                                                                            \
     X(4, 4, 4, 4)                                                                                            \
     X(4, 8, 1, 8)                                                                                            \
-    X(4, 8, 2, 8) X(8, 1, 1, 4) X(8, 2, 1, 4) X(8, 4, 1, 4) X(8, 4, 2, 4) X(8, 4, 4, 4) X(8, 8, 1, 8)        \
-        X(8, 8, 2, 8)
+    X(4, 8, 2, 8)                                                                                            \
+    X(8, 1, 1, 4) X(8, 2, 1, 4) X(8, 4, 1, 4) X(8, 4, 2, 4) X(8, 4, 4, 4) X(8, 8, 1, 8) X(8, 8, 2, 8)
 
 #define DEFINE(ab, eb, n, rb)                                                                                \
     static bool load_##ab##_##eb##x##n(struct sc_group *group, const struct sc_op *op)                       \

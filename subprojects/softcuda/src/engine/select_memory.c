@@ -239,10 +239,10 @@ static bool select_atom(struct sc_build *build)
     ir->result[0] = result;
     ir->result_count = result != 0;
     ir->flops = real;
-    /* Whether the order of blocks shows in the result */
+    /* Whether the order of blocks shows; it also does in a result that is used, see sc_find_turns */
     if (access.space != SC_SPACE_SHARED &&
-        (result || real || operation == SC_ATOMIC_EXCH || operation == SC_ATOMIC_INC ||
-         operation == SC_ATOMIC_DEC || operation == SC_ATOMIC_CAS || access.element_bytes < 4))
+        (real || operation == SC_ATOMIC_EXCH || operation == SC_ATOMIC_INC || operation == SC_ATOMIC_DEC ||
+         operation == SC_ATOMIC_CAS || access.element_bytes < 4))
         build->ir.ordered = true;
     return true;
 }

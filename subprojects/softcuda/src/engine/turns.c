@@ -97,15 +97,38 @@ static enum sc_turn turn_of(const struct sc_ir *ir, const uint64_t *roots, uint6
     }
 }
 
-bool sc_find_turns(struct sc_ir_function *function)
+/* Compilers write atom for what is a red. */
+static bool drop_unused_results(struct sc_ir_function *function)
 {
-    uint64_t *roots = calloc(function->values.count, sizeof *roots), atomics = 0;
-    if (!roots) return false;
+    unsigned char *used = calloc(function->values.count, 1);
+    if (!used) return false;
     for (uint32_t i = 0; i < function->code.count; i++) {
         const struct sc_ir *ir = &function->code.at[i];
-        function->ordered |=
-            ir->code == SC_OP_LOAD && is_global(&ir->access) && ir->access.turn == SC_TURN_WAIT;
+        used[ir->guard] = 1;
+        for (unsigned k = 0; k < ir->source_count; k++) used[ir->source[k]] = 1;
     }
+    for (uint32_t i = 0; i < function->code.count; i++) {
+        struct sc_ir *ir = &function->code.at[i];
+        if (ir->code == SC_OP_ATOMIC && ir->result_count && !used[ir->result[0]])
+            ir->result[0] = ir->result_count = 0;
+    }
+    free(used);
+    return true;
+}
+
+static bool learns_of_others(const struct sc_ir *ir)
+{
+    bool load = ir->code == SC_OP_LOAD && ir->access.turn == SC_TURN_WAIT;
+    return is_global(&ir->access) && (load || (ir->code == SC_OP_ATOMIC && ir->result_count));
+}
+
+bool sc_find_turns(struct sc_ir_function *function)
+{
+    if (!drop_unused_results(function)) return false;
+    uint64_t *roots = calloc(function->values.count, sizeof *roots), atomics = 0;
+    if (!roots) return false;
+    for (uint32_t i = 0; i < function->code.count; i++)
+        function->ordered |= learns_of_others(&function->code.at[i]);
     if (function->ordered) find_roots(function, roots);
     for (uint32_t i = 0; i < function->code.count; i++) {
         const struct sc_ir *ir = &function->code.at[i];

@@ -269,13 +269,42 @@ static void test_traffic(void **state)
     ptx_reset();
 }
 
+/* Sixteen lanes that read what the sixteen before them read, and some that only seem to: the register of the
+ * address then holds data already, and that data are the next lanes' addresses. */
+static void test_repeated_pattern(void **state)
+{
+    static const char text[] = PTX_HEAD
+        ".visible .entry k(.param .u64 out) {\n.shared .align 16 .b8 s[1024];\n"
+        ".reg .pred %p;\n.reg .b32 %t, %a, %b, %c, %d, %e;\n.reg .b64 %out, %A;\n"
+        "ld.param.u64 %out, [out];\nmov.u32 %t, %tid.x;\nmad.lo.u32 %b, %t, 16, 256;\nmul.lo.u32 %c, %t, 3;\n"
+        "mul.lo.u32 %d, %t, 5;\nmov.u32 %e, s;\nmad.lo.u32 %a, %t, 16, %e;\n"
+        "st.shared.v4.u32 [%a], {%b, %t, %c, %d};\nbar.sync 0;\n"
+        "and.b32 %a, %t, 15;\nmul.lo.u32 %a, %a, 16;\nand.b32 %b, %t, 48;\nsetp.eq.u32 %p, %b, 16;\n"
+        "@%p add.u32 %a, %a, 256;\nld.shared.v4.u32 {%a, %b, %c, %d}, [%a];\n"
+        "mul.wide.u32 %A, %t, 16;\nadd.u64 %A, %A, %out;\nst.global.v4.u32 [%A], {%a, %b, %c, "
+        "%d};\nret;\n}\n";
+    (void)state;
+    struct sc_module *module = ptx_load(text);
+    uint32_t *out = ptx_allocate(64 * 16, SC_RANGE_DEVICE);
+    ptx_good(module, &(struct ptx_launch){.kernel = "k", .block = 64}, (void *[]){&out});
+    for (uint32_t t = 0; t < 64; t++) {
+        uint32_t from = t % 16 + (t / 16 == 1 ? 16 : 0);
+        assert_int_equal(out[4 * t], from * 16 + 256);
+        assert_int_equal(out[4 * t + 1], from);
+        assert_int_equal(out[4 * t + 2], from * 3);
+        assert_int_equal(out[4 * t + 3], from * 5);
+    }
+    sc_module_unload(module);
+    ptx_reset();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_widths),         cmocka_unit_test(test_spaces),
         cmocka_unit_test(test_atomics),        cmocka_unit_test(test_faults_name_the_thread),
         cmocka_unit_test(test_faults_on_chip), cmocka_unit_test(test_a_pair_of_which_one_is_uniform),
-        cmocka_unit_test(test_traffic),
+        cmocka_unit_test(test_traffic),        cmocka_unit_test(test_repeated_pattern),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

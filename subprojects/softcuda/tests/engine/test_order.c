@@ -8,14 +8,14 @@
 
 #define HEAD                                                                                                 \
     PTX_HEAD                                                                                                 \
-        ".global .align 4 .u32 counter;\n"                                                                   \
-        ".visible .entry k(.param .u64 cells, .param .u64 in, .param .u64 out) {\n"                          \
-        ".reg .pred %p, %q;\n.reg .b32 %t, %b, %i, %x, %y, %z, %n;\n.reg .f32 %f, %g;\n"                     \
-        ".reg .b64 %cells, %in, %out, %A, %B, %C, %D, %E;\n.shared .align 4 .b8 flag[4];\n"                  \
-        "ld.param.u64 %cells, [cells];\nld.param.u64 %in, [in];\nld.param.u64 %out, [out];\n"                \
-        "mov.u32 %t, %tid.x;\nmov.u32 %b, %ctaid.x;\nmov.u32 %n, %ntid.x;\nmad.lo.u32 %i, %b, %n, %t;\n"     \
-        "mul.wide.u32 %A, %i, 4;\nadd.u64 %B, %in, %A;\nadd.u64 %C, %out, %A;\n"                             \
-        "ld.global.f32 %f, [%B];\n"
+    ".global .align 4 .u32 counter;\n"                                                                       \
+    ".visible .entry k(.param .u64 cells, .param .u64 in, .param .u64 out) {\n"                              \
+    ".reg .pred %p, %q;\n.reg .b32 %t, %b, %i, %x, %y, %z, %n;\n.reg .f32 %f, %g;\n"                         \
+    ".reg .b64 %cells, %in, %out, %A, %B, %C, %D, %E;\n.shared .align 4 .b8 flag[4];\n"                      \
+    "ld.param.u64 %cells, [cells];\nld.param.u64 %in, [in];\nld.param.u64 %out, [out];\n"                    \
+    "mov.u32 %t, %tid.x;\nmov.u32 %b, %ctaid.x;\nmov.u32 %n, %ntid.x;\nmad.lo.u32 %i, %b, %n, %t;\n"         \
+    "mul.wide.u32 %A, %i, 4;\nadd.u64 %B, %in, %A;\nadd.u64 %C, %out, %A;\n"                                 \
+    "ld.global.f32 %f, [%B];\n"
 
 /* Blocks take different times: 200 rounds and more the lower their number is. */
 #define WORK                                                                                                 \
@@ -89,6 +89,7 @@ static void test_sums(void **state)
     same_with_all(HEAD WORK CELL "red.global.add.f32 [%D], %f;\n" TAIL, false, GRID, SC_ENGINE_OK);
     same_with_all(HEAD CELL "red.global.add.f32 [%D], %f;\n" WORK "red.global.add.f32 [%D+0], %f;\n" TAIL,
                   false, GRID, SC_ENGINE_OK);
+    same_with_all(HEAD WORK CELL "atom.global.add.f32 %g, [%D], %f;\n" TAIL, false, GRID, SC_ENGINE_OK);
     same_with_all(HEAD WORK CELL "atom.global.add.f32 %g, [%D], %f;\nst.global.f32 [%C], %g;\n" TAIL, false,
                   GRID, SC_ENGINE_OK);
 }
