@@ -109,7 +109,7 @@ static bool read_scalar(struct reader *reader, unsigned char *at, uint64_t addre
     if (generic && sc_token_is(&build->token, "+")) {
         int64_t more;
         if (!sc_read_integer(build, &more)) return false;
-        operand.offset += more;
+        operand.offset = (int64_t)((uint64_t)operand.offset + (uint64_t)more);
     }
     if (operand.kind == SC_OPERAND_NAME && element == 8) {
         if (!at) return true;
