@@ -3,8 +3,9 @@
 
 #include <string.h>
 
-static const struct sc_selector_entry *const tables[] = {sc_select_arithmetic, sc_select_data,
-                                                         sc_select_memory, sc_select_control};
+static const struct sc_selector_entry *const tables[] = {
+    sc_select_arithmetic, sc_select_data,    sc_select_memory, sc_select_control,
+    sc_select_matrix,     sc_select_convert, sc_select_packed, sc_select_async};
 
 static sc_selector *find_selector(const struct sc_part *opcode)
 {

@@ -147,11 +147,27 @@ bool sc_emit_row(struct sc_build *build, const char *name, uint32_t result, uint
 /* The same on the present instruction's operands: destination 0, sources from 1 on. */
 bool sc_emit_operands(struct sc_build *build, const char *name, bool saturate);
 
+/* select_memory.c: an address operand as one value, its offset added. The first finds the space among the
+ * modifiers, the second has it given. */
+bool sc_wide_address(struct sc_build *build, const struct sc_operand *operand, struct sc_access *access,
+                     uint32_t *base);
+bool sc_wide_address_in(struct sc_build *build, const struct sc_operand *operand, struct sc_access *access,
+                        uint32_t *base);
+
+/* select_packed.c: an instruction on one number or on a pair in one register, number by number */
+struct sc_parts {
+    const char *stem, *type; /* of the row; of the instruction */
+    bool flush, saturate, relu;
+    bool cross_sign; /* .xorsign.abs */
+    uint8_t rounding;
+};
+bool sc_emit_parts(struct sc_build *build, const struct sc_parts *parts);
+
 /* modifiers of the present instruction */
 bool sc_has(struct sc_build *build, const char *modifier);
 bool sc_part_is(const struct sc_part *part, const char *text);
 
-/* The type in the last part but `from_end`: "s32" and so on; "" when there is none. */
+/* The last type among the modifiers but `from_end`: "s32" and so on; "" when there is none. */
 const char *sc_type(struct sc_build *build, unsigned from_end);
 unsigned sc_type_bits(const char *type);
 const char *sc_untyped(const char *type); /* b32 for s32, u32; itself for others */
@@ -164,6 +180,6 @@ struct sc_selector_entry {
     sc_selector *select;
 };
 extern const struct sc_selector_entry sc_select_arithmetic[], sc_select_data[], sc_select_memory[],
-    sc_select_control[];
+    sc_select_control[], sc_select_matrix[], sc_select_convert[], sc_select_packed[], sc_select_async[];
 
 #endif

@@ -184,23 +184,25 @@ static const struct {
     uint8_t bits;
     const char *untyped;
 } types[] = {
-    {"pred", 1, "b32"}, {"b8", 8, "b8"},    {"u8", 8, "b8"},    {"s8", 8, "b8"},          {"b16", 16, "b16"},
-    {"u16", 16, "b16"}, {"s16", 16, "b16"}, {"f16", 16, "f16"}, {"bf16", 16, "bf16"},     {"b32", 32, "b32"},
-    {"u32", 32, "b32"}, {"s32", 32, "b32"}, {"f32", 32, "f32"}, {"f16x2", 32, "f16x2"},   {"b64", 64, "b64"},
-    {"u64", 64, "b64"}, {"s64", 64, "b64"}, {"f64", 64, "f64"}, {"bf16x2", 32, "bf16x2"},
+    {"pred", 1, "b32"},       {"b8", 8, "b8"},          {"u8", 8, "b8"},          {"s8", 8, "b8"},
+    {"b16", 16, "b16"},       {"u16", 16, "b16"},       {"s16", 16, "b16"},       {"f16", 16, "f16"},
+    {"bf16", 16, "bf16"},     {"b32", 32, "b32"},       {"u32", 32, "b32"},       {"s32", 32, "b32"},
+    {"f32", 32, "f32"},       {"f16x2", 32, "f16x2"},   {"b64", 64, "b64"},       {"u64", 64, "b64"},
+    {"s64", 64, "b64"},       {"f64", 64, "f64"},       {"bf16x2", 32, "bf16x2"}, {"tf32", 32, "tf32"},
+    {"e4m3x2", 16, "e4m3x2"}, {"e5m2x2", 16, "e5m2x2"}, {"f32x2", 64, "f32x2"},   {"s16x2", 32, "s16x2"},
+    {"u16x2", 32, "u16x2"},   {"b128", 128, "b128"},
 };
 
 const char *sc_type(struct sc_build *build, unsigned from_end)
 {
     static const char none[8] = ""; /* selectors look at the first characters of a type */
     struct sc_instruction *now = build->now;
-    if (now->part_count < 2 + from_end) return none;
-    const struct sc_part *part = &now->part[now->part_count - 1 - from_end];
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (sc_part_is(part, types[i].name)) {
-            now->used |= 1u << (now->part_count - 1 - from_end);
-            return types[i].name;
-        }
+    for (unsigned k = now->part_count; k-- > 1;)
+        for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+            if (sc_part_is(&now->part[k], types[i].name) && from_end-- == 0) {
+                now->used |= 1u << k;
+                return types[i].name;
+            }
     return none;
 }
 

@@ -13,6 +13,7 @@
 #include "program.h"
 
 #define SC_AT_BARRIER 0x80000000u
+#define SC_AT_REST 0x40000000u /* waiting at a block, after all that do not rest */
 #define SC_AT_EXIT 0xffffffffu
 
 /* A range of addresses that the kernel may access, as last looked up. */
@@ -57,6 +58,9 @@ struct sc_group {
     uint32_t live;          /* lanes not gone */
     bool apart;             /* lanes live but not active exist */
     bool pristine;          /* masks are as at the start of a block of threads */
+    bool rested;            /* since it was last cleared, lanes that rested run again */
+    bool yields;            /* the active lanes wait for others: let these run before */
+    uint32_t polls;         /* instructions since lanes last parted or met that look like waiting */
     bool blocked;           /* no lane can run: all wait or are gone */
 };
 

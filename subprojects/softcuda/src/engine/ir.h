@@ -21,8 +21,8 @@ struct sc_value {
     uint32_t place;
 };
 
-#define SC_IR_MAX_SOURCES 6
-#define SC_IR_MAX_RESULTS 4
+#define SC_IR_MAX_SOURCES 26 /* of a matrix product: three fragments of up to eight registers */
+#define SC_IR_MAX_RESULTS 8
 
 struct sc_ir {
     uint16_t code;
@@ -31,6 +31,7 @@ struct sc_ir {
     uint8_t rounding; /* as sc_op.rounding */
     uint8_t once;     /* set by sc_find_uniform: depends on the launch only */
     uint8_t barrier_mode;
+    uint8_t polls; /* a load by which a thread may learn what others did */
     uint32_t guard; /* value */
     uint32_t result[SC_IR_MAX_RESULTS];
     uint32_t source[SC_IR_MAX_SOURCES];

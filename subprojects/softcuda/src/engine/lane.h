@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "half.h"
+#include "small.h"
 
 typedef uint16_t b16, u16;
 typedef int16_t s16;
@@ -329,6 +330,33 @@ SC_INLINE uint32_t sc_dot2(uint32_t a, uint32_t b, int a_signed, int b_signed)
         sum += (uint32_t)(x * y);
     }
     return sum;
+}
+
+/* Of n-bit masks: bmsk and szext read the low 5 bits (.wrap), or give up above 31 (.clamp). */
+SC_INLINE uint32_t sc_mask_of(uint32_t position, uint32_t length)
+{
+    uint64_t ones = length > 31 ? 0xffffffffull : (1ull << (length & 31)) - 1;
+    return position > 31 ? 0 : (uint32_t)(ones << (position & 31));
+}
+
+SC_INLINE uint32_t sc_sign_extend(uint32_t a, uint32_t length)
+{
+    uint32_t unused = 32 - (length & 31);
+    return length > 31 ? a : length == 0 ? 0 : (uint32_t)((int32_t)(a << (unused & 31)) >> (unused & 31));
+}
+
+/* The position of the nth set bit of a mask, counted from `base`: upwards for n > 0, downwards for n < 0 */
+SC_INLINE uint32_t sc_nth_bit(uint32_t mask, uint32_t base, int32_t n)
+{
+    uint32_t found = UINT32_MAX, seen = 0, wanted = n < 0 ? 0 - (uint32_t)n : (uint32_t)n;
+    if (n == 0) return base < 32 && (mask >> (base & 31) & 1) ? base : UINT32_MAX;
+    for (uint32_t i = 0; i < 32; i++) {
+        uint32_t at = n > 0 ? i : 31 - i;
+        uint32_t counts = (n > 0 ? at >= base : at <= base) & (mask >> at) & 1;
+        seen += counts;
+        found = counts && seen == wanted ? at : found;
+    }
+    return found;
 }
 
 #include "approximate.h"

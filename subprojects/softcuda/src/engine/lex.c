@@ -107,9 +107,13 @@ static void lex_number(struct sc_token *token, struct sc_lexer *lexer)
     lexer->at = at;
 }
 
+/* A directive ends where the next one begins: .reg.b32 are two. */
 static void lex_word(struct sc_lexer *lexer)
 {
+    bool directive = *lexer->at == '.';
+    lexer->at++;
     while (lexer->at < lexer->end) {
+        if (directive && *lexer->at == '.') return;
         char c = *lexer->at;
         if (is_name(c) || c == '.') {
             lexer->at++;

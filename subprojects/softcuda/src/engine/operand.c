@@ -39,9 +39,28 @@ static const struct {
     bool clock;
     uint64_t bits;
 } fixed[] = {
-    {"%nsmid", 4, false, 1},      {"%gridid", 8, false, 1},        {"WARP_SZ", 4, false, 32},
-    {"%clock", 4, true, 0},       {"%clock_hi", 4, true, 0},       {"%clock64", 8, true, 0},
-    {"%globaltimer", 8, true, 0}, {"%globaltimer_lo", 4, true, 0},
+    {"%nsmid", 4, false, 1},
+    {"%gridid", 8, false, 1},
+    {"%clusterid.x", 4, false, 0},
+    {"%clusterid.y", 4, false, 0},
+    {"%clusterid.z", 4, false, 0},
+    {"%cluster_ctaid.x", 4, false, 0},
+    {"%cluster_ctaid.y", 4, false, 0},
+    {"%cluster_ctaid.z", 4, false, 0},
+    {"%cluster_nctaid.x", 4, false, 1},
+    {"%cluster_nctaid.y", 4, false, 1},
+    {"%cluster_nctaid.z", 4, false, 1},
+    {"%cluster_ctarank", 4, false, 0},
+    {"%cluster_nctarank", 4, false, 1},
+    {"%is_explicit_cluster", 4, false, 0},
+    {"%aggr_smem_size", 4, false, 0},
+    {"WARP_SZ", 4, false, 32},
+    {"%clock", 4, true, 0},
+    {"%clock_hi", 4, true, 0},
+    {"%clock64", 8, true, 0},
+    {"%globaltimer", 8, true, 0},
+    {"%globaltimer_lo", 4, true, 0},
+    {"%globaltimer_hi", 4, true, 0},
 };
 
 static bool text_is(const char *text, uint32_t bytes, const char *word)
@@ -75,6 +94,9 @@ static uint32_t find_register(struct sc_build *build, const char *text, uint32_t
     if (value) return value;
     for (size_t i = 0; i < sizeof specials / sizeof *specials; i++)
         if (text_is(text, bytes, specials[i].name)) return sc_special_value(build, specials[i].special);
+    if ((bytes > 7 && memcmp(text, "%envreg", 7) == 0) ||
+        (bytes > 22 && memcmp(text, "%reserved_smem_offset_", 22) == 0))
+        return sc_constant(build, 4, 0);
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
         if (!text_is(text, bytes, fixed[i].name)) continue;
         if (!fixed[i].clock) return sc_constant(build, fixed[i].bytes, fixed[i].bits);
@@ -82,6 +104,7 @@ static uint32_t find_register(struct sc_build *build, const char *text, uint32_t
         struct sc_ir *ir = sc_emit(build, SC_OP_CLOCK);
         if (!ir) return 0;
         ir->result[0] = value, ir->result_count = 1, ir->guard = 0;
+        ir->immediate = bytes > 3 && memcmp(text + bytes - 3, "_hi", 3) == 0 ? 32 : 0;
         return value;
     }
     return 0;

@@ -170,6 +170,7 @@ bool sc_run_atomic(struct sc_group *group, const struct sc_op *op)
     bool in_shared = x->space == SC_SPACE_SHARED;
     uint64_t base = in_shared ? (uint64_t)(uintptr_t)group->shared : 0, previous = 1;
     uint32_t first = group->first_chunk * SC_CHUNK, end = first + group->chunks * SC_CHUNK;
+    if (op->d) sc_poll(group);
     for (uint32_t i = first; i < end; i++) {
         if ((i & 31) == 0) previous = 1;
         if (!group->use_mask[i]) continue;

@@ -193,7 +193,7 @@ bool sc_run_active_mask(struct sc_group *group, const struct sc_op *op)
 bool sc_run_clock(struct sc_group *group, const struct sc_op *op)
 {
     uint64_t limit = group->worker->launch->watchdog_instructions;
-    uint64_t now = (limit ? limit : UINT64_MAX) - group->worker->watchdog_left;
+    uint64_t now = ((limit ? limit : UINT64_MAX) - group->worker->watchdog_left) >> op->immediate;
     uint32_t first = group->first_chunk * SC_CHUNK, end = first + group->chunks * SC_CHUNK;
     for (uint32_t i = first; i < end; i++) {
         if (!group->use_mask[i]) continue;
@@ -203,6 +203,29 @@ bool sc_run_clock(struct sc_group *group, const struct sc_op *op)
             target32(group, op->d)[i] = (uint32_t)now;
     }
     return true;
+}
+
+bool sc_run_yield(struct sc_group *group, const struct sc_op *op)
+{
+    (void)op;
+    group->yields = true;
+    return true;
+}
+
+#define POLLS_MAX 4096u
+
+void sc_poll(struct sc_group *group)
+{
+    if (++group->polls < POLLS_MAX) return;
+    group->polls = 0;
+    group->yields = true;
+}
+
+/* A load that another thread may be meant to change the result of */
+bool sc_run_polling_load(struct sc_group *group, const struct sc_op *op)
+{
+    sc_poll(group);
+    return sc_isa()->load(&op->access)(group, op);
 }
 
 bool sc_run_trap(struct sc_group *group, const struct sc_op *op)

@@ -194,17 +194,37 @@ static bool add_places(struct placing *p, const uint32_t *value, unsigned count)
     return true;
 }
 
+static bool is_wide(uint16_t code)
+{
+    return code >= SC_OP_MATRIX && code < SC_OP_BATCH;
+}
+
 static sc_op_function *function_of(const struct sc_ir *ir)
 {
     static sc_op_function *const others[] = {
-        [SC_OP_ATOMIC] = sc_run_atomic, [SC_OP_SHUFFLE] = sc_run_shuffle,
-        [SC_OP_VOTE] = sc_run_vote,     [SC_OP_MATCH] = sc_run_match,
-        [SC_OP_REDUX] = sc_run_redux,   [SC_OP_ACTIVE_MASK] = sc_run_active_mask,
-        [SC_OP_CLOCK] = sc_run_clock,   [SC_OP_TRAP] = sc_run_trap,
-        [SC_OP_PRINT] = sc_run_print,   [SC_OP_ASSERT] = sc_run_assert,
+        [SC_OP_ATOMIC] = sc_run_atomic,
+        [SC_OP_SHUFFLE] = sc_run_shuffle,
+        [SC_OP_VOTE] = sc_run_vote,
+        [SC_OP_MATCH] = sc_run_match,
+        [SC_OP_REDUX] = sc_run_redux,
+        [SC_OP_ACTIVE_MASK] = sc_run_active_mask,
+        [SC_OP_CLOCK] = sc_run_clock,
+        [SC_OP_TRAP] = sc_run_trap,
+        [SC_OP_YIELD] = sc_run_yield,
+        [SC_OP_PRINT] = sc_run_print,
+        [SC_OP_ASSERT] = sc_run_assert,
+        [SC_OP_MATRIX] = sc_run_matrix,
+        [SC_OP_FRAGMENT_LOAD] = sc_run_fragment_load,
+        [SC_OP_FRAGMENT_STORE] = sc_run_fragment_store,
+        [SC_OP_ROWS_LOAD] = sc_run_rows_load,
+        [SC_OP_ROWS_STORE] = sc_run_rows_store,
+        [SC_OP_TRANSPOSE] = sc_run_transpose,
+        [SC_OP_COPY] = sc_run_copy,
+        [SC_OP_MBARRIER] = sc_run_mbarrier,
     };
     const struct sc_isa *isa = sc_isa();
     if (ir->code < SC_OP_LANE_COUNT) return isa->lane[ir->code];
+    if (ir->code == SC_OP_LOAD && ir->polls) return sc_run_polling_load;
     if (ir->code == SC_OP_LOAD) return isa->load(&ir->access);
     if (ir->code == SC_OP_STORE) return isa->store(&ir->access);
     return others[ir->code];
@@ -241,7 +261,12 @@ static bool encode(struct placing *p, const struct sc_ir *ir)
         bool load = ir->code == SC_OP_LOAD;
         if (!add_places(p, load ? ir->result : ir->source + 1, ir->access.count)) return false;
     }
-    if (memory || ir->code == SC_OP_ATOMIC || ir->code == SC_OP_PRINT)
+    if (is_wide(ir->code)) {
+        op.extra = p->places.count;
+        if (!add_places(p, ir->result, ir->result_count) || !add_places(p, ir->source, ir->source_count))
+            return false;
+    }
+    if (memory || ir->code == SC_OP_ATOMIC || ir->code == SC_OP_PRINT || is_wide(ir->code))
         op.cache = (uint16_t)(p->program->cache_count < UINT16_MAX ? p->program->cache_count++ : UINT16_MAX);
     if (is_uniform_op(function, ir))
         op.flags |= SC_FLAG_UNIFORM;
@@ -367,7 +392,7 @@ static bool encode_all(struct placing *p)
             if (ir->once || ends_block(ir->code)) continue;
             if (!encode(p, ir)) return false;
             p->ops.at[p->ops.count - 1].weight = ir->guard ? (uint8_t)ir->weight : 0;
-            p->ops.at[p->ops.count - 1].flops = ir->guard ? (uint8_t)ir->flops : 0;
+            p->ops.at[p->ops.count - 1].flops = ir->guard ? (uint16_t)ir->flops : 0;
         }
         if (!add_batches(p, out->first_op)) return false;
         out->op_end = p->ops.count;

@@ -38,8 +38,17 @@ enum sc_code {
     SC_OP_ACTIVE_MASK,
     SC_OP_CLOCK,
     SC_OP_TRAP,
+    SC_OP_YIELD, /* nanosleep */
     SC_OP_PRINT,
     SC_OP_ASSERT,
+    SC_OP_MATRIX,         /* mma, wmma.mma; these have their operands in sc_program.places, results first */
+    SC_OP_FRAGMENT_LOAD,  /* wmma.load */
+    SC_OP_FRAGMENT_STORE, /* wmma.store */
+    SC_OP_ROWS_LOAD,      /* ldmatrix */
+    SC_OP_ROWS_STORE,     /* stmatrix */
+    SC_OP_TRANSPOSE,      /* movmatrix */
+    SC_OP_COPY,           /* cp.async */
+    SC_OP_MBARRIER,
     SC_OP_BATCH, /* head of a run of single-precision instructions that may run in one call */
     SC_OP_CODE_COUNT,
     /* These end a basic block and never reach the dispatch loop. */
@@ -82,10 +91,10 @@ struct sc_access {
     uint8_t count;         /* 1, 2, 4 */
     uint8_t address_bytes; /* 4 or 8 */
     uint8_t extend_signed; /* loads of narrow elements */
-    uint8_t operation;     /* enum sc_atomic of an atomic; mode of shuffle and vote */
-    uint8_t result_bytes;  /* container of the registers: 4 or 8 */
-    uint8_t type;          /* atomics: 'u', 's', 'f', 'b', 'h' (two halves) */
-    uint8_t turn; /* enum sc_turn; of a load as selected, SC_TURN_WAIT if it is volatile or the like */
+    uint8_t operation;    /* enum sc_atomic of an atomic; mode of shuffle and vote */
+    uint8_t result_bytes; /* container of the registers: 4 or 8 */
+    uint8_t type;         /* atomics: 'u', 's', 'f', 'b', 'h' (two halves) */
+    uint8_t turn;         /* enum sc_turn; of a load as selected, SC_TURN_WAIT if it is volatile or the like */
 };
 
 struct sc_op {
@@ -101,9 +110,10 @@ struct sc_op {
     int64_t immediate; /* memory: offset of the address */
     uint32_t line;
     uint16_t code;
-    uint16_t cache;        /* memory: its range cache */
-    uint8_t advance;       /* to the next instruction; more than 1 for the head of a batch */
-    uint8_t weight, flops; /* what each active lane counts, where the block does not count it */
+    uint16_t cache;  /* memory: its range cache */
+    uint8_t advance; /* to the next instruction; more than 1 for the head of a batch */
+    uint8_t weight;  /* what each active lane counts, where the block does not count it */
+    uint16_t flops;  /* the same */
 };
 
 enum sc_end { SC_END_FALL, SC_END_BRANCH, SC_END_INDEXED, SC_END_EXIT, SC_END_BARRIER };

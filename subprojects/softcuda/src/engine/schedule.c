@@ -27,7 +27,8 @@ void sc_group_start(struct sc_group *group)
     group->current = 0;
     group->others_at = SC_AT_EXIT;
     group->waiting_at = SC_AT_EXIT;
-    group->apart = group->blocked = false;
+    group->apart = group->blocked = group->yields = false;
+    group->polls = 0;
     use_all(group);
 }
 
@@ -37,6 +38,13 @@ static bool resume(struct sc_group *group)
     uint32_t padded = (group->lanes + SC_CHUNK - 1) / SC_CHUNK * SC_CHUNK;
     struct sc_scan scan;
     group->masks->scan(group->lane_at, group->mask, padded, &scan);
+    if (scan.lowest >= SC_AT_REST && scan.lowest < SC_AT_BARRIER) {
+        for (uint32_t i = 0; i < padded; i++)
+            if (group->lane_at[i] < SC_AT_BARRIER) group->lane_at[i] &= ~SC_AT_REST;
+        group->masks->scan(group->lane_at, group->mask, padded, &scan);
+        group->rested = true;
+    }
+    group->polls = 0;
     group->pristine = false;
     group->live = scan.live;
     group->blocked = scan.lowest >= SC_AT_BARRIER;
@@ -153,6 +161,17 @@ bool sc_group_leave(struct sc_group *group, const struct sc_block *block)
     uint32_t target = block->end == SC_END_BRANCH ? block->target : SC_AT_EXIT;
     if (yes != group->active) return split(group, target, block->next);
     return go_to(group, target);
+}
+
+bool sc_group_yield(struct sc_group *group)
+{
+    group->yields = false;
+    if (!group->apart) return false;
+    uint32_t first = group->first_chunk * SC_CHUNK, at = SC_AT_REST | group->current;
+    group->masks->split(group->lane_at + first, group->mask + first, group->mask + first, at, at,
+                        group->chunks * SC_CHUNK);
+    group->rested = false;
+    return resume(group) && !group->rested;
 }
 
 /* A group whose lanes all wait in the short form gets the long one. */

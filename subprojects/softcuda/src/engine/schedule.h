@@ -11,6 +11,10 @@ void sc_group_start(struct sc_group *group);
  * False when no lane can run: group->blocked is then set. */
 bool sc_group_leave(struct sc_group *group, const struct sc_block *block);
 
+/* Lets other lanes run before the active ones. False when the group has none, or all have had their turn:
+ * then other groups shall run. */
+bool sc_group_yield(struct sc_group *group);
+
 /* All groups are blocked: lets those go on whose barrier is complete. False when none is. */
 bool sc_release_barriers(struct sc_worker *worker);
 

@@ -30,70 +30,33 @@ static uint8_t rounding_of(struct sc_build *build)
                                  : 0;
 }
 
-static uint32_t emit_after(struct sc_build *build, const char *name, uint32_t value)
-{
-    uint32_t result = sc_new_value(build, 4);
-    return sc_emit_row(build, name, result, value, 0, 0, 0) ? result : 0;
-}
-
-/* Two halves in one register: apart, each computed, together again */
-static bool emit_pairs(struct sc_build *build, const char *name, const char *after)
-{
-    struct sc_instruction *now = build->now;
-    uint32_t part[2], sources = now->count - 1;
-    if (now->count < 2 || now->count > 4) return sc_fail(build, now->line, "wrong number of operands");
-    uint32_t target = sc_target(build, &now->operand[0], 4);
-    for (unsigned half = 0; half < 2; half++) {
-        uint32_t in[3] = {0};
-        for (unsigned i = 0; i < sources; i++) {
-            uint32_t whole = sc_source(build, &now->operand[i + 1], 4, 'b');
-            in[i] = sc_new_value(build, 4);
-            sc_emit_row(build, "unpack_b16", in[i], whole, sc_constant(build, 4, half * 16), 0, 0);
-        }
-        part[half] = sc_new_value(build, 4);
-        sc_emit_row(build, name, part[half], in[0], in[1], in[2], 0);
-        if (*after) part[half] = emit_after(build, after, part[half]);
-    }
-    return sc_emit_row(build, "pack_b32", target, part[0], part[1], 0, 0);
-}
-
-/* One half or, as a pair, two: they have .ftz, .sat and .relu of their own. */
-static bool select_half(struct sc_build *build, const char *stem, const char *type)
-{
-    struct sc_instruction *now = build->now;
-    bool saturate = sc_has(build, "sat"), relu = sc_has(build, "relu");
-    bool flush = sc_has(build, "ftz") && type[0] == 'f', pair = strchr(type, 'x') != NULL;
-    const char *half = type[0] == 'b' ? "bf16" : "f16";
-    char name[64], after[16] = "";
-    snprintf(name, sizeof name, "%s_%s%s", stem, half, flush ? "z" : "");
-    if (saturate || relu) snprintf(after, sizeof after, "%s_%s", saturate ? "sat" : "relu", half);
-    if (pair) return emit_pairs(build, name, after);
-    if (!*after) return sc_emit_operands(build, name, false);
-    if (now->count < 2 || now->count > 4) return sc_fail(build, now->line, "wrong number of operands");
-    uint32_t target = sc_target(build, &now->operand[0], 4), in[3] = {0}, result = sc_new_value(build, 4);
-    for (unsigned i = 1; i < now->count; i++) in[i - 1] = sc_source(build, &now->operand[i], 4, 'b');
-    return sc_emit_row(build, name, result, in[0], in[1], in[2], 0) &&
-           sc_emit_row(build, after, target, result, 0, 0, 0);
-}
-
 static bool select_float(struct sc_build *build, const char *stem, const char *type)
 {
     uint8_t rounding = rounding_of(build);
+    bool flush = sc_has(build, "ftz"), saturate = sc_has(build, "sat"), relu = sc_has(build, "relu");
+    bool approximate = sc_has(build, "approx"), full = sc_has(build, "full"), cross = sc_has(build, "xorsign");
+    bool packed = strchr(type, 'x') != NULL, half = !packed && sc_type_bits(type) == 16;
+    bool three = build->now->count == 4 && stem[0] == 'm' && type[1] != '6'; /* min, max */
     char name[32];
-    if (sc_has(build, "xorsign")) return sc_fail(build, build->now->line, "modifier not built");
     snprintf(name, sizeof name, "%s%s", stem, sc_has(build, "NaN") ? "nan" : "");
-    bool approximate = sc_has(build, "approx");
-    approximate |= sc_has(build, "full");
-    if (strstr(type, "f16")) return select_half(build, name, type);
-    bool flush = sc_has(build, "ftz"), saturate = sc_has(build, "sat");
-    if (strcmp(type, "f64") == 0 && flush && approximate) {
+    if (packed || cross || three || (half && (relu || saturate)))
+        return sc_emit_parts(build, &(struct sc_parts){.stem = name,
+                                                       .type = type,
+                                                       .flush = flush,
+                                                       .saturate = saturate,
+                                                       .relu = relu,
+                                                       .cross_sign = cross && sc_has(build, "abs"),
+                                                       .rounding = rounding});
+    if (relu) return sc_fail(build, build->now->line, "modifier not built");
+    if (strcmp(type, "f64") == 0 && flush && (approximate || full)) {
         snprintf(name, sizeof name, "%sftz", stem);
         flush = false;
     }
-    if (strcmp(name, "div") == 0 && strcmp(type, "f32") == 0 && sc_has(build, "approx"))
+    if (approximate && strcmp(name, "div") == 0 && strcmp(type, "f32") == 0)
         snprintf(name, sizeof name, "divrough");
     uint32_t before = build->ir.code.count;
-    if (!emit(build, name, type, flush && type[1] == '3', saturate)) return false;
+    flush = flush && type[0] == 'f' && type[1] != '6';
+    if (!emit(build, name, type, flush, saturate)) return false;
     if (rounding)
         for (uint32_t i = before; i < build->ir.code.count; i++) build->ir.code.at[i].rounding = rounding;
     return true;
@@ -116,6 +79,9 @@ static bool select_usual(struct sc_build *build)
     if (!opcode_of(build, opcode)) return false;
     const char *type = sc_type(build, 0);
     if (is_float(type)) return select_float(build, strcmp(opcode, "mad") == 0 ? "fma" : opcode, type);
+    bool relu = sc_has(build, "relu");
+    if (strchr(type, 'x') || relu)
+        return sc_emit_parts(build, &(struct sc_parts){.stem = opcode, .type = type, .relu = relu});
     if (strcmp(opcode, "div") == 0 || strcmp(opcode, "rem") == 0 || strcmp(opcode, "min") == 0 ||
         strcmp(opcode, "max") == 0 || strcmp(opcode, "sad") == 0 || strcmp(opcode, "abs") == 0)
         return emit(build, opcode, type, false, false);
@@ -294,8 +260,8 @@ static bool select_dot(struct sc_build *build)
                        sc_source(build, &now->operand[3], 4, 'b'), shift);
 }
 
-/* The comparison of operands `first` and `first + 1`, as a predicate */
-static uint32_t compare(struct sc_build *build, unsigned first, const char *type)
+/* The comparison of two values, as a predicate */
+static uint32_t compare_values(struct sc_build *build, uint32_t a, uint32_t b, const char *type)
 {
     struct sc_instruction *now = build->now;
     static const char *const names[] = {"eq",  "ne",  "lt",  "le",  "gt",  "ge", "equ", "neu", "ltu",
@@ -311,12 +277,32 @@ static uint32_t compare(struct sc_build *build, unsigned first, const char *type
     else
         snprintf(kind, sizeof kind, "%c%u", type[0] == 's' ? 's' : 'u', sc_type_bits(type));
     snprintf(name, sizeof name, "setp_%s_%s", which >= 14 ? same_as[which - 14] : names[which], kind);
+    uint32_t result = sc_new_value(build, 4);
+    return sc_emit_row(build, name, result, a, b, 0, 0) ? result : 0;
+}
+
+/* The comparison of operands `first` and `first + 1` */
+static uint32_t compare(struct sc_build *build, unsigned first, const char *type)
+{
+    struct sc_instruction *now = build->now;
     unsigned bytes = sc_type_bits(type) == 64 ? 8 : 4;
     char literal = bytes == 8 || type[1] == '3' ? (is_float(type) ? 'f' : 'b') : 'b';
-    uint32_t result = sc_new_value(build, 4);
     uint32_t a = sc_source(build, &now->operand[first], bytes, literal);
     uint32_t b = sc_source(build, &now->operand[first + 1], bytes, literal);
-    return sc_emit_row(build, name, result, a, b, 0, 0) ? result : 0;
+    return a && b ? compare_values(build, a, b, type) : 0;
+}
+
+/* Of pairs: half 0 or 1 of operands 1 and 2 */
+static uint32_t compare_half(struct sc_build *build, unsigned half, const char *type)
+{
+    struct sc_instruction *now = build->now;
+    uint32_t in[2];
+    for (unsigned i = 0; i < 2; i++) {
+        uint32_t whole = sc_source(build, &now->operand[i + 1], 4, 'b');
+        in[i] = sc_new_value(build, 4);
+        sc_emit_row(build, "unpack_b16", in[i], whole, sc_constant(build, 4, half * 16), 0, 0);
+    }
+    return compare_values(build, in[0], in[1], type[0] == 'b' ? "bf16" : "f16");
 }
 
 /* .and, .or, .xor with a further predicate */
@@ -328,11 +314,32 @@ static const char *combination(struct sc_build *build)
                                   : NULL;
 }
 
+/* setp.eq.f16x2 p|q, a, b: p of the lower halves, q of the upper */
+static bool select_setp_pair(struct sc_build *build, const char *type, const char *combine)
+{
+    struct sc_instruction *now = build->now;
+    uint32_t result[2];
+    for (unsigned half = 0; half < 2; half++) {
+        result[half] = compare_half(build, half, type);
+        if (!result[half]) return false;
+        if (!combine) continue;
+        uint32_t with = sc_source(build, &now->operand[3], 4, 'b'), both = sc_new_value(build, 4);
+        sc_emit_row(build, combine, both, result[half], with, 0, 0);
+        result[half] = both;
+    }
+    struct sc_operand second = {.kind = SC_OPERAND_VALUE, .value = now->operand[0].second};
+    if (now->operand[0].second_given && second.value &&
+        !sc_emit_row(build, "mov_b32", sc_target(build, &second, 4), result[1], 0, 0, 0))
+        return false;
+    return sc_emit_row(build, "mov_b32", sc_target(build, &now->operand[0], 4), result[0], 0, 0, 0);
+}
+
 static bool select_setp(struct sc_build *build)
 {
     struct sc_instruction *now = build->now;
     const char *type = sc_type(build, 0), *combine = combination(build);
     if (now->count != (combine ? 4u : 3u)) return sc_fail(build, now->line, "wrong number of operands");
+    if (strchr(type, 'x')) return select_setp_pair(build, type, combine);
     bool plain = !combine && !now->operand[0].second_given;
     uint32_t target = sc_target(build, &now->operand[0], 4);
     if (plain && !now->guard && target < build->first_temporary) {
@@ -373,17 +380,26 @@ static bool select_set(struct sc_build *build)
     struct sc_instruction *now = build->now;
     const char *type = sc_type(build, 0), *result = sc_type(build, 1), *combine = combination(build);
     if (now->count != (combine ? 4u : 3u)) return sc_fail(build, now->line, "wrong number of operands");
-    uint32_t target = sc_target(build, &now->operand[0], 4), value = compare(build, 1, type);
-    if (!value) return false;
-    if (combine) {
-        uint32_t both = sc_new_value(build, 4);
-        sc_emit_row(build, combine, both, value, sc_source(build, &now->operand[3], 4, 'b'), 0, 0);
-        value = both;
+    bool pair = strchr(type, 'x') != NULL;
+    uint32_t target = sc_target(build, &now->operand[0], 4), value[2];
+    uint32_t ones = strcmp(result, "f32") == 0           ? 0x3f800000u
+                    : strncmp(result, "f16", 3) == 0     ? 0x3c00u
+                    : strncmp(result, "bf16", 4) == 0    ? 0x3f80u
+                    : pair || sc_type_bits(result) == 16 ? 0xffffu
+                                                         : UINT32_MAX;
+    for (unsigned i = 0; i < 1u + pair; i++) {
+        value[i] = pair ? compare_half(build, i, type) : compare(build, 1, type);
+        if (!value[i]) return false;
+        uint32_t chosen = sc_new_value(build, 4);
+        if (combine) {
+            uint32_t both = sc_new_value(build, 4);
+            sc_emit_row(build, combine, both, value[i], sc_source(build, &now->operand[3], 4, 'b'), 0, 0);
+            value[i] = both;
+        }
+        sc_emit_row(build, "and_b32", chosen, value[i], sc_constant(build, 4, ones), 0, 0);
+        value[i] = chosen;
     }
-    uint32_t ones = strcmp(result, "f32") == 0   ? 0x3f800000u
-                    : strcmp(result, "f16") == 0 ? 0x3c00u
-                                                 : UINT32_MAX;
-    return sc_emit_row(build, "and_b32", target, value, sc_constant(build, 4, ones), 0, 0);
+    return sc_emit_row(build, pair ? "pack_b32" : "mov_b32", target, value[0], pair ? value[1] : 0, 0, 0);
 }
 
 static bool select_selp(struct sc_build *build)
@@ -434,30 +450,75 @@ static bool select_copysign(struct sc_build *build)
     return emit(build, "copysign", sc_type(build, 0), false, false);
 }
 
+/* bmsk, szext: .wrap or .clamp */
+static bool select_extent(struct sc_build *build)
+{
+    char opcode[16], name[32];
+    if (!opcode_of(build, opcode)) return false;
+    bool clamp = sc_has(build, "clamp");
+    sc_has(build, "wrap");
+    snprintf(name, sizeof name, "%s%s_%s", opcode, clamp ? "clamp" : "wrap", sc_type(build, 0));
+    return sc_emit_operands(build, name, false);
+}
+
+static bool select_fns(struct sc_build *build)
+{
+    sc_type(build, 0);
+    return sc_emit_operands(build, "fns_b32", false);
+}
+
 const struct sc_selector_entry sc_select_arithmetic[] = {
-    {"add", select_usual},         {"sub", select_usual},
-    {"mul", select_usual},         {"mad", select_usual},
-    {"fma", select_usual},         {"div", select_usual},
-    {"rem", select_usual},         {"min", select_usual},
-    {"max", select_usual},         {"abs", select_usual},
-    {"neg", select_usual},         {"sad", select_usual},
-    {"sqrt", select_usual},        {"rcp", select_usual},
-    {"rsqrt", select_usual},       {"ex2", select_usual},
-    {"lg2", select_usual},         {"sin", select_usual},
-    {"cos", select_usual},         {"tanh", select_usual},
-    {"mul24", select_24},          {"mad24", select_24},
-    {"addc", select_carry_in},     {"subc", select_carry_in},
-    {"madc", select_carry_in},     {"and", select_bits},
-    {"or", select_bits},           {"xor", select_bits},
-    {"not", select_bits},          {"cnot", select_bits},
-    {"shl", select_shift},         {"shr", select_shift},
-    {"shf", select_funnel},        {"bfe", select_field},
-    {"bfi", select_field},         {"brev", select_field},
-    {"popc", select_field},        {"clz", select_field},
-    {"bfind", select_field},       {"prmt", select_permute},
-    {"lop3", select_lop3},         {"dp4a", select_dot},
-    {"dp2a", select_dot},          {"setp", select_setp},
-    {"set", select_set},           {"selp", select_selp},
-    {"slct", select_slct},         {"testp", select_testp},
-    {"copysign", select_copysign}, {NULL, NULL},
+    {"add", select_usual},
+    {"sub", select_usual},
+    {"mul", select_usual},
+    {"mad", select_usual},
+    {"fma", select_usual},
+    {"div", select_usual},
+    {"rem", select_usual},
+    {"min", select_usual},
+    {"max", select_usual},
+    {"abs", select_usual},
+    {"neg", select_usual},
+    {"sad", select_usual},
+    {"sqrt", select_usual},
+    {"rcp", select_usual},
+    {"rsqrt", select_usual},
+    {"ex2", select_usual},
+    {"lg2", select_usual},
+    {"sin", select_usual},
+    {"cos", select_usual},
+    {"tanh", select_usual},
+    {"mul24", select_24},
+    {"mad24", select_24},
+    {"addc", select_carry_in},
+    {"subc", select_carry_in},
+    {"madc", select_carry_in},
+    {"and", select_bits},
+    {"or", select_bits},
+    {"xor", select_bits},
+    {"not", select_bits},
+    {"cnot", select_bits},
+    {"shl", select_shift},
+    {"shr", select_shift},
+    {"shf", select_funnel},
+    {"bfe", select_field},
+    {"bfi", select_field},
+    {"brev", select_field},
+    {"popc", select_field},
+    {"clz", select_field},
+    {"bfind", select_field},
+    {"prmt", select_permute},
+    {"lop3", select_lop3},
+    {"dp4a", select_dot},
+    {"dp2a", select_dot},
+    {"setp", select_setp},
+    {"set", select_set},
+    {"selp", select_selp},
+    {"slct", select_slct},
+    {"testp", select_testp},
+    {"copysign", select_copysign},
+    {"bmsk", select_extent},
+    {"szext", select_extent},
+    {"fns", select_fns},
+    {NULL, NULL},
 };

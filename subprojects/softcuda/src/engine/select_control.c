@@ -205,6 +205,25 @@ static bool select_activemask(struct sc_build *build)
     return true;
 }
 
+/* elect.sync d|p, mask: the lowest active lane is elected. */
+static bool select_elect(struct sc_build *build)
+{
+    struct sc_instruction *now = build->now;
+    sc_has(build, "sync");
+    if (now->count != 2) return sc_fail(build, now->line, "elect takes 2 operands");
+    uint32_t leader = sc_target(build, &now->operand[0], 4), chosen = second_target(build, &now->operand[0]);
+    uint32_t active = sc_new_value(build, 4), reversed = sc_new_value(build, 4),
+             lane = sc_new_value(build, 4);
+    struct sc_ir *ir = leader ? sc_emit(build, SC_OP_ACTIVE_MASK) : NULL;
+    if (!ir) return false;
+    ir->result[0] = active, ir->result_count = 1;
+    sc_emit_row(build, "brev_b32", reversed, active, 0, 0, 0);
+    sc_emit_row(build, "clz_b32", lane, reversed, 0, 0, 0);
+    if (chosen)
+        sc_emit_row(build, "setp_eq_u32", chosen, lane, sc_special_value(build, SC_SPECIAL_LANE), 0, 0);
+    return sc_emit_row(build, "mov_b32", leader, lane, 0, 0, 0);
+}
+
 const struct sc_selector_entry sc_select_control[] = {
     {"bra", select_bra},
     {"brx", select_brx},
@@ -219,5 +238,6 @@ const struct sc_selector_entry sc_select_control[] = {
     {"match", select_match},
     {"redux", select_redux},
     {"activemask", select_activemask},
+    {"elect", select_elect},
     {NULL, NULL},
 };

@@ -56,6 +56,10 @@ static void skip_hints(struct sc_build *build)
         "sync",
         "L1",
         "L2",
+        "L2::cache_hint",
+        "L2::evict_unchanged",
+        "unified",
+        "tensormap",
     };
     for (size_t i = 0; i < sizeof hints / sizeof *hints; i++) sc_has(build, hints[i]);
 }
@@ -107,9 +111,30 @@ static bool set_address(struct sc_build *build, const struct sc_operand *operand
     return true;
 }
 
+bool sc_wide_address_in(struct sc_build *build, const struct sc_operand *operand, struct sc_access *access,
+                        uint32_t *base)
+{
+    int64_t offset;
+    if (!set_address(build, operand, access, base, &offset)) return false;
+    if (!offset) return true;
+    unsigned bytes = access->address_bytes;
+    uint32_t sum = sc_new_value(build, bytes);
+    bool ok = sc_emit_row(build, bytes == 8 ? "add_b64" : "add_b32", sum, *base,
+                          sc_constant(build, bytes, (uint64_t)offset), 0, 0);
+    *base = sum;
+    return ok;
+}
+
+bool sc_wide_address(struct sc_build *build, const struct sc_operand *operand, struct sc_access *access,
+                     uint32_t *base)
+{
+    access->space = (uint8_t)space_of(build);
+    return sc_wide_address_in(build, operand, access, base);
+}
+
 static unsigned vector_count(struct sc_build *build)
 {
-    return sc_has(build, "v4") ? 4 : sc_has(build, "v2") ? 2 : 1;
+    return sc_has(build, "v8") ? 8 : sc_has(build, "v4") ? 4 : sc_has(build, "v2") ? 2 : 1;
 }
 
 static bool set_elements(struct sc_build *build, const struct sc_operand *operand, struct sc_access *access,
@@ -145,15 +170,46 @@ static bool set_elements(struct sc_build *build, const struct sc_operand *operan
     return true;
 }
 
+static bool select_ld(struct sc_build *build);
+static bool select_st(struct sc_build *build);
+
+/* v8 as two of v4 */
+static bool split_access(struct sc_build *build, bool store)
+{
+    struct sc_instruction *now = build->now;
+    struct sc_operand *vector = &now->operand[store], *address = &now->operand[!store];
+    if (now->count < 2 || vector->kind != SC_OPERAND_VECTOR || vector->count != 8)
+        return sc_fail(build, now->line, "a vector of 8 is missing");
+    struct sc_operand high = *vector;
+    memcpy(high.element, vector->element + 4, 4 * sizeof *high.element);
+    high.count = vector->count = 4;
+    for (unsigned i = 1; i < now->part_count; i++)
+        if (sc_part_is(&now->part[i], "v8")) now->part[i] = (struct sc_part){"v4", 2};
+    uint32_t line_bytes = 4 * sc_type_bits(sc_type(build, 0)) / 8, base = address->value;
+    for (unsigned i = 0; !store && i < 4; i++) /* the address may be one of the destinations */
+        if (base && vector->element[i].value == base) {
+            struct sc_operand first = *vector;
+            *vector = high, high = first;
+            address->offset += line_bytes;
+            return (select_ld(build)) && (address->offset -= line_bytes, *vector = high, true) &&
+                   select_ld(build);
+        }
+    if (!(store ? select_st(build) : select_ld(build))) return false;
+    address->offset += line_bytes;
+    *vector = high;
+    return store ? select_st(build) : select_ld(build);
+}
+
 static bool select_ld(struct sc_build *build)
 {
     struct sc_instruction *now = build->now;
     const char *type = sc_type(build, 0);
     struct sc_access access = {.space = (uint8_t)space_of(build), .count = (uint8_t)vector_count(build)};
-    uint32_t value[4], base;
+    uint32_t value[8], base;
     int64_t offset;
     if (watches_others(build)) access.turn = SC_TURN_WAIT;
     skip_hints(build);
+    if (access.count == 8) return split_access(build, false);
     if (now->count < 2) return sc_fail(build, now->line, "ld takes 2 operands");
     if (!set_elements(build, &now->operand[0], &access, type, value, true) ||
         !set_address(build, &now->operand[1], &access, &base, &offset))
@@ -161,6 +217,7 @@ static bool select_ld(struct sc_build *build)
     struct sc_ir *ir = sc_emit(build, SC_OP_LOAD);
     if (!ir) return false;
     ir->access = access;
+    ir->polls = access.turn == SC_TURN_WAIT;
     ir->immediate = offset;
     ir->source[0] = base;
     ir->source_count = 1;
@@ -174,9 +231,10 @@ static bool select_st(struct sc_build *build)
     struct sc_instruction *now = build->now;
     const char *type = sc_type(build, 0);
     struct sc_access access = {.space = (uint8_t)space_of(build), .count = (uint8_t)vector_count(build)};
-    uint32_t value[4], base;
+    uint32_t value[8], base;
     int64_t offset;
     skip_hints(build);
+    if (access.count == 8) return split_access(build, true);
     if (now->count < 2) return sc_fail(build, now->line, "st takes 2 operands");
     if (!set_elements(build, &now->operand[1], &access, type, value, false) ||
         !set_address(build, &now->operand[0], &access, &base, &offset))
@@ -199,7 +257,7 @@ static int find_operation(struct sc_build *build)
     return -1;
 }
 
-static bool select_atom(struct sc_build *build)
+static bool select_atom_one(struct sc_build *build)
 {
     struct sc_instruction *now = build->now;
     bool reduce = sc_part_is(&now->part[0], "red");
@@ -247,10 +305,45 @@ static bool select_atom(struct sc_build *build)
     return true;
 }
 
+/* Vector forms, element by element */
+static bool select_atom(struct sc_build *build)
+{
+    struct sc_instruction *now = build->now;
+    unsigned count = vector_count(build), first = !sc_part_is(&now->part[0], "red");
+    unsigned bytes = sc_type_bits(sc_type(build, 0)) / 8;
+    if (count == 1) return select_atom_one(build);
+    struct sc_operand whole[3];
+    if (now->count < first + 2 || now->operand[first].kind != SC_OPERAND_ADDRESS)
+        return sc_fail(build, now->line, "atomic operation not built");
+    memcpy(whole, now->operand, sizeof whole);
+    for (unsigned i = 0; i < count; i++) {
+        for (unsigned k = 0; k < first + 2; k++) {
+            if (k == first) continue;
+            if (whole[k].kind == SC_OPERAND_SINK) continue;
+            if (whole[k].kind != SC_OPERAND_VECTOR || whole[k].count != count)
+                return sc_fail(build, now->line, "a vector of %u is missing", count);
+            now->operand[k] = (struct sc_operand){.kind = whole[k].element[i].kind,
+                                                  .value = whole[k].element[i].value,
+                                                  .bits = whole[k].element[i].bits,
+                                                  .literal_kind = whole[k].element[i].literal_kind};
+        }
+        if (!select_atom_one(build)) return false;
+        now->operand[first].offset += bytes;
+    }
+    return true;
+}
+
 static bool select_nothing(struct sc_build *build)
 {
     build->now->used = UINT32_MAX;
     return build->status == SC_ENGINE_OK;
+}
+
+/* Simulated time does not pass within a kernel; others run instead. */
+static bool select_sleep(struct sc_build *build)
+{
+    build->now->used = UINT32_MAX;
+    return sc_emit(build, SC_OP_YIELD) != NULL;
 }
 
 /* isspacep.shared p, a: is the generic address in the window of the space? */
@@ -291,7 +384,7 @@ const struct sc_selector_entry sc_select_memory[] = {
     {"isspacep", select_isspacep},
     {"membar", select_nothing},
     {"fence", select_nothing},
-    {"nanosleep", select_nothing},
+    {"nanosleep", select_sleep},
     {"pmevent", select_nothing},
     {NULL, NULL},
 };

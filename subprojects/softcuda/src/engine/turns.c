@@ -80,7 +80,13 @@ static enum sc_turn turn_of(const struct sc_ir *ir, const uint64_t *roots, uint6
     uint64_t root;
     switch (ir->code) {
     case SC_OP_PRINT:
+    case SC_OP_COPY:
         return SC_TURN_WAIT;
+    case SC_OP_FRAGMENT_LOAD:
+    case SC_OP_FRAGMENT_STORE:
+    case SC_OP_ROWS_LOAD:
+    case SC_OP_ROWS_STORE:
+        return is_global(&ir->access) ? SC_TURN_WAIT : SC_TURN_FREE;
     case SC_OP_ATOMIC:
         if (!is_global(&ir->access)) return SC_TURN_FREE;
         return ir->result_count || ir->access.operation == SC_ATOMIC_CAS ? SC_TURN_WAIT : SC_TURN_LOG;

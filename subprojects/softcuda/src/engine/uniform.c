@@ -41,6 +41,11 @@ static bool makes_varying(const struct sc_ir *ir)
     case SC_OP_ACTIVE_MASK:
     case SC_OP_CLOCK:
     case SC_OP_PRINT:
+    case SC_OP_MATRIX:
+    case SC_OP_FRAGMENT_LOAD:
+    case SC_OP_ROWS_LOAD:
+    case SC_OP_TRANSPOSE:
+    case SC_OP_MBARRIER:
         return true;
     default:
         return false;

@@ -201,7 +201,7 @@ static bool run_group(struct sc_worker *worker, struct sc_group *group)
                             group->fault_address);
             op += slow ? 1 : op->advance;
         }
-    } while (sc_group_leave(group, block));
+    } while (sc_group_leave(group, block) && (!group->yields || sc_group_yield(group)));
     return true;
 }
 
@@ -278,14 +278,16 @@ static bool run_groups(struct sc_worker *worker)
     for (bool more = true; more;) {
         uint32_t live = 0, line = 0, lane = 0;
         const struct sc_group *stuck = NULL;
+        bool resting = false; /* a group that yields, and can go on */
         for (uint32_t g = 0; g < worker->group_count; g++) {
             struct sc_group *group = &worker->groups[g];
             if (!group->blocked && !run_group(worker, group)) return false;
             live += group->live;
+            resting |= !group->blocked;
             if (group->live && !stuck) stuck = group;
         }
         if (!live) return true;
-        more = sc_release_barriers(worker);
+        more = sc_release_barriers(worker) || resting;
         if (more) continue;
         while (stuck && lane + 1 < stuck->lanes && stuck->lane_at[lane] == SC_AT_EXIT) lane++;
         line = worker->program->blocks[stuck->barrier_block[lane]].line;

@@ -354,9 +354,72 @@ static void test_selection_and_sets(void **state)
                      0x56781234);
 }
 
+/* SIMD video instructions, number by number */
+static void test_video(void **state)
+{
+    static const char *const operations[] = {"vadd", "vsub", "vmin", "vmax", "vabsdiff", "vavrg"};
+    uint64_t random = 41;
+    (void)state;
+    for (int o = 0; o < 6; o++)
+        for (int kind = 0; kind < 8; kind++) {
+            int count = kind & 1 ? 4 : 2, bits = 32 / count, is_signed = kind >> 1 & 1, saturate = kind >> 2;
+            char text[80], type = is_signed ? 's' : 'u';
+            struct ptx_case in[64];
+            uint64_t got[64];
+            for (int i = 0; i < 64; i++)
+                in[i] = (struct ptx_case){next_random(&random), next_random(&random), 0};
+            snprintf(text, sizeof text, "%s%d.%c32.%c32.%c32%s %%d, %%a, %%b, %%c;", operations[o], count,
+                     type, type, type, saturate ? ".sat" : "");
+            ptx_run(text, 'd', in, 64, got);
+            for (int i = 0; i < 64; i++)
+                for (int n = 0; n < count; n++) {
+                    int64_t span = 1ll << bits, x = (int64_t)(in[i].a >> (n * bits)) & (span - 1), r;
+                    int64_t y = (int64_t)(in[i].b >> (n * bits)) & (span - 1);
+                    if (is_signed && x >= span / 2) x -= span;
+                    if (is_signed && y >= span / 2) y -= span;
+                    r = o == 0   ? x + y
+                        : o == 1 ? x - y
+                        : o == 2 ? (x < y ? x : y)
+                        : o == 3 ? (x > y ? x : y)
+                                 : x - y;
+                    if (o == 4 && r < 0) r = -r;
+                    if (o == 5) r = (x + y + (x + y >= 0)) >> 1;
+                    int64_t low = is_signed ? -span / 2 : 0, high = low + span - 1;
+                    if (saturate) r = r < low ? low : r > high ? high : r;
+                    if (((got[i] >> (n * bits)) & (uint64_t)(span - 1)) !=
+                        ((uint64_t)r & (uint64_t)(span - 1)))
+                        fail_msg("%s: %llx, %llx gives %llx", text, (unsigned long long)in[i].a,
+                                 (unsigned long long)in[i].b, (unsigned long long)got[i]);
+                }
+        }
+    assert_int_equal(ptx_one("vset4.u32.u32.gt %d, %a, %b, %c;", 'd', 0x05060708, 0x04070608, 0), 0x01000100);
+    assert_int_equal(ptx_one("vset2.s32.s32.le.add %d, %a, %b, %c;", 'd', 0x80000001, 0x00000001, 10), 12);
+    assert_int_equal(ptx_one("vabsdiff4.u32.u32.u32.add %d, %a, %b, %c;", 'd', 0x01020304, 0x04030201, 100),
+                     108);
+}
+
+static void test_masks(void **state)
+{
+    (void)state;
+    assert_int_equal(ptx_one("bmsk.clamp.b32 %d, %a, %b;", 'd', 4, 8, 0), 0xff0);
+    assert_int_equal(ptx_one("bmsk.clamp.b32 %d, %a, %b;", 'd', 4, 33, 0), 0xfffffff0);
+    assert_int_equal(ptx_one("bmsk.wrap.b32 %d, %a, %b;", 'd', 36, 40, 0), 0xff0);
+    assert_int_equal(ptx_one("bmsk.clamp.b32 %d, %a, %b;", 'd', 32, 1, 0), 0);
+    assert_int_equal(ptx_one("szext.clamp.s32 %d, %a, %b;", 'd', 0xff, 8, 0), 0xffffffff);
+    assert_int_equal(ptx_one("szext.wrap.s32 %d, %a, %b;", 'd', 0xff, 41, 0), 0xff);
+    assert_int_equal(ptx_one("szext.clamp.u32 %d, %a, %b;", 'd', 0xabcd, 8, 0), 0xcd);
+    assert_int_equal(ptx_one("szext.clamp.u32 %d, %a, %b;", 'd', 0xabcd, 0, 0), 0);
+    assert_int_equal(ptx_one("szext.clamp.s32 %d, %a, %b;", 'd', 0x8000abcd, 99, 0), 0x8000abcd);
+    assert_int_equal(ptx_one("fns.b32 %d, %a, 0, 3;", 'd', 0xb2, 0, 0), 5);
+    assert_int_equal(ptx_one("fns.b32 %d, %a, 6, -2;", 'd', 0xb2, 0, 0), 4);
+    assert_int_equal(ptx_one("fns.b32 %d, %a, 2, 0;", 'd', 0xb2, 0, 0), 0xffffffff);
+    assert_int_equal(ptx_one("fns.b32 %d, %a, 0, 9;", 'd', 0xb2, 0, 0), 0xffffffff);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_video),       cmocka_unit_test(test_masks),
         cmocka_unit_test(test_all),         cmocka_unit_test(test_division_by_zero_does_not_trap),
         cmocka_unit_test(test_comparisons), cmocka_unit_test(test_both_results_of_setp),
         cmocka_unit_test(test_guards),      cmocka_unit_test(test_selection_and_sets),
