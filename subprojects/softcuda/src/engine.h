@@ -63,6 +63,7 @@ struct sc_function_info {
     uint32_t constant_bytes; /* of the module */
     uint32_t registers;      /* an estimate, for cuFuncGetAttribute */
     uint32_t max_threads;    /* .maxntid, or 1024 */
+    bool uses_heap;          /* malloc, free */
 };
 void sc_function_info(const struct sc_function *function, struct sc_function_info *out);
 
@@ -103,6 +104,8 @@ enum sc_fault_kind {
     SC_FAULT_ASSERT,
     SC_FAULT_TIMEOUT, /* the watchdog: too many instructions */
     SC_FAULT_ILLEGAL_INSTRUCTION,
+    SC_FAULT_STACK,        /* calls too deep */
+    SC_FAULT_INVALID_CALL, /* a call through what is no function */
 };
 struct sc_fault {
     enum sc_fault_kind kind;
@@ -117,7 +120,9 @@ struct sc_launch {
     uint32_t dynamic_shared_bytes;
     const void *parameters; /* the packed parameter block, parameter_bytes long */
     const struct sc_address_space *space;
-    uint32_t workers;               /* threads to use at most, at least 1 */
+    uint64_t heap,
+        heap_bytes;   /* device memory for malloc, zero before its first use; or 0: malloc gives NULL */
+    uint32_t workers; /* threads to use at most, at least 1 */
     uint64_t watchdog_instructions; /* a block's limit; 0 for none */
 };
 

@@ -93,6 +93,14 @@ static CUresult create(unsigned flags, unsigned api_version, struct sc_context *
     return CUDA_SUCCESS;
 }
 
+static void release_own(struct sc_allocation **allocation)
+{
+    if (!*allocation) return;
+    sc_memory_log_free(*allocation);
+    sc_memory_release(*allocation);
+    *allocation = NULL;
+}
+
 void sc_context_teardown(struct sc_context *context)
 {
     sc_loaded_unload_all(context);
@@ -101,11 +109,8 @@ void sc_context_teardown(struct sc_context *context)
     for (size_t i = 0; i < context->left_count; i++) sc_op_unref(context->left_behind[i]);
     context->left_count = 0;
     sc_memory_release_all(context);
-    if (context->state) {
-        sc_memory_log_free(context->state);
-        sc_memory_release(context->state);
-        context->state = NULL;
-    }
+    release_own(&context->state);
+    release_own(&context->heap);
 }
 
 /* Waits for the context's work, whether or not it faulted, and ends it. */
@@ -311,6 +316,7 @@ CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value)
     if (result) return result;
     if ((unsigned)limit >= SC_LIMITS || !sc_current()->limits[limit])
         return sc_leave(CUDA_ERROR_UNSUPPORTED_LIMIT);
+    if (limit == CU_LIMIT_MALLOC_HEAP_SIZE && sc_current()->heap) return sc_leave(CUDA_ERROR_INVALID_VALUE);
     sc_current()->limits[limit] = value ? value : 1;
     return sc_leave(CUDA_SUCCESS);
 }

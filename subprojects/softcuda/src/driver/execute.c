@@ -30,6 +30,8 @@ static CUresult fault_result(const struct sc_op *op, const struct sc_fault *faul
         [SC_FAULT_ASSERT] = {CUDA_ERROR_ASSERT, "failed an assertion"},
         [SC_FAULT_TIMEOUT] = {CUDA_ERROR_LAUNCH_TIMEOUT, "made no progress"},
         [SC_FAULT_ILLEGAL_INSTRUCTION] = {CUDA_ERROR_ILLEGAL_INSTRUCTION, "met an illegal instruction"},
+        [SC_FAULT_STACK] = {CUDA_ERROR_HARDWARE_STACK_ERROR, "called too deeply"},
+        [SC_FAULT_INVALID_CALL] = {CUDA_ERROR_INVALID_PC, "called what is no function"},
     };
     if (op->launch.native) {
         sc_log("kernel %s %s: address 0x%llx", op->launch.name, kinds[fault->kind].text,
@@ -52,6 +54,8 @@ static CUresult run_kernel(struct sc_op *op)
         .block = {work->block[0], work->block[1], work->block[2]},
         .dynamic_shared_bytes = work->dynamic_shared_bytes,
         .parameters = work->parameters,
+        .heap = work->heap,
+        .heap_bytes = work->heap_bytes,
         .space = &space,
         .workers = worker_count(),
         .watchdog_instructions = sc_options()->watchdog,

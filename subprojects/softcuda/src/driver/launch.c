@@ -60,6 +60,16 @@ static CUresult pack(const struct sc_func *func, void **pointers, void **extra, 
     return result;
 }
 
+/* The heap of kernels that call malloc begins with the first of them. */
+static CUresult need_heap(struct sc_context *context, const struct sc_func *func)
+{
+    if (!func->info.uses_heap || context->heap) return CUDA_SUCCESS;
+    context->heap = sc_device_allocate(context, context->limits[CU_LIMIT_MALLOC_HEAP_SIZE], 512);
+    if (!context->heap) return CUDA_ERROR_OUT_OF_MEMORY;
+    context->heap->internal = true;
+    return CUDA_SUCCESS;
+}
+
 CUresult sc_launch_describe(struct sc_context *context, CUfunction handle, const struct sc_shape *shape,
                             void **pointers, void **extra, struct sc_launch_work *out)
 {
@@ -67,6 +77,7 @@ CUresult sc_launch_describe(struct sc_context *context, CUfunction handle, const
     CUresult result = sc_function_resolve(handle, &func);
     if (!result && func->loaded->context != context) result = CUDA_ERROR_INVALID_HANDLE;
     if (!result) result = check_shape(shape, func);
+    if (!result) result = need_heap(context, func);
     void *parameters = NULL;
     if (!result) result = pack(func, pointers, extra, &parameters);
     if (result) return result;
@@ -81,6 +92,8 @@ CUresult sc_launch_describe(struct sc_context *context, CUfunction handle, const
         .block = {shape->block[0], shape->block[1], shape->block[2]},
         .dynamic_shared_bytes = shape->dynamic_shared,
         .parameters = parameters,
+        .heap = func->info.uses_heap ? context->heap->begin : 0,
+        .heap_bytes = func->info.uses_heap ? context->heap->bytes : 0,
     };
     return CUDA_SUCCESS;
 }

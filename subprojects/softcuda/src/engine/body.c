@@ -5,7 +5,7 @@
 
 static const struct sc_selector_entry *const tables[] = {
     sc_select_arithmetic, sc_select_data,    sc_select_memory, sc_select_control,
-    sc_select_matrix,     sc_select_convert, sc_select_packed, sc_select_async};
+    sc_select_matrix,     sc_select_convert, sc_select_packed, sc_select_async,  sc_select_stack};
 
 static sc_selector *find_selector(const struct sc_part *opcode)
 {
@@ -151,6 +151,8 @@ static bool declare_registers(struct sc_build *build)
         if (!name) return sc_fail_memory(build);
         name->index = build->ir.values.count;
         name->count = (uint32_t)count;
+        struct sc_range_of_values values = {name->index, name->count, build->names.depth};
+        if (!sc_vec_push(&build->ranges, values)) return sc_fail_memory(build);
         for (int64_t i = 0; i < count; i++)
             if (!sc_new_value(build, container)) return false;
     } while (sc_accept(build, ","));
@@ -228,6 +230,8 @@ static bool leave_scope(struct sc_build *build)
         if (name->kind == SC_NAME_LABEL && build->ir.labels.at[name->index] == UINT32_MAX)
             ok = sc_vec_push(&open, *name) && ok;
     }
+    while (build->ranges.count && build->ranges.at[build->ranges.count - 1].depth == build->names.depth)
+        build->ranges.count--;
     sc_names_leave(&build->names);
     for (uint32_t i = 0; ok && i < open.count; i++) {
         struct sc_name *name = sc_names_add(&build->names, open.at[i].text, open.at[i].bytes, SC_NAME_LABEL);
@@ -278,7 +282,7 @@ static bool read_statement(struct sc_build *build, unsigned *depth)
             sc_advance(build);
             if (sc_accept(build, ".branchtargets")) return read_table(build, &word);
             if (sc_token_is(&build->token, ".callprototype") || sc_token_is(&build->token, ".calltargets"))
-                return skip_to(build, ";");
+                return skip_to(build, ";"); /* the call's variables say the same */
             return sc_set_label(build, sc_find_label(build, word.text, word.bytes));
         }
     }

@@ -75,6 +75,39 @@ struct sc_device_function {
     uint32_t bytes;
     struct sc_lexer at; /* at its return parameters or its name */
     bool defined;
+    /* callgraph.c */
+    bool indirect;      /* calls through pointers */
+    bool stack;         /* uses alloca */
+    bool address_taken; /* known only if the module calls through pointers */
+    bool recursive;
+    uint32_t first_call, call_count; /* in sc_build.call_names */
+    uint32_t instructions, expanded; /* of its own; with all calls expanded */
+};
+
+/* A function that is compiled into the present program: see stack.c. Part i + 1 of the program; part 0 is the
+ * entry. */
+struct sc_outlined {
+    uint32_t function, label, frame_bytes;
+};
+
+/* A constant whose value is known when the program has been read */
+enum sc_late_kind { SC_LATE_FRAME, SC_LATE_LIMIT };
+struct sc_late {
+    uint32_t value;
+    enum sc_late_kind kind;
+    uint32_t part;
+};
+
+#define SC_ARGUMENTS_MAX 64u
+
+/* Variables that a call passes: in local memory, from the caller's frame on */
+struct sc_arguments {
+    uint64_t offset[SC_ARGUMENTS_MAX], size[SC_ARGUMENTS_MAX];
+    unsigned count;
+};
+
+struct sc_range_of_values {
+    uint32_t first, count, depth;
 };
 
 struct sc_build {
@@ -86,6 +119,7 @@ struct sc_build {
     struct sc_diagnostic *diagnostic;
     sc_vec(struct sc_module_shared) shared;
     sc_vec(struct sc_device_function) functions;
+    sc_vec(struct sc_part) call_names; /* of all functions, by name */
     /* the present function */
     struct sc_ir_function ir;
     struct sc_instruction *now;
@@ -94,9 +128,21 @@ struct sc_build {
     sc_vec(uint32_t) constants;
     sc_vec(uint32_t) dynamic; /* constants that hold addresses of the dynamic shared memory */
     uint32_t dynamic_align;
-    uint32_t carry;        /* the value that is CC.CF */
-    uint32_t return_label; /* of the call being expanded, or UINT32_MAX */
+    uint32_t carry;             /* the value that is CC.CF */
+    uint32_t return_label;      /* of the call being expanded, or UINT32_MAX */
     unsigned call_depth, calls; /* calls: expanded in this function so far */
+    /* stack.c */
+    sc_vec(struct sc_outlined) outlined;
+    sc_vec(uint32_t) sites;          /* labels that calls return to */
+    sc_vec(uint32_t) returns, jumps; /* instructions: indexed branches back, and to an address */
+    sc_vec(struct sc_late) late;
+    sc_vec(struct sc_range_of_values) ranges; /* registers in scope, with their scopes */
+    uint32_t part;                            /* of the program, being read */
+    uint32_t frame;                           /* the value that is the frame of parts 1 and up, or 0 */
+    uint32_t top;                             /* the value that is the end of the stack, with alloca; or 0 */
+    uint32_t first_range;                     /* of this part, in ranges */
+    uint32_t save_at, save_bytes;             /* in the frame: where registers are saved */
+    bool deep;                                /* the depth of the stack is not known */
 };
 
 /* Records the first failure. Returns false for convenience. */
@@ -118,6 +164,23 @@ bool sc_read_body(struct sc_build *build);
 
 /* call.c: a call, from behind its opcode to its semicolon */
 bool sc_read_call(struct sc_build *build);
+/* A callee's (.param .b64 name, ...) as names for the caller's variables, or for new ones in the frame (NULL)
+ */
+bool sc_bind(struct sc_build *build, const struct sc_arguments *arguments);
+
+/* callgraph.c. The first reads a body, from '{' on, and notes what it calls. The second looks for functions
+ * named other than in calls, in the body that follows `at`. The third is called when all have been read. */
+bool sc_scan_body(struct sc_build *build, struct sc_device_function *function);
+void sc_mark_addresses(struct sc_build *build, struct sc_lexer at);
+bool sc_find_recursion(struct sc_build *build);
+
+/* stack.c. A call of a function, or through a pointer if that is not 0 */
+bool sc_call_outlined(struct sc_build *build, uint32_t function, uint32_t pointer,
+                      const struct sc_arguments *in, const struct sc_arguments *out);
+uint64_t sc_function_address(const struct sc_build *build, uint32_t function);
+uint32_t sc_frame_base(struct sc_build *build); /* what offsets of local variables count from */
+bool sc_begin_stack(struct sc_build *build);    /* at the start of a function that uses alloca */
+bool sc_read_outlined(struct sc_build *build);  /* when the entry has been read: everything that it calls */
 bool sc_read_variable_type(struct sc_build *build, uint32_t *element_bytes, uint64_t *align);
 
 /* emit.c: values and instructions. Value 0 is returned on failure. */
@@ -180,6 +243,7 @@ struct sc_selector_entry {
     sc_selector *select;
 };
 extern const struct sc_selector_entry sc_select_arithmetic[], sc_select_data[], sc_select_memory[],
-    sc_select_control[], sc_select_matrix[], sc_select_convert[], sc_select_packed[], sc_select_async[];
+    sc_select_control[], sc_select_matrix[], sc_select_convert[], sc_select_packed[], sc_select_async[],
+    sc_select_stack[];
 
 #endif

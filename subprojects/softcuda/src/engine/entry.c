@@ -15,6 +15,10 @@ void sc_begin_function(struct sc_build *build)
     build->carry = 0;
     build->return_label = UINT32_MAX;
     build->call_depth = build->calls = 0;
+    build->outlined.count = build->sites.count = build->returns.count = build->jumps.count = 0;
+    build->late.count = build->ranges.count = 0;
+    build->part = build->frame = build->top = build->first_range = 0;
+    build->deep = false;
     build->now = NULL;
     for (uint32_t i = 0; i < build->shared.count; i++) build->shared.at[i].offset = UINT32_MAX;
     if (!sc_vec_push(&build->ir.values, (struct sc_value){0})) sc_fail_memory(build); /* value 0 is none */
@@ -86,12 +90,13 @@ static void place_dynamic(struct sc_build *build)
 
 static bool compile(struct sc_build *build, struct sc_function *function)
 {
-    for (uint32_t i = 0; i < build->ir.labels.count; i++)
-        if (build->ir.labels.at[i] == UINT32_MAX)
-            return sc_fail(build, build->token.line, "a branch goes to a label that does not exist");
     struct sc_ir *last = sc_emit(build, SC_OP_EXIT);
     if (!last) return false;
     last->weight = 0;
+    if (!sc_read_outlined(build)) return false;
+    for (uint32_t i = 0; i < build->ir.labels.count; i++)
+        if (build->ir.labels.at[i] == UINT32_MAX)
+            return sc_fail(build, build->token.line, "a branch goes to a label that does not exist");
     place_dynamic(build);
     if (!sc_find_blocks(&build->ir) || !sc_order_blocks(&build->ir) || !sc_find_liveness(&build->ir) ||
         !sc_find_uniform(&build->ir) || !sc_find_turns(&build->ir))
@@ -100,7 +105,7 @@ static bool compile(struct sc_build *build, struct sc_function *function)
     return function->program != NULL || sc_fail_memory(build);
 }
 
-bool sc_read_entry(struct sc_build *build)
+bool sc_read_entry(struct sc_build *build, bool stack)
 {
     sc_begin_function(build);
     struct sc_function *function = calloc(1, sizeof *function);
@@ -120,7 +125,8 @@ bool sc_read_entry(struct sc_build *build)
             if (ok && !sc_token_is(&build->token, ")")) ok = sc_expect(build, ",");
         }
     }
-    ok = ok && read_directives(build, function) && sc_read_body(build) && compile(build, function);
+    ok = ok && read_directives(build, function) && (!stack || sc_begin_stack(build)) && sc_read_body(build) &&
+         compile(build, function);
     sc_names_leave(&build->names);
     return ok;
 }

@@ -19,6 +19,8 @@ void sc_ir_free(struct sc_ir_function *function)
     sc_vec_free(&function->targets);
     sc_vec_free(&function->blocks);
     sc_vec_free(&function->order);
+    sc_vec_free(&function->parts);
+    sc_vec_free(&function->edges);
     free(function->live_bits);
     function->live_bits = NULL;
 }
@@ -86,8 +88,8 @@ struct visit {
 /* Numbers blocks in depth-first postorder; a block not reached keeps NONE. `depth` (may be NULL) says how
  * many loops hold a block: of two successors the one in fewer loops is visited first, so that it comes later
  * in reverse order. */
-static bool postorder(const struct sc_ir_function *function, const uint32_t *depth, uint32_t *number,
-                      uint32_t *sequence, uint32_t *count)
+static bool postorder(const struct sc_ir_function *function, uint32_t root, const uint32_t *depth,
+                      uint32_t *number, uint32_t *sequence, uint32_t *count)
 {
     uint32_t blocks = function->blocks.count, top = 0, done = 0;
     struct visit *stack = malloc(((size_t)blocks + 1) * sizeof *stack);
@@ -98,8 +100,8 @@ static bool postorder(const struct sc_ir_function *function, const uint32_t *dep
         free(stack);
         return false;
     }
-    stack[top++] = (struct visit){0, 0};
-    seen[0] = 1;
+    stack[top++] = (struct visit){root, 0};
+    seen[root] = 1;
     while (top) {
         struct visit *visit = &stack[top - 1];
         const struct sc_ir_block *block = &function->blocks.at[visit->block];
@@ -161,11 +163,11 @@ static bool find_predecessors(const struct sc_ir_function *function, struct pred
 }
 
 /* Immediate dominators (Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm") */
-static void find_dominators(const struct predecessors *before, const uint32_t *number,
+static void find_dominators(const struct predecessors *before, uint32_t root, const uint32_t *number,
                             const uint32_t *sequence, uint32_t count, uint32_t blocks, uint32_t *dominator)
 {
     for (uint32_t i = 0; i < blocks; i++) dominator[i] = NONE;
-    dominator[0] = 0;
+    dominator[root] = root;
     for (bool changed = true; changed;) {
         changed = false;
         for (uint32_t s = count - 1; s-- > 0;) {
@@ -196,7 +198,7 @@ static void number_tree(const uint32_t *dominator, const uint32_t *sequence, uin
 {
     for (uint32_t s = 0; s < count; s++) tree->size[sequence[s]] = 1;
     for (uint32_t s = 0; s + 1 < count; s++) tree->size[dominator[sequence[s]]] += tree->size[sequence[s]];
-    tree->enter[0] = 0, tree->next[0] = 1;
+    tree->enter[sequence[count - 1]] = 0, tree->next[sequence[count - 1]] = 1; /* the root */
     for (uint32_t s = count - 1; s-- > 0;) {
         uint32_t b = sequence[s], above = dominator[b];
         tree->enter[b] = tree->next[above];
@@ -269,34 +271,105 @@ static bool is_regular(const struct sc_ir_function *function, const struct tree 
     return true;
 }
 
-bool sc_order_blocks(struct sc_ir_function *function)
+struct ordering {
+    struct predecessors before;
+    struct tree tree;
+    uint32_t *number, *sequence, *dominator, *depth, *stack, *mark;
+};
+
+/* Appends the blocks that can be reached from `root` to the order. */
+static bool order_from(struct sc_ir_function *function, struct ordering *o, uint32_t root)
 {
     uint32_t blocks = function->blocks.count, count = 0;
+    if (!postorder(function, root, NULL, o->number, o->sequence, &count)) return false;
+    find_dominators(&o->before, root, o->number, o->sequence, count, blocks, o->dominator);
+    number_tree(o->dominator, o->sequence, count, &o->tree);
+    find_depth(function, &o->before, o->number, &o->tree, o->depth, o->stack, o->mark);
+    if (!postorder(function, root, o->depth, o->number, o->sequence, &count)) return false;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t block = o->sequence[count - 1 - i];
+        function->blocks.at[block].order = function->order.count;
+        if (!sc_vec_push(&function->order, block)) return false;
+    }
+    return true;
+}
+
+static uint32_t block_at(const struct sc_ir_function *function, uint32_t instruction)
+{
+    uint32_t low = 0, high = function->blocks.count;
+    while (high - low > 1) {
+        uint32_t middle = (low + high) / 2;
+        if (function->blocks.at[middle].begin <= instruction)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Appends a part after all that it calls, so that lanes in a callee run before those that wait for them. */
+static bool order_part(struct sc_ir_function *function, struct ordering *o, uint32_t part,
+                       unsigned char *done, unsigned depth)
+{
+    if (done[part]) return true;
+    done[part] = 1;
+    for (uint32_t i = 0; i < function->edges.count && depth < 256; i++)
+        if (function->edges.at[i].from == part &&
+            !order_part(function, o, function->edges.at[i].to, done, depth + 1))
+            return false;
+    return order_from(function, o, part ? block_at(function, function->parts.at[part - 1]) : 0);
+}
+
+/* With functions that are not expanded, each is put in order as if calls were no branches. */
+static bool order_parts(struct sc_ir_function *function, struct ordering *o)
+{
+    struct sc_ir_function alone = *function;
+    uint32_t blocks = function->blocks.count, parts = function->parts.count + 1;
+    unsigned char *done = calloc(parts, 1);
+    alone.blocks.at = malloc(blocks * sizeof *alone.blocks.at);
+    bool ok = alone.blocks.at && done;
+    for (uint32_t b = 0; ok && b < blocks; b++) {
+        struct sc_ir_block *block = &alone.blocks.at[b];
+        *block = function->blocks.at[b];
+        enum sc_transfer transfer = (enum sc_transfer)function->code.at[block->end - 1].transfer;
+        if (transfer == SC_TRANSFER_NONE) continue;
+        block->successor[0] = transfer == SC_TRANSFER_CALL ? b + 1 : NONE;
+        block->successor[1] = NONE;
+        block->target_count = 0;
+    }
+    ok = ok && find_predecessors(&alone, &o->before);
+    for (uint32_t part = 0; ok && part < parts; part++) ok = order_part(&alone, o, part, done, 0);
+    for (uint32_t b = 0; ok && b < blocks; b++) function->blocks.at[b].order = alone.blocks.at[b].order;
+    function->order.at = alone.order.at;
+    function->order.count = alone.order.count;
+    function->order.capacity = alone.order.capacity;
+    free(alone.blocks.at);
+    free(done);
+    return ok;
+}
+
+bool sc_order_blocks(struct sc_ir_function *function)
+{
+    uint32_t blocks = function->blocks.count;
     uint32_t *memory = malloc(((size_t)blocks + 1) * 9 * sizeof *memory);
-    struct predecessors before = {0};
-    bool ok = memory != NULL && find_predecessors(function, &before);
+    struct ordering o = {.number = memory};
+    bool ok = memory != NULL;
     if (ok) {
-        uint32_t *number = memory, *sequence = number + blocks + 1, *dominator = sequence + blocks + 1;
-        uint32_t *depth = dominator + blocks + 1, *stack = depth + blocks + 1, *mark = stack + blocks + 1;
-        struct tree tree = {mark + blocks + 1, mark + 2 * (blocks + 1), mark + 3 * (blocks + 1)};
-        ok = postorder(function, NULL, number, sequence, &count);
-        if (ok) {
-            find_dominators(&before, number, sequence, count, blocks, dominator);
-            number_tree(dominator, sequence, count, &tree);
-            find_depth(function, &before, number, &tree, depth, stack, mark);
-            ok = postorder(function, depth, number, sequence, &count);
-        }
-        for (uint32_t b = 0; ok && b < blocks; b++) function->blocks.at[b].order = NONE;
-        for (uint32_t i = 0; ok && i < count; i++) {
-            uint32_t block = sequence[count - 1 - i];
-            function->blocks.at[block].order = i;
-            ok = sc_vec_push(&function->order, block);
-        }
-        function->regular = ok && is_regular(function, &tree, stack);
+        o.sequence = o.number + blocks + 1, o.dominator = o.sequence + blocks + 1;
+        o.depth = o.dominator + blocks + 1, o.stack = o.depth + blocks + 1, o.mark = o.stack + blocks + 1;
+        o.tree = (struct tree){o.mark + blocks + 1, o.mark + 2 * (blocks + 1), o.mark + 3 * (blocks + 1)};
+        for (uint32_t b = 0; b < blocks; b++) function->blocks.at[b].order = NONE;
+    }
+    if (function->parts.count) {
+        ok = ok && order_parts(function, &o);
+        function->regular = false;
+    } else {
+        ok = ok && find_predecessors(function, &o.before) && order_from(function, &o, 0);
+        function->regular = ok && is_regular(function, &o.tree, o.stack);
     }
     free(memory);
-    free(before.first);
-    free(before.list);
+    free(o.before.first);
+    free(o.before.list);
     return ok;
 }
 

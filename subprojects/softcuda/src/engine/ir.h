@@ -21,6 +21,12 @@ struct sc_value {
     uint32_t place;
 };
 
+enum sc_transfer { SC_TRANSFER_NONE, SC_TRANSFER_CALL, SC_TRANSFER_RETURN };
+
+struct sc_ir_edge {
+    uint32_t from, to; /* parts of the program: one calls the other */
+};
+
 #define SC_IR_MAX_SOURCES 26 /* of a matrix product: three fragments of up to eight registers */
 #define SC_IR_MAX_RESULTS 8
 
@@ -31,8 +37,9 @@ struct sc_ir {
     uint8_t rounding; /* as sc_op.rounding */
     uint8_t once;     /* set by sc_find_uniform: depends on the launch only */
     uint8_t barrier_mode;
-    uint8_t polls; /* a load by which a thread may learn what others did */
-    uint32_t guard; /* value */
+    uint8_t polls;    /* a load by which a thread may learn what others did */
+    uint8_t transfer; /* enum sc_transfer, of a branch from one part of the program into another */
+    uint32_t guard;   /* value */
     uint32_t result[SC_IR_MAX_RESULTS];
     uint32_t source[SC_IR_MAX_SOURCES];
     struct sc_access access;
@@ -62,9 +69,12 @@ struct sc_ir_function {
     sc_vec(uint32_t) order; /* blocks in the order of the program */
     uint64_t *live_bits;
     uint32_t live_words;
-    bool regular; /* the order is such that no lane passes another: see sc_order_blocks */
+    bool regular;           /* the order is such that no lane passes another: see sc_order_blocks */
+    sc_vec(uint32_t) parts; /* where functions begin that are not expanded: instructions (see stack.c) */
+    sc_vec(struct sc_ir_edge) edges; /* between parts, numbered from 1; 0 is the entry */
     uint32_t shared_bytes, local_bytes;
     bool ordered;
+    bool heap;
 };
 
 void sc_ir_free(struct sc_ir_function *function);

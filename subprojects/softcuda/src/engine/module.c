@@ -83,5 +83,6 @@ void sc_function_info(const struct sc_function *function, struct sc_function_inf
         .constant_bytes = function->module->constant_bytes,
         .registers = program->registers,
         .max_threads = function->max_threads,
+        .uses_heap = program->heap,
     };
 }

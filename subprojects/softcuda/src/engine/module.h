@@ -23,6 +23,7 @@ struct sc_module {
     struct sc_module_memory memory;
     sc_vec(struct sc_function *) functions;
     sc_vec(struct sc_variable) variables;
+    uint64_t function_base; /* address of the first function */
     uint32_t constant_bytes;
 };
 

@@ -262,13 +262,16 @@ uint32_t sc_name_value(struct sc_build *build, const struct sc_operand *operand,
     case SC_NAME_MESSAGE:
     case SC_NAME_PARAM:
         if (bytes != 8) return sc_fail(build, build->token.line, "an address needs 64 bits");
-        base =
-            sc_special_value(build, name->kind == SC_NAME_PARAM ? SC_SPECIAL_PARAM_BASE : SC_SPECIAL_LOCAL);
+        base = name->kind == SC_NAME_PARAM ? sc_special_value(build, SC_SPECIAL_PARAM_BASE)
+                                           : sc_frame_base(build);
         result = sc_new_value(build, 8);
         if (!sc_emit_row(build, "add_b64", result, base,
                          sc_constant(build, 8, name->offset + (uint64_t)operand->offset), 0, 0))
             return 0;
         return result;
+    case SC_NAME_FUNCTION:
+        if (bytes != 8) return sc_fail(build, build->token.line, "an address needs 64 bits");
+        return sc_constant(build, 8, sc_function_address(build, name->index));
     default:
         return sc_fail(build, build->token.line, "%.*s is not a variable", shown, operand->text);
     }

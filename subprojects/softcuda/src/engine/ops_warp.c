@@ -232,7 +232,13 @@ bool sc_run_trap(struct sc_group *group, const struct sc_op *op)
 {
     uint32_t lane = group->first_chunk * SC_CHUNK, end = lane + group->chunks * SC_CHUNK;
     while (lane + 1 < end && !group->use_mask[lane]) lane++;
-    group->fault_kind = op->immediate == 1 ? SC_FAULT_ILLEGAL_INSTRUCTION : SC_FAULT_TRAP;
+    static const uint8_t kinds[] = {
+        [SC_TRAP_PLAIN] = SC_FAULT_TRAP,
+        [SC_TRAP_BREAKPOINT] = SC_FAULT_ILLEGAL_INSTRUCTION,
+        [SC_TRAP_STACK] = SC_FAULT_STACK,
+        [SC_TRAP_ADDRESS] = SC_FAULT_INVALID_CALL,
+    };
+    group->fault_kind = kinds[op->immediate];
     group->fault_lane = lane;
     group->fault_address = 0;
     return false;

@@ -5,7 +5,8 @@
 #include <string.h>
 
 struct entry {
-    struct sc_lexer at; /* at its name */
+    struct sc_lexer at;                 /* at its name */
+    struct sc_device_function function; /* what its body was found to do */
 };
 
 /* An address in an initial value, filled in when all variables have theirs */
@@ -55,16 +56,16 @@ static bool skip_braces(struct sc_build *build)
     return build->status == SC_ENGINE_OK;
 }
 
-/* Up to a ';', or past a body in braces. *body says which. */
-static bool skip_function(struct sc_build *build, bool *body)
+/* Up to a ';', or past a body in braces. */
+static bool skip_function(struct sc_build *build, struct sc_device_function *function)
 {
     while (!sc_token_is(&build->token, "{") && !sc_token_is(&build->token, ";")) {
         if (build->token.kind == SC_TOKEN_END || build->status != SC_ENGINE_OK)
             return sc_fail(build, build->token.line, "the function does not end");
         sc_advance(build);
     }
-    *body = sc_token_is(&build->token, "{");
-    if (*body) return skip_braces(build);
+    function->defined = sc_token_is(&build->token, "{");
+    if (function->defined) return sc_scan_body(build, function);
     sc_advance(build);
     return true;
 }
@@ -86,7 +87,7 @@ static bool read_device_function(struct sc_build *build)
         return sc_fail(build, build->token.line, "a function name is missing");
     function.text = build->token.text;
     function.bytes = build->token.bytes;
-    if (!skip_function(build, &function.defined)) return false;
+    if (!skip_function(build, &function)) return false;
     struct sc_name *name = sc_names_find(&build->names, function.text, function.bytes);
     if (name && name->kind == SC_NAME_FUNCTION) {
         if (function.defined) build->functions.at[name->index] = function;
@@ -288,10 +289,9 @@ static bool read_directive(struct reader *reader)
         }
         if (sc_accept(build, ".func")) return read_device_function(build);
         if (sc_accept(build, ".entry")) {
-            struct entry entry = {here(build)};
-            bool body;
-            if (!skip_function(build, &body)) return false;
-            return !body || sc_vec_push(&reader->entries, entry) || sc_fail_memory(build);
+            struct entry entry = {.at = here(build)};
+            if (!skip_function(build, &entry.function)) return false;
+            return !entry.function.defined || sc_vec_push(&reader->entries, entry) || sc_fail_memory(build);
         }
         if (sc_accept(build, ".global")) return read_variables(reader, SPACE_GLOBAL, external);
         if (sc_accept(build, ".const")) return read_variables(reader, SPACE_CONST, external);
@@ -323,12 +323,35 @@ static bool apply_fixups(struct reader *reader)
     for (uint32_t i = 0; i < reader->fixups.count; i++) {
         const struct fixup *fixup = &reader->fixups.at[i];
         const struct sc_name *name = sc_names_find(&build->names, fixup->text, fixup->bytes);
-        if (!name || name->kind != SC_NAME_GLOBAL)
+        bool function = name && name->kind == SC_NAME_FUNCTION;
+        if (!function && (!name || name->kind != SC_NAME_GLOBAL))
             return sc_fail(build, fixup->line, "initial value not built");
-        uint64_t value = name->offset + (uint64_t)fixup->addend;
+        if (function) build->functions.at[name->index].address_taken = true;
+        uint64_t value = function ? sc_function_address(build, name->index) : name->offset;
+        value += (uint64_t)fixup->addend;
         memcpy((void *)(uintptr_t)fixup->place, &value, sizeof value);
     }
     return true;
+}
+
+/* Addresses of functions differ between modules, and lie where no memory is. */
+static uint64_t next_function_base(void)
+{
+    static uint64_t modules;
+    return (0x7a00ull << 48) + (__atomic_add_fetch(&modules, 1, __ATOMIC_RELAXED) << 24);
+}
+
+/* Where anything calls through a pointer: which functions may be meant? */
+static void find_addresses(struct reader *reader)
+{
+    struct sc_build *build = &reader->build;
+    bool indirect = false;
+    for (uint32_t i = 0; i < build->functions.count; i++) indirect |= build->functions.at[i].indirect;
+    for (uint32_t i = 0; i < reader->entries.count; i++) indirect |= reader->entries.at[i].function.indirect;
+    for (uint32_t i = 0; indirect && i < build->functions.count; i++)
+        if (build->functions.at[i].defined) sc_mark_addresses(build, build->functions.at[i].at);
+    for (uint32_t i = 0; indirect && i < reader->entries.count; i++)
+        sc_mark_addresses(build, reader->entries.at[i].at);
 }
 
 bool sc_read_module(struct sc_module *module, const char *text, size_t bytes, enum sc_engine_status *status,
@@ -342,6 +365,7 @@ bool sc_read_module(struct sc_module *module, const char *text, size_t bytes, en
     struct sc_build *build = &reader->build;
     build->lexer = (struct sc_lexer){text, text + bytes, 1};
     build->module = module;
+    module->function_base = next_function_base();
     build->diagnostic = diagnostic;
     sc_names_init(&build->names);
     sc_begin_function(build); /* initial values are operands, which need values */
@@ -351,10 +375,12 @@ bool sc_read_module(struct sc_module *module, const char *text, size_t bytes, en
     while (any && build->status == SC_ENGINE_OK && build->token.kind != SC_TOKEN_END)
         if (!read_directive(reader)) break;
     if (build->status == SC_ENGINE_OK) apply_fixups(reader);
+    if (build->status == SC_ENGINE_OK) find_addresses(reader);
+    if (build->status == SC_ENGINE_OK) sc_find_recursion(build);
     for (uint32_t i = 0; build->status == SC_ENGINE_OK && i < reader->entries.count; i++) {
         build->lexer = reader->entries.at[i].at;
         sc_advance(build);
-        sc_read_entry(build);
+        sc_read_entry(build, reader->entries.at[i].function.stack);
     }
     *status = build->status;
     sc_ir_free(&build->ir);
@@ -362,6 +388,13 @@ bool sc_read_module(struct sc_module *module, const char *text, size_t bytes, en
     sc_vec_free(&build->dynamic);
     sc_vec_free(&build->shared);
     sc_vec_free(&build->functions);
+    sc_vec_free(&build->call_names);
+    sc_vec_free(&build->outlined);
+    sc_vec_free(&build->sites);
+    sc_vec_free(&build->returns);
+    sc_vec_free(&build->jumps);
+    sc_vec_free(&build->late);
+    sc_vec_free(&build->ranges);
     sc_vec_free(&reader->entries);
     sc_vec_free(&reader->fixups);
     sc_names_free(&build->names);

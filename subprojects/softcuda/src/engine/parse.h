@@ -11,7 +11,8 @@ bool sc_read_module(struct sc_module *module, const char *text, size_t bytes, en
 /* entry.c: empties the state of the function being read. */
 void sc_begin_function(struct sc_build *build);
 
-/* entry.c: reads and compiles one .entry, from its name on, and adds it to the module. */
-bool sc_read_entry(struct sc_build *build);
+/* entry.c: reads and compiles one .entry, from its name on, and adds it to the module. `stack`: it uses
+ * alloca. */
+bool sc_read_entry(struct sc_build *build, bool stack);
 
 #endif

@@ -211,6 +211,7 @@ static sc_op_function *function_of(const struct sc_ir *ir)
         [SC_OP_CLOCK] = sc_run_clock,
         [SC_OP_TRAP] = sc_run_trap,
         [SC_OP_YIELD] = sc_run_yield,
+        [SC_OP_HEAP] = sc_run_heap,
         [SC_OP_PRINT] = sc_run_print,
         [SC_OP_ASSERT] = sc_run_assert,
         [SC_OP_MATRIX] = sc_run_matrix,
@@ -406,6 +407,7 @@ static void finish(struct placing *p)
     struct sc_ir_function *function = p->function;
     struct sc_program *program = p->program;
     program->block_count = function->order.count;
+    program->start = function->blocks.at[0].order;
     program->ops = p->ops.at;
     program->op_count = p->ops.count;
     program->places = p->places.at;
@@ -414,6 +416,7 @@ static void finish(struct placing *p)
     program->static_shared_bytes = function->shared_bytes;
     program->local_bytes = (function->local_bytes + 15) & ~15u;
     program->ordered = function->ordered;
+    program->heap = function->heap;
     p->ops.at = NULL;
     p->places.at = NULL;
     p->constants.at = NULL;

@@ -39,6 +39,7 @@ enum sc_code {
     SC_OP_CLOCK,
     SC_OP_TRAP,
     SC_OP_YIELD, /* nanosleep */
+    SC_OP_HEAP,  /* malloc; free where `immediate` is 1 */
     SC_OP_PRINT,
     SC_OP_ASSERT,
     SC_OP_MATRIX,         /* mma, wmma.mma; these have their operands in sc_program.places, results first */
@@ -67,6 +68,9 @@ enum sc_space {
     SC_SPACE_PARAM
 };
 
+/* sc_op.immediate of SC_OP_TRAP */
+enum sc_trap { SC_TRAP_PLAIN, SC_TRAP_BREAKPOINT, SC_TRAP_STACK, SC_TRAP_ADDRESS };
+
 struct sc_group;
 struct sc_op;
 
@@ -91,10 +95,10 @@ struct sc_access {
     uint8_t count;         /* 1, 2, 4 */
     uint8_t address_bytes; /* 4 or 8 */
     uint8_t extend_signed; /* loads of narrow elements */
-    uint8_t operation;    /* enum sc_atomic of an atomic; mode of shuffle and vote */
-    uint8_t result_bytes; /* container of the registers: 4 or 8 */
-    uint8_t type;         /* atomics: 'u', 's', 'f', 'b', 'h' (two halves) */
-    uint8_t turn;         /* enum sc_turn; of a load as selected, SC_TURN_WAIT if it is volatile or the like */
+    uint8_t operation;     /* enum sc_atomic of an atomic; mode of shuffle and vote */
+    uint8_t result_bytes;  /* container of the registers: 4 or 8 */
+    uint8_t type;          /* atomics: 'u', 's', 'f', 'b', 'h' (two halves) */
+    uint8_t turn; /* enum sc_turn; of a load as selected, SC_TURN_WAIT if it is volatile or the like */
 };
 
 struct sc_op {
@@ -191,6 +195,7 @@ struct sc_program {
     uint32_t *targets; /* of indexed branches */
     struct sc_constant *constants;
     uint32_t op_count, block_count, constant_count;
+    uint32_t start;    /* the block where threads begin */
     uint32_t once_end; /* ops [0, once_end) depend on the launch only, and run once for each worker */
     uint32_t special[SC_SPECIAL_COUNT];
     uint32_t lanes;      /* of a group: threads of a block that run in lockstep */
@@ -198,6 +203,7 @@ struct sc_program {
     uint32_t temporary;  /* place of scratch for masked instructions */
     uint32_t cache_count;
     uint32_t static_shared_bytes, local_bytes, registers;
+    bool heap;    /* uses malloc or free */
     bool ordered; /* results depend on the order of blocks: see order.h */
 };
 

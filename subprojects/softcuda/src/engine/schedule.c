@@ -17,14 +17,14 @@ void sc_group_start(struct sc_group *group)
     uint32_t padded = (group->lanes + SC_CHUNK - 1) / SC_CHUNK * SC_CHUNK;
     for (uint32_t i = 0; !group->pristine && i < padded; i++) {
         group->mask[i] = i < group->lanes ? UINT32_MAX : 0;
-        group->lane_at[i] = i < group->lanes ? 0 : SC_AT_EXIT;
+        group->lane_at[i] = i < group->lanes ? group->program->start : SC_AT_EXIT;
     }
     group->pristine = true;
     group->first_chunk = 0;
     group->chunks = padded / SC_CHUNK;
     group->active = group->live = group->lanes;
     group->full = group->lanes == padded;
-    group->current = 0;
+    group->current = group->program->start;
     group->others_at = SC_AT_EXIT;
     group->waiting_at = SC_AT_EXIT;
     group->apart = group->blocked = group->yields = false;

@@ -34,7 +34,8 @@ static bool select_float(struct sc_build *build, const char *stem, const char *t
 {
     uint8_t rounding = rounding_of(build);
     bool flush = sc_has(build, "ftz"), saturate = sc_has(build, "sat"), relu = sc_has(build, "relu");
-    bool approximate = sc_has(build, "approx"), full = sc_has(build, "full"), cross = sc_has(build, "xorsign");
+    bool approximate = sc_has(build, "approx"), full = sc_has(build, "full"),
+         cross = sc_has(build, "xorsign");
     bool packed = strchr(type, 'x') != NULL, half = !packed && sc_type_bits(type) == 16;
     bool three = build->now->count == 4 && stem[0] == 'm' && type[1] != '6'; /* min, max */
     char name[32];

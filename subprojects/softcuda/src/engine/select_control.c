@@ -55,7 +55,7 @@ static bool select_trap(struct sc_build *build)
 {
     struct sc_ir *ir = sc_emit(build, SC_OP_TRAP);
     if (!ir) return false;
-    ir->immediate = sc_part_is(&build->now->part[0], "brkpt") ? 1 : 0;
+    ir->immediate = sc_part_is(&build->now->part[0], "brkpt") ? SC_TRAP_BREAKPOINT : SC_TRAP_PLAIN;
     return true;
 }
 

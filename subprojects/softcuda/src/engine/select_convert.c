@@ -138,6 +138,7 @@ static bool select_cvt(struct sc_build *build)
     bool to_float = strchr(to, 'f') != NULL, from_float = strchr(from, 'f') != NULL;
     if (is_narrow(from) || is_narrow(to)) {
         uint32_t single = single_of(build, from, &now->operand[1]);
+        if (single && flush && strcmp(from, "f32") == 0) single = row1(build, "cvt_f32_f32z", 4, single);
         return single && from_single(build, to, mode, saturate, single);
     }
     char name[48];

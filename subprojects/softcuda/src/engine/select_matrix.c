@@ -176,7 +176,7 @@ static bool move_fragment(struct sc_build *build, bool store)
     union sc_matrix shape = {.bits = 0};
     uint8_t type[4] = {0};
     bool column[2] = {false, false};
-    uint32_t value[8], base;
+    uint32_t value[8], base = 0;
     struct sc_access access = {0};
     bool a = sc_has(build, "a"), b = sc_has(build, "b");
     if (!a && !b) sc_has(build, store ? "d" : "c");
@@ -223,7 +223,7 @@ static bool select_rows(struct sc_build *build)
     bool store = now->part[0].text[0] == 's';
     struct sc_access access = {0};
     union sc_matrix shape = {.bits = 0};
-    uint32_t value[8], base;
+    uint32_t value[8], base = 0;
     sc_has(build, "sync");
     sc_has(build, "aligned");
     sc_type(build, 0);

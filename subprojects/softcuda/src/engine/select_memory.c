@@ -114,7 +114,7 @@ static bool set_address(struct sc_build *build, const struct sc_operand *operand
 bool sc_wide_address_in(struct sc_build *build, const struct sc_operand *operand, struct sc_access *access,
                         uint32_t *base)
 {
-    int64_t offset;
+    int64_t offset = 0;
     if (!set_address(build, operand, access, base, &offset)) return false;
     if (!offset) return true;
     unsigned bytes = access->address_bytes;
@@ -205,8 +205,8 @@ static bool select_ld(struct sc_build *build)
     struct sc_instruction *now = build->now;
     const char *type = sc_type(build, 0);
     struct sc_access access = {.space = (uint8_t)space_of(build), .count = (uint8_t)vector_count(build)};
-    uint32_t value[8], base;
-    int64_t offset;
+    uint32_t value[8], base = 0;
+    int64_t offset = 0;
     if (watches_others(build)) access.turn = SC_TURN_WAIT;
     skip_hints(build);
     if (access.count == 8) return split_access(build, false);
@@ -231,8 +231,8 @@ static bool select_st(struct sc_build *build)
     struct sc_instruction *now = build->now;
     const char *type = sc_type(build, 0);
     struct sc_access access = {.space = (uint8_t)space_of(build), .count = (uint8_t)vector_count(build)};
-    uint32_t value[8], base;
-    int64_t offset;
+    uint32_t value[8], base = 0;
+    int64_t offset = 0;
     skip_hints(build);
     if (access.count == 8) return split_access(build, true);
     if (now->count < 2) return sc_fail(build, now->line, "st takes 2 operands");
@@ -282,7 +282,7 @@ static bool select_atom_one(struct sc_build *build)
         return sc_fail(build, now->line, "atomic operation not built");
     char literal = access.type == 'f' ? 'f' : 'b';
     uint32_t base, result = 0, c = 0;
-    int64_t offset;
+    int64_t offset = 0;
     if (!reduce && now->operand[0].kind != SC_OPERAND_SINK)
         result = sc_target(build, &now->operand[0], bytes);
     uint32_t b = sc_source(build, &now->operand[first + 1], bytes, literal);
@@ -363,7 +363,7 @@ static bool select_isspacep(struct sc_build *build)
     /* A thread's own local memory is in one piece; only the thread itself can ask about it. */
     uint32_t in_local = sc_new_value(build, 4);
     sc_emit_row(build, "sub_b64", offset, address, sc_special_value(build, SC_SPECIAL_LOCAL), 0, 0);
-    sc_emit_row(build, "setp_lt_u64", in_local, offset, sc_constant(build, 8, 1u << 19), 0, 0);
+    sc_emit_row(build, "setp_lt_u64", in_local, offset, sc_constant(build, 8, 1u << 20), 0, 0);
     if (space == SC_SPACE_LOCAL) return sc_emit_row(build, "mov_b32", target, in_local, 0, 0, 0);
     if (space != SC_SPACE_GLOBAL) return sc_fail(build, now->line, "isspacep of this space is not built");
     uint32_t either = sc_new_value(build, 4);

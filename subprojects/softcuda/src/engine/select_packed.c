@@ -41,7 +41,11 @@ static uint32_t compute(struct sc_build *build, const struct sc_parts *parts, co
     if (sources == 3 && minimum) result = row(build, name, 4, result, in[2], 0);
     for (uint32_t i = before; parts->rounding && i < build->ir.code.count; i++)
         build->ir.code.at[i].rounding = parts->rounding;
-    if (parts->cross_sign) result = row(build, "or_b32", 4, result, sign, 0);
+    if (parts->cross_sign) { /* NaN has no sign */
+        snprintf(name, sizeof name, "setp_num_%s", type);
+        sign = row(build, "and_b32", 4, sign, row(build, name, 4, result, result, 0), 0);
+        result = row(build, "or_b32", 4, result, sign, 0);
+    }
     snprintf(name, sizeof name, "%s_%s", parts->saturate ? "sat" : "relu", type);
     return parts->saturate || parts->relu ? row(build, name, 4, result, 0, 0) : result;
 }

@@ -81,6 +81,7 @@ static enum sc_turn turn_of(const struct sc_ir *ir, const uint64_t *roots, uint6
     switch (ir->code) {
     case SC_OP_PRINT:
     case SC_OP_COPY:
+    case SC_OP_HEAP:
         return SC_TURN_WAIT;
     case SC_OP_FRAGMENT_LOAD:
     case SC_OP_FRAGMENT_STORE:

@@ -46,6 +46,7 @@ static bool makes_varying(const struct sc_ir *ir)
     case SC_OP_ROWS_LOAD:
     case SC_OP_TRANSPOSE:
     case SC_OP_MBARRIER:
+    case SC_OP_HEAP:
         return true;
     default:
         return false;

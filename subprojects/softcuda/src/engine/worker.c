@@ -217,6 +217,8 @@ static bool run_once(struct sc_worker *worker, struct sc_group *group)
     return true;
 }
 
+#define LOCAL_INSIDE (8u << 20) /* bytes of local memory up to which it is part of one allocation */
+
 bool sc_worker_init(struct sc_worker *worker, const struct sc_launch *launch, const unsigned char *parameters)
 {
     const struct sc_program *program = launch->function->program;
@@ -234,13 +236,15 @@ bool sc_worker_init(struct sc_worker *worker, const struct sc_launch *launch, co
     size_t each = file + 4 * masks + caches, shared = align_up(worker->shared_bytes + 64, 4096);
     size_t local = align_up((size_t)threads * program->local_bytes + 64, 64);
     worker->groups = calloc(groups, sizeof *worker->groups);
-    size_t total = align_up(each * groups + shared + local, 4096);
+    bool apart = local > LOCAL_INSIDE; /* large stacks are mostly not touched */
+    size_t total = align_up(each * groups + shared + (apart ? 0 : local), 4096);
+    worker->stacks = apart ? calloc(1, local) : NULL;
     worker->memory = aligned_alloc(4096, total);
-    if (!worker->groups || !worker->memory) return false;
+    if (!worker->groups || !worker->memory || (apart && !worker->stacks)) return false;
     memset(worker->memory, 0, total);
     worker->shared = worker->memory;
-    worker->local = worker->shared + shared;
-    unsigned char *at = worker->local + local;
+    worker->local = apart ? worker->stacks : worker->shared + shared;
+    unsigned char *at = worker->shared + shared + (apart ? 0 : local);
     for (uint32_t g = 0; g < groups; g++) {
         struct sc_group *group = &worker->groups[g];
         group->file = at;
@@ -268,9 +272,11 @@ void sc_worker_free(struct sc_worker *worker)
     free(worker->groups);
     free(worker->memory);
     sc_vec_free(&worker->log.entries);
+    free(worker->stacks);
     sc_traffic_free(&worker->traffic);
     worker->groups = NULL;
     worker->memory = NULL;
+    worker->stacks = NULL;
 }
 
 static bool run_groups(struct sc_worker *worker)

@@ -24,7 +24,8 @@ struct sc_worker {
     const struct sc_program *program;
     struct sc_group *groups;
     uint32_t group_count;
-    unsigned char *memory; /* everything below is part of it */
+    unsigned char *memory; /* everything below is part of it, but local memory if that is large */
+    unsigned char *stacks; /* local memory then, or NULL */
     unsigned char *shared;
     unsigned char *local; /* local_bytes for each thread of the block */
     const unsigned char *parameters;

@@ -99,6 +99,8 @@ enum sc_engine_status ptx_launch(const struct sc_module *module, const struct pt
         .space = &space,
         .workers = wish->workers ? wish->workers : 1,
         .watchdog_instructions = wish->watchdog,
+        .heap = wish->heap,
+        .heap_bytes = wish->heap_bytes,
     };
     return sc_run(&launch, cost, fault);
 }

@@ -33,7 +33,7 @@ uint64_t ptx_one(const char *text, char result, uint64_t a, uint64_t b, uint64_t
 struct ptx_launch {
     const char *kernel;
     uint32_t grid, block, block_y, shared, workers;
-    uint64_t watchdog;
+    uint64_t watchdog, heap, heap_bytes;
 };
 struct sc_module *ptx_load(const char *text); /* fails the test if it does not load */
 enum sc_engine_status ptx_try(const char *text, struct sc_diagnostic *diagnostic);

@@ -46,7 +46,7 @@ static const struct {
     {ENTRY "ld.param.u64 %rd1, [p+8];\n}\n", BODY_LINE},
     {ENTRY "mov.u32 %r1, missing;\n}\n", BODY_LINE},
     {ENTRY "bra 5;\n}\n", BODY_LINE},
-    {ENTRY "call %rd1, (p);\n}\n", BODY_LINE},
+    {ENTRY "call %r1, (p);\n}\n", BODY_LINE},
     {ENTRY "call malloc;\n}\n", BODY_LINE},
     {ENTRY "addc.u32 %r1, %r2, %r3;\n}\n", BODY_LINE},
     {ENTRY "mov.b32 {%h, %h, %h}, %r1;\n}\n", BODY_LINE},
