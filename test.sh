@@ -55,7 +55,7 @@ run_sanitized() {
 
 run_tests build "${selection[@]}"
 # A sanitizer's runtime and its leak checker cannot see through a preloaded object to the program's end.
-export ASAN_OPTIONS=detect_leaks=0
+export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 run_sanitized build/asan address,undefined "${sanitized[@]}"
 run_sanitized build/tsan thread "${sanitized[@]}"
 if [ -n "$full" ]; then

@@ -28,6 +28,7 @@ void sc_footprint_add(struct sc_footprint *footprint, uint64_t at_ns, int64_t de
 
 void sc_footprint_fold(struct sc_footprint *footprint, uint64_t before_ns)
 {
+    if (!footprint->count) return;
     qsort(footprint->changes, footprint->count, sizeof *footprint->changes, by_time);
     size_t done = 0;
     for (; done < footprint->count && footprint->changes[done].at_ns < before_ns; done++) {
