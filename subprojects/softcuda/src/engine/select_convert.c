@@ -69,7 +69,8 @@ static bool from_single(struct sc_build *build, const char *to, const char *mode
         snprintf(name, sizeof name, "cvt_f32_f32_%s", mode);
         single = row1(build, name, 4, single);
     }
-    if (strcmp(to, "f32") == 0) return sc_emit_row(build, "mov_b32", target, single, 0, 0, 0);
+    if (strcmp(to, "f32") == 0)
+        return sc_emit_row(build, sc_has(build, "ftz") ? "cvt_f32_f32z" : "mov_b32", target, single, 0, 0, 0);
     if (is_narrow(to)) {
         uint32_t bits = narrow(build, to, single);
         return bits && sc_emit_row(build, "mov_b32", target, bits, 0, 0, 0);
@@ -119,7 +120,8 @@ static void convert_name(char name[48], const char *to, const char *from, const 
     if (!from_float && !to_float) {
         snprintf(name, 48, "cvt%s_%s_%s", saturate ? "sat" : "", to, from);
     } else {
-        bool narrowing = strcmp(to, "f32") == 0 && strcmp(from, "f64") == 0;
+        bool whole = *mode && strcmp(from, "f32") == 0;
+        bool narrowing = strcmp(to, "f32") == 0 && (strcmp(from, "f64") == 0 || whole);
         snprintf(name, 48, "cvt_%s%s_%s%s%s%s", to, flush && narrowing ? "z" : "", from,
                  flush && strcmp(from, "f32") == 0 ? "z" : "", *mode ? "_" : "", mode);
     }

@@ -26,10 +26,6 @@ uint64_t reference_random(uint64_t *state, unsigned bits);
  * it sets *open. */
 typedef uint64_t reference_function(const struct ptx_case *in, const void *what, bool *open);
 
-/* Is it one of the instructions that may be refused, because they are not built? (Where it is not, it is
- * compared.) */
-bool reference_is_unbuilt(const char *text);
-
 /* Runs `text`, as ptx_run does, and compares. Tells the first case that is wrong, or why the instruction is
  * refused, and goes on. */
 void reference_check(struct reference_cases *cases, const char *text, char result, reference_function *right,

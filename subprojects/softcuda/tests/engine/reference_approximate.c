@@ -178,8 +178,8 @@ static void check(const struct function *function, bool flush)
     snprintf(text, sizeof text, "%s%s.%s %%%c, %%%c%s;", function->name, flush ? ".ftz" : "", format->name,
              format->result, format->operands[0], second);
     if (!ptx_accepts(text, format->result, &diagnostic)) {
-        wrong += !reference_is_unbuilt(text);
-        if (!reference_is_unbuilt(text)) print_error("%s: %s\n", text, diagnostic.text);
+        wrong++;
+        print_error("%s: %s\n", text, diagnostic.text);
         return;
     }
     ptx_run(text, format->result, cases, samples(function), out);
