@@ -8,7 +8,7 @@
  * ways other than cuMemAlloc). Knows nothing of sluice. RANDOM_VERBOSE=1 says what it sees, in order. */
 #include <pthread.h>
 
-#include "device_actions.cuh"
+#include "graph_actions.cuh"
 
 enum { MAX_THREADS = 3, PHASES = 3 };
 
@@ -40,8 +40,10 @@ static void act(World *w)
         if (buffer) copy_out(w, buffer, random_piece(w, buffer));
     } else if (dice < 48)
         copy_across(w);
-    else if (dice < 86)
+    else if (dice < 81)
         run_kernel(w);
+    else if (dice < 86)
+        run_graph(w);
     else if (dice < 88)
         replace_stream(w);
     else if (dice < 91)
