@@ -41,6 +41,15 @@ struct sc_module_memory {
 /* Parses and decodes `bytes` bytes of PTX (no terminating NUL needed; untrusted). On success *out is set. */
 enum sc_engine_status sc_module_load(const char *text, size_t bytes, const struct sc_module_memory *memory,
                                      struct sc_module **out, struct sc_diagnostic *diagnostic);
+/* The same for several texts that know each other's .extern names (nvcc -rdc=true). The text that a diagnostic is
+ * about is not told. */
+struct sc_text {
+    const char *text;
+    size_t bytes;
+};
+enum sc_engine_status sc_module_link(const struct sc_text *texts, size_t count,
+                                     const struct sc_module_memory *memory, struct sc_module **out,
+                                     struct sc_diagnostic *diagnostic);
 void sc_module_unload(struct sc_module *module); /* accepts NULL */
 
 /* Entry points and module variables by name or by index; NULL/false when there is none. */

@@ -26,6 +26,9 @@ void sc_image_free(struct sc_image *image); /* accepts NULL */
 CUresult sc_image_load(const struct sc_image *image, struct sc_context *context, struct sc_library *library,
                        const struct sc_jit_log *log, struct sc_loaded **out);
 
+/* Would the texts load together? Complains if not. */
+CUresult sc_image_check(const struct sc_fatbin_images *images, const struct sc_jit_log *log);
+
 /* A whole file; the caller frees *data. */
 CUresult sc_file_read(const char *path, void **data, size_t *bytes);
 

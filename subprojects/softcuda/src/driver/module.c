@@ -6,6 +6,7 @@
 
 #include "../cudart/fatbin.h"
 #include "image.h"
+#include "link.h"
 #include "queue.h"
 #include "variable.h"
 
@@ -15,17 +16,43 @@ static void complain(const struct sc_jit_log *log, const char *text)
     if (log && log->error && log->error_bytes) snprintf(log->error, log->error_bytes, "%s", text);
 }
 
-static CUresult load_part(const struct sc_fatbin_image *image, const struct sc_module_memory *memory,
-                          const struct sc_jit_log *log, struct sc_module **out)
+/* nvcc adds the toolkit's device runtime, by which kernels launch kernels, to every -rdc image. It calls
+ * functions of a real driver; without it, only kernels that do launch kernels do not load. */
+static bool is_device_runtime(const struct sc_fatbin_image *image)
+{
+    static const char mark[] = ".u32 __CNPRT_VERSION_NUMBER__";
+    return memmem(image->text, image->bytes, mark, sizeof mark - 1) != NULL;
+}
+
+/* All texts of an image together: what one declares another may define. */
+static CUresult load_texts(const struct sc_fatbin_images *images, const struct sc_module_memory *memory,
+                           const struct sc_jit_log *log, struct sc_module **out)
 {
     struct sc_diagnostic diagnostic = {0};
-    enum sc_engine_status status = sc_module_load(image->text, image->bytes, memory, out, &diagnostic);
+    struct sc_text *texts = calloc(images->count ? images->count : 1, sizeof *texts);
+    if (!texts) return CUDA_ERROR_OUT_OF_MEMORY;
+    size_t count = 0;
+    for (size_t i = 0; i < images->count; i++)
+        if (images->count == 1 || !is_device_runtime(&images->items[i]))
+            texts[count++] = (struct sc_text){images->items[i].text, images->items[i].bytes};
+    enum sc_engine_status status = sc_module_link(texts, count, memory, out, &diagnostic);
+    free(texts);
     if (status == SC_ENGINE_OK) return CUDA_SUCCESS;
     char text[400];
     snprintf(text, sizeof text, "PTX line %u: %s", diagnostic.line, diagnostic.text);
     if (status == SC_ENGINE_NO_MEMORY) return CUDA_ERROR_OUT_OF_MEMORY;
     complain(log, text);
     return CUDA_ERROR_INVALID_PTX;
+}
+
+CUresult sc_image_check(const struct sc_fatbin_images *images, const struct sc_jit_log *log)
+{
+    struct sc_loaded nowhere = {0}; /* no context: variables need no device memory */
+    const struct sc_module_memory memory = sc_variable_memory(&nowhere);
+    struct sc_module *module = NULL;
+    CUresult result = load_texts(images, &memory, log, &module);
+    sc_module_unload(module);
+    return result;
 }
 
 /* Plain text says in itself what it was made for. */
@@ -40,7 +67,7 @@ static int ptx_version(const struct sc_fatbin_image *image)
 static size_t count_functions(const struct sc_loaded *loaded, const struct sc_image *image)
 {
     size_t count = image->native ? image->native->kernel_count : 0;
-    for (size_t i = 0; i < loaded->part_count; i++) count += sc_module_function_count(loaded->parts[i]);
+    if (loaded->module) count += sc_module_function_count(loaded->module);
     return count;
 }
 
@@ -64,20 +91,18 @@ static bool list_functions(struct sc_loaded *loaded, const struct sc_image *imag
     size_t count = count_functions(loaded, image);
     loaded->functions = calloc(count ? count : 1, sizeof *loaded->functions);
     if (!loaded->functions) return false;
-    for (size_t i = 0; i < loaded->part_count; i++) {
-        size_t entries = sc_module_function_count(loaded->parts[i]);
-        for (size_t k = 0; k < entries; k++) {
-            struct sc_func *func = &loaded->functions[loaded->function_count];
-            func->loaded = loaded;
-            func->function = sc_module_function_at(loaded->parts[i], k);
-            func->carveout = -1;
-            func->ptx_version = ptx_version(&image->ptx.items[i]);
-            sc_function_info(func->function, &func->info);
-            int room = SC_SHARED_BYTES - (int)func->info.static_shared_bytes;
-            func->max_dynamic_shared = room > 0 ? room : 0;
-            if (loaded->context && !sc_handle_add(func, SC_HANDLE_FUNCTION)) return false;
-            loaded->function_count++;
-        }
+    size_t entries = loaded->module ? sc_module_function_count(loaded->module) : 0;
+    for (size_t i = 0; i < entries; i++) {
+        struct sc_func *func = &loaded->functions[loaded->function_count];
+        func->loaded = loaded;
+        func->function = sc_module_function_at(loaded->module, i);
+        func->carveout = -1;
+        func->ptx_version = ptx_version(&image->ptx.items[0]);
+        sc_function_info(func->function, &func->info);
+        int room = SC_SHARED_BYTES - (int)func->info.static_shared_bytes;
+        func->max_dynamic_shared = room > 0 ? room : 0;
+        if (loaded->context && !sc_handle_add(func, SC_HANDLE_FUNCTION)) return false;
+        loaded->function_count++;
     }
     return !image->native || add_native_functions(loaded, image->native);
 }
@@ -91,13 +116,8 @@ CUresult sc_image_load(const struct sc_image *image, struct sc_context *context,
     loaded->context = context;
     loaded->library = library;
     const struct sc_fatbin_images *images = &image->ptx;
-    loaded->parts = calloc(images->count ? images->count : 1, sizeof *loaded->parts);
     struct sc_module_memory memory = sc_variable_memory(loaded);
-    CUresult result = loaded->parts ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-    for (size_t i = 0; i < images->count && !result; i++) {
-        result = load_part(&images->items[i], &memory, log, &loaded->parts[i]);
-        if (!result) loaded->part_count++;
-    }
+    CUresult result = images->count ? load_texts(images, &memory, log, &loaded->module) : CUDA_SUCCESS;
     if (!result && !list_functions(loaded, image)) result = CUDA_ERROR_OUT_OF_MEMORY;
     if (!result && context && !sc_handle_add(loaded, SC_HANDLE_MODULE)) result = CUDA_ERROR_OUT_OF_MEMORY;
     if (result) {
@@ -119,6 +139,7 @@ CUresult sc_image_read(const void *image, size_t bytes, const struct sc_jit_log 
         out->native = image;
         return CUDA_SUCCESS;
     }
+    if (sc_linked_is(image, bytes)) return sc_linked_read(image, bytes, &out->ptx);
     static const CUresult results[] = {
         [SC_FATBIN_OK] = CUDA_SUCCESS,
         [SC_FATBIN_UNKNOWN] = CUDA_ERROR_INVALID_IMAGE,
@@ -153,8 +174,7 @@ CUresult sc_loaded_create(const void *image, size_t bytes, struct sc_context *co
 void sc_loaded_unref(struct sc_loaded *loaded)
 {
     if (!loaded || --loaded->refs) return;
-    for (size_t i = 0; i < loaded->part_count; i++) sc_module_unload(loaded->parts[i]);
-    free(loaded->parts);
+    sc_module_unload(loaded->module);
     free(loaded->functions);
     free(loaded);
 }
@@ -186,9 +206,7 @@ struct sc_func *sc_loaded_function(const struct sc_loaded *loaded, const char *n
 
 bool sc_loaded_variable(const struct sc_loaded *loaded, const char *name, uint64_t *address, size_t *bytes)
 {
-    for (size_t i = 0; i < loaded->part_count; i++)
-        if (sc_module_variable(loaded->parts[i], name, address, bytes)) return true;
-    return false;
+    return loaded->module && sc_module_variable(loaded->module, name, address, bytes);
 }
 
 void sc_jit_log_find(struct sc_jit_log *log, unsigned count, const CUjit_option *options, void *const *values)

@@ -25,8 +25,7 @@ struct sc_loaded {
     unsigned refs;
     struct sc_context *context; /* NULL: a library's catalogue, which never runs */
     struct sc_library *library; /* that it belongs to, or NULL */
-    struct sc_module **parts;   /* one for each translation unit */
-    size_t part_count;
+    struct sc_module *module;   /* all translation units linked; NULL: no PTX */
     struct sc_func *functions;
     size_t function_count;
 };

@@ -4,8 +4,8 @@
 #include <string.h>
 
 static const struct sc_selector_entry *const tables[] = {
-    sc_select_arithmetic, sc_select_data,    sc_select_memory, sc_select_control,
-    sc_select_matrix,     sc_select_convert, sc_select_packed, sc_select_async,  sc_select_stack};
+    sc_select_arithmetic, sc_select_data,   sc_select_memory, sc_select_control, sc_select_matrix,
+    sc_select_convert,    sc_select_packed, sc_select_async,  sc_select_stack};
 
 static sc_selector *find_selector(const struct sc_part *opcode)
 {
@@ -26,13 +26,26 @@ static void split_opcode(struct sc_instruction *now, const struct sc_token *word
     }
 }
 
+/* How much of the instruction's text a message shows */
+static int shown_of(const struct sc_build *build)
+{
+    const char *text = build->now->text;
+    int shown = 0;
+    while (shown < 160 && text + shown < build->lexer.end && !strchr(";\n", text[shown])) shown++;
+    return shown;
+}
+
+static bool refuse(struct sc_build *build)
+{
+    return sc_fail(build, build->now->line, "instruction not built: %.*s", shown_of(build), build->now->text);
+}
+
 bool sc_select(struct sc_build *build)
 {
     struct sc_instruction *now = build->now;
     sc_selector *select = find_selector(&now->part[0]);
-    int shown = 0;
-    while (shown < 160 && now->text + shown < build->lexer.end && !strchr(";\n", now->text[shown])) shown++;
-    if (!select) return sc_fail(build, now->line, "instruction not built: %.*s", shown, now->text);
+    int shown = shown_of(build);
+    if (!select) return refuse(build);
     build->first_temporary = build->ir.values.count;
     if (!select(build)) {
         if (build->status == SC_ENGINE_OK)
@@ -65,11 +78,11 @@ static bool read_instruction(struct sc_build *build)
     split_opcode(&now, &build->token);
     if (!now.part_count) return sc_fail(build, now.line, "an instruction is missing");
     build->now = &now;
+    bool ok = sc_part_is(&now.part[0], "call") || find_selector(&now.part[0]) || refuse(build);
     sc_advance(build);
-    bool ok = true;
-    if (sc_part_is(&now.part[0], "call")) {
+    if (ok && sc_part_is(&now.part[0], "call")) {
         ok = sc_read_call(build);
-    } else {
+    } else if (ok) {
         while (ok && !sc_token_is(&build->token, ";")) {
             if (now.count == SC_OPERANDS_MAX) {
                 ok = sc_fail(build, now.line, "too many operands");

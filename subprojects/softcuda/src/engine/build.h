@@ -74,7 +74,7 @@ struct sc_device_function {
     const char *text;
     uint32_t bytes;
     struct sc_lexer at; /* at its return parameters or its name */
-    bool defined;
+    bool defined, weak;
     /* callgraph.c */
     bool indirect;      /* calls through pointers */
     bool stack;         /* uses alloca */
@@ -150,7 +150,8 @@ bool sc_fail(struct sc_build *build, uint32_t line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 bool sc_fail_memory(struct sc_build *build);
 
-/* Tokens */
+/* Tokens. sc_go_to: reads on at another place, which may be in another text. */
+void sc_go_to(struct sc_build *build, struct sc_lexer at);
 void sc_advance(struct sc_build *build);
 bool sc_accept(struct sc_build *build, const char *word);
 bool sc_expect(struct sc_build *build, const char *word);

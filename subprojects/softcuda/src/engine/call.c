@@ -137,7 +137,7 @@ static bool expand(struct sc_build *build, struct sc_lexer at, const struct sc_a
     struct sc_token token = build->token;
     struct sc_instruction *now = build->now;
     uint32_t return_label = build->return_label, end = sc_new_label(build);
-    build->lexer = at;
+    sc_go_to(build, at);
     build->now = NULL;
     build->return_label = end;
     build->call_depth++;
@@ -153,7 +153,7 @@ static bool expand(struct sc_build *build, struct sc_lexer at, const struct sc_a
     build->return_label = return_label;
     build->now = now;
     build->token = token;
-    build->lexer = lexer;
+    sc_go_to(build, lexer);
     return ok;
 }
 

@@ -62,7 +62,7 @@ static struct sc_device_function *find(struct sc_build *build, const char *text,
 void sc_mark_addresses(struct sc_build *build, struct sc_lexer at)
 {
     unsigned depth = 0;
-    build->lexer = at;
+    sc_go_to(build, at);
     do sc_advance(build);
     while (build->token.kind != SC_TOKEN_END && !sc_token_is(&build->token, "{"));
     do {
@@ -83,6 +83,7 @@ void sc_mark_addresses(struct sc_build *build, struct sc_lexer at)
 static void visit(struct sc_build *build, const struct sc_device_function *from, unsigned char *seen,
                   uint32_t *queue, uint32_t *count)
 {
+    build->names.unit = from->at.end;
     for (uint32_t i = 0; i < from->call_count; i++) {
         const struct sc_part *call = &build->call_names.at[from->first_call + i];
         const struct sc_device_function *callee = find(build, call->text, call->bytes);
@@ -105,6 +106,7 @@ static uint32_t expanded(struct sc_build *build, struct sc_device_function *func
     if (function->recursive || depth == 64) return EXPANDED_MAX;
     for (uint32_t i = 0; i < function->call_count && sum < EXPANDED_MAX; i++) {
         const struct sc_part *call = &build->call_names.at[function->first_call + i];
+        build->names.unit = function->at.end;
         struct sc_device_function *callee = find(build, call->text, call->bytes);
         if (callee && !callee->recursive) sum += expanded(build, callee, depth + 1);
     }

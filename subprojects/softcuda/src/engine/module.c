@@ -4,8 +4,9 @@
 
 #include "parse.h"
 
-enum sc_engine_status sc_module_load(const char *text, size_t bytes, const struct sc_module_memory *memory,
-                                     struct sc_module **out, struct sc_diagnostic *diagnostic)
+enum sc_engine_status sc_module_link(const struct sc_text *texts, size_t count,
+                                     const struct sc_module_memory *memory, struct sc_module **out,
+                                     struct sc_diagnostic *diagnostic)
 {
     enum sc_engine_status status = SC_ENGINE_NO_MEMORY;
     struct sc_diagnostic unused;
@@ -13,12 +14,18 @@ enum sc_engine_status sc_module_load(const char *text, size_t bytes, const struc
     if (diagnostic) memset(diagnostic, 0, sizeof *diagnostic);
     if (!module) return status;
     module->memory = *memory;
-    if (sc_read_module(module, text, bytes, &status, diagnostic ? diagnostic : &unused)) {
+    if (sc_read_module(module, texts, count, &status, diagnostic ? diagnostic : &unused)) {
         *out = module;
         return SC_ENGINE_OK;
     }
     sc_module_unload(module);
     return status;
+}
+
+enum sc_engine_status sc_module_load(const char *text, size_t bytes, const struct sc_module_memory *memory,
+                                     struct sc_module **out, struct sc_diagnostic *diagnostic)
+{
+    return sc_module_link(&(struct sc_text){text, bytes}, 1, memory, out, diagnostic);
 }
 
 static void free_function(struct sc_function *function)
@@ -61,7 +68,7 @@ size_t sc_module_function_count(const struct sc_module *module)
 
 bool sc_module_variable(const struct sc_module *module, const char *name, uint64_t *address, size_t *bytes)
 {
-    for (uint32_t i = 0; i < module->variables.count; i++) {
+    for (uint32_t i = module->variables.count; i-- > 0;) { /* the last: it may have replaced a weak one */
         if (strcmp(module->variables.at[i].name, name) != 0) continue;
         *address = module->variables.at[i].address;
         *bytes = module->variables.at[i].bytes;

@@ -38,6 +38,7 @@ struct sc_name *sc_names_add(struct sc_names *names, const char *text, uint32_t 
 {
     uint32_t hash = hash_of(text, bytes);
     struct sc_name name = {.text = text, .bytes = bytes, .depth = names->depth, .hash = hash, .kind = kind};
+    if (!names->depth && names->local) name.unit = names->unit;
     name.next = names->buckets[hash & (SC_NAME_BUCKETS - 1)];
     if (!sc_vec_push(&names->all, name)) return NULL;
     names->buckets[hash & (SC_NAME_BUCKETS - 1)] = names->all.count - 1;
@@ -50,6 +51,7 @@ struct sc_name *sc_names_find(struct sc_names *names, const char *text, uint32_t
     for (uint32_t i = names->buckets[hash & (SC_NAME_BUCKETS - 1)]; i != UINT32_MAX;
          i = names->all.at[i].next) {
         struct sc_name *name = &names->all.at[i];
+        if (name->unit && name->unit != names->unit) continue;
         if (name->hash == hash && name->bytes == bytes && memcmp(name->text, text, bytes) == 0) return name;
     }
     return NULL;

@@ -29,6 +29,7 @@ struct sc_name {
     uint32_t index, count;
     uint64_t offset;
     uint64_t size;
+    const char *unit; /* the end of the text that alone knows it, or NULL: all do */
 };
 
 #define SC_NAME_BUCKETS 4096u /* a power of two */
@@ -37,6 +38,9 @@ struct sc_names {
     sc_vec(struct sc_name) all;
     uint32_t buckets[SC_NAME_BUCKETS];
     uint32_t depth;
+    const char
+        *unit;  /* the end of the text that is being read: what one text does not export others do not see */
+    bool local; /* names added outside all scopes are of this text alone */
 };
 
 void sc_names_init(struct sc_names *names);

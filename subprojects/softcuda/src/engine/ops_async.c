@@ -52,7 +52,7 @@ bool sc_run_copy(struct sc_group *group, const struct sc_op *op)
         if (read > bytes) read = bytes;
         if (!check(group, op, to, bytes, i, true) || (read && !check(group, &source, from, bytes, i, false)))
             return false;
-        memcpy(data, (const void *)(uintptr_t)from, read);
+        if (read) memcpy(data, (const void *)(uintptr_t)from, read);
         memcpy((void *)(uintptr_t)to, data, bytes);
     }
     return true;

@@ -5,14 +5,15 @@
 #include <string.h>
 
 struct entry {
-    struct sc_lexer at;                 /* at its name */
+    struct sc_lexer at; /* at its name */
+    struct sc_token name;
     struct sc_device_function function; /* what its body was found to do */
 };
 
 /* An address in an initial value, filled in when all variables have theirs */
 struct fixup {
     uint64_t place;
-    const char *text;
+    const char *text, *unit;
     uint32_t bytes, line;
     int64_t addend;
 };
@@ -22,6 +23,12 @@ struct reader {
     sc_vec(struct entry) entries;
     sc_vec(struct fixup) fixups;
 };
+
+void sc_go_to(struct sc_build *build, struct sc_lexer at)
+{
+    build->lexer = at;
+    build->names.unit = at.end;
+}
 
 void sc_advance(struct sc_build *build)
 {
@@ -75,7 +82,16 @@ static struct sc_lexer here(const struct sc_build *build)
     return (struct sc_lexer){build->token.text, build->lexer.end, build->token.line};
 }
 
-static bool read_device_function(struct sc_build *build)
+/* What the same text, or all texts together, have under this name already */
+static struct sc_name *find_same(struct sc_build *build, const char *text, uint32_t bytes,
+                                 enum sc_name_kind kind)
+{
+    struct sc_name *name = sc_names_find(&build->names, text, bytes);
+    bool hidden = name && !name->unit && build->names.local;
+    return name && name->kind == kind && !hidden ? name : NULL;
+}
+
+static bool read_device_function(struct sc_build *build, bool weak)
 {
     struct sc_device_function function = {.at = here(build)};
     while (sc_accept(build, ".noreturn")) function.at = here(build);
@@ -88,9 +104,15 @@ static bool read_device_function(struct sc_build *build)
     function.text = build->token.text;
     function.bytes = build->token.bytes;
     if (!skip_function(build, &function)) return false;
-    struct sc_name *name = sc_names_find(&build->names, function.text, function.bytes);
-    if (name && name->kind == SC_NAME_FUNCTION) {
-        if (function.defined) build->functions.at[name->index] = function;
+    function.weak = weak;
+    struct sc_name *name = find_same(build, function.text, function.bytes, SC_NAME_FUNCTION);
+    if (name) {
+        struct sc_device_function *known = &build->functions.at[name->index];
+        if (function.defined && known->defined && !known->weak && !weak)
+            return sc_fail(build, function.at.line, "defined twice: %.*s",
+                           (int)(function.bytes < 200 ? function.bytes : 200), function.text);
+        if (function.defined && (!known->defined || known->weak)) *known = function;
+        if (!build->names.local) name->unit = NULL;
         return true;
     }
     name = sc_names_add(&build->names, function.text, function.bytes, SC_NAME_FUNCTION);
@@ -114,7 +136,8 @@ static bool read_scalar(struct reader *reader, unsigned char *at, uint64_t addre
     }
     if (operand.kind == SC_OPERAND_NAME && element == 8) {
         if (!at) return true;
-        struct fixup fixup = {address, operand.text, operand.bytes, build->token.line, operand.offset};
+        struct fixup fixup = {address,       operand.text,      build->names.unit,
+                              operand.bytes, build->token.line, operand.offset};
         return sc_vec_push(&reader->fixups, fixup) || sc_fail_memory(build);
     }
     if (operand.kind != SC_OPERAND_LITERAL)
@@ -172,12 +195,18 @@ static uint64_t place_variable(const struct sc_module_memory *memory, const char
 }
 
 static bool add_variable(struct reader *reader, const struct sc_token *word, uint64_t bytes, uint64_t align,
-                         uint32_t element, enum variable_space space)
+                         uint32_t element, enum variable_space space, bool weak)
 {
     struct sc_build *build = &reader->build;
     struct sc_module *module = build->module;
     struct sc_variable variable = {.bytes = bytes};
+    struct sc_name *same = find_same(build, word->text, word->bytes, SC_NAME_GLOBAL);
     bool fresh;
+    if (same && weak) /* the first of several definitions, all of them equal, is the one */
+        return !sc_accept(build, "=") || read_initial(reader, NULL, 0, bytes, element);
+    if (same && !same->count)
+        return sc_fail(build, word->line, "defined twice: %.*s", (int)(word->bytes < 200 ? word->bytes : 200),
+                       word->text);
     if (space == SPACE_CONST && bytes > CONSTANT_MAX_BYTES - module->constant_bytes)
         return sc_fail(build, word->line, "more than 64 KiB of constants");
     variable.name = strndup(word->text, word->bytes);
@@ -196,6 +225,7 @@ static bool add_variable(struct reader *reader, const struct sc_token *word, uin
     }
     name->offset = variable.address;
     name->size = bytes;
+    name->count = weak; /* may be replaced */
     if (space == SPACE_CONST) module->constant_bytes += (uint32_t)bytes;
     unsigned char *memory = fresh ? (unsigned char *)(uintptr_t)variable.address : NULL;
     if (memory) memset(memory, 0, bytes);
@@ -230,7 +260,7 @@ static bool read_attributes(struct sc_build *build, bool *managed)
     return build->status == SC_ENGINE_OK;
 }
 
-static bool read_variables(struct reader *reader, enum variable_space space, bool external)
+static bool read_variables(struct reader *reader, enum variable_space space, bool external, bool weak)
 {
     struct sc_build *build = &reader->build;
     uint32_t element;
@@ -263,7 +293,7 @@ static bool read_variables(struct reader *reader, enum variable_space space, boo
         if (space == SPACE_SHARED)
             ok = add_shared(build, &word, bytes, align, external || open);
         else if (!external)
-            ok = add_variable(reader, &word, bytes, align, element, space);
+            ok = add_variable(reader, &word, bytes, align, element, space, weak);
         if (!ok) return false;
     } while (sc_accept(build, ","));
     return sc_expect(build, ";");
@@ -275,27 +305,43 @@ static bool skip_section(struct sc_build *build)
     return skip_braces(build);
 }
 
+/* Template kernels are in every text that uses them. */
+static bool read_entry(struct reader *reader, bool weak)
+{
+    struct sc_build *build = &reader->build;
+    struct entry entry = {.at = here(build)};
+    struct sc_token name = build->token;
+    if (!skip_function(build, &entry.function)) return false;
+    if (!entry.function.defined) return true;
+    for (uint32_t i = 0; i < reader->entries.count; i++) {
+        const struct entry *known = &reader->entries.at[i];
+        if (known->name.bytes != name.bytes || memcmp(known->name.text, name.text, name.bytes) != 0) continue;
+        return weak || sc_fail(build, name.line, "defined twice: %.*s",
+                               (int)(name.bytes < 200 ? name.bytes : 200), name.text);
+    }
+    entry.name = name;
+    return sc_vec_push(&reader->entries, entry) || sc_fail_memory(build);
+}
+
 static bool read_directive(struct reader *reader)
 {
     struct sc_build *build = &reader->build;
-    bool external = false;
+    bool external = false, weak = false;
+    build->names.local = true;
     for (;;) {
         struct sc_token word = build->token;
-        if (sc_accept(build, ".visible") || sc_accept(build, ".weak") || sc_accept(build, ".common"))
-            continue;
-        if (sc_accept(build, ".extern")) {
-            external = true;
+        if (sc_accept(build, ".visible") || sc_accept(build, ".weak") || sc_accept(build, ".common") ||
+            sc_accept(build, ".extern")) {
+            external |= sc_token_is(&word, ".extern");
+            weak |= sc_token_is(&word, ".weak") || sc_token_is(&word, ".common");
+            build->names.local = false;
             continue;
         }
-        if (sc_accept(build, ".func")) return read_device_function(build);
-        if (sc_accept(build, ".entry")) {
-            struct entry entry = {.at = here(build)};
-            if (!skip_function(build, &entry.function)) return false;
-            return !entry.function.defined || sc_vec_push(&reader->entries, entry) || sc_fail_memory(build);
-        }
-        if (sc_accept(build, ".global")) return read_variables(reader, SPACE_GLOBAL, external);
-        if (sc_accept(build, ".const")) return read_variables(reader, SPACE_CONST, external);
-        if (sc_accept(build, ".shared")) return read_variables(reader, SPACE_SHARED, external);
+        if (sc_accept(build, ".func")) return read_device_function(build, weak);
+        if (sc_accept(build, ".entry")) return read_entry(reader, weak);
+        if (sc_accept(build, ".global")) return read_variables(reader, SPACE_GLOBAL, external, weak);
+        if (sc_accept(build, ".const")) return read_variables(reader, SPACE_CONST, external, weak);
+        if (sc_accept(build, ".shared")) return read_variables(reader, SPACE_SHARED, external, weak);
         if (sc_accept(build, ".section")) return skip_section(build);
         if (sc_token_is(&word, ".version") || sc_token_is(&word, ".target") || sc_token_is(&word, ".file") ||
             sc_token_is(&word, ".loc")) {
@@ -322,6 +368,7 @@ static bool apply_fixups(struct reader *reader)
     struct sc_build *build = &reader->build;
     for (uint32_t i = 0; i < reader->fixups.count; i++) {
         const struct fixup *fixup = &reader->fixups.at[i];
+        build->names.unit = fixup->unit;
         const struct sc_name *name = sc_names_find(&build->names, fixup->text, fixup->bytes);
         bool function = name && name->kind == SC_NAME_FUNCTION;
         if (!function && (!name || name->kind != SC_NAME_GLOBAL))
@@ -354,8 +401,20 @@ static void find_addresses(struct reader *reader)
         sc_mark_addresses(build, reader->entries.at[i].at);
 }
 
-bool sc_read_module(struct sc_module *module, const char *text, size_t bytes, enum sc_engine_status *status,
-                    struct sc_diagnostic *diagnostic)
+static bool read_text(struct reader *reader, const struct sc_text *text)
+{
+    struct sc_build *build = &reader->build;
+    sc_go_to(build, (struct sc_lexer){text->text, text->text + text->bytes, 1});
+    sc_advance(build);
+    if (!sc_token_is(&build->token, ".version"))
+        return sc_fail(build, build->token.line, "not PTX: it does not begin with .version");
+    while (build->status == SC_ENGINE_OK && build->token.kind != SC_TOKEN_END)
+        if (!read_directive(reader)) break;
+    return build->status == SC_ENGINE_OK;
+}
+
+bool sc_read_module(struct sc_module *module, const struct sc_text *texts, size_t count,
+                    enum sc_engine_status *status, struct sc_diagnostic *diagnostic)
 {
     struct reader *reader = calloc(1, sizeof *reader);
     if (!reader) {
@@ -363,22 +422,19 @@ bool sc_read_module(struct sc_module *module, const char *text, size_t bytes, en
         return false;
     }
     struct sc_build *build = &reader->build;
-    build->lexer = (struct sc_lexer){text, text + bytes, 1};
     build->module = module;
     module->function_base = next_function_base();
     build->diagnostic = diagnostic;
     sc_names_init(&build->names);
     sc_begin_function(build); /* initial values are operands, which need values */
-    sc_advance(build);
-    bool any = sc_token_is(&build->token, ".version") ||
-               sc_fail(build, build->token.line, "not PTX: it does not begin with .version");
-    while (any && build->status == SC_ENGINE_OK && build->token.kind != SC_TOKEN_END)
-        if (!read_directive(reader)) break;
+    for (size_t i = 0; i < count; i++)
+        if (!read_text(reader, &texts[i])) break;
     if (build->status == SC_ENGINE_OK) apply_fixups(reader);
     if (build->status == SC_ENGINE_OK) find_addresses(reader);
     if (build->status == SC_ENGINE_OK) sc_find_recursion(build);
+    build->names.local = false;
     for (uint32_t i = 0; build->status == SC_ENGINE_OK && i < reader->entries.count; i++) {
-        build->lexer = reader->entries.at[i].at;
+        sc_go_to(build, reader->entries.at[i].at);
         sc_advance(build);
         sc_read_entry(build, reader->entries.at[i].function.stack);
     }

@@ -5,8 +5,8 @@
 #include "build.h"
 
 /* Reads everything into an empty module. False on failure; the module then holds what was made so far. */
-bool sc_read_module(struct sc_module *module, const char *text, size_t bytes, enum sc_engine_status *status,
-                    struct sc_diagnostic *diagnostic);
+bool sc_read_module(struct sc_module *module, const struct sc_text *texts, size_t count,
+                    enum sc_engine_status *status, struct sc_diagnostic *diagnostic);
 
 /* entry.c: empties the state of the function being read. */
 void sc_begin_function(struct sc_build *build);

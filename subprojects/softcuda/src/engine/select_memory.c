@@ -386,5 +386,6 @@ const struct sc_selector_entry sc_select_memory[] = {
     {"fence", select_nothing},
     {"nanosleep", select_sleep},
     {"pmevent", select_nothing},
+    {"griddepcontrol", select_nothing}, /* a launch begins when those before it have ended */
     {NULL, NULL},
 };

@@ -235,7 +235,7 @@ static bool read_part(struct sc_build *build, uint32_t part)
     const struct sc_outlined outlined = build->outlined.at[part - 1];
     const struct sc_device_function function = build->functions.at[outlined.function];
     uint32_t end = sc_new_label(build);
-    build->lexer = function.at;
+    sc_go_to(build, function.at);
     build->part = part;
     build->top = 0;
     build->first_range = build->ranges.count;

@@ -52,6 +52,11 @@ static void release(void *context, uint64_t address)
 
 static const struct sc_module_memory memory = {allocate, release, NULL};
 
+const struct sc_module_memory *ptx_memory(void)
+{
+    return &memory;
+}
+
 void ptx_reset(void)
 {
     while (range_count) free((void *)(uintptr_t)ranges[--range_count].begin);

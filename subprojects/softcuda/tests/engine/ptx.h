@@ -35,7 +35,8 @@ struct ptx_launch {
     uint32_t grid, block, block_y, shared, workers;
     uint64_t watchdog, heap, heap_bytes;
 };
-struct sc_module *ptx_load(const char *text); /* fails the test if it does not load */
+const struct sc_module_memory *ptx_memory(void); /* for sc_module_link */
+struct sc_module *ptx_load(const char *text);    /* fails the test if it does not load */
 enum sc_engine_status ptx_try(const char *text, struct sc_diagnostic *diagnostic);
 void *ptx_allocate(size_t bytes, enum sc_range_kind kind); /* zeroed; exactly `bytes` are accessible */
 enum sc_engine_status ptx_launch(const struct sc_module *module, const struct ptx_launch *launch,
