@@ -91,6 +91,10 @@ struct sc_graph *sc_capture_finish(struct sc_capture *capture)
             sc_branch_free(stream->branch);
             stream->branch = NULL;
         }
+    for (struct sc_branch *branch = capture->left, *next; branch; branch = next) {
+        next = branch->next;
+        sc_branch_free(branch);
+    }
     struct sc_capture **at = &captures;
     while (*at != capture) at = &(*at)->next;
     *at = capture->next;
@@ -108,12 +112,15 @@ void sc_capture_leave(struct sc_stream *stream)
     if (!branch) return;
     struct sc_capture *capture = branch->capture;
     stream->branch = NULL;
-    capture->invalid = true;
-    if (capture->origin == stream) {
-        bool into_graph = capture->into_graph;
-        struct sc_graph *graph = sc_capture_finish(capture);
-        if (!into_graph) sc_graph_free(graph);
+    if (capture->origin != stream) {
+        branch->next = capture->left;
+        capture->left = branch;
+        return;
     }
+    capture->invalid = true;
+    bool into_graph = capture->into_graph;
+    struct sc_graph *graph = sc_capture_finish(capture);
+    if (!into_graph) sc_graph_free(graph);
     sc_branch_free(branch);
 }
 

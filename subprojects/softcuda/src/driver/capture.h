@@ -26,12 +26,14 @@ struct sc_capture {
     struct sc_thread *thread; /* that began it */
     struct sc_stream *origin; /* NULL: it was destroyed */
     struct sc_graph *graph;   /* NULL: the capture has ended */
+    struct sc_branch *left;   /* of streams that were destroyed; they must be joined, too */
     bool into_graph;          /* the graph is the program's */
     bool invalid;
 };
 
 struct sc_branch {
     struct sc_capture *capture;
+    struct sc_branch *next; /* in sc_capture.left */
     CUgraphNode *nodes;
     CUgraphEdgeData *edges;
     size_t count;
@@ -62,7 +64,7 @@ CUresult sc_capture_allocate(struct sc_stream *stream, size_t bytes, CUdeviceptr
 CUresult sc_capture_free(struct sc_stream *stream, CUdeviceptr address);
 /* Of a captured stream: an error if its capture is invalid. */
 CUresult sc_capture_check(struct sc_stream *stream);
-/* Ends a stream's part in a capture, which is invalid then. */
+/* A stream is destroyed. Its capture ends with its origin; of another stream it keeps the branch. */
 void sc_capture_leave(struct sc_stream *stream);
 void sc_branch_free(struct sc_branch *branch); /* accepts NULL */
 

@@ -102,6 +102,13 @@ static bool mark_before(struct sc_graph *graph, const struct sc_branch *branch)
     return true;
 }
 
+static bool all_marked(const struct sc_branch *branch)
+{
+    for (size_t i = 0; i < branch->count; i++)
+        if (!((const struct sc_node *)branch->nodes[i])->mark) return false;
+    return true;
+}
+
 /* Whether the origin comes after everything that the other streams have done. */
 static CUresult check_joined(const struct sc_capture *capture)
 {
@@ -109,10 +116,11 @@ static CUresult check_joined(const struct sc_capture *capture)
     for (struct sc_context *context = sc_contexts(); context; context = context->next)
         for (struct sc_stream *stream = context->streams; stream; stream = stream->next) {
             const struct sc_branch *branch = stream->branch;
-            if (!branch || branch->capture != capture) continue;
-            for (size_t i = 0; i < branch->count; i++)
-                if (!((struct sc_node *)branch->nodes[i])->mark) return CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+            if (branch && branch->capture == capture && !all_marked(branch))
+                return CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
         }
+    for (const struct sc_branch *branch = capture->left; branch; branch = branch->next)
+        if (!all_marked(branch)) return CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
     return CUDA_SUCCESS;
 }
 

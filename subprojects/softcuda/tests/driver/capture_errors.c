@@ -192,6 +192,22 @@ static void dependencies(void)
     OK(cuStreamWaitEvent(other, event, 0));
     OK(cuMemsetD32Async(cell, 2, 1, stream));
     end_valid(stream);
+    /* A stream of the capture may go, joined or to be joined by an event; what it did has to be joined. */
+    for (int joined = 0; joined < 2; joined++) {
+        CUstream side;
+        OK(cuStreamCreate(&side, CU_STREAM_NON_BLOCKING));
+        begin(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+        OK(cuEventRecord(event, stream));
+        OK(cuStreamWaitEvent(side, event, 0));
+        OK(cuMemsetD32Async(cell, 2, 1, side));
+        OK(cuEventRecord(event, side));
+        OK(cuStreamDestroy(side));
+        if (joined) OK(cuStreamWaitEvent(stream, event, 0));
+        if (joined)
+            end_valid(stream);
+        else
+            FAILS(cuStreamEndCapture(stream, &graph), CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
+    }
     /* Work outside the capture cannot be waited for. */
     OK(cuEventRecord(outside, other));
     begin(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
