@@ -1,10 +1,27 @@
 /* Stream capture: while any is under way the core asks before it enqueues. */
+#include "capture.h"
+
 #include <stdatomic.h>
 
 #include "driver.h"
 #include "work.h"
 
 static _Atomic int captures; /* those that the core was told of */
+
+/* The driver refuses to allocate and free while the calling thread, or in the global mode any thread,
+ * captures, and makes the capture invalid. Memory of ours never asks it, so it is asked with an allocation
+ * that it does not keep. */
+CUresult sl_capture_forbids(void)
+{
+    CUdeviceptr probe;
+    const struct sl_cuda_driver *driver = atomic_load(&captures) ? sl_driver_functions() : NULL;
+    if (!driver) return CUDA_SUCCESS;
+    CUresult result = driver->mem_alloc_managed(&probe, 1, CU_MEM_ATTACH_GLOBAL);
+    if (result == CUDA_SUCCESS) driver->mem_free(probe);
+    return result >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && result <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD
+               ? result
+               : CUDA_SUCCESS;
+}
 
 static CUresult note_begun(CUresult result)
 {

@@ -1,5 +1,6 @@
 /* Allocation: memory of ours instead of the driver's where the core takes it, the driver's and a charge where
  * not. */
+#include "capture.h"
 #include "charge.h"
 #include "driver.h"
 #include "runtime.h"
@@ -12,6 +13,8 @@ static bool alloc_ours(struct sl_call call, CUdeviceptr *address, uint64_t bytes
 {
     uint64_t given;
     if (!address || !bytes || !sl_session_on_for_memory()) return false;
+    *result = sl_capture_forbids();
+    if (*result != CUDA_SUCCESS) return true;
     enum sl_status status = sl_runtime_alloc(bytes, sl_site_here(call.caller), &given);
     if (status == SL_ERR_NO_MEMORY) {
         *result = CUDA_ERROR_OUT_OF_MEMORY;
@@ -66,7 +69,10 @@ static CUresult free_ours(CUdeviceptr address)
 CUresult sl_hook_cuMemFree_v2(struct sl_call call, sl_fn_cuMemFree_v2 *real, CUdeviceptr address)
 {
     (void)call;
-    if (sl_session_owns(address)) return free_ours(address);
+    if (sl_session_owns(address)) {
+        CUresult forbidden = sl_capture_forbids();
+        return forbidden == CUDA_SUCCESS ? free_ours(address) : forbidden;
+    }
     CUresult result = real(address);
     if (result == CUDA_SUCCESS) sl_uncharge(SL_CHARGE_ADDRESS, address);
     return result;

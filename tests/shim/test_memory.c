@@ -171,6 +171,30 @@ static void another_context_is_left_alone(void **state)
     assert_true(managed_here(VIRTUAL_BYTES));
 }
 
+/* The driver refuses, and the capture is lost; what was allocated before stays. */
+static void nothing_is_allocated_during_a_capture(void **state)
+{
+    CUstream stream;
+    CUgraph graph;
+    CUdeviceptr before, during = 0;
+    (void)state;
+    ok(cuMemAlloc(&before, MIB));
+    ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    ok(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    assert_int_equal(cuMemAlloc(&during, MIB), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    assert_int_equal(cuStreamEndCapture(stream, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    ok(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    assert_int_equal(cuMemFree(before), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    assert_int_equal(cuStreamEndCapture(stream, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    ok(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    ok(cuMemAlloc(&during, MIB));
+    ok(cuStreamEndCapture(stream, &graph));
+    ok(cuGraphDestroy(graph));
+    ok(cuMemFree(during));
+    ok(cuMemFree(before));
+    ok(cuStreamDestroy(stream));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +208,7 @@ int main(void)
         cmocka_unit_test(freed_on_a_stream),
         cmocka_unit_test(freed_by_another_thread),
         cmocka_unit_test(another_context_is_left_alone),
+        cmocka_unit_test(nothing_is_allocated_during_a_capture),
     };
     return cmocka_run_group_tests(tests, use_device, NULL);
 }
