@@ -112,19 +112,59 @@ bool sc_run_shuffle(struct sc_group *group, const struct sc_op *op)
     return true;
 }
 
+/* Lanes of one warp that run an instruction with the same member mask, which is operand b. Lanes with other
+ * masks make up groups of their own. */
+struct party {
+    uint32_t members; /* active lanes in the mask */
+    uint32_t callers; /* who gets the result */
+};
+
+/* The next party among the lanes that are `left`, which loses its callers. */
+static struct party next_party(const struct sc_group *group, const struct sc_op *op, uint32_t warp,
+                               uint32_t active, uint32_t *left)
+{
+    uint32_t first = warp * WARP;
+    uint32_t mask = lane32(group, op->b, op->stride_b, first + (uint32_t)__builtin_ctz(*left));
+    struct party party = {.members = active & mask, .callers = *left};
+    for (uint32_t i = 0; i < WARP && op->stride_b; i++)
+        if (lane32(group, op->b, op->stride_b, first + i) != mask) party.callers &= ~(1u << i);
+    *left &= ~party.callers;
+    return party;
+}
+
+static void give_result(struct sc_group *group, uint32_t place, uint32_t warp, uint32_t callers,
+                        uint32_t result)
+{
+    for (uint32_t i = 0; i < WARP; i++)
+        if (callers >> i & 1) target32(group, place)[warp * WARP + i] = result;
+}
+
+static uint32_t vote(unsigned mode, uint32_t ballot, uint32_t members)
+{
+    switch (mode) {
+    case SC_VOTE_ALL:
+        return -(uint32_t)(ballot == members);
+    case SC_VOTE_ANY:
+        return -(uint32_t)(ballot != 0);
+    case SC_VOTE_UNI:
+        return -(uint32_t)(ballot == members || ballot == 0);
+    default:
+        return ballot;
+    }
+}
+
 bool sc_run_vote(struct sc_group *group, const struct sc_op *op)
 {
     struct warps warps = active_warps(group);
     for (uint32_t w = warps.first; w < warps.end; w++) {
-        uint32_t active = warp_mask(group, w), ballot = 0;
+        uint32_t active = warp_mask(group, w), left = active, said = 0;
         for (uint32_t i = 0; i < WARP; i++)
-            if (active >> i & 1) ballot |= (lane32(group, op->a, op->stride_a, w * WARP + i) & 1u) << i;
-        uint32_t result = ballot;
-        if (op->access.operation == SC_VOTE_ALL) result = -(uint32_t)(ballot == active);
-        if (op->access.operation == SC_VOTE_ANY) result = -(uint32_t)(ballot != 0);
-        if (op->access.operation == SC_VOTE_UNI) result = -(uint32_t)(ballot == active || ballot == 0);
-        for (uint32_t i = 0; i < WARP; i++)
-            if (active >> i & 1) target32(group, op->d)[w * WARP + i] = result;
+            if (active >> i & 1) said |= (lane32(group, op->a, op->stride_a, w * WARP + i) & 1u) << i;
+        while (left) {
+            struct party party = next_party(group, op, w, active, &left);
+            uint32_t result = vote(op->access.operation, said & party.members, party.members);
+            give_result(group, op->d, w, party.callers, result);
+        }
     }
     return true;
 }
@@ -135,45 +175,59 @@ static uint64_t match_value(const struct sc_group *group, const struct sc_op *op
     return ((const sc_lane64 *)(const void *)(group->file + op->a))[op->stride_a ? lane : 0];
 }
 
+static void match_party(struct sc_group *group, const struct sc_op *op, uint32_t first,
+                        const uint64_t value[WARP], struct party party)
+{
+    for (uint32_t i = 0; i < WARP; i++) {
+        uint32_t equal = 0;
+        if (!(party.callers >> i & 1)) continue;
+        for (uint32_t k = 0; k < WARP; k++)
+            equal |= (uint32_t)((party.members >> k & 1) && value[k] == value[i]) << k;
+        if (op->access.operation == SC_MATCH_ALL) {
+            bool all = equal == party.members;
+            if (op->e) target32(group, op->e)[first + i] = -(uint32_t)all;
+            equal = all ? party.members : 0;
+        }
+        target32(group, op->d)[first + i] = equal;
+    }
+}
+
 bool sc_run_match(struct sc_group *group, const struct sc_op *op)
 {
     struct warps warps = active_warps(group);
     for (uint32_t w = warps.first; w < warps.end; w++) {
-        uint32_t active = warp_mask(group, w), first = w * WARP;
+        uint32_t active = warp_mask(group, w), left = active;
         uint64_t value[WARP];
         for (uint32_t i = 0; i < WARP; i++)
-            value[i] = active >> i & 1 ? match_value(group, op, first + i) : 0;
-        for (uint32_t i = 0; i < WARP; i++) {
-            uint32_t equal = 0;
-            if (!(active >> i & 1)) continue;
-            for (uint32_t k = 0; k < WARP; k++)
-                equal |= (uint32_t)((active >> k & 1) && value[k] == value[i]) << k;
-            if (op->access.operation == SC_MATCH_ALL) {
-                if (op->e) target32(group, op->e)[first + i] = -(uint32_t)(equal == active);
-                equal = equal == active ? active : 0;
-            }
-            target32(group, op->d)[first + i] = equal;
-        }
+            value[i] = active >> i & 1 ? match_value(group, op, w * WARP + i) : 0;
+        while (left) match_party(group, op, w * WARP, value, next_party(group, op, w, active, &left));
     }
     return true;
+}
+
+static uint32_t reduce(const struct sc_op *op, const uint32_t value[WARP], uint32_t members)
+{
+    uint64_t result = 0;
+    bool any = false;
+    for (uint32_t i = 0; i < WARP; i++) {
+        if (!(members >> i & 1)) continue;
+        result = any ? sc_atomic_apply(op->access.operation, (char)op->access.type, 4, result, value[i], 0)
+                     : value[i];
+        any = true;
+    }
+    return (uint32_t)result;
 }
 
 bool sc_run_redux(struct sc_group *group, const struct sc_op *op)
 {
     struct warps warps = active_warps(group);
     for (uint32_t w = warps.first; w < warps.end; w++) {
-        uint32_t active = warp_mask(group, w), first = w * WARP;
-        uint64_t result = 0;
-        bool any = false;
-        for (uint32_t i = 0; i < WARP; i++) {
-            if (!(active >> i & 1)) continue;
-            uint32_t value = lane32(group, op->a, op->stride_a, first + i);
-            result = any ? sc_atomic_apply(op->access.operation, (char)op->access.type, 4, result, value, 0)
-                         : value;
-            any = true;
+        uint32_t active = warp_mask(group, w), left = active, value[WARP];
+        for (uint32_t i = 0; i < WARP; i++) value[i] = lane32(group, op->a, op->stride_a, w * WARP + i);
+        while (left) {
+            struct party party = next_party(group, op, w, active, &left);
+            give_result(group, op->d, w, party.callers, reduce(op, value, party.members));
         }
-        for (uint32_t i = 0; i < WARP; i++)
-            if (active >> i & 1) target32(group, op->d)[first + i] = (uint32_t)result;
     }
     return true;
 }

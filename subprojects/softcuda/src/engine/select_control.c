@@ -137,19 +137,26 @@ static bool select_shfl(struct sc_build *build)
     return true;
 }
 
+/* The mask of the lanes that take part: the third operand, which the forms without .sync lack */
+static uint32_t member_mask(struct sc_build *build)
+{
+    struct sc_instruction *now = build->now;
+    return now->count > 2 ? sc_source(build, &now->operand[2], 4, 'b') : sc_constant(build, 4, UINT32_MAX);
+}
+
 static bool select_vote(struct sc_build *build)
 {
     static const char *const modes[] = {"all", "any", "uni", "ballot"};
     struct sc_instruction *now = build->now;
-    sc_has(build, "sync");
+    bool sync = sc_has(build, "sync");
     int mode = find_mode(build, modes, 4);
     sc_type(build, 0);
-    if (mode < 0 || now->count < 2) return sc_fail(build, now->line, "vote not understood");
+    if (mode < 0 || now->count != (sync ? 3u : 2u)) return sc_fail(build, now->line, "vote not understood");
     uint32_t result = sc_target(build, &now->operand[0], 4),
-             value = sc_source(build, &now->operand[1], 4, 'b');
-    struct sc_ir *ir = value ? sc_emit(build, SC_OP_VOTE) : NULL;
+             value = sc_source(build, &now->operand[1], 4, 'b'), mask = member_mask(build);
+    struct sc_ir *ir = value && mask ? sc_emit(build, SC_OP_VOTE) : NULL;
     if (!ir) return false;
-    ir->source[0] = value, ir->source_count = 1;
+    ir->source[0] = value, ir->source[1] = mask, ir->source_count = 2;
     ir->result[0] = result, ir->result_count = 1;
     ir->access.operation = (uint8_t)mode;
     return true;
@@ -162,12 +169,12 @@ static bool select_match(struct sc_build *build)
     sc_has(build, "sync");
     int mode = find_mode(build, modes, 2);
     unsigned bytes = sc_type_bits(sc_type(build, 0)) == 64 ? 8 : 4;
-    if (mode < 0 || now->count < 2) return sc_fail(build, now->line, "match not understood");
+    if (mode < 0 || now->count != 3) return sc_fail(build, now->line, "match not understood");
     uint32_t result = sc_target(build, &now->operand[0], 4), second = second_target(build, &now->operand[0]);
-    uint32_t value = sc_source(build, &now->operand[1], bytes, 'b');
-    struct sc_ir *ir = value ? sc_emit(build, SC_OP_MATCH) : NULL;
+    uint32_t value = sc_source(build, &now->operand[1], bytes, 'b'), mask = member_mask(build);
+    struct sc_ir *ir = value && mask ? sc_emit(build, SC_OP_MATCH) : NULL;
     if (!ir) return false;
-    ir->source[0] = value, ir->source_count = 1;
+    ir->source[0] = value, ir->source[1] = mask, ir->source_count = 2;
     ir->result[0] = result, ir->result[1] = second;
     ir->result_count = second ? 2 : 1;
     ir->access.operation = (uint8_t)mode;
@@ -182,12 +189,12 @@ static bool select_redux(struct sc_build *build)
     sc_has(build, "sync");
     int mode = find_mode(build, modes, 6);
     const char *type = sc_type(build, 0);
-    if (mode < 0 || now->count < 2 || strchr(type, 'f')) return sc_fail(build, now->line, "redux not built");
+    if (mode < 0 || now->count != 3 || strchr(type, 'f')) return sc_fail(build, now->line, "redux not built");
     uint32_t result = sc_target(build, &now->operand[0], 4),
-             value = sc_source(build, &now->operand[1], 4, 'b');
-    struct sc_ir *ir = value ? sc_emit(build, SC_OP_REDUX) : NULL;
+             value = sc_source(build, &now->operand[1], 4, 'b'), mask = member_mask(build);
+    struct sc_ir *ir = value && mask ? sc_emit(build, SC_OP_REDUX) : NULL;
     if (!ir) return false;
-    ir->source[0] = value, ir->source_count = 1;
+    ir->source[0] = value, ir->source[1] = mask, ir->source_count = 2;
     ir->result[0] = result, ir->result_count = 1;
     ir->access.operation = (uint8_t)mode;
     ir->access.type = (uint8_t)type[0];

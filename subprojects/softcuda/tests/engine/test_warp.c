@@ -138,12 +138,31 @@ static void test_parts_of_a_warp(void **state)
     for (uint32_t i = 0; i < 32; i++) assert_int_equal(out[i], i % 5 ? 0 : 0x42108421);
 }
 
+/* Lanes with different masks make up groups of their own, even if they come together. */
+static void test_member_masks(void **state)
+{
+    static const uint32_t thirds[] = {0x49249249, 0x92492492, 0x24924924};
+    (void)state;
+    number();
+    ptx_run("rem.u32 %d, %laneid, 3; shl.b32 %d, 0x49249249, %d; redux.sync.max.s32 %d, %c, %d;", 'd', cases,
+            LANES, out);
+    for (uint32_t i = 0; i < LANES; i++) assert_int_equal(out[i], i / 32 * 32 + 29 + (i % 32 % 3 + 1) % 3);
+    ptx_run("rem.u32 %d, %laneid, 3; shl.b32 %d, 0x49249249, %d; vote.sync.ballot.b32 %d, %q, %d;", 'd',
+            cases, LANES, out);
+    for (uint32_t i = 0; i < LANES; i++)
+        assert_int_equal(out[i], ballot_of(i / 32, LANES) & thirds[i % 32 % 3]);
+    ptx_run("rem.u32 %d, %laneid, 3; shl.b32 %d, 0x49249249, %d; match.all.sync.b32 %d, 7, %d;", 'd', cases,
+            LANES, out);
+    for (uint32_t i = 0; i < LANES; i++) assert_int_equal(out[i], thirds[i % 32 % 3]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shuffles),       cmocka_unit_test(test_shuffle_by_lane),
         cmocka_unit_test(test_votes),          cmocka_unit_test(test_match_and_redux),
         cmocka_unit_test(test_lane_registers), cmocka_unit_test(test_parts_of_a_warp),
+        cmocka_unit_test(test_member_masks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
