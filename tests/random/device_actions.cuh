@@ -118,10 +118,10 @@ static void wait_for_something(World *w)
 {
     switch (below(w, 4)) {
     case 0:
-        must(cuCtxSynchronize());
+        wait_for_context(false);
         break;
     case 1:
-        must(cudaDeviceSynchronize());
+        wait_for_context(true);
         break;
     case 2:
         must(cuStreamSynchronize(w->streams[below(w, STREAMS)]));

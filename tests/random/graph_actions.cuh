@@ -40,6 +40,7 @@ static CUgraph capture(World *w, Buffer *const *b)
     must(cuStreamCreate(&second, CU_STREAM_NON_BLOCKING));
     must(cuEventCreate(&fork, CU_EVENT_DISABLE_TIMING));
     must(cuEventCreate(&join, CU_EVENT_DISABLE_TIMING));
+    pthread_rwlock_rdlock(&capturing);
     must(cuStreamBeginCapture(first, chance(w, 50) ? CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
                                                    : CU_STREAM_CAPTURE_MODE_RELAXED));
     for (size_t i = 1 + below(w, 4); i > 0; i--) capture_operation(w, b, first);
@@ -51,6 +52,7 @@ static CUgraph capture(World *w, Buffer *const *b)
     must(cuStreamWaitEvent(first, join, 0));
     capture_operation(w, b + 1, first);
     must(cuStreamEndCapture(first, &graph));
+    pthread_rwlock_unlock(&capturing);
     must(cuStreamDestroy(first));
     must(cuStreamDestroy(second));
     must(cuEventDestroy(fork));

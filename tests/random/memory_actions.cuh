@@ -45,7 +45,7 @@ static void release(World *w, Buffer *buffer)
         before_use(w, buffer, s, true);
         must(cuMemFreeAsync(buffer->address, w->streams[s]));
     } else {
-        if (chance(w, 30)) must(cuCtxSynchronize()); /* otherwise freeing waits for what uses it */
+        if (chance(w, 30)) wait_for_context(false); /* otherwise freeing waits for what uses it */
         if (buffer->kind == RUNTIME)
             must(cudaFree((void *)buffer->address));
         else
@@ -168,7 +168,7 @@ static void touch_managed(World *w)
 {
     Buffer *buffer = any_buffer(w);
     if (!buffer || buffer->kind != MANAGED) return;
-    must(cuCtxSynchronize());
+    wait_for_context(false);
     uint32_t *words = (uint32_t *)buffer->address;
     note(w, words[0]);
     words[0] += 7;

@@ -13,6 +13,7 @@
 enum { MAX_THREADS = 3, PHASES = 3 };
 
 bool verbose;
+pthread_rwlock_t capturing = PTHREAD_RWLOCK_INITIALIZER;
 
 static void start_world(World *w, uint64_t seed, int thread)
 {
@@ -99,7 +100,7 @@ static void run_phase(World *worlds, int count, int steps)
     }
     phase_main(&tasks[0]);
     for (int t = 1; t < count; t++) must(pthread_join(threads[t], NULL));
-    must(cuCtxSynchronize());
+    wait_for_context(false);
 }
 
 static void end_world(World *w)

@@ -40,7 +40,7 @@ def run(build, seed, variables, preload=None):
             return None, "it hangs", None
         fields = dict(line.split(" ", 1) for line in done.stdout.splitlines() if " " in line)
         device = None
-        if os.path.exists(books):
+        if done.returncode == 0 and os.path.exists(books):
             with open(books, encoding="utf-8") as file:
                 device = json.load(file)
         error = None if done.returncode == 0 else f"status {done.returncode}: {done.stderr.strip()[-300:]}"

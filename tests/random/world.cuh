@@ -6,6 +6,7 @@
 
 #include <cuda.h>
 #include <cuda_runtime.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,6 +82,20 @@ static inline void note_result(World *w, const char *what, CUresult result)
         }                                                                                                    \
     } while (0)
 
+/* A context cannot be waited for while one of its streams captures, whichever thread it is of: captures are
+ * readers. */
+extern pthread_rwlock_t capturing;
+
+static inline void wait_for_context(bool by_the_runtime)
+{
+    pthread_rwlock_wrlock(&capturing);
+    if (by_the_runtime)
+        must(cudaDeviceSynchronize());
+    else
+        must(cuCtxSynchronize());
+    pthread_rwlock_unlock(&capturing);
+}
+
 /* Stream `s` is going to read (or write) the buffer: what came before in other streams comes first. */
 static inline void before_use(World *w, Buffer *buffer, int s, bool write)
 {
@@ -119,7 +134,7 @@ static inline void used(World *w, Buffer *const *buffers, const bool *writes, in
 /* Host memory that a copy may still be reading is freed here. */
 static inline void release_host_memory(World *w)
 {
-    must(cuCtxSynchronize());
+    wait_for_context(false);
     for (int i = 0; i < w->pinned_count; i++) must(cuMemFreeHost(w->pinned[i]));
     for (int i = 0; i < w->pageable_count; i++) free(w->pageable[i]);
     w->pinned_count = w->pageable_count = 0;
