@@ -28,35 +28,46 @@ char *__wrap_getenv(const char *name)
     return !value && !strcmp(name, "OPENBLAS_CORETYPE") ? best_core() : value;
 }
 
-#ifdef SC_OPENBLAS_IS_SHARED
-static void one_thread(void)
-{
-    openblas_set_num_threads(1);
-}
-#endif
+/* A build without threads of its own is not safe to call from several at once either. */
+static pthread_mutex_t one_caller = PTHREAD_MUTEX_INITIALIZER;
+static bool is_sequential;
 
-static void prepare(void)
+static void look(void)
 {
+    is_sequential = openblas_get_parallel() == OPENBLAS_SEQUENTIAL;
 #ifdef SC_OPENBLAS_IS_SHARED
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, one_thread);
+    openblas_set_num_threads(1);
 #endif
+}
+
+static void enter(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, look);
+    if (is_sequential) pthread_mutex_lock(&one_caller);
+}
+
+static void leave(void)
+{
+    if (is_sequential) pthread_mutex_unlock(&one_caller);
 }
 
 void sc_sgemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, float alpha,
               const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc)
 {
-    prepare();
+    enter();
     cblas_sgemm(CblasColMajor, transpose_a ? CblasTrans : CblasNoTrans,
                 transpose_b ? CblasTrans : CblasNoTrans, (int)m, (int)n, (int)k, alpha, a, (int)lda, b,
                 (int)ldb, beta, c, (int)ldc);
+    leave();
 }
 
 void sc_dgemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, double alpha,
               const double *a, int64_t lda, const double *b, int64_t ldb, double beta, double *c, int64_t ldc)
 {
-    prepare();
+    enter();
     cblas_dgemm(CblasColMajor, transpose_a ? CblasTrans : CblasNoTrans,
                 transpose_b ? CblasTrans : CblasNoTrans, (int)m, (int)n, (int)k, alpha, a, (int)lda, b,
                 (int)ldb, beta, c, (int)ldc);
+    leave();
 }

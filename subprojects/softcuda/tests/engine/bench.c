@@ -88,8 +88,12 @@ static void run(const struct sc_module *module, const struct row *row, uint32_t 
     sc_function_info(function, &info);
     for (uint32_t i = 0; i < info.parameter_count; i++)
         memcpy(packed + info.parameters[i].offset_bytes, row->parameters[i], info.parameters[i].size_bytes);
-    struct sc_launch launch = {
-        function, {row->grid[0], row->grid[1], 1}, {row->block, 1, 1}, 0, packed, &space, workers, 0};
+    struct sc_launch launch = {.function = function,
+                               .grid = {row->grid[0], row->grid[1], 1},
+                               .block = {row->block, 1, 1},
+                               .parameters = packed,
+                               .space = &space,
+                               .workers = workers};
     struct sc_cost cost;
     struct sc_fault fault;
     if (sc_run(&launch, &cost, &fault) != SC_ENGINE_OK) exit(1);
