@@ -8,13 +8,13 @@ enum sl_event_type {
     SL_EVENT_ALLOC = 1, /* id: slot; a: address; b: bytes; c: site */
     SL_EVENT_FREE,      /* id: slot; a: address; b: bytes */
     SL_EVENT_KERNEL,    /* id: kernel; `text`: its name. Before its first launch. */
-    SL_EVENT_LAUNCH,    /* id: kernel, or 0 for copies and sets; flags: sl_launch_kind; a: stream; b: grid
-                           threads; c: bytes of a copy */
-    SL_EVENT_ACCESS, /* id: slot; a: offset in the allocation; b: bytes; belongs to the launch with its tick
-                      */
-    SL_EVENT_MOVE,   /* id: chunk; flags: sl_action_kind | sl_move_cause << 4; a: bytes */
-    SL_EVENT_STALL,  /* a: nanoseconds the launch waited for its chunks; b: chunks waited for */
-    SL_EVENT_BUDGET, /* a: budget bytes; b: chunk bytes; c: device bytes. First record. */
+    /* id: kernel, or 0 for copies and sets; flags: sl_launch_kind; a: stream; b: grid threads; c: bytes of a
+       copy */
+    SL_EVENT_LAUNCH,
+    SL_EVENT_ACCESS,    /* of the launch with its tick. id: slot; a: offset in the allocation; b: bytes */
+    SL_EVENT_MOVE,      /* id: chunk; flags: sl_action_kind | sl_move_cause << 4; a: bytes */
+    SL_EVENT_STALL,     /* a: nanoseconds the launch waited for its chunks; b: chunks waited for */
+    SL_EVENT_BUDGET,    /* a: budget bytes; b: chunk bytes; c: device bytes. First record. */
     SL_EVENT_ITERATION, /* id: its number from 1; a: symbols in it */
     SL_EVENT_GAP,       /* written by the trace itself: tick: the first lost; a: count */
 };

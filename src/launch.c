@@ -151,26 +151,27 @@ static void wait_for_fetch(struct sl_core *core, sl_stream stream, uint64_t sequ
 }
 
 /* Memory that was freed and given out again: what other streams still do to it comes first. */
-static void join_users(struct sl_core *core, struct sl_chunk_record *chunk, uint64_t others, uint64_t bit,
-                       sl_stream stream)
+static void join_users(struct sl_core *core, uint64_t users, sl_stream stream)
 {
-    sl_core_record_fence(core, &core->demand_fence, others);
+    sl_core_record_fence(core, &core->demand_fence, users);
     for (uint64_t rest = atomic_load(&core->demand_fence.streams); rest; rest &= rest - 1)
         sl_wait_event(&core->backend, stream, core->demand_fence.events[__builtin_ctzll(rest)]);
-    atomic_store(&chunk->users, bit);
 }
 
 /* Marks the launch's chunks as used by its stream. Returns the last fetch that it has to wait for; adds up
  * what it will use in place. */
 static uint64_t use_chunks(struct sl_core *core, uint32_t s, sl_stream stream, uint64_t *in_place_bytes)
 {
-    uint64_t bit = (uint64_t)1 << s, own = s == SL_SHARED_STREAM ? 0 : bit, latest = 0;
+    uint64_t bit = (uint64_t)1 << s, own = s == SL_SHARED_STREAM ? 0 : bit, latest = 0, joined = 0;
     for (uint32_t i = 0; i < core->touched_count; i++) {
         struct sl_chunk_record *chunk = sl_arena_record(&core->arena, core->touched[i]);
-        uint64_t others = atomic_load_explicit(&chunk->users, memory_order_relaxed) & ~own;
-        if (chunk->recycled && others) join_users(core, chunk, others, bit, stream);
-        if (!(atomic_load_explicit(&chunk->users, memory_order_relaxed) & bit))
+        uint64_t users = atomic_load_explicit(&chunk->users, memory_order_relaxed);
+        if (chunk->recycled && users & ~own) {
+            joined |= users & ~own;
+            atomic_store(&chunk->users, bit);
+        } else if (!(users & bit)) {
             atomic_fetch_or(&chunk->users, bit);
+        }
         if (atomic_load(&chunk->content) != SL_CONTENT_RESIDENT) {
             int dead = SL_CONTENT_DEAD;
             atomic_compare_exchange_strong(&chunk->content, &dead, SL_CONTENT_HOST); /* written in place */
@@ -179,6 +180,7 @@ static uint64_t use_chunks(struct sl_core *core, uint32_t s, sl_stream stream, u
         uint64_t sequence = atomic_load(&chunk->in_sequence);
         if (sequence > latest) latest = sequence;
     }
+    if (joined) join_users(core, joined, stream);
     return latest;
 }
 

@@ -89,6 +89,10 @@ static enum sl_status open_trace(struct sl_core *core, uint64_t device_bytes)
 static void decide_sizes(struct sl_core *core, uint64_t free_bytes, uint64_t *chunk_bytes)
 {
     core->budget_bytes = options.device_budget ? options.device_budget : automatic_budget(free_bytes);
+    if (core->budget_bytes < LEAST_BUDGET) {
+        sl_log(SL_LOG_WARN, "the budget is less than 8 MiB, the least that can be kept; 8 MiB it is");
+        core->budget_bytes = LEAST_BUDGET;
+    }
     *chunk_bytes = options.chunk ? options.chunk : automatic_chunk(core->budget_bytes);
     struct sl_host_memory host;
     sl_host_memory_read(&host);

@@ -20,7 +20,8 @@ static void allocate(World *w)
     for (int i = 0; i < MAX_BUFFERS && !buffer; i++)
         if (!w->buffers[i].address) buffer = &w->buffers[i];
     if (!buffer) return;
-    int s = (int)below(w, STREAMS), kind = chance(w, 60) ? PLAIN : (int)below(w, BUFFER_KINDS);
+    int s = (int)below(w, STREAMS),
+        kind = chance(w, 60) ? PLAIN : (int)below(w, w->plain ? ASYNC : BUFFER_KINDS);
     size_t bytes = random_bytes(w) & ~(size_t)3;
     if (kind == PLAIN) must(cuMemAlloc(&buffer->address, bytes));
     if (kind == RUNTIME) must(cudaMalloc((void **)&buffer->address, bytes));

@@ -20,6 +20,7 @@ static void start_world(World *w, uint64_t seed, int thread)
     memset(w, 0, sizeof *w);
     w->random = seed * 0x2545f4914f6cdd1du + (uint64_t)thread;
     w->thread = thread;
+    w->plain = seed % 5 < 2;
     must(cuCtxGetCurrent(&w->context));
     w->streams[0] = NULL;
     w->streams[1] = CU_STREAM_PER_THREAD;

@@ -49,7 +49,7 @@ def run(build, seed, variables, preload=None):
 
 def options_for(seed, peak_bytes):
     chance = random.Random(seed)
-    budget = max(2 * MIB, int(peak_bytes * chance.uniform(0.1, 1.2)) // (2 * MIB) * 2 * MIB)
+    budget = max(8 * MIB, int(peak_bytes * chance.uniform(0.1, 1.2)) // (2 * MIB) * 2 * MIB)
     return budget, {
         "SLUICE_DEVICE_BUDGET": str(budget),
         "SLUICE_CHUNK": chance.choice(["2M", "2M", "4M", "8M"]),

@@ -29,6 +29,7 @@ struct World {
     uint64_t random;
     uint64_t log;
     int thread;
+    bool plain; /* takes device memory by cuMemAlloc only, so that all of it is under the budget */
     CUcontext context;
     Buffer buffers[MAX_BUFFERS];
     CUstream streams[STREAMS];

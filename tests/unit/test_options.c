@@ -151,7 +151,7 @@ static void bad_values_give_one_line_and_the_default(void **state)
         {"SLUICE_CHUNK", "3M", "a power of two from 2 MiB to 1 GiB", "automatic"},
         {"SLUICE_CHUNK", "2G", "a power of two", "automatic"},
         {"SLUICE_CHUNK", "1M", "a power of two", "automatic"},
-        {"SLUICE_DEVICE_BUDGET", "lots", "a size from 2 MiB", "automatic"},
+        {"SLUICE_DEVICE_BUDGET", "lots", "a size from 8 MiB", "automatic"},
         {"SLUICE_DEVICE_BUDGET", "-8G", "a size", "automatic"},
         {"SLUICE_HOST_RESERVE", "1.5", "a size", "1 GiB"},
         {"SLUICE_POLICY", "Plan", "plan|demand|off", "plan"},

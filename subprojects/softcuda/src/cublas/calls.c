@@ -5,24 +5,7 @@
 #define SC_SUFFIX
 #define SC_WIDE false
 #include "calls_any.inc"
-#define SC_T float
-#define SC_CUDA_TYPE CUDA_R_32F
-#define SC_COMPUTE CUBLAS_COMPUTE_32F
-#define SC_LETTER S
-#include "calls_one_type.inc"
-#undef SC_T
-#undef SC_CUDA_TYPE
-#undef SC_COMPUTE
-#undef SC_LETTER
-#define SC_T double
-#define SC_CUDA_TYPE CUDA_R_64F
-#define SC_COMPUTE CUBLAS_COMPUTE_64F
-#define SC_LETTER D
-#include "calls_one_type.inc"
-#undef SC_T
-#undef SC_CUDA_TYPE
-#undef SC_COMPUTE
-#undef SC_LETTER
+#include "calls_typed.inc"
 #undef SC_INT
 #undef SC_SUFFIX
 #undef SC_WIDE
@@ -31,17 +14,4 @@
 #define SC_SUFFIX _64
 #define SC_WIDE true
 #include "calls_any.inc"
-#define SC_T float
-#define SC_CUDA_TYPE CUDA_R_32F
-#define SC_COMPUTE CUBLAS_COMPUTE_32F
-#define SC_LETTER S
-#include "calls_one_type.inc"
-#undef SC_T
-#undef SC_CUDA_TYPE
-#undef SC_COMPUTE
-#undef SC_LETTER
-#define SC_T double
-#define SC_CUDA_TYPE CUDA_R_64F
-#define SC_COMPUTE CUBLAS_COMPUTE_64F
-#define SC_LETTER D
-#include "calls_one_type.inc"
+#include "calls_typed.inc"

@@ -170,15 +170,15 @@ void sc_describe_runtime_3d(const CUDA_MEMCPY3D *p, struct cudaMemcpy3DParms *ou
     };
 }
 
-static cudaError_t copy_3d(const struct sc_driver *driver, const struct cudaMemcpy3DParms *p)
+cudaError_t sc_copy_3d(const struct sc_driver *driver, const struct cudaMemcpy3DParms *p)
 {
     CUDA_MEMCPY3D description;
     const cudaError_t status = sc_describe_3d(p, &description);
     return status == cudaSuccess ? CALL(cuMemcpy3D, &description) : status;
 }
 
-static cudaError_t copy_3d_async(const struct sc_driver *driver, const struct cudaMemcpy3DParms *p,
-                                 cudaStream_t stream)
+cudaError_t sc_copy_3d_async(const struct sc_driver *driver, const struct cudaMemcpy3DParms *p,
+                             cudaStream_t stream)
 {
     CUDA_MEMCPY3D description;
     const cudaError_t status = sc_describe_3d(p, &description);
@@ -259,9 +259,9 @@ SC_STREAM_API(cudaMemcpy2DAsync, _ptsz,
               (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
                enum cudaMemcpyKind kind, cudaStream_t stream),
               copy_2d_async(driver, RECTANGLE, kind, stream))
-SC_STREAM_API(cudaMemcpy3D, _ptds, (const struct cudaMemcpy3DParms *p), copy_3d(driver, p))
+SC_STREAM_API(cudaMemcpy3D, _ptds, (const struct cudaMemcpy3DParms *p), sc_copy_3d(driver, p))
 SC_STREAM_API(cudaMemcpy3DAsync, _ptsz, (const struct cudaMemcpy3DParms *p, cudaStream_t stream),
-              copy_3d_async(driver, p, stream))
+              sc_copy_3d_async(driver, p, stream))
 SC_STREAM_API(cudaMemcpyToSymbol, _ptds,
               (const void *symbol, const void *from, size_t bytes, size_t offset, enum cudaMemcpyKind kind),
               to_symbol(driver, symbol, from, bytes, offset, kind, false, NULL))

@@ -7,6 +7,11 @@
 /* Errors: cudaErrorInvalidMemcpyDirection, cudaErrorInvalidValue, cudaErrorNotSupported for arrays. */
 cudaError_t sc_describe_3d(const struct cudaMemcpy3DParms *parameters, CUDA_MEMCPY3D *out);
 
+/* The copy itself. pre: a context is current. */
+cudaError_t sc_copy_3d(const struct sc_driver *driver, const struct cudaMemcpy3DParms *parameters);
+cudaError_t sc_copy_3d_async(const struct sc_driver *driver, const struct cudaMemcpy3DParms *parameters,
+                             cudaStream_t stream);
+
 /* The same the other way: what the driver says of a copy. */
 void sc_describe_runtime_3d(const CUDA_MEMCPY3D *parameters, struct cudaMemcpy3DParms *out);
 

@@ -5,10 +5,9 @@
 _Static_assert(sizeof(struct cudaMemcpy3DBatchOp) == sizeof(CUDA_MEMCPY3D_BATCH_OP), "handed on as they are");
 
 /* Every address is unified, so the devices do not matter. */
-static cudaError_t describe(const struct cudaMemcpy3DPeerParms *p, CUDA_MEMCPY3D *out)
+static struct cudaMemcpy3DParms without_devices(const struct cudaMemcpy3DPeerParms *p)
 {
-    if (!p) return cudaErrorInvalidValue;
-    const struct cudaMemcpy3DParms same = {
+    return (struct cudaMemcpy3DParms){
         .srcArray = p->srcArray,
         .srcPos = p->srcPos,
         .srcPtr = p->srcPtr,
@@ -18,22 +17,21 @@ static cudaError_t describe(const struct cudaMemcpy3DPeerParms *p, CUDA_MEMCPY3D
         .extent = p->extent,
         .kind = cudaMemcpyDefault,
     };
-    return sc_describe_3d(&same, out);
 }
 
 static cudaError_t copy(const struct sc_driver *driver, const struct cudaMemcpy3DPeerParms *p)
 {
-    CUDA_MEMCPY3D description;
-    const cudaError_t status = describe(p, &description);
-    return status == cudaSuccess ? CALL(cuMemcpy3D, &description) : status;
+    if (!p) return cudaErrorInvalidValue;
+    const struct cudaMemcpy3DParms same = without_devices(p);
+    return sc_copy_3d(driver, &same);
 }
 
 static cudaError_t copy_async(const struct sc_driver *driver, const struct cudaMemcpy3DPeerParms *p,
                               cudaStream_t stream)
 {
-    CUDA_MEMCPY3D description;
-    const cudaError_t status = describe(p, &description);
-    return status == cudaSuccess ? CALL(cuMemcpy3DAsync, &description, stream) : status;
+    if (!p) return cudaErrorInvalidValue;
+    const struct cudaMemcpy3DParms same = without_devices(p);
+    return sc_copy_3d_async(driver, &same, stream);
 }
 
 SC_STREAM_API(cudaMemcpy3DPeer, _ptds, (const struct cudaMemcpy3DPeerParms *p), copy(driver, p))

@@ -25,6 +25,24 @@ inline void blas_is(cublasStatus_t got, cublasStatus_t expected, const char *cal
     std::exit(1);
 }
 
+template <class T> cudaDataType type_of();
+template <> inline cudaDataType type_of<float>()
+{
+    return CUDA_R_32F;
+}
+template <> inline cudaDataType type_of<double>()
+{
+    return CUDA_R_64F;
+}
+template <> inline cudaDataType type_of<__half>()
+{
+    return CUDA_R_16F;
+}
+template <> inline cudaDataType type_of<__nv_bfloat16>()
+{
+    return CUDA_R_16BF;
+}
+
 // An array of the device with a copy on the host, filled with numbers in [-1, 1).
 template <class T> struct Array {
     std::vector<T> host;

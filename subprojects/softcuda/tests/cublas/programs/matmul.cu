@@ -5,24 +5,6 @@
 
 #include "blas.h"
 
-template <class T> cudaDataType type_of();
-template <> cudaDataType type_of<float>()
-{
-    return CUDA_R_32F;
-}
-template <> cudaDataType type_of<double>()
-{
-    return CUDA_R_64F;
-}
-template <> cudaDataType type_of<__half>()
-{
-    return CUDA_R_16F;
-}
-template <> cudaDataType type_of<__nv_bfloat16>()
-{
-    return CUDA_R_16BF;
-}
-
 static cublasLtHandle_t handle;
 
 // A product and its descriptions; C is D.

@@ -2,24 +2,6 @@
 // if sums are rounded on the way, or if a combination of types is taken for another.
 #include "blas.h"
 
-template <class T> cudaDataType type_of();
-template <> cudaDataType type_of<float>()
-{
-    return CUDA_R_32F;
-}
-template <> cudaDataType type_of<double>()
-{
-    return CUDA_R_64F;
-}
-template <> cudaDataType type_of<__half>()
-{
-    return CUDA_R_16F;
-}
-template <> cudaDataType type_of<__nv_bfloat16>()
-{
-    return CUDA_R_16BF;
-}
-
 template <class T, class U, class S>
 static void one(cublasHandle_t handle, const Shape &s, cublasComputeType_t compute, S alpha, S beta)
 {
