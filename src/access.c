@@ -12,19 +12,12 @@ static void add_word(struct sl_core *core, uint64_t address, uint64_t bytes, uin
 static void scan_parameters(struct sl_core *core, const struct sl_launch *launch,
                             const struct sl_kernel *kernel)
 {
-    for (uint32_t p = 0; p < kernel->parameter_count; p++) {
-        uint32_t offset = kernel->offsets[p], size = kernel->sizes[p];
-        const char *value = launch->parameters ? launch->parameters[p]
-                            : launch->packed && offset + (uint64_t)size <= launch->packed_bytes
-                                ? (const char *)launch->packed + offset
-                                : NULL;
+    for (uint32_t w = 0; w < kernel->word_count; w++) {
+        const char *value = sl_kernel_word(launch, kernel, w);
+        uint64_t word;
         if (!value) continue;
-        /* A pointer is aligned in the parameter block, whatever the alignment of the caller's copy. */
-        for (uint32_t at = -offset & 7; at + 8 <= size; at += 8) {
-            uint64_t word;
-            memcpy(&word, value + at, sizeof word);
-            add_word(core, word, 0, p << 16 | at);
-        }
+        memcpy(&word, value, sizeof word);
+        add_word(core, word, 0, kernel->words[w]);
     }
 }
 
@@ -92,7 +85,7 @@ static uint64_t resolve(struct sl_core *core, uint64_t shape, uint64_t at_least)
         if (s == SL_MAP_NONE) continue;
         struct sl_slot *slot = &core->placement.slots[s];
         uint64_t offset = word->address - slot->address;
-        if (slot->bytes > core->arena.chunk_bytes) sl_slot_learn(slot, offset);
+        if (slot->bytes > core->arena.chunk_bytes && sl_slot_learn(slot, offset)) core->extents_version++;
         core->resolved[core->access_count++] = (struct sl_access){.slot = s,
                                                                   .where = word->where,
                                                                   .offset = offset,
@@ -105,9 +98,14 @@ static uint64_t resolve(struct sl_core *core, uint64_t shape, uint64_t at_least)
 
 sl_symbol sl_access_scan(struct sl_core *core, const struct sl_launch *launch, uint32_t *kernel_out)
 {
+    sl_symbol expected = sl_predictor_expected(core->predictor), symbol = expected;
+    core->face = sl_face_match(core, launch, expected);
+    if (core->face) {
+        *kernel_out = core->face->kernel;
+        return expected;
+    }
     uint32_t kernel;
     uint64_t shape = scan(core, launch, &kernel);
-    sl_symbol symbol = sl_predictor_expected(core->predictor);
     if (!is_launch(core, symbol, shape)) {
         uint64_t threads = 1;
         for (int d = 0; d < 3; d++) threads *= (uint64_t)launch->grid[d] * launch->block[d];
@@ -116,6 +114,7 @@ sl_symbol sl_access_scan(struct sl_core *core, const struct sl_launch *launch, u
             .kind = SL_SYMBOL_LAUNCH, .shape = shape, .access_count = core->access_count};
         symbol = sl_symbols_intern(&core->symbols, signature, record, core->resolved);
     }
+    core->came_as_expected = symbol == expected;
     *kernel_out = kernel;
     return symbol;
 }
@@ -133,9 +132,9 @@ static bool reserve_touched(struct sl_core *core, uint32_t more)
     uint32_t wanted = core->touched_capacity ? core->touched_capacity : 256;
     while (wanted < core->touched_count + more) wanted *= 2;
     if (wanted == core->touched_capacity) return true;
-    sl_chunk *larger = realloc(core->touched, wanted * sizeof *larger);
+    sl_chunk *larger = realloc(core->touched_space, wanted * sizeof *larger);
     if (!larger) return false;
-    core->touched = larger;
+    core->touched_space = larger;
     core->touched_capacity = wanted;
     return true;
 }
@@ -145,12 +144,11 @@ static void touch(struct sl_core *core, sl_chunk c, sl_tick tick)
     struct sl_chunk_record *chunk = sl_arena_record(&core->arena, c);
     if (chunk->last_use == tick) return;
     chunk->last_use = tick;
-    core->touched[core->touched_count++] = c;
+    core->touched_space[core->touched_count++] = c;
 }
 
-void sl_access_chunks(struct sl_core *core, sl_tick tick)
+static void list_chunks(struct sl_core *core, sl_tick tick)
 {
-    core->touched_count = 0;
     if (!reserve_touched(core, core->access_count)) return;
     for (uint32_t a = 0; a < core->access_count; a++) {
         const struct sl_access *access = &core->accesses[a];
@@ -164,4 +162,17 @@ void sl_access_chunks(struct sl_core *core, sl_tick tick)
         if (!reserve_touched(core, range.count + core->access_count)) return;
         for (uint32_t i = 0; i < range.count; i++) touch(core, range.first + i, tick);
     }
+}
+
+void sl_access_chunks(struct sl_core *core, const struct sl_launch *launch, sl_symbol symbol, uint32_t kernel)
+{
+    if (core->face) {
+        core->touched = sl_face_chunks(core->face);
+        core->touched_count = core->face->chunk_count;
+        return;
+    }
+    core->touched_count = 0;
+    list_chunks(core, core->tick);
+    core->touched = core->touched_space;
+    if (core->came_as_expected) sl_face_keep(core, launch, symbol, kernel);
 }

@@ -7,6 +7,7 @@
 #ifndef SLUICE_CORE_H
 #define SLUICE_CORE_H
 
+#include "face.h"
 #include "kernel.h"
 #include "place.h"
 #include "predict.h"
@@ -78,6 +79,7 @@ struct sl_core {
         uint64_t joined_out, joined_in; /* the last movement of each direction that it waited for */
     } streams[SL_SHARED_STREAM];
     uint32_t stream_count;
+    uint32_t last_stream;    /* the one asked for last */
     sl_stream *more_streams; /* that found no number of their own */
     uint32_t more_stream_count, more_stream_capacity;
     uint64_t active_streams; /* bits of those used since the program last waited for its whole context */
@@ -102,8 +104,12 @@ struct sl_core {
     const struct sl_access
         *accesses; /* what they are: `resolved`, or those of the symbol that was expected */
     uint32_t access_count;
-    sl_chunk *touched; /* its chunks, each once */
+    const sl_chunk *touched; /* its chunks, each once: in `touched_space`, or its face's */
     uint32_t touched_count, touched_capacity;
+    sl_chunk *touched_space;
+    const struct sl_face *face; /* that it was recognised by, or NULL */
+    bool came_as_expected;      /* without a face */
+    uint64_t extents_version;   /* counts what was learned of where tensors end */
 };
 
 /* What chunks may occupy now: the budget less what the program took past us. */

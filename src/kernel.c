@@ -12,7 +12,10 @@ void sl_kernels_init(struct sl_kernels *kernels, const struct sl_backend *backen
 
 void sl_kernels_close(struct sl_kernels *kernels)
 {
-    for (uint32_t k = 1; k < kernels->count; k++) free(kernels->kernels[k].offsets);
+    for (uint32_t k = 1; k < kernels->count; k++) {
+        free(kernels->kernels[k].offsets);
+        free(kernels->kernels[k].words);
+    }
     free(kernels->kernels);
     sl_map_free(&kernels->by_handle);
     *kernels = (struct sl_kernels){0};
@@ -31,6 +34,23 @@ static uint32_t find_by_name(const struct sl_kernels *kernels, uint64_t name_has
     for (uint32_t k = 1; k < kernels->count; k++)
         if (kernels->kernels[k].name_hash == name_hash) return k;
     return 0;
+}
+
+/* A pointer is aligned in the parameter block, whatever the alignment of the caller's copy. */
+static bool list_words(struct sl_kernel *kernel)
+{
+    for (int pass = 0; pass < 2; pass++) {
+        uint32_t count = 0;
+        for (uint32_t p = 0; p < kernel->parameter_count; p++)
+            for (uint32_t at = -kernel->offsets[p] & 7; at + 8 <= kernel->sizes[p] && at <= 0xffff; at += 8) {
+                if (pass) kernel->words[count] = p << 16 | at;
+                count++;
+            }
+        kernel->word_count = count;
+        if (!pass) kernel->words = malloc(count * sizeof *kernel->words + 1);
+        if (!kernel->words) return false;
+    }
+    return true;
 }
 
 static uint32_t ask(struct sl_kernels *kernels, uint64_t handle)
@@ -65,6 +85,10 @@ static uint32_t ask(struct sl_kernels *kernels, uint64_t handle)
     kernel->sizes = kernel->offsets + layout.parameter_count;
     memcpy(kernel->offsets, offsets, bytes);
     memcpy(kernel->sizes, sizes, bytes);
+    if (!list_words(kernel)) {
+        free(kernel->offsets);
+        return 0;
+    }
     return kernels->count++;
 }
 
@@ -79,5 +103,6 @@ uint32_t sl_kernels_find(struct sl_kernels *kernels, uint64_t handle)
 
 void sl_kernels_forget(struct sl_kernels *kernels)
 {
+    kernels->version++;
     sl_map_free(&kernels->by_handle);
 }

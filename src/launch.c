@@ -66,7 +66,7 @@ sl_tick sl_core_submitted(const struct sl_core *core)
 {
     sl_tick until = core->tick;
     for (int i = 0; i < SL_OPEN_LAUNCHES; i++) {
-        sl_tick open = atomic_load_explicit(&core->open[i], memory_order_relaxed);
+        sl_tick open = atomic_load_explicit(&core->open[i], memory_order_acquire);
         if (open && open <= until) until = open - 1;
     }
     return until;
@@ -158,6 +158,26 @@ static void join_users(struct sl_core *core, uint64_t users, sl_stream stream)
         sl_wait_event(&core->backend, stream, core->demand_fence.events[__builtin_ctzll(rest)]);
 }
 
+/* Marks the launch's chunks as used where that is all there is to do: every one is resident, its stream has
+ * used them since they came, and knows of their arrival. */
+static bool use_plainly(struct sl_core *core, uint32_t s)
+{
+    uint64_t bit = (uint64_t)1 << s, own = s == SL_SHARED_STREAM ? 0 : bit;
+    uint64_t joined = s == SL_SHARED_STREAM ? 0 : core->streams[s].joined_in;
+    bool plain = true;
+    for (uint32_t i = 0; i < core->touched_count; i++) {
+        struct sl_chunk_record *chunk = sl_arena_record(&core->arena, core->touched[i]);
+        uint64_t users = atomic_load_explicit(&chunk->users, memory_order_relaxed);
+        chunk->last_use = core->tick;
+        plain &= atomic_load_explicit(&chunk->content, memory_order_relaxed) == SL_CONTENT_RESIDENT &&
+                 atomic_load_explicit(&chunk->bytes, memory_order_relaxed) <=
+                     atomic_load_explicit(&chunk->frame_bytes, memory_order_relaxed) &&
+                 users & bit && !(chunk->recycled && users & ~own) &&
+                 atomic_load_explicit(&chunk->in_sequence, memory_order_relaxed) <= joined;
+    }
+    return plain;
+}
+
 /* Marks the launch's chunks as used by its stream. Returns the last fetch that it has to wait for; adds up
  * what it will use in place. */
 static uint64_t use_chunks(struct sl_core *core, uint32_t s, sl_stream stream, uint64_t *in_place_bytes)
@@ -211,16 +231,9 @@ static void bring_lacking(struct sl_core *core, uint32_t kernel)
     if (!oversize) SL_COUNT(&core->stats, demand_misses, missing);
 }
 
-/* One look at the clock serves the launch and its accesses. */
-static void trace_launch(struct sl_core *core, const struct sl_launch *launch, uint32_t kernel)
+static struct sl_event launch_event(const struct sl_core *core, const struct sl_launch *launch,
+                                    uint32_t kernel)
 {
-    if (!core->trace) return;
-    if (kernel && !core->kernels.kernels[kernel].announced) {
-        core->kernels.kernels[kernel].announced = true;
-        sl_core_trace(core, (struct sl_event){.type = SL_EVENT_KERNEL,
-                                              .id = kernel,
-                                              .text = core->kernels.kernels[kernel].name});
-    }
     struct sl_event event = {.type = SL_EVENT_LAUNCH,
                              .flags = launch->kind,
                              .id = kernel,
@@ -232,38 +245,75 @@ static void trace_launch(struct sl_core *core, const struct sl_launch *launch, u
         event.b = 1;
         for (int d = 0; d < 3; d++) event.b *= (uint64_t)launch->grid[d] * launch->block[d];
     }
+    return event;
+}
+
+static struct sl_event access_event(const struct sl_core *core, const struct sl_access *access,
+                                    uint64_t time_ns)
+{
+    return (struct sl_event){.type = SL_EVENT_ACCESS,
+                             .id = access->slot,
+                             .tick = core->tick,
+                             .time_ns = time_ns,
+                             .a = access->offset,
+                             .b = sl_access_end(&core->placement.slots[access->slot], access) -
+                                  access->offset};
+}
+
+/* One look at the clock serves the launch and its accesses. */
+static void trace_launch(struct sl_core *core, const struct sl_launch *launch, uint32_t kernel)
+{
+    if (!core->trace) return;
+    if (kernel && !core->kernels.kernels[kernel].announced) {
+        core->kernels.kernels[kernel].announced = true;
+        sl_core_trace(core, (struct sl_event){.type = SL_EVENT_KERNEL,
+                                              .id = kernel,
+                                              .text = core->kernels.kernels[kernel].name});
+    }
+    struct sl_event event = launch_event(core, launch, kernel);
+    uint64_t time_ns = event.time_ns;
+    struct sl_trace_run run;
+    if (sl_trace_reserve(core->trace, core->access_count + 1, &run)) {
+        *sl_trace_record(&run, 0) = event;
+        for (uint32_t a = 0; a < core->access_count; a++)
+            *sl_trace_record(&run, a + 1) = access_event(core, &core->accesses[a], time_ns);
+        sl_trace_commit(core->trace, &run);
+        return;
+    }
     sl_trace_push(core->trace, &event);
-    event = (struct sl_event){.type = SL_EVENT_ACCESS, .tick = event.tick, .time_ns = event.time_ns};
     for (uint32_t a = 0; a < core->access_count; a++) {
-        const struct sl_access *access = &core->accesses[a];
-        event.id = access->slot;
-        event.a = access->offset;
-        event.b = sl_access_end(&core->placement.slots[access->slot], access) - access->offset;
+        event = access_event(core, &core->accesses[a], time_ns);
         sl_trace_push(core->trace, &event);
     }
 }
 
+/* Sees to the launch's chunks. */
+static void use(struct sl_core *core, const struct sl_launch *launch, uint32_t s, uint32_t kernel)
+{
+    uint64_t in_place = 0;
+    if (use_plainly(core, s)) return;
+    if (sl_demand_lacking(core)) bring_lacking(core, kernel);
+    uint64_t fetch = use_chunks(core, s, launch->stream, &in_place);
+    if (sl_core_must_join(core, s, &core->mover.in, fetch)) wait_for_fetch(core, launch->stream, fetch);
+    if (in_place) SL_COUNT(&core->stats, remote_bytes, in_place);
+}
+
 static void begin(struct sl_core *core, struct sl_launch *launch)
 {
-    uint32_t s = sl_core_stream(core, launch->stream), kernel;
+    uint32_t s = sl_core_stream(core, launch->stream), kernel = 0;
     launch->tick = ++core->tick;
     atomic_store_explicit(&core->open[launch->tick % SL_OPEN_LAUNCHES], launch->tick, memory_order_relaxed);
     atomic_store_explicit(&core->stats.tick, core->tick, memory_order_relaxed);
     core->active_streams |= (uint64_t)1 << s;
-    sl_core_feed(core, sl_access_scan(core, launch, &kernel));
+    sl_symbol symbol = sl_access_scan(core, launch, &kernel);
+    sl_core_feed(core, symbol);
     sl_stats_launched(&core->stats);
     trace_launch(core, launch, kernel);
     sl_schedule_issue(&core->schedule, core->tick, core->daemon == NULL);
     if (sl_core_must_join(core, s, &core->mover.out, core->arena.join_out))
         sl_mover_wait(&core->mover, &core->mover.out, core->arena.join_out, launch->stream);
-    sl_access_chunks(core, core->tick);
-    if (core->touched_count) {
-        uint64_t in_place = 0;
-        if (sl_demand_lacking(core)) bring_lacking(core, kernel);
-        uint64_t fetch = use_chunks(core, s, launch->stream, &in_place);
-        if (sl_core_must_join(core, s, &core->mover.in, fetch)) wait_for_fetch(core, launch->stream, fetch);
-        if (in_place) SL_COUNT(&core->stats, remote_bytes, in_place);
-    }
+    sl_access_chunks(core, launch, symbol, kernel);
+    if (core->touched_count) use(core, launch, s, kernel);
     sl_core_plan(core);
 }
 
@@ -288,7 +338,8 @@ void sl_runtime_launch_end(struct sl_launch *launch, bool ok)
     if (!core || !launch->tick) return;
     _Atomic sl_tick *open = &core->open[launch->tick % SL_OPEN_LAUNCHES];
     sl_tick own = launch->tick;
-    if (atomic_load(open) == own) atomic_store(open, 0);
+    if (atomic_load_explicit(open, memory_order_relaxed) == own)
+        atomic_store_explicit(open, 0, memory_order_release);
     if (!atomic_load_explicit(&core->schedule.active, memory_order_acquire)) return;
     pthread_mutex_lock(&core->order);
     uint64_t leaving = sl_schedule_leaving_users(&core->schedule, launch->tick);

@@ -193,6 +193,7 @@ enum sl_status sl_place(struct sl_placement *placement, uint64_t bytes, uint64_t
     }
     slot->live = true;
     slot->address = address;
+    placement->version++;
     placement->live_count++;
     placement->live_bytes += bytes;
     if (placement->live_bytes > placement->peak_live_bytes)
@@ -214,6 +215,7 @@ enum sl_status sl_unplace(struct sl_placement *placement, uint64_t address, uint
     struct sl_slot *slot = &placement->slots[s];
     struct sl_slot_key *key = &placement->keys[slot->key];
     slot->live = false;
+    placement->version++;
     key->freed = true;
     if (slot->ordinal < key->lowest_free) key->lowest_free = slot->ordinal;
     placement->live_count--;
@@ -266,18 +268,19 @@ static uint32_t interior_from(const struct sl_slot *slot, uint64_t offset)
     return low;
 }
 
-void sl_slot_learn(struct sl_slot *slot, uint64_t offset)
+bool sl_slot_learn(struct sl_slot *slot, uint64_t offset)
 {
-    if (!offset) return;
+    if (!offset) return false;
     uint32_t at = interior_from(slot, offset);
-    if (at < slot->interior_count && slot->interior[at] == offset) return;
+    if (at < slot->interior_count && slot->interior[at] == offset) return false;
     if (slot->interior_count == MAX_INTERIOR ||
         !reserve(&slot->interior, slot->interior_count, &slot->interior_capacity, sizeof *slot->interior))
-        return;
+        return false;
     memmove(&slot->interior[at + 1], &slot->interior[at],
             (slot->interior_count - at) * sizeof *slot->interior);
     slot->interior[at] = offset;
     slot->interior_count++;
+    return true;
 }
 
 uint64_t sl_slot_extent_end(const struct sl_slot *slot, uint64_t offset)

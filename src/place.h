@@ -49,6 +49,7 @@ struct sl_placement {
     struct sl_group groups[SL_GROUPS];
     uint64_t live_bytes, peak_live_bytes, live_count;
     uint64_t live_chunk_bytes_limit; /* host memory that chunks may take */
+    uint64_t version;                /* counts allocations and frees */
 };
 
 void sl_placement_init(struct sl_placement *placement, struct sl_arena *arena, uint64_t limit_bytes);
@@ -73,8 +74,9 @@ struct sl_chunk_range {
 struct sl_chunk_range sl_slot_chunks(const struct sl_placement *placement, const struct sl_slot *slot,
                                      uint64_t offset, uint64_t bytes);
 
-/* Notes that a launch was given `offset` into the slot. Bounded: beyond 65536 offsets nothing is learned. */
-void sl_slot_learn(struct sl_slot *slot, uint64_t offset);
+/* Notes that a launch was given `offset` into the slot. True if that was new. Bounded: beyond 65536 offsets
+ * nothing is learned. */
+bool sl_slot_learn(struct sl_slot *slot, uint64_t offset);
 /* Where the tensor that begins at `offset` ends at the latest: the next learned offset, or the allocation's
  * end. */
 uint64_t sl_slot_extent_end(const struct sl_slot *slot, uint64_t offset);

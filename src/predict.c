@@ -16,6 +16,8 @@ enum { CREDIT_PER_FEED = 16, CREDIT_MOST = 8192 };
  * or a few too few the string most likely goes on nearby. */
 enum { STRONG_MATCH = 16, WEAK_MATCH = 2, RESUME_WINDOW = 64 };
 
+enum { ENTER_AT_ONCE = 16 };
+
 #define HASH_BASE UINT64_C(0x9e3779b97f4a7c15)
 #define SLOT_FACTOR UINT64_C(0xd6e8feb86659fd93)
 
@@ -28,6 +30,7 @@ struct chain_links {
 
 struct sl_predictor {
     uint64_t mask, count;
+    uint64_t entered; /* the last boundary that is in the chains; looked for only after a surprise */
     sl_symbol *symbol;
     uint64_t *hash;
     struct chain_links *links; /* by boundary */
@@ -93,9 +96,9 @@ static uint64_t stretch(const struct sl_predictor *p, uint64_t end, int exponent
     return p->hash[end & p->mask] - p->hash[begin & p->mask] * p->power[exponent];
 }
 
-static uint64_t slot_of(const struct sl_predictor *p, int level)
+static uint64_t slot_of(const struct sl_predictor *p, uint64_t end, int level)
 {
-    return stretch(p, p->count, level * LEVEL_SHIFT) * SLOT_FACTOR >> p->head_shift;
+    return stretch(p, end, level * LEVEL_SHIFT) * SLOT_FACTOR >> p->head_shift;
 }
 
 /* How many symbols before boundary `end` equal those before the present. */
@@ -125,7 +128,7 @@ static void find_longest(struct sl_predictor *p)
     for (int i = LEVELS - 1; i >= 0 && !best; i--) {
         uint64_t least = (uint64_t)1 << i * LEVEL_SHIFT, seen = 0;
         if (p->count - oldest(p) <= least) continue;
-        uint32_t at = p->head[i][slot_of(p, i)];
+        uint32_t at = p->head[i][slot_of(p, p->count, i)];
         for (;;) {
             uint64_t distance = (uint32_t)p->count - at;
             /* Distances grow along a chain; one that does not was overwritten. */
@@ -157,14 +160,18 @@ static void resume_context(struct sl_predictor *p, sl_symbol symbol)
     }
 }
 
-static void enter_into_chains(struct sl_predictor *p)
+/* Enters the boundaries up to `until`. Several at once keep the processor busy while their memory comes. */
+static void enter_into_chains(struct sl_predictor *p, uint64_t until)
 {
-    uint64_t known = p->count - oldest(p);
-    for (int i = 0; i < LEVELS && known >= (uint64_t)1 << i * LEVEL_SHIFT; i++) {
-        uint32_t *head = &p->head[i][slot_of(p, i)];
-        p->links[p->count & p->mask].prev[i] = *head;
-        *head = (uint32_t)p->count;
+    for (int i = 0; i < LEVELS; i++) {
+        uint64_t least = oldest(p) + ((uint64_t)1 << i * LEVEL_SHIFT);
+        for (uint64_t b = p->entered + 1 > least ? p->entered + 1 : least; b <= until; b++) {
+            uint32_t *head = &p->head[i][slot_of(p, b, i)];
+            p->links[b & p->mask].prev[i] = *head;
+            *head = (uint32_t)b;
+        }
     }
+    p->entered = until;
 }
 
 bool sl_predictor_feed(struct sl_predictor *p, sl_symbol symbol)
@@ -186,10 +193,11 @@ bool sl_predictor_feed(struct sl_predictor *p, sl_symbol symbol)
             p->resume = p->cursor;
             p->lost_at = p->count;
         }
+        enter_into_chains(p, p->count - 1);
         find_longest(p);
         if (p->match < WEAK_MATCH && p->lost_at) resume_context(p, symbol);
     }
-    enter_into_chains(p);
+    if (p->count - p->entered >= ENTER_AT_ONCE) enter_into_chains(p, p->count);
     return hit;
 }
 

@@ -36,9 +36,13 @@ static void share_number(struct sl_core *core, sl_stream stream)
 uint32_t sl_core_stream(struct sl_core *core, sl_stream stream)
 {
     uint64_t thread = stream == SL_STREAM_PER_THREAD ? this_thread() : 0;
+    const struct sl_known_stream *last = &core->streams[core->last_stream];
+    if (last->handle == stream && last->thread == thread && core->last_stream < core->stream_count)
+        return core->last_stream;
     uint32_t vacant = SL_SHARED_STREAM;
     for (uint32_t s = 0; s < core->stream_count; s++) {
-        if (core->streams[s].handle == stream && core->streams[s].thread == thread) return s;
+        if (core->streams[s].handle == stream && core->streams[s].thread == thread)
+            return core->last_stream = s;
         if (is_vacant(core, s)) vacant = s;
     }
     if (vacant == SL_SHARED_STREAM && core->stream_count < SL_SHARED_STREAM) vacant = core->stream_count++;

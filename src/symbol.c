@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "face.h"
+
 #define MAX_SYMBOLS ((uint32_t)1 << 20)
 #define MAX_ACCESSES ((uint32_t)1 << 24)
 
@@ -17,6 +19,7 @@ bool sl_symbols_init(struct sl_symbols *symbols)
 
 void sl_symbols_close(struct sl_symbols *symbols)
 {
+    for (uint32_t s = 0; s < symbols->count; s++) free(symbols->records[s].face);
     free(symbols->records);
     free(symbols->accesses);
     sl_map_free(&symbols->by_hash);

@@ -318,6 +318,12 @@ static __attribute__((noinline)) void push_to_full(struct sl_trace *trace, struc
     sl_ring_lose(ring, event->tick);
 }
 
+/* At each half of a ring the writer need not wait for its clock. */
+static void wake_writer(struct sl_trace *trace, uint64_t before, uint64_t now)
+{
+    if (before / (SL_RING_SLOTS / 2) != now / (SL_RING_SLOTS / 2)) futex_raise(&trace->wake);
+}
+
 void sl_trace_push(struct sl_trace *trace, const struct sl_event *event)
 {
     if (!trace) return;
@@ -327,10 +333,26 @@ void sl_trace_push(struct sl_trace *trace, const struct sl_event *event)
         __atomic_fetch_add(&trace->unplaced, 1, __ATOMIC_RELAXED);
         return;
     }
+    uint64_t before = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
     if (!sl_ring_push(ring, event)) {
         push_to_full(trace, ring, event);
         return;
     }
-    /* Half a ring since the last time: the writer need not wait for its clock. */
-    if (__atomic_load_n(&ring->head, __ATOMIC_RELAXED) % (SL_RING_SLOTS / 2) == 0) futex_raise(&trace->wake);
+    wake_writer(trace, before, __atomic_load_n(&ring->head, __ATOMIC_RELAXED));
+}
+
+bool sl_trace_reserve(struct sl_trace *trace, uint64_t count, struct sl_trace_run *run)
+{
+    struct sl_ring *ring = mine.ring;
+    if (mine.generation != trace->generation) ring = attach(trace);
+    uint64_t first;
+    if (!ring || !sl_ring_reserve(ring, count, &first)) return false;
+    *run = (struct sl_trace_run){ring, first, count};
+    return true;
+}
+
+void sl_trace_commit(struct sl_trace *trace, const struct sl_trace_run *run)
+{
+    sl_ring_publish(run->ring, run->count);
+    wake_writer(trace, run->first, run->first + run->count);
 }

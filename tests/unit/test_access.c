@@ -131,12 +131,41 @@ static void freed_memory(void **state)
     assert_int_equal(sl_core_running()->access_count, 1);
 }
 
+/* A launch is recognised by its face, whose chunks must follow what is learned of the allocation. */
+static void a_tensor_found_later(void **state)
+{
+    (void)state;
+    struct sl_core *core = sl_core_running();
+    uint64_t slab;
+    assert_int_equal(sl_runtime_alloc(8 * SL_MIB, 4, &slab), SL_OK);
+    expect((struct pair){slab, 0, 4});
+    assert_non_null(core->face);
+    assert_int_equal(core->face->chunk_count, 4);
+    scan((struct pair){slab + 4 * SL_MIB, 0, 4});
+    expect((struct pair){slab, 0, 4});
+    assert_non_null(core->face);
+    assert_int_equal(core->face->chunk_count, 2);
+    assert_int_equal(sl_runtime_free(slab), SL_OK);
+}
+
+/* After a module is unloaded, its handle may be another kernel's. */
+static void a_handle_used_again(void **state)
+{
+    (void)state;
+    expect((struct pair){first, second, 9});
+    assert_non_null(sl_core_running()->face);
+    sl_runtime_functions_changed();
+    scan((struct pair){first, second, 9});
+    assert_null(sl_core_running()->face);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_expected_launch), cmocka_unit_test(another_pointer),
         cmocka_unit_test(another_grid),        cmocka_unit_test(the_same_pointer_elsewhere),
-        cmocka_unit_test(freed_memory),
+        cmocka_unit_test(freed_memory),        cmocka_unit_test(a_tensor_found_later),
+        cmocka_unit_test(a_handle_used_again),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

@@ -1,0 +1,84 @@
+#include "face.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core.h"
+
+/* The numbers that say how a kernel is launched lie next to each other in both structures. */
+#define SHAPE_BYTES (sizeof(uint64_t) + 7 * sizeof(uint32_t))
+_Static_assert(offsetof(struct sl_face, shared_bytes) + 4 - offsetof(struct sl_face, function) ==
+                       SHAPE_BYTES &&
+                   offsetof(struct sl_launch, shared_bytes) + 4 - offsetof(struct sl_launch, function) ==
+                       SHAPE_BYTES,
+               "compared as one piece");
+
+static bool same_words(const struct sl_launch *launch, const struct sl_kernel *kernel,
+                       const struct sl_face *face)
+{
+    for (uint32_t w = 0; w < face->word_count; w++) {
+        const char *value = sl_kernel_word(launch, kernel, w);
+        uint64_t word = 0;
+        if (value) memcpy(&word, value, sizeof word);
+        if (word != face->words[w] && (face->words[w] || sl_arena_owns(word))) return false;
+    }
+    return true;
+}
+
+/* Are the allocations where the face saw them? */
+static bool same_places(const struct sl_core *core, const struct sl_symbol_record *record,
+                        const struct sl_face *face)
+{
+    const struct sl_access *access = &core->symbols.accesses[record->first_access];
+    for (uint32_t w = 0; w < face->word_count; w++) {
+        if (!face->words[w]) continue;
+        const struct sl_slot *slot = &core->placement.slots[access->slot];
+        if (!slot->live || slot->address + access->offset != face->words[w]) return false;
+        access++;
+    }
+    return true;
+}
+
+const struct sl_face *sl_face_match(struct sl_core *core, const struct sl_launch *launch, sl_symbol symbol)
+{
+    if (symbol >= core->symbols.count) return NULL;
+    const struct sl_symbol_record *record = &core->symbols.records[symbol];
+    struct sl_face *face = record->face;
+    if (!face || launch->kind != SL_LAUNCH_KERNEL ||
+        memcmp(&launch->function, &face->function, SHAPE_BYTES) || face->handles != core->kernels.version ||
+        face->extents != core->extents_version)
+        return NULL;
+    if (!same_words(launch, &core->kernels.kernels[face->kernel], face)) return NULL;
+    if (face->places != core->placement.version) {
+        if (!same_places(core, record, face)) return NULL;
+        face->places = core->placement.version;
+    }
+    core->accesses = &core->symbols.accesses[record->first_access];
+    core->access_count = record->access_count;
+    return face;
+}
+
+void sl_face_keep(struct sl_core *core, const struct sl_launch *launch, sl_symbol symbol, uint32_t kernel)
+{
+    struct sl_symbol_record *record = &core->symbols.records[symbol];
+    if (!kernel || record->access_count != core->word_count) return;
+    const struct sl_kernel *known = &core->kernels.kernels[kernel];
+    struct sl_face *face = realloc(record->face, sizeof *face + known->word_count * sizeof face->words[0] +
+                                                     core->touched_count * sizeof(sl_chunk));
+    if (!face) return;
+    record->face = face;
+    *face = (struct sl_face){.handles = core->kernels.version,
+                             .extents = core->extents_version,
+                             .places = core->placement.version,
+                             .kernel = kernel,
+                             .word_count = known->word_count,
+                             .chunk_count = core->touched_count};
+    memcpy(&face->function, &launch->function, SHAPE_BYTES);
+    uint32_t next = 0;
+    for (uint32_t w = 0; w < known->word_count; w++) {
+        bool ours = next < core->word_count && core->words[next].where == known->words[w];
+        face->words[w] = ours ? core->words[next++].address : 0;
+    }
+    memcpy(face->words + known->word_count, core->touched, core->touched_count * sizeof(sl_chunk));
+    if (next != core->word_count) face->extents = UINT64_MAX; /* not all of it came from parameters */
+}
