@@ -6,7 +6,12 @@
 #include <stdint.h>
 
 /* Handles of different kinds may be equal numbers. */
-enum sl_charge_kind { SL_CHARGE_ADDRESS, SL_CHARGE_PHYSICAL, SL_CHARGE_ARRAY };
+enum sl_charge_kind {
+    SL_CHARGE_ADDRESS,
+    SL_CHARGE_PHYSICAL,
+    SL_CHARGE_ARRAY,
+    SL_CHARGE_POOL, /* what it holds and has not given out */
+};
 
 /* Charges `bytes` for `handle`. Without host memory to remember it by, it is not charged. */
 void sl_charge(enum sl_charge_kind kind, uint64_t handle, uint64_t bytes);

@@ -3,27 +3,42 @@
 #include "capture.h"
 #include "charge.h"
 #include "driver.h"
+#include "memory.h"
+#include "pools.h"
 #include "runtime.h"
 #include "session.h"
 
 #define PITCH_BYTES 512 /* what every device wants for the rows of textures and copies */
 
+bool sl_memory_take(struct sl_call call, CUdeviceptr *address, uint64_t bytes, uint32_t pool,
+                    CUresult *result)
+{
+    uint64_t given;
+    enum sl_status status = sl_runtime_alloc(bytes, sl_site_here(call.caller), pool, &given);
+    if (status != SL_OK && status != SL_ERR_NO_MEMORY) return false;
+    *result = status == SL_OK ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    if (status == SL_OK) *address = given;
+    return true;
+}
+
+/* A thread may free without a context, or with another one current. */
+CUresult sl_memory_give(CUdeviceptr address)
+{
+    struct sl_allocation freed = {0};
+    bool entered = sl_session_enter();
+    enum sl_status status = sl_runtime_free(address, &freed);
+    sl_session_leave(entered);
+    if (status != SL_OK) return CUDA_ERROR_INVALID_VALUE;
+    sl_pool_give(freed.tag, freed.bytes);
+    return CUDA_SUCCESS;
+}
+
 /* cuMemAlloc*'s answer from the core. False: the driver is to be asked. */
 static bool alloc_ours(struct sl_call call, CUdeviceptr *address, uint64_t bytes, CUresult *result)
 {
-    uint64_t given;
     if (!address || !bytes || !sl_session_on_for_memory()) return false;
     *result = sl_capture_forbids();
-    if (*result != CUDA_SUCCESS) return true;
-    enum sl_status status = sl_runtime_alloc(bytes, sl_site_here(call.caller), &given);
-    if (status == SL_ERR_NO_MEMORY) {
-        *result = CUDA_ERROR_OUT_OF_MEMORY;
-        return true;
-    }
-    if (status != SL_OK) return false;
-    *address = given;
-    *result = CUDA_SUCCESS;
-    return true;
+    return *result != CUDA_SUCCESS || sl_memory_take(call, address, bytes, 0, result);
 }
 
 static void charge_address(CUresult result, const CUdeviceptr *address, uint64_t bytes)
@@ -57,21 +72,12 @@ CUresult sl_hook_cuMemAllocPitch_v2(struct sl_call call, sl_fn_cuMemAllocPitch_v
     return result;
 }
 
-/* A thread may free without a context, or with another one current. */
-static CUresult free_ours(CUdeviceptr address)
-{
-    bool entered = sl_session_enter();
-    enum sl_status status = sl_runtime_free(address);
-    sl_session_leave(entered);
-    return status == SL_OK ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
 CUresult sl_hook_cuMemFree_v2(struct sl_call call, sl_fn_cuMemFree_v2 *real, CUdeviceptr address)
 {
     (void)call;
     if (sl_session_owns(address)) {
         CUresult forbidden = sl_capture_forbids();
-        return forbidden == CUDA_SUCCESS ? free_ours(address) : forbidden;
+        return forbidden == CUDA_SUCCESS ? sl_memory_give(address) : forbidden;
     }
     CUresult result = real(address);
     if (result == CUDA_SUCCESS) sl_uncharge(SL_CHARGE_ADDRESS, address);
@@ -85,36 +91,6 @@ CUresult sl_hook_cuMemAllocManaged(struct sl_call call, sl_fn_cuMemAllocManaged 
     (void)call;
     CUresult result = real(address, bytes, flags);
     charge_address(result, address, bytes);
-    return result;
-}
-
-CUresult sl_hook_cuMemAllocAsync(struct sl_call call, sl_fn_cuMemAllocAsync *real, CUdeviceptr *address,
-                                 size_t bytes, CUstream stream)
-{
-    (void)call;
-    CUresult result = real(address, bytes, stream);
-    charge_address(result, address, bytes);
-    return result;
-}
-
-CUresult sl_hook_cuMemAllocFromPoolAsync(struct sl_call call, sl_fn_cuMemAllocFromPoolAsync *real,
-                                         CUdeviceptr *address, size_t bytes, CUmemoryPool pool,
-                                         CUstream stream)
-{
-    (void)call;
-    CUresult result = real(address, bytes, pool, stream);
-    charge_address(result, address, bytes);
-    return result;
-}
-
-/* The driver takes cuMemAlloc's memory here too, but not managed memory. */
-CUresult sl_hook_cuMemFreeAsync(struct sl_call call, sl_fn_cuMemFreeAsync *real, CUdeviceptr address,
-                                CUstream stream)
-{
-    (void)call;
-    if (sl_session_owns(address)) return free_ours(address);
-    CUresult result = real(address, stream);
-    if (result == CUDA_SUCCESS) sl_uncharge(SL_CHARGE_ADDRESS, address);
     return result;
 }
 

@@ -4,6 +4,7 @@
 
 #include "driver.h"
 #include "log.h"
+#include "pools.h"
 #include "runtime.h"
 #include "session.h"
 
@@ -16,7 +17,7 @@ struct answer {
 
 static struct answer answer_for(CUpointer_attribute attribute, CUdeviceptr address)
 {
-    uint64_t base = 0, bytes = 0;
+    struct sl_allocation found;
     switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
         return (struct answer){CUDA_SUCCESS, (uint64_t)(uintptr_t)sl_session_context(), sizeof(CUcontext)};
@@ -33,13 +34,18 @@ static struct answer answer_for(CUpointer_attribute attribute, CUdeviceptr addre
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
         return (struct answer){CUDA_SUCCESS, (uint64_t)sl_session_device(), sizeof(int)};
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-        if (!sl_runtime_find(address, &base, &bytes))
+        if (!sl_runtime_find(address, &found))
             return (struct answer){CUDA_ERROR_INVALID_VALUE, 0, sizeof(void *)};
-        return (struct answer){CUDA_SUCCESS, base, sizeof(void *)};
+        return (struct answer){CUDA_SUCCESS, found.address, sizeof(void *)};
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-        if (!sl_runtime_find(address, &base, &bytes))
+        if (!sl_runtime_find(address, &found))
             return (struct answer){CUDA_ERROR_INVALID_VALUE, 0, sizeof(size_t)};
-        return (struct answer){CUDA_SUCCESS, bytes, sizeof(size_t)};
+        return (struct answer){CUDA_SUCCESS, found.bytes, sizeof(size_t)};
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+        if (!sl_runtime_find(address, &found))
+            return (struct answer){CUDA_ERROR_INVALID_VALUE, 0, sizeof(CUmemoryPool)};
+        return (struct answer){CUDA_SUCCESS, (uint64_t)(uintptr_t)sl_pool_handle(found.tag),
+                               sizeof(CUmemoryPool)};
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
         return (struct answer){CUDA_SUCCESS, 0, sizeof(uint64_t)};
     default:
@@ -76,12 +82,12 @@ CUresult sl_hook_cuPointerGetAttributes(struct sl_call call, sl_fn_cuPointerGetA
 CUresult sl_hook_cuMemGetAddressRange_v2(struct sl_call call, sl_fn_cuMemGetAddressRange_v2 *real,
                                          CUdeviceptr *base, size_t *bytes, CUdeviceptr address)
 {
-    uint64_t found_base, found_bytes;
+    struct sl_allocation found;
     (void)call;
     if (!sl_session_owns(address)) return real(base, bytes, address);
-    if (!sl_runtime_find(address, &found_base, &found_bytes)) return CUDA_ERROR_NOT_FOUND;
-    if (base) *base = found_base;
-    if (bytes) *bytes = found_bytes;
+    if (!sl_runtime_find(address, &found)) return CUDA_ERROR_NOT_FOUND;
+    if (base) *base = found.address;
+    if (bytes) *bytes = found.bytes;
     return CUDA_SUCCESS;
 }
 

@@ -5,6 +5,7 @@
 #include "charge.h"
 #include "driver.h"
 #include "lookup.h"
+#include "pools.h"
 #include "runtime.h"
 #include "session.h"
 
@@ -13,6 +14,7 @@ static void after_fork(void)
     sl_driver_after_fork();
     sl_session_after_fork();
     sl_charge_after_fork();
+    sl_pools_after_fork();
     sl_runtime_after_fork();
 }
 

@@ -51,8 +51,13 @@ static enum sl_status slab_new(void *self, uint64_t bytes, uint64_t *address)
     struct reservation *reservation = malloc(sizeof *reservation);
     if (!reservation) return SL_ERR_NO_MEMORY;
     CUdeviceptr given;
+    /* Memory in stream order may be wanted beside a capture, which an allocation of another mode would end.
+     */
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    driver->stream_exchange_capture_mode(&mode);
     enum sl_status status = check(
         cuda, driver->mem_alloc_managed(&given, bytes + SL_GIB, CU_MEM_ATTACH_GLOBAL), "cuMemAllocManaged");
+    driver->stream_exchange_capture_mode(&mode);
     if (status) {
         free(reservation);
         return status;

@@ -64,6 +64,7 @@ struct sl_core {
     uint64_t budget_bytes; /* as given */
     _Atomic int64_t charged_bytes;
     uint64_t host_limit_bytes, virtual_size_bytes;
+    uint64_t allocations; /* so far */
     uint64_t link_in_bytes_per_s, link_out_bytes_per_s;
 
     sl_tick tick;

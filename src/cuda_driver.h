@@ -1,5 +1,5 @@
-/* The vendor's driver as the backend calls it: real functions, so that none of its calls comes back through
- * the shim.
+/* The vendor's driver as the backend and the shim call it: real functions, so that none of their calls comes
+ * back through the shim.
  *
  * One row for each function: field, ABI name in libcuda.so.1, the driver version that brought it (major *
  * 1000 + minor * 10), whether the backend cannot work without it, prototype. The prototypes are written out
@@ -39,6 +39,7 @@
     X(stream_wait_event,     "cuStreamWaitEvent",                 3020,  true,  (CUstream stream, CUevent event, unsigned flags)) \
     X(stream_synchronize,    "cuStreamSynchronize",               2000,  true,  (CUstream stream))                              \
     X(stream_is_capturing,   "cuStreamIsCapturing",               10000, true,  (CUstream stream, CUstreamCaptureStatus *status)) \
+    X(stream_get_capture_info, "cuStreamGetCaptureInfo_v2",       11030, false, (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph, const CUgraphNode **dependencies, size_t *count)) \
     X(stream_exchange_capture_mode, "cuThreadExchangeStreamCaptureMode", 10010, true, (CUstreamCaptureMode *mode))              \
     X(event_create,          "cuEventCreate",                     2000,  true,  (CUevent *event, unsigned flags))               \
     X(event_destroy,         "cuEventDestroy_v2",                 4000,  true,  (CUevent event))                                \
@@ -50,6 +51,10 @@
     X(func_get_param_info,   "cuFuncGetParamInfo",                12040, false, (CUfunction function, size_t index, size_t *offset, size_t *bytes)) \
     X(kernel_get_name,       "cuKernelGetName",                   12030, false, (const char **name, CUkernel kernel))            \
     X(kernel_get_param_info, "cuKernelGetParamInfo",              12040, false, (CUkernel kernel, size_t index, size_t *offset, size_t *bytes)) \
+    X(device_get_default_pool, "cuDeviceGetDefaultMemPool",       11020, false, (CUmemoryPool *pool, CUdevice device))           \
+    X(device_get_pool,       "cuDeviceGetMemPool",                11020, false, (CUmemoryPool *pool, CUdevice device))           \
+    X(pool_get_attribute,    "cuMemPoolGetAttribute",             11020, false, (CUmemoryPool pool, CUmemPool_attribute attribute, void *value)) \
+    X(pointer_get_attribute, "cuPointerGetAttribute",             4000,  false, (void *value, CUpointer_attribute attribute, CUdeviceptr address)) \
     X(kernel_get_function,   "cuKernelGetFunction",               12000, false, (CUfunction *function, CUkernel kernel))
 /* clang-format on */
 

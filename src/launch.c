@@ -204,6 +204,30 @@ static uint64_t use_chunks(struct sl_core *core, uint32_t s, sl_stream stream, u
     return latest;
 }
 
+void sl_runtime_hand_over(uint64_t address, sl_stream stream)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core) return;
+    pthread_mutex_lock(&core->order);
+    uint32_t slot = sl_place_find(&core->placement, address), s = sl_core_stream(core, stream);
+    uint64_t bit = (uint64_t)1 << s, own = s == SL_SHARED_STREAM ? 0 : bit, joined = 0;
+    if (slot != SL_MAP_NONE) {
+        struct sl_chunk_range range = sl_slot_chunks(&core->placement, &core->placement.slots[slot], 0,
+                                                     core->placement.slots[slot].bytes);
+        for (uint32_t i = 0; i < range.count; i++) {
+            struct sl_chunk_record *chunk = sl_arena_record(&core->arena, range.first + i);
+            uint64_t others = chunk->recycled ? atomic_load(&chunk->users) & ~own : 0;
+            if (others) atomic_store(&chunk->users, bit);
+            joined |= others;
+        }
+    }
+    if (joined) {
+        join_users(core, joined, stream);
+        core->active_streams |= bit; /* it stands for the others */
+    }
+    pthread_mutex_unlock(&core->order);
+}
+
 static void say_oversize(struct sl_core *core, uint32_t kernel, uint64_t own)
 {
     char need[SL_BYTES_TEXT], budget[SL_BYTES_TEXT];

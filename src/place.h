@@ -18,6 +18,8 @@ struct sl_slot {
     uint32_t key;         /* index of its (site, bytes) */
     uint32_t ordinal;     /* among the slots of that key */
     bool live;
+    uint32_t tag;       /* of the live allocation: the shim's */
+    uint64_t number;    /* of the live allocation: never another's */
     uint64_t address;   /* where it is, or was last; 0: nowhere yet */
     uint64_t *interior; /* offsets > 0 that launches were given, sorted: where its inner tensors begin */
     uint32_t interior_count, interior_capacity;

@@ -20,6 +20,7 @@
 static struct sl_options options;
 static struct sl_core *started; /* built once, kept until the process ends: threads may still look at it */
 static struct sl_core *_Atomic running; /* NULL before the start and after the stop */
+static struct sl_core *_Atomic at_rest; /* stopped, with its memory still there */
 static _Atomic bool tried;
 
 struct sl_core *sl_core_running(void)
@@ -216,11 +217,13 @@ void sl_runtime_stop(bool device_gone)
     sl_trace_close(core->trace);
     core->trace = core->stats.trace = NULL;
     pthread_mutex_unlock(&core->order);
+    if (!device_gone) atomic_store(&at_rest, core);
 }
 
 void sl_runtime_after_fork(void)
 {
     struct sl_core *core = atomic_exchange(&running, NULL);
+    atomic_store(&at_rest, NULL);
     if (!core) return;
     sl_trace_abandon(core->trace);
     sl_daemon_abandon(core->daemon);
@@ -243,7 +246,7 @@ static void feed_slot(struct sl_core *core, enum sl_symbol_kind kind, uint32_t s
                  sl_symbols_intern(&core->symbols, sl_hash_word(sl_hash_word(kind, slot), 2), record, NULL));
 }
 
-enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint64_t *address)
+enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, uint64_t *address)
 {
     struct sl_core *core = sl_core_running();
     if (!core || options.policy == SL_POLICY_OFF) return SL_ERR_UNSUPPORTED;
@@ -251,6 +254,8 @@ enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint64_t *address
     pthread_mutex_lock(&core->order);
     enum sl_status status = sl_place(&core->placement, bytes, site, &slot);
     if (status == SL_OK) {
+        core->placement.slots[slot].tag = tag;
+        core->placement.slots[slot].number = ++core->allocations;
         *address = core->placement.slots[slot].address;
         if (core->arena.virtual_bytes_used > sl_core_budget(core)) core->pressure = true;
         feed_slot(core, SL_SYMBOL_ALLOC, slot);
@@ -299,7 +304,13 @@ static void discard_dead(struct sl_core *core, struct sl_chunk_range range, uint
     pthread_mutex_unlock(&core->mover.out.lock);
 }
 
-enum sl_status sl_runtime_free(uint64_t address)
+static struct sl_allocation describe(const struct sl_slot *slot)
+{
+    return (struct sl_allocation){
+        .address = slot->address, .bytes = slot->bytes, .number = slot->number, .tag = slot->tag};
+}
+
+enum sl_status sl_runtime_free(uint64_t address, struct sl_allocation *freed)
 {
     struct sl_core *core = sl_core_running();
     if (!core) return SL_OK; /* after the stop: the memory goes with the process */
@@ -310,6 +321,7 @@ enum sl_status sl_runtime_free(uint64_t address)
         struct sl_slot *slot = &core->placement.slots[s];
         struct sl_chunk_range range = sl_slot_chunks(&core->placement, slot, 0, slot->bytes);
         bool packed = sl_arena_record(&core->arena, range.first)->group != SL_NO_GROUP;
+        if (freed) *freed = describe(slot);
         retire(core, range);
         trace_allocation(core, SL_EVENT_FREE, s);
         status = sl_unplace(&core->placement, address, &s);
@@ -325,16 +337,14 @@ bool sl_runtime_owns(uint64_t address)
     return sl_arena_owns(address);
 }
 
-bool sl_runtime_find(uint64_t address, uint64_t *base, uint64_t *bytes)
+bool sl_runtime_find(uint64_t address, struct sl_allocation *found)
 {
     struct sl_core *core = sl_core_running();
+    if (!core) core = atomic_load(&at_rest);
     if (!core) return false;
     pthread_mutex_lock(&core->order);
     uint32_t s = sl_place_find(&core->placement, address);
-    if (s != SL_MAP_NONE) {
-        *base = core->placement.slots[s].address;
-        *bytes = core->placement.slots[s].bytes;
-    }
+    if (s != SL_MAP_NONE) *found = describe(&core->placement.slots[s]);
     pthread_mutex_unlock(&core->order);
     return s != SL_MAP_NONE;
 }
@@ -344,7 +354,9 @@ bool sl_runtime_memory_info(uint64_t *free_bytes, uint64_t *total_bytes)
     struct sl_core *core = sl_core_running();
     if (!core || options.policy == SL_POLICY_OFF) return false;
     pthread_mutex_lock(&core->order);
-    uint64_t total = core->virtual_size_bytes, used = core->arena.virtual_bytes_used;
+    int64_t charged = atomic_load_explicit(&core->charged_bytes, memory_order_relaxed);
+    uint64_t total = core->virtual_size_bytes,
+             used = core->arena.virtual_bytes_used + (charged > 0 ? (uint64_t)charged : 0);
     pthread_mutex_unlock(&core->order);
     *total_bytes = total;
     *free_bytes = total > used ? total - used : 0;

@@ -33,23 +33,35 @@ void sl_runtime_after_fork(void);
 /* --- memory
  * ------------------------------------------------------------------------------------------------- */
 
+/* A live allocation. */
+struct sl_allocation {
+    uint64_t address, bytes;
+    uint64_t number; /* no other allocation of the process has or had it */
+    uint32_t tag;    /* the shim's own note about it */
+};
+
 /* An allocation of `bytes` > 0 bytes, aligned to at least 512. SL_ERR_NO_MEMORY becomes
  * CUDA_ERROR_OUT_OF_MEMORY; SL_ERR_UNSUPPORTED: not managed (stopped, policy off): the shim calls the driver
  * instead. `site` from sl_site_here. */
-enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint64_t *address);
+enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, uint64_t *address);
 
-/* Frees what sl_runtime_alloc gave. The memory is used again only when everything issued before has finished.
- * SL_ERR_INVALID if `address` is in our arenas but no allocation starts there. pre: sl_runtime_owns(address).
- */
-enum sl_status sl_runtime_free(uint64_t address);
+/* The allocation at `address` is new and for `stream` alone until that says otherwise: the stream waits for
+ * whoever used the memory before. It must take work. */
+void sl_runtime_hand_over(uint64_t address, sl_stream stream);
+
+/* Frees what sl_runtime_alloc gave; *freed (may be NULL) is what it was. The memory is used again only when
+ * everything issued before has finished. SL_ERR_INVALID if `address` is in our arenas but no allocation
+ * starts there. After the stop all succeeds and *freed stays as it was. pre: sl_runtime_owns(address). */
+enum sl_status sl_runtime_free(uint64_t address, struct sl_allocation *freed);
 
 /* Whether `address` lies in one of our arenas. Lock-free, a few nanoseconds. */
 bool sl_runtime_owns(uint64_t address);
 
-/* The live allocation that holds `address`. */
-bool sl_runtime_find(uint64_t address, uint64_t *base, uint64_t *bytes);
+/* The live allocation that holds `address`; also after the stop, while the device is there. */
+bool sl_runtime_find(uint64_t address, struct sl_allocation *found);
 
-/* Answers cuMemGetInfo with the virtual size. False: ask the driver. */
+/* Answers cuMemGetInfo with the virtual size, of which allocations of ours and what was charged take a part.
+ * False: ask the driver. */
 bool sl_runtime_memory_info(uint64_t *free_bytes, uint64_t *total_bytes);
 
 /* Device memory that the program takes past us (pass-through allocations: VMM, arrays, pools ...): +bytes,

@@ -60,7 +60,7 @@ static void measure(const char *name, const char *trace)
     if (sl_backend_host_new(4 * SL_GIB, &backend) || sl_runtime_start(&backend)) _exit(1);
     for (int p = 0; p < 64; p++) {
         uint64_t address;
-        if (sl_runtime_alloc(SL_MIB, (uint64_t)p, &address)) _exit(1);
+        if (sl_runtime_alloc(SL_MIB, (uint64_t)p, 0, &address)) _exit(1);
         pointers[p] = (uint64_t *)address;
     }
     launches(pointers, kernels, 3);

@@ -142,7 +142,7 @@ static void ask(World *w)
     cudaFunction_t function;
     uint64_t nothing = 0;
     void *none[] = {&nothing, &nothing, &nothing};
-    switch (below(w, 8)) {
+    switch (below(w, 11)) {
     case 0:
         note_result(w, "address range", cuMemGetAddressRange(&base, &bytes, buffer->address + offset));
         note(w, buffer->kind == ASYNC || (base == buffer->address && bytes == buffer->bytes));
@@ -171,6 +171,17 @@ static void ask(World *w)
         must(cudaGetFuncBySymbol(&function, (const void *)fill));
         note_result(w, "too large a block",
                     cuLaunchKernel(function, 1, 1, 1, 4096, 1, 1, 0, w->streams[0], none, NULL));
+        break;
+    case 7:
+        note_result(w, "no bytes in stream order", cuMemAllocAsync(&pointer, 0, w->streams[0]));
+        break;
+    case 8:
+        if (buffer->kind == ASYNC && offset)
+            note_result(w, "free inside", cuMemFreeAsync(buffer->address + offset, w->streams[0]));
+        break;
+    case 9:
+        must(cuMemAllocFromPoolAsync(&pointer, 64 + offset, w->pool, w->streams[0]));
+        must(cuMemFreeAsync(pointer, w->streams[0]));
         break;
     default:
         if (buffer->kind == PLAIN) {

@@ -21,11 +21,13 @@ static void allocate(World *w)
         if (!w->buffers[i].address) buffer = &w->buffers[i];
     if (!buffer) return;
     int s = (int)below(w, STREAMS),
-        kind = chance(w, 60) ? PLAIN : (int)below(w, w->plain ? ASYNC : BUFFER_KINDS);
+        kind = chance(w, 60) ? PLAIN : (int)below(w, w->plain ? MANAGED : BUFFER_KINDS);
     size_t bytes = random_bytes(w) & ~(size_t)3;
     if (kind == PLAIN) must(cuMemAlloc(&buffer->address, bytes));
     if (kind == RUNTIME) must(cudaMalloc((void **)&buffer->address, bytes));
-    if (kind == ASYNC) must(cuMemAllocAsync(&buffer->address, bytes, w->streams[s]));
+    if (kind == ASYNC && chance(w, 50)) must(cuMemAllocAsync(&buffer->address, bytes, w->streams[s]));
+    if (kind == ASYNC && !buffer->address)
+        must(cuMemAllocFromPoolAsync(&buffer->address, bytes, w->pool, w->streams[s]));
     if (kind == MANAGED) must(cuMemAllocManaged(&buffer->address, bytes, CU_MEM_ATTACH_GLOBAL));
     buffer->bytes = bytes;
     buffer->kind = (BufferKind)kind;
@@ -33,7 +35,7 @@ static void allocate(World *w)
     memset(buffer->pending, 0, sizeof buffer->pending);
     w->live_bytes += bytes;
     if (w->live_bytes > w->peak_bytes) w->peak_bytes = w->live_bytes;
-    if (kind == ASYNC || kind == MANAGED) w->passed_bytes += bytes;
+    if (kind == MANAGED) w->passed_bytes += bytes;
     if (kind == ASYNC) after_use(w, buffer, s, true);
     set_buffer(w, buffer, s);
 }

@@ -4,8 +4,8 @@
  *
  * Some threads allocate, free, copy, set, launch, wait, ask and misuse; now and then they stop and hand their
  * memory to each other. At the end everything alive is read back. Prints `log HEX` (a hash of all that it
- * read and of every error code that it provoked), `peak_bytes N` and `passed_bytes N` (bytes allocated in
- * ways other than cuMemAlloc). Knows nothing of sluice. RANDOM_VERBOSE=1 says what it sees, in order. */
+ * read and of every error code that it provoked), `peak_bytes N` and `passed_bytes N` (bytes that
+ * stay the driver's to move). Knows nothing of sluice. RANDOM_VERBOSE=1 says what it sees, in order. */
 #include <pthread.h>
 
 #include "graph_actions.cuh"
@@ -22,6 +22,10 @@ static void start_world(World *w, uint64_t seed, int thread)
     w->thread = thread;
     w->plain = seed % 5 < 2;
     must(cuCtxGetCurrent(&w->context));
+    CUmemPoolProps properties = {};
+    properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    must(cuMemPoolCreate(&w->pool, &properties));
     w->streams[0] = NULL;
     w->streams[1] = CU_STREAM_PER_THREAD;
     for (int s = 2; s < STREAMS; s++)

@@ -29,10 +29,11 @@ struct World {
     uint64_t random;
     uint64_t log;
     int thread;
-    bool plain; /* takes device memory by cuMemAlloc only, so that all of it is under the budget */
+    bool plain; /* takes no memory that is the driver's own business, so that all of it is under the budget */
     CUcontext context;
     Buffer buffers[MAX_BUFFERS];
     CUstream streams[STREAMS];
+    CUmemoryPool pool;
     void *pinned[MAX_HOST], *pageable[MAX_HOST]; /* in use by copies until the next synchronisation */
     int pinned_count, pageable_count;
     size_t live_bytes, peak_bytes;

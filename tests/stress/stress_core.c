@@ -64,11 +64,12 @@ static void launch(struct worker *worker, struct tensor *a, struct tensor *b, bo
 
 static void renew(struct worker *worker, struct tensor *tensor, uint64_t site)
 {
-    if (tensor->address && sl_runtime_free((uint64_t)tensor->address)) atomic_fetch_add(worker->wrong, 1);
+    if (tensor->address && sl_runtime_free((uint64_t)tensor->address, NULL))
+        atomic_fetch_add(worker->wrong, 1);
     static const uint64_t some_bytes[] = {4096, 100000, 700000, 2 << 20, 5 << 20};
     uint64_t address;
     tensor->bytes = some_bytes[site % 5];
-    if (sl_runtime_alloc(tensor->bytes, worker->number << 32 | site, &address)) {
+    if (sl_runtime_alloc(tensor->bytes, worker->number << 32 | site, 0, &address)) {
         atomic_fetch_add(worker->wrong, 1);
         tensor->address = NULL;
         return;
@@ -93,7 +94,7 @@ static void *work(void *argument)
         }
         if (next_random(worker) % 16 == 0) sl_runtime_synchronized(sl_runtime_synchronizing());
     }
-    for (int t = 0; t < TENSORS; t++) sl_runtime_free((uint64_t)worker->tensors[t].address);
+    for (int t = 0; t < TENSORS; t++) sl_runtime_free((uint64_t)worker->tensors[t].address, NULL);
     return NULL;
 }
 

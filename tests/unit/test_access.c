@@ -16,7 +16,7 @@ static uint64_t first, second;
 static uint64_t take(uint64_t site)
 {
     uint64_t address;
-    assert_int_equal(sl_runtime_alloc(SL_MIB, site, &address), SL_OK);
+    assert_int_equal(sl_runtime_alloc(SL_MIB, site, 0, &address), SL_OK);
     return address;
 }
 
@@ -126,7 +126,7 @@ static void freed_memory(void **state)
     (void)state;
     uint64_t gone = take(3);
     sl_symbol symbol = expect((struct pair){first, gone, 4});
-    assert_int_equal(sl_runtime_free(gone), SL_OK);
+    assert_int_equal(sl_runtime_free(gone, NULL), SL_OK);
     assert_int_not_equal(scan((struct pair){first, gone, 4}), symbol);
     assert_int_equal(sl_core_running()->access_count, 1);
 }
@@ -137,7 +137,7 @@ static void a_tensor_found_later(void **state)
     (void)state;
     struct sl_core *core = sl_core_running();
     uint64_t slab;
-    assert_int_equal(sl_runtime_alloc(8 * SL_MIB, 4, &slab), SL_OK);
+    assert_int_equal(sl_runtime_alloc(8 * SL_MIB, 4, 0, &slab), SL_OK);
     expect((struct pair){slab, 0, 4});
     assert_non_null(core->face);
     assert_int_equal(core->face->chunk_count, 4);
@@ -145,7 +145,7 @@ static void a_tensor_found_later(void **state)
     expect((struct pair){slab, 0, 4});
     assert_non_null(core->face);
     assert_int_equal(core->face->chunk_count, 2);
-    assert_int_equal(sl_runtime_free(slab), SL_OK);
+    assert_int_equal(sl_runtime_free(slab, NULL), SL_OK);
 }
 
 /* After a module is unloaded, its handle may be another kernel's. */

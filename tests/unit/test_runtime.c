@@ -31,7 +31,7 @@ struct model {
 static uint64_t *take(uint64_t bytes, uint64_t site)
 {
     uint64_t address;
-    assert_int_equal(sl_runtime_alloc(bytes, site, &address), SL_OK);
+    assert_int_equal(sl_runtime_alloc(bytes, site, 0, &address), SL_OK);
     return (uint64_t *)address;
 }
 
@@ -72,7 +72,7 @@ static void step(struct model *model, bool evaluate)
         launch(&backward_kernel, model->weights[l], model->activations[l], model->grads[l],
                model->weights[l]);
     for (int l = 0; l < LAYERS; l++)
-        assert_int_equal(sl_runtime_free((uint64_t)model->activations[l]), SL_OK);
+        assert_int_equal(sl_runtime_free((uint64_t)model->activations[l], NULL), SL_OK);
     for (int l = 0; l < LAYERS && !evaluate; l++)
         launch(&update_kernel, model->weights[l], model->grads[l], model->first[l], model->second[l]);
 }

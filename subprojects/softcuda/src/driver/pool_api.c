@@ -28,8 +28,9 @@ CUresult CUDAAPI cuMemPoolCreate(CUmemoryPool *out, const CUmemPoolProps *wanted
         return sc_refuse("cuMemPoolCreate", "a pool of host memory");
     if (wanted->location.type != CU_MEM_LOCATION_TYPE_DEVICE || wanted->location.id != 0)
         return CUDA_ERROR_INVALID_VALUE;
-    if (wanted->handleTypes || wanted->usage)
-        return sc_refuse("cuMemPoolCreate", "a pool for other processes or for decompression");
+    if (wanted->handleTypes & ~CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+        return sc_refuse("cuMemPoolCreate", "a handle that is not a file descriptor");
+    if (wanted->usage) return sc_refuse("cuMemPoolCreate", "a pool for decompression");
     CUresult result = sc_enter(SC_NEED_INIT);
     if (result) return result;
     struct sc_pool *pool = sc_pool_create(wanted->maxSize);

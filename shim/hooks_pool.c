@@ -1,0 +1,196 @@
+/* Allocation in stream order. Memory of pools that can be ours is ours: the core makes a stream that gets
+ * memory again wait for the streams that used it before. While a stream captures the driver answers, and its
+ * graph owns the memory.
+ */
+#include "charge.h"
+#include "driver.h"
+#include "memory.h"
+#include "pools.h"
+#include "work.h"
+
+/* Whether the stream takes work now. Where it captures, or cannot be used, the driver's call is made, which
+ * adds a node or says why not. */
+static bool takes_work(CUstream stream)
+{
+    const struct sl_cuda_driver *driver = sl_driver_functions();
+    CUstreamCaptureStatus status;
+    CUresult result = driver->stream_is_capturing(stream, &status);
+    if (result == CUDA_ERROR_UNKNOWN && driver->stream_get_capture_info)
+        result = driver->stream_get_capture_info(stream, &status, NULL, NULL, NULL, NULL);
+    return result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+static CUmemoryPool current_pool(void)
+{
+    const struct sl_cuda_driver *driver = sl_driver_functions();
+    CUmemoryPool pool;
+    bool known =
+        driver->device_get_pool && driver->device_get_pool(&pool, sl_session_device()) == CUDA_SUCCESS;
+    return known ? pool : NULL;
+}
+
+/* What the driver's pool holds beyond the allocations that were charged one by one. */
+static void charge_reserve(CUmemoryPool pool)
+{
+    const struct sl_cuda_driver *driver = sl_driver_functions();
+    cuuint64_t reserved, used;
+    bool known =
+        driver && driver->pool_get_attribute &&
+        driver->pool_get_attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved) == CUDA_SUCCESS &&
+        driver->pool_get_attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used) == CUDA_SUCCESS;
+    if (!known) return;
+    if (reserved > used)
+        sl_charge(SL_CHARGE_POOL, (uintptr_t)pool, reserved - used);
+    else
+        sl_uncharge(SL_CHARGE_POOL, (uintptr_t)pool);
+}
+
+/* Whether memory that the driver gave out lies on the managed device: pools may be of any place. */
+static bool on_our_device(CUdeviceptr address)
+{
+    const struct sl_cuda_driver *driver = sl_driver_functions();
+    unsigned type = 0;
+    int ordinal = -1;
+    return driver->pointer_get_attribute &&
+           driver->pointer_get_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) == CUDA_SUCCESS &&
+           driver->pointer_get_attribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address) ==
+               CUDA_SUCCESS &&
+           type == CU_MEMORYTYPE_DEVICE && ordinal == sl_session_device();
+}
+
+static CUmemoryPool pool_of(CUdeviceptr address)
+{
+    const struct sl_cuda_driver *driver = sl_driver_functions();
+    CUmemoryPool pool = NULL;
+    bool known =
+        driver && driver->pointer_get_attribute &&
+        driver->pointer_get_attribute(&pool, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, address) == CUDA_SUCCESS;
+    return known ? pool : NULL;
+}
+
+/* False: the driver is to be asked. `pool` NULL: the device's current one. */
+static bool take_ours(struct sl_call call, CUdeviceptr *address, size_t bytes, CUmemoryPool pool,
+                      CUstream stream, CUresult *result)
+{
+    uint32_t number = sl_pool_number(pool ? pool : current_pool());
+    if (!number) return false;
+    if (!sl_pool_take(number, bytes)) {
+        *result = CUDA_ERROR_OUT_OF_MEMORY;
+        return true;
+    }
+    bool taken = sl_memory_take(call, address, bytes, number, result);
+    if (taken && *result == CUDA_SUCCESS)
+        sl_runtime_hand_over(*address, sl_work_stream(call, stream));
+    else
+        sl_pool_give(number, bytes);
+    return taken;
+}
+
+static void charge_driver_s(CUdeviceptr address, size_t bytes)
+{
+    if (!on_our_device(address)) return;
+    CUmemoryPool pool = pool_of(address);
+    sl_charge(SL_CHARGE_ADDRESS, address, bytes);
+    if (pool) charge_reserve(pool);
+}
+
+CUresult sl_hook_cuMemAllocAsync(struct sl_call call, sl_fn_cuMemAllocAsync *real, CUdeviceptr *address,
+                                 size_t bytes, CUstream stream)
+{
+    CUresult result;
+    bool on = address && bytes && sl_session_on_for_memory() && takes_work(sl_work_stream(call, stream));
+    if (on && take_ours(call, address, bytes, NULL, stream, &result)) return result;
+    result = real(address, bytes, stream);
+    if (on && result == CUDA_SUCCESS) charge_driver_s(*address, bytes);
+    return result;
+}
+
+CUresult sl_hook_cuMemAllocFromPoolAsync(struct sl_call call, sl_fn_cuMemAllocFromPoolAsync *real,
+                                         CUdeviceptr *address, size_t bytes, CUmemoryPool pool,
+                                         CUstream stream)
+{
+    CUresult result;
+    bool on =
+        address && bytes && pool && sl_session_on_for_memory() && takes_work(sl_work_stream(call, stream));
+    if (on && take_ours(call, address, bytes, pool, stream, &result)) return result;
+    result = real(address, bytes, pool, stream);
+    if (on && result == CUDA_SUCCESS) charge_driver_s(*address, bytes);
+    return result;
+}
+
+/* The driver takes cuMemAlloc's memory here too, but not managed memory. Into a capture it takes a graph's
+ * only. */
+CUresult sl_hook_cuMemFreeAsync(struct sl_call call, sl_fn_cuMemFreeAsync *real, CUdeviceptr address,
+                                CUstream stream)
+{
+    if (sl_session_owns(address))
+        return takes_work(sl_work_stream(call, stream)) ? sl_memory_give(address) : real(address, stream);
+    CUmemoryPool pool = sl_runtime_running() ? pool_of(address) : NULL;
+    CUresult result = real(address, stream);
+    if (result != CUDA_SUCCESS) return result;
+    sl_uncharge(SL_CHARGE_ADDRESS, address);
+    if (pool) charge_reserve(pool);
+    return result;
+}
+
+/* What other processes can open, or hardware is to decompress into, is the driver's; so are pools of host and
+ * of managed memory. */
+static bool can_be_ours(const CUmemPoolProps *properties)
+{
+#if CUDA_VERSION >= 12080
+    if (properties->usage) return false;
+#endif
+    return properties->allocType == CU_MEM_ALLOCATION_TYPE_PINNED &&
+           properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+           properties->handleTypes == CU_MEM_HANDLE_TYPE_NONE;
+}
+
+CUresult sl_hook_cuMemPoolCreate(struct sl_call call, sl_fn_cuMemPoolCreate *real, CUmemoryPool *pool,
+                                 const CUmemPoolProps *properties)
+{
+    (void)call;
+    CUresult result = real(pool, properties);
+    if (result == CUDA_SUCCESS && can_be_ours(properties))
+        sl_pool_made(*pool, properties->location.id, properties->maxSize);
+    return result;
+}
+
+CUresult sl_hook_cuMemPoolDestroy(struct sl_call call, sl_fn_cuMemPoolDestroy *real, CUmemoryPool pool)
+{
+    (void)call;
+    CUresult result = real(pool);
+    if (result != CUDA_SUCCESS) return result;
+    sl_pool_destroyed(pool);
+    sl_uncharge(SL_CHARGE_POOL, (uintptr_t)pool);
+    return result;
+}
+
+/* Memory of ours that was freed is not kept for the pool. */
+CUresult sl_hook_cuMemPoolTrimTo(struct sl_call call, sl_fn_cuMemPoolTrimTo *real, CUmemoryPool pool,
+                                 size_t keep_bytes)
+{
+    (void)call;
+    CUresult result = real(pool, keep_bytes);
+    if (result == CUDA_SUCCESS && sl_runtime_running()) charge_reserve(pool);
+    return result;
+}
+
+CUresult sl_hook_cuMemPoolGetAttribute(struct sl_call call, sl_fn_cuMemPoolGetAttribute *real,
+                                       CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
+{
+    (void)call;
+    CUresult result = real(pool, attribute, value);
+    if (result != CUDA_SUCCESS || !sl_runtime_running()) return result;
+    uint64_t ours = sl_pool_bytes(pool, attribute);
+    if (ours) *(cuuint64_t *)value += ours;
+    return result;
+}
+
+CUresult sl_hook_cuMemPoolSetAttribute(struct sl_call call, sl_fn_cuMemPoolSetAttribute *real,
+                                       CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
+{
+    (void)call;
+    CUresult result = real(pool, attribute, value);
+    if (result == CUDA_SUCCESS) sl_pool_reset_high(pool, attribute);
+    return result;
+}

@@ -1,0 +1,17 @@
+/* Memory of ours, as the hooks of allocations and of pools share it. */
+#ifndef SLUICE_SHIM_MEMORY_H
+#define SLUICE_SHIM_MEMORY_H
+
+#include <stdbool.h>
+
+#include "driver_api.h"
+
+/* An allocation from the core, with the pool's number or 0. False: the driver is to be asked; else *result is
+ * the program's answer. pre: sl_session_on_for_memory(), and nothing forbids allocating now. */
+bool sl_memory_take(struct sl_call call, CUdeviceptr *address, uint64_t bytes, uint32_t pool,
+                    CUresult *result);
+
+/* Frees memory of ours, whatever the thread's context. pre: sl_session_owns(address). */
+CUresult sl_memory_give(CUdeviceptr address);
+
+#endif

@@ -1,0 +1,178 @@
+#include "pools.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "driver.h"
+#include "map.h"
+#include "session.h"
+
+#define ALIGN 512u /* what the driver rounds an allocation up to */
+
+struct pool {
+    CUmemoryPool handle; /* NULL: destroyed, or free */
+    CUdevice device;
+    uint64_t max_bytes; /* 0: no limit */
+    uint64_t used_bytes, used_high_bytes, reserved_high_bytes, allocations;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct pool *pools; /* number - 1 is the index */
+static uint32_t pool_count, pool_capacity;
+static struct sl_map numbers; /* of the live pools' handles */
+static bool default_known;    /* the managed device's default pool is among them */
+
+static uint64_t key_of(CUmemoryPool handle)
+{
+    return (uint64_t)(uintptr_t)handle;
+}
+
+static struct pool *find(CUmemoryPool handle)
+{
+    uint32_t number = handle ? sl_map_get(&numbers, key_of(handle)) : SL_MAP_NONE;
+    return number == SL_MAP_NONE ? NULL : &pools[number - 1];
+}
+
+static bool is_free(const struct pool *pool)
+{
+    return !pool->handle && !pool->allocations;
+}
+
+static struct pool *new_pool(void)
+{
+    for (uint32_t i = 0; i < pool_count; i++)
+        if (is_free(&pools[i])) return &pools[i];
+    if (pool_count == pool_capacity) {
+        uint32_t wanted = pool_capacity ? 2 * pool_capacity : 8;
+        struct pool *larger = realloc(pools, wanted * sizeof *larger);
+        if (!larger) return NULL;
+        pools = larger;
+        pool_capacity = wanted;
+    }
+    pools[pool_count] = (struct pool){0};
+    return &pools[pool_count++];
+}
+
+/* pre: the lock is taken. */
+static void add(CUmemoryPool handle, CUdevice device, uint64_t max_bytes)
+{
+    struct pool *before = find(handle), *pool;
+    if (before) before->handle = NULL;
+    pool = new_pool();
+    if (!pool || !sl_map_put(&numbers, key_of(handle), (uint32_t)(pool - pools) + 1)) return;
+    *pool = (struct pool){.handle = handle, .device = device, .max_bytes = max_bytes};
+}
+
+void sl_pool_made(CUmemoryPool handle, CUdevice device, uint64_t max_bytes)
+{
+    pthread_mutex_lock(&lock);
+    add(handle, device, max_bytes);
+    pthread_mutex_unlock(&lock);
+}
+
+void sl_pool_destroyed(CUmemoryPool handle)
+{
+    pthread_mutex_lock(&lock);
+    struct pool *pool = find(handle);
+    if (pool) {
+        sl_map_remove(&numbers, key_of(handle));
+        pool->handle = NULL;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* The device's default pool is never made by the program. pre: the lock is taken. */
+static void learn_default(void)
+{
+    const struct sl_cuda_driver *driver = sl_driver_functions();
+    CUmemoryPool handle;
+    default_known = true;
+    if (driver && driver->device_get_default_pool &&
+        driver->device_get_default_pool(&handle, sl_session_device()) == CUDA_SUCCESS)
+        add(handle, sl_session_device(), 0);
+}
+
+uint32_t sl_pool_number(CUmemoryPool handle)
+{
+    pthread_mutex_lock(&lock);
+    if (!default_known) learn_default();
+    const struct pool *pool = find(handle);
+    uint32_t number = pool && pool->device == sl_session_device() ? (uint32_t)(pool - pools) + 1 : 0;
+    pthread_mutex_unlock(&lock);
+    return number;
+}
+
+static uint64_t rounded(uint64_t bytes)
+{
+    return (bytes + ALIGN - 1) & ~(uint64_t)(ALIGN - 1);
+}
+
+bool sl_pool_take(uint32_t number, uint64_t bytes)
+{
+    pthread_mutex_lock(&lock);
+    struct pool *pool = &pools[number - 1];
+    uint64_t used = pool->used_bytes + rounded(bytes);
+    bool fits = used >= bytes && (!pool->max_bytes || used <= pool->max_bytes);
+    if (fits) {
+        pool->used_bytes = used;
+        pool->allocations++;
+        if (used > pool->used_high_bytes) pool->used_high_bytes = used;
+        if (used > pool->reserved_high_bytes) pool->reserved_high_bytes = used;
+    }
+    pthread_mutex_unlock(&lock);
+    return fits;
+}
+
+void sl_pool_give(uint32_t number, uint64_t bytes)
+{
+    if (!number) return;
+    pthread_mutex_lock(&lock);
+    if (number <= pool_count && pools[number - 1].allocations) {
+        pools[number - 1].used_bytes -= rounded(bytes);
+        pools[number - 1].allocations--;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+CUmemoryPool sl_pool_handle(uint32_t number)
+{
+    pthread_mutex_lock(&lock);
+    CUmemoryPool handle = number && number <= pool_count ? pools[number - 1].handle : NULL;
+    pthread_mutex_unlock(&lock);
+    return handle;
+}
+
+uint64_t sl_pool_bytes(CUmemoryPool handle, CUmemPool_attribute attribute)
+{
+    uint64_t bytes = 0;
+    pthread_mutex_lock(&lock);
+    const struct pool *pool = find(handle);
+    if (pool && attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH)
+        bytes = pool->used_high_bytes;
+    else if (pool && attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH)
+        bytes = pool->reserved_high_bytes;
+    else if (pool && (attribute == CU_MEMPOOL_ATTR_USED_MEM_CURRENT ||
+                      attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT))
+        bytes = pool->used_bytes;
+    pthread_mutex_unlock(&lock);
+    return bytes;
+}
+
+void sl_pool_reset_high(CUmemoryPool handle, CUmemPool_attribute attribute)
+{
+    pthread_mutex_lock(&lock);
+    struct pool *pool = find(handle);
+    if (pool && attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH) pool->used_high_bytes = pool->used_bytes;
+    if (pool && attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH) pool->reserved_high_bytes = pool->used_bytes;
+    pthread_mutex_unlock(&lock);
+}
+
+void sl_pools_after_fork(void)
+{
+    pthread_mutex_init(&lock, NULL);
+    sl_map_free(&numbers);
+    free(pools);
+    pools = NULL;
+    pool_count = pool_capacity = 0;
+    default_known = false;
+}
