@@ -10,7 +10,8 @@ enum sl_charge_kind {
     SL_CHARGE_ADDRESS,
     SL_CHARGE_PHYSICAL,
     SL_CHARGE_ARRAY,
-    SL_CHARGE_POOL, /* what it holds and has not given out */
+    SL_CHARGE_GRAPH, /* what its memory nodes allocate */
+    SL_CHARGE_POOL,  /* what it holds and has not given out */
 };
 
 /* Charges `bytes` for `handle`. Without host memory to remember it by, it is not charged. */

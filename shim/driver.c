@@ -38,7 +38,7 @@ static const struct row rows[] = {
 
 /* Real functions to rows: open addressing. A function has up to two addresses, its symbol's and the
  * resolver's. */
-#define MAP_SLOTS 512
+#define MAP_SLOTS 1024
 _Static_assert(ROW_COUNT * 2 < MAP_SLOTS * 3 / 4, "the map of real functions is too small");
 struct view {
     struct sl_real real;
@@ -62,7 +62,7 @@ static __thread bool loading __attribute__((tls_model("initial-exec")));
 
 static uint32_t map_slot(const void *const *known, const void *function)
 {
-    uint32_t slot = (uint32_t)(((uint64_t)(uintptr_t)function * UINT64_C(0x9E3779B97F4A7C15)) >> 55);
+    uint32_t slot = (uint32_t)(((uint64_t)(uintptr_t)function * UINT64_C(0x9E3779B97F4A7C15)) >> 54);
     while (known[slot] && known[slot] != function) slot = (slot + 1) % MAP_SLOTS;
     return slot;
 }

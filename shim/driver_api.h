@@ -16,6 +16,9 @@
 #undef cuMemcpy3DBatchAsync
 #undef cuStreamBeginCapture
 #undef cuStreamDestroy
+#undef cuGraphInstantiate
+#undef cuGraphExecUpdate
+#undef cuGraphExecKernelNodeSetParams
 
 /* How a call came in. */
 struct sl_call {

@@ -52,13 +52,23 @@ static void begin_2d(struct sl_work *work, sl_stream stream, const CUDA_MEMCPY2D
     begin_shaped(work, stream, &to, &from, copy->WidthInBytes, copy->Height, 1);
 }
 
-static void begin_3d(struct sl_work *work, sl_stream stream, const CUDA_MEMCPY3D *copy)
+void sl_work_copy_spans(struct sl_work *work, const CUDA_MEMCPY3D *copy)
 {
     struct corner to = {copy->dstMemoryType, copy->dstDevice, copy->dstXInBytes, copy->dstY,
                         copy->dstZ,          copy->dstPitch,  copy->dstHeight};
     struct corner from = {copy->srcMemoryType, copy->srcDevice, copy->srcXInBytes, copy->srcY,
                           copy->srcZ,          copy->srcPitch,  copy->srcHeight};
-    begin_shaped(work, stream, &to, &from, copy->WidthInBytes, copy->Height, copy->Depth);
+    add_corner(work, &to, copy->WidthInBytes, copy->Height, copy->Depth, true);
+    add_corner(work, &from, copy->WidthInBytes, copy->Height, copy->Depth, false);
+}
+
+static void begin_3d(struct sl_work *work, sl_stream stream, const CUDA_MEMCPY3D *copy)
+{
+    work->seen = sl_session_on();
+    if (!work->seen) return;
+    work->launch = (struct sl_launch){.kind = SL_LAUNCH_COPY, .stream = stream};
+    sl_work_copy_spans(work, copy);
+    sl_runtime_launch_begin(&work->launch);
 }
 
 static void begin_3d_peer(struct sl_work *work, sl_stream stream, const CUDA_MEMCPY3D_PEER *copy)

@@ -1,18 +1,6 @@
-/* Kernel and graph launches. The path of every launch: nothing here allocates, locks or asks the driver. */
+/* Kernel launches. The path of every launch: nothing here allocates, locks or asks the driver. */
 #include "driver.h"
 #include "work.h"
-
-/* The packed form of the parameters: pairs of a key and a value, up to CU_LAUNCH_PARAM_END. */
-static void read_extra(struct sl_launch *launch, void **extra)
-{
-    for (; extra && *extra != CU_LAUNCH_PARAM_END; extra += 2) {
-        if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER)
-            launch->packed = extra[1];
-        else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE)
-            launch->packed_bytes = *(const size_t *)extra[1];
-    }
-    if (!launch->packed) launch->packed_bytes = 0;
-}
 
 CUresult sl_hook_cuLaunchKernel(struct sl_call call, sl_fn_cuLaunchKernel *real, CUfunction function,
                                 unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
@@ -29,7 +17,7 @@ CUresult sl_hook_cuLaunchKernel(struct sl_call call, sl_fn_cuLaunchKernel *real,
                                          .block = {block_x, block_y, block_z},
                                          .shared_bytes = shared_bytes,
                                          .parameters = parameters};
-        if (!parameters) read_extra(&work.launch, extra);
+        if (!parameters) sl_work_read_extra(&work.launch, extra);
         sl_runtime_launch_begin(&work.launch);
     }
     return sl_work_end(&work, real(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes,
@@ -50,7 +38,7 @@ CUresult sl_hook_cuLaunchKernelEx(struct sl_call call, sl_fn_cuLaunchKernelEx *r
                                          .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
                                          .shared_bytes = config->sharedMemBytes,
                                          .parameters = parameters};
-        if (!parameters) read_extra(&work.launch, extra);
+        if (!parameters) sl_work_read_extra(&work.launch, extra);
         sl_runtime_launch_begin(&work.launch);
     }
     return sl_work_end(&work, real(config, function, parameters, extra));
@@ -114,18 +102,4 @@ CUresult sl_hook_cuLaunchGridAsync(struct sl_call call, sl_fn_cuLaunchGridAsync 
     struct sl_work work;
     begin_old_launch(&work, sl_work_stream(call, stream), function, width, height);
     return sl_work_end(&work, real(function, width, height, stream));
-}
-
-/* What a graph touches was noted when it was captured; here it counts as work on the stream. */
-CUresult sl_hook_cuGraphLaunch(struct sl_call call, sl_fn_cuGraphLaunch *real, CUgraphExec graph,
-                               CUstream stream)
-{
-    struct sl_work work;
-    work.seen = sl_session_on();
-    if (work.seen) {
-        work.launch = (struct sl_launch){
-            .kind = SL_LAUNCH_GRAPH, .stream = sl_work_stream(call, stream), .function = (uintptr_t)graph};
-        sl_runtime_launch_begin(&work.launch);
-    }
-    return sl_work_end(&work, real(graph, stream));
 }

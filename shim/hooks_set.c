@@ -18,12 +18,6 @@ static bool sets_ours(const struct sl_work *work)
     return work->seen && work->launch.span_count;
 }
 
-/* From the first row's start to the last row's end. */
-static uint64_t rows_bytes(size_t pitch, size_t element_bytes, size_t width, size_t height)
-{
-    return height ? (uint64_t)pitch * (height - 1) + (uint64_t)element_bytes * width : 0;
-}
-
 #define SL_SET_HOOKS(bits, type)                                                                             \
     CUresult sl_hook_cuMemsetD##bits##Async(struct sl_call call, sl_fn_cuMemsetD##bits##Async *real,         \
                                             CUdeviceptr to, type value, size_t count, CUstream stream)       \
@@ -46,7 +40,8 @@ static uint64_t rows_bytes(size_t pitch, size_t element_bytes, size_t width, siz
                                               size_t height, CUstream stream)                                \
     {                                                                                                        \
         struct sl_work work;                                                                                 \
-        begin_set(&work, sl_work_stream(call, stream), to, rows_bytes(pitch, sizeof(type), width, height));  \
+        begin_set(&work, sl_work_stream(call, stream), to,                                                   \
+                  sl_work_rows_bytes(pitch, sizeof(type), width, height));                                   \
         return sl_work_end(&work, real(to, pitch, value, width, height, stream));                            \
     }                                                                                                        \
     CUresult sl_hook_cuMemsetD2D##bits##_v2(struct sl_call call, sl_fn_cuMemsetD2D##bits##_v2 *real,         \
@@ -55,7 +50,7 @@ static uint64_t rows_bytes(size_t pitch, size_t element_bytes, size_t width, siz
     {                                                                                                        \
         struct sl_work work;                                                                                 \
         sl_fn_cuMemsetD2D##bits##Async *async = sl_real.f_cuMemsetD2D##bits##Async;                          \
-        begin_set(&work, call.default_stream, to, rows_bytes(pitch, sizeof(type), width, height));           \
+        begin_set(&work, call.default_stream, to, sl_work_rows_bytes(pitch, sizeof(type), width, height));   \
         if (!async || !sets_ours(&work)) return sl_work_end(&work, real(to, pitch, value, width, height));   \
         return sl_work_end(&work, async(to, pitch, value, width, height, call.default_stream));              \
     }

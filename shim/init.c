@@ -4,6 +4,7 @@
 
 #include "charge.h"
 #include "driver.h"
+#include "graphs.h"
 #include "lookup.h"
 #include "pools.h"
 #include "runtime.h"
@@ -15,6 +16,7 @@ static void after_fork(void)
     sl_session_after_fork();
     sl_charge_after_fork();
     sl_pools_after_fork();
+    sl_graphs_after_fork();
     sl_runtime_after_fork();
 }
 

@@ -25,6 +25,27 @@ static inline void sl_work_span(struct sl_work *work, uint64_t address, uint64_t
     launch->spans[launch->span_count++] = (struct sl_span){address, bytes, write};
 }
 
+/* From the first row's start to the last row's end. */
+static inline uint64_t sl_work_rows_bytes(size_t pitch, size_t element_bytes, size_t width, size_t height)
+{
+    return height ? (uint64_t)pitch * (height - 1) + (uint64_t)element_bytes * width : 0;
+}
+
+/* Names both sides of the copy. */
+void sl_work_copy_spans(struct sl_work *work, const CUDA_MEMCPY3D *copy);
+
+/* The packed form of the parameters: pairs of a key and a value, up to CU_LAUNCH_PARAM_END. */
+static inline void sl_work_read_extra(struct sl_launch *launch, void **extra)
+{
+    for (; extra && *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+        if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER)
+            launch->packed = extra[1];
+        else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE)
+            launch->packed_bytes = *(const size_t *)extra[1];
+    }
+    if (!launch->packed) launch->packed_bytes = 0;
+}
+
 /* After the driver's call: hands its answer on. */
 static inline CUresult sl_work_end(struct sl_work *work, CUresult result)
 {

@@ -6,7 +6,7 @@
 static void add_word(struct sl_core *core, uint64_t address, uint64_t bytes, uint32_t where)
 {
     if (!sl_arena_owns(address) || core->word_count == SL_MAX_WORDS) return;
-    core->words[core->word_count++] = (struct sl_word){address, bytes, where};
+    core->scanned[core->word_count++] = (struct sl_word){.address = address, .bytes = bytes, .where = where};
 }
 
 static void scan_parameters(struct sl_core *core, const struct sl_launch *launch,
@@ -31,11 +31,17 @@ static uint64_t kernel_shape(const struct sl_launch *launch, uint64_t name_hash)
     return sl_mix(a + 3 * b + 5 * c);
 }
 
-/* Fills core->words and returns the hash of everything else about the launch. */
+/* Sets core->words and returns the hash of everything else about the launch. */
 static uint64_t scan(struct sl_core *core, const struct sl_launch *launch, uint32_t *number)
 {
-    core->word_count = 0;
     *number = 0;
+    if (launch->footprint) {
+        core->words = launch->footprint->words;
+        core->word_count = launch->footprint->count;
+        return launch->footprint->shape;
+    }
+    core->words = core->scanned;
+    core->word_count = 0;
     if (launch->kind == SL_LAUNCH_KERNEL) {
         *number = sl_kernels_find(&core->kernels, launch->function);
         if (!*number) return sl_mix(SL_LAUNCH_KERNEL);
@@ -72,28 +78,62 @@ static bool is_launch(struct sl_core *core, sl_symbol symbol, uint64_t shape)
     return true;
 }
 
+static bool reserve_resolved(struct sl_core *core)
+{
+    uint32_t wanted = core->resolved_capacity ? core->resolved_capacity : SL_MAX_WORDS;
+    while (wanted < core->word_count) wanted *= 2;
+    if (wanted == core->resolved_capacity) return true;
+    struct sl_access *larger = realloc(core->resolved, wanted * sizeof *larger);
+    if (!larger) return false;
+    core->resolved = larger;
+    core->resolved_capacity = wanted;
+    return true;
+}
+
 /* Finds the allocations that the words point into and learns where their inner tensors begin. Returns the
- * launch's signature. `at_least`: bytes that an access of unknown length covers. */
+ * launch's signature. `at_least`: bytes that an access of unknown length covers where its word does not say.
+ */
 static uint64_t resolve(struct sl_core *core, uint64_t shape, uint64_t at_least)
 {
     uint64_t signature = sl_hash_word(SL_SYMBOL_LAUNCH, shape);
+    uint32_t words = reserve_resolved(core) ? core->word_count : core->resolved_capacity;
     core->accesses = core->resolved;
     core->access_count = 0;
-    for (uint32_t w = 0; w < core->word_count; w++) {
+    for (uint32_t w = 0; w < words; w++) {
         const struct sl_word *word = &core->words[w];
         uint32_t s = sl_place_find(&core->placement, word->address);
         if (s == SL_MAP_NONE) continue;
         struct sl_slot *slot = &core->placement.slots[s];
         uint64_t offset = word->address - slot->address;
         if (slot->bytes > core->arena.chunk_bytes && sl_slot_learn(slot, offset)) core->extents_version++;
-        core->resolved[core->access_count++] = (struct sl_access){.slot = s,
-                                                                  .where = word->where,
-                                                                  .offset = offset,
-                                                                  .bytes = word->bytes,
-                                                                  .at_least = word->bytes ? 0 : at_least};
+        core->resolved[core->access_count++] =
+            (struct sl_access){.slot = s,
+                               .where = word->where,
+                               .offset = offset,
+                               .bytes = word->bytes,
+                               .at_least = word->bytes      ? 0
+                                           : word->at_least ? word->at_least
+                                                            : at_least};
         signature = sl_hash_word(signature, sl_mix((uint64_t)word->where << 32 | s) + offset);
     }
     return signature;
+}
+
+static uint64_t least_bytes(const struct sl_launch *launch)
+{
+    uint64_t threads = 1;
+    for (int d = 0; d < 3; d++) threads *= (uint64_t)launch->grid[d] * launch->block[d];
+    return threads * 4;
+}
+
+struct sl_footprint *sl_access_footprint(struct sl_core *core, const struct sl_launch *launch)
+{
+    uint32_t kernel;
+    uint64_t shape = scan(core, launch, &kernel);
+    struct sl_footprint *footprint = sl_footprint_new(shape, core->words, core->word_count);
+    for (uint32_t w = 0; footprint && w < footprint->count; w++)
+        if (!footprint->words[w].bytes) footprint->words[w].at_least = least_bytes(launch);
+    return footprint;
 }
 
 sl_symbol sl_access_scan(struct sl_core *core, const struct sl_launch *launch, uint32_t *kernel_out)
@@ -107,9 +147,7 @@ sl_symbol sl_access_scan(struct sl_core *core, const struct sl_launch *launch, u
     uint32_t kernel;
     uint64_t shape = scan(core, launch, &kernel);
     if (!is_launch(core, symbol, shape)) {
-        uint64_t threads = 1;
-        for (int d = 0; d < 3; d++) threads *= (uint64_t)launch->grid[d] * launch->block[d];
-        uint64_t signature = resolve(core, shape, threads * 4);
+        uint64_t signature = resolve(core, shape, least_bytes(launch));
         struct sl_symbol_record record = {
             .kind = SL_SYMBOL_LAUNCH, .shape = shape, .access_count = core->access_count};
         symbol = sl_symbols_intern(&core->symbols, signature, record, core->resolved);

@@ -10,6 +10,9 @@
  * is recognised by comparison: no search, no look-up of its signature; a kernel by its face (face.h). */
 sl_symbol sl_access_scan(struct sl_core *core, const struct sl_launch *launch, uint32_t *kernel);
 
+/* What the launch may touch, noted for later launches; NULL when there is no memory. */
+struct sl_footprint *sl_access_footprint(struct sl_core *core, const struct sl_launch *launch);
+
 /* Where an access ends: what the launch itself said, or the end of the tensor that begins at its offset,
  * widened to what the grid covers at least. */
 uint64_t sl_access_end(const struct sl_slot *slot, const struct sl_access *access);

@@ -8,6 +8,7 @@
 #define SLUICE_CORE_H
 
 #include "face.h"
+#include "footprint.h"
 #include "kernel.h"
 #include "place.h"
 #include "predict.h"
@@ -96,12 +97,12 @@ struct sl_core {
     uint32_t stall_next;
 
     /* The launch being begun. */
-    struct sl_word {
-        uint64_t address, bytes; /* 0: not known how many */
-        uint32_t where;          /* see struct sl_access */
-    } words[SL_MAX_WORDS];       /* addresses of arenas that it was given */
+    struct sl_word scanned[SL_MAX_WORDS];
+    const struct sl_word
+        *words; /* addresses of arenas that it was given: `scanned`, or those of a footprint */
     uint32_t word_count;
-    struct sl_access resolved[SL_MAX_WORDS];
+    struct sl_access *resolved;
+    uint32_t resolved_capacity;
     const struct sl_access
         *accesses; /* what they are: `resolved`, or those of the symbol that was expected */
     uint32_t access_count;

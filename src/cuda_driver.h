@@ -55,7 +55,14 @@
     X(device_get_pool,       "cuDeviceGetMemPool",                11020, false, (CUmemoryPool *pool, CUdevice device))           \
     X(pool_get_attribute,    "cuMemPoolGetAttribute",             11020, false, (CUmemoryPool pool, CUmemPool_attribute attribute, void *value)) \
     X(pointer_get_attribute, "cuPointerGetAttribute",             4000,  false, (void *value, CUpointer_attribute attribute, CUdeviceptr address)) \
-    X(kernel_get_function,   "cuKernelGetFunction",               12000, false, (CUfunction *function, CUkernel kernel))
+    X(kernel_get_function,   "cuKernelGetFunction",               12000, false, (CUfunction *function, CUkernel kernel))         \
+    X(graph_get_nodes,       "cuGraphGetNodes",                   10000, true,  (CUgraph graph, CUgraphNode *nodes, size_t *count)) \
+    X(graph_node_get_type,   "cuGraphNodeGetType",                10000, true,  (CUgraphNode node, CUgraphNodeType *type))       \
+    X(graph_kernel_node_get_params, "cuGraphKernelNodeGetParams_v2", 12000, true, (CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v2 *parameters)) \
+    X(graph_memcpy_node_get_params, "cuGraphMemcpyNodeGetParams", 10000, true,  (CUgraphNode node, CUDA_MEMCPY3D *parameters))   \
+    X(graph_memset_node_get_params, "cuGraphMemsetNodeGetParams", 10000, true,  (CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *parameters)) \
+    X(graph_mem_alloc_node_get_params, "cuGraphMemAllocNodeGetParams", 11040, true, (CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS *parameters)) \
+    X(graph_child_graph_node_get_graph, "cuGraphChildGraphNodeGetGraph", 10000, true, (CUgraphNode node, CUgraph *graph))
 /* clang-format on */
 
 /* Fields whose row says `false` may be NULL: the driver is older than they are. The others never are. */

@@ -228,24 +228,29 @@ void sl_runtime_hand_over(uint64_t address, sl_stream stream)
     pthread_mutex_unlock(&core->order);
 }
 
-static void say_oversize(struct sl_core *core, uint32_t kernel, uint64_t own)
+static const char *launch_name(const struct sl_core *core, const struct sl_launch *launch, uint32_t kernel)
+{
+    if (kernel) return core->kernels.kernels[kernel].name;
+    return launch->kind == SL_LAUNCH_GRAPH ? "a graph" : "a copy";
+}
+
+static void say_oversize(struct sl_core *core, const char *name, uint64_t own)
 {
     char need[SL_BYTES_TEXT], budget[SL_BYTES_TEXT];
-    sl_warn_once("%s uses %s, more than the budget of %s: it runs partly in host memory",
-                 kernel ? core->kernels.kernels[kernel].name : "a copy", sl_bytes_text(own, need),
-                 sl_bytes_text(sl_core_budget(core), budget));
+    sl_warn_once("%s uses %s, more than the budget of %s: it runs partly in host memory", name,
+                 sl_bytes_text(own, need), sl_bytes_text(sl_core_budget(core), budget));
     atomic_fetch_add(&core->stats.oversize_launches, 1);
 }
 
 /* Sees to chunks that neither were resident nor came by the schedule. */
-static void bring_lacking(struct sl_core *core, uint32_t kernel)
+static void bring_lacking(struct sl_core *core, const struct sl_launch *launch, uint32_t kernel)
 {
     uint64_t own = 0;
     for (uint32_t i = 0; i < core->touched_count; i++)
         own += sl_arena_record(&core->arena, core->touched[i])->bytes;
     bool oversize = own > sl_core_budget(core), planned = atomic_load(&core->schedule.active);
     if (oversize) {
-        say_oversize(core, kernel, own);
+        say_oversize(core, launch_name(core, launch, kernel), own);
         if (planned) return; /* the plan knows of it, and promised the frames to others */
     } else if (planned) {
         atomic_fetch_add(&core->stats.surprises, 1);
@@ -316,7 +321,7 @@ static void use(struct sl_core *core, const struct sl_launch *launch, uint32_t s
 {
     uint64_t in_place = 0;
     if (use_plainly(core, s)) return;
-    if (sl_demand_lacking(core)) bring_lacking(core, kernel);
+    if (sl_demand_lacking(core)) bring_lacking(core, launch, kernel);
     uint64_t fetch = use_chunks(core, s, launch->stream, &in_place);
     if (sl_core_must_join(core, s, &core->mover.in, fetch)) wait_for_fetch(core, launch->stream, fetch);
     if (in_place) SL_COUNT(&core->stats, remote_bytes, in_place);
@@ -339,6 +344,16 @@ static void begin(struct sl_core *core, struct sl_launch *launch)
     sl_access_chunks(core, launch, symbol, kernel);
     if (core->touched_count) use(core, launch, s, kernel);
     sl_core_plan(core);
+}
+
+struct sl_footprint *sl_runtime_footprint(const struct sl_launch *launch)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core) return NULL;
+    pthread_mutex_lock(&core->order);
+    struct sl_footprint *footprint = sl_access_footprint(core, launch);
+    pthread_mutex_unlock(&core->order);
+    return footprint;
 }
 
 void sl_runtime_launch_begin(struct sl_launch *launch)

@@ -147,6 +147,7 @@ static void tear_down(struct sl_core *core, bool device_gone)
     sl_placement_close(&core->placement);
     sl_arena_close(&core->arena, device_gone);
     sl_stats_close(&core->stats);
+    free(core->resolved);
     free(core->touched_space);
     free(core->more_streams);
     if (!device_gone) backend->close(backend->self);

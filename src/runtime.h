@@ -6,6 +6,7 @@
 #define SLUICE_RUNTIME_H
 
 #include "backend.h"
+#include "footprint.h"
 #include "options.h"
 
 /* Reads the options and opens the log. Called once from the shim's constructor; touches no CUDA, starts no
@@ -98,6 +99,7 @@ struct sl_launch {
     uint64_t packed_bytes;
     struct sl_span spans[2]; /* copies and sets: the device ranges they name */
     uint32_t span_count;
+    const struct sl_footprint *footprint; /* graphs: what its nodes may touch; NULL where that is not known */
 
     /* The core's own, from begin to end. */
     sl_tick tick;
@@ -108,6 +110,11 @@ struct sl_launch {
  * After it: `ok` says whether the driver took the launch. Every begin has its end, in the same thread. */
 void sl_runtime_launch_begin(struct sl_launch *launch);
 void sl_runtime_launch_end(struct sl_launch *launch, bool ok);
+
+/* What `launch`, which is not made now, may touch: for launches of graphs. Its stream means nothing, and its
+ * parameters are read during the call only. May ask the driver for the kernel's parameters. NULL when the
+ * core does not run or there is no memory. Freed with free(). */
+struct sl_footprint *sl_runtime_footprint(const struct sl_launch *launch);
 
 /* A stream capture began (+1) or ended (-1) anywhere in the process. While any is under way, launches on
  * capturing streams are left alone. */

@@ -1,5 +1,6 @@
 /* Graphs of a random program: captured from streams of their own, with a fork and a join, launched some
- * times, perhaps copied, perhaps with nodes added by hand. */
+ * times, perhaps copied, perhaps a child of another, perhaps with nodes added by hand, and changed between
+ * launches. */
 #ifndef RANDOM_GRAPH_ACTIONS_CUH
 #define RANDOM_GRAPH_ACTIONS_CUH
 
@@ -60,19 +61,111 @@ static CUgraph capture(World *w, Buffer *const *b)
     return graph;
 }
 
-/* A memset behind everything that the graph has. */
-static void add_by_hand(World *w, CUgraph graph, const Buffer *buffer)
+/* A graph of the same nodes on the buffers in another order. */
+static CUgraph capture_again(World *w, Buffer *const *b, uint64_t random_before)
 {
-    CUgraphNode nodes[64], added;
-    size_t count = 64;
-    must(cuGraphGetNodes(graph, nodes, &count));
+    Buffer *turned[GRAPH_BUFFERS];
+    for (int i = 0; i < GRAPH_BUFFERS; i++) turned[i] = b[(i + 1) % GRAPH_BUFFERS];
+    uint64_t kept = w->random;
+    w->random = random_before;
+    CUgraph graph = capture(w, turned);
+    w->random = kept;
+    return graph;
+}
+
+/* A kernel and a memset behind everything that the graph has. */
+struct ByHand {
+    CUgraphNode kernel, set;
+};
+
+struct KernelNode {
+    uint32_t *to;
+    size_t count;
+    uint32_t salt;
+    void *pointers[3];
+    CUDA_KERNEL_NODE_PARAMS parameters;
+};
+
+static void random_kernel_node(World *w, KernelNode *node, const Buffer *buffer)
+{
+    cudaFunction_t function;
+    must(cudaGetFuncBySymbol(&function, (const void *)fill));
+    *node = {};
+    node->to = words_of(buffer, 0);
+    node->count = 1 + below(w, buffer->bytes / 4);
+    node->salt = (uint32_t)next_random(w);
+    node->pointers[0] = &node->to;
+    node->pointers[1] = &node->count;
+    node->pointers[2] = &node->salt;
+    node->parameters.func = function;
+    node->parameters.gridDimX = 1 + (unsigned)below(w, 8);
+    node->parameters.blockDimX = 64;
+    node->parameters.gridDimY = node->parameters.gridDimZ = 1;
+    node->parameters.blockDimY = node->parameters.blockDimZ = 1;
+    node->parameters.kernelParams = node->pointers;
+}
+
+static CUDA_MEMSET_NODE_PARAMS random_set_node(World *w, const Buffer *buffer)
+{
     CUDA_MEMSET_NODE_PARAMS set = {};
     set.dst = buffer->address;
     set.elementSize = 4;
     set.value = (unsigned)next_random(w);
     set.width = 1 + below(w, buffer->bytes / 4);
     set.height = 1;
-    must(cuGraphAddMemsetNode(&added, graph, nodes, count, &set, w->context));
+    return set;
+}
+
+static ByHand add_by_hand(World *w, CUgraph graph, Buffer *const *b)
+{
+    CUgraphNode nodes[64];
+    size_t count = 63;
+    ByHand added;
+    KernelNode kernel;
+    must(cuGraphGetNodes(graph, nodes, &count));
+    random_kernel_node(w, &kernel, b[below(w, GRAPH_BUFFERS)]);
+    must(cuGraphAddKernelNode(&added.kernel, graph, nodes, count, &kernel.parameters));
+    nodes[count++] = added.kernel;
+    CUDA_MEMSET_NODE_PARAMS set = random_set_node(w, b[below(w, GRAPH_BUFFERS)]);
+    must(cuGraphAddMemsetNode(&added.set, graph, nodes, count, &set, w->context));
+    return added;
+}
+
+static void change_by_hand(World *w, CUgraphExec ready, const ByHand *nodes, Buffer *const *b)
+{
+    KernelNode kernel;
+    CUDA_MEMSET_NODE_PARAMS set;
+    switch (below(w, 4)) {
+    case 0:
+        random_kernel_node(w, &kernel, b[below(w, GRAPH_BUFFERS)]);
+        must(cuGraphExecKernelNodeSetParams(ready, nodes->kernel, &kernel.parameters));
+        break;
+    case 1: /* a memset node keeps the kind of memory that it writes */
+        if (!w->plain) return;
+        set = random_set_node(w, b[below(w, GRAPH_BUFFERS)]);
+        must(cuGraphExecMemsetNodeSetParams(ready, nodes->set, &set, w->context));
+        break;
+    default:
+        must(cuGraphNodeSetEnabled(ready, chance(w, 50) ? nodes->kernel : nodes->set, chance(w, 50)));
+    }
+}
+
+/* Puts a graph of the captured kind in the place of the whole graph, or of its child. */
+static void change_as_a_whole(World *w, CUgraphExec ready, CUgraphNode child, Buffer *const *b,
+                              uint64_t random_before)
+{
+    CUgraphExecUpdateResultInfo info;
+    CUgraph other = capture_again(w, b, random_before);
+    if (child)
+        must(cuGraphExecChildGraphNodeSetParams(ready, child, other));
+    else
+        must(cuGraphExecUpdate(ready, other, &info));
+    must(cuGraphDestroy(other));
+}
+
+static void launch_some_times(World *w, CUgraphExec ready, int s)
+{
+    for (size_t i = 1 + below(w, 3); i > 0; i--) must(cuGraphLaunch(ready, w->streams[s]));
 }
 
 static void run_graph(World *w)
@@ -81,17 +174,34 @@ static void run_graph(World *w)
     bool picked[GRAPH_BUFFERS], writes[GRAPH_BUFFERS] = {true, true, true, true};
     if (pick(w, b, picked, GRAPH_BUFFERS) < GRAPH_BUFFERS) return;
     int s = (int)below(w, STREAMS);
+    uint64_t random_before = w->random;
     CUgraph graph = capture(w, b), copy;
+    CUgraphNode child = NULL;
     CUgraphExec ready;
-    if (chance(w, 40)) add_by_hand(w, graph, b[below(w, GRAPH_BUFFERS)]);
+    ByHand nodes = {};
+    bool by_hand = chance(w, 50);
     if (chance(w, 30)) {
         must(cuGraphClone(&copy, graph));
         must(cuGraphDestroy(graph));
         graph = copy;
     }
+    if (chance(w, 30)) {
+        must(cuGraphCreate(&copy, 0));
+        must(cuGraphAddChildGraphNode(&child, copy, NULL, 0, graph));
+        must(cuGraphDestroy(graph));
+        graph = copy;
+    }
+    if (by_hand) nodes = add_by_hand(w, graph, b);
     must(cuGraphInstantiate(&ready, graph, 0));
     use(w, b, writes, GRAPH_BUFFERS, s);
-    for (size_t i = 1 + below(w, 3); i > 0; i--) must(cuGraphLaunch(ready, w->streams[s]));
+    launch_some_times(w, ready, s);
+    for (size_t i = below(w, 4); i > 0; i--) {
+        if (by_hand && chance(w, 60))
+            change_by_hand(w, ready, &nodes, b);
+        else if (w->plain && (child || !by_hand))
+            change_as_a_whole(w, ready, child, b, random_before);
+        launch_some_times(w, ready, s);
+    }
     used(w, b, writes, GRAPH_BUFFERS, s);
     must(cuGraphDestroy(graph));
     must(cuGraphExecDestroy(ready));

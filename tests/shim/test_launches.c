@@ -2,44 +2,13 @@
  * the results are compared, and the software device's own statistics show at exit whether any kernel had to
  * read a block in place because its pointer was not seen (check_launches.py).
  */
-#include "device.h"
+#include "adder.h"
 
 #include <stdlib.h>
 
 #define BLOCK (2 * MIB)
 #define BLOCKS 24
 #define WORDS (BLOCK / sizeof(uint32_t))
-
-static const char ptx[] = ".version 7.0\n"
-                          ".target sm_52\n"
-                          ".address_size 64\n"
-                          ".visible .entry add(.param .u64 data, .param .u32 count, .param .u32 value)\n"
-                          "{\n"
-                          "  .reg .pred %p; .reg .u32 %r<7>; .reg .u64 %rd<4>;\n"
-                          "  ld.param.u64 %rd1, [data];\n"
-                          "  ld.param.u32 %r1, [count];\n"
-                          "  ld.param.u32 %r2, [value];\n"
-                          "  mov.u32 %r3, %ctaid.x;\n"
-                          "  mov.u32 %r4, %ntid.x;\n"
-                          "  mov.u32 %r5, %tid.x;\n"
-                          "  mad.lo.u32 %r3, %r3, %r4, %r5;\n"
-                          "  setp.ge.u32 %p, %r3, %r1;\n"
-                          "  @%p bra done;\n"
-                          "  cvta.to.global.u64 %rd1, %rd1;\n"
-                          "  mul.wide.u32 %rd2, %r3, 4;\n"
-                          "  add.u64 %rd1, %rd1, %rd2;\n"
-                          "  ld.global.u32 %r6, [%rd1];\n"
-                          "  add.u32 %r6, %r6, %r2;\n"
-                          "  st.global.u32 [%rd1], %r6;\n"
-                          "done:\n"
-                          "  ret;\n"
-                          "}\n";
-
-/* In the layout that the kernel's parameters have, for the packed form. */
-struct arguments {
-    CUdeviceptr data;
-    uint32_t count, value;
-};
 
 static CUmodule module;
 static CUfunction add;
@@ -49,7 +18,7 @@ static uint32_t expected[BLOCKS];
 
 static int load(void **state)
 {
-    if (use_device(state) || cuModuleLoadData(&module, ptx) || cuModuleGetFunction(&add, module, "add"))
+    if (use_device(state) || cuModuleLoadData(&module, adder_ptx) || cuModuleGetFunction(&add, module, "add"))
         return -1;
     if (cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING)) return -1;
     for (int i = 0; i < BLOCKS; i++)
@@ -174,7 +143,7 @@ static void launched_after_a_reload(void **state)
     (void)state;
     for (int i = 0; i < 3; i++) {
         ok(cuModuleUnload(module));
-        ok(cuModuleLoadData(&module, ptx));
+        ok(cuModuleLoadData(&module, adder_ptx));
         ok(cuModuleGetFunction(&add, module, "add"));
         run(with_pointers);
     }

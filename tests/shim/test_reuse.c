@@ -102,10 +102,42 @@ static void between_streams_without_a_number(void **state)
     for (int i = 0; i < MANY - 1; i++) ok(cuStreamDestroy(streams[i]));
 }
 
+/* The new owner is a graph. */
+static void between_a_stream_and_a_graph(void **state)
+{
+    CUstream streams[2];
+    CUgraph graph;
+    CUgraphNode node;
+    CUgraphExec exec;
+    CUcontext context;
+    uint32_t word = 0;
+    (void)state;
+    for (int i = 0; i < 2; i++) ok(cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING));
+    ok(cuCtxGetCurrent(&context));
+    struct user user = {.stream = streams[0], .value = 40};
+    write_and_free(&user);
+    CUdeviceptr memory = take();
+    assert_int_equal(memory, user.memory);
+    CUDA_MEMSET_NODE_PARAMS set = {.dst = memory, .elementSize = 4, .value = 41, .width = WORDS, .height = 1};
+    ok(cuGraphCreate(&graph, 0));
+    ok(cuGraphAddMemsetNode(&node, graph, NULL, 0, &set, context));
+    ok(cuGraphInstantiate(&exec, graph, 0));
+    ok(cuGraphLaunch(exec, streams[1]));
+    ok(cuStreamSynchronize(streams[1]));
+    ok(cuCtxSynchronize());
+    ok(cuMemcpyDtoH(&word, memory + 4 * (WORDS - 1), sizeof word));
+    assert_int_equal(word, 41);
+    ok(cuMemFree(memory));
+    ok(cuGraphExecDestroy(exec));
+    ok(cuGraphDestroy(graph));
+    for (int i = 0; i < 2; i++) ok(cuStreamDestroy(streams[i]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(between_two_streams),
+        cmocka_unit_test(between_a_stream_and_a_graph),
         cmocka_unit_test(between_the_default_streams_of_threads),
         cmocka_unit_test(between_streams_without_a_number),
     };

@@ -159,13 +159,97 @@ static void a_handle_used_again(void **state)
     assert_null(sl_core_running()->face);
 }
 
+static struct sl_footprint *footprint_of(struct pair pair)
+{
+    void *parameters[2];
+    struct sl_launch launch = launch_of(&pair, parameters);
+    struct sl_footprint *footprint = sl_runtime_footprint(&launch);
+    assert_non_null(footprint);
+    return footprint;
+}
+
+static sl_symbol scan_footprint(const struct sl_footprint *footprint)
+{
+    struct sl_launch launch = {.kind = SL_LAUNCH_GRAPH, .footprint = footprint};
+    uint32_t number;
+    return sl_access_scan(sl_core_running(), &launch, &number);
+}
+
+/* Each address once, in the order of first mention, as far as the launch that reaches farthest. */
+static void footprints_that_are_joined(void **state)
+{
+    (void)state;
+    struct sl_footprint *parts[] = {footprint_of((struct pair){second, first, 4}), NULL,
+                                    footprint_of((struct pair){first, 12345, 100})};
+    struct sl_footprint *joined = sl_footprint_join((const struct sl_footprint *const *)parts, 3);
+    assert_non_null(joined);
+    assert_int_equal(joined->count, 2);
+    assert_int_equal(joined->words[0].address, second);
+    assert_int_equal(joined->words[1].address, first);
+    assert_int_equal(joined->words[0].at_least, 4 * 32 * 4);
+    assert_int_equal(joined->words[1].at_least, 100 * 32 * 4);
+    sl_symbol symbol = scan_footprint(joined);
+    assert_int_equal(sl_core_running()->access_count, 2);
+    assert_int_equal(address_of(0), second);
+    assert_int_equal(sl_core_running()->accesses[1].at_least, 100 * 32 * 4);
+    assert_int_equal(scan_footprint(joined), symbol);
+    free(parts[2]);
+    parts[2] = footprint_of((struct pair){first, 12345, 101});
+    struct sl_footprint *other = sl_footprint_join((const struct sl_footprint *const *)parts, 3);
+    assert_int_not_equal(scan_footprint(other), symbol);
+    free(other);
+    free(joined);
+    free(parts[0]);
+    free(parts[2]);
+}
+
+/* More addresses than one launch can have. */
+static void a_large_footprint(void **state)
+{
+    (void)state;
+    enum { WORDS = 3 * SL_MAX_WORDS };
+    static struct sl_word words[WORDS];
+    for (uint32_t w = 0; w < WORDS; w++)
+        words[w] = (struct sl_word){.address = first + 8 * w, .bytes = 8, .where = w};
+    struct sl_footprint *footprint = sl_footprint_new(1, words, WORDS);
+    sl_symbol symbol = scan_footprint(footprint);
+    assert_int_equal(sl_core_running()->access_count, WORDS);
+    assert_int_equal(address_of(WORDS - 1), first + 8 * (WORDS - 1));
+    assert_int_equal(scan_footprint(footprint), symbol);
+    free(footprint);
+}
+
+/* What a footprint names and was freed is nothing; given out again it is the new owner's. */
+static void a_footprint_of_freed_memory(void **state)
+{
+    (void)state;
+    uint64_t gone = take(4);
+    struct sl_footprint *footprint = footprint_of((struct pair){first, gone, 4});
+    sl_symbol symbol = scan_footprint(footprint);
+    assert_int_equal(sl_runtime_free(gone, NULL), SL_OK);
+    assert_int_not_equal(scan_footprint(footprint), symbol);
+    assert_int_equal(sl_core_running()->access_count, 1);
+    uint64_t other = take(5);
+    assert_int_equal(other, gone);
+    uint64_t elsewhere = take(4); /* the same slot at another address */
+    scan_footprint(footprint);
+    assert_int_equal(sl_core_running()->access_count, 2);
+    assert_int_equal(address_of(1), other);
+    assert_int_equal(sl_runtime_free(other, NULL), SL_OK);
+    scan_footprint(footprint);
+    assert_int_equal(sl_core_running()->access_count, 1);
+    assert_int_equal(sl_runtime_free(elsewhere, NULL), SL_OK);
+    free(footprint);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_expected_launch), cmocka_unit_test(another_pointer),
-        cmocka_unit_test(another_grid),        cmocka_unit_test(the_same_pointer_elsewhere),
-        cmocka_unit_test(freed_memory),        cmocka_unit_test(a_tensor_found_later),
-        cmocka_unit_test(a_handle_used_again),
+        cmocka_unit_test(the_expected_launch),  cmocka_unit_test(another_pointer),
+        cmocka_unit_test(another_grid),         cmocka_unit_test(the_same_pointer_elsewhere),
+        cmocka_unit_test(freed_memory),         cmocka_unit_test(footprints_that_are_joined),
+        cmocka_unit_test(a_large_footprint),    cmocka_unit_test(a_footprint_of_freed_memory),
+        cmocka_unit_test(a_tensor_found_later), cmocka_unit_test(a_handle_used_again),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

@@ -1,0 +1,146 @@
+#include "graph_walk.h"
+
+#include <stdlib.h>
+
+#include "driver.h"
+#include "log.h"
+#include "work.h"
+
+struct sl_launch sl_graph_kernel(const CUDA_KERNEL_NODE_PARAMS_v2 *parameters)
+{
+    struct sl_launch launch = {.kind = SL_LAUNCH_KERNEL,
+                               .function = parameters->func ? (uintptr_t)parameters->func
+                                                            : (uintptr_t)parameters->kern,
+                               .grid = {parameters->gridDimX, parameters->gridDimY, parameters->gridDimZ},
+                               .block = {parameters->blockDimX, parameters->blockDimY, parameters->blockDimZ},
+                               .shared_bytes = parameters->sharedMemBytes,
+                               .parameters = parameters->kernelParams};
+    if (!parameters->kernelParams) sl_work_read_extra(&launch, parameters->extra);
+    return launch;
+}
+
+struct sl_launch sl_graph_copy(const CUDA_MEMCPY3D *parameters)
+{
+    struct sl_work work = {.launch = {.kind = SL_LAUNCH_COPY}};
+    sl_work_copy_spans(&work, parameters);
+    return work.launch;
+}
+
+struct sl_launch sl_graph_set(const CUDA_MEMSET_NODE_PARAMS *parameters)
+{
+    struct sl_work work = {.launch = {.kind = SL_LAUNCH_SET}};
+    sl_work_span(
+        &work, parameters->dst,
+        sl_work_rows_bytes(parameters->pitch, parameters->elementSize, parameters->width, parameters->height),
+        true);
+    return work.launch;
+}
+
+/* A kernel's parameters may have to be asked for, which is no business of a capture that is under way. */
+struct sl_footprint *sl_graph_note(const struct sl_launch *launch)
+{
+    const struct sl_cuda_driver *driver = sl_driver_functions();
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    bool exchanged = driver->stream_exchange_capture_mode(&mode) == CUDA_SUCCESS;
+    struct sl_footprint *footprint = sl_runtime_footprint(launch);
+    if (exchanged) driver->stream_exchange_capture_mode(&mode);
+    return footprint;
+}
+
+static struct sl_graph_node *append(struct sl_graph_nodes *nodes)
+{
+    if (nodes->count == nodes->capacity) {
+        size_t wanted = nodes->capacity ? 2 * nodes->capacity : 64;
+        struct sl_graph_node *larger = realloc(nodes->list, wanted * sizeof *larger);
+        if (!larger) return NULL;
+        nodes->list = larger;
+        nodes->capacity = wanted;
+    }
+    nodes->list[nodes->count] = (struct sl_graph_node){0};
+    return &nodes->list[nodes->count++];
+}
+
+/* Asks for the parameters of a node and notes what it touches. False when they could not be had. */
+static bool note(struct sl_graph_node *node)
+{
+    const struct sl_cuda_driver *driver = sl_driver_functions();
+    CUDA_KERNEL_NODE_PARAMS_v2 kernel;
+    CUDA_MEMCPY3D copy;
+    CUDA_MEMSET_NODE_PARAMS set;
+    CUDA_MEM_ALLOC_NODE_PARAMS memory;
+    struct sl_launch launch;
+    switch (node->type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+        if (driver->graph_kernel_node_get_params(node->handle, &kernel) != CUDA_SUCCESS) return false;
+        node->function = kernel.func;
+        launch = sl_graph_kernel(&kernel);
+        break;
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+        if (driver->graph_memcpy_node_get_params(node->handle, &copy) != CUDA_SUCCESS) return false;
+        launch = sl_graph_copy(&copy);
+        break;
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+        if (driver->graph_memset_node_get_params(node->handle, &set) != CUDA_SUCCESS) return false;
+        launch = sl_graph_set(&set);
+        break;
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+        if (driver->graph_mem_alloc_node_get_params(node->handle, &memory) != CUDA_SUCCESS) return false;
+        node->allocated_bytes = memory.bytesize;
+        return true;
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+        sl_log(SL_LOG_INFO,
+               "a graph has a node of kind %d, which is not followed; what it uses stays in host memory",
+               (int)node->type);
+        return true;
+    default: /* events, host functions, semaphores, frees */
+        return true;
+    }
+    node->footprint = sl_graph_note(&launch);
+    return node->footprint != NULL;
+}
+
+static bool walk_node(struct sl_graph_nodes *nodes, CUgraphNode handle)
+{
+    const struct sl_cuda_driver *driver = sl_driver_functions();
+    CUgraphNodeType type;
+    CUgraph child;
+    if (driver->graph_node_get_type(handle, &type) != CUDA_SUCCESS) return false;
+    struct sl_graph_node *node = append(nodes);
+    if (!node) return false;
+    node->handle = handle;
+    node->type = type;
+    if (type != CU_GRAPH_NODE_TYPE_GRAPH) return note(node);
+    size_t at = nodes->count - 1;
+    bool whole = driver->graph_child_graph_node_get_graph(handle, &child) == CUDA_SUCCESS &&
+                 sl_graph_walk(nodes, child);
+    nodes->list[at].inside = nodes->count - at - 1;
+    return whole;
+}
+
+bool sl_graph_walk(struct sl_graph_nodes *nodes, CUgraph graph)
+{
+    const struct sl_cuda_driver *driver = sl_driver_functions();
+    size_t count = 0;
+    if (driver->graph_get_nodes(graph, NULL, &count) != CUDA_SUCCESS) return false;
+    CUgraphNode *handles = malloc((count + 1) * sizeof *handles);
+    bool whole = handles && (!count || driver->graph_get_nodes(graph, handles, &count) == CUDA_SUCCESS);
+    for (size_t i = 0; whole && i < count; i++) whole = walk_node(nodes, handles[i]);
+    free(handles);
+    return whole;
+}
+
+void sl_graph_nodes_drop(struct sl_graph_nodes *nodes, size_t first, size_t count)
+{
+    for (size_t i = first; i < first + count; i++) {
+        free(nodes->list[i].footprint);
+        nodes->list[i].footprint = NULL;
+    }
+}
+
+void sl_graph_nodes_free(struct sl_graph_nodes *nodes)
+{
+    sl_graph_nodes_drop(nodes, 0, nodes->count);
+    free(nodes->list);
+    *nodes = (struct sl_graph_nodes){0};
+}

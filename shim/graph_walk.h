@@ -1,0 +1,43 @@
+/* The nodes of a graph as the driver tells them. */
+#ifndef SLUICE_SHIM_GRAPH_WALK_H
+#define SLUICE_SHIM_GRAPH_WALK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "driver_api.h"
+#include "runtime.h"
+
+struct sl_graph_node {
+    CUgraphNode handle;
+    CUgraphNodeType type;
+    CUfunction function;            /* of a kernel */
+    struct sl_footprint *footprint; /* NULL: nothing that is known */
+    size_t inside;                  /* how many of the following nodes are its child graph's */
+    uint64_t allocated_bytes;       /* by a memory node */
+    bool disabled;
+};
+
+/* In the graph's order, a child graph's nodes after it. */
+struct sl_graph_nodes {
+    struct sl_graph_node *list;
+    size_t count, capacity;
+};
+
+/* Appends the nodes of `graph`. Asks the driver; safe while any thread captures. False: what could not be
+ * asked or kept is missing. */
+bool sl_graph_walk(struct sl_graph_nodes *nodes, CUgraph graph);
+
+/* Frees what [first, first + count) have noted. */
+void sl_graph_nodes_drop(struct sl_graph_nodes *nodes, size_t first, size_t count);
+void sl_graph_nodes_free(struct sl_graph_nodes *nodes); /* accepts zeroed ones */
+
+/* What a launch touches; as sl_runtime_footprint, and safe while any thread captures. */
+struct sl_footprint *sl_graph_note(const struct sl_launch *launch);
+
+/* What a node with these parameters does. */
+struct sl_launch sl_graph_kernel(const CUDA_KERNEL_NODE_PARAMS_v2 *parameters);
+struct sl_launch sl_graph_copy(const CUDA_MEMCPY3D *parameters);
+struct sl_launch sl_graph_set(const CUDA_MEMSET_NODE_PARAMS *parameters);
+
+#endif

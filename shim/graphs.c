@@ -1,0 +1,258 @@
+#include "graphs.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "charge.h"
+#include "graph_walk.h"
+#include "log.h"
+#include "map.h"
+
+#define WHOLE SIZE_MAX /* the owner of what an update of the whole graph brought */
+
+/* An update of which it is not known which new node stands for which: the new nodes are kept beside the old
+ * ones, which touch nothing until they are set one by one. */
+struct replacement {
+    size_t owner; /* the child graph's node, or WHOLE */
+    struct sl_graph_nodes nodes;
+};
+
+struct executable {
+    struct sl_graph_nodes nodes; /* with the handles that the program knows */
+    struct sl_map by_handle;
+    struct replacement *replacements;
+    size_t replacement_count;
+    struct sl_footprint *joined;
+    bool joined_is_old;
+};
+
+/* Open executables: a table of pointers, whose free places are NULL. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct sl_map by_exec;
+static struct executable **executables;
+static uint32_t executable_capacity;
+
+static void drop(struct executable *executable)
+{
+    if (!executable) return;
+    for (size_t r = 0; r < executable->replacement_count; r++)
+        sl_graph_nodes_free(&executable->replacements[r].nodes);
+    free(executable->replacements);
+    sl_graph_nodes_free(&executable->nodes);
+    sl_map_free(&executable->by_handle);
+    free(executable->joined);
+    free(executable);
+}
+
+static struct executable *find(CUgraphExec exec)
+{
+    pthread_mutex_lock(&lock);
+    uint32_t place = sl_map_get(&by_exec, (uintptr_t)exec);
+    struct executable *found = place == SL_MAP_NONE ? NULL : executables[place];
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+/* pre: the lock is taken. */
+static uint32_t free_place(void)
+{
+    uint32_t place = 0;
+    while (place < executable_capacity && executables[place]) place++;
+    if (place < executable_capacity) return place;
+    uint32_t wanted = executable_capacity ? 2 * executable_capacity : 64;
+    struct executable **larger = realloc(executables, wanted * sizeof(*larger));
+    if (!larger) return SL_MAP_NONE;
+    for (uint32_t i = executable_capacity; i < wanted; i++) larger[i] = NULL;
+    executables = larger;
+    executable_capacity = wanted;
+    return place;
+}
+
+static bool keep(CUgraphExec exec, struct executable *executable)
+{
+    pthread_mutex_lock(&lock);
+    uint32_t place = free_place();
+    bool kept = place != SL_MAP_NONE && sl_map_put(&by_exec, (uintptr_t)exec, place);
+    if (kept) executables[place] = executable;
+    pthread_mutex_unlock(&lock);
+    return kept;
+}
+
+void sl_graphs_forget(CUgraphExec exec)
+{
+    struct executable *gone = NULL;
+    pthread_mutex_lock(&lock);
+    uint32_t place = exec ? sl_map_get(&by_exec, (uintptr_t)exec) : SL_MAP_NONE;
+    if (place != SL_MAP_NONE) {
+        gone = executables[place];
+        executables[place] = NULL;
+        sl_map_remove(&by_exec, (uintptr_t)exec);
+    }
+    pthread_mutex_unlock(&lock);
+    if (gone) sl_uncharge(SL_CHARGE_GRAPH, (uintptr_t)exec);
+    drop(gone);
+}
+
+/* What memory nodes allocate comes from the driver when the graph is launched, and may stay when it ends. */
+static void charge(CUgraphExec exec, const struct sl_graph_nodes *nodes)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < nodes->count; i++) bytes += nodes->list[i].allocated_bytes;
+    sl_charge(SL_CHARGE_GRAPH, (uintptr_t)exec, bytes);
+}
+
+void sl_graphs_made(CUgraphExec exec, CUgraph graph)
+{
+    sl_graphs_forget(exec); /* of a context that is gone */
+    struct executable *executable = calloc(1, sizeof *executable);
+    if (!executable) return;
+    executable->joined_is_old = true;
+    bool whole = sl_graph_walk(&executable->nodes, graph);
+    for (size_t i = 0; whole && i < executable->nodes.count && i < SL_MAP_NONE; i++)
+        whole = sl_map_put(&executable->by_handle, (uintptr_t)executable->nodes.list[i].handle, (uint32_t)i);
+    if (!whole)
+        sl_log(SL_LOG_INFO, "not all nodes of a graph are known; what the others use stays in host memory");
+    charge(exec, &executable->nodes);
+    if (keep(exec, executable)) return;
+    sl_uncharge(SL_CHARGE_GRAPH, (uintptr_t)exec);
+    drop(executable);
+}
+
+static struct sl_graph_node *find_node(struct executable *executable, CUgraphNode handle)
+{
+    uint32_t at = sl_map_get(&executable->by_handle, (uintptr_t)handle);
+    return at == SL_MAP_NONE ? NULL : &executable->nodes.list[at];
+}
+
+/* Whether the nodes from `first` on are, one by one, of the kinds that `others` are. */
+static bool are_alike(const struct sl_graph_node *first, size_t count, const struct sl_graph_nodes *others)
+{
+    if (count != others->count) return false;
+    for (size_t i = 0; i < count; i++) {
+        const struct sl_graph_node *a = &first[i], *b = &others->list[i];
+        if (a->type != b->type || a->function != b->function || a->inside != b->inside) return false;
+    }
+    return true;
+}
+
+/* Forgets what earlier updates of the same nodes, or of child graphs among them, brought. */
+static void drop_replacements(struct executable *executable, size_t owner, size_t first, size_t count)
+{
+    size_t kept = 0;
+    for (size_t r = 0; r < executable->replacement_count; r++) {
+        struct replacement *replacement = &executable->replacements[r];
+        bool inside = replacement->owner >= first && replacement->owner < first + count;
+        if (owner == WHOLE || replacement->owner == owner || inside)
+            sl_graph_nodes_free(&replacement->nodes);
+        else
+            executable->replacements[kept++] = *replacement;
+    }
+    executable->replacement_count = kept;
+}
+
+static bool add_replacement(struct executable *executable, size_t owner, const struct sl_graph_nodes *nodes)
+{
+    size_t count = executable->replacement_count;
+    struct replacement *larger = realloc(executable->replacements, (count + 1) * sizeof *larger);
+    if (!larger) return false;
+    executable->replacements = larger;
+    larger[executable->replacement_count++] = (struct replacement){owner, *nodes};
+    return true;
+}
+
+/* The driver pairs the nodes by their edges. Those of a graph that is made as the first one was are taken to
+ * be in the same order. */
+static void adopt(struct executable *executable, size_t owner, size_t first, size_t count, CUgraph graph)
+{
+    struct sl_graph_nodes fresh = {0};
+    bool whole = sl_graph_walk(&fresh, graph);
+    executable->joined_is_old = true;
+    drop_replacements(executable, owner, first, count);
+    sl_graph_nodes_drop(&executable->nodes, first, count);
+    struct sl_graph_node *nodes = executable->nodes.list + first;
+    bool alike = whole && are_alike(nodes, count, &fresh);
+    for (size_t i = 0; alike && i < count; i++) {
+        nodes[i].footprint = fresh.list[i].footprint;
+        fresh.list[i].footprint = NULL;
+    }
+    if (alike || !add_replacement(executable, owner, &fresh)) sl_graph_nodes_free(&fresh);
+}
+
+void sl_graphs_updated(CUgraphExec exec, CUgraph graph)
+{
+    struct executable *executable = find(exec);
+    if (executable) adopt(executable, WHOLE, 0, executable->nodes.count, graph);
+}
+
+void sl_graphs_child_updated(CUgraphExec exec, CUgraphNode node, CUgraph graph)
+{
+    struct executable *executable = find(exec);
+    const struct sl_graph_node *parent = executable ? find_node(executable, node) : NULL;
+    if (!parent) return;
+    size_t owner = (size_t)(parent - executable->nodes.list);
+    adopt(executable, owner, owner + 1, parent->inside, graph);
+}
+
+void sl_graphs_node_set(CUgraphExec exec, CUgraphNode node, const struct sl_launch *launch)
+{
+    struct executable *executable = find(exec);
+    struct sl_graph_node *changed = executable ? find_node(executable, node) : NULL;
+    if (!changed) return;
+    free(changed->footprint);
+    changed->footprint = sl_graph_note(launch);
+    if (launch->kind == SL_LAUNCH_KERNEL) changed->function = (CUfunction)launch->function;
+    executable->joined_is_old = true;
+}
+
+void sl_graphs_node_enabled(CUgraphExec exec, CUgraphNode node, bool enabled)
+{
+    struct executable *executable = find(exec);
+    struct sl_graph_node *changed = executable ? find_node(executable, node) : NULL;
+    if (!changed) return;
+    changed->disabled = !enabled;
+    executable->joined_is_old = true;
+}
+
+static size_t gather(const struct sl_graph_nodes *nodes, const struct sl_footprint **parts)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < nodes->count; i++)
+        if (!nodes->list[i].disabled) parts[count++] = nodes->list[i].footprint;
+    return count;
+}
+
+static struct sl_footprint *join(const struct executable *executable)
+{
+    size_t most = executable->nodes.count, count;
+    for (size_t r = 0; r < executable->replacement_count; r++)
+        most += executable->replacements[r].nodes.count;
+    const struct sl_footprint **parts = malloc((most + 1) * sizeof(*parts));
+    if (!parts) return NULL;
+    count = gather(&executable->nodes, parts);
+    for (size_t r = 0; r < executable->replacement_count; r++)
+        count += gather(&executable->replacements[r].nodes, parts + count);
+    struct sl_footprint *joined = sl_footprint_join(parts, count);
+    free(parts);
+    return joined;
+}
+
+const struct sl_footprint *sl_graphs_footprint(CUgraphExec exec)
+{
+    struct executable *executable = find(exec);
+    if (!executable) return NULL;
+    if (executable->joined_is_old) {
+        free(executable->joined);
+        executable->joined = join(executable);
+        executable->joined_is_old = false;
+    }
+    return executable->joined;
+}
+
+/* The child has none of the parent's graphs; what they take is left to the copy of its memory. */
+void sl_graphs_after_fork(void)
+{
+    pthread_mutex_init(&lock, NULL);
+    executables = NULL;
+    executable_capacity = 0;
+    by_exec = (struct sl_map){0};
+}

@@ -1,0 +1,28 @@
+/* What a launch may touch, noted apart from the launch: addresses, not allocations. Graphs need it, whose
+ * nodes are known long before they are launched. A footprint is one block of memory, freed with free(). */
+#ifndef SLUICE_FOOTPRINT_H
+#define SLUICE_FOOTPRINT_H
+
+#include "types.h"
+
+/* An address in an arena that a launch was given. */
+struct sl_word {
+    uint64_t address, bytes; /* 0: not known how many */
+    uint64_t at_least;       /* where bytes is 0: what is surely covered; 0: the launch's grid says */
+    uint32_t where;          /* see struct sl_access */
+};
+
+struct sl_footprint {
+    uint64_t shape; /* a hash of all but the addresses */
+    uint32_t count;
+    struct sl_word words[];
+};
+
+/* A copy of the words. NULL when there is no memory. */
+struct sl_footprint *sl_footprint_new(uint64_t shape, const struct sl_word *words, uint32_t count);
+
+/* All that `parts`, of which any may be NULL, touch: each address once, in the order of its first mention.
+ * NULL when there is no memory. */
+struct sl_footprint *sl_footprint_join(const struct sl_footprint *const *parts, size_t count);
+
+#endif

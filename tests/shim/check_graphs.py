@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""Runs test_graphs under the shim on graphs that are launched again and again, on one beyond the budget, and on one that
+allocates for itself.
+
+usage: check_graphs.py PROGRAM PRELOAD
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+PROGRAM, PRELOAD = sys.argv[1:3]
+BUDGET = int(os.environ["BUDGET_BYTES"])
+
+
+def run(*arguments, beside=0, **variables):
+    """What the program said, and the books of the device and of the core."""
+    with tempfile.TemporaryDirectory() as folder:
+        names = [os.path.join(folder, name) for name in ("device.json", "core.json")]
+        environment = dict(os.environ, LD_PRELOAD=PRELOAD, SOFTCUDA_STATS=names[0], SLUICE_STATS=names[1], **variables)
+        done = subprocess.run([PROGRAM, *arguments], env=environment, capture_output=True, text=True, check=False)
+        if done.returncode:
+            sys.exit(f"{arguments}: status {done.returncode}\n{done.stdout}{done.stderr}")
+        books = []
+        for name in names:
+            with open(name, encoding="utf-8") as file:
+                books.append(json.load(file))
+    peak = books[0]["peak_device_bytes"]
+    if peak > BUDGET + beside:
+        sys.exit(f"{arguments}: {peak} bytes on the device, beyond the budget")
+    return done.stderr, *books
+
+
+def in_place(device):
+    return sum(device[way][cause] for way in ("bytes_in", "bytes_out") for cause in ("remote", "fault", "eviction"))
+
+
+def repeated(mode):
+    """From the third round on every graph finds what it needs: no misses, nothing used in place."""
+    (_, device, early), (_, _, late) = (run("steady", rounds, SLUICE_DAEMON=mode) for rounds in ("3", "23"))
+    if in_place(device):
+        sys.exit(f"{mode}: {in_place(device)} bytes in place, expected none")
+    for name in ("demand_misses", "remote_bytes"):
+        more = late["total"][name] - early["total"][name]
+        if more:
+            sys.exit(f"{mode}: twenty rounds more bring {more} {name}\n{early}\n{late}")
+
+
+def oversize():
+    """A graph that touches more than the budget: said once, and it runs."""
+    errors, device, core = run("oversize")
+    if errors.count("a graph uses 48 MiB, more than the budget") != 1:
+        sys.exit(f"not said once: {errors}")
+    if not in_place(device) or not core["total"]["remote_bytes"]:
+        sys.exit("a graph beyond the budget used nothing in place")
+
+
+def memory():
+    """What a graph allocates comes from the driver, on a device that may be full of chunks already."""
+    _, device, _ = run("memory", beside=1 << 20)
+    if in_place(device):
+        sys.exit(f"memory nodes: {in_place(device)} bytes in place, expected none")
+
+
+for daemon in ("inline", "thread"):
+    repeated(daemon)
+oversize()
+memory()
