@@ -25,7 +25,7 @@ void sl_arena_close(struct sl_arena *arena, bool device_gone)
         atomic_store(&sl_slab_of[slab->address >> SL_SLAB_SHIFT], 0);
         if (slab->reservation_bytes && !device_gone)
             arena->backend->slab_delete(arena->backend->self, slab->address, slab->reservation_bytes);
-        for (uint32_t c = 0; c < arena->chunks_per_slab; c++) free(slab->chunks[c].parts);
+        for (uint32_t c = 0; c < arena->chunks_per_slab; c++) sl_packing_delete(slab->chunks[c].packing);
         free(slab->chunks);
     }
     atomic_store(&arena->slab_count, 0);
@@ -62,6 +62,7 @@ static enum sl_status add_slabs(struct sl_arena *arena, uint32_t count)
             chunk->address = slab->address + ((uint64_t)c << arena->chunk_shift);
             chunk->run = s * arena->chunks_per_slab + c;
             chunk->group = SL_NO_GROUP;
+            chunk->run_slot = SL_NO_SLOT;
         }
         atomic_store_explicit(&sl_slab_of[slab->address >> SL_SLAB_SHIFT], (uint16_t)(s + 1),
                               memory_order_release);
@@ -168,6 +169,7 @@ void sl_arena_give(struct sl_arena *arena, sl_chunk first)
                                                                           : SL_CONTENT_DEAD);
         chunk->run = first + i;
         chunk->run_chunks = 0;
+        chunk->run_slot = SL_NO_SLOT;
         chunk->group = SL_NO_GROUP;
         arena->slabs[(first + i) / arena->chunks_per_slab].free_chunks++;
     }

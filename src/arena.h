@@ -13,17 +13,12 @@
 #include <stdatomic.h>
 
 #include "backend.h"
+#include "packing.h"
 #include "plan.h"
 
 #define SL_SLAB_SHIFT 30
 #define SL_SLAB_TABLE ((size_t)1 << 17) /* 47 bits of address */
 #define SL_MAX_SLABS 4096
-
-/* One allocation's presence in a chunk. */
-struct sl_part {
-    uint64_t address, bytes;
-    uint32_t slot;
-};
 
 struct sl_chunk_record {
     uint64_t address;
@@ -35,11 +30,11 @@ struct sl_chunk_record {
     _Atomic uint64_t users; /* bit set of streams (stream index % 64) that used it since it last left */
     bool recycled;          /* memory in it was freed: a launch on another stream must join `users` first */
     sl_tick last_use;
-    sl_chunk run;          /* first chunk of the allocation that covers it whole, or itself */
-    uint32_t run_chunks;   /* chunks of that run; 0 for a packed chunk */
-    struct sl_part *parts; /* live allocations, sorted by address; for a run the one of its first chunk */
-    uint32_t part_count, part_capacity;
-    uint32_t group; /* of a packed chunk; SL_NO_GROUP: free */
+    sl_chunk run;               /* first chunk of the allocation that covers it whole, or itself */
+    uint32_t run_chunks;        /* chunks of that run; 0 for a packed chunk */
+    struct sl_packing *packing; /* what lies in a packed chunk; kept for the next time it is one */
+    uint32_t run_slot;          /* of a run's first chunk: whose it is */
+    uint32_t group;             /* of a packed chunk; SL_NO_GROUP: free, or of a run */
 };
 #define SL_NO_GROUP UINT32_MAX
 

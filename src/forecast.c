@@ -53,7 +53,7 @@ static void take_stock(struct sl_core *core, size_t count)
         uint64_t held = atomic_load(&chunk->frame_bytes);
         space->content[c] = (enum sl_chunk_content)atomic_load(&chunk->content);
         space->chunk_bytes[c] = chunk->bytes > held ? chunk->bytes : held;
-        space->live[c] = chunk->group != SL_NO_GROUP ? chunk->part_count : chunk->bytes != 0;
+        space->live[c] = chunk->group != SL_NO_GROUP ? chunk->packing->count : chunk->bytes != 0;
         space->seen[c] = 0;
     }
 }

@@ -24,7 +24,8 @@ bool sl_map_put(struct sl_map *map, uint64_t key, uint32_t value);
 /* Removes `key` if it is there. */
 void sl_map_remove(struct sl_map *map, uint64_t key);
 
-/* A bijective mix of 64 bits (the finaliser of splitmix64), and a way to chain it over several words. */
+/* A bijective mix of 64 bits (the finaliser of splitmix64), and a way to chain it over several words: the
+ * order of small words matters, too. */
 static inline uint64_t sl_mix(uint64_t x)
 {
     x ^= x >> 30;
@@ -35,7 +36,7 @@ static inline uint64_t sl_mix(uint64_t x)
 }
 static inline uint64_t sl_hash_word(uint64_t hash, uint64_t word)
 {
-    return sl_mix(hash + 0x9e3779b97f4a7c15u + word);
+    return sl_mix((hash + 1) * 0x9e3779b97f4a7c15u + word);
 }
 
 #endif

@@ -40,14 +40,18 @@ static bool reserve(void *array, uint32_t count, uint32_t *capacity, size_t size
 
 static uint32_t key_for(struct sl_placement *placement, uint64_t site, uint64_t bytes)
 {
-    uint64_t hash = sl_hash_word(sl_hash_word(site, bytes), 1) | 1;
+    uint64_t hash = sl_hash_word(sl_mix(site), bytes) | 1;
     uint32_t key = sl_map_get(&placement->key_of, hash);
-    if (key != SL_MAP_NONE) return key;
+    /* Memory depends on it, so two that share a hash are told apart. */
+    for (; key != SL_MAP_NONE; key = sl_map_get(&placement->key_of, hash)) {
+        if (placement->keys[key].site == site && placement->keys[key].bytes == bytes) return key;
+        hash += 2;
+    }
     if (!reserve(&placement->keys, placement->key_count, &placement->key_capacity, sizeof *placement->keys))
         return SL_MAP_NONE;
     key = placement->key_count;
     if (!sl_map_put(&placement->key_of, hash, key)) return SL_MAP_NONE;
-    placement->keys[placement->key_count++] = (struct sl_slot_key){0};
+    placement->keys[placement->key_count++] = (struct sl_slot_key){.site = site, .bytes = bytes};
     return key;
 }
 
@@ -75,47 +79,33 @@ static uint64_t padded(uint64_t bytes)
     return (bytes + SL_ALLOCATION_ALIGN - 1) & ~(uint64_t)(SL_ALLOCATION_ALIGN - 1);
 }
 
-/* Index of the first part of `chunk` that ends behind `address`. */
-static uint32_t part_from(const struct sl_chunk_record *chunk, uint64_t address)
-{
-    uint32_t low = 0, high = chunk->part_count;
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-        if (chunk->parts[middle].address + padded(chunk->parts[middle].bytes) <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static bool insert_part(struct sl_chunk_record *chunk, uint64_t address, uint64_t bytes, uint32_t slot)
-{
-    if (!reserve(&chunk->parts, chunk->part_count, &chunk->part_capacity, sizeof *chunk->parts)) return false;
-    uint32_t at = part_from(chunk, address);
-    memmove(&chunk->parts[at + 1], &chunk->parts[at], (chunk->part_count - at) * sizeof *chunk->parts);
-    chunk->parts[at] = (struct sl_part){address, bytes, slot};
-    chunk->part_count++;
-    return true;
-}
-
-/* A gap of `bytes` in a packed chunk, the last one first: after the newest neighbour is where it usually is.
- */
-static uint64_t find_gap(const struct sl_arena *arena, sl_chunk c, uint64_t bytes)
-{
-    const struct sl_chunk_record *chunk = sl_arena_record(arena, c);
-    uint64_t end = chunk->address + arena->chunk_bytes;
-    for (uint32_t i = chunk->part_count; i-- > 0;) {
-        uint64_t begin = chunk->parts[i].address + padded(chunk->parts[i].bytes);
-        if (end - begin >= bytes) return begin;
-        end = chunk->parts[i].address;
-    }
-    return end - chunk->address >= bytes ? chunk->address : 0;
-}
-
 static bool is_packed(const struct sl_chunk_record *chunk)
 {
     return chunk->group != SL_NO_GROUP;
+}
+
+static uint32_t granules_of(uint64_t bytes)
+{
+    return (uint32_t)(padded(bytes) / SL_GRANULE_BYTES);
+}
+
+static uint32_t granule_at(const struct sl_chunk_record *chunk, uint64_t address)
+{
+    return (uint32_t)((address - chunk->address) / SL_GRANULE_BYTES);
+}
+
+/* Makes a chunk that was just taken one of group `group`. False: out of memory; the chunk is given back. */
+static bool begin_packing(struct sl_placement *placement, sl_chunk c, uint32_t group)
+{
+    struct sl_chunk_record *chunk = sl_arena_record(placement->arena, c);
+    if (!chunk->packing)
+        chunk->packing = sl_packing_new((uint32_t)(placement->arena->chunk_bytes / SL_GRANULE_BYTES));
+    if (!chunk->packing) {
+        sl_arena_give(placement->arena, c);
+        return false;
+    }
+    chunk->group = group;
+    return true;
 }
 
 /* The slot's last place, if all of it is free. */
@@ -128,14 +118,12 @@ static uint64_t try_last_place(struct sl_placement *placement, const struct sl_s
         return sl_arena_take_at(arena, c, slot->bytes) ? slot->address : 0;
     struct sl_chunk_record *chunk = sl_arena_record(arena, c);
     if (chunk->bytes == 0) {
-        if (!sl_arena_take_at(arena, c, arena->chunk_bytes)) return 0;
-        chunk->group = placement->keys[slot->key].freed;
-        return slot->address;
+        bool taken = sl_arena_take_at(arena, c, arena->chunk_bytes) &&
+                     begin_packing(placement, c, placement->keys[slot->key].freed);
+        return taken ? slot->address : 0;
     }
-    if (!is_packed(chunk)) return 0;
-    uint32_t next = part_from(chunk, slot->address);
-    bool fits =
-        next == chunk->part_count || chunk->parts[next].address >= slot->address + padded(slot->bytes);
+    bool fits = is_packed(chunk) && sl_packing_is_free(chunk->packing, granule_at(chunk, slot->address),
+                                                       granules_of(slot->bytes));
     return fits ? slot->address : 0;
 }
 
@@ -144,20 +132,22 @@ static enum sl_status pack(struct sl_placement *placement, const struct sl_slot 
     struct sl_arena *arena = placement->arena;
     uint32_t g = placement->keys[slot->key].freed;
     struct sl_group *group = &placement->groups[g];
-    uint64_t bytes = padded(slot->bytes);
     for (int i = -1; i < SL_PARTIAL; i++) {
         sl_chunk candidate = i < 0 ? group->open : group->partial[i];
-        if (candidate == SL_NO_CHUNK || sl_arena_record(arena, candidate)->group != g) continue;
-        *address = find_gap(arena, candidate, bytes);
-        if (*address) return SL_OK;
+        uint32_t granule;
+        if (candidate == SL_NO_CHUNK) continue;
+        const struct sl_chunk_record *chunk = sl_arena_record(arena, candidate);
+        if (chunk->group != g || !sl_packing_gap(chunk->packing, granules_of(slot->bytes), &granule))
+            continue;
+        *address = chunk->address + (uint64_t)granule * SL_GRANULE_BYTES;
+        return SL_OK;
     }
     sl_chunk fresh;
     enum sl_status status = sl_arena_take(arena, arena->chunk_bytes, &fresh);
     if (status) return status;
-    struct sl_chunk_record *chunk = sl_arena_record(arena, fresh);
-    chunk->group = g;
+    if (!begin_packing(placement, fresh, g)) return SL_ERR_NO_MEMORY;
     group->open = fresh;
-    *address = chunk->address;
+    *address = sl_arena_record(arena, fresh)->address;
     return SL_OK;
 }
 
@@ -186,11 +176,14 @@ enum sl_status sl_place(struct sl_placement *placement, uint64_t bytes, uint64_t
     if (status) return status;
     sl_chunk first = sl_arena_chunk(arena, address);
     struct sl_chunk_record *chunk = sl_arena_record(arena, first);
-    if (arena->virtual_bytes_used > placement->live_chunk_bytes_limit ||
-        !insert_part(chunk, address, bytes, s)) {
-        if (chunk->part_count == 0) sl_arena_give(arena, first);
+    if (arena->virtual_bytes_used > placement->live_chunk_bytes_limit) {
+        if (!is_packed(chunk) || chunk->packing->count == 0) sl_arena_give(arena, first);
         return SL_ERR_NO_MEMORY;
     }
+    if (is_packed(chunk))
+        sl_packing_take(chunk->packing, granule_at(chunk, address), granules_of(bytes), s);
+    else
+        chunk->run_slot = s;
     slot->live = true;
     slot->address = address;
     placement->version++;
@@ -205,13 +198,10 @@ enum sl_status sl_place(struct sl_placement *placement, uint64_t bytes, uint64_t
 enum sl_status sl_unplace(struct sl_placement *placement, uint64_t address, uint32_t *slot_out)
 {
     struct sl_arena *arena = placement->arena;
+    uint32_t s = sl_place_find(placement, address);
+    if (s == SL_MAP_NONE || placement->slots[s].address != address) return SL_ERR_INVALID;
     sl_chunk first = sl_arena_chunk(arena, address);
-    if (first == SL_NO_CHUNK) return SL_ERR_INVALID;
     struct sl_chunk_record *chunk = sl_arena_record(arena, first);
-    uint32_t at = part_from(chunk, address);
-    if (at == chunk->part_count || chunk->parts[at].address != address) return SL_ERR_INVALID;
-    uint32_t s = chunk->parts[at].slot;
-    memmove(&chunk->parts[at], &chunk->parts[at + 1], (--chunk->part_count - at) * sizeof *chunk->parts);
     struct sl_slot *slot = &placement->slots[s];
     struct sl_slot_key *key = &placement->keys[slot->key];
     slot->live = false;
@@ -220,7 +210,8 @@ enum sl_status sl_unplace(struct sl_placement *placement, uint64_t address, uint
     if (slot->ordinal < key->lowest_free) key->lowest_free = slot->ordinal;
     placement->live_count--;
     placement->live_bytes -= slot->bytes;
-    if (chunk->part_count == 0) {
+    if (is_packed(chunk)) sl_packing_leave(chunk->packing, granule_at(chunk, address));
+    if (!is_packed(chunk) || chunk->packing->count == 0) {
         sl_arena_give(arena, first);
     } else {
         struct sl_group *group = &placement->groups[chunk->group];
@@ -235,11 +226,11 @@ uint32_t sl_place_find(const struct sl_placement *placement, uint64_t address)
     sl_chunk c = sl_arena_chunk(placement->arena, address);
     if (c == SL_NO_CHUNK) return SL_MAP_NONE;
     const struct sl_chunk_record *chunk = sl_arena_record(placement->arena, c);
-    if (chunk->run != c) chunk = sl_arena_record(placement->arena, chunk->run);
-    uint32_t at = part_from(chunk, address);
-    if (at == chunk->part_count) return SL_MAP_NONE;
-    const struct sl_part *part = &chunk->parts[at];
-    return address >= part->address && address < part->address + part->bytes ? part->slot : SL_MAP_NONE;
+    uint32_t first, s = is_packed(chunk) ? sl_packing_find(chunk->packing, granule_at(chunk, address), &first)
+                                         : sl_arena_record(placement->arena, chunk->run)->run_slot;
+    if (s == SL_NO_SLOT) return SL_MAP_NONE;
+    const struct sl_slot *slot = &placement->slots[s];
+    return address < slot->address + slot->bytes ? s : SL_MAP_NONE;
 }
 
 struct sl_chunk_range sl_slot_chunks(const struct sl_placement *placement, const struct sl_slot *slot,

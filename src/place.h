@@ -11,21 +11,23 @@
 #include "arena.h"
 #include "map.h"
 
-#define SL_ALLOCATION_ALIGN 512u
+#define SL_ALLOCATION_ALIGN SL_GRANULE_BYTES
 
 struct sl_slot {
     uint64_t site, bytes; /* as requested */
     uint32_t key;         /* index of its (site, bytes) */
     uint32_t ordinal;     /* among the slots of that key */
     bool live;
-    uint32_t tag;       /* of the live allocation: the shim's */
-    uint64_t number;    /* of the live allocation: never another's */
-    uint64_t address;   /* where it is, or was last; 0: nowhere yet */
-    uint64_t *interior; /* offsets > 0 that launches were given, sorted: where its inner tensors begin */
+    uint32_t tag;           /* of the live allocation: the shim's */
+    uint64_t number;        /* of the live allocation: never another's */
+    uint64_t address;       /* where it is, or was last; 0: nowhere yet */
+    sl_symbol taken, freed; /* what stands for its allocation and its free; 0: not known yet */
+    uint64_t *interior;     /* offsets > 0 that launches were given, sorted: where its inner tensors begin */
     uint32_t interior_count, interior_capacity;
 };
 
 struct sl_slot_key {
+    uint64_t site, bytes;
     uint32_t *slots; /* by ordinal */
     uint32_t count, capacity;
     uint32_t lowest_free; /* no free ordinal lies below */

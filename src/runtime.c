@@ -110,7 +110,10 @@ static enum sl_status build(struct sl_core *core)
     enum sl_status status = backend->memory_info(backend->self, &free_bytes, &device_bytes);
     if (status) return status;
     decide_sizes(core, free_bytes, &chunk_bytes);
-    if (pthread_mutex_init(&core->order, NULL)) return SL_ERR_NO_MEMORY;
+    pthread_mutexattr_t spinning; /* it is held for less than a sleep would take */
+    if (pthread_mutexattr_init(&spinning)) return SL_ERR_NO_MEMORY;
+    pthread_mutexattr_settype(&spinning, PTHREAD_MUTEX_ADAPTIVE_NP);
+    if (pthread_mutex_init(&core->order, &spinning)) return SL_ERR_NO_MEMORY;
     sl_arena_init(&core->arena, backend, chunk_bytes);
     sl_placement_init(&core->placement, &core->arena, core->host_limit_bytes);
     sl_kernels_init(&core->kernels, backend);
@@ -234,17 +237,22 @@ void sl_runtime_after_fork(void)
 
 static void trace_allocation(struct sl_core *core, enum sl_event_type type, uint32_t s)
 {
+    if (!core->trace) return;
     const struct sl_slot *slot = &core->placement.slots[s];
     sl_core_trace(core,
                   (struct sl_event){
                       .type = (uint8_t)type, .id = s, .a = slot->address, .b = slot->bytes, .c = slot->site});
 }
 
-static void feed_slot(struct sl_core *core, enum sl_symbol_kind kind, uint32_t slot)
+static void feed_slot(struct sl_core *core, enum sl_symbol_kind kind, uint32_t s)
 {
-    struct sl_symbol_record record = {.kind = kind, .slot = slot};
-    sl_core_feed(core,
-                 sl_symbols_intern(&core->symbols, sl_hash_word(sl_hash_word(kind, slot), 2), record, NULL));
+    struct sl_slot *slot = &core->placement.slots[s];
+    sl_symbol *symbol = kind == SL_SYMBOL_ALLOC ? &slot->taken : &slot->freed;
+    if (!*symbol) {
+        struct sl_symbol_record record = {.kind = kind, .slot = s};
+        *symbol = sl_symbols_intern(&core->symbols, sl_hash_word(sl_mix(kind), s), record, NULL);
+    }
+    sl_core_feed(core, *symbol);
 }
 
 enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, uint64_t *address)

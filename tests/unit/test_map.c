@@ -37,8 +37,23 @@ static void agrees_with_an_array(void **state)
     assert_int_equal(sl_map_get(&map, 1), SL_MAP_NONE);
 }
 
+/* Small numbers are what slots, kinds and sites of tests are: (1, 5) must not be (2, 4), nor (5, 1). */
+static void small_words_in_any_order_hash_apart(void **state)
+{
+    (void)state;
+    struct sl_map map = {0};
+    for (uint32_t a = 0; a < 200; a++)
+        for (uint32_t b = 0; b < 200; b++) {
+            uint64_t hash = sl_hash_word(a, b) | 1;
+            assert_int_equal(sl_map_get(&map, hash), SL_MAP_NONE);
+            assert_true(sl_map_put(&map, hash, a));
+        }
+    sl_map_free(&map);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(agrees_with_an_array)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(agrees_with_an_array),
+                                       cmocka_unit_test(small_words_in_any_order_hash_apart)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -194,9 +194,25 @@ static void inner_tensors_end_where_the_next_begins(void **state)
     free(slot.interior);
 }
 
+/* A slot that were mistaken for another of more bytes would be given memory of its neighbour. */
+static void equal_sums_of_site_and_size_are_told_apart(void **state)
+{
+    (void)state;
+    struct world *world = open_world(SL_GIB);
+    uint32_t one = place(world, 1024, 2090), two = place(world, 2048, 1066);
+    unplace(world, one);
+    unplace(world, two);
+    assert_int_equal(place(world, 2048, 1066), two);
+    assert_int_equal(place(world, 1024, 2090), one);
+    assert_int_equal(world->placement.slots[one].bytes, 1024);
+    assert_int_equal(world->placement.slots[two].bytes, 2048);
+    close_world(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_sums_of_site_and_size_are_told_apart),
         cmocka_unit_test(equal_iterations_get_equal_names_and_places),
         cmocka_unit_test(the_smallest_free_ordinal_is_taken),
         cmocka_unit_test(allocations_do_not_overlap_and_are_found),
