@@ -8,48 +8,58 @@ struct corner {
     uint64_t address, x, y, z, pitch, rows;
 };
 
-/* A straight copy; either side may be the host's. */
-static void begin_copy(struct sl_work *work, sl_stream stream, uint64_t to, uint64_t from, uint64_t bytes)
+/* A straight copy; either side may be the host's. False: it reaches beyond an allocation. */
+static bool begin_copy(struct sl_work *work, sl_stream stream, uint64_t to, uint64_t from, uint64_t bytes)
 {
+    if (!sl_work_inside(to, bytes) || !sl_work_inside(from, bytes)) return false;
     work->seen = sl_session_on();
-    if (!work->seen) return;
+    if (!work->seen) return true;
     work->launch = (struct sl_launch){.kind = SL_LAUNCH_COPY, .stream = stream};
     sl_work_span(work, to, bytes, true);
     sl_work_span(work, from, bytes, false);
     sl_runtime_launch_begin(&work->launch);
+    return true;
 }
 
-static void add_corner(struct sl_work *work, const struct corner *corner, uint64_t width, uint64_t height,
-                       uint64_t depth, bool write)
+/* What one side of a shaped copy covers; nothing where it is an array's or the host's. */
+static struct sl_span cover(const struct corner *corner, uint64_t width, uint64_t height, uint64_t depth,
+                            bool write)
 {
-    if (corner->type != CU_MEMORYTYPE_DEVICE && corner->type != CU_MEMORYTYPE_UNIFIED) return;
-    if (!width || !height || !depth) return;
+    if (corner->type != CU_MEMORYTYPE_DEVICE && corner->type != CU_MEMORYTYPE_UNIFIED)
+        return (struct sl_span){0};
     uint64_t pitch = corner->pitch ? corner->pitch : width;
     uint64_t slice = pitch * (corner->rows ? corner->rows : height);
     uint64_t start = corner->address + corner->z * slice + corner->y * pitch + corner->x;
-    sl_work_span(work, start, (depth - 1) * slice + (height - 1) * pitch + width, write);
+    return (struct sl_span){start, sl_work_rows(width, height, depth, pitch, slice), write};
 }
 
-/* A copy of rows and slices; a side whose memory is an array's or the host's names no range. */
-static void begin_shaped(struct sl_work *work, sl_stream stream, const struct corner *to,
+/* A copy of rows and slices. False: it reaches beyond an allocation. */
+static bool begin_shaped(struct sl_work *work, sl_stream stream, const struct corner *to,
                          const struct corner *from, uint64_t width, uint64_t height, uint64_t depth)
 {
+    struct sl_span written = cover(to, width, height, depth, true),
+                   read = cover(from, width, height, depth, false);
+    if (!sl_work_inside(written.address, written.bytes) || !sl_work_inside(read.address, read.bytes))
+        return false;
     work->seen = sl_session_on();
-    if (!work->seen) return;
+    if (!work->seen) return true;
     work->launch = (struct sl_launch){.kind = SL_LAUNCH_COPY, .stream = stream};
-    add_corner(work, to, width, height, depth, true);
-    add_corner(work, from, width, height, depth, false);
+    sl_work_span(work, written.address, written.bytes, true);
+    sl_work_span(work, read.address, read.bytes, false);
     sl_runtime_launch_begin(&work->launch);
+    return true;
 }
 
-/* For unified addresses the driver reads the device field. */
-static void begin_2d(struct sl_work *work, sl_stream stream, const CUDA_MEMCPY2D *copy)
+/* For unified addresses the driver reads the device field. What is NULL it refuses. */
+static bool begin_2d(struct sl_work *work, sl_stream stream, const CUDA_MEMCPY2D *copy)
 {
+    work->seen = false;
+    if (!copy) return true;
     struct corner to = {
         copy->dstMemoryType, copy->dstDevice, copy->dstXInBytes, copy->dstY, 0, copy->dstPitch, 0};
     struct corner from = {
         copy->srcMemoryType, copy->srcDevice, copy->srcXInBytes, copy->srcY, 0, copy->srcPitch, 0};
-    begin_shaped(work, stream, &to, &from, copy->WidthInBytes, copy->Height, 1);
+    return begin_shaped(work, stream, &to, &from, copy->WidthInBytes, copy->Height, 1);
 }
 
 void sl_work_copy_spans(struct sl_work *work, const CUDA_MEMCPY3D *copy)
@@ -58,36 +68,32 @@ void sl_work_copy_spans(struct sl_work *work, const CUDA_MEMCPY3D *copy)
                         copy->dstZ,          copy->dstPitch,  copy->dstHeight};
     struct corner from = {copy->srcMemoryType, copy->srcDevice, copy->srcXInBytes, copy->srcY,
                           copy->srcZ,          copy->srcPitch,  copy->srcHeight};
-    add_corner(work, &to, copy->WidthInBytes, copy->Height, copy->Depth, true);
-    add_corner(work, &from, copy->WidthInBytes, copy->Height, copy->Depth, false);
+    struct sl_span written = cover(&to, copy->WidthInBytes, copy->Height, copy->Depth, true),
+                   read = cover(&from, copy->WidthInBytes, copy->Height, copy->Depth, false);
+    sl_work_span(work, written.address, written.bytes, true);
+    sl_work_span(work, read.address, read.bytes, false);
 }
 
-static void begin_3d(struct sl_work *work, sl_stream stream, const CUDA_MEMCPY3D *copy)
+static bool begin_3d(struct sl_work *work, sl_stream stream, const CUDA_MEMCPY3D *copy)
 {
-    work->seen = sl_session_on();
-    if (!work->seen) return;
-    work->launch = (struct sl_launch){.kind = SL_LAUNCH_COPY, .stream = stream};
-    sl_work_copy_spans(work, copy);
-    sl_runtime_launch_begin(&work->launch);
-}
-
-static void begin_3d_peer(struct sl_work *work, sl_stream stream, const CUDA_MEMCPY3D_PEER *copy)
-{
+    work->seen = false;
+    if (!copy) return true;
     struct corner to = {copy->dstMemoryType, copy->dstDevice, copy->dstXInBytes, copy->dstY,
                         copy->dstZ,          copy->dstPitch,  copy->dstHeight};
     struct corner from = {copy->srcMemoryType, copy->srcDevice, copy->srcXInBytes, copy->srcY,
                           copy->srcZ,          copy->srcPitch,  copy->srcHeight};
-    begin_shaped(work, stream, &to, &from, copy->WidthInBytes, copy->Height, copy->Depth);
+    return begin_shaped(work, stream, &to, &from, copy->WidthInBytes, copy->Height, copy->Depth);
 }
 
-/* A batch is one launch; its first copy that touches our memory stands for it, the others are served in
- * place. */
-static void begin_batch(struct sl_work *work, sl_stream stream, const CUdeviceptr *to,
-                        const CUdeviceptr *from, const size_t *bytes, size_t count)
+static bool begin_3d_peer(struct sl_work *work, sl_stream stream, const CUDA_MEMCPY3D_PEER *copy)
 {
-    size_t i = 0;
-    while (i + 1 < count && !sl_runtime_owns(to[i]) && !sl_runtime_owns(from[i])) i++;
-    begin_copy(work, stream, count ? to[i] : 0, count ? from[i] : 0, count ? bytes[i] : 0);
+    work->seen = false;
+    if (!copy) return true;
+    struct corner to = {copy->dstMemoryType, copy->dstDevice, copy->dstXInBytes, copy->dstY,
+                        copy->dstZ,          copy->dstPitch,  copy->dstHeight};
+    struct corner from = {copy->srcMemoryType, copy->srcDevice, copy->srcXInBytes, copy->srcY,
+                          copy->srcZ,          copy->srcPitch,  copy->srcHeight};
+    return begin_shaped(work, stream, &to, &from, copy->WidthInBytes, copy->Height, copy->Depth);
 }
 
 /* --- synchronous
@@ -97,7 +103,7 @@ CUresult sl_hook_cuMemcpy(struct sl_call call, sl_fn_cuMemcpy *real, CUdeviceptr
                           size_t bytes)
 {
     struct sl_work work;
-    begin_copy(&work, call.default_stream, to, from, bytes);
+    if (!begin_copy(&work, call.default_stream, to, from, bytes)) return CUDA_ERROR_INVALID_VALUE;
     return sl_work_end(&work, real(to, from, bytes));
 }
 
@@ -105,7 +111,7 @@ CUresult sl_hook_cuMemcpyHtoD_v2(struct sl_call call, sl_fn_cuMemcpyHtoD_v2 *rea
                                  const void *from, size_t bytes)
 {
     struct sl_work work;
-    begin_copy(&work, call.default_stream, to, (uintptr_t)from, bytes);
+    if (!begin_copy(&work, call.default_stream, to, (uintptr_t)from, bytes)) return CUDA_ERROR_INVALID_VALUE;
     return sl_work_end(&work, real(to, from, bytes));
 }
 
@@ -113,7 +119,7 @@ CUresult sl_hook_cuMemcpyDtoH_v2(struct sl_call call, sl_fn_cuMemcpyDtoH_v2 *rea
                                  size_t bytes)
 {
     struct sl_work work;
-    begin_copy(&work, call.default_stream, (uintptr_t)to, from, bytes);
+    if (!begin_copy(&work, call.default_stream, (uintptr_t)to, from, bytes)) return CUDA_ERROR_INVALID_VALUE;
     return sl_work_end(&work, real(to, from, bytes));
 }
 
@@ -121,7 +127,7 @@ CUresult sl_hook_cuMemcpyDtoD_v2(struct sl_call call, sl_fn_cuMemcpyDtoD_v2 *rea
                                  CUdeviceptr from, size_t bytes)
 {
     struct sl_work work;
-    begin_copy(&work, call.default_stream, to, from, bytes);
+    if (!begin_copy(&work, call.default_stream, to, from, bytes)) return CUDA_ERROR_INVALID_VALUE;
     return sl_work_end(&work, real(to, from, bytes));
 }
 
@@ -129,7 +135,7 @@ CUresult sl_hook_cuMemcpyDtoA_v2(struct sl_call call, sl_fn_cuMemcpyDtoA_v2 *rea
                                  size_t to_offset, CUdeviceptr from, size_t bytes)
 {
     struct sl_work work;
-    begin_copy(&work, call.default_stream, 0, from, bytes);
+    if (!begin_copy(&work, call.default_stream, 0, from, bytes)) return CUDA_ERROR_INVALID_VALUE;
     return sl_work_end(&work, real(to, to_offset, from, bytes));
 }
 
@@ -137,7 +143,7 @@ CUresult sl_hook_cuMemcpyAtoD_v2(struct sl_call call, sl_fn_cuMemcpyAtoD_v2 *rea
                                  CUarray from, size_t from_offset, size_t bytes)
 {
     struct sl_work work;
-    begin_copy(&work, call.default_stream, to, 0, bytes);
+    if (!begin_copy(&work, call.default_stream, to, 0, bytes)) return CUDA_ERROR_INVALID_VALUE;
     return sl_work_end(&work, real(to, from, from_offset, bytes));
 }
 
@@ -145,14 +151,14 @@ CUresult sl_hook_cuMemcpyPeer(struct sl_call call, sl_fn_cuMemcpyPeer *real, CUd
                               CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes)
 {
     struct sl_work work;
-    begin_copy(&work, call.default_stream, to, from, bytes);
+    if (!begin_copy(&work, call.default_stream, to, from, bytes)) return CUDA_ERROR_INVALID_VALUE;
     return sl_work_end(&work, real(to, to_context, from, from_context, bytes));
 }
 
 CUresult sl_hook_cuMemcpy2D_v2(struct sl_call call, sl_fn_cuMemcpy2D_v2 *real, const CUDA_MEMCPY2D *copy)
 {
     struct sl_work work;
-    begin_2d(&work, call.default_stream, copy);
+    if (!begin_2d(&work, call.default_stream, copy)) return CUDA_ERROR_INVALID_VALUE;
     return sl_work_end(&work, real(copy));
 }
 
@@ -160,14 +166,14 @@ CUresult sl_hook_cuMemcpy2DUnaligned_v2(struct sl_call call, sl_fn_cuMemcpy2DUna
                                         const CUDA_MEMCPY2D *copy)
 {
     struct sl_work work;
-    begin_2d(&work, call.default_stream, copy);
+    if (!begin_2d(&work, call.default_stream, copy)) return CUDA_ERROR_INVALID_VALUE;
     return sl_work_end(&work, real(copy));
 }
 
 CUresult sl_hook_cuMemcpy3D_v2(struct sl_call call, sl_fn_cuMemcpy3D_v2 *real, const CUDA_MEMCPY3D *copy)
 {
     struct sl_work work;
-    begin_3d(&work, call.default_stream, copy);
+    if (!begin_3d(&work, call.default_stream, copy)) return CUDA_ERROR_INVALID_VALUE;
     return sl_work_end(&work, real(copy));
 }
 
@@ -175,7 +181,7 @@ CUresult sl_hook_cuMemcpy3DPeer(struct sl_call call, sl_fn_cuMemcpy3DPeer *real,
                                 const CUDA_MEMCPY3D_PEER *copy)
 {
     struct sl_work work;
-    begin_3d_peer(&work, call.default_stream, copy);
+    if (!begin_3d_peer(&work, call.default_stream, copy)) return CUDA_ERROR_INVALID_VALUE;
     return sl_work_end(&work, real(copy));
 }
 
@@ -186,7 +192,7 @@ CUresult sl_hook_cuMemcpyAsync(struct sl_call call, sl_fn_cuMemcpyAsync *real, C
                                CUdeviceptr from, size_t bytes, CUstream stream)
 {
     struct sl_work work;
-    begin_copy(&work, sl_work_stream(call, stream), to, from, bytes);
+    if (!begin_copy(&work, sl_work_stream(call, stream), to, from, bytes)) return CUDA_ERROR_INVALID_VALUE;
     return sl_work_end(&work, real(to, from, bytes, stream));
 }
 
@@ -194,7 +200,8 @@ CUresult sl_hook_cuMemcpyHtoDAsync_v2(struct sl_call call, sl_fn_cuMemcpyHtoDAsy
                                       const void *from, size_t bytes, CUstream stream)
 {
     struct sl_work work;
-    begin_copy(&work, sl_work_stream(call, stream), to, (uintptr_t)from, bytes);
+    if (!begin_copy(&work, sl_work_stream(call, stream), to, (uintptr_t)from, bytes))
+        return CUDA_ERROR_INVALID_VALUE;
     return sl_work_end(&work, real(to, from, bytes, stream));
 }
 
@@ -202,7 +209,8 @@ CUresult sl_hook_cuMemcpyDtoHAsync_v2(struct sl_call call, sl_fn_cuMemcpyDtoHAsy
                                       CUdeviceptr from, size_t bytes, CUstream stream)
 {
     struct sl_work work;
-    begin_copy(&work, sl_work_stream(call, stream), (uintptr_t)to, from, bytes);
+    if (!begin_copy(&work, sl_work_stream(call, stream), (uintptr_t)to, from, bytes))
+        return CUDA_ERROR_INVALID_VALUE;
     return sl_work_end(&work, real(to, from, bytes, stream));
 }
 
@@ -210,7 +218,7 @@ CUresult sl_hook_cuMemcpyDtoDAsync_v2(struct sl_call call, sl_fn_cuMemcpyDtoDAsy
                                       CUdeviceptr from, size_t bytes, CUstream stream)
 {
     struct sl_work work;
-    begin_copy(&work, sl_work_stream(call, stream), to, from, bytes);
+    if (!begin_copy(&work, sl_work_stream(call, stream), to, from, bytes)) return CUDA_ERROR_INVALID_VALUE;
     return sl_work_end(&work, real(to, from, bytes, stream));
 }
 
@@ -219,7 +227,7 @@ CUresult sl_hook_cuMemcpyPeerAsync(struct sl_call call, sl_fn_cuMemcpyPeerAsync 
                                    size_t bytes, CUstream stream)
 {
     struct sl_work work;
-    begin_copy(&work, sl_work_stream(call, stream), to, from, bytes);
+    if (!begin_copy(&work, sl_work_stream(call, stream), to, from, bytes)) return CUDA_ERROR_INVALID_VALUE;
     return sl_work_end(&work, real(to, to_context, from, from_context, bytes, stream));
 }
 
@@ -227,7 +235,7 @@ CUresult sl_hook_cuMemcpy2DAsync_v2(struct sl_call call, sl_fn_cuMemcpy2DAsync_v
                                     const CUDA_MEMCPY2D *copy, CUstream stream)
 {
     struct sl_work work;
-    begin_2d(&work, sl_work_stream(call, stream), copy);
+    if (!begin_2d(&work, sl_work_stream(call, stream), copy)) return CUDA_ERROR_INVALID_VALUE;
     return sl_work_end(&work, real(copy, stream));
 }
 
@@ -235,7 +243,7 @@ CUresult sl_hook_cuMemcpy3DAsync_v2(struct sl_call call, sl_fn_cuMemcpy3DAsync_v
                                     const CUDA_MEMCPY3D *copy, CUstream stream)
 {
     struct sl_work work;
-    begin_3d(&work, sl_work_stream(call, stream), copy);
+    if (!begin_3d(&work, sl_work_stream(call, stream), copy)) return CUDA_ERROR_INVALID_VALUE;
     return sl_work_end(&work, real(copy, stream));
 }
 
@@ -243,48 +251,6 @@ CUresult sl_hook_cuMemcpy3DPeerAsync(struct sl_call call, sl_fn_cuMemcpy3DPeerAs
                                      const CUDA_MEMCPY3D_PEER *copy, CUstream stream)
 {
     struct sl_work work;
-    begin_3d_peer(&work, sl_work_stream(call, stream), copy);
+    if (!begin_3d_peer(&work, sl_work_stream(call, stream), copy)) return CUDA_ERROR_INVALID_VALUE;
     return sl_work_end(&work, real(copy, stream));
-}
-
-CUresult sl_hook_cuMemcpyBatchAsync(struct sl_call call, sl_fn_cuMemcpyBatchAsync *real, CUdeviceptr *to,
-                                    CUdeviceptr *from, size_t *bytes, size_t count, void *attributes,
-                                    size_t *attribute_starts, size_t attribute_count, size_t *fail_index,
-                                    CUstream stream)
-{
-    struct sl_work work;
-    begin_batch(&work, sl_work_stream(call, stream), to, from, bytes, count);
-    return sl_work_end(&work, real(to, from, bytes, count, attributes, attribute_starts, attribute_count,
-                                   fail_index, stream));
-}
-
-CUresult sl_hook_cuMemcpyBatchAsync_v2(struct sl_call call, sl_fn_cuMemcpyBatchAsync_v2 *real,
-                                       CUdeviceptr *to, CUdeviceptr *from, size_t *bytes, size_t count,
-                                       void *attributes, size_t *attribute_starts, size_t attribute_count,
-                                       CUstream stream)
-{
-    struct sl_work work;
-    begin_batch(&work, sl_work_stream(call, stream), to, from, bytes, count);
-    return sl_work_end(&work,
-                       real(to, from, bytes, count, attributes, attribute_starts, attribute_count, stream));
-}
-
-/* What a batch of shaped copies touches is served in place; that the stream works is what the core has to
- * know. */
-CUresult sl_hook_cuMemcpy3DBatchAsync(struct sl_call call, sl_fn_cuMemcpy3DBatchAsync *real, size_t count,
-                                      void *copies, size_t *fail_index, unsigned long long flags,
-                                      CUstream stream)
-{
-    struct sl_work work;
-    begin_copy(&work, sl_work_stream(call, stream), 0, 0, 0);
-    return sl_work_end(&work, real(count, copies, fail_index, flags, stream));
-}
-
-CUresult sl_hook_cuMemcpy3DBatchAsync_v2(struct sl_call call, sl_fn_cuMemcpy3DBatchAsync_v2 *real,
-                                         size_t count, void *copies, unsigned long long flags,
-                                         CUstream stream)
-{
-    struct sl_work work;
-    begin_copy(&work, sl_work_stream(call, stream), 0, 0, 0);
-    return sl_work_end(&work, real(count, copies, flags, stream));
 }

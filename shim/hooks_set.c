@@ -4,13 +4,16 @@
 #include "driver.h"
 #include "work.h"
 
-static void begin_set(struct sl_work *work, sl_stream stream, CUdeviceptr to, uint64_t bytes)
+/* False: the set reaches beyond an allocation. */
+static bool begin_set(struct sl_work *work, sl_stream stream, CUdeviceptr to, uint64_t bytes)
 {
+    if (!sl_work_inside(to, bytes)) return false;
     work->seen = sl_session_on();
-    if (!work->seen) return;
+    if (!work->seen) return true;
     work->launch = (struct sl_launch){.kind = SL_LAUNCH_SET, .stream = stream};
     sl_work_span(work, to, bytes, true);
     sl_runtime_launch_begin(&work->launch);
+    return true;
 }
 
 static bool sets_ours(const struct sl_work *work)
@@ -23,7 +26,9 @@ static bool sets_ours(const struct sl_work *work)
                                             CUdeviceptr to, type value, size_t count, CUstream stream)       \
     {                                                                                                        \
         struct sl_work work;                                                                                 \
-        begin_set(&work, sl_work_stream(call, stream), to, (uint64_t)count * sizeof(type));                  \
+        if (!begin_set(&work, sl_work_stream(call, stream), to,                                              \
+                       sl_work_rows_bytes(0, sizeof(type), count, 1)))                                       \
+            return CUDA_ERROR_INVALID_VALUE;                                                                 \
         return sl_work_end(&work, real(to, value, count, stream));                                           \
     }                                                                                                        \
     CUresult sl_hook_cuMemsetD##bits##_v2(struct sl_call call, sl_fn_cuMemsetD##bits##_v2 *real,             \
@@ -31,7 +36,8 @@ static bool sets_ours(const struct sl_work *work)
     {                                                                                                        \
         struct sl_work work;                                                                                 \
         sl_fn_cuMemsetD##bits##Async *async = sl_real.f_cuMemsetD##bits##Async;                              \
-        begin_set(&work, call.default_stream, to, (uint64_t)count * sizeof(type));                           \
+        if (!begin_set(&work, call.default_stream, to, sl_work_rows_bytes(0, sizeof(type), count, 1)))       \
+            return CUDA_ERROR_INVALID_VALUE;                                                                 \
         if (!async || !sets_ours(&work)) return sl_work_end(&work, real(to, value, count));                  \
         return sl_work_end(&work, async(to, value, count, call.default_stream));                             \
     }                                                                                                        \
@@ -40,8 +46,9 @@ static bool sets_ours(const struct sl_work *work)
                                               size_t height, CUstream stream)                                \
     {                                                                                                        \
         struct sl_work work;                                                                                 \
-        begin_set(&work, sl_work_stream(call, stream), to,                                                   \
-                  sl_work_rows_bytes(pitch, sizeof(type), width, height));                                   \
+        if (!begin_set(&work, sl_work_stream(call, stream), to,                                              \
+                       sl_work_rows_bytes(pitch, sizeof(type), width, height)))                              \
+            return CUDA_ERROR_INVALID_VALUE;                                                                 \
         return sl_work_end(&work, real(to, pitch, value, width, height, stream));                            \
     }                                                                                                        \
     CUresult sl_hook_cuMemsetD2D##bits##_v2(struct sl_call call, sl_fn_cuMemsetD2D##bits##_v2 *real,         \
@@ -50,7 +57,9 @@ static bool sets_ours(const struct sl_work *work)
     {                                                                                                        \
         struct sl_work work;                                                                                 \
         sl_fn_cuMemsetD2D##bits##Async *async = sl_real.f_cuMemsetD2D##bits##Async;                          \
-        begin_set(&work, call.default_stream, to, sl_work_rows_bytes(pitch, sizeof(type), width, height));   \
+        if (!begin_set(&work, call.default_stream, to,                                                       \
+                       sl_work_rows_bytes(pitch, sizeof(type), width, height)))                              \
+            return CUDA_ERROR_INVALID_VALUE;                                                                 \
         if (!async || !sets_ours(&work)) return sl_work_end(&work, real(to, pitch, value, width, height));   \
         return sl_work_end(&work, async(to, pitch, value, width, height, call.default_stream));              \
     }

@@ -17,6 +17,29 @@ static inline sl_stream sl_work_stream(struct sl_call call, CUstream stream)
     return stream ? stream : call.default_stream;
 }
 
+/* Whether [address, address + bytes) lies in one allocation, where it begins in memory of ours. The driver
+ * checks the memory that is its own, but knows no allocation inside our arenas. */
+static inline bool sl_work_inside(uint64_t address, uint64_t bytes)
+{
+    struct sl_allocation found;
+    if (!bytes || !sl_session_owns(address) || !sl_runtime_running()) return true;
+    return sl_runtime_find(address, &found) && bytes <= found.bytes - (address - found.address);
+}
+
+/* From the start of the first row to the end of the last, of rows in slices; UINT64_MAX where 64 bits do not
+ * hold it. */
+static inline uint64_t sl_work_rows(uint64_t width, uint64_t height, uint64_t depth, uint64_t pitch,
+                                    uint64_t slice)
+{
+    uint64_t slices, rows, bytes;
+    if (!width || !height || !depth) return 0;
+    if (__builtin_mul_overflow(depth - 1, slice, &slices) ||
+        __builtin_mul_overflow(height - 1, pitch, &rows) || __builtin_add_overflow(slices, rows, &bytes) ||
+        __builtin_add_overflow(bytes, width, &bytes))
+        return UINT64_MAX;
+    return bytes;
+}
+
 /* Names [address, address + bytes) if it is ours; a copy's host side and other memory are not. */
 static inline void sl_work_span(struct sl_work *work, uint64_t address, uint64_t bytes, bool write)
 {
@@ -25,10 +48,12 @@ static inline void sl_work_span(struct sl_work *work, uint64_t address, uint64_t
     launch->spans[launch->span_count++] = (struct sl_span){address, bytes, write};
 }
 
-/* From the first row's start to the last row's end. */
+/* What a set of rows covers. */
 static inline uint64_t sl_work_rows_bytes(size_t pitch, size_t element_bytes, size_t width, size_t height)
 {
-    return height ? (uint64_t)pitch * (height - 1) + (uint64_t)element_bytes * width : 0;
+    uint64_t row;
+    if (__builtin_mul_overflow(width, element_bytes, &row)) row = UINT64_MAX;
+    return sl_work_rows(row, height, 1, pitch, 0);
 }
 
 /* Names both sides of the copy. */

@@ -50,8 +50,9 @@ static uint64_t scan(struct sl_core *core, const struct sl_launch *launch, uint3
         return kernel_shape(launch, kernel->name_hash);
     }
     uint64_t shape = sl_mix(launch->kind);
-    for (uint32_t i = 0; i < launch->span_count; i++) {
-        const struct sl_span *span = &launch->spans[i];
+    uint32_t own = launch->span_count;
+    for (uint32_t i = 0; i < own + launch->more_span_count; i++) {
+        const struct sl_span *span = i < own ? &launch->spans[i] : &launch->more_spans[i - own];
         shape = sl_hash_word(shape, span->bytes << 1 | span->write);
         add_word(core, span->address, span->bytes, i);
     }

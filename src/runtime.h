@@ -99,6 +99,8 @@ struct sl_launch {
     uint64_t packed_bytes;
     struct sl_span spans[2]; /* copies and sets: the device ranges they name */
     uint32_t span_count;
+    const struct sl_span *more_spans; /* batches of copies, until begin returns: further ranges */
+    uint32_t more_span_count;
     const struct sl_footprint *footprint; /* graphs: what its nodes may touch; NULL where that is not known */
 
     /* The core's own, from begin to end. */

@@ -142,7 +142,7 @@ static void ask(World *w)
     cudaFunction_t function;
     uint64_t nothing = 0;
     void *none[] = {&nothing, &nothing, &nothing};
-    switch (below(w, 11)) {
+    switch (below(w, 13)) {
     case 0:
         note_result(w, "address range", cuMemGetAddressRange(&base, &bytes, buffer->address + offset));
         note(w, buffer->kind == ASYNC || (base == buffer->address && bytes == buffer->bytes));
@@ -182,6 +182,17 @@ static void ask(World *w)
     case 9:
         must(cuMemAllocFromPoolAsync(&pointer, 64 + offset, w->pool, w->streams[0]));
         must(cuMemFreeAsync(pointer, w->streams[0]));
+        break;
+    case 10:
+        if (buffer->kind == ASYNC) break; /* a pool may give more than was asked for */
+        note_result(w, "copy beyond the end",
+                    cuMemcpyDtoDAsync(buffer->address + offset, buffer->address, buffer->bytes - offset + 1,
+                                      w->streams[0]));
+        break;
+    case 11:
+        if (buffer->kind == ASYNC) break;
+        note_result(w, "set beyond the end",
+                    cuMemsetD8Async(buffer->address + offset, 0, buffer->bytes - offset + 1, w->streams[0]));
         break;
     default:
         if (buffer->kind == PLAIN) {

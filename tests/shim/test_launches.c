@@ -149,6 +149,33 @@ static void launched_after_a_reload(void **state)
     }
 }
 
+#if CUDA_VERSION >= 13000
+/* All of a batch's ranges must be there, not only the first copy's. */
+static void copied_in_batches(void **state)
+{
+    (void)state;
+    CUmemcpyAttributes how = {.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM};
+    size_t start = 0, bytes[2] = {BLOCK, BLOCK};
+    for (int i = 0; i + 4 <= BLOCKS; i += 4) {
+        CUdeviceptr to[2] = {blocks[i], blocks[i + 1]}, from[2] = {blocks[i + 2], blocks[i + 3]};
+        ok(cuMemcpyBatchAsync(to, from, bytes, 2, &how, &start, 1, stream));
+        CUextent3D extent = {BLOCK, 1, 1};
+        CUDA_MEMCPY3D_BATCH_OP boxes[2];
+        for (int k = 0; k < 2; k++)
+            boxes[k] = (CUDA_MEMCPY3D_BATCH_OP){
+                .src = {.type = CU_MEMCPY_OPERAND_TYPE_POINTER, .op.ptr = {from[k], 0, 0, {0}}},
+                .dst = {.type = CU_MEMCPY_OPERAND_TYPE_POINTER, .op.ptr = {to[1 - k], 0, 0, {0}}},
+                .extent = extent,
+                .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM};
+        ok(cuMemcpy3DBatchAsync(2, boxes, 0, stream));
+        expected[i] = expected[i + 3];
+        expected[i + 1] = expected[i + 2];
+    }
+    ok(cuStreamSynchronize(stream));
+    run(with_pointers);
+}
+#endif
+
 /* A refused launch is reported as it was, and leaves everything usable. */
 static void a_refused_launch(void **state)
 {
@@ -168,6 +195,9 @@ int main(void)
         cmocka_unit_test(launched_cooperatively),
         cmocka_unit_test(launched_on_the_threads_own_stream),
         cmocka_unit_test(launched_after_a_reload),
+#if CUDA_VERSION >= 13000
+        cmocka_unit_test(copied_in_batches),
+#endif
         cmocka_unit_test(a_refused_launch),
     };
     return cmocka_run_group_tests(tests, load, unload);
