@@ -66,11 +66,14 @@ SL_NO_SANITIZE static bool read_object(const struct link_map *map, struct object
     return object.symbols && object.strings && object.gnu_hash;
 }
 
-/* Bit 15 of a version index hides every version but the default one. */
+/* As the loader judges: bit 15 of a version index hides every version but the default one; a definition without
+ * a version serves every reference. */
 SL_NO_SANITIZE static bool version_fits(const struct object *object, uint32_t symbol, const char *version)
 {
-    if (!version) return !object->versions || !(object->versions[symbol] & 0x8000);
-    if (!object->versions || !object->definitions) return false;
+    if (!object->versions) return true;
+    bool hidden = object->versions[symbol] & 0x8000, unversioned = (object->versions[symbol] & 0x7fff) <= 1;
+    if (!version || unversioned) return !hidden;
+    if (!object->definitions) return false;
     const ElfW(Verdef) *definition = object->definitions;
     while ((definition->vd_ndx & 0x7fff) != (object->versions[symbol] & 0x7fff)) {
         if (!definition->vd_next) return false;
@@ -128,7 +131,7 @@ static int visit_for_range(struct dl_phdr_info *info, size_t bytes, void *argume
     return holds(info, span->inside, &span->low, &span->high);
 }
 
-/* Walks the loader's list as a debugger does: dl_iterate_phdr may be a sanitizer's, which is not yet ready
+/* Both walk the loader's list as a debugger does: dl_iterate_phdr may be a sanitizer's, which is not yet ready
  * when it calls dlsym itself. */
 SL_NO_SANITIZE void *sl_elf_symbol(const char *name, const char *version, const char *beside)
 {
@@ -138,6 +141,19 @@ SL_NO_SANITIZE void *sl_elf_symbol(const char *name, const char *version, const 
         if (map->l_ld == _DYNAMIC || !read_object(map, &object)) continue;
         if (beside && !find_in_object(&object, &mark)) continue;
         void *found = find_in_object(&object, &query);
+        if (found) return found;
+    }
+    return NULL;
+}
+
+SL_NO_SANITIZE void *sl_elf_next(const char *name, const char *version)
+{
+    const struct query query = {name, version};
+    const struct link_map *map = _r_debug.r_map;
+    while (map && map->l_ld != _DYNAMIC) map = map->l_next;
+    for (map = map ? map->l_next : NULL; map; map = map->l_next) {
+        struct object object;
+        void *found = read_object(map, &object) ? find_in_object(&object, &query) : NULL;
         if (found) return found;
     }
     return NULL;

@@ -27,40 +27,45 @@ static void *nothing_found(void *handle, const char *name, const char *version)
     return NULL;
 }
 
-/* Other preloaded objects replace dlsym as well. The C library is the one that also has what none of them
- * replaces. */
+/* Other preloaded objects replace dlsym as well. The program's look-ups go on to the next one, as without us; our
+ * own go to the C library, which is the one that also has what none of them replaces. */
 #define C_LIBRARY_MARK "dlinfo"
+static void *c_library_dlsym, *c_library_dlvsym;
 
 /* A C library has the base version, GLIBC_2.34, or both; a program that binds a version the library lacks
  * cannot have been loaded, so the other one then only serves references without a version. */
-SL_NO_SANITIZE static void bind_pair(const char *name, void **base, void **recent)
+SL_NO_SANITIZE static void bind_pair(const char *name, void **base, void **recent, void **c_library)
 {
     void *in_base = sl_elf_symbol(name, BASE_VERSION, C_LIBRARY_MARK),
          *in_recent = sl_elf_symbol(name, "GLIBC_2.34", C_LIBRARY_MARK);
     void *any = in_recent ? in_recent : in_base;
     if (!any) any = sl_elf_symbol(name, NULL, C_LIBRARY_MARK);
     if (!any) any = (void *)nothing_found;
-    __atomic_store_n(base, in_base ? in_base : any, __ATOMIC_RELEASE);
-    __atomic_store_n(recent, in_recent ? in_recent : any, __ATOMIC_RELEASE);
+    void *next_base = sl_elf_next(name, BASE_VERSION), *next_recent = sl_elf_next(name, "GLIBC_2.34");
+    if (!next_base) next_base = in_base ? in_base : any;
+    if (!next_recent) next_recent = in_recent ? in_recent : any;
+    __atomic_store_n(c_library, any, __ATOMIC_RELEASE);
+    __atomic_store_n(base, next_base, __ATOMIC_RELEASE);
+    __atomic_store_n(recent, next_recent, __ATOMIC_RELEASE);
 }
 
 SL_NO_SANITIZE void sl_bind_lookup(void)
 {
     if (__atomic_load_n(&sl_next_lookup[NEW_DLVSYM], __ATOMIC_ACQUIRE)) return;
-    bind_pair("dlsym", &sl_next_lookup[BASE_DLSYM], &sl_next_lookup[NEW_DLSYM]);
-    bind_pair("dlvsym", &sl_next_lookup[BASE_DLVSYM], &sl_next_lookup[NEW_DLVSYM]);
+    bind_pair("dlsym", &sl_next_lookup[BASE_DLSYM], &sl_next_lookup[NEW_DLSYM], &c_library_dlsym);
+    bind_pair("dlvsym", &sl_next_lookup[BASE_DLVSYM], &sl_next_lookup[NEW_DLVSYM], &c_library_dlvsym);
 }
 
 void *sl_real_dlsym(void *handle, const char *name)
 {
     sl_bind_lookup();
-    return ((lookup_fn *)sl_next_lookup[NEW_DLSYM])(handle, name);
+    return ((lookup_fn *)c_library_dlsym)(handle, name);
 }
 
 void *sl_real_dlvsym(void *handle, const char *name, const char *version)
 {
     sl_bind_lookup();
-    return ((versioned_lookup_fn *)sl_next_lookup[NEW_DLVSYM])(handle, name, version);
+    return ((versioned_lookup_fn *)c_library_dlvsym)(handle, name, version);
 }
 
 /* RTLD_NEXT from here is what follows this library: without the driver that is nothing, and dlerror says so.

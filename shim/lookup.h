@@ -1,11 +1,10 @@
-/* The C library's own look-up functions, found without calling them by name: this library defines dlsym and
- * dlvsym. */
+/* Look-ups that end elsewhere, found without calling them by name: this library defines dlsym and dlvsym. */
 #ifndef SLUICE_SHIM_LOOKUP_H
 #define SLUICE_SHIM_LOOKUP_H
 
 #include <stdbool.h>
 
-/* As dlsym and dlvsym, with this library as their caller. */
+/* The C library's dlsym and dlvsym, with this library as their caller. */
 void *sl_real_dlsym(void *handle, const char *name);
 void *sl_real_dlvsym(void *handle, const char *name, const char *version);
 

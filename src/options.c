@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "log.h"
@@ -39,6 +40,7 @@ const struct sl_option_row sl_option_rows[] = {
 
 /* Programs overwrite their environment block (setproctitle does), so strings are copied. */
 static char copies[SL_OPTION_COUNT][PATH_MAX];
+static char log_path[PATH_MAX]; /* expanded */
 
 static const struct sl_option_row *row_of_env(const char *env)
 {
@@ -105,7 +107,7 @@ static bool parse_integer(const char *value, uint64_t *out)
     return true;
 }
 
-/* Everything but strings, as a number. */
+/* Everything but strings, as a number; of a string, whether it can be kept. */
 static bool parse_value(const struct sl_option_row *row, const char *value, uint64_t *out)
 {
     uint64_t number = 0;
@@ -120,8 +122,10 @@ static bool parse_value(const struct sl_option_row *row, const char *value, uint
         if (!sl_parse_size(value, &number)) return false;
         if (row->type == TYPE_POWER && (number & (number - 1))) return false;
         break;
-    case TYPE_STRING:
-        return strlen(value) < PATH_MAX;
+    case TYPE_STRING: {
+        char path[PATH_MAX];
+        return sl_options_absolute(value, path, sizeof(path));
+    }
     }
     bool automatic = number == 0 && row->fallback == 0;
     if (!automatic && (number < row->low || number > row->high)) return false;
@@ -143,8 +147,7 @@ static void store(const struct sl_option_row *row, struct sl_options *out, uint6
         break;
     case TYPE_STRING: {
         char *copy = copies[row - sl_option_rows];
-        snprintf(copy, PATH_MAX, "%s", text);
-        *(const char **)field = copy;
+        *(const char **)field = *text && sl_options_absolute(text, copy, PATH_MAX) ? copy : "";
         break;
     }
     }
@@ -153,7 +156,7 @@ static void store(const struct sl_option_row *row, struct sl_options *out, uint6
 /* Sets the row's field. Returns false when the environment's value is refused, and the default is taken. */
 static bool read_row(const struct sl_option_row *row, struct sl_options *out)
 {
-    const char *value = getenv(row->env);
+    const char *value = secure_getenv(row->env); /* who starts a setuid program does not say where it writes */
     uint64_t number = row->fallback;
     bool given = value && *value, good = !given || parse_value(row, value, &number);
     store(row, out, good ? number : row->fallback, given && good ? value : "");
@@ -171,7 +174,7 @@ static void warn_row(const struct sl_option_row *row)
 
 static void warn_unknown(void)
 {
-    for (char **entry = environ; entry && *entry; entry++) {
+    for (char **entry = getauxval(AT_SECURE) ? NULL : environ; entry && *entry; entry++) {
         size_t length = strcspn(*entry, "=");
         if (strncmp(*entry, ENV_PREFIX, sizeof(ENV_PREFIX) - 1) || length >= 64) continue;
         char name[64];
@@ -192,6 +195,7 @@ void sl_options_read(struct sl_options *out)
 {
     bool good[SL_OPTION_COUNT];
     for (size_t i = 0; i < SL_OPTION_COUNT; i++) good[i] = read_row(&sl_option_rows[i], out);
+    if (*out->log && sl_options_expand(out->log, log_path, sizeof(log_path))) out->log = log_path;
     sl_log_open(out->verbose, out->log);
     for (size_t i = 0; i < SL_OPTION_COUNT; i++)
         if (!good[i]) warn_row(&sl_option_rows[i]);
@@ -229,6 +233,29 @@ bool sl_options_check(const char *env, const char *value, char *allowed, size_t 
     else
         snprintf(allowed, allowed_bytes, "nothing: there is no such variable");
     return false;
+}
+
+bool sl_options_absolute(const char *path, char *out, size_t out_bytes)
+{
+    size_t used = 0, length = strlen(path);
+    if (path[0] != '/') {
+        if (out_bytes > PATH_MAX) out_bytes = PATH_MAX;
+        if (!getcwd(out, out_bytes)) return false;
+        /* From the end, so that each % becomes two in place. */
+        size_t here = strlen(out), doubled = here;
+        for (const char *at = out; *at; at++) doubled += *at == '%';
+        if (doubled + 1 >= out_bytes) return false;
+        used = doubled;
+        while (here) {
+            char c = out[--here];
+            out[--doubled] = c;
+            if (c == '%') out[--doubled] = c;
+        }
+        out[used++] = '/';
+    }
+    if (used + length >= out_bytes) return false;
+    memcpy(out + used, path, length + 1);
+    return true;
 }
 
 bool sl_options_expand(const char *template, char *out, size_t out_bytes)

@@ -21,7 +21,7 @@ struct sl_options {
     int trace_full;         /* enum sl_trace_full */
     const char *stats;      /* file for the JSON summary at exit; %p, %h */
     int verbose;            /* 0, 1, 2 */
-    const char *log;        /* file; "" for stderr */
+    const char *log;        /* file, expanded; "" for stderr */
     uint64_t host_limit;    /* bytes of host memory that chunks may take; 0: min(available, cgroup) less the
                                reserve */
     uint64_t host_reserve;  /* bytes of host memory left to others */
@@ -30,7 +30,7 @@ struct sl_options {
 
 /* Reads every option from the environment, and opens the log with its two (sl_log_open) so that what is said
  * about the others goes there. A bad value gives one warning line and the default, an unknown SLUICE_
- * variable one line with the nearest name. Never fails. Not thread-safe; a second call overwrites the strings
+ * variable one line with the nearest name. Nothing is read in a process with the rights of another user. Never fails. Not thread-safe; a second call overwrites the strings
  * of the first. */
 void sl_options_read(struct sl_options *out);
 
@@ -53,6 +53,10 @@ const char *sl_options_flag(size_t index);
 bool sl_options_is_path(const char *env);
 /* Whether `value` is allowed for the variable `env`; if not, `allowed` says in words what is. */
 bool sl_options_check(const char *env, const char *value, char *allowed, size_t allowed_bytes);
+
+/* `path` from the root; a % of the current folder's name is doubled, for sl_options_expand. Returns false when it does
+ * not fit, or the folder has no name. */
+bool sl_options_absolute(const char *path, char *out, size_t out_bytes);
 
 /* `template` with %p and %h expanded. Returns false when it does not fit. */
 bool sl_options_expand(const char *template, char *out, size_t out_bytes);

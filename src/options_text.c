@@ -70,7 +70,8 @@ static const char markdown_head[] = /* clang-format off */
     "Every option is an environment variable that `libsluice.so` reads once, when it is loaded; `sluice run`\n"
     "sets the variable for its command. A size takes the suffixes K, M, G and T (powers of 1024: `8G`, `1.5GiB`,\n"
     "`512m`); no suffix means bytes. A value that is not allowed gives one warning line and the default; `sluice\n"
-    "run` refuses it. A variable that is set but empty counts as not set.\n"
+    "run` refuses it. A variable that is set but empty counts as not set. A file's name counts from the folder in\n"
+    "which the program started. Programs with the rights of another user (setuid, capabilities) take none of them.\n"
     "\n"
     "| variable | flag of `sluice run` | values | default | meaning |\n"
     "| --- | --- | --- | --- | --- |\n"; /* clang-format on */

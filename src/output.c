@@ -6,13 +6,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* O_NONBLOCK: opening a pipe without a reader must not hang the program. */
+#define OPEN_FLAGS (O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+
+/* A file that was there before may have been put there for us to fill: in a shared folder, by somebody who wants to
+ * read it, or as another name of a file that we must not change. */
+static bool is_somebody_elses(const struct stat *at)
+{
+    return S_ISREG(at->st_mode) && (at->st_uid != geteuid() || at->st_nlink != 1);
+}
+
 enum sl_status sl_output_open(const char *path, bool append, struct sl_output *out)
 {
-    /* O_NONBLOCK: opening a pipe without a reader must not hang the program. Emptied only when known to be a
-     * file. */
-    int fd = open(
-        path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (append ? O_APPEND : 0),
-        0600);
+    int mode = OPEN_FLAGS | (append ? O_APPEND : 0);
+    int fd = open(path, mode | O_CREAT | O_EXCL, 0600);
+    bool old = fd < 0 && errno == EEXIST;
+    if (old) fd = open(path, mode);
     if (fd < 0) return SL_ERR_IO;
     struct stat at;
     int error = EINVAL;
@@ -28,6 +37,10 @@ enum sl_status sl_output_open(const char *path, bool append, struct sl_output *o
     }
     if (fstat(fd, &at) != 0) goto error_errno;
     if (!S_ISREG(at.st_mode) && !S_ISCHR(at.st_mode)) goto error;
+    if (old && is_somebody_elses(&at)) {
+        error = EPERM;
+        goto error;
+    }
     if (!append && S_ISREG(at.st_mode)) {
         /* Where files cannot be locked at all, nobody is known to write it. */
         if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) goto error_errno;

@@ -1,27 +1,12 @@
 #include "runtime.h"
 
-#include <dlfcn.h>
 #include <link.h>
+#include <stdatomic.h>
 #include <unwind.h>
 
 #include "map.h"
 
 #define MAX_FRAMES 24
-
-/* A code address as (object, offset), so that a site is the same in every run in spite of address
- * randomisation. */
-static uint64_t stable_address(const void *address)
-{
-    Dl_info info;
-    struct link_map *map = NULL;
-    if (!dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) || !map) return 0;
-    uint64_t hash = 0;
-    const char *name = map->l_name;
-    for (const char *c = name; *c; c++)
-        if (*c == '/') name = c + 1; /* the file may lie elsewhere next time */
-    for (; *name; name++) hash = sl_hash_word(hash, (unsigned char)*name);
-    return sl_hash_word(hash, (uint64_t)address - map->l_addr);
-}
 
 struct walk {
     const void *caller;
@@ -43,12 +28,51 @@ static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *argument)
     return _URC_NO_REASON;
 }
 
-/* Looking a return address up in its object costs more than the walk; a thread's recent sites are remembered.
- */
-#define REMEMBERED 256
-static _Thread_local struct {
-    uint64_t raw, site;
-} remembered[REMEMBERED] __attribute__((tls_model("initial-exec")));
+/* Code addresses as (object, offset), so that a site is the same in every run in spite of address randomisation;
+ * 0 where no object is. Not by dladdr: that waits for a thread inside dlopen, whose constructors may in turn be
+ * waiting for this one. */
+struct places {
+    const struct walk *walk;
+    uint64_t places[MAX_FRAMES];
+};
+
+static bool holds(const struct dl_phdr_info *object, uint64_t address)
+{
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &object->dlpi_phdr[i];
+        if (part->p_type == PT_LOAD && address - (object->dlpi_addr + part->p_vaddr) < part->p_memsz)
+            return true;
+    }
+    return false;
+}
+
+static int find_in_object(struct dl_phdr_info *object, size_t bytes, void *argument)
+{
+    struct places *out = argument;
+    uint64_t name_hash = 0;
+    bool hashed = false;
+    (void)bytes;
+    for (int i = 0; i < out->walk->frames; i++) {
+        uint64_t address = (uint64_t)out->walk->stack[i];
+        if (out->places[i] || !holds(object, address)) continue;
+        if (!hashed) {
+            const char *name = object->dlpi_name;
+            for (const char *c = name; *c; c++)
+                if (*c == '/') name = c + 1; /* the file may lie elsewhere next time */
+            for (; *name; name++) name_hash = sl_hash_word(name_hash, (unsigned char)*name);
+            hashed = true;
+        }
+        out->places[i] = sl_hash_word(name_hash, address - object->dlpi_addr);
+    }
+    return 0;
+}
+
+/* Looking return addresses up in their objects costs more than the walk, so recent sites are remembered: for all
+ * threads, without a lock. A pair of words from two writers does not fit together and is not taken. */
+#define REMEMBERED 1024
+static struct {
+    _Atomic uint64_t mixed, site; /* raw ^ site, site */
+} remembered[REMEMBERED];
 
 uint64_t sl_site_here(const void *caller)
 {
@@ -58,11 +82,14 @@ uint64_t sl_site_here(const void *caller)
         walk.stack[walk.frames++] = caller;
         walk.addresses = (uint64_t)caller;
     }
-    uint64_t raw = walk.addresses | 1;
-    if (remembered[raw % REMEMBERED].raw == raw) return remembered[raw % REMEMBERED].site;
-    uint64_t site = 0;
-    for (int i = 0; i < walk.frames; i++) site = sl_hash_word(site, stable_address(walk.stack[i]));
-    remembered[raw % REMEMBERED].raw = raw;
-    remembered[raw % REMEMBERED].site = site;
+    uint64_t raw = walk.addresses | 1, index = raw % REMEMBERED;
+    uint64_t site = atomic_load_explicit(&remembered[index].site, memory_order_relaxed);
+    if ((atomic_load_explicit(&remembered[index].mixed, memory_order_relaxed) ^ site) == raw) return site;
+    struct places found = {.walk = &walk};
+    dl_iterate_phdr(find_in_object, &found);
+    site = 0;
+    for (int i = 0; i < walk.frames; i++) site = sl_hash_word(site, found.places[i]);
+    atomic_store_explicit(&remembered[index].site, site, memory_order_relaxed);
+    atomic_store_explicit(&remembered[index].mixed, raw ^ site, memory_order_relaxed);
     return site;
 }

@@ -54,20 +54,9 @@ static int prepend(const char *variable, const char *path)
  * cannot be written is refused now, not when the program ends. */
 static int set_path(const char *flag, const char *variable, const char *value)
 {
-    char path[2 * PATH_MAX], folder[2 * PATH_MAX];
-    size_t used = 0;
-    if (value[0] != '/') {
-        char here[PATH_MAX];
-        if (!getcwd(here, sizeof(here)))
-            return failure("cannot name the current folder: %s", strerror(errno));
-        for (const char *at = here; *at; at++) {
-            if (*at == '%') path[used++] = '%'; /* the option expands %p and %h */
-            path[used++] = *at;
-        }
-        path[used++] = '/';
-    }
-    if (used + strlen(value) >= PATH_MAX) return usage_error("--%s: the path is too long", flag);
-    strcpy(path + used, value);
+    char path[PATH_MAX], folder[2 * PATH_MAX];
+    if (!sl_options_absolute(value, path, sizeof(path)))
+        return usage_error("--%s: the path is too long, or the current folder has no name", flag);
     if (sl_options_expand(path, folder, sizeof(folder)) && access(dirname(folder), W_OK | X_OK) != 0)
         return usage_error("--%s %s: cannot write there: %s", flag, value, strerror(errno));
     return setenv(variable, path, 1) ? failure("cannot set %s: %s", variable, strerror(errno)) : EXIT_OK;

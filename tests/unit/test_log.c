@@ -56,6 +56,9 @@ static void the_file_is_private(void **state)
 {
     (void)state;
     struct stat at;
+    umask(0);
+    assert_int_not_equal(stat(path, &at), 0); /* nothing was said */
+    sl_log(SL_LOG_WARN, "x");
     assert_int_equal(stat(path, &at), 0);
     assert_int_equal(at.st_mode & 0777, 0600);
 }
@@ -105,7 +108,8 @@ static void links_and_pipes_are_refused(void **state)
     sl_log_open(0, link);
     sl_log(SL_LOG_WARN, "through a link");
     assert_string_equal(content(other), "");
-    sl_log_open(0, pipe_name); /* would hang if it waited for a reader */
+    sl_log_open(0, pipe_name);
+    sl_log(SL_LOG_WARN, "would hang if it waited for a reader");
     unlink(other);
     unlink(link);
     unlink(pipe_name);
@@ -122,6 +126,49 @@ static void a_reused_descriptor_is_left_alone(void **state)
     assert_string_equal(content(other), "");
     close_log(NULL);
     assert_true(fcntl(theirs, F_GETFD) >= 0);
+    unlink(other);
+}
+
+/* In a shared folder, such a file may have been put there to be filled or to be found by us. */
+static void files_of_others_and_second_names_are_refused(void **state)
+{
+    (void)state;
+    char other[96], second[96];
+    snprintf(other, sizeof(other), "%s/other", folder);
+    snprintf(second, sizeof(second), "%s/second", folder);
+    fclose(fopen(other, "w"));
+    assert_int_equal(link(other, second), 0);
+    sl_log_open(0, second);
+    sl_log(SL_LOG_WARN, "through a second name");
+    assert_string_equal(content(other), "");
+    unlink(second);
+    if (geteuid() == 0) {
+        assert_int_equal(chown(other, 65534, (gid_t)-1), 0);
+        sl_log_open(0, other);
+        sl_log(SL_LOG_WARN, "into another user's file");
+        assert_string_equal(content(other), "");
+    }
+    unlink(other);
+}
+
+/* Whatever number 2 is by then, it is not what we were told to write to. */
+static void a_reused_stderr_is_left_alone(void **state)
+{
+    (void)state;
+    char other[96];
+    snprintf(other, sizeof(other), "%s/program", folder);
+    int kept = dup(STDERR_FILENO);
+    for (int closed_before = 0; closed_before < 2; closed_before++) {
+        int theirs = open(other, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+        if (closed_before) close(STDERR_FILENO);
+        sl_log_open(0, NULL);
+        dup2(theirs, STDERR_FILENO);
+        sl_log(SL_LOG_WARN, "not into the program's file");
+        dup2(kept, STDERR_FILENO);
+        close(theirs);
+        assert_string_equal(content(other), "");
+    }
+    close(kept);
     unlink(other);
 }
 
@@ -144,6 +191,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(once_is_once, fresh, close_log),
         cmocka_unit_test_setup_teardown(links_and_pipes_are_refused, fresh, close_log),
         cmocka_unit_test_setup_teardown(a_reused_descriptor_is_left_alone, fresh, close_log),
+        cmocka_unit_test_setup_teardown(files_of_others_and_second_names_are_refused, fresh, close_log),
+        cmocka_unit_test_setup_teardown(a_reused_stderr_is_left_alone, fresh, close_log),
         cmocka_unit_test(statuses_have_texts),
     };
     if (!mkdtemp(folder)) return 1;
