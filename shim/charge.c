@@ -95,7 +95,6 @@ void sl_uncharge(enum sl_charge_kind kind, uint64_t handle)
 void sl_charge_after_fork(void)
 {
     pthread_mutex_init(&lock, NULL);
-    free(entries);
-    entries = NULL;
+    entries = NULL; /* not freed: in a child of clone() another thread may have held the allocator's lock */
     capacity = count = 0;
 }

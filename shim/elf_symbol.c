@@ -66,8 +66,8 @@ SL_NO_SANITIZE static bool read_object(const struct link_map *map, struct object
     return object.symbols && object.strings && object.gnu_hash;
 }
 
-/* As the loader judges: bit 15 of a version index hides every version but the default one; a definition without
- * a version serves every reference. */
+/* As the loader judges: bit 15 of a version index hides every version but the default one; a definition
+ * without a version serves every reference. */
 SL_NO_SANITIZE static bool version_fits(const struct object *object, uint32_t symbol, const char *version)
 {
     if (!object->versions) return true;
@@ -131,8 +131,8 @@ static int visit_for_range(struct dl_phdr_info *info, size_t bytes, void *argume
     return holds(info, span->inside, &span->low, &span->high);
 }
 
-/* Both walk the loader's list as a debugger does: dl_iterate_phdr may be a sanitizer's, which is not yet ready
- * when it calls dlsym itself. */
+/* Both walk the loader's list as a debugger does: dl_iterate_phdr may be a sanitizer's, which is not yet
+ * ready when it calls dlsym itself. */
 SL_NO_SANITIZE void *sl_elf_symbol(const char *name, const char *version, const char *beside)
 {
     const struct query query = {name, version}, mark = {beside, NULL};

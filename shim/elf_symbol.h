@@ -10,8 +10,8 @@
  * is none. Calls nothing and takes no lock: for the time before other threads load objects. */
 void *sl_elf_symbol(const char *name, const char *version, const char *beside);
 
-/* The definition that the loader would find for `name` with `version` behind this library: what RTLD_NEXT is to
- * us. NULL when this library was not loaded before the others. As above. */
+/* The definition that the loader would find for `name` with `version` behind this library: what RTLD_NEXT is
+ * to us. NULL when this library was not loaded before the others. As above. */
 void *sl_elf_next(const char *name, const char *version);
 
 /* The span of the loaded object that holds `address`. False, and both 0, when there is none. */

@@ -1,5 +1,7 @@
 /* Loading. Reads the options and stands ready for fork; CUDA, files and threads wait for a program that needs
  * them. */
+#include "init.h"
+
 #include <pthread.h>
 
 #include "charge.h"
@@ -10,7 +12,7 @@
 #include "runtime.h"
 #include "session.h"
 
-static void after_fork(void)
+void sl_after_fork(void)
 {
     sl_driver_after_fork();
     sl_session_after_fork();
@@ -24,5 +26,5 @@ __attribute__((constructor)) static void load(void)
 {
     sl_bind_lookup();
     sl_runtime_load();
-    pthread_atfork(NULL, NULL, after_fork);
+    pthread_atfork(NULL, NULL, sl_after_fork);
 }

@@ -27,8 +27,8 @@ static void *nothing_found(void *handle, const char *name, const char *version)
     return NULL;
 }
 
-/* Other preloaded objects replace dlsym as well. The program's look-ups go on to the next one, as without us; our
- * own go to the C library, which is the one that also has what none of them replaces. */
+/* Other preloaded objects replace dlsym as well. The program's look-ups go on to the next one, as without us;
+ * our own go to the C library, which is the one that also has what none of them replaces. */
 #define C_LIBRARY_MARK "dlinfo"
 static void *c_library_dlsym, *c_library_dlvsym;
 

@@ -6,6 +6,7 @@
 
 #include "backend_cuda.h"
 #include "driver.h"
+#include "init.h"
 #include "log.h"
 
 #define MAX_DEVICES 64
@@ -16,7 +17,8 @@ static struct {
     pthread_mutex_t lock; /* guards all below but what is read after the start */
     CUcontext context;    /* the managed one; set before the state says running */
     CUdevice device;
-    pid_t process;
+    pid_t process;           /* that the session was started in; 0: not yet */
+    bool wiped;              /* a child finds the view zeroed */
     CUcontext first_context; /* the first that this process made */
     struct {
         CUcontext context;
@@ -42,12 +44,20 @@ static void at_exit(void)
     sl_runtime_stop(false);
 }
 
+/* A child that no fork handler saw becomes what fork would have made it: locks may be held by threads that it
+ * does not have. */
+static void see_what_process_this_is(void)
+{
+    if (session.process && session.process != getpid()) sl_after_fork();
+}
+
 /* pre: session.lock is taken and a context is current. */
 static enum sl_session_state start_on(const struct sl_cuda_driver *driver, CUcontext context)
 {
     struct sl_backend backend;
     session.context = context;
     session.process = getpid();
+    session.wiped = sl_forget_in_children(&sl_session_view, sizeof sl_session_view);
     if (!driver || driver->ctx_get_device(&session.device) != CUDA_SUCCESS) return SL_SESSION_OVER;
     if (atexit(at_exit)) {
         sl_log(SL_LOG_WARN, "no exit handler can be registered: the program runs without sluice");
@@ -55,6 +65,7 @@ static enum sl_session_state start_on(const struct sl_cuda_driver *driver, CUcon
     }
     if (sl_backend_cuda_new(driver, &backend) != SL_OK || sl_runtime_start(&backend) != SL_OK)
         return SL_SESSION_OVER;
+    __atomic_store_n(&sl_session_view.owns_memory, true, __ATOMIC_RELAXED);
     return SL_SESSION_RUNNING;
 }
 
@@ -62,9 +73,15 @@ static enum sl_session_state start_on(const struct sl_cuda_driver *driver, CUcon
 bool sl_session_start(void)
 {
     static __thread bool starting __attribute__((tls_model("initial-exec")));
-    if (starting || !sl_driver_load_now()) return false;
+    if (starting) return false;
+    see_what_process_this_is();
+    if (__atomic_load_n(&sl_session_view.state, __ATOMIC_RELAXED) != SL_SESSION_WAITING ||
+        !sl_driver_load_now())
+        return running();
 
+    int cancel_state;
     starting = true;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     pthread_mutex_lock(&session.lock);
     if (__atomic_load_n(&sl_session_view.state, __ATOMIC_RELAXED) == SL_SESSION_WAITING) {
         const struct sl_cuda_driver *driver = sl_runtime_wanted() ? sl_driver_functions() : NULL;
@@ -75,6 +92,7 @@ bool sl_session_start(void)
             set_state(start_on(driver, context));
     }
     pthread_mutex_unlock(&session.lock);
+    pthread_setcancelstate(cancel_state, NULL);
     starting = false;
     return running();
 }
@@ -97,10 +115,7 @@ static bool has_context(void)
 
 bool sl_session_on_for_memory(void)
 {
-    if (running() && session.process != getpid()) {
-        sl_session_after_fork();
-        sl_runtime_after_fork();
-    }
+    if (!session.wiped && running()) see_what_process_this_is();
     return sl_session_awake() && has_context();
 }
 
@@ -136,6 +151,7 @@ static void note_context(CUcontext context)
 
 void sl_session_context_made(CUcontext context)
 {
+    if (!running()) see_what_process_this_is();
     pthread_mutex_lock(&session.lock);
     note_context(context);
     pthread_mutex_unlock(&session.lock);
@@ -143,6 +159,7 @@ void sl_session_context_made(CUcontext context)
 
 void sl_session_primary_retained(CUdevice device, CUcontext context)
 {
+    if (!running()) see_what_process_this_is();
     pthread_mutex_lock(&session.lock);
     note_context(context);
     if (device >= 0 && device < MAX_DEVICES) {
@@ -154,19 +171,21 @@ void sl_session_primary_retained(CUdevice device, CUcontext context)
 
 void sl_session_context_ends(CUcontext context)
 {
+    if (!running()) see_what_process_this_is();
     pthread_mutex_lock(&session.lock);
     bool ends = running() && context && context == session.context;
     if (ends) set_state(SL_SESSION_OVER);
     pthread_mutex_unlock(&session.lock);
     if (!ends) return;
     sl_runtime_stop(true);
-    __atomic_store_n(&sl_session_view.context_gone, true, __ATOMIC_RELAXED);
+    __atomic_store_n(&sl_session_view.owns_memory, false, __ATOMIC_RELAXED);
 }
 
 /* The primary context of `device` if this release, or a reset, is its end; NULL otherwise. */
 static CUcontext take_primary(CUdevice device, bool reset)
 {
     CUcontext gone = NULL;
+    if (!running()) see_what_process_this_is();
     pthread_mutex_lock(&session.lock);
     if (device >= 0 && device < MAX_DEVICES && session.primary[device].retains) {
         unsigned left = reset ? 0 : session.primary[device].retains - 1;
@@ -191,6 +210,8 @@ void sl_session_primary_reset(CUdevice device)
 void sl_session_after_fork(void)
 {
     pthread_mutex_init(&session.lock, NULL);
-    if (__atomic_load_n(&sl_session_view.state, __ATOMIC_RELAXED) != SL_SESSION_WAITING)
+    if (session.process || __atomic_load_n(&sl_session_view.state, __ATOMIC_RELAXED) != SL_SESSION_WAITING)
         set_state(SL_SESSION_OVER);
+    if (session.process) session.process = getpid();
+    __atomic_store_n(&sl_session_view.owns_memory, false, __ATOMIC_RELAXED);
 }

@@ -9,16 +9,18 @@
 
 #include <cuda.h>
 
+#include "forked.h"
 #include "runtime.h"
 
 enum sl_session_state { SL_SESSION_WAITING, SL_SESSION_RUNNING, SL_SESSION_OVER };
 
-/* Read by the functions below only. */
+/* Read by the functions below only. A child finds zeroes: it waits, and sl_session_start sees what it is. */
 struct sl_session_view {
     int state;
     bool several_contexts;
-    bool context_gone; /* the driver may give our addresses to others */
-};
+    bool owns_memory; /* addresses of ours are in use: until the context ends, also after the core has stopped
+                       */
+} SL_OWN_PAGES;
 extern struct sl_session_view sl_session_view;
 
 bool sl_session_start(void);
@@ -44,11 +46,10 @@ static inline bool sl_session_on(void)
 /* Whether `address` is in memory that the core gave out, also after the core has stopped at exit. */
 static inline bool sl_session_owns(uint64_t address)
 {
-    return !__atomic_load_n(&sl_session_view.context_gone, __ATOMIC_RELAXED) && sl_runtime_owns(address);
+    return sl_runtime_owns(address) && __atomic_load_n(&sl_session_view.owns_memory, __ATOMIC_RELAXED);
 }
 
-/* As sl_session_on, for calls that may ask the driver: true only with the managed context current, and false
- * in a process that clone() made behind the back of fork handlers. */
+/* As sl_session_on, for calls that may ask the driver: true only with the managed context current. */
 bool sl_session_on_for_memory(void);
 
 /* Makes the managed context current for a call that needs none of the program. What it returns goes to

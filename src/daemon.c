@@ -11,12 +11,16 @@
 
 #include "log.h"
 
+#define STACK_BYTES ((size_t)1 << 20)
 #define UNDER_WAY 2 /* movements of a direction that may be submitted and unfinished */
+
+enum { AT_WORK, IN_A_WAIT, LEFT_THERE };
 
 struct worker {
     struct sl_daemon *daemon;
     pthread_t thread;
     bool out, started;
+    _Atomic int where;
 };
 
 struct sl_daemon {
@@ -41,17 +45,32 @@ void sl_daemon_wake(struct sl_daemon *daemon)
         syscall(SYS_futex, &daemon->news, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-/* Waits on the host until the step can start at once. The plan may change meanwhile: issuing checks again. */
-static void wait_until_ready(struct sl_mover *mover, bool out, const struct sl_pending *pending)
+/* Waits on the host until the step can start at once, or the daemon is stopped. The plan may change
+ * meanwhile: issuing checks again. */
+static void wait_until_ready(const struct sl_daemon *daemon, bool out, const struct sl_pending *pending)
 {
+    struct sl_mover *mover = daemon->schedule->mover;
     struct sl_direction *direction = out ? &mover->out : &mover->in;
     uint64_t issued = atomic_load(&direction->issued);
-    if (issued > UNDER_WAY) sl_mover_wait_host(mover, direction, issued - UNDER_WAY);
-    if (pending->out_sequence) sl_mover_wait_host(mover, &mover->out, pending->out_sequence);
+    if (issued > UNDER_WAY && !atomic_load(&daemon->stopping))
+        sl_mover_wait_host(mover, direction, issued - UNDER_WAY);
+    if (pending->out_sequence && !atomic_load(&daemon->stopping))
+        sl_mover_wait_host(mover, &mover->out, pending->out_sequence);
     if (!pending->fence) return;
     uint64_t users = atomic_load(&sl_arena_record(mover->arena, pending->chunk)->users);
     for (uint64_t rest = users & atomic_load(&pending->fence->streams); rest; rest &= rest - 1)
-        mover->backend->event_wait(mover->backend->self, pending->fence->events[__builtin_ctzll(rest)]);
+        if (!atomic_load(&daemon->stopping))
+            mover->backend->event_wait(mover->backend->self, pending->fence->events[__builtin_ctzll(rest)]);
+}
+
+/* False when the daemon was stopped meanwhile and does not wait for us: what we work on may go away. */
+static bool wait_for_step(struct worker *worker, const struct sl_pending *pending)
+{
+    const struct sl_daemon *daemon = worker->daemon;
+    atomic_store(&worker->where, IN_A_WAIT);
+    wait_until_ready(daemon, worker->out, pending);
+    int where = IN_A_WAIT;
+    return atomic_compare_exchange_strong(&worker->where, &where, AT_WORK);
 }
 
 static void *work(void *argument)
@@ -68,11 +87,26 @@ static void *work(void *argument)
             sleep_unless_news(daemon, seen);
             continue;
         }
-        wait_until_ready(schedule->mover, worker->out, &pending);
+        if (!wait_for_step(worker, &pending)) break;
+        if (atomic_load(&daemon->stopping)) break;
         sl_schedule_issue_pending(schedule, worker->out, &pending);
         if (worker->out) sl_daemon_wake(daemon); /* a frame for the other direction */
     }
     return NULL;
+}
+
+/* A thread of ours blocks every signal, so that the program's are handled by threads that it knows, and has a
+ * stack that the driver can work on, whatever the program made the default. */
+static int start_worker(struct worker *worker)
+{
+    pthread_attr_t attributes;
+    if (pthread_attr_init(&attributes)) return ENOMEM;
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    int error = pthread_create(&worker->thread, &attributes, work, worker);
+    pthread_attr_destroy(&attributes);
+    worker->started = !error;
+    if (!error) pthread_setname_np(worker->thread, worker->out ? "sluice-out" : "sluice-in");
+    return error;
 }
 
 enum sl_status sl_daemon_start(struct sl_schedule *schedule, struct sl_daemon **out)
@@ -87,29 +121,33 @@ enum sl_status sl_daemon_start(struct sl_schedule *schedule, struct sl_daemon **
     for (int w = 0; w < 2 && !error; w++) {
         struct worker *worker = &daemon->workers[w];
         *worker = (struct worker){.daemon = daemon, .out = w == 1};
-        error = pthread_create(&worker->thread, NULL, work, worker);
-        worker->started = !error;
+        error = start_worker(worker);
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error) {
-        sl_daemon_stop(daemon);
+        sl_daemon_stop(daemon, false);
         return SL_ERR_IO;
     }
     *out = daemon;
     return SL_OK;
 }
 
-void sl_daemon_stop(struct sl_daemon *daemon)
+void sl_daemon_stop(struct sl_daemon *daemon, bool leave_waiting)
 {
+    bool left = false;
     if (!daemon) return;
     atomic_store(&daemon->stopping, true);
     sl_daemon_wake(daemon);
-    for (int w = 0; w < 2; w++)
-        if (daemon->workers[w].started) pthread_join(daemon->workers[w].thread, NULL);
-    free(daemon);
-}
-
-void sl_daemon_abandon(struct sl_daemon *daemon)
-{
-    free(daemon);
+    for (int w = 0; w < 2; w++) {
+        struct worker *worker = &daemon->workers[w];
+        int where = IN_A_WAIT;
+        if (!worker->started) continue;
+        if (leave_waiting && atomic_compare_exchange_strong(&worker->where, &where, LEFT_THERE)) {
+            pthread_detach(worker->thread);
+            left = true;
+        } else {
+            pthread_join(worker->thread, NULL);
+        }
+    }
+    if (!left) free(daemon);
 }

@@ -16,9 +16,8 @@ enum sl_status sl_daemon_start(struct sl_schedule *schedule, struct sl_daemon **
 /* Says that there may be something to do: a launch was submitted, or a plan installed. Wakes nobody
  * needlessly. */
 void sl_daemon_wake(struct sl_daemon *daemon);
-/* Ends the threads after the movement they are in. Accepts NULL. */
-void sl_daemon_stop(struct sl_daemon *daemon);
-/* In the child after fork: its threads do not exist. */
-void sl_daemon_abandon(struct sl_daemon *daemon);
+/* Ends the threads after the movement they are in. With `leave_waiting`, at the process's end, one that waits
+ * for the device is left there: it may wait for ever, and touches nothing afterwards. Accepts NULL. */
+void sl_daemon_stop(struct sl_daemon *daemon, bool leave_waiting);
 
 #endif

@@ -19,8 +19,8 @@ static struct sl_output file = {.fd = -1};
 static _Atomic int file_state; /* what became of `file` */
 enum { NOT_TRIED, OPENING, OPEN, REFUSED };
 
-/* Descriptor 2 is written to only while it is what the process began with: a program that closed it may have got
- * the number for a file or a connection of its own. */
+/* Descriptor 2 is written to only while it is what the process began with: a program that closed it may have
+ * got the number for a file or a connection of its own. */
 static struct sl_output begun_with = {.fd = -1};
 
 void sl_log_open(int verbose, const char *path)
@@ -33,8 +33,7 @@ void sl_log_open(int verbose, const char *path)
     atomic_store(&file_state, NOT_TRIED);
     begun_with.fd = -1;
     if (fstat(STDERR_FILENO, &at) == 0)
-        begun_with =
-            (struct sl_output){.fd = STDERR_FILENO, .device = at.st_dev, .inode = at.st_ino};
+        begun_with = (struct sl_output){.fd = STDERR_FILENO, .device = at.st_dev, .inode = at.st_ino};
     errno = kept;
 }
 
@@ -44,8 +43,8 @@ static void write_line(int fd, const char *line, size_t bytes)
     }
 }
 
-/* -1: nowhere. The file is opened for the first message: most processes have none. Of two threads that come at
- * once one opens it, the other's line goes to stderr. */
+/* -1: nowhere. The file is opened for the first message: most processes have none. Of two threads that come
+ * at once one opens it, the other's line goes to stderr. */
 static int descriptor(void)
 {
     int not_tried = NOT_TRIED, on_stderr = sl_output_valid(&begun_with) ? STDERR_FILENO : -1;
@@ -56,8 +55,8 @@ static int descriptor(void)
         char line[512];
         int length = opened ? 0
                             : snprintf(line, sizeof line,
-                                       "sluice: cannot write the log %.256s: %s; messages go to stderr\n", path,
-                                       strerror(errno));
+                                       "sluice: cannot write the log %.256s: %s; messages go to stderr\n",
+                                       path, strerror(errno));
         atomic_store(&file_state, opened ? OPEN : REFUSED);
         if (length > 0) write_line(on_stderr, line, (size_t)length);
     }

@@ -7,9 +7,9 @@
 
 enum sl_log_level { SL_LOG_WARN, SL_LOG_INFO, SL_LOG_DEBUG }; /* shown from SLUICE_VERBOSE = 0, 1, 2 */
 
-/* `path`: NULL or "" for stderr; must stay where it is. The file is opened by the first message; one that cannot be
- * written gives one line on stderr. What is descriptor 2 at this call is stderr: another file under that number is
- * never written to. May be called again, but not while other threads log. */
+/* `path`: NULL or "" for stderr; must stay where it is. The file is opened by the first message; one that
+ * cannot be written gives one line on stderr. What is descriptor 2 at this call is stderr: another file under
+ * that number is never written to. May be called again, but not while other threads log. */
 void sl_log_open(int verbose, const char *path);
 void sl_log(enum sl_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -156,7 +156,8 @@ static void store(const struct sl_option_row *row, struct sl_options *out, uint6
 /* Sets the row's field. Returns false when the environment's value is refused, and the default is taken. */
 static bool read_row(const struct sl_option_row *row, struct sl_options *out)
 {
-    const char *value = secure_getenv(row->env); /* who starts a setuid program does not say where it writes */
+    const char *value =
+        secure_getenv(row->env); /* who starts a setuid program does not say where it writes */
     uint64_t number = row->fallback;
     bool given = value && *value, good = !given || parse_value(row, value, &number);
     store(row, out, good ? number : row->fallback, given && good ? value : "");

@@ -30,8 +30,8 @@ struct sl_options {
 
 /* Reads every option from the environment, and opens the log with its two (sl_log_open) so that what is said
  * about the others goes there. A bad value gives one warning line and the default, an unknown SLUICE_
- * variable one line with the nearest name. Nothing is read in a process with the rights of another user. Never fails. Not thread-safe; a second call overwrites the strings
- * of the first. */
+ * variable one line with the nearest name. Nothing is read in a process with the rights of another user.
+ * Never fails. Not thread-safe; a second call overwrites the strings of the first. */
 void sl_options_read(struct sl_options *out);
 
 /* Parses a size such as "8G", "1.5GiB", "512m", "4096": bytes. Returns false on anything else or on overflow.
@@ -54,8 +54,8 @@ bool sl_options_is_path(const char *env);
 /* Whether `value` is allowed for the variable `env`; if not, `allowed` says in words what is. */
 bool sl_options_check(const char *env, const char *value, char *allowed, size_t allowed_bytes);
 
-/* `path` from the root; a % of the current folder's name is doubled, for sl_options_expand. Returns false when it does
- * not fit, or the folder has no name. */
+/* `path` from the root; a % of the current folder's name is doubled, for sl_options_expand. Returns false
+ * when it does not fit, or the folder has no name. */
 bool sl_options_absolute(const char *path, char *out, size_t out_bytes);
 
 /* `template` with %p and %h expanded. Returns false when it does not fit. */

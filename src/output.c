@@ -9,8 +9,8 @@
 /* O_NONBLOCK: opening a pipe without a reader must not hang the program. */
 #define OPEN_FLAGS (O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
 
-/* A file that was there before may have been put there for us to fill: in a shared folder, by somebody who wants to
- * read it, or as another name of a file that we must not change. */
+/* A file that was there before may have been put there for us to fill: in a shared folder, by somebody who
+ * wants to read it, or as another name of a file that we must not change. */
 static bool is_somebody_elses(const struct stat *at)
 {
     return S_ISREG(at->st_mode) && (at->st_uid != geteuid() || at->st_nlink != 1);

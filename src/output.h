@@ -12,10 +12,10 @@ struct sl_output {
 };
 
 /* Opens `path` for writing, mode 0600 if it is new: at its end (`append`), or emptied and locked until it is
- * closed. Never through a symbolic link, never a file that was there before and is another user's or has other names
- * (EPERM), never a pipe or socket (whose reader could block or end the
- * program), never as descriptor 0, 1 or 2. On SL_ERR_IO errno says why and *out is unchanged; EWOULDBLOCK:
- * another process has it locked. */
+ * closed. Never through a symbolic link, never a file that was there before and is another user's or has
+ * other names (EPERM), never a pipe or socket (whose reader could block or end the program), never as
+ * descriptor 0, 1 or 2. On SL_ERR_IO errno says why and *out is unchanged; EWOULDBLOCK: another process has
+ * it locked. */
 enum sl_status sl_output_open(const char *path, bool append, struct sl_output *out);
 
 /* Whether the descriptor still is our file. */

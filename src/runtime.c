@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "access.h"
@@ -9,6 +10,7 @@
 #include "daemon.h"
 #include "demand.h"
 #include "forecast.h"
+#include "forked.h"
 #include "host_memory.h"
 #include "log.h"
 
@@ -19,13 +21,15 @@
 
 static struct sl_options options;
 static struct sl_core *started; /* built once, kept until the process ends: threads may still look at it */
-static struct sl_core *_Atomic running; /* NULL before the start and after the stop */
+static struct running {
+    struct sl_core *_Atomic core; /* NULL before the start, after the stop and in a child */
+} SL_OWN_PAGES running;
 static struct sl_core *_Atomic at_rest; /* stopped, with its memory still there */
 static _Atomic bool tried;
 
 struct sl_core *sl_core_running(void)
 {
-    return atomic_load_explicit(&running, memory_order_acquire);
+    return atomic_load_explicit(&running.core, memory_order_acquire);
 }
 
 void sl_runtime_load(void)
@@ -132,7 +136,7 @@ static enum sl_status build(struct sl_core *core)
 /* One teardown for every stage of the build. The device's memory goes back only while the device is there. */
 static void tear_down(struct sl_core *core, bool device_gone)
 {
-    sl_daemon_stop(core->daemon);
+    sl_daemon_stop(core->daemon, false);
     core->daemon = NULL;
     sl_trace_close(core->trace);
     core->trace = core->stats.trace = NULL;
@@ -173,7 +177,8 @@ enum sl_status sl_runtime_start(const struct sl_backend *backend)
         return status;
     }
     started = core;
-    atomic_store_explicit(&running, core, memory_order_release);
+    sl_forget_in_children(&running, sizeof running);
+    atomic_store_explicit(&running.core, core, memory_order_release);
     return SL_OK;
 }
 
@@ -202,11 +207,22 @@ static void report(struct sl_core *core)
     if (options.verbose >= 1) sl_stats_say(&core->stats, &facts);
 }
 
+/* A program may call exit in a signal handler that interrupted one of our calls, or have killed a thread
+ * inside one: then the lock is never released, and the program must end all the same. */
+static bool lock_for_the_last_time(pthread_mutex_t *lock)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 2;
+    if (pthread_mutex_timedlock(lock, &until) == 0) return true;
+    sl_log(SL_LOG_INFO, "the program ended inside a call: no statistics are written");
+    return false;
+}
+
 void sl_runtime_stop(bool device_gone)
 {
-    struct sl_core *core = atomic_exchange(&running, NULL);
-    if (!core) return;
-    pthread_mutex_lock(&core->order);
+    struct sl_core *core = atomic_exchange(&running.core, NULL);
+    if (!core || !lock_for_the_last_time(&core->order)) return;
     if (!device_gone) sl_core_settle_stalls(core);
     pthread_mutex_lock(&core->mover.out.lock);
     pthread_mutex_lock(&core->mover.in.lock);
@@ -216,7 +232,7 @@ void sl_runtime_stop(bool device_gone)
     report(core);
     /* The rest stays as it is until the process ends: another thread may be between begin and end, and
      * addresses in our arenas stay ours. */
-    sl_daemon_stop(core->daemon);
+    sl_daemon_stop(core->daemon, !device_gone);
     core->daemon = NULL;
     sl_trace_close(core->trace);
     core->trace = core->stats.trace = NULL;
@@ -224,15 +240,15 @@ void sl_runtime_stop(bool device_gone)
     if (!device_gone) atomic_store(&at_rest, core);
 }
 
+/* Nothing is freed: in a child of clone() another thread may have held the allocator's lock. */
 void sl_runtime_after_fork(void)
 {
-    struct sl_core *core = atomic_exchange(&running, NULL);
+    atomic_store(&running.core, NULL);
     atomic_store(&at_rest, NULL);
-    if (!core) return;
-    sl_trace_abandon(core->trace);
-    sl_daemon_abandon(core->daemon);
-    core->trace = core->stats.trace = NULL;
-    core->daemon = NULL;
+    if (!started) return;
+    sl_trace_abandon(started->trace);
+    started->trace = started->stats.trace = NULL;
+    started->daemon = NULL;
 }
 
 static void trace_allocation(struct sl_core *core, enum sl_event_type type, uint32_t s)

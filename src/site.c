@@ -28,9 +28,9 @@ static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *argument)
     return _URC_NO_REASON;
 }
 
-/* Code addresses as (object, offset), so that a site is the same in every run in spite of address randomisation;
- * 0 where no object is. Not by dladdr: that waits for a thread inside dlopen, whose constructors may in turn be
- * waiting for this one. */
+/* Code addresses as (object, offset), so that a site is the same in every run in spite of address
+ * randomisation; 0 where no object is. Not by dladdr: that waits for a thread inside dlopen, whose
+ * constructors may in turn be waiting for this one. */
 struct places {
     const struct walk *walk;
     uint64_t places[MAX_FRAMES];
@@ -67,8 +67,8 @@ static int find_in_object(struct dl_phdr_info *object, size_t bytes, void *argum
     return 0;
 }
 
-/* Looking return addresses up in their objects costs more than the walk, so recent sites are remembered: for all
- * threads, without a lock. A pair of words from two writers does not fit together and is not taken. */
+/* Looking return addresses up in their objects costs more than the walk, so recent sites are remembered: for
+ * all threads, without a lock. A pair of words from two writers does not fit together and is not taken. */
 #define REMEMBERED 1024
 static struct {
     _Atomic uint64_t mixed, site; /* raw ^ site, site */

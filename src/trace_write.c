@@ -17,8 +17,9 @@
 #include "trace_ring.h"
 
 enum {
-    RING_MAX = 512,           /* threads that record at one time */
-    BLOCK_BYTES = 64 << 10,   /* of payload; a larger one loses more when the program is killed */
+    RING_MAX = 512,         /* threads that record at one time */
+    BLOCK_BYTES = 64 << 10, /* of payload; a larger one loses more when the program is killed */
+    STACK_BYTES = 1 << 20,
     FLUSH_NS = 200 * 1000000, /* records are in the file after this time at the latest */
 };
 
@@ -206,7 +207,13 @@ static int start_writer(struct sl_trace *trace)
     sigset_t all, kept;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &kept);
-    int error = pthread_create(&trace->writer, NULL, writer_main, trace);
+    pthread_attr_t attributes; /* the program may have made another stack the default */
+    int error = pthread_attr_init(&attributes);
+    if (!error) {
+        pthread_attr_setstacksize(&attributes, STACK_BYTES);
+        error = pthread_create(&trace->writer, &attributes, writer_main, trace);
+        pthread_attr_destroy(&attributes);
+    }
     pthread_sigmask(SIG_SETMASK, &kept, NULL);
     if (!error) pthread_setname_np(trace->writer, "sluice-trace");
     return error;
