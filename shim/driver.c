@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "elf_symbol.h"
 #include "entry.h"
@@ -178,6 +179,23 @@ static void publish_view(const struct view *found)
     pthread_mutex_unlock(&publishing);
 }
 
+static bool find_driver(struct view *found, const void *hint)
+{
+    int version = 0;
+    void *handle = loaded_driver(hint);
+    CUresult (*get_version)(int *) = handle ? sl_real_dlsym(handle, "cuDriverGetVersion") : NULL;
+    if (!get_version || !sl_elf_range((const void *)get_version, &found->range.low, &found->range.high))
+        return false;
+    find_symbols(found, handle);
+    publish_functions(found);
+    if (get_version(&version) != CUDA_SUCCESS) return false;
+    ask_for_rows(found, handle, version);
+    find_called_functions(found, handle);
+    publish_functions(found);
+    publish_view(found);
+    return true;
+}
+
 /* No lock of ours is held while the loader's is taken: another thread may hold that one and be in a look-up
  * here. The symbols are published before the resolver is asked, as a driver may call itself by names that are
  * now ours. */
@@ -186,24 +204,15 @@ bool sl_driver_load(const void *hint)
     if (__atomic_load_n(&loaded, __ATOMIC_ACQUIRE)) return true;
     if (loading) return false;
 
+    /* Not on the stack, which a program's thread may have little of, nor from an allocator, which may be what
+     * looks up. */
+    struct view *found =
+        mmap(NULL, sizeof *found, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (found == MAP_FAILED) return false;
     loading = true;
-    struct view found = {0};
-    int version = 0;
-    void *handle = loaded_driver(hint);
-    CUresult (*get_version)(int *) = handle ? sl_real_dlsym(handle, "cuDriverGetVersion") : NULL;
-    bool usable = get_version && sl_elf_range((const void *)get_version, &found.range.low, &found.range.high);
-    if (usable) {
-        find_symbols(&found, handle);
-        publish_functions(&found);
-        usable = get_version(&version) == CUDA_SUCCESS;
-    }
-    if (usable) {
-        ask_for_rows(&found, handle, version);
-        find_called_functions(&found, handle);
-        publish_functions(&found);
-        publish_view(&found);
-    }
+    bool usable = find_driver(found, hint);
     loading = false;
+    munmap(found, sizeof *found);
     return usable;
 }
 

@@ -97,31 +97,25 @@ bool sl_session_start(void)
     return running();
 }
 
+__thread bool sl_thread_had_context;
+
 bool sl_session_owns_current_context(void)
 {
     CUcontext current = NULL;
-    return sl_driver_functions()->ctx_get_current(&current) == CUDA_SUCCESS && current == session.context;
-}
-
-/* While there is one context, a thread that had it current is taken to have it still: the driver need not be
- * asked. */
-static bool has_context(void)
-{
-    static __thread bool had_it __attribute__((tls_model("initial-exec")));
-    if (had_it && !__atomic_load_n(&sl_session_view.several_contexts, __ATOMIC_RELAXED)) return true;
-    had_it = sl_session_owns_current_context();
-    return had_it;
+    sl_thread_had_context =
+        sl_driver_functions()->ctx_get_current(&current) == CUDA_SUCCESS && current == session.context;
+    return sl_thread_had_context;
 }
 
 bool sl_session_on_for_memory(void)
 {
     if (!session.wiped && running()) see_what_process_this_is();
-    return sl_session_awake() && has_context();
+    return sl_session_awake() && sl_session_has_context();
 }
 
 bool sl_session_enter(void)
 {
-    if (!running() || has_context()) return false;
+    if (!running() || sl_session_has_context()) return false;
     return sl_driver_functions()->ctx_push_current(session.context) == CUDA_SUCCESS;
 }
 

@@ -24,7 +24,6 @@ struct sl_session_view {
 extern struct sl_session_view sl_session_view;
 
 bool sl_session_start(void);
-bool sl_session_owns_current_context(void);
 
 /* Whether the core runs; starts it where it waits. */
 static inline bool sl_session_awake(void)
@@ -34,13 +33,26 @@ static inline bool sl_session_awake(void)
            (state == SL_SESSION_WAITING && sl_session_start());
 }
 
-/* Whether this call is ours to see. Asks the driver for the current context only in a process that has made
- * several. */
+/* Whether the calling thread has had the managed context current, as far as was seen. */
+extern __thread bool sl_thread_had_context __attribute__((tls_model("initial-exec")));
+
+/* Whether the managed context is current. Asks the driver, and notes the answer for the thread. */
+bool sl_session_owns_current_context(void);
+
+/* The same without asking, where it can be: while the process has made one context, a thread that had it
+ * current is taken to have it still. */
+static inline bool sl_session_has_context(void)
+{
+    return __builtin_expect(sl_thread_had_context &&
+                                !__atomic_load_n(&sl_session_view.several_contexts, __ATOMIC_RELAXED),
+                            1) ||
+           sl_session_owns_current_context();
+}
+
+/* Whether this call is ours to see: not that of a thread without the context, which the driver refuses. */
 static inline bool sl_session_on(void)
 {
-    return sl_session_awake() &&
-           (__builtin_expect(!__atomic_load_n(&sl_session_view.several_contexts, __ATOMIC_RELAXED), 1) ||
-            sl_session_owns_current_context());
+    return sl_session_awake() && sl_session_has_context();
 }
 
 /* Whether `address` is in memory that the core gave out, also after the core has stopped at exit. */

@@ -1,5 +1,6 @@
 #include "runtime.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -26,6 +27,8 @@ static struct running {
 } SL_OWN_PAGES running;
 static struct sl_core *_Atomic at_rest; /* stopped, with its memory still there */
 static _Atomic bool tried;
+static char
+    path[PATH_MAX]; /* an expanded option, at the start and at the stop: a thread may have little stack */
 
 struct sl_core *sl_core_running(void)
 {
@@ -76,7 +79,6 @@ static uint64_t automatic_chunk(uint64_t budget_bytes)
 
 static enum sl_status open_trace(struct sl_core *core, uint64_t device_bytes)
 {
-    char path[4096];
     if (!options.trace[0]) return SL_OK;
     if (!sl_options_expand(options.trace, path, sizeof path)) {
         sl_log(SL_LOG_WARN, "the name of the trace is too long; no trace is written");
@@ -197,7 +199,6 @@ static void report(struct sl_core *core)
         .predicted = predictor.predicted,
         .fed = predictor.fed,
     };
-    char path[4096];
     if (options.stats[0]) {
         if (sl_options_expand(options.stats, path, sizeof path))
             sl_stats_write(&core->stats, &facts, path);
@@ -213,7 +214,7 @@ static bool lock_for_the_last_time(pthread_mutex_t *lock)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += 2;
+    until.tv_sec += 1;
     if (pthread_mutex_timedlock(lock, &until) == 0) return true;
     sl_log(SL_LOG_INFO, "the program ended inside a call: no statistics are written");
     return false;

@@ -95,14 +95,16 @@ void sl_stats_next_iteration(struct sl_stats *stats, uint64_t symbols)
     sl_trace_push(stats->trace, &event);
 }
 
+/* Integers only: the program's locale may write a comma into a fraction. */
 static void print_counts(FILE *to, const struct sl_counts *c)
 {
     fprintf(to,
             "\"launches\": %llu, \"demand_misses\": %llu, \"late_fetches\": %llu, \"remote_bytes\": %llu, "
-            "\"bytes_in\": %llu, \"bytes_out\": %llu, \"stall_seconds\": %.9f",
+            "\"bytes_in\": %llu, \"bytes_out\": %llu, \"stall_seconds\": %llu.%09llu",
             (unsigned long long)c->launches, (unsigned long long)c->demand_misses,
             (unsigned long long)c->late_fetches, (unsigned long long)c->remote_bytes,
-            (unsigned long long)c->bytes_in, (unsigned long long)c->bytes_out, (double)c->stall_ns * 1e-9);
+            (unsigned long long)c->bytes_in, (unsigned long long)c->bytes_out,
+            (unsigned long long)c->stall_ns / 1000000000, (unsigned long long)c->stall_ns % 1000000000);
 }
 
 static void print_json(FILE *to, const struct sl_stats *stats, const struct sl_stats_facts *facts)
@@ -115,10 +117,12 @@ static void print_json(FILE *to, const struct sl_stats *stats, const struct sl_s
     fprintf(to, " \"peak_bytes\": %llu, \"populated_bytes\": %llu, \"dropped_bytes\": %llu,\n",
             (unsigned long long)stats->peak_occupied_bytes, (unsigned long long)stats->populated_bytes,
             (unsigned long long)stats->dropped_bytes);
-    fprintf(to,
-            " \"plans\": %llu, \"plan_seconds\": %.6f, \"surprises\": %llu, \"oversize_launches\": %llu, ",
-            (unsigned long long)stats->plans, (double)stats->plan_ns * 1e-9,
-            (unsigned long long)stats->surprises, (unsigned long long)stats->oversize_launches);
+    fprintf(
+        to,
+        " \"plans\": %llu, \"plan_seconds\": %llu.%09llu, \"surprises\": %llu, \"oversize_launches\": %llu, ",
+        (unsigned long long)stats->plans, (unsigned long long)stats->plan_ns / 1000000000,
+        (unsigned long long)stats->plan_ns % 1000000000, (unsigned long long)stats->surprises,
+        (unsigned long long)stats->oversize_launches);
     fprintf(to, "\"predicted\": %llu, \"fed\": %llu,\n", (unsigned long long)facts->predicted,
             (unsigned long long)facts->fed);
     for (int d = 0; d < 2; d++) {

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "capture.h"
 #include "queue.h"
@@ -10,10 +11,16 @@
 pthread_mutex_t sc_driver_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct {
-    bool initialised, forked, finished;
+    bool initialised, forked, finished, watched;
     struct sc_thread *threads;
     pthread_key_t key;
 } driver;
+
+/* Zeroed by the kernel in a child that clone() made past the fork handlers. */
+#define PAGE_BYTES 65536 /* the largest that there is */
+static struct {
+    bool alive;
+} __attribute__((aligned(PAGE_BYTES))) here;
 
 static _Thread_local struct sc_thread *self;
 static _Thread_local bool in_callback;
@@ -41,6 +48,11 @@ static void in_child(void)
 {
     driver.forked = true;
     sc_unlock();
+}
+
+static bool is_child(void)
+{
+    return driver.forked || (driver.watched && !here.alive);
 }
 
 static void thread_ends(void *thread)
@@ -74,7 +86,7 @@ void sc_set_in_callback(bool inside)
 
 CUresult sc_enter(enum sc_need need)
 {
-    if (driver.forked) return CUDA_ERROR_NOT_INITIALIZED;
+    if (is_child()) return CUDA_ERROR_NOT_INITIALIZED;
     if (in_callback) return CUDA_ERROR_NOT_PERMITTED;
     sc_lock();
     CUresult result = CUDA_SUCCESS;
@@ -110,6 +122,8 @@ static CUresult initialise(void)
     }
     if (pthread_key_create(&driver.key, thread_ends)) return CUDA_ERROR_OUT_OF_MEMORY;
     pthread_atfork(before_fork, sc_unlock, in_child);
+    here.alive = true;
+    driver.watched = madvise(&here, sizeof here, MADV_WIPEONFORK) == 0;
     if (sc_options()->verbose) sc_options_log(sc_options());
     driver.initialised = true;
     return CUDA_SUCCESS;
@@ -139,7 +153,7 @@ CUresult sc_refuse(const char *function, const char *what)
 /* Runs when the process ends, or when the library is unloaded. */
 __attribute__((destructor)) static void finish(void)
 {
-    if (driver.forked || !driver.initialised || driver.finished) return;
+    if (is_child() || !driver.initialised || driver.finished) return;
     sc_lock();
     driver.finished = true;
     sc_queue_close();
