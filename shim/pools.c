@@ -170,8 +170,7 @@ void sl_pool_reset_high(CUmemoryPool handle, CUmemPool_attribute attribute)
 void sl_pools_after_fork(void)
 {
     pthread_mutex_init(&lock, NULL);
-    sl_map_free(&numbers);
-    free(pools);
+    numbers = (struct sl_map){0};
     pools = NULL;
     pool_count = pool_capacity = 0;
     default_known = false;
