@@ -1,8 +1,8 @@
 /* The GPT trainer's device memory: what is allocated in which way, how much of it lives, and how it fails.
  *
- * A tensor set is a list of named float tensors (all weights, all activations, ...). With `malloc` and
- * `managed` each tensor is an allocation of its own, taken and dropped one by one; with `slab` the whole set
- * is one allocation, made when its first tensor is taken. */
+ * A tensor set is a list of named float tensors (all weights, all activations, ...). With `malloc`, `managed`
+ * and `async` each tensor is an allocation of its own, taken and dropped one by one; with `slab` the whole
+ * set is one allocation, made when its first tensor is taken. */
 #ifndef GPT_MEMORY_CUH
 #define GPT_MEMORY_CUH
 
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum Allocator { ALLOCATOR_MALLOC, ALLOCATOR_SLAB, ALLOCATOR_MANAGED };
+enum Allocator { ALLOCATOR_MALLOC, ALLOCATOR_SLAB, ALLOCATOR_MANAGED, ALLOCATOR_ASYNC };
 enum { EXIT_USAGE = 2, EXIT_OUT_OF_MEMORY = 3 };
 
 /* Counts bytes as requested, not what the driver makes of them. */
@@ -55,7 +55,8 @@ static void *memory_take(struct Memory *memory, size_t bytes, const char *set, c
     void *data = NULL;
     const cudaError_t error = memory->allocator == ALLOCATOR_MANAGED
                                   ? cudaMallocManaged(&data, bytes, cudaMemAttachGlobal)
-                                  : cudaMalloc(&data, bytes);
+                              : memory->allocator == ALLOCATOR_ASYNC ? cudaMallocAsync(&data, bytes, NULL)
+                                                                     : cudaMalloc(&data, bytes);
     if (error == cudaErrorMemoryAllocation) {
         fprintf(stderr,
                 "gpt: out of device memory: needed %zu bytes for %s/%s (allocated so far %zu bytes)\n", bytes,
@@ -70,7 +71,10 @@ static void *memory_take(struct Memory *memory, size_t bytes, const char *set, c
 
 static void memory_drop(struct Memory *memory, void *data, size_t bytes)
 {
-    check(cudaFree(data), "cudaFree");
+    if (memory->allocator == ALLOCATOR_ASYNC)
+        check(cudaFreeAsync(data, NULL), "cudaFreeAsync");
+    else
+        check(cudaFree(data), "cudaFree");
     memory->live_bytes -= bytes;
 }
 

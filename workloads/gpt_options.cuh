@@ -42,8 +42,10 @@ static void print_help()
 #undef HELP
     printf("  --optimizer KIND      AdamW in one kernel (fused) or in elementary ones (sweep) (fused)\n"
            "  --allocator KIND      an allocation for each tensor (malloc), one for each set of tensors "
-           "(slab), or\n"
-           "                        unified memory for each tensor (managed) (malloc)\n"
+           "(slab),\n"
+           "                        unified memory for each tensor (managed), or allocation in the order of "
+           "the\n"
+           "                        stream (async) (malloc)\n"
            "  --dump-weights FILE   write the final weights: fp32, in the model's order\n"
            "  --help                print this and exit\n\n"
            "Exit status: 0 done, 1 a CUDA or output error, 2 bad options or data, 3 out of memory.\n");
@@ -82,7 +84,7 @@ static int parse_word(const char *name, const char *text, const char *const *wor
 static void parse_options(struct Options *o, int argc, char **argv)
 {
     static const char *const optimizers[] = {"fused", "sweep"};
-    static const char *const allocators[] = {"malloc", "slab", "managed"};
+    static const char *const allocators[] = {"malloc", "slab", "managed", "async"};
     enum { FIRST = 256, OPT_DATA, OPT_OPTIMIZER, OPT_ALLOCATOR, OPT_DUMP, OPT_HELP, FIRST_NUMBER };
 #define LONG(name, ...) {name, required_argument, NULL, FIRST_NUMBER},
     static struct option table[] = {NUMBER_OPTIONS(LONG){"data", required_argument, NULL, OPT_DATA},
@@ -106,7 +108,7 @@ static void parse_options(struct Options *o, int argc, char **argv)
             o->optimizer = (enum OptimizerKind)parse_word("optimizer", optarg, optimizers, 2);
             break;
         case OPT_ALLOCATOR:
-            o->allocator = (enum Allocator)parse_word("allocator", optarg, allocators, 3);
+            o->allocator = (enum Allocator)parse_word("allocator", optarg, allocators, 4);
             break;
         case OPT_DUMP:
             o->dump_weights = optarg;

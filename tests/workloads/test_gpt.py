@@ -68,7 +68,7 @@ class Bits(unittest.TestCase):
         for optimizer in "fused", "sweep":
             options = ["--steps", "3", "--optimizer", optimizer, "--accumulate", "3", "--evaluate-every", "2"]
             expected = without_peak(train(*options))
-            for allocator in "slab", "managed":
+            for allocator in "slab", "managed", "async":
                 with self.subTest(optimizer=optimizer, allocator=allocator):
                     self.assertEqual(without_peak(train(*options, "--allocator", allocator)), expected)
 
