@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""End-to-end tests: gpt, unmodified, on softcuda, without and with sluice.
+"""End-to-end tests: gpt and mlp, unmodified, on softcuda, without and with sluice.
 
 usage: e2e.py BUILD TEST [ARGUMENT...]
 
@@ -15,10 +15,12 @@ import tempfile
 MIB = 1 << 20
 # 150 MiB of parameters, gradients and moments, and activations beside them: more than 64 chunks of 2 MiB.
 MODEL = ["--layers", "3", "--width", "512", "--heads", "8", "--context", "16", "--batch", "1", "--seed", "7"]
+# 48 MiB of parameters and moments, gradients and outputs beside them.
+PERCEPTRON = ["--layers", "6", "--width", "768", "--batch", "8", "--streams", "3", "--seed", "7"]
 
 
 class Run:
-    """One finished run: exit status, output, gpt's results, the books of softcuda and of sluice."""
+    """One finished run: exit status, output, the program's results, the books of softcuda and of sluice."""
 
     def __init__(self, status, output, errors, device, sluice, seconds=0):
         self.status, self.output, self.errors, self.device, self.sluice = status, output, errors, device, sluice
@@ -33,16 +35,15 @@ class Run:
 
 
 class Bench:
-    """Knows where things are in the build folder and runs gpt there."""
+    """Knows where things are in the build folder and runs a workload there, gpt if nothing else is said."""
 
     def __init__(self, build):
         self.build = os.path.abspath(build)
         self.source = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         self.data = os.path.join(self.source, "workloads", "data", "gpl-3.txt")
-        self.gpt = os.path.join(self.build, "workloads", "gpt")
 
-    def run(self, arguments, device_bytes=None, sluice=None, schedule="late", environment=None, timeout=300):
-        """gpt with `arguments`; `sluice`: None, or the SLUICE_ variables without their prefix."""
+    def run(self, arguments, device_bytes=None, sluice=None, schedule="late", environment=None, timeout=300, program="gpt"):
+        """The program with `arguments`; `sluice`: None, or the SLUICE_ variables without their prefix."""
         with tempfile.TemporaryDirectory() as folder:
             env = {k: v for k, v in os.environ.items() if not k.startswith(("SLUICE_", "SOFTCUDA_"))}
             device_stats, sluice_stats = os.path.join(folder, "device.json"), os.path.join(folder, "sluice.json")
@@ -57,8 +58,9 @@ class Bench:
                 env.update({"SLUICE_" + name: str(value) for name, value in sluice.items()})
             env["LD_PRELOAD"] = " ".join(filter(None, preload))
             env.update(environment or {})
-            done = subprocess.run([self.gpt, "--data", self.data, *arguments], env=env, capture_output=True, text=True,
-                                  timeout=timeout, check=False)
+            data = ["--data", self.data] if program == "gpt" else []
+            done = subprocess.run([os.path.join(self.build, "workloads", program), *data, *arguments], env=env,
+                                  capture_output=True, text=True, timeout=timeout, check=False)
             return Run(done.returncode, done.stdout, done.stderr, load(device_stats), load(sluice_stats))
 
 
@@ -83,8 +85,8 @@ def whole_blocks(size):
     return size // (2 * MIB) * (2 * MIB)
 
 
-def reference(bench, arguments):
-    run = bench.run(arguments, schedule="eager")
+def reference(bench, arguments, program="gpt"):
+    run = bench.run(arguments, schedule="eager", program=program)
     need(run.status == 0 and run.weights, "the reference run ends well", run)
     return run
 
@@ -105,6 +107,24 @@ def identical(bench, allocator, accumulate):
                 need(run.status == 0, f"{what}: ends well", run)
                 need(run.same_bits(whole), f"{what}: every loss and the weights agree bit for bit", whole, run)
                 check_budget(run, budget, what)
+                print("ok", what, "peak", run.device["peak_device_bytes"], "of", budget, flush=True)
+
+
+def perceptron(bench, graph):
+    """mlp, on the Driver API alone, in stream order on three streams: same bits at 1/2 and 1/3, budget kept."""
+    arguments = PERCEPTRON + ["--steps", "6", "--graph", graph]
+    whole = reference(bench, arguments, "mlp")
+    for share in (2, 3):
+        budget = whole_blocks(whole.peak // share)
+        for daemon in ("inline", "thread"):
+            for seed in range(2):
+                options = {"DEVICE_BUDGET": budget, "CHUNK": "2M", "DAEMON": daemon}
+                run = bench.run(arguments, sluice=options, schedule=f"random:{seed}", program="mlp")
+                what = f"graph {graph}, 1/{share}, {daemon}, order {seed}"
+                need(run.status == 0, f"{what}: ends well", run)
+                need(run.same_bits(whole), f"{what}: every loss and the weights agree bit for bit", whole, run)
+                check_budget(run, budget, what)
+                need(run.sluice["total"]["bytes_in"] > 0, f"{what}: chunks came and went", run)
                 print("ok", what, "peak", run.device["peak_device_bytes"], "of", budget, flush=True)
 
 
@@ -224,7 +244,7 @@ def small_budget(bench):
     need(sum("more than the budget" in line for line in run.errors.splitlines()) == 1, "said once", run)
 
 
-TESTS = {t.__name__: t for t in (identical, steady, slab, out_of_memory, resident, large_chunks, off, bad_options,
+TESTS = {t.__name__: t for t in (identical, perceptron, steady, slab, out_of_memory, resident, large_chunks, off, bad_options,
                                  host_memory, small_budget)}
 
 
