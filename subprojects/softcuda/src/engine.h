@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/touches.h"
+
 struct sc_module;   /* one loaded PTX module */
 struct sc_function; /* one .entry of it; lives as long as its module */
 
@@ -37,6 +39,10 @@ struct sc_module_memory {
      * memory has its value from an earlier load and keeps it. */
     uint64_t (*allocate_managed)(void *context, const char *name, size_t bytes, size_t align, bool *fresh);
 };
+
+/* Makes functions that are loaded from now on able to tell what they touch, at a cost. Once, before the first is
+ * loaded. */
+void sc_engine_note_touches(void);
 
 /* Parses and decodes `bytes` bytes of PTX (no terminating NUL needed; untrusted). On success *out is set. */
 enum sc_engine_status sc_module_load(const char *text, size_t bytes, const struct sc_module_memory *memory,
@@ -102,6 +108,9 @@ struct sc_cost {
     uint64_t bytes_read, bytes_written; /* global memory of all kinds, counted as above */
     struct sc_block_traffic *blocks;    /* sorted by block; managed and host ranges only */
     size_t block_count;
+    /* Where sc_launch.touches asks for it; a kernel that faulted has touched what is told, and perhaps more. */
+    struct sc_touched *touched;
+    size_t touched_count;
 };
 void sc_cost_free(struct sc_cost *cost);
 
@@ -133,6 +142,7 @@ struct sc_launch {
         heap_bytes;   /* device memory for malloc, zero before its first use; or 0: malloc gives NULL */
     uint32_t workers; /* threads to use at most, at least 1 */
     uint64_t watchdog_instructions; /* a block's limit; 0 for none */
+    bool touches;                   /* fill sc_cost.touched; sc_engine_note_touches was called */
 };
 
 /* Runs the whole grid before it returns. Results do not depend on `workers`. On SC_ENGINE_FAULT *fault is

@@ -7,6 +7,7 @@
 #include "capture.h"
 #include "queue.h"
 #include "stats.h"
+#include "touched.h"
 
 pthread_mutex_t sc_driver_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -40,6 +41,7 @@ static void before_fork(void)
 {
     sc_lock();
     sc_timeline_flush();
+    sc_touched_flush();
 }
 
 /* A child has the memory of an initialised driver but none of its threads: it may not use CUDA, as with the
@@ -125,6 +127,7 @@ static CUresult initialise(void)
     here.alive = true;
     driver.watched = madvise(&here, sizeof here, MADV_WIPEONFORK) == 0;
     if (sc_options()->verbose) sc_options_log(sc_options());
+    sc_touched_init();
     driver.initialised = true;
     return CUDA_SUCCESS;
 }
@@ -159,5 +162,6 @@ __attribute__((destructor)) static void finish(void)
     sc_queue_close();
     sc_stats_write(sc_queue_timing());
     sc_timeline_close();
+    sc_touched_close();
     sc_unlock();
 }

@@ -5,6 +5,7 @@
 
 #include "native.h"
 #include "queue.h"
+#include "touched.h"
 
 #define GARBAGE 0xd5
 #define PAGE UINT64_C(4096)
@@ -59,6 +60,7 @@ static CUresult run_kernel(struct sc_op *op)
         .space = &space,
         .workers = worker_count(),
         .watchdog_instructions = sc_options()->watchdog,
+        .touches = sc_touched_wanted(),
     };
     struct sc_fault fault = {0};
     enum sc_engine_status status = work->native ? sc_native_run(work->native, &launch, &op->cost, &fault)

@@ -65,6 +65,7 @@ struct run {
     const struct sc_launch *wish;
     struct sc_cost *cost;
     struct sc_range range; /* that was looked up last */
+    struct sc_touches touches;
     size_t block_capacity;
     uint64_t fault_address;
     bool faulted;
@@ -92,6 +93,8 @@ static bool add_block(struct run *run, uint64_t block, uint64_t bytes, const str
 /* One contiguous piece, which may lie in several allocations that touch. */
 static bool touch_row(struct run *run, uint64_t begin, uint64_t end, const struct sc_native_access *access)
 {
+    if (run->wish->touches && access->reads) sc_touches_add(&run->touches, begin, end - begin, false);
+    if (run->wish->touches && access->writes) sc_touches_add(&run->touches, begin, end - begin, true);
     while (begin < end) {
         if (begin < run->range.begin || begin >= run->range.end) {
             const struct sc_address_space *space = run->wish->space;
@@ -202,6 +205,8 @@ enum sc_engine_status sc_native_run(const struct sc_native_kernel *kernel, const
     bool ok = kernel->describe(&run.launch);
     merge_blocks(cost);
     cost->flops = run.launch.flops;
+    ok = ok && sc_touches_ranges(&run.touches, &cost->touched, &cost->touched_count);
+    sc_touches_free(&run.touches);
     if (run.faulted) {
         *fault = (struct sc_fault){.kind = SC_FAULT_ILLEGAL_ADDRESS, .address = run.fault_address};
         return SC_ENGINE_FAULT;

@@ -395,6 +395,7 @@ CUresult sc_queue_submit_graph(struct sc_stream *stream, struct sc_op **ops, siz
     struct sc_op *end = ops[count - 1];
     end->refs++;
     CUresult result = submit(stream, ops[0]);
+    for (size_t i = 0; !result && i < count; i++) ops[i]->graph = ops[0]->id;
     for (size_t i = 1; i + 1 < count; i++) {
         if (result) {
             sc_op_unref(ops[i]);

@@ -110,6 +110,7 @@ struct sc_op {
     bool wanted;        /* somebody waits for it */
     bool dropped;       /* the context faulted or the process ends: not executed */
     bool whole_context; /* SYNC: waits for all of the context */
+    uint64_t graph;     /* the launch of a graph that it is part of: id of its first operation; 0: none */
     bool in_graph;      /* a node of a graph, whose addresses nobody has looked at since it was made */
     bool timed;
     struct sc_context *context;

@@ -1,5 +1,6 @@
 /* The second life of an entry: its place on the simulated clock. */
 #include "queue.h"
+#include "touched.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -131,6 +132,7 @@ static void time_stream_op(struct sc_timing *timing, struct sc_op *op, uint64_t 
     if (op->kind == SC_OP_FREE) sc_timing_charge(timing, op->end_ns, -(int64_t)op->free.charged_bytes);
     if (op->context) op->context->last_end_ns = max_ns(op->context->last_end_ns, op->end_ns);
     if (!op->dropped) write_timeline(op, &placed.effect);
+    sc_touched_write(op);
 }
 
 /* Keeps the record of the footprint small: nothing can happen any more before the slowest thread's clock. */

@@ -157,6 +157,26 @@ static bool sum_traffic(const struct launch *launch, struct sc_cost *cost)
     return ok;
 }
 
+static bool sum_touches(const struct launch *launch, struct sc_cost *cost)
+{
+    struct sc_touches *all = launch->workers[0].touches;
+    if (!all) return true;
+    for (uint32_t w = 1; w < launch->worker_count; w++)
+        if (launch->workers[w].touches) sc_touches_merge(all, launch->workers[w].touches);
+    if (!sc_touches_ranges(all, &cost->touched, &cost->touched_count)) return false;
+    /* Generic addresses may have led to shared and local memory, which is no allocation. */
+    const struct sc_address_space *space = launch->wish->space;
+    size_t kept = 0;
+    for (size_t i = 0; i < cost->touched_count; i++) {
+        struct sc_range range;
+        if (space->find(space->context, cost->touched[i].begin, &range) ||
+            space->find(space->context, cost->touched[i].end - 1, &range))
+            cost->touched[kept++] = cost->touched[i];
+    }
+    cost->touched_count = kept;
+    return true;
+}
+
 static uint32_t count_workers(const struct sc_launch *wish, uint64_t blocks)
 {
     uint32_t workers = wish->workers ? wish->workers : 1;
@@ -189,7 +209,7 @@ enum sc_engine_status sc_run(const struct sc_launch *wish, struct sc_cost *cost,
             cost->bytes_read += launch.workers[w].bytes_read;
             cost->bytes_written += launch.workers[w].bytes_written;
         }
-        ok = sum_traffic(&launch, cost) && !launch.no_memory;
+        ok = sum_traffic(&launch, cost) && sum_touches(&launch, cost) && !launch.no_memory;
         for (uint32_t w = 0; w < launch.worker_count; w++) sc_worker_free(&launch.workers[w]);
     }
     free(launch.workers);
@@ -205,4 +225,7 @@ void sc_cost_free(struct sc_cost *cost)
     free(cost->blocks);
     cost->blocks = NULL;
     cost->block_count = 0;
+    free(cost->touched);
+    cost->touched = NULL;
+    cost->touched_count = 0;
 }

@@ -23,7 +23,12 @@ extern const struct sc_isa sc_isa_baseline, sc_isa_avx2, sc_isa_avx512;
 sc_op_function sc_run_atomic, sc_run_shuffle, sc_run_vote, sc_run_match, sc_run_redux, sc_run_active_mask,
     sc_run_clock, sc_run_trap, sc_run_print, sc_run_assert, sc_run_matrix, sc_run_fragment_load,
     sc_run_fragment_store, sc_run_rows_load, sc_run_rows_store, sc_run_transpose, sc_run_copy,
-    sc_run_mbarrier, sc_run_yield, sc_run_polling_load, sc_run_heap;
+    sc_run_mbarrier, sc_run_yield, sc_run_polling_load, sc_run_heap, sc_run_touching;
+
+/* Do functions that are loaded now tell what they touch? */
+bool sc_touches_wanted(void);
+/* Notes what the active lanes of a load or store touch, for those who ask. */
+void sc_touch_lanes(struct sc_group *group, const struct sc_op *op);
 
 /* Counts an instruction that may be part of a loop that waits for other threads; after many of them, without
  * lanes parting or meeting, the active lanes yield. */

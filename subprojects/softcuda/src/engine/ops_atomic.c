@@ -184,6 +184,8 @@ bool sc_run_atomic(struct sc_group *group, const struct sc_op *op)
         if (address != previous && !on_chip)
             note(group, &tally, window, address, address == previous + bytes ? bytes : 32);
         previous = address;
+        sc_touch(worker, window, address, bytes, false);
+        sc_touch(worker, window, address, bytes, true);
         uint64_t b = operand(group, op->b, op->stride_b, i, x->result_bytes);
         uint64_t c = op->c ? operand(group, op->c, op->stride_c, i, x->result_bytes) : 0;
         void *cell = (void *)(uintptr_t)address;

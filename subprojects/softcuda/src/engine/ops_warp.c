@@ -279,6 +279,7 @@ void sc_poll(struct sc_group *group)
 bool sc_run_polling_load(struct sc_group *group, const struct sc_op *op)
 {
     sc_poll(group);
+    sc_touch_lanes(group, op);
     return sc_isa()->load(&op->access)(group, op);
 }
 

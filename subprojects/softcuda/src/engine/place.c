@@ -226,6 +226,7 @@ static sc_op_function *function_of(const struct sc_ir *ir)
     const struct sc_isa *isa = sc_isa();
     if (ir->code < SC_OP_LANE_COUNT) return isa->lane[ir->code];
     if (ir->code == SC_OP_LOAD && ir->polls) return sc_run_polling_load;
+    if ((ir->code == SC_OP_LOAD || ir->code == SC_OP_STORE) && sc_touches_wanted()) return sc_run_touching;
     if (ir->code == SC_OP_LOAD) return isa->load(&ir->access);
     if (ir->code == SC_OP_STORE) return isa->store(&ir->access);
     return others[ir->code];

@@ -240,7 +240,10 @@ bool sc_worker_init(struct sc_worker *worker, const struct sc_launch *launch, co
     size_t total = align_up(each * groups + shared + (apart ? 0 : local), 4096);
     worker->stacks = apart ? calloc(1, local) : NULL;
     worker->memory = aligned_alloc(4096, total);
-    if (!worker->groups || !worker->memory || (apart && !worker->stacks)) return false;
+    worker->touches = launch->touches ? calloc(1, sizeof *worker->touches) : NULL;
+    if (!worker->groups || !worker->memory || (apart && !worker->stacks) ||
+        (launch->touches && !worker->touches))
+        return false;
     memset(worker->memory, 0, total);
     worker->shared = worker->memory;
     worker->local = apart ? worker->stacks : worker->shared + shared;
@@ -274,6 +277,9 @@ void sc_worker_free(struct sc_worker *worker)
     sc_vec_free(&worker->log.entries);
     free(worker->stacks);
     sc_traffic_free(&worker->traffic);
+    if (worker->touches) sc_touches_free(worker->touches);
+    free(worker->touches);
+    worker->touches = NULL;
     worker->groups = NULL;
     worker->memory = NULL;
     worker->stacks = NULL;

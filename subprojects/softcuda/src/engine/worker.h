@@ -4,6 +4,7 @@
 
 #include "group.h"
 #include "order.h"
+#include "touches.h"
 #include "vec.h"
 
 struct sc_traffic_slot {
@@ -38,6 +39,7 @@ struct sc_worker {
     void *context;
     uint32_t parameter_bytes;
     struct sc_traffic traffic;
+    struct sc_touches *touches; /* NULL: nobody asks */
     uint32_t block[3];
     uint32_t arrived[16]; /* threads that bar.arrive counted, by barrier */
     struct sc_fault fault;
@@ -70,6 +72,14 @@ void sc_traffic_free(struct sc_traffic *traffic);
 void sc_traffic_add(struct sc_worker *worker, uint64_t address, uint64_t bytes, bool write);
 /* Counts what a link moves for accesses that all lie in the block of `address`, however much that is. */
 void sc_traffic_add_here(struct sc_worker *worker, uint64_t address, uint64_t bytes, bool write);
+
+/* Notes what one access touched, for those who ask. */
+static inline void sc_touch(struct sc_worker *worker, const struct sc_window *window, uint64_t address,
+                            uint64_t bytes, bool write)
+{
+    if (__builtin_expect(worker->touches != NULL, 0) && window->kind != SC_WINDOW_ON_CHIP)
+        sc_touches_add(worker->touches, address, bytes, write);
+}
 
 static inline void sc_count_here(struct sc_worker *worker, const struct sc_window *window, uint64_t address,
                                  uint64_t bytes, bool write)
