@@ -3,21 +3,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void add_word(struct sl_core *core, uint64_t address, uint64_t bytes, uint32_t where)
+/* `kernel`: its number, or 0 for a range of `bytes` bytes. */
+static void add_word(struct sl_core *core, uint64_t address, uint64_t bytes, uint32_t kernel, uint32_t where)
 {
     if (!sl_arena_owns(address) || core->word_count == SL_MAX_WORDS) return;
-    core->scanned[core->word_count++] = (struct sl_word){.address = address, .bytes = bytes, .where = where};
+    core->scanned[core->word_count++] =
+        (struct sl_word){.address = address,
+                         .bytes = bytes,
+                         .parameter = kernel ? (uint64_t)kernel << 32 | where : 0,
+                         .where = where};
 }
 
-static void scan_parameters(struct sl_core *core, const struct sl_launch *launch,
-                            const struct sl_kernel *kernel)
+static void scan_parameters(struct sl_core *core, const struct sl_launch *launch, uint32_t number)
 {
+    const struct sl_kernel *kernel = &core->kernels.kernels[number];
     for (uint32_t w = 0; w < kernel->word_count; w++) {
         const char *value = sl_kernel_word(launch, kernel, w);
         uint64_t word;
         if (!value) continue;
         memcpy(&word, value, sizeof word);
-        add_word(core, word, 0, kernel->words[w]);
+        add_word(core, word, 0, number, kernel->words[w]);
     }
 }
 
@@ -45,16 +50,15 @@ static uint64_t scan(struct sl_core *core, const struct sl_launch *launch, uint3
     if (launch->kind == SL_LAUNCH_KERNEL) {
         *number = sl_kernels_find(&core->kernels, launch->function);
         if (!*number) return sl_mix(SL_LAUNCH_KERNEL);
-        const struct sl_kernel *kernel = &core->kernels.kernels[*number];
-        scan_parameters(core, launch, kernel);
-        return kernel_shape(launch, kernel->name_hash);
+        scan_parameters(core, launch, *number);
+        return kernel_shape(launch, core->kernels.kernels[*number].name_hash);
     }
     uint64_t shape = sl_mix(launch->kind);
     uint32_t own = launch->span_count;
     for (uint32_t i = 0; i < own + launch->more_span_count; i++) {
         const struct sl_span *span = i < own ? &launch->spans[i] : &launch->more_spans[i - own];
         shape = sl_hash_word(shape, span->bytes << 1 | span->write);
-        add_word(core, span->address, span->bytes, i);
+        add_word(core, span->address, span->bytes, 0, i);
     }
     return shape;
 }
@@ -92,9 +96,8 @@ static bool reserve_resolved(struct sl_core *core)
 }
 
 /* Finds the allocations that the words point into and learns where their inner tensors begin. Returns the
- * launch's signature. `at_least`: bytes that an access of unknown length covers where its word does not say.
- */
-static uint64_t resolve(struct sl_core *core, uint64_t shape, uint64_t at_least)
+ * launch's signature. `threads`: of the launch's grid. */
+static uint64_t resolve(struct sl_core *core, uint64_t shape, uint64_t threads)
 {
     uint64_t signature = sl_hash_word(SL_SYMBOL_LAUNCH, shape);
     uint32_t words = reserve_resolved(core) ? core->word_count : core->resolved_capacity;
@@ -105,26 +108,26 @@ static uint64_t resolve(struct sl_core *core, uint64_t shape, uint64_t at_least)
         uint32_t s = sl_place_find(&core->placement, word->address);
         if (s == SL_MAP_NONE) continue;
         struct sl_slot *slot = &core->placement.slots[s];
-        uint64_t offset = word->address - slot->address;
-        if (slot->bytes > core->arena.chunk_bytes && sl_slot_learn(slot, offset)) core->extents_version++;
-        core->resolved[core->access_count++] =
-            (struct sl_access){.slot = s,
-                               .where = word->where,
-                               .offset = offset,
-                               .bytes = word->bytes,
-                               .at_least = word->bytes      ? 0
-                                           : word->at_least ? word->at_least
-                                                            : at_least};
-        signature = sl_hash_word(signature, sl_mix((uint64_t)word->where << 32 | s) + offset);
+        struct sl_access access = {.slot = s,
+                                   .where = word->where,
+                                   .offset = word->address - slot->address,
+                                   .bytes = word->bytes,
+                                   .parameter = word->parameter,
+                                   .threads = word->threads ? word->threads : threads};
+        if (!access.bytes) access.at_least = access.threads * SL_BYTES_FOR_THREAD;
+        if (slot->bytes > core->arena.chunk_bytes && sl_slot_learn(slot, access.offset))
+            core->extents_version++;
+        core->resolved[core->access_count++] = access;
+        signature = sl_hash_word(signature, sl_mix((uint64_t)word->where << 32 | s) + access.offset);
     }
     return signature;
 }
 
-static uint64_t least_bytes(const struct sl_launch *launch)
+static uint64_t threads_of(const struct sl_launch *launch)
 {
     uint64_t threads = 1;
     for (int d = 0; d < 3; d++) threads *= (uint64_t)launch->grid[d] * launch->block[d];
-    return threads * 4;
+    return threads;
 }
 
 struct sl_footprint *sl_access_footprint(struct sl_core *core, const struct sl_launch *launch)
@@ -133,7 +136,7 @@ struct sl_footprint *sl_access_footprint(struct sl_core *core, const struct sl_l
     uint64_t shape = scan(core, launch, &kernel);
     struct sl_footprint *footprint = sl_footprint_new(shape, core->words, core->word_count);
     for (uint32_t w = 0; footprint && w < footprint->count; w++)
-        if (!footprint->words[w].bytes) footprint->words[w].at_least = least_bytes(launch);
+        footprint->words[w].threads = threads_of(launch);
     return footprint;
 }
 
@@ -148,7 +151,7 @@ sl_symbol sl_access_scan(struct sl_core *core, const struct sl_launch *launch, u
     uint32_t kernel;
     uint64_t shape = scan(core, launch, &kernel);
     if (!is_launch(core, symbol, shape)) {
-        uint64_t signature = resolve(core, shape, least_bytes(launch));
+        uint64_t signature = resolve(core, shape, threads_of(launch));
         struct sl_symbol_record record = {
             .kind = SL_SYMBOL_LAUNCH, .shape = shape, .access_count = core->access_count};
         symbol = sl_symbols_intern(&core->symbols, signature, record, core->resolved);

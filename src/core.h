@@ -22,6 +22,7 @@
 #define SL_OPEN_LAUNCHES 64 /* launches between begin and end, one for each thread */
 #define SL_STALLS 64
 #define SL_VICTIMS 64
+#define SL_BYTES_FOR_THREAD 4 /* that a kernel reaches at least, for each thread */
 
 /* A launch that had to wait for a fetch: from `reached` to the fetch's event it stalled. */
 struct sl_stall {
@@ -112,6 +113,8 @@ struct sl_core {
     const struct sl_face *face; /* that it was recognised by, or NULL */
     bool came_as_expected;      /* without a face */
     uint64_t extents_version;   /* counts what was learned of where tensors end */
+    uint64_t extents_learned;   /* the version and the symbols that sl_extents_learn saw last */
+    uint32_t symbols_learned;
 };
 
 /* What chunks may occupy now: the budget less what the program took past us. */

@@ -24,21 +24,20 @@ struct sl_footprint *sl_footprint_new(uint64_t shape, const struct sl_word *word
 /* Both began at the same address: the longer of them, unknown if either is. */
 static void widen(struct sl_word *word, const struct sl_word *other)
 {
-    uint64_t covered = word->bytes + word->at_least, others = other->bytes + other->at_least;
-    uint64_t most = covered > others ? covered : others;
     bool known = word->bytes && other->bytes;
-    word->bytes = known ? most : 0;
-    word->at_least = known ? 0 : most;
+    word->bytes = !known ? 0 : word->bytes > other->bytes ? word->bytes : other->bytes;
+    if (word->threads < other->threads) word->threads = other->threads;
 }
 
 static bool add(struct sl_footprint *into, struct sl_map *seen, const struct sl_word *word)
 {
-    uint32_t known = sl_map_get(seen, word->address);
+    uint64_t key = sl_hash_word(word->address, word->parameter);
+    uint32_t known = sl_map_get(seen, key);
     if (known != SL_MAP_NONE) {
         widen(&into->words[known], word);
         return true;
     }
-    if (!sl_map_put(seen, word->address, into->count)) return false;
+    if (!sl_map_put(seen, key, into->count)) return false;
     into->words[into->count] = *word;
     into->words[into->count].where = into->count;
     into->count++;

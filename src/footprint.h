@@ -8,8 +8,9 @@
 /* An address in an arena that a launch was given. */
 struct sl_word {
     uint64_t address, bytes; /* 0: not known how many */
-    uint64_t at_least;       /* where bytes is 0: what is surely covered; 0: the launch's grid says */
-    uint32_t where;          /* see struct sl_access */
+    uint64_t parameter;      /* see struct sl_access, as is `where` */
+    uint64_t threads;        /* 0: the launch's grid says */
+    uint32_t where;
 };
 
 struct sl_footprint {
@@ -21,8 +22,8 @@ struct sl_footprint {
 /* A copy of the words. NULL when there is no memory. */
 struct sl_footprint *sl_footprint_new(uint64_t shape, const struct sl_word *words, uint32_t count);
 
-/* All that `parts`, of which any may be NULL, touch: each address once, in the order of its first mention.
- * NULL when there is no memory. */
+/* All that `parts`, of which any may be NULL, touch: each address once for each parameter, in the order of
+ * its first mention. NULL when there is no memory. */
 struct sl_footprint *sl_footprint_join(const struct sl_footprint *const *parts, size_t count);
 
 #endif

@@ -5,6 +5,7 @@
 #include "core.h"
 #include "daemon.h"
 #include "demand.h"
+#include "extent.h"
 #include "forecast.h"
 #include "log.h"
 #include "text.h"
@@ -33,6 +34,7 @@ static void count_iterations(struct sl_core *core, bool hit)
     core->iteration_end =
         core->iteration_end ? core->symbols_fed + period : core->symbols_fed - core->streak + period;
     sl_core_settle_stalls(core);
+    sl_extents_learn(core);
     sl_stats_next_iteration(&core->stats, period);
 }
 
@@ -82,6 +84,7 @@ void sl_core_plan(struct sl_core *core)
     if (window < LEAST_WINDOW) window = LEAST_WINDOW;
     if (window > LARGEST_WINDOW) window = LARGEST_WINDOW;
     core->planned_at = core->tick;
+    sl_extents_learn(core);
     uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     struct sl_plan_input input;
     struct sl_plan plan = {0};

@@ -14,6 +14,8 @@ struct sl_access {
     uint32_t slot;
     uint32_t where; /* in the launch: which parameter or span, and where in it */
     uint64_t offset, bytes, at_least;
+    uint64_t parameter; /* a kernel's number << 32 | where, or 0 */
+    uint64_t threads;   /* of the kernel's grid */
 };
 
 struct sl_symbol_record {

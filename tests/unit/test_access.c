@@ -175,26 +175,27 @@ static sl_symbol scan_footprint(const struct sl_footprint *footprint)
     return sl_access_scan(sl_core_running(), &launch, &number);
 }
 
-/* Each address once, in the order of first mention, as far as the launch that reaches farthest. */
+/* Each address of a parameter once, in the order of first mention, as far as the launch that reaches
+ * farthest. */
 static void footprints_that_are_joined(void **state)
 {
     (void)state;
     struct sl_footprint *parts[] = {footprint_of((struct pair){second, first, 4}), NULL,
-                                    footprint_of((struct pair){first, 12345, 100})};
+                                    footprint_of((struct pair){12345, first, 100})};
     struct sl_footprint *joined = sl_footprint_join((const struct sl_footprint *const *)parts, 3);
     assert_non_null(joined);
     assert_int_equal(joined->count, 2);
     assert_int_equal(joined->words[0].address, second);
     assert_int_equal(joined->words[1].address, first);
-    assert_int_equal(joined->words[0].at_least, 4 * 32 * 4);
-    assert_int_equal(joined->words[1].at_least, 100 * 32 * 4);
+    assert_int_equal(joined->words[0].threads, 4 * 32);
+    assert_int_equal(joined->words[1].threads, 100 * 32);
     sl_symbol symbol = scan_footprint(joined);
     assert_int_equal(sl_core_running()->access_count, 2);
     assert_int_equal(address_of(0), second);
     assert_int_equal(sl_core_running()->accesses[1].at_least, 100 * 32 * 4);
     assert_int_equal(scan_footprint(joined), symbol);
     free(parts[2]);
-    parts[2] = footprint_of((struct pair){first, 12345, 101});
+    parts[2] = footprint_of((struct pair){12345, first, 101});
     struct sl_footprint *other = sl_footprint_join((const struct sl_footprint *const *)parts, 3);
     assert_int_not_equal(scan_footprint(other), symbol);
     free(other);

@@ -1,0 +1,116 @@
+/* How far accesses in a slab are taken to reach. Breaks if views of a tensor hide the rest of it, or if a
+ * tensor's neighbours are taken for parts of it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "access.h"
+#include "backend_host.h"
+#include "extent.h"
+
+static const uint32_t offsets[] = {0}, sizes[] = {8};
+static const struct sl_host_kernel plain = {"plain", 1, offsets, sizes}, other = {"other", 1, offsets, sizes};
+
+static int start(void **state)
+{
+    (void)state;
+    static struct sl_backend backend;
+    setenv("SLUICE_DEVICE_BUDGET", "64M", 1);
+    setenv("SLUICE_CHUNK", "2M", 1);
+    sl_runtime_load();
+    return sl_backend_host_new(SL_GIB, &backend) || sl_runtime_start(&backend) ? -1 : 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    sl_runtime_stop(false);
+    return 0;
+}
+
+static uint64_t take(uint64_t bytes)
+{
+    static uint64_t site;
+    uint64_t address;
+    assert_int_equal(sl_runtime_alloc(bytes, ++site, 0, &address), SL_OK);
+    return address;
+}
+
+/* Launches once and returns how far the launch is taken to reach. */
+static uint64_t reach(const struct sl_host_kernel *kernel, uint64_t address, uint32_t blocks)
+{
+    struct sl_core *core = sl_core_running();
+    void *parameters[] = {&address};
+    struct sl_launch launch = {.kind = SL_LAUNCH_KERNEL,
+                               .function = (uintptr_t)kernel,
+                               .grid = {blocks, 1, 1},
+                               .block = {32, 1, 1},
+                               .parameters = parameters};
+    sl_runtime_launch_begin(&launch);
+    sl_runtime_launch_end(&launch, true);
+    uint32_t number;
+    sl_access_scan(core, &launch, &number);
+    sl_extents_learn(core);
+    sl_symbol symbol = sl_access_scan(core, &launch, &number);
+    const struct sl_access *access = &core->symbols.accesses[core->symbols.records[symbol].first_access];
+    return sl_access_end(&core->placement.slots[access->slot], access) - access->offset;
+}
+
+static void a_tensor_ends_where_the_next_begins(void **state)
+{
+    (void)state;
+    uint64_t slab = take(16 * SL_MIB);
+    for (int i = 0; i < 4; i++) reach(&plain, slab + i * 4 * SL_MIB, 1);
+    for (int i = 0; i < 4; i++) assert_int_equal(reach(&plain, slab + i * 4 * SL_MIB, 1), 4 * SL_MIB);
+}
+
+static void views_do_not_cut_a_tensor(void **state)
+{
+    (void)state;
+    uint64_t tensor = take(6 * SL_MIB);
+    reach(&other, tensor + 1024, 1);
+    reach(&other, tensor + 2048, 1);
+    assert_int_equal(reach(&plain, tensor, 7), 6 * SL_MIB);
+    assert_int_equal(reach(&other, tensor + 1024, 1), 6 * SL_MIB - 1024);
+}
+
+/* Scratch memory that is divided otherwise at another time */
+static void a_kernel_reaches_as_far_as_usual(void **state)
+{
+    (void)state;
+    static const struct sl_host_kernel even = {"even", 1, offsets, sizes};
+    uint64_t slab = take(32 * SL_MIB), scratch = slab + 16 * SL_MIB;
+    for (int i = 0; i < 4; i++) reach(&other, slab + i * 4 * SL_MIB, 3);
+    reach(&other, scratch, 3);
+    for (int i = 0; i < 4; i++) assert_int_equal(reach(&even, slab + i * 4 * SL_MIB, 16), 4 * SL_MIB);
+    reach(&other, scratch + 3 * SL_MIB, 3);
+    reach(&other, scratch + 8 * SL_MIB, 3);
+    assert_int_equal(reach(&even, scratch, 32), 8 * SL_MIB);
+}
+
+static void a_small_tensor_before_a_large_one_stays_small(void **state)
+{
+    (void)state;
+    static const struct sl_host_kernel norm = {"norm", 1, offsets, sizes};
+    uint64_t slab = take(24 * SL_MIB);
+    for (int i = 0; i < 3; i++) {
+        reach(&other, slab + i * 8 * SL_MIB, 5);
+        reach(&other, slab + i * 8 * SL_MIB + 4096, 5);
+    }
+    for (int i = 0; i < 3; i++) reach(&norm, slab + i * 8 * SL_MIB, 1);
+    for (int i = 0; i < 3; i++) assert_int_equal(reach(&norm, slab + i * 8 * SL_MIB, 1), 4096);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_tensor_ends_where_the_next_begins),
+        cmocka_unit_test(views_do_not_cut_a_tensor),
+        cmocka_unit_test(a_kernel_reaches_as_far_as_usual),
+        cmocka_unit_test(a_small_tensor_before_a_large_one_stays_small),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}
