@@ -11,7 +11,8 @@ struct corner {
 /* A straight copy; either side may be the host's. False: it reaches beyond an allocation. */
 static bool begin_copy(struct sl_work *work, sl_stream stream, uint64_t to, uint64_t from, uint64_t bytes)
 {
-    if (!sl_work_inside(to, bytes) || !sl_work_inside(from, bytes)) return false;
+    work->waits = false;
+    if (!sl_work_inside(work, to, bytes) || !sl_work_inside(work, from, bytes)) return false;
     work->seen = sl_session_on();
     if (!work->seen) return true;
     work->launch = (struct sl_launch){.kind = SL_LAUNCH_COPY, .stream = stream};
@@ -39,7 +40,9 @@ static bool begin_shaped(struct sl_work *work, sl_stream stream, const struct co
 {
     struct sl_span written = cover(to, width, height, depth, true),
                    read = cover(from, width, height, depth, false);
-    if (!sl_work_inside(written.address, written.bytes) || !sl_work_inside(read.address, read.bytes))
+    work->waits = false;
+    if (!sl_work_inside(work, written.address, written.bytes) ||
+        !sl_work_inside(work, read.address, read.bytes))
         return false;
     work->seen = sl_session_on();
     if (!work->seen) return true;
@@ -53,7 +56,7 @@ static bool begin_shaped(struct sl_work *work, sl_stream stream, const struct co
 /* For unified addresses the driver reads the device field. What is NULL it refuses. */
 static bool begin_2d(struct sl_work *work, sl_stream stream, const CUDA_MEMCPY2D *copy)
 {
-    work->seen = false;
+    work->seen = work->waits = false;
     if (!copy) return true;
     struct corner to = {
         copy->dstMemoryType, copy->dstDevice, copy->dstXInBytes, copy->dstY, 0, copy->dstPitch, 0};
@@ -76,7 +79,7 @@ void sl_work_copy_spans(struct sl_work *work, const CUDA_MEMCPY3D *copy)
 
 static bool begin_3d(struct sl_work *work, sl_stream stream, const CUDA_MEMCPY3D *copy)
 {
-    work->seen = false;
+    work->seen = work->waits = false;
     if (!copy) return true;
     struct corner to = {copy->dstMemoryType, copy->dstDevice, copy->dstXInBytes, copy->dstY,
                         copy->dstZ,          copy->dstPitch,  copy->dstHeight};
@@ -87,13 +90,20 @@ static bool begin_3d(struct sl_work *work, sl_stream stream, const CUDA_MEMCPY3D
 
 static bool begin_3d_peer(struct sl_work *work, sl_stream stream, const CUDA_MEMCPY3D_PEER *copy)
 {
-    work->seen = false;
+    work->seen = work->waits = false;
     if (!copy) return true;
     struct corner to = {copy->dstMemoryType, copy->dstDevice, copy->dstXInBytes, copy->dstY,
                         copy->dstZ,          copy->dstPitch,  copy->dstHeight};
     struct corner from = {copy->srcMemoryType, copy->srcDevice, copy->srcXInBytes, copy->srcY,
                           copy->srcZ,          copy->srcPitch,  copy->srcHeight};
     return begin_shaped(work, stream, &to, &from, copy->WidthInBytes, copy->Height, copy->Depth);
+}
+
+CUresult sl_work_end_synchronous(struct sl_work *work, sl_stream stream, CUresult result)
+{
+    sl_work_end(work, result);
+    if (result != CUDA_SUCCESS || !work->waits) return result;
+    return sl_driver_functions()->stream_synchronize(stream);
 }
 
 /* --- synchronous
@@ -104,7 +114,7 @@ CUresult sl_hook_cuMemcpy(struct sl_call call, sl_fn_cuMemcpy *real, CUdeviceptr
 {
     struct sl_work work;
     if (!begin_copy(&work, call.default_stream, to, from, bytes)) return CUDA_ERROR_INVALID_VALUE;
-    return sl_work_end(&work, real(to, from, bytes));
+    return sl_work_end_synchronous(&work, call.default_stream, real(to, from, bytes));
 }
 
 CUresult sl_hook_cuMemcpyHtoD_v2(struct sl_call call, sl_fn_cuMemcpyHtoD_v2 *real, CUdeviceptr to,
@@ -112,7 +122,7 @@ CUresult sl_hook_cuMemcpyHtoD_v2(struct sl_call call, sl_fn_cuMemcpyHtoD_v2 *rea
 {
     struct sl_work work;
     if (!begin_copy(&work, call.default_stream, to, (uintptr_t)from, bytes)) return CUDA_ERROR_INVALID_VALUE;
-    return sl_work_end(&work, real(to, from, bytes));
+    return sl_work_end_synchronous(&work, call.default_stream, real(to, from, bytes));
 }
 
 CUresult sl_hook_cuMemcpyDtoH_v2(struct sl_call call, sl_fn_cuMemcpyDtoH_v2 *real, void *to, CUdeviceptr from,
@@ -120,7 +130,7 @@ CUresult sl_hook_cuMemcpyDtoH_v2(struct sl_call call, sl_fn_cuMemcpyDtoH_v2 *rea
 {
     struct sl_work work;
     if (!begin_copy(&work, call.default_stream, (uintptr_t)to, from, bytes)) return CUDA_ERROR_INVALID_VALUE;
-    return sl_work_end(&work, real(to, from, bytes));
+    return sl_work_end_synchronous(&work, call.default_stream, real(to, from, bytes));
 }
 
 CUresult sl_hook_cuMemcpyDtoD_v2(struct sl_call call, sl_fn_cuMemcpyDtoD_v2 *real, CUdeviceptr to,
@@ -128,7 +138,7 @@ CUresult sl_hook_cuMemcpyDtoD_v2(struct sl_call call, sl_fn_cuMemcpyDtoD_v2 *rea
 {
     struct sl_work work;
     if (!begin_copy(&work, call.default_stream, to, from, bytes)) return CUDA_ERROR_INVALID_VALUE;
-    return sl_work_end(&work, real(to, from, bytes));
+    return sl_work_end_synchronous(&work, call.default_stream, real(to, from, bytes));
 }
 
 CUresult sl_hook_cuMemcpyDtoA_v2(struct sl_call call, sl_fn_cuMemcpyDtoA_v2 *real, CUarray to,
@@ -136,7 +146,7 @@ CUresult sl_hook_cuMemcpyDtoA_v2(struct sl_call call, sl_fn_cuMemcpyDtoA_v2 *rea
 {
     struct sl_work work;
     if (!begin_copy(&work, call.default_stream, 0, from, bytes)) return CUDA_ERROR_INVALID_VALUE;
-    return sl_work_end(&work, real(to, to_offset, from, bytes));
+    return sl_work_end_synchronous(&work, call.default_stream, real(to, to_offset, from, bytes));
 }
 
 CUresult sl_hook_cuMemcpyAtoD_v2(struct sl_call call, sl_fn_cuMemcpyAtoD_v2 *real, CUdeviceptr to,
@@ -144,7 +154,7 @@ CUresult sl_hook_cuMemcpyAtoD_v2(struct sl_call call, sl_fn_cuMemcpyAtoD_v2 *rea
 {
     struct sl_work work;
     if (!begin_copy(&work, call.default_stream, to, 0, bytes)) return CUDA_ERROR_INVALID_VALUE;
-    return sl_work_end(&work, real(to, from, from_offset, bytes));
+    return sl_work_end_synchronous(&work, call.default_stream, real(to, from, from_offset, bytes));
 }
 
 CUresult sl_hook_cuMemcpyPeer(struct sl_call call, sl_fn_cuMemcpyPeer *real, CUdeviceptr to,
@@ -152,14 +162,15 @@ CUresult sl_hook_cuMemcpyPeer(struct sl_call call, sl_fn_cuMemcpyPeer *real, CUd
 {
     struct sl_work work;
     if (!begin_copy(&work, call.default_stream, to, from, bytes)) return CUDA_ERROR_INVALID_VALUE;
-    return sl_work_end(&work, real(to, to_context, from, from_context, bytes));
+    return sl_work_end_synchronous(&work, call.default_stream,
+                                   real(to, to_context, from, from_context, bytes));
 }
 
 CUresult sl_hook_cuMemcpy2D_v2(struct sl_call call, sl_fn_cuMemcpy2D_v2 *real, const CUDA_MEMCPY2D *copy)
 {
     struct sl_work work;
     if (!begin_2d(&work, call.default_stream, copy)) return CUDA_ERROR_INVALID_VALUE;
-    return sl_work_end(&work, real(copy));
+    return sl_work_end_synchronous(&work, call.default_stream, real(copy));
 }
 
 CUresult sl_hook_cuMemcpy2DUnaligned_v2(struct sl_call call, sl_fn_cuMemcpy2DUnaligned_v2 *real,
@@ -167,14 +178,14 @@ CUresult sl_hook_cuMemcpy2DUnaligned_v2(struct sl_call call, sl_fn_cuMemcpy2DUna
 {
     struct sl_work work;
     if (!begin_2d(&work, call.default_stream, copy)) return CUDA_ERROR_INVALID_VALUE;
-    return sl_work_end(&work, real(copy));
+    return sl_work_end_synchronous(&work, call.default_stream, real(copy));
 }
 
 CUresult sl_hook_cuMemcpy3D_v2(struct sl_call call, sl_fn_cuMemcpy3D_v2 *real, const CUDA_MEMCPY3D *copy)
 {
     struct sl_work work;
     if (!begin_3d(&work, call.default_stream, copy)) return CUDA_ERROR_INVALID_VALUE;
-    return sl_work_end(&work, real(copy));
+    return sl_work_end_synchronous(&work, call.default_stream, real(copy));
 }
 
 CUresult sl_hook_cuMemcpy3DPeer(struct sl_call call, sl_fn_cuMemcpy3DPeer *real,
@@ -182,7 +193,7 @@ CUresult sl_hook_cuMemcpy3DPeer(struct sl_call call, sl_fn_cuMemcpy3DPeer *real,
 {
     struct sl_work work;
     if (!begin_3d_peer(&work, call.default_stream, copy)) return CUDA_ERROR_INVALID_VALUE;
-    return sl_work_end(&work, real(copy));
+    return sl_work_end_synchronous(&work, call.default_stream, real(copy));
 }
 
 /* --- on a stream

@@ -19,12 +19,13 @@ static void open_batch(struct batch *batch, size_t copies)
     batch->capacity = copies <= FEW / 2 || !batch->spans ? FEW : copies * 2;
     if (!batch->spans) batch->spans = batch->few;
     batch->count = 0;
+    batch->work.waits = false;
 }
 
 /* False: the range reaches beyond an allocation. */
 static bool add(struct batch *batch, uint64_t address, uint64_t bytes, bool write)
 {
-    if (!sl_work_inside(address, bytes)) return false;
+    if (!sl_work_inside(&batch->work, address, bytes)) return false;
     if (bytes && sl_runtime_owns(address) && batch->count < batch->capacity)
         batch->spans[batch->count++] = (struct sl_span){address, bytes, write};
     return true;

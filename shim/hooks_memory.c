@@ -29,7 +29,7 @@ CUresult sl_memory_give(CUdeviceptr address)
     enum sl_status status = sl_runtime_free(address, &freed);
     sl_session_leave(entered);
     if (status != SL_OK) return CUDA_ERROR_INVALID_VALUE;
-    sl_pool_give(freed.tag, freed.bytes);
+    sl_pool_give(freed.tag & SL_TAG_POOL, freed.bytes);
     return CUDA_SUCCESS;
 }
 

@@ -4,64 +4,92 @@
 
 #include "driver.h"
 #include "log.h"
+#include "memory.h"
 #include "pools.h"
 #include "runtime.h"
 #include "session.h"
 
-/* One attribute's value, as the driver would write it for an allocation of cuMemAlloc. */
+#define OUR_NUMBERS ((uint64_t)1 << 63) /* apart from the driver's own */
+
+/* One attribute's value. */
 struct answer {
     CUresult result;
     uint64_t value;
-    size_t bytes; /* 0: the driver's own answer stands */
+    size_t bytes; /* 0: no such attribute */
 };
 
-static struct answer answer_for(CUpointer_attribute attribute, CUdeviceptr address)
+static struct answer answer(uint64_t value, size_t bytes)
 {
-    struct sl_allocation found;
+    return (struct answer){CUDA_SUCCESS, value, bytes};
+}
+
+/* As the driver would answer for an allocation of cuMemAlloc, or of a pool. */
+static struct answer answer_for(CUpointer_attribute attribute, CUdeviceptr address,
+                                const struct sl_allocation *found)
+{
     switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
-        return (struct answer){CUDA_SUCCESS, (uint64_t)(uintptr_t)sl_session_context(), sizeof(CUcontext)};
+        return answer((uintptr_t)sl_session_context(), sizeof(CUcontext));
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-        return (struct answer){CUDA_SUCCESS, CU_MEMORYTYPE_DEVICE, sizeof(unsigned)};
+        return answer(CU_MEMORYTYPE_DEVICE, sizeof(unsigned));
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-        return (struct answer){CUDA_SUCCESS, address, sizeof(CUdeviceptr)};
+        return answer(address, sizeof(CUdeviceptr));
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
         return (struct answer){CUDA_ERROR_INVALID_VALUE, 0, sizeof(void *)};
+    case CU_POINTER_ATTRIBUTE_P2P_TOKENS: /* the memory cannot be given to another device */
+        return (struct answer){CUDA_ERROR_NOT_SUPPORTED, 0, sizeof(CUDA_POINTER_ATTRIBUTE_P2P_TOKENS)};
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+        return answer((found->tag & SL_TAG_SYNC_MEMOPS) != 0, sizeof(int));
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+    case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
+        return answer(found->number | OUR_NUMBERS, sizeof(uint64_t));
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
-        return (struct answer){CUDA_SUCCESS, 0, sizeof(int)};
+#if CUDA_VERSION >= 12080
+    case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
+#endif
+        return answer(0, sizeof(int));
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-        return (struct answer){CUDA_SUCCESS, (uint64_t)sl_session_device(), sizeof(int)};
+        return answer((uint64_t)sl_session_device(), sizeof(int));
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-        if (!sl_runtime_find(address, &found))
-            return (struct answer){CUDA_ERROR_INVALID_VALUE, 0, sizeof(void *)};
-        return (struct answer){CUDA_SUCCESS, found.address, sizeof(void *)};
+    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+        return answer(found->address, sizeof(void *));
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-        if (!sl_runtime_find(address, &found))
-            return (struct answer){CUDA_ERROR_INVALID_VALUE, 0, sizeof(size_t)};
-        return (struct answer){CUDA_SUCCESS, found.bytes, sizeof(size_t)};
-    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-        if (!sl_runtime_find(address, &found))
-            return (struct answer){CUDA_ERROR_INVALID_VALUE, 0, sizeof(CUmemoryPool)};
-        return (struct answer){CUDA_SUCCESS, (uint64_t)(uintptr_t)sl_pool_handle(found.tag),
-                               sizeof(CUmemoryPool)};
+    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
+        return answer(found->bytes, sizeof(size_t));
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+        return answer(1, sizeof(int));
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-        return (struct answer){CUDA_SUCCESS, 0, sizeof(uint64_t)};
+        return answer(0, sizeof(uint64_t));
+    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+        return answer(CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE, sizeof(int));
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+        return answer((uintptr_t)sl_pool_handle(found->tag & SL_TAG_POOL), sizeof(CUmemoryPool));
     default:
-        return (struct answer){CUDA_SUCCESS, 0, 0};
+        return (struct answer){CUDA_ERROR_INVALID_VALUE, 0, 0};
     }
 }
 
 CUresult sl_hook_cuPointerGetAttribute(struct sl_call call, sl_fn_cuPointerGetAttribute *real, void *value,
                                        CUpointer_attribute attribute, CUdeviceptr address)
 {
+    struct sl_allocation found;
     (void)call;
     if (!value || !sl_session_owns(address)) return real(value, attribute, address);
-    struct answer answer = answer_for(attribute, address);
-    if (!answer.bytes) return real(value, attribute, address);
+    if (!sl_runtime_find(address, &found)) return CUDA_ERROR_INVALID_VALUE;
+    struct answer answer = answer_for(attribute, address, &found);
     if (answer.result == CUDA_SUCCESS) memcpy(value, &answer.value, answer.bytes);
     return answer.result;
+}
+
+/* Where nothing is allocated all is zero, but for the device. */
+static struct answer answer_for_nothing(CUpointer_attribute attribute)
+{
+    static const struct sl_allocation none;
+    struct answer answer = answer_for(attribute, 0, &none);
+    answer.value = attribute == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL ? (uint64_t)CU_DEVICE_INVALID : 0;
+    return answer;
 }
 
 /* In the plural an attribute that does not apply is zero, not an error. */
@@ -69,14 +97,33 @@ CUresult sl_hook_cuPointerGetAttributes(struct sl_call call, sl_fn_cuPointerGetA
                                         unsigned count, CUpointer_attribute *attributes, void **values,
                                         CUdeviceptr address)
 {
+    struct sl_allocation found;
     (void)call;
-    CUresult result = real(count, attributes, values, address);
-    if (result != CUDA_SUCCESS || !sl_session_owns(address)) return result;
+    if (!count || !attributes || !values || !sl_session_owns(address))
+        return real(count, attributes, values, address);
+    bool live = sl_runtime_find(address, &found);
     for (unsigned i = 0; i < count; i++) {
-        struct answer answer = answer_for(attributes[i], address);
+        struct answer answer =
+            live ? answer_for(attributes[i], address, &found) : answer_for_nothing(attributes[i]);
+        if (!values[i] || !answer.bytes) return CUDA_ERROR_INVALID_VALUE;
+        if (answer.result == CUDA_ERROR_NOT_SUPPORTED) return answer.result;
         memcpy(values[i], &answer.value, answer.bytes);
     }
     return CUDA_SUCCESS;
+}
+
+/* The driver would set it for the whole arena. Kept here, it makes synchronous copies and sets wait
+ * (work.h). */
+CUresult sl_hook_cuPointerSetAttribute(struct sl_call call, sl_fn_cuPointerSetAttribute *real,
+                                       const void *value, CUpointer_attribute attribute, CUdeviceptr address)
+{
+    (void)call;
+    if (!value || !sl_session_owns(address)) return real(value, attribute, address);
+    if (attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS) return CUDA_ERROR_INVALID_VALUE;
+    bool on = *(const unsigned *)value != 0;
+    return sl_runtime_tag(address, SL_TAG_SYNC_MEMOPS, on ? SL_TAG_SYNC_MEMOPS : 0)
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult sl_hook_cuMemGetAddressRange_v2(struct sl_call call, sl_fn_cuMemGetAddressRange_v2 *real,
@@ -113,4 +160,16 @@ CUresult sl_hook_cuMemGetHandleForAddressRange(struct sl_call call, sl_fn_cuMemG
 {
     (void)call;
     return sl_session_owns(address) ? refuse_export() : real(handle, address, bytes, type, flags);
+}
+
+/* As large as cuMemGetInfo says, also before there is a context. */
+CUresult sl_hook_cuDeviceTotalMem_v2(struct sl_call call, sl_fn_cuDeviceTotalMem_v2 *real, size_t *bytes,
+                                     CUdevice device)
+{
+    uint64_t ours;
+    (void)call;
+    CUresult result = real(bytes, device);
+    if (result == CUDA_SUCCESS && sl_session_may_manage(device) && sl_runtime_device_bytes(&ours))
+        *bytes = ours;
+    return result;
 }

@@ -7,7 +7,8 @@
 /* False: the set reaches beyond an allocation. */
 static bool begin_set(struct sl_work *work, sl_stream stream, CUdeviceptr to, uint64_t bytes)
 {
-    if (!sl_work_inside(to, bytes)) return false;
+    work->waits = false;
+    if (!sl_work_inside(work, to, bytes)) return false;
     work->seen = sl_session_on();
     if (!work->seen) return true;
     work->launch = (struct sl_launch){.kind = SL_LAUNCH_SET, .stream = stream};
@@ -38,8 +39,10 @@ static bool sets_ours(const struct sl_work *work)
         sl_fn_cuMemsetD##bits##Async *async = sl_real.f_cuMemsetD##bits##Async;                              \
         if (!begin_set(&work, call.default_stream, to, sl_work_rows_bytes(0, sizeof(type), count, 1)))       \
             return CUDA_ERROR_INVALID_VALUE;                                                                 \
-        if (!async || !sets_ours(&work)) return sl_work_end(&work, real(to, value, count));                  \
-        return sl_work_end(&work, async(to, value, count, call.default_stream));                             \
+        if (!async || !sets_ours(&work))                                                                     \
+            return sl_work_end_synchronous(&work, call.default_stream, real(to, value, count));              \
+        return sl_work_end_synchronous(&work, call.default_stream,                                           \
+                                       async(to, value, count, call.default_stream));                        \
     }                                                                                                        \
     CUresult sl_hook_cuMemsetD2D##bits##Async(struct sl_call call, sl_fn_cuMemsetD2D##bits##Async *real,     \
                                               CUdeviceptr to, size_t pitch, type value, size_t width,        \
@@ -60,8 +63,11 @@ static bool sets_ours(const struct sl_work *work)
         if (!begin_set(&work, call.default_stream, to,                                                       \
                        sl_work_rows_bytes(pitch, sizeof(type), width, height)))                              \
             return CUDA_ERROR_INVALID_VALUE;                                                                 \
-        if (!async || !sets_ours(&work)) return sl_work_end(&work, real(to, pitch, value, width, height));   \
-        return sl_work_end(&work, async(to, pitch, value, width, height, call.default_stream));              \
+        if (!async || !sets_ours(&work))                                                                     \
+            return sl_work_end_synchronous(&work, call.default_stream,                                       \
+                                           real(to, pitch, value, width, height));                           \
+        return sl_work_end_synchronous(&work, call.default_stream,                                           \
+                                       async(to, pitch, value, width, height, call.default_stream));         \
     }
 
 SL_SET_HOOKS(8, unsigned char)

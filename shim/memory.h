@@ -6,6 +6,10 @@
 
 #include "driver_api.h"
 
+/* An allocation's tag in the core. */
+#define SL_TAG_POOL 0x7fffffffu        /* the number of its pool, or 0 */
+#define SL_TAG_SYNC_MEMOPS 0x80000000u /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS is set */
+
 /* An allocation from the core, with the pool's number or 0. False: the driver is to be asked; else *result is
  * the program's answer. pre: sl_session_on_for_memory(), and nothing forbids allocating now. */
 bool sl_memory_take(struct sl_call call, CUdeviceptr *address, uint64_t bytes, uint32_t pool,

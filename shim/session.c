@@ -125,6 +125,32 @@ void sl_session_leave(bool entered)
     if (entered) sl_driver_functions()->ctx_pop_current(&popped);
 }
 
+bool sl_session_owns_part(uint64_t address, uint64_t bytes)
+{
+    uint64_t last = address + (bytes ? bytes - 1 : 0);
+    if (last < address) last = UINT64_MAX;
+    return sl_runtime_owns_part(address, last) &&
+           __atomic_load_n(&sl_session_view.owns_memory, __ATOMIC_RELAXED);
+}
+
+bool sl_session_may_manage(CUdevice device)
+{
+    int concurrent = 0;
+    switch (__atomic_load_n(&sl_session_view.state, __ATOMIC_ACQUIRE)) {
+    case SL_SESSION_RUNNING:
+        return device == session.device;
+    case SL_SESSION_WAITING: {
+        const struct sl_cuda_driver *driver = sl_runtime_wanted() ? sl_driver_functions() : NULL;
+        return driver &&
+               driver->device_get_attribute(&concurrent, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS,
+                                            device) == CUDA_SUCCESS &&
+               concurrent;
+    }
+    default:
+        return false;
+    }
+}
+
 CUdevice sl_session_device(void)
 {
     return session.device;

@@ -61,6 +61,9 @@ static inline bool sl_session_owns(uint64_t address)
     return sl_runtime_owns(address) && __atomic_load_n(&sl_session_view.owns_memory, __ATOMIC_RELAXED);
 }
 
+/* Whether any of [address, address + bytes) is. */
+bool sl_session_owns_part(uint64_t address, uint64_t bytes);
+
 /* As sl_session_on, for calls that may ask the driver: true only with the managed context current. */
 bool sl_session_on_for_memory(void);
 
@@ -68,6 +71,9 @@ bool sl_session_on_for_memory(void);
  * sl_session_leave. */
 bool sl_session_enter(void);
 void sl_session_leave(bool entered);
+
+/* Whether the device is the managed one or, before the session starts, may become it. */
+bool sl_session_may_manage(CUdevice device);
 
 /* The managed device and context. pre: the session has been on. */
 CUdevice sl_session_device(void);

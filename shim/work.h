@@ -3,12 +3,14 @@
 #define SLUICE_SHIM_WORK_H
 
 #include "driver_api.h"
+#include "memory.h"
 #include "runtime.h"
 #include "session.h"
 
 struct sl_work {
     struct sl_launch launch;
-    bool seen; /* the core was told of the beginning */
+    bool seen;  /* the core was told of the beginning */
+    bool waits; /* synchronously, it is to wait for the device */
 };
 
 /* The stream as the core knows it. */
@@ -18,12 +20,14 @@ static inline sl_stream sl_work_stream(struct sl_call call, CUstream stream)
 }
 
 /* Whether [address, address + bytes) lies in one allocation, where it begins in memory of ours. The driver
- * checks the memory that is its own, but knows no allocation inside our arenas. */
-static inline bool sl_work_inside(uint64_t address, uint64_t bytes)
+ * checks the memory that is its own, but knows no allocation inside our arenas. pre: work->waits is set. */
+static inline bool sl_work_inside(struct sl_work *work, uint64_t address, uint64_t bytes)
 {
     struct sl_allocation found;
     if (!bytes || !sl_session_owns(address) || !sl_runtime_running()) return true;
-    return sl_runtime_find(address, &found) && bytes <= found.bytes - (address - found.address);
+    if (!sl_runtime_find(address, &found)) return false;
+    work->waits |= (found.tag & SL_TAG_SYNC_MEMOPS) != 0;
+    return bytes <= found.bytes - (address - found.address);
 }
 
 /* From the start of the first row to the end of the last, of rows in slices; UINT64_MAX where 64 bits do not
@@ -77,5 +81,8 @@ static inline CUresult sl_work_end(struct sl_work *work, CUresult result)
     if (work->seen) sl_runtime_launch_end(&work->launch, result == CUDA_SUCCESS);
     return result;
 }
+
+/* The same for a synchronous copy or set, which the driver may let run on. */
+CUresult sl_work_end_synchronous(struct sl_work *work, sl_stream stream, CUresult result);
 
 #endif

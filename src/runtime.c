@@ -93,6 +93,24 @@ static enum sl_status open_trace(struct sl_core *core, uint64_t device_bytes)
     return SL_OK;
 }
 
+static uint64_t host_limit(void)
+{
+    struct sl_host_memory host;
+    if (options.host_limit) return options.host_limit;
+    sl_host_memory_read(&host);
+    return sl_host_memory_limit(&host, options.host_reserve);
+}
+
+/* Decided when it is first asked for, by whichever question. */
+static uint64_t virtual_size(void)
+{
+    static _Atomic uint64_t decided;
+    uint64_t none = 0, size = atomic_load(&decided);
+    if (size) return size;
+    size = options.virtual_size ? options.virtual_size : host_limit();
+    return atomic_compare_exchange_strong(&decided, &none, size) ? size : none;
+}
+
 static void decide_sizes(struct sl_core *core, uint64_t free_bytes, uint64_t *chunk_bytes)
 {
     core->budget_bytes = options.device_budget ? options.device_budget : automatic_budget(free_bytes);
@@ -101,11 +119,8 @@ static void decide_sizes(struct sl_core *core, uint64_t free_bytes, uint64_t *ch
         core->budget_bytes = LEAST_BUDGET;
     }
     *chunk_bytes = options.chunk ? options.chunk : automatic_chunk(core->budget_bytes);
-    struct sl_host_memory host;
-    sl_host_memory_read(&host);
-    core->host_limit_bytes =
-        options.host_limit ? options.host_limit : sl_host_memory_limit(&host, options.host_reserve);
-    core->virtual_size_bytes = options.virtual_size ? options.virtual_size : core->host_limit_bytes;
+    core->host_limit_bytes = host_limit();
+    core->virtual_size_bytes = virtual_size();
     core->link_in_bytes_per_s = core->link_out_bytes_per_s = ASSUMED_LINK_BYTES_PER_S;
 }
 
@@ -121,7 +136,9 @@ static enum sl_status build(struct sl_core *core)
     pthread_mutexattr_settype(&spinning, PTHREAD_MUTEX_ADAPTIVE_NP);
     if (pthread_mutex_init(&core->order, &spinning)) return SL_ERR_NO_MEMORY;
     sl_arena_init(&core->arena, backend, chunk_bytes);
-    sl_placement_init(&core->placement, &core->arena, core->host_limit_bytes);
+    uint64_t limit_bytes =
+        core->host_limit_bytes < core->virtual_size_bytes ? core->host_limit_bytes : core->virtual_size_bytes;
+    sl_placement_init(&core->placement, &core->arena, limit_bytes);
     sl_kernels_init(&core->kernels, backend);
     core->predictor = sl_predictor_new(HISTORY_SYMBOLS);
     if (!core->predictor || !sl_symbols_init(&core->symbols)) return SL_ERR_NO_MEMORY;
@@ -363,6 +380,29 @@ bool sl_runtime_owns(uint64_t address)
     return sl_arena_owns(address);
 }
 
+bool sl_runtime_owns_part(uint64_t address, uint64_t last)
+{
+    uint64_t end = last >> SL_SLAB_SHIFT;
+    if (end >= SL_SLAB_TABLE) end = SL_SLAB_TABLE - 1;
+    for (uint64_t slab = address >> SL_SLAB_SHIFT; slab <= end; slab++)
+        if (sl_arena_owns(slab << SL_SLAB_SHIFT)) return true;
+    return false;
+}
+
+bool sl_runtime_tag(uint64_t address, uint32_t clear, uint32_t set)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core) return false;
+    pthread_mutex_lock(&core->order);
+    uint32_t s = sl_place_find(&core->placement, address);
+    if (s != SL_MAP_NONE) {
+        struct sl_slot *slot = &core->placement.slots[s];
+        slot->tag = (slot->tag & ~clear) | set;
+    }
+    pthread_mutex_unlock(&core->order);
+    return s != SL_MAP_NONE;
+}
+
 bool sl_runtime_find(uint64_t address, struct sl_allocation *found)
 {
     struct sl_core *core = sl_core_running();
@@ -386,6 +426,13 @@ bool sl_runtime_memory_info(uint64_t *free_bytes, uint64_t *total_bytes)
     pthread_mutex_unlock(&core->order);
     *total_bytes = total;
     *free_bytes = total > used ? total - used : 0;
+    return true;
+}
+
+bool sl_runtime_device_bytes(uint64_t *bytes)
+{
+    if (options.policy == SL_POLICY_OFF) return false;
+    *bytes = virtual_size();
     return true;
 }
 

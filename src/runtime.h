@@ -58,12 +58,22 @@ enum sl_status sl_runtime_free(uint64_t address, struct sl_allocation *freed);
 /* Whether `address` lies in one of our arenas. Lock-free, a few nanoseconds. */
 bool sl_runtime_owns(uint64_t address);
 
+/* Whether any of [address, last] does. */
+bool sl_runtime_owns_part(uint64_t address, uint64_t last);
+
 /* The live allocation that holds `address`; also after the stop, while the device is there. */
 bool sl_runtime_find(uint64_t address, struct sl_allocation *found);
 
 /* Answers cuMemGetInfo with the virtual size, of which allocations of ours and what was charged take a part.
  * False: ask the driver. */
 bool sl_runtime_memory_info(uint64_t *free_bytes, uint64_t *total_bytes);
+
+/* The managed device's whole memory, as the program is told: cuMemGetInfo's total, before the start too.
+ * False: ask the driver. */
+bool sl_runtime_device_bytes(uint64_t *bytes);
+
+/* Changes bits of the tag of the live allocation that holds `address`. False: there is none. */
+bool sl_runtime_tag(uint64_t address, uint32_t clear, uint32_t set);
 
 /* Device memory that the program takes past us (pass-through allocations: VMM, arrays, pools ...): +bytes,
  * -bytes. */

@@ -57,6 +57,12 @@ CUresult sc_copy_find_sides(struct sc_copy_work *copy, bool to_device, bool from
     return result ? result : side_of(copy->source, read, from_device, &copy->from);
 }
 
+static bool waits_always(uint64_t address)
+{
+    const struct sc_allocation *allocation = sc_space_find(address);
+    return allocation && allocation->sync_memops;
+}
+
 CUresult sc_copy_submit(const struct sc_copy_work *copy, struct sc_stream *stream, enum sc_copy_mode mode)
 {
     struct sc_op *op = sc_op_new(SC_OP_COPY, stream->context);
@@ -66,7 +72,8 @@ CUresult sc_copy_submit(const struct sc_copy_work *copy, struct sc_stream *strea
     bool on_device = copy->to == SC_SIDE_DEVICE && copy->from == SC_SIDE_DEVICE;
     bool from_host = copy->from == SC_SIDE_PAGEABLE || copy->from == SC_SIDE_PINNED;
     /* Towards pageable memory even the asynchronous call returns only when the copy is done. */
-    bool wait = copy->to == SC_SIDE_PAGEABLE || (mode == SC_COPY_SYNC && !on_device) ||
+    bool runs_on = on_device && !waits_always(copy->destination) && !waits_always(copy->source);
+    bool wait = copy->to == SC_SIDE_PAGEABLE || (mode == SC_COPY_SYNC && !runs_on) ||
                 (mode == SC_COPY_SOURCE_NOW && !from_host);
     if (wait) return sc_queue_submit_and_wait(stream, op);
     bool snapshot = copy->from == SC_SIDE_PAGEABLE || mode == SC_COPY_SOURCE_NOW;

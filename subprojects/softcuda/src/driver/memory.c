@@ -262,7 +262,10 @@ CUresult CUDAAPI cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned int 
     if (!pointer || !bytes || flags & ~known) return CUDA_ERROR_INVALID_VALUE;
     CUresult result = sc_enter(SC_NEED_SAFE);
     if (result) return result;
-    struct sc_allocation *allocation = sc_space_register((uint64_t)pointer, bytes);
+    struct sc_allocation *allocation = sc_space_find((uint64_t)pointer);
+    if (allocation && allocation->kind != SC_MEMORY_PINNED && allocation->kind != SC_MEMORY_REGISTERED)
+        return sc_leave(CUDA_ERROR_INVALID_VALUE); /* no host memory */
+    allocation = sc_space_register((uint64_t)pointer, bytes);
     if (!allocation) return sc_leave(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
     allocation->owner = sc_current();
     allocation->flags = flags;

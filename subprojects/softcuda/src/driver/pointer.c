@@ -23,7 +23,7 @@ static CUresult attribute_of(void *data, CUpointer_attribute attribute,
         *(void **)data = (void *)address;
         break;
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-        *(int *)data = 0;
+        *(int *)data = allocation->sync_memops;
         break;
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
     case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
@@ -122,4 +122,14 @@ CUresult CUDAAPI cuPointerGetAttributes(unsigned int count, CUpointer_attribute 
         }
     }
     return sc_leave(result);
+}
+
+CUresult CUDAAPI cuPointerSetAttribute(const void *value, CUpointer_attribute attribute, CUdeviceptr address)
+{
+    if (!value || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    if (result) return result;
+    struct sc_allocation *allocation = sc_space_find(address);
+    if (allocation) allocation->sync_memops = *(const unsigned *)value != 0;
+    return sc_leave(allocation ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }

@@ -195,7 +195,7 @@ static CUresult use_again(struct sc_block *block, struct sc_stream *stream, uint
     if (block->visible_bytes < bytes) block->visible_bytes = bytes;
     sc_space_show(allocation, block->visible_bytes);
     allocation->owner = stream->context;
-    allocation->freeing = false;
+    allocation->freeing = allocation->sync_memops = false;
     CUresult result = ordered ? CUDA_SUCCESS : wait_for(stream, free_op);
     sc_op_unref(free_op);
     if (result)

@@ -28,7 +28,8 @@ static CUresult submit_set(struct sc_set_work set, CUstream handle, bool wait)
     struct sc_stream *stream = sc_stream_find(handle);
     if (!stream) return sc_leave(CUDA_ERROR_INVALID_HANDLE);
     result = sc_set_describe(&set);
-    bool blocks = wait && set.to != SC_SIDE_DEVICE;
+    const struct sc_allocation *allocation = sc_space_find(set.address);
+    bool blocks = wait && (set.to != SC_SIDE_DEVICE || (allocation && allocation->sync_memops));
     if (!result && blocks) result = sc_capture_wait_stream(stream);
     if (result) return sc_leave(result);
     struct sc_op *op = sc_op_new(SC_OP_SET, stream->context);

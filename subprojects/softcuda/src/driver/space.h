@@ -38,6 +38,7 @@ struct sc_allocation {
     uint64_t charged_bytes; /* of device memory */
     bool internal;          /* belongs to a module: cuMemFree refuses it */
     bool freeing;           /* cuMemFreeAsync was called */
+    bool sync_memops;       /* synchronous copies and sets always wait */
     struct sc_block *block; /* of a memory pool, or NULL */
     bool dormant;           /* a graph's, and not there now: kernels do not see it */
     void *graph_memory;     /* a graph's, opaque here */
