@@ -63,8 +63,12 @@ static enum sl_session_state start_on(const struct sl_cuda_driver *driver, CUcon
         sl_log(SL_LOG_WARN, "no exit handler can be registered: the program runs without sluice");
         return SL_SESSION_OVER;
     }
-    if (sl_backend_cuda_new(driver, &backend) != SL_OK || sl_runtime_start(&backend) != SL_OK)
+    enum sl_status status = sl_backend_cuda_new(driver, &backend);
+    if (status) {
+        sl_log(SL_LOG_WARN, "cannot start (%s); the program runs as without sluice", sl_status_text(status));
         return SL_SESSION_OVER;
+    }
+    if (sl_runtime_start(&backend) != SL_OK) return SL_SESSION_OVER;
     __atomic_store_n(&sl_session_view.owns_memory, true, __ATOMIC_RELAXED);
     return SL_SESSION_RUNNING;
 }
