@@ -205,14 +205,23 @@ bool sl_driver_load(const void *hint)
     if (loading) return false;
 
     /* Not on the stack, which a program's thread may have little of, nor from an allocator, which may be what
-     * looks up. */
-    struct view *found =
-        mmap(NULL, sizeof *found, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+     * looks up. One is kept for the thread that comes first, so that no want of memory hides the driver. */
+    static struct view first;
+    static bool first_taken;
+    bool is_first = !__atomic_exchange_n(&first_taken, true, __ATOMIC_ACQUIRE);
+    struct view *found = &first;
+    if (!is_first)
+        found = mmap(NULL, sizeof *found, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (found == MAP_FAILED) return false;
     loading = true;
     bool usable = find_driver(found, hint);
     loading = false;
-    munmap(found, sizeof *found);
+    if (is_first) {
+        memset(found, 0, sizeof *found);
+        __atomic_store_n(&first_taken, false, __ATOMIC_RELEASE);
+    } else {
+        munmap(found, sizeof *found);
+    }
     return usable;
 }
 

@@ -101,7 +101,7 @@ bool sl_session_start(void)
     return running();
 }
 
-__thread bool sl_thread_had_context;
+__thread bool sl_thread_had_context __attribute__((tls_model("initial-exec")));
 
 bool sl_session_owns_current_context(void)
 {

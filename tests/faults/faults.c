@@ -42,7 +42,7 @@ __attribute__((destructor)) static void end(void)
     fclose(file);
 }
 
-static bool fails(enum kind kind, int error)
+__attribute__((noinline)) static bool fails(enum kind kind, int error)
 {
     uint64_t call = atomic_fetch_add(&calls[kind], 1) + 1;
     if ((int)kind != failing_kind || call < failing_call || call > last_failing_call) return false;
