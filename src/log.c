@@ -39,7 +39,7 @@ void sl_log_open(int verbose, const char *path)
 
 static void write_line(int fd, const char *line, size_t bytes)
 {
-    while (fd >= 0 && write(fd, line, bytes) < 0 && errno == EINTR) {
+    while (fd >= 0 && sl_output_put(fd, line, bytes) < 0 && errno == EINTR) {
     }
 }
 

@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -64,10 +66,32 @@ bool sl_output_valid(const struct sl_output *output)
            now.st_ino == output->inode;
 }
 
+ssize_t sl_output_put(int fd, const void *bytes, size_t count)
+{
+    sigset_t ours, before, pending;
+    struct timespec at_once = {0};
+    sigemptyset(&ours);
+    sigaddset(&ours, SIGPIPE);
+    sigaddset(&ours, SIGXFSZ);
+    sigpending(&pending);
+    pthread_sigmask(SIG_BLOCK, &ours, &before);
+    ssize_t written = write(fd, bytes, count);
+    int error = errno, raised = error == EPIPE ? SIGPIPE : SIGXFSZ;
+    if (written < 0 && (error == EPIPE || error == EFBIG) && !sigismember(&pending, raised)) {
+        sigset_t this_one;
+        sigemptyset(&this_one);
+        sigaddset(&this_one, raised);
+        sigtimedwait(&this_one, NULL, &at_once);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return written;
+}
+
 enum sl_status sl_output_write(const struct sl_output *output, const void *bytes, size_t count)
 {
     for (const char *at = bytes; count;) {
-        ssize_t written = write(output->fd, at, count);
+        ssize_t written = sl_output_put(output->fd, at, count);
         if (written < 0 && errno == EINTR) continue;
         if (written <= 0) return SL_ERR_IO;
         at += written;

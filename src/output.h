@@ -2,6 +2,8 @@
 #ifndef SLUICE_OUTPUT_H
 #define SLUICE_OUTPUT_H
 
+#include <sys/types.h>
+
 #include "types.h"
 
 /* A file of ours and its identity: a program that closes all its descriptors (daemons do) may get the same
@@ -20,6 +22,10 @@ enum sl_status sl_output_open(const char *path, bool append, struct sl_output *o
 
 /* Whether the descriptor still is our file. */
 bool sl_output_valid(const struct sl_output *output);
+
+/* write() that raises no signal: a reader that is gone (SIGPIPE) and the limit of a file's size (SIGXFSZ) are
+ * errors to us, and would be the end of a program that never asked for our bytes. Any thread. */
+ssize_t sl_output_put(int fd, const void *bytes, size_t count);
 
 /* Writes everything, or returns SL_ERR_IO with errno. pre: sl_output_valid(output). */
 enum sl_status sl_output_write(const struct sl_output *output, const void *bytes, size_t count);

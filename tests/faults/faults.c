@@ -1,6 +1,6 @@
-/* libsluice-faults.so is libsluice.so with one difference: what it asks of the C library and of the driver may
- * fail. The linker sends those calls here (--wrap). FAULTS=KIND:N makes the N-th call of the kind fail, and
- * KIND:N+ every one from then on; at the end the file FAULTS_COUNT gets a line `KIND CALLS` for each. */
+/* libsluice-faults.so is libsluice.so with one difference: what it asks of the C library and of the driver
+ * may fail. The linker sends those calls here (--wrap). FAULTS=KIND:N makes the N-th call of the kind fail,
+ * and KIND:N+ every one from then on; at the end the file FAULTS_COUNT gets a line `KIND CALLS` for each. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -68,15 +68,15 @@ WRAP(MEMORY, ENOMEM, MAP_FAILED, void *, mmap64,
      (void *address, size_t bytes, int protection, int flags, int fd, off_t offset),
      (address, bytes, protection, flags, fd, offset))
 WRAP(MEMORY, ENOMEM, ENOMEM, int, pthread_mutex_init,
-     (pthread_mutex_t *mutex, const pthread_mutexattr_t *attributes), (mutex, attributes))
-WRAP(MEMORY, ENOMEM, ENOMEM, int, pthread_mutexattr_init, (pthread_mutexattr_t *attributes), (attributes))
+     (pthread_mutex_t * mutex, const pthread_mutexattr_t *attributes), (mutex, attributes))
+WRAP(MEMORY, ENOMEM, ENOMEM, int, pthread_mutexattr_init, (pthread_mutexattr_t * attributes), (attributes))
 WRAP(MEMORY, ENOMEM, -1, int, atexit, (void (*function)(void)), (function))
 WRAP(THREAD, EAGAIN, EAGAIN, int, pthread_create,
-     (pthread_t *thread, const pthread_attr_t *attributes, void *(*main)(void *), void *argument),
+     (pthread_t * thread, const pthread_attr_t *attributes, void *(*main)(void *), void *argument),
      (thread, attributes, main, argument))
-WRAP(THREAD, EAGAIN, EAGAIN, int, pthread_key_create, (pthread_key_t *key, void (*end_of)(void *)),
+WRAP(THREAD, EAGAIN, EAGAIN, int, pthread_key_create, (pthread_key_t * key, void (*end_of)(void *)),
      (key, end_of))
-WRAP(THREAD, EINVAL, EINVAL, int, pthread_attr_init, (pthread_attr_t *attributes), (attributes))
+WRAP(THREAD, EINVAL, EINVAL, int, pthread_attr_init, (pthread_attr_t * attributes), (attributes))
 WRAP(FILES, ENOSPC, -1, ssize_t, write, (int fd, const void *bytes, size_t count), (fd, bytes, count))
 WRAP(FILES, EIO, -1, ssize_t, read, (int fd, void *bytes, size_t count), (fd, bytes, count))
 WRAP(FILES, EIO, -1, int, ftruncate64, (int fd, off_t bytes), (fd, bytes))

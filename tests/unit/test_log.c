@@ -3,9 +3,11 @@
 #include <stdarg.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -172,6 +174,33 @@ static void a_reused_stderr_is_left_alone(void **state)
     unlink(other);
 }
 
+/* The default of either signal ends the process. */
+static void no_signal_is_raised(void **state)
+{
+    (void)state;
+    int ends[2], stderr_before = dup(STDERR_FILENO);
+    struct rlimit limit, none;
+    sigset_t pending;
+    assert_int_equal(pipe(ends), 0);
+    close(ends[0]);
+    dup2(ends[1], STDERR_FILENO);
+    sl_log_open(0, NULL);
+    sl_log(SL_LOG_WARN, "into a pipe that nobody reads");
+    dup2(stderr_before, STDERR_FILENO);
+    close(ends[1]);
+    close(stderr_before);
+
+    sl_log_open(0, path);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    none = (struct rlimit){0, limit.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+    sl_log(SL_LOG_WARN, "into a file that must not grow");
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    sigpending(&pending);
+    assert_false(sigismember(&pending, SIGPIPE));
+    assert_false(sigismember(&pending, SIGXFSZ));
+}
+
 static void statuses_have_texts(void **state)
 {
     (void)state;
@@ -193,6 +222,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_reused_descriptor_is_left_alone, fresh, close_log),
         cmocka_unit_test_setup_teardown(files_of_others_and_second_names_are_refused, fresh, close_log),
         cmocka_unit_test_setup_teardown(a_reused_stderr_is_left_alone, fresh, close_log),
+        cmocka_unit_test_setup_teardown(no_signal_is_raised, fresh, close_log),
         cmocka_unit_test(statuses_have_texts),
     };
     if (!mkdtemp(folder)) return 1;
