@@ -92,7 +92,9 @@ static bool note(struct sl_graph_node *node)
         sl_log(SL_LOG_INFO,
                "a graph has a node of kind %d, which is not followed; what it uses stays in host memory",
                (int)node->type);
-        return true;
+        node->footprint = sl_footprint_new(0, NULL, 0);
+        if (node->footprint) node->footprint->partial = true;
+        return node->footprint != NULL;
     default: /* events, host functions, semaphores, frees */
         return true;
     }

@@ -22,6 +22,7 @@ struct executable {
     struct sl_map by_handle;
     struct replacement *replacements;
     size_t replacement_count;
+    bool partial; /* not all of its nodes could be noted */
     struct sl_footprint *joined;
     bool joined_is_old;
 };
@@ -112,6 +113,7 @@ void sl_graphs_made(CUgraphExec exec, CUgraph graph)
         whole = sl_map_put(&executable->by_handle, (uintptr_t)executable->nodes.list[i].handle, (uint32_t)i);
     if (!whole)
         sl_log(SL_LOG_INFO, "not all nodes of a graph are known; what the others use stays in host memory");
+    executable->partial = !whole;
     charge(exec, &executable->nodes);
     if (keep(exec, executable)) return;
     sl_uncharge(SL_CHARGE_GRAPH, (uintptr_t)exec);
@@ -175,7 +177,9 @@ static void adopt(struct executable *executable, size_t owner, size_t first, siz
         nodes[i].footprint = fresh.list[i].footprint;
         fresh.list[i].footprint = NULL;
     }
-    if (alike || !add_replacement(executable, owner, &fresh)) sl_graph_nodes_free(&fresh);
+    bool kept = !alike && add_replacement(executable, owner, &fresh);
+    if (!kept) sl_graph_nodes_free(&fresh);
+    executable->partial |= !whole || (!alike && !kept);
 }
 
 void sl_graphs_updated(CUgraphExec exec, CUgraph graph)
@@ -200,6 +204,7 @@ void sl_graphs_node_set(CUgraphExec exec, CUgraphNode node, const struct sl_laun
     if (!changed) return;
     free(changed->footprint);
     changed->footprint = sl_graph_note(launch);
+    executable->partial |= !changed->footprint;
     if (launch->kind == SL_LAUNCH_KERNEL) changed->function = (CUfunction)launch->function;
     executable->joined_is_old = true;
 }
@@ -233,6 +238,7 @@ static struct sl_footprint *join(const struct executable *executable)
         count += gather(&executable->replacements[r].nodes, parts + count);
     struct sl_footprint *joined = sl_footprint_join(parts, count);
     free(parts);
+    if (joined) joined->partial |= executable->partial;
     return joined;
 }
 

@@ -213,7 +213,8 @@ static enum sl_status kernel_layout(void *self, uint64_t function, struct sl_ker
         uint32_t p = out->parameter_count;
         CUresult result = is_kernel ? driver->kernel_get_param_info((CUkernel)function, p, &offset, &bytes)
                                     : driver->func_get_param_info((CUfunction)function, p, &offset, &bytes);
-        if (result != CUDA_SUCCESS) break; /* there is no count: the first error is the end */
+        if (result == CUDA_ERROR_INVALID_VALUE) break; /* there is no count: this is the end */
+        if (result != CUDA_SUCCESS) return SL_ERR_UNSUPPORTED;
         out->offsets[p] = (uint32_t)offset;
         out->sizes[p] = (uint32_t)bytes;
     }

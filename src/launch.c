@@ -207,6 +207,23 @@ static uint64_t use_chunks(struct sl_core *core, uint32_t s, sl_stream stream, u
     return latest;
 }
 
+/* Whether the launch may touch memory that nobody knows of. */
+static bool is_blind(const struct sl_core *core, const struct sl_launch *launch, uint32_t kernel)
+{
+    if (launch->kind == SL_LAUNCH_GRAPH) return !launch->footprint || launch->footprint->partial;
+    if (launch->kind != SL_LAUNCH_KERNEL) return false;
+    bool given = launch->parameters || launch->packed;
+    return !kernel || (!given && core->kernels.kernels[kernel].parameter_count);
+}
+
+/* It may be the first to use memory that was given out again: all that others did before the memory was freed
+ * comes first. */
+static void join_retired(struct sl_core *core, uint32_t s, sl_stream stream)
+{
+    uint64_t own = s == SL_SHARED_STREAM ? 0 : (uint64_t)1 << s, others = core->retired_streams & ~own;
+    if (others) join_users(core, others, stream);
+}
+
 void sl_runtime_hand_over(uint64_t address, sl_stream stream)
 {
     struct sl_core *core = sl_core_running();
@@ -344,6 +361,7 @@ static void begin(struct sl_core *core, struct sl_launch *launch)
     sl_schedule_issue(&core->schedule, core->tick, core->daemon == NULL);
     if (sl_core_must_join(core, s, &core->mover.out, core->arena.join_out))
         sl_mover_wait(&core->mover, &core->mover.out, core->arena.join_out, launch->stream);
+    if (is_blind(core, launch, kernel)) join_retired(core, s, launch->stream);
     sl_access_chunks(core, launch, symbol, kernel);
     if (core->touched_count) use(core, launch, s, kernel);
     sl_core_plan(core);

@@ -311,6 +311,7 @@ enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, uin
 /* Marks the chunks of a slot that is freed. */
 static void retire(struct sl_core *core, struct sl_chunk_range range)
 {
+    core->retired_streams |= core->active_streams;
     for (uint32_t i = 0; i < range.count; i++) {
         struct sl_chunk_record *chunk = sl_arena_record(&core->arena, range.first + i);
         chunk->recycled = true;
@@ -473,6 +474,7 @@ void sl_runtime_synchronized(uint64_t before)
     struct sl_core *core = sl_core_running();
     if (!core) return;
     pthread_mutex_lock(&core->order);
-    if (core->tick == before) core->active_streams = 0; /* no other thread launched anything meanwhile */
+    if (core->tick == before)
+        core->active_streams = core->retired_streams = 0; /* nobody launched meanwhile */
     pthread_mutex_unlock(&core->order);
 }

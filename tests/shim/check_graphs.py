@@ -2,7 +2,7 @@
 """Runs test_graphs under the shim on graphs that are launched again and again, on one beyond the budget, and on one that
 allocates for itself.
 
-usage: check_graphs.py PROGRAM PRELOAD
+usage: check_graphs.py PROGRAM PRELOAD SLUICE
 """
 import json
 import os
@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-PROGRAM, PRELOAD = sys.argv[1:3]
+PROGRAM, PRELOAD, SLUICE = sys.argv[1:4]
 BUDGET = int(os.environ["BUDGET_BYTES"])
 
 
@@ -63,7 +63,25 @@ def memory():
         sys.exit(f"memory nodes: {in_place(device)} bytes in place, expected none")
 
 
+def traced():
+    """The trace has what each launch of a graph touched."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "trace")
+        run("steady", "3", SLUICE_TRACE=path)
+        environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+        text = subprocess.run([SLUICE, "trace", "dump", "--json", path], env=environment, stdout=subprocess.PIPE, check=True)
+        records = [json.loads(line) for line in text.stdout.splitlines()]
+    graphs = [record["tick"] for record in records if record["type"] == "launch" and record["kind"] == "graph"]
+    slots = {tick: [] for tick in graphs}
+    for record in records:
+        if record["type"] == "access" and record["tick"] in slots:
+            slots[record["tick"]].append(record["slot"])
+    if [slots[tick] for tick in graphs] != 3 * [[3 * g, 3 * g + 1, 3 * g + 2] for g in range(8)]:
+        sys.exit(f"the trace says that graphs touched {slots}")
+
+
 for daemon in ("inline", "thread"):
     repeated(daemon)
 oversize()
 memory()
+traced()

@@ -3,7 +3,7 @@
  * missing shows. */
 #include <pthread.h>
 
-#include "device.h"
+#include "adder.h"
 
 #define WORDS 4096
 #define MANY 80 /* more streams than have numbers of their own */
@@ -133,11 +133,38 @@ static void between_a_stream_and_a_graph(void **state)
     for (int i = 0; i < 2; i++) ok(cuStreamDestroy(streams[i]));
 }
 
+/* The new owner is a kernel, of whose parameters the driver may tell nothing. */
+static void between_a_stream_and_a_kernel(void **state)
+{
+    CUstream streams[2];
+    CUmodule module;
+    CUfunction add;
+    uint32_t word = 0;
+    (void)state;
+    for (int i = 0; i < 2; i++) ok(cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING));
+    ok(cuModuleLoadData(&module, adder_ptx));
+    ok(cuModuleGetFunction(&add, module, "add"));
+    struct user user = {.stream = streams[0], .value = 50};
+    write_and_free(&user);
+    struct arguments arguments = {take(), WORDS, 1};
+    assert_int_equal(arguments.data, user.memory);
+    void *parameters[] = {&arguments.data, &arguments.count, &arguments.value};
+    ok(cuLaunchKernel(add, WORDS / 256, 1, 1, 256, 1, 1, 0, streams[1], parameters, NULL));
+    ok(cuStreamSynchronize(streams[1]));
+    ok(cuCtxSynchronize());
+    ok(cuMemcpyDtoH(&word, arguments.data + 4 * (WORDS - 1), sizeof word));
+    assert_int_equal(word, 51);
+    ok(cuMemFree(arguments.data));
+    ok(cuModuleUnload(module));
+    for (int i = 0; i < 2; i++) ok(cuStreamDestroy(streams[i]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(between_two_streams),
         cmocka_unit_test(between_a_stream_and_a_graph),
+        cmocka_unit_test(between_a_stream_and_a_kernel),
         cmocka_unit_test(between_the_default_streams_of_threads),
         cmocka_unit_test(between_streams_without_a_number),
     };
