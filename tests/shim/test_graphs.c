@@ -409,6 +409,27 @@ static void with_memory_nodes(void)
     ok(cuDeviceGraphMemTrim(0));
 }
 
+/* Allocating in stream order while the stream captures makes memory nodes, which are the driver's. */
+static void with_captured_allocations(void)
+{
+    CUgraph graph;
+    CUdeviceptr memory;
+    ok(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    ok(cuMemAllocAsync(&memory, MIB, stream));
+    ok(cuMemsetD32Async(memory, 78, MIB / 4, stream));
+    ok(cuMemcpyDtoDAsync(blocks[5], memory, MIB, stream));
+    ok(cuMemcpyDtoDAsync(blocks[5] + MIB, blocks[5], MIB, stream));
+    ok(cuMemFreeAsync(memory, stream));
+    ok(cuStreamEndCapture(stream, &graph));
+    CUgraphExec exec = ready(graph);
+    for (int i = 0; i < 3; i++) ok(cuGraphLaunch(exec, stream));
+    expected[5] = 78;
+    compare();
+    ok(cuGraphDestroy(graph));
+    ok(cuGraphExecDestroy(exec));
+    ok(cuDeviceGraphMemTrim(0));
+}
+
 /* Each executable keeps its own parameters, whatever becomes of the graph and of the others. */
 static void made_twice_of_one_graph(void **state)
 {
@@ -563,9 +584,10 @@ int main(int argc, char **argv)
         if (load(NULL)) return 1;
         if (!strcmp(argv[1], "oversize"))
             beyond_the_budget();
-        else if (!strcmp(argv[1], "memory"))
+        else if (!strcmp(argv[1], "memory")) {
             with_memory_nodes();
-        else
+            with_captured_allocations();
+        } else
             again_and_again(argc > 2 ? atoi(argv[2]) : 10);
         return unload(NULL) ? 1 : 0;
     }
