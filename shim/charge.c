@@ -10,6 +10,7 @@
 struct entry {
     uint64_t handle, bytes;
     enum sl_charge_kind kind;
+    uint32_t times; /* charged and not given back: of SL_CHARGE_IPC */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -70,26 +71,30 @@ void sl_charge(enum sl_charge_kind kind, uint64_t handle, uint64_t bytes)
         struct entry *entry = &entries[find_slot(kind, handle)];
         charged = (int64_t)bytes - (int64_t)entry->bytes;
         count += !entry->bytes;
-        *entry = (struct entry){handle, bytes, kind};
+        uint32_t times = kind == SL_CHARGE_IPC && entry->bytes ? entry->times + 1 : 1;
+        *entry = (struct entry){handle, bytes, kind, times};
     }
     pthread_mutex_unlock(&lock);
     if (charged) sl_runtime_charge(charged);
 }
 
-void sl_uncharge(enum sl_charge_kind kind, uint64_t handle)
+uint64_t sl_uncharge(enum sl_charge_kind kind, uint64_t handle)
 {
-    int64_t charged = 0;
+    uint64_t charged = 0;
+    bool last = true;
     pthread_mutex_lock(&lock);
     if (count) {
         size_t slot = find_slot(kind, handle);
-        charged = (int64_t)entries[slot].bytes;
-        if (charged) {
+        charged = entries[slot].bytes;
+        last = charged && --entries[slot].times == 0;
+        if (last) {
             remove_slot(slot);
             count--;
         }
     }
     pthread_mutex_unlock(&lock);
-    if (charged) sl_runtime_charge(-charged);
+    if (charged && last) sl_runtime_charge(-(int64_t)charged);
+    return charged;
 }
 
 void sl_charge_after_fork(void)

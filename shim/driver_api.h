@@ -12,6 +12,7 @@
 #undef cuCtxDestroy
 #undef cuDevicePrimaryCtxRelease
 #undef cuDevicePrimaryCtxReset
+#undef cuIpcOpenMemHandle
 #undef cuMemAdvise
 #undef cuMemPrefetchAsync
 #undef cuMemcpyBatchAsync

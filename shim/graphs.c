@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "charge.h"
+#include "graph_memory.h"
 #include "graph_walk.h"
 #include "log.h"
 #include "map.h"
@@ -90,7 +91,7 @@ void sl_graphs_forget(CUgraphExec exec)
         sl_map_remove(&by_exec, (uintptr_t)exec);
     }
     pthread_mutex_unlock(&lock);
-    if (gone) sl_uncharge(SL_CHARGE_GRAPH, (uintptr_t)exec);
+    if (gone) sl_graph_memory_add(-(int64_t)sl_uncharge(SL_CHARGE_GRAPH, (uintptr_t)exec));
     drop(gone);
 }
 
@@ -100,6 +101,7 @@ static void charge(CUgraphExec exec, const struct sl_graph_nodes *nodes)
     uint64_t bytes = 0;
     for (size_t i = 0; i < nodes->count; i++) bytes += nodes->list[i].allocated_bytes;
     sl_charge(SL_CHARGE_GRAPH, (uintptr_t)exec, bytes);
+    sl_graph_memory_add((int64_t)bytes);
 }
 
 void sl_graphs_made(CUgraphExec exec, CUgraph graph)
@@ -116,7 +118,7 @@ void sl_graphs_made(CUgraphExec exec, CUgraph graph)
     executable->partial = !whole;
     charge(exec, &executable->nodes);
     if (keep(exec, executable)) return;
-    sl_uncharge(SL_CHARGE_GRAPH, (uintptr_t)exec);
+    sl_graph_memory_add(-(int64_t)sl_uncharge(SL_CHARGE_GRAPH, (uintptr_t)exec));
     drop(executable);
 }
 

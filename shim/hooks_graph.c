@@ -2,6 +2,7 @@
  * them touches. */
 #include "driver.h"
 #include "graph_walk.h"
+#include "graph_memory.h"
 #include "graphs.h"
 #include "work.h"
 
@@ -45,7 +46,17 @@ CUresult sl_hook_cuGraphExecDestroy(struct sl_call call, sl_fn_cuGraphExecDestro
 {
     (void)call;
     sl_graphs_forget(exec);
-    return real(exec);
+    CUresult result = real(exec);
+    sl_graph_memory_settle();
+    return result;
+}
+
+CUresult sl_hook_cuDeviceGraphMemTrim(struct sl_call call, sl_fn_cuDeviceGraphMemTrim *real, CUdevice device)
+{
+    (void)call;
+    CUresult result = real(device);
+    sl_graph_memory_settle();
+    return result;
 }
 
 static CUresult note_updated(CUresult result, CUgraphExec exec, CUgraph graph)

@@ -79,8 +79,9 @@ CUresult sl_hook_cuMemFree_v2(struct sl_call call, sl_fn_cuMemFree_v2 *real, CUd
         CUresult forbidden = sl_capture_forbids();
         return forbidden == CUDA_SUCCESS ? sl_memory_give(address) : forbidden;
     }
+    uint64_t bytes = sl_uncharge(SL_CHARGE_ADDRESS, address);
     CUresult result = real(address);
-    if (result == CUDA_SUCCESS) sl_uncharge(SL_CHARGE_ADDRESS, address);
+    if (result != CUDA_SUCCESS) sl_charge(SL_CHARGE_ADDRESS, address, bytes);
     return result;
 }
 
@@ -91,80 +92,6 @@ CUresult sl_hook_cuMemAllocManaged(struct sl_call call, sl_fn_cuMemAllocManaged 
     (void)call;
     CUresult result = real(address, bytes, flags);
     charge_address(result, address, bytes);
-    return result;
-}
-
-/* Without a current context too (NCCL makes host memory this way): only our device's memory counts. */
-CUresult sl_hook_cuMemCreate(struct sl_call call, sl_fn_cuMemCreate *real,
-                             CUmemGenericAllocationHandle *handle, size_t bytes,
-                             const CUmemAllocationProp *properties, unsigned long long flags)
-{
-    (void)call;
-    CUresult result = real(handle, bytes, properties, flags);
-    if (result == CUDA_SUCCESS && properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
-        sl_session_on_for_memory() && properties->location.id == sl_session_device())
-        sl_charge(SL_CHARGE_PHYSICAL, *handle, bytes);
-    return result;
-}
-
-CUresult sl_hook_cuMemRelease(struct sl_call call, sl_fn_cuMemRelease *real,
-                              CUmemGenericAllocationHandle handle)
-{
-    (void)call;
-    CUresult result = real(handle);
-    if (result == CUDA_SUCCESS) sl_uncharge(SL_CHARGE_PHYSICAL, handle);
-    return result;
-}
-
-static uint64_t element_bytes(CUarray_format format, unsigned channels)
-{
-    switch (format) {
-    case CU_AD_FORMAT_UNSIGNED_INT8:
-    case CU_AD_FORMAT_SIGNED_INT8:
-        return channels;
-    case CU_AD_FORMAT_UNSIGNED_INT16:
-    case CU_AD_FORMAT_SIGNED_INT16:
-    case CU_AD_FORMAT_HALF:
-        return 2u * channels;
-    default:
-        return 4u * channels; /* the block-compressed and video formats take less */
-    }
-}
-
-static void charge_array(CUarray array, uint64_t width, uint64_t height, uint64_t depth, uint64_t element)
-{
-    if (!sl_session_on_for_memory()) return;
-    sl_charge(SL_CHARGE_ARRAY, (uint64_t)(uintptr_t)array,
-              width * (height ? height : 1) * (depth ? depth : 1) * element);
-}
-
-CUresult sl_hook_cuArrayCreate_v2(struct sl_call call, sl_fn_cuArrayCreate_v2 *real, CUarray *array,
-                                  const CUDA_ARRAY_DESCRIPTOR *shape)
-{
-    (void)call;
-    CUresult result = real(array, shape);
-    if (result == CUDA_SUCCESS)
-        charge_array(*array, shape->Width, shape->Height, 1,
-                     element_bytes(shape->Format, shape->NumChannels));
-    return result;
-}
-
-CUresult sl_hook_cuArray3DCreate_v2(struct sl_call call, sl_fn_cuArray3DCreate_v2 *real, CUarray *array,
-                                    const CUDA_ARRAY3D_DESCRIPTOR *shape)
-{
-    (void)call;
-    CUresult result = real(array, shape);
-    if (result == CUDA_SUCCESS)
-        charge_array(*array, shape->Width, shape->Height, shape->Depth,
-                     element_bytes(shape->Format, shape->NumChannels));
-    return result;
-}
-
-CUresult sl_hook_cuArrayDestroy(struct sl_call call, sl_fn_cuArrayDestroy *real, CUarray array)
-{
-    (void)call;
-    CUresult result = real(array);
-    if (result == CUDA_SUCCESS) sl_uncharge(SL_CHARGE_ARRAY, (uint64_t)(uintptr_t)array);
     return result;
 }
 

@@ -126,10 +126,12 @@ CUresult sl_hook_cuMemFreeAsync(struct sl_call call, sl_fn_cuMemFreeAsync *real,
     if (sl_session_owns(address))
         return takes_work(sl_work_stream(call, stream)) ? sl_memory_give(address) : real(address, stream);
     CUmemoryPool pool = sl_runtime_running() ? pool_of(address) : NULL;
+    uint64_t bytes = sl_uncharge(SL_CHARGE_ADDRESS, address);
     CUresult result = real(address, stream);
-    if (result != CUDA_SUCCESS) return result;
-    sl_uncharge(SL_CHARGE_ADDRESS, address);
-    if (pool) charge_reserve(pool);
+    if (result != CUDA_SUCCESS)
+        sl_charge(SL_CHARGE_ADDRESS, address, bytes);
+    else if (pool)
+        charge_reserve(pool);
     return result;
 }
 

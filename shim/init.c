@@ -6,8 +6,10 @@
 
 #include "charge.h"
 #include "driver.h"
+#include "graph_memory.h"
 #include "graphs.h"
 #include "lookup.h"
+#include "physical.h"
 #include "pools.h"
 #include "runtime.h"
 #include "session.h"
@@ -17,8 +19,10 @@ void sl_after_fork(void)
     sl_driver_after_fork();
     sl_session_after_fork();
     sl_charge_after_fork();
+    sl_physical_after_fork();
     sl_pools_after_fork();
     sl_graphs_after_fork();
+    sl_graph_memory_after_fork();
     sl_runtime_after_fork();
 }
 

@@ -55,6 +55,9 @@
     X(device_get_pool,       "cuDeviceGetMemPool",                11020, false, (CUmemoryPool *pool, CUdevice device))           \
     X(pool_get_attribute,    "cuMemPoolGetAttribute",             11020, false, (CUmemoryPool pool, CUmemPool_attribute attribute, void *value)) \
     X(pointer_get_attribute, "cuPointerGetAttribute",             4000,  false, (void *value, CUpointer_attribute attribute, CUdeviceptr address)) \
+    X(mem_get_address_range, "cuMemGetAddressRange_v2",           3020,  false, (CUdeviceptr *base, size_t *bytes, CUdeviceptr address)) \
+    X(mem_get_properties,    "cuMemGetAllocationPropertiesFromHandle", 10020, false, (CUmemAllocationProp *properties, CUmemGenericAllocationHandle handle)) \
+    X(device_get_graph_mem_attribute, "cuDeviceGetGraphMemAttribute", 11040, false, (CUdevice device, CUgraphMem_attribute attribute, void *value)) \
     X(kernel_get_function,   "cuKernelGetFunction",               12000, false, (CUfunction *function, CUkernel kernel))         \
     X(graph_get_nodes,       "cuGraphGetNodes",                   10000, true,  (CUgraph graph, CUgraphNode *nodes, size_t *count)) \
     X(graph_node_get_type,   "cuGraphNodeGetType",                10000, true,  (CUgraphNode node, CUgraphNodeType *type))       \

@@ -10,7 +10,9 @@
 
 #include <cmocka.h>
 
+#include "array_bytes.h"
 #include "charge.h"
+#include "physical.h"
 #include "runtime.h"
 
 static _Atomic int64_t charged, lowest;
@@ -38,6 +40,77 @@ static void only_what_was_charged_comes_back(void **state)
     sl_uncharge(SL_CHARGE_PHYSICAL, 0x1000);
     assert_int_equal(charged, 0);
     assert_int_equal(lowest, 0);
+}
+
+static void what_was_taken_back_is_told(void **state)
+{
+    (void)state;
+    sl_charge(SL_CHARGE_ARRAY, 5, 64);
+    assert_int_equal(sl_uncharge(SL_CHARGE_ARRAY, 5), 64);
+    assert_int_equal(sl_uncharge(SL_CHARGE_ARRAY, 5), 0);
+    assert_int_equal(charged, 0);
+}
+
+/* The same memory of another process may be opened several times. */
+static void opened_twice_it_is_charged_once(void **state)
+{
+    (void)state;
+    sl_charge(SL_CHARGE_IPC, 9, 100);
+    sl_charge(SL_CHARGE_IPC, 9, 100);
+    assert_int_equal(charged, 100);
+    sl_uncharge(SL_CHARGE_IPC, 9);
+    assert_int_equal(charged, 100);
+    sl_uncharge(SL_CHARGE_IPC, 9);
+    assert_int_equal(charged, 0);
+    assert_int_equal(lowest, 0);
+}
+
+/* It is there while a handle or a mapping holds it, and its handle's number may come again meanwhile. */
+static void physical_memory_lives_by_handles_and_mappings(void **state)
+{
+    const uint64_t block = 2 << 20, at = UINT64_C(0x700000000000);
+    (void)state;
+    sl_physical_made(1, 2 * block);
+    sl_physical_mapped(at, 2 * block, 1);
+    sl_physical_retained(1, at + block + 5);
+    sl_physical_released(1);
+    sl_physical_released(1);
+    assert_int_equal(charged, 2 * block);
+    sl_physical_made(1, block);
+    sl_physical_mapped(at + 2 * block, block, 1);
+    assert_int_equal(charged, 3 * block);
+    sl_physical_unmapped(at, 3 * block);
+    assert_int_equal(charged, block);
+    sl_physical_released(1);
+    sl_physical_released(1);
+    sl_physical_unmapped(at, 3 * block);
+    assert_int_equal(charged, 0);
+    sl_physical_made(2, 0); /* another process's */
+    assert_int_equal(charged, 0);
+    sl_physical_mapped(at, block, 2);
+    assert_int_equal(charged, block);
+    sl_physical_unmapped(at, block);
+    assert_int_equal(charged, block);
+    sl_physical_released(2);
+    assert_int_equal(charged, 0);
+    assert_int_equal(lowest, 0);
+}
+
+static void arrays_by_their_elements(void **state)
+{
+    (void)state;
+    CUDA_ARRAY3D_DESCRIPTOR shape = {
+        .Width = 64, .Height = 32, .Depth = 0, .Format = CU_AD_FORMAT_HALF, .NumChannels = 2};
+    assert_int_equal(sl_array_bytes(&shape, 1), 64 * 32 * 4);
+    assert_int_equal(sl_array_bytes(&shape, 3), (64 * 32 + 32 * 16 + 16 * 8) * 4);
+    shape.Depth = 8;
+    assert_int_equal(sl_array_bytes(&shape, 2), (64 * 32 * 8 + 32 * 16 * 4) * 4);
+    shape.Flags = CUDA_ARRAY3D_LAYERED;
+    assert_int_equal(sl_array_bytes(&shape, 2), (64 * 32 * 8 + 32 * 16 * 8) * 4);
+    shape.Format = CU_AD_FORMAT_BC1_UNORM;
+    assert_int_equal(sl_array_bytes(&shape, 1), 64 * 32 * 8 / 2);
+    shape.Flags = CUDA_ARRAY3D_SPARSE;
+    assert_int_equal(sl_array_bytes(&shape, 1), 0);
 }
 
 static void many_in_any_order(void **state)
@@ -87,6 +160,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_what_was_charged_comes_back),
+        cmocka_unit_test(what_was_taken_back_is_told),
+        cmocka_unit_test(opened_twice_it_is_charged_once),
+        cmocka_unit_test(physical_memory_lives_by_handles_and_mappings),
+        cmocka_unit_test(arrays_by_their_elements),
         cmocka_unit_test(many_in_any_order),
         cmocka_unit_test(by_several_threads),
     };
