@@ -51,6 +51,7 @@ static uint64_t scan(struct sl_core *core, const struct sl_launch *launch, uint3
         *number = sl_kernels_find(&core->kernels, launch->function);
         if (!*number) return sl_mix(SL_LAUNCH_KERNEL);
         scan_parameters(core, launch, *number);
+        sl_tables_follow(core, *number);
         return kernel_shape(launch, core->kernels.kernels[*number].name_hash);
     }
     uint64_t shape = sl_mix(launch->kind);
@@ -60,6 +61,7 @@ static uint64_t scan(struct sl_core *core, const struct sl_launch *launch, uint3
         shape = sl_hash_word(shape, span->bytes << 1 | span->write);
         add_word(core, span->address, span->bytes, 0, i);
     }
+    sl_tables_note(core, launch);
     return shape;
 }
 

@@ -17,6 +17,7 @@
 #include "stats.h"
 #include "streams.h"
 #include "symbol.h"
+#include "table.h"
 
 #define SL_MAX_WORDS 4096   /* pointers looked at in one launch */
 #define SL_OPEN_LAUNCHES 64 /* launches between begin and end, one for each thread */
@@ -56,6 +57,7 @@ struct sl_core {
     struct sl_placement placement;
     struct sl_kernels kernels;
     struct sl_symbols symbols;
+    struct sl_tables tables;
     struct sl_predictor *predictor;
     struct sl_stats stats;
     struct sl_mover mover;

@@ -169,6 +169,7 @@ static void tear_down(struct sl_core *core, bool device_gone)
     sl_forecast_close(core);
     sl_predictor_delete(core->predictor);
     sl_symbols_close(&core->symbols);
+    sl_tables_close(&core->tables);
     sl_kernels_close(&core->kernels);
     sl_placement_close(&core->placement);
     sl_arena_close(&core->arena, device_gone);

@@ -111,6 +111,10 @@ struct sl_launch {
     uint32_t span_count;
     const struct sl_span *more_spans; /* batches of copies, until begin returns: further ranges */
     uint32_t more_span_count;
+    struct sl_upload {
+        const void *from; /* in host memory, readable or not */
+        uint64_t to, bytes;
+    } upload;                             /* copies from the host to memory of ours, or zeros */
     const struct sl_footprint *footprint; /* graphs: what its nodes may touch; NULL where that is not known */
 
     /* The core's own, from begin to end. */

@@ -33,6 +33,7 @@ WORKLOADS = {
     "gpt-malloc-sweep": (gpt("--allocator", "malloc", "--optimizer", "sweep", "--accumulate", "2"), 99.99, 8.3, 99.99, 0),
     "gpt-slab": (gpt("--allocator", "slab"), 99.99, 13.5, 99.99, 2.2),
     "gpt-slab-sweep": (gpt("--allocator", "slab", "--optimizer", "sweep", "--accumulate", "2"), 99.99, 13.5, 99.99, 2.2),
+    "pointers": (["tests/truth/pointers"], 74, 52, 80, 36),
 }
 
 

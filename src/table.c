@@ -1,0 +1,143 @@
+#include "table.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "core.h"
+
+#define TABLES_MAX 4096u
+#define WHERE_TABLE 0x80000000u /* in sl_word.where: not from a parameter itself */
+
+void sl_tables_close(struct sl_tables *tables)
+{
+    for (uint32_t i = 0; i < tables->count; i++) free(tables->tables[i].targets);
+    free(tables->tables);
+    *tables = (struct sl_tables){0};
+}
+
+/* The first table that ends behind `address`. */
+static uint32_t table_from(const struct sl_tables *tables, uint64_t address)
+{
+    uint32_t low = 0, high = tables->count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (tables->tables[middle].end <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void forget(struct sl_tables *tables, uint64_t begin, uint64_t end)
+{
+    uint32_t at = table_from(tables, begin), past = at;
+    while (past < tables->count && tables->tables[past].begin < end) free(tables->tables[past++].targets);
+    if (past == at) return;
+    memmove(&tables->tables[at], &tables->tables[past], (tables->count - past) * sizeof *tables->tables);
+    tables->count -= past - at;
+}
+
+/* The words of a copy that are addresses in live allocations. The source is the program's, and may be no
+ * memory at all: the driver says so, not a fault of ours. */
+static uint32_t read_targets(const struct sl_core *core, const struct sl_launch *launch, uint64_t **targets)
+{
+    static uint64_t words[SL_TABLE_BYTES / 8]; /* under the order lock */
+    uint64_t skip = -launch->upload.to & 7, bytes = launch->upload.bytes - skip;
+    struct iovec to = {words, bytes}, from = {(char *)launch->upload.from + skip, bytes};
+    uint32_t count = 0;
+    if (launch->upload.bytes < skip + 8 || process_vm_readv(getpid(), &to, 1, &from, 1, 0) != (ssize_t)bytes)
+        return 0;
+    for (uint64_t w = 0; w < bytes / 8; w++)
+        if (sl_arena_owns(words[w]) && sl_place_find(&core->placement, words[w]) != SL_MAP_NONE)
+            words[count++] = words[w];
+    if (!count) return 0;
+    *targets = malloc(count * sizeof **targets);
+    if (!*targets) return 0;
+    memcpy(*targets, words, count * sizeof *words);
+    return count;
+}
+
+/* Launches that were recognised by how they looked did not know of a table that is new. */
+static void keep(struct sl_core *core, const struct sl_table *table)
+{
+    struct sl_tables *tables = &core->tables;
+    if (tables->count == tables->capacity) {
+        uint32_t wanted = tables->capacity ? 2 * tables->capacity : 64;
+        struct sl_table *larger =
+            wanted <= TABLES_MAX ? realloc(tables->tables, wanted * sizeof *larger) : NULL;
+        if (!larger) {
+            free(table->targets);
+            return;
+        }
+        tables->tables = larger;
+        tables->capacity = wanted;
+    }
+    uint32_t at = table_from(tables, table->begin);
+    memmove(&tables->tables[at + 1], &tables->tables[at], (tables->count - at) * sizeof *tables->tables);
+    tables->tables[at] = *table;
+    tables->count++;
+    core->extents_version++;
+}
+
+static void note_upload(struct sl_core *core, const struct sl_launch *launch)
+{
+    struct sl_tables *tables = &core->tables;
+    struct sl_table table = {.begin = launch->upload.to, .end = launch->upload.to + launch->upload.bytes};
+    uint32_t at = table_from(tables, table.begin);
+    struct sl_table *known = at < tables->count ? &tables->tables[at] : NULL;
+    table.slot = sl_place_find(&core->placement, table.begin);
+    table.target_count = read_targets(core, launch, &table.targets);
+    if (table.target_count && known && known->begin == table.begin && known->end == table.end) {
+        free(known->targets);
+        known->targets = table.targets;
+        known->target_count = table.target_count;
+        known->slot = table.slot;
+        return;
+    }
+    forget(tables, table.begin, table.end);
+    if (table.target_count) keep(core, &table);
+}
+
+void sl_tables_note(struct sl_core *core, const struct sl_launch *launch)
+{
+    if (launch->upload.bytes && launch->upload.bytes <= SL_TABLE_BYTES) {
+        note_upload(core, launch);
+        return;
+    }
+    for (uint32_t i = 0; core->tables.count && i < launch->span_count; i++) {
+        const struct sl_span *span = &launch->spans[i];
+        if (span->write) forget(&core->tables, span->address, span->address + span->bytes);
+    }
+}
+
+static void follow_table(struct sl_core *core, struct sl_table *table, uint64_t parameter)
+{
+    table->followed = core->tables.walks;
+    for (uint32_t t = 0; t < table->target_count && core->word_count < SL_MAX_WORDS; t++)
+        core->scanned[core->word_count++] = (struct sl_word){
+            .address = table->targets[t], .parameter = parameter, .where = (uint32_t)parameter};
+}
+
+void sl_tables_follow(struct sl_core *core, uint32_t number)
+{
+    struct sl_tables *tables = &core->tables;
+    if (!tables->count) return;
+    tables->walks++;
+    for (uint32_t w = 0; w < core->word_count; w++) {
+        uint64_t address = core->scanned[w].address;
+        uint32_t s = sl_place_find(&core->placement, address);
+        if (s == SL_MAP_NONE) continue;
+        const struct sl_slot *slot = &core->placement.slots[s];
+        uint64_t end = slot->address + sl_slot_extent_end(slot, address - slot->address);
+        if (end > address + SL_TABLE_BYTES) end = address + SL_TABLE_BYTES;
+        for (uint32_t t = table_from(tables, address); t < tables->count && tables->tables[t].begin < end;
+             t++) {
+            struct sl_table *table = &tables->tables[t];
+            if (table->slot == s && table->followed != tables->walks)
+                follow_table(core, table, (uint64_t)number << 32 | WHERE_TABLE | w);
+        }
+    }
+}

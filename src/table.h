@@ -1,0 +1,40 @@
+/* Tables of pointers: memory that the program filled from the host with addresses of our allocations. A
+ * kernel that is given a table may touch what it points to, and what that points to in turn.
+ *
+ * Small copies from the host are read as they pass; what kernels write themselves is not seen. Caller holds
+ * the order lock.
+ */
+#ifndef SLUICE_TABLE_H
+#define SLUICE_TABLE_H
+
+#include "types.h"
+
+struct sl_core;
+struct sl_launch;
+
+#define SL_TABLE_BYTES (16 * SL_KIB) /* copies beyond are no tables */
+
+struct sl_table {
+    uint64_t begin, end; /* what was copied */
+    uint32_t slot;
+    uint64_t *targets; /* the addresses in it that were ours */
+    uint32_t target_count;
+    uint64_t followed; /* the walk that came here last */
+};
+
+struct sl_tables {
+    struct sl_table *tables; /* by `begin`, disjoint */
+    uint32_t count, capacity;
+    uint64_t walks;
+};
+
+void sl_tables_close(struct sl_tables *tables); /* accepts a zeroed one */
+
+/* A copy or set that is about to be made: tables that it overwrites are forgotten, and one that it writes is
+ * kept. */
+void sl_tables_note(struct sl_core *core, const struct sl_launch *launch);
+
+/* Adds to core->scanned what the tables point to that kernel `number` is given. */
+void sl_tables_follow(struct sl_core *core, uint32_t number);
+
+#endif

@@ -1,0 +1,144 @@
+/* Kernels that are given a table of pointers touch what it points to. Breaks if tables are missed, outlive
+ * what they held, or if reading them trusts the program's addresses. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+
+#include "access.h"
+#include "backend_host.h"
+
+static const uint32_t offsets[] = {0}, sizes[] = {8};
+static const struct sl_host_kernel plain = {"plain", 1, offsets, sizes};
+static uint64_t table, other, first, second;
+
+static uint64_t take(uint64_t bytes)
+{
+    static uint64_t site;
+    uint64_t address;
+    assert_int_equal(sl_runtime_alloc(bytes, ++site, 0, &address), SL_OK);
+    return address;
+}
+
+static int start(void **state)
+{
+    (void)state;
+    static struct sl_backend backend;
+    setenv("SLUICE_DEVICE_BUDGET", "64M", 1);
+    setenv("SLUICE_CHUNK", "2M", 1);
+    sl_runtime_load();
+    if (sl_backend_host_new(SL_GIB, &backend) || sl_runtime_start(&backend)) return -1;
+    table = take(4096);
+    other = take(4096);
+    first = take(4 * SL_MIB);
+    second = take(4 * SL_MIB);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    sl_runtime_stop(false);
+    return 0;
+}
+
+static void copy(uint64_t to, const void *from, uint64_t bytes)
+{
+    struct sl_launch launch = {
+        .kind = SL_LAUNCH_COPY, .spans = {{to, bytes, true}}, .span_count = 1, .upload = {from, to, bytes}};
+    sl_runtime_launch_begin(&launch);
+    sl_runtime_launch_end(&launch, true);
+}
+
+/* Launches a kernel that is given `address`, as often as it takes to be expected; says whether it may touch
+ * `wanted`. */
+static bool touches(uint64_t address, uint64_t wanted)
+{
+    struct sl_core *core = sl_core_running();
+    void *parameters[] = {&address};
+    struct sl_launch launch = {.kind = SL_LAUNCH_KERNEL,
+                               .function = (uintptr_t)&plain,
+                               .grid = {1, 1, 1},
+                               .block = {32, 1, 1},
+                               .parameters = parameters};
+    for (int i = 0; i < 8; i++) {
+        sl_runtime_launch_begin(&launch);
+        sl_runtime_launch_end(&launch, true);
+    }
+    uint32_t number;
+    sl_access_scan(core, &launch, &number);
+    for (uint32_t a = 0; a < core->access_count; a++) {
+        const struct sl_access *access = &core->accesses[a];
+        if (core->placement.slots[access->slot].address + access->offset == wanted) return true;
+    }
+    return false;
+}
+
+static void what_a_table_points_to(void **state)
+{
+    (void)state;
+    uint64_t pointers[] = {1, first, 2, second + 512};
+    assert_false(touches(table, first));
+    copy(table, pointers, sizeof pointers);
+    assert_true(touches(table, first));
+    assert_true(touches(table, second + 512));
+    assert_true(touches(table + 8, first));
+    assert_false(touches(other, first));
+}
+
+static void what_the_table_holds_now(void **state)
+{
+    (void)state;
+    copy(table, &first, 8);
+    assert_true(touches(table, first));
+    assert_false(touches(table, second));
+    copy(table, &second, 8);
+    assert_true(touches(table, second));
+    assert_false(touches(table, first));
+    uint64_t number = 7;
+    copy(table, &number, 8);
+    assert_false(touches(table, second));
+}
+
+static void tables_of_tables_that_point_back(void **state)
+{
+    (void)state;
+    uint64_t outer[] = {other, table}, inner[] = {table, second};
+    copy(table, outer, sizeof outer);
+    copy(other, inner, sizeof inner);
+    assert_true(touches(table, second));
+}
+
+static void a_set_ends_a_table(void **state)
+{
+    (void)state;
+    copy(table, &first, 8);
+    struct sl_launch set = {.kind = SL_LAUNCH_SET, .spans = {{table, 4096, true}}, .span_count = 1};
+    sl_runtime_launch_begin(&set);
+    sl_runtime_launch_end(&set, true);
+    assert_false(touches(table, first));
+}
+
+static void a_source_that_cannot_be_read(void **state)
+{
+    (void)state;
+    char *pages = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    copy(table, pages, 4096);
+    copy(table, NULL, 8);
+    copy(table + 3, &first, 5); /* no whole word */
+    assert_false(touches(table, first));
+    munmap(pages, 4096);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_a_table_points_to),           cmocka_unit_test(what_the_table_holds_now),
+        cmocka_unit_test(tables_of_tables_that_point_back), cmocka_unit_test(a_set_ends_a_table),
+        cmocka_unit_test(a_source_that_cannot_be_read),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}
