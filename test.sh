@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what is missing (scripts/setup.sh), builds, runs every test, and then the unit, stress and shim suites under the
-# address, undefined-behaviour and thread sanitizers; the last line says how many passed, failed and were skipped. --full
-# runs the long suites too, and the end-to-end suite under the address and undefined-behaviour sanitizers.
+# address, undefined-behaviour and thread sanitizers, the life suite under the first two; the last line says how many
+# passed, failed and were skipped. --full runs the long suites too, and the end-to-end suite under the address and
+# undefined-behaviour sanitizers.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -56,7 +57,7 @@ run_sanitized() {
 run_tests build "${selection[@]}"
 # A sanitizer's runtime and its leak checker cannot see through a preloaded object to the program's end.
 export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
-run_sanitized build/asan address,undefined "${sanitized[@]}"
+run_sanitized build/asan address,undefined "${sanitized[@]}" --suite sluice:life
 run_sanitized build/tsan thread "${sanitized[@]}"
 if [ -n "$full" ]; then
     E2E_PRELOAD=$(cc -print-file-name=libasan.so) run_sanitized build/asan address,undefined --suite sluice:e2e

@@ -87,8 +87,10 @@ uint32_t sl_packing_find(const struct sl_packing *packing, uint32_t granule, uin
 
 bool sl_packing_is_free(const struct sl_packing *packing, uint32_t first, uint32_t count)
 {
-    uint32_t end = first + count, last_start = start_before(packing, end - 1);
-    return end <= packing->granules && (last_start == NONE || end_of(packing, last_start) <= first);
+    uint32_t end = first + count;
+    if (end > packing->granules) return false;
+    uint32_t last_start = start_before(packing, end - 1);
+    return last_start == NONE || end_of(packing, last_start) <= first;
 }
 
 bool sl_packing_gap(struct sl_packing *packing, uint32_t count, uint32_t *first)

@@ -195,9 +195,35 @@ static void nothing_is_allocated_during_a_capture(void **state)
     ok(cuStreamDestroy(stream));
 }
 
+/* As NCCL makes its buffers: the driver's answer, whatever it is, and nothing charged to the device. */
+static void *create_host_memory(void *result)
+{
+    CUmemGenericAllocationHandle handle = 0;
+    const CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                            .location = {.type = CU_MEM_LOCATION_TYPE_HOST_NUMA}};
+    *(CUresult *)result = cuMemCreate(&handle, 2 * MIB, &properties, 0);
+    if (*(CUresult *)result == CUDA_SUCCESS) *(CUresult *)result = cuMemRelease(handle);
+    return NULL;
+}
+
+static void host_memory_made_without_a_context(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    CUresult result = (CUresult)-1;
+    size_t before, after;
+    ok(cuMemGetInfo(&before, NULL));
+    assert_int_equal(pthread_create(&thread, NULL, create_host_memory, &result), 0);
+    pthread_join(thread, NULL);
+    assert_true(result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_SUPPORTED);
+    ok(cuMemGetInfo(&after, NULL));
+    assert_int_equal(before, after);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(host_memory_made_without_a_context),
         cmocka_unit_test(more_memory_than_the_device_has),
         cmocka_unit_test(what_a_pointer_is),
         cmocka_unit_test(what_a_pointer_is_in_the_plural),
