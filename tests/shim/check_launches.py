@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs test_launches under the shim and asks the software device what its kernels saw.
+"""Runs test_launches, or another program of its kind, under the shim and asks the software device what its kernels saw.
 
 Every kernel's pointers are in its parameters, so each block must have been brought to the device before its
 launch: nothing may be read in place or by a fault, and the budget must hold.
