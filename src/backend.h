@@ -16,6 +16,7 @@ struct sl_kernel_layout {
     char name[192];
     uint32_t parameter_count;  /* at most SL_MAX_PARAMETERS */
     uint32_t *offsets, *sizes; /* caller's arrays, SL_MAX_PARAMETERS long */
+    uint64_t module;           /* whose it is, or 0: not known */
 };
 #define SL_MAX_PARAMETERS 1024
 

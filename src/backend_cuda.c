@@ -197,6 +197,17 @@ static bool stream_capturing(void *self, sl_stream stream)
 }
 
 /* A launch names a CUkernel or a CUfunction in the same argument; the driver knows which it is. */
+static uint64_t module_of(const struct sl_cuda_driver *driver, uint64_t function, bool is_kernel)
+{
+    CUfunction plain = (CUfunction)function;
+    CUmodule module;
+    if (is_kernel && (!driver->kernel_get_function ||
+                      driver->kernel_get_function(&plain, (CUkernel)function) != CUDA_SUCCESS))
+        return 0;
+    if (!driver->func_get_module || driver->func_get_module(&module, plain) != CUDA_SUCCESS) return 0;
+    return (uintptr_t)module;
+}
+
 static enum sl_status kernel_layout(void *self, uint64_t function, struct sl_kernel_layout *out)
 {
     const struct sl_cuda_driver *driver = ((struct cuda *)self)->driver;
@@ -218,6 +229,7 @@ static enum sl_status kernel_layout(void *self, uint64_t function, struct sl_ker
         out->offsets[p] = (uint32_t)offset;
         out->sizes[p] = (uint32_t)bytes;
     }
+    out->module = module_of(driver, function, is_kernel);
     return SL_OK;
 }
 

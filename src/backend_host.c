@@ -215,6 +215,7 @@ static enum sl_status kernel_layout(void *self, uint64_t function, struct sl_ker
     if (!kernel) return SL_ERR_UNSUPPORTED;
     snprintf(out->name, sizeof out->name, "%s", kernel->name);
     out->parameter_count = kernel->parameter_count;
+    out->module = kernel->module;
     memcpy(out->offsets, kernel->offsets, kernel->parameter_count * sizeof *kernel->offsets);
     memcpy(out->sizes, kernel->sizes, kernel->parameter_count * sizeof *kernel->sizes);
     return SL_OK;

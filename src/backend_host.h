@@ -13,6 +13,7 @@ struct sl_host_kernel {
     const char *name;
     uint32_t parameter_count;
     const uint32_t *offsets, *sizes;
+    uint64_t module; /* or 0 */
 };
 
 struct sl_host_books {

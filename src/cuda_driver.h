@@ -49,6 +49,8 @@
     X(event_elapsed_time,    "cuEventElapsedTime",                2000,  true,  (float *milliseconds, CUevent start, CUevent end)) \
     X(func_get_name,         "cuFuncGetName",                     12030, false, (const char **name, CUfunction function))        \
     X(func_get_param_info,   "cuFuncGetParamInfo",                12040, false, (CUfunction function, size_t index, size_t *offset, size_t *bytes)) \
+    X(func_get_module,       "cuFuncGetModule",                   11000, false, (CUmodule *module, CUfunction function))         \
+    X(library_get_module,    "cuLibraryGetModule",                12000, false, (CUmodule *module, CUlibrary library))           \
     X(kernel_get_name,       "cuKernelGetName",                   12030, false, (const char **name, CUkernel kernel))            \
     X(kernel_get_param_info, "cuKernelGetParamInfo",              12040, false, (CUkernel kernel, size_t index, size_t *offset, size_t *bytes)) \
     X(device_get_default_pool, "cuDeviceGetDefaultMemPool",       11020, false, (CUmemoryPool *pool, CUdevice device))           \

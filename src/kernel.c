@@ -65,7 +65,10 @@ static uint32_t ask(struct sl_kernels *kernels, uint64_t handle)
     }
     uint64_t hash = sl_hash_word(hash_text(layout.name), layout.parameter_count);
     uint32_t known = find_by_name(kernels, hash);
-    if (known) return known;
+    if (known) {
+        kernels->kernels[known].module = layout.module;
+        return known;
+    }
     if (kernels->count >= kernels->capacity) {
         uint32_t wanted = kernels->capacity ? kernels->capacity * 2 : 64;
         struct sl_kernel *larger = realloc(kernels->kernels, wanted * sizeof *larger);
@@ -81,6 +84,7 @@ static uint32_t ask(struct sl_kernels *kernels, uint64_t handle)
         free(kernel->offsets);
         return 0;
     }
+    kernel->module = layout.module;
     kernel->parameter_count = layout.parameter_count;
     kernel->sizes = kernel->offsets + layout.parameter_count;
     memcpy(kernel->offsets, offsets, bytes);

@@ -450,6 +450,15 @@ void sl_runtime_capture(int change)
     if (core) atomic_fetch_add(&core->captures, change);
 }
 
+void sl_runtime_variable(uint64_t address, uint64_t bytes, uint64_t module)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core) return;
+    pthread_mutex_lock(&core->order);
+    sl_tables_variable(&core->tables, address, bytes, module);
+    pthread_mutex_unlock(&core->order);
+}
+
 void sl_runtime_functions_changed(void)
 {
     struct sl_core *core = sl_core_running();

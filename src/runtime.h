@@ -114,7 +114,7 @@ struct sl_launch {
     struct sl_upload {
         const void *from; /* in host memory, readable or not */
         uint64_t to, bytes;
-    } upload;                             /* copies from the host to memory of ours, or zeros */
+    } upload;                             /* copies from memory that is not ours, or zeros */
     const struct sl_footprint *footprint; /* graphs: what its nodes may touch; NULL where that is not known */
 
     /* The core's own, from begin to end. */
@@ -138,6 +138,10 @@ void sl_runtime_capture(int change);
 
 /* The program is about to destroy a stream; what it submitted there may still run. */
 void sl_runtime_stream_gone(sl_stream stream);
+
+/* A variable of `module` is at `address`: kernels of that module may follow the pointers that are copied
+ * there. */
+void sl_runtime_variable(uint64_t address, uint64_t bytes, uint64_t module);
 
 /* A function's module was unloaded: what was cached under any handle of it is forgotten. */
 void sl_runtime_functions_changed(void);

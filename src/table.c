@@ -14,7 +14,33 @@ void sl_tables_close(struct sl_tables *tables)
 {
     for (uint32_t i = 0; i < tables->count; i++) free(tables->tables[i].targets);
     free(tables->tables);
+    free(tables->variables);
     *tables = (struct sl_tables){0};
+}
+
+void sl_tables_variable(struct sl_tables *tables, uint64_t address, uint64_t bytes, uint64_t module)
+{
+    for (uint32_t v = 0; v < tables->variable_count; v++)
+        if (tables->variables[v].address == address) {
+            tables->variables[v] = (struct sl_variable){address, bytes, module};
+            return;
+        }
+    if (tables->variable_count == tables->variable_capacity) {
+        uint32_t wanted = tables->variable_capacity ? 2 * tables->variable_capacity : 64;
+        struct sl_variable *larger =
+            wanted <= TABLES_MAX ? realloc(tables->variables, wanted * sizeof *larger) : NULL;
+        if (!larger) return;
+        tables->variables = larger;
+        tables->variable_capacity = wanted;
+    }
+    tables->variables[tables->variable_count++] = (struct sl_variable){address, bytes, module};
+}
+
+static const struct sl_variable *find_variable(const struct sl_tables *tables, uint64_t address)
+{
+    for (uint32_t v = 0; v < tables->variable_count; v++)
+        if (address - tables->variables[v].address < tables->variables[v].bytes) return &tables->variables[v];
+    return NULL;
 }
 
 /* The first table that ends behind `address`. */
@@ -89,16 +115,23 @@ static void note_upload(struct sl_core *core, const struct sl_launch *launch)
     uint32_t at = table_from(tables, table.begin);
     struct sl_table *known = at < tables->count ? &tables->tables[at] : NULL;
     table.slot = sl_place_find(&core->placement, table.begin);
+    const struct sl_variable *variable =
+        table.slot == SL_MAP_NONE ? find_variable(tables, table.begin) : NULL;
+    if (table.slot == SL_MAP_NONE && !variable) return;
+    table.module = variable ? variable->module : 0;
     table.target_count = read_targets(core, launch, &table.targets);
     if (table.target_count && known && known->begin == table.begin && known->end == table.end) {
         free(known->targets);
         known->targets = table.targets;
         known->target_count = table.target_count;
         known->slot = table.slot;
+        known->module = table.module;
         return;
     }
     forget(tables, table.begin, table.end);
-    if (table.target_count) keep(core, &table);
+    if (!table.target_count) return;
+    tables->in_variables |= variable != NULL;
+    keep(core, &table);
 }
 
 void sl_tables_note(struct sl_core *core, const struct sl_launch *launch)
@@ -121,11 +154,20 @@ static void follow_table(struct sl_core *core, struct sl_table *table, uint64_t 
             .address = table->targets[t], .parameter = parameter, .where = (uint32_t)parameter};
 }
 
+static void follow_variables(struct sl_core *core, uint32_t number)
+{
+    uint64_t module = core->kernels.kernels[number].module;
+    for (uint32_t t = 0; module && t < core->tables.count; t++)
+        if (core->tables.tables[t].slot == SL_MAP_NONE && core->tables.tables[t].module == module)
+            follow_table(core, &core->tables.tables[t], (uint64_t)number << 32 | WHERE_TABLE | 0xffff);
+}
+
 void sl_tables_follow(struct sl_core *core, uint32_t number)
 {
     struct sl_tables *tables = &core->tables;
     if (!tables->count) return;
     tables->walks++;
+    if (tables->in_variables) follow_variables(core, number);
     for (uint32_t w = 0; w < core->word_count; w++) {
         uint64_t address = core->scanned[w].address;
         uint32_t s = sl_place_find(&core->placement, address);

@@ -13,6 +13,7 @@
 
 static const uint32_t offsets[] = {0}, sizes[] = {8};
 static const struct sl_host_kernel plain = {"plain", 1, offsets, sizes};
+static const struct sl_host_kernel of_module = {"of_module", 0, offsets, sizes, 77};
 static uint64_t table, other, first, second;
 
 static uint64_t take(uint64_t bytes)
@@ -53,14 +54,13 @@ static void copy(uint64_t to, const void *from, uint64_t bytes)
     sl_runtime_launch_end(&launch, true);
 }
 
-/* Launches a kernel that is given `address`, as often as it takes to be expected; says whether it may touch
- * `wanted`. */
-static bool touches(uint64_t address, uint64_t wanted)
+/* Launches the kernel as often as it takes to be expected; says whether it may touch `wanted`. */
+static bool kernel_touches(const struct sl_host_kernel *kernel, uint64_t address, uint64_t wanted)
 {
     struct sl_core *core = sl_core_running();
     void *parameters[] = {&address};
     struct sl_launch launch = {.kind = SL_LAUNCH_KERNEL,
-                               .function = (uintptr_t)&plain,
+                               .function = (uintptr_t)kernel,
                                .grid = {1, 1, 1},
                                .block = {32, 1, 1},
                                .parameters = parameters};
@@ -75,6 +75,12 @@ static bool touches(uint64_t address, uint64_t wanted)
         if (core->placement.slots[access->slot].address + access->offset == wanted) return true;
     }
     return false;
+}
+
+/* The same of a kernel that is given `address` */
+static bool touches(uint64_t address, uint64_t wanted)
+{
+    return kernel_touches(&plain, address, wanted);
 }
 
 static void what_a_table_points_to(void **state)
@@ -133,12 +139,27 @@ static void a_source_that_cannot_be_read(void **state)
     munmap(pages, 4096);
 }
 
+static void variables_of_the_kernels_module(void **state)
+{
+    (void)state;
+    uint64_t variable = 0x1000, pointers[] = {first};
+    copy(variable, pointers, 8); /* nobody knows of a variable there */
+    assert_false(kernel_touches(&of_module, 0, first));
+    sl_runtime_variable(variable - 8, 64, 77);
+    copy(variable, pointers, 8);
+    assert_true(kernel_touches(&of_module, 0, first));
+    assert_false(touches(other, first));
+    copy(variable, &second, 8);
+    assert_true(kernel_touches(&of_module, 0, second));
+    assert_false(kernel_touches(&of_module, 0, first));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_table_points_to),           cmocka_unit_test(what_the_table_holds_now),
         cmocka_unit_test(tables_of_tables_that_point_back), cmocka_unit_test(a_set_ends_a_table),
-        cmocka_unit_test(a_source_that_cannot_be_read),
+        cmocka_unit_test(a_source_that_cannot_be_read),     cmocka_unit_test(variables_of_the_kernels_module),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }
