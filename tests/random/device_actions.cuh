@@ -142,7 +142,7 @@ static void ask(World *w)
     cudaFunction_t function;
     uint64_t nothing = 0;
     void *none[] = {&nothing, &nothing, &nothing};
-    switch (below(w, 15)) {
+    switch (below(w, 14)) {
     case 0:
         note_result(w, "address range", cuMemGetAddressRange(&base, &bytes, buffer->address + offset));
         note(w, buffer->kind == ASYNC || (base == buffer->address && bytes == buffer->bytes));
@@ -195,15 +195,6 @@ static void ask(World *w)
                     cuMemsetD8Async(buffer->address + offset, 0, buffer->bytes - offset + 1, w->streams[0]));
         break;
     case 12:
-        if (buffer->kind == MANAGED) break;
-        note_result(w, "advice",
-                    cuMemAdvise(buffer->address, buffer->bytes, CU_MEM_ADVISE_SET_READ_MOSTLY,
-                                CUmemLocation{CU_MEM_LOCATION_TYPE_DEVICE, 0}));
-        note_result(w, "prefetch",
-                    cuMemPrefetchAsync(buffer->address, buffer->bytes,
-                                       CUmemLocation{CU_MEM_LOCATION_TYPE_HOST, 0}, 0, w->streams[2]));
-        break;
-    case 13:
         note_result(w, "host flags", cuMemHostGetFlags(&type, (void *)buffer->address));
         note_result(w, "mapped",
                     cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MAPPED, buffer->address + offset));
