@@ -19,6 +19,7 @@
 #undef cuMemcpy3DBatchAsync
 #undef cuStreamBeginCapture
 #undef cuStreamDestroy
+#undef cuGraphAddNode
 #undef cuGraphInstantiate
 #undef cuGraphExecUpdate
 #undef cuGraphExecKernelNodeSetParams

@@ -146,6 +146,10 @@ CUresult sl_hook_cuGraphExecMemcpyNodeSetParams(struct sl_call call,
                                                 CUcontext context)
 {
     (void)call;
+    if (copy) {
+        struct sl_launch launch = sl_graph_copy(copy);
+        if (!sl_graph_stays_inside(&launch)) return CUDA_ERROR_INVALID_VALUE;
+    }
     return note_copy(real(exec, node, copy, context), exec, node, copy);
 }
 
@@ -164,6 +168,10 @@ CUresult sl_hook_cuGraphExecMemsetNodeSetParams(struct sl_call call,
                                                 CUcontext context)
 {
     (void)call;
+    if (set) {
+        struct sl_launch launch = sl_graph_set(set);
+        if (!sl_graph_stays_inside(&launch)) return CUDA_ERROR_INVALID_VALUE;
+    }
     return note_set(real(exec, node, set, context), exec, node, set);
 }
 

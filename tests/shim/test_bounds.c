@@ -161,6 +161,39 @@ static void while_captured(void **state)
     ok(cuGraphDestroy(graph));
 }
 
+static void in_nodes_made_by_hand(void **state)
+{
+    CUgraph graph;
+    CUgraphExec executable;
+    CUgraphNode copy_node, set_node, none = NULL;
+    CUcontext context;
+    CUDA_MEMCPY3D copy = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                          .srcDevice = middle,
+                          .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                          .dstDevice = middle,
+                          .WidthInBytes = BYTES,
+                          .Height = 1,
+                          .Depth = 1};
+    CUDA_MEMSET_NODE_PARAMS set = {.dst = middle, .elementSize = 1, .value = 2, .width = BYTES, .height = 1};
+    (void)state;
+    ok(cuCtxGetCurrent(&context));
+    ok(cuGraphCreate(&graph, 0));
+    ok(cuGraphAddMemcpyNode(&copy_node, graph, NULL, 0, &copy, context));
+    ok(cuGraphAddMemsetNode(&set_node, graph, &copy_node, 1, &set, context));
+    ok(cuGraphInstantiate(&executable, graph, 0));
+    copy.dstDevice = low;
+    copy.WidthInBytes = set.width = BYTES + 1;
+    refused(cuGraphAddMemcpyNode(&none, graph, NULL, 0, &copy, context));
+    refused(cuGraphAddMemsetNode(&none, graph, NULL, 0, &set, context));
+    refused(cuGraphMemcpyNodeSetParams(copy_node, &copy));
+    refused(cuGraphMemsetNodeSetParams(set_node, &set));
+    refused(cuGraphExecMemcpyNodeSetParams(executable, copy_node, &copy, context));
+    refused(cuGraphExecMemsetNodeSetParams(executable, set_node, &set, context));
+    ok(cuGraphLaunch(executable, stream));
+    ok(cuGraphExecDestroy(executable));
+    ok(cuGraphDestroy(graph));
+}
+
 static void freed_memory(void **state)
 {
     CUdeviceptr gone;
@@ -182,6 +215,7 @@ int main(void)
         cmocka_unit_test_teardown(in_batches, unchanged),
 #endif
         cmocka_unit_test_teardown(while_captured, unchanged),
+        cmocka_unit_test_teardown(in_nodes_made_by_hand, unchanged),
         cmocka_unit_test_teardown(freed_memory, unchanged),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
