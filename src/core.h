@@ -127,6 +127,12 @@ uint64_t sl_core_budget(const struct sl_core *core);
  */
 void sl_core_feed(struct sl_core *core, sl_symbol symbol);
 
+/* Forgets what the program did, where tables have reached their bounds. */
+void sl_core_forget(struct sl_core *core);
+
+/* Drops the schedule: what is planned is not issued any more. */
+void sl_core_drop_schedule(struct sl_core *core);
+
 /* Plans anew if the schedule ran out and something is predicted. core->tick is the launch being begun. */
 void sl_core_plan(struct sl_core *core);
 
@@ -140,5 +146,7 @@ void sl_core_trace(struct sl_core *core, struct sl_event event);
 
 /* The running core, or NULL. */
 struct sl_core *sl_core_running(void);
+/* The core after the stop, while its memory is still there; or NULL. */
+struct sl_core *sl_core_at_rest(void);
 
 #endif

@@ -38,9 +38,14 @@ static bool reserve(void *array, uint32_t count, uint32_t *capacity, size_t size
     return true;
 }
 
+static uint64_t key_hash(uint64_t site, uint64_t bytes)
+{
+    return sl_hash_word(sl_mix(site), bytes) | 1;
+}
+
 static uint32_t key_for(struct sl_placement *placement, uint64_t site, uint64_t bytes)
 {
-    uint64_t hash = sl_hash_word(sl_mix(site), bytes) | 1;
+    uint64_t hash = key_hash(site, bytes);
     uint32_t key = sl_map_get(&placement->key_of, hash);
     /* Memory depends on it, so two that share a hash are told apart. */
     for (; key != SL_MAP_NONE; key = sl_map_get(&placement->key_of, hash)) {
@@ -55,6 +60,20 @@ static uint32_t key_for(struct sl_placement *placement, uint64_t site, uint64_t 
     return key;
 }
 
+static uint32_t new_slot(struct sl_placement *placement)
+{
+    if (placement->free_slots) {
+        uint32_t slot = placement->free_slot;
+        placement->free_slot = placement->slots[slot].key;
+        placement->free_slots--;
+        return slot;
+    }
+    if (!reserve(&placement->slots, placement->slot_count, &placement->slot_capacity,
+                 sizeof *placement->slots))
+        return SL_MAP_NONE;
+    return placement->slot_count++;
+}
+
 /* The smallest ordinal of the key that is not live; a new slot where all are. */
 static uint32_t slot_for(struct sl_placement *placement, uint64_t site, uint64_t bytes)
 {
@@ -64,11 +83,9 @@ static uint32_t slot_for(struct sl_placement *placement, uint64_t site, uint64_t
     while (key->lowest_free < key->count && placement->slots[key->slots[key->lowest_free]].live)
         key->lowest_free++;
     if (key->lowest_free < key->count) return key->slots[key->lowest_free];
-    if (!reserve(&key->slots, key->count, &key->capacity, sizeof *key->slots) ||
-        !reserve(&placement->slots, placement->slot_count, &placement->slot_capacity,
-                 sizeof *placement->slots))
-        return SL_MAP_NONE;
-    uint32_t slot = placement->slot_count++;
+    if (!reserve(&key->slots, key->count, &key->capacity, sizeof *key->slots)) return SL_MAP_NONE;
+    uint32_t slot = new_slot(placement);
+    if (slot == SL_MAP_NONE) return SL_MAP_NONE;
     placement->slots[slot] = (struct sl_slot){.site = site, .bytes = bytes, .key = k, .ordinal = key->count};
     key->slots[key->count++] = slot;
     return slot;
@@ -219,6 +236,53 @@ enum sl_status sl_unplace(struct sl_placement *placement, uint64_t address, uint
     }
     *slot_out = s;
     return SL_OK;
+}
+
+uint32_t sl_placement_remembered(const struct sl_placement *placement)
+{
+    return placement->slot_count - placement->free_slots - (uint32_t)placement->live_count;
+}
+
+/* Leaves the key its live slots only. True if there are any. */
+static bool keep_live(struct sl_placement *placement, struct sl_slot_key *key, uint32_t number)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < key->count; i++) {
+        uint32_t s = key->slots[i];
+        struct sl_slot *slot = &placement->slots[s];
+        if (slot->live) {
+            slot->key = number;
+            slot->ordinal = kept;
+            slot->taken = slot->freed = 0;
+            key->slots[kept++] = s;
+            continue;
+        }
+        free(slot->interior);
+        *slot = (struct sl_slot){.key = placement->free_slot};
+        placement->free_slot = s;
+        placement->free_slots++;
+    }
+    key->count = key->lowest_free = kept;
+    return kept > 0;
+}
+
+void sl_placement_forget(struct sl_placement *placement)
+{
+    uint32_t kept = 0;
+    sl_map_free(&placement->key_of);
+    for (uint32_t k = 0; k < placement->key_count; k++) {
+        struct sl_slot_key key = placement->keys[k];
+        if (!keep_live(placement, &key, kept)) {
+            free(key.slots);
+            continue;
+        }
+        uint64_t hash = key_hash(key.site, key.bytes);
+        while (sl_map_get(&placement->key_of, hash) != SL_MAP_NONE) hash += 2;
+        placement->keys[kept] = key;
+        /* Without memory for the entry the next such allocation gets a key of its own. */
+        sl_map_put(&placement->key_of, hash, kept++);
+    }
+    placement->key_count = kept;
 }
 
 uint32_t sl_place_find(const struct sl_placement *placement, uint64_t address)

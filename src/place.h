@@ -54,6 +54,7 @@ struct sl_placement {
     uint64_t live_bytes, peak_live_bytes, live_count;
     uint64_t live_chunk_bytes_limit; /* host memory that chunks may take */
     uint64_t version;                /* counts allocations and frees */
+    uint32_t free_slot, free_slots;  /* the first slot that is nobody's, linked by `key`; how many */
 };
 
 void sl_placement_init(struct sl_placement *placement, struct sl_arena *arena, uint64_t limit_bytes);
@@ -66,6 +67,11 @@ enum sl_status sl_place(struct sl_placement *placement, uint64_t bytes, uint64_t
 /* Frees the allocation that starts at `address`; *slot is its slot. A chunk that holds nothing any more is
  * given back to the arena with its content dead (resident or not). SL_ERR_INVALID when none starts there. */
 enum sl_status sl_unplace(struct sl_placement *placement, uint64_t address, uint32_t *slot);
+
+/* How many slots only remember where an allocation was. */
+uint32_t sl_placement_remembered(const struct sl_placement *placement);
+/* Forgets those, and the symbols of the live ones. Live slots keep their numbers and places. */
+void sl_placement_forget(struct sl_placement *placement);
 
 /* The live allocation that holds `address`: its slot, or SL_MAP_NONE. */
 uint32_t sl_place_find(const struct sl_placement *placement, uint64_t address);

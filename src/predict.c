@@ -83,6 +83,16 @@ void sl_predictor_delete(struct sl_predictor *p)
     free(p);
 }
 
+void sl_predictor_clear(struct sl_predictor *p)
+{
+    for (int i = 0; i < LEVELS; i++) memset(p->head[i], 0, (p->mask + 1) / 4 * sizeof *p->head[i]);
+    p->hash[0] = 0;
+    p->count = p->entered = 0;
+    p->cursor = p->match = p->resume = p->lost_at = 0;
+    p->following = false;
+    p->credit = CREDIT_MOST;
+}
+
 /* The oldest boundary that the ring still has. */
 static uint64_t oldest(const struct sl_predictor *p)
 {

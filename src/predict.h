@@ -13,6 +13,8 @@ struct sl_predictor;
 
 /* Keeps at least the last `capacity` symbols. NULL when there is no memory. */
 struct sl_predictor *sl_predictor_new(size_t capacity);
+/* Forgets the string. What was counted stays. */
+void sl_predictor_clear(struct sl_predictor *predictor);
 void sl_predictor_delete(struct sl_predictor *predictor); /* accepts NULL */
 
 /* Appends what really happened. Returns true if it was what had been predicted, false on a surprise (also

@@ -5,8 +5,8 @@
 
 #include "face.h"
 
-#define MAX_SYMBOLS ((uint32_t)1 << 20)
-#define MAX_ACCESSES ((uint32_t)1 << 24)
+#define MAX_SYMBOLS ((uint32_t)1 << 18)
+#define MAX_ACCESSES ((uint32_t)1 << 21)
 
 bool sl_symbols_init(struct sl_symbols *symbols)
 {
@@ -17,12 +17,21 @@ bool sl_symbols_init(struct sl_symbols *symbols)
     return true;
 }
 
-void sl_symbols_close(struct sl_symbols *symbols)
+void sl_symbols_clear(struct sl_symbols *symbols)
 {
     for (uint32_t s = 0; s < symbols->count; s++) free(symbols->records[s].face);
+    sl_map_free(&symbols->by_hash);
+    symbols->count = symbols->records ? 1 : 0;
+    symbols->access_count = 0;
+    symbols->full = false;
+    if (symbols->records) symbols->records[0] = (struct sl_symbol_record){0};
+}
+
+void sl_symbols_close(struct sl_symbols *symbols)
+{
+    sl_symbols_clear(symbols);
     free(symbols->records);
     free(symbols->accesses);
-    sl_map_free(&symbols->by_hash);
     *symbols = (struct sl_symbols){0};
 }
 
@@ -31,7 +40,7 @@ static bool reserve_accesses(struct sl_symbols *symbols, uint32_t more)
     uint32_t wanted = symbols->access_capacity ? symbols->access_capacity : 4096;
     while (wanted < symbols->access_count + more) wanted *= 2;
     if (wanted == symbols->access_capacity) return true;
-    if (wanted > MAX_ACCESSES) return false;
+    if (wanted > MAX_ACCESSES) return !(symbols->full = true);
     struct sl_access *larger = realloc(symbols->accesses, wanted * sizeof *larger);
     if (!larger) return false;
     symbols->accesses = larger;
@@ -42,7 +51,7 @@ static bool reserve_accesses(struct sl_symbols *symbols, uint32_t more)
 static bool reserve_record(struct sl_symbols *symbols)
 {
     if (symbols->count < symbols->capacity) return true;
-    if (symbols->capacity >= MAX_SYMBOLS) return false;
+    if (symbols->capacity >= MAX_SYMBOLS) return !(symbols->full = true);
     struct sl_symbol_record *larger = realloc(symbols->records, 2 * symbols->capacity * sizeof *larger);
     if (!larger) return false;
     symbols->records = larger;

@@ -33,10 +33,13 @@ struct sl_symbols {
     struct sl_access *accesses;
     uint32_t access_count, access_capacity;
     struct sl_map by_hash;
+    bool full; /* something found no place since the last clearing */
 };
 
-/* Symbol 0 stands for a launch that touches nothing, and for all that came after the table was full. */
+/* At most 2^18 symbols and 2^21 accesses. Symbol 0 stands for a launch that touches nothing, and for all that
+ * came after the table was full. */
 bool sl_symbols_init(struct sl_symbols *symbols);
+void sl_symbols_clear(struct sl_symbols *symbols); /* forgets all symbols, keeps the memory for new ones */
 void sl_symbols_close(struct sl_symbols *symbols); /* accepts a zeroed one */
 
 /* The symbol with this signature; a new one gets a copy of the record and its accesses. 0 when the table is

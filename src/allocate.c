@@ -1,0 +1,169 @@
+/* Allocations and frees, and what the program may ask about them. */
+#include "core.h"
+#include "log.h"
+
+/* Slots that only remember where an allocation was, before they are forgotten. */
+#define MOST_REMEMBERED ((uint32_t)1 << 16)
+
+static void trace_allocation(struct sl_core *core, enum sl_event_type type, uint32_t s)
+{
+    if (!core->trace) return;
+    const struct sl_slot *slot = &core->placement.slots[s];
+    sl_core_trace(core,
+                  (struct sl_event){
+                      .type = (uint8_t)type, .id = s, .a = slot->address, .b = slot->bytes, .c = slot->site});
+}
+
+static void feed_slot(struct sl_core *core, enum sl_symbol_kind kind, uint32_t s)
+{
+    struct sl_slot *slot = &core->placement.slots[s];
+    sl_symbol *symbol = kind == SL_SYMBOL_ALLOC ? &slot->taken : &slot->freed;
+    if (!*symbol) {
+        struct sl_symbol_record record = {.kind = kind, .slot = s};
+        *symbol = sl_symbols_intern(&core->symbols, sl_hash_word(sl_mix(kind), s), record, NULL);
+    }
+    sl_core_feed(core, *symbol);
+}
+
+enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, uint64_t *address)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core || core->options->policy == SL_POLICY_OFF) return SL_ERR_UNSUPPORTED;
+    uint32_t slot;
+    pthread_mutex_lock(&core->order);
+    uint32_t remembered = sl_placement_remembered(&core->placement);
+    if (remembered > MOST_REMEMBERED && remembered > 4 * core->placement.live_count) sl_core_forget(core);
+    enum sl_status status = sl_place(&core->placement, bytes, site, &slot);
+    if (status == SL_OK) {
+        core->placement.slots[slot].tag = tag;
+        core->placement.slots[slot].number = ++core->allocations;
+        *address = core->placement.slots[slot].address;
+        if (core->arena.virtual_bytes_used > sl_core_budget(core)) core->pressure = true;
+        feed_slot(core, SL_SYMBOL_ALLOC, slot);
+        trace_allocation(core, SL_EVENT_ALLOC, slot);
+    }
+    pthread_mutex_unlock(&core->order);
+    return status;
+}
+
+/* Marks the chunks of a slot that is freed. */
+static void retire(struct sl_core *core, struct sl_chunk_range range)
+{
+    core->retired_streams |= core->active_streams;
+    for (uint32_t i = 0; i < range.count; i++) {
+        struct sl_chunk_record *chunk = sl_arena_record(&core->arena, range.first + i);
+        chunk->recycled = true;
+        /* A kernel whose pointers nobody saw may still use it on any stream that has work. */
+        atomic_fetch_or(&chunk->users, core->active_streams);
+    }
+}
+
+/* What lies in host memory and is dead need not be copied in when the chunk is used again. */
+static void discard_dead(struct sl_core *core, struct sl_chunk_range range, uint64_t bytes_before)
+{
+    uint64_t users = 0;
+    bool any = false;
+    for (uint32_t i = 0; i < range.count; i++) {
+        const struct sl_chunk_record *chunk = sl_arena_record(&core->arena, range.first + i);
+        if (chunk->bytes || atomic_load(&chunk->content) != SL_CONTENT_DEAD ||
+            !atomic_load(&chunk->out_sequence))
+            continue;
+        any = true;
+        users |= atomic_load(&chunk->users);
+    }
+    if (!any) return;
+    sl_core_record_fence(core, &core->demand_fence, users);
+    pthread_mutex_lock(&core->mover.out.lock);
+    for (uint32_t i = 0; i < range.count; i++) {
+        const struct sl_chunk_record *chunk = sl_arena_record(&core->arena, range.first + i);
+        uint64_t rest = bytes_before - i * core->arena.chunk_bytes;
+        uint64_t bytes = rest < core->arena.chunk_bytes ? (rest + SL_BLOCK_BYTES - 1) & ~(SL_BLOCK_BYTES - 1)
+                                                        : core->arena.chunk_bytes;
+        if (!chunk->bytes && atomic_load(&chunk->content) == SL_CONTENT_DEAD &&
+            atomic_load(&chunk->out_sequence))
+            sl_mover_discard(&core->mover, range.first + i, bytes, &core->demand_fence);
+    }
+    pthread_mutex_unlock(&core->mover.out.lock);
+}
+
+static struct sl_allocation describe(const struct sl_slot *slot)
+{
+    return (struct sl_allocation){
+        .address = slot->address, .bytes = slot->bytes, .number = slot->number, .tag = slot->tag};
+}
+
+enum sl_status sl_runtime_free(uint64_t address, struct sl_allocation *freed)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core) return SL_OK; /* after the stop: the memory goes with the process */
+    pthread_mutex_lock(&core->order);
+    uint32_t s = sl_place_find(&core->placement, address);
+    enum sl_status status = SL_ERR_INVALID;
+    if (s != SL_MAP_NONE && core->placement.slots[s].address == address) {
+        struct sl_slot *slot = &core->placement.slots[s];
+        struct sl_chunk_range range = sl_slot_chunks(&core->placement, slot, 0, slot->bytes);
+        bool packed = sl_arena_record(&core->arena, range.first)->group != SL_NO_GROUP;
+        if (freed) *freed = describe(slot);
+        retire(core, range);
+        trace_allocation(core, SL_EVENT_FREE, s);
+        status = sl_unplace(&core->placement, address, &s);
+        if (status == SL_OK) discard_dead(core, range, packed ? core->arena.chunk_bytes : slot->bytes);
+        feed_slot(core, SL_SYMBOL_FREE, s);
+    }
+    pthread_mutex_unlock(&core->order);
+    return status;
+}
+
+bool sl_runtime_owns(uint64_t address)
+{
+    return sl_arena_owns(address);
+}
+
+bool sl_runtime_owns_part(uint64_t address, uint64_t last)
+{
+    uint64_t end = last >> SL_SLAB_SHIFT;
+    if (end >= SL_SLAB_TABLE) end = SL_SLAB_TABLE - 1;
+    for (uint64_t slab = address >> SL_SLAB_SHIFT; slab <= end; slab++)
+        if (sl_arena_owns(slab << SL_SLAB_SHIFT)) return true;
+    return false;
+}
+
+bool sl_runtime_tag(uint64_t address, uint32_t clear, uint32_t set)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core) return false;
+    pthread_mutex_lock(&core->order);
+    uint32_t s = sl_place_find(&core->placement, address);
+    if (s != SL_MAP_NONE) {
+        struct sl_slot *slot = &core->placement.slots[s];
+        slot->tag = (slot->tag & ~clear) | set;
+    }
+    pthread_mutex_unlock(&core->order);
+    return s != SL_MAP_NONE;
+}
+
+bool sl_runtime_find(uint64_t address, struct sl_allocation *found)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core) core = sl_core_at_rest();
+    if (!core) return false;
+    pthread_mutex_lock(&core->order);
+    uint32_t s = sl_place_find(&core->placement, address);
+    if (s != SL_MAP_NONE) *found = describe(&core->placement.slots[s]);
+    pthread_mutex_unlock(&core->order);
+    return s != SL_MAP_NONE;
+}
+
+bool sl_runtime_memory_info(uint64_t *free_bytes, uint64_t *total_bytes)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core || core->options->policy == SL_POLICY_OFF) return false;
+    pthread_mutex_lock(&core->order);
+    int64_t charged = atomic_load_explicit(&core->charged_bytes, memory_order_relaxed);
+    uint64_t total = core->virtual_size_bytes,
+             used = core->arena.virtual_bytes_used + (charged > 0 ? (uint64_t)charged : 0);
+    pthread_mutex_unlock(&core->order);
+    *total_bytes = total;
+    *free_bytes = total > used ? total - used : 0;
+    return true;
+}

@@ -1,0 +1,74 @@
+#include "record.h"
+
+#include "access.h"
+
+uint64_t sl_clock_ns(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void sl_core_trace(struct sl_core *core, struct sl_event event)
+{
+    if (!core->trace) return;
+    event.tick = core->tick;
+    event.time_ns = sl_clock_ns(CLOCK_MONOTONIC);
+    sl_trace_push(core->trace, &event);
+}
+
+static struct sl_event launch_event(const struct sl_core *core, const struct sl_launch *launch,
+                                    uint32_t kernel)
+{
+    struct sl_event event = {.type = SL_EVENT_LAUNCH,
+                             .flags = launch->kind,
+                             .id = kernel,
+                             .tick = core->tick,
+                             .time_ns = sl_clock_ns(CLOCK_MONOTONIC),
+                             .a = (uint64_t)launch->stream,
+                             .c = launch->span_count ? launch->spans[0].bytes : 0};
+    if (launch->kind == SL_LAUNCH_KERNEL) {
+        event.b = 1;
+        for (int d = 0; d < 3; d++) event.b *= (uint64_t)launch->grid[d] * launch->block[d];
+    }
+    return event;
+}
+
+static struct sl_event access_event(const struct sl_core *core, const struct sl_access *access,
+                                    uint64_t time_ns)
+{
+    return (struct sl_event){.type = SL_EVENT_ACCESS,
+                             .id = access->slot,
+                             .tick = core->tick,
+                             .time_ns = time_ns,
+                             .a = access->offset,
+                             .b = sl_access_end(&core->placement.slots[access->slot], access) -
+                                  access->offset};
+}
+
+/* One look at the clock serves the launch and its accesses. */
+void sl_record_launch(struct sl_core *core, const struct sl_launch *launch, uint32_t kernel)
+{
+    if (!core->trace) return;
+    if (kernel && !core->kernels.kernels[kernel].announced) {
+        core->kernels.kernels[kernel].announced = true;
+        sl_core_trace(core, (struct sl_event){.type = SL_EVENT_KERNEL,
+                                              .id = kernel,
+                                              .text = core->kernels.kernels[kernel].name});
+    }
+    struct sl_event event = launch_event(core, launch, kernel);
+    uint64_t time_ns = event.time_ns;
+    struct sl_trace_run run;
+    if (sl_trace_reserve(core->trace, core->access_count + 1, &run)) {
+        *sl_trace_record(&run, 0) = event;
+        for (uint32_t a = 0; a < core->access_count; a++)
+            *sl_trace_record(&run, a + 1) = access_event(core, &core->accesses[a], time_ns);
+        sl_trace_commit(core->trace, &run);
+        return;
+    }
+    sl_trace_push(core->trace, &event);
+    for (uint32_t a = 0; a < core->access_count; a++) {
+        event = access_event(core, &core->accesses[a], time_ns);
+        sl_trace_push(core->trace, &event);
+    }
+}

@@ -1,0 +1,14 @@
+/* What goes to the trace, and the clocks. Caller holds the order lock. */
+#ifndef SLUICE_RECORD_H
+#define SLUICE_RECORD_H
+
+#include <time.h>
+
+#include "core.h"
+
+uint64_t sl_clock_ns(clockid_t clock);
+
+/* The launch that was just scanned, and what it may touch. `kernel`: its number, or 0. */
+void sl_record_launch(struct sl_core *core, const struct sl_launch *launch, uint32_t kernel);
+
+#endif

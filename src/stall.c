@@ -1,0 +1,47 @@
+#include "stall.h"
+
+static void settle(struct sl_core *core, struct sl_stall *stall)
+{
+    const struct sl_backend *backend = &core->backend;
+    struct sl_direction *in = &core->mover.in;
+    uint64_t sequence = stall->in_sequence;
+    stall->in_sequence = 0;
+    if (sequence + SL_EVENT_RING <= atomic_load(&in->issued))
+        return; /* its event stands for a later fetch by now */
+    uint64_t ns =
+        backend->event_elapsed_ns(backend->self, stall->reached, in->events[sequence % SL_EVENT_RING]);
+    if (!ns) return;
+    struct sl_counts *counts[] = {&core->stats.total, &core->stats.iterations[stall->iteration]};
+    for (int i = 0; i < 2; i++) {
+        atomic_fetch_add(&counts[i]->stall_ns, ns);
+        atomic_fetch_add(&counts[i]->late_fetches, 1);
+    }
+    sl_core_trace(core, (struct sl_event){.type = SL_EVENT_STALL, .a = ns, .b = 1});
+}
+
+void sl_core_settle_stalls(struct sl_core *core)
+{
+    const struct sl_backend *backend = &core->backend;
+    for (int i = 0; i < SL_STALLS; i++) {
+        struct sl_stall *stall = &core->stalls[i];
+        if (!stall->in_sequence) continue;
+        if (backend->event_done(backend->self, stall->reached) &&
+            sl_mover_done(&core->mover, &core->mover.in, stall->in_sequence))
+            settle(core, stall);
+    }
+}
+
+void sl_stall_wait(struct sl_core *core, sl_stream stream, uint64_t sequence)
+{
+    const struct sl_backend *backend = &core->backend;
+    struct sl_stall *stall = &core->stalls[core->stall_next % SL_STALLS];
+    if (core->stall_next % SL_STALLS == 0 && stall->in_sequence) sl_core_settle_stalls(core);
+    core->stall_next++;
+    stall->in_sequence = 0;
+    if ((stall->reached || backend->event_new(backend->self, &stall->reached) == SL_OK) &&
+        backend->event_record(backend->self, stall->reached, stream) == SL_OK) {
+        stall->in_sequence = sequence;
+        stall->iteration = atomic_load(&core->stats.iteration);
+    }
+    sl_mover_wait(&core->mover, &core->mover.in, sequence, stream);
+}
