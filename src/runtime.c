@@ -15,7 +15,7 @@
 #include "host_memory.h"
 #include "log.h"
 
-#define HISTORY_SYMBOLS ((size_t)1 << 20)
+#define HISTORY_SYMBOLS (((size_t)1 << 20) - 1) /* its ring: 28 MiB when full */
 #define LEAST_BUDGET (4 * SL_BLOCK_BYTES)
 /* Until the link is measured: what PCIe 4 x16 carries. It weighs nothing but predicted times. */
 #define ASSUMED_LINK_BYTES_PER_S 24000000000u
