@@ -36,15 +36,25 @@ static uint64_t kernel_shape(const struct sl_launch *launch, uint64_t name_hash)
     return sl_mix(a + 3 * b + 5 * c);
 }
 
-/* Sets core->words and returns the hash of everything else about the launch. */
-static uint64_t scan(struct sl_core *core, const struct sl_launch *launch, uint32_t *number)
+/* The words of a footprint, and what the tables among them point to now. */
+static uint64_t scan_footprint(struct sl_core *core, const struct sl_footprint *footprint)
+{
+    core->words = footprint->words;
+    core->word_count = footprint->count;
+    if (core->tables.count && footprint->count <= SL_MAX_WORDS) {
+        memcpy(core->scanned, footprint->words, footprint->count * sizeof *core->scanned);
+        core->words = core->scanned;
+        sl_tables_follow(core, 0);
+    }
+    return footprint->shape;
+}
+
+/* Sets core->words and returns the hash of everything else about the launch. `now`: it is about to be made.
+ */
+static uint64_t scan(struct sl_core *core, const struct sl_launch *launch, bool now, uint32_t *number)
 {
     *number = 0;
-    if (launch->footprint) {
-        core->words = launch->footprint->words;
-        core->word_count = launch->footprint->count;
-        return launch->footprint->shape;
-    }
+    if (launch->footprint) return scan_footprint(core, launch->footprint);
     core->words = core->scanned;
     core->word_count = 0;
     if (launch->kind == SL_LAUNCH_KERNEL) {
@@ -61,7 +71,7 @@ static uint64_t scan(struct sl_core *core, const struct sl_launch *launch, uint3
         shape = sl_hash_word(shape, span->bytes << 1 | span->write);
         add_word(core, span->address, span->bytes, 0, i);
     }
-    sl_tables_note(core, launch);
+    if (now) sl_tables_note(core, launch);
     return shape;
 }
 
@@ -135,7 +145,7 @@ static uint64_t threads_of(const struct sl_launch *launch)
 struct sl_footprint *sl_access_footprint(struct sl_core *core, const struct sl_launch *launch)
 {
     uint32_t kernel;
-    uint64_t shape = scan(core, launch, &kernel);
+    uint64_t shape = scan(core, launch, false, &kernel);
     struct sl_footprint *footprint = sl_footprint_new(shape, core->words, core->word_count);
     for (uint32_t w = 0; footprint && w < footprint->count; w++)
         footprint->words[w].threads = threads_of(launch);
@@ -152,7 +162,7 @@ sl_symbol sl_access_scan(struct sl_core *core, const struct sl_launch *launch, u
         return expected;
     }
     uint32_t kernel;
-    uint64_t shape = scan(core, launch, &kernel);
+    uint64_t shape = scan(core, launch, true, &kernel);
     if (!is_launch(core, symbol, shape)) {
         uint64_t signature = resolve(core, shape, threads_of(launch));
         struct sl_symbol_record record = {

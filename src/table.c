@@ -167,7 +167,7 @@ void sl_tables_follow(struct sl_core *core, uint32_t number)
     struct sl_tables *tables = &core->tables;
     if (!tables->count) return;
     tables->walks++;
-    if (tables->in_variables) follow_variables(core, number);
+    if (tables->in_variables && number) follow_variables(core, number);
     for (uint32_t w = 0; w < core->word_count; w++) {
         uint64_t address = core->scanned[w].address;
         uint32_t s = sl_place_find(&core->placement, address);

@@ -154,12 +154,42 @@ static void variables_of_the_kernels_module(void **state)
     assert_false(kernel_touches(&of_module, 0, first));
 }
 
+/* Tables that graphs are given: as they are when the graph is launched, not when it was made. Noting a node
+ * that sets a table does not set it. */
+static void tables_of_graphs(void **state)
+{
+    (void)state;
+    struct sl_core *core = sl_core_running();
+    uint64_t given = take(4096), pointers[] = {first};
+    void *parameters[] = {&given};
+    struct sl_launch kernel = {.kind = SL_LAUNCH_KERNEL,
+                               .function = (uintptr_t)&plain,
+                               .grid = {1, 1, 1},
+                               .block = {32, 1, 1},
+                               .parameters = parameters};
+    struct sl_launch set = {.kind = SL_LAUNCH_SET, .spans = {{given, 64, true}}, .span_count = 1};
+    struct sl_footprint *noted = sl_runtime_footprint(&kernel);
+    copy(given, pointers, sizeof pointers);
+    struct sl_footprint *not_done = sl_runtime_footprint(&set);
+    struct sl_launch graph = {.kind = SL_LAUNCH_GRAPH, .footprint = noted};
+    uint32_t number;
+    sl_access_scan(core, &graph, &number);
+    assert_int_equal(core->access_count, 2);
+    assert_int_equal(core->placement.slots[core->accesses[1].slot].address, first);
+    free(noted);
+    free(not_done);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_a_table_points_to),           cmocka_unit_test(what_the_table_holds_now),
-        cmocka_unit_test(tables_of_tables_that_point_back), cmocka_unit_test(a_set_ends_a_table),
-        cmocka_unit_test(a_source_that_cannot_be_read),     cmocka_unit_test(variables_of_the_kernels_module),
+        cmocka_unit_test(what_a_table_points_to),
+        cmocka_unit_test(what_the_table_holds_now),
+        cmocka_unit_test(tables_of_tables_that_point_back),
+        cmocka_unit_test(a_set_ends_a_table),
+        cmocka_unit_test(a_source_that_cannot_be_read),
+        cmocka_unit_test(variables_of_the_kernels_module),
+        cmocka_unit_test(tables_of_graphs),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }
