@@ -26,6 +26,9 @@ def gpt(*more):
     return ["workloads/gpt", "--data", TEXT, *MODEL, *more]
 
 
+# On the Driver API, with parameters packed in one buffer, allocations in stream order and two streams.
+MLP = ["workloads/mlp", "--width", "1024", "--batch", "64", "--steps", "6"]
+
 # What each runs, and the steady shares once reached, in percent: caught at least and claimed too much at most, of bytes
 # and of chunks. softcuda counts exactly, so they are the same everywhere.
 WORKLOADS = {
@@ -33,6 +36,9 @@ WORKLOADS = {
     "gpt-malloc-sweep": (gpt("--allocator", "malloc", "--optimizer", "sweep", "--accumulate", "2"), 99.99, 8.3, 99.99, 0),
     "gpt-slab": (gpt("--allocator", "slab"), 99.99, 13.5, 99.99, 2.2),
     "gpt-slab-sweep": (gpt("--allocator", "slab", "--optimizer", "sweep", "--accumulate", "2"), 99.99, 13.5, 99.99, 2.2),
+    "mlp": (MLP, 99.99, 0.01, 99.99, 0),
+    "mlp-captured": ([*MLP, "--graph", "captured"], 99.99, 0.01, 99.99, 0),
+    "mlp-nodes": ([*MLP, "--graph", "nodes"], 99.99, 0.01, 99.99, 0),
     "pointers": (["tests/truth/pointers"], 93, 69, 95, 58),
 }
 
