@@ -1,5 +1,6 @@
 #include "backend_cuda.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@ struct cuda {
     CUstream in, out;
 };
 
-static enum sl_status check(const struct cuda *cuda, CUresult result, const char *what)
+static enum sl_status judge(const struct cuda *cuda, CUresult result, const char *what)
 {
     if (result == CUDA_SUCCESS) return SL_OK;
     const char *name = NULL;
@@ -24,6 +25,18 @@ static enum sl_status check(const struct cuda *cuda, CUresult result, const char
     sl_log(result == CUDA_ERROR_DEINITIALIZED ? SL_LOG_DEBUG : SL_LOG_WARN, "%s: %s", what, name);
     return result == CUDA_ERROR_OUT_OF_MEMORY ? SL_ERR_NO_MEMORY : SL_ERR_DRIVER;
 }
+
+/* Locks of ours are held around the driver's calls: a thread that the program cancels must not end in one,
+ * which may be a point where that acts. */
+#define UNCANCELLED(call)                                                                                    \
+    ({                                                                                                       \
+        int cancel_state_;                                                                                   \
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state_);                                      \
+        __typeof__(call) result_ = (call);                                                                   \
+        pthread_setcancelstate(cancel_state_, NULL);                                                         \
+        result_;                                                                                             \
+    })
+#define check(cuda, call, what) judge(cuda, UNCANCELLED(call), what)
 
 static CUmemLocation host_location(void)
 {
@@ -167,7 +180,7 @@ static enum sl_status stream_wait(void *self, sl_stream stream, sl_event_handle 
 
 static bool event_done(void *self, sl_event_handle event)
 {
-    return ((struct cuda *)self)->driver->event_query(event) == CUDA_SUCCESS;
+    return UNCANCELLED(((struct cuda *)self)->driver->event_query(event)) == CUDA_SUCCESS;
 }
 
 static enum sl_status event_wait(void *self, sl_event_handle event)
@@ -179,7 +192,8 @@ static enum sl_status event_wait(void *self, sl_event_handle event)
 static uint64_t event_elapsed_ns(void *self, sl_event_handle from, sl_event_handle to)
 {
     float milliseconds = 0;
-    if (((struct cuda *)self)->driver->event_elapsed_time(&milliseconds, from, to) != CUDA_SUCCESS) return 0;
+    const struct sl_cuda_driver *driver = ((struct cuda *)self)->driver;
+    if (UNCANCELLED(driver->event_elapsed_time(&milliseconds, from, to)) != CUDA_SUCCESS) return 0;
     return milliseconds > 0 ? (uint64_t)((double)milliseconds * 1e6) : 0;
 }
 
@@ -208,9 +222,9 @@ static uint64_t module_of(const struct sl_cuda_driver *driver, uint64_t function
     return (uintptr_t)module;
 }
 
-static enum sl_status kernel_layout(void *self, uint64_t function, struct sl_kernel_layout *out)
+static enum sl_status ask_for_layout(const struct sl_cuda_driver *driver, uint64_t function,
+                                     struct sl_kernel_layout *out)
 {
-    const struct sl_cuda_driver *driver = ((struct cuda *)self)->driver;
     if (!driver->func_get_param_info || !driver->kernel_get_param_info || !driver->func_get_name ||
         !driver->kernel_get_name)
         return SL_ERR_UNSUPPORTED;
@@ -231,6 +245,11 @@ static enum sl_status kernel_layout(void *self, uint64_t function, struct sl_ker
     }
     out->module = module_of(driver, function, is_kernel);
     return SL_OK;
+}
+
+static enum sl_status kernel_layout(void *self, uint64_t function, struct sl_kernel_layout *out)
+{
+    return UNCANCELLED(ask_for_layout(((struct cuda *)self)->driver, function, out));
 }
 
 static enum sl_status memory_info(void *self, uint64_t *free_bytes, uint64_t *total_bytes)

@@ -246,7 +246,9 @@ static bool lock_for_the_last_time(pthread_mutex_t *lock)
 void sl_runtime_stop(bool device_gone)
 {
     struct sl_core *core = atomic_exchange(&running.core, NULL);
+    int cancel_state;
     if (!core || !lock_for_the_last_time(&core->order)) return;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* files are written with the lock held */
     if (!device_gone) sl_core_settle_stalls(core);
     pthread_mutex_lock(&core->mover.out.lock);
     pthread_mutex_lock(&core->mover.in.lock);
@@ -261,6 +263,7 @@ void sl_runtime_stop(bool device_gone)
     sl_trace_close(core->trace);
     core->trace = core->stats.trace = NULL;
     pthread_mutex_unlock(&core->order);
+    pthread_setcancelstate(cancel_state, NULL);
     if (!device_gone) atomic_store(&at_rest, core);
 }
 

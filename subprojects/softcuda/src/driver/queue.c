@@ -253,9 +253,12 @@ static struct sc_op *pick_wanted(struct sc_op *from)
     return from;
 }
 
-/* Executes until `done(argument)`. pre: the operations that make it true are marked as wanted. */
+/* Executes until `done(argument)`. pre: the operations that make it true are marked as wanted. A thread that is
+ * cancelled meanwhile ends afterwards: not inside an operation, nor with the driver's lock. */
 static void run_until(bool (*done)(void *), void *argument)
 {
+    int cancel_state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     struct sc_op *cursor = queue.first_pending;
     while (!done(argument)) {
         struct sc_op *op;
@@ -272,6 +275,7 @@ static void run_until(bool (*done)(void *), void *argument)
             cursor = queue.first_pending;
         }
     }
+    pthread_setcancelstate(cancel_state, NULL);
 }
 
 static bool op_done(void *op)
@@ -492,7 +496,10 @@ bool sc_queue_ended(struct sc_op *op)
 
 void sc_queue_let_finish(void)
 {
+    int cancel_state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     while (queue.running) pthread_cond_wait(&queue.progress, &sc_driver_lock);
+    pthread_setcancelstate(cancel_state, NULL);
 }
 
 void sc_queue_close(void)
