@@ -6,6 +6,7 @@
 #include "log.h"
 
 _Atomic uint16_t sl_slab_of[SL_SLAB_TABLE];
+struct sl_arena_range sl_arena_range = {UINT64_MAX, 0};
 
 void sl_arena_init(struct sl_arena *arena, const struct sl_backend *backend, uint64_t chunk_bytes)
 {
@@ -31,6 +32,12 @@ void sl_arena_close(struct sl_arena *arena, bool device_gone)
     atomic_store(&arena->slab_count, 0);
 }
 
+static void widen_range(uint64_t low, uint64_t high)
+{
+    if (low < atomic_load(&sl_arena_range.low)) atomic_store(&sl_arena_range.low, low);
+    if (high > atomic_load(&sl_arena_range.high)) atomic_store(&sl_arena_range.high, high);
+}
+
 /* Takes `count` slabs that follow each other in address and in number. */
 static enum sl_status add_slabs(struct sl_arena *arena, uint32_t count)
 {
@@ -52,6 +59,7 @@ static enum sl_status add_slabs(struct sl_arena *arena, uint32_t count)
         arena->backend->slab_delete(arena->backend->self, address, count * SL_GIB);
         return SL_ERR_NO_MEMORY;
     }
+    widen_range(address, address + count * SL_GIB);
     for (uint32_t s = first; s < first + count; s++) {
         struct sl_slab *slab = &arena->slabs[s];
         slab->address = address + (s - first) * SL_GIB;

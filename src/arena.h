@@ -68,6 +68,12 @@ void sl_arena_close(struct sl_arena *arena, bool device_gone);
  * look-ups come before anything else is known. */
 extern _Atomic uint16_t sl_slab_of[SL_SLAB_TABLE];
 
+/* Where our slabs lie, roughly: what is outside is none of ours. Only widened. */
+struct sl_arena_range {
+    _Atomic uint64_t low, high;
+};
+extern struct sl_arena_range sl_arena_range;
+
 static inline uint32_t sl_arena_slab(uint64_t address)
 {
     uint64_t index = address >> SL_SLAB_SHIFT;

@@ -13,14 +13,33 @@ _Static_assert(offsetof(struct sl_face, shared_bytes) + 4 - offsetof(struct sl_f
                        SHAPE_BYTES,
                "compared as one piece");
 
+/* Where the launch has its parameter `p`, or NULL. */
+static const char *parameter_of(const struct sl_launch *launch, const struct sl_kernel *kernel, uint32_t p)
+{
+    if (launch->parameters) return launch->parameters[p];
+    uint64_t end = (uint64_t)kernel->offsets[p] + kernel->sizes[p];
+    return launch->packed && end <= launch->packed_bytes ? (const char *)launch->packed + kernel->offsets[p]
+                                                         : NULL;
+}
+
+/* Goes through the words in the order of kernel->words. A block of parameters may have hundreds of them, most
+ * of which are no addresses. */
 static bool same_words(const struct sl_launch *launch, const struct sl_kernel *kernel,
                        const struct sl_face *face)
 {
-    for (uint32_t w = 0; w < face->word_count; w++) {
-        const char *value = sl_kernel_word(launch, kernel, w);
-        uint64_t word = 0;
-        if (value) memcpy(&word, value, sizeof word);
-        if (word != face->words[w] && (face->words[w] || sl_arena_owns(word))) return false;
+    const uint64_t *expected = face->words;
+    uint64_t low = atomic_load_explicit(&sl_arena_range.low, memory_order_relaxed);
+    uint64_t span = atomic_load_explicit(&sl_arena_range.high, memory_order_relaxed) - low;
+    for (uint32_t p = 0; p < kernel->parameter_count; p++) {
+        const char *value = parameter_of(launch, kernel, p);
+        uint32_t at = -kernel->offsets[p] & 7;
+        if (at + 8 > kernel->sizes[p]) continue;
+        if (!value) return false;
+        for (; at + 8 <= kernel->sizes[p]; at += 8, expected++) {
+            uint64_t word;
+            memcpy(&word, value + at, sizeof word);
+            if (word != *expected && (*expected || (word - low < span && sl_arena_owns(word)))) return false;
+        }
     }
     return true;
 }

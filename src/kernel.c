@@ -28,11 +28,26 @@ static uint64_t hash_text(const char *text)
     return hash;
 }
 
-/* The same kernel under another handle, or loaded again: its number stays, so that signatures do. */
-static uint32_t find_by_name(const struct sl_kernels *kernels, uint64_t name_hash)
+static uint64_t hash_layout(const struct sl_kernel_layout *layout)
 {
-    for (uint32_t k = 1; k < kernels->count; k++)
-        if (kernels->kernels[k].name_hash == name_hash) return k;
+    uint64_t hash = sl_hash_word(hash_text(layout->name), layout->parameter_count);
+    for (uint32_t p = 0; p < layout->parameter_count; p++)
+        hash = sl_hash_word(hash, (uint64_t)layout->offsets[p] << 32 | layout->sizes[p]);
+    return hash;
+}
+
+/* The same kernel under another handle, or loaded again: its number stays, so that signatures do. Another one
+ * may share its name, and parameters are read as far as the layout says. */
+static uint32_t find_by_layout(const struct sl_kernels *kernels, const struct sl_kernel_layout *layout,
+                               uint64_t hash)
+{
+    size_t bytes = layout->parameter_count * sizeof *layout->offsets;
+    for (uint32_t k = 1; k < kernels->count; k++) {
+        const struct sl_kernel *kernel = &kernels->kernels[k];
+        if (kernel->name_hash == hash && kernel->parameter_count == layout->parameter_count &&
+            !memcmp(kernel->offsets, layout->offsets, bytes) && !memcmp(kernel->sizes, layout->sizes, bytes))
+            return k;
+    }
     return 0;
 }
 
@@ -42,7 +57,7 @@ static bool list_words(struct sl_kernel *kernel)
     for (int pass = 0; pass < 2; pass++) {
         uint32_t count = 0;
         for (uint32_t p = 0; p < kernel->parameter_count; p++)
-            for (uint32_t at = -kernel->offsets[p] & 7; at + 8 <= kernel->sizes[p] && at <= 0xffff; at += 8) {
+            for (uint32_t at = -kernel->offsets[p] & 7; at + 8 <= kernel->sizes[p]; at += 8) {
                 if (pass) kernel->words[count] = p << 16 | at;
                 count++;
             }
@@ -63,8 +78,8 @@ static uint32_t ask(struct sl_kernels *kernels, uint64_t handle)
                      sl_status_text(status));
         return 0;
     }
-    uint64_t hash = sl_hash_word(hash_text(layout.name), layout.parameter_count);
-    uint32_t known = find_by_name(kernels, hash);
+    uint64_t hash = hash_layout(&layout);
+    uint32_t known = find_by_layout(kernels, &layout, hash);
     if (known) {
         kernels->kernels[known].module = layout.module;
         return known;

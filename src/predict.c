@@ -16,7 +16,9 @@ enum { CREDIT_PER_FEED = 16, CREDIT_MOST = 8192 };
  * or a few too few the string most likely goes on nearby. */
 enum { STRONG_MATCH = 16, WEAK_MATCH = 2, RESUME_WINDOW = 64 };
 
-enum { ENTER_AT_ONCE = 16 };
+/* The chains are needed after a surprise only, and what came true meanwhile has entries from a period before:
+ * they catch up with this many boundaries, or one period. */
+enum { CATCH_UP = 4096 };
 
 #define HASH_BASE UINT64_C(0x9e3779b97f4a7c15)
 #define SLOT_FACTOR UINT64_C(0xd6e8feb86659fd93)
@@ -30,7 +32,7 @@ struct chain_links {
 
 struct sl_predictor {
     uint64_t mask, count;
-    uint64_t entered; /* the last boundary that is in the chains; looked for only after a surprise */
+    uint64_t entered; /* the last boundary that is in the chains */
     sl_symbol *symbol;
     uint64_t *hash;
     struct chain_links *links; /* by boundary */
@@ -170,9 +172,11 @@ static void resume_context(struct sl_predictor *p, sl_symbol symbol)
     }
 }
 
-/* Enters the boundaries up to `until`. Several at once keep the processor busy while their memory comes. */
-static void enter_into_chains(struct sl_predictor *p, uint64_t until)
+/* Enters the boundaries before the present. */
+static void catch_up(struct sl_predictor *p, uint64_t period)
 {
+    uint64_t until = p->count - 1, most = period > CATCH_UP ? period : CATCH_UP;
+    if (until - p->entered > most) p->entered = until - most;
     for (int i = 0; i < LEVELS; i++) {
         uint64_t least = oldest(p) + ((uint64_t)1 << i * LEVEL_SHIFT);
         for (uint64_t b = p->entered + 1 > least ? p->entered + 1 : least; b <= until; b++) {
@@ -203,11 +207,10 @@ bool sl_predictor_feed(struct sl_predictor *p, sl_symbol symbol)
             p->resume = p->cursor;
             p->lost_at = p->count;
         }
-        enter_into_chains(p, p->count - 1);
+        catch_up(p, p->following ? p->count - 1 - p->cursor : 0);
         find_longest(p);
         if (p->match < WEAK_MATCH && p->lost_at) resume_context(p, symbol);
     }
-    if (p->count - p->entered >= ENTER_AT_ONCE) enter_into_chains(p, p->count);
     return hit;
 }
 

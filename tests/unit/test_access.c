@@ -243,14 +243,43 @@ static void a_footprint_of_freed_memory(void **state)
     free(footprint);
 }
 
+/* JIT compilers give many kernels one name. Reading the second one's parameter as long as the first one's
+ * would go beyond it. */
+static void a_name_used_by_two_kernels(void **state)
+{
+    (void)state;
+    static const uint32_t none[] = {0}, block[] = {64}, word[] = {8};
+    static const struct sl_host_kernel large = {"jit", 1, none, block}, small = {"jit", 1, none, word};
+    uint64_t values[8] = {0};
+    values[7] = first;
+    void *parameters[] = {values};
+    struct sl_launch launch = {.kind = SL_LAUNCH_KERNEL,
+                               .function = (uint64_t)&large,
+                               .grid = {1, 1, 1},
+                               .block = {32, 1, 1},
+                               .parameters = parameters};
+    uint32_t number;
+    sl_access_scan(sl_core_running(), &launch, &number);
+    assert_int_equal(sl_core_running()->access_count, 1);
+    launch.function = (uint64_t)&small;
+    sl_access_scan(sl_core_running(), &launch, &number);
+    assert_int_equal(sl_core_running()->access_count, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_expected_launch),  cmocka_unit_test(another_pointer),
-        cmocka_unit_test(another_grid),         cmocka_unit_test(the_same_pointer_elsewhere),
-        cmocka_unit_test(freed_memory),         cmocka_unit_test(footprints_that_are_joined),
-        cmocka_unit_test(a_large_footprint),    cmocka_unit_test(a_footprint_of_freed_memory),
-        cmocka_unit_test(a_tensor_found_later), cmocka_unit_test(a_handle_used_again),
+        cmocka_unit_test(a_name_used_by_two_kernels),
+        cmocka_unit_test(the_expected_launch),
+        cmocka_unit_test(another_pointer),
+        cmocka_unit_test(another_grid),
+        cmocka_unit_test(the_same_pointer_elsewhere),
+        cmocka_unit_test(freed_memory),
+        cmocka_unit_test(footprints_that_are_joined),
+        cmocka_unit_test(a_large_footprint),
+        cmocka_unit_test(a_footprint_of_freed_memory),
+        cmocka_unit_test(a_tensor_found_later),
+        cmocka_unit_test(a_handle_used_again),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

@@ -14,8 +14,11 @@ static uint32_t worker_count(void)
 {
     uint64_t threads = sc_options()->threads;
     if (threads) return (uint32_t)threads;
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    return cores > 0 ? (uint32_t)cores : 1;
+    static _Atomic uint32_t cores; /* asking opens a file */
+    uint32_t known = cores;
+    if (known) return known;
+    long found = sysconf(_SC_NPROCESSORS_ONLN);
+    return cores = found > 0 ? (uint32_t)found : 1;
 }
 
 static CUresult fault_result(const struct sc_op *op, const struct sc_fault *fault)
