@@ -214,6 +214,7 @@ static void report(struct sl_core *core)
         .budget_bytes = core->budget_bytes,
         .chunk_bytes = core->arena.chunk_bytes,
         .need_bytes = core->placement.peak_live_bytes,
+        .live_bytes = core->placement.live_bytes,
         .chunks = core->arena.peak_chunks_used,
         .policy = options.policy == SL_POLICY_PLAN     ? "plan"
                   : options.policy == SL_POLICY_DEMAND ? "demand"

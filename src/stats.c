@@ -111,9 +111,12 @@ static void print_json(FILE *to, const struct sl_stats *stats, const struct sl_s
 {
     static const char *const causes[] = {"plan", "demand", "late"};
     fprintf(to, "{\"version\": 1, \"policy\": \"%s\", \"daemon\": \"%s\",\n", facts->policy, facts->daemon);
-    fprintf(to, " \"budget_bytes\": %llu, \"chunk_bytes\": %llu, \"need_bytes\": %llu, \"chunks\": %llu,\n",
+    fprintf(to,
+            " \"budget_bytes\": %llu, \"chunk_bytes\": %llu, \"need_bytes\": %llu, \"live_bytes\": %llu, "
+            "\"chunks\": %llu,\n",
             (unsigned long long)facts->budget_bytes, (unsigned long long)facts->chunk_bytes,
-            (unsigned long long)facts->need_bytes, (unsigned long long)facts->chunks);
+            (unsigned long long)facts->need_bytes, (unsigned long long)facts->live_bytes,
+            (unsigned long long)facts->chunks);
     fprintf(to, " \"peak_bytes\": %llu, \"populated_bytes\": %llu, \"dropped_bytes\": %llu,\n",
             (unsigned long long)stats->peak_occupied_bytes, (unsigned long long)stats->populated_bytes,
             (unsigned long long)stats->dropped_bytes);

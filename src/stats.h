@@ -48,7 +48,7 @@ void sl_stats_next_iteration(struct sl_stats *stats, uint64_t symbols);
 
 /* What the summary says beside the counts. */
 struct sl_stats_facts {
-    uint64_t budget_bytes, chunk_bytes, need_bytes, chunks;
+    uint64_t budget_bytes, chunk_bytes, need_bytes, live_bytes, chunks;
     const char *policy, *daemon;
     uint64_t predicted, fed;
 };

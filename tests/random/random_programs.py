@@ -4,8 +4,8 @@
 usage: random_programs.py BUILD FIRST COUNT [--faults] [--jobs N]
 
 Each seed is a program (see random_program.cu), a budget, an order in which the device works, a daemon mode, a policy and a
-chunk size. Compared are the hash of all that the program read and every error code that it got, and softcuda's own peak with
-the budget. A seed that fails is printed with the variables that repeat it. With --faults, the device also refuses calls that
+chunk size. Compared are the hash of all that the program read and every error code that it got, softcuda's own peak with
+the budget, and what is alive at the end with sluice's books. A seed that fails is printed with the variables that repeat it. With --faults, the device also refuses calls that
 only sluice makes: that may cost time, and nothing else.
 """
 import argparse
@@ -38,6 +38,7 @@ def run(build, seed, variables, preload=None):
     with tempfile.TemporaryDirectory() as folder:
         books = os.path.join(folder, "device.json")
         environment["SOFTCUDA_STATS"] = books
+        environment["SLUICE_STATS"] = os.path.join(folder, "sluice.json")
         try:
             done = subprocess.run([program, str(seed)], env=environment, capture_output=True, text=True, timeout=300,
                                   check=False)
@@ -48,6 +49,10 @@ def run(build, seed, variables, preload=None):
         if done.returncode == 0 and os.path.exists(books):
             with open(books, encoding="utf-8") as file:
                 device = json.load(file)
+        statistics = os.path.join(folder, "sluice.json")
+        if device and preload and os.path.exists(statistics):
+            with open(statistics, encoding="utf-8") as file:
+                device["sluice"] = json.load(file)
         error = None if done.returncode == 0 else f"status {done.returncode}: {done.stderr.strip()[-300:]}"
         return fields, error, device
 
@@ -92,6 +97,8 @@ def check(build, seed, faults):
     kept = options.get("SOFTCUDA_FAULT", "").split(":")[0] not in LEAVE_TO_THE_DRIVER
     if kept and whole["passed_bytes"] == "0" and device["peak_device_bytes"] > budget:
         return f"the device held {device['peak_device_bytes']} bytes, {budget} were allowed\n  {repeat}"
+    if not faults and device["sluice"]["live_bytes"] != int(small["live_bytes"]):
+        return f"{small['live_bytes']} bytes are alive, and {device['sluice']['live_bytes']} in the books\n  {repeat}"
     return None
 
 
