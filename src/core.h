@@ -118,6 +118,7 @@ struct sl_core {
     uint64_t extents_version;   /* counts what was learned of where tensors end */
     uint64_t extents_learned;   /* the version and the symbols that sl_extents_learn saw last */
     uint32_t symbols_learned;
+    uint64_t learned_at; /* symbols_fed when sl_extents_learn was last called */
 };
 
 /* What chunks may occupy now: the budget less what the program took past us. */

@@ -67,24 +67,28 @@ static bool is_voter(const struct reach *reach, bool surely)
     return !surely || reach->over_views == reach->bytes;
 }
 
+/* Whether reach `i` is a tensor that was not seen before it, and one that is asked. pre: they are sorted. */
+static bool is_new_voter(const struct reach *reaches, size_t i, bool surely)
+{
+    return is_voter(&reaches[i], surely) && (!i || by_parameter(&reaches[i - 1], &reaches[i]));
+}
+
 /* What most tensors of one parameter have for each thread, or 0; `surely`: of those whose end is no view.
  * *voters: how many tensors were asked. pre: `reaches` are sorted. */
 static double usual(const struct reach *reaches, size_t count, bool surely, size_t *voters)
 {
-    size_t best = 0;
+    size_t best = 0, run = 0, end = 0; /* `run` voters are in [i, end) */
     double found = 0;
     *voters = 0;
-    for (size_t i = 0; i < count; i++)
-        *voters += is_voter(&reaches[i], surely) && (!i || by_parameter(&reaches[i - 1], &reaches[i]));
-    for (size_t i = 0; i < count; i++) {
-        size_t run = 0, k = i;
-        for (; k < count && reaches[k].for_thread <= reaches[i].for_thread * (1 + TOLERANCE); k++)
-            run += is_voter(&reaches[k], surely) && (!k || by_parameter(&reaches[k - 1], &reaches[k]));
+    for (size_t i = 0; i < count; i++) *voters += is_new_voter(reaches, i, surely);
+    for (size_t i = 0; i < count && end < count; i++) {
+        while (end < count && reaches[end].for_thread <= reaches[i].for_thread * (1 + TOLERANCE))
+            run += is_new_voter(reaches, end++, surely);
         if (run > best) {
             best = run;
-            found = reaches[k - 1].for_thread;
+            found = reaches[end - 1].for_thread;
         }
-        if (k == count) break;
+        run -= is_new_voter(reaches, i, surely);
     }
     return best >= 2 && 2 * best >= *voters ? found : 0;
 }

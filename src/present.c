@@ -9,6 +9,7 @@
 #define LAUNCHES_BETWEEN_PLANS 16 /* while surprises are frequent */
 #define LEAST_WINDOW 512
 #define LARGEST_WINDOW ((size_t)1 << 18)
+#define ACCESSES_FOR_SYMBOL 8 /* that each symbol pays for when extents are learned from all accesses */
 
 void sl_core_drop_schedule(struct sl_core *core)
 {
@@ -17,6 +18,15 @@ void sl_core_drop_schedule(struct sl_core *core)
     sl_schedule_clear(&core->schedule);
     pthread_mutex_unlock(&core->mover.in.lock);
     pthread_mutex_unlock(&core->mover.out.lock);
+}
+
+/* Not more often than the launches since the last time pay for: a program that always does something new
+ * would else look at all that it ever did, again and again. */
+static void learn_extents(struct sl_core *core)
+{
+    if (core->symbols_fed - core->learned_at < core->symbols.access_count / ACCESSES_FOR_SYMBOL) return;
+    core->learned_at = core->symbols_fed;
+    sl_extents_learn(core);
 }
 
 /* An iteration is one period of the predicted string; before anything is predicted, all is the first one. */
@@ -29,7 +39,7 @@ static void count_iterations(struct sl_core *core, bool hit)
     core->iteration_end =
         core->iteration_end ? core->symbols_fed + period : core->symbols_fed - core->streak + period;
     sl_core_settle_stalls(core);
-    sl_extents_learn(core);
+    learn_extents(core);
     sl_stats_next_iteration(&core->stats, period);
 }
 
@@ -64,7 +74,7 @@ void sl_core_plan(struct sl_core *core)
     if (window < LEAST_WINDOW) window = LEAST_WINDOW;
     if (window > LARGEST_WINDOW) window = LARGEST_WINDOW;
     core->planned_at = core->tick;
-    sl_extents_learn(core);
+    learn_extents(core);
     uint64_t start = sl_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     struct sl_plan_input input;
     struct sl_plan plan = {0};

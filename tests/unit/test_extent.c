@@ -104,6 +104,50 @@ static void a_small_tensor_before_a_large_one_stays_small(void **state)
     for (int i = 0; i < 3; i++) assert_int_equal(reach(&norm, slab + i * 8 * SL_MIB, 1), 4096);
 }
 
+/* Of many launches with only a few lengths, each is looked at a few times, not once for each other one. */
+static void many_equal_tensors_are_judged_quickly(void **state)
+{
+    (void)state;
+    static const struct sl_host_kernel sweep = {"sweep", 1, offsets, sizes};
+    uint64_t slab = take(4 * SL_MIB);
+    for (uint32_t launches = 1; launches <= 250000; launches++) {
+        void *parameters[] = {&slab};
+        struct sl_launch launch = {.kind = SL_LAUNCH_KERNEL,
+                                   .function = (uintptr_t)&sweep,
+                                   .grid = {1, 1, 1},
+                                   .block = {launches % 2 ? 1 : 1024, 1, 1},
+                                   .shared_bytes = launches,
+                                   .parameters = parameters};
+        sl_runtime_launch_begin(&launch);
+        sl_runtime_launch_end(&launch, true);
+    }
+    assert_int_equal(reach(&sweep, slab, 1), 4 * SL_MIB);
+}
+
+static void new_launches_between_plans_cost_what_they_are(void **state)
+{
+    (void)state;
+    enum { TENSORS = 64 };
+    static const uint32_t four_offsets[] = {0, 8, 16, 24}, four_sizes[] = {8, 8, 8, 8};
+    static const struct sl_host_kernel four = {"four", 4, four_offsets, four_sizes};
+    uint64_t tensors[TENSORS];
+    for (int i = 0; i < TENSORS; i++) tensors[i] = take(2 * SL_MIB);
+    for (uint32_t step = 1; step <= 4000; step++)
+        for (int i = 0; i < 50; i++) {
+            uint64_t *first = &tensors[i % 40];
+            void *parameters[] = {first, first + 1, first + 2, first + 3};
+            struct sl_launch launch = {.kind = SL_LAUNCH_KERNEL,
+                                       .function = (uintptr_t)&four,
+                                       .grid = {1, 1, 1},
+                                       .block = {32, 1, 1},
+                                       .shared_bytes = i < 40 ? 0 : step,
+                                       .parameters = parameters};
+            sl_runtime_launch_begin(&launch);
+            sl_runtime_launch_end(&launch, true);
+        }
+    assert_in_range(sl_core_running()->stats.plans, 1000, UINT64_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -111,6 +155,8 @@ int main(void)
         cmocka_unit_test(views_do_not_cut_a_tensor),
         cmocka_unit_test(a_kernel_reaches_as_far_as_usual),
         cmocka_unit_test(a_small_tensor_before_a_large_one_stays_small),
+        cmocka_unit_test(new_launches_between_plans_cost_what_they_are),
+        cmocka_unit_test(many_equal_tensors_are_judged_quickly),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }
