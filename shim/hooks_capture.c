@@ -23,9 +23,10 @@ CUresult sl_capture_forbids(void)
                : CUDA_SUCCESS;
 }
 
+/* Those of other contexts count too: where one ends, its context need not be the current one. */
 static CUresult note_begun(CUresult result)
 {
-    if (result != CUDA_SUCCESS || !sl_session_on()) return result;
+    if (result != CUDA_SUCCESS || !sl_session_awake()) return result;
     atomic_fetch_add(&captures, 1);
     sl_runtime_capture(1);
     return result;

@@ -206,6 +206,30 @@ static void instantiated_during_a_capture(void **state)
     ok(cuGraphDestroy(graph));
 }
 
+/* The end of a capture in another context is not the end of this one: what it would enqueue for launches that
+ * are only captured would make the graph invalid. */
+static void captured_beside_another_context(void **state)
+{
+    (void)state;
+    CUcontext other;
+    CUstream others;
+    CUgraph graph, empty;
+    ok(cuCtxCreate(&other, NULL, 0, 0));
+    ok(cuStreamCreate(&others, CU_STREAM_NON_BLOCKING));
+    ok(cuStreamBeginCapture(others, CU_STREAM_CAPTURE_MODE_RELAXED));
+    ok(cuCtxSetCurrent(context));
+    ok(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    ok(cuCtxSetCurrent(other));
+    ok(cuStreamEndCapture(others, &empty));
+    ok(cuCtxSetCurrent(context));
+    for (int b = 0; b < BLOCKS; b++) ok(cuMemsetD32Async(blocks[b], 1, WORDS, stream));
+    ok(cuStreamEndCapture(stream, &graph));
+    ok(cuGraphDestroy(graph));
+    ok(cuGraphDestroy(empty));
+    ok(cuCtxDestroy(other));
+    ok(cuCtxSetCurrent(context));
+}
+
 /* One graph that touches everything runs, in part in place. */
 static void beyond_the_budget(void)
 {
@@ -254,6 +278,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(with_child_graphs),
         cmocka_unit_test(instantiated_in_every_way),
         cmocka_unit_test(instantiated_during_a_capture),
+        cmocka_unit_test(captured_beside_another_context),
     };
     return cmocka_run_group_tests(tests, load, unload);
 }
