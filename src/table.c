@@ -140,8 +140,9 @@ void sl_tables_note(struct sl_core *core, const struct sl_launch *launch)
         note_upload(core, launch);
         return;
     }
-    for (uint32_t i = 0; core->tables.count && i < launch->span_count; i++) {
-        const struct sl_span *span = &launch->spans[i];
+    uint32_t own = launch->span_count;
+    for (uint32_t i = 0; core->tables.count && i < own + launch->more_span_count; i++) {
+        const struct sl_span *span = i < own ? &launch->spans[i] : &launch->more_spans[i - own];
         if (span->write) forget(&core->tables, span->address, span->address + span->bytes);
     }
 }

@@ -128,6 +128,21 @@ static void a_set_ends_a_table(void **state)
     assert_false(touches(table, first));
 }
 
+static void a_batch_of_copies_ends_a_table(void **state)
+{
+    (void)state;
+    copy(table, &first, 8);
+    struct sl_span spans[] = {{other, 8, true}, {other, 8, true}, {table, 8, true}};
+    struct sl_launch batch = {.kind = SL_LAUNCH_COPY,
+                              .spans = {spans[0], spans[1]},
+                              .span_count = 2,
+                              .more_spans = &spans[2],
+                              .more_span_count = 1};
+    sl_runtime_launch_begin(&batch);
+    sl_runtime_launch_end(&batch, true);
+    assert_false(touches(table, first));
+}
+
 static void a_source_that_cannot_be_read(void **state)
 {
     (void)state;
@@ -183,13 +198,10 @@ static void tables_of_graphs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_a_table_points_to),
-        cmocka_unit_test(what_the_table_holds_now),
-        cmocka_unit_test(tables_of_tables_that_point_back),
-        cmocka_unit_test(a_set_ends_a_table),
-        cmocka_unit_test(a_source_that_cannot_be_read),
-        cmocka_unit_test(variables_of_the_kernels_module),
-        cmocka_unit_test(tables_of_graphs),
+        cmocka_unit_test(what_a_table_points_to),           cmocka_unit_test(what_the_table_holds_now),
+        cmocka_unit_test(tables_of_tables_that_point_back), cmocka_unit_test(a_set_ends_a_table),
+        cmocka_unit_test(a_batch_of_copies_ends_a_table),   cmocka_unit_test(a_source_that_cannot_be_read),
+        cmocka_unit_test(variables_of_the_kernels_module),  cmocka_unit_test(tables_of_graphs),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }
