@@ -130,7 +130,7 @@ CUresult sl_hook_cuMemFreeAsync(struct sl_call call, sl_fn_cuMemFreeAsync *real,
     CUresult result = real(address, stream);
     if (result != CUDA_SUCCESS)
         sl_charge(SL_CHARGE_ADDRESS, address, bytes);
-    else if (pool)
+    else if (pool && bytes) /* charged: it was on our device */
         charge_reserve(pool);
     return result;
 }
@@ -173,7 +173,7 @@ CUresult sl_hook_cuMemPoolTrimTo(struct sl_call call, sl_fn_cuMemPoolTrimTo *rea
 {
     (void)call;
     CUresult result = real(pool, keep_bytes);
-    if (result == CUDA_SUCCESS && sl_runtime_running()) charge_reserve(pool);
+    if (result == CUDA_SUCCESS && sl_uncharge(SL_CHARGE_POOL, (uintptr_t)pool)) charge_reserve(pool);
     return result;
 }
 

@@ -125,7 +125,7 @@ void sl_physical_unmapped(uint64_t address, uint64_t bytes)
     for (uint64_t at = address, end = address + bytes; mapped_memory.count && at < end;) {
         uint32_t index = sl_map_get(&mapped_memory, at);
         if (index == SL_MAP_NONE) {
-            at += GRANULARITY;
+            at = (at | (GRANULARITY - 1)) + 1;
             continue;
         }
         uint64_t length = (uint64_t)sl_map_get(&mapped_units, at) * UNIT;
