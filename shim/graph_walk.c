@@ -72,8 +72,8 @@ static bool note(struct sl_graph_node *node)
     switch (node->type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
         if (driver->graph_kernel_node_get_params(node->handle, &kernel) != CUDA_SUCCESS) return false;
-        node->function = kernel.func;
         launch = sl_graph_kernel(&kernel);
+        node->function = (CUfunction)launch.function;
         break;
     case CU_GRAPH_NODE_TYPE_MEMCPY:
         if (driver->graph_memcpy_node_get_params(node->handle, &copy) != CUDA_SUCCESS) return false;

@@ -18,8 +18,7 @@ static bool begin_copy(struct sl_work *work, sl_stream stream, uint64_t to, uint
     work->launch = (struct sl_launch){.kind = SL_LAUNCH_COPY, .stream = stream};
     sl_work_span(work, to, bytes, true);
     sl_work_span(work, from, bytes, false);
-    if (!sl_runtime_owns(from))
-        work->launch.upload = (struct sl_upload){(const void *)from, to, bytes};
+    if (!sl_runtime_owns(from)) work->launch.upload = (struct sl_upload){(const void *)from, to, bytes};
     sl_runtime_launch_begin(&work->launch);
     return true;
 }

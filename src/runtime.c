@@ -23,9 +23,9 @@
 static struct sl_options options;
 static struct sl_core *started; /* built once, kept until the process ends: threads may still look at it */
 static struct running {
-    struct sl_core *_Atomic core; /* NULL before the start, after the stop and in a child */
+    struct sl_core *_Atomic core;    /* NULL before the start, after the stop and in a child */
+    struct sl_core *_Atomic at_rest; /* stopped, with its memory still there; NULL in a child */
 } SL_OWN_PAGES running;
-static struct sl_core *_Atomic at_rest; /* stopped, with its memory still there */
 static _Atomic bool tried;
 static char
     path[PATH_MAX]; /* an expanded option, at the start and at the stop: a thread may have little stack */
@@ -37,7 +37,7 @@ struct sl_core *sl_core_running(void)
 
 struct sl_core *sl_core_at_rest(void)
 {
-    return atomic_load(&at_rest);
+    return atomic_load(&running.at_rest);
 }
 
 void sl_runtime_load(void)
@@ -265,14 +265,14 @@ void sl_runtime_stop(bool device_gone)
     core->trace = core->stats.trace = NULL;
     pthread_mutex_unlock(&core->order);
     pthread_setcancelstate(cancel_state, NULL);
-    if (!device_gone) atomic_store(&at_rest, core);
+    if (!device_gone) atomic_store(&running.at_rest, core);
 }
 
 /* Nothing is freed: in a child of clone() another thread may have held the allocator's lock. */
 void sl_runtime_after_fork(void)
 {
     atomic_store(&running.core, NULL);
-    atomic_store(&at_rest, NULL);
+    atomic_store(&running.at_rest, NULL);
     if (!started) return;
     sl_trace_abandon(started->trace);
     started->trace = started->stats.trace = NULL;
