@@ -17,8 +17,9 @@ static struct {
     pthread_mutex_t lock; /* guards all below but what is read after the start */
     CUcontext context;    /* the managed one; set before the state says running */
     CUdevice device;
-    pid_t process;           /* that the session was started in; 0: not yet */
-    bool wiped;              /* a child finds the view zeroed */
+    /* Read without the lock, while another thread may be starting the session. */
+    _Atomic pid_t process;   /* that the session was started in; 0: not yet */
+    _Atomic bool wiped;      /* a child finds the view zeroed */
     CUcontext first_context; /* the first that this process made */
     struct {
         CUcontext context;
@@ -48,7 +49,8 @@ static void at_exit(void)
  * does not have. */
 static void see_what_process_this_is(void)
 {
-    if (session.process && session.process != getpid()) sl_after_fork();
+    pid_t process = session.process;
+    if (process && process != getpid()) sl_after_fork();
 }
 
 /* pre: session.lock is taken and a context is current. */

@@ -27,15 +27,22 @@ OUT_OF_MEMORY = "error 2"
 DEVICE_LOST = "error 46"
 
 
+def last_words(errors):
+    """All that a sanitizer says, or the end."""
+    return errors if "Sanitizer" in errors or "runtime error" in errors else errors.strip()[-300:]
+
+
 def run(build, seed, variables, folder, preload):
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("SLUICE_", "SOFTCUDA_", "FAULTS"))}
     environment["LD_LIBRARY_PATH"] = os.path.join(build, "subprojects", "softcuda", "lib")
     environment["SOFTCUDA_LOG"] = "none"
     environment.update(variables)
+    preloaded = [os.environ.get("E2E_PRELOAD")]  # a sanitizer's runtime
     if preload:
-        environment.update({"LD_PRELOAD": os.path.join(build, "tests", "faults", "libsluice-faults.so"),
-                            "SLUICE_TRACE": os.path.join(folder, "trace"), "SLUICE_STATS": os.path.join(folder, "stats"),
+        preloaded.append(os.path.join(build, "tests", "faults", "libsluice-faults.so"))
+        environment.update({"SLUICE_TRACE": os.path.join(folder, "trace"), "SLUICE_STATS": os.path.join(folder, "stats"),
                             "SLUICE_LOG": os.path.join(folder, "log")})
+    environment["LD_PRELOAD"] = " ".join(filter(None, preloaded))
     program = os.path.join(build, "tests", "random", "random_program")
     try:
         done = subprocess.run([program, str(seed)], env=environment, capture_output=True, text=True, timeout=120,
@@ -43,7 +50,7 @@ def run(build, seed, variables, folder, preload):
     except subprocess.TimeoutExpired:
         return None, "it hangs"
     results = [line for line in done.stdout.splitlines() if line.startswith("log ")]
-    error = None if done.returncode == 0 else f"status {done.returncode}: {done.stderr.strip()[-300:]}"
+    error = None if done.returncode == 0 else f"status {done.returncode}: {last_words(done.stderr)}"
     return results, error
 
 

@@ -19,7 +19,8 @@ struct trainer {
     CUfunction add;
     CUstream stream;
     CUdeviceptr blocks[TRAINER_BLOCKS];
-    uint32_t expected[TRAINER_BLOCKS];
+    _Atomic uint32_t
+        expected[TRAINER_BLOCKS]; /* one thread may still launch while another ends the program */
 };
 
 /* Each returns CUDA_SUCCESS or the first error; `trainer_check` CUDA_ERROR_ASSERT for a wrong sum. */

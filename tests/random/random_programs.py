@@ -28,6 +28,11 @@ SLUICES_OWN = ["cuMemPrefetchAsync", "cuMemAdvise", "cuMemDiscardBatchAsync", "c
 LEAVE_TO_THE_DRIVER = ["cuMemGetInfo", "cuMemAdvise", "cuDeviceGetMemPool", "cuDeviceGetDefaultMemPool"]
 
 
+def last_words(errors):
+    """All that a sanitizer says, or the end."""
+    return errors if "Sanitizer" in errors or "runtime error" in errors else errors.strip()[-300:]
+
+
 def run(build, seed, variables, preload=None):
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("SLUICE_", "SOFTCUDA_"))}
     environment["LD_LIBRARY_PATH"] = os.path.join(build, "subprojects", "softcuda", "lib")
@@ -53,7 +58,7 @@ def run(build, seed, variables, preload=None):
         if device and preload and os.path.exists(statistics):
             with open(statistics, encoding="utf-8") as file:
                 device["sluice"] = json.load(file)
-        error = None if done.returncode == 0 else f"status {done.returncode}: {done.stderr.strip()[-300:]}"
+        error = None if done.returncode == 0 else f"status {done.returncode}: {last_words(done.stderr)}"
         return fields, error, device
 
 
