@@ -52,7 +52,10 @@ static void retire(struct sl_core *core, struct sl_chunk_range range)
     core->retired_streams |= core->active_streams;
     for (uint32_t i = 0; i < range.count; i++) {
         struct sl_chunk_record *chunk = sl_arena_record(&core->arena, range.first + i);
-        chunk->recycled = true;
+        if (chunk->freed_in != core->waits) chunk->debtors = 0;
+        chunk->freed_in = core->waits;
+        chunk->debtors |= core->active_streams;
+        chunk->settled = 0;
         /* A kernel whose pointers nobody saw may still use it on any stream that has work. */
         atomic_fetch_or(&chunk->users, core->active_streams);
     }

@@ -28,7 +28,9 @@ struct sl_chunk_record {
     _Atomic uint64_t in_sequence;  /* the fetch that brings or brought it; 0: known to have arrived */
     _Atomic uint64_t out_sequence; /* its last eviction or drop; 0: never */
     _Atomic uint64_t users; /* bit set of streams (stream index % 64) that used it since it last left */
-    bool recycled;          /* memory in it was freed: a launch on another stream must join `users` first */
+    uint64_t debtors;  /* bits of streams that had work when memory in it was freed: others wait for them */
+    uint64_t settled;  /* bits of those that did */
+    uint64_t freed_in; /* sl_core.waits then: the program may have waited for all of that meanwhile */
     sl_tick last_use;
     sl_chunk run;               /* first chunk of the allocation that covers it whole, or itself */
     uint32_t run_chunks;        /* chunks of that run; 0 for a packed chunk */

@@ -88,6 +88,7 @@ struct sl_core {
     sl_stream *more_streams; /* that found no number of their own */
     uint32_t more_stream_count, more_stream_capacity;
     uint64_t active_streams;  /* bits of those used since the program last waited for its whole context */
+    uint64_t waits;           /* how often the program waited for its whole context */
     uint64_t retired_streams; /* bits of those that had work when memory was freed since then */
     _Atomic int captures;     /* stream captures under way in the process */
 

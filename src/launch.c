@@ -16,11 +16,28 @@ static void join_users(struct sl_core *core, uint64_t users, sl_stream stream)
         sl_wait_event(&core->backend, stream, core->demand_fence.events[__builtin_ctzll(rest)]);
 }
 
+/* The streams that stream number `s` has to wait for before it uses the chunk. Those who use other memory in
+ * it are none of them: they may in turn wait, by whatever means, for what `s` is about to do. */
+static uint64_t debtors_for(const struct sl_core *core, const struct sl_chunk_record *chunk, uint32_t s)
+{
+    uint64_t bit = (uint64_t)1 << s;
+    if (!chunk->debtors || chunk->freed_in != core->waits) return 0;
+    if (s == SL_SHARED_STREAM) return chunk->debtors;
+    return chunk->settled & bit ? 0 : chunk->debtors & ~bit;
+}
+
+static uint64_t settle_debts(const struct sl_core *core, struct sl_chunk_record *chunk, uint32_t s)
+{
+    uint64_t debtors = debtors_for(core, chunk, s);
+    if (s != SL_SHARED_STREAM) chunk->settled |= (uint64_t)1 << s;
+    return debtors;
+}
+
 /* Marks the launch's chunks as used where that is all there is to do: every one is resident, its stream has
  * used them since they came, and knows of their arrival. */
 static bool use_plainly(struct sl_core *core, uint32_t s)
 {
-    uint64_t bit = (uint64_t)1 << s, own = s == SL_SHARED_STREAM ? 0 : bit;
+    uint64_t bit = (uint64_t)1 << s;
     uint64_t joined = s == SL_SHARED_STREAM ? 0 : core->streams[s].joined_in;
     bool plain = true;
     for (uint32_t i = 0; i < core->touched_count; i++) {
@@ -30,7 +47,7 @@ static bool use_plainly(struct sl_core *core, uint32_t s)
         plain &= atomic_load_explicit(&chunk->content, memory_order_relaxed) == SL_CONTENT_RESIDENT &&
                  atomic_load_explicit(&chunk->bytes, memory_order_relaxed) <=
                      atomic_load_explicit(&chunk->frame_bytes, memory_order_relaxed) &&
-                 users & bit && !(chunk->recycled && users & ~own) &&
+                 users & bit && !debtors_for(core, chunk, s) &&
                  atomic_load_explicit(&chunk->in_sequence, memory_order_relaxed) <= joined;
     }
     return plain;
@@ -40,16 +57,12 @@ static bool use_plainly(struct sl_core *core, uint32_t s)
  * what it will use in place. */
 static uint64_t use_chunks(struct sl_core *core, uint32_t s, sl_stream stream, uint64_t *in_place_bytes)
 {
-    uint64_t bit = (uint64_t)1 << s, own = s == SL_SHARED_STREAM ? 0 : bit, latest = 0, joined = 0;
+    uint64_t bit = (uint64_t)1 << s, latest = 0, joined = 0;
     for (uint32_t i = 0; i < core->touched_count; i++) {
         struct sl_chunk_record *chunk = sl_arena_record(&core->arena, core->touched[i]);
         uint64_t users = atomic_load_explicit(&chunk->users, memory_order_relaxed);
-        if (chunk->recycled && users & ~own) {
-            joined |= users & ~own;
-            atomic_store(&chunk->users, bit);
-        } else if (!(users & bit)) {
-            atomic_fetch_or(&chunk->users, bit);
-        }
+        joined |= settle_debts(core, chunk, s);
+        if (!(users & bit)) atomic_fetch_or(&chunk->users, bit);
         if (atomic_load(&chunk->content) != SL_CONTENT_RESIDENT) {
             int dead = SL_CONTENT_DEAD;
             atomic_compare_exchange_strong(&chunk->content, &dead, SL_CONTENT_HOST); /* written in place */
@@ -85,21 +98,15 @@ void sl_runtime_hand_over(uint64_t address, sl_stream stream)
     if (!core) return;
     pthread_mutex_lock(&core->order);
     uint32_t slot = sl_place_find(&core->placement, address), s = sl_core_stream(core, stream);
-    uint64_t bit = (uint64_t)1 << s, own = s == SL_SHARED_STREAM ? 0 : bit, joined = 0;
+    uint64_t joined = 0;
     if (slot != SL_MAP_NONE) {
         struct sl_chunk_range range = sl_slot_chunks(&core->placement, &core->placement.slots[slot], 0,
                                                      core->placement.slots[slot].bytes);
-        for (uint32_t i = 0; i < range.count; i++) {
-            struct sl_chunk_record *chunk = sl_arena_record(&core->arena, range.first + i);
-            uint64_t others = chunk->recycled ? atomic_load(&chunk->users) & ~own : 0;
-            if (others) atomic_store(&chunk->users, bit);
-            joined |= others;
-        }
+        for (uint32_t i = 0; i < range.count; i++)
+            joined |= settle_debts(core, sl_arena_record(&core->arena, range.first + i), s);
     }
-    if (joined) {
-        join_users(core, joined, stream);
-        core->active_streams |= bit; /* it stands for the others */
-    }
+    if (joined) join_users(core, joined, stream);
+    core->active_streams |= (uint64_t)1 << s; /* its number is not another's until the program has waited */
     pthread_mutex_unlock(&core->order);
 }
 

@@ -332,7 +332,9 @@ void sl_runtime_synchronized(uint64_t before)
     struct sl_core *core = sl_core_running();
     if (!core) return;
     pthread_mutex_lock(&core->order);
-    if (core->tick == before)
-        core->active_streams = core->retired_streams = 0; /* nobody launched meanwhile */
+    if (core->tick == before) { /* nobody launched meanwhile */
+        core->active_streams = core->retired_streams = 0;
+        core->waits++;
+    }
     pthread_mutex_unlock(&core->order);
 }

@@ -2,6 +2,8 @@
  * to be sluice's. */
 #include "device.h"
 
+#include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #define WORDS 4096
@@ -257,6 +259,40 @@ static void the_next_owner_comes_after_the_last(void **state)
     ok(cuStreamDestroy(second));
 }
 
+static void CUDA_CB hold(void *go)
+{
+    while (!atomic_load((_Atomic bool *)go)) sched_yield();
+}
+
+/* Beside memory that was freed: a stream that is held up until another has done its work must not hold that
+ * one up, though both use the same chunk. */
+static void who_uses_other_memory_is_not_waited_for(void **state)
+{
+    CUdeviceptr held, free_to_go, freed;
+    static _Atomic bool go;
+    (void)state;
+    CUstream first = new_stream(), second = new_stream();
+    ok(cuMemAlloc(&held, 4 * WORDS));
+    ok(cuMemAlloc(&free_to_go, 4 * WORDS));
+    ok(cuMemAlloc(&freed, 4 * WORDS));
+    ok(cuMemsetD32Async(freed, 1, WORDS, first));
+    ok(cuMemsetD32Async(freed, 1, WORDS, second));
+    ok(cuCtxSynchronize());
+    ok(cuMemFree(freed));
+    ok(cuLaunchHostFunc(first, hold, (void *)&go));
+    ok(cuMemsetD32Async(held, 3, WORDS, first));
+    ok(cuMemsetD32Async(free_to_go, 4, WORDS, second));
+    ok(cuStreamSynchronize(second));
+    atomic_store(&go, true);
+    ok(cuCtxSynchronize());
+    assert_int_equal(last_word(held, first), 3);
+    assert_int_equal(last_word(free_to_go, first), 4);
+    ok(cuMemFree(held));
+    ok(cuMemFree(free_to_go));
+    ok(cuStreamDestroy(first));
+    ok(cuStreamDestroy(second));
+}
+
 /* In a capture memory is the graph's, and only the graph's can be freed. */
 static void captured(void **state)
 {
@@ -345,6 +381,7 @@ int main(void)
         cmocka_unit_test(the_current_pool_serves),
         cmocka_unit_test(freed_the_other_way),
         cmocka_unit_test(the_next_owner_comes_after_the_last),
+        cmocka_unit_test(who_uses_other_memory_is_not_waited_for),
         cmocka_unit_test(captured),
         cmocka_unit_test(what_is_taken_is_not_free),
         cmocka_unit_test(a_pool_for_other_processes),
