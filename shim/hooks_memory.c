@@ -72,12 +72,24 @@ CUresult sl_hook_cuMemAllocPitch_v2(struct sl_call call, sl_fn_cuMemAllocPitch_v
     return result;
 }
 
+/* As the driver's: programs read host memory behind it, which kernels that it waited for have written. */
+static CUresult wait_and_give(CUdeviceptr address)
+{
+    struct sl_allocation found;
+    if (!sl_runtime_running()) return sl_memory_give(address);
+    if (!sl_runtime_find(address, &found) || found.address != address) return CUDA_ERROR_INVALID_VALUE;
+    bool entered = sl_session_enter();
+    sl_runtime_finish();
+    sl_session_leave(entered);
+    return sl_memory_give(address);
+}
+
 CUresult sl_hook_cuMemFree_v2(struct sl_call call, sl_fn_cuMemFree_v2 *real, CUdeviceptr address)
 {
     (void)call;
     if (sl_session_owns(address)) {
         CUresult forbidden = sl_capture_forbids();
-        return forbidden == CUDA_SUCCESS ? sl_memory_give(address) : forbidden;
+        return forbidden == CUDA_SUCCESS ? wait_and_give(address) : forbidden;
     }
     uint64_t bytes = sl_uncharge(SL_CHARGE_ADDRESS, address);
     CUresult result = real(address);

@@ -146,6 +146,11 @@ void sl_runtime_variable(uint64_t address, uint64_t bytes, uint64_t module);
 /* A function's module was unloaded: what was cached under any handle of it is forgotten. */
 void sl_runtime_functions_changed(void);
 
+/* Waits, on the host, for what the context's streams were given so far, but for those that capture: what the
+ * driver does when memory is freed, without the wait for the context that a capture in another thread forbids.
+ * pre: the context is current. */
+void sl_runtime_finish(void);
+
 /* The program waits for its whole context (cuCtxSynchronize): the first before the driver's call, the second,
  * with what the first returned, after it succeeded. Everything issued before is then done. */
 uint64_t sl_runtime_synchronizing(void);

@@ -107,6 +107,21 @@ void sl_core_record_fence(struct sl_core *core, struct sl_fence *fence, uint64_t
     atomic_store(&fence->streams, recorded);
 }
 
+void sl_runtime_finish(void)
+{
+    struct sl_core *core = sl_core_running();
+    struct sl_fence fence = {0};
+    if (!core) return;
+    const struct sl_backend *backend = &core->backend;
+    pthread_mutex_lock(&core->order);
+    if (core->active_streams) sl_core_record_fence(core, &fence, core->active_streams);
+    pthread_mutex_unlock(&core->order);
+    for (uint64_t rest = atomic_load(&fence.streams); rest; rest &= rest - 1)
+        backend->event_wait(backend->self, fence.events[__builtin_ctzll(rest)]);
+    for (int s = 0; s < SL_STREAMS; s++)
+        if (fence.events[s]) backend->event_delete(backend->self, fence.events[s]);
+}
+
 static void forget_shared(struct sl_core *core, sl_stream stream)
 {
     for (uint32_t i = 0; i < core->more_stream_count; i++) {

@@ -220,9 +220,31 @@ static void host_memory_made_without_a_context(void **state)
     assert_int_equal(before, after);
 }
 
+/* The driver's cuMemFree waits for the device, and programs read behind it what kernels and copies wrote. */
+static void freeing_waits_for_the_device(void **state)
+{
+    (void)state;
+    CUdeviceptr source, other;
+    CUstream stream;
+    unsigned *host;
+    ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    ok(cuMemAllocHost((void **)&host, 4 * MIB));
+    ok(cuMemAlloc(&source, 4 * MIB));
+    ok(cuMemAlloc(&other, 4 * MIB));
+    ok(cuMemsetD32Async(source, 77, MIB, stream));
+    host[MIB - 1] = 0;
+    ok(cuMemcpyDtoHAsync(host, source, 4 * MIB, stream));
+    ok(cuMemFree(other));
+    assert_int_equal(host[MIB - 1], 77);
+    ok(cuMemFree(source));
+    ok(cuMemFreeHost(host));
+    ok(cuStreamDestroy(stream));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(freeing_waits_for_the_device),
         cmocka_unit_test(host_memory_made_without_a_context),
         cmocka_unit_test(more_memory_than_the_device_has),
         cmocka_unit_test(what_a_pointer_is),
