@@ -9,7 +9,7 @@ enum sl_event_type {
     SL_EVENT_FREE,      /* id: slot; a: address; b: bytes */
     SL_EVENT_KERNEL,    /* id: kernel; `text`: its name. Before its first launch. */
     /* id: kernel, or 0 for copies and sets; flags: sl_launch_kind; a: stream; b: grid threads; c: bytes of a
-       copy */
+       copy; d: an earlier launch whose accesses are this one's, too, or 0 */
     SL_EVENT_LAUNCH,
     SL_EVENT_ACCESS,    /* of the launch with its tick. id: slot; a: offset in the allocation; b: bytes */
     SL_EVENT_MOVE,      /* id: chunk; flags: sl_action_kind | sl_move_cause << 4; a: bytes */
@@ -27,7 +27,7 @@ struct sl_event {
     uint32_t id;
     sl_tick tick;
     uint64_t time_ns; /* CLOCK_MONOTONIC */
-    uint64_t a, b, c;
+    uint64_t a, b, c, d;
     const char *text; /* SL_EVENT_KERNEL only: lives as long as the process */
 };
 

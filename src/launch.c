@@ -164,7 +164,7 @@ static void begin(struct sl_core *core, struct sl_launch *launch)
     sl_symbol symbol = sl_access_scan(core, launch, &kernel);
     sl_core_feed(core, symbol);
     sl_stats_launched(&core->stats);
-    sl_record_launch(core, launch, kernel);
+    sl_record_launch(core, launch, symbol, kernel);
     sl_schedule_issue(&core->schedule, core->tick, core->daemon == NULL);
     if (sl_core_must_join(core, s, &core->mover.out, core->arena.join_out))
         sl_mover_wait(&core->mover, &core->mover.out, core->arena.join_out, launch->stream);

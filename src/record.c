@@ -46,26 +46,44 @@ static struct sl_event access_event(const struct sl_core *core, const struct sl_
                                   access->offset};
 }
 
-/* One look at the clock serves the launch and its accesses. */
-void sl_record_launch(struct sl_core *core, const struct sl_launch *launch, uint32_t kernel)
+static void announce_kernel(struct sl_core *core, uint32_t kernel)
+{
+    struct sl_kernel *known = &core->kernels.kernels[kernel];
+    if (!kernel || known->announced) return;
+    known->announced = true;
+    sl_core_trace(core, (struct sl_event){.type = SL_EVENT_KERNEL, .id = kernel, .text = known->name});
+}
+
+/* The launch and its accesses as one run of records. One look at the clock serves all. */
+static bool record_accesses(struct sl_core *core, const struct sl_event *launch)
+{
+    struct sl_trace_run run;
+    if (!sl_trace_reserve(core->trace, core->access_count + 1, &run)) return false;
+    *sl_trace_record(&run, 0) = *launch;
+    for (uint32_t a = 0; a < core->access_count; a++)
+        *sl_trace_record(&run, a + 1) = access_event(core, &core->accesses[a], launch->time_ns);
+    sl_trace_commit(core->trace, &run);
+    return true;
+}
+
+/* What a symbol stands for is written once: a launch that repeats itself is one record. */
+void sl_record_launch(struct sl_core *core, const struct sl_launch *launch, sl_symbol symbol, uint32_t kernel)
 {
     if (!core->trace) return;
-    if (kernel && !core->kernels.kernels[kernel].announced) {
-        core->kernels.kernels[kernel].announced = true;
-        sl_core_trace(core, (struct sl_event){.type = SL_EVENT_KERNEL,
-                                              .id = kernel,
-                                              .text = core->kernels.kernels[kernel].name});
-    }
+    announce_kernel(core, kernel);
+    struct sl_symbol_record *known = &core->symbols.records[symbol];
     struct sl_event event = launch_event(core, launch, kernel);
-    uint64_t time_ns = event.time_ns;
-    struct sl_trace_run run;
-    if (sl_trace_reserve(core->trace, core->access_count + 1, &run)) {
-        *sl_trace_record(&run, 0) = event;
-        for (uint32_t a = 0; a < core->access_count; a++)
-            *sl_trace_record(&run, a + 1) = access_event(core, &core->accesses[a], time_ns);
-        sl_trace_commit(core->trace, &run);
+    if (symbol && known->recorded && known->recorded_extents == core->extents_version) {
+        event.d = core->access_count ? known->recorded : 0;
+        sl_trace_push(core->trace, &event);
         return;
     }
+    if (record_accesses(core, &event)) {
+        known->recorded = core->tick;
+        known->recorded_extents = core->extents_version;
+        return;
+    }
+    uint64_t time_ns = event.time_ns;
     sl_trace_push(core->trace, &event);
     for (uint32_t a = 0; a < core->access_count; a++) {
         event = access_event(core, &core->accesses[a], time_ns);

@@ -9,6 +9,7 @@
 uint64_t sl_clock_ns(clockid_t clock);
 
 /* The launch that was just scanned, and what it may touch. `kernel`: its number, or 0. */
-void sl_record_launch(struct sl_core *core, const struct sl_launch *launch, uint32_t kernel);
+void sl_record_launch(struct sl_core *core, const struct sl_launch *launch, sl_symbol symbol,
+                      uint32_t kernel);
 
 #endif

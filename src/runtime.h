@@ -147,8 +147,8 @@ void sl_runtime_variable(uint64_t address, uint64_t bytes, uint64_t module);
 void sl_runtime_functions_changed(void);
 
 /* Waits, on the host, for what the context's streams were given so far, but for those that capture: what the
- * driver does when memory is freed, without the wait for the context that a capture in another thread forbids.
- * pre: the context is current. */
+ * driver does when memory is freed, without the wait for the context that a capture in another thread
+ * forbids. pre: the context is current. */
 void sl_runtime_finish(void);
 
 /* The program waits for its whole context (cuCtxSynchronize): the first before the driver's call, the second,

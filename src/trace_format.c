@@ -25,7 +25,7 @@ static const struct sl_trace_type_info types[] = {
     [SL_EVENT_ALLOC] = {"alloc", "slot", "address", "bytes", "site", .address_a = true, .address_c = true},
     [SL_EVENT_FREE] = {"free", "slot", "address", "bytes", .address_a = true},
     [SL_EVENT_KERNEL] = {"kernel", "kernel"},
-    [SL_EVENT_LAUNCH] = {"launch", "kernel", "stream", "threads", "bytes", .address_a = true},
+    [SL_EVENT_LAUNCH] = {"launch", "kernel", "stream", "threads", "bytes", "as", .address_a = true},
     [SL_EVENT_ACCESS] = {"access", "slot", "offset", "bytes"},
     [SL_EVENT_MOVE] = {"move", "chunk", "bytes"},
     [SL_EVENT_STALL] = {"stall", NULL, "ns", "chunks"},
@@ -73,15 +73,16 @@ static uint64_t unzigzag(uint64_t coded)
 
 size_t sl_trace_encode(const struct sl_event *event, struct sl_trace_base *base, uint8_t *out)
 {
-    uint8_t body[6 * 10];
-    const uint64_t fields[6] = {zigzag(event->tick - base->tick),
-                                zigzag(event->time_ns - base->time_ns),
-                                event->id,
-                                event->a,
-                                event->b,
-                                event->c};
+    uint8_t body[SL_TRACE_FIELDS * 10];
+    const uint64_t fields[SL_TRACE_FIELDS] = {zigzag(event->tick - base->tick),
+                                              zigzag(event->time_ns - base->time_ns),
+                                              event->id,
+                                              event->a,
+                                              event->b,
+                                              event->c,
+                                              event->d};
     bool named = event->type == SL_EVENT_KERNEL;
-    unsigned count = named ? 3 : 6;
+    unsigned count = named ? 3 : SL_TRACE_FIELDS;
     while (!named && count && !fields[count - 1]) count--;
     uint8_t *body_end = body;
     for (unsigned i = 0; i < count; i++) body_end = put_varint(body_end, fields[i]);
@@ -103,13 +104,13 @@ size_t sl_trace_encode(const struct sl_event *event, struct sl_trace_base *base,
 size_t sl_trace_decode(const uint8_t *in, size_t available, struct sl_trace_base *base,
                        struct sl_event *event, char name[SL_TRACE_NAME_MAX + 1])
 {
-    uint64_t body_bytes, fields[6] = {0};
+    uint64_t body_bytes, fields[SL_TRACE_FIELDS] = {0};
     if (available < 3) return 0;
     const uint8_t *body = get_varint(in + 2, in + available, &body_bytes);
     if (!body || body_bytes > (size_t)(in + available - body)) return 0;
     const uint8_t *end = body + body_bytes, *at = body;
     bool named = in[0] == SL_EVENT_KERNEL;
-    for (unsigned i = 0; i < (named ? 3 : 6) && at < end; i++) {
+    for (unsigned i = 0; i < (named ? 3 : SL_TRACE_FIELDS) && at < end; i++) {
         at = get_varint(at, end, &fields[i]);
         if (!at) return 0;
     }
@@ -123,7 +124,8 @@ size_t sl_trace_decode(const uint8_t *in, size_t available, struct sl_trace_base
                                .time_ns = base->time_ns,
                                .a = fields[3],
                                .b = fields[4],
-                               .c = fields[5]};
+                               .c = fields[5],
+                               .d = fields[6]};
     if (named) {
         size_t bytes = (size_t)(end - at) < SL_TRACE_NAME_MAX ? (size_t)(end - at) : SL_TRACE_NAME_MAX;
         memcpy(name, at, bytes);

@@ -7,7 +7,8 @@
 
 /* An encoded record is never longer. */
 #define SL_TRACE_NAME_MAX 1023 /* longer kernel names are cut */
-#define SL_TRACE_RECORD_MAX (4 + 6 * 10 + SL_TRACE_NAME_MAX)
+#define SL_TRACE_FIELDS 7
+#define SL_TRACE_RECORD_MAX (4 + SL_TRACE_FIELDS * 10 + SL_TRACE_NAME_MAX)
 
 /* What differences are taken from; zero it at the start of a block. */
 struct sl_trace_base {
@@ -28,7 +29,7 @@ uint64_t sl_trace_block_checksum(const struct sluice_trace_block *block, const v
 
 /* How a record type is shown: its name and those of its fields; a NULL field is not used. */
 struct sl_trace_type_info {
-    const char *name, *id, *a, *b, *c;
+    const char *name, *id, *a, *b, *c, *d;
     bool address_a; /* `a` is best shown in hexadecimal */
     bool address_c;
 };

@@ -116,13 +116,15 @@ struct field {
     uint64_t value;
     bool address;
 };
-static void fields_of(const struct sl_event *event, struct field out[4])
+enum { FIELDS = 5 };
+static void fields_of(const struct sl_event *event, struct field out[FIELDS])
 {
     const struct sl_trace_type_info *info = sl_trace_type(event->type);
     out[0] = (struct field){info->id, event->id, false};
     out[1] = (struct field){info->a, event->a, info->address_a};
     out[2] = (struct field){info->b, event->b, false};
     out[3] = (struct field){info->c, event->c, info->address_c};
+    out[4] = (struct field){event->d ? info->d : NULL, event->d, false};
     /* Only kernels have a number, and only they have threads; only the others have bytes. */
     if (event->type == SL_EVENT_LAUNCH) out[event->flags == SL_LAUNCH_KERNEL ? 3 : 0].key = NULL;
     if (event->type == SL_EVENT_LAUNCH && event->flags != SL_LAUNCH_KERNEL) out[2].key = NULL;
@@ -144,13 +146,13 @@ void print_record(const struct sl_trace_record *record, const struct kernel_name
 {
     const struct sl_event *event = &record->event;
     const char *keys[2], *words[2];
-    struct field fields[4];
+    struct field fields[FIELDS];
     printf("%8" PRIu64 " %14.6f %3" PRIu32 "  %-9s", event->tick, (double)since(event, start_ns) / 1e9,
            record->thread, sl_trace_type(event->type)->name);
     unsigned word_count = flag_words(event, keys, words);
     for (unsigned i = 0; i < word_count; i++) printf(" %s", words[i]);
     fields_of(event, fields);
-    for (unsigned i = 0; i < 4; i++)
+    for (unsigned i = 0; i < FIELDS; i++)
         if (fields[i].key)
             printf(fields[i].address ? " %s=0x%" PRIx64 : " %s=%" PRIu64, fields[i].key, fields[i].value);
     const char *name = name_for(event, names);
@@ -173,13 +175,13 @@ void print_record_json(const struct sl_trace_record *record, const struct kernel
 {
     const struct sl_event *event = &record->event;
     const char *keys[2], *words[2];
-    struct field fields[4];
+    struct field fields[FIELDS];
     printf("{\"type\": \"%s\", \"tick\": %" PRIu64 ", \"time_ns\": %" PRId64 ", \"thread\": %" PRIu32,
            sl_trace_type(event->type)->name, event->tick, since(event, start_ns), record->thread);
     unsigned word_count = flag_words(event, keys, words);
     for (unsigned i = 0; i < word_count; i++) printf(", \"%s\": \"%s\"", keys[i], words[i]);
     fields_of(event, fields);
-    for (unsigned i = 0; i < 4; i++)
+    for (unsigned i = 0; i < FIELDS; i++)
         if (fields[i].key)
             printf(fields[i].address ? ", \"%s\": \"0x%" PRIx64 "\"" : ", \"%s\": %" PRIu64, fields[i].key,
                    fields[i].value);

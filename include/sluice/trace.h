@@ -11,7 +11,7 @@
 
 #define SLUICE_TRACE_MAGIC "\211SLUICE\n"
 #define SLUICE_TRACE_MAJOR 1 /* a reader refuses a greater one */
-#define SLUICE_TRACE_MINOR 0 /* more record types or fields: an older reader skips them */
+#define SLUICE_TRACE_MINOR 1 /* more record types or fields: an older reader skips them */
 #define SLUICE_TRACE_BLOCK_MAGIC UINT32_C(0x4b424c53) /* "SLBK" */
 #define SLUICE_TRACE_BLOCK_MAX (UINT32_C(1) << 20)    /* payload bytes */
 #define SLUICE_TRACE_HEADER_MAX 4096
@@ -43,8 +43,8 @@ struct sluice_trace_block {
 
 /* A record is: type (1 byte), flags (1 byte), body bytes (varint), body. A varint is LEB128. The body is the
  * varints tick, time_ns      as differences to the block's record before, zigzag-coded; before the first
- * record both are 0 id, a, b, c from which zeros at the end are left out. In an SLUICE_TRACE_KERNEL it is
- * tick, time_ns, id and then the name, up to the end of the body. A reader skips what a body holds beyond
+ * record both are 0; id, a, b, c, d, from which zeros at the end are left out. In an SLUICE_TRACE_KERNEL it
+ * is tick, time_ns, id and then the name, up to the end of the body. A reader skips what a body holds beyond
  * that, and records of a type it does not know. */
 enum sluice_trace_type {
     SLUICE_TRACE_ALLOC = 1,  /* id: slot; a: address; b: bytes; c: site */
@@ -52,10 +52,11 @@ enum sluice_trace_type {
     SLUICE_TRACE_KERNEL = 3, /* id: kernel; its name */
 
     /* id: kernel, or 0; flags: 0 kernel, 1 copy, 2 set, 3 graph, 4 collective; a: stream; b: grid threads;
-     * c: bytes of a copy */
+     * c: bytes of a copy; d: the tick of an earlier launch whose accesses are this one's, too; 0: its own
+     * follow, if it has any */
     SLUICE_TRACE_LAUNCH = 4,
 
-    /* Of the launch with the same tick. id: slot; a: offset in it; b: bytes */
+    /* Of the launch with the same tick, and of those that refer to it. id: slot; a: offset in it; b: bytes */
     SLUICE_TRACE_ACCESS = 5,
 
     /* Issued when this tick was the newest. id: chunk; a: bytes;

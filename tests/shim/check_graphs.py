@@ -76,6 +76,8 @@ def traced():
     for record in records:
         if record["type"] == "access" and record["tick"] in slots:
             slots[record["tick"]].append(record["slot"])
+        elif record["type"] == "launch" and "as" in record and record["tick"] in slots:
+            slots[record["tick"]] = slots[record["as"]]
     if [slots[tick] for tick in graphs] != 3 * [[3 * g, 3 * g + 1, 3 * g + 2] for g in range(8)]:
         sys.exit(f"the trace says that graphs touched {slots}")
 

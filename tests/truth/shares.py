@@ -78,7 +78,13 @@ class Live:
 
 class Launch:
     def __init__(self, kind, name):
-        self.kind, self.name, self.claims, self.live = kind, name, [], None
+        self.kind, self.name, self.claims, self.accesses, self.live = kind, name, [], [], None
+
+
+def claim(launch, live, access):
+    begin = live.slots[access["slot"]] + access["offset"]
+    launch.accesses.append(access)
+    launch.claims.append((begin, begin + access["bytes"]))
 
 
 def read_claims(lines):
@@ -89,7 +95,7 @@ def read_claims(lines):
         if event["type"] == "gap":
             raise Mismatch("the trace has gaps; record it with SLUICE_TRACE_FULL=wait")
     names = {event["kernel"]: event["name"] for event in events if event["type"] == "kernel"}
-    live, launches = Live(), []
+    live, launches, by_tick = Live(), [], {}
     events = [event for event in events if event["type"] in ("alloc", "free", "launch", "access")]
     events.sort(key=lambda event: event["time_ns"])
     for event in events:
@@ -100,10 +106,12 @@ def read_claims(lines):
         elif event["type"] == "launch":
             kernel = event.get("kernel", 0)
             launches.append(Launch(event["kind"], kernel if isinstance(kernel, str) else names.get(kernel, "")))
+            by_tick[event["tick"]] = launches[-1]
+            for access in by_tick[event["as"]].accesses if "as" in event else []:
+                claim(launches[-1], live, access)
             yield launches[-1], live
         else:
-            begin = live.slots[event["slot"]] + event["offset"]
-            launches[-1].claims.append((begin, begin + event["bytes"]))
+            claim(launches[-1], live, event)
 
 
 def read_touched(lines):
