@@ -92,7 +92,8 @@ class Trainer:
                "--allocator", run.allocator]
         if run.budget is None:
             return gpt, None
-        budget = int(int(self.controls[run.allocator]["peak_bytes"]) * run.budget)
+        # No budget is smaller than 8 MiB; the quick model needs little more.
+        budget = max(8 << 20, int(int(self.controls[run.allocator]["peak_bytes"]) * run.budget))
         sluice = [os.path.join(self.options.build, "tools", "sluice"), "run", "--budget", str(budget),
                   "--policy", run.policy, "--daemon", run.daemon, "--stats", stats]
         if self.options.size == "software":
