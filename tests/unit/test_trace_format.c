@@ -19,6 +19,7 @@ static void assert_same_event(const struct sl_event *one, const struct sl_event 
     assert_int_equal(one->a, other->a);
     assert_int_equal(one->b, other->b);
     assert_int_equal(one->c, other->c);
+    assert_int_equal(one->d, other->d);
     assert_int_equal(!one->text, !other->text);
     if (one->text) assert_string_equal(one->text, other->text);
 }

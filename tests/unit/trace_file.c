@@ -9,7 +9,7 @@ const struct sl_event trace_samples[] = {
     {.type = SL_EVENT_BUDGET, .time_ns = 1000, .a = 512 * SL_MIB, .b = 2 * SL_MIB, .c = SL_GIB},
     {.type = SL_EVENT_ALLOC, .id = 0, .time_ns = 1010, .a = 0x700000000000, .b = 4096, .c = UINT64_MAX},
     {.type = SL_EVENT_KERNEL, .id = 1, .tick = 1, .time_ns = 1020, .text = "_Z6matmulPKfS0_Pf"},
-    {.type = SL_EVENT_LAUNCH, .id = 1, .tick = 1, .time_ns = 1030, .a = 0x5555, .b = 128 * 1024},
+    {.type = SL_EVENT_LAUNCH, .id = 1, .tick = 1, .time_ns = 1030, .a = 0x5555, .b = 128 * 1024, .d = 70000},
     {.type = SL_EVENT_ACCESS, .id = 0, .tick = 1, .time_ns = 1030, .b = 4096},
     {.type = SL_EVENT_STALL, .tick = 1, .time_ns = 1500, .a = 470, .b = 1},
     {.type = SL_EVENT_MOVE,
