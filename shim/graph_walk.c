@@ -36,6 +36,40 @@ struct sl_launch sl_graph_set(const CUDA_MEMSET_NODE_PARAMS *parameters)
     return work.launch;
 }
 
+bool sl_graph_work(const CUgraphNodeParams *parameters, struct sl_launch *out)
+{
+    const __typeof__(parameters->kernel) *kernel = &parameters->kernel;
+    const __typeof__(parameters->memset) *set = &parameters->memset;
+    switch (parameters->type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+        *out = sl_graph_kernel(&(CUDA_KERNEL_NODE_PARAMS_v2){.func = kernel->func,
+                                                             .gridDimX = kernel->gridDimX,
+                                                             .gridDimY = kernel->gridDimY,
+                                                             .gridDimZ = kernel->gridDimZ,
+                                                             .blockDimX = kernel->blockDimX,
+                                                             .blockDimY = kernel->blockDimY,
+                                                             .blockDimZ = kernel->blockDimZ,
+                                                             .sharedMemBytes = kernel->sharedMemBytes,
+                                                             .kernelParams = kernel->kernelParams,
+                                                             .extra = kernel->extra,
+                                                             .kern = kernel->kern});
+        return true;
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+        *out = sl_graph_copy(&parameters->memcpy.copyParams);
+        return true;
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+        *out = sl_graph_set(&(CUDA_MEMSET_NODE_PARAMS){.dst = set->dst,
+                                                       .pitch = set->pitch,
+                                                       .value = set->value,
+                                                       .elementSize = set->elementSize,
+                                                       .width = set->width,
+                                                       .height = set->height});
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* A kernel's parameters may have to be asked for, which is no business of a capture that is under way. */
 struct sl_footprint *sl_graph_note(const struct sl_launch *launch)
 {

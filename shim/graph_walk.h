@@ -37,9 +37,13 @@ struct sl_footprint *sl_graph_note(const struct sl_launch *launch);
 
 /* What a node with these parameters does. */
 struct sl_launch sl_graph_kernel(const CUDA_KERNEL_NODE_PARAMS_v2 *parameters);
-/* Whether a copy or set of a node stays inside allocations, where it begins in memory of ours. */
-bool sl_graph_stays_inside(const struct sl_launch *launch);
 struct sl_launch sl_graph_copy(const CUDA_MEMCPY3D *parameters);
 struct sl_launch sl_graph_set(const CUDA_MEMSET_NODE_PARAMS *parameters);
+
+/* The same for nodes of any kind. False: it is no kernel, copy or set. */
+bool sl_graph_work(const CUgraphNodeParams *parameters, struct sl_launch *out);
+
+/* Whether a copy or set of a node stays inside allocations, where it begins in memory of ours. */
+bool sl_graph_stays_inside(const struct sl_launch *launch);
 
 #endif

@@ -93,12 +93,10 @@ CUresult sl_hook_cuGraphExecChildGraphNodeSetParams(struct sl_call call,
     return note_child(real(exec, node, graph), exec, node, graph);
 }
 
-static CUresult note_kernel(CUresult result, CUgraphExec exec, CUgraphNode node,
-                            const CUDA_KERNEL_NODE_PARAMS_v2 *parameters)
+/* `launch` is what the node does from now on, if the driver took it. */
+static CUresult note(CUresult result, CUgraphExec exec, CUgraphNode node, const struct sl_launch *launch)
 {
-    if (result != CUDA_SUCCESS || !sl_session_on()) return result;
-    struct sl_launch launch = sl_graph_kernel(parameters);
-    sl_graphs_node_set(exec, node, &launch);
+    if (result == CUDA_SUCCESS && sl_session_on()) sl_graphs_node_set(exec, node, launch);
     return result;
 }
 
@@ -120,7 +118,8 @@ CUresult sl_hook_cuGraphExecKernelNodeSetParams(struct sl_call call,
                                        .sharedMemBytes = parameters->sharedMemBytes,
                                        .kernelParams = parameters->kernelParams,
                                        .extra = parameters->extra};
-    return note_kernel(result, exec, node, &same);
+    struct sl_launch launch = sl_graph_kernel(&same);
+    return note(result, exec, node, &launch);
 }
 
 CUresult sl_hook_cuGraphExecKernelNodeSetParams_v2(struct sl_call call,
@@ -129,15 +128,10 @@ CUresult sl_hook_cuGraphExecKernelNodeSetParams_v2(struct sl_call call,
                                                    const CUDA_KERNEL_NODE_PARAMS_v2 *parameters)
 {
     (void)call;
-    return note_kernel(real(exec, node, parameters), exec, node, parameters);
-}
-
-static CUresult note_copy(CUresult result, CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *copy)
-{
-    if (result != CUDA_SUCCESS || !sl_session_on()) return result;
-    struct sl_launch launch = sl_graph_copy(copy);
-    sl_graphs_node_set(exec, node, &launch);
-    return result;
+    CUresult result = real(exec, node, parameters);
+    if (result != CUDA_SUCCESS) return result;
+    struct sl_launch launch = sl_graph_kernel(parameters);
+    return note(result, exec, node, &launch);
 }
 
 CUresult sl_hook_cuGraphExecMemcpyNodeSetParams(struct sl_call call,
@@ -146,20 +140,10 @@ CUresult sl_hook_cuGraphExecMemcpyNodeSetParams(struct sl_call call,
                                                 CUcontext context)
 {
     (void)call;
-    if (copy) {
-        struct sl_launch launch = sl_graph_copy(copy);
-        if (!sl_graph_stays_inside(&launch)) return CUDA_ERROR_INVALID_VALUE;
-    }
-    return note_copy(real(exec, node, copy, context), exec, node, copy);
-}
-
-static CUresult note_set(CUresult result, CUgraphExec exec, CUgraphNode node,
-                         const CUDA_MEMSET_NODE_PARAMS *set)
-{
-    if (result != CUDA_SUCCESS || !sl_session_on()) return result;
-    struct sl_launch launch = sl_graph_set(set);
-    sl_graphs_node_set(exec, node, &launch);
-    return result;
+    if (!copy) return real(exec, node, copy, context);
+    struct sl_launch launch = sl_graph_copy(copy);
+    if (!sl_graph_stays_inside(&launch)) return CUDA_ERROR_INVALID_VALUE;
+    return note(real(exec, node, copy, context), exec, node, &launch);
 }
 
 CUresult sl_hook_cuGraphExecMemsetNodeSetParams(struct sl_call call,
@@ -168,51 +152,26 @@ CUresult sl_hook_cuGraphExecMemsetNodeSetParams(struct sl_call call,
                                                 CUcontext context)
 {
     (void)call;
-    if (set) {
-        struct sl_launch launch = sl_graph_set(set);
-        if (!sl_graph_stays_inside(&launch)) return CUDA_ERROR_INVALID_VALUE;
-    }
-    return note_set(real(exec, node, set, context), exec, node, set);
+    if (!set) return real(exec, node, set, context);
+    struct sl_launch launch = sl_graph_set(set);
+    if (!sl_graph_stays_inside(&launch)) return CUDA_ERROR_INVALID_VALUE;
+    return note(real(exec, node, set, context), exec, node, &launch);
 }
 
-/* The structures of this function begin as those of the others do. */
 CUresult sl_hook_cuGraphExecNodeSetParams(struct sl_call call, sl_fn_cuGraphExecNodeSetParams *real,
                                           CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *parameters)
 {
     (void)call;
+    if (!parameters) return real(exec, node, parameters);
+    struct sl_launch launch;
+    bool works = sl_graph_work(parameters, &launch);
+    if (works && launch.kind != SL_LAUNCH_KERNEL && !sl_graph_stays_inside(&launch))
+        return CUDA_ERROR_INVALID_VALUE;
     CUresult result = real(exec, node, parameters);
-    if (result != CUDA_SUCCESS) return result;
-    CUDA_KERNEL_NODE_PARAMS_v2 kernel;
-    CUDA_MEMSET_NODE_PARAMS set;
-    switch (parameters->type) {
-    case CU_GRAPH_NODE_TYPE_KERNEL:
-        kernel = (CUDA_KERNEL_NODE_PARAMS_v2){.func = parameters->kernel.func,
-                                              .gridDimX = parameters->kernel.gridDimX,
-                                              .gridDimY = parameters->kernel.gridDimY,
-                                              .gridDimZ = parameters->kernel.gridDimZ,
-                                              .blockDimX = parameters->kernel.blockDimX,
-                                              .blockDimY = parameters->kernel.blockDimY,
-                                              .blockDimZ = parameters->kernel.blockDimZ,
-                                              .sharedMemBytes = parameters->kernel.sharedMemBytes,
-                                              .kernelParams = parameters->kernel.kernelParams,
-                                              .extra = parameters->kernel.extra,
-                                              .kern = parameters->kernel.kern};
-        return note_kernel(result, exec, node, &kernel);
-    case CU_GRAPH_NODE_TYPE_MEMCPY:
-        return note_copy(result, exec, node, &parameters->memcpy.copyParams);
-    case CU_GRAPH_NODE_TYPE_MEMSET:
-        set = (CUDA_MEMSET_NODE_PARAMS){.dst = parameters->memset.dst,
-                                        .pitch = parameters->memset.pitch,
-                                        .value = parameters->memset.value,
-                                        .elementSize = parameters->memset.elementSize,
-                                        .width = parameters->memset.width,
-                                        .height = parameters->memset.height};
-        return note_set(result, exec, node, &set);
-    case CU_GRAPH_NODE_TYPE_GRAPH:
+    if (works) return note(result, exec, node, &launch);
+    if (parameters->type == CU_GRAPH_NODE_TYPE_GRAPH)
         return note_child(result, exec, node, parameters->graph.graph);
-    default:
-        return result;
-    }
+    return result;
 }
 
 CUresult sl_hook_cuGraphNodeSetEnabled(struct sl_call call, sl_fn_cuGraphNodeSetEnabled *real,

@@ -29,15 +29,9 @@ static bool set_stays_inside(const CUDA_MEMSET_NODE_PARAMS *set)
 
 static bool node_stays_inside(const CUgraphNodeParams *parameters)
 {
-    if (parameters && parameters->type == CU_GRAPH_NODE_TYPE_MEMCPY)
-        return copy_stays_inside(&parameters->memcpy.copyParams);
-    if (!parameters || parameters->type != CU_GRAPH_NODE_TYPE_MEMSET) return true;
-    CUDA_MEMSET_NODE_PARAMS set = {.dst = parameters->memset.dst,
-                                   .pitch = parameters->memset.pitch,
-                                   .elementSize = parameters->memset.elementSize,
-                                   .width = parameters->memset.width,
-                                   .height = parameters->memset.height};
-    return set_stays_inside(&set);
+    struct sl_launch launch;
+    if (!parameters || !sl_graph_work(parameters, &launch)) return true;
+    return launch.kind == SL_LAUNCH_KERNEL || sl_graph_stays_inside(&launch);
 }
 
 CUresult sl_hook_cuGraphAddMemcpyNode(struct sl_call call, sl_fn_cuGraphAddMemcpyNode *real,

@@ -22,10 +22,11 @@ bool sl_memory_take(struct sl_call call, CUdeviceptr *address, uint64_t bytes, u
 }
 
 /* A thread may free without a context, or with another one current. */
-CUresult sl_memory_give(CUdeviceptr address)
+CUresult sl_memory_give(CUdeviceptr address, bool waits)
 {
     struct sl_allocation freed = {0};
     bool entered = sl_session_enter();
+    if (waits && sl_runtime_find(address, &freed) && freed.address == address) sl_runtime_finish();
     enum sl_status status = sl_runtime_free(address, &freed);
     sl_session_leave(entered);
     if (status != SL_OK) return CUDA_ERROR_INVALID_VALUE;
@@ -72,24 +73,13 @@ CUresult sl_hook_cuMemAllocPitch_v2(struct sl_call call, sl_fn_cuMemAllocPitch_v
     return result;
 }
 
-/* As the driver's: programs read host memory behind it, which kernels that it waited for have written. */
-static CUresult wait_and_give(CUdeviceptr address)
-{
-    struct sl_allocation found;
-    if (!sl_runtime_running()) return sl_memory_give(address);
-    if (!sl_runtime_find(address, &found) || found.address != address) return CUDA_ERROR_INVALID_VALUE;
-    bool entered = sl_session_enter();
-    sl_runtime_finish();
-    sl_session_leave(entered);
-    return sl_memory_give(address);
-}
-
+/* It waits as the driver's does: programs read host memory behind it, which kernels have written. */
 CUresult sl_hook_cuMemFree_v2(struct sl_call call, sl_fn_cuMemFree_v2 *real, CUdeviceptr address)
 {
     (void)call;
     if (sl_session_owns(address)) {
         CUresult forbidden = sl_capture_forbids();
-        return forbidden == CUDA_SUCCESS ? wait_and_give(address) : forbidden;
+        return forbidden == CUDA_SUCCESS ? sl_memory_give(address, true) : forbidden;
     }
     uint64_t bytes = sl_uncharge(SL_CHARGE_ADDRESS, address);
     CUresult result = real(address);

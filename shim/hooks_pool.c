@@ -124,7 +124,8 @@ CUresult sl_hook_cuMemFreeAsync(struct sl_call call, sl_fn_cuMemFreeAsync *real,
                                 CUstream stream)
 {
     if (sl_session_owns(address))
-        return takes_work(sl_work_stream(call, stream)) ? sl_memory_give(address) : real(address, stream);
+        return takes_work(sl_work_stream(call, stream)) ? sl_memory_give(address, false)
+                                                        : real(address, stream);
     CUmemoryPool pool = sl_runtime_running() ? pool_of(address) : NULL;
     uint64_t bytes = sl_uncharge(SL_CHARGE_ADDRESS, address);
     CUresult result = real(address, stream);

@@ -15,7 +15,8 @@
 bool sl_memory_take(struct sl_call call, CUdeviceptr *address, uint64_t bytes, uint32_t pool,
                     CUresult *result);
 
-/* Frees memory of ours, whatever the thread's context. pre: sl_session_owns(address). */
-CUresult sl_memory_give(CUdeviceptr address);
+/* Frees memory of ours, whatever the thread's context. With `waits` only when the program's work is done.
+ * pre: sl_session_owns(address). */
+CUresult sl_memory_give(CUdeviceptr address, bool waits);
 
 #endif

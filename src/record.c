@@ -54,19 +54,8 @@ static void announce_kernel(struct sl_core *core, uint32_t kernel)
     sl_core_trace(core, (struct sl_event){.type = SL_EVENT_KERNEL, .id = kernel, .text = known->name});
 }
 
-/* The launch and its accesses as one run of records. One look at the clock serves all. */
-static bool record_accesses(struct sl_core *core, const struct sl_event *launch)
-{
-    struct sl_trace_run run;
-    if (!sl_trace_reserve(core->trace, core->access_count + 1, &run)) return false;
-    *sl_trace_record(&run, 0) = *launch;
-    for (uint32_t a = 0; a < core->access_count; a++)
-        *sl_trace_record(&run, a + 1) = access_event(core, &core->accesses[a], launch->time_ns);
-    sl_trace_commit(core->trace, &run);
-    return true;
-}
-
-/* What a symbol stands for is written once: a launch that repeats itself is one record. */
+/* What a symbol stands for is written once: a launch that repeats itself is one record. A symbol of which a
+ * record was lost is written again. */
 void sl_record_launch(struct sl_core *core, const struct sl_launch *launch, sl_symbol symbol, uint32_t kernel)
 {
     if (!core->trace) return;
@@ -78,15 +67,12 @@ void sl_record_launch(struct sl_core *core, const struct sl_launch *launch, sl_s
         sl_trace_push(core->trace, &event);
         return;
     }
-    if (record_accesses(core, &event)) {
-        known->recorded = core->tick;
-        known->recorded_extents = core->extents_version;
-        return;
-    }
-    uint64_t time_ns = event.time_ns;
-    sl_trace_push(core->trace, &event);
+    bool whole = sl_trace_push(core->trace, &event);
     for (uint32_t a = 0; a < core->access_count; a++) {
-        event = access_event(core, &core->accesses[a], time_ns);
-        sl_trace_push(core->trace, &event);
+        struct sl_event access = access_event(core, &core->accesses[a], event.time_ns);
+        whole &= sl_trace_push(core->trace, &access);
     }
+    if (!whole) return;
+    known->recorded = core->tick;
+    known->recorded_extents = core->extents_version;
 }

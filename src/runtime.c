@@ -315,26 +315,3 @@ void sl_runtime_functions_changed(void)
     sl_kernels_forget(&core->kernels);
     pthread_mutex_unlock(&core->order);
 }
-
-uint64_t sl_runtime_synchronizing(void)
-{
-    struct sl_core *core = sl_core_running();
-    if (!core) return 0;
-    pthread_mutex_lock(&core->order);
-    /* A launch that has begun may reach the driver after the program's wait. */
-    uint64_t before = sl_core_submitted(core) == core->tick ? core->tick : UINT64_MAX;
-    pthread_mutex_unlock(&core->order);
-    return before;
-}
-
-void sl_runtime_synchronized(uint64_t before)
-{
-    struct sl_core *core = sl_core_running();
-    if (!core) return;
-    pthread_mutex_lock(&core->order);
-    if (core->tick == before) { /* nobody launched meanwhile */
-        core->active_streams = core->retired_streams = 0;
-        core->waits++;
-    }
-    pthread_mutex_unlock(&core->order);
-}

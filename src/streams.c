@@ -107,6 +107,34 @@ void sl_core_record_fence(struct sl_core *core, struct sl_fence *fence, uint64_t
     atomic_store(&fence->streams, recorded);
 }
 
+/* No launch's tick if one that has begun may reach the driver after what is asked of it now. */
+static sl_tick all_submitted(const struct sl_core *core)
+{
+    return sl_core_submitted(core) == core->tick ? core->tick : UINT64_MAX;
+}
+
+uint64_t sl_runtime_synchronizing(void)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core) return 0;
+    pthread_mutex_lock(&core->order);
+    sl_tick before = all_submitted(core);
+    pthread_mutex_unlock(&core->order);
+    return before;
+}
+
+void sl_runtime_synchronized(uint64_t before)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core) return;
+    pthread_mutex_lock(&core->order);
+    if (core->tick == before) { /* nobody launched meanwhile */
+        core->active_streams = core->retired_streams = 0;
+        core->waits++;
+    }
+    pthread_mutex_unlock(&core->order);
+}
+
 void sl_runtime_finish(void)
 {
     struct sl_core *core = sl_core_running();
@@ -114,12 +142,17 @@ void sl_runtime_finish(void)
     if (!core) return;
     const struct sl_backend *backend = &core->backend;
     pthread_mutex_lock(&core->order);
-    if (core->active_streams) sl_core_record_fence(core, &fence, core->active_streams);
+    sl_tick before = all_submitted(core);
+    uint64_t active = core->active_streams;
+    if (active) sl_core_record_fence(core, &fence, active);
+    /* A stream that captures may hold back work from before, though another stands for it. */
+    bool all = active && atomic_load(&fence.streams) == active && !atomic_load(&core->captures);
     pthread_mutex_unlock(&core->order);
     for (uint64_t rest = atomic_load(&fence.streams); rest; rest &= rest - 1)
-        backend->event_wait(backend->self, fence.events[__builtin_ctzll(rest)]);
+        all &= backend->event_wait(backend->self, fence.events[__builtin_ctzll(rest)]) == SL_OK;
     for (int s = 0; s < SL_STREAMS; s++)
         if (fence.events[s]) backend->event_delete(backend->self, fence.events[s]);
+    if (all) sl_runtime_synchronized(before); /* frees in a row ask the driver once */
 }
 
 static void forget_shared(struct sl_core *core, sl_stream stream)

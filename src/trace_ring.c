@@ -32,23 +32,6 @@ bool sl_ring_push(struct sl_ring *ring, const struct sl_event *event)
     return true;
 }
 
-bool sl_ring_reserve(struct sl_ring *ring, uint64_t count, uint64_t *first)
-{
-    uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_RELAXED), room = SL_RING_SLOTS - SL_RING_KEPT;
-    if (__atomic_load_n(&ring->lost, __ATOMIC_RELAXED)) return false;
-    if (head - ring->tail_seen + count > room) {
-        ring->tail_seen = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
-        if (head - ring->tail_seen + count > room) return false;
-    }
-    *first = head;
-    return true;
-}
-
-void sl_ring_publish(struct sl_ring *ring, uint64_t count)
-{
-    __atomic_store_n(&ring->head, __atomic_load_n(&ring->head, __ATOMIC_RELAXED) + count, __ATOMIC_RELEASE);
-}
-
 void sl_ring_lose(struct sl_ring *ring, sl_tick tick)
 {
     uint64_t lost = __atomic_load_n(&ring->lost, __ATOMIC_RELAXED);

@@ -34,12 +34,6 @@ struct sl_ring {
  */
 bool sl_ring_push(struct sl_ring *ring, const struct sl_event *event);
 
-/* Producer. Room for `count` frequent records that are written in place, from ring->slots[*first] on, round
- * the ring's end; they count from sl_ring_publish on. False when there is no room, or a gap record comes
- * first. */
-bool sl_ring_reserve(struct sl_ring *ring, uint64_t count, uint64_t *first);
-void sl_ring_publish(struct sl_ring *ring, uint64_t count);
-
 /* Producer. Counts one record as lost. */
 void sl_ring_lose(struct sl_ring *ring, sl_tick tick);
 

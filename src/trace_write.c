@@ -312,54 +312,33 @@ static __attribute__((noinline)) struct sl_ring *attach(struct sl_trace *trace)
 }
 
 /* The ring is full: waits for the writer, or gives the record up. */
-static __attribute__((noinline)) void push_to_full(struct sl_trace *trace, struct sl_ring *ring,
+static __attribute__((noinline)) bool push_to_full(struct sl_trace *trace, struct sl_ring *ring,
                                                    const struct sl_event *event)
 {
     while (trace->full == SL_TRACE_WAIT && !__atomic_load_n(&trace->stop, __ATOMIC_ACQUIRE) &&
            !__atomic_load_n(&trace->stopped, __ATOMIC_ACQUIRE) && is_ours(trace)) {
         uint32_t seen = __atomic_load_n(&ring->drained, __ATOMIC_ACQUIRE);
-        if (sl_ring_push(ring, event)) return;
+        if (sl_ring_push(ring, event)) return true;
         futex_raise(&trace->wake);
         futex_wait(&ring->drained, seen, FLUSH_NS);
     }
     sl_ring_lose(ring, event->tick);
+    return false;
 }
 
-/* At each half of a ring the writer need not wait for its clock. */
-static void wake_writer(struct sl_trace *trace, uint64_t before, uint64_t now)
+bool sl_trace_push(struct sl_trace *trace, const struct sl_event *event)
 {
-    if (before / (SL_RING_SLOTS / 2) != now / (SL_RING_SLOTS / 2)) futex_raise(&trace->wake);
-}
-
-void sl_trace_push(struct sl_trace *trace, const struct sl_event *event)
-{
-    if (!trace) return;
+    if (!trace) return false;
     struct sl_ring *ring = mine.ring;
     if (mine.generation != trace->generation) ring = attach(trace);
     if (!ring) {
         __atomic_fetch_add(&trace->unplaced, 1, __ATOMIC_RELAXED);
-        return;
+        return false;
     }
     uint64_t before = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
-    if (!sl_ring_push(ring, event)) {
-        push_to_full(trace, ring, event);
-        return;
-    }
-    wake_writer(trace, before, __atomic_load_n(&ring->head, __ATOMIC_RELAXED));
-}
-
-bool sl_trace_reserve(struct sl_trace *trace, uint64_t count, struct sl_trace_run *run)
-{
-    struct sl_ring *ring = mine.ring;
-    if (mine.generation != trace->generation) ring = attach(trace);
-    uint64_t first;
-    if (!ring || !sl_ring_reserve(ring, count, &first)) return false;
-    *run = (struct sl_trace_run){ring, first, count};
+    if (!sl_ring_push(ring, event)) return push_to_full(trace, ring, event);
+    /* At each half of a ring the writer need not wait for its clock. */
+    uint64_t now = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
+    if (before / (SL_RING_SLOTS / 2) != now / (SL_RING_SLOTS / 2)) futex_raise(&trace->wake);
     return true;
-}
-
-void sl_trace_commit(struct sl_trace *trace, const struct sl_trace_run *run)
-{
-    sl_ring_publish(run->ring, run->count);
-    wake_writer(trace, run->first, run->first + run->count);
 }

@@ -189,6 +189,16 @@ static void in_nodes_made_by_hand(void **state)
     refused(cuGraphMemsetNodeSetParams(set_node, &set));
     refused(cuGraphExecMemcpyNodeSetParams(executable, copy_node, &copy, context));
     refused(cuGraphExecMemsetNodeSetParams(executable, set_node, &set, context));
+    CUgraphNodeParams any = {.type = CU_GRAPH_NODE_TYPE_MEMCPY};
+    any.memcpy.copyCtx = context;
+    any.memcpy.copyParams = copy;
+    refused(cuGraphExecNodeSetParams(executable, copy_node, &any));
+    any = (CUgraphNodeParams){.type = CU_GRAPH_NODE_TYPE_MEMSET};
+    any.memset.dst = set.dst;
+    any.memset.elementSize = any.memset.height = 1;
+    any.memset.width = set.width;
+    any.memset.ctx = context;
+    refused(cuGraphExecNodeSetParams(executable, set_node, &any));
     ok(cuGraphLaunch(executable, stream));
     ok(cuGraphExecDestroy(executable));
     ok(cuGraphDestroy(graph));

@@ -7,36 +7,17 @@
 #include <cmocka.h>
 
 #include "access.h"
-#include "backend_host.h"
+#include "core_fixture.h"
 
 static const uint32_t offsets[] = {0, 8}, sizes[] = {8, 8};
 static const struct sl_host_kernel kernel = {"pair", 2, offsets, sizes};
 static uint64_t first, second;
 
-static uint64_t take(uint64_t site)
-{
-    uint64_t address;
-    assert_int_equal(sl_runtime_alloc(SL_MIB, site, 0, &address), SL_OK);
-    return address;
-}
-
 static int start(void **state)
 {
-    (void)state;
-    static struct sl_backend backend;
-    setenv("SLUICE_DEVICE_BUDGET", "64M", 1);
-    setenv("SLUICE_CHUNK", "2M", 1);
-    sl_runtime_load();
-    if (sl_backend_host_new(SL_GIB, &backend) || sl_runtime_start(&backend)) return -1;
-    first = take(1);
-    second = take(2);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    sl_runtime_stop(false);
+    if (core_start(state)) return -1;
+    first = core_take_at(1, SL_MIB);
+    second = core_take_at(2, SL_MIB);
     return 0;
 }
 
@@ -49,11 +30,7 @@ static struct sl_launch launch_of(struct pair *pair, void **parameters)
 {
     parameters[0] = &pair->a;
     parameters[1] = &pair->b;
-    return (struct sl_launch){.kind = SL_LAUNCH_KERNEL,
-                              .function = (uint64_t)&kernel,
-                              .grid = {pair->grid, 1, 1},
-                              .block = {32, 1, 1},
-                              .parameters = parameters};
+    return core_kernel(&kernel, parameters, pair->grid);
 }
 
 static sl_symbol scan(struct pair pair)
@@ -70,9 +47,7 @@ static sl_symbol expect(struct pair pair)
     struct sl_core *core = sl_core_running();
     for (int i = 0; i < 8; i++) {
         void *parameters[2];
-        struct sl_launch launch = launch_of(&pair, parameters);
-        sl_runtime_launch_begin(&launch);
-        sl_runtime_launch_end(&launch, true);
+        core_launch(launch_of(&pair, parameters));
     }
     sl_symbol symbol = scan(pair);
     assert_int_equal(symbol, sl_predictor_expected(core->predictor));
@@ -124,7 +99,7 @@ static void the_same_pointer_elsewhere(void **state)
 static void freed_memory(void **state)
 {
     (void)state;
-    uint64_t gone = take(3);
+    uint64_t gone = core_take_at(3, SL_MIB);
     sl_symbol symbol = expect((struct pair){first, gone, 4});
     assert_int_equal(sl_runtime_free(gone, NULL), SL_OK);
     assert_int_not_equal(scan((struct pair){first, gone, 4}), symbol);
@@ -224,15 +199,15 @@ static void a_large_footprint(void **state)
 static void a_footprint_of_freed_memory(void **state)
 {
     (void)state;
-    uint64_t gone = take(4);
+    uint64_t gone = core_take_at(4, SL_MIB);
     struct sl_footprint *footprint = footprint_of((struct pair){first, gone, 4});
     sl_symbol symbol = scan_footprint(footprint);
     assert_int_equal(sl_runtime_free(gone, NULL), SL_OK);
     assert_int_not_equal(scan_footprint(footprint), symbol);
     assert_int_equal(sl_core_running()->access_count, 1);
-    uint64_t other = take(5);
+    uint64_t other = core_take_at(5, SL_MIB);
     assert_int_equal(other, gone);
-    uint64_t elsewhere = take(4); /* the same slot at another address */
+    uint64_t elsewhere = core_take_at(4, SL_MIB); /* the same slot at another address */
     scan_footprint(footprint);
     assert_int_equal(sl_core_running()->access_count, 2);
     assert_int_equal(address_of(1), other);
@@ -281,5 +256,5 @@ int main(void)
         cmocka_unit_test(a_tensor_found_later),
         cmocka_unit_test(a_handle_used_again),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, core_stop);
 }

@@ -2,55 +2,25 @@
  * tensor's neighbours are taken for parts of it. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 
 #include <cmocka.h>
 
 #include "access.h"
-#include "backend_host.h"
+#include "core_fixture.h"
 #include "extent.h"
 
 static const uint32_t offsets[] = {0}, sizes[] = {8};
 static const struct sl_host_kernel plain = {"plain", 1, offsets, sizes}, other = {"other", 1, offsets, sizes};
-
-static int start(void **state)
-{
-    (void)state;
-    static struct sl_backend backend;
-    setenv("SLUICE_DEVICE_BUDGET", "64M", 1);
-    setenv("SLUICE_CHUNK", "2M", 1);
-    sl_runtime_load();
-    return sl_backend_host_new(SL_GIB, &backend) || sl_runtime_start(&backend) ? -1 : 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    sl_runtime_stop(false);
-    return 0;
-}
-
-static uint64_t take(uint64_t bytes)
-{
-    static uint64_t site;
-    uint64_t address;
-    assert_int_equal(sl_runtime_alloc(bytes, ++site, 0, &address), SL_OK);
-    return address;
-}
 
 /* Launches once and returns how far the launch is taken to reach. */
 static uint64_t reach(const struct sl_host_kernel *kernel, uint64_t address, uint32_t blocks)
 {
     struct sl_core *core = sl_core_running();
     void *parameters[] = {&address};
-    struct sl_launch launch = {.kind = SL_LAUNCH_KERNEL,
-                               .function = (uintptr_t)kernel,
-                               .grid = {blocks, 1, 1},
-                               .block = {32, 1, 1},
-                               .parameters = parameters};
-    sl_runtime_launch_begin(&launch);
-    sl_runtime_launch_end(&launch, true);
+    struct sl_launch launch = core_kernel(kernel, parameters, blocks);
+    core_launch(launch);
     uint32_t number;
     sl_access_scan(core, &launch, &number);
     sl_extents_learn(core);
@@ -62,7 +32,7 @@ static uint64_t reach(const struct sl_host_kernel *kernel, uint64_t address, uin
 static void a_tensor_ends_where_the_next_begins(void **state)
 {
     (void)state;
-    uint64_t slab = take(16 * SL_MIB);
+    uint64_t slab = core_take(16 * SL_MIB);
     for (int i = 0; i < 4; i++) reach(&plain, slab + i * 4 * SL_MIB, 1);
     for (int i = 0; i < 4; i++) assert_int_equal(reach(&plain, slab + i * 4 * SL_MIB, 1), 4 * SL_MIB);
 }
@@ -70,7 +40,7 @@ static void a_tensor_ends_where_the_next_begins(void **state)
 static void views_do_not_cut_a_tensor(void **state)
 {
     (void)state;
-    uint64_t tensor = take(6 * SL_MIB);
+    uint64_t tensor = core_take(6 * SL_MIB);
     reach(&other, tensor + 1024, 1);
     reach(&other, tensor + 2048, 1);
     assert_int_equal(reach(&plain, tensor, 7), 6 * SL_MIB);
@@ -82,7 +52,7 @@ static void a_kernel_reaches_as_far_as_usual(void **state)
 {
     (void)state;
     static const struct sl_host_kernel even = {"even", 1, offsets, sizes};
-    uint64_t slab = take(32 * SL_MIB), scratch = slab + 16 * SL_MIB;
+    uint64_t slab = core_take(32 * SL_MIB), scratch = slab + 16 * SL_MIB;
     for (int i = 0; i < 4; i++) reach(&other, slab + i * 4 * SL_MIB, 3);
     reach(&other, scratch, 3);
     for (int i = 0; i < 4; i++) assert_int_equal(reach(&even, slab + i * 4 * SL_MIB, 16), 4 * SL_MIB);
@@ -95,7 +65,7 @@ static void a_small_tensor_before_a_large_one_stays_small(void **state)
 {
     (void)state;
     static const struct sl_host_kernel norm = {"norm", 1, offsets, sizes};
-    uint64_t slab = take(24 * SL_MIB);
+    uint64_t slab = core_take(24 * SL_MIB);
     for (int i = 0; i < 3; i++) {
         reach(&other, slab + i * 8 * SL_MIB, 5);
         reach(&other, slab + i * 8 * SL_MIB + 4096, 5);
@@ -109,7 +79,7 @@ static void many_equal_tensors_are_judged_quickly(void **state)
 {
     (void)state;
     static const struct sl_host_kernel sweep = {"sweep", 1, offsets, sizes};
-    uint64_t slab = take(4 * SL_MIB);
+    uint64_t slab = core_take(4 * SL_MIB);
     for (uint32_t launches = 1; launches <= 250000; launches++) {
         void *parameters[] = {&slab};
         struct sl_launch launch = {.kind = SL_LAUNCH_KERNEL,
@@ -131,7 +101,7 @@ static void new_launches_between_plans_cost_what_they_are(void **state)
     static const uint32_t four_offsets[] = {0, 8, 16, 24}, four_sizes[] = {8, 8, 8, 8};
     static const struct sl_host_kernel four = {"four", 4, four_offsets, four_sizes};
     uint64_t tensors[TENSORS];
-    for (int i = 0; i < TENSORS; i++) tensors[i] = take(2 * SL_MIB);
+    for (int i = 0; i < TENSORS; i++) tensors[i] = core_take(2 * SL_MIB);
     for (uint32_t step = 1; step <= 4000; step++)
         for (int i = 0; i < 50; i++) {
             uint64_t *first = &tensors[i % 40];
@@ -158,5 +128,5 @@ int main(void)
         cmocka_unit_test(new_launches_between_plans_cost_what_they_are),
         cmocka_unit_test(many_equal_tensors_are_judged_quickly),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, core_start, core_stop);
 }

@@ -2,44 +2,20 @@
  * to repeat itself afterwards is predicted like any other. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 
 #include <cmocka.h>
 
-#include "backend_host.h"
-#include "core.h"
+#include "core_fixture.h"
 
 static const uint32_t offsets[] = {0}, sizes[] = {8};
 static const struct sl_host_kernel kernel = {"one", 1, offsets, sizes};
 
-static int start(void **state)
-{
-    (void)state;
-    static struct sl_backend backend;
-    setenv("SLUICE_DEVICE_BUDGET", "64M", 1);
-    setenv("SLUICE_CHUNK", "2M", 1);
-    sl_runtime_load();
-    return sl_backend_host_new(SL_GIB, &backend) || sl_runtime_start(&backend) ? -1 : 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    sl_runtime_stop(false);
-    return 0;
-}
-
 static void launch(uint64_t *address, uint32_t grid)
 {
     void *parameters[] = {address};
-    struct sl_launch launch = {.kind = SL_LAUNCH_KERNEL,
-                               .function = (uint64_t)&kernel,
-                               .grid = {grid, 1, 1},
-                               .block = {32, 1, 1},
-                               .parameters = parameters};
-    sl_runtime_launch_begin(&launch);
-    sl_runtime_launch_end(&launch, true);
+    core_launch(core_kernel(&kernel, parameters, grid));
 }
 
 /* Repeats a few launches until they are recognised. */
@@ -94,5 +70,5 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(new_launches_all_the_time),
                                        cmocka_unit_test(new_sizes_all_the_time)};
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, core_start, core_stop);
 }

@@ -9,49 +9,27 @@
 #include <cmocka.h>
 
 #include "access.h"
-#include "backend_host.h"
+#include "core_fixture.h"
 
 static const uint32_t offsets[] = {0}, sizes[] = {8};
 static const struct sl_host_kernel plain = {"plain", 1, offsets, sizes};
 static const struct sl_host_kernel of_module = {"of_module", 0, offsets, sizes, 77};
 static uint64_t table, other, first, second;
 
-static uint64_t take(uint64_t bytes)
-{
-    static uint64_t site;
-    uint64_t address;
-    assert_int_equal(sl_runtime_alloc(bytes, ++site, 0, &address), SL_OK);
-    return address;
-}
-
 static int start(void **state)
 {
-    (void)state;
-    static struct sl_backend backend;
-    setenv("SLUICE_DEVICE_BUDGET", "64M", 1);
-    setenv("SLUICE_CHUNK", "2M", 1);
-    sl_runtime_load();
-    if (sl_backend_host_new(SL_GIB, &backend) || sl_runtime_start(&backend)) return -1;
-    table = take(4096);
-    other = take(4096);
-    first = take(4 * SL_MIB);
-    second = take(4 * SL_MIB);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    sl_runtime_stop(false);
+    if (core_start(state)) return -1;
+    table = core_take(4096);
+    other = core_take(4096);
+    first = core_take(4 * SL_MIB);
+    second = core_take(4 * SL_MIB);
     return 0;
 }
 
 static void copy(uint64_t to, const void *from, uint64_t bytes)
 {
-    struct sl_launch launch = {
-        .kind = SL_LAUNCH_COPY, .spans = {{to, bytes, true}}, .span_count = 1, .upload = {from, to, bytes}};
-    sl_runtime_launch_begin(&launch);
-    sl_runtime_launch_end(&launch, true);
+    core_launch((struct sl_launch){
+        .kind = SL_LAUNCH_COPY, .spans = {{to, bytes, true}}, .span_count = 1, .upload = {from, to, bytes}});
 }
 
 /* Launches the kernel as often as it takes to be expected; says whether it may touch `wanted`. */
@@ -59,15 +37,8 @@ static bool kernel_touches(const struct sl_host_kernel *kernel, uint64_t address
 {
     struct sl_core *core = sl_core_running();
     void *parameters[] = {&address};
-    struct sl_launch launch = {.kind = SL_LAUNCH_KERNEL,
-                               .function = (uintptr_t)kernel,
-                               .grid = {1, 1, 1},
-                               .block = {32, 1, 1},
-                               .parameters = parameters};
-    for (int i = 0; i < 8; i++) {
-        sl_runtime_launch_begin(&launch);
-        sl_runtime_launch_end(&launch, true);
-    }
+    struct sl_launch launch = core_kernel(kernel, parameters, 1);
+    for (int i = 0; i < 8; i++) core_launch(launch);
     uint32_t number;
     sl_access_scan(core, &launch, &number);
     for (uint32_t a = 0; a < core->access_count; a++) {
@@ -175,7 +146,7 @@ static void tables_of_graphs(void **state)
 {
     (void)state;
     struct sl_core *core = sl_core_running();
-    uint64_t given = take(4096), pointers[] = {first};
+    uint64_t given = core_take(4096), pointers[] = {first};
     void *parameters[] = {&given};
     struct sl_launch kernel = {.kind = SL_LAUNCH_KERNEL,
                                .function = (uintptr_t)&plain,
@@ -203,5 +174,5 @@ int main(void)
         cmocka_unit_test(a_batch_of_copies_ends_a_table),   cmocka_unit_test(a_source_that_cannot_be_read),
         cmocka_unit_test(variables_of_the_kernels_module),  cmocka_unit_test(tables_of_graphs),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, core_stop);
 }

@@ -1,0 +1,24 @@
+/* A core over the host backend, as a program with a budget of 64 MiB in chunks of 2 MiB has it. */
+#ifndef SLUICE_TEST_CORE_FIXTURE_H
+#define SLUICE_TEST_CORE_FIXTURE_H
+
+#include <stdint.h>
+
+#include "backend_host.h"
+#include "core.h"
+
+/* CMocka's set-up and tear-down of a group. */
+int core_start(void **state);
+int core_stop(void **state);
+
+/* An allocation, of a site of its own or of the given one, which is below 1000. */
+uint64_t core_take(uint64_t bytes);
+uint64_t core_take_at(uint64_t site, uint64_t bytes);
+
+/* A launch of `kernel` in one dimension; `parameters` outlive it. */
+struct sl_launch core_kernel(const struct sl_host_kernel *kernel, void **parameters, uint32_t blocks);
+
+/* Begins and ends the launch. */
+void core_launch(struct sl_launch launch);
+
+#endif
