@@ -2,23 +2,36 @@
 #ifndef SLUICE_EVENT_H
 #define SLUICE_EVENT_H
 
+#include "sluice/trace.h"
 #include "types.h"
 
+/* The fields of each are those of the file: see enum sluice_trace_type. */
 enum sl_event_type {
-    SL_EVENT_ALLOC = 1, /* id: slot; a: address; b: bytes; c: site */
-    SL_EVENT_FREE,      /* id: slot; a: address; b: bytes */
-    SL_EVENT_KERNEL,    /* id: kernel; `text`: its name. Before its first launch. */
-    /* id: kernel, or 0 for copies and sets; flags: sl_launch_kind; a: stream; b: grid threads; c: bytes of a
-       copy; d: an earlier launch whose accesses are this one's, too, or 0 */
-    SL_EVENT_LAUNCH,
-    SL_EVENT_ACCESS,    /* of the launch with its tick. id: slot; a: offset in the allocation; b: bytes */
-    SL_EVENT_MOVE,      /* id: chunk; flags: sl_action_kind | sl_move_cause << 4; a: bytes */
-    SL_EVENT_STALL,     /* a: nanoseconds the launch waited for its chunks; b: chunks waited for */
-    SL_EVENT_BUDGET,    /* a: budget bytes; b: chunk bytes; c: device bytes. First record. */
-    SL_EVENT_ITERATION, /* id: its number from 1; a: symbols in it */
-    SL_EVENT_GAP,       /* written by the trace itself: tick: the first lost; a: count */
+    SL_EVENT_ALLOC = SLUICE_TRACE_ALLOC,
+    SL_EVENT_FREE = SLUICE_TRACE_FREE,
+    SL_EVENT_KERNEL = SLUICE_TRACE_KERNEL, /* before its first launch */
+    SL_EVENT_LAUNCH = SLUICE_TRACE_LAUNCH, /* flags: sl_launch_kind | sl_copy_direction << 4 */
+    SL_EVENT_ACCESS = SLUICE_TRACE_ACCESS,
+    SL_EVENT_MOVE = SLUICE_TRACE_MOVE, /* flags: sl_action_kind | sl_move_cause << 4 */
+    SL_EVENT_STALL = SLUICE_TRACE_STALL,
+    SL_EVENT_BUDGET = SLUICE_TRACE_BUDGET, /* first record */
+    SL_EVENT_ITERATION = SLUICE_TRACE_ITERATION,
+    SL_EVENT_GAP = SLUICE_TRACE_GAP, /* written by the trace itself */
+    SL_EVENT_TRANSFER = SLUICE_TRACE_TRANSFER,
+    SL_EVENT_LINK = SLUICE_TRACE_LINK,
+    SL_EVENT_DURATION = SLUICE_TRACE_DURATION,
+    SL_EVENT_SYNC = SLUICE_TRACE_SYNC,
+    SL_EVENT_ERROR = SLUICE_TRACE_ERROR,
+    SL_EVENT_MARK = SLUICE_TRACE_MARK,
+    SL_EVENT_SITE = SLUICE_TRACE_SITE,
+    SL_EVENT_MODULE = SLUICE_TRACE_MODULE,
+    SL_EVENT_FACT = SLUICE_TRACE_FACT,
 };
 
+enum sl_copy_direction { SL_COPY_UNKNOWN, SL_COPY_IN, SL_COPY_OUT, SL_COPY_ON_DEVICE };
+enum sl_sync_kind { SL_SYNC_CONTEXT, SL_SYNC_STREAM, SL_SYNC_EVENT };
+enum sl_error_kind { SL_ERROR_ALLOCATION, SL_ERROR_LAUNCH, SL_ERROR_OTHER };
+enum sl_mark_kind { SL_MARK_PUSH, SL_MARK_POP, SL_MARK_MOMENT, SL_MARK_BEGIN, SL_MARK_END };
 enum sl_move_cause { SL_CAUSE_PLAN, SL_CAUSE_DEMAND, SL_CAUSE_LATE };
 
 struct sl_event {
@@ -28,7 +41,7 @@ struct sl_event {
     sl_tick tick;
     uint64_t time_ns; /* CLOCK_MONOTONIC */
     uint64_t a, b, c, d;
-    const char *text; /* SL_EVENT_KERNEL only: lives as long as the process */
+    const char *text; /* of types that have one: lives as long as the process */
 };
 
 #endif

@@ -9,34 +9,39 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file's structures
 _Static_assert(sizeof(struct sluice_trace_header) == 112 && sizeof(struct sluice_trace_block) == 24,
                "no padding");
 
-#define SAME_TYPE(name) _Static_assert((int)SL_EVENT_##name == (int)SLUICE_TRACE_##name, #name)
-SAME_TYPE(ALLOC);
-SAME_TYPE(FREE);
-SAME_TYPE(KERNEL);
-SAME_TYPE(LAUNCH);
-SAME_TYPE(ACCESS);
-SAME_TYPE(MOVE);
-SAME_TYPE(STALL);
-SAME_TYPE(BUDGET);
-SAME_TYPE(ITERATION);
-SAME_TYPE(GAP);
-
 static const struct sl_trace_type_info types[] = {
     [SL_EVENT_ALLOC] = {"alloc", "slot", "address", "bytes", "site", .address_a = true, .address_c = true},
     [SL_EVENT_FREE] = {"free", "slot", "address", "bytes", .address_a = true},
-    [SL_EVENT_KERNEL] = {"kernel", "kernel"},
+    [SL_EVENT_KERNEL] = {"kernel", "kernel", .text_after = 3},
     [SL_EVENT_LAUNCH] = {"launch", "kernel", "stream", "threads", "bytes", "as", .address_a = true},
     [SL_EVENT_ACCESS] = {"access", "slot", "offset", "bytes"},
     [SL_EVENT_MOVE] = {"move", "chunk", "bytes"},
     [SL_EVENT_STALL] = {"stall", NULL, "ns", "chunks"},
     [SL_EVENT_BUDGET] = {"budget", NULL, "budget", "chunk", "device"},
-    [SL_EVENT_ITERATION] = {"iteration", "number", "symbols"},
+    [SL_EVENT_ITERATION] = {"iteration", "number", "symbols", "fed", "predicted"},
     [SL_EVENT_GAP] = {"gap", NULL, "lost"},
+    [SL_EVENT_TRANSFER] = {"transfer", "chunk", "bytes", "began_ns", "ns"},
+    [SL_EVENT_LINK] = {"link", NULL, "in", "out"},
+    [SL_EVENT_DURATION] = {"duration", "kernel", "ns"},
+    [SL_EVENT_SYNC] = {"sync", NULL, "ns", "handle"},
+    [SL_EVENT_ERROR] = {"error", "code", "bytes", NULL, "site", .address_c = true},
+    [SL_EVENT_MARK] = {"mark", "range", NULL, NULL, "source", .text_after = SL_TRACE_FIELDS},
+    [SL_EVENT_SITE] = {"site", NULL, NULL, NULL, "site", .address_c = true, .text_after = SL_TRACE_FIELDS},
+    [SL_EVENT_MODULE] = {"module", "module", "address", "build", "build2", .address_a = true,
+                         .text_after = SL_TRACE_FIELDS},
+    [SL_EVENT_FACT] = {"fact", .text_after = SL_TRACE_FIELDS},
 };
 
 const struct sl_trace_type_info *sl_trace_type(unsigned type)
 {
     return type < sizeof(types) / sizeof(*types) && types[type].name ? &types[type] : NULL;
+}
+
+/* The fields before the text; 0: it has none. */
+static unsigned text_after(unsigned type)
+{
+    const struct sl_trace_type_info *info = sl_trace_type(type);
+    return info ? info->text_after : 0;
 }
 
 static uint8_t *put_varint(uint8_t *at, uint64_t value)
@@ -81,8 +86,7 @@ size_t sl_trace_encode(const struct sl_event *event, struct sl_trace_base *base,
                                               event->b,
                                               event->c,
                                               event->d};
-    bool named = event->type == SL_EVENT_KERNEL;
-    unsigned count = named ? 3 : SL_TRACE_FIELDS;
+    unsigned named = text_after(event->type), count = named ? named : SL_TRACE_FIELDS;
     while (!named && count && !fields[count - 1]) count--;
     uint8_t *body_end = body;
     for (unsigned i = 0; i < count; i++) body_end = put_varint(body_end, fields[i]);
@@ -109,8 +113,8 @@ size_t sl_trace_decode(const uint8_t *in, size_t available, struct sl_trace_base
     const uint8_t *body = get_varint(in + 2, in + available, &body_bytes);
     if (!body || body_bytes > (size_t)(in + available - body)) return 0;
     const uint8_t *end = body + body_bytes, *at = body;
-    bool named = in[0] == SL_EVENT_KERNEL;
-    for (unsigned i = 0; i < (named ? 3 : SL_TRACE_FIELDS) && at < end; i++) {
+    unsigned named = text_after(in[0]), count = named ? named : SL_TRACE_FIELDS;
+    for (unsigned i = 0; i < count && at < end; i++) {
         at = get_varint(at, end, &fields[i]);
         if (!at) return 0;
     }

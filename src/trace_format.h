@@ -6,7 +6,7 @@
 #include "sluice/trace.h"
 
 /* An encoded record is never longer. */
-#define SL_TRACE_NAME_MAX 1023 /* longer kernel names are cut */
+#define SL_TRACE_NAME_MAX 1023 /* longer texts are cut */
 #define SL_TRACE_FIELDS 7
 #define SL_TRACE_RECORD_MAX (4 + SL_TRACE_FIELDS * 10 + SL_TRACE_NAME_MAX)
 
@@ -19,8 +19,8 @@ struct sl_trace_base {
 size_t sl_trace_encode(const struct sl_event *event, struct sl_trace_base *base, uint8_t *out);
 
 /* Decodes the record at `in`, which has `available` bytes. Returns the bytes it took, or 0 if they are no
- * record. The name of an SL_EVENT_KERNEL goes to `name`, cut and terminated, and event->text points there;
- * else text is NULL. */
+ * record. A text goes to `name`, cut and terminated, and event->text points there; types without one have
+ * NULL. */
 size_t sl_trace_decode(const uint8_t *in, size_t available, struct sl_trace_base *base,
                        struct sl_event *event, char name[SL_TRACE_NAME_MAX + 1]);
 
@@ -32,6 +32,7 @@ struct sl_trace_type_info {
     const char *name, *id, *a, *b, *c, *d;
     bool address_a; /* `a` is best shown in hexadecimal */
     bool address_c;
+    unsigned text_after; /* fields before its text; 0: it has none */
 };
 
 /* NULL for a type that this version does not know. */

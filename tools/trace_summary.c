@@ -27,9 +27,10 @@ static void add_move(struct trace_summary *summary, const struct sl_event *event
 
 static void add_launch(struct trace_summary *summary, const struct sl_event *event)
 {
-    if (event->flags >= LAUNCH_KINDS) return;
-    summary->launches[event->flags].count++;
-    summary->launches[event->flags].bytes += event->c;
+    unsigned kind = event->flags & 15;
+    if (kind >= LAUNCH_KINDS) return;
+    summary->launches[kind].count++;
+    summary->launches[kind].bytes += event->c;
 }
 
 static void add_stall(struct trace_summary *summary, const struct sl_event *event)
@@ -49,6 +50,7 @@ bool trace_summary_add(struct trace_summary *summary, const struct sl_event *eve
     if (first || event->time_ns > summary->last_ns) summary->last_ns = event->time_ns;
     switch (event->type) {
     case SL_EVENT_ALLOC:
+        if (event->flags & 1) break;
         summary->allocations.count++;
         summary->allocations.bytes += event->b;
         return note_change(summary, event->time_ns, (int64_t)event->b);

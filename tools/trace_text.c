@@ -93,21 +93,46 @@ void kernel_names_free(struct kernel_names *names)
     *names = (struct kernel_names){0};
 }
 
+static const char *copy_direction_name(unsigned direction)
+{
+    static const char *const names[] = {"unknown", "in", "out", "on_device"};
+    return name_of(names, 4, direction);
+}
+
 /* What a record's flags say: up to two words with their keys. */
 static unsigned flag_words(const struct sl_event *event, const char *keys[2], const char *words[2])
 {
     keys[0] = "kind";
     keys[1] = "cause";
-    if (event->type == SL_EVENT_LAUNCH) {
-        words[0] = launch_kind_name(event->flags);
-        return 1;
-    }
-    if (event->type == SL_EVENT_MOVE) {
+    static const char *const syncs[] = {"context", "stream", "event"};
+    static const char *const errors[] = {"allocation", "launch", "other"};
+    static const char *const marks[] = {"push", "pop", "moment", "begin", "end"};
+    switch (event->type) {
+    case SL_EVENT_LAUNCH:
+        words[0] = launch_kind_name(event->flags & 15);
+        keys[1] = "direction";
+        words[1] = copy_direction_name(event->flags >> 4);
+        return event->flags >> 4 ? 2 : 1;
+    case SL_EVENT_MOVE:
+    case SL_EVENT_TRANSFER:
         words[0] = move_kind_name(event->flags & 15);
         words[1] = move_cause_name(event->flags >> 4);
         return 2;
+    case SL_EVENT_SYNC:
+        words[0] = name_of(syncs, 3, event->flags);
+        return 1;
+    case SL_EVENT_ERROR:
+        words[0] = name_of(errors, 3, event->flags);
+        return 1;
+    case SL_EVENT_MARK:
+        words[0] = name_of(marks, 5, event->flags);
+        return 1;
+    case SL_EVENT_ALLOC:
+        words[0] = "again";
+        return event->flags & 1;
+    default:
+        return 0;
     }
-    return 0;
 }
 
 /* A record's numbers in the order in which they are shown. */
@@ -126,15 +151,25 @@ static void fields_of(const struct sl_event *event, struct field out[FIELDS])
     out[3] = (struct field){info->c, event->c, info->address_c};
     out[4] = (struct field){event->d ? info->d : NULL, event->d, false};
     /* Only kernels have a number, and only they have threads; only the others have bytes. */
-    if (event->type == SL_EVENT_LAUNCH) out[event->flags == SL_LAUNCH_KERNEL ? 3 : 0].key = NULL;
-    if (event->type == SL_EVENT_LAUNCH && event->flags != SL_LAUNCH_KERNEL) out[2].key = NULL;
+    bool launch = event->type == SL_EVENT_LAUNCH, kernel = (event->flags & 15) == SL_LAUNCH_KERNEL;
+    if (launch) out[kernel ? 3 : 0].key = NULL;
+    if (launch && !kernel) out[2].key = NULL;
+    /* Later additions to their types */
+    for (unsigned i = 2; event->type == SL_EVENT_ITERATION && i < 4; i++)
+        if (!out[i].value) out[i].key = NULL;
 }
 
-static const char *name_for(const struct sl_event *event, const struct kernel_names *names)
+/* The text that belongs to a record, made harmless. `room` holds it where no table has it. */
+static const char *name_for(const struct sl_event *event, const struct kernel_names *names,
+                            char room[SL_TRACE_NAME_MAX + 1])
 {
-    bool kernel = event->type == SL_EVENT_KERNEL ||
-                  (event->type == SL_EVENT_LAUNCH && event->flags == SL_LAUNCH_KERNEL);
-    return kernel ? kernel_name(names, event->id) : NULL;
+    bool kernel = event->type == SL_EVENT_KERNEL || event->type == SL_EVENT_DURATION ||
+                  (event->type == SL_EVENT_LAUNCH && (event->flags & 15) == SL_LAUNCH_KERNEL);
+    if (kernel) return kernel_name(names, event->id);
+    if (!event->text) return NULL;
+    snprintf(room, SL_TRACE_NAME_MAX + 1, "%s", event->text);
+    defuse_text(room);
+    return room;
 }
 
 static int64_t since(const struct sl_event *event, uint64_t start_ns)
@@ -155,7 +190,8 @@ void print_record(const struct sl_trace_record *record, const struct kernel_name
     for (unsigned i = 0; i < FIELDS; i++)
         if (fields[i].key)
             printf(fields[i].address ? " %s=0x%" PRIx64 : " %s=%" PRIu64, fields[i].key, fields[i].value);
-    const char *name = name_for(event, names);
+    char room[SL_TRACE_NAME_MAX + 1];
+    const char *name = name_for(event, names, room);
     if (name) printf(" %s", name);
     putchar('\n');
 }
@@ -185,7 +221,8 @@ void print_record_json(const struct sl_trace_record *record, const struct kernel
         if (fields[i].key)
             printf(fields[i].address ? ", \"%s\": \"0x%" PRIx64 "\"" : ", \"%s\": %" PRIu64, fields[i].key,
                    fields[i].value);
-    const char *name = name_for(event, names);
+    char room[SL_TRACE_NAME_MAX + 1];
+    const char *name = name_for(event, names, room);
     if (name) {
         fputs(", \"name\": ", stdout);
         print_json_string(name);

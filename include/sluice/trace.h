@@ -11,7 +11,7 @@
 
 #define SLUICE_TRACE_MAGIC "\211SLUICE\n"
 #define SLUICE_TRACE_MAJOR 1 /* a reader refuses a greater one */
-#define SLUICE_TRACE_MINOR 1 /* more record types or fields: an older reader skips them */
+#define SLUICE_TRACE_MINOR 2 /* more record types or fields: an older reader skips them */
 #define SLUICE_TRACE_BLOCK_MAGIC UINT32_C(0x4b424c53) /* "SLBK" */
 #define SLUICE_TRACE_BLOCK_MAX (UINT32_C(1) << 20)    /* payload bytes */
 #define SLUICE_TRACE_HEADER_MAX 4096
@@ -43,17 +43,19 @@ struct sluice_trace_block {
 
 /* A record is: type (1 byte), flags (1 byte), body bytes (varint), body. A varint is LEB128. The body is the
  * varints tick, time_ns      as differences to the block's record before, zigzag-coded; before the first
- * record both are 0; id, a, b, c, d, from which zeros at the end are left out. In an SLUICE_TRACE_KERNEL it
- * is tick, time_ns, id and then the name, up to the end of the body. A reader skips what a body holds beyond
- * that, and records of a type it does not know. */
+ * record both are 0; id, a, b, c, d, from which zeros at the end are left out. Types with a text have it
+ * behind all seven, up to the end of the body; SLUICE_TRACE_KERNEL behind tick, time_ns and id. A reader skips
+ * what a body holds beyond that, and records of a type it does not know. */
 enum sluice_trace_type {
-    SLUICE_TRACE_ALLOC = 1,  /* id: slot; a: address; b: bytes; c: site */
+    /* id: slot; a: address; b: bytes; c: site; flags: 1 if it is no new one, but told again */
+    SLUICE_TRACE_ALLOC = 1,
     SLUICE_TRACE_FREE = 2,   /* id: slot; a: address; b: bytes */
-    SLUICE_TRACE_KERNEL = 3, /* id: kernel; its name */
+    SLUICE_TRACE_KERNEL = 3, /* id: kernel; text: its name */
 
-    /* id: kernel, or 0; flags: 0 kernel, 1 copy, 2 set, 3 graph, 4 collective; a: stream; b: grid threads;
-     * c: bytes of a copy; d: the tick of an earlier launch whose accesses are this one's, too; 0: its own
-     * follow, if it has any */
+    /* id: kernel, or 0; a: stream; b: grid threads; c: bytes of a copy, a set or a collective; d: the tick of
+     * an earlier launch whose accesses are this one's, too; 0: its own follow, if it has any;
+     * flags: 0 kernel, 1 copy, 2 set, 3 graph, 4 collective; a copy's plus 16 * direction: 0 unknown,
+     * 1 host to device, 2 device to host, 3 device to device */
     SLUICE_TRACE_LAUNCH = 4,
 
     /* Of the launch with the same tick, and of those that refer to it. id: slot; a: offset in it; b: bytes */
@@ -66,10 +68,35 @@ enum sluice_trace_type {
     /* A launch waited, which was known when this tick was the newest. a: nanoseconds; b: chunks waited for */
     SLUICE_TRACE_STALL = 7,
 
-    SLUICE_TRACE_BUDGET = 8,    /* a: budget bytes; b: chunk bytes; c: device bytes */
-    SLUICE_TRACE_ITERATION = 9, /* id: its number from 1; a: symbols in it */
-    SLUICE_TRACE_GAP = 10,      /* tick: the first lost; a: records lost */
-    SLUICE_TRACE_END = 255,     /* a: records in the file before this one; b: records lost */
+    SLUICE_TRACE_BUDGET = 8, /* a: budget bytes; b: chunk bytes; c: device bytes */
+
+    /* One has ended. id: its number from 1; a: symbols in it; b: symbols since the start; c: how many of these
+     * were predicted */
+    SLUICE_TRACE_ITERATION = 9,
+    SLUICE_TRACE_GAP = 10, /* tick: the first lost; a: records lost */
+
+    /* A movement has ended. tick, id, flags and a: as in its SLUICE_TRACE_MOVE; b: when it began on the link,
+     * on the records' clock; c: nanoseconds that it took. Both are measured by the device. */
+    SLUICE_TRACE_TRANSFER = 11,
+
+    SLUICE_TRACE_LINK = 12,     /* measured at the start. a: bytes a second to the device; b: from it */
+    SLUICE_TRACE_DURATION = 13, /* of the launch with this tick, on the device. id: kernel; a: nanoseconds */
+    SLUICE_TRACE_SYNC = 14,     /* The program waited. a: nanoseconds; b: for which stream or event;
+                                 * flags: 0 context, 1 stream, 2 event */
+    SLUICE_TRACE_ERROR = 15,    /* A call failed. id: the driver's error code; flags: 0 allocation, 1 launch,
+                                 * 2 other; a: bytes asked for; c: site */
+
+    /* id: of ranges that begin and end by number; c: who says so: 0 NVTX, 1 sluice/marks.h; text: its name;
+     * flags: 0 push, 1 pop, 2 a moment, 3 begin, 4 end */
+    SLUICE_TRACE_MARK = 16,
+
+    /* Who allocates. c: site; text: its frames, the innermost first, as "module+offset" separated by spaces:
+     * the number of a SLUICE_TRACE_MODULE and the offset in it, hexadecimal */
+    SLUICE_TRACE_SITE = 17,
+    SLUICE_TRACE_MODULE = 18, /* id: module; a: where it is loaded; b, c: first 16 bytes of its build id;
+                               * text: its path */
+    SLUICE_TRACE_FACT = 19,   /* text: "name=value", of the device, the driver, the options */
+    SLUICE_TRACE_END = 255,   /* a: records in the file before this one; b: records lost */
 };
 
 #endif
