@@ -1,0 +1,59 @@
+#include "keep.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "map.h"
+
+#define SLOTS ((uint32_t)1 << 16)
+#define MOST_PROBES 64
+
+/* Pages that nobody writes to take no memory. The first byte belongs to no text: 0 is no text's place. */
+static char space[SL_KEEP_BYTES];
+static _Atomic uint32_t used = 1;
+static _Atomic uint32_t places[SLOTS]; /* open addressing, linear probing; 0: free */
+
+static uint64_t hash_of(const char *text, size_t bytes)
+{
+    uint64_t hash = bytes;
+    for (size_t at = 0; at < bytes; at += 8) {
+        uint64_t word = 0;
+        memcpy(&word, text + at, bytes - at < 8 ? bytes - at : 8);
+        hash = sl_hash_word(hash, word);
+    }
+    return hash;
+}
+
+/* Copies the text into the space. 0: there is no room. */
+static uint32_t put(const char *text, size_t bytes)
+{
+    uint32_t at = atomic_load_explicit(&used, memory_order_relaxed);
+    do {
+        if (SL_KEEP_BYTES - at <= bytes) return 0;
+    } while (!atomic_compare_exchange_weak(&used, &at, at + (uint32_t)bytes + 1));
+    memcpy(space + at, text, bytes);
+    return at;
+}
+
+static bool is_at(uint32_t place, const char *text, size_t bytes)
+{
+    return !strncmp(space + place, text, bytes) && !space[place + bytes];
+}
+
+const char *sl_text_keep(const char *text)
+{
+    if (!text) return NULL;
+    size_t bytes = strnlen(text, SL_KEEP_LONGEST);
+    uint32_t slot = (uint32_t)hash_of(text, bytes), own = 0;
+    for (uint32_t probe = 0; probe < MOST_PROBES; probe++, slot++) {
+        uint32_t place = atomic_load_explicit(&places[slot % SLOTS], memory_order_acquire);
+        if (!place) {
+            if (!own) own = put(text, bytes);
+            if (!own) return SL_KEEP_LOST;
+            /* Where another thread was first, its text may be this one; then ours is wasted. */
+            if (atomic_compare_exchange_strong(&places[slot % SLOTS], &place, own)) return space + own;
+        }
+        if (is_at(place, text, bytes)) return space + place;
+    }
+    return SL_KEEP_LOST;
+}
