@@ -89,7 +89,7 @@ static int take_option(char **argv, int *at, bool *software, unsigned *verbose)
     bool takes_value = false;
     if (!strncmp(word, "--", 2) && length - 2 < sizeof(flag)) memcpy(flag, word + 2, length - 2);
     const char *variable = sl_options_env_for_flag(flag, &takes_value);
-    if (!variable) return unknown_word("option", word, flag_name);
+    if (!variable) return unknown_word("option", word, flag_name, "sluice run");
     if (!takes_value) {
         if (equals) return usage_error("--%s takes no value", flag);
         ++*verbose;

@@ -51,7 +51,7 @@ int failure(const char *format, ...)
     return EXIT_FAILED;
 }
 
-int unknown_word(const char *what, const char *word, const char *(*words)(size_t index))
+int unknown_word(const char *what, const char *word, const char *(*words)(size_t index), const char *command)
 {
     size_t best = 0;
     unsigned distance = UINT_MAX;
@@ -59,7 +59,7 @@ int unknown_word(const char *what, const char *word, const char *(*words)(size_t
         unsigned candidate = sl_edit_distance(word, words(i));
         if (candidate < distance) distance = candidate, best = i;
     }
-    if (!sl_is_near(word, distance)) return usage_error("unknown %s %s; see sluice --help", what, word);
+    if (!sl_is_near(word, distance)) return usage_error("unknown %s %s; see %s --help", what, word, command);
     return usage_error("unknown %s %s; did you mean %s?", what, word, words(best));
 }
 
@@ -99,5 +99,5 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         if (!strcmp(commands[i].name, name)) return flush_output(commands[i].run(argc - 1, argv + 1));
     if (name[0] == '-') return usage_error("unknown option %s; see sluice --help", name);
-    return unknown_word("command", name, command_name);
+    return unknown_word("command", name, command_name, "sluice");
 }

@@ -17,9 +17,9 @@ int command_options(int argc, char **argv);
 int usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int failure(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* "unknown <what> <word>; did you mean <nearest>?", or without the question if none of the words is near.
+/* "unknown <what> <word>; did you mean <nearest>?", or "see <command> --help" if none of the words is near.
  * `words` gives NULL after the last; what it returns need not outlive its next call. */
-int unknown_word(const char *what, const char *word, const char *(*words)(size_t index));
+int unknown_word(const char *what, const char *word, const char *(*words)(size_t index), const char *command);
 
 /* Whether argv[1] asks for help. */
 bool wants_help(int argc, char **argv);

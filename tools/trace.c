@@ -1,4 +1,4 @@
-/* `sluice trace info|dump`: what a trace file holds, in figures or record by record. */
+/* `sluice trace`: finds the command that shows what a trace file holds. */
 #include "trace.h"
 
 #include <inttypes.h>
@@ -6,10 +6,19 @@
 
 #include "tool.h"
 
-static const char *trace_command(size_t index)
+static const struct trace_command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *help; /* one line */
+} commands[] = {
+    {"info", trace_info, "what the program did, in figures"},
+    {"dump", trace_dump, "the records, one a line"},
+};
+enum { COMMAND_COUNT = sizeof(commands) / sizeof(*commands) };
+
+static const char *command_name(size_t index)
 {
-    static const char *const names[] = {"info", "dump"};
-    return index < 2 ? names[index] : NULL;
+    return index < COMMAND_COUNT ? commands[index].name : NULL;
 }
 
 int open_trace(const char *path, struct sl_trace_reader **out)
@@ -37,37 +46,25 @@ struct program_name program_name(const struct sluice_trace_header *header)
 
 static void print_help(void)
 {
-    puts("Usage: sluice trace info FILE\n"
-         "       sluice trace dump FILE [--json]\n"
-         "info: what the program did, in figures. dump: one record a line; with --json each line is a\n"
-         "JSON object. A file that ends early (the program was killed) is shown up to its last whole\n"
-         "block, and a line on stderr says so. Exit status 1: it cannot be read or is damaged.");
+    puts("Usage: sluice trace COMMAND [OPTION]... FILE\n"
+         "Shows what a trace holds; sluice run --trace FILE records one.\n\n"
+         "Commands:");
+    for (size_t i = 0; i < COMMAND_COUNT; i++) printf("  %-9s %s\n", commands[i].name, commands[i].help);
+    puts(
+        "\nsluice trace COMMAND --help tells more. With --json a command prints JSON.\n"
+        "A file that ends early (the program was killed) is shown up to its last whole block, and a line on\n"
+        "stderr says so. Exit status 1: the file cannot be read or is damaged; 2: wrong usage.");
 }
 
 int command_trace(int argc, char **argv)
 {
-    if (wants_help(argc, argv)) {
+    if (argc < 2) return usage_error("trace: no command given; see sluice trace --help");
+    if (wants_help(argc, argv) || !strcmp(argv[1], "help")) {
         print_help();
         return EXIT_OK;
     }
-    if (argc < 2) return usage_error("trace: info or dump? See sluice trace --help");
-    bool dump = !strcmp(argv[1], "dump"), json = false;
-    if (!dump && strcmp(argv[1], "info") != 0) return unknown_word("trace command", argv[1], trace_command);
-    const char *path = NULL;
-    for (int i = 2; i < argc; i++) {
-        if (!strcmp(argv[i], "--help")) {
-            print_help();
-            return EXIT_OK;
-        }
-        if (dump && !strcmp(argv[i], "--json"))
-            json = true;
-        else if (argv[i][0] == '-' && argv[i][1])
-            return usage_error("trace %s: unknown option %s", argv[1], argv[i]);
-        else if (path)
-            return usage_error("trace %s takes one file", argv[1]);
-        else
-            path = argv[i];
-    }
-    if (!path) return usage_error("trace %s: no file given", argv[1]);
-    return dump ? trace_dump(path, json) : trace_info(path);
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        if (!strcmp(commands[i].name, argv[1])) return commands[i].run(argc - 1, argv + 1);
+    if (argv[1][0] == '-') return usage_error("unknown option %s; see sluice trace --help", argv[1]);
+    return unknown_word("trace command", argv[1], command_name, "sluice trace");
 }

@@ -1,12 +1,12 @@
-/* `sluice trace`: the subcommands and what they share. */
+/* `sluice trace`: its commands and what they share. Each is a file trace_NAME.c and a row in trace.c. */
 #ifndef SLUICE_TOOL_TRACE_H
 #define SLUICE_TOOL_TRACE_H
 
 #include "trace_text.h"
 
-/* They return the exit status. */
-int trace_info(const char *path);
-int trace_dump(const char *path, bool json);
+/* argv[0] is the command's name. They return the exit status. */
+int trace_info(int argc, char **argv);
+int trace_dump(int argc, char **argv);
 
 /* Opens a trace, or says why not on stderr and returns EXIT_FAILED. */
 int open_trace(const char *path, struct sl_trace_reader **out);

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "command_line.h"
 #include "tool.h"
 
 static void print_head(const struct sluice_trace_header *header, bool json)
@@ -17,10 +18,24 @@ static void print_head(const struct sluice_trace_header *header, bool json)
     puts("}");
 }
 
-int trace_dump(const char *path, bool json)
+int trace_dump(int argc, char **argv)
 {
+    bool json = false;
+    const struct command_option options[] = {
+        {"json", OPTION_SWITCH, &json, .help = "Print every record as a JSON object on a line of its own."},
+    };
+    const struct command_syntax syntax = {
+        .name = "trace dump",
+        .synopsis = "[--json] FILE",
+        .about = "Prints a trace, one record a line: tick, seconds since the start, thread, record.\n",
+        .options = options,
+        .option_count = sizeof(options) / sizeof(*options),
+    };
+    const char *path;
+    int status;
+    if (!read_command_line(&syntax, argc, argv, &path, &status)) return status;
     struct sl_trace_reader *reader;
-    int status = open_trace(path, &reader);
+    status = open_trace(path, &reader);
     if (status != EXIT_OK) return status;
     const struct sluice_trace_header *header = sl_trace_reader_header(reader);
     struct kernel_names names = {0};

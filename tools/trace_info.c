@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <time.h>
 
+#include "command_line.h"
 #include "text.h"
 #include "tool.h"
 #include "trace_summary.h"
@@ -98,10 +99,21 @@ static void print_file(const struct sluice_trace_header *header, const struct tr
                problem->status == SL_ERR_TRUNCATED ? "ends early" : "unreadable", problem->offset);
 }
 
-int trace_info(const char *path)
+static const struct command_syntax syntax = {
+    .name = "trace info",
+    .synopsis = "FILE",
+    .about =
+        "Prints what a traced program did, in figures: launches, allocations, iterations, bytes moved by\n"
+        "kind and cause, stalls, gaps, and whether the file is complete.\n",
+};
+
+int trace_info(int argc, char **argv)
 {
+    const char *path;
+    int status;
+    if (!read_command_line(&syntax, argc, argv, &path, &status)) return status;
     struct sl_trace_reader *reader;
-    int status = open_trace(path, &reader);
+    status = open_trace(path, &reader);
     if (status != EXIT_OK) return status;
     struct trace_summary summary = {0};
     struct sl_trace_record record;

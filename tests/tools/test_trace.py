@@ -1,6 +1,7 @@
 """sluice trace: the golden trace of format 1 gives the golden texts; files that are not whole say where they end."""
 import json
 import os
+import re
 import subprocess
 import unittest
 
@@ -85,12 +86,34 @@ class Trace(ToolTest):
             self.assert_one_line(result.stderr, path, word)
 
     def test_wrong_arguments(self):
-        self.assert_usage_error(sluice("trace"), "info or dump")
+        self.assert_usage_error(sluice("trace"), "no command given", "sluice trace --help")
         self.assert_usage_error(sluice("trace", "inf"), "did you mean info?")
-        self.assert_usage_error(sluice("trace", "info"), "no file")
+        self.assert_usage_error(sluice("trace", "zzzzz"), "see sluice trace --help")
+        self.assert_usage_error(sluice("trace", "--json", TRACE), "unknown option --json", "sluice trace --help")
+        self.assert_usage_error(sluice("trace", "info"), "no file", "sluice trace info --help")
         self.assert_usage_error(sluice("trace", "info", "a", "b"), "one file")
-        self.assert_usage_error(sluice("trace", "info", "--json", "a"), "unknown option --json")
-        self.assert_usage_error(sluice("trace", "dump", "--jsno", "a"), "unknown option --jsno")
+        self.assert_usage_error(sluice("trace", "dump", "--jsno", "a"), "unknown option --jsno", "did you mean --json?")
+        self.assert_usage_error(sluice("trace", "dump", "a", "--verbose"), "unknown option --verbose",
+                                "see sluice trace dump --help")
+        self.assert_usage_error(sluice("trace", "dump", "--json=1", "a"), "--json takes no value")
+        self.assert_usage_error(sluice("trace", "dump", "-xj", "a"), "unknown option -x")
+
+    def test_options_stand_anywhere(self):
+        before = sluice("trace", "dump", "--json", TRACE).stdout
+        self.assertEqual(sluice("trace", "dump", TRACE, "--json").stdout, before)
+        result = sluice("trace", "dump", "--", "--json")
+        self.assertEqual(result.returncode, 1)
+        self.assert_one_line(result.stderr, "--json: cannot be opened")
+
+    def test_every_command_has_help(self):
+        help_text = sluice("trace", "--help").stdout
+        names = re.findall(r"(?m)^  (\w+) +\S", help_text)
+        self.assertIn("dump", names)
+        for name in names:
+            for option in (["--help"], ["-h"], ["--help", "no-such-file"], ["no-such-file", "--help"]):
+                result = sluice("trace", name, *option)
+                self.assertEqual((result.returncode, result.stderr), (0, ""))
+                self.assertTrue(result.stdout.startswith(f"Usage: sluice trace {name} "), result.stdout)
 
 
 if __name__ == "__main__":
