@@ -12,9 +12,9 @@
 /* What getopt_long returns: characters of short options are below. */
 enum { FIRST_OPTION = 256, HELP = FIRST_OPTION + COMMAND_OPTIONS_MAX };
 
-static void print_words(const struct command_option *option, FILE *to)
+static void print_words(const struct command_option *option)
 {
-    for (size_t i = 0; option->words[i]; i++) fprintf(to, "%s%s", i ? "|" : "", option->words[i]);
+    for (size_t i = 0; option->words[i]; i++) printf("%s%s", i ? "|" : "", option->words[i]);
 }
 
 static void print_indented(const char *text)
@@ -30,9 +30,9 @@ static void print_help(const struct command_syntax *syntax)
     printf("Usage: sluice %s %s\n%s\nOptions:\n", syntax->name, syntax->synopsis, syntax->about);
     for (size_t i = 0; i < syntax->option_count; i++) {
         const struct command_option *option = &syntax->options[i];
-        printf("  --%s ", option->name);
+        printf("  --%s%s", option->name, option->kind == OPTION_SWITCH ? "" : " ");
         if (option->kind == OPTION_WORD)
-            print_words(option, stdout);
+            print_words(option);
         else if (option->argument)
             fputs(option->argument, stdout);
         putchar('\n');

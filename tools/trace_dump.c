@@ -3,6 +3,8 @@
 #include <inttypes.h>
 
 #include "command_line.h"
+#include "progress.h"
+#include "terminal.h"
 #include "tool.h"
 
 static void print_head(const struct sluice_trace_header *header, bool json)
@@ -40,14 +42,18 @@ int trace_dump(int argc, char **argv)
     const struct sluice_trace_header *header = sl_trace_reader_header(reader);
     struct kernel_names names = {0};
     struct sl_trace_record record;
+    struct progress progress = {0};
+    if (!is_terminal(stdout)) progress_start_file(&progress, path);
     print_head(header, json);
     while (sl_trace_reader_next(reader, &record)) {
+        progress_at(&progress, record.offset);
         if (record.event.type == SL_EVENT_KERNEL && !kernel_names_add(&names, &record.event)) {
             status = failure("%s: out of memory", path);
             break;
         }
         (json ? print_record_json : print_record)(&record, &names, header->monotonic_ns);
     }
+    progress_end(&progress);
     const struct sl_trace_problem *problem = sl_trace_reader_problem(reader);
     if (json && status == EXIT_OK) {
         fputs("{\"type\": \"end\", \"complete\": ", stdout);

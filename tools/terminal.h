@@ -1,0 +1,42 @@
+/* What may be printed where: colours, width, more than ASCII. */
+#ifndef SLUICE_TERMINAL_H
+#define SLUICE_TERMINAL_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+enum terminal_style {
+    STYLE_NONE, /* ends the others */
+    STYLE_BOLD,
+    STYLE_DIM,
+    STYLE_RED,
+    STYLE_GREEN,
+    STYLE_YELLOW,
+    STYLE_BLUE,
+    STYLE_MAGENTA,
+    STYLE_CYAN,
+};
+
+bool is_terminal(FILE *stream);
+
+/* Whether `stream` is a terminal that understands colours and its user wants them: TERM is neither empty nor
+ * "dumb", and NO_COLOR is empty or not set (no-color.org). */
+bool has_colours(FILE *stream);
+
+/* What switches to `style`: empty where there are no colours. */
+const char *style_text(FILE *stream, enum terminal_style style);
+
+/* Columns of `stream`: COLUMNS if it is set, else the terminal's, else 80. */
+unsigned terminal_width(FILE *stream);
+
+/* Whether the locale's text is UTF-8. */
+bool has_unicode(void);
+
+/* Columns that `text` takes: its characters in UTF-8. pre: defuse_text(text). Wide and combining characters
+ * are counted like others. */
+size_t text_columns(const char *text);
+
+/* Bytes of the first `columns` characters of `text`. */
+size_t text_prefix(const char *text, size_t columns);
+
+#endif
