@@ -31,7 +31,9 @@ static struct screen open_screen(unsigned short columns)
     assert_true(screen.master >= 0);
     assert_int_equal(grantpt(screen.master), 0);
     assert_int_equal(unlockpt(screen.master), 0);
-    screen.slave = fopen(ptsname(screen.master), "r+");
+    int slave = open(ptsname(screen.master), O_RDWR | O_NOCTTY);
+    assert_true(slave >= 0);
+    screen.slave = fdopen(slave, "r+");
     assert_non_null(screen.slave);
     struct winsize size = {.ws_row = 24, .ws_col = columns};
     assert_int_equal(ioctl(screen.master, TIOCSWINSZ, &size), 0);
