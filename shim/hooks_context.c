@@ -92,27 +92,6 @@ CUresult sl_hook_cuDevicePrimaryCtxReset_v2(struct sl_call call, sl_fn_cuDeviceP
     return real(device);
 }
 
-/* Only a session that runs has anything to be told; asking for it here must not start one. */
-CUresult sl_hook_cuCtxSynchronize(struct sl_call call, sl_fn_cuCtxSynchronize *real)
-{
-    (void)call;
-    bool ours = sl_runtime_running() && sl_session_on();
-    uint64_t before = ours ? sl_runtime_synchronizing() : 0;
-    CUresult result = real();
-    if (result == CUDA_SUCCESS && ours) sl_runtime_synchronized(before);
-    return result;
-}
-
-CUresult sl_hook_cuCtxSynchronize_v2(struct sl_call call, sl_fn_cuCtxSynchronize_v2 *real, CUcontext context)
-{
-    (void)call;
-    bool ours = sl_runtime_running() && (context ? context == sl_session_context() : sl_session_on());
-    uint64_t before = ours ? sl_runtime_synchronizing() : 0;
-    CUresult result = real(context);
-    if (result == CUDA_SUCCESS && ours) sl_runtime_synchronized(before);
-    return result;
-}
-
 /* Before the driver's call: afterwards the handle means nothing. */
 CUresult sl_hook_cuStreamDestroy(struct sl_call call, sl_fn_cuStreamDestroy *real, CUstream stream)
 {

@@ -1,4 +1,5 @@
 /* Copies: the device ranges they read and write. */
+#include "direction.h"
 #include "driver.h"
 #include "work.h"
 
@@ -8,14 +9,29 @@ struct corner {
     uint64_t address, x, y, z, pitch, rows;
 };
 
+/* Between unified addresses. */
+static enum sl_copy_direction find_direction(CUdeviceptr to, CUdeviceptr from)
+{
+    return sl_runtime_tracing() ? sl_direction(sl_side_of(to), sl_side_of(from)) : SL_COPY_UNKNOWN;
+}
+
+/* Within one device; what lies on another one is neither in nor out. */
+static enum sl_copy_direction between_contexts(CUcontext to, CUcontext from)
+{
+    return to == from ? SL_COPY_ON_DEVICE : SL_COPY_UNKNOWN;
+}
+
 /* A straight copy; either side may be the host's. False: it reaches beyond an allocation. */
-static bool begin_copy(struct sl_work *work, sl_stream stream, uint64_t to, uint64_t from, uint64_t bytes)
+static bool begin_copy(struct sl_work *work, sl_stream stream, uint64_t to, uint64_t from, uint64_t bytes,
+                       enum sl_copy_direction direction)
 {
     work->waits = false;
+    work->began_ns = sl_runtime_wait_begins();
     if (!sl_work_inside(work, to, bytes) || !sl_work_inside(work, from, bytes)) return false;
     work->seen = sl_session_on();
     if (!work->seen) return true;
-    work->launch = (struct sl_launch){.kind = SL_LAUNCH_COPY, .stream = stream};
+    work->launch = (struct sl_launch){
+        .kind = SL_LAUNCH_COPY, .stream = stream, .direction = direction, .copied_bytes = bytes};
     sl_work_span(work, to, bytes, true);
     sl_work_span(work, from, bytes, false);
     if (!sl_runtime_owns(from)) work->launch.upload = (struct sl_upload){(const void *)from, to, bytes};
@@ -42,12 +58,17 @@ static bool begin_shaped(struct sl_work *work, sl_stream stream, const struct co
     struct sl_span written = cover(to, width, height, depth, true),
                    read = cover(from, width, height, depth, false);
     work->waits = false;
+    work->began_ns = sl_runtime_wait_begins();
     if (!sl_work_inside(work, written.address, written.bytes) ||
         !sl_work_inside(work, read.address, read.bytes))
         return false;
     work->seen = sl_session_on();
     if (!work->seen) return true;
-    work->launch = (struct sl_launch){.kind = SL_LAUNCH_COPY, .stream = stream};
+    work->launch =
+        (struct sl_launch){.kind = SL_LAUNCH_COPY, .stream = stream, .copied_bytes = width * height * depth};
+    if (work->began_ns)
+        work->launch.direction =
+            sl_direction(sl_side_of_type(to->type, to->address), sl_side_of_type(from->type, from->address));
     sl_work_span(work, written.address, written.bytes, true);
     sl_work_span(work, read.address, read.bytes, false);
     sl_runtime_launch_begin(&work->launch);
@@ -100,13 +121,6 @@ static bool begin_3d_peer(struct sl_work *work, sl_stream stream, const CUDA_MEM
     return begin_shaped(work, stream, &to, &from, copy->WidthInBytes, copy->Height, copy->Depth);
 }
 
-CUresult sl_work_end_synchronous(struct sl_work *work, sl_stream stream, CUresult result)
-{
-    sl_work_end(work, result);
-    if (result != CUDA_SUCCESS || !work->waits) return result;
-    return sl_driver_functions()->stream_synchronize(stream);
-}
-
 /* --- synchronous
  * ---------------------------------------------------------------------------------------------- */
 
@@ -114,7 +128,8 @@ CUresult sl_hook_cuMemcpy(struct sl_call call, sl_fn_cuMemcpy *real, CUdeviceptr
                           size_t bytes)
 {
     struct sl_work work;
-    if (!begin_copy(&work, call.default_stream, to, from, bytes)) return CUDA_ERROR_INVALID_VALUE;
+    if (!begin_copy(&work, call.default_stream, to, from, bytes, find_direction(to, from)))
+        return sl_work_refused();
     return sl_work_end_synchronous(&work, call.default_stream, real(to, from, bytes));
 }
 
@@ -122,7 +137,8 @@ CUresult sl_hook_cuMemcpyHtoD_v2(struct sl_call call, sl_fn_cuMemcpyHtoD_v2 *rea
                                  const void *from, size_t bytes)
 {
     struct sl_work work;
-    if (!begin_copy(&work, call.default_stream, to, (uintptr_t)from, bytes)) return CUDA_ERROR_INVALID_VALUE;
+    if (!begin_copy(&work, call.default_stream, to, (uintptr_t)from, bytes, SL_COPY_IN))
+        return sl_work_refused();
     return sl_work_end_synchronous(&work, call.default_stream, real(to, from, bytes));
 }
 
@@ -130,7 +146,8 @@ CUresult sl_hook_cuMemcpyDtoH_v2(struct sl_call call, sl_fn_cuMemcpyDtoH_v2 *rea
                                  size_t bytes)
 {
     struct sl_work work;
-    if (!begin_copy(&work, call.default_stream, (uintptr_t)to, from, bytes)) return CUDA_ERROR_INVALID_VALUE;
+    if (!begin_copy(&work, call.default_stream, (uintptr_t)to, from, bytes, SL_COPY_OUT))
+        return sl_work_refused();
     return sl_work_end_synchronous(&work, call.default_stream, real(to, from, bytes));
 }
 
@@ -138,7 +155,7 @@ CUresult sl_hook_cuMemcpyDtoD_v2(struct sl_call call, sl_fn_cuMemcpyDtoD_v2 *rea
                                  CUdeviceptr from, size_t bytes)
 {
     struct sl_work work;
-    if (!begin_copy(&work, call.default_stream, to, from, bytes)) return CUDA_ERROR_INVALID_VALUE;
+    if (!begin_copy(&work, call.default_stream, to, from, bytes, SL_COPY_ON_DEVICE)) return sl_work_refused();
     return sl_work_end_synchronous(&work, call.default_stream, real(to, from, bytes));
 }
 
@@ -146,7 +163,7 @@ CUresult sl_hook_cuMemcpyDtoA_v2(struct sl_call call, sl_fn_cuMemcpyDtoA_v2 *rea
                                  size_t to_offset, CUdeviceptr from, size_t bytes)
 {
     struct sl_work work;
-    if (!begin_copy(&work, call.default_stream, 0, from, bytes)) return CUDA_ERROR_INVALID_VALUE;
+    if (!begin_copy(&work, call.default_stream, 0, from, bytes, SL_COPY_ON_DEVICE)) return sl_work_refused();
     return sl_work_end_synchronous(&work, call.default_stream, real(to, to_offset, from, bytes));
 }
 
@@ -154,7 +171,7 @@ CUresult sl_hook_cuMemcpyAtoD_v2(struct sl_call call, sl_fn_cuMemcpyAtoD_v2 *rea
                                  CUarray from, size_t from_offset, size_t bytes)
 {
     struct sl_work work;
-    if (!begin_copy(&work, call.default_stream, to, 0, bytes)) return CUDA_ERROR_INVALID_VALUE;
+    if (!begin_copy(&work, call.default_stream, to, 0, bytes, SL_COPY_ON_DEVICE)) return sl_work_refused();
     return sl_work_end_synchronous(&work, call.default_stream, real(to, from, from_offset, bytes));
 }
 
@@ -162,7 +179,8 @@ CUresult sl_hook_cuMemcpyPeer(struct sl_call call, sl_fn_cuMemcpyPeer *real, CUd
                               CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes)
 {
     struct sl_work work;
-    if (!begin_copy(&work, call.default_stream, to, from, bytes)) return CUDA_ERROR_INVALID_VALUE;
+    if (!begin_copy(&work, call.default_stream, to, from, bytes, between_contexts(to_context, from_context)))
+        return sl_work_refused();
     return sl_work_end_synchronous(&work, call.default_stream,
                                    real(to, to_context, from, from_context, bytes));
 }
@@ -170,7 +188,7 @@ CUresult sl_hook_cuMemcpyPeer(struct sl_call call, sl_fn_cuMemcpyPeer *real, CUd
 CUresult sl_hook_cuMemcpy2D_v2(struct sl_call call, sl_fn_cuMemcpy2D_v2 *real, const CUDA_MEMCPY2D *copy)
 {
     struct sl_work work;
-    if (!begin_2d(&work, call.default_stream, copy)) return CUDA_ERROR_INVALID_VALUE;
+    if (!begin_2d(&work, call.default_stream, copy)) return sl_work_refused();
     return sl_work_end_synchronous(&work, call.default_stream, real(copy));
 }
 
@@ -178,14 +196,14 @@ CUresult sl_hook_cuMemcpy2DUnaligned_v2(struct sl_call call, sl_fn_cuMemcpy2DUna
                                         const CUDA_MEMCPY2D *copy)
 {
     struct sl_work work;
-    if (!begin_2d(&work, call.default_stream, copy)) return CUDA_ERROR_INVALID_VALUE;
+    if (!begin_2d(&work, call.default_stream, copy)) return sl_work_refused();
     return sl_work_end_synchronous(&work, call.default_stream, real(copy));
 }
 
 CUresult sl_hook_cuMemcpy3D_v2(struct sl_call call, sl_fn_cuMemcpy3D_v2 *real, const CUDA_MEMCPY3D *copy)
 {
     struct sl_work work;
-    if (!begin_3d(&work, call.default_stream, copy)) return CUDA_ERROR_INVALID_VALUE;
+    if (!begin_3d(&work, call.default_stream, copy)) return sl_work_refused();
     return sl_work_end_synchronous(&work, call.default_stream, real(copy));
 }
 
@@ -193,7 +211,7 @@ CUresult sl_hook_cuMemcpy3DPeer(struct sl_call call, sl_fn_cuMemcpy3DPeer *real,
                                 const CUDA_MEMCPY3D_PEER *copy)
 {
     struct sl_work work;
-    if (!begin_3d_peer(&work, call.default_stream, copy)) return CUDA_ERROR_INVALID_VALUE;
+    if (!begin_3d_peer(&work, call.default_stream, copy)) return sl_work_refused();
     return sl_work_end_synchronous(&work, call.default_stream, real(copy));
 }
 
@@ -204,7 +222,8 @@ CUresult sl_hook_cuMemcpyAsync(struct sl_call call, sl_fn_cuMemcpyAsync *real, C
                                CUdeviceptr from, size_t bytes, CUstream stream)
 {
     struct sl_work work;
-    if (!begin_copy(&work, sl_work_stream(call, stream), to, from, bytes)) return CUDA_ERROR_INVALID_VALUE;
+    if (!begin_copy(&work, sl_work_stream(call, stream), to, from, bytes, find_direction(to, from)))
+        return sl_work_refused();
     return sl_work_end(&work, real(to, from, bytes, stream));
 }
 
@@ -212,8 +231,8 @@ CUresult sl_hook_cuMemcpyHtoDAsync_v2(struct sl_call call, sl_fn_cuMemcpyHtoDAsy
                                       const void *from, size_t bytes, CUstream stream)
 {
     struct sl_work work;
-    if (!begin_copy(&work, sl_work_stream(call, stream), to, (uintptr_t)from, bytes))
-        return CUDA_ERROR_INVALID_VALUE;
+    if (!begin_copy(&work, sl_work_stream(call, stream), to, (uintptr_t)from, bytes, SL_COPY_IN))
+        return sl_work_refused();
     return sl_work_end(&work, real(to, from, bytes, stream));
 }
 
@@ -221,8 +240,8 @@ CUresult sl_hook_cuMemcpyDtoHAsync_v2(struct sl_call call, sl_fn_cuMemcpyDtoHAsy
                                       CUdeviceptr from, size_t bytes, CUstream stream)
 {
     struct sl_work work;
-    if (!begin_copy(&work, sl_work_stream(call, stream), (uintptr_t)to, from, bytes))
-        return CUDA_ERROR_INVALID_VALUE;
+    if (!begin_copy(&work, sl_work_stream(call, stream), (uintptr_t)to, from, bytes, SL_COPY_OUT))
+        return sl_work_refused();
     return sl_work_end(&work, real(to, from, bytes, stream));
 }
 
@@ -230,7 +249,8 @@ CUresult sl_hook_cuMemcpyDtoDAsync_v2(struct sl_call call, sl_fn_cuMemcpyDtoDAsy
                                       CUdeviceptr from, size_t bytes, CUstream stream)
 {
     struct sl_work work;
-    if (!begin_copy(&work, sl_work_stream(call, stream), to, from, bytes)) return CUDA_ERROR_INVALID_VALUE;
+    if (!begin_copy(&work, sl_work_stream(call, stream), to, from, bytes, SL_COPY_ON_DEVICE))
+        return sl_work_refused();
     return sl_work_end(&work, real(to, from, bytes, stream));
 }
 
@@ -239,7 +259,9 @@ CUresult sl_hook_cuMemcpyPeerAsync(struct sl_call call, sl_fn_cuMemcpyPeerAsync 
                                    size_t bytes, CUstream stream)
 {
     struct sl_work work;
-    if (!begin_copy(&work, sl_work_stream(call, stream), to, from, bytes)) return CUDA_ERROR_INVALID_VALUE;
+    if (!begin_copy(&work, sl_work_stream(call, stream), to, from, bytes,
+                    between_contexts(to_context, from_context)))
+        return sl_work_refused();
     return sl_work_end(&work, real(to, to_context, from, from_context, bytes, stream));
 }
 
@@ -247,7 +269,7 @@ CUresult sl_hook_cuMemcpy2DAsync_v2(struct sl_call call, sl_fn_cuMemcpy2DAsync_v
                                     const CUDA_MEMCPY2D *copy, CUstream stream)
 {
     struct sl_work work;
-    if (!begin_2d(&work, sl_work_stream(call, stream), copy)) return CUDA_ERROR_INVALID_VALUE;
+    if (!begin_2d(&work, sl_work_stream(call, stream), copy)) return sl_work_refused();
     return sl_work_end(&work, real(copy, stream));
 }
 
@@ -255,7 +277,7 @@ CUresult sl_hook_cuMemcpy3DAsync_v2(struct sl_call call, sl_fn_cuMemcpy3DAsync_v
                                     const CUDA_MEMCPY3D *copy, CUstream stream)
 {
     struct sl_work work;
-    if (!begin_3d(&work, sl_work_stream(call, stream), copy)) return CUDA_ERROR_INVALID_VALUE;
+    if (!begin_3d(&work, sl_work_stream(call, stream), copy)) return sl_work_refused();
     return sl_work_end(&work, real(copy, stream));
 }
 
@@ -263,6 +285,6 @@ CUresult sl_hook_cuMemcpy3DPeerAsync(struct sl_call call, sl_fn_cuMemcpy3DPeerAs
                                      const CUDA_MEMCPY3D_PEER *copy, CUstream stream)
 {
     struct sl_work work;
-    if (!begin_3d_peer(&work, sl_work_stream(call, stream), copy)) return CUDA_ERROR_INVALID_VALUE;
+    if (!begin_3d_peer(&work, sl_work_stream(call, stream), copy)) return sl_work_refused();
     return sl_work_end(&work, real(copy, stream));
 }

@@ -1,6 +1,7 @@
 /* Batches of copies: one launch that names every range of ours. */
 #include <stdlib.h>
 
+#include "direction.h"
 #include "driver.h"
 #include "work.h"
 
@@ -10,6 +11,9 @@ struct batch {
     struct sl_work work;
     struct sl_span few[FEW], *spans;
     size_t count, capacity;
+    bool traced, mixed;               /* mixed: its copies go different ways */
+    enum sl_copy_direction direction; /* that of all, for the trace */
+    uint64_t copied_bytes;
 };
 
 /* A batch of `copies`. Where there is no memory for all that it may name, the rest is served in place. */
@@ -20,6 +24,18 @@ static void open_batch(struct batch *batch, size_t copies)
     if (!batch->spans) batch->spans = batch->few;
     batch->count = 0;
     batch->work.waits = false;
+    batch->traced = sl_runtime_tracing();
+    batch->mixed = false;
+    batch->direction = SL_COPY_UNKNOWN;
+    batch->copied_bytes = 0;
+}
+
+/* Where a copy of the batch goes. Once they differ, the driver need not be asked any more. */
+static void note_way(struct batch *batch, bool first, enum sl_side to, enum sl_side from)
+{
+    enum sl_copy_direction direction = sl_direction(to, from);
+    batch->mixed |= !first && direction != batch->direction;
+    batch->direction = batch->mixed ? SL_COPY_UNKNOWN : direction;
 }
 
 /* False: the range reaches beyond an allocation. */
@@ -38,6 +54,8 @@ static void begin_batch(struct batch *batch, sl_stream stream)
         uint32_t count = (uint32_t)batch->count, first = count < 2 ? count : 2;
         batch->work.launch = (struct sl_launch){.kind = SL_LAUNCH_COPY,
                                                 .stream = stream,
+                                                .direction = batch->direction,
+                                                .copied_bytes = batch->copied_bytes,
                                                 .span_count = first,
                                                 .more_spans = batch->spans + first,
                                                 .more_span_count = count - first};
@@ -54,6 +72,8 @@ static bool begin_copies(struct batch *batch, sl_stream stream, const CUdevicept
     if (!to || !from || !bytes || !sl_runtime_running()) count = 0; /* nothing of ours, or nothing to read */
     open_batch(batch, count);
     for (size_t i = 0; i < count; i++) {
+        batch->copied_bytes += bytes[i];
+        if (batch->traced && !batch->mixed) note_way(batch, i == 0, sl_side_of(to[i]), sl_side_of(from[i]));
         if (add(batch, to[i], bytes[i], true) && add(batch, from[i], bytes[i], false)) continue;
         if (batch->spans != batch->few) free(batch->spans);
         if (failed) *failed = i;
@@ -70,7 +90,7 @@ CUresult sl_hook_cuMemcpyBatchAsync(struct sl_call call, sl_fn_cuMemcpyBatchAsyn
 {
     struct batch batch;
     if (!begin_copies(&batch, sl_work_stream(call, stream), to, from, bytes, count, fail_index))
-        return CUDA_ERROR_INVALID_VALUE;
+        return sl_work_refused();
     return sl_work_end(&batch.work, real(to, from, bytes, count, attributes, attribute_starts,
                                          attribute_count, fail_index, stream));
 }
@@ -82,7 +102,7 @@ CUresult sl_hook_cuMemcpyBatchAsync_v2(struct sl_call call, sl_fn_cuMemcpyBatchA
 {
     struct batch batch;
     if (!begin_copies(&batch, sl_work_stream(call, stream), to, from, bytes, count, NULL))
-        return CUDA_ERROR_INVALID_VALUE;
+        return sl_work_refused();
     return sl_work_end(&batch.work,
                        real(to, from, bytes, count, attributes, attribute_starts, attribute_count, stream));
 }
@@ -98,6 +118,11 @@ static bool add_operand(struct batch *batch, const CUmemcpy3DOperand *operand, c
                sl_work_rows(extent->width, extent->height, extent->depth, pitch, pitch * rows), write);
 }
 
+static enum sl_side operand_side(const CUmemcpy3DOperand *operand)
+{
+    return operand->type == CU_MEMCPY_OPERAND_TYPE_POINTER ? sl_side_of(operand->op.ptr.ptr) : SL_SIDE_DEVICE;
+}
+
 static bool begin_boxes(struct batch *batch, sl_stream stream, const void *copies, size_t count,
                         size_t *failed)
 {
@@ -105,6 +130,9 @@ static bool begin_boxes(struct batch *batch, sl_stream stream, const void *copie
     if (!list || !sl_runtime_running()) count = 0; /* nothing of ours, or nothing to read */
     open_batch(batch, count);
     for (size_t i = 0; i < count; i++) {
+        batch->copied_bytes += list[i].extent.width * list[i].extent.height * list[i].extent.depth;
+        if (batch->traced && !batch->mixed)
+            note_way(batch, i == 0, operand_side(&list[i].dst), operand_side(&list[i].src));
         if (add_operand(batch, &list[i].dst, &list[i].extent, true) &&
             add_operand(batch, &list[i].src, &list[i].extent, false))
             continue;
@@ -133,7 +161,7 @@ CUresult sl_hook_cuMemcpy3DBatchAsync(struct sl_call call, sl_fn_cuMemcpy3DBatch
 {
     struct batch batch;
     if (!begin_boxes(&batch, sl_work_stream(call, stream), copies, count, fail_index))
-        return CUDA_ERROR_INVALID_VALUE;
+        return sl_work_refused();
     return sl_work_end(&batch.work, real(count, copies, fail_index, flags, stream));
 }
 
@@ -142,7 +170,6 @@ CUresult sl_hook_cuMemcpy3DBatchAsync_v2(struct sl_call call, sl_fn_cuMemcpy3DBa
                                          CUstream stream)
 {
     struct batch batch;
-    if (!begin_boxes(&batch, sl_work_stream(call, stream), copies, count, NULL))
-        return CUDA_ERROR_INVALID_VALUE;
+    if (!begin_boxes(&batch, sl_work_stream(call, stream), copies, count, NULL)) return sl_work_refused();
     return sl_work_end(&batch.work, real(count, copies, flags, stream));
 }

@@ -21,6 +21,13 @@ bool sl_memory_take(struct sl_call call, CUdeviceptr *address, uint64_t bytes, u
     return true;
 }
 
+CUresult sl_memory_answer(struct sl_call call, CUresult result, uint64_t bytes)
+{
+    if (result != CUDA_SUCCESS && sl_runtime_tracing())
+        sl_runtime_failed(SL_ERROR_ALLOCATION, result, 0, bytes, sl_site_here(call.caller));
+    return result;
+}
+
 /* A thread may free without a context, or with another one current. */
 CUresult sl_memory_give(CUdeviceptr address, bool waits)
 {
@@ -51,10 +58,10 @@ CUresult sl_hook_cuMemAlloc_v2(struct sl_call call, sl_fn_cuMemAlloc_v2 *real, C
                                size_t bytes)
 {
     CUresult result;
-    if (alloc_ours(call, address, bytes, &result)) return result;
+    if (alloc_ours(call, address, bytes, &result)) return sl_memory_answer(call, result, bytes);
     result = real(address, bytes);
     charge_address(result, address, bytes);
-    return result;
+    return sl_memory_answer(call, result, bytes);
 }
 
 CUresult sl_hook_cuMemAllocPitch_v2(struct sl_call call, sl_fn_cuMemAllocPitch_v2 *real, CUdeviceptr *address,
@@ -66,11 +73,11 @@ CUresult sl_hook_cuMemAllocPitch_v2(struct sl_call call, sl_fn_cuMemAllocPitch_v
                  row >= width_bytes && !__builtin_mul_overflow(row, (uint64_t)height, &bytes);
     if (valid && alloc_ours(call, address, bytes, &result)) {
         if (result == CUDA_SUCCESS) *pitch = row;
-        return result;
+        return sl_memory_answer(call, result, bytes);
     }
     result = real(address, pitch, width_bytes, height, element_bytes);
     if (result == CUDA_SUCCESS) charge_address(result, address, (uint64_t)*pitch * height);
-    return result;
+    return sl_memory_answer(call, result, row * height);
 }
 
 /* It waits as the driver's does: programs read host memory behind it, which kernels have written. */
@@ -91,10 +98,9 @@ CUresult sl_hook_cuMemFree_v2(struct sl_call call, sl_fn_cuMemFree_v2 *real, CUd
 CUresult sl_hook_cuMemAllocManaged(struct sl_call call, sl_fn_cuMemAllocManaged *real, CUdeviceptr *address,
                                    size_t bytes, unsigned flags)
 {
-    (void)call;
     CUresult result = real(address, bytes, flags);
     charge_address(result, address, bytes);
-    return result;
+    return sl_memory_answer(call, result, bytes);
 }
 
 /* As with the driver, either pointer may be NULL. */

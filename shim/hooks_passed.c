@@ -5,6 +5,7 @@
 #include "array_bytes.h"
 #include "charge.h"
 #include "driver.h"
+#include "memory.h"
 #include "physical.h"
 #include "runtime.h"
 #include "session.h"
@@ -21,10 +22,9 @@ CUresult sl_hook_cuMemCreate(struct sl_call call, sl_fn_cuMemCreate *real,
                              CUmemGenericAllocationHandle *handle, size_t bytes,
                              const CUmemAllocationProp *properties, unsigned long long flags)
 {
-    (void)call;
     CUresult result = real(handle, bytes, properties, flags);
     if (result == CUDA_SUCCESS && on_managed_device(&properties->location)) sl_physical_made(*handle, bytes);
-    return result;
+    return sl_memory_answer(call, result, bytes);
 }
 
 CUresult sl_hook_cuMemImportFromShareableHandle(struct sl_call call,

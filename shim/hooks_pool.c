@@ -99,10 +99,11 @@ CUresult sl_hook_cuMemAllocAsync(struct sl_call call, sl_fn_cuMemAllocAsync *rea
 {
     CUresult result;
     bool on = address && bytes && sl_session_on_for_memory() && takes_work(sl_work_stream(call, stream));
-    if (on && take_ours(call, address, bytes, NULL, stream, &result)) return result;
+    if (on && take_ours(call, address, bytes, NULL, stream, &result))
+        return sl_memory_answer(call, result, bytes);
     result = real(address, bytes, stream);
     if (on && result == CUDA_SUCCESS) charge_driver_s(*address, bytes);
-    return result;
+    return sl_memory_answer(call, result, bytes);
 }
 
 CUresult sl_hook_cuMemAllocFromPoolAsync(struct sl_call call, sl_fn_cuMemAllocFromPoolAsync *real,
@@ -112,10 +113,11 @@ CUresult sl_hook_cuMemAllocFromPoolAsync(struct sl_call call, sl_fn_cuMemAllocFr
     CUresult result;
     bool on =
         address && bytes && pool && sl_session_on_for_memory() && takes_work(sl_work_stream(call, stream));
-    if (on && take_ours(call, address, bytes, pool, stream, &result)) return result;
+    if (on && take_ours(call, address, bytes, pool, stream, &result))
+        return sl_memory_answer(call, result, bytes);
     result = real(address, bytes, pool, stream);
     if (on && result == CUDA_SUCCESS) charge_driver_s(*address, bytes);
-    return result;
+    return sl_memory_answer(call, result, bytes);
 }
 
 /* The driver takes cuMemAlloc's memory here too, but not managed memory. Into a capture it takes a graph's

@@ -8,6 +8,7 @@
 static bool begin_set(struct sl_work *work, sl_stream stream, CUdeviceptr to, uint64_t bytes)
 {
     work->waits = false;
+    work->began_ns = 0;
     if (!sl_work_inside(work, to, bytes)) return false;
     work->seen = sl_session_on();
     if (!work->seen) return true;
@@ -29,7 +30,7 @@ static bool sets_ours(const struct sl_work *work)
         struct sl_work work;                                                                                 \
         if (!begin_set(&work, sl_work_stream(call, stream), to,                                              \
                        sl_work_rows_bytes(0, sizeof(type), count, 1)))                                       \
-            return CUDA_ERROR_INVALID_VALUE;                                                                 \
+            return sl_work_refused();                                                                        \
         return sl_work_end(&work, real(to, value, count, stream));                                           \
     }                                                                                                        \
     CUresult sl_hook_cuMemsetD##bits##_v2(struct sl_call call, sl_fn_cuMemsetD##bits##_v2 *real,             \
@@ -38,7 +39,7 @@ static bool sets_ours(const struct sl_work *work)
         struct sl_work work;                                                                                 \
         sl_fn_cuMemsetD##bits##Async *async = sl_real.f_cuMemsetD##bits##Async;                              \
         if (!begin_set(&work, call.default_stream, to, sl_work_rows_bytes(0, sizeof(type), count, 1)))       \
-            return CUDA_ERROR_INVALID_VALUE;                                                                 \
+            return sl_work_refused();                                                                        \
         if (!async || !sets_ours(&work))                                                                     \
             return sl_work_end_synchronous(&work, call.default_stream, real(to, value, count));              \
         return sl_work_end_synchronous(&work, call.default_stream,                                           \
@@ -51,7 +52,7 @@ static bool sets_ours(const struct sl_work *work)
         struct sl_work work;                                                                                 \
         if (!begin_set(&work, sl_work_stream(call, stream), to,                                              \
                        sl_work_rows_bytes(pitch, sizeof(type), width, height)))                              \
-            return CUDA_ERROR_INVALID_VALUE;                                                                 \
+            return sl_work_refused();                                                                        \
         return sl_work_end(&work, real(to, pitch, value, width, height, stream));                            \
     }                                                                                                        \
     CUresult sl_hook_cuMemsetD2D##bits##_v2(struct sl_call call, sl_fn_cuMemsetD2D##bits##_v2 *real,         \
@@ -62,7 +63,7 @@ static bool sets_ours(const struct sl_work *work)
         sl_fn_cuMemsetD2D##bits##Async *async = sl_real.f_cuMemsetD2D##bits##Async;                          \
         if (!begin_set(&work, call.default_stream, to,                                                       \
                        sl_work_rows_bytes(pitch, sizeof(type), width, height)))                              \
-            return CUDA_ERROR_INVALID_VALUE;                                                                 \
+            return sl_work_refused();                                                                        \
         if (!async || !sets_ours(&work))                                                                     \
             return sl_work_end_synchronous(&work, call.default_stream,                                       \
                                            real(to, pitch, value, width, height));                           \

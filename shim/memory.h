@@ -15,6 +15,9 @@
 bool sl_memory_take(struct sl_call call, CUdeviceptr *address, uint64_t bytes, uint32_t pool,
                     CUresult *result);
 
+/* Hands the answer to an allocation on; tells the trace of one that was refused. */
+CUresult sl_memory_answer(struct sl_call call, CUresult result, uint64_t bytes);
+
 /* Frees memory of ours, whatever the thread's context. With `waits` only when the program's work is done.
  * pre: sl_session_owns(address). */
 CUresult sl_memory_give(CUdeviceptr address, bool waits);

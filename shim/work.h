@@ -9,8 +9,9 @@
 
 struct sl_work {
     struct sl_launch launch;
-    bool seen;  /* the core was told of the beginning */
-    bool waits; /* synchronously, it is to wait for the device */
+    bool seen;         /* the core was told of the beginning */
+    bool waits;        /* synchronously, it is to wait for the device */
+    uint64_t began_ns; /* of copies and sets; 0: no trace is written */
 };
 
 /* The stream as the core knows it. */
@@ -75,10 +76,17 @@ static inline void sl_work_read_extra(struct sl_launch *launch, void **extra)
     if (!launch->packed) launch->packed_bytes = 0;
 }
 
+/* Tells the trace of work that the driver refused. */
+void sl_work_failed(const struct sl_work *work, CUresult result);
+
+/* The same of work that is refused here, for reaching beyond an allocation. Returns the driver's error. */
+CUresult sl_work_refused(void);
+
 /* After the driver's call: hands its answer on. */
 static inline CUresult sl_work_end(struct sl_work *work, CUresult result)
 {
     if (work->seen) sl_runtime_launch_end(&work->launch, result == CUDA_SUCCESS);
+    if (__builtin_expect(result != CUDA_SUCCESS, 0)) sl_work_failed(work, result);
     return result;
 }
 

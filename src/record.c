@@ -21,12 +21,13 @@ static struct sl_event launch_event(const struct sl_core *core, const struct sl_
                                     uint32_t kernel)
 {
     struct sl_event event = {.type = SL_EVENT_LAUNCH,
-                             .flags = launch->kind,
+                             .flags = (uint8_t)(launch->kind | launch->direction << 4),
                              .id = kernel,
                              .tick = core->tick,
                              .time_ns = sl_clock_ns(CLOCK_MONOTONIC),
                              .a = (uint64_t)launch->stream,
                              .c = launch->span_count ? launch->spans[0].bytes : 0};
+    if (launch->copied_bytes) event.c = launch->copied_bytes;
     if (launch->kind == SL_LAUNCH_KERNEL) {
         event.b = 1;
         for (int d = 0; d < 3; d++) event.b *= (uint64_t)launch->grid[d] * launch->block[d];

@@ -262,7 +262,8 @@ void sl_runtime_stop(bool device_gone)
     sl_daemon_stop(core->daemon, !device_gone);
     core->daemon = NULL;
     sl_trace_close(core->trace);
-    core->trace = core->stats.trace = NULL;
+    __atomic_store_n(&core->trace, NULL, __ATOMIC_RELEASE); /* read without the lock, see tell.c */
+    core->stats.trace = NULL;
     pthread_mutex_unlock(&core->order);
     pthread_setcancelstate(cancel_state, NULL);
     if (!device_gone) atomic_store(&running.at_rest, core);

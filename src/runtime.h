@@ -6,6 +6,7 @@
 #define SLUICE_RUNTIME_H
 
 #include "backend.h"
+#include "event.h"
 #include "footprint.h"
 #include "options.h"
 
@@ -109,6 +110,8 @@ struct sl_launch {
     uint64_t packed_bytes;
     struct sl_span spans[2]; /* copies and sets: the device ranges they name */
     uint32_t span_count;
+    enum sl_copy_direction direction;
+    uint64_t copied_bytes; /* of copies, whatever memory they are between; 0: those of the first span */
     const struct sl_span *more_spans; /* batches of copies, until begin returns: further ranges */
     uint32_t more_span_count;
     struct sl_upload {
@@ -155,5 +158,20 @@ void sl_runtime_finish(void);
  * with what the first returned, after it succeeded. Everything issued before is then done. */
 uint64_t sl_runtime_synchronizing(void);
 void sl_runtime_synchronized(uint64_t before);
+
+/* --- the trace
+ * --------------------------------------------------------------------------------------------------- */
+
+/* Whether a trace is written; what follows does nothing otherwise. A few loads. */
+bool sl_runtime_tracing(void);
+
+/* Around a call that waits: the first before it; the second after it with what the first returned, which is 0
+ * where no trace is written. `handle`: the stream or event. */
+uint64_t sl_runtime_wait_begins(void);
+void sl_runtime_wait_ended(uint64_t began_ns, enum sl_sync_kind kind, uint64_t handle);
+
+/* A call of the program failed with the driver's error `code`. `tick`: the launch that did, or 0;
+ * `bytes`: asked for, or 0; `site`: from sl_site_here, or 0. */
+void sl_runtime_failed(enum sl_error_kind kind, uint32_t code, sl_tick tick, uint64_t bytes, uint64_t site);
 
 #endif

@@ -104,7 +104,7 @@ static unsigned flag_words(const struct sl_event *event, const char *keys[2], co
 {
     keys[0] = "kind";
     keys[1] = "cause";
-    static const char *const syncs[] = {"context", "stream", "event"};
+    static const char *const syncs[] = {"context", "stream", "event", "copy"};
     static const char *const errors[] = {"allocation", "launch", "other"};
     static const char *const marks[] = {"push", "pop", "moment", "begin", "end"};
     switch (event->type) {
@@ -119,7 +119,7 @@ static unsigned flag_words(const struct sl_event *event, const char *keys[2], co
         words[1] = move_cause_name(event->flags >> 4);
         return 2;
     case SL_EVENT_SYNC:
-        words[0] = name_of(syncs, 3, event->flags);
+        words[0] = name_of(syncs, 4, event->flags);
         return 1;
     case SL_EVENT_ERROR:
         words[0] = name_of(errors, 3, event->flags);

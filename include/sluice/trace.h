@@ -81,8 +81,8 @@ enum sluice_trace_type {
 
     SLUICE_TRACE_LINK = 12,     /* measured at the start. a: bytes a second to the device; b: from it */
     SLUICE_TRACE_DURATION = 13, /* of the launch with this tick, on the device. id: kernel; a: nanoseconds */
-    SLUICE_TRACE_SYNC = 14,     /* The program waited. a: nanoseconds; b: for which stream or event;
-                                 * flags: 0 context, 1 stream, 2 event */
+    SLUICE_TRACE_SYNC = 14,     /* The program waited until now. a: nanoseconds; b: for which stream or event;
+                                 * flags: 0 context, 1 stream, 2 event, 3 in a copy that returns when it is done */
     SLUICE_TRACE_ERROR = 15,    /* A call failed. id: the driver's error code; flags: 0 allocation, 1 launch,
                                  * 2 other; a: bytes asked for; c: site */
 

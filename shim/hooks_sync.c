@@ -1,0 +1,46 @@
+/* Where the program waits. What the core knows of the device's work, and how long it took, for the trace. */
+#include "driver.h"
+#include "runtime.h"
+#include "session.h"
+
+/* An error that shows here is often one of work that was given to the device long ago. */
+static CUresult note_waited(CUresult result, uint64_t began_ns, enum sl_sync_kind kind, const void *handle)
+{
+    sl_runtime_wait_ended(began_ns, kind, (uintptr_t)handle);
+    if (began_ns && result != CUDA_SUCCESS) sl_runtime_failed(SL_ERROR_OTHER, result, 0, 0, 0);
+    return result;
+}
+
+/* Only a session that runs has anything to be told; asking for it here must not start one. */
+CUresult sl_hook_cuCtxSynchronize(struct sl_call call, sl_fn_cuCtxSynchronize *real)
+{
+    (void)call;
+    bool ours = sl_runtime_running() && sl_session_on();
+    uint64_t before = ours ? sl_runtime_synchronizing() : 0, began_ns = sl_runtime_wait_begins();
+    CUresult result = real();
+    if (result == CUDA_SUCCESS && ours) sl_runtime_synchronized(before);
+    return note_waited(result, began_ns, SL_SYNC_CONTEXT, NULL);
+}
+
+CUresult sl_hook_cuCtxSynchronize_v2(struct sl_call call, sl_fn_cuCtxSynchronize_v2 *real, CUcontext context)
+{
+    (void)call;
+    bool ours = sl_runtime_running() && (context ? context == sl_session_context() : sl_session_on());
+    uint64_t before = ours ? sl_runtime_synchronizing() : 0, began_ns = sl_runtime_wait_begins();
+    CUresult result = real(context);
+    if (result == CUDA_SUCCESS && ours) sl_runtime_synchronized(before);
+    return note_waited(result, began_ns, SL_SYNC_CONTEXT, NULL);
+}
+
+CUresult sl_hook_cuStreamSynchronize(struct sl_call call, sl_fn_cuStreamSynchronize *real, CUstream stream)
+{
+    uint64_t began_ns = sl_runtime_wait_begins();
+    return note_waited(real(stream), began_ns, SL_SYNC_STREAM, stream ? stream : call.default_stream);
+}
+
+CUresult sl_hook_cuEventSynchronize(struct sl_call call, sl_fn_cuEventSynchronize *real, CUevent event)
+{
+    (void)call;
+    uint64_t began_ns = sl_runtime_wait_begins();
+    return note_waited(real(event), began_ns, SL_SYNC_EVENT, event);
+}

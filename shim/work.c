@@ -1,0 +1,24 @@
+#include "work.h"
+
+#include "driver.h"
+
+void sl_work_failed(const struct sl_work *work, CUresult result)
+{
+    if (!sl_runtime_tracing()) return;
+    sl_runtime_failed(SL_ERROR_LAUNCH, result, work->seen ? work->launch.tick : 0, 0, 0);
+}
+
+CUresult sl_work_refused(void)
+{
+    sl_runtime_failed(SL_ERROR_LAUNCH, CUDA_ERROR_INVALID_VALUE, 0, 0, 0);
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult sl_work_end_synchronous(struct sl_work *work, sl_stream stream, CUresult result)
+{
+    sl_work_end(work, result);
+    if (result == CUDA_SUCCESS && work->waits) result = sl_driver_functions()->stream_synchronize(stream);
+    if (work->seen && work->launch.kind == SL_LAUNCH_COPY)
+        sl_runtime_wait_ended(work->began_ns, SL_SYNC_COPY, (uintptr_t)stream);
+    return result;
+}
