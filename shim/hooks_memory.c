@@ -44,14 +44,16 @@ CUresult sl_memory_give(CUdeviceptr address, bool waits)
 /* cuMemAlloc*'s answer from the core. False: the driver is to be asked. */
 static bool alloc_ours(struct sl_call call, CUdeviceptr *address, uint64_t bytes, CUresult *result)
 {
-    if (!address || !bytes || !sl_session_on_for_memory()) return false;
+    if (!address || !bytes || !sl_session_on_for_memory() || sl_runtime_records_only()) return false;
     *result = sl_capture_forbids();
     return *result != CUDA_SUCCESS || sl_memory_take(call, address, bytes, 0, result);
 }
 
-static void charge_address(CUresult result, const CUdeviceptr *address, uint64_t bytes)
+static void charge_address(struct sl_call call, CUresult result, const CUdeviceptr *address, uint64_t bytes)
 {
-    if (result == CUDA_SUCCESS && sl_session_on_for_memory()) sl_charge(SL_CHARGE_ADDRESS, *address, bytes);
+    if (result != CUDA_SUCCESS || !sl_session_on_for_memory()) return;
+    sl_charge(SL_CHARGE_ADDRESS, *address, bytes);
+    sl_memory_note(call, *address, bytes);
 }
 
 CUresult sl_hook_cuMemAlloc_v2(struct sl_call call, sl_fn_cuMemAlloc_v2 *real, CUdeviceptr *address,
@@ -60,7 +62,7 @@ CUresult sl_hook_cuMemAlloc_v2(struct sl_call call, sl_fn_cuMemAlloc_v2 *real, C
     CUresult result;
     if (alloc_ours(call, address, bytes, &result)) return sl_memory_answer(call, result, bytes);
     result = real(address, bytes);
-    charge_address(result, address, bytes);
+    charge_address(call, result, address, bytes);
     return sl_memory_answer(call, result, bytes);
 }
 
@@ -76,7 +78,7 @@ CUresult sl_hook_cuMemAllocPitch_v2(struct sl_call call, sl_fn_cuMemAllocPitch_v
         return sl_memory_answer(call, result, bytes);
     }
     result = real(address, pitch, width_bytes, height, element_bytes);
-    if (result == CUDA_SUCCESS) charge_address(result, address, (uint64_t)*pitch * height);
+    if (result == CUDA_SUCCESS) charge_address(call, result, address, (uint64_t)*pitch * height);
     return sl_memory_answer(call, result, row * height);
 }
 
@@ -88,9 +90,12 @@ CUresult sl_hook_cuMemFree_v2(struct sl_call call, sl_fn_cuMemFree_v2 *real, CUd
         CUresult forbidden = sl_capture_forbids();
         return forbidden == CUDA_SUCCESS ? sl_memory_give(address, true) : forbidden;
     }
+    struct sl_noted noted;
+    bool known = sl_runtime_note_free(address, &noted);
     uint64_t bytes = sl_uncharge(SL_CHARGE_ADDRESS, address);
     CUresult result = real(address);
     if (result != CUDA_SUCCESS) sl_charge(SL_CHARGE_ADDRESS, address, bytes);
+    if (result != CUDA_SUCCESS && known) sl_runtime_note_alloc(noted.address, noted.bytes, noted.site);
     return result;
 }
 
@@ -99,7 +104,7 @@ CUresult sl_hook_cuMemAllocManaged(struct sl_call call, sl_fn_cuMemAllocManaged 
                                    size_t bytes, unsigned flags)
 {
     CUresult result = real(address, bytes, flags);
-    charge_address(result, address, bytes);
+    charge_address(call, result, address, bytes);
     return sl_memory_answer(call, result, bytes);
 }
 

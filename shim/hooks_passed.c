@@ -65,9 +65,9 @@ CUresult sl_hook_cuMemRelease(struct sl_call call, sl_fn_cuMemRelease *real,
 CUresult sl_hook_cuMemMap(struct sl_call call, sl_fn_cuMemMap *real, CUdeviceptr address, size_t bytes,
                           size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
-    (void)call;
     CUresult result = real(address, bytes, offset, handle, flags);
-    if (result == CUDA_SUCCESS) sl_physical_mapped(address, bytes, handle);
+    if (result == CUDA_SUCCESS && sl_physical_mapped(address, bytes, handle))
+        sl_memory_note(call, address, bytes);
     return result;
 }
 
@@ -76,7 +76,9 @@ CUresult sl_hook_cuMemUnmap(struct sl_call call, sl_fn_cuMemUnmap *real, CUdevic
 {
     (void)call;
     CUresult result = real(address, bytes);
-    if (result == CUDA_SUCCESS) sl_physical_unmapped(address, bytes);
+    if (result != CUDA_SUCCESS) return result;
+    sl_physical_unmapped(address, bytes);
+    sl_runtime_note_unmap(address, bytes);
     return result;
 }
 

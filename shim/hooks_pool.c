@@ -72,7 +72,7 @@ static CUmemoryPool pool_of(CUdeviceptr address)
 static bool take_ours(struct sl_call call, CUdeviceptr *address, size_t bytes, CUmemoryPool pool,
                       CUstream stream, CUresult *result)
 {
-    uint32_t number = sl_pool_number(pool ? pool : current_pool());
+    uint32_t number = sl_runtime_records_only() ? 0 : sl_pool_number(pool ? pool : current_pool());
     if (!number) return false;
     if (!sl_pool_take(number, bytes)) {
         *result = CUDA_ERROR_OUT_OF_MEMORY;
@@ -86,12 +86,13 @@ static bool take_ours(struct sl_call call, CUdeviceptr *address, size_t bytes, C
     return taken;
 }
 
-static void charge_driver_s(CUdeviceptr address, size_t bytes)
+static void charge_driver_s(struct sl_call call, CUdeviceptr address, size_t bytes)
 {
     if (!on_our_device(address)) return;
     CUmemoryPool pool = pool_of(address);
     sl_charge(SL_CHARGE_ADDRESS, address, bytes);
     if (pool) charge_reserve(pool);
+    sl_memory_note(call, address, bytes);
 }
 
 CUresult sl_hook_cuMemAllocAsync(struct sl_call call, sl_fn_cuMemAllocAsync *real, CUdeviceptr *address,
@@ -102,7 +103,7 @@ CUresult sl_hook_cuMemAllocAsync(struct sl_call call, sl_fn_cuMemAllocAsync *rea
     if (on && take_ours(call, address, bytes, NULL, stream, &result))
         return sl_memory_answer(call, result, bytes);
     result = real(address, bytes, stream);
-    if (on && result == CUDA_SUCCESS) charge_driver_s(*address, bytes);
+    if (on && result == CUDA_SUCCESS) charge_driver_s(call, *address, bytes);
     return sl_memory_answer(call, result, bytes);
 }
 
@@ -116,7 +117,7 @@ CUresult sl_hook_cuMemAllocFromPoolAsync(struct sl_call call, sl_fn_cuMemAllocFr
     if (on && take_ours(call, address, bytes, pool, stream, &result))
         return sl_memory_answer(call, result, bytes);
     result = real(address, bytes, pool, stream);
-    if (on && result == CUDA_SUCCESS) charge_driver_s(*address, bytes);
+    if (on && result == CUDA_SUCCESS) charge_driver_s(call, *address, bytes);
     return sl_memory_answer(call, result, bytes);
 }
 
@@ -129,8 +130,11 @@ CUresult sl_hook_cuMemFreeAsync(struct sl_call call, sl_fn_cuMemFreeAsync *real,
         return takes_work(sl_work_stream(call, stream)) ? sl_memory_give(address, false)
                                                         : real(address, stream);
     CUmemoryPool pool = sl_runtime_running() ? pool_of(address) : NULL;
+    struct sl_noted noted;
+    bool known = sl_runtime_note_free(address, &noted);
     uint64_t bytes = sl_uncharge(SL_CHARGE_ADDRESS, address);
     CUresult result = real(address, stream);
+    if (result != CUDA_SUCCESS && known) sl_runtime_note_alloc(noted.address, noted.bytes, noted.site);
     if (result != CUDA_SUCCESS)
         sl_charge(SL_CHARGE_ADDRESS, address, bytes);
     else if (pool && bytes) /* charged: it was on our device */

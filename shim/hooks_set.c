@@ -20,7 +20,7 @@ static bool begin_set(struct sl_work *work, sl_stream stream, CUdeviceptr to, ui
 
 static bool sets_ours(const struct sl_work *work)
 {
-    return work->seen && work->launch.span_count;
+    return work->seen && work->launch.span_count && sl_session_owns(work->launch.spans[0].address);
 }
 
 #define SL_SET_HOOKS(bits, type)                                                                             \

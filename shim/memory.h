@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "driver_api.h"
+#include "runtime.h"
 
 /* An allocation's tag in the core. */
 #define SL_TAG_POOL 0x7fffffffu        /* the number of its pool, or 0 */
@@ -21,5 +22,12 @@ CUresult sl_memory_answer(struct sl_call call, CUresult result, uint64_t bytes);
 /* Frees memory of ours, whatever the thread's context. With `waits` only when the program's work is done.
  * pre: sl_session_owns(address). */
 CUresult sl_memory_give(CUdeviceptr address, bool waits);
+
+/* Tells a core that only records of memory that the driver gave. */
+static inline void sl_memory_note(struct sl_call call, CUdeviceptr address, uint64_t bytes)
+{
+    if (sl_runtime_records_only() && sl_runtime_running())
+        sl_runtime_note_alloc(address, bytes, sl_site_here(call.caller));
+}
 
 #endif

@@ -100,7 +100,7 @@ void sl_physical_released(uint64_t handle)
     pthread_mutex_unlock(&lock);
 }
 
-void sl_physical_mapped(uint64_t address, uint64_t bytes, uint64_t handle)
+bool sl_physical_mapped(uint64_t address, uint64_t bytes, uint64_t handle)
 {
     pthread_mutex_lock(&lock);
     uint32_t index = sl_map_get(&by_handle, handle);
@@ -117,6 +117,7 @@ void sl_physical_mapped(uint64_t address, uint64_t bytes, uint64_t handle)
         }
     }
     pthread_mutex_unlock(&lock);
+    return index != SL_MAP_NONE;
 }
 
 void sl_physical_unmapped(uint64_t address, uint64_t bytes)

@@ -4,6 +4,7 @@
 #ifndef SLUICE_SHIM_PHYSICAL_H
 #define SLUICE_SHIM_PHYSICAL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* A handle was made to device memory of the managed device. `bytes` 0: it is another process's memory, whose
@@ -14,7 +15,8 @@ void sl_physical_retained(uint64_t handle, uint64_t address);
 /* Handles that are not known are left alone, here and below. */
 void sl_physical_released(uint64_t handle);
 
-void sl_physical_mapped(uint64_t address, uint64_t bytes, uint64_t handle);
+/* False: the handle is not known. */
+bool sl_physical_mapped(uint64_t address, uint64_t bytes, uint64_t handle);
 /* All mappings in [address, address + bytes) are gone. */
 void sl_physical_unmapped(uint64_t address, uint64_t bytes);
 

@@ -65,13 +65,13 @@ static enum sl_session_state start_on(const struct sl_cuda_driver *driver, CUcon
         sl_log(SL_LOG_WARN, "no exit handler can be registered: the program runs without sluice");
         return SL_SESSION_OVER;
     }
-    enum sl_status status = sl_backend_cuda_new(driver, &backend);
+    enum sl_status status = sl_backend_cuda_new(driver, !sl_runtime_records_only(), &backend);
     if (status) {
         sl_log(SL_LOG_WARN, "cannot start (%s); the program runs as without sluice", sl_status_text(status));
         return SL_SESSION_OVER;
     }
     if (sl_runtime_start(&backend) != SL_OK) return SL_SESSION_OVER;
-    __atomic_store_n(&sl_session_view.owns_memory, true, __ATOMIC_RELAXED);
+    __atomic_store_n(&sl_session_view.owns_memory, !sl_runtime_records_only(), __ATOMIC_RELAXED);
     return SL_SESSION_RUNNING;
 }
 
@@ -135,8 +135,8 @@ bool sl_session_owns_part(uint64_t address, uint64_t bytes)
 {
     uint64_t last = address + (bytes ? bytes - 1 : 0);
     if (last < address) last = UINT64_MAX;
-    return sl_runtime_owns_part(address, last) &&
-           __atomic_load_n(&sl_session_view.owns_memory, __ATOMIC_RELAXED);
+    return __atomic_load_n(&sl_session_view.owns_memory, __ATOMIC_RELAXED) &&
+           sl_runtime_owns_part(address, last);
 }
 
 bool sl_session_may_manage(CUdevice device)

@@ -18,8 +18,8 @@ enum sl_session_state { SL_SESSION_WAITING, SL_SESSION_RUNNING, SL_SESSION_OVER 
 struct sl_session_view {
     int state;
     bool several_contexts;
-    bool owns_memory; /* addresses of ours are in use: until the context ends, also after the core has stopped
-                       */
+    bool owns_memory; /* addresses of ours are in use: until the context ends, also after the core has
+                         stopped; never where it only records */
 } SL_OWN_PAGES;
 extern struct sl_session_view sl_session_view;
 
@@ -58,7 +58,7 @@ static inline bool sl_session_on(void)
 /* Whether `address` is in memory that the core gave out, also after the core has stopped at exit. */
 static inline bool sl_session_owns(uint64_t address)
 {
-    return sl_runtime_owns(address) && __atomic_load_n(&sl_session_view.owns_memory, __ATOMIC_RELAXED);
+    return __atomic_load_n(&sl_session_view.owns_memory, __ATOMIC_RELAXED) && sl_runtime_owns(address);
 }
 
 /* Whether any of [address, address + bytes) is. */

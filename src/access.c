@@ -7,11 +7,29 @@
 static void add_word(struct sl_core *core, uint64_t address, uint64_t bytes, uint32_t kernel, uint32_t where)
 {
     if (!sl_arena_owns(address) || core->word_count == SL_MAX_WORDS) return;
+    /* What is near the driver's allocations need not be one: there is host memory, too. */
+    if (core->placement.noted && sl_place_find(&core->placement, address) == SL_MAP_NONE) return;
     core->scanned[core->word_count++] =
         (struct sl_word){.address = address,
                          .bytes = bytes,
                          .parameter = kernel ? (uint64_t)kernel << 32 | where : 0,
                          .where = where};
+}
+
+/* A range. One of ours lies in one allocation; mappings of the driver's may follow each other. */
+static void add_span(struct sl_core *core, const struct sl_span *span, uint32_t where)
+{
+    uint64_t address = span->address, rest = span->bytes;
+    while (core->placement.noted && rest) {
+        uint32_t s = sl_place_find(&core->placement, address);
+        if (s == SL_MAP_NONE) return;
+        uint64_t in_slot = core->placement.slots[s].address + core->placement.slots[s].bytes - address;
+        uint64_t bytes = rest < in_slot ? rest : in_slot;
+        add_word(core, address, bytes, 0, where);
+        address += bytes;
+        rest -= bytes;
+    }
+    if (rest) add_word(core, address, rest, 0, where);
 }
 
 static void scan_parameters(struct sl_core *core, const struct sl_launch *launch, uint32_t number)
@@ -69,7 +87,7 @@ static uint64_t scan(struct sl_core *core, const struct sl_launch *launch, bool 
     for (uint32_t i = 0; i < own + launch->more_span_count; i++) {
         const struct sl_span *span = i < own ? &launch->spans[i] : &launch->more_spans[i - own];
         shape = sl_hash_word(shape, span->bytes << 1 | span->write);
-        add_word(core, span->address, span->bytes, 0, i);
+        add_span(core, span, i);
     }
     if (now) sl_tables_note(core, launch);
     return shape;
@@ -227,7 +245,7 @@ void sl_access_chunks(struct sl_core *core, const struct sl_launch *launch, sl_s
         return;
     }
     core->touched_count = 0;
-    list_chunks(core, core->tick);
+    if (!core->placement.noted) list_chunks(core, core->tick);
     core->touched = core->touched_space;
     if (core->came_as_expected) sl_face_keep(core, launch, symbol, kernel);
 }

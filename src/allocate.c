@@ -25,22 +25,32 @@ static void feed_slot(struct sl_core *core, enum sl_symbol_kind kind, uint32_t s
     sl_core_feed(core, *symbol);
 }
 
+static void forget_if_full(struct sl_core *core)
+{
+    uint32_t remembered = sl_placement_remembered(&core->placement);
+    if (remembered > MOST_REMEMBERED && remembered > 4 * core->placement.live_count) sl_core_forget(core);
+}
+
+static void tell_allocation(struct sl_core *core, uint32_t slot)
+{
+    core->placement.slots[slot].number = ++core->allocations;
+    feed_slot(core, SL_SYMBOL_ALLOC, slot);
+    trace_allocation(core, SL_EVENT_ALLOC, slot);
+}
+
 enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, uint64_t *address)
 {
     struct sl_core *core = sl_core_running();
-    if (!core || core->options->policy == SL_POLICY_OFF) return SL_ERR_UNSUPPORTED;
+    if (!core || core->placement.noted) return SL_ERR_UNSUPPORTED;
     uint32_t slot;
     pthread_mutex_lock(&core->order);
-    uint32_t remembered = sl_placement_remembered(&core->placement);
-    if (remembered > MOST_REMEMBERED && remembered > 4 * core->placement.live_count) sl_core_forget(core);
+    forget_if_full(core);
     enum sl_status status = sl_place(&core->placement, bytes, site, &slot);
     if (status == SL_OK) {
         core->placement.slots[slot].tag = tag;
-        core->placement.slots[slot].number = ++core->allocations;
         *address = core->placement.slots[slot].address;
         if (core->arena.virtual_bytes_used > sl_core_budget(core)) core->pressure = true;
-        feed_slot(core, SL_SYMBOL_ALLOC, slot);
-        trace_allocation(core, SL_EVENT_ALLOC, slot);
+        tell_allocation(core, slot);
     }
     pthread_mutex_unlock(&core->order);
     return status;
@@ -117,9 +127,64 @@ enum sl_status sl_runtime_free(uint64_t address, struct sl_allocation *freed)
     return status;
 }
 
+/* pre: the order lock is taken. */
+static void end_noted(struct sl_core *core, uint32_t s)
+{
+    trace_allocation(core, SL_EVENT_FREE, s);
+    sl_unplace(&core->placement, core->placement.slots[s].address, &s);
+    feed_slot(core, SL_SYMBOL_FREE, s);
+}
+
+void sl_runtime_note_alloc(uint64_t address, uint64_t bytes, uint64_t site)
+{
+    struct sl_core *core = sl_core_running();
+    uint32_t s;
+    if (!core || !core->placement.noted || !bytes || address + bytes < address) return;
+    pthread_mutex_lock(&core->order);
+    forget_if_full(core);
+    /* What was there ended in a way that nobody saw. */
+    while ((s = sl_ranges_overlap(&core->placement.ranges, address, address + bytes)) != SL_NO_RANGE)
+        end_noted(core, s);
+    if (sl_place_noted(&core->placement, address, bytes, site, &s) == SL_OK) tell_allocation(core, s);
+    pthread_mutex_unlock(&core->order);
+}
+
+bool sl_runtime_note_free(uint64_t address, struct sl_noted *noted)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core || !core->placement.noted) return false;
+    pthread_mutex_lock(&core->order);
+    uint32_t s = sl_place_find(&core->placement, address);
+    bool known = s != SL_MAP_NONE && core->placement.slots[s].address == address;
+    if (known) {
+        const struct sl_slot *slot = &core->placement.slots[s];
+        if (noted) *noted = (struct sl_noted){slot->address, slot->bytes, slot->site};
+        end_noted(core, s);
+    }
+    pthread_mutex_unlock(&core->order);
+    return known;
+}
+
+void sl_runtime_note_unmap(uint64_t address, uint64_t bytes)
+{
+    struct sl_core *core = sl_core_running();
+    uint32_t s;
+    if (!core || !core->placement.noted || !bytes || address + bytes < address) return;
+    pthread_mutex_lock(&core->order);
+    while ((s = sl_ranges_overlap(&core->placement.ranges, address, address + bytes)) != SL_NO_RANGE)
+        end_noted(core, s);
+    pthread_mutex_unlock(&core->order);
+}
+
 bool sl_runtime_owns(uint64_t address)
 {
-    return sl_arena_owns(address);
+    if (!sl_arena_owns(address)) return false;
+    struct sl_core *core = sl_core_running();
+    if (!core || !core->placement.noted) return true;
+    pthread_mutex_lock(&core->order);
+    bool live = sl_place_find(&core->placement, address) != SL_MAP_NONE;
+    pthread_mutex_unlock(&core->order);
+    return live;
 }
 
 bool sl_runtime_owns_part(uint64_t address, uint64_t last)

@@ -5,6 +5,8 @@
 
 #include "log.h"
 
+#define NO_SLAB UINT16_MAX /* memory of the driver's */
+
 _Atomic uint16_t sl_slab_of[SL_SLAB_TABLE];
 struct sl_arena_range sl_arena_range = {UINT64_MAX, 0};
 
@@ -36,6 +38,16 @@ static void widen_range(uint64_t low, uint64_t high)
 {
     if (low < atomic_load(&sl_arena_range.low)) atomic_store(&sl_arena_range.low, low);
     if (high > atomic_load(&sl_arena_range.high)) atomic_store(&sl_arena_range.high, high);
+}
+
+bool sl_arena_note(uint64_t address, uint64_t bytes)
+{
+    uint64_t first = address >> SL_SLAB_SHIFT, last = (address + bytes - 1) >> SL_SLAB_SHIFT;
+    if (last >= SL_SLAB_TABLE) return false;
+    widen_range(first << SL_SLAB_SHIFT, (last + 1) << SL_SLAB_SHIFT);
+    for (uint64_t slab = first; slab <= last; slab++)
+        atomic_store_explicit(&sl_slab_of[slab], NO_SLAB, memory_order_release);
+    return true;
 }
 
 /* Takes `count` slabs that follow each other in address and in number. */

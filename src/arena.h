@@ -103,6 +103,11 @@ static inline size_t sl_arena_chunk_count(const struct sl_arena *arena)
     return (size_t)atomic_load_explicit(&arena->slab_count, memory_order_acquire) * arena->chunks_per_slab;
 }
 
+/* From now on sl_arena_owns is true for the slabs' worth of addresses that hold [address, address + bytes):
+ * memory of the driver's that the core takes note of. No chunks are there. False beyond 47 bits. Caller holds
+ * the order lock. */
+bool sl_arena_note(uint64_t address, uint64_t bytes);
+
 /* Finds `count` free neighbouring chunks, taking a new slab if need be, and marks them used with `bytes` in
  * all: whole chunks, but for the last. Caller holds the order lock. SL_ERR_NO_MEMORY, or the backend's error.
  */

@@ -281,7 +281,7 @@ static void close_backend(void *self)
     free(cuda);
 }
 
-static enum sl_status check_device(const struct cuda *cuda)
+static enum sl_status check_device(const struct cuda *cuda, bool moves)
 {
     const struct sl_cuda_driver *driver = cuda->driver;
     int version = 0, concurrent = 0;
@@ -296,21 +296,21 @@ static enum sl_status check_device(const struct cuda *cuda)
                    driver->device_get_attribute(&concurrent, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS,
                                                 cuda->device),
                    "cuDeviceGetAttribute");
-    if (status == SL_OK && !concurrent) {
+    if (status == SL_OK && moves && !concurrent) {
         sl_log(SL_LOG_WARN, "the device has no concurrent managed access");
         return SL_ERR_UNSUPPORTED;
     }
     return status;
 }
 
-enum sl_status sl_backend_cuda_new(const struct sl_cuda_driver *driver, struct sl_backend *out)
+enum sl_status sl_backend_cuda_new(const struct sl_cuda_driver *driver, bool moves, struct sl_backend *out)
 {
     struct cuda *cuda = calloc(1, sizeof *cuda);
     if (!cuda) return SL_ERR_NO_MEMORY;
     cuda->driver = driver;
     enum sl_status status = check(cuda, driver->ctx_get_current(&cuda->context), "cuCtxGetCurrent");
     if (status == SL_OK) status = check(cuda, driver->ctx_get_device(&cuda->device), "cuCtxGetDevice");
-    if (status == SL_OK) status = check_device(cuda);
+    if (status == SL_OK) status = check_device(cuda, moves);
     if (status == SL_OK)
         status = check(cuda, driver->stream_create(&cuda->in, CU_STREAM_NON_BLOCKING, 0), "cuStreamCreate");
     if (status == SL_OK)

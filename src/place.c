@@ -5,6 +5,8 @@
 
 #define MAX_INTERIOR 65536u
 
+_Static_assert(SL_NO_RANGE == SL_MAP_NONE, "no slot");
+
 void sl_placement_init(struct sl_placement *placement, struct sl_arena *arena, uint64_t limit_bytes)
 {
     memset(placement, 0, sizeof *placement);
@@ -23,6 +25,7 @@ void sl_placement_close(struct sl_placement *placement)
     free(placement->slots);
     free(placement->keys);
     sl_map_free(&placement->key_of);
+    sl_ranges_free(&placement->ranges);
     memset(placement, 0, sizeof *placement);
 }
 
@@ -181,6 +184,30 @@ static enum sl_status find_place(struct sl_placement *placement, const struct sl
     return status;
 }
 
+static void begin_life(struct sl_placement *placement, uint32_t s, uint64_t address)
+{
+    struct sl_slot *slot = &placement->slots[s];
+    slot->live = true;
+    slot->address = address;
+    placement->version++;
+    placement->live_count++;
+    placement->live_bytes += slot->bytes;
+    if (placement->live_bytes > placement->peak_live_bytes)
+        placement->peak_live_bytes = placement->live_bytes;
+}
+
+static void end_life(struct sl_placement *placement, uint32_t s)
+{
+    struct sl_slot *slot = &placement->slots[s];
+    struct sl_slot_key *key = &placement->keys[slot->key];
+    slot->live = false;
+    placement->version++;
+    key->freed = true;
+    if (slot->ordinal < key->lowest_free) key->lowest_free = slot->ordinal;
+    placement->live_count--;
+    placement->live_bytes -= slot->bytes;
+}
+
 enum sl_status sl_place(struct sl_placement *placement, uint64_t bytes, uint64_t site, uint32_t *slot_out)
 {
     struct sl_arena *arena = placement->arena;
@@ -201,32 +228,32 @@ enum sl_status sl_place(struct sl_placement *placement, uint64_t bytes, uint64_t
         sl_packing_take(chunk->packing, granule_at(chunk, address), granules_of(bytes), s);
     else
         chunk->run_slot = s;
-    slot->live = true;
-    slot->address = address;
-    placement->version++;
-    placement->live_count++;
-    placement->live_bytes += bytes;
-    if (placement->live_bytes > placement->peak_live_bytes)
-        placement->peak_live_bytes = placement->live_bytes;
+    begin_life(placement, s, address);
     *slot_out = s;
     return SL_OK;
 }
 
-enum sl_status sl_unplace(struct sl_placement *placement, uint64_t address, uint32_t *slot_out)
+enum sl_status sl_place_noted(struct sl_placement *placement, uint64_t address, uint64_t bytes, uint64_t site,
+                              uint32_t *slot_out)
+{
+    if (!bytes || address + bytes < address ||
+        sl_ranges_overlap(&placement->ranges, address, address + bytes) != SL_NO_RANGE)
+        return SL_ERR_INVALID;
+    uint32_t s = slot_for(placement, site, bytes);
+    if (s == SL_MAP_NONE) return SL_ERR_NO_MEMORY;
+    if (!sl_arena_note(address, bytes)) return SL_ERR_INVALID;
+    if (!sl_ranges_put(&placement->ranges, address, address + bytes, s)) return SL_ERR_NO_MEMORY;
+    begin_life(placement, s, address);
+    *slot_out = s;
+    return SL_OK;
+}
+
+/* Takes the slot out of its chunk, which is given back when nothing else lies in it. */
+static void leave_chunk(struct sl_placement *placement, uint64_t address)
 {
     struct sl_arena *arena = placement->arena;
-    uint32_t s = sl_place_find(placement, address);
-    if (s == SL_MAP_NONE || placement->slots[s].address != address) return SL_ERR_INVALID;
     sl_chunk first = sl_arena_chunk(arena, address);
     struct sl_chunk_record *chunk = sl_arena_record(arena, first);
-    struct sl_slot *slot = &placement->slots[s];
-    struct sl_slot_key *key = &placement->keys[slot->key];
-    slot->live = false;
-    placement->version++;
-    key->freed = true;
-    if (slot->ordinal < key->lowest_free) key->lowest_free = slot->ordinal;
-    placement->live_count--;
-    placement->live_bytes -= slot->bytes;
     if (is_packed(chunk)) sl_packing_leave(chunk->packing, granule_at(chunk, address));
     if (!is_packed(chunk) || chunk->packing->count == 0) {
         sl_arena_give(arena, first);
@@ -234,6 +261,17 @@ enum sl_status sl_unplace(struct sl_placement *placement, uint64_t address, uint
         struct sl_group *group = &placement->groups[chunk->group];
         group->partial[group->partial_next++ % SL_PARTIAL] = first;
     }
+}
+
+enum sl_status sl_unplace(struct sl_placement *placement, uint64_t address, uint32_t *slot_out)
+{
+    uint32_t s = sl_place_find(placement, address);
+    if (s == SL_MAP_NONE || placement->slots[s].address != address) return SL_ERR_INVALID;
+    end_life(placement, s);
+    if (placement->noted)
+        sl_ranges_remove(&placement->ranges, address);
+    else
+        leave_chunk(placement, address);
     *slot_out = s;
     return SL_OK;
 }
@@ -287,6 +325,7 @@ void sl_placement_forget(struct sl_placement *placement)
 
 uint32_t sl_place_find(const struct sl_placement *placement, uint64_t address)
 {
+    if (placement->noted) return sl_ranges_find(&placement->ranges, address);
     sl_chunk c = sl_arena_chunk(placement->arena, address);
     if (c == SL_NO_CHUNK) return SL_MAP_NONE;
     const struct sl_chunk_record *chunk = sl_arena_record(placement->arena, c);

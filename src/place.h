@@ -2,14 +2,15 @@
  *
  * An allocation larger than half a chunk takes a run of whole chunks; smaller ones are packed, in allocation
  * order, into the open chunk of their group. A slot takes its last place again if that is free, so a program
- * that repeats itself finds every allocation where it was an iteration ago. Caller holds the order lock
- * throughout.
+ * that repeats itself finds every allocation where it was an iteration ago. While the core only records,
+ * the driver has chosen the address, and no chunk is involved. Caller holds the order lock throughout.
  */
 #ifndef SLUICE_PLACE_H
 #define SLUICE_PLACE_H
 
 #include "arena.h"
 #include "map.h"
+#include "range.h"
 
 #define SL_ALLOCATION_ALIGN SL_GRANULE_BYTES
 
@@ -54,6 +55,8 @@ struct sl_placement {
     uint64_t live_bytes, peak_live_bytes, live_count;
     uint64_t live_chunk_bytes_limit; /* host memory that chunks may take */
     uint64_t version;                /* counts allocations and frees */
+    bool noted;                      /* allocations are the driver's, and lie in `ranges`; set at the start */
+    struct sl_ranges ranges;         /* to the slot */
     uint32_t free_slot, free_slots;  /* the first slot that is nobody's, linked by `key`; how many */
 };
 
@@ -63,6 +66,11 @@ void sl_placement_close(struct sl_placement *placement);
 /* Places `bytes` > 0 bytes from `site`. On SL_OK *slot is its live slot. SL_ERR_NO_MEMORY beyond the limit.
  */
 enum sl_status sl_place(struct sl_placement *placement, uint64_t bytes, uint64_t site, uint32_t *slot);
+
+/* Names an allocation of the driver's. SL_ERR_INVALID where it overlaps one that is live, or lies beyond 47
+ * bits of address. pre: placement->noted. */
+enum sl_status sl_place_noted(struct sl_placement *placement, uint64_t address, uint64_t bytes, uint64_t site,
+                              uint32_t *slot);
 
 /* Frees the allocation that starts at `address`; *slot is its slot. A chunk that holds nothing any more is
  * given back to the arena with its content dead (resident or not). SL_ERR_INVALID when none starts there. */

@@ -54,6 +54,10 @@ bool sl_runtime_wanted(void)
 {
     return options.policy != SL_POLICY_OFF || options.trace[0];
 }
+bool sl_runtime_records_only(void)
+{
+    return options.policy == SL_POLICY_OFF;
+}
 bool sl_runtime_running(void)
 {
     return sl_core_running() != NULL;
@@ -85,11 +89,12 @@ static uint64_t automatic_chunk(uint64_t budget_bytes)
 static enum sl_status open_trace(struct sl_core *core, uint64_t device_bytes)
 {
     if (!options.trace[0]) return SL_OK;
-    if (!sl_options_expand(options.trace, path, sizeof path)) {
+    enum sl_status status = SL_ERR_INVALID;
+    if (sl_options_expand(options.trace, path, sizeof path))
+        status = sl_trace_open(path, (enum sl_trace_full)options.trace_full, &core->trace);
+    else
         sl_log(SL_LOG_WARN, "the name of the trace is too long; no trace is written");
-        return SL_OK;
-    }
-    if (sl_trace_open(path, (enum sl_trace_full)options.trace_full, &core->trace) != SL_OK) return SL_OK;
+    if (status) return sl_runtime_records_only() ? status : SL_OK;
     core->stats.trace = core->trace;
     sl_core_trace(core, (struct sl_event){.type = SL_EVENT_BUDGET,
                                           .a = core->budget_bytes,
@@ -144,6 +149,7 @@ static enum sl_status build(struct sl_core *core)
     uint64_t limit_bytes =
         core->host_limit_bytes < core->virtual_size_bytes ? core->host_limit_bytes : core->virtual_size_bytes;
     sl_placement_init(&core->placement, &core->arena, limit_bytes);
+    core->placement.noted = sl_runtime_records_only();
     sl_kernels_init(&core->kernels, backend);
     core->predictor = sl_predictor_new(HISTORY_SYMBOLS);
     if (!core->predictor || !sl_symbols_init(&core->symbols)) return SL_ERR_NO_MEMORY;

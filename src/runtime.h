@@ -19,6 +19,10 @@ const struct sl_options *sl_runtime_options(void);
  */
 bool sl_runtime_wanted(void);
 
+/* Whether the core only records: SLUICE_POLICY=off with a trace. All memory stays the driver's then, and
+ * sl_runtime_alloc is not for it: what the driver gave is noted. */
+bool sl_runtime_records_only(void);
+
 /* Starts the core on `backend`, whose context is current. Idempotent: only the first call works, and a
  * failure is final (one warning line; the program runs as without sluice). The core owns *backend from then
  * on. */
@@ -56,7 +60,20 @@ void sl_runtime_hand_over(uint64_t address, sl_stream stream);
  * starts there. After the stop all succeeds and *freed stays as it was. pre: sl_runtime_owns(address). */
 enum sl_status sl_runtime_free(uint64_t address, struct sl_allocation *freed);
 
-/* Whether `address` lies in one of our arenas. Lock-free, a few nanoseconds. */
+/* Memory that the driver gave to the program, while the core only records; does nothing otherwise. To be told
+ * of after the driver gave it; of its end before the driver takes it back, as another thread may get the same
+ * address at once. */
+struct sl_noted {
+    uint64_t address, bytes, site;
+};
+void sl_runtime_note_alloc(uint64_t address, uint64_t bytes, uint64_t site);
+/* False: no allocation starts at `address`. *noted (may be NULL): what it was. */
+bool sl_runtime_note_free(uint64_t address, struct sl_noted *noted);
+/* All that has a part in [address, address + bytes) is gone. */
+void sl_runtime_note_unmap(uint64_t address, uint64_t bytes);
+
+/* Whether `address` lies in one of our arenas: lock-free, a few nanoseconds. While the core only records:
+ * whether it lies in an allocation that was noted. */
 bool sl_runtime_owns(uint64_t address);
 
 /* Whether any of [address, last] does. */

@@ -70,6 +70,7 @@ static void stand_in(struct sl_core *core, sl_stream stream)
 {
     const struct sl_backend *backend = &core->backend;
     sl_event_handle last;
+    if (core->placement.noted) return; /* nothing is moved that would have to wait */
     if (backend->stream_capturing(backend->self, stream)) return;
     if (backend->event_new(backend->self, &last) != SL_OK) {
         backend->stream_finish(backend->self, stream);

@@ -5,7 +5,8 @@
  * Some threads allocate, free, copy, set, launch, wait, ask and misuse; now and then they stop and hand their
  * memory to each other. At the end everything alive is read back. Prints `log HEX` (a hash of all that it
  * read and of every error code that it provoked), `peak_bytes N`, `passed_bytes N` (bytes that
- * stay the driver's to move) and `live_bytes N` (of the rest, what it never freed). Knows nothing of sluice.
+ * stay the driver's to move), `live_bytes N` (of the rest, what it never freed) and `live_managed_bytes N` (of
+ * managed memory, the same). Knows nothing of sluice.
  * RANDOM_VERBOSE=1 says what it sees, in order. */
 #include <pthread.h>
 
@@ -137,7 +138,7 @@ int main(int argc, char **argv)
         run_phase(worlds, count, steps / count);
         rotate_buffers(worlds, count);
     }
-    size_t peak_bytes = 0, passed_bytes = 0, live_bytes = 0;
+    size_t peak_bytes = 0, passed_bytes = 0, live_bytes = 0, live_managed_bytes = 0;
     for (int t = 0; t < count; t++) {
         end_world(&worlds[t]);
         log = log * 31 + worlds[t].log;
@@ -146,9 +147,10 @@ int main(int argc, char **argv)
     }
     for (int t = 0; t < count; t++)
         for (int i = 0; i < MAX_BUFFERS; i++)
-            if (worlds[t].buffers[i].address && worlds[t].buffers[i].kind != MANAGED)
-                live_bytes += worlds[t].buffers[i].bytes;
-    printf("log %016llx\npeak_bytes %zu\npassed_bytes %zu\nlive_bytes %zu\n", (unsigned long long)log,
-           peak_bytes, passed_bytes, live_bytes);
+            if (worlds[t].buffers[i].address)
+                (worlds[t].buffers[i].kind == MANAGED ? live_managed_bytes : live_bytes) +=
+                    worlds[t].buffers[i].bytes;
+    printf("log %016llx\npeak_bytes %zu\npassed_bytes %zu\nlive_bytes %zu\nlive_managed_bytes %zu\n",
+           (unsigned long long)log, peak_bytes, passed_bytes, live_bytes, live_managed_bytes);
     return 0;
 }

@@ -5,7 +5,7 @@ usage: random_programs.py BUILD FIRST COUNT [--faults] [--jobs N]
 
 Each seed is a program (see random_program.cu), a budget, an order in which the device works, a daemon mode, a policy and a
 chunk size. Compared are the hash of all that the program read and every error code that it got, softcuda's own peak with
-the budget, and what is alive at the end with sluice's books. A seed that fails is printed with the variables that repeat it. With --faults, the device also refuses calls that
+the budget, and what is alive at the end with sluice's books; of some programs also what they give where sluice only records. A seed that fails is printed with the variables that repeat it. With --faults, the device also refuses calls that
 only sluice makes: that may cost time, and nothing else.
 """
 import argparse
@@ -18,6 +18,7 @@ import sys
 import tempfile
 
 MIB = 1 << 20
+RECORDED = 5  # every so many programs run with SLUICE_POLICY=off and a trace, too
 # Driver functions that the programs themselves never call.
 SLUICES_OWN = ["cuMemPrefetchAsync", "cuMemAdvise", "cuMemDiscardBatchAsync", "cuFuncGetParamInfo", "cuKernelGetParamInfo",
                "cuEventElapsedTime", "cuMemGetInfo", "cuStreamIsCapturing", "cuFuncGetName", "cuKernelGetName",
@@ -83,11 +84,30 @@ def fault_for(seed):
     return f"{chance.choice(SLUICES_OWN)}:{when}:CUDA_ERROR_UNKNOWN"
 
 
+def check_recorded(build, seed, whole):
+    """What is wrong where sluice only records, or None: memory is the driver's, and known all the same."""
+    with tempfile.TemporaryDirectory() as folder:
+        options = {"SLUICE_POLICY": "off", "SLUICE_TRACE": os.path.join(folder, "trace"), "SOFTCUDA_SCHEDULE": "eager"}
+        recorded, error, device = run(build, seed, options, os.path.join(build, "shim", "libsluice.so"))
+    if error:
+        return f"recorded only: {error}"
+    if recorded["log"] != whole["log"]:
+        return f"results differ where sluice only records: {whole['log']} and {recorded['log']}"
+    live = int(recorded["live_bytes"]) + int(recorded["live_managed_bytes"])
+    if device["sluice"]["live_bytes"] != live:
+        return f"{live} bytes are alive, and {device['sluice']['live_bytes']} were recorded"
+    return None
+
+
 def check(build, seed, faults):
     """What is wrong with the seed, or None."""
     whole, error, _ = run(build, seed, {"SOFTCUDA_SCHEDULE": "eager"})
     if error:
         return f"without sluice: {error}"
+    if not faults and seed % RECORDED == 0:
+        wrong = check_recorded(build, seed, whole)
+        if wrong:
+            return wrong
     budget, options = options_for(seed, int(whole["peak_bytes"]))
     if faults:
         options.update({"SOFTCUDA_FAULT": fault_for(seed), "SOFTCUDA_LOG": "none"})

@@ -179,6 +179,56 @@ static void only_starts_can_be_freed(void **state)
     close_world(world);
 }
 
+/* While the core only records, addresses are the driver's: names are what they would be. */
+static void what_the_driver_placed_is_named_alike(void **state)
+{
+    (void)state;
+    struct world *placed = open_world(SL_GIB), *noted = open_world(SL_GIB);
+    uint64_t address = (uint64_t)3 << 40;
+    noted->placement.noted = true;
+    for (int round = 0; round < 3; round++) {
+        uint32_t ours[4], theirs[4];
+        for (uint32_t i = 0; i < 4; i++, address += 1000) {
+            ours[i] = place(placed, 1000, i / 2);
+            assert_int_equal(sl_place_noted(&noted->placement, address, 1000, i / 2, &theirs[i]), SL_OK);
+            assert_int_equal(theirs[i], ours[i]);
+            assert_true(sl_arena_owns(address));
+            assert_int_equal(sl_place_find(&noted->placement, address + 999), theirs[i]);
+            assert_int_equal(sl_place_find(&noted->placement, address + 1000), SL_MAP_NONE);
+        }
+        for (uint32_t i = 0; i < 4; i++) {
+            unplace(placed, ours[i]);
+            uint64_t begin = noted->placement.slots[theirs[i]].address;
+            assert_int_equal(sl_unplace(&noted->placement, begin + 1, &theirs[i]), SL_ERR_INVALID);
+            unplace(noted, theirs[i]);
+            assert_int_equal(sl_place_find(&noted->placement, begin), SL_MAP_NONE);
+        }
+    }
+    assert_int_equal(noted->placement.live_bytes, 0);
+    assert_int_equal(noted->placement.peak_live_bytes, 4000);
+    assert_int_equal(noted->arena.chunks_used, 0);
+    close_world(placed);
+    close_world(noted);
+}
+
+static void what_overlaps_or_lies_beyond_is_not_noted(void **state)
+{
+    (void)state;
+    struct world *world = open_world(SL_GIB);
+    uint64_t address = (uint64_t)5 << 40;
+    uint32_t slot;
+    world->placement.noted = true;
+    assert_int_equal(sl_place_noted(&world->placement, address, 4096, 1, &slot), SL_OK);
+    for (int64_t by = -1; by <= 4095; by += 1024)
+        assert_int_equal(sl_place_noted(&world->placement, address + (uint64_t)by, 2, 1, &slot),
+                         SL_ERR_INVALID);
+    assert_int_equal(sl_place_noted(&world->placement, address - 2, 2, 1, &slot), SL_OK);
+    assert_int_equal(sl_place_noted(&world->placement, (uint64_t)1 << 50, 2, 1, &slot), SL_ERR_INVALID);
+    assert_int_equal(sl_place_noted(&world->placement, UINT64_MAX, 2, 1, &slot), SL_ERR_INVALID);
+    assert_int_equal(world->placement.live_count, 2);
+    close_world(world);
+}
+
 static void inner_tensors_end_where_the_next_begins(void **state)
 {
     (void)state;
@@ -220,6 +270,8 @@ int main(void)
         cmocka_unit_test(larger_than_a_slab_is_contiguous),
         cmocka_unit_test(the_limit_holds_and_failure_leaves_nothing),
         cmocka_unit_test(only_starts_can_be_freed),
+        cmocka_unit_test(what_the_driver_placed_is_named_alike),
+        cmocka_unit_test(what_overlaps_or_lies_beyond_is_not_noted),
         cmocka_unit_test(inner_tensors_end_where_the_next_begins),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

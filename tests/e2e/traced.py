@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""End-to-end tests of what a trace tells: gpt, unmodified, on softcuda, whose own books judge.
+
+usage: traced.py BUILD TEST
+"""
+import collections
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+from e2e import Bench, need
+
+SMALL = ["--layers", "2", "--width", "128", "--heads", "4", "--context", "16", "--batch", "1", "--seed", "7"]
+# What depends on where memory lies and on when something happened.
+PASSING = ("time_ns", "address", "stream", "thread")
+
+
+def traced(bench, arguments, sluice, **more):
+    """A run and the records of its trace."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "trace")
+        run = bench.run(arguments, sluice={"TRACE": path, "TRACE_FULL": "wait", **sluice}, **more)
+        tool = os.path.join(bench.build, "tools", "sluice")
+        dump = subprocess.run([tool, "trace", "dump", "--json", path], capture_output=True, text=True, check=True)
+    records = [json.loads(line) for line in dump.stdout.splitlines()]
+    need(records[-1]["complete"], "the trace is complete", run)
+    return run, records
+
+
+def lasting(records, types):
+    return [{k: v for k, v in record.items() if k not in PASSING} for record in records if record["type"] in types]
+
+
+def recorded(bench):
+    """Policy off with a trace: the program runs as without sluice, and the trace is that of a device that is large enough."""
+    types = ("alloc", "free", "kernel", "launch", "access", "iteration")
+    for allocator in ("malloc", "slab", "async"):
+        arguments = SMALL + ["--steps", "8", "--accumulate", "2", "--allocator", allocator]
+        plain = bench.run(arguments)
+        off, passive = traced(bench, arguments, {"POLICY": "off", "CHUNK": "2M"})
+        plan, active = traced(bench, arguments, {"POLICY": "plan", "CHUNK": "2M", "DEVICE_BUDGET": plain.peak * 4})
+        need(off.same_bits(plain), "same bits", plain, off)
+        for books in ("bytes_in", "bytes_out", "peak_device_bytes", "launches"):
+            need(off.device[books] == plain.device[books], f"{books} as without sluice", plain, off)
+        counts = collections.Counter(record["type"] for record in passive)
+        need(counts["move"] == 0 and counts["iteration"] >= 4, f"iterations and no movement: {counts}", off)
+        ours, theirs = lasting(passive, types), lasting(active, types)
+        for i, (one, other) in enumerate(zip(ours, theirs)):
+            need(one == other, f"record {i} of {allocator}: {one}, with a budget for all of it {other}", off)
+        need(len(ours) == len(theirs), f"{len(ours)} records, with a budget for all of it {len(theirs)}", off)
+
+
+def main():
+    bench, name = Bench(sys.argv[1]), sys.argv[2]
+    {"recorded": recorded}[name](bench)
+
+
+if __name__ == "__main__":
+    main()
