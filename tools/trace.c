@@ -12,6 +12,7 @@ static const struct trace_command {
     const char *help; /* one line */
 } commands[] = {
     {"info", trace_info, "what the program did, in figures"},
+    {"export", trace_export, "the trace for other programs: Perfetto's format, or tables"},
     {"dump", trace_dump, "the records, one a line"},
 };
 enum { COMMAND_COUNT = sizeof(commands) / sizeof(*commands) };

@@ -6,6 +6,7 @@
 
 /* argv[0] is the command's name. They return the exit status. */
 int trace_info(int argc, char **argv);
+int trace_export(int argc, char **argv);
 int trace_dump(int argc, char **argv);
 
 /* Opens a trace, or says why not on stderr and returns EXIT_FAILED. */

@@ -99,8 +99,7 @@ static const char *copy_direction_name(unsigned direction)
     return name_of(names, 4, direction);
 }
 
-/* What a record's flags say: up to two words with their keys. */
-static unsigned flag_words(const struct sl_event *event, const char *keys[2], const char *words[2])
+unsigned record_words(const struct sl_event *event, const char *keys[2], const char *words[2])
 {
     keys[0] = "kind";
     keys[1] = "cause";
@@ -135,21 +134,14 @@ static unsigned flag_words(const struct sl_event *event, const char *keys[2], co
     }
 }
 
-/* A record's numbers in the order in which they are shown. */
-struct field {
-    const char *key; /* NULL: not used by this type */
-    uint64_t value;
-    bool address;
-};
-enum { FIELDS = 5 };
-static void fields_of(const struct sl_event *event, struct field out[FIELDS])
+void record_fields(const struct sl_event *event, struct record_field out[RECORD_FIELDS])
 {
     const struct sl_trace_type_info *info = sl_trace_type(event->type);
-    out[0] = (struct field){info->id, event->id, false};
-    out[1] = (struct field){info->a, event->a, info->address_a};
-    out[2] = (struct field){info->b, event->b, false};
-    out[3] = (struct field){info->c, event->c, info->address_c};
-    out[4] = (struct field){event->d ? info->d : NULL, event->d, false};
+    out[0] = (struct record_field){info->id, event->id, false};
+    out[1] = (struct record_field){info->a, event->a, info->address_a};
+    out[2] = (struct record_field){info->b, event->b, false};
+    out[3] = (struct record_field){info->c, event->c, info->address_c};
+    out[4] = (struct record_field){event->d ? info->d : NULL, event->d, false};
     /* Only kernels have a number, and only they have threads; only the others have bytes. */
     bool launch = event->type == SL_EVENT_LAUNCH, kernel = (event->flags & 15) == SL_LAUNCH_KERNEL;
     if (launch) out[kernel ? 3 : 0].key = NULL;
@@ -159,15 +151,14 @@ static void fields_of(const struct sl_event *event, struct field out[FIELDS])
         if (!out[i].value) out[i].key = NULL;
 }
 
-/* The text that belongs to a record, made harmless. `room` holds it where no table has it. */
-static const char *name_for(const struct sl_event *event, const struct kernel_names *names,
-                            char room[SL_TRACE_NAME_MAX + 1])
+const char *record_name(const struct sl_event *event, const struct kernel_names *names,
+                        char room[RECORD_NAME])
 {
     bool kernel = event->type == SL_EVENT_KERNEL || event->type == SL_EVENT_DURATION ||
                   (event->type == SL_EVENT_LAUNCH && (event->flags & 15) == SL_LAUNCH_KERNEL);
     if (kernel) return kernel_name(names, event->id);
     if (!event->text) return NULL;
-    snprintf(room, SL_TRACE_NAME_MAX + 1, "%s", event->text);
+    snprintf(room, RECORD_NAME, "%s", event->text);
     defuse_text(room);
     return room;
 }
@@ -181,17 +172,17 @@ void print_record(const struct sl_trace_record *record, const struct kernel_name
 {
     const struct sl_event *event = &record->event;
     const char *keys[2], *words[2];
-    struct field fields[FIELDS];
+    struct record_field fields[RECORD_FIELDS];
     printf("%8" PRIu64 " %14.6f %3" PRIu32 "  %-9s", event->tick, (double)since(event, start_ns) / 1e9,
            record->thread, sl_trace_type(event->type)->name);
-    unsigned word_count = flag_words(event, keys, words);
+    unsigned word_count = record_words(event, keys, words);
     for (unsigned i = 0; i < word_count; i++) printf(" %s", words[i]);
-    fields_of(event, fields);
-    for (unsigned i = 0; i < FIELDS; i++)
+    record_fields(event, fields);
+    for (unsigned i = 0; i < RECORD_FIELDS; i++)
         if (fields[i].key)
             printf(fields[i].address ? " %s=0x%" PRIx64 : " %s=%" PRIu64, fields[i].key, fields[i].value);
-    char room[SL_TRACE_NAME_MAX + 1];
-    const char *name = name_for(event, names, room);
+    char room[RECORD_NAME];
+    const char *name = record_name(event, names, room);
     if (name) printf(" %s", name);
     putchar('\n');
 }
@@ -211,18 +202,18 @@ void print_record_json(const struct sl_trace_record *record, const struct kernel
 {
     const struct sl_event *event = &record->event;
     const char *keys[2], *words[2];
-    struct field fields[FIELDS];
+    struct record_field fields[RECORD_FIELDS];
     printf("{\"type\": \"%s\", \"tick\": %" PRIu64 ", \"time_ns\": %" PRId64 ", \"thread\": %" PRIu32,
            sl_trace_type(event->type)->name, event->tick, since(event, start_ns), record->thread);
-    unsigned word_count = flag_words(event, keys, words);
+    unsigned word_count = record_words(event, keys, words);
     for (unsigned i = 0; i < word_count; i++) printf(", \"%s\": \"%s\"", keys[i], words[i]);
-    fields_of(event, fields);
-    for (unsigned i = 0; i < FIELDS; i++)
+    record_fields(event, fields);
+    for (unsigned i = 0; i < RECORD_FIELDS; i++)
         if (fields[i].key)
             printf(fields[i].address ? ", \"%s\": \"0x%" PRIx64 "\"" : ", \"%s\": %" PRIu64, fields[i].key,
                    fields[i].value);
-    char room[SL_TRACE_NAME_MAX + 1];
-    const char *name = name_for(event, names, room);
+    char room[RECORD_NAME];
+    const char *name = record_name(event, names, room);
     if (name) {
         fputs(", \"name\": ", stdout);
         print_json_string(name);

@@ -4,6 +4,7 @@
 
 #include "plan.h"
 #include "runtime.h"
+#include "trace_format.h"
 #include "trace_read.h"
 
 enum {
@@ -26,6 +27,23 @@ struct kernel_names {
 bool kernel_names_add(struct kernel_names *names, const struct sl_event *event);
 const char *kernel_name(const struct kernel_names *names, uint32_t kernel); /* or NULL */
 void kernel_names_free(struct kernel_names *names);
+
+/* What a record's flags say: up to two words with their keys; returns how many. */
+unsigned record_words(const struct sl_event *event, const char *keys[2], const char *words[2]);
+
+/* A record's numbers id, a, b, c, d, as they are shown. */
+struct record_field {
+    const char *key; /* NULL: not used by this record */
+    uint64_t value;
+    bool address;
+};
+enum { RECORD_FIELDS = 5 };
+void record_fields(const struct sl_event *event, struct record_field out[RECORD_FIELDS]);
+
+/* The text that belongs to a record, made harmless, or NULL. `room` holds it where no table has it. */
+enum { RECORD_NAME = SL_TRACE_NAME_MAX + 1 };
+const char *record_name(const struct sl_event *event, const struct kernel_names *names,
+                        char room[RECORD_NAME]);
 
 /* One line for people, or one JSON object; both with a line's end. Times are since `start_ns`. */
 void print_record(const struct sl_trace_record *record, const struct kernel_names *names, uint64_t start_ns);

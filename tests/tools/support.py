@@ -1,5 +1,6 @@
 """Runs the sluice command: the one of the build folder, or a copy in a folder that looks like an installation."""
 import ctypes.util
+import json
 import os
 import pathlib
 import shutil
@@ -61,3 +62,31 @@ def shared_object():
             return path
     ctypes.CDLL(ctypes.util.find_library("m"))
     return shared_object()
+
+
+def write_trace(path, records, per_block=1000, ended=True):
+    """A trace of invented records: (type, {field: value}) or (type, {field: value}, text)."""
+    lines = []
+    for kind, fields, *text in records:
+        words = " ".join(f"{key}={value}" for key, value in fields.items())
+        lines.append(f"{kind} {words}" + (f"|{text[0]}" if text else "") + "\n")
+    subprocess.run([os.environ["WRITE_TRACE"], path, str(per_block)] + ([] if ended else ["cut"]),
+                   input="".join(lines), text=True, check=True)
+    return path
+
+
+def dump(path):
+    """What trace dump --json says: the header and the records."""
+    lines = [json.loads(line) for line in sluice("trace", "dump", "--json", path).stdout.splitlines()]
+    return lines[0], lines[1:-1]
+
+
+def record_gpt(folder, *arguments, budget="16M"):
+    """A trace of workloads/gpt on the software device, or None where it cannot be recorded."""
+    if os.environ.get("SANITIZED"):
+        return None  # a sanitized library needs its runtime preloaded before it
+    path = folder / "gpt.slt"
+    subprocess.run([TOOL, "run", "--software", "--budget", budget, "--chunk", "2M", "--trace", path, "--trace-full",
+                    "wait", "--", os.environ["GPT"], "--data", SOURCE / "workloads/data/gpl-3.txt", "--steps", "4",
+                    *arguments], check=True, stdout=subprocess.DEVNULL, env=clean_environment())
+    return path
