@@ -188,7 +188,7 @@ static void release(struct model_build *build)
 }
 
 /* Reads to the end. False when there is no memory. */
-static bool read_all(struct sl_trace_reader *reader, struct model *model)
+static bool read_all(struct sl_trace_reader *reader, struct progress *progress, struct model *model)
 {
     struct model_build *build = calloc(1, sizeof(*build));
     if (!build) return false;
@@ -196,19 +196,22 @@ static bool read_all(struct sl_trace_reader *reader, struct model *model)
     for (unsigned i = 0; i < MODEL_THREADS; i++) build->pending[i].launch = MODEL_NONE;
     MODEL_PUSH(build, model->sets, (struct model_set){0, 0});
     struct sl_trace_record record;
-    while (!build->no_memory && sl_trace_reader_next(reader, &record)) add(build, &record);
+    while (!build->no_memory && sl_trace_reader_next(reader, &record)) {
+        progress_at(progress, record.offset);
+        add(build, &record);
+    }
     if (!build->no_memory) finish(build);
     bool good = !build->no_memory;
     release(build);
     return good;
 }
 
-bool model_read(struct sl_trace_reader *reader, struct model **out)
+bool model_read(struct sl_trace_reader *reader, struct progress *progress, struct model **out)
 {
     struct model *model = calloc(1, sizeof(*model));
     if (!model) return false;
     model->header = *sl_trace_reader_header(reader);
-    if (!read_all(reader, model)) {
+    if (!read_all(reader, progress, model)) {
         model_close(model);
         return false;
     }

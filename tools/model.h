@@ -12,6 +12,7 @@
 #ifndef SLUICE_TOOL_MODEL_H
 #define SLUICE_TOOL_MODEL_H
 
+#include "progress.h"
 #include "trace_text.h"
 
 #define MODEL_NONE UINT32_MAX
@@ -165,9 +166,10 @@ struct model {
     } missing;
 };
 
-/* Reads everything. False when there is no memory; otherwise *out is released with model_close. A file that
- * ends early or is damaged counts as read up to there, and (*out)->problem says so. */
-bool model_read(struct sl_trace_reader *reader, struct model **out);
+/* Reads everything; `progress` was started with the size of the file, or is zeroed. False when there is no
+ * memory; otherwise *out is released with model_close. A file that ends early or is damaged counts as read up
+ * to there, and (*out)->problem says so. */
+bool model_read(struct sl_trace_reader *reader, struct progress *progress, struct model **out);
 
 /* The same from a file, for a command. On EXIT_OK *out is set, and the command ends with
  * end_status(path, &model->problem). Otherwise the reason is on stderr. */

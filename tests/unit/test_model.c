@@ -40,7 +40,7 @@ static struct model *model_of(const struct sl_event *events, size_t count, size_
     struct model *model;
     assert_non_null(stream);
     assert_int_equal(sl_trace_reader_open_stream(stream, &reader, &problem), SL_OK);
-    assert_true(model_read(reader, &model));
+    assert_true(model_read(reader, &(struct progress){0}, &model));
     assert_int_equal(model->problem.status, SL_OK);
     sl_trace_reader_close(reader);
     fclose(stream);
