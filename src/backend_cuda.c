@@ -263,6 +263,15 @@ static enum sl_status memory_info(void *self, uint64_t *free_bytes, uint64_t *to
     return SL_OK;
 }
 
+static void describe(void *self, struct sl_device_facts *out)
+{
+    const struct cuda *cuda = self;
+    if (!cuda->driver->device_get_name ||
+        cuda->driver->device_get_name(out->name, sizeof out->name, cuda->device) != CUDA_SUCCESS)
+        out->name[0] = 0;
+    if (cuda->driver->driver_get_version(&out->driver_version) != CUDA_SUCCESS) out->driver_version = 0;
+}
+
 static enum sl_status thread_attach(void *self)
 {
     const struct cuda *cuda = self;
@@ -339,6 +348,7 @@ enum sl_status sl_backend_cuda_new(const struct sl_cuda_driver *driver, bool mov
         .stream_capturing = stream_capturing,
         .kernel_layout = kernel_layout,
         .memory_info = memory_info,
+        .describe = describe,
         .thread_attach = thread_attach,
         .close = close_backend,
     };

@@ -231,6 +231,12 @@ static enum sl_status memory_info(void *self, uint64_t *free_bytes, uint64_t *to
     return SL_OK;
 }
 
+static void describe(void *self, struct sl_device_facts *out)
+{
+    (void)self;
+    snprintf(out->name, sizeof out->name, "host memory");
+}
+
 static enum sl_status thread_attach(void *self)
 {
     count(self);
@@ -273,6 +279,7 @@ enum sl_status sl_backend_host_new(uint64_t device_bytes, struct sl_backend *out
         .stream_capturing = stream_capturing,
         .kernel_layout = kernel_layout,
         .memory_info = memory_info,
+        .describe = describe,
         .thread_attach = thread_attach,
         .close = close_backend,
     };

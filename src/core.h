@@ -77,6 +77,10 @@ struct sl_core {
     bool pressure;                          /* the budget was too small at some time */
     sl_tick planned_at;
     uint64_t symbols_fed, iteration_end;
+    uint32_t iterations;   /* that have ended */
+    uint64_t told_fed;     /* symbols, when the last of them had ended */
+    uint64_t told_at_ns;   /* when the trace was last told what changes: see fact.c */
+    uint64_t told_changes; /* and what it was */
 
     struct sl_known_stream {
         sl_stream handle;
@@ -143,6 +147,9 @@ sl_tick sl_core_submitted(const struct sl_core *core);
 
 /* Reads the stalls whose launches have run. */
 void sl_core_settle_stalls(struct sl_core *core);
+
+/* "plan", "demand" or "off". */
+const char *sl_core_policy_name(const struct sl_core *core);
 
 void sl_core_trace(struct sl_core *core, struct sl_event event);
 

@@ -1,6 +1,7 @@
 /* Where the program is in what repeats: the present is fed to the predictor, and what follows is planned. */
 #include "core.h"
 #include "extent.h"
+#include "fact.h"
 #include "forecast.h"
 #include "log.h"
 #include "record.h"
@@ -40,7 +41,8 @@ static void count_iterations(struct sl_core *core, bool hit)
         core->iteration_end ? core->symbols_fed + period : core->symbols_fed - core->streak + period;
     sl_core_settle_stalls(core);
     learn_extents(core);
-    sl_stats_next_iteration(&core->stats, period);
+    sl_stats_next_iteration(&core->stats);
+    sl_facts_iteration(core);
 }
 
 void sl_core_feed(struct sl_core *core, sl_symbol symbol)

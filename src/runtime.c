@@ -10,6 +10,7 @@
 #include "core.h"
 #include "daemon.h"
 #include "demand.h"
+#include "fact.h"
 #include "forecast.h"
 #include "forked.h"
 #include "host_memory.h"
@@ -68,6 +69,18 @@ uint64_t sl_core_budget(const struct sl_core *core)
     int64_t charged = atomic_load_explicit(&core->charged_bytes, memory_order_relaxed);
     uint64_t taken = charged > 0 ? (uint64_t)charged : 0;
     return core->budget_bytes > taken + LEAST_BUDGET ? core->budget_bytes - taken : LEAST_BUDGET;
+}
+
+const char *sl_core_policy_name(const struct sl_core *core)
+{
+    switch (core->options->policy) {
+    case SL_POLICY_PLAN:
+        return "plan";
+    case SL_POLICY_DEMAND:
+        return "demand";
+    default:
+        return "off";
+    }
 }
 
 /* What is free, less 5 % and at least 512 MiB; on a device too small for that, less 5 %. */
@@ -160,6 +173,7 @@ static enum sl_status build(struct sl_core *core)
     if (status == SL_OK && options.daemon == SL_DAEMON_THREAD && options.policy == SL_POLICY_PLAN &&
         sl_daemon_start(&core->schedule, &core->daemon) != SL_OK)
         sl_log(SL_LOG_WARN, "no thread could be started; data is moved by the launching thread");
+    if (status == SL_OK) sl_facts_start(core);
     return status;
 }
 
@@ -222,9 +236,7 @@ static void report(struct sl_core *core)
         .need_bytes = core->placement.peak_live_bytes,
         .live_bytes = core->placement.live_bytes,
         .chunks = core->arena.peak_chunks_used,
-        .policy = options.policy == SL_POLICY_PLAN     ? "plan"
-                  : options.policy == SL_POLICY_DEMAND ? "demand"
-                                                       : "off",
+        .policy = sl_core_policy_name(core),
         .daemon = core->daemon ? "thread" : "inline",
         .predicted = predictor.predicted,
         .fed = predictor.fed,
@@ -262,6 +274,7 @@ void sl_runtime_stop(bool device_gone)
     sl_schedule_clear(&core->schedule);
     pthread_mutex_unlock(&core->mover.in.lock);
     pthread_mutex_unlock(&core->mover.out.lock);
+    sl_facts_end(core);
     report(core);
     /* The rest stays as it is until the process ends: another thread may be between begin and end, and
      * addresses in our arenas stay ours. */

@@ -82,17 +82,10 @@ void sl_stats_occupied(struct sl_stats *stats, uint64_t occupied_bytes)
     }
 }
 
-void sl_stats_next_iteration(struct sl_stats *stats, uint64_t symbols)
+void sl_stats_next_iteration(struct sl_stats *stats)
 {
     uint32_t next = atomic_load(&stats->iteration) + 1;
     if (next < SL_MAX_ITERATIONS) atomic_store(&stats->iteration, next);
-    if (!stats->trace) return;
-    struct sl_event event = {.type = SL_EVENT_ITERATION,
-                             .id = next,
-                             .tick = atomic_load(&stats->tick),
-                             .time_ns = now_ns(),
-                             .a = symbols};
-    sl_trace_push(stats->trace, &event);
 }
 
 /* Integers only: the program's locale may write a comma into a fraction. */

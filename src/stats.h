@@ -44,7 +44,7 @@ void sl_stats_launched(struct sl_stats *stats);
 void sl_stats_moved(struct sl_stats *stats, enum sl_action_kind kind, enum sl_move_cause cause,
                     sl_chunk chunk, uint64_t bytes);
 void sl_stats_occupied(struct sl_stats *stats, uint64_t occupied_bytes);
-void sl_stats_next_iteration(struct sl_stats *stats, uint64_t symbols);
+void sl_stats_next_iteration(struct sl_stats *stats);
 
 /* What the summary says beside the counts. */
 struct sl_stats_facts {

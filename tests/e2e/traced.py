@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-from e2e import Bench, need
+from e2e import Bench, MIB, need
 
 SMALL = ["--layers", "2", "--width", "128", "--heads", "4", "--context", "16", "--batch", "1", "--seed", "7"]
 # What depends on where memory lies and on when something happened.
@@ -52,9 +52,31 @@ def recorded(bench):
         need(len(ours) == len(theirs), f"{len(ours)} records, with a budget for all of it {len(theirs)}", off)
 
 
+def facts(bench):
+    """What the run was, and what came of it: as the options say, as softcuda and sluice count."""
+    arguments = SMALL + ["--steps", "8"]
+    plain = bench.run(arguments)
+    run, records = traced(bench, arguments, {"CHUNK": "2M", "DEVICE_BUDGET": max(8 * MIB, plain.peak // 2), "DAEMON": "inline"})
+    told = dict(record["name"].split("=", 1) for record in records if record["type"] == "fact")
+    for name, value in {"policy": "plan", "daemon": "inline", "driver": "13.0"}.items():
+        need(told[name] == value, f"{name} is {value}: {told}", run)
+    need("softcuda" in told["device"].lower(), f"the device's name: {told}", run)
+    need(told["command"].endswith(" ".join(arguments)), f"the command: {told}", run)
+    for name in ("plans", "surprises", "predicted"):
+        need(int(told[name]) == run.sluice[name], f"{name} as in the statistics: {told}", run)
+    need(int(told["symbols"]) == run.sluice["fed"], f"symbols as in the statistics: {told}", run)
+    ends = [record for record in records if record["type"] == "iteration"]
+    need([end["number"] for end in ends] == list(range(1, int(told["iterations"]) + 1)), "iterations are numbered", run)
+    for one, next_one in zip(ends, ends[1:]):
+        fed = next_one["fed"] - one["fed"]
+        need(fed == next_one["symbols"], f"an iteration's symbols are those fed in it: {next_one}", run)
+        need(next_one["predicted"] - one["predicted"] <= fed, f"no more predicted than fed: {next_one}", run)
+    need(0 < ends[-1]["predicted"] <= run.sluice["predicted"], "predicted so far", run)
+
+
 def main():
     bench, name = Bench(sys.argv[1]), sys.argv[2]
-    {"recorded": recorded}[name](bench)
+    {"recorded": recorded, "facts": facts}[name](bench)
 
 
 if __name__ == "__main__":

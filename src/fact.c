@@ -1,0 +1,88 @@
+#include "fact.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "keep.h"
+#include "record.h"
+
+#define LONGEST_COMMAND 1000
+#define BETWEEN_CHANGES_NS 1000000000u /* what changes in every iteration is not told in every one */
+
+/* "name=value": a later one of the same name stands for the earlier. */
+__attribute__((format(printf, 2, 3))) static void fact(struct sl_core *core, const char *format, ...)
+{
+    static char text[SL_KEEP_LONGEST + 1]; /* under the order lock, or before there is a second thread */
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    sl_core_trace(core, (struct sl_event){.type = SL_EVENT_FACT, .text = sl_text_keep(text)});
+}
+
+/* The arguments with spaces between them. */
+static void tell_command(struct sl_core *core)
+{
+    static char command[LONGEST_COMMAND + 1];
+    int file = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    ssize_t bytes = file < 0 ? -1 : read(file, command, LONGEST_COMMAND);
+    if (file >= 0) close(file);
+    while (bytes > 0 && !command[bytes - 1]) bytes--;
+    if (bytes <= 0) return;
+    for (ssize_t i = 0; i < bytes; i++)
+        if (!command[i]) command[i] = ' ';
+    command[bytes] = 0;
+    fact(core, "command=%s", command);
+}
+
+void sl_facts_start(struct sl_core *core)
+{
+    const struct sl_backend *backend = &core->backend;
+    struct sl_device_facts device = {0};
+    if (!core->trace) return;
+    backend->describe(backend->self, &device);
+    fact(core, "sluice=%s", SLUICE_VERSION);
+    fact(core, "policy=%s", sl_core_policy_name(core));
+    fact(core, "daemon=%s", core->daemon ? "thread" : "inline");
+    if (device.name[0]) fact(core, "device=%s", device.name);
+    if (device.driver_version)
+        fact(core, "driver=%d.%d", device.driver_version / 1000, device.driver_version % 1000 / 10);
+    tell_command(core);
+}
+
+static void tell_changes(struct sl_core *core)
+{
+    fact(core, "plans=%llu", (unsigned long long)atomic_load(&core->stats.plans));
+    fact(core, "surprises=%llu", (unsigned long long)atomic_load(&core->stats.surprises));
+}
+
+void sl_facts_iteration(struct sl_core *core)
+{
+    struct sl_predictor_counts counts = sl_predictor_counts(core->predictor);
+    core->iterations++;
+    if (!core->trace) return;
+    sl_core_trace(core, (struct sl_event){.type = SL_EVENT_ITERATION,
+                                          .id = core->iterations,
+                                          .a = counts.fed - core->told_fed,
+                                          .b = counts.fed,
+                                          .c = counts.predicted});
+    core->told_fed = counts.fed;
+    uint64_t now = sl_clock_ns(CLOCK_MONOTONIC);
+    uint64_t changes = atomic_load(&core->stats.plans) + atomic_load(&core->stats.surprises);
+    if (changes == core->told_changes || now - core->told_at_ns < BETWEEN_CHANGES_NS) return;
+    core->told_changes = changes;
+    core->told_at_ns = now;
+    tell_changes(core);
+}
+
+void sl_facts_end(struct sl_core *core)
+{
+    struct sl_predictor_counts counts = sl_predictor_counts(core->predictor);
+    if (!core->trace) return;
+    tell_changes(core);
+    fact(core, "symbols=%llu", (unsigned long long)counts.fed);
+    fact(core, "predicted=%llu", (unsigned long long)counts.predicted);
+    fact(core, "iterations=%u", core->iterations);
+}
