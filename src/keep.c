@@ -10,7 +10,7 @@
 
 /* Pages that nobody writes to take no memory. The first byte belongs to no text: 0 is no text's place. */
 static char space[SL_KEEP_BYTES];
-static _Atomic uint32_t used = 1;
+static _Atomic uint32_t used = 1, count;
 static _Atomic uint32_t places[SLOTS]; /* open addressing, linear probing; 0: free */
 
 static uint64_t hash_of(const char *text, size_t bytes)
@@ -24,13 +24,15 @@ static uint64_t hash_of(const char *text, size_t bytes)
     return hash;
 }
 
-/* Copies the text into the space. 0: there is no room. */
-static uint32_t put(const char *text, size_t bytes)
+/* Copies the text into the space. 0: there is no room in the first `share` of it. */
+static uint32_t put(const char *text, size_t bytes, uint32_t share)
 {
     uint32_t at = atomic_load_explicit(&used, memory_order_relaxed);
+    if (atomic_load_explicit(&count, memory_order_relaxed) >= SLOTS / share) return 0;
     do {
-        if (SL_KEEP_BYTES - at <= bytes) return 0;
+        if (at + bytes >= SL_KEEP_BYTES / share) return 0;
     } while (!atomic_compare_exchange_weak(&used, &at, at + (uint32_t)bytes + 1));
+    atomic_fetch_add_explicit(&count, 1, memory_order_relaxed);
     memcpy(space + at, text, bytes);
     return at;
 }
@@ -40,7 +42,7 @@ static bool is_at(uint32_t place, const char *text, size_t bytes)
     return !strncmp(space + place, text, bytes) && !space[place + bytes];
 }
 
-const char *sl_text_keep(const char *text)
+static const char *keep(const char *text, uint32_t share)
 {
     if (!text) return NULL;
     size_t bytes = strnlen(text, SL_KEEP_LONGEST);
@@ -48,7 +50,7 @@ const char *sl_text_keep(const char *text)
     for (uint32_t probe = 0; probe < MOST_PROBES; probe++, slot++) {
         uint32_t place = atomic_load_explicit(&places[slot % SLOTS], memory_order_acquire);
         if (!place) {
-            if (!own) own = put(text, bytes);
+            if (!own) own = put(text, bytes, share);
             if (!own) return SL_KEEP_LOST;
             /* Where another thread was first, its text may be this one; then ours is wasted. */
             if (atomic_compare_exchange_strong(&places[slot % SLOTS], &place, own)) return space + own;
@@ -56,4 +58,14 @@ const char *sl_text_keep(const char *text)
         if (is_at(place, text, bytes)) return space + place;
     }
     return SL_KEEP_LOST;
+}
+
+const char *sl_text_keep(const char *text)
+{
+    return keep(text, 1);
+}
+
+const char *sl_text_keep_some(const char *text)
+{
+    return keep(text, 2);
 }

@@ -14,4 +14,8 @@
  * every new text is SL_KEEP_LOST. NULL for NULL. */
 const char *sl_text_keep(const char *text);
 
+/* The same for texts of which a program may make any number: they take half of the room and leave the rest to
+ * the others. */
+const char *sl_text_keep_some(const char *text);
+
 #endif

@@ -5,8 +5,10 @@
 #include <unwind.h>
 
 #include "map.h"
+#include "module.h"
+#include "site_told.h"
 
-#define MAX_FRAMES 24
+#define MAX_FRAMES SL_SITE_FRAMES
 
 struct walk {
     const void *caller;
@@ -34,6 +36,7 @@ static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *argument)
 struct places {
     const struct walk *walk;
     uint64_t places[MAX_FRAMES];
+    struct sl_frames *frames; /* for the trace, or NULL */
 };
 
 static bool holds(const struct dl_phdr_info *object, uint64_t address)
@@ -46,11 +49,23 @@ static bool holds(const struct dl_phdr_info *object, uint64_t address)
     return false;
 }
 
+/* The object's number for the trace, and its frames in it. */
+static void note_frame(struct places *out, const struct dl_phdr_info *object, uint32_t *module, int frame)
+{
+    struct sl_frames *frames = out->frames;
+    bool is_new = false;
+    if (!*module) *module = sl_module_number(object, &is_new);
+    if (is_new) frames->new_modules[frames->new_count++] = *module;
+    frames->modules[frame] = *module;
+    if (*module) frames->offsets[frame] -= object->dlpi_addr;
+}
+
 static int find_in_object(struct dl_phdr_info *object, size_t bytes, void *argument)
 {
     struct places *out = argument;
     uint64_t name_hash = 0;
     bool hashed = false;
+    uint32_t module = 0;
     (void)bytes;
     for (int i = 0; i < out->walk->frames; i++) {
         uint64_t address = (uint64_t)out->walk->stack[i];
@@ -63,6 +78,7 @@ static int find_in_object(struct dl_phdr_info *object, size_t bytes, void *argum
             hashed = true;
         }
         out->places[i] = sl_hash_word(name_hash, address - object->dlpi_addr);
+        if (out->frames) note_frame(out, object, &module, i);
     }
     return 0;
 }
@@ -73,6 +89,19 @@ static int find_in_object(struct dl_phdr_info *object, size_t bytes, void *argum
 static struct {
     _Atomic uint64_t mixed, site; /* raw ^ site, site */
 } remembered[REMEMBERED];
+
+/* The site of a stack that is not remembered. *told: the trace, if there is one, knows it. */
+static uint64_t find_site(const struct walk *walk, bool *told)
+{
+    struct sl_frames frames = {.count = walk->frames};
+    struct places found = {.walk = walk, .frames = sl_runtime_tracing() ? &frames : NULL};
+    uint64_t site = 0;
+    for (int i = 0; i < walk->frames; i++) frames.offsets[i] = (uint64_t)walk->stack[i];
+    dl_iterate_phdr(find_in_object, &found);
+    for (int i = 0; i < walk->frames; i++) site = sl_hash_word(site, found.places[i]);
+    *told = !found.frames || sl_site_tell(site, &frames);
+    return site;
+}
 
 uint64_t sl_site_here(const void *caller)
 {
@@ -85,10 +114,9 @@ uint64_t sl_site_here(const void *caller)
     uint64_t raw = walk.addresses | 1, index = raw % REMEMBERED;
     uint64_t site = atomic_load_explicit(&remembered[index].site, memory_order_relaxed);
     if ((atomic_load_explicit(&remembered[index].mixed, memory_order_relaxed) ^ site) == raw) return site;
-    struct places found = {.walk = &walk};
-    dl_iterate_phdr(find_in_object, &found);
-    site = 0;
-    for (int i = 0; i < walk.frames; i++) site = sl_hash_word(site, found.places[i]);
+    bool told;
+    site = find_site(&walk, &told);
+    if (!told) return site; /* tried again the next time */
     atomic_store_explicit(&remembered[index].site, site, memory_order_relaxed);
     atomic_store_explicit(&remembered[index].mixed, raw ^ site, memory_order_relaxed);
     return site;

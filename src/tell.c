@@ -1,5 +1,7 @@
 /* What the shim tells the trace beside allocations and launches: without the order lock, since the program
  * may wait or fail anywhere. */
+#include "tell.h"
+
 #include "core.h"
 #include "record.h"
 
@@ -8,14 +10,14 @@ static struct sl_trace *trace_of(const struct sl_core *core)
     return core ? __atomic_load_n(&core->trace, __ATOMIC_ACQUIRE) : NULL;
 }
 
-static void tell(struct sl_event event)
+bool sl_tell(struct sl_event event)
 {
     struct sl_core *core = sl_core_running();
     struct sl_trace *trace = trace_of(core);
-    if (!trace) return;
+    if (!trace) return false;
     if (!event.tick) event.tick = atomic_load_explicit(&core->stats.tick, memory_order_relaxed);
     if (!event.time_ns) event.time_ns = sl_clock_ns(CLOCK_MONOTONIC);
-    sl_trace_push(trace, &event);
+    return sl_trace_push(trace, &event);
 }
 
 bool sl_runtime_tracing(void)
@@ -32,12 +34,12 @@ void sl_runtime_wait_ended(uint64_t began_ns, enum sl_sync_kind kind, uint64_t h
 {
     if (!began_ns) return;
     uint64_t now = sl_clock_ns(CLOCK_MONOTONIC);
-    tell((struct sl_event){
+    sl_tell((struct sl_event){
         .type = SL_EVENT_SYNC, .flags = (uint8_t)kind, .time_ns = now, .a = now - began_ns, .b = handle});
 }
 
 void sl_runtime_failed(enum sl_error_kind kind, uint32_t code, sl_tick tick, uint64_t bytes, uint64_t site)
 {
-    tell((struct sl_event){
+    sl_tell((struct sl_event){
         .type = SL_EVENT_ERROR, .flags = (uint8_t)kind, .id = code, .tick = tick, .a = bytes, .c = site});
 }

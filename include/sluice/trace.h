@@ -91,7 +91,8 @@ enum sluice_trace_type {
     SLUICE_TRACE_MARK = 16,
 
     /* Who allocates. c: site; text: its frames, the innermost first, as "module+offset" separated by spaces:
-     * the number of a SLUICE_TRACE_MODULE and the offset in it, hexadecimal */
+     * the number of a SLUICE_TRACE_MODULE and the offset in it of a return address, hexadecimal; number 0: no
+     * module, an address */
     SLUICE_TRACE_SITE = 17,
     SLUICE_TRACE_MODULE = 18, /* id: module; a: where it is loaded; b, c: first 16 bytes of its build id;
                                * text: its path */

@@ -5,8 +5,9 @@ usage: random_programs.py BUILD FIRST COUNT [--faults] [--jobs N]
 
 Each seed is a program (see random_program.cu), a budget, an order in which the device works, a daemon mode, a policy and a
 chunk size. Compared are the hash of all that the program read and every error code that it got, softcuda's own peak with
-the budget, and what is alive at the end with sluice's books; of some programs also what they give where sluice only records. A seed that fails is printed with the variables that repeat it. With --faults, the device also refuses calls that
-only sluice makes: that may cost time, and nothing else.
+the budget, what is alive at the end with sluice's books and, for a third of them, the trace with these; of some programs also
+what they give where sluice only records. A seed that fails is printed with the variables that repeat it. With --faults, the
+device also refuses calls that only sluice makes: that may cost time, and nothing else.
 """
 import argparse
 import concurrent.futures
@@ -34,6 +35,31 @@ def last_words(errors):
     return errors if "Sanitizer" in errors or "runtime error" in errors else errors.strip()[-300:]
 
 
+def wrong_in_trace(build, path, books):
+    """What the trace says otherwise than the books, or None."""
+    done = subprocess.run([os.path.join(build, "tools", "sluice"), "trace", "dump", "--json", path],
+                          capture_output=True, text=True, check=False)
+    records = [json.loads(line) for line in done.stdout.splitlines()]
+    if done.returncode or not records[-1]["complete"]:
+        return f"the trace cannot be read: {last_words(done.stderr)}"
+    launches, live, told, named = 0, 0, set(), set()
+    for record in records:
+        kind = record["type"]
+        if kind == "gap":
+            return "the trace lacks records"
+        launches += kind == "launch"
+        live += record["bytes"] if kind == "alloc" else -record["bytes"] if kind == "free" else 0
+        if kind == "site":
+            told.add(record["site"])
+        if kind == "alloc":
+            named.add(record["site"])
+    if launches != books["total"]["launches"]:
+        return f"the trace has {launches} launches, the books {books['total']['launches']}"
+    if live != books["live_bytes"]:
+        return f"{live} bytes are alive in the trace, and {books['live_bytes']} in the books"
+    return f"sites were not told: {sorted(named - told)}" if named - told else None
+
+
 def run(build, seed, variables, preload=None):
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("SLUICE_", "SOFTCUDA_"))}
     environment["LD_LIBRARY_PATH"] = os.path.join(build, "subprojects", "softcuda", "lib")
@@ -45,6 +71,9 @@ def run(build, seed, variables, preload=None):
         books = os.path.join(folder, "device.json")
         environment["SOFTCUDA_STATS"] = books
         environment["SLUICE_STATS"] = os.path.join(folder, "sluice.json")
+        trace = os.path.join(folder, "trace")
+        if preload and seed % 3 == 0:
+            environment.update({"SLUICE_TRACE": trace, "SLUICE_TRACE_FULL": "wait"})
         try:
             done = subprocess.run([program, str(seed)], env=environment, capture_output=True, text=True, timeout=300,
                                   check=False)
@@ -60,6 +89,8 @@ def run(build, seed, variables, preload=None):
             with open(statistics, encoding="utf-8") as file:
                 device["sluice"] = json.load(file)
         error = None if done.returncode == 0 else f"status {done.returncode}: {last_words(done.stderr)}"
+        if not error and "SLUICE_TRACE" in environment and os.path.exists(trace):
+            error = wrong_in_trace(build, trace, device["sluice"])
         return fields, error, device
 
 
