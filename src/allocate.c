@@ -1,6 +1,7 @@
 /* Allocations and frees, and what the program may ask about them. */
 #include "core.h"
 #include "log.h"
+#include "record.h"
 
 /* Slots that only remember where an allocation was, before they are forgotten. */
 #define MOST_REMEMBERED ((uint32_t)1 << 16)
@@ -35,6 +36,7 @@ static void tell_allocation(struct sl_core *core, uint32_t slot)
 {
     core->placement.slots[slot].number = ++core->allocations;
     feed_slot(core, SL_SYMBOL_ALLOC, slot);
+    sl_record_slabs(core);
     trace_allocation(core, SL_EVENT_ALLOC, slot);
 }
 

@@ -29,6 +29,7 @@
 struct sl_stall {
     sl_event_handle reached;
     uint64_t in_sequence; /* 0: free */
+    sl_tick tick;
     uint32_t iteration;
 };
 
@@ -52,6 +53,7 @@ struct sl_core {
     struct sl_backend backend;
     const struct sl_options *options;
     struct sl_trace *trace;
+    uint32_t slabs_told; /* to the trace */
 
     struct sl_arena arena;
     struct sl_placement placement;
@@ -151,7 +153,7 @@ void sl_core_settle_stalls(struct sl_core *core);
 /* "plan", "demand" or "off". */
 const char *sl_core_policy_name(const struct sl_core *core);
 
-void sl_core_trace(struct sl_core *core, struct sl_event event);
+bool sl_core_trace(struct sl_core *core, struct sl_event event);
 
 /* The running core, or NULL. */
 struct sl_core *sl_core_running(void);

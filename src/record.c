@@ -9,12 +9,24 @@ uint64_t sl_clock_ns(clockid_t clock)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-void sl_core_trace(struct sl_core *core, struct sl_event event)
+bool sl_core_trace(struct sl_core *core, struct sl_event event)
 {
-    if (!core->trace) return;
+    if (!core->trace) return false;
     event.tick = core->tick;
     event.time_ns = sl_clock_ns(CLOCK_MONOTONIC);
-    sl_trace_push(core->trace, &event);
+    return sl_trace_push(core->trace, &event);
+}
+
+void sl_record_slabs(struct sl_core *core)
+{
+    uint32_t count = atomic_load(&core->arena.slab_count);
+    for (; core->trace && core->slabs_told < count; core->slabs_told++) {
+        struct sl_event event = {.type = SL_EVENT_SLAB,
+                                 .id = core->slabs_told * core->arena.chunks_per_slab,
+                                 .a = core->arena.slabs[core->slabs_told].address,
+                                 .b = SL_GIB};
+        if (!sl_core_trace(core, event)) return; /* again with the next allocation */
+    }
 }
 
 static struct sl_event launch_event(const struct sl_core *core, const struct sl_launch *launch,

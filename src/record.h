@@ -8,6 +8,9 @@
 
 uint64_t sl_clock_ns(clockid_t clock);
 
+/* Slabs that were taken since the last time. */
+void sl_record_slabs(struct sl_core *core);
+
 /* The launch that was just scanned, and what it may touch. `kernel`: its number, or 0. */
 void sl_record_launch(struct sl_core *core, const struct sl_launch *launch, sl_symbol symbol,
                       uint32_t kernel);

@@ -16,7 +16,7 @@ static void settle(struct sl_core *core, struct sl_stall *stall)
         atomic_fetch_add(&counts[i]->stall_ns, ns);
         atomic_fetch_add(&counts[i]->late_fetches, 1);
     }
-    sl_core_trace(core, (struct sl_event){.type = SL_EVENT_STALL, .a = ns, .b = 1});
+    sl_core_trace(core, (struct sl_event){.type = SL_EVENT_STALL, .a = ns, .b = 1, .c = stall->tick});
 }
 
 void sl_core_settle_stalls(struct sl_core *core)
@@ -41,6 +41,7 @@ void sl_stall_wait(struct sl_core *core, sl_stream stream, uint64_t sequence)
     if ((stall->reached || backend->event_new(backend->self, &stall->reached) == SL_OK) &&
         backend->event_record(backend->self, stall->reached, stream) == SL_OK) {
         stall->in_sequence = sequence;
+        stall->tick = core->tick;
         stall->iteration = atomic_load(&core->stats.iteration);
     }
     sl_mover_wait(&core->mover, &core->mover.in, sequence, stream);

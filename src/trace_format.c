@@ -16,7 +16,7 @@ static const struct sl_trace_type_info types[] = {
     [SL_EVENT_LAUNCH] = {"launch", "kernel", "stream", "threads", "bytes", "as", .address_a = true},
     [SL_EVENT_ACCESS] = {"access", "slot", "offset", "bytes"},
     [SL_EVENT_MOVE] = {"move", "chunk", "bytes"},
-    [SL_EVENT_STALL] = {"stall", NULL, "ns", "chunks"},
+    [SL_EVENT_STALL] = {"stall", NULL, "ns", "chunks", "launch"},
     [SL_EVENT_BUDGET] = {"budget", NULL, "budget", "chunk", "device"},
     [SL_EVENT_ITERATION] = {"iteration", "number", "symbols", "fed", "predicted"},
     [SL_EVENT_GAP] = {"gap", NULL, "lost"},
@@ -30,6 +30,7 @@ static const struct sl_trace_type_info types[] = {
     [SL_EVENT_MODULE] = {"module", "module", "address", "build", "build2", .address_a = true,
                          .text_after = SL_TRACE_FIELDS},
     [SL_EVENT_FACT] = {"fact", .text_after = SL_TRACE_FIELDS},
+    [SL_EVENT_SLAB] = {"slab", "chunk", "address", "bytes", .address_a = true},
 };
 
 const struct sl_trace_type_info *sl_trace_type(unsigned type)

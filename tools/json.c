@@ -59,6 +59,12 @@ void json_number(struct json *json, const char *key, uint64_t value)
     fprintf(json->to, "%" PRIu64, value);
 }
 
+void json_address(struct json *json, const char *key, uint64_t value)
+{
+    begin_member(json, key);
+    fprintf(json->to, "\"0x%" PRIx64 "\"", value);
+}
+
 void json_signed(struct json *json, const char *key, int64_t value)
 {
     begin_member(json, key);

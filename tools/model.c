@@ -107,6 +107,9 @@ static void add_rare(struct model_build *build, const struct sl_trace_record *re
         PUSH_TEXT(build, model->modules, e->text,
                   (struct model_module){e->a, {e->b, e->c}, kept_text, e->id});
         break;
+    case SL_EVENT_SLAB:
+        MODEL_PUSH(build, model->slabs, (struct model_slab){e->a, e->b, e->id});
+        break;
     case SL_EVENT_FACT:
         PUSH_TEXT(build, model->facts, e->text, kept_text);
         break;
@@ -140,7 +143,7 @@ static void add(struct model_build *build, const struct sl_trace_record *record)
         break;
     case SL_EVENT_STALL:
         MODEL_PUSH(build, model->stalls,
-                   (struct model_stall){e->tick, e->time_ns, e->a,
+                   (struct model_stall){e->tick, e->time_ns, e->a, e->c,
                                         (uint32_t)(e->b < UINT32_MAX ? e->b : UINT32_MAX)});
         break;
     case SL_EVENT_DURATION:
@@ -232,11 +235,12 @@ void model_close(struct model *model)
     for (size_t i = 0; i < model->sites.count; i++) free_text(model->sites.at[i].frames);
     for (size_t i = 0; i < model->modules.count; i++) free_text(model->modules.at[i].path);
     for (size_t i = 0; i < model->facts.count; i++) free_text(model->facts.at[i]);
-    void *arrays[] = {model->launches.at,  model->shapes.at,    model->sets.at,    model->set_ranges.at,
-                      model->ranges.at,    model->streams.at,   model->slots.at,   model->lives.at,
-                      model->moves.at,     model->transfers.at, model->stalls.at,  model->iterations.at,
-                      model->durations.at, model->marks.at,     model->syncs.at,   model->errors.at,
-                      model->gaps.at,      model->sites.at,     model->modules.at, model->facts.at};
+    void *arrays[] = {model->launches.at, model->shapes.at,    model->sets.at,   model->set_ranges.at,
+                      model->ranges.at,   model->streams.at,   model->slots.at,  model->lives.at,
+                      model->moves.at,    model->transfers.at, model->stalls.at, model->iterations.at,
+                      model->slabs.at,    model->durations.at, model->marks.at,  model->syncs.at,
+                      model->errors.at,   model->gaps.at,      model->sites.at,  model->modules.at,
+                      model->facts.at};
     for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++) free(arrays[i]);
     kernel_names_free(&model->kernels);
     free(model);

@@ -69,7 +69,13 @@ struct model_transfer { /* as measured by the device */
 
 struct model_stall {
     uint64_t tick, time_ns, took_ns; /* time: when it was known */
+    uint64_t launch;                 /* tick of the one that waited; 0: not told */
     uint32_t chunks;
+};
+
+struct model_slab {
+    uint64_t address, bytes;
+    uint32_t chunk; /* its first */
 };
 
 struct model_iteration { /* that has ended */
@@ -141,6 +147,7 @@ struct model {
     MODEL_ARRAY(struct model_move) moves;
     MODEL_ARRAY(struct model_transfer) transfers;
     MODEL_ARRAY(struct model_stall) stalls;
+    MODEL_ARRAY(struct model_slab) slabs; /* where chunks lie */
     MODEL_ARRAY(struct model_iteration) iterations;
     MODEL_ARRAY(struct model_duration) durations; /* in the order of their ticks */
     MODEL_ARRAY(struct model_mark) marks;

@@ -12,6 +12,8 @@ static const struct trace_command {
     const char *help; /* one line */
 } commands[] = {
     {"info", trace_info, "what the program did, in figures"},
+    {"kernels", trace_kernels, "for each kernel its launches, time, bytes, misses and stalls"},
+    {"chunks", trace_chunks, "for each chunk what lies in it, and how it came and went"},
     {"export", trace_export, "the trace for other programs: Perfetto's format, or tables"},
     {"dump", trace_dump, "the records, one a line"},
 };

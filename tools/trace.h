@@ -6,6 +6,8 @@
 
 /* argv[0] is the command's name. They return the exit status. */
 int trace_info(int argc, char **argv);
+int trace_kernels(int argc, char **argv);
+int trace_chunks(int argc, char **argv);
 int trace_export(int argc, char **argv);
 int trace_dump(int argc, char **argv);
 

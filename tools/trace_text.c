@@ -149,6 +149,7 @@ void record_fields(const struct sl_event *event, struct record_field out[RECORD_
     /* Later additions to their types */
     for (unsigned i = 2; event->type == SL_EVENT_ITERATION && i < 4; i++)
         if (!out[i].value) out[i].key = NULL;
+    if (event->type == SL_EVENT_STALL && !out[3].value) out[3].key = NULL;
 }
 
 const char *record_name(const struct sl_event *event, const struct kernel_names *names,

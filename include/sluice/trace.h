@@ -44,8 +44,8 @@ struct sluice_trace_block {
 /* A record is: type (1 byte), flags (1 byte), body bytes (varint), body. A varint is LEB128. The body is the
  * varints tick, time_ns      as differences to the block's record before, zigzag-coded; before the first
  * record both are 0; id, a, b, c, d, from which zeros at the end are left out. Types with a text have it
- * behind all seven, up to the end of the body; SLUICE_TRACE_KERNEL behind tick, time_ns and id. A reader skips
- * what a body holds beyond that, and records of a type it does not know. */
+ * behind all seven, up to the end of the body; SLUICE_TRACE_KERNEL behind tick, time_ns and id. A reader
+ * skips what a body holds beyond that, and records of a type it does not know. */
 enum sluice_trace_type {
     /* id: slot; a: address; b: bytes; c: site; flags: 1 if it is no new one, but told again */
     SLUICE_TRACE_ALLOC = 1,
@@ -65,13 +65,14 @@ enum sluice_trace_type {
      * flags: 0 evict, 1 drop, 2 fetch, 3 populate; plus 16 * cause: 0 plan, 1 demand, 2 late */
     SLUICE_TRACE_MOVE = 6,
 
-    /* A launch waited, which was known when this tick was the newest. a: nanoseconds; b: chunks waited for */
+    /* A launch waited, which was known when this tick was the newest. a: nanoseconds; b: chunks waited for;
+     * c: its tick */
     SLUICE_TRACE_STALL = 7,
 
     SLUICE_TRACE_BUDGET = 8, /* a: budget bytes; b: chunk bytes; c: device bytes */
 
-    /* One has ended. id: its number from 1; a: symbols in it; b: symbols since the start; c: how many of these
-     * were predicted */
+    /* One has ended. id: its number from 1; a: symbols in it; b: symbols since the start; c: how many of
+     * these were predicted */
     SLUICE_TRACE_ITERATION = 9,
     SLUICE_TRACE_GAP = 10, /* tick: the first lost; a: records lost */
 
@@ -81,10 +82,11 @@ enum sluice_trace_type {
 
     SLUICE_TRACE_LINK = 12,     /* measured at the start. a: bytes a second to the device; b: from it */
     SLUICE_TRACE_DURATION = 13, /* of the launch with this tick, on the device. id: kernel; a: nanoseconds */
-    SLUICE_TRACE_SYNC = 14,     /* The program waited until now. a: nanoseconds; b: for which stream or event;
-                                 * flags: 0 context, 1 stream, 2 event, 3 in a copy that returns when it is done */
-    SLUICE_TRACE_ERROR = 15,    /* A call failed. id: the driver's error code; flags: 0 allocation, 1 launch,
-                                 * 2 other; a: bytes asked for; c: site */
+    SLUICE_TRACE_SYNC =
+        14,                  /* The program waited until now. a: nanoseconds; b: for which stream or event;
+                              * flags: 0 context, 1 stream, 2 event, 3 in a copy that returns when it is done */
+    SLUICE_TRACE_ERROR = 15, /* A call failed. id: the driver's error code; flags: 0 allocation, 1 launch,
+                              * 2 other; a: bytes asked for; c: site */
 
     /* id: of ranges that begin and end by number; c: who says so: 0 NVTX, 1 sluice/marks.h; text: its name;
      * flags: 0 push, 1 pop, 2 a moment, 3 begin, 4 end */
@@ -97,6 +99,7 @@ enum sluice_trace_type {
     SLUICE_TRACE_MODULE = 18, /* id: module; a: where it is loaded; b, c: first 16 bytes of its build id;
                                * text: its path */
     SLUICE_TRACE_FACT = 19,   /* text: "name=value", of the device, the driver, the options */
+    SLUICE_TRACE_SLAB = 20,   /* Where chunks lie. id: the first; a: its address; b: bytes of all */
     SLUICE_TRACE_END = 255,   /* a: records in the file before this one; b: records lost */
 };
 

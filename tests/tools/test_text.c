@@ -216,6 +216,7 @@ static void json_is_written_as_it_is_read(void **state)
     json_object(&json, NULL, true);
     json_number(&json, "largest", UINT64_MAX);
     json_signed(&json, "smallest", INT64_MIN);
+    json_address(&json, "somewhere", 0x7f00);
     json_text(&json, "name", "a \"b\" \\");
     json_text(&json, "nobody", NULL);
     json_array(&json, "rows", true);
@@ -235,6 +236,7 @@ static void json_is_written_as_it_is_read(void **state)
     assert_string_equal(printed(file), "{\n"
                                        "  \"largest\": 18446744073709551615,\n"
                                        "  \"smallest\": -9223372036854775808,\n"
+                                       "  \"somewhere\": \"0x7f00\",\n"
                                        "  \"name\": \"a \\\"b\\\" \\\\\",\n"
                                        "  \"nobody\": null,\n"
                                        "  \"rows\": [\n"

@@ -1,0 +1,204 @@
+"""sluice trace kernels and trace chunks: their rows add up to the trace's records."""
+import collections
+import json
+import re
+import unittest
+
+from support import ToolTest, dump, record_gpt, sluice, write_trace
+
+MIB = 1 << 20
+FETCH, EVICT, POPULATE, DROP = 2, 0, 3, 1
+PLAN, DEMAND, LATE = 0, 16, 32
+BASE = 0x7f0000000000
+
+
+def shown(*arguments):
+    result = sluice("trace", *arguments, "--json")
+    assert result.returncode == 0 and not result.stderr, result
+    return json.loads(result.stdout)
+
+
+class Kernels(ToolTest):
+    def invented(self):
+        return write_trace(self.folder / "t.slt", [
+            ("alloc", dict(id=1, time=1, a=BASE, b=8 * MIB)),
+            ("kernel", dict(id=1, time=2), "often"),
+            ("kernel", dict(id=2, time=2), "long"),
+            ("kernel", dict(id=3, time=2), "often"),  # the same function of another module
+            ("launch", dict(id=1, tick=1, time=10, b=32)),
+            ("access", dict(id=1, tick=1, time=10, b=MIB)),
+            ("launch", dict(id=1, tick=2, time=20, b=32, d=1)),
+            ("launch", dict(id=3, tick=3, time=30, b=32)),
+            ("access", dict(id=1, tick=3, time=30, b=4 * MIB)),
+            ("launch", dict(id=2, tick=4, time=40, b=32)),
+            ("launch", dict(flags=1, tick=5, time=50, c=77)),
+            ("duration", dict(id=1, tick=1, time=60, a=100)),
+            ("duration", dict(id=3, tick=3, time=60, a=300)),
+            ("duration", dict(id=2, tick=4, time=60, a=5000)),
+            ("move", dict(flags=FETCH + DEMAND, tick=4, time=41, a=2 * MIB)),
+            ("move", dict(flags=FETCH + LATE, id=1, tick=4, time=41, a=MIB)),
+            ("move", dict(flags=FETCH + PLAN, id=2, tick=4, time=41, a=2 * MIB)),
+            ("move", dict(flags=POPULATE + DEMAND, id=3, tick=4, time=41, a=2 * MIB)),
+            ("stall", dict(tick=5, time=70, a=900, b=1, c=4)),
+            ("stall", dict(tick=5, time=70, a=50, b=1, c=2)),
+            ("stall", dict(tick=5, time=70, a=1, b=1)),           # of a launch that is not told
+            ("stall", dict(tick=5, time=70, a=1, b=1, c=99))])    # of one that was lost
+
+    def test_rows(self):
+        told = shown("kernels", self.invented())
+        rows = {row["name"]: row for row in told["kernels"]}
+        self.assertEqual([row["name"] for row in told["kernels"]], ["long", "often", "copy"])
+        self.assertEqual(rows["often"]["launches"], 3)
+        self.assertEqual(rows["often"]["touched_bytes"], 6 * MIB)  # the second launch touches what the first does
+        self.assertEqual((rows["often"]["sampled"], rows["often"]["sampled_ns"], rows["often"]["time_ns"]), (2, 400, 600))
+        self.assertEqual((rows["often"]["stalls"], rows["often"]["stall_ns"]), (1, 50))
+        self.assertEqual([rows["long"][key] for key in ("misses", "missed_bytes", "late", "late_bytes", "stall_ns")],
+                         [1, 2 * MIB, 1, MIB, 900])
+        self.assertEqual((rows["copy"]["kind"], rows["copy"]["launches"], rows["copy"]["sampled"]), ("copy", 1, 0))
+        self.assertEqual((told["all"]["launches"], told["all"]["unplaced_stalls"]), (5, 2))
+
+    def test_order_and_limit(self):
+        trace = self.invented()
+        def names(*arguments):
+            return [row["name"] for row in shown("kernels", trace, *arguments)["kernels"]]
+
+        self.assertEqual(names("--sort", "launches"), ["often", "copy", "long"])
+        self.assertEqual(names("--sort", "bytes"), ["often", "copy", "long"])
+        self.assertEqual(names("--sort=stalls"), ["long", "often", "copy"])
+        self.assertEqual(names("--sort", "name"), ["copy", "long", "often"])
+        self.assertEqual(names("--limit", "1"), ["long"])
+        self.assertEqual(len(names("--limit", "0")), 3)
+        self.assertIn("2 more are not shown", sluice("trace", "kernels", trace, "--limit", "1").stdout)
+
+    def test_table(self):
+        lines = sluice("trace", "kernels", self.invented()).stdout.splitlines()
+        self.assertEqual([re.split("  +", line) for line in lines], [
+            ["kernel", "launches", "time", "share", "mean", "sampled", "touches", "misses", "late", "stalls", "stalled"],
+            ["long", "1", "5.00 us", "89.3 %", "5.00 us", "1", "0 B", "1", "1", "1", "900 ns"],
+            ["often", "3", "600 ns", "10.7 %", "200 ns", "2", "2 MiB", "0", "0", "1", "50 ns"],
+            ["copy", "1", "-", "-", "-", "0", "0 B", "0", "0", "0", "-"],
+            ["all", "5", "5.60 us", "100.0 %", "1.80 us", "3", "1.20 MiB", "1", "1", "2", "950 ns"],
+            ["2 stalls are of launches that the trace does not name"]])
+        self.assertEqual(len({len(line) for line in lines[:5]}), 1)
+
+    def test_sums_of_a_training_run(self):
+        trace = record_gpt(self.folder)
+        if not trace:
+            self.skipTest("a sanitized library needs its runtime preloaded before it")
+        told, (_, records) = shown("kernels", trace, "--limit", "0"), dump(trace)
+        launches = collections.Counter(r.get("name") or r["kind"] for r in records if r["type"] == "launch")
+        self.assertEqual({row["name"]: row["launches"] for row in told["kernels"]}, launches)
+        fetched = collections.Counter()
+        for r in records:
+            if r["type"] == "move" and r["kind"] == "fetch":
+                fetched[r["cause"]] += r["bytes"]
+        self.assertEqual(told["all"]["missed_bytes"], fetched["demand"])
+        self.assertEqual(told["all"]["late_bytes"], fetched["late"])
+        stalls = [r for r in records if r["type"] == "stall"]
+        self.assertGreater(len(stalls), 0)
+        self.assertEqual((told["all"]["stalls"], told["all"]["stall_ns"], told["all"]["unplaced_stalls"]),
+                         (len(stalls), sum(r["ns"] for r in stalls), 0))
+
+    def test_wrong_arguments(self):
+        trace = self.invented()
+        self.assert_usage_error(sluice("trace", "kernels", "--sort", "tiem", trace), "unknown value of --sort: tiem",
+                                "did you mean time?")
+        self.assert_usage_error(sluice("trace", "kernels", "--sort", "qqqqqqq", trace), "sluice trace kernels --help")
+        self.assert_usage_error(sluice("trace", "kernels", "--limit", "-1", trace), "a whole number")
+        self.assert_usage_error(sluice("trace", "kernels", "--limit", "99999999999999999999", trace), "a whole number")
+        self.assert_usage_error(sluice("trace", "kernels", "--limit", "many", trace), "a whole number")
+        self.assert_usage_error(sluice("trace", "kernels", "--limit", trace), "a whole number")
+
+    def test_an_empty_trace(self):
+        told = shown("kernels", write_trace(self.folder / "empty.slt", []))
+        self.assertEqual((told["kernels"], told["all"]["launches"]), ([], 0))
+
+
+class Chunks(ToolTest):
+    def invented(self):
+        return write_trace(self.folder / "t.slt", [
+            ("budget", dict(time=1000, a=8 * MIB, b=2 * MIB, c=1 << 30)),
+            ("slab", dict(id=512, time=1000, a=BASE, b=1 << 30)),
+            ("alloc", dict(id=1, time=1000, a=BASE, b=5 * MIB, c=0xabc)),  # over three chunks
+            ("alloc", dict(id=2, time=1000, a=BASE + 5 * MIB, b=512)),
+            ("alloc", dict(id=3, time=1000, a=0x1000, b=512)),             # elsewhere
+            ("move", dict(flags=POPULATE + DEMAND, id=512, tick=1, time=1100, a=2 * MIB)),
+            ("move", dict(flags=EVICT + PLAN, id=512, tick=1, time=1300, a=2 * MIB)),
+            ("move", dict(flags=FETCH + DEMAND, id=512, tick=1, time=1500, a=2 * MIB)),
+            ("move", dict(flags=DROP + DEMAND, id=512, tick=1, time=1600, a=2 * MIB)),
+            ("move", dict(flags=POPULATE + PLAN, id=514, tick=1, time=1900, a=2 * MIB)),
+            ("move", dict(flags=FETCH + LATE, id=7, tick=1, time=1950, a=MIB)),  # of a slab that was lost
+            ("free", dict(id=1, time=2000, a=BASE, b=5 * MIB))])
+
+    def test_rows(self):
+        told = shown("chunks", self.invented(), "--sort", "chunk")
+        rows = {row["chunk"]: row for row in told["chunks"]}
+        self.assertEqual((told["count"], told["span_ns"], told["placed"]), (4, 1000, True))
+        self.assertEqual(list(rows), [7, 512, 513, 514])
+        self.assertEqual({chunk: row["resident_ns"] for chunk, row in rows.items()}, {7: 50, 512: 300, 513: 0, 514: 100})
+        self.assertEqual({chunk: row["address"] for chunk, row in rows.items()},
+                         {7: "0x0", 512: hex(BASE), 513: hex(BASE + 2 * MIB), 514: hex(BASE + 4 * MIB)})
+        self.assertEqual({chunk: [(s["slot"], s["bytes"]) for s in row["slots"]] for chunk, row in rows.items()},
+                         {7: [], 512: [(1, 2 * MIB)], 513: [(1, 2 * MIB)], 514: [(1, MIB), (2, 512)]})
+        self.assertEqual(rows[512]["slots"][0]["site"], "0xabc")
+        self.assertEqual((rows[512]["in_bytes"], rows[512]["out_bytes"]), (2 * MIB, 2 * MIB))
+        self.assertEqual([rows[512][kind] for kind in ("evict", "drop", "fetch", "populate")],
+                         [dict(plan=1, demand=0, late=0), dict(plan=0, demand=1, late=0),
+                          dict(plan=0, demand=1, late=0), dict(plan=0, demand=1, late=0)])
+
+    def test_order_and_limit(self):
+        trace = self.invented()
+        def chunks(*arguments):
+            return [row["chunk"] for row in shown("chunks", trace, *arguments)["chunks"]]
+
+        self.assertEqual(chunks(), [512, 7, 513, 514])
+        self.assertEqual(chunks("--sort", "resident"), [512, 514, 7, 513])
+        self.assertEqual(chunks("--sort", "misses", "--limit", "2"), [7, 512])
+        self.assertIn("2 more are not shown", sluice("trace", "chunks", trace, "--limit", "2").stdout)
+
+    def test_sums_of_a_training_run(self):
+        trace = record_gpt(self.folder)
+        if not trace:
+            self.skipTest("a sanitized library needs its runtime preloaded before it")
+        told, (_, records) = shown("chunks", trace, "--limit", "0"), dump(trace)
+        self.assertTrue(told["placed"])
+        moves, copied = collections.Counter(), collections.Counter()
+        for r in records:
+            if r["type"] == "move":
+                moves[r["chunk"], r["kind"], r["cause"]] += 1
+                copied[r["kind"]] += r["bytes"]
+        self.assertGreater(copied["fetch"], 0)
+        self.assertEqual({(row["chunk"], kind, cause): count for row in told["chunks"]
+                          for kind in ("evict", "drop", "fetch", "populate")
+                          for cause, count in row[kind].items() if count}, moves)
+        self.assertEqual(sum(row["in_bytes"] for row in told["chunks"]), copied["fetch"])
+        self.assertEqual(sum(row["out_bytes"] for row in told["chunks"]), copied["evict"])
+        # Whatever moved is where the program has something, and no slot's bytes are in no chunk.
+        largest = collections.Counter()
+        for row in told["chunks"]:
+            self.assertNotEqual(row["address"], "0x0")
+            self.assertGreater(row["slot_count"], 0)
+            self.assertLessEqual(row["resident_ns"], told["span_ns"])
+        for r in records:
+            if r["type"] == "alloc":
+                largest[r["slot"]] = r["bytes"]
+        self.assertGreaterEqual(sum(row["slot_count"] for row in told["chunks"]), len(largest))
+
+    def test_slabs_that_make_no_sense(self):
+        """What a damaged writer may say costs no memory and no time."""
+        for chunk_bytes, slab in ((1, dict(a=BASE, b=1 << 30)), (2 * MIB, dict(a=BASE, b=1 << 62)),
+                                  (0, dict(a=BASE, b=1 << 30)), (2 * MIB, dict(a=(1 << 64) - 4096, b=1 << 30))):
+            trace = write_trace(self.folder / "t.slt", [
+                ("budget", dict(time=1, a=8 * MIB, b=chunk_bytes)), ("slab", dict(time=1, **slab)),
+                ("alloc", dict(id=1, time=2, a=BASE, b=1 << 61)),
+                ("alloc", dict(id=2, time=2, a=(1 << 64) - 4096, b=1 << 61))])
+            self.assertLess(shown("chunks", trace)["count"], 1000)
+
+    def test_a_trace_without_chunks(self):
+        trace = write_trace(self.folder / "t.slt", [("alloc", dict(id=1, time=2, a=BASE, b=4096))])
+        self.assertEqual(shown("chunks", trace)["chunks"], [])
+        self.assertIn("has no chunks", sluice("trace", "chunks", trace).stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
