@@ -1,0 +1,150 @@
+"""sluice trace sites: figures of an invented trace, call stacks of a real program, and files that are not what they were."""
+import ctypes.util
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import unittest
+
+from support import ToolTest, clean_environment, sluice
+
+PROGRAM, PRELOAD = os.environ["TEST_SITES"], os.environ["LIBSLUICE"]
+NAMES = os.environ["SYMBOLS"] == "1"
+# Two threads: the one's records stand behind the other's in the file, as time does not have it.
+INVENTED = """
+alloc time=10 tick=0 id=1 a=4096 b=100 c=0xa
+launch time=20 tick=1 a=1 b=32
+launch time=40 tick=2 a=1 b=32
+free time=45 tick=2 id=1 a=4096 b=100
+alloc time=50 tick=2 id=1 a=4096 b=100 c=0xa
+launch time=60 tick=3 a=1 b=32
+error time=65 tick=3 id=2 a=7000 c=0xc
+free time=70 tick=3 id=1 a=4096 b=100
+alloc time=80 tick=3 id=3 a=8192 b=70 c=0xb
+alloc time=30 tick=1 id=2 a=65536 b=60 c=0xb
+free time=46 tick=2 id=2 a=65536 b=60
+error time=66 tick=3 id=2 a=9000 c=0xb
+site time=5 c=0xa |1+10 1+2f 0+7f00
+module time=5 id=1 a=4096 |/no/such/file
+"""
+
+
+def build_numbers(path):
+    notes = subprocess.run(["readelf", "-nW", path], capture_output=True, text=True, check=True).stdout
+    identity = bytes.fromhex(re.search(r"Build ID: ([0-9a-f]+)", notes).group(1))[:16]
+    return [int.from_bytes(identity[at:at + 8], "little") for at in (0, 8)]
+
+
+class Sites(ToolTest):
+    def write(self, text):
+        path = self.folder / "invented.slt"
+        subprocess.run([os.environ["WRITE_TRACE"], path, "9"], input=text.lstrip(), text=True, check=True)
+        return path
+
+    def record(self, program):
+        path = self.folder / "program.slt"
+        environment = clean_environment(LD_PRELOAD=PRELOAD, LD_LIBRARY_PATH=os.environ["DEVICE_FOLDER"],
+                                        SOFTCUDA_MEMORY="256M", SLUICE_HOST_LIMIT="768M", SLUICE_TRACE=str(path))
+        subprocess.run([program], env=environment, check=True, capture_output=True)
+        return path
+
+    def sites(self, path, *options):
+        result = sluice("trace", "sites", "--json", *options, path)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return json.loads(result.stdout)
+
+    def test_figures(self):
+        answer = self.sites(self.write(INVENTED))
+        self.assertEqual(answer["peak_bytes"], 160)
+        names = ("site", "peak_bytes", "share_bytes", "live_bytes", "total_bytes", "allocations", "never_freed",
+                 "median_launches", "refused", "refused_bytes")
+        self.assertEqual([tuple(site[name] for name in names) for site in answer["sites"]], [
+            ("0xa", 100, 100, 0, 200, 2, 0, 2, 0, 0),
+            ("0xb", 70, 60, 70, 130, 2, 1, 1, 1, 9000),
+            ("0xc", 0, 0, 0, 0, 0, 0, None, 1, 7000),
+        ])
+        frames = [(frame["module"], frame["offset"], frame["function"]) for frame in answer["sites"][0]["frames"]]
+        self.assertEqual(frames, [("/no/such/file", "0x10", None), ("/no/such/file", "0x2f", None), (None, "0x7f00", None)])
+        self.assertEqual(answer["sites"][1]["frames"], [])
+
+    def test_text_for_people(self):
+        path = self.write(INVENTED)
+        text = sluice("trace", "sites", path).stdout
+        self.assertIn("3 sites; all together held 160 B at the peak\n", text)
+        self.assertIn("#1   100 B, 100 B of the peak; 2 allocations of 200 B, freed after 2 launches (median)\n", text)
+        self.assertIn("1 never freed; 1 refused, of up to 8.79 KiB\n      the trace does not have its call stack\n", text)
+        self.assertIn("#3   0 B, 0 B of the peak; 1 refused, of up to 6.84 KiB\n", text)
+        self.assertIn("      file+0x10\n      file+0x2f\n      0x7f00\n", text)
+        text = sluice("trace", "sites", "--limit", "1", path).stdout
+        self.assertIn("and 2 more (--limit)\n", text)
+        self.assertNotIn("#2", text)
+
+    def test_frames_that_are_none(self):
+        for frames in ("x", "1", "1+", "+1", "1+2x", "1+2  1+3", "zz+1", "1+2 ", "99+5", "1+ffffffffffffffffffff"):
+            self.sites(self.write(f"alloc time=1 id=1 a=4096 b=100 c=0xa\nsite time=1 c=0xa |{frames}\n"))
+
+    @unittest.skipUnless(NAMES, "built without libdw")
+    def test_functions_and_lines(self):
+        answer = self.sites(self.record(PROGRAM))
+        stacks = {tuple(frame["function"] for frame in site["frames"])[:3]: site for site in answer["sites"]}
+        for functions, count in ((("allocate", "make_weights", "main"), 3), (("allocate", "take_a_step", "main"), 4)):
+            self.assertEqual(stacks[functions]["allocations"], count)
+            for frame in stacks[functions]["frames"][:3]:
+                self.assertEqual(pathlib.Path(frame["source"]).name, "test_sites.c")
+        source = (pathlib.Path(__file__).parents[1] / "shim" / "test_sites.c").read_text().splitlines()
+        lines = [source[frame["line"] - 1].strip() for frame in stacks["allocate", "take_a_step", "main"]["frames"][:3]]
+        self.assertIn("cuMemAlloc", lines[0])
+        self.assertIn("allocate(3 * MIB)", lines[1])
+        self.assertIn("take_a_step()", lines[2])
+        text = sluice("trace", "sites", self.folder / "program.slt").stdout
+        self.assertNotIn("libc_start", text)  # what calls main is left out
+
+    @unittest.skipUnless(NAMES, "built without libdw")
+    def test_a_file_that_changed_since(self):
+        """Names are never read from another file than the program had, nor from what is no regular file."""
+        program = self.folder / "program"
+        shutil.copy(PROGRAM, program)
+        trace = self.record(program)
+        self.assertEqual(self.sites(trace)["sites"][0]["frames"][0]["function"], "allocate")
+
+        def replace(make):
+            program.unlink()
+            make()
+            answer = self.sites(trace)
+            frame = answer["sites"][0]["frames"][0]
+            self.assertIsNone(frame["function"])
+            self.assertEqual(frame["module"], str(program))
+            return [module["remark"] for module in answer["modules"] if module["path"] == str(program)][0]
+
+        self.assertEqual(replace(lambda: shutil.copy(PRELOAD, program)), "the file is another one now")
+        self.assertEqual(replace(lambda: program.write_text("no object")), "it is no object file")
+        self.assertEqual(replace(lambda: os.mkfifo(program)), "it is no regular file")
+        for other in ("/dev/zero", "/proc/self/status", str(self.folder)):
+            self.assertEqual(replace(lambda: program.symlink_to(other)), "it is no regular file")
+        self.assertEqual(replace(lambda: None), "the file is gone")
+        program.touch()
+        self.assertIn(f"no names of {program}: it is no regular file", sluice("trace", "sites", trace).stdout)
+
+    @unittest.skipUnless(NAMES and ctypes.util.find_library("stdc++"), "no C++ library to look names up in")
+    def test_names_of_cpp(self):
+        library = subprocess.run(["c++", "-print-file-name=libstdc++.so"], capture_output=True, text=True, check=True).stdout
+        library = os.path.realpath(library.strip())
+        symbols = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
+        address = int(re.search(r"^([0-9a-f]+) \w _ZNKSt13runtime_error4whatEv", symbols, re.M).group(1), 16)
+        build = build_numbers(library)
+        path = self.write(f"module time=1 id=1 b={build[0]} c={build[1]} |{library}\n"
+                          f"site time=1 c=0xa |1+{address + 1:x}\nalloc time=1 id=1 a=4096 b=100 c=0xa\n")
+        self.assertEqual(self.sites(path)["sites"][0]["frames"][0]["function"], "std::runtime_error::what() const")
+
+    def test_wrong_arguments(self):
+        self.assert_usage_error(sluice("trace", "sites"), "no file")
+        self.assert_usage_error(sluice("trace", "sites", "--limit", "x", "a"), "limit")
+        result = sluice("trace", "sites", "/no/such/file")
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assert_one_line(result.stderr, "No such file")
+
+
+if __name__ == "__main__":
+    unittest.main()
