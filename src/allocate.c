@@ -6,15 +6,6 @@
 /* Slots that only remember where an allocation was, before they are forgotten. */
 #define MOST_REMEMBERED ((uint32_t)1 << 16)
 
-static void trace_allocation(struct sl_core *core, enum sl_event_type type, uint32_t s)
-{
-    if (!core->trace) return;
-    const struct sl_slot *slot = &core->placement.slots[s];
-    sl_core_trace(core,
-                  (struct sl_event){
-                      .type = (uint8_t)type, .id = s, .a = slot->address, .b = slot->bytes, .c = slot->site});
-}
-
 static void feed_slot(struct sl_core *core, enum sl_symbol_kind kind, uint32_t s)
 {
     struct sl_slot *slot = &core->placement.slots[s];
@@ -37,7 +28,7 @@ static void tell_allocation(struct sl_core *core, uint32_t slot)
     core->placement.slots[slot].number = ++core->allocations;
     feed_slot(core, SL_SYMBOL_ALLOC, slot);
     sl_record_slabs(core);
-    trace_allocation(core, SL_EVENT_ALLOC, slot);
+    sl_record_allocation(core, SL_EVENT_ALLOC, slot);
 }
 
 enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, uint64_t *address)
@@ -120,7 +111,7 @@ enum sl_status sl_runtime_free(uint64_t address, struct sl_allocation *freed)
         bool packed = sl_arena_record(&core->arena, range.first)->group != SL_NO_GROUP;
         if (freed) *freed = describe(slot);
         retire(core, range);
-        trace_allocation(core, SL_EVENT_FREE, s);
+        sl_record_allocation(core, SL_EVENT_FREE, s);
         status = sl_unplace(&core->placement, address, &s);
         if (status == SL_OK) discard_dead(core, range, packed ? core->arena.chunk_bytes : slot->bytes);
         feed_slot(core, SL_SYMBOL_FREE, s);
@@ -132,7 +123,7 @@ enum sl_status sl_runtime_free(uint64_t address, struct sl_allocation *freed)
 /* pre: the order lock is taken. */
 static void end_noted(struct sl_core *core, uint32_t s)
 {
-    trace_allocation(core, SL_EVENT_FREE, s);
+    sl_record_allocation(core, SL_EVENT_FREE, s);
     sl_unplace(&core->placement, core->placement.slots[s].address, &s);
     feed_slot(core, SL_SYMBOL_FREE, s);
 }

@@ -122,6 +122,8 @@ struct sl_core {
     sl_chunk *touched_space;
     const struct sl_face *face; /* that it was recognised by, or NULL */
     bool came_as_expected;      /* without a face */
+    uint32_t trace_lap;         /* of the trace's file, which was told what is alive in it */
+    uint32_t told_slots;        /* up to here: the others in launches to come */
     uint64_t extents_version;   /* counts what was learned of where tensors end */
     uint64_t extents_learned;   /* the version and the symbols that sl_extents_learn saw last */
     uint32_t symbols_learned;

@@ -22,6 +22,9 @@ enum {
 };
 extern const struct sl_option_row sl_option_rows[SL_OPTION_COUNT];
 
+/* Keeps the process's number in a distributed job for %r, if a launcher has told it. */
+void sl_options_note_rank(void);
+
 /* In words: what the row allows; a number of the row's type. */
 void sl_option_describe_allowed(const struct sl_option_row *row, char *out, size_t bytes);
 void sl_option_describe_number(const struct sl_option_row *row, uint64_t number, char *out, size_t bytes);

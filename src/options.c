@@ -195,6 +195,7 @@ static void warn_unknown(void)
 void sl_options_read(struct sl_options *out)
 {
     bool good[SL_OPTION_COUNT];
+    sl_options_note_rank();
     for (size_t i = 0; i < SL_OPTION_COUNT; i++) good[i] = read_row(&sl_option_rows[i], out);
     if (*out->log && sl_options_expand(out->log, log_path, sizeof(log_path))) out->log = log_path;
     sl_log_open(out->verbose, out->log);
@@ -234,49 +235,4 @@ bool sl_options_check(const char *env, const char *value, char *allowed, size_t 
     else
         snprintf(allowed, allowed_bytes, "nothing: there is no such variable");
     return false;
-}
-
-bool sl_options_absolute(const char *path, char *out, size_t out_bytes)
-{
-    size_t used = 0, length = strlen(path);
-    if (path[0] != '/') {
-        if (out_bytes > PATH_MAX) out_bytes = PATH_MAX;
-        if (!getcwd(out, out_bytes)) return false;
-        /* From the end, so that each % becomes two in place. */
-        size_t here = strlen(out), doubled = here;
-        for (const char *at = out; *at; at++) doubled += *at == '%';
-        if (doubled + 1 >= out_bytes) return false;
-        used = doubled;
-        while (here) {
-            char c = out[--here];
-            out[--doubled] = c;
-            if (c == '%') out[--doubled] = c;
-        }
-        out[used++] = '/';
-    }
-    if (used + length >= out_bytes) return false;
-    memcpy(out + used, path, length + 1);
-    return true;
-}
-
-bool sl_options_expand(const char *template, char *out, size_t out_bytes)
-{
-    size_t used = 0;
-    for (const char *at = template; *at; at++) {
-        char piece[HOST_NAME_MAX + 1] = {*at, 0};
-        if (*at == '%' && (at[1] == 'p' || at[1] == 'h' || at[1] == '%')) {
-            at++;
-            if (*at == 'p') snprintf(piece, sizeof(piece), "%ld", (long)getpid());
-            if (*at == 'h' && gethostname(piece, sizeof(piece)) != 0)
-                snprintf(piece, sizeof(piece), "localhost");
-            piece[sizeof(piece) - 1] = 0;
-        }
-        size_t length = strlen(piece);
-        if (used + length >= out_bytes) return false;
-        memcpy(out + used, piece, length);
-        used += length;
-    }
-    if (used >= out_bytes) return false;
-    out[used] = 0;
-    return true;
 }

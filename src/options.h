@@ -17,8 +17,9 @@ struct sl_options {
     uint64_t chunk;         /* bytes; 0: chosen from the budget */
     int policy;             /* enum sl_policy */
     int daemon;             /* enum sl_daemon_mode */
-    const char *trace;      /* file; %p process id, %h host name */
+    const char *trace;      /* file; %p process id, %h host name, %r rank */
     int trace_full;         /* enum sl_trace_full */
+    uint64_t trace_limit;   /* bytes; 0: none */
     const char *stats;      /* file for the JSON summary at exit; %p, %h */
     int verbose;            /* 0, 1, 2 */
     const char *log;        /* file, expanded; "" for stderr */
@@ -58,7 +59,7 @@ bool sl_options_check(const char *env, const char *value, char *allowed, size_t 
  * when it does not fit, or the folder has no name. */
 bool sl_options_absolute(const char *path, char *out, size_t out_bytes);
 
-/* `template` with %p and %h expanded. Returns false when it does not fit. */
+/* `template` with %p, %h and %r expanded. Returns false when it does not fit. */
 bool sl_options_expand(const char *template, char *out, size_t out_bytes);
 
 #endif

@@ -2,6 +2,8 @@
 
 #include "access.h"
 
+#define SLOTS_TOLD_AT_ONCE 16
+
 uint64_t sl_clock_ns(clockid_t clock)
 {
     struct timespec t;
@@ -62,9 +64,42 @@ static struct sl_event access_event(const struct sl_core *core, const struct sl_
 static void announce_kernel(struct sl_core *core, uint32_t kernel)
 {
     struct sl_kernel *known = &core->kernels.kernels[kernel];
-    if (!kernel || known->announced) return;
-    known->announced = true;
+    if (!kernel || known->announced == core->trace_lap + 1) return;
+    known->announced = core->trace_lap + 1;
     sl_core_trace(core, (struct sl_event){.type = SL_EVENT_KERNEL, .id = kernel, .text = known->name});
+}
+
+void sl_record_allocation(struct sl_core *core, enum sl_event_type type, uint32_t slot)
+{
+    const struct sl_slot *s = &core->placement.slots[slot];
+    sl_core_trace(core, (struct sl_event){.type = (uint8_t)type,
+                                          .id = slot,
+                                          .a = s->address,
+                                          .b = s->bytes,
+                                          .c = type == SL_EVENT_ALLOC ? s->site : 0});
+}
+
+/* A file with a limit has gone round: each of the next launches tells of some allocations that live, so that
+ * none is held up. */
+static void tell_again(struct sl_core *core)
+{
+    uint32_t lap = sl_trace_lap(core->trace), end = core->placement.slot_count;
+    if (lap != core->trace_lap) {
+        core->trace_lap = lap;
+        core->told_slots = 0;
+    }
+    if (!lap || core->told_slots >= end) return;
+    if (end > core->told_slots + SLOTS_TOLD_AT_ONCE) end = core->told_slots + SLOTS_TOLD_AT_ONCE;
+    for (; core->told_slots < end; core->told_slots++) {
+        const struct sl_slot *slot = &core->placement.slots[core->told_slots];
+        struct sl_event again = {.type = SL_EVENT_ALLOC,
+                                 .flags = 1,
+                                 .id = core->told_slots,
+                                 .a = slot->address,
+                                 .b = slot->bytes,
+                                 .c = slot->site};
+        if (slot->live) sl_core_trace(core, again);
+    }
 }
 
 /* What a symbol stands for is written once: a launch that repeats itself is one record. A symbol of which a
@@ -72,10 +107,12 @@ static void announce_kernel(struct sl_core *core, uint32_t kernel)
 void sl_record_launch(struct sl_core *core, const struct sl_launch *launch, sl_symbol symbol, uint32_t kernel)
 {
     if (!core->trace) return;
+    tell_again(core);
     announce_kernel(core, kernel);
+    uint64_t version = core->extents_version << 24 ^ core->trace_lap;
     struct sl_symbol_record *known = &core->symbols.records[symbol];
     struct sl_event event = launch_event(core, launch, kernel);
-    if (symbol && known->recorded && known->recorded_extents == core->extents_version) {
+    if (symbol && known->recorded && known->recorded_version == version) {
         event.d = core->access_count ? known->recorded : 0;
         sl_trace_push(core->trace, &event);
         return;
@@ -87,5 +124,5 @@ void sl_record_launch(struct sl_core *core, const struct sl_launch *launch, sl_s
     }
     if (!whole) return;
     known->recorded = core->tick;
-    known->recorded_extents = core->extents_version;
+    known->recorded_version = version;
 }

@@ -15,4 +15,7 @@ void sl_record_slabs(struct sl_core *core);
 void sl_record_launch(struct sl_core *core, const struct sl_launch *launch, sl_symbol symbol,
                       uint32_t kernel);
 
+/* An allocation or a free of the slot. */
+void sl_record_allocation(struct sl_core *core, enum sl_event_type type, uint32_t slot);
+
 #endif

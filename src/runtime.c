@@ -102,9 +102,10 @@ static uint64_t automatic_chunk(uint64_t budget_bytes)
 static enum sl_status open_trace(struct sl_core *core, uint64_t device_bytes)
 {
     if (!options.trace[0]) return SL_OK;
+    struct sl_trace_options how = {(enum sl_trace_full)options.trace_full, options.trace_limit};
     enum sl_status status = SL_ERR_INVALID;
     if (sl_options_expand(options.trace, path, sizeof path))
-        status = sl_trace_open(path, (enum sl_trace_full)options.trace_full, &core->trace);
+        status = sl_trace_open(path, &how, &core->trace);
     else
         sl_log(SL_LOG_WARN, "the name of the trace is too long; no trace is written");
     if (status) return sl_runtime_records_only() ? status : SL_OK;

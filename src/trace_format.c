@@ -6,7 +6,7 @@
 #include <xxhash.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file's structures are used in place");
-_Static_assert(sizeof(struct sluice_trace_header) == 112 && sizeof(struct sluice_trace_block) == 24,
+_Static_assert(sizeof(struct sluice_trace_header) == 128 && sizeof(struct sluice_trace_block) == 40,
                "no padding");
 
 static const struct sl_trace_type_info types[] = {
@@ -145,8 +145,7 @@ uint64_t sl_trace_header_checksum(const void *header, size_t header_bytes)
     return XXH64(header, header_bytes - sizeof(uint64_t), 0);
 }
 
-uint64_t sl_trace_block_checksum(const struct sluice_trace_block *block, const void *payload)
+uint64_t sl_trace_block_checksum(const struct sluice_trace_block *block, const void *stored)
 {
-    return XXH64(payload, block->payload_bytes,
-                 XXH64(block, offsetof(struct sluice_trace_block, checksum), 0));
+    return XXH64(stored, block->stored_bytes, XXH64(block, offsetof(struct sluice_trace_block, checksum), 0));
 }

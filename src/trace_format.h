@@ -25,7 +25,7 @@ size_t sl_trace_decode(const uint8_t *in, size_t available, struct sl_trace_base
                        struct sl_event *event, char name[SL_TRACE_NAME_MAX + 1]);
 
 uint64_t sl_trace_header_checksum(const void *header, size_t header_bytes);
-uint64_t sl_trace_block_checksum(const struct sluice_trace_block *block, const void *payload);
+uint64_t sl_trace_block_checksum(const struct sluice_trace_block *block, const void *stored);
 
 /* How a record type is shown: its name and those of its fields; a NULL field is not used. */
 struct sl_trace_type_info {

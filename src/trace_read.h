@@ -36,10 +36,16 @@ void sl_trace_reader_close(struct sl_trace_reader *reader); /* accepts NULL */
 /* The header; `program` is terminated. */
 const struct sluice_trace_header *sl_trace_reader_header(const struct sl_trace_reader *reader);
 
-/* The next record in the order of the file, in which each thread's records are in order. False at the end, or
+/* The next record in the order of writing, in which each thread's records are in order. Where a limited file
+ * went round, an SL_EVENT_GAP stands for what it no longer has. False at the end, or
  * where the file is damaged or ends early: *sl_trace_reader_problem then says which. SL_ERR_TRUNCATED:
  * everything up to `offset` was read, and the file ends within a block or without an end record. */
 bool sl_trace_reader_next(struct sl_trace_reader *reader, struct sl_trace_record *out);
+
+/* After SL_ERR_FORMAT from sl_trace_reader_next: looks for the next block that is whole. True: the problem is
+ * forgotten, and sl_trace_reader_next goes on there, with an SL_EVENT_GAP first if records are missing.
+ * False: there is none; the problem stands. */
+bool sl_trace_reader_resume(struct sl_trace_reader *reader);
 const struct sl_trace_problem *sl_trace_reader_problem(const struct sl_trace_reader *reader);
 
 #endif

@@ -12,13 +12,11 @@
 #include <unistd.h>
 
 #include "log.h"
-#include "output.h"
-#include "trace_format.h"
 #include "trace_ring.h"
+#include "trace_sink.h"
 
 enum {
-    RING_MAX = 512,         /* threads that record at one time */
-    BLOCK_BYTES = 64 << 10, /* of payload; a larger one loses more when the program is killed */
+    RING_MAX = 512, /* threads that record at one time */
     STACK_BYTES = 1 << 20,
     FLUSH_NS = 200 * 1000000, /* records are in the file after this time at the latest */
 };
@@ -37,17 +35,7 @@ struct sl_trace {
     struct sl_ring *rings[RING_MAX];
     pthread_t writer;
 
-    /* The writer's own. */
-    struct sl_output file;
-    bool failed;
-    char path[PATH_MAX];
-    uint64_t records, lost;
-    struct sl_trace_base base;
-    size_t used; /* of `payload` */
-    struct {
-        struct sluice_trace_block header;
-        uint8_t payload[BLOCK_BYTES];
-    } block;
+    struct sl_trace_sink sink; /* the writer's own, but for the lap */
 };
 
 /* The calling thread's ring, and the trace it is of: traces are told apart by number since they may follow
@@ -84,10 +72,10 @@ static void futex_raise(uint32_t *word)
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-static uint64_t clock_ns(clockid_t clock)
+static uint64_t clock_ns(void)
 {
     struct timespec now;
-    clock_gettime(clock, &now);
+    clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
@@ -97,39 +85,7 @@ static void *map(size_t bytes)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* The writer: its thread is the only one that touches the file and the block. */
-
-static void flush_block(struct sl_trace *trace, uint32_t thread)
-{
-    if (!trace->used) return;
-    struct sluice_trace_block *header = &trace->block.header;
-    header->magic = SLUICE_TRACE_BLOCK_MAGIC;
-    header->payload_bytes = (uint32_t)trace->used;
-    header->thread = thread;
-    header->checksum = sl_trace_block_checksum(header, trace->block.payload);
-    if (!trace->failed) {
-        /* One write for a block: what a kill can cut is the last of them. */
-        if (!sl_output_valid(&trace->file)) {
-            sl_log(SL_LOG_WARN, "the program closed the trace %s; it ends here", trace->path);
-            trace->failed = true;
-        } else if (sl_output_write(&trace->file, &trace->block, sizeof(*header) + trace->used) != SL_OK) {
-            sl_log(SL_LOG_WARN, "cannot write the trace %s: %s; it ends here", trace->path, strerror(errno));
-            trace->failed = true;
-        }
-    }
-    trace->used = 0;
-    header->record_count = 0;
-    trace->base = (struct sl_trace_base){0};
-}
-
-static void append(struct sl_trace *trace, uint32_t thread, const struct sl_event *event)
-{
-    if (trace->used + SL_TRACE_RECORD_MAX > BLOCK_BYTES) flush_block(trace, thread);
-    trace->used += sl_trace_encode(event, &trace->base, trace->block.payload + trace->used);
-    trace->block.header.record_count++;
-    trace->records++;
-    if (event->type == SL_EVENT_GAP) trace->lost += event->a;
-}
+/* The writer: its thread is the only one that touches the sink. */
 
 static void drain_ring(struct sl_trace *trace, struct sl_ring *ring, bool last)
 {
@@ -140,15 +96,15 @@ static void drain_ring(struct sl_trace *trace, struct sl_ring *ring, bool last)
     /* A thread that records faster than we write must not keep the others waiting. */
     for (uint64_t n = 0; n < SL_RING_SLOTS && (event = sl_ring_peek(ring)); n++) {
         thread = __atomic_load_n(&ring->thread, __ATOMIC_RELAXED);
-        append(trace, thread, event);
+        sl_trace_sink_add(&trace->sink, thread, event);
         sl_ring_pop(ring);
     }
     struct sl_event gap;
-    if ((orphan || last) && sl_ring_take_lost(ring, clock_ns(CLOCK_MONOTONIC), &gap)) {
+    if ((orphan || last) && sl_ring_take_lost(ring, clock_ns(), &gap)) {
         thread = __atomic_load_n(&ring->thread, __ATOMIC_RELAXED);
-        append(trace, thread, &gap);
+        sl_trace_sink_add(&trace->sink, thread, &gap);
     }
-    flush_block(trace, thread);
+    sl_trace_sink_flush(&trace->sink, thread);
     if (trace->full == SL_TRACE_WAIT) futex_raise(&ring->drained);
     if (orphan) __atomic_store_n(&ring->state, SL_RING_FREE, __ATOMIC_RELEASE);
 }
@@ -164,12 +120,13 @@ static void drain_all(struct sl_trace *trace, bool last)
 
 static void write_end(struct sl_trace *trace)
 {
-    uint64_t now = clock_ns(CLOCK_MONOTONIC), unplaced = __atomic_load_n(&trace->unplaced, __ATOMIC_RELAXED);
-    if (unplaced) append(trace, 0, &(struct sl_event){.type = SL_EVENT_GAP, .time_ns = now, .a = unplaced});
-    append(
-        trace, 0,
-        &(struct sl_event){.type = SLUICE_TRACE_END, .time_ns = now, .a = trace->records, .b = trace->lost});
-    flush_block(trace, 0);
+    uint64_t now = clock_ns(), unplaced = __atomic_load_n(&trace->unplaced, __ATOMIC_RELAXED);
+    struct sl_event gap = {.type = SL_EVENT_GAP, .time_ns = now, .a = unplaced};
+    if (unplaced) sl_trace_sink_add(&trace->sink, 0, &gap);
+    struct sl_event end = {
+        .type = SLUICE_TRACE_END, .time_ns = now, .a = trace->sink.records, .b = trace->sink.lost};
+    sl_trace_sink_add(&trace->sink, 0, &end);
+    sl_trace_sink_flush(&trace->sink, 0);
 }
 
 static void *writer_main(void *argument)
@@ -184,21 +141,6 @@ static void *writer_main(void *argument)
     }
     write_end(trace);
     return NULL;
-}
-
-static enum sl_status write_header(struct sl_trace *trace)
-{
-    struct sluice_trace_header header = {.magic = SLUICE_TRACE_MAGIC,
-                                         .major_version = SLUICE_TRACE_MAJOR,
-                                         .minor_version = SLUICE_TRACE_MINOR,
-                                         .header_bytes = sizeof(header),
-                                         .realtime_ns = clock_ns(CLOCK_REALTIME),
-                                         .monotonic_ns = clock_ns(CLOCK_MONOTONIC),
-                                         .process = (uint32_t)trace->process};
-    const char *program = program_invocation_short_name;
-    memcpy(header.program, program, strnlen(program, sizeof(header.program) - 1));
-    header.checksum = sl_trace_header_checksum(&header, sizeof(header));
-    return sl_output_write(&trace->file, &header, sizeof(header));
 }
 
 static int start_writer(struct sl_trace *trace)
@@ -219,35 +161,40 @@ static int start_writer(struct sl_trace *trace)
     return error;
 }
 
-enum sl_status sl_trace_open(const char *path, enum sl_trace_full full, struct sl_trace **out)
+enum sl_status sl_trace_open(const char *path, const struct sl_trace_options *options, struct sl_trace **out)
 {
     static uint64_t generations;
     pthread_once(&key_once, make_key);
     struct sl_trace *trace = map(sizeof(*trace));
-    if (!trace || !have_key || strlen(path) >= sizeof(trace->path)) {
-        sl_log(SL_LOG_WARN, "cannot record the trace %s: %s", path,
-               trace && have_key ? "its name is too long" : "out of memory or thread keys");
+    if (!trace || !have_key) {
+        sl_log(SL_LOG_WARN, "cannot record the trace %s: out of memory or thread keys", path);
         if (trace) munmap(trace, sizeof(*trace));
         return SL_ERR_NO_MEMORY;
     }
-    trace->file.fd = -1;
+    trace->sink.file.fd = -1;
     trace->process = getpid();
-    trace->full = full;
+    trace->full = options->full;
     trace->generation = __atomic_add_fetch(&generations, 1, __ATOMIC_RELAXED);
-    memcpy(trace->path, path, strlen(path) + 1);
     int error = 0;
-    if (sl_output_open(path, false, &trace->file) != SL_OK || write_header(trace) != SL_OK) error = errno;
+    uint64_t limit_bytes = options->limit_bytes;
+    if (limit_bytes && limit_bytes < SL_TRACE_LIMIT_LEAST) limit_bytes = SL_TRACE_LIMIT_LEAST;
+    if (sl_trace_sink_open(&trace->sink, path, limit_bytes) != SL_OK) error = errno;
     if (!error) error = start_writer(trace);
     if (error) {
         sl_log(SL_LOG_WARN, "cannot record the trace %s: %s", path,
                error == EWOULDBLOCK ? "another process writes it (%p in the name gives each its own)"
                                     : strerror(error));
-        sl_output_close(&trace->file);
+        sl_trace_sink_close(&trace->sink);
         munmap(trace, sizeof(*trace));
         return SL_ERR_IO;
     }
     *out = trace;
     return SL_OK;
+}
+
+uint32_t sl_trace_lap(const struct sl_trace *trace)
+{
+    return __atomic_load_n(&trace->sink.lap, __ATOMIC_ACQUIRE);
 }
 
 static bool is_ours(const struct sl_trace *trace)
@@ -266,14 +213,14 @@ void sl_trace_close(struct sl_trace *trace)
     futex_raise(&trace->wake);
     pthread_join(trace->writer, NULL);
     __atomic_store_n(&trace->stopped, 1, __ATOMIC_RELEASE);
-    sl_output_close(&trace->file);
+    sl_trace_sink_close(&trace->sink);
 }
 
 void sl_trace_abandon(struct sl_trace *trace)
 {
     if (!trace) return;
     __atomic_store_n(&trace->stopped, 1, __ATOMIC_RELEASE);
-    sl_output_close(&trace->file); /* the child's copy of the descriptor only */
+    sl_trace_sink_close(&trace->sink); /* the child's copy of the descriptor only */
 }
 
 static struct sl_ring *claim_free_ring(struct sl_trace *trace, uint32_t count)

@@ -3,6 +3,10 @@
  * All numbers are little endian. A file is one header and then blocks. A block is complete in itself: it has
  * a checksum and its records' differences start from zero, so that a file that was cut anywhere can be read
  * up to its last whole block. A file whose program ended normally has an SLUICE_TRACE_END record last.
+ *
+ * A file with a limit is in two parts. The first ends before tail_offset, with less room left than the next
+ * block needed. The second is `segments` segments of segment_bytes each, written in turn and then anew from
+ * the first one on; each has blocks of one lap, up to the first place where no such block is.
  */
 #ifndef SLUICE_TRACE_H
 #define SLUICE_TRACE_H
@@ -10,11 +14,12 @@
 #include <stdint.h>
 
 #define SLUICE_TRACE_MAGIC "\211SLUICE\n"
-#define SLUICE_TRACE_MAJOR 1 /* a reader refuses a greater one */
-#define SLUICE_TRACE_MINOR 2 /* more record types or fields: an older reader skips them */
+#define SLUICE_TRACE_MAJOR 2 /* a reader refuses any other */
+#define SLUICE_TRACE_MINOR 0 /* more record types or fields: an older reader skips them */
 #define SLUICE_TRACE_BLOCK_MAGIC UINT32_C(0x4b424c53) /* "SLBK" */
 #define SLUICE_TRACE_BLOCK_MAX (UINT32_C(1) << 20)    /* payload bytes */
 #define SLUICE_TRACE_HEADER_MAX 4096
+#define SLUICE_TRACE_SEGMENTS_MAX 64
 
 /* The checksum is XXH64 with seed 0 of the header_bytes - 8 bytes before it; it is always last. A later minor
  * version may put more in front of it: header_bytes says so. */
@@ -25,19 +30,23 @@ struct sluice_trace_header {
     uint64_t realtime_ns;  /* the start, since 1970 */
     uint64_t monotonic_ns; /* the same moment on the clock of the records (CLOCK_MONOTONIC) */
     uint32_t process;      /* its id */
-    uint32_t reserved;     /* 0 */
+    uint32_t segments;     /* 0: the file has no limit */
     char program[64];      /* its short name; unused bytes are 0 */
+    uint64_t tail_offset, segment_bytes;
     uint64_t checksum;
 };
 
-/* Then payload_bytes bytes of records. The checksum is XXH64 of the payload, its seed the XXH64 (seed 0) of
- * the 16 bytes before it. */
+/* Then stored_bytes bytes: payload_bytes bytes of records as one zstd frame, or plain if both are equal. The
+ * checksum is XXH64 of the stored bytes, its seed the XXH64 (seed 0) of the 32 bytes before it. */
 struct sluice_trace_block {
     uint32_t magic;
-    uint32_t payload_bytes;
+    uint32_t stored_bytes, payload_bytes;
     uint32_t record_count;
     uint32_t thread; /* which of the program's threads: 1, 2, ... in the order of their first record; 0: the
                         trace */
+    uint32_t
+        lap; /* 0: first part; else which segment, counted from 1: the one at index (lap - 1) % segments */
+    uint64_t records_before; /* in all blocks written before this one */
     uint64_t checksum;
 };
 

@@ -85,7 +85,7 @@ int main(int argc, char **argv)
 {
     uint64_t launches = argc == 3 ? strtoull(argv[2], NULL, 10) : 0;
     if (!launches) return fputs("usage: big_trace FILE LAUNCHES\n", stderr), 2;
-    if (sl_trace_open(argv[1], SL_TRACE_WAIT, &trace) != SL_OK) return 1;
+    if (sl_trace_open(argv[1], &(struct sl_trace_options){.full = SL_TRACE_WAIT}, &trace) != SL_OK) return 1;
     push((struct sl_event){.type = SL_EVENT_BUDGET, .a = 8 * SL_GIB, .b = 16 * SL_MIB, .c = 10 * SL_GIB});
     for (uint32_t kernel = 1; kernel < 60; kernel++)
         push((struct sl_event){.type = SL_EVENT_KERNEL, .id = kernel, .text = "kernel"});

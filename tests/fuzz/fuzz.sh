@@ -8,4 +8,5 @@ fi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cp "$2" "$folder/seed"
-"$1" -runs="$3" -seed=1 -max_len=4096 -artifact_prefix="$folder/" "$folder"
+# Its own status for a finding is 77, which would count as skipped.
+"$1" -error_exitcode=1 -runs="$3" -seed=1 -max_len=4096 -artifact_prefix="$folder/" "$folder"

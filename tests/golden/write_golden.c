@@ -1,4 +1,4 @@
-/* Writes the trace that tests/golden/v1.slt holds: a short invented program with every type of record, names
+/* Writes the trace that tests/golden/v2.slt holds: a short invented program with every type of record, names
  * that need care, and a free that is written before an earlier allocation of another thread. */
 #include <stdio.h>
 #include <stdlib.h>

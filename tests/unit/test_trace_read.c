@@ -85,16 +85,19 @@ static void changed_bits_are_found(void **state)
     free(trace.bytes);
 }
 
-static void a_newer_major_version_is_refused(void **state)
+static void other_major_versions_are_refused(void **state)
 {
     (void)state;
-    struct trace_bytes trace = sample(true);
-    trace.bytes[offsetof(struct sluice_trace_header, major_version)] = SLUICE_TRACE_MAJOR + 1;
-    struct trace_content content = trace_read_bytes(trace.bytes, trace.size);
-    assert_int_equal(content.problem.status, SL_ERR_VERSION);
-    assert_non_null(strstr(content.problem.text, "newer sluice"));
-    assert_int_equal(content.count, 0);
-    free(trace.bytes);
+    for (int other = -1; other <= 1; other += 2) {
+        struct trace_bytes trace = sample(true);
+        trace.bytes[offsetof(struct sluice_trace_header, major_version)] =
+            (uint8_t)(SLUICE_TRACE_MAJOR + other);
+        struct trace_content content = trace_read_bytes(trace.bytes, trace.size);
+        assert_int_equal(content.problem.status, SL_ERR_VERSION);
+        assert_non_null(strstr(content.problem.text, other < 0 ? "older sluice" : "newer sluice"));
+        assert_int_equal(content.count, 0);
+        free(trace.bytes);
+    }
 }
 
 /* A later minor version: a longer header, a record type and fields that are not known. */
@@ -141,6 +144,40 @@ static void lying_blocks_are_refused(void **state)
     }
 }
 
+/* Everything but the damaged block is read, and how much that held is said. */
+static void reading_goes_on_after_damage(void **state)
+{
+    (void)state;
+    struct trace_bytes trace = sample(true);
+    size_t offset = sizeof(struct sluice_trace_header), number = 0;
+    while (offset < trace.size) {
+        struct sluice_trace_block block;
+        memcpy(&block, trace.bytes + offset, sizeof(block));
+        size_t bytes = sizeof(block) + block.stored_bytes;
+        for (size_t at = offset; at < offset + bytes; at++) {
+            trace.bytes[at] ^= 0x10;
+            bool found;
+            struct trace_content content = trace_read_past_damage(trace.bytes, trace.size, &found);
+            bool last = offset + bytes == trace.size;
+            assert_int_equal(found, !last);
+            assert_int_equal(content.problem.status, last ? SL_ERR_FORMAT : SL_OK);
+            size_t gap = number * PER_BLOCK;
+            assert_int_equal(content.count,
+                             last ? trace_sample_count : trace_sample_count - block.record_count + 1);
+            if (!last) {
+                assert_int_equal(content.records[gap].event.type, SL_EVENT_GAP);
+                assert_int_equal(content.records[gap].event.flags, SL_GAP_DAMAGE);
+                assert_int_equal(content.records[gap].event.a, block.record_count);
+            }
+            trace_content_free(&content);
+            trace.bytes[at] ^= 0x10;
+        }
+        offset += bytes;
+        number++;
+    }
+    free(trace.bytes);
+}
+
 static void what_is_no_trace_is_said(void **state)
 {
     (void)state;
@@ -161,9 +198,10 @@ int main(void)
         cmocka_unit_test(whole_traces_are_read),
         cmocka_unit_test(cut_traces_are_read_up_to_the_last_whole_block),
         cmocka_unit_test(changed_bits_are_found),
-        cmocka_unit_test(a_newer_major_version_is_refused),
+        cmocka_unit_test(other_major_versions_are_refused),
         cmocka_unit_test(a_newer_minor_version_is_read),
         cmocka_unit_test(lying_blocks_are_refused),
+        cmocka_unit_test(reading_goes_on_after_damage),
         cmocka_unit_test(what_is_no_trace_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <zstd.h>
+
 #include "trace_format.h"
 
 const struct sl_event trace_samples[] = {
@@ -60,20 +62,26 @@ static void append(struct trace_bytes *trace, const void *bytes, size_t size)
     trace->size += size;
 }
 
-static void append_block(struct trace_bytes *trace, uint32_t thread, const struct sl_event *events,
-                         size_t count)
+static void append_block(struct trace_bytes *trace, uint32_t thread, uint64_t before,
+                         const struct sl_event *events, size_t count)
 {
-    struct sluice_trace_block block = {
-        .magic = SLUICE_TRACE_BLOCK_MAGIC, .record_count = (uint32_t)count, .thread = thread};
-    uint8_t *payload = malloc(count * SL_TRACE_RECORD_MAX);
-    if (!payload) abort();
+    struct sluice_trace_block block = {.magic = SLUICE_TRACE_BLOCK_MAGIC,
+                                       .record_count = (uint32_t)count,
+                                       .thread = thread,
+                                       .records_before = before};
+    uint8_t *payload = malloc(count * SL_TRACE_RECORD_MAX), *stored = malloc(count * SL_TRACE_RECORD_MAX);
+    if (!payload || !stored) abort();
     struct sl_trace_base base = {0};
     for (size_t i = 0; i < count; i++)
         block.payload_bytes += (uint32_t)sl_trace_encode(&events[i], &base, payload + block.payload_bytes);
-    block.checksum = sl_trace_block_checksum(&block, payload);
+    size_t bytes = ZSTD_compress(stored, block.payload_bytes, payload, block.payload_bytes, 3);
+    bool smaller = !ZSTD_isError(bytes) && bytes < block.payload_bytes;
+    block.stored_bytes = smaller ? (uint32_t)bytes : block.payload_bytes;
+    block.checksum = sl_trace_block_checksum(&block, smaller ? stored : payload);
     append(trace, &block, sizeof(block));
-    append(trace, payload, block.payload_bytes);
+    append(trace, smaller ? stored : payload, block.stored_bytes);
     free(payload);
+    free(stored);
 }
 
 struct trace_bytes trace_build(const struct sl_event *events, size_t count, size_t per_block, bool ended)
@@ -90,9 +98,9 @@ struct trace_bytes trace_build(const struct sl_event *events, size_t count, size
     append(&trace, &header, sizeof(header));
     trace_seal_header(&trace);
     for (size_t i = 0; i < count; i += per_block)
-        append_block(&trace, 1 + (uint32_t)(i / per_block % 2), events + i,
+        append_block(&trace, 1 + (uint32_t)(i / per_block % 2), i, events + i,
                      count - i < per_block ? count - i : per_block);
-    if (ended) append_block(&trace, 0, &(struct sl_event){.type = SLUICE_TRACE_END, .a = count}, 1);
+    if (ended) append_block(&trace, 0, count, &(struct sl_event){.type = SLUICE_TRACE_END, .a = count}, 1);
     return trace;
 }
 
@@ -112,21 +120,30 @@ void trace_seal_block(struct trace_bytes *trace, size_t offset)
     memcpy(trace->bytes + offset, &block, sizeof(block));
 }
 
-static struct trace_content collect(struct sl_trace_reader *reader)
+/* Reads on into `content`. */
+static void collect(struct sl_trace_reader *reader, struct trace_content *content)
 {
-    struct trace_content content = {.header = *sl_trace_reader_header(reader)};
     struct sl_trace_record record;
-    size_t room = 0;
     while (sl_trace_reader_next(reader, &record)) {
-        if (content.count == room) {
-            room = room ? 2 * room : 256;
-            content.records = realloc(content.records, room * sizeof(record));
-            if (!content.records) abort();
+        if (!(content->count & (content->count - 1))) {
+            size_t room = content->count ? 2 * content->count : 1;
+            content->records = realloc(content->records, room * sizeof(record));
+            if (!content->records) abort();
         }
         if (record.event.text) record.event.text = strdup(record.event.text);
-        content.records[content.count++] = record;
+        content->records[content->count++] = record;
     }
-    content.problem = *sl_trace_reader_problem(reader);
+    content->problem = *sl_trace_reader_problem(reader);
+}
+
+static struct trace_content collect_all(struct sl_trace_reader *reader, bool *found)
+{
+    struct trace_content content = {.header = *sl_trace_reader_header(reader)};
+    collect(reader, &content);
+    if (found) {
+        *found = sl_trace_reader_resume(reader);
+        collect(reader, &content);
+    }
     sl_trace_reader_close(reader);
     return content;
 }
@@ -135,19 +152,32 @@ struct trace_content trace_read_file(const char *path)
 {
     struct trace_content content = {0};
     struct sl_trace_reader *reader;
-    return sl_trace_reader_open(path, &reader, &content.problem) == SL_OK ? collect(reader) : content;
+    return sl_trace_reader_open(path, &reader, &content.problem) == SL_OK ? collect_all(reader, NULL)
+                                                                          : content;
 }
 
-struct trace_content trace_read_bytes(const void *bytes, size_t size)
+static struct trace_content read_memory(const void *bytes, size_t size, bool *found)
 {
     struct trace_content content = {0};
     struct sl_trace_reader *reader;
     /* fmemopen only reads in this mode. */
     FILE *stream = size ? fmemopen((void *)bytes, size, "rb") : fopen("/dev/null", "rb");
     if (!stream) abort();
-    if (sl_trace_reader_open_stream(stream, &reader, &content.problem) == SL_OK) content = collect(reader);
+    if (found) *found = false;
+    if (sl_trace_reader_open_stream(stream, &reader, &content.problem) == SL_OK)
+        content = collect_all(reader, found);
     fclose(stream);
     return content;
+}
+
+struct trace_content trace_read_bytes(const void *bytes, size_t size)
+{
+    return read_memory(bytes, size, NULL);
+}
+
+struct trace_content trace_read_past_damage(const void *bytes, size_t size, bool *found)
+{
+    return read_memory(bytes, size, found);
 }
 
 void trace_content_free(struct trace_content *content)

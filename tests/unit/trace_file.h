@@ -25,6 +25,8 @@ struct trace_content {
 };
 struct trace_content trace_read_file(const char *path);
 struct trace_content trace_read_bytes(const void *bytes, size_t size);
+/* The same, going on behind the first damage; *found says whether there was a block to go on with. */
+struct trace_content trace_read_past_damage(const void *bytes, size_t size, bool *found);
 void trace_content_free(struct trace_content *content);
 
 /* One event of each type with figures that need all lengths of varints. */
