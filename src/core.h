@@ -22,6 +22,7 @@
 #define SL_MAX_WORDS 4096   /* pointers looked at in one launch */
 #define SL_OPEN_LAUNCHES 64 /* launches between begin and end, one for each thread */
 #define SL_STALLS 64
+#define SL_STEADY_STREAK 4 /* symbols in a row that came true before a prediction is trusted */
 #define SL_VICTIMS 64
 #define SL_BYTES_FOR_THREAD 4 /* that a kernel reaches at least, for each thread */
 
@@ -47,13 +48,15 @@ struct sl_forecast_space {
 };
 
 struct sl_daemon;
+struct sl_sampler;
 
 struct sl_core {
     pthread_mutex_t order;
     struct sl_backend backend;
     const struct sl_options *options;
     struct sl_trace *trace;
-    uint32_t slabs_told; /* to the trace */
+    uint32_t slabs_told;        /* to the trace */
+    struct sl_sampler *sampler; /* NULL: no launch is timed */
 
     struct sl_arena arena;
     struct sl_placement placement;

@@ -5,6 +5,7 @@
 #include "demand.h"
 #include "log.h"
 #include "record.h"
+#include "sample.h"
 #include "stall.h"
 #include "text.h"
 
@@ -142,15 +143,16 @@ static void bring_lacking(struct sl_core *core, const struct sl_launch *launch, 
     if (!oversize) SL_COUNT(&core->stats, demand_misses, missing);
 }
 
-/* Sees to the launch's chunks. */
-static void use(struct sl_core *core, const struct sl_launch *launch, uint32_t s, uint32_t kernel)
+/* Sees to the launch's chunks. True: there was nothing to do. */
+static bool use(struct sl_core *core, const struct sl_launch *launch, uint32_t s, uint32_t kernel)
 {
     uint64_t in_place = 0;
-    if (use_plainly(core, s)) return;
+    if (use_plainly(core, s)) return true;
     if (sl_demand_lacking(core)) bring_lacking(core, launch, kernel);
     uint64_t fetch = use_chunks(core, s, launch->stream, &in_place);
     if (sl_core_must_join(core, s, &core->mover.in, fetch)) sl_stall_wait(core, launch->stream, fetch);
     if (in_place) SL_COUNT(&core->stats, remote_bytes, in_place);
+    return false;
 }
 
 static void begin(struct sl_core *core, struct sl_launch *launch)
@@ -170,8 +172,9 @@ static void begin(struct sl_core *core, struct sl_launch *launch)
         sl_mover_wait(&core->mover, &core->mover.out, core->arena.join_out, launch->stream);
     if (is_blind(core, launch, kernel)) join_retired(core, s, launch->stream);
     sl_access_chunks(core, launch, symbol, kernel);
-    if (core->touched_count) use(core, launch, s, kernel);
+    bool plain = !core->touched_count || use(core, launch, s, kernel);
     sl_core_plan(core);
+    if (core->sampler) launch->state = sl_sample_begin(core, launch, symbol, kernel, plain);
 }
 
 struct sl_footprint *sl_runtime_footprint(const struct sl_launch *launch)
@@ -188,6 +191,7 @@ void sl_runtime_launch_begin(struct sl_launch *launch)
 {
     struct sl_core *core = sl_core_running();
     launch->tick = 0;
+    launch->state = NULL;
     if (!core) return;
     if (atomic_load_explicit(&core->captures, memory_order_relaxed) &&
         core->backend.stream_capturing(core->backend.self, launch->stream))
@@ -197,12 +201,19 @@ void sl_runtime_launch_begin(struct sl_launch *launch)
     pthread_mutex_unlock(&core->order);
 }
 
+static void end_sample(struct sl_core *core, const struct sl_launch *launch, bool ok)
+{
+    pthread_mutex_lock(&core->order);
+    if (core->sampler) sl_sample_end(core, launch->state, launch, ok);
+    pthread_mutex_unlock(&core->order);
+}
+
 /* A launch that was refused used nothing: its chunks are resident all the same. */
 void sl_runtime_launch_end(struct sl_launch *launch, bool ok)
 {
     struct sl_core *core = sl_core_running();
-    (void)ok;
     if (!core || !launch->tick) return;
+    if (launch->state) end_sample(core, launch, ok);
     _Atomic sl_tick *open = &core->open[launch->tick % SL_OPEN_LAUNCHES];
     sl_tick own = launch->tick;
     if (atomic_load_explicit(open, memory_order_relaxed) == own)

@@ -32,6 +32,7 @@ const struct sl_option_row sl_option_rows[] = {
 #define CTYPE_POWER uint64_t
 #define CTYPE_ENUM int
 #define CTYPE_INTEGER int
+#define CTYPE_NUMBER int
 #define CTYPE_STRING const char *
 #define SL_OPTION(field_, type_, ...)                                                                        \
     _Static_assert(_Generic(((struct sl_options *)0)->field_, CTYPE_##type_ : 1, default : 0), #field_);
@@ -115,6 +116,7 @@ static bool parse_value(const struct sl_option_row *row, const char *value, uint
     case TYPE_ENUM:
         return parse_name(row->names, value, out);
     case TYPE_INTEGER:
+    case TYPE_NUMBER:
         if (!parse_integer(value, &number)) return false;
         break;
     case TYPE_BYTES:
@@ -143,6 +145,7 @@ static void store(const struct sl_option_row *row, struct sl_options *out, uint6
         break;
     case TYPE_ENUM:
     case TYPE_INTEGER:
+    case TYPE_NUMBER:
         *(int *)field = (int)number;
         break;
     case TYPE_STRING: {

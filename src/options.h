@@ -20,6 +20,7 @@ struct sl_options {
     const char *trace;      /* file; %p process id, %h host name, %r rank */
     int trace_full;         /* enum sl_trace_full */
     uint64_t trace_limit;   /* bytes; 0: none */
+    int trace_sample;       /* one in so many launches is timed; 0: none */
     const char *stats;      /* file for the JSON summary at exit; %p, %h */
     int verbose;            /* 0, 1, 2 */
     const char *log;        /* file, expanded; "" for stderr */

@@ -13,6 +13,7 @@ void sl_option_describe_allowed(const struct sl_option_row *row, char *out, size
         snprintf(out, bytes, "%s", row->names);
         break;
     case TYPE_INTEGER:
+    case TYPE_NUMBER:
         snprintf(out, bytes, "%llu to %llu", (unsigned long long)row->low, (unsigned long long)row->high);
         break;
     case TYPE_POWER:
@@ -52,6 +53,7 @@ void sl_option_describe_number(const struct sl_option_row *row, uint64_t number,
         break;
     }
     case TYPE_INTEGER:
+    case TYPE_NUMBER:
         snprintf(out, bytes, "%llu", (unsigned long long)number);
         break;
     case TYPE_BYTES:
@@ -112,6 +114,7 @@ void sl_options_print_values(FILE *to, const struct sl_options *values)
             break;
         case TYPE_ENUM:
         case TYPE_INTEGER:
+        case TYPE_NUMBER:
             sl_option_describe_number(row, (uint64_t) * (const int *)field, text, sizeof(text));
             break;
         case TYPE_STRING:

@@ -5,8 +5,8 @@
 #include "forecast.h"
 #include "log.h"
 #include "record.h"
+#include "sample.h"
 
-#define STREAK_TO_PLAN 4          /* symbols in a row that came true before a prediction is trusted */
 #define LAUNCHES_BETWEEN_PLANS 16 /* while surprises are frequent */
 #define LEAST_WINDOW 512
 #define LARGEST_WINDOW ((size_t)1 << 18)
@@ -34,12 +34,13 @@ static void learn_extents(struct sl_core *core)
 static void count_iterations(struct sl_core *core, bool hit)
 {
     core->symbols_fed++;
-    if (!hit || core->streak < STREAK_TO_PLAN) return;
+    if (!hit || core->streak < SL_STEADY_STREAK) return;
     uint64_t period = sl_predictor_period(core->predictor);
     if (!period || core->symbols_fed < core->iteration_end) return;
     core->iteration_end =
         core->iteration_end ? core->symbols_fed + period : core->symbols_fed - core->streak + period;
     sl_core_settle_stalls(core);
+    sl_samples_settle(core);
     learn_extents(core);
     sl_stats_next_iteration(&core->stats);
     sl_facts_iteration(core);
@@ -69,7 +70,7 @@ sl_tick sl_core_submitted(const struct sl_core *core)
 void sl_core_plan(struct sl_core *core)
 {
     struct sl_schedule *schedule = &core->schedule;
-    if (!core->pressure || core->options->policy != SL_POLICY_PLAN || core->streak < STREAK_TO_PLAN) return;
+    if (!core->pressure || core->options->policy != SL_POLICY_PLAN || core->streak < SL_STEADY_STREAK) return;
     if (atomic_load(&schedule->active) && core->tick + 1 < schedule->end_tick) return;
     if (!atomic_load(&schedule->active) && core->tick < core->planned_at + LAUNCHES_BETWEEN_PLANS) return;
     size_t window = 2 * sl_predictor_period(core->predictor), serve = 0;

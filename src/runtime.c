@@ -15,6 +15,7 @@
 #include "forked.h"
 #include "host_memory.h"
 #include "log.h"
+#include "sample.h"
 
 #define HISTORY_SYMBOLS (((size_t)1 << 20) - 1) /* its ring: 28 MiB when full */
 #define LEAST_BUDGET (4 * SL_BLOCK_BYTES)
@@ -175,6 +176,7 @@ static enum sl_status build(struct sl_core *core)
         sl_daemon_start(&core->schedule, &core->daemon) != SL_OK)
         sl_log(SL_LOG_WARN, "no thread could be started; data is moved by the launching thread");
     if (status == SL_OK) sl_facts_start(core);
+    if (status == SL_OK) sl_sampler_open(core);
     return status;
 }
 
@@ -190,6 +192,7 @@ static void tear_down(struct sl_core *core, bool device_gone)
         if (core->demand_fence.events[s]) backend->event_delete(backend->self, core->demand_fence.events[s]);
     for (int i = 0; i < SL_STALLS && !device_gone; i++)
         if (core->stalls[i].reached) backend->event_delete(backend->self, core->stalls[i].reached);
+    sl_sampler_close(core, device_gone);
     sl_schedule_close(&core->schedule, device_gone);
     sl_mover_close(&core->mover, device_gone);
     sl_forecast_close(core);
@@ -275,6 +278,7 @@ void sl_runtime_stop(bool device_gone)
     sl_schedule_clear(&core->schedule);
     pthread_mutex_unlock(&core->mover.in.lock);
     pthread_mutex_unlock(&core->mover.out.lock);
+    if (!device_gone) sl_samples_settle(core);
     sl_facts_end(core);
     report(core);
     /* The rest stays as it is until the process ends: another thread may be between begin and end, and

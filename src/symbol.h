@@ -24,6 +24,7 @@ struct sl_symbol_record {
     uint32_t first_access; /* of LAUNCH: into sl_symbols.accesses */
     uint64_t shape;        /* of LAUNCH: a hash of all but its addresses */
     uint32_t access_count;
+    uint32_t sampled;                    /* the round in which a launch of it was timed last: see sample.h */
     uint64_t recorded, recorded_version; /* the tick at which the trace got its accesses; they hold in this
                                             version of the extents and lap of the trace */
     struct sl_face *face;                /* of LAUNCH, once it was expected and came: see face.h; or NULL */

@@ -89,8 +89,11 @@ enum sluice_trace_type {
      * on the records' clock; c: nanoseconds that it took. Both are measured by the device. */
     SLUICE_TRACE_TRANSFER = 11,
 
-    SLUICE_TRACE_LINK = 12,     /* measured at the start. a: bytes a second to the device; b: from it */
-    SLUICE_TRACE_DURATION = 13, /* of the launch with this tick, on the device. id: kernel; a: nanoseconds */
+    SLUICE_TRACE_LINK = 12, /* measured at the start. a: bytes a second to the device; b: from it */
+
+    /* Of the launch with this tick, on the device. id: kernel; a: nanoseconds; flags: 1 if its stream was
+     * idle, so that the time that the launch took to get there is in it */
+    SLUICE_TRACE_DURATION = 13,
     SLUICE_TRACE_SYNC =
         14,                  /* The program waited until now. a: nanoseconds; b: for which stream or event;
                               * flags: 0 context, 1 stream, 2 event, 3 in a copy that returns when it is done */

@@ -74,9 +74,32 @@ def facts(bench):
     need(0 < ends[-1]["predicted"] <= run.sluice["predicted"], "predicted so far", run)
 
 
+def durations(bench):
+    """Launches that are timed: all, or one in so many and each in its turn, as softcuda's clock says."""
+    arguments = SMALL + ["--steps", "10"]
+    run, records = traced(bench, arguments, {"POLICY": "off", "CHUNK": "2M", "TRACE_SAMPLE": 1})
+    launches = {record["tick"]: record for record in records if record["type"] == "launch"}
+    timed = [record for record in records if record["type"] == "duration"]
+    need(len(timed) == len(launches), f"all are timed: {len(timed)} of {len(launches)}", run)
+    for record in timed:
+        need(launches[record["tick"]].get("kernel", 0) == record["kernel"], f"with their kernels: {record}", run)
+    # One after the other on one stream: no less than the device was busy, no more than the run took.
+    computing = sum(record["ns"] for record in timed if launches[record["tick"]]["kind"] in ("kernel", "set")) / 1e9
+    busy, whole = run.device["busy_seconds"]["compute"], run.device["simulated_seconds"]
+    need(busy * 0.98 <= computing <= whole, f"{computing} seconds in kernels and sets, of {whole}, busy {busy}", run)
+    # A few samples an iteration, none of a launch that had one before all had.
+    run, records = traced(bench, arguments, {"POLICY": "off", "CHUNK": "2M", "TRACE_SAMPLE": 64})
+    ends = [record["tick"] for record in records if record["type"] == "iteration"]
+    timed = [record["tick"] for record in records if record["type"] == "duration"]
+    period = ends[-1] - ends[-2]
+    places = [tick % period for tick in timed]
+    need(period / 2 < len(timed) <= len(launches) / 8, f"{len(timed)} of {len(launches)} in periods of {period}", run)
+    need(len(set(places)) == len(places), f"each in its turn: {sorted(places)}", run)
+
+
 def main():
     bench, name = Bench(sys.argv[1]), sys.argv[2]
-    {"recorded": recorded, "facts": facts}[name](bench)
+    {"recorded": recorded, "facts": facts, "durations": durations}[name](bench)
 
 
 if __name__ == "__main__":

@@ -71,6 +71,8 @@ def run(build, seed, variables, preload=None):
         books = os.path.join(folder, "device.json")
         environment["SOFTCUDA_STATS"] = books
         environment["SLUICE_STATS"] = os.path.join(folder, "sluice.json")
+        if "SLUICE_TRACE_SAMPLE" in variables:
+            environment["SLUICE_TRACE"] = os.path.join(folder, "trace")
         trace = os.path.join(folder, "trace")
         if preload and seed % 3 == 0:
             environment.update({"SLUICE_TRACE": trace, "SLUICE_TRACE_FULL": "wait"})
@@ -106,6 +108,8 @@ def options_for(seed, peak_bytes):
     }
     if chance.random() < 0.1:  # another process has taken most of the device, behind sluice's back
         options["SOFTCUDA_MEMORY"] = str(budget // 2)
+    if chance.random() < 0.3:  # with a trace, for which launches are timed
+        options["SLUICE_TRACE_SAMPLE"] = chance.choice(["1", "8", "64"])
     return budget, options
 
 
@@ -117,9 +121,8 @@ def fault_for(seed):
 
 def check_recorded(build, seed, whole):
     """What is wrong where sluice only records, or None: memory is the driver's, and known all the same."""
-    with tempfile.TemporaryDirectory() as folder:
-        options = {"SLUICE_POLICY": "off", "SLUICE_TRACE": os.path.join(folder, "trace"), "SOFTCUDA_SCHEDULE": "eager"}
-        recorded, error, device = run(build, seed, options, os.path.join(build, "shim", "libsluice.so"))
+    options = {"SLUICE_POLICY": "off", "SLUICE_TRACE_SAMPLE": str(1 + seed % 16), "SOFTCUDA_SCHEDULE": "eager"}
+    recorded, error, device = run(build, seed, options, os.path.join(build, "shim", "libsluice.so"))
     if error:
         return f"recorded only: {error}"
     if recorded["log"] != whole["log"]:

@@ -1,0 +1,31 @@
+/* How long launches take on the device, for the trace: one in so many is put between two events, which are
+ * read, without waiting, when a later one is timed. Launches whose chunks are all resident, in the steady
+ * state, never while anything is captured.
+ *
+ * Which ones: every symbol once, eight times as often as said, so that all are known soon; then round by
+ * round, so that none is timed a second time in a round in which another was not. A fixed stride would meet
+ * the same launches of each iteration again. Caller holds the order lock.
+ */
+#ifndef SLUICE_SAMPLE_H
+#define SLUICE_SAMPLE_H
+
+#include "core.h"
+
+struct sl_sample;
+
+/* Sets core->sampler if there is a trace and SLUICE_TRACE_SAMPLE asks for it; without memory there is none.
+ */
+void sl_sampler_open(struct sl_core *core);
+void sl_sampler_close(struct sl_core *core, bool device_gone); /* also where there is none */
+
+/* The launch is about to be given to the driver, after all that it waits for. `plain`: its chunks are
+ * resident, and were before. Its sample, or NULL: it is not timed. */
+struct sl_sample *sl_sample_begin(struct sl_core *core, const struct sl_launch *launch, sl_symbol symbol,
+                                  uint32_t kernel, bool plain);
+/* The driver has it, or refused it. */
+void sl_sample_end(struct sl_core *core, struct sl_sample *sample, const struct sl_launch *launch, bool ok);
+
+/* Tells the trace of those that have run. */
+void sl_samples_settle(struct sl_core *core);
+
+#endif
