@@ -86,6 +86,8 @@ static void tell_again(struct sl_core *core)
     uint32_t lap = sl_trace_lap(core->trace), end = core->placement.slot_count;
     if (lap != core->trace_lap) {
         core->trace_lap = lap;
+        core->slabs_told = 0;
+        sl_record_slabs(core);
         core->told_slots = 0;
     }
     if (!lap || core->told_slots >= end) return;

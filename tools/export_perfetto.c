@@ -172,7 +172,7 @@ static void export_stalls(struct exporter *exporter)
 
 static void export_waits(struct exporter *exporter)
 {
-    static const char *const names[] = {"for the context", "for a stream", "for an event"};
+    static const char *const names[] = {"for the context", "for a stream", "for an event", "for a copy"};
     const struct model *model = exporter->model;
     struct lanes lanes = {.parent = exporter->process, .name = "The program waits"};
     for (size_t i = 0; i < model->syncs.count; i++) {
@@ -181,7 +181,7 @@ static void export_waits(struct exporter *exporter)
                                         {"thread", .number = sync->thread},
                                         {"took_ns", .number = sync->took_ns},
                                         {"handle", .number = sync->handle, .address = true}};
-        struct perfetto_event slice = {.name = sync->kind < 3 ? names[sync->kind] : "unknown",
+        struct perfetto_event slice = {.name = sync->kind < 4 ? names[sync->kind] : "unknown",
                                        .begin_ns = before(sync->time_ns, sync->took_ns),
                                        .end_ns = sync->time_ns,
                                        .notes = notes,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arena.h"
 #include "model_build.h"
 #include "sorted.h"
 
@@ -62,6 +63,16 @@ static void add_movement(struct model_build *build, const struct sl_event *e)
                    (struct model_transfer){e->tick, e->b, e->c, e->a, e->id, kind, cause});
 }
 
+/* Slabs are told again where a file with a limit goes round. */
+static void add_slab(struct model_build *build, const struct sl_event *e)
+{
+    struct model *model = build->model;
+    for (size_t i = 0; i < model->slabs.count; i++)
+        if (model->slabs.at[i].chunk == e->id && model->slabs.at[i].address == e->a) return;
+    if (model->slabs.count < SL_MAX_SLABS)
+        MODEL_PUSH(build, model->slabs, (struct model_slab){e->a, e->b, e->id});
+}
+
 static void add_rare(struct model_build *build, const struct sl_trace_record *record)
 {
     struct model *model = build->model;
@@ -108,7 +119,7 @@ static void add_rare(struct model_build *build, const struct sl_trace_record *re
                   (struct model_module){e->a, {e->b, e->c}, kept_text, e->id});
         break;
     case SL_EVENT_SLAB:
-        MODEL_PUSH(build, model->slabs, (struct model_slab){e->a, e->b, e->id});
+        add_slab(build, e);
         break;
     case SL_EVENT_FACT:
         PUSH_TEXT(build, model->facts, e->text, kept_text);

@@ -14,6 +14,7 @@ static const struct trace_command {
     {"info", trace_info, "what the program did, in figures"},
     {"kernels", trace_kernels, "for each kernel its launches, time, bytes, misses and stalls"},
     {"chunks", trace_chunks, "for each chunk what lies in it, and how it came and went"},
+    {"check", trace_check, "whether the file is whole, or what is lost and where"},
     {"export", trace_export, "the trace for other programs: Perfetto's format, or tables"},
     {"sites", trace_sites, "who allocates how much, with call stacks"},
     {"dump", trace_dump, "the records, one a line"},

@@ -37,6 +37,10 @@ def last_words(errors):
 
 def wrong_in_trace(build, path, books):
     """What the trace says otherwise than the books, or None."""
+    check = subprocess.run([os.path.join(build, "tools", "sluice"), "trace", "check", path], capture_output=True,
+                           text=True, check=False)
+    if check.returncode:
+        return f"the trace is not whole: {last_words(check.stdout + check.stderr)}"
     done = subprocess.run([os.path.join(build, "tools", "sluice"), "trace", "dump", "--json", path],
                           capture_output=True, text=True, check=False)
     records = [json.loads(line) for line in done.stdout.splitlines()]

@@ -119,6 +119,7 @@ class Chunks(ToolTest):
         return write_trace(self.folder / "t.slt", [
             ("budget", dict(time=1000, a=8 * MIB, b=2 * MIB, c=1 << 30)),
             ("slab", dict(id=512, time=1000, a=BASE, b=1 << 30)),
+            ("slab", dict(id=512, time=1001, a=BASE, b=1 << 30)),          # told again
             ("alloc", dict(id=1, time=1000, a=BASE, b=5 * MIB, c=0xabc)),  # over three chunks
             ("alloc", dict(id=2, time=1000, a=BASE + 5 * MIB, b=512)),
             ("alloc", dict(id=3, time=1000, a=0x1000, b=512)),             # elsewhere
