@@ -25,6 +25,8 @@ static char *commands[][4] = {
     {"sites"},
     {"sites", "--json"},
     {"export", "--perfetto", "/dev/null"},
+    {"check"},
+    {"check", "--json"},
 };
 
 /* What they print is not looked at; the fuzzer writes to the descriptors themselves. */
