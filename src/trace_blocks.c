@@ -62,7 +62,7 @@ static enum sl_status read_header(struct sl_trace_blocks *blocks)
     size_t magic_bytes = sizeof(header->magic);
     if (got == 0) return sl_trace_set_problem(problem, SL_ERR_TRUNCATED, 0, "is empty");
     if (memcmp(raw, SLUICE_TRACE_MAGIC, got < magic_bytes ? got : magic_bytes) != 0)
-        return sl_trace_set_problem(problem, SL_ERR_FORMAT, 0, "not a sluice trace");
+        return sl_trace_set_problem(problem, SL_ERR_FORMAT, 0, SL_TRACE_NO_TRACE);
     memcpy(header, raw, got);
     bool versioned = got >= offsetof(struct sluice_trace_header, header_bytes) && header->major_version;
     if (versioned && header->major_version != SLUICE_TRACE_MAJOR)

@@ -15,6 +15,8 @@ struct sl_trace_record {
     uint64_t offset;       /* of its block in the file, bytes */
 };
 
+#define SL_TRACE_NO_TRACE "not a sluice trace"
+
 /* What is wrong with a file, for people. */
 struct sl_trace_problem {
     enum sl_status status; /* SL_OK: nothing */
