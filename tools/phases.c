@@ -1,0 +1,447 @@
+/* Which part of training each launch is.
+ *
+ *  1. Memory is cut into segments, so that tensors in a slab are told apart (segments.c).
+ *  2. The launches are cut into windows where a new batch is first used: the host copies to the same memory
+ *     again and again, and the first kernel that uses what came begins a forward pass (windows.c). Where
+ *     several kernels are the first to use a part of the batch (tokens, and much later the targets), each is
+ *     tried.
+ *  3. In the kind of window that touches most of what is kept, which is one with an update, the two turns are
+ *     sought that give every segment a sensible pattern (turns.c). The best of the ways to cut wins.
+ *  4. The patterns are the segments' classes. With these every other kind of window is divided: one without
+ *     gradients is evaluation, one without the optimizer's state is a micro-batch before the last.
+ *  5. Copies, sets and collectives are called what they are, or as the work that follows.
+ *  6. What the program's own marks say stands above all that.
+ */
+#include "phases.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "turns.h"
+
+enum {
+    LOOKED_AT = 256, /* kinds of windows that are divided by themselves; others as their launches elsewhere */
+    CANDIDATES = 64,    /* kinds among which the fullest is sought, */
+    FREQUENT = 20,      /* with at least one in so many windows as the most frequent has */
+    LOSS_LAUNCHES = 8,  /* between the loss of each example and the backward pass */
+    GRADIENT_SHARE = 4, /* a backward pass touches at least one in so many of the gradients */
+};
+
+const char *phase_name(enum phase phase)
+{
+    static const char *const names[PHASE_COUNT] = {"other",  "forward",    "backward", "passes",
+                                                   "update", "evaluation", "copy",     "collective"};
+    return names[phase < PHASE_COUNT ? phase : PHASE_OTHER];
+}
+
+struct finder {
+    const struct model *model;
+    struct phases *out;
+    struct anchors anchors;
+    struct windows windows;
+    uint8_t *is_kept;
+    uint8_t *of_shape; /* phase of the last launch of each shape */
+    bool no_memory;
+};
+
+/* Marks the segments of slots with a life in which two windows begin. */
+static void find_kept(struct finder *f)
+{
+    const struct model *model = f->model;
+    const struct segments *segments = &f->out->segments;
+    uint32_t least = f->windows.count < 2 ? f->windows.count : 2;
+    memset(f->is_kept, 0, segments->count);
+    for (size_t i = 0; i < model->lives.count; i++) {
+        const struct model_life *life = &model->lives.at[i];
+        uint32_t from = 0, to = f->windows.count; /* the first window that begins in it */
+        while (from < to) {
+            uint32_t middle = from + (to - from) / 2;
+            if (model->launches.at[f->windows.at[middle].anchor].time_ns < life->born_ns)
+                from = middle + 1;
+            else
+                to = middle;
+        }
+        uint32_t last = from + least - 1;
+        if (last >= f->windows.count ||
+            model->launches.at[f->windows.at[last].anchor].time_ns > life->died_ns)
+            continue;
+        uint32_t s = segments->first_of_slot[life->slot];
+        memset(f->is_kept + s, 1, segments->first_of_slot[life->slot + 1] - s);
+    }
+}
+
+static bool touches_of_type(struct finder *f, uint32_t type, struct touches *out)
+{
+    const struct window *window = &f->windows.at[f->windows.types[type].window];
+    return touches_find(f->model, &f->out->segments, window, out);
+}
+
+/* How much a type of windows shows: an update touches what nothing else does. What a program does first is
+ * not known as exactly as what it does often, and late. */
+struct fullness {
+    uint32_t kept, positions, count, type;
+};
+
+static bool is_fuller(const struct fullness *a, const struct fullness *b)
+{
+    uint32_t margin = b->kept / 32;
+    if (a->kept > b->kept + margin || a->kept + margin < b->kept) return a->kept > b->kept;
+    if (a->positions != b->positions) return a->positions > b->positions;
+    return a->count != b->count ? a->count > b->count : a->type > b->type;
+}
+
+/* The fullest of the frequent types, and the touches of one of its windows. */
+static bool find_fullest(struct finder *f, uint32_t *type, struct touches *out)
+{
+    struct fullness best = {0};
+    uint32_t most = 0, tried = 0;
+    for (uint32_t t = 0; t < f->windows.type_count; t++)
+        if (f->windows.types[t].count > most) most = f->windows.types[t].count;
+    for (uint32_t t = 0; t < f->windows.type_count && tried < CANDIDATES; t++) {
+        if (f->windows.types[t].count * FREQUENT < most) continue;
+        struct touches touches;
+        struct fullness this = {.count = f->windows.types[t].count, .type = t};
+        tried++;
+        if (touches_of_type(f, t, &touches)) {
+            this.positions = touches.positions;
+            for (uint32_t s = 0; s < touches.segment_count; s++) this.kept += f->is_kept[touches.segments[s]];
+            if (is_fuller(&this, &best)) best = this;
+        }
+        touches_free(&touches);
+    }
+    *type = best.type;
+    bool good = best.positions && touches_of_type(f, best.type, out);
+    if (best.positions && !good) touches_free(out);
+    return good;
+}
+
+/* Cuts in this way; *turns are those of the fullest windows. False: there are none. */
+static bool try_way(struct finder *f, uint32_t way, struct touches *touches, uint32_t *type,
+                    struct turns *turns)
+{
+    windows_free(&f->windows);
+    if (!windows_cut(f->model, &f->anchors, way, &f->windows)) {
+        f->no_memory = true;
+        return false;
+    }
+    find_kept(f);
+    if (!f->windows.count || !find_fullest(f, type, touches)) return false;
+    struct knowledge known = {.is_input = f->anchors.is_input, .is_kept = f->is_kept};
+    if (turns_find(touches, &known, MODEL_NONE, turns)) return true;
+    f->no_memory = true;
+    touches_free(touches);
+    return false;
+}
+
+static struct touched_in touched_in(const struct finder *f, const struct touches *touches, uint32_t s,
+                                    const struct turns *turns)
+{
+    uint32_t segment = touches->segments[s];
+    struct touched_in t = {.kept = f->is_kept[segment], .input = f->anchors.is_input[segment]};
+    for (uint32_t i = touches->first[s]; i < touches->first[s + 1]; i++) {
+        uint32_t position = touches->at[i];
+        t.forward |= position < turns->backward;
+        t.backward |= position >= turns->backward && position < turns->update;
+        t.update |= position >= turns->update;
+    }
+    return t;
+}
+
+/* Gives the segments that have none yet their classes. */
+static void classify(struct finder *f, const struct touches *touches, const struct turns *turns)
+{
+    for (uint32_t s = 0; s < touches->segment_count; s++) {
+        uint8_t *class = &f->out->class_of[touches->segments[s]];
+        if (*class == CLASS_UNKNOWN) *class = (uint8_t)class_from(touched_in(f, touches, s, turns));
+    }
+}
+
+/* What reduces the losses of the examples to one number touches nothing but what came after the last use of
+ * the batch: it still is the forward pass. */
+static void keep_loss_forward(struct finder *f, const struct touches *touches, struct turns *turns)
+{
+    uint32_t *first = malloc((f->out->segments.count + 1) * sizeof(*first)), loss = 0;
+    if (!first) {
+        f->no_memory = true;
+        return;
+    }
+    for (uint32_t s = 0; s < touches->segment_count; s++) {
+        const uint32_t *at = touches->at + touches->first[s], *end = touches->at + touches->first[s + 1];
+        first[touches->segments[s]] = *at;
+        for (; f->anchors.is_input[touches->segments[s]] && at < end && *at < turns->backward; at++)
+            if (*at > loss) loss = *at;
+    }
+    if (!loss && turns->backward) loss = turns->backward - 1;
+    for (unsigned n = 0; n < LOSS_LAUNCHES && turns->backward && turns->backward < turns->update; n++) {
+        const struct model_launch *launch = &f->model->launches.at[touches->launches[turns->backward]];
+        bool pure = true;
+        FOR_SEGMENTS(f->model, &f->out->segments, model_shape_of(f->model, launch), s)
+        {
+            uint8_t class = f->out->class_of[s];
+            pure &= first[s] >= loss && class != CLASS_PARAMETER && class != CLASS_GRADIENT;
+        }
+        if (!pure) break;
+        turns->backward++;
+    }
+    free(first);
+}
+
+static uint32_t count_class(const struct finder *f, const struct touches *touches, enum memory_class class)
+{
+    uint32_t count = 0;
+    for (uint32_t s = 0; s < touches->segment_count; s++)
+        count += f->out->class_of[touches->segments[s]] == class;
+    return count;
+}
+
+/* The update begins behind the last work of the passes, which touches more than what the update changes. */
+static void begin_update(const struct finder *f, const struct touches *touches, struct turns *turns)
+{
+    for (; turns->update > turns->backward + 1; turns->update--) {
+        const struct model_launch *launch = &f->model->launches.at[touches->launches[turns->update - 1]];
+        bool pure = model_shape_of(f->model, launch)->set != 0;
+        FOR_SEGMENTS(f->model, &f->out->segments, model_shape_of(f->model, launch), s)
+        {
+            uint8_t class = f->out->class_of[s];
+            pure &= class == CLASS_PARAMETER || class == CLASS_GRADIENT || class == CLASS_OPTIMIZER;
+        }
+        if (!pure) break;
+    }
+}
+
+/* Finds the turns, the update first, then the backward pass with what that says. */
+static void settle(struct finder *f, const struct touches *touches, const struct knowledge *known,
+                   struct turns *turns)
+{
+    if (!turns_find(touches, known, MODEL_NONE, turns)) {
+        f->no_memory = true;
+        return;
+    }
+    begin_update(f, touches, turns);
+    if (!turns_find(touches, known, turns->update, turns)) f->no_memory = true;
+    keep_loss_forward(f, touches, turns);
+}
+
+/* How the windows of a type are divided. */
+struct division {
+    struct turns turns;
+    bool known, evaluation;
+};
+
+static void divide(struct finder *f, uint32_t type, uint32_t gradients, struct division *out)
+{
+    struct touches touches;
+    if (touches_of_type(f, type, &touches)) {
+        struct knowledge known = {f->anchors.is_input, f->is_kept, f->out->class_of};
+        out->evaluation = count_class(f, &touches, CLASS_GRADIENT) * GRADIENT_SHARE < gradients;
+        out->known = true;
+        if (out->evaluation)
+            out->turns = (struct turns){touches.positions, touches.positions, 0};
+        else
+            settle(f, &touches, &known, &out->turns);
+        classify(f, &touches, &out->turns);
+    }
+    touches_free(&touches);
+}
+
+static enum phase phase_at(const struct division *division, uint32_t position, bool graph)
+{
+    if (division->evaluation) return PHASE_EVALUATION;
+    if (position >= division->turns.update) return PHASE_UPDATE;
+    if (position < division->turns.backward) return PHASE_FORWARD;
+    return !division->turns.backward && graph ? PHASE_PASSES : PHASE_BACKWARD;
+}
+
+/* The phases of a window's work. */
+static void label_work(struct finder *f, const struct window *window, const struct division *division)
+{
+    const struct model *model = f->model;
+    uint32_t position = 0;
+    uint8_t last = PHASE_FORWARD;
+    for (uint32_t l = window->anchor; l < window->end; l++) {
+        if (!is_work(model, l)) continue;
+        uint32_t shape = model->launches.at[l].shape;
+        bool graph = model->shapes.at[shape].kind == SL_LAUNCH_GRAPH;
+        if (division && division->known)
+            f->of_shape[shape] = last = (uint8_t)phase_at(division, position++, graph);
+        else if (f->of_shape[shape])
+            last = f->of_shape[shape];
+        f->out->of_launch[l] = last;
+    }
+}
+
+/* The phases of a window's copies, sets and collectives. */
+static void label_rest(struct finder *f, uint32_t begin, uint32_t end)
+{
+    const struct model *model = f->model;
+    uint8_t *of_launch = f->out->of_launch, next = PHASE_OTHER;
+    for (uint32_t l = end; l-- > begin;) {
+        const struct model_shape *shape = model_shape_of(model, &model->launches.at[l]);
+        if (is_work(model, l))
+            next = of_launch[l];
+        else if (shape->kind == SL_LAUNCH_COPY && shape->direction != SL_COPY_ON_DEVICE)
+            of_launch[l] = PHASE_COPY;
+        else
+            of_launch[l] = shape->kind == SL_LAUNCH_COLLECTIVE ? PHASE_COLLECTIVE : next;
+    }
+    /* Behind the last work there is no next. */
+    for (uint32_t l = end; l-- > begin && !is_work(model, l);) {
+        if (of_launch[l] != PHASE_OTHER) continue;
+        uint32_t before = l;
+        while (before > begin && !is_work(model, before)) before--;
+        of_launch[l] = of_launch[before];
+    }
+}
+
+static void label(struct finder *f, const struct division *divisions)
+{
+    uint32_t begin = f->windows.count ? f->windows.at[0].begin : (uint32_t)f->model->launches.count;
+    label_rest(f, 0, begin);
+    for (uint32_t w = 0; w < f->windows.count; w++) {
+        const struct window *window = &f->windows.at[w];
+        label_work(f, window, window->type == MODEL_NONE ? NULL : &divisions[window->type]);
+        label_rest(f, window->begin, window->end);
+    }
+}
+
+/* The best way to cut; those come first that begin right behind the copies of a batch. MODEL_NONE if none
+ * shows a backward pass. */
+static uint32_t choose_way(struct finder *f)
+{
+    uint32_t best = MODEL_NONE, type;
+    int64_t score = 0;
+    for (int direct = 1; direct >= 0 && best == MODEL_NONE; direct--) {
+        for (uint32_t w = 0; w < f->anchors.ways && !f->no_memory; w++) {
+            struct touches touches;
+            struct turns turns;
+            if (f->anchors.direct[w] != direct || !try_way(f, w, &touches, &type, &turns)) continue;
+            touches_free(&touches);
+            if (turns.score <= score || turns.backward >= turns.update) continue;
+            score = turns.score;
+            best = w;
+        }
+    }
+    return best;
+}
+
+/* Finds the classes from the fullest windows. False if they have no gradients, so that there is no training.
+ */
+static bool find_classes(struct finder *f, uint32_t *gradients, struct division *divisions)
+{
+    struct turns turns;
+    struct touches touches;
+    uint32_t way = choose_way(f), type;
+    if (way == MODEL_NONE || !try_way(f, way, &touches, &type, &turns)) return false;
+    struct knowledge known = {.is_input = f->anchors.is_input, .is_kept = f->is_kept};
+    classify(f, &touches, &turns);
+    settle(f, &touches, &known, &turns);
+    memset(f->out->class_of, CLASS_UNKNOWN, f->out->segments.count);
+    classify(f, &touches, &turns);
+    *gradients = count_class(f, &touches, CLASS_GRADIENT);
+    touches_free(&touches);
+    divisions[type] = (struct division){.turns = turns, .known = true};
+    return *gradients > 0;
+}
+
+static void find(struct finder *f)
+{
+    struct division *divisions = calloc(WINDOW_TYPES, sizeof(*divisions));
+    uint32_t gradients = 0;
+    if (!divisions) {
+        f->no_memory = true;
+        return;
+    }
+    f->out->found = find_classes(f, &gradients, divisions);
+    if (!f->out->found) f->windows.count = 0;
+    for (uint32_t t = 0; f->out->found && t < f->windows.type_count && t < LOOKED_AT; t++)
+        if (!divisions[t].known) divide(f, t, gradients, &divisions[t]);
+    label(f, divisions);
+    free(divisions);
+}
+
+/* Where the copies of the batch begin that the launch uses. */
+static uint32_t batch_before(const struct model *model, const struct phases *phases, uint32_t launch,
+                             uint32_t least)
+{
+    for (; launch > least; launch--) {
+        const struct model_shape *shape = model_shape_of(model, &model->launches.at[launch - 1]);
+        bool input = false;
+        if (shape->kind != SL_LAUNCH_COPY) break;
+        FOR_SEGMENTS(model, &phases->segments, shape, s) input |= phases->class_of[s] == CLASS_INPUT;
+        if (!input) break;
+    }
+    return launch;
+}
+
+static bool add_step(struct phases *phases, uint32_t *room, struct step step)
+{
+    if (phases->step_count == *room) {
+        *room = *room ? 2 * *room : 64;
+        struct step *larger = realloc(phases->steps, *room * sizeof(*larger));
+        if (!larger) return false;
+        phases->steps = larger;
+    }
+    phases->steps[phases->step_count++] = step;
+    return true;
+}
+
+/* A step begins with the batch of its first pass and ends where the first pass or evaluation behind its
+ * update begins. */
+static bool find_steps(const struct model *model, struct phases *phases)
+{
+    uint32_t room = 0, last_work = 0;
+    struct step step = {0};
+    bool open = false, good = true;
+    for (uint32_t l = 0; good && l < model->launches.count; l++) {
+        if (!is_work(model, l)) continue;
+        uint8_t phase = phases->of_launch[l];
+        bool passes = phase == PHASE_FORWARD || phase == PHASE_BACKWARD || phase == PHASE_PASSES;
+        if (open && step.whole && (passes || phase == PHASE_EVALUATION)) {
+            step.end = batch_before(model, phases, l, last_work + 1);
+            good = add_step(phases, &room, step);
+            open = false;
+        }
+        if (!open && passes) {
+            step = (struct step){.begin = batch_before(model, phases, l, last_work ? last_work + 1 : 0)};
+            open = true;
+        }
+        if (phase == PHASE_UPDATE) step.whole = open;
+        last_work = l;
+    }
+    step.end = last_work + 1;
+    return good && (!open || add_step(phases, &room, step));
+}
+
+bool phases_find(const struct model *model, struct phases *out)
+{
+    *out = (struct phases){.of_launch = calloc(model->launches.count + 1, 1)};
+    struct finder f = {.model = model, .out = out, .of_shape = calloc(model->shapes.count + 1, 1)};
+    bool good = out->of_launch && f.of_shape && segments_make(model, &out->segments);
+    if (good) {
+        out->class_of = calloc(out->segments.count + 1, 1);
+        f.is_kept = calloc(out->segments.count + 1, 1);
+        good = out->class_of && f.is_kept && anchors_find(model, &out->segments, &f.anchors);
+    }
+    if (good) {
+        find(&f);
+        good = !f.no_memory;
+    }
+    if (good) {
+        out->marked = phases_from_marks(model, out->of_launch);
+        good = find_steps(model, out);
+    }
+    anchors_free(&f.anchors);
+    windows_free(&f.windows);
+    free(f.is_kept);
+    free(f.of_shape);
+    return good;
+}
+
+void phases_free(struct phases *phases)
+{
+    free(phases->of_launch);
+    free(phases->class_of);
+    free(phases->steps);
+    segments_free(&phases->segments);
+    *phases = (struct phases){0};
+}
