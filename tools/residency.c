@@ -1,0 +1,48 @@
+#include "residency.h"
+
+#include <stdlib.h>
+
+static uint64_t *held_by(struct residency *r, uint32_t chunk)
+{
+    uint32_t index = sl_map_get(&r->index_of, (uint64_t)chunk + 1);
+    if (index != SL_MAP_NONE) return &r->held.at[index];
+    if (r->held.count == r->held.room) {
+        size_t room = r->held.room ? 2 * r->held.room : 256;
+        uint64_t *larger = realloc(r->held.at, room * sizeof(*larger));
+        if (!larger) return NULL;
+        r->held.at = larger;
+        r->held.room = room;
+    }
+    if (!sl_map_put(&r->index_of, (uint64_t)chunk + 1, (uint32_t)r->held.count)) return NULL;
+    r->held.at[r->held.count] = 0;
+    return &r->held.at[r->held.count++];
+}
+
+static void apply(struct residency *r, const struct model_move *move)
+{
+    uint64_t *held = held_by(r, move->chunk);
+    if (!held) {
+        r->no_memory = true;
+        return;
+    }
+    bool comes = move->kind == SL_ACTION_FETCH || move->kind == SL_ACTION_POPULATE;
+    uint64_t now = comes ? *held + move->bytes : 0;
+    if (now < *held && comes) now = UINT64_MAX; /* no figure that a program wrote */
+    r->bytes = r->bytes - *held + now;
+    *held = now;
+}
+
+uint64_t residency_step(struct residency *r, uint64_t time_ns)
+{
+    const struct model *model = r->model;
+    while (r->next < model->moves.count && model->moves.at[r->next].time_ns <= time_ns)
+        apply(r, &model->moves.at[r->next++]);
+    return r->next < model->moves.count ? model->moves.at[r->next].time_ns : UINT64_MAX;
+}
+
+void residency_free(struct residency *r)
+{
+    sl_map_free(&r->index_of);
+    free(r->held.at);
+    *r = (struct residency){0};
+}
