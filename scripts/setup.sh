@@ -7,7 +7,7 @@
 
 SETUP_LOG=build/setup.log
 CUDA_WHEELS="nvidia-cuda-nvcc==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-runtime==13.0.96
-nvidia-cuda-cccl==13.0.85 nvidia-cuda-profiler-api==13.0.85"
+nvidia-cuda-cccl==13.0.85 nvidia-cuda-profiler-api==13.0.85 nvidia-nvtx==13.0.85"
 MESON_WHEEL="meson>=1.0,<2"
 
 # What is needed, as command:package or, found by pkg-config, module:package.

@@ -9,6 +9,7 @@
 #include "graph_memory.h"
 #include "graphs.h"
 #include "lookup.h"
+#include "marks.h"
 #include "physical.h"
 #include "pools.h"
 #include "runtime.h"
@@ -30,5 +31,6 @@ __attribute__((constructor)) static void load(void)
 {
     sl_bind_lookup();
     sl_runtime_load();
+    sl_nvtx_offer();
     pthread_atfork(NULL, NULL, sl_after_fork);
 }

@@ -42,6 +42,8 @@ static bool is_at(uint32_t place, const char *text, size_t bytes)
     return !strncmp(space + place, text, bytes) && !space[place + bytes];
 }
 
+static const char lost[] = SL_KEEP_LOST;
+
 static const char *keep(const char *text, uint32_t share)
 {
     if (!text) return NULL;
@@ -51,13 +53,13 @@ static const char *keep(const char *text, uint32_t share)
         uint32_t place = atomic_load_explicit(&places[slot % SLOTS], memory_order_acquire);
         if (!place) {
             if (!own) own = put(text, bytes, share);
-            if (!own) return SL_KEEP_LOST;
+            if (!own) return lost;
             /* Where another thread was first, its text may be this one; then ours is wasted. */
             if (atomic_compare_exchange_strong(&places[slot % SLOTS], &place, own)) return space + own;
         }
         if (is_at(place, text, bytes)) return space + place;
     }
-    return SL_KEEP_LOST;
+    return lost;
 }
 
 const char *sl_text_keep(const char *text)
@@ -68,4 +70,10 @@ const char *sl_text_keep(const char *text)
 const char *sl_text_keep_some(const char *text)
 {
     return keep(text, 2);
+}
+
+/* The space ends with a byte that no text reaches. */
+bool sl_text_is_kept(const void *text)
+{
+    return text == lost || (uintptr_t)text - (uintptr_t)space < sizeof space;
 }

@@ -18,4 +18,7 @@ const char *sl_text_keep(const char *text);
  * the others. */
 const char *sl_text_keep_some(const char *text);
 
+/* Whether `text` may be what one of these returned: its bytes up to the end are there to be read. */
+bool sl_text_is_kept(const void *text);
+
 #endif

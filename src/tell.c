@@ -2,7 +2,10 @@
  * may wait or fail anywhere. */
 #include "tell.h"
 
+#include <stdio.h>
+
 #include "core.h"
+#include "keep.h"
 #include "record.h"
 
 static struct sl_trace *trace_of(const struct sl_core *core)
@@ -42,4 +45,22 @@ void sl_runtime_failed(enum sl_error_kind kind, uint32_t code, sl_tick tick, uin
 {
     sl_tell((struct sl_event){
         .type = SL_EVENT_ERROR, .flags = (uint8_t)kind, .id = code, .tick = tick, .a = bytes, .c = site});
+}
+
+void sl_runtime_mark(enum sl_mark_kind kind, enum sl_mark_source source, uint32_t domain, uint32_t range,
+                     const char *name)
+{
+    sl_tell((struct sl_event){.type = SL_EVENT_MARK,
+                              .flags = (uint8_t)kind,
+                              .id = range,
+                              .a = domain,
+                              .c = source,
+                              .text = sl_text_keep_some(name)});
+}
+
+void sl_runtime_mark_domain(uint32_t domain, const char *name)
+{
+    char text[256];
+    snprintf(text, sizeof text, "nvtx_domain_%u=%s", domain, name);
+    sl_tell((struct sl_event){.type = SL_EVENT_FACT, .text = sl_text_keep(text)});
 }

@@ -25,7 +25,7 @@ static const struct sl_trace_type_info types[] = {
     [SL_EVENT_DURATION] = {"duration", "kernel", "ns"},
     [SL_EVENT_SYNC] = {"sync", NULL, "ns", "handle"},
     [SL_EVENT_ERROR] = {"error", "code", "bytes", NULL, "site", .address_c = true},
-    [SL_EVENT_MARK] = {"mark", "range", NULL, NULL, "source", .text_after = SL_TRACE_FIELDS},
+    [SL_EVENT_MARK] = {"mark", "range", "domain", NULL, "source", .text_after = SL_TRACE_FIELDS},
     [SL_EVENT_SITE] = {"site", NULL, NULL, NULL, "site", .address_c = true, .text_after = SL_TRACE_FIELDS},
     [SL_EVENT_MODULE] = {"module", "module", "address", "build", "build2", .address_a = true,
                          .text_after = SL_TRACE_FIELDS},

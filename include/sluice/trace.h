@@ -100,7 +100,8 @@ enum sluice_trace_type {
     SLUICE_TRACE_ERROR = 15, /* A call failed. id: the driver's error code; flags: 0 allocation, 1 launch,
                               * 2 other; a: bytes asked for; c: site */
 
-    /* id: of ranges that begin and end by number; c: who says so: 0 NVTX, 1 sluice/marks.h; text: its name;
+    /* id: of ranges that begin and end by number; a: NVTX's domain, 0 for the default one: pushes and pops of a
+     * thread are nested in each by itself; c: who says so: 0 NVTX, 1 sluice/marks.h; text: its name;
      * flags: 0 push, 1 pop, 2 a moment, 3 begin, 4 end */
     SLUICE_TRACE_MARK = 16,
 

@@ -89,6 +89,18 @@ static void texts_without_number_leave_room(void **state)
     assert_string_equal(sl_text_keep_some("kernel 5"), "kernel 5");
 }
 
+static void what_is_not_kept_is_told_apart(void **state)
+{
+    (void)state;
+    char text[] = "forward";
+    const char *kept = sl_text_keep(text);
+    assert_true(sl_text_is_kept(kept));
+    assert_true(sl_text_is_kept(kept + strlen(kept)));
+    assert_false(sl_text_is_kept(text));
+    assert_false(sl_text_is_kept(NULL));
+    assert_false(sl_text_is_kept((const void *)1));
+}
+
 /* A program that names every step of a long run differently. Last: it uses the space up. */
 static void beyond_the_bound_there_is_one_text(void **state)
 {
@@ -105,6 +117,7 @@ static void beyond_the_bound_there_is_one_text(void **state)
     }
     assert_in_range(kept, 1 << 14, 1 << 16);
     assert_string_equal(sl_text_keep("one more"), SL_KEEP_LOST);
+    assert_true(sl_text_is_kept(sl_text_keep("one more")));
     assert_ptr_equal(sl_text_keep("first"), first);
 }
 
@@ -114,6 +127,7 @@ int main(void)
         cmocka_unit_test(equal_texts_are_one_and_differ_from_others),
         cmocka_unit_test(a_long_text_is_cut),
         cmocka_unit_test(threads_get_the_same_copies),
+        cmocka_unit_test(what_is_not_kept_is_told_apart),
         cmocka_unit_test(texts_without_number_leave_room),
         cmocka_unit_test(beyond_the_bound_there_is_one_text),
     };
