@@ -1,4 +1,6 @@
 """The command itself: help, version, and what it says to words it does not know."""
+import re
+import shutil
 import subprocess
 import unittest
 
@@ -47,6 +49,33 @@ class Documents(unittest.TestCase):
         for row in rows:
             self.assertIn(row[1].strip(" `"), manual)
             self.assertIn(row[2].strip(" `"), manual)
+
+    def test_man_page_has_every_trace_command(self):
+        manual = (SOURCE / "docs/sluice.1").read_text().replace("\\-", "-")
+        section = manual[manual.index(".SH COMMANDS OF TRACE"):manual.index(".SH OPTIONS OF RUN")]
+        names = re.findall(r"(?m)^  (\w+) +\S", sluice("trace", "--help").stdout)
+        self.assertGreater(len(names), 5)
+        for name in names:
+            entries = re.findall(rf"(?m)^(?:\.B |\\fB){name}\b.*$", section)
+            self.assertTrue(entries, f"docs/sluice.1 lacks trace {name}")
+            for option in re.findall(r"(?m)^  --([\w-]+)", sluice("trace", name, "--help").stdout):
+                if option not in ("help", "json"):
+                    self.assertIn(f"--{option}", "".join(entries), f"docs/sluice.1 lacks --{option} of trace {name}")
+
+    def test_man_page_has_every_record(self):
+        manual = (SOURCE / "docs/sluice-trace.5").read_text()
+        section = manual[manual.index(".SH RECORDS"):manual.index(".SH VERSIONS")]
+        words = {word for line in re.findall(r"(?m)^\.B (.*)$", section) for word in line.split(", ")}
+        types = re.findall(r"(?m)^    SLUICE_TRACE_(\w+) =", (SOURCE / "include/sluice/trace.h").read_text())
+        self.assertGreater(len(types), 20)
+        self.assertEqual({name.lower() for name in types} - words, set())
+
+    @unittest.skipUnless(shutil.which("groff"), "groff is not installed")
+    def test_man_pages_are_well_formed(self):
+        for page in ("sluice.1", "sluice-trace.5"):
+            result = subprocess.run(["groff", "-man", "-ww", "-Tutf8", SOURCE / "docs" / page],
+                                    capture_output=True, text=True)
+            self.assertEqual((result.returncode, result.stderr), (0, ""), page)
 
 
 if __name__ == "__main__":
