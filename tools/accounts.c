@@ -114,8 +114,9 @@ static void count_moves(struct accounting *a)
 static bool count_idle(struct accounting *a)
 {
     const struct model *model = a->model;
-    struct residency residency = {.model = model};
-    for (uint32_t l = a->begin; l + 1 < model->launches.count && l < a->end; l++) {
+    struct residency residency;
+    bool good = residency_start(model, &residency);
+    for (uint32_t l = a->begin; good && l + 1 < model->launches.count && l < a->end; l++) {
         uint64_t from = model->launches.at[l].time_ns, to = model->launches.at[l + 1].time_ns;
         struct account *account = &a->out->of[a->phases->of_launch[l]];
         while (from < to) {
@@ -127,7 +128,7 @@ static bool count_idle(struct accounting *a)
             from = until;
         }
     }
-    bool good = !residency.no_memory;
+    good &= !residency.no_memory;
     residency_free(&residency);
     return good;
 }

@@ -13,6 +13,7 @@ static const struct trace_command {
 } commands[] = {
     {"info", trace_info, "what the program did, in figures"},
     {"phases", trace_phases, "for each phase of training its time, traffic and stalls"},
+    {"timeline", trace_timeline, "one iteration, drawn: memory by class, traffic, stalls"},
     {"kernels", trace_kernels, "for each kernel its launches, time, bytes, misses and stalls"},
     {"chunks", trace_chunks, "for each chunk what lies in it, and how it came and went"},
     {"check", trace_check, "whether the file is whole, or what is lost and where"},

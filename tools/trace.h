@@ -7,6 +7,7 @@
 /* argv[0] is the command's name. They return the exit status. */
 int trace_info(int argc, char **argv);
 int trace_phases(int argc, char **argv);
+int trace_timeline(int argc, char **argv);
 int trace_kernels(int argc, char **argv);
 int trace_chunks(int argc, char **argv);
 int trace_check(int argc, char **argv);
