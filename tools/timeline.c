@@ -62,7 +62,13 @@ static bool is_within(const struct timeline *t, uint64_t time_ns)
     return time_ns >= t->begin_ns && time_ns < t->end_ns;
 }
 
-/* Adds `amount`, evenly over [from, to), to the stretches that it lies in. */
+/* The part of `amount` that lies before `at` if it is even over [from, to). */
+static uint64_t part_before(uint64_t amount, uint64_t from, uint64_t to, uint64_t at)
+{
+    return (uint64_t)((unsigned __int128)amount * (at - from) / (to - from));
+}
+
+/* Adds `amount`, evenly over [from, to), to the stretches that it lies in: no byte is lost between them. */
 static void spread(const struct timeline *t, uint64_t *row, uint64_t from, uint64_t to, uint64_t amount)
 {
     uint64_t begin = from > t->begin_ns ? from : t->begin_ns, end = to < t->end_ns ? to : t->end_ns;
@@ -72,7 +78,8 @@ static void spread(const struct timeline *t, uint64_t *row, uint64_t from, uint6
         uint64_t left = begin_of(t, s), right = s + 1 < t->count ? begin_of(t, s + 1) : t->end_ns;
         if (left < begin) left = begin;
         if (right > end) right = end;
-        if (left < right) row[s] += (uint64_t)((double)amount * (double)(right - left) / (double)(to - from));
+        if (left < right)
+            row[s] += part_before(amount, from, to, right) - part_before(amount, from, to, left);
     }
 }
 

@@ -8,7 +8,6 @@
 #include "command_line.h"
 #include "json.h"
 #include "table.h"
-#include "text.h"
 #include "tool.h"
 
 struct view {
@@ -169,12 +168,11 @@ static void print_notes(const struct view *view)
 
 static int print_text(const struct view *view)
 {
-    char in[SL_BYTES_TEXT], out[SL_BYTES_TEXT];
     const struct model *model = view->model;
     if (view->step) printf("iteration %" PRIu64 " of %" PRIu32 "\n", view->step, view->phases.step_count);
     if (model->link_in || model->link_out)
-        printf("link: %s/s to the device, %s/s from it\n", sl_bytes_text(model->link_in, in),
-               sl_bytes_text(model->link_out, out));
+        printf("link: %.1f GB/s to the device, %.1f GB/s from it\n", (double)model->link_in / 1e9,
+               (double)model->link_out / 1e9);
     if (!print_rows(view)) return failure("out of memory");
     putchar('\n');
     if (!print_causes(view)) return failure("out of memory");
