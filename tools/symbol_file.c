@@ -182,12 +182,77 @@ const char *symbol_file_function(struct symbol_file *file, uint64_t address)
     return NULL;
 }
 
-const char *symbol_file_source(struct symbol_file *file, uint64_t address, unsigned *line)
+/* The innermost line. */
+static bool find_line(struct symbol_file *file, uint64_t address, struct source_line *out)
 {
-    Dwfl_Line *found = file->has_lines ? dwfl_module_getsrc(file->module, address) : NULL;
+    Dwfl_Line *found = dwfl_module_getsrc(file->module, address);
     int number = 0;
     const char *path = found ? dwfl_lineinfo(found, NULL, &number, NULL, NULL, NULL) : NULL;
-    if (!path || number <= 0) return NULL;
-    *line = (unsigned)number;
-    return path;
+    if (!path || number <= 0) return false;
+    *out = (struct source_line){.source = path, .line = (unsigned)number};
+    return true;
+}
+
+static const char *name_of(Dwarf_Die *die)
+{
+    Dwarf_Attribute attribute;
+    const char *linked = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute));
+    return linked ? linked : dwarf_diename(die);
+}
+
+/* Where the function `inlined` was called from. */
+static bool find_call(Dwarf_Die *unit, Dwarf_Die *inlined, struct source_line *out)
+{
+    Dwarf_Attribute attribute;
+    Dwarf_Files *files;
+    Dwarf_Word index, line;
+    size_t count;
+    if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attribute), &index) ||
+        dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &attribute), &line) ||
+        dwarf_getsrcfiles(unit, &files, &count))
+        return false;
+    const char *path = dwarf_filesrc(files, index, NULL, NULL);
+    *out = (struct source_line){.source = path, .line = (unsigned)line};
+    return path != NULL;
+}
+
+/* Whether `inner`, which `call` calls, is a part that the compiler split off from the function `whole`: it
+ * then says that the call is where the function begins. */
+static bool is_part(Dwarf_Die *whole, const char *name, const struct source_line *inner,
+                    const struct source_line *call)
+{
+    int first;
+    return name && inner->function && !strcmp(name, inner->function) && !dwarf_decl_line(whole, &first) &&
+           (unsigned)first == call->line;
+}
+
+/* What the address lies in, the innermost first, as it was compiled: dwarf_getscopes leaves an inlined
+ * function for where that was written. */
+static int enclosing(Dwarf_Die *unit, uint64_t address, Dwarf_Die **out)
+{
+    Dwarf_Die *written = NULL;
+    int count = dwarf_getscopes(unit, address, &written);
+    if (count > 0) count = dwarf_getscopes_die(&written[0], out);
+    free(written);
+    return count;
+}
+
+size_t symbol_file_lines(struct symbol_file *file, uint64_t address, struct source_line lines[], size_t room)
+{
+    Dwarf_Addr bias;
+    Dwarf_Die *scopes = NULL;
+    size_t count = 1;
+    if (!room || !file->has_lines || !find_line(file, address, &lines[0])) return 0;
+    Dwarf_Die *unit = dwfl_module_addrdie(file->module, address, &bias);
+    int scope_count = unit ? enclosing(unit, address - bias, &scopes) : 0;
+    for (int i = 0; i < scope_count && count < room; i++) {
+        if (dwarf_tag(&scopes[i]) == DW_TAG_subprogram) break;
+        if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine) continue;
+        const char *name = name_of(&scopes[i]);
+        if (count > 1 && is_part(&scopes[i], name, &lines[count - 2], &lines[count - 1])) count--;
+        if (!find_call(unit, &scopes[i], &lines[count])) break;
+        lines[count++ - 1].function = name;
+    }
+    free(scopes);
+    return count;
 }

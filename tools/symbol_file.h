@@ -5,6 +5,7 @@
 #define SLUICE_TOOL_SYMBOL_FILE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct symbol_file;
@@ -21,7 +22,16 @@ void symbol_file_close(struct symbol_file *file); /* accepts NULL */
  * Lives as long as the file is open. */
 const char *symbol_file_function(struct symbol_file *file, uint64_t address);
 
-/* The line of source that it comes from. NULL: not known. */
-const char *symbol_file_source(struct symbol_file *file, uint64_t address, unsigned *line);
+/* Where `address` comes from: the line, and where compilers put functions into one another the line that it
+ * was called from, and so on. Texts live as long as the file is open. */
+struct source_line {
+    const char
+        *function; /* as the linker or the programmer names it; NULL in the last: the one around them */
+    const char *source;
+    unsigned line;
+};
+
+/* The innermost first, at most `room`. Returns their number; 0: not known. */
+size_t symbol_file_lines(struct symbol_file *file, uint64_t address, struct source_line lines[], size_t room);
 
 #endif

@@ -1,6 +1,4 @@
 /* Built without libdw: no object file is read. */
-#include <stddef.h>
-
 #include "symbol_file.h"
 
 bool symbol_files_are_read(void)
@@ -26,8 +24,8 @@ const char *symbol_file_function(struct symbol_file *file, uint64_t address)
     return NULL;
 }
 
-const char *symbol_file_source(struct symbol_file *file, uint64_t address, unsigned *line)
+size_t symbol_file_lines(struct symbol_file *file, uint64_t address, struct source_line lines[], size_t room)
 {
-    (void)file, (void)address, (void)line;
-    return NULL;
+    (void)file, (void)address, (void)lines, (void)room;
+    return 0;
 }

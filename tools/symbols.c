@@ -14,17 +14,22 @@ struct known_module {
     bool looked;
 };
 
-struct known_frame {
-    struct frame frame;
-    char *function, *source; /* what it points to */
+enum { INLINED_MAX = 16 };
+
+/* The frames of one return address, whose texts are its own. */
+struct known_place {
+    const struct model_module *module;
+    uint64_t offset;
+    size_t count;
+    struct frame frames[];
 };
 
 struct symbols {
     const struct model *model;
     struct known_module *modules; /* as the model's */
-    struct sl_map by_place;       /* frames that were looked up, since call stacks share them */
-    struct known_frame **frames;
-    size_t frame_count, frame_room;
+    struct sl_map by_place;       /* that were looked up, since call stacks share them */
+    struct known_place **places;
+    size_t place_count, place_room;
 };
 
 struct symbols *symbols_new(const struct model *model)
@@ -38,16 +43,21 @@ struct symbols *symbols_new(const struct model *model)
     return NULL;
 }
 
+static void free_place(struct known_place *place)
+{
+    for (size_t i = 0; i < place->count; i++) {
+        free((char *)place->frames[i].function);
+        free((char *)place->frames[i].source);
+    }
+    free(place);
+}
+
 void symbols_close(struct symbols *symbols)
 {
     if (!symbols) return;
     for (size_t i = 0; i < symbols->model->modules.count; i++) symbol_file_close(symbols->modules[i].file);
-    for (size_t i = 0; i < symbols->frame_count; i++) {
-        free(symbols->frames[i]->function);
-        free(symbols->frames[i]->source);
-        free(symbols->frames[i]);
-    }
-    free(symbols->frames);
+    for (size_t i = 0; i < symbols->place_count; i++) free_place(symbols->places[i]);
+    free(symbols->places);
     free(symbols->modules);
     sl_map_free(&symbols->by_place);
     free(symbols);
@@ -68,18 +78,34 @@ static char *function_name(const char *linked)
     return name;
 }
 
-static void look_up(struct symbols *symbols, size_t module, struct known_frame *known)
+/* NULL: no memory. The call is just before the return address. */
+static struct known_place *look_up(struct symbols *symbols, size_t module, uint64_t offset)
 {
     struct known_module *from = &symbols->modules[module];
     const struct model_module *told = &symbols->model->modules.at[module];
+    struct source_line lines[INLINED_MAX];
     if (!from->looked) from->file = symbol_file_open(told->path, told->build, &from->remark);
     from->looked = true;
-    if (!from->file || !known->frame.offset) return;
-    uint64_t call = known->frame.offset - 1;
-    known->function = function_name(symbol_file_function(from->file, call));
-    known->source = harmless_copy(symbol_file_source(from->file, call, &known->frame.line));
-    known->frame.function = known->function;
-    known->frame.source = known->source;
+    uint64_t call = offset ? offset - 1 : 0;
+    size_t line_count = from->file ? symbol_file_lines(from->file, call, lines, INLINED_MAX) : 0;
+    size_t count = line_count ? line_count : 1;
+    struct known_place *place = calloc(1, sizeof(*place) + count * sizeof(*place->frames));
+    if (!place) return NULL;
+    place->module = told;
+    place->offset = offset;
+    place->count = count;
+    for (size_t i = 0; i < count; i++) {
+        struct frame *frame = &place->frames[i];
+        bool last = i + 1 == count;
+        *frame = (struct frame){.module = told, .offset = offset, .inlined = !last};
+        if (from->file)
+            frame->function =
+                function_name(last ? symbol_file_function(from->file, call) : lines[i].function);
+        if (!line_count) continue;
+        frame->source = harmless_copy(lines[i].source);
+        frame->line = lines[i].line;
+    }
+    return place;
 }
 
 /* The module with this number, or the models's count of them. */
@@ -90,42 +116,54 @@ static size_t module_numbered(const struct model *model, uint64_t number)
     return m;
 }
 
-static bool keep(struct symbols *symbols, uint64_t key, struct known_frame *known)
+static bool keep(struct symbols *symbols, uint64_t key, struct known_place *place)
 {
-    if (symbols->frame_count == symbols->frame_room) {
-        size_t room = symbols->frame_room ? 2 * symbols->frame_room : 256;
-        struct known_frame **larger = realloc(symbols->frames, room * sizeof(*larger));
+    if (symbols->place_count == symbols->place_room) {
+        size_t room = symbols->place_room ? 2 * symbols->place_room : 256;
+        struct known_place **larger = realloc(symbols->places, room * sizeof(*larger));
         if (!larger) return false;
-        symbols->frames = larger;
-        symbols->frame_room = room;
+        symbols->places = larger;
+        symbols->place_room = room;
     }
-    if (!sl_map_put(&symbols->by_place, key, (uint32_t)symbols->frame_count)) return false;
-    symbols->frames[symbols->frame_count++] = known;
+    if (!sl_map_put(&symbols->by_place, key, (uint32_t)symbols->place_count)) return false;
+    symbols->places[symbols->place_count++] = place;
     return true;
 }
 
-/* Without memory the frame has no names. */
-static struct frame find_frame(struct symbols *symbols, uint64_t number, uint64_t offset)
+/* NULL: there is no memory, or, which does not happen, two places have one key. */
+static const struct known_place *find_place(struct symbols *symbols, size_t module, uint64_t offset)
+{
+    const struct model_module *told = &symbols->model->modules.at[module];
+    uint64_t key = sl_hash_word(sl_mix(module + 1), offset) | 1;
+    uint32_t known = sl_map_get(&symbols->by_place, key);
+    if (known != SL_MAP_NONE) {
+        const struct known_place *place = symbols->places[known];
+        return place->module == told && place->offset == offset ? place : NULL;
+    }
+    struct known_place *place = look_up(symbols, module, offset);
+    if (!place || keep(symbols, key, place)) return place;
+    free_place(place);
+    return NULL;
+}
+
+/* Adds the frames of one address: without names where there are none. */
+static size_t add_frames(struct symbols *symbols, uint64_t number, uint64_t offset, struct frame frames[],
+                         size_t room)
 {
     const struct model *model = symbols->model;
     size_t module = number ? module_numbered(model, number) : model->modules.count;
-    struct frame plain = {.module = module < model->modules.count ? &model->modules.at[module] : NULL,
-                          .offset = offset};
-    uint64_t key = sl_hash_word(sl_mix(module + 1), offset) | 1;
-    uint32_t place = sl_map_get(&symbols->by_place, key);
-    if (place != SL_MAP_NONE && symbols->frames[place]->frame.module == plain.module &&
-        symbols->frames[place]->frame.offset == offset)
-        return symbols->frames[place]->frame;
-    if (!plain.module) return plain;
-    struct known_frame *known = calloc(1, sizeof(*known));
-    if (!known) return plain;
-    known->frame = plain;
-    look_up(symbols, module, known);
-    if (keep(symbols, key, known)) return known->frame;
-    free(known->function);
-    free(known->source);
-    free(known);
-    return plain;
+    if (module == model->modules.count) {
+        frames[0] = (struct frame){.offset = offset};
+        return 1;
+    }
+    const struct known_place *place = find_place(symbols, module, offset);
+    if (!place) {
+        frames[0] = (struct frame){.module = &model->modules.at[module], .offset = offset};
+        return 1;
+    }
+    size_t count = place->count < room ? place->count : room;
+    memcpy(frames, place->frames, count * sizeof(*frames));
+    return count;
 }
 
 size_t symbols_frames(struct symbols *symbols, const char *text, struct frame frames[], size_t room)
@@ -137,7 +175,7 @@ size_t symbols_frames(struct symbols *symbols, const char *text, struct frame fr
         if (end == text || *end != '+') break;
         offset = strtoull(end + 1, &last, 16);
         if (last == end + 1 || (*last && *last != ' ')) break;
-        frames[count++] = find_frame(symbols, number, offset);
+        count += add_frames(symbols, number, offset, frames + count, room - count);
         text = *last ? last + 1 : NULL;
     }
     return count;

@@ -7,13 +7,13 @@
 
 struct symbols;
 
-/* A return address of a call stack, and the call before it. Texts are harmless and live as long as the
- * symbols; NULL: not known. */
+/* A call of a call stack. Texts are harmless and live as long as the symbols; NULL: not known. */
 struct frame {
     const struct model_module *module; /* NULL: none that the trace tells of */
-    uint64_t offset;                   /* in the module, or an address */
+    uint64_t offset;                   /* of the return address in the module, or an address */
     const char *function, *source;
     unsigned line;
+    bool inlined; /* the compiler put the function into that of the next frame */
 };
 
 /* `model` outlives the symbols. NULL: no memory. */
@@ -21,7 +21,7 @@ struct symbols *symbols_new(const struct model *model);
 void symbols_close(struct symbols *symbols); /* accepts NULL */
 
 /* The frames of a site's text, the innermost first, at most `room`. Returns their number. */
-enum { FRAMES_MAX = 64 }; /* more than any site has */
+enum { FRAMES_MAX = 256 };
 size_t symbols_frames(struct symbols *symbols, const char *text, struct frame frames[], size_t room);
 
 /* Why there are no names of a module that frames lie in; NULL: there are, or nobody asked. */

@@ -34,11 +34,16 @@ static const struct command_syntax syntax = {
     .option_count = sizeof(options) / sizeof(*options),
 };
 
-/* What calls main is of no interest. */
+/* What calls main, or a thread's first function, is of no interest. */
 static size_t own_frames(const struct frame *frames, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        if (frames[i].function && !strcmp(frames[i].function, "main")) return i + 1;
+    static const char *const callers[] = {"__libc_start_call_main", "__libc_start_main", "start_thread"};
+    for (size_t i = 0; i < count; i++) {
+        if (!frames[i].function) continue;
+        if (!strcmp(frames[i].function, "main")) return i + 1;
+        for (size_t c = 0; c < sizeof(callers) / sizeof(*callers); c++)
+            if (!strcmp(frames[i].function, callers[c])) return i;
+    }
     return count;
 }
 
@@ -47,8 +52,8 @@ static void print_frame(const struct frame *frame)
     const char *module = frame->module ? file_name(frame->module->path) : NULL;
     fputs("      ", stdout);
     if (frame->function && frame->source)
-        printf("%s  %s%s:%u%s\n", frame->function, style_text(stdout, STYLE_DIM), frame->source, frame->line,
-               style_text(stdout, STYLE_NONE));
+        printf("%s  %s%s:%u%s%s\n", frame->function, style_text(stdout, STYLE_DIM), frame->source,
+               frame->line, frame->inlined ? " (inlined)" : "", style_text(stdout, STYLE_NONE));
     else if (frame->function)
         printf("%s  %s%s+0x%" PRIx64 "%s\n", frame->function, style_text(stdout, STYLE_DIM), module,
                frame->offset, style_text(stdout, STYLE_NONE));
@@ -128,6 +133,7 @@ static void print_json_frame(struct json *json, const struct frame *frame)
     json_text(json, "function", frame->function);
     json_text(json, "source", frame->source);
     if (frame->source) json_number(json, "line", frame->line);
+    if (frame->inlined) json_bool(json, "inlined", true);
     json_close(json);
 }
 

@@ -18,9 +18,14 @@ static __attribute__((noinline)) CUdeviceptr allocate(size_t bytes)
     return address;
 }
 
+static inline __attribute__((always_inline)) CUdeviceptr allocate_a_weight(void)
+{
+    return allocate(MIB);
+}
+
 static __attribute__((noinline)) void make_weights(void)
 {
-    for (int i = 0; i < weight_count; i++) weights[i] = allocate(MIB);
+    for (int i = 0; i < weight_count; i++) weights[i] = allocate_a_weight();
 }
 
 static __attribute__((noinline)) void take_a_step(void)

@@ -88,16 +88,19 @@ class Sites(ToolTest):
     @unittest.skipUnless(NAMES, "built without libdw")
     def test_functions_and_lines(self):
         answer = self.sites(self.record(PROGRAM))
-        stacks = {tuple(frame["function"] for frame in site["frames"])[:3]: site for site in answer["sites"]}
-        for functions, count in ((("allocate", "make_weights", "main"), 3), (("allocate", "take_a_step", "main"), 4)):
-            self.assertEqual(stacks[functions]["allocations"], count)
-            for frame in stacks[functions]["frames"][:3]:
-                self.assertEqual(pathlib.Path(frame["source"]).name, "test_sites.c")
+        stacks = {}
+        for site in answer["sites"]:
+            functions = [frame["function"] for frame in site["frames"]]
+            stacks[tuple(functions[:functions.index("main") + 1])] = site
+        weight, step = ("allocate", "allocate_a_weight", "make_weights", "main"), ("allocate", "take_a_step", "main")
+        self.assertEqual([stacks[functions]["allocations"] for functions in (weight, step)], [3, 4])
+        self.assertEqual(["inlined" in frame for frame in stacks[weight]["frames"][:4]], [False, True, False, False])
         source = (pathlib.Path(__file__).parents[1] / "shim" / "test_sites.c").read_text().splitlines()
-        lines = [source[frame["line"] - 1].strip() for frame in stacks["allocate", "take_a_step", "main"]["frames"][:3]]
-        self.assertIn("cuMemAlloc", lines[0])
-        self.assertIn("allocate(3 * MIB)", lines[1])
-        self.assertIn("take_a_step()", lines[2])
+        for functions, lines in ((weight, ("cuMemAlloc(", "allocate(MIB)", "allocate_a_weight()", "make_weights()")),
+                                 (step, ("cuMemAlloc(", "allocate(3 * MIB)", "take_a_step()"))):
+            for frame, line in zip(stacks[functions]["frames"], lines):
+                self.assertEqual(pathlib.Path(frame["source"]).name, "test_sites.c")
+                self.assertIn(line, source[frame["line"] - 1])
         text = sluice("trace", "sites", self.folder / "program.slt").stdout
         self.assertNotIn("libc_start", text)  # what calls main is left out
 
