@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "export_tracks.h"
+#include "phases.h"
 #include "sorted.h"
 #include "trace.h"
 
@@ -152,6 +153,31 @@ static void export_iterations(struct exporter *exporter)
     }
 }
 
+/* Launches of one phase that follow each other are a slice. */
+static bool export_phases(struct exporter *exporter)
+{
+    const struct model *model = exporter->model;
+    struct lanes lanes = {.parent = exporter->process, .name = "Phases"};
+    struct phases phases;
+    bool good = phases_find(model, &phases);
+    for (size_t i = 0, next; good && (phases.found || phases.marked) && i < model->launches.count; i = next) {
+        for (next = i + 1; next < model->launches.count; next++)
+            if (phases.of_launch[next] != phases.of_launch[i]) break;
+        const struct model_launch *first = &model->launches.at[i];
+        struct perfetto_note notes[] = {{"first_tick", .number = first->tick},
+                                        {"launches", .number = next - i}};
+        struct perfetto_event slice = {
+            .name = phase_name(phases.of_launch[i]),
+            .begin_ns = first->time_ns,
+            .end_ns = next < model->launches.count ? model->launches.at[next].time_ns : model->last_ns,
+            .notes = notes,
+            .note_count = 2};
+        export_slice(exporter, &lanes, &slice);
+    }
+    phases_free(&phases);
+    return good;
+}
+
 static void export_stalls(struct exporter *exporter)
 {
     const struct model *model = exporter->model;
@@ -221,7 +247,7 @@ bool export_perfetto(const struct model *model, FILE *to, struct export_counts *
     perfetto_open(perfetto, to, model->header.monotonic_ns, model->header.realtime_ns);
     exporter.process = perfetto_process(perfetto, model->header.process, program_name(&model->header).text);
     export_iterations(&exporter);
-    bool good = export_marks(&exporter) && export_streams(&exporter);
+    bool good = export_phases(&exporter) && export_marks(&exporter) && export_streams(&exporter);
     export_transfers(&exporter);
     export_moves(&exporter);
     good = good && export_live_bytes(&exporter);

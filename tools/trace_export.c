@@ -110,9 +110,12 @@ int trace_export(int argc, char **argv)
     const struct command_option options[] = {
         {"perfetto", OPTION_TEXT, &perfetto, "OUT",
          "Write the file OUT for ui.perfetto.dev: a track for each stream with the launches, for each\n"
-         "direction of the link with the transfers, for iterations, marks, stalls, waits and errors; memory\n"
-         "in use and allocated as counters. A launch lasts as long as was measured; one that was not, up to\n"
-         "the next launch of its stream or until the program had waited for it; its note `length` says\n"
+         "direction of the link with the transfers, for iterations, phases, marks, stalls, waits and "
+         "errors;\n"
+         "memory in use and allocated as counters. A launch lasts as long as was measured; one that was "
+         "not,\n"
+         "up to the next launch of its stream or until the program had waited for it; its note `length` "
+         "says\n"
          "which. OUT may be - for the standard output."},
         {"csv", OPTION_TEXT, &csv, "FOLDER",
          "Write FOLDER/launch.csv, FOLDER/move.csv and so on, a table for each type of record with the\n"

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "accounts.h"
 #include "command_line.h"
 #include "json.h"
 #include "map.h"
@@ -16,9 +17,10 @@ struct row {
     const char *name;
     uint8_t kind; /* enum sl_launch_kind */
     uint64_t launches, touched_bytes;
-    uint64_t sampled, sampled_ns, time_ns; /* time: the samples' mean for every launch */
-    uint64_t misses, missed_bytes;         /* fetched because a launch was there already */
-    uint64_t late, late_bytes;             /* planned, and issued when the launch came */
+    uint64_t sampled, sampled_ns,
+        time_ns;                   /* time: of all launches, by the means of those that were sampled */
+    uint64_t misses, missed_bytes; /* fetched because a launch was there already */
+    uint64_t late, late_bytes;     /* planned, and issued when the launch came */
     uint64_t stalls, stall_ns;
 };
 
@@ -84,15 +86,19 @@ static bool count_launches(struct kernels *kernels)
 {
     const struct model *model = kernels->model;
     uint64_t *launches_of_shape = calloc(model->shapes.count + 1, sizeof(*launches_of_shape));
-    if (!launches_of_shape) return false;
-    for (size_t i = 0; i < model->launches.count; i++) launches_of_shape[model->launches.at[i].shape]++;
-    for (size_t s = 0; s < model->shapes.count; s++) {
+    uint64_t *times = shape_times(model);
+    bool good = launches_of_shape && times;
+    for (size_t i = 0; good && i < model->launches.count; i++)
+        launches_of_shape[model->launches.at[i].shape]++;
+    for (size_t s = 0; good && s < model->shapes.count; s++) {
         struct row *row = &kernels->rows[kernels->row_of_shape[s]];
         row->launches += launches_of_shape[s];
         row->touched_bytes += launches_of_shape[s] * touched_bytes(model, &model->shapes.at[s]);
+        row->time_ns += launches_of_shape[s] * times[s];
     }
     free(launches_of_shape);
-    return true;
+    free(times);
+    return good;
 }
 
 static void count_rest(struct kernels *kernels)
@@ -121,11 +127,6 @@ static void count_rest(struct kernels *kernels)
         }
         row->stalls++;
         row->stall_ns += model->stalls.at[i].took_ns;
-    }
-    for (size_t r = 0; r < kernels->count; r++) {
-        struct row *row = &kernels->rows[r];
-        if (!row->sampled) continue;
-        row->time_ns = (uint64_t)((double)row->sampled_ns / (double)row->sampled * (double)row->launches);
     }
 }
 
@@ -305,8 +306,8 @@ int trace_kernels(int argc, char **argv)
         .synopsis = "[--sort KEY] [--limit N] [--json] FILE",
         .about = "Prints for each kernel, and for copies, sets, graphs and collectives:\n"
                  "  launches  how often it was launched\n"
-                 "  time      on the device, in all: the mean of the launches that were measured, for each "
-                 "launch\n"
+                 "  time      on the device, in all; a launch that was not measured counts as the mean of\n"
+                 "            those that were and do the same\n"
                  "  share     of that in the time of all\n"
                  "  mean      of the launches that were measured\n"
                  "  sampled   how many were\n"

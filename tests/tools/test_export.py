@@ -201,6 +201,9 @@ class Perfetto(ToolTest):
             self.skipTest("a sanitized library needs its runtime preloaded before it")
         shown = self.assert_totals(trace)
         self.assertGreater(len(shown["slices"]), 1000)
+        phases = [s for s in shown["slices"] if s["track"] == "Phases"]
+        self.assertEqual({s["name"] for s in phases}, {"forward", "backward", "update", "copy"})
+        self.assertEqual(sum(s["notes"]["launches"] for s in phases), sum("length" in s["notes"] for s in shown["slices"]))
         self.assertTrue(any(m["track"] == "Moves issued" for m in shown["moments"]))
 
     def test_an_empty_trace(self):

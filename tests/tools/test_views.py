@@ -50,7 +50,7 @@ class Kernels(ToolTest):
         self.assertEqual([row["name"] for row in told["kernels"]], ["long", "often", "copy"])
         self.assertEqual(rows["often"]["launches"], 3)
         self.assertEqual(rows["often"]["touched_bytes"], 6 * MIB)  # the second launch touches what the first does
-        self.assertEqual((rows["often"]["sampled"], rows["often"]["sampled_ns"], rows["often"]["time_ns"]), (2, 400, 600))
+        self.assertEqual((rows["often"]["sampled"], rows["often"]["sampled_ns"], rows["often"]["time_ns"]), (2, 400, 500))
         self.assertEqual((rows["often"]["stalls"], rows["often"]["stall_ns"]), (1, 50))
         self.assertEqual([rows["long"][key] for key in ("misses", "missed_bytes", "late", "late_bytes", "stall_ns")],
                          [1, 2 * MIB, 1, MIB, 900])
@@ -74,10 +74,10 @@ class Kernels(ToolTest):
         lines = sluice("trace", "kernels", self.invented()).stdout.splitlines()
         self.assertEqual([re.split("  +", line) for line in lines], [
             ["kernel", "launches", "time", "share", "mean", "sampled", "touches", "misses", "late", "stalls", "stalled"],
-            ["long", "1", "5.00 us", "89.3 %", "5.00 us", "1", "0 B", "1", "1", "1", "900 ns"],
-            ["often", "3", "600 ns", "10.7 %", "200 ns", "2", "2 MiB", "0", "0", "1", "50 ns"],
+            ["long", "1", "5.00 us", "90.9 %", "5.00 us", "1", "0 B", "1", "1", "1", "900 ns"],
+            ["often", "3", "500 ns", "9.1 %", "200 ns", "2", "2 MiB", "0", "0", "1", "50 ns"],
             ["copy", "1", "-", "-", "-", "0", "0 B", "0", "0", "0", "-"],
-            ["all", "5", "5.60 us", "100.0 %", "1.80 us", "3", "1.20 MiB", "1", "1", "2", "950 ns"],
+            ["all", "5", "5.50 us", "100.0 %", "1.80 us", "3", "1.20 MiB", "1", "1", "2", "950 ns"],
             ["2 stalls are of launches that the trace does not name"]])
         self.assertEqual(len({len(line) for line in lines[:5]}), 1)
 
