@@ -82,10 +82,11 @@ struct sl_core {
     bool pressure;                          /* the budget was too small at some time */
     sl_tick planned_at;
     uint64_t symbols_fed, iteration_end;
-    uint32_t iterations;   /* that have ended */
-    uint64_t told_fed;     /* symbols, when the last of them had ended */
-    uint64_t told_at_ns;   /* when the trace was last told what changes: see fact.c */
-    uint64_t told_changes; /* and what it was */
+    uint32_t iterations;                  /* that have ended */
+    uint64_t told_link_in, told_link_out; /* speeds, to the trace */
+    uint64_t told_fed;                    /* symbols, when the last of them had ended */
+    uint64_t told_at_ns;                  /* when the trace was last told what changes: see fact.c */
+    uint64_t told_changes;                /* and what it was */
 
     struct sl_known_stream {
         sl_stream handle;

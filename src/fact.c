@@ -7,6 +7,7 @@
 
 #include "keep.h"
 #include "record.h"
+#include "transfer.h"
 
 #define LONGEST_COMMAND 1000
 #define BETWEEN_CHANGES_NS 1000000000u /* what changes in every iteration is not told in every one */
@@ -58,6 +59,22 @@ static void tell_changes(struct sl_core *core)
     fact(core, "surprises=%llu", (unsigned long long)atomic_load(&core->stats.surprises));
 }
 
+static bool has_grown(uint64_t from, uint64_t to)
+{
+    return to > from + from / 64;
+}
+
+/* As soon as it is known, and when it proves to be faster. */
+static void tell_link(struct sl_core *core)
+{
+    uint64_t in = sl_transfers_speed(core->mover.in.transfers),
+             out = sl_transfers_speed(core->mover.out.transfers);
+    if (!has_grown(core->told_link_in, in) && !has_grown(core->told_link_out, out)) return;
+    core->told_link_in = in;
+    core->told_link_out = out;
+    sl_core_trace(core, (struct sl_event){.type = SL_EVENT_LINK, .a = in, .b = out});
+}
+
 void sl_facts_iteration(struct sl_core *core)
 {
     struct sl_predictor_counts counts = sl_predictor_counts(core->predictor);
@@ -69,6 +86,7 @@ void sl_facts_iteration(struct sl_core *core)
                                           .b = counts.fed,
                                           .c = counts.predicted});
     core->told_fed = counts.fed;
+    tell_link(core);
     uint64_t now = sl_clock_ns(CLOCK_MONOTONIC);
     uint64_t changes = atomic_load(&core->stats.plans) + atomic_load(&core->stats.surprises);
     if (changes == core->told_changes || now - core->told_at_ns < BETWEEN_CHANGES_NS) return;
@@ -81,6 +99,7 @@ void sl_facts_end(struct sl_core *core)
 {
     struct sl_predictor_counts counts = sl_predictor_counts(core->predictor);
     if (!core->trace) return;
+    tell_link(core);
     tell_changes(core);
     fact(core, "symbols=%llu", (unsigned long long)counts.fed);
     fact(core, "predicted=%llu", (unsigned long long)counts.predicted);

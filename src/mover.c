@@ -3,7 +3,9 @@
 #include <sched.h>
 #include <string.h>
 
+#include "device_clock.h"
 #include "log.h"
+#include "transfer.h"
 
 static enum sl_status direction_init(struct sl_direction *direction, const struct sl_backend *backend,
                                      sl_stream stream)
@@ -32,11 +34,39 @@ enum sl_status sl_mover_init(struct sl_mover *mover, const struct sl_backend *ba
 void sl_mover_close(struct sl_mover *mover, bool device_gone)
 {
     struct sl_direction *directions[] = {&mover->in, &mover->out};
+    for (int d = 0; d < 2; d++) sl_transfers_delete(directions[d]->transfers, device_gone);
+    sl_device_clock_delete(mover->clock, device_gone);
     for (int d = 0; d < 2 && mover->backend && !device_gone; d++)
         for (int i = 0; i < SL_EVENT_RING; i++)
             if (directions[d]->events[i])
                 mover->backend->event_delete(mover->backend->self, directions[d]->events[i]);
     memset(mover, 0, sizeof *mover);
+}
+
+void sl_mover_time(struct sl_mover *mover, struct sl_trace *trace, const _Atomic int *captures)
+{
+    mover->captures = captures;
+    mover->clock = sl_device_clock_new(mover->backend, mover->in.stream);
+    if (!mover->clock) return;
+    mover->in.transfers = sl_transfers_new(mover->backend, mover->clock, trace, mover->in.stream);
+    mover->out.transfers = sl_transfers_new(mover->backend, mover->clock, trace, mover->out.stream);
+}
+
+/* pre: the direction's lock is taken. */
+static void settle_times(struct sl_mover *mover, struct sl_direction *direction)
+{
+    if (direction->transfers && !atomic_load(mover->captures)) sl_transfers_settle(direction->transfers);
+}
+
+void sl_mover_settle_times(struct sl_mover *mover)
+{
+    struct sl_direction *directions[] = {&mover->out, &mover->in};
+    for (int d = 0; d < 2; d++) {
+        if (!directions[d]->transfers) continue;
+        pthread_mutex_lock(&directions[d]->lock);
+        settle_times(mover, directions[d]);
+        pthread_mutex_unlock(&directions[d]->lock);
+    }
 }
 
 static void raise_to(_Atomic uint64_t *value, uint64_t to)
@@ -107,6 +137,39 @@ static void wait_for_users(struct sl_mover *mover, struct sl_chunk_record *chunk
         sl_wait_event(backend, mover->out.stream, fence->events[__builtin_ctzll(rest)]);
 }
 
+/* pre: the direction's lock is taken. */
+static void tie_clock(struct sl_mover *mover, struct sl_direction *direction)
+{
+    if (!sl_device_clock_is_old(mover->clock)) return;
+    bool idle =
+        !atomic_load(mover->captures) && sl_mover_done(mover, direction, atomic_load(&direction->issued));
+    sl_device_clock_anchor(mover->clock, direction->stream, idle);
+}
+
+uint64_t sl_mover_when(struct sl_mover *mover, sl_event_handle event)
+{
+    if (!mover->clock) return 0;
+    /* Whoever holds the lock is about to move something, and sees to it. */
+    if (sl_device_clock_is_old(mover->clock) && !pthread_mutex_trylock(&mover->in.lock)) {
+        tie_clock(mover, &mover->in);
+        pthread_mutex_unlock(&mover->in.lock);
+    }
+    return sl_device_clock_when(mover->clock, event);
+}
+
+/* Before the stream is made to wait for what must come before a movement. */
+static void begin_timing(struct sl_mover *mover, struct sl_direction *direction)
+{
+    if (!direction->transfers) return;
+    settle_times(mover, direction);
+    tie_clock(mover, direction);
+}
+
+static bool begin_transfer(struct sl_direction *direction)
+{
+    return direction->transfers && sl_transfers_begin(direction->transfers);
+}
+
 /* Closes a movement: its event, its number. One that was refused has both, too: what it waited for counts. */
 static uint64_t submitted(struct sl_mover *mover, struct sl_direction *direction, enum sl_status status)
 {
@@ -140,8 +203,10 @@ uint64_t sl_mover_release(struct sl_mover *mover, sl_chunk c, const struct sl_fe
         atomic_store(&chunk->out_sequence, before);
         return 0;
     }
+    begin_timing(mover, &mover->out);
     wait_for_users(mover, chunk, fence);
     uint64_t bytes = atomic_load(&chunk->frame_bytes);
+    bool timed = evicted && begin_transfer(&mover->out);
     enum sl_status status = evicted ? backend->evict(backend->self, chunk->address, bytes)
                                     : backend->discard(backend->self, chunk->address, bytes);
     submitted(mover, &mover->out, status);
@@ -149,7 +214,9 @@ uint64_t sl_mover_release(struct sl_mover *mover, sl_chunk c, const struct sl_fe
     atomic_store(&chunk->users, 0);
     atomic_store(&chunk->frame_bytes, 0);
     atomic_fetch_sub(&mover->occupied_bytes, bytes);
-    sl_stats_moved(mover->stats, evicted ? SL_ACTION_EVICT : SL_ACTION_DROP, cause, c, bytes);
+    struct sl_event move =
+        sl_stats_moved(mover->stats, evicted ? SL_ACTION_EVICT : SL_ACTION_DROP, cause, c, bytes);
+    if (timed && status == SL_OK) sl_transfers_end(mover->out.transfers, &move, true);
     return sequence;
 }
 
@@ -186,10 +253,15 @@ uint64_t sl_mover_bring(struct sl_mover *mover, sl_chunk c, uint64_t bytes, uint
     }
     atomic_store(&chunk->frame_bytes, bytes);
     uint64_t occupied = atomic_fetch_add(&mover->occupied_bytes, bytes - held) + bytes - held;
+    begin_timing(mover, &mover->in);
     if (after_out) sl_mover_wait(mover, &mover->out, after_out, mover->in.stream);
-    submitted(mover, &mover->in, backend->fetch(backend->self, chunk->address, bytes));
+    bool timed = !dead && begin_transfer(&mover->in);
+    enum sl_status status = backend->fetch(backend->self, chunk->address, bytes);
+    submitted(mover, &mover->in, status);
     sl_stats_occupied(mover->stats, occupied);
-    sl_stats_moved(mover->stats, dead ? SL_ACTION_POPULATE : SL_ACTION_FETCH, cause, c, bytes - held);
+    struct sl_event move =
+        sl_stats_moved(mover->stats, dead ? SL_ACTION_POPULATE : SL_ACTION_FETCH, cause, c, bytes - held);
+    if (timed && status == SL_OK) sl_transfers_end(mover->in.transfers, &move, !held && own);
     return sequence;
 }
 

@@ -37,6 +37,7 @@ struct sl_direction {
     _Atomic uint64_t issued; /* the last movement submitted */
     _Atomic uint64_t done;   /* the last one known to have finished */
     sl_event_handle events[SL_EVENT_RING];
+    struct sl_transfers *transfers; /* NULL: movements are not timed */
 };
 
 struct sl_mover {
@@ -46,10 +47,19 @@ struct sl_mover {
     struct sl_direction in, out;
     _Atomic uint64_t occupied_bytes; /* sum of the frames held by chunks, in issue order */
     _Atomic bool failed;             /* the driver refused a movement: move nothing more */
+    struct sl_device_clock *clock;   /* for the trace; or NULL */
+    const _Atomic int *captures;     /* while there are any, the trace has no questions to the driver */
 };
 
 enum sl_status sl_mover_init(struct sl_mover *mover, const struct sl_backend *backend, struct sl_arena *arena,
                              struct sl_stats *stats);
+/* From now on movements are timed for `trace`, and there is a clock. `captures`: stream captures under way.
+ */
+void sl_mover_time(struct sl_mover *mover, struct sl_trace *trace, const _Atomic int *captures);
+/* When `event`, which is done, was reached, on the records' clock; 0: not known. May take in's lock. */
+uint64_t sl_mover_when(struct sl_mover *mover, sl_event_handle event);
+/* Tells the trace of the movements that are done. Takes the locks. */
+void sl_mover_settle_times(struct sl_mover *mover);
 void sl_mover_close(struct sl_mover *mover, bool device_gone); /* accepts a half-built one */
 
 /* A wait and a record that the driver refuses are made up for by waiting on the host: they order what would

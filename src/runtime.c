@@ -111,6 +111,7 @@ static enum sl_status open_trace(struct sl_core *core, uint64_t device_bytes)
         sl_log(SL_LOG_WARN, "the name of the trace is too long; no trace is written");
     if (status) return sl_runtime_records_only() ? status : SL_OK;
     core->stats.trace = core->trace;
+    sl_mover_time(&core->mover, core->trace, &core->captures);
     sl_core_trace(core, (struct sl_event){.type = SL_EVENT_BUDGET,
                                           .a = core->budget_bytes,
                                           .b = core->arena.chunk_bytes,
@@ -278,7 +279,10 @@ void sl_runtime_stop(bool device_gone)
     sl_schedule_clear(&core->schedule);
     pthread_mutex_unlock(&core->mover.in.lock);
     pthread_mutex_unlock(&core->mover.out.lock);
-    if (!device_gone) sl_samples_settle(core);
+    if (!device_gone) {
+        sl_samples_settle(core);
+        sl_mover_settle_times(&core->mover);
+    }
     sl_facts_end(core);
     report(core);
     /* The rest stays as it is until the process ends: another thread may be between begin and end, and

@@ -82,7 +82,8 @@ void sl_samples_settle(struct sl_core *core)
                                      .id = sample->kernel,
                                      .tick = sample->tick,
                                      .time_ns = sl_clock_ns(CLOCK_MONOTONIC),
-                                     .a = ns};
+                                     .a = ns,
+                                     .b = sl_mover_when(&core->mover, sample->before)};
             if (ns) sl_trace_push(core->trace, &event);
         }
         sampler->first++;

@@ -45,8 +45,8 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-void sl_stats_moved(struct sl_stats *stats, enum sl_action_kind kind, enum sl_move_cause cause,
-                    sl_chunk chunk, uint64_t bytes)
+struct sl_event sl_stats_moved(struct sl_stats *stats, enum sl_action_kind kind, enum sl_move_cause cause,
+                               sl_chunk chunk, uint64_t bytes)
 {
     switch (kind) {
     case SL_ACTION_FETCH:
@@ -64,14 +64,15 @@ void sl_stats_moved(struct sl_stats *stats, enum sl_action_kind kind, enum sl_mo
         atomic_fetch_add(&stats->populated_bytes, bytes);
         break;
     }
-    if (!stats->trace) return;
     struct sl_event event = {.type = SL_EVENT_MOVE,
                              .flags = (uint8_t)(kind | cause << 4),
                              .id = chunk,
                              .tick = atomic_load(&stats->tick),
-                             .time_ns = now_ns(),
                              .a = bytes};
+    if (!stats->trace) return event;
+    event.time_ns = now_ns();
     sl_trace_push(stats->trace, &event);
+    return event;
 }
 
 void sl_stats_occupied(struct sl_stats *stats, uint64_t occupied_bytes)

@@ -41,8 +41,9 @@ struct sl_counts *sl_stats_now(struct sl_stats *stats);
 /* Counts a launch. Callers are serialised by the order lock, so no locked instruction is needed. */
 void sl_stats_launched(struct sl_stats *stats);
 
-void sl_stats_moved(struct sl_stats *stats, enum sl_action_kind kind, enum sl_move_cause cause,
-                    sl_chunk chunk, uint64_t bytes);
+/* Counts a movement and tells the trace, if there is one; returns its record. */
+struct sl_event sl_stats_moved(struct sl_stats *stats, enum sl_action_kind kind, enum sl_move_cause cause,
+                               sl_chunk chunk, uint64_t bytes);
 void sl_stats_occupied(struct sl_stats *stats, uint64_t occupied_bytes);
 void sl_stats_next_iteration(struct sl_stats *stats);
 

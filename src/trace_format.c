@@ -22,7 +22,7 @@ static const struct sl_trace_type_info types[] = {
     [SL_EVENT_GAP] = {"gap", NULL, "lost"},
     [SL_EVENT_TRANSFER] = {"transfer", "chunk", "bytes", "began_ns", "ns"},
     [SL_EVENT_LINK] = {"link", NULL, "in", "out"},
-    [SL_EVENT_DURATION] = {"duration", "kernel", "ns"},
+    [SL_EVENT_DURATION] = {"duration", "kernel", "ns", "began_ns"},
     [SL_EVENT_SYNC] = {"sync", NULL, "ns", "handle"},
     [SL_EVENT_ERROR] = {"error", "code", "bytes", NULL, "site", .address_c = true},
     [SL_EVENT_MARK] = {"mark", "range", "domain", NULL, "source", .text_after = SL_TRACE_FIELDS},

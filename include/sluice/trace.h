@@ -89,10 +89,13 @@ enum sluice_trace_type {
      * on the records' clock; c: nanoseconds that it took. Both are measured by the device. */
     SLUICE_TRACE_TRANSFER = 11,
 
-    SLUICE_TRACE_LINK = 12, /* measured at the start. a: bytes a second to the device; b: from it */
+    /* How fast movements were so far: half of eight in a row reached it. a: bytes a second to the device; b:
+     * from it; 0: not known yet. The last one holds. */
+    SLUICE_TRACE_LINK = 12,
 
-    /* Of the launch with this tick, on the device. id: kernel; a: nanoseconds; flags: 1 if its stream was
-     * idle, so that the time that the launch took to get there is in it */
+    /* Of the launch with this tick, on the device. id: kernel; a: nanoseconds; b: when it began there, on the
+     * records' clock, or 0; flags: 1 if its stream was idle, so that the time that the launch took to get
+     * there is in it */
     SLUICE_TRACE_DURATION = 13,
     SLUICE_TRACE_SYNC =
         14,                  /* The program waited until now. a: nanoseconds; b: for which stream or event;

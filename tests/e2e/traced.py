@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-from e2e import Bench, MIB, need
+from e2e import MIB, MODEL, Bench, need
 
 SMALL = ["--layers", "2", "--width", "128", "--heads", "4", "--context", "16", "--batch", "1", "--seed", "7"]
 # What depends on where memory lies and on when something happened.
@@ -97,9 +97,37 @@ def durations(bench):
     need(len(set(places)) == len(places), f"each in its turn: {sorted(places)}", run)
 
 
+def transfers(bench):
+    """Movements are timed on the device: their bytes are those that softcuda moved, their speed that of its link."""
+    arguments = MODEL + ["--steps", "3"]
+    plain = bench.run(arguments)
+    options = {"CHUNK": "2M", "DEVICE_BUDGET": plain.peak // 2 // (2 * MIB) * 2 * MIB}
+    link = {"SOFTCUDA_LINK_IN": "10", "SOFTCUDA_LINK_OUT": "5", "SOFTCUDA_LINK_BOTH": "4"}
+    for daemon in ("inline", "thread"):
+        run, records = traced(bench, arguments, {**options, "DAEMON": daemon}, environment=link)
+        need(run.same_bits(plain), "same bits", plain, run)
+        moves = {(m["kind"], m["chunk"], m["tick"], m["cause"], m["bytes"]) for m in records if m["type"] == "move"}
+        for kind, books, gbps in (("fetch", "bytes_in", 10), ("evict", "bytes_out", 5)):
+            timed = [record for record in records if record["type"] == "transfer" and record["kind"] == kind]
+            moved = sum(record["bytes"] for record in timed)
+            ended = sum(m["bytes"] for m in records if m["type"] == "move" and m["kind"] == kind)
+            # At the end of a run with a daemon some may be under way.
+            need(ended - 16 * 2 * MIB * (daemon == "thread") <= moved <= ended, f"{kind}: {moved} of {ended}", run)
+            need(run.device[books]["prefetch"] == ended, f"softcuda counts {ended} {books}", run)
+            need(all((kind, t["chunk"], t["tick"], t["cause"], t["bytes"]) in moves for t in timed), f"{kind}: of moves", run)
+            speeds = sorted(record["bytes"] / record["ns"] for record in timed)
+            need(4 * 0.9 < speeds[0] and speeds[-1] < gbps * 1.001, f"{kind} at {speeds[0]} to {speeds[-1]} GB/s", run)
+            timed.sort(key=lambda record: record["began_ns"])
+            for one, other in zip(timed, timed[1:]):
+                need(one["began_ns"] + one["ns"] <= other["began_ns"], f"one after the other: {one} {other}", run)
+        told = [record for record in records if record["type"] == "link"]
+        need(told, "the link's speed is told", run)
+        need(9.5e9 < told[-1]["in"] < 10.01e9 and 4.75e9 < told[-1]["out"] < 5.005e9, f"the link's speed: {told}", run)
+
+
 def main():
     bench, name = Bench(sys.argv[1]), sys.argv[2]
-    {"recorded": recorded, "facts": facts, "durations": durations}[name](bench)
+    {"recorded": recorded, "facts": facts, "durations": durations, "transfers": transfers}[name](bench)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,102 @@
+#include "device_clock.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "record.h"
+
+#define ANCHOR_AGE_NS                                                                                        \
+    4000000000u /* then a float of milliseconds is still exact to a quarter of a microsecond */
+
+struct anchor {
+    sl_event_handle event;
+    uint64_t ns; /* 0: to be counted on from the anchor before it */
+};
+
+struct sl_device_clock {
+    const struct sl_backend *backend;
+    pthread_mutex_t lock;
+    struct anchor now, next;
+    bool has_next;           /* recorded, not known to be done */
+    uint64_t anchored_at_ns; /* when the newest of the two was recorded */
+};
+
+static bool record(const struct sl_device_clock *clock, sl_event_handle *event, sl_stream stream)
+{
+    const struct sl_backend *backend = clock->backend;
+    return (*event || backend->event_new(backend->self, event) == SL_OK) &&
+           backend->event_record(backend->self, *event, stream) == SL_OK;
+}
+
+struct sl_device_clock *sl_device_clock_new(const struct sl_backend *backend, sl_stream stream)
+{
+    struct sl_device_clock *clock = calloc(1, sizeof *clock);
+    if (!clock) return NULL;
+    clock->backend = backend;
+    if (pthread_mutex_init(&clock->lock, NULL) == 0 && record(clock, &clock->now.event, stream)) {
+        clock->now.ns = clock->anchored_at_ns = sl_clock_ns(CLOCK_MONOTONIC);
+        return clock;
+    }
+    sl_device_clock_delete(clock, false);
+    return NULL;
+}
+
+void sl_device_clock_delete(struct sl_device_clock *clock, bool device_gone)
+{
+    if (!clock) return;
+    const struct sl_backend *backend = clock->backend;
+    sl_event_handle events[] = {clock->now.event, clock->next.event};
+    for (int i = 0; i < 2 && !device_gone; i++)
+        if (events[i]) backend->event_delete(backend->self, events[i]);
+    free(clock);
+}
+
+bool sl_device_clock_is_old(struct sl_device_clock *clock)
+{
+    pthread_mutex_lock(&clock->lock);
+    bool old = !clock->has_next && sl_clock_ns(CLOCK_MONOTONIC) - clock->anchored_at_ns > ANCHOR_AGE_NS;
+    pthread_mutex_unlock(&clock->lock);
+    return old;
+}
+
+void sl_device_clock_anchor(struct sl_device_clock *clock, sl_stream stream, bool idle)
+{
+    pthread_mutex_lock(&clock->lock);
+    if (!clock->has_next && record(clock, &clock->next.event, stream)) {
+        clock->anchored_at_ns = sl_clock_ns(CLOCK_MONOTONIC);
+        clock->next.ns = idle ? clock->anchored_at_ns : 0;
+        clock->has_next = true;
+    }
+    pthread_mutex_unlock(&clock->lock);
+}
+
+/* From the anchor's moment to the event's, which may lie before it. */
+static uint64_t counted_from(const struct sl_device_clock *clock, const struct anchor *anchor,
+                             sl_event_handle event)
+{
+    const struct sl_backend *backend = clock->backend;
+    uint64_t after = backend->event_elapsed_ns(backend->self, anchor->event, event);
+    return after ? anchor->ns + after
+                 : anchor->ns - backend->event_elapsed_ns(backend->self, event, anchor->event);
+}
+
+/* The next anchor takes over as soon as it is reached. */
+static void pass_on(struct sl_device_clock *clock)
+{
+    const struct sl_backend *backend = clock->backend;
+    if (!clock->has_next || !backend->event_done(backend->self, clock->next.event)) return;
+    struct anchor old = clock->now;
+    if (!clock->next.ns) clock->next.ns = counted_from(clock, &old, clock->next.event);
+    clock->now = clock->next;
+    clock->next = (struct anchor){.event = old.event};
+    clock->has_next = false;
+}
+
+uint64_t sl_device_clock_when(struct sl_device_clock *clock, sl_event_handle event)
+{
+    pthread_mutex_lock(&clock->lock);
+    pass_on(clock);
+    uint64_t ns = counted_from(clock, &clock->now, event);
+    pthread_mutex_unlock(&clock->lock);
+    return ns;
+}

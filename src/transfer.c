@@ -1,0 +1,123 @@
+#include "transfer.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "device_clock.h"
+#include "record.h"
+#include "trace_write.h"
+
+#define RING 1024
+#define ANCHOR_AGE_NS                                                                                        \
+    4000000000u /* then a float of milliseconds is still exact to a quarter of a microsecond */
+
+struct transfer {
+    sl_event_handle begin, end;
+    struct sl_event event; /* its record, but for the times */
+    bool whole;
+};
+
+struct sl_transfers {
+    const struct sl_backend *backend;
+    struct sl_device_clock *clock;
+    struct sl_trace *trace;
+    sl_stream stream;
+    uint64_t first, issued; /* transfers [first, issued) are under way */
+    uint64_t last_end_ns;
+    uint64_t speeds[SL_LINK_TRANSFERS], measured; /* of the last movements that were whole */
+    _Atomic uint64_t best;
+    struct transfer ring[RING];
+};
+
+struct sl_transfers *sl_transfers_new(const struct sl_backend *backend, struct sl_device_clock *clock,
+                                      struct sl_trace *trace, sl_stream stream)
+{
+    struct sl_transfers *transfers = calloc(1, sizeof *transfers);
+    if (!transfers) return NULL;
+    transfers->backend = backend;
+    transfers->clock = clock;
+    transfers->trace = trace;
+    transfers->stream = stream;
+    return transfers;
+}
+
+static void delete_event(const struct sl_backend *backend, sl_event_handle event)
+{
+    if (event) backend->event_delete(backend->self, event);
+}
+
+void sl_transfers_delete(struct sl_transfers *transfers, bool device_gone)
+{
+    if (!transfers) return;
+    for (int i = 0; i < RING && !device_gone; i++) {
+        delete_event(transfers->backend, transfers->ring[i].begin);
+        delete_event(transfers->backend, transfers->ring[i].end);
+    }
+    free(transfers);
+}
+
+static bool record(const struct sl_transfers *transfers, sl_event_handle *event)
+{
+    const struct sl_backend *backend = transfers->backend;
+    return (*event || backend->event_new(backend->self, event) == SL_OK) &&
+           backend->event_record(backend->self, *event, transfers->stream) == SL_OK;
+}
+
+bool sl_transfers_begin(struct sl_transfers *transfers)
+{
+    struct transfer *transfer = &transfers->ring[transfers->issued % RING];
+    return transfers->issued - transfers->first < RING && record(transfers, &transfer->begin);
+}
+
+void sl_transfers_end(struct sl_transfers *transfers, const struct sl_event *move, bool whole)
+{
+    struct transfer *transfer = &transfers->ring[transfers->issued % RING];
+    transfer->event = *move;
+    transfer->event.type = SL_EVENT_TRANSFER;
+    transfer->whole = whole;
+    if (record(transfers, &transfer->end)) transfers->issued++;
+}
+
+/* The median, since some of what counts as moved may have been there already. */
+static void note_speed(struct sl_transfers *transfers, double bytes_per_s)
+{
+    uint64_t sorted[SL_LINK_TRANSFERS];
+    transfers->speeds[transfers->measured++ % SL_LINK_TRANSFERS] = (uint64_t)bytes_per_s;
+    if (transfers->measured < SL_LINK_TRANSFERS) return;
+    for (int i = 0; i < SL_LINK_TRANSFERS; i++) {
+        int at = i;
+        for (; at > 0 && sorted[at - 1] > transfers->speeds[i]; at--) sorted[at] = sorted[at - 1];
+        sorted[at] = transfers->speeds[i];
+    }
+    uint64_t median = sorted[SL_LINK_TRANSFERS / 2];
+    if (median > atomic_load(&transfers->best)) atomic_store(&transfers->best, median);
+}
+
+static void tell(struct sl_transfers *transfers, struct transfer *transfer)
+{
+    struct sl_event *event = &transfer->event;
+    const struct sl_backend *backend = transfers->backend;
+    event->b = sl_device_clock_when(transfers->clock, transfer->begin);
+    event->c = backend->event_elapsed_ns(backend->self, transfer->begin, transfer->end);
+    if (event->b < transfers->last_end_ns) event->b = transfers->last_end_ns; /* anchors differ a little */
+    transfers->last_end_ns = event->b + event->c;
+    event->time_ns = sl_clock_ns(CLOCK_MONOTONIC);
+    if (transfer->whole && event->c) note_speed(transfers, (double)event->a * 1e9 / (double)event->c);
+    sl_trace_push(transfers->trace, event);
+}
+
+void sl_transfers_settle(struct sl_transfers *transfers)
+{
+    const struct sl_backend *backend = transfers->backend;
+    while (transfers->first < transfers->issued) {
+        struct transfer *transfer = &transfers->ring[transfers->first % RING];
+        if (!backend->event_done(backend->self, transfer->end)) return;
+        tell(transfers, transfer);
+        transfers->first++;
+    }
+}
+
+uint64_t sl_transfers_speed(const struct sl_transfers *transfers)
+{
+    return transfers ? atomic_load(&transfers->best) : 0;
+}
