@@ -9,6 +9,8 @@
 
 #include "trace_format.h"
 
+#define WINDOW_LOG_MOST 18 /* a larger one is no frame of ours */
+
 enum sl_status sl_trace_set_problem(struct sl_trace_problem *problem, enum sl_status status, uint64_t offset,
                                     const char *format, ...)
 {
@@ -182,15 +184,28 @@ static enum sl_status read_block(struct sl_trace_blocks *blocks, bool *found)
 static enum sl_status unpack(struct sl_trace_blocks *blocks)
 {
     const struct sluice_trace_block *block = &blocks->block;
+    blocks->next_in_group = 0;
     if (block->stored_bytes == block->payload_bytes) {
         memcpy(blocks->payload, blocks->stored, block->payload_bytes);
         return SL_OK;
     }
-    size_t bytes = ZSTD_decompressDCtx(blocks->decompressor, blocks->payload, block->payload_bytes,
-                                       blocks->stored, block->stored_bytes);
-    if (bytes == block->payload_bytes) return SL_OK;
-    return sl_trace_set_problem(&blocks->problem, SL_ERR_FORMAT, blocks->block_offset,
-                                "damaged: a block that is not compressed as it says");
+    if (!block->group) {
+        ZSTD_DCtx_reset(blocks->decompressor, ZSTD_reset_session_only);
+        ZSTD_DCtx_setParameter(blocks->decompressor, ZSTD_d_windowLogMax, WINDOW_LOG_MOST);
+    }
+    ZSTD_inBuffer in = {blocks->stored, block->stored_bytes, 0};
+    ZSTD_outBuffer out = {blocks->payload, block->payload_bytes, 0};
+    while (in.pos < in.size) {
+        size_t before = in.pos + out.pos;
+        if (ZSTD_isError(ZSTD_decompressStream(blocks->decompressor, &out, &in)) ||
+            in.pos + out.pos == before)
+            break;
+    }
+    if (in.pos < in.size || out.pos < out.size)
+        return sl_trace_set_problem(&blocks->problem, SL_ERR_FORMAT, blocks->block_offset,
+                                    "damaged: a block that is not compressed as it says");
+    blocks->next_in_group = block->group + 1;
+    return SL_OK;
 }
 
 /* Counts what was written between the last block and this one: segments that a later lap took, or damage that
@@ -212,13 +227,24 @@ static enum sl_status check_order(struct sl_trace_blocks *blocks)
     return SL_OK;
 }
 
+/* Whether the block needs no other one to be unpacked, or only the last. */
+static bool follows(const struct sl_trace_blocks *blocks)
+{
+    uint32_t group = blocks->block.group;
+    return !group || (group == blocks->next_in_group && !blocks->found_again);
+}
+
 enum sl_status sl_trace_blocks_next(struct sl_trace_blocks *blocks)
 {
     for (bool found;;) {
         blocks->block_offset = blocks->offset;
         enum sl_status status = read_block(blocks, &found);
         if (status) return status;
-        if (found) break;
+        if (found && follows(blocks)) break;
+        if (found && blocks->found_again) continue; /* lost with what it continues */
+        if (found)
+            return sl_trace_set_problem(&blocks->problem, SL_ERR_FORMAT, blocks->block_offset,
+                                        "damaged: a block that continues what is not there");
         if (blocks->part + 1 == blocks->part_count)
             return sl_trace_set_problem(&blocks->problem, SL_ERR_TRUNCATED, blocks->block_offset,
                                         "no end record: the program was killed, or is still running");

@@ -21,6 +21,7 @@ struct sl_trace_blocks {
     unsigned part_count, part; /* which of them is read */
     bool found_again;          /* damage was passed over to find the next block */
     uint64_t records_seen;     /* in the blocks up to now, lost ones included */
+    uint32_t next_in_group; /* the block that can be unpacked after the last one; 0: only one that begins */
 
     /* The current block. */
     struct sluice_trace_block block;

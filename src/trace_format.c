@@ -6,7 +6,7 @@
 #include <xxhash.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file's structures are used in place");
-_Static_assert(sizeof(struct sluice_trace_header) == 128 && sizeof(struct sluice_trace_block) == 40,
+_Static_assert(sizeof(struct sluice_trace_header) == 128 && sizeof(struct sluice_trace_block) == 48,
                "no padding");
 
 static const struct sl_trace_type_info types[] = {

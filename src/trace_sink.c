@@ -12,6 +12,8 @@
 #include "log.h"
 
 #define LEVEL 3
+#define WINDOW_LOG 18                         /* how far back blocks refer */
+#define GROUP_BYTES ((size_t)1 << WINDOW_LOG) /* of payload that damage in its first block can take */
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -23,12 +25,25 @@ static uint64_t clock_ns(clockid_t clock)
 /* In memory of its own: the program's allocator is none of our business. */
 static enum sl_status make_compressor(struct sl_trace_sink *sink)
 {
-    sink->workspace_bytes = ZSTD_estimateCCtxSize(LEVEL);
+    ZSTD_compressionParameters parameters = ZSTD_getCParams(LEVEL, GROUP_BYTES, 0);
+    parameters.windowLog = WINDOW_LOG;
+    sink->workspace_bytes = ZSTD_estimateCStreamSize_usingCParams(parameters);
     void *workspace =
         mmap(NULL, sink->workspace_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (workspace == MAP_FAILED) return SL_ERR_NO_MEMORY;
     sink->workspace = workspace;
-    sink->compressor = ZSTD_initStaticCCtx(workspace, sink->workspace_bytes);
+    ZSTD_CStream *stream = ZSTD_initStaticCStream(workspace, sink->workspace_bytes);
+    sink->compressor = stream;
+    const struct {
+        ZSTD_cParameter name;
+        unsigned value;
+    } settings[] = {
+        {ZSTD_c_windowLog, parameters.windowLog},        {ZSTD_c_hashLog, parameters.hashLog},
+        {ZSTD_c_chainLog, parameters.chainLog},          {ZSTD_c_searchLog, parameters.searchLog},
+        {ZSTD_c_minMatch, parameters.minMatch},          {ZSTD_c_targetLength, parameters.targetLength},
+        {ZSTD_c_strategy, (unsigned)parameters.strategy}};
+    for (size_t i = 0; i < sizeof(settings) / sizeof(*settings); i++)
+        ZSTD_CCtx_setParameter(stream, settings[i].name, (int)settings[i].value);
     return SL_OK;
 }
 
@@ -78,27 +93,44 @@ enum sl_status sl_trace_sink_open(struct sl_trace_sink *sink, const char *path, 
     return status;
 }
 
-/* The bytes to write after the block's header. */
-static const void *compress(struct sl_trace_sink *sink, uint32_t *bytes)
+void sl_trace_sink_begin_group(struct sl_trace_sink *sink)
 {
-    size_t stored = ZSTD_compressCCtx(sink->compressor, sink->block.stored, sizeof(sink->block.stored),
-                                      sink->payload, sink->used, LEVEL);
-    if (ZSTD_isError(stored) || stored >= sink->used) {
-        memcpy(sink->block.stored, sink->payload, sink->used);
-        stored = sink->used;
-    }
-    *bytes = (uint32_t)stored;
-    return sink->block.stored;
+    sink->group = 0;
+    sink->group_bytes = 0;
 }
 
-/* Where `bytes` more bytes go: behind the last ones, or to the next segment. */
-static enum sl_status find_place(struct sl_trace_sink *sink, uint64_t bytes)
+/* Fills in what follows the block's header, and says so there. */
+static void compress(struct sl_trace_sink *sink)
 {
-    if (sink->end - sink->at >= bytes) return SL_OK;
+    struct sluice_trace_block *header = &sink->block.header;
+    if (sink->group_bytes + sink->used > GROUP_BYTES) sl_trace_sink_begin_group(sink);
+    if (!sink->group) ZSTD_CCtx_reset(sink->compressor, ZSTD_reset_session_only);
+    ZSTD_outBuffer out = {sink->block.stored, sizeof(sink->block.stored), 0};
+    ZSTD_inBuffer in = {sink->payload, sink->used, 0};
+    size_t left = ZSTD_compressStream2(sink->compressor, &out, &in, ZSTD_e_flush);
+    header->group = sink->group++;
+    header->stored_bytes = (uint32_t)out.pos;
+    sink->group_bytes += sink->used;
+    if (left == 0 && in.pos == in.size && out.pos < sink->used) return;
+    memcpy(sink->block.stored, sink->payload, sink->used);
+    header->stored_bytes = (uint32_t)sink->used;
+    header->group = 0;
+    sl_trace_sink_begin_group(sink);
+}
+
+static bool fits(const struct sl_trace_sink *sink)
+{
+    return sink->end - sink->at >= sizeof(sink->block.header) + sink->block.header.stored_bytes;
+}
+
+/* To the next segment, or back to the first. */
+static enum sl_status next_segment(struct sl_trace_sink *sink)
+{
     uint64_t segment = sink->lap % SL_TRACE_SEGMENTS, at = sink->tail_offset + segment * sink->segment_bytes;
     if (lseek(sink->file.fd, (off_t)at, SEEK_SET) < 0) return SL_ERR_IO;
     sink->at = at;
     sink->end = at + sink->segment_bytes;
+    sl_trace_sink_begin_group(sink);
     __atomic_store_n(&sink->lap, sink->lap + 1, __ATOMIC_RELEASE);
     return SL_OK;
 }
@@ -111,14 +143,17 @@ static enum sl_status write_block(struct sl_trace_sink *sink, uint32_t thread)
                                           .record_count = sink->block_records,
                                           .thread = thread,
                                           .records_before = sink->records - sink->block_records};
-    const void *stored = compress(sink, &header->stored_bytes);
-    uint64_t bytes = sizeof(*header) + header->stored_bytes;
-    enum sl_status status = find_place(sink, bytes);
-    if (status) return status;
+    compress(sink);
+    if (!fits(sink)) {
+        enum sl_status status = next_segment(sink);
+        if (status) return status;
+        compress(sink);
+    }
     header->lap = sink->lap;
-    header->checksum = sl_trace_block_checksum(header, stored);
+    header->checksum = sl_trace_block_checksum(header, sink->block.stored);
     /* One write for a block: what a kill can cut is the last of them. */
-    status = sl_output_write(&sink->file, &sink->block, bytes);
+    uint64_t bytes = sizeof(*header) + header->stored_bytes;
+    enum sl_status status = sl_output_write(&sink->file, &sink->block, bytes);
     if (status == SL_OK) sink->at += bytes;
     return status;
 }

@@ -21,7 +21,9 @@ struct sl_trace_sink {
     uint64_t tail_offset, segment_bytes;
     struct sl_trace_base base;
     uint32_t block_records;
-    size_t used; /* of `payload` */
+    size_t used;        /* of `payload` */
+    uint32_t group;     /* the next block's number in its frame */
+    size_t group_bytes; /* of payload in the frame */
     void *compressor;
     size_t workspace_bytes;
     uint8_t *workspace; /* the compressor's, mapped */
@@ -29,7 +31,8 @@ struct sl_trace_sink {
     uint8_t payload[SL_TRACE_BLOCK_BYTES];
     struct {
         struct sluice_trace_block header;
-        uint8_t stored[SL_TRACE_BLOCK_BYTES];
+        uint8_t
+            stored[SL_TRACE_BLOCK_BYTES + SL_TRACE_BLOCK_BYTES / 64]; /* what cannot be compressed grows */
     } block;
 };
 
@@ -41,6 +44,9 @@ enum sl_status sl_trace_sink_open(struct sl_trace_sink *sink, const char *path, 
 
 /* Adds a record to the block in the making. pre: all since the last flush are of one thread. */
 void sl_trace_sink_add(struct sl_trace_sink *sink, uint32_t thread, const struct sl_event *event);
+
+/* The next block can be read without those before it. */
+void sl_trace_sink_begin_group(struct sl_trace_sink *sink);
 
 /* Writes the block in the making. An error is logged once and ends the file. */
 void sl_trace_sink_flush(struct sl_trace_sink *sink, uint32_t thread);

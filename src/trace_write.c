@@ -122,6 +122,7 @@ static void write_end(struct sl_trace *trace)
 {
     uint64_t now = clock_ns(), unplaced = __atomic_load_n(&trace->unplaced, __ATOMIC_RELAXED);
     struct sl_event gap = {.type = SL_EVENT_GAP, .time_ns = now, .a = unplaced};
+    sl_trace_sink_begin_group(&trace->sink); /* the end can be read whatever became of the rest */
     if (unplaced) sl_trace_sink_add(&trace->sink, 0, &gap);
     struct sl_event end = {
         .type = SLUICE_TRACE_END, .time_ns = now, .a = trace->sink.records, .b = trace->sink.lost};

@@ -1,8 +1,8 @@
 /* The trace file: what lies where. docs/trace-format.md says it in words.
  *
- * All numbers are little endian. A file is one header and then blocks. A block is complete in itself: it has
- * a checksum and its records' differences start from zero, so that a file that was cut anywhere can be read
- * up to its last whole block. A file whose program ended normally has an SLUICE_TRACE_END record last.
+ * All numbers are little endian. A file is one header and then blocks, each with a checksum, so that a file
+ * that was cut anywhere can be read up to its last whole block. A file whose program ended normally has an
+ * SLUICE_TRACE_END record last.
  *
  * A file with a limit is in two parts. The first ends before tail_offset, with less room left than the next
  * block needed. The second is `segments` segments of segment_bytes each, written in turn and then anew from
@@ -36,16 +36,19 @@ struct sluice_trace_header {
     uint64_t checksum;
 };
 
-/* Then stored_bytes bytes: payload_bytes bytes of records as one zstd frame, or plain if both are equal. The
- * checksum is XXH64 of the stored bytes, its seed the XXH64 (seed 0) of the 32 bytes before it. */
+/* Then stored_bytes bytes: payload_bytes bytes of records, plain if both are equal, else compressed. A block
+ * with `group` 0 begins a zstd frame; 1, 2, ... are what the compressor put out next in the same frame, and
+ * cannot be read without those before. No frame is ended; none needs a larger window than 256 KiB. The
+ * checksum is XXH64 of the stored bytes, its seed the XXH64 (seed 0) of the 40 bytes before it. */
 struct sluice_trace_block {
     uint32_t magic;
     uint32_t stored_bytes, payload_bytes;
     uint32_t record_count;
     uint32_t thread; /* which of the program's threads: 1, 2, ... in the order of their first record; 0: the
                         trace */
-    uint32_t
-        lap; /* 0: first part; else which segment, counted from 1: the one at index (lap - 1) % segments */
+    uint32_t lap;    /* 0: first part; else which segment, counted from 1: the one at (lap - 1) % segments */
+    uint32_t group;  /* its number in its frame; 0 if it is plain */
+    uint32_t reserved;       /* 0 */
     uint64_t records_before; /* in all blocks written before this one */
     uint64_t checksum;
 };

@@ -7,7 +7,7 @@ import unittest
 from support import ToolTest, dump, record_gpt, sluice, write_trace
 
 HEADER_BYTES = 128
-BLOCK = struct.Struct("<IIIIIIQQ")  # magic, stored, payload, records, thread, lap, records before, checksum
+BLOCK = struct.Struct("<8I2Q")  # magic, stored, payload, records, thread, lap, group, 0, records before, checksum
 
 RECORDS = [
     ("alloc", dict(id=1, time=1, a=4096, b=512)),

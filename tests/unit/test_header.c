@@ -2,7 +2,7 @@
 #include "sluice/trace.h"
 
 _Static_assert(sizeof(struct sluice_trace_header) == 128, "part of the format");
-_Static_assert(sizeof(struct sluice_trace_block) == 40, "part of the format");
+_Static_assert(sizeof(struct sluice_trace_block) == 48, "part of the format");
 _Static_assert(sizeof(SLUICE_TRACE_MAGIC) - 1 == sizeof(((struct sluice_trace_header *)0)->magic), "magic");
 
 int main(void)
