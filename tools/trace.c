@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "tool.h"
 
@@ -33,6 +34,9 @@ int open_trace(const char *path, struct sl_trace_reader **out)
     struct sl_trace_problem problem;
     enum sl_status status = sl_trace_reader_open(path, out, &problem);
     if (status == SL_OK) return EXIT_OK;
+    struct stat file;
+    if (status == SL_ERR_IO && stat(path, &file) == 0 && S_ISFIFO(file.st_mode))
+        return failure("%s: is a pipe; a trace with a limit is read from a file", path);
     return failure("%s: %s", path, problem.text);
 }
 

@@ -5,7 +5,7 @@ import re
 import subprocess
 import unittest
 
-from support import GOLDEN, ToolTest, sluice
+from support import GOLDEN, TOOL, ToolTest, clean_environment, sluice
 
 TRACE = GOLDEN / "v2.slt"
 HEADER_BYTES = 128
@@ -105,6 +105,61 @@ class Trace(ToolTest):
         result = sluice("trace", "dump", "--", "--json")
         self.assertEqual(result.returncode, 1)
         self.assert_one_line(result.stderr, "--json: cannot be opened")
+
+    def every_command(self):
+        """The arguments of each, without its file."""
+        names = re.findall(r"(?m)^  (\w+) +\S", sluice("trace", "--help").stdout)
+        self.assertIn("dump", names)
+        for name in names:
+            yield [name, *(["--csv", self.folder / "tables"] if name == "export" else [])]
+
+    def test_every_command_refuses_what_is_no_trace(self):
+        empty = self.folder / "empty"
+        empty.touch()
+        for command in self.every_command():
+            for path, word in (("/no/such/file", "No such file"), ("/", "directory"), (empty, "is empty"),
+                               ("/dev/null", "is empty"), (__file__, "not a sluice trace")):
+                result = sluice("trace", *command, path)
+                self.assertEqual((result.returncode, result.stdout), (1, ""), command)
+                self.assert_one_line(result.stderr, f"{path}: ", word)
+            self.assert_usage_error(sluice("trace", *command), "no file given", f"sluice trace {command[0]} --help")
+            self.assert_usage_error(sluice("trace", *command, "a", "b"), f"trace {command[0]} takes one file")
+            self.assert_usage_error(sluice("trace", *command, "--nosuchthing", TRACE), "unknown option --nosuchthing")
+
+    def test_every_command_says_when_it_cannot_write(self):
+        for command in self.every_command():
+            with open("/dev/full", "w") as full:
+                result = subprocess.run([TOOL, "trace", *command, TRACE], stdout=full, stderr=subprocess.PIPE, text=True,
+                                        env=clean_environment())
+            self.assertEqual(result.returncode, 1, command)
+            self.assert_one_line(result.stderr, "cannot write the output: No space left")
+
+    def test_every_command_shows_what_can_be_read(self):
+        path = self.cut(TRACE.stat().st_size - 1)
+        for command in self.every_command():
+            result = sluice("trace", *command, path)
+            self.assertNotEqual(result.stdout, "", command)
+            if command[0] == "check":
+                self.assertEqual((result.returncode, result.stderr), (1, ""))
+            else:
+                self.assertEqual(result.returncode, 0, command)
+                self.assert_one_line(result.stderr, "at byte ")
+
+    def test_every_command_is_plain_where_nobody_looks(self):
+        """Neither colours nor bars where output goes to a file."""
+        for command in self.every_command():
+            result = sluice("trace", *command, TRACE, env=clean_environment(TERM="xterm-256color"))
+            self.assertEqual(result.stderr, "")
+            self.assertNotIn("\033", result.stdout)
+
+    def test_a_pipe_is_no_file(self):
+        read, write = os.pipe()
+        os.write(write, TRACE.read_bytes())
+        os.close(write)
+        result = sluice("trace", "info", "/dev/stdin", stdin=read)
+        os.close(read)
+        if result.returncode:  # a trace without a limit can be read
+            self.assert_one_line(result.stderr, "/dev/stdin", "is a pipe")
 
     def test_every_command_has_help(self):
         help_text = sluice("trace", "--help").stdout
