@@ -139,29 +139,32 @@ CUresult sl_hook_cuDestroyExternalMemory(struct sl_call call, sl_fn_cuDestroyExt
     return result;
 }
 
+/* Charges an array that was made, and hands the answer on. */
+static CUresult array_made(struct sl_call call, CUresult result, const void *const *array,
+                           const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned levels)
+{
+    uint64_t bytes = shape ? sl_array_bytes(shape, levels) : 0;
+    if (result == CUDA_SUCCESS && sl_session_on_for_memory())
+        sl_charge(SL_CHARGE_ARRAY, (uintptr_t)*array, bytes);
+    return sl_memory_answer(call, result, bytes);
+}
+
 CUresult sl_hook_cuArrayCreate_v2(struct sl_call call, sl_fn_cuArrayCreate_v2 *real, CUarray *array,
                                   const CUDA_ARRAY_DESCRIPTOR *shape)
 {
-    (void)call;
     CUresult result = real(array, shape);
-    if (result == CUDA_SUCCESS && sl_session_on_for_memory()) {
-        CUDA_ARRAY3D_DESCRIPTOR flat = {.Width = shape->Width,
-                                        .Height = shape->Height,
-                                        .Format = shape->Format,
-                                        .NumChannels = shape->NumChannels};
-        sl_charge(SL_CHARGE_ARRAY, (uintptr_t)*array, sl_array_bytes(&flat, 1));
-    }
-    return result;
+    if (!shape) return result;
+    CUDA_ARRAY3D_DESCRIPTOR flat = {.Width = shape->Width,
+                                    .Height = shape->Height,
+                                    .Format = shape->Format,
+                                    .NumChannels = shape->NumChannels};
+    return array_made(call, result, (const void *const *)array, &flat, 1);
 }
 
 CUresult sl_hook_cuArray3DCreate_v2(struct sl_call call, sl_fn_cuArray3DCreate_v2 *real, CUarray *array,
                                     const CUDA_ARRAY3D_DESCRIPTOR *shape)
 {
-    (void)call;
-    CUresult result = real(array, shape);
-    if (result == CUDA_SUCCESS && sl_session_on_for_memory())
-        sl_charge(SL_CHARGE_ARRAY, (uintptr_t)*array, sl_array_bytes(shape, 1));
-    return result;
+    return array_made(call, real(array, shape), (const void *const *)array, shape, 1);
 }
 
 CUresult sl_hook_cuArrayDestroy(struct sl_call call, sl_fn_cuArrayDestroy *real, CUarray array)
@@ -177,11 +180,7 @@ CUresult sl_hook_cuMipmappedArrayCreate(struct sl_call call, sl_fn_cuMipmappedAr
                                         CUmipmappedArray *array, const CUDA_ARRAY3D_DESCRIPTOR *shape,
                                         unsigned levels)
 {
-    (void)call;
-    CUresult result = real(array, shape, levels);
-    if (result == CUDA_SUCCESS && sl_session_on_for_memory())
-        sl_charge(SL_CHARGE_ARRAY, (uintptr_t)*array, sl_array_bytes(shape, levels));
-    return result;
+    return array_made(call, real(array, shape, levels), (const void *const *)array, shape, levels);
 }
 
 CUresult sl_hook_cuMipmappedArrayDestroy(struct sl_call call, sl_fn_cuMipmappedArrayDestroy *real,

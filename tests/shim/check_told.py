@@ -12,9 +12,9 @@ COPIES = [("in", 1000), ("out", 1001), ("on_device", 1002), ("in", 1003), ("out"
           ("out", 1007), ("on_device", 1008), ("in", 500), ("out", 600), (None, 1009)]
 BATCHES = [("in", 2300), (None, 2300)]  # not where the program was built with headers older than CUDA 13
 WAITS = ["copy"] * 7 + ["event", "stream", "context", "context"]
-OUT_OF_MEMORY, INVALID_VALUE = 2, 1
-ERRORS = [("allocation", OUT_OF_MEMORY, 5 << 30), ("allocation", OUT_OF_MEMORY, 6 << 30), ("launch", INVALID_VALUE, 0),
-          ("launch", INVALID_VALUE, 0)]
+OUT_OF_MEMORY, INVALID_VALUE, NOT_SUPPORTED = 2, 1, 801
+ERRORS = [("allocation", OUT_OF_MEMORY, 5 << 30), ("allocation", OUT_OF_MEMORY, 6 << 30),
+          ("allocation", OUT_OF_MEMORY, 7 << 30), ("allocation", NOT_SUPPORTED, 8 << 30), ("launch", INVALID_VALUE, 0), ("launch", INVALID_VALUE, 0)]
 
 records = traced(*sys.argv[1:4])
 copies = [record for record in records if record["type"] == "launch" and record["kind"] == "copy"]
@@ -32,6 +32,6 @@ if waits[-3]["handle"] != int(copies[3]["stream"], 16):
     sys.exit("the stream that was waited for has another name than that of its copies")
 if any(error["kind"] == "allocation" and int(error["site"], 16) == 0 for error in errors):
     sys.exit("what did not fit has no site")
-launch = errors[2]["tick"]
+launch = errors[4]["tick"]
 if not any(record["type"] == "launch" and record["kind"] == "kernel" and record["tick"] == launch for record in records):
     sys.exit("the error of a launch has not its tick")

@@ -86,6 +86,14 @@ static void refuse(CUfunction add)
     void *parameters[] = {&here, &count, &value};
     assert_int_equal(cuMemAlloc(&none, (size_t)5 << 30), CUDA_ERROR_OUT_OF_MEMORY);
     assert_int_equal(cuMemAllocAsync(&none, (size_t)6 << 30, stream), CUDA_ERROR_OUT_OF_MEMORY);
+    CUDA_ARRAY_DESCRIPTOR shape = {
+        .Width = 16384, .Height = 131072, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1};
+    CUmemAllocationProp place = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                 .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
+    CUmemGenericAllocationHandle handle;
+    CUarray array;
+    assert_int_equal(cuMemCreate(&handle, (size_t)7 << 30, &place, 0), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_not_equal(cuArrayCreate(&array, &shape), CUDA_SUCCESS); /* softcuda has none */
     assert_int_equal(cuLaunchKernel(add, 1, 1, 1, 1 << 20, 1, 1, 0, stream, parameters, NULL),
                      CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(cuMemcpyHtoD(here, host, 2 * MIB), CUDA_ERROR_INVALID_VALUE);
