@@ -134,7 +134,7 @@ enum { IN_F = 1, IN_B = 2, IN_U = 4 };
 /* What a pattern is worth for a segment of which nothing is known but whether it is kept. */
 static int worth_unknown(unsigned pattern, bool input, bool kept, bool dense)
 {
-    static const int of_kept[8] = {0, 0, 0, 16, 16, 15, 16, 17}, of_others[8] = {0, 0, 0, 16, 0, -16, 16, -8};
+    static const int of_kept[8] = {0, 0, 0, 16, 14, 14, 15, 17}, of_others[8] = {0, 0, 0, 16, 0, -16, 12, -8};
     if (input) return pattern & IN_U ? -24 : 0;
     if (dense) return pattern & IN_U && pattern != IN_U ? 0 : 4;
     return (kept ? of_kept : of_others)[pattern];

@@ -1,4 +1,4 @@
-"""sluice trace phases and trace timeline: an invented training run gives the golden texts, in every width and in plain ASCII;
+"""sluice trace info, trace phases and trace timeline: an invented training run gives the golden texts, in every width and in plain ASCII;
 marks stand above what is found; wrong arguments are told."""
 import json
 import os
@@ -31,7 +31,8 @@ class Training(ToolTest):
         return json.loads(self.run_well(*arguments, "--json"))
 
     def test_golden_texts(self):
-        for name, env, arguments in (("phases", UNICODE, ["phases"]),
+        for name, env, arguments in (("info", UNICODE, ["info"]),
+                                     ("phases", UNICODE, ["phases"]),
                                      ("phases.2", UNICODE, ["phases", "--iteration", "2"]),
                                      ("timeline.80", UNICODE, ["timeline", "--width", "80"]),
                                      ("timeline.120", UNICODE, ["timeline", "--width", "120", "--iteration", "1"]),
@@ -96,6 +97,21 @@ class Training(ToolTest):
                 # The last eviction of a step is on the link when what follows has begun: a step, or the evaluation.
                 self.assertEqual(sum(report["out"]["plan"]), (LAYERS - iteration % 2) * CHUNK)
                 self.assertEqual(sum(report["stall_ns"]), 50000)
+
+    def test_info(self):
+        info = self.json("info")
+        self.assertEqual((info["steps"], info["evaluations"], info["step_launches"]), (STEPS, 1, 34))
+        peak = info["peak_by_class"]
+        # Weights, gradients, moments, all activations of a pass, and the gradient of one.
+        self.assertEqual([peak[name] // CHUNK for name in ("parameters", "gradients", "optimizer state", "activations",
+                                                           "workspaces")], [LAYERS, LAYERS, LAYERS, LAYERS, 1])
+        self.assertEqual(info["peak_bytes"], (4 * LAYERS + 1) * CHUNK + 4096)
+        self.assertEqual(info["did_not_fit"], {"count": 1, "largest_bytes": 3 << 30})
+        self.assertEqual(info["prediction"]["predicted"], 290)
+        self.assertEqual(info["step_ns"]["count"], STEPS)
+        self.assertEqual(info["step_ns"]["median"], 3220000)
+        self.assertEqual(info["movements"]["fetch"]["demand"], {"count": STEPS, "bytes": STEPS * CHUNK})
+        self.assertEqual(info["facts"]["device"], "Invented 1")
 
     def test_marks_stand_above(self):
         self.trace = self.write("marks")
