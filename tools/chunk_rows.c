@@ -15,7 +15,7 @@ struct state {
 
 struct pair {
     uint32_t row, slot;
-    uint64_t bytes;
+    uint64_t offset, bytes;
 };
 
 struct maker {
@@ -84,7 +84,7 @@ static bool add_moves(struct maker *maker)
     return true;
 }
 
-static bool add_pair(struct maker *maker, uint32_t row, uint32_t slot, uint64_t bytes)
+static bool add_pair(struct maker *maker, const struct pair *pair)
 {
     if (maker->pair_count == maker->pair_room) {
         size_t room = 2 * maker->pair_room + 1024;
@@ -93,7 +93,7 @@ static bool add_pair(struct maker *maker, uint32_t row, uint32_t slot, uint64_t 
         maker->pairs = grown;
         maker->pair_room = room;
     }
-    maker->pairs[maker->pair_count++] = (struct pair){row, slot, bytes};
+    maker->pairs[maker->pair_count++] = *pair;
     return true;
 }
 
@@ -113,7 +113,8 @@ static bool place_in_slab(struct maker *maker, const struct model_slab *slab, ui
         uint64_t chunk_end = slab->address + (index + 1) * chunk_bytes;
         uint64_t part_end = end < chunk_end ? end : chunk_end;
         uint32_t row = row_of(maker, slab->chunk + (uint32_t)index);
-        if (row == SL_MAP_NONE || !add_pair(maker, row, slot, part_end - begin)) return false;
+        struct pair pair = {row, slot, begin - what->address, part_end - begin};
+        if (row == SL_MAP_NONE || !add_pair(maker, &pair)) return false;
         begin = part_end;
     }
     return true;
@@ -159,7 +160,7 @@ static bool give_slots_to_rows(struct maker *maker)
         const struct pair *pair = &maker->pairs[i];
         struct chunk_row *row = &out->rows[pair->row];
         if (!row->slot_count++) row->first_slot = i;
-        out->slots[out->slot_count++] = (struct chunk_slot){pair->bytes, pair->slot};
+        out->slots[out->slot_count++] = (struct chunk_slot){pair->offset, pair->bytes, pair->slot};
     }
     return true;
 }
@@ -182,6 +183,47 @@ void chunk_rows_free(struct chunk_rows *rows)
     free(rows->rows);
     free(rows->slots);
     *rows = (struct chunk_rows){0};
+}
+
+/* The first segment of a slot that ends behind `offset`. */
+static uint32_t segment_at(const struct segments *segments, uint32_t slot, uint64_t offset)
+{
+    uint32_t from = segments->first_of_slot[slot], to = segments->first_of_slot[slot + 1];
+    while (from < to) {
+        uint32_t middle = from + (to - from) / 2;
+        if (segments->at[middle].offset + segments->at[middle].bytes <= offset)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+void chunk_row_classes(const struct chunk_rows *rows, const struct chunk_row *row,
+                       const struct phases *phases, uint64_t out[CLASS_COUNT])
+{
+    const struct segments *segments = &phases->segments;
+    for (unsigned class = 0; class < CLASS_COUNT; class ++) out[class] = 0;
+    for (size_t i = 0; i < row->slot_count; i++) {
+        const struct chunk_slot *part = &rows->slots[row->first_slot + i];
+        uint64_t end = part->offset + part->bytes, at = part->offset;
+        uint32_t last = segments->first_of_slot[part->slot + 1];
+        for (uint32_t s = segment_at(segments, part->slot, at); s < last && at < end; s++) {
+            const struct segment *segment = &segments->at[s];
+            uint64_t segment_end = segment->offset + segment->bytes;
+            if (segment->offset > at)
+                out[CLASS_UNKNOWN] += (segment->offset < end ? segment->offset : end) - at;
+            if (segment->offset >= end) {
+                at = end;
+                break;
+            }
+            if (segment->offset > at) at = segment->offset;
+            uint64_t to = segment_end < end ? segment_end : end;
+            out[phases->class_of[s]] += to - at;
+            at = to;
+        }
+        out[CLASS_UNKNOWN] += end - at;
+    }
 }
 
 uint64_t chunk_row_moves(const struct chunk_row *row, unsigned kind)

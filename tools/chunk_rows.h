@@ -2,7 +2,7 @@
 #ifndef SLUICE_CHUNK_ROWS_H
 #define SLUICE_CHUNK_ROWS_H
 
-#include "model.h"
+#include "phases.h"
 
 struct chunk_row {
     uint32_t chunk;
@@ -14,8 +14,8 @@ struct chunk_row {
 };
 
 struct chunk_slot {
-    uint64_t bytes; /* of it in the chunk */
-    uint32_t slot;  /* in model->slots */
+    uint64_t offset, bytes; /* of it in the chunk */
+    uint32_t slot;          /* in model->slots */
 };
 
 /* Slots lie where they lay last. */
@@ -33,6 +33,10 @@ struct chunk_rows {
  * chunk_rows_free in any case. */
 bool chunk_rows_make(const struct model *model, struct chunk_rows *out);
 void chunk_rows_free(struct chunk_rows *rows);
+
+/* Bytes in the chunk by lifetime class: of all slots that lay in it, at whatever time. */
+void chunk_row_classes(const struct chunk_rows *rows, const struct chunk_row *row,
+                       const struct phases *phases, uint64_t out[CLASS_COUNT]);
 
 /* Moves of a kind, of all causes. */
 uint64_t chunk_row_moves(const struct chunk_row *row, unsigned kind);

@@ -47,11 +47,55 @@ static int compare(const void *one, const void *other, void *order)
     return a->chunk < b->chunk ? -1 : a->chunk > b->chunk;
 }
 
-static void add_cells(struct table *table, const struct model *model, const struct chunk_rows *rows,
-                      const struct chunk_row *row)
+struct view {
+    const char *path;
+    const struct model *model;
+    struct phases phases;
+    struct chunk_rows rows;
+    uint64_t limit;
+};
+
+/* "parameters 75 %, gradients 25 %", the largest first; empty where no class is known. */
+static const char *classes_text(uint64_t classes[CLASS_COUNT], char *out, size_t bytes)
+{
+    uint64_t all = 0;
+    size_t used = 0;
+    for (unsigned c = 0; c < CLASS_COUNT; c++) all += classes[c];
+    out[0] = 0;
+    if (all == classes[CLASS_UNKNOWN]) return out;
+    for (;;) {
+        unsigned most = 0;
+        for (unsigned c = 1; c < CLASS_COUNT; c++)
+            if (classes[c] > classes[most]) most = c;
+        double share = 100.0 * (double)classes[most] / (double)all;
+        if (share < 0.5 || used >= bytes) return out;
+        used += (size_t)snprintf(out + used, bytes - used, "%s%s %.0f %%", used ? ", " : "", class_name(most),
+                                 share);
+        classes[most] = 0;
+    }
+}
+
+static void add_holds(struct table *table, const struct view *view, const struct chunk_row *row)
+{
+    uint64_t classes[CLASS_COUNT] = {0};
+    char text[256] = "", bytes[SL_BYTES_TEXT];
+    if (view->phases.found) {
+        chunk_row_classes(&view->rows, row, &view->phases, classes);
+        classes_text(classes, text, sizeof(text));
+    }
+    if (text[0] || !row->slot_count) {
+        table_cell(table, "%s", text[0] ? text : "-");
+        return;
+    }
+    const struct chunk_slot *largest = &view->rows.slots[row->first_slot];
+    table_cell(table, "slot %" PRIu32 " with %s%s", view->model->slots.at[largest->slot].id,
+               sl_bytes_text(largest->bytes, bytes), row->slot_count > 1 ? ", ..." : "");
+}
+
+static void add_cells(struct table *table, const struct view *view, const struct chunk_row *row)
 {
     table_cell(table, "%" PRIu32, row->chunk);
-    table_share(table, row->resident_ns, rows->span_ns);
+    table_share(table, row->resident_ns, view->rows.span_ns);
     table_cell(table, "%" PRIu64, chunk_row_moves(row, SL_ACTION_FETCH));
     table_cell(table, "%" PRIu64, row->moves[SL_ACTION_FETCH][SL_CAUSE_DEMAND]);
     table_cell(table, "%" PRIu64, row->moves[SL_ACTION_FETCH][SL_CAUSE_LATE]);
@@ -61,31 +105,35 @@ static void add_cells(struct table *table, const struct model *model, const stru
     table_cell(table, "%" PRIu64, chunk_row_moves(row, SL_ACTION_DROP));
     table_bytes(table, row->in_bytes);
     table_bytes(table, row->out_bytes);
-    if (row->slot_count) {
-        const struct chunk_slot *largest = &rows->slots[row->first_slot];
-        char bytes[SL_BYTES_TEXT];
-        table_cell(table, "%zu: slot %" PRIu32 " with %s%s", row->slot_count,
-                   model->slots.at[largest->slot].id, sl_bytes_text(largest->bytes, bytes),
-                   row->slot_count > 1 ? ", ..." : "");
-    } else {
-        table_cell(table, "-");
-    }
+    table_cell(table, "%zu", row->slot_count);
+    add_holds(table, view, row);
 }
 
-static int print_table(const char *path, const struct model *model, const struct chunk_rows *rows,
-                       uint64_t limit)
+static int print_table(const struct view *view)
 {
     static const struct table_column columns[] = {
-        {"chunk"},  {"resident"}, {"fetched"}, {"demand"}, {"late"}, {"evicted"},
-        {"demand"}, {"new"},      {"dropped"}, {"in"},     {"out"},  {"slots", .text = true, .elastic = true},
+        {"chunk"},
+        {"resident"},
+        {"fetched"},
+        {"demand"},
+        {"late"},
+        {"evicted"},
+        {"demand"},
+        {"new"},
+        {"dropped"},
+        {"in"},
+        {"out"},
+        {"slots"},
+        {"holds", .text = true, .elastic = true},
     };
     struct table table = {.columns = columns, .column_count = sizeof(columns) / sizeof(*columns)};
-    for (size_t r = 0; r < rows->count && r < limit; r++) add_cells(&table, model, rows, &rows->rows[r]);
+    const struct chunk_rows *rows = &view->rows;
+    for (size_t r = 0; r < rows->count && r < view->limit; r++) add_cells(&table, view, &rows->rows[r]);
     bool good = table_print(&table, stdout);
     table_free(&table);
-    if (!good) return failure("%s: out of memory", path);
-    if (rows->count > limit)
-        printf("%" PRIu64 " more are not shown; --limit 0 shows all\n", rows->count - limit);
+    if (!good) return failure("%s: out of memory", view->path);
+    if (rows->count > view->limit)
+        printf("%" PRIu64 " more are not shown; --limit 0 shows all\n", rows->count - view->limit);
     if (!rows->count)
         puts("The trace has no chunks: the program's memory stayed the driver's.");
     else if (!rows->placed)
@@ -103,16 +151,22 @@ static void print_moves(struct json *json, const struct chunk_row *row)
     }
 }
 
-static void print_slots(struct json *json, const struct model *model, const struct chunk_rows *rows,
-                        const struct chunk_row *row)
+static void print_content(struct json *json, const struct view *view, const struct chunk_row *row)
 {
+    uint64_t classes[CLASS_COUNT] = {0};
+    if (view->phases.found) chunk_row_classes(&view->rows, row, &view->phases, classes);
+    json_object(json, "classes", false);
+    for (unsigned c = 0; c < CLASS_COUNT; c++)
+        if (classes[c]) json_number(json, class_name(c), classes[c]);
+    json_close(json);
     json_number(json, "slot_count", row->slot_count);
     json_array(json, "slots", false);
     for (size_t i = 0; i < row->slot_count && i < SLOTS_SHOWN; i++) {
-        const struct chunk_slot *part = &rows->slots[row->first_slot + i];
-        const struct model_slot *slot = &model->slots.at[part->slot];
+        const struct chunk_slot *part = &view->rows.slots[row->first_slot + i];
+        const struct model_slot *slot = &view->model->slots.at[part->slot];
         json_object(json, NULL, false);
         json_number(json, "slot", slot->id);
+        json_number(json, "offset", part->offset);
         json_number(json, "bytes", part->bytes);
         json_address(json, "site", slot->site);
         json_close(json);
@@ -120,17 +174,18 @@ static void print_slots(struct json *json, const struct model *model, const stru
     json_close(json);
 }
 
-static void print_json(const struct model *model, const struct chunk_rows *rows, uint64_t limit)
+static int print_json(const struct view *view)
 {
     struct json json = {.to = stdout};
+    const struct chunk_rows *rows = &view->rows;
     json_object(&json, NULL, true);
-    json_bool(&json, "complete", model->problem.status == SL_OK);
-    json_number(&json, "chunk_bytes", model->chunk_bytes);
+    json_bool(&json, "complete", view->model->problem.status == SL_OK);
+    json_number(&json, "chunk_bytes", view->model->chunk_bytes);
     json_number(&json, "span_ns", rows->span_ns);
     json_number(&json, "count", rows->count);
     json_bool(&json, "placed", rows->placed);
     json_array(&json, "chunks", true);
-    for (size_t r = 0; r < rows->count && r < limit; r++) {
+    for (size_t r = 0; r < rows->count && r < view->limit; r++) {
         const struct chunk_row *row = &rows->rows[r];
         json_object(&json, NULL, false);
         json_number(&json, "chunk", row->chunk);
@@ -139,28 +194,27 @@ static void print_json(const struct model *model, const struct chunk_rows *rows,
         print_moves(&json, row);
         json_number(&json, "in_bytes", row->in_bytes);
         json_number(&json, "out_bytes", row->out_bytes);
-        print_slots(&json, model, rows, row);
+        print_content(&json, view, row);
         json_close(&json);
     }
     json_close(&json);
     json_close(&json);
+    return EXIT_OK;
 }
 
-static int show(const char *path, const struct model *model, enum order order, uint64_t limit, bool json)
+static int show(struct view *view, enum order order, bool json)
 {
-    struct chunk_rows rows;
+    struct chunk_rows *rows = &view->rows;
+    bool good = phases_find(view->model, &view->phases) && chunk_rows_make(view->model, rows);
     int status = EXIT_OK;
-    if (!chunk_rows_make(model, &rows)) {
-        status = failure("%s: out of memory", path);
-    } else {
-        if (rows.count) qsort_r(rows.rows, rows.count, sizeof(*rows.rows), compare, &order);
-        if (json)
-            print_json(model, &rows, limit);
-        else
-            status = print_table(path, model, &rows, limit);
-    }
-    chunk_rows_free(&rows);
-    return status == EXIT_OK ? end_status(path, &model->problem) : status;
+    if (good && rows->count) qsort_r(rows->rows, rows->count, sizeof(*rows->rows), compare, &order);
+    if (good)
+        status = json ? print_json(view) : print_table(view);
+    else
+        status = failure("%s: out of memory", view->path);
+    chunk_rows_free(rows);
+    phases_free(&view->phases);
+    return status == EXIT_OK ? end_status(view->path, &view->model->problem) : status;
 }
 
 int trace_chunks(int argc, char **argv)
@@ -186,7 +240,8 @@ int trace_chunks(int argc, char **argv)
                  "  new       how often it came without a copy, since there was nothing in it\n"
                  "  dropped   how often it left without a copy, since all in it was freed\n"
                  "  in, out   bytes copied\n"
-                 "  slots     allocations that lay in it, and the one with the most bytes there\n",
+                 "  slots     how many allocations lay in it\n"
+                 "  holds     what they are for, by bytes; where that is not known, the largest\n",
         .options = options,
         .option_count = sizeof(options) / sizeof(*options),
     };
@@ -196,7 +251,8 @@ int trace_chunks(int argc, char **argv)
     struct model *model;
     status = model_open(path, &model);
     if (status != EXIT_OK) return status;
-    status = show(path, model, order, limit ? limit : UINT64_MAX, json);
+    struct view view = {.path = path, .model = model, .limit = limit ? limit : UINT64_MAX};
+    status = show(&view, order, json);
     model_close(model);
     return status;
 }

@@ -142,6 +142,7 @@ class Chunks(ToolTest):
         self.assertEqual({chunk: [(s["slot"], s["bytes"]) for s in row["slots"]] for chunk, row in rows.items()},
                          {7: [], 512: [(1, 2 * MIB)], 513: [(1, 2 * MIB)], 514: [(1, MIB), (2, 512)]})
         self.assertEqual(rows[512]["slots"][0]["site"], "0xabc")
+        self.assertEqual([row["slots"][0]["offset"] for row in list(rows.values())[1:]], [0, 2 * MIB, 4 * MIB])
         self.assertEqual((rows[512]["in_bytes"], rows[512]["out_bytes"]), (2 * MIB, 2 * MIB))
         self.assertEqual([rows[512][kind] for kind in ("evict", "drop", "fetch", "populate")],
                          [dict(plan=1, demand=0, late=0), dict(plan=0, demand=1, late=0),
@@ -174,6 +175,13 @@ class Chunks(ToolTest):
                           for cause, count in row[kind].items() if count}, moves)
         self.assertEqual(sum(row["in_bytes"] for row in told["chunks"]), copied["fetch"])
         self.assertEqual(sum(row["out_bytes"] for row in told["chunks"]), copied["evict"])
+        # What lies in chunks is known, and nearly all of it by its purpose.
+        classes = collections.Counter()
+        for row in told["chunks"]:
+            classes.update(row["classes"])
+            self.assertLessEqual(sum(slot["bytes"] for slot in row["slots"]), sum(row["classes"].values()))
+        self.assertLess(classes.pop("unknown", 0), 0.05 * classes.total())
+        self.assertTrue({"parameters", "gradients", "optimizer state", "activations"} <= set(classes))
         # Whatever moved is where the program has something, and no slot's bytes are in no chunk.
         largest = collections.Counter()
         for row in told["chunks"]:
