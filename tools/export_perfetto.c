@@ -52,6 +52,19 @@ static uint64_t before(uint64_t end_ns, uint64_t took_ns)
 
 /* The link and the memory */
 
+enum { CLOCK_ERROR_NS = 1000000 };
+
+/* When a transfer began. It cannot be before the launch at which it was issued; a simulated device, which has
+ * a clock of its own, may say so: then that launch's time. */
+static uint64_t transfer_begin(const struct model *model, const struct model_transfer *transfer)
+{
+    uint32_t launch = model_find_launch(model, transfer->tick);
+    if (launch == MODEL_NONE) return transfer->began_ns;
+    uint64_t issued_ns = model->launches.at[launch].time_ns;
+    bool early = issued_ns > CLOCK_ERROR_NS && transfer->began_ns < issued_ns - CLOCK_ERROR_NS;
+    return early ? issued_ns : transfer->began_ns;
+}
+
 static void export_transfers(struct exporter *exporter)
 {
     const struct model *model = exporter->model;
@@ -62,13 +75,14 @@ static void export_transfers(struct exporter *exporter)
     for (size_t i = 0; i < model->transfers.count; i++) {
         const struct model_transfer *transfer = &model->transfers.at[i];
         bool inward = transfer->kind == SL_ACTION_FETCH || transfer->kind == SL_ACTION_POPULATE;
+        uint64_t begin = transfer_begin(model, transfer);
         struct perfetto_note notes[] = {{"tick", .number = transfer->tick},
                                         {"chunk", .number = transfer->chunk},
                                         {"bytes", .number = transfer->bytes}};
         struct perfetto_event slice = {.name = move_cause_name(transfer->cause),
                                        .category = move_kind_name(transfer->kind),
-                                       .begin_ns = transfer->began_ns,
-                                       .end_ns = transfer->began_ns + transfer->took_ns,
+                                       .begin_ns = begin,
+                                       .end_ns = begin + transfer->took_ns,
                                        .notes = notes,
                                        .note_count = 3};
         export_slice(exporter, inward ? &in : &out, &slice);

@@ -169,6 +169,16 @@ class Perfetto(ToolTest):
         touched = {s["notes"]["tick"]: s["notes"]["touches_bytes"] for s in shown["slices"] if "length" in s["notes"]}
         self.assertEqual(touched, {1: 8 * MIB, 2: 5 * MIB, 3: 5 * MIB, 4: 0})
 
+    def test_a_device_with_a_clock_of_its_own(self):
+        """A transfer is not shown before the launch at which it was issued."""
+        second = 1_000_000_000
+        shown = self.assert_totals(write_trace(self.folder / "clock.slt", [
+            ("launch", dict(tick=1, time=second)), ("launch", dict(tick=2, time=3 * second)),
+            ("transfer", dict(flags=FETCH, tick=1, a=1, b=second - 500, c=70)),  # as exact as clocks are
+            ("transfer", dict(flags=FETCH, tick=2, a=1, b=2 * second, c=80))]))
+        self.assertEqual([(s["at"], s["end"]) for s in shown["slices"] if s["track"] == "To the device"],
+                         [(second - 500, second - 430), (3 * second, 3 * second + 80)])
+
     def test_marks(self):
         shown = self.export(write_trace(self.folder / "all.slt", EVERYTHING))
         marks = {s["name"]: (s["track"], s["at"], s["end"], s["depth"], s["categories"]) for s in shown["slices"]
