@@ -16,7 +16,11 @@ struct pieces {
     size_t count, room;
     bool no_memory;
 };
-enum { PIECES_MAX = 1 << 22 };
+enum {
+    PIECES_MAX = 1 << 22,
+    CLOCK_ERROR_NS = 1000000,
+    EARLY_SHARE = 20, /* one transfer in so many may be wrong */
+};
 
 struct making {
     const struct model *model;
@@ -104,12 +108,28 @@ static bool find_phases(const struct making *m)
     return true;
 }
 
+/* Whether transfers come after the launches behind which they were issued, as they must: a simulated device
+ * has a clock of its own. */
+static bool clocks_agree(const struct model *model)
+{
+    size_t early = 0;
+    for (size_t i = 0; i < model->transfers.count; i++) {
+        const struct model_transfer *transfer = &model->transfers.at[i];
+        uint32_t launch = model_find_launch(model, transfer->tick);
+        if (launch != MODEL_NONE)
+            early += transfer->began_ns < UINT64_MAX - CLOCK_ERROR_NS &&
+                     transfer->began_ns + CLOCK_ERROR_NS < model->launches.at[launch].time_ns;
+    }
+    return early * EARLY_SHARE <= model->transfers.count;
+}
+
 static void find_traffic(const struct making *m)
 {
     const struct model *model = m->model;
     struct timeline *t = m->out;
-    t->has_transfers = model->transfers.count != 0;
-    for (size_t i = 0; i < model->transfers.count; i++) {
+    t->other_clock = !clocks_agree(model);
+    t->has_transfers = model->transfers.count && !t->other_clock;
+    for (size_t i = 0; t->has_transfers && i < model->transfers.count; i++) {
         const struct model_transfer *transfer = &model->transfers.at[i];
         bool in = transfer->kind == SL_ACTION_FETCH;
         if (!in && transfer->kind != SL_ACTION_EVICT) continue;
@@ -158,7 +178,9 @@ static uint32_t chunk_at(const struct model *model, uint64_t address, uint64_t *
         const struct model_slab *slab = &model->slabs.at[i];
         if (address < slab->address || address - slab->address >= slab->bytes) continue;
         uint64_t index = (address - slab->address) / model->chunk_bytes;
-        *end = slab->address + (index + 1) * model->chunk_bytes;
+        uint64_t chunk_end = slab->address + (index + 1) * model->chunk_bytes;
+        if (chunk_end <= address) continue; /* no figure that a program wrote */
+        *end = chunk_end;
         return slab->chunk + (uint32_t)index;
     }
     return MODEL_NONE;

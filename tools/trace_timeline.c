@@ -175,6 +175,8 @@ static void print_notes(const struct drawing *drawing)
     if (t->by_class_lives) puts("Where chunks lie is not told: the classes count what lives, here or there.");
     if (!drawing->model->moves.count)
         puts("Nothing was moved: all that lives is counted.");
+    else if (t->other_clock)
+        puts("The device has a clock of its own: traffic is drawn where it was issued.");
     else if (!t->has_transfers)
         puts("Transfers were not measured: traffic is drawn where it was issued.");
 }
@@ -214,6 +216,7 @@ static void print_json(const struct drawing *drawing)
     json_number(&json, "duration_ns", t->end_ns - t->begin_ns);
     json_number(&json, "budget", drawing->model->budget_bytes);
     json_bool(&json, "transfers", t->has_transfers);
+    json_bool(&json, "other_clock", t->other_clock);
     json_text(&json, "classes_of", t->by_class_lives ? "lives" : "device");
     json_array(&json, "phases", false);
     for (uint32_t s = 0; s < t->count; s++) json_text(&json, NULL, phase_name(t->phase[s]));

@@ -16,6 +16,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 static char *commands[][4] = {
     {"info"},
     {"info", "--json"},
+    {"phases"},
+    {"phases", "--json", "--launches"},
+    {"timeline", "--width", "40"},
+    {"timeline", "--json"},
     {"dump"},
     {"dump", "--json"},
     {"kernels"},

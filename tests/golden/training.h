@@ -1,0 +1,18 @@
+/* An invented training run: micro-batches, an update, an evaluation behind the second step, a budget in which
+ * the optimizer's state does not stay. Every figure is a round one, so that the pictures that the commands
+ * draw of it can be checked by hand. */
+#ifndef TRAINING_H
+#define TRAINING_H
+
+#include "event.h"
+
+enum { TRAINING_LAYERS_MAX = 6 };
+struct training {
+    unsigned layers, steps, micro; /* micro: batches for each update */
+    bool marks;                    /* backward passes are ranges with the name of an update */
+};
+
+/* Its records, valid until the next call. */
+const struct sl_event *training_events(struct training training, size_t *count);
+
+#endif
