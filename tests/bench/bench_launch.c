@@ -1,6 +1,6 @@
 /* What one intercepted kernel launch costs the program when everything it uses is resident: eight pointers,
- * the prediction included, without and with a trace. The host backend stands for the driver, whose own share
- * is so zero; a plain call through a pointer is measured beside it. */
+ * the prediction included, without and with a trace, and where sluice only records. The host backend stands
+ * for the driver, whose own share is so zero; a plain call through a pointer is measured beside it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,9 +45,10 @@ static double launches(uint64_t *const *pointers, const struct sl_host_kernel *k
     return best;
 }
 
-static void measure(const char *name, const char *trace)
+static void measure(const char *name, const char *trace, const char *policy)
 {
     setenv("SLUICE_TRACE", trace, 1);
+    setenv("SLUICE_POLICY", policy, 1);
     setenv("SLUICE_DEVICE_BUDGET", "1G", 1);
     setenv("SLUICE_CHUNK", "2M", 1);
     static const uint32_t offsets[POINTERS] = {0, 8, 16, 24, 32, 40, 48, 56},
@@ -59,8 +60,11 @@ static void measure(const char *name, const char *trace)
     sl_runtime_load();
     if (sl_backend_host_new(4 * SL_GIB, &backend) || sl_runtime_start(&backend)) _exit(1);
     for (int p = 0; p < 64; p++) {
-        uint64_t address;
-        if (sl_runtime_alloc(SL_MIB, (uint64_t)p, 0, &address)) _exit(1);
+        uint64_t address = ((uint64_t)1 << 40) + (uint64_t)p * SL_MIB; /* the driver's */
+        if (sl_runtime_records_only())
+            sl_runtime_note_alloc(address, SL_MIB, (uint64_t)p);
+        else if (sl_runtime_alloc(SL_MIB, (uint64_t)p, 0, &address))
+            _exit(1);
         pointers[p] = (uint64_t *)address;
     }
     launches(pointers, kernels, 3);
@@ -75,11 +79,14 @@ static void measure(const char *name, const char *trace)
 
 int main(void)
 {
-    static const char *const names[] = {"trace off", "trace on"}, *const traces[] = {
-                                                                      "", "/tmp/sluice-bench-%p.trace"};
-    for (int i = 0; i < 2; i++) {
+    static const struct {
+        const char *name, *trace, *policy;
+    } rows[] = {{"trace off", "", "plan"},
+                {"trace on", "/tmp/sluice-bench-%p.trace", "plan"},
+                {"recording only", "/tmp/sluice-bench-%p.trace", "off"}};
+    for (int i = 0; i < 3; i++) {
         pid_t child = fork();
-        if (child == 0) measure(names[i], traces[i]);
+        if (child == 0) measure(rows[i].name, rows[i].trace, rows[i].policy);
         int status;
         waitpid(child, &status, 0);
         if (status) return 1;
