@@ -8,8 +8,6 @@
 #include "trace_write.h"
 
 #define RING 1024
-#define ANCHOR_AGE_NS                                                                                        \
-    4000000000u /* then a float of milliseconds is still exact to a quarter of a microsecond */
 
 struct transfer {
     sl_event_handle begin, end;

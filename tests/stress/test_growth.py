@@ -32,7 +32,8 @@ def run(build, steps, arguments, variables, folder):
     environment["LD_PRELOAD"] = os.path.join(build, "shim", "libsluice.so")
     environment.update(variables)
     command = [os.path.join(build, "workloads", "mlp"), "--steps", str(steps)] + arguments
-    early, late = steps // 2, steps - steps // 100
+    # Long before its end: the program goes on while it is looked at.
+    early, late = steps // 2, steps - max(steps // 100, 10)
     seen = {}
     statistics = os.path.join(folder, "statistics")
     environment["SLUICE_STATS"] = statistics
