@@ -10,7 +10,7 @@ import unittest
 
 from support import ToolTest, clean_environment, sluice
 
-PROGRAM, PRELOAD = os.environ["TEST_SITES"], os.environ["LIBSLUICE"]
+PROGRAM, OTHER, PRELOAD = os.environ["TEST_SITES"], os.environ["LIBSLUICE"], os.environ["PRELOAD"]
 NAMES = os.environ["SYMBOLS"] == "1"
 # Two threads: the one's records stand behind the other's in the file, as time does not have it.
 INVENTED = """
@@ -121,7 +121,7 @@ class Sites(ToolTest):
             self.assertEqual(frame["module"], str(program))
             return [module["remark"] for module in answer["modules"] if module["path"] == str(program)][0]
 
-        self.assertEqual(replace(lambda: shutil.copy(PRELOAD, program)), "the file is another one now")
+        self.assertEqual(replace(lambda: shutil.copy(OTHER, program)), "the file is another one now")
         self.assertEqual(replace(lambda: program.write_text("no object")), "it is no object file")
         self.assertEqual(replace(lambda: os.mkfifo(program)), "it is no regular file")
         for other in ("/dev/zero", "/proc/self/status", str(self.folder)):
