@@ -4,15 +4,16 @@ trace is written, without sluice, and where another tool listens, they run as be
 
 usage: check_marks.py PRELOAD SLUICE MARKS... [--nvtx PROGRAM]
 """
+import ast
 import os
 import subprocess
 import sys
+import tempfile
 
 from told import dumped, expect, traced
 
 PRELOAD, SLUICE, *REST = sys.argv[1:]
 NVTX = REST.pop() if "--nvtx" in REST else None
-SOURCES = {0: "NVTX", 1: "marks.h"}
 
 
 def marks(records, thread=1):
@@ -59,6 +60,26 @@ def check_another_tool():
     expect("marks that another tool gets", marks(records), [])
 
 
+def check_environment(folder):
+    """A process's environment names our library where a trace is asked for, is otherwise as it was, and can be changed."""
+    script = ("import os, subprocess, sys; os.environ['NEW'] = 'new'; "
+              "subprocess.run([sys.executable, '-c', 'import os; print(dict(os.environ))'])")
+
+    def seen(**variables):
+        plain = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+        environment = dict(plain, LD_PRELOAD=PRELOAD, ASAN_OPTIONS="detect_leaks=0", **variables)  # Python's
+        done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+        found = ast.literal_eval(done.stdout.splitlines()[-1])
+        return {name: value for name, value in found.items() if environment.get(name) != value}
+
+    library = PRELOAD.split(":")[-1]
+    expect("without a trace", seen(), {"NEW": "new"})
+    expect("with a trace", seen(SLUICE_TRACE=os.path.join(folder, "none")),
+           {"NEW": "new", "NVTX_INJECTION64_PATH": library})
+    expect("with another tool", seen(SLUICE_TRACE=os.path.join(folder, "none"), NVTX_INJECTION64_PATH="/other"),
+           {"NEW": "new"})
+
+
 def check_bounds(folder):
     """A program may give every step a name of its own."""
     path = os.path.join(folder, "steps")
@@ -72,13 +93,14 @@ def check_bounds(folder):
 
 
 if NVTX:
-    import tempfile
     REST.remove("--nvtx")
     runs_without(NVTX)
     check_nvtx()
     check_another_tool()
     with tempfile.TemporaryDirectory() as temporary:
         check_bounds(temporary)
+with tempfile.TemporaryDirectory() as temporary:
+    check_environment(temporary)
 for MARKS in REST:
     runs_without(MARKS)
     check_marks(MARKS)
