@@ -4,14 +4,20 @@
 
 #include <stdio.h>
 
-#include "model.h"
+#include "phases.h"
 
 struct export_counts {
     uint64_t packets, slices, moments, samples;
 };
 
+/* What is exported: all that overlaps this time. */
+struct export_window {
+    uint64_t from_ns, to_ns;
+};
+
 /* Writes a model for Perfetto. False when there is no memory; errors of writing are those of `to`. */
-bool export_perfetto(const struct model *model, FILE *to, struct export_counts *counts);
+bool export_perfetto(const struct model *model, const struct phases *phases, struct export_window window,
+                     FILE *to, struct export_counts *counts);
 
 /* Writes the records of the trace `path` into tables in `folder`, which is made if need be: a file for each
  * type of record, and trace.csv. *records: how many. Returns the exit status, and has said why on stderr. */

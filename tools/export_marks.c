@@ -7,7 +7,7 @@
 
 struct mark_thread {
     uint64_t track;
-    size_t depth; /* ranges that are open */
+    size_t before, depth, behind; /* ranges that are open: begun before the window, in it, behind it */
 };
 
 struct marks {
@@ -45,6 +45,19 @@ static void put_range(struct marks *marks, const struct model_mark *mark, uint64
     export_slice(marks->exporter, &marks->ranges, &slice);
 }
 
+/* Ranges end in the reverse order of their beginnings. */
+static void pop(struct perfetto *perfetto, struct mark_thread *thread, const struct perfetto_event *end)
+{
+    if (thread->behind) {
+        thread->behind--;
+    } else if (thread->depth) {
+        perfetto_end(perfetto, end);
+        thread->depth--;
+    } else if (thread->before) {
+        thread->before--;
+    }
+}
+
 static void add_mark(struct marks *marks, size_t index)
 {
     const struct model_mark *mark = &marks->exporter->model->marks.at[index];
@@ -69,13 +82,14 @@ static void add_mark(struct marks *marks, size_t index)
     struct mark_thread *thread = thread_of(marks, mark->thread);
     event.track = thread->track;
     if (mark->kind == SL_MARK_MOMENT) {
-        perfetto_moment(perfetto, &event);
+        if (is_in_window(marks->exporter, mark->time_ns)) perfetto_moment(perfetto, &event);
     } else if (mark->kind == SL_MARK_PUSH) {
-        perfetto_begin(perfetto, &event);
-        thread->depth++;
-    } else if (mark->kind == SL_MARK_POP && thread->depth) {
-        perfetto_end(perfetto, &event);
-        thread->depth--;
+        bool early = mark->time_ns < marks->exporter->window.from_ns;
+        bool shown = is_in_window(marks->exporter, mark->time_ns);
+        if (shown) perfetto_begin(perfetto, &event);
+        ++*(early ? &thread->before : shown ? &thread->depth : &thread->behind);
+    } else if (mark->kind == SL_MARK_POP) {
+        pop(perfetto, thread, &event);
     }
 }
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "export_tracks.h"
-#include "phases.h"
 #include "sorted.h"
 #include "trace.h"
 
@@ -27,6 +26,9 @@ static bool find_lane(struct exporter *exporter, struct lanes *lanes, struct per
 void export_slice(struct exporter *exporter, struct lanes *lanes, struct perfetto_event *slice)
 {
     if (slice->end_ns < slice->begin_ns) slice->end_ns = slice->begin_ns;
+    if (slice->begin_ns >= exporter->window.to_ns ||
+        (slice->end_ns <= exporter->window.from_ns && slice->begin_ns < exporter->window.from_ns))
+        return;
     if (find_lane(exporter, lanes, slice)) {
         perfetto_slice(&exporter->perfetto, slice);
         return;
@@ -39,6 +41,7 @@ void export_slice(struct exporter *exporter, struct lanes *lanes, struct perfett
 static void put_moment(struct exporter *exporter, uint64_t *track, const char *name,
                        struct perfetto_event *moment)
 {
+    if (!is_in_window(exporter, moment->begin_ns)) return;
     if (!*track) *track = perfetto_track(&exporter->perfetto, exporter->process, name);
     moment->track = *track;
     perfetto_moment(&exporter->perfetto, moment);
@@ -48,6 +51,26 @@ static void put_moment(struct exporter *exporter, uint64_t *track, const char *n
 static uint64_t before(uint64_t end_ns, uint64_t took_ns)
 {
     return took_ns < end_ns ? end_ns - took_ns : 0;
+}
+
+/* A counter, of which the value at the window's beginning and the changes in it are written. */
+struct counter {
+    uint64_t track;
+    int64_t value;
+    bool begun;
+};
+
+static void add_to_counter(struct exporter *exporter, struct counter *counter, uint64_t time_ns,
+                           int64_t change)
+{
+    if (time_ns >= exporter->window.from_ns && !counter->begun) {
+        if (counter->value)
+            perfetto_count(&exporter->perfetto, counter->track, exporter->window.from_ns, counter->value);
+        counter->begun = true;
+    }
+    counter->value += change;
+    if (is_in_window(exporter, time_ns))
+        perfetto_count(&exporter->perfetto, counter->track, time_ns, counter->value);
 }
 
 /* The link and the memory */
@@ -94,13 +117,12 @@ static void export_moves(struct exporter *exporter)
     const struct model *model = exporter->model;
     if (!model->moves.count) return;
     uint64_t issued = 0;
-    uint64_t counter = perfetto_byte_counter(&exporter->perfetto, exporter->process, "Device memory in use");
-    int64_t used_bytes = 0;
+    struct counter used = {
+        .track = perfetto_byte_counter(&exporter->perfetto, exporter->process, "Device memory in use")};
     for (size_t i = 0; i < model->moves.count; i++) {
         const struct model_move *move = &model->moves.at[i];
         bool inward = move->kind == SL_ACTION_FETCH || move->kind == SL_ACTION_POPULATE;
-        used_bytes += inward ? (int64_t)move->bytes : -(int64_t)move->bytes;
-        perfetto_count(&exporter->perfetto, counter, move->time_ns, used_bytes);
+        add_to_counter(exporter, &used, move->time_ns, inward ? (int64_t)move->bytes : -(int64_t)move->bytes);
         char name[32];
         snprintf(name, sizeof(name), "%s, %s", move_kind_name(move->kind), move_cause_name(move->cause));
         struct perfetto_note notes[] = {{"tick", .number = move->tick},
@@ -135,14 +157,12 @@ static bool export_live_bytes(struct exporter *exporter)
         if (life->died_ns != MODEL_ALWAYS) changes[count++] = (struct change){life->died_ns, -bytes};
     }
     bool sorted = sort_by_key(changes, count, sizeof(*changes), offsetof(struct change, time_ns));
-    uint64_t counter =
-        sorted ? perfetto_byte_counter(&exporter->perfetto, exporter->process, "Allocated by the program")
-               : 0;
-    int64_t live_bytes = 0;
-    for (size_t i = 0; sorted && i < count; i++) {
-        live_bytes += changes[i].bytes;
-        perfetto_count(&exporter->perfetto, counter, changes[i].time_ns, live_bytes);
-    }
+    struct counter live = {0};
+    if (sorted)
+        live.track =
+            perfetto_byte_counter(&exporter->perfetto, exporter->process, "Allocated by the program");
+    for (size_t i = 0; sorted && i < count; i++)
+        add_to_counter(exporter, &live, changes[i].time_ns, changes[i].bytes);
     free(changes);
     return sorted;
 }
@@ -168,28 +188,26 @@ static void export_iterations(struct exporter *exporter)
 }
 
 /* Launches of one phase that follow each other are a slice. */
-static bool export_phases(struct exporter *exporter)
+static void export_phases(struct exporter *exporter)
 {
     const struct model *model = exporter->model;
+    const struct phases *phases = exporter->phases;
     struct lanes lanes = {.parent = exporter->process, .name = "Phases"};
-    struct phases phases;
-    bool good = phases_find(model, &phases);
-    for (size_t i = 0, next; good && (phases.found || phases.marked) && i < model->launches.count; i = next) {
+    if (!phases->found && !phases->marked) return;
+    for (size_t i = 0, next; i < model->launches.count; i = next) {
         for (next = i + 1; next < model->launches.count; next++)
-            if (phases.of_launch[next] != phases.of_launch[i]) break;
+            if (phases->of_launch[next] != phases->of_launch[i]) break;
         const struct model_launch *first = &model->launches.at[i];
         struct perfetto_note notes[] = {{"first_tick", .number = first->tick},
                                         {"launches", .number = next - i}};
         struct perfetto_event slice = {
-            .name = phase_name(phases.of_launch[i]),
+            .name = phase_name(phases->of_launch[i]),
             .begin_ns = first->time_ns,
             .end_ns = next < model->launches.count ? model->launches.at[next].time_ns : model->last_ns,
             .notes = notes,
             .note_count = 2};
         export_slice(exporter, &lanes, &slice);
     }
-    phases_free(&phases);
-    return good;
 }
 
 static void export_stalls(struct exporter *exporter)
@@ -254,14 +272,16 @@ static void export_trouble(struct exporter *exporter)
     }
 }
 
-bool export_perfetto(const struct model *model, FILE *to, struct export_counts *counts)
+bool export_perfetto(const struct model *model, const struct phases *phases, struct export_window window,
+                     FILE *to, struct export_counts *counts)
 {
-    struct exporter exporter = {.model = model};
+    struct exporter exporter = {.model = model, .phases = phases, .window = window};
     struct perfetto *perfetto = &exporter.perfetto;
     perfetto_open(perfetto, to, model->header.monotonic_ns, model->header.realtime_ns);
     exporter.process = perfetto_process(perfetto, model->header.process, program_name(&model->header).text);
     export_iterations(&exporter);
-    bool good = export_phases(&exporter) && export_marks(&exporter) && export_streams(&exporter);
+    export_phases(&exporter);
+    bool good = export_marks(&exporter) && export_streams(&exporter);
     export_transfers(&exporter);
     export_moves(&exporter);
     good = good && export_live_bytes(&exporter);

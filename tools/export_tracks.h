@@ -2,7 +2,7 @@
 #ifndef SLUICE_EXPORT_TRACKS_H
 #define SLUICE_EXPORT_TRACKS_H
 
-#include "model.h"
+#include "export.h"
 #include "perfetto.h"
 
 enum { LANES_MAX = 64 };
@@ -20,12 +20,19 @@ struct lanes {
 
 struct exporter {
     const struct model *model;
+    const struct phases *phases;
+    struct export_window window;
     struct perfetto perfetto;
     uint64_t process; /* the track of all others */
 };
 
-/* Writes a slice in the first lane that is free at its beginning; where there are too many, it becomes a
- * moment. Sets slice->track. */
+static inline bool is_in_window(const struct exporter *exporter, uint64_t time_ns)
+{
+    return time_ns >= exporter->window.from_ns && time_ns < exporter->window.to_ns;
+}
+
+/* Writes a slice that overlaps the window in the first lane that is free at its beginning; where there are
+ * too many, it becomes a moment. Sets slice->track. */
 void export_slice(struct exporter *exporter, struct lanes *lanes, struct perfetto_event *slice);
 
 /* export_streams.c, export_marks.c: false when there is no memory. */

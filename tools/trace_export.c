@@ -23,6 +23,13 @@ static bool is_same_file(const char *one, const char *other)
     return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
+struct perfetto_job {
+    const char *path;
+    const struct model *model;
+    struct phases phases;
+    struct export_window window;
+};
+
 /* A file of which only a part was written is of no use. */
 static int cannot_write(const char *out, int error)
 {
@@ -31,13 +38,13 @@ static int cannot_write(const char *out, int error)
     return failure("%s: cannot be written: %s", out, strerror(error));
 }
 
-static int write_perfetto(const struct model *model, const char *path, const char *out,
-                          struct export_counts *counts, uint64_t *bytes)
+static int write_perfetto(const struct perfetto_job *job, const char *out, struct export_counts *counts,
+                          uint64_t *bytes)
 {
     bool standard = is_standard_output(out);
     FILE *to = standard ? stdout : fopen(out, "we");
     if (!to) return failure("%s: cannot be written: %s", out, strerror(errno));
-    bool memory = export_perfetto(model, to, counts);
+    bool memory = export_perfetto(job->model, &job->phases, job->window, to, counts);
     bool written = fflush(to) == 0 && !ferror(to);
     int error = errno;
     off_t end = ftello(to);
@@ -46,7 +53,7 @@ static int write_perfetto(const struct model *model, const char *path, const cha
     if (!written) return cannot_write(out, error);
     if (memory) return EXIT_OK;
     if (!standard) unlink(out);
-    return failure("%s: out of memory", path);
+    return failure("%s: out of memory", job->path);
 }
 
 static void tell_perfetto(const char *out, const struct export_counts *counts, uint64_t bytes, bool as_json)
@@ -69,19 +76,38 @@ static void tell_perfetto(const char *out, const struct export_counts *counts, u
     json_close(&json);
 }
 
-static int to_perfetto(const char *path, const char *out, bool as_json)
+/* Finds the phases, and when the step of training was that is asked for, from 1; 0: all. */
+static int prepare(struct perfetto_job *job, uint64_t step)
+{
+    const struct model *model = job->model;
+    if (!phases_find(model, &job->phases)) return failure("%s: out of memory", job->path);
+    if (step > job->phases.step_count)
+        return usage_error("trace export: there is no iteration %" PRIu64 "; %s has %" PRIu32, step,
+                           job->path, job->phases.step_count);
+    job->window = (struct export_window){0, UINT64_MAX};
+    if (!step) return EXIT_OK;
+    const struct step *range = &job->phases.steps[step - 1];
+    job->window.from_ns = model->launches.at[range->begin].time_ns;
+    if (range->end < model->launches.count) job->window.to_ns = model->launches.at[range->end].time_ns;
+    return EXIT_OK;
+}
+
+static int to_perfetto(const char *path, const char *out, uint64_t step, bool as_json)
 {
     struct model *model;
     if (is_same_file(path, out)) return usage_error("trace export: %s is the trace itself", out);
     int status = model_open(path, &model);
     if (status != EXIT_OK) return status;
+    struct perfetto_job job = {.path = path, .model = model};
     struct export_counts counts = {0};
     uint64_t bytes = 0;
-    status = write_perfetto(model, path, out, &counts, &bytes);
+    status = prepare(&job, step);
+    if (status == EXIT_OK) status = write_perfetto(&job, out, &counts, &bytes);
     if (status == EXIT_OK) {
         if (!is_standard_output(out)) tell_perfetto(out, &counts, bytes, as_json);
         status = end_status(path, &model->problem);
     }
+    phases_free(&job.phases);
     model_close(model);
     return status;
 }
@@ -106,6 +132,7 @@ static int to_csv(const char *path, const char *folder, bool as_json)
 int trace_export(int argc, char **argv)
 {
     const char *perfetto = NULL, *csv = NULL;
+    uint64_t step = 0;
     bool json = false;
     const struct command_option options[] = {
         {"perfetto", OPTION_TEXT, &perfetto, "OUT",
@@ -121,11 +148,13 @@ int trace_export(int argc, char **argv)
          "Write FOLDER/launch.csv, FOLDER/move.csv and so on, a table for each type of record with the\n"
          "fields that trace dump names, and FOLDER/trace.csv with what is said of the trace as a whole.\n"
          "Times are nanoseconds since the trace began."},
+        {"iteration", OPTION_NUMBER, &step, "N",
+         "With --perfetto, only what overlaps the Nth step of training, from 1."},
         {"json", OPTION_SWITCH, &json, .help = "Say what was written as JSON."},
     };
     const struct command_syntax syntax = {
         .name = "trace export",
-        .synopsis = "--perfetto OUT|--csv FOLDER [--json] FILE",
+        .synopsis = "--perfetto OUT [--iteration N]|--csv FOLDER [--json] FILE",
         .about = "Writes a trace in a format that other programs read.\n",
         .options = options,
         .option_count = sizeof(options) / sizeof(*options),
@@ -137,5 +166,6 @@ int trace_export(int argc, char **argv)
         return usage_error("trace export: %s; see sluice trace export --help",
                            csv ? "--perfetto or --csv, not both"
                                : "--perfetto OUT or --csv FOLDER is needed");
-    return perfetto ? to_perfetto(path, perfetto, json) : to_csv(path, csv, json);
+    if (csv && step) return usage_error("trace export: --iteration is for --perfetto");
+    return perfetto ? to_perfetto(path, perfetto, step, json) : to_csv(path, csv, json);
 }

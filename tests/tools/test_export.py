@@ -83,9 +83,9 @@ class Perfetto(ToolTest):
         if reason:
             raise unittest.SkipTest(reason)
 
-    def export(self, trace):
+    def export(self, trace, *arguments):
         out = self.folder / "out.pftrace"
-        result = sluice("trace", "export", "--json", "--perfetto", out, trace)
+        result = sluice("trace", "export", "--json", "--perfetto", out, *arguments, trace)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         read = subprocess.run([self.python, pathlib.Path(__file__).with_name("perfetto_read.py"), out],
                               capture_output=True, text=True)
@@ -216,6 +216,23 @@ class Perfetto(ToolTest):
         self.assertEqual(sum(s["notes"]["launches"] for s in phases), sum("length" in s["notes"] for s in shown["slices"]))
         self.assertTrue(any(m["track"] == "Moves issued" for m in shown["moments"]))
 
+    def test_one_iteration(self):
+        """What overlaps the step, whole, and what counters were when it began."""
+        trace = record_gpt(self.folder)
+        if not trace:
+            self.skipTest("a sanitized library needs its runtime preloaded before it")
+        whole, part = self.export(trace), self.export(trace, "--iteration", "2")
+        phases = json.loads(sluice("trace", "phases", "--json", "--iteration", "2", trace).stdout)["phases"]
+        launches = sum("length" in s["notes"] for s in part["slices"])
+        self.assertIn(launches - phases[-1]["launches"], range(3))  # one before and one behind may overlap
+        known = {json.dumps([s["name"], s["at"], s["end"], s["notes"]]) for s in whole["slices"]}
+        self.assertTrue(all(json.dumps([s["name"], s["at"], s["end"], s["notes"]]) in known for s in part["slices"]))
+        self.assertLess(len(part["slices"]), len(whole["slices"]) / 2)
+        for name in ("Device memory in use", "Allocated by the program"):
+            first = next(s for s in part["samples"] if s["track"] == name)
+            before = [s for s in whole["samples"] if s["track"] == name and s["at"] < first["at"]]
+            self.assertEqual(first["value"], before[-1]["value"])
+
     def test_an_empty_trace(self):
         shown = self.export(write_trace(self.folder / "empty.slt", []))
         self.assertEqual((shown["slices"], shown["moments"], shown["samples"]), ([], [], []))
@@ -282,6 +299,9 @@ class Refused(ToolTest):
         self.assert_usage_error(sluice("trace", "export", trace, "--perfetto"), "--perfetto needs a value")
         self.assert_usage_error(sluice("trace", "export", "--perfetto", "", trace), "--perfetto needs a value")
         self.assert_usage_error(sluice("trace", "export", "--perfetto", trace), "no file given")
+        self.assert_usage_error(sluice("trace", "export", "--perfetto", "a", "--iteration", "1", trace),
+                                "there is no iteration 1; ")
+        self.assert_usage_error(sluice("trace", "export", "--csv", "a", "--iteration", "1", trace), "--perfetto")
         self.assert_usage_error(sluice("trace", "export", "--perfetto", trace, trace), "is the trace itself")
         self.assertEqual(trace.read_bytes(), content)
 
