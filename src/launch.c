@@ -143,7 +143,7 @@ static void bring_lacking(struct sl_core *core, const struct sl_launch *launch, 
     if (!oversize) SL_COUNT(&core->stats, demand_misses, missing);
 }
 
-/* Sees to the launch's chunks. True: there was nothing to do. */
+/* Sees to the launch's chunks. True: all are on the device when its stream gets there. */
 static bool use(struct sl_core *core, const struct sl_launch *launch, uint32_t s, uint32_t kernel)
 {
     uint64_t in_place = 0;
@@ -152,7 +152,7 @@ static bool use(struct sl_core *core, const struct sl_launch *launch, uint32_t s
     uint64_t fetch = use_chunks(core, s, launch->stream, &in_place);
     if (sl_core_must_join(core, s, &core->mover.in, fetch)) sl_stall_wait(core, launch->stream, fetch);
     if (in_place) SL_COUNT(&core->stats, remote_bytes, in_place);
-    return false;
+    return !in_place && !sl_demand_lacking(core);
 }
 
 static void begin(struct sl_core *core, struct sl_launch *launch)
@@ -172,9 +172,9 @@ static void begin(struct sl_core *core, struct sl_launch *launch)
         sl_mover_wait(&core->mover, &core->mover.out, core->arena.join_out, launch->stream);
     if (is_blind(core, launch, kernel)) join_retired(core, s, launch->stream);
     sl_access_chunks(core, launch, symbol, kernel);
-    bool plain = !core->touched_count || use(core, launch, s, kernel);
+    bool resident = !core->touched_count || use(core, launch, s, kernel);
     sl_core_plan(core);
-    if (core->sampler) launch->state = sl_sample_begin(core, launch, symbol, kernel, plain);
+    if (core->sampler) launch->state = sl_sample_begin(core, launch, symbol, kernel, resident);
 }
 
 struct sl_footprint *sl_runtime_footprint(const struct sl_launch *launch)

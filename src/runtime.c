@@ -245,6 +245,7 @@ static void report(struct sl_core *core)
         .daemon = core->daemon ? "thread" : "inline",
         .predicted = predictor.predicted,
         .fed = predictor.fed,
+        .recorded_only = sl_runtime_records_only(),
     };
     if (options.stats[0]) {
         if (sl_options_expand(options.stats, path, sizeof path))

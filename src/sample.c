@@ -98,12 +98,12 @@ static bool has_events(const struct sl_backend *backend, struct sl_sample *sampl
 }
 
 struct sl_sample *sl_sample_begin(struct sl_core *core, const struct sl_launch *launch, sl_symbol symbol,
-                                  uint32_t kernel, bool plain)
+                                  uint32_t kernel, bool resident)
 {
     const struct sl_backend *backend = &core->backend;
     struct sl_sampler *sampler = core->sampler;
     struct sl_symbol_record *known = &core->symbols.records[symbol];
-    if (++sampler->since < sampler->every_first || !plain || !is_due(core, known)) return NULL;
+    if (++sampler->since < sampler->every_first || !resident || !is_due(core, known)) return NULL;
     if (atomic_load_explicit(&core->captures, memory_order_relaxed)) return NULL;
     if (sl_core_submitted(core) != launch->tick - 1) return NULL; /* another's may come between the events */
     if (sampler->every > 1 || sampler->count == SAMPLES) sl_samples_settle(core);

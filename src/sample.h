@@ -18,10 +18,10 @@ struct sl_sample;
 void sl_sampler_open(struct sl_core *core);
 void sl_sampler_close(struct sl_core *core, bool device_gone); /* also where there is none */
 
-/* The launch is about to be given to the driver, after all that it waits for. `plain`: its chunks are
- * resident, and were before. Its sample, or NULL: it is not timed. */
+/* The launch is about to be given to the driver, after all that it waits for. `resident`: its chunks are,
+ * by the time that its stream gets there. Its sample, or NULL: it is not timed. */
 struct sl_sample *sl_sample_begin(struct sl_core *core, const struct sl_launch *launch, sl_symbol symbol,
-                                  uint32_t kernel, bool plain);
+                                  uint32_t kernel, bool resident);
 /* The driver has it, or refused it. */
 void sl_sample_end(struct sl_core *core, struct sl_sample *sample, const struct sl_launch *launch, bool ok);
 

@@ -168,6 +168,15 @@ void sl_stats_say(const struct sl_stats *stats, const struct sl_stats_facts *fac
 {
     char need[SL_BYTES_TEXT], budget[SL_BYTES_TEXT], peak[SL_BYTES_TEXT], in[SL_BYTES_TEXT],
         out[SL_BYTES_TEXT];
+    double predicted = facts->fed ? 100.0 * (double)facts->predicted / (double)facts->fed : 0.0;
+    if (facts->recorded_only) {
+        sl_log(SL_LOG_INFO,
+               "recorded only: the program used %s of device memory; %llu launches, %.1f %% of %llu "
+               "events predicted",
+               sl_bytes_text(facts->need_bytes, need), (unsigned long long)stats->total.launches, predicted,
+               (unsigned long long)facts->fed);
+        return;
+    }
     sl_log(SL_LOG_INFO, "memory: the program needed %s, was given %s, used %s; chunks of %llu MiB",
            sl_bytes_text(facts->need_bytes, need), sl_bytes_text(facts->budget_bytes, budget),
            sl_bytes_text(stats->peak_occupied_bytes, peak),
@@ -178,7 +187,6 @@ void sl_stats_say(const struct sl_stats *stats, const struct sl_stats_facts *fac
            (unsigned long long)stats->total.launches, (unsigned long long)stats->total.demand_misses,
            (unsigned long long)stats->total.late_fetches, (double)stats->total.stall_ns * 1e-9);
     sl_log(SL_LOG_INFO, "plan: %llu plans, %llu surprises, %.1f %% of %llu events predicted",
-           (unsigned long long)stats->plans, (unsigned long long)stats->surprises,
-           facts->fed ? 100.0 * (double)facts->predicted / (double)facts->fed : 0.0,
+           (unsigned long long)stats->plans, (unsigned long long)stats->surprises, predicted,
            (unsigned long long)facts->fed);
 }

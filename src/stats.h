@@ -52,6 +52,7 @@ struct sl_stats_facts {
     uint64_t budget_bytes, chunk_bytes, need_bytes, live_bytes, chunks;
     const char *policy, *daemon;
     uint64_t predicted, fed;
+    bool recorded_only; /* memory was the driver's */
 };
 /* JSON to a new file (0600, never through a link). */
 enum sl_status sl_stats_write(const struct sl_stats *stats, const struct sl_stats_facts *facts,

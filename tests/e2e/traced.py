@@ -39,9 +39,10 @@ def recorded(bench):
     for allocator in ("malloc", "slab", "async"):
         arguments = SMALL + ["--steps", "8", "--accumulate", "2", "--allocator", allocator]
         plain = bench.run(arguments)
-        off, passive = traced(bench, arguments, {"POLICY": "off", "CHUNK": "2M"})
+        off, passive = traced(bench, arguments, {"POLICY": "off", "CHUNK": "2M", "VERBOSE": 1})
         plan, active = traced(bench, arguments, {"POLICY": "plan", "CHUNK": "2M", "DEVICE_BUDGET": plain.peak * 4})
         need(off.same_bits(plain), "same bits", plain, off)
+        need("recorded only: the program used" in off.errors, "the summary says so", off)
         for books in ("bytes_in", "bytes_out", "peak_device_bytes", "launches"):
             need(off.device[books] == plain.device[books], f"{books} as without sluice", plain, off)
         counts = collections.Counter(record["type"] for record in passive)
@@ -87,6 +88,11 @@ def durations(bench):
     computing = sum(record["ns"] for record in timed if launches[record["tick"]]["kind"] in ("kernel", "set")) / 1e9
     busy, whole = run.device["busy_seconds"]["compute"], run.device["simulated_seconds"]
     need(busy * 0.98 <= computing <= whole, f"{computing} seconds in kernels and sets, of {whole}, busy {busy}", run)
+    # Data that is brought for a launch is waited for before it is timed.
+    run, records = traced(bench, SMALL + ["--width", "256", "--steps", "6"],
+                          {"CHUNK": "2M", "DEVICE_BUDGET": 8 * MIB, "DAEMON": "inline", "TRACE_SAMPLE": 1})
+    need(run.device["bytes_in"]["prefetch"] > 0 and run.device["bytes_in"]["remote"] == 0, "data is brought", run)
+    need(sum(record["type"] == "duration" for record in records) == run.sluice["total"]["launches"], "all are timed", run)
     # A few samples an iteration, none of a launch that had one before all had.
     run, records = traced(bench, arguments, {"POLICY": "off", "CHUNK": "2M", "TRACE_SAMPLE": 64})
     ends = [record["tick"] for record in records if record["type"] == "iteration"]
