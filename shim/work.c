@@ -14,11 +14,17 @@ CUresult sl_work_refused(void)
     return CUDA_ERROR_INVALID_VALUE;
 }
 
+/* A copy within the device returns before it is done, for all its name. */
+static bool waited(const struct sl_work *work)
+{
+    if (!work->seen || work->launch.kind != SL_LAUNCH_COPY) return false;
+    return work->waits || work->launch.direction == SL_COPY_IN || work->launch.direction == SL_COPY_OUT;
+}
+
 CUresult sl_work_end_synchronous(struct sl_work *work, sl_stream stream, CUresult result)
 {
     sl_work_end(work, result);
     if (result == CUDA_SUCCESS && work->waits) result = sl_driver_functions()->stream_synchronize(stream);
-    if (work->seen && work->launch.kind == SL_LAUNCH_COPY)
-        sl_runtime_wait_ended(work->began_ns, SL_SYNC_COPY, (uintptr_t)stream);
+    if (waited(work)) sl_runtime_wait_ended(work->began_ns, SL_SYNC_COPY, (uintptr_t)stream);
     return result;
 }

@@ -149,11 +149,14 @@ void sl_runtime_finish(void)
     /* A stream that captures may hold back work from before, though another stands for it. */
     bool all = active && atomic_load(&fence.streams) == active && !atomic_load(&core->captures);
     pthread_mutex_unlock(&core->order);
+    uint64_t began_ns = all ? sl_runtime_wait_begins() : 0;
     for (uint64_t rest = atomic_load(&fence.streams); rest; rest &= rest - 1)
         all &= backend->event_wait(backend->self, fence.events[__builtin_ctzll(rest)]) == SL_OK;
     for (int s = 0; s < SL_STREAMS; s++)
         if (fence.events[s]) backend->event_delete(backend->self, fence.events[s]);
-    if (all) sl_runtime_synchronized(before); /* frees in a row ask the driver once */
+    if (!all) return;
+    sl_runtime_wait_ended(began_ns, SL_SYNC_CONTEXT, 0);
+    sl_runtime_synchronized(before); /* frees in a row ask the driver once */
 }
 
 static void forget_shared(struct sl_core *core, sl_stream stream)

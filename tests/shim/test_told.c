@@ -117,6 +117,9 @@ static void tell(void **state)
 #endif
     wait();
     refuse(add);
+    ok(cuMemsetD8Async(here, 1, MIB, stream));
+    ok(cuMemFree(there));
+    ok(cuMemFree(here)); /* there is nothing left to wait for */
     ok(cuCtxSynchronize());
 }
 
