@@ -36,7 +36,8 @@ def run(commands):
         (folder / "bin/sluice").symlink_to(TOOL)
         (folder / "bin/gpt").symlink_to(os.environ["GPT"])
         (folder / "text.txt").symlink_to(SOURCE / "workloads/data/gpl-3.txt")
-        environment = clean_environment(PATH=f"{folder / 'bin'}:{os.environ['PATH']}", LC_ALL="C.UTF-8", COLUMNS="100")
+        environment = clean_environment(PATH=f"{folder / 'bin'}:{os.environ['PATH']}", LC_ALL="C.UTF-8", COLUMNS="100",
+                                        SLUICE_DAEMON="inline")  # the same movements however busy the machine is
         script = "".join(f"{command}\necho '{MARK}'\n" for command in commands)
         result = subprocess.run(["bash"], input=script, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                 cwd=folder, env=environment)
