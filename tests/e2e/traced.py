@@ -13,6 +13,8 @@ import tempfile
 from e2e import MIB, MODEL, Bench, need
 
 SMALL = ["--layers", "2", "--width", "128", "--heads", "4", "--context", "16", "--batch", "1", "--seed", "7"]
+STREAMS = ["--layers", "4", "--width", "128", "--batch", "8", "--streams", "3", "--seed", "7"]
+SAME = ("alloc", "free", "kernel", "launch", "access", "iteration")
 # What depends on where memory lies and on when something happened.
 PASSING = ("time_ns", "address", "stream", "thread")
 
@@ -35,22 +37,24 @@ def lasting(records, types):
 
 def recorded(bench):
     """Policy off with a trace: the program runs as without sluice, and the trace is that of a device that is large enough."""
-    types = ("alloc", "free", "kernel", "launch", "access", "iteration")
-    for allocator in ("malloc", "slab", "async"):
-        arguments = SMALL + ["--steps", "8", "--accumulate", "2", "--allocator", allocator]
-        plain = bench.run(arguments)
-        off, passive = traced(bench, arguments, {"POLICY": "off", "CHUNK": "2M", "VERBOSE": 1})
-        plan, active = traced(bench, arguments, {"POLICY": "plan", "CHUNK": "2M", "DEVICE_BUDGET": plain.peak * 4})
-        need(off.same_bits(plain), "same bits", plain, off)
+    runs = [("gpt", SMALL + ["--steps", "8", "--accumulate", "2", "--allocator", name]) for name in ("malloc", "slab", "async")]
+    runs += [("mlp", STREAMS + ["--steps", "8", "--graph", name]) for name in ("none", "captured", "nodes")]
+    for program, arguments in runs:
+        what = f"{program} {arguments[-1]}"
+        plain = bench.run(arguments, program=program)
+        off, passive = traced(bench, arguments, {"POLICY": "off", "CHUNK": "2M", "VERBOSE": 1}, program=program)
+        budget = max(8 * MIB, plain.device["peak_device_bytes"] * 4)
+        plan, active = traced(bench, arguments, {"POLICY": "plan", "CHUNK": "2M", "DEVICE_BUDGET": budget}, program=program)
+        need(off.same_bits(plain) and plan.same_bits(plain), f"{what}: same bits", plain, off, plan)
         need("recorded only: the program used" in off.errors, "the summary says so", off)
         for books in ("bytes_in", "bytes_out", "peak_device_bytes", "launches"):
-            need(off.device[books] == plain.device[books], f"{books} as without sluice", plain, off)
+            need(off.device[books] == plain.device[books], f"{what}: {books} as without sluice", plain, off)
         counts = collections.Counter(record["type"] for record in passive)
-        need(counts["move"] == 0 and counts["iteration"] >= 4, f"iterations and no movement: {counts}", off)
-        ours, theirs = lasting(passive, types), lasting(active, types)
+        need(counts["move"] == 0 and counts["iteration"] >= 3, f"{what}: iterations and no movement: {counts}", off)
+        ours, theirs = lasting(passive, SAME), lasting(active, SAME)
         for i, (one, other) in enumerate(zip(ours, theirs)):
-            need(one == other, f"record {i} of {allocator}: {one}, with a budget for all of it {other}", off)
-        need(len(ours) == len(theirs), f"{len(ours)} records, with a budget for all of it {len(theirs)}", off)
+            need(one == other, f"{what}: record {i}: {one}, with a budget for all of it {other}", off)
+        need(len(ours) == len(theirs), f"{what}: {len(ours)} records, with a budget for all of it {len(theirs)}", off)
 
 
 def facts(bench):
