@@ -10,7 +10,6 @@
 enum { OPEN_MAX = 256 };
 
 struct open {
-    uint64_t serial;
     uint32_t thread, id;
     bool numbered; /* ends by its number, not as the thread's innermost */
     uint8_t phase;
@@ -64,7 +63,6 @@ enum phase phase_of_name(const char *name)
 struct marking {
     struct open open[OPEN_MAX];
     uint32_t count;
-    uint64_t serial;
 };
 
 static void close_range(struct marking *m, uint32_t index)
@@ -79,7 +77,7 @@ static void apply(struct marking *m, const struct model_mark *mark)
     if (mark->kind == SL_MARK_PUSH || mark->kind == SL_MARK_BEGIN) {
         if (m->count == OPEN_MAX) return;
         m->open[m->count++] =
-            (struct open){++m->serial, mark->thread, mark->id, numbered, (uint8_t)phase_of_name(mark->name)};
+            (struct open){mark->thread, mark->id, numbered, (uint8_t)phase_of_name(mark->name)};
         return;
     }
     if (mark->kind != SL_MARK_POP && !numbered) return;
@@ -96,7 +94,7 @@ static void apply(struct marking *m, const struct model_mark *mark)
 static uint8_t phase_now(const struct marking *m, uint32_t thread)
 {
     uint8_t others = PHASE_OTHER;
-    for (uint32_t i = m->count; i-- > 0;) {
+    for (uint32_t i = 0; i < m->count; i++) {
         if (!m->open[i].phase) continue;
         if (m->open[i].thread == thread) return m->open[i].phase;
         if (!others) others = m->open[i].phase;

@@ -5,8 +5,8 @@
  *     again and again, and the first kernel that uses what came begins a forward pass (windows.c). Where
  *     several kernels are the first to use a part of the batch (tokens, and much later the targets), each is
  *     tried.
- *  3. In the kind of window that touches most of what is kept, which is one with an update, the two turns are
- *     sought that give every segment a sensible pattern (turns.c). The best of the ways to cut wins.
+ *  3. In the kind of window that touches most of what is kept and shows an update, the two turns are sought
+ *     that give every segment a sensible pattern (turns.c). The best of the ways to cut wins.
  *  4. The patterns are the segments' classes. With these every other kind of window is divided: one without
  *     gradients is evaluation, one without the optimizer's state is a micro-batch before the last.
  *  5. Copies, sets and collectives are called what they are, or as the work that follows.
@@ -21,8 +21,10 @@
 
 enum {
     LOOKED_AT = 256, /* kinds of windows that are divided by themselves; others as their launches elsewhere */
-    CANDIDATES = 64,    /* kinds among which the fullest is sought, */
-    FREQUENT = 20,      /* with at least one in so many windows as the most frequent has */
+    CANDIDATES = 64, /* kinds among which the fullest is sought, */
+    FREQUENT = 20,   /* with at least one in so many windows as the most frequent has */
+    MARGIN = 32,     /* kinds touch as much as any if they lack at most one segment in so many; */
+    SAMPLES = 8,     /* so many of these are looked at */
     LOSS_LAUNCHES = 8,  /* between the loss of each example and the backward pass */
     GRADIENT_SHARE = 4, /* a backward pass touches at least one in so many of the gradients */
 };
@@ -76,61 +78,81 @@ static bool touches_of_type(struct finder *f, uint32_t type, struct touches *out
     return touches_find(f->model, &f->out->segments, window, out);
 }
 
-/* How much a type of windows shows: an update touches what nothing else does. What a program does first is
- * not known as exactly as what it does often, and late. */
-struct fullness {
-    uint32_t kept, positions, count, type;
-};
-
-static bool is_fuller(const struct fullness *a, const struct fullness *b)
+/* How many segments that are kept each of the frequent types touches: an update touches what nothing else
+ * does. */
+static void count_kept(struct finder *f, uint32_t *kept)
 {
-    uint32_t margin = b->kept / 32;
-    if (a->kept > b->kept + margin || a->kept + margin < b->kept) return a->kept > b->kept;
-    if (a->positions != b->positions) return a->positions > b->positions;
-    return a->count != b->count ? a->count > b->count : a->type > b->type;
-}
-
-/* The fullest of the frequent types, and the touches of one of its windows. */
-static bool find_fullest(struct finder *f, uint32_t *type, struct touches *out)
-{
-    struct fullness best = {0};
     uint32_t most = 0, tried = 0;
     for (uint32_t t = 0; t < f->windows.type_count; t++)
         if (f->windows.types[t].count > most) most = f->windows.types[t].count;
-    for (uint32_t t = 0; t < f->windows.type_count && tried < CANDIDATES; t++) {
-        if (f->windows.types[t].count * FREQUENT < most) continue;
+    for (uint32_t t = f->windows.type_count; t-- > 0 && tried < CANDIDATES;) {
         struct touches touches;
-        struct fullness this = {.count = f->windows.types[t].count, .type = t};
+        if (f->windows.types[t].count * FREQUENT < most) continue;
         tried++;
-        if (touches_of_type(f, t, &touches)) {
-            this.positions = touches.positions;
-            for (uint32_t s = 0; s < touches.segment_count; s++) this.kept += f->is_kept[touches.segments[s]];
-            if (is_fuller(&this, &best)) best = this;
-        }
+        if (touches_of_type(f, t, &touches))
+            for (uint32_t s = 0; s < touches.segment_count; s++) kept[t] += f->is_kept[touches.segments[s]];
         touches_free(&touches);
     }
-    *type = best.type;
-    bool good = best.positions && touches_of_type(f, best.type, out);
-    if (best.positions && !good) touches_free(out);
-    return good;
 }
 
-/* Cuts in this way; *turns are those of the fullest windows. False: there are none. */
-static bool try_way(struct finder *f, uint32_t way, struct touches *touches, uint32_t *type,
-                    struct turns *turns)
+/* What is learned of a type of windows by itself. */
+struct sample {
+    struct touches touches;
+    struct turns turns;
+    uint32_t type, kept, count;
+    bool update;
+};
+
+static bool shows_more(const struct sample *a, const struct sample *b)
+{
+    if (a->update != b->update) return a->update;
+    if (a->kept != b->kept) return a->kept > b->kept;
+    if (a->count != b->count) return a->count > b->count;
+    return a->touches.positions > b->touches.positions;
+}
+
+/* The type that shows most, of those that touch about as much as any. What a program does late is known more
+ * exactly than what it does first. False: there is none. */
+static bool find_sample(struct finder *f, struct sample *out)
+{
+    uint32_t *kept = calloc(f->windows.type_count + 1, sizeof(*kept)), most = 0, tried = 0;
+    struct knowledge known = {
+        .is_input = f->anchors.is_input, .is_zeroed = f->anchors.is_zeroed, .is_kept = f->is_kept};
+    bool any = false;
+    if (kept) count_kept(f, kept);
+    f->no_memory |= !kept;
+    for (uint32_t t = 0; kept && t < f->windows.type_count; t++)
+        if (kept[t] > most) most = kept[t];
+    for (uint32_t t = f->windows.type_count; kept && t-- > 0 && tried < SAMPLES && !f->no_memory;) {
+        struct sample sample = {.type = t, .kept = kept[t], .count = f->windows.types[t].count};
+        if (kept[t] + most / MARGIN < most || !most) continue;
+        tried++;
+        bool good = touches_of_type(f, t, &sample.touches);
+        if (good && !turns_find(&sample.touches, &known, MODEL_NONE, &sample.turns)) f->no_memory = true;
+        sample.update = good && sample.turns.update < sample.touches.positions;
+        if (good && !f->no_memory && (!any || shows_more(&sample, out))) {
+            if (any) touches_free(&out->touches);
+            *out = sample;
+            any = true;
+        } else {
+            touches_free(&sample.touches);
+        }
+    }
+    free(kept);
+    return any;
+}
+
+/* Cuts in this way and looks at the windows that show most. False: there are none. */
+static bool try_way(struct finder *f, uint32_t way, struct sample *sample)
 {
     windows_free(&f->windows);
     if (!windows_cut(f->model, &f->anchors, way, &f->windows)) {
         f->no_memory = true;
         return false;
     }
+    if (!f->windows.count) return false;
     find_kept(f);
-    if (!f->windows.count || !find_fullest(f, type, touches)) return false;
-    struct knowledge known = {.is_input = f->anchors.is_input, .is_kept = f->is_kept};
-    if (turns_find(touches, &known, MODEL_NONE, turns)) return true;
-    f->no_memory = true;
-    touches_free(touches);
-    return false;
+    return find_sample(f, sample);
 }
 
 static struct touched_in touched_in(const struct finder *f, const struct touches *touches, uint32_t s,
@@ -232,7 +254,7 @@ static void divide(struct finder *f, uint32_t type, uint32_t gradients, struct d
 {
     struct touches touches;
     if (touches_of_type(f, type, &touches)) {
-        struct knowledge known = {f->anchors.is_input, f->is_kept, f->out->class_of};
+        struct knowledge known = {f->anchors.is_input, f->anchors.is_zeroed, f->is_kept, f->out->class_of};
         out->evaluation = count_class(f, &touches, CLASS_GRADIENT) * GRADIENT_SHARE < gradients;
         out->known = true;
         if (out->evaluation)
@@ -304,42 +326,54 @@ static void label(struct finder *f, const struct division *divisions)
     }
 }
 
-/* The best way to cut; those come first that begin right behind the copies of a batch. MODEL_NONE if none
- * shows a backward pass. */
+/* How good a way to cut is: first whether its windows show an update, then whether they begin right behind
+ * the copies of a batch, then how much it explains. */
+struct merit {
+    bool update, direct;
+    int64_t score;
+};
+
+static bool is_better(const struct merit *a, const struct merit *b)
+{
+    if (a->update != b->update) return a->update;
+    if (a->direct != b->direct) return a->direct;
+    return a->score > b->score;
+}
+
+/* The best way to cut, or MODEL_NONE if none shows a backward pass. */
 static uint32_t choose_way(struct finder *f)
 {
-    uint32_t best = MODEL_NONE, type;
-    int64_t score = 0;
-    for (int direct = 1; direct >= 0 && best == MODEL_NONE; direct--) {
-        for (uint32_t w = 0; w < f->anchors.ways && !f->no_memory; w++) {
-            struct touches touches;
-            struct turns turns;
-            if (f->anchors.direct[w] != direct || !try_way(f, w, &touches, &type, &turns)) continue;
-            touches_free(&touches);
-            if (turns.score <= score || turns.backward >= turns.update) continue;
-            score = turns.score;
-            best = w;
-        }
+    uint32_t best = MODEL_NONE;
+    struct merit most = {0};
+    for (uint32_t w = 0; w < f->anchors.ways && !f->no_memory; w++) {
+        struct sample sample;
+        if (!try_way(f, w, &sample)) continue;
+        struct merit merit = {sample.update, f->anchors.direct[w], sample.turns.score};
+        bool passes = sample.turns.backward < sample.turns.update && sample.turns.score > 0;
+        touches_free(&sample.touches);
+        if (!passes || (best != MODEL_NONE && !is_better(&merit, &most))) continue;
+        most = merit;
+        best = w;
     }
     return best;
 }
 
-/* Finds the classes from the fullest windows. False if they have no gradients, so that there is no training.
- */
+/* Finds the classes from the windows that show most. False if they have no gradients, so that there is no
+ * training. */
 static bool find_classes(struct finder *f, uint32_t *gradients, struct division *divisions)
 {
-    struct turns turns;
-    struct touches touches;
-    uint32_t way = choose_way(f), type;
-    if (way == MODEL_NONE || !try_way(f, way, &touches, &type, &turns)) return false;
-    struct knowledge known = {.is_input = f->anchors.is_input, .is_kept = f->is_kept};
-    classify(f, &touches, &turns);
-    settle(f, &touches, &known, &turns);
+    struct sample sample;
+    uint32_t way = choose_way(f);
+    if (way == MODEL_NONE || !try_way(f, way, &sample)) return false;
+    struct knowledge known = {
+        .is_input = f->anchors.is_input, .is_zeroed = f->anchors.is_zeroed, .is_kept = f->is_kept};
+    classify(f, &sample.touches, &sample.turns);
+    settle(f, &sample.touches, &known, &sample.turns);
     memset(f->out->class_of, CLASS_UNKNOWN, f->out->segments.count);
-    classify(f, &touches, &turns);
-    *gradients = count_class(f, &touches, CLASS_GRADIENT);
-    touches_free(&touches);
-    divisions[type] = (struct division){.turns = turns, .known = true};
+    classify(f, &sample.touches, &sample.turns);
+    *gradients = count_class(f, &sample.touches, CLASS_GRADIENT);
+    touches_free(&sample.touches);
+    divisions[sample.type] = (struct division){.turns = sample.turns, .known = true};
     return *gradients > 0;
 }
 

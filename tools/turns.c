@@ -132,10 +132,12 @@ void touches_free(struct touches *touches)
 enum { IN_F = 1, IN_B = 2, IN_U = 4 };
 
 /* What a pattern is worth for a segment of which nothing is known but whether it is kept. */
-static int worth_unknown(unsigned pattern, bool input, bool kept, bool dense)
+static int worth_unknown(unsigned pattern, bool input, bool zeroed, bool kept, bool dense)
 {
+    static const int of_zeroed[8] = {0, 0, 4, 4, 0, 0, 16, 6}; /* gradients, if anything */
     static const int of_kept[8] = {0, 0, 0, 16, 14, 14, 15, 17}, of_others[8] = {0, 0, 0, 16, 0, -16, 12, -8};
     if (input) return pattern & IN_U ? -24 : 0;
+    if (zeroed && kept && !dense) return of_zeroed[pattern];
     if (dense) return pattern & IN_U && pattern != IN_U ? 0 : 4;
     return (kept ? of_kept : of_others)[pattern];
 }
@@ -157,7 +159,8 @@ static int worth(unsigned pattern, uint32_t segment, uint32_t count, const struc
     case CLASS_ACTIVATION:
         return of_activation[pattern];
     default:
-        return worth_unknown(pattern, known->is_input[segment], known->is_kept[segment], count > FEW);
+        return worth_unknown(pattern, known->is_input[segment], known->is_zeroed[segment],
+                             known->is_kept[segment], count > FEW);
     }
 }
 

@@ -29,8 +29,8 @@ struct turns {
 
 /* What is known of the segments beforehand. */
 struct knowledge {
-    const uint8_t *is_input, *is_kept; /* kept: lives across windows */
-    const uint8_t *class_of;           /* enum memory_class; NULL: not known yet */
+    const uint8_t *is_input, *is_zeroed, *is_kept; /* kept: lives across windows */
+    const uint8_t *class_of;                       /* enum memory_class; NULL: not known yet */
 };
 
 /* The best turns of a window, or the best with the given `update`; MODEL_NONE: none is given. False when

@@ -11,9 +11,9 @@ static bool is_copy_in(const struct model_shape *shape)
     return shape->kind == SL_LAUNCH_COPY && shape->direction == SL_COPY_IN;
 }
 
-/* Marks the segments to which the host copied at least `least` times, with work between the copies. */
-static bool find_inputs(const struct model *model, const struct segments *segments, unsigned least,
-                        uint8_t *is_input)
+/* Marks the segments that were copied to by the host, or set, at least `least` times, with work between. */
+static bool find_written(const struct model *model, const struct segments *segments, bool sets,
+                         unsigned least, uint8_t *is_written)
 {
     struct seen {
         uint32_t last, times; /* how much work was done at the last copy, plus 1 */
@@ -24,12 +24,12 @@ static bool find_inputs(const struct model *model, const struct segments *segmen
     for (uint32_t l = 0; l < model->launches.count; l++) {
         const struct model_shape *shape = model_shape_of(model, &model->launches.at[l]);
         work += is_work(model, l);
-        if (!is_copy_in(shape)) continue;
+        if (sets ? shape->kind != SL_LAUNCH_SET : !is_copy_in(shape)) continue;
         FOR_SEGMENTS(model, segments, shape, s)
         {
             if (seen[s].last == work) continue;
             seen[s].last = work;
-            if (++seen[s].times >= least) is_input[s] = any = true;
+            if (++seen[s].times >= least) is_written[s] = any = true;
         }
     }
     free(seen);
@@ -93,11 +93,13 @@ static bool collect(const struct model *model, const struct segments *segments, 
 
 bool anchors_find(const struct model *model, const struct segments *segments, struct anchors *out)
 {
-    *out = (struct anchors){.is_input = calloc(segments->count + 1, 1)};
+    *out = (struct anchors){.is_input = calloc(segments->count + 1, 1),
+                            .is_zeroed = calloc(segments->count + 1, 1)};
     uint8_t *touches = malloc(model->shapes.count + 1);
-    bool good = out->is_input && touches;
-    if (good && !find_inputs(model, segments, COPIES_MIN, out->is_input))
-        find_inputs(model, segments, 2, out->is_input);
+    bool good = out->is_input && out->is_zeroed && touches;
+    if (good && !find_written(model, segments, false, COPIES_MIN, out->is_input))
+        find_written(model, segments, false, 2, out->is_input);
+    if (good) find_written(model, segments, true, COPIES_MIN, out->is_zeroed);
     for (size_t i = 0; good && i < model->shapes.count; i++)
         touches[i] = touches_input(model, segments, &model->shapes.at[i], out->is_input);
     good = good && collect(model, segments, touches, out);
@@ -109,6 +111,7 @@ void anchors_free(struct anchors *anchors)
 {
     free(anchors->at);
     free(anchors->is_input);
+    free(anchors->is_zeroed);
     *anchors = (struct anchors){0};
 }
 

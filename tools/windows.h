@@ -39,7 +39,8 @@ struct anchors {
     } * at;
     uint32_t count, ways;
     bool direct[ANCHOR_WAYS]; /* of each way: the copies came right before it at least once */
-    uint8_t *is_input;        /* for each segment: copies from the host come again and again */
+    uint8_t *is_input;        /* of each segment: copies from the host come again and again */
+    uint8_t *is_zeroed;       /* sets do, as to gradients */
 };
 
 /* They return false when there is no memory; the free functions accept what is left then. */

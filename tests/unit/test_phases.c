@@ -137,7 +137,7 @@ static void test_ranges_nest_and_overlap(void **state)
         MARK(210, PUSH, 0, "layer 1"),
         LAUNCH(3), /* the inner range names none: forward */
         MARK(310, PUSH, 0, "optimizer"),
-        LAUNCH(4), /* update */
+        LAUNCH(4), /* what is outside decides: forward */
         MARK(410, POP, 0, ""),
         MARK(420, POP, 0, ""),
         LAUNCH(5), /* forward again */
@@ -150,7 +150,7 @@ static void test_ranges_nest_and_overlap(void **state)
         MARK(720, POP, 0, ""), /* one too many */
         LAUNCH(8),
     };
-    static const enum phase wanted[] = {PHASE_OTHER,   PHASE_FORWARD,  PHASE_FORWARD,  PHASE_UPDATE,
+    static const enum phase wanted[] = {PHASE_OTHER,   PHASE_FORWARD,  PHASE_FORWARD,  PHASE_FORWARD,
                                         PHASE_FORWARD, PHASE_BACKWARD, PHASE_BACKWARD, PHASE_OTHER};
     struct model *model = model_of(events, COUNT(events));
     uint8_t phases[8] = {0};
