@@ -7,7 +7,7 @@ import time
 
 
 def measure(command):
-    """(seconds, MiB at the most) of a command that must succeed"""
+    """Seconds on the clock, seconds of it on a processor, and MiB at the most of a command that must succeed."""
     begin = time.monotonic()
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(child.pid, 0)
@@ -23,9 +23,9 @@ def main():
         subprocess.run([writer, trace, launches], check=True)
         size = os.path.getsize(trace)
         print(f"{launches} launches: {size / 1e6:.1f} MB, {size / int(launches):.1f} bytes a launch")
-        for command in (["info"],):
+        for command in (["info"], ["phases"], ["timeline"]):
             wall, busy, memory = measure([tool, "trace", *command, trace])
-            print(f"trace {' '.join(command):10} {wall:6.2f} s ({busy:.2f} s of it working) {memory:6.0f} MiB")
+            print(f"trace {' '.join(command):10} {wall:6.2f} s ({busy:.2f} s of it on a processor) {memory:6.0f} MiB")
 
 
 if __name__ == "__main__":
