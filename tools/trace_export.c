@@ -9,6 +9,7 @@
 #include "command_line.h"
 #include "export.h"
 #include "json.h"
+#include "terminal.h"
 #include "text.h"
 #include "tool.h"
 
@@ -96,6 +97,8 @@ static int to_perfetto(const char *path, const char *out, uint64_t step, bool as
 {
     struct model *model;
     if (is_same_file(path, out)) return usage_error("trace export: %s is the trace itself", out);
+    if (is_standard_output(out) && is_terminal(stdout))
+        return usage_error("trace export: the standard output is a terminal; name a file");
     int status = model_open(path, &model);
     if (status != EXIT_OK) return status;
     struct perfetto_job job = {.path = path, .model = model};

@@ -305,6 +305,16 @@ class Refused(ToolTest):
         self.assert_usage_error(sluice("trace", "export", "--perfetto", trace, trace), "is the trace itself")
         self.assertEqual(trace.read_bytes(), content)
 
+    def test_no_binary_for_terminals(self):
+        trace = write_trace(self.folder / "t.slt", EVERYTHING)
+        user, terminal = os.openpty()
+        result = subprocess.run([TOOL, "trace", "export", "--perfetto", "-", trace], stdout=terminal, text=True,
+                                stderr=subprocess.PIPE, env=clean_environment())
+        os.close(terminal)
+        os.close(user)
+        self.assertEqual(result.returncode, 2)
+        self.assert_one_line(result.stderr, "is a terminal")
+
     def test_places_that_cannot_be_written(self):
         trace = write_trace(self.folder / "t.slt", EVERYTHING)
         for arguments, word in ((["--perfetto", "/dev/full"], "No space left"),
