@@ -358,6 +358,19 @@ static uint32_t choose_way(struct finder *f)
     return best;
 }
 
+/* Where a graph is both passes, parameters and gradients are touched alike. Parameters had content before the
+ * first batch. */
+static void tell_parameters(struct finder *f)
+{
+    uint8_t *class_of = f->out->class_of;
+    for (uint32_t l = 0; l < f->windows.at[0].begin; l++) {
+        const struct model_shape *shape = model_shape_of(f->model, &f->model->launches.at[l]);
+        if (shape->kind != SL_LAUNCH_COPY && shape->kind != SL_LAUNCH_SET) continue;
+        FOR_SEGMENTS(f->model, &f->out->segments, shape, s)
+        if (class_of[s] == CLASS_GRADIENT && !f->anchors.is_zeroed[s]) class_of[s] = CLASS_PARAMETER;
+    }
+}
+
 /* Finds the classes from the windows that show most. False if they have no gradients, so that there is no
  * training. */
 static bool find_classes(struct finder *f, uint32_t *gradients, struct division *divisions)
@@ -371,6 +384,7 @@ static bool find_classes(struct finder *f, uint32_t *gradients, struct division 
     settle(f, &sample.touches, &known, &sample.turns);
     memset(f->out->class_of, CLASS_UNKNOWN, f->out->segments.count);
     classify(f, &sample.touches, &sample.turns);
+    if (sample.touches.graph_first && !sample.turns.backward) tell_parameters(f);
     *gradients = count_class(f, &sample.touches, CLASS_GRADIENT);
     touches_free(&sample.touches);
     divisions[sample.type] = (struct division){.turns = sample.turns, .known = true};

@@ -140,6 +140,12 @@ def graphs(build, mlp):
                 wanted = {"graph": "passes", "adam": "update"}.get(launch["name"])
                 if wanted and launch["phase"] != wanted:
                     sys.exit(f"FAILED: mlp as a graph: {launch}")
+            info = subprocess.run([os.path.join(build, "tools", "sluice"), "trace", "info", "--json", trace],
+                                  capture_output=True, text=True, check=True).stdout
+            peak = json.loads(info)["peak_by_class"]
+            if not peak["parameters"] or peak["parameters"] != peak["gradients"] or \
+                    2 * peak["parameters"] != peak["optimizer state"]:
+                sys.exit(f"FAILED: mlp as a graph: {peak}")
             print(f"mlp, {kind}: {len(launches)} launches")
 
 
