@@ -284,7 +284,7 @@ static int show(const char *path, struct view *view, bool json, bool launches)
 int trace_phases(int argc, char **argv)
 {
     bool json = false, launches = false;
-    struct view view = {0};
+    struct view view = {.step = UINT64_MAX};
     const struct command_option options[] = {
         {"iteration", OPTION_NUMBER, &view.step, "N", "Only the Nth step of training, from 1."},
         {"launches", OPTION_SWITCH, &launches, .help = "List every launch with its phase."},
@@ -314,6 +314,8 @@ int trace_phases(int argc, char **argv)
     int status;
     struct model *model;
     if (!read_command_line(&syntax, argc, argv, &path, &status)) return status;
+    if (!view.step) return usage_error("trace phases: iterations count from 1");
+    if (view.step == UINT64_MAX) view.step = 0;
     status = model_open(path, &model);
     if (status != EXIT_OK) return status;
     view.model = model;

@@ -280,7 +280,7 @@ int trace_timeline(int argc, char **argv)
 {
     bool json = false;
     struct phases phases = {0};
-    struct drawing drawing = {.unicode = has_unicode()};
+    struct drawing drawing = {.unicode = has_unicode(), .step = UINT64_MAX};
     uint64_t width = terminal_width(stdout);
     const struct command_option options[] = {
         {"width", OPTION_NUMBER, &width, "N", "Columns, from 24; without it, the terminal's."},
@@ -307,6 +307,8 @@ int trace_timeline(int argc, char **argv)
     if (!read_command_line(&syntax, argc, argv, &path, &status)) return status;
     if (width < LEAST || width > TIMELINE_MOST)
         return usage_error("trace timeline: --width takes a number from %d to %d", LEAST, TIMELINE_MOST);
+    if (!drawing.step) return usage_error("trace timeline: iterations count from 1");
+    if (drawing.step == UINT64_MAX) drawing.step = 0;
     drawing.width = (unsigned)width;
     status = model_open(path, &model);
     if (status != EXIT_OK) return status;

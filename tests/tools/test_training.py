@@ -129,6 +129,7 @@ class Training(ToolTest):
         for command in ("phases", "timeline"):
             self.assert_usage_error(sluice("trace", command), "no file")
             self.assert_usage_error(sluice("trace", command, "--iteration", "9", self.trace), "no iteration 9", "has 4")
+            self.assert_usage_error(sluice("trace", command, "--iteration", "0", self.trace), "count from 1")
             self.assert_usage_error(sluice("trace", command, "--iteration", "x", self.trace), "--iteration")
             self.assertIn("Usage: sluice trace " + command, sluice("trace", command, "--help").stdout)
             self.assertEqual(sluice("trace", command, "/no/such/file").returncode, 1)
