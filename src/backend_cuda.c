@@ -38,6 +38,17 @@ static enum sl_status judge(const struct cuda *cuda, CUresult result, const char
     })
 #define check(cuda, call, what) judge(cuda, UNCANCELLED(call), what)
 
+/* Beside a capture that another thread of the program has under way, such a call would fail and end the
+ * capture: unlike the program, we know that it concerns nothing captured. */
+#define BESIDE_CAPTURES(driver, call)                                                                        \
+    ({                                                                                                       \
+        CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;                                          \
+        (driver)->stream_exchange_capture_mode(&mode_);                                                      \
+        __typeof__(call) beside_ = (call);                                                                   \
+        (driver)->stream_exchange_capture_mode(&mode_);                                                      \
+        beside_;                                                                                             \
+    })
+
 static CUmemLocation host_location(void)
 {
     return (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_HOST};
@@ -64,13 +75,9 @@ static enum sl_status slab_new(void *self, uint64_t bytes, uint64_t *address)
     struct reservation *reservation = malloc(sizeof *reservation);
     if (!reservation) return SL_ERR_NO_MEMORY;
     CUdeviceptr given;
-    /* Memory in stream order may be wanted beside a capture, which an allocation of another mode would end.
-     */
-    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    driver->stream_exchange_capture_mode(&mode);
-    enum sl_status status = check(
-        cuda, driver->mem_alloc_managed(&given, bytes + SL_GIB, CU_MEM_ATTACH_GLOBAL), "cuMemAllocManaged");
-    driver->stream_exchange_capture_mode(&mode);
+    enum sl_status status = BESIDE_CAPTURES(
+        driver, check(cuda, driver->mem_alloc_managed(&given, bytes + SL_GIB, CU_MEM_ATTACH_GLOBAL),
+                      "cuMemAllocManaged"));
     if (status) {
         free(reservation);
         return status;
@@ -180,13 +187,15 @@ static enum sl_status stream_wait(void *self, sl_stream stream, sl_event_handle 
 
 static bool event_done(void *self, sl_event_handle event)
 {
-    return UNCANCELLED(((struct cuda *)self)->driver->event_query(event)) == CUDA_SUCCESS;
+    const struct sl_cuda_driver *driver = ((struct cuda *)self)->driver;
+    return BESIDE_CAPTURES(driver, UNCANCELLED(driver->event_query(event))) == CUDA_SUCCESS;
 }
 
 static enum sl_status event_wait(void *self, sl_event_handle event)
 {
     const struct cuda *cuda = self;
-    return check(cuda, cuda->driver->event_synchronize(event), "cuEventSynchronize");
+    return BESIDE_CAPTURES(cuda->driver,
+                           check(cuda, cuda->driver->event_synchronize(event), "cuEventSynchronize"));
 }
 
 static uint64_t event_elapsed_ns(void *self, sl_event_handle from, sl_event_handle to)
@@ -200,7 +209,8 @@ static uint64_t event_elapsed_ns(void *self, sl_event_handle from, sl_event_hand
 static enum sl_status stream_finish(void *self, sl_stream stream)
 {
     const struct cuda *cuda = self;
-    return check(cuda, cuda->driver->stream_synchronize(stream), "cuStreamSynchronize");
+    return BESIDE_CAPTURES(cuda->driver,
+                           check(cuda, cuda->driver->stream_synchronize(stream), "cuStreamSynchronize"));
 }
 
 static bool stream_capturing(void *self, sl_stream stream)

@@ -85,7 +85,7 @@ def check_bounds(folder):
     path = os.path.join(folder, "steps")
     environment = dict(os.environ, LD_PRELOAD=PRELOAD, SLUICE_TRACE=path, SLUICE_TRACE_FULL="wait")
     done = subprocess.run([NVTX, "60000"], env=environment, capture_output=True, text=True, check=True)
-    if int(done.stdout) > 16 << 10:
+    if int(done.stdout) > 16 << 10 and not os.environ.get("SANITIZED"):
         sys.exit(f"names of 60000 steps take {done.stdout.strip()} KiB")
     names = [r.get("name") for r in dumped(SLUICE, path) if r["type"] == "mark" and r["kind"] == "push"]
     expect("the first names", names[:2], ["first", "a step with a name of its own: 0"])
