@@ -39,6 +39,9 @@ const char *phase_name(enum phase phase);
 bool phases_find(const struct model *model, struct phases *out);
 void phases_free(struct phases *phases);
 
+/* steps.c: finds the steps when every launch has its phase. False when there is no memory. */
+bool steps_find(const struct model *model, struct phases *phases);
+
 /* phase_marks.c: writes the phases that the program's own marks name over those of the launches in them. True
  * if there were any. */
 bool phases_from_marks(const struct model *model, uint8_t *of_launch);
