@@ -4,7 +4,7 @@
  *  2. The launches are cut into windows where a new batch is first used: the host copies to the same memory
  *     again and again, and the first kernel that uses what came begins a forward pass (windows.c). Where
  *     several kernels are the first to use a part of the batch (tokens, and much later the targets), each is
- *     tried.
+ *     tried (phase_ways.c).
  *  3. In the kind of window that touches most of what is kept and shows an update, the two turns are sought
  *     that give every segment a sensible pattern (turns.c). The best of the ways to cut wins.
  *  4. The patterns are the segments' classes. With these every other kind of window is divided: one without
@@ -12,19 +12,13 @@
  *  5. Copies, sets and collectives are called what they are, or as the work that follows.
  *  6. What the program's own marks say stands above all that.
  */
-#include "phases.h"
+#include "phase_finder.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "turns.h"
-
 enum {
     LOOKED_AT = 256, /* kinds of windows that are divided by themselves; others as their launches elsewhere */
-    CANDIDATES = 64, /* kinds among which the fullest is sought, */
-    FREQUENT = 20,   /* with at least one in so many windows as the most frequent has */
-    MARGIN = 32,     /* kinds touch as much as any if they lack at most one segment in so many; */
-    SAMPLES = 8,     /* so many of these are looked at */
     LOSS_LAUNCHES = 8,  /* between the loss of each example and the backward pass */
     GRADIENT_SHARE = 4, /* a backward pass touches at least one in so many of the gradients */
 };
@@ -34,125 +28,6 @@ const char *phase_name(enum phase phase)
     static const char *const names[PHASE_COUNT] = {"other",  "forward",    "backward", "passes",
                                                    "update", "evaluation", "copy",     "collective"};
     return names[phase < PHASE_COUNT ? phase : PHASE_OTHER];
-}
-
-struct finder {
-    const struct model *model;
-    struct phases *out;
-    struct anchors anchors;
-    struct windows windows;
-    uint8_t *is_kept;
-    uint8_t *of_shape; /* phase of the last launch of each shape */
-    bool no_memory;
-};
-
-/* Marks the segments of slots with a life in which two windows begin. */
-static void find_kept(struct finder *f)
-{
-    const struct model *model = f->model;
-    const struct segments *segments = &f->out->segments;
-    uint32_t least = f->windows.count < 2 ? f->windows.count : 2;
-    memset(f->is_kept, 0, segments->count);
-    for (size_t i = 0; i < model->lives.count; i++) {
-        const struct model_life *life = &model->lives.at[i];
-        uint32_t from = 0, to = f->windows.count; /* the first window that begins in it */
-        while (from < to) {
-            uint32_t middle = from + (to - from) / 2;
-            if (model->launches.at[f->windows.at[middle].anchor].time_ns < life->born_ns)
-                from = middle + 1;
-            else
-                to = middle;
-        }
-        uint32_t last = from + least - 1;
-        if (last >= f->windows.count ||
-            model->launches.at[f->windows.at[last].anchor].time_ns > life->died_ns)
-            continue;
-        uint32_t s = segments->first_of_slot[life->slot];
-        memset(f->is_kept + s, 1, segments->first_of_slot[life->slot + 1] - s);
-    }
-}
-
-static bool touches_of_type(struct finder *f, uint32_t type, struct touches *out)
-{
-    const struct window *window = &f->windows.at[f->windows.types[type].window];
-    return touches_find(f->model, &f->out->segments, window, out);
-}
-
-/* How many segments that are kept each of the frequent types touches: an update touches what nothing else
- * does. */
-static void count_kept(struct finder *f, uint32_t *kept)
-{
-    uint32_t most = 0, tried = 0;
-    for (uint32_t t = 0; t < f->windows.type_count; t++)
-        if (f->windows.types[t].count > most) most = f->windows.types[t].count;
-    for (uint32_t t = f->windows.type_count; t-- > 0 && tried < CANDIDATES;) {
-        struct touches touches;
-        if (f->windows.types[t].count * FREQUENT < most) continue;
-        tried++;
-        if (touches_of_type(f, t, &touches))
-            for (uint32_t s = 0; s < touches.segment_count; s++) kept[t] += f->is_kept[touches.segments[s]];
-        touches_free(&touches);
-    }
-}
-
-/* What is learned of a type of windows by itself. */
-struct sample {
-    struct touches touches;
-    struct turns turns;
-    uint32_t type, kept, count;
-    bool update;
-};
-
-static bool shows_more(const struct sample *a, const struct sample *b)
-{
-    if (a->update != b->update) return a->update;
-    if (a->kept != b->kept) return a->kept > b->kept;
-    if (a->count != b->count) return a->count > b->count;
-    return a->touches.positions > b->touches.positions;
-}
-
-/* The type that shows most, of those that touch about as much as any. What a program does late is known more
- * exactly than what it does first. False: there is none. */
-static bool find_sample(struct finder *f, struct sample *out)
-{
-    uint32_t *kept = calloc(f->windows.type_count + 1, sizeof(*kept)), most = 0, tried = 0;
-    struct knowledge known = {
-        .is_input = f->anchors.is_input, .is_zeroed = f->anchors.is_zeroed, .is_kept = f->is_kept};
-    bool any = false;
-    if (kept) count_kept(f, kept);
-    f->no_memory |= !kept;
-    for (uint32_t t = 0; kept && t < f->windows.type_count; t++)
-        if (kept[t] > most) most = kept[t];
-    for (uint32_t t = f->windows.type_count; kept && t-- > 0 && tried < SAMPLES && !f->no_memory;) {
-        struct sample sample = {.type = t, .kept = kept[t], .count = f->windows.types[t].count};
-        if (kept[t] + most / MARGIN < most || !most) continue;
-        tried++;
-        bool good = touches_of_type(f, t, &sample.touches);
-        if (good && !turns_find(&sample.touches, &known, MODEL_NONE, &sample.turns)) f->no_memory = true;
-        sample.update = good && sample.turns.update < sample.touches.positions;
-        if (good && !f->no_memory && (!any || shows_more(&sample, out))) {
-            if (any) touches_free(&out->touches);
-            *out = sample;
-            any = true;
-        } else {
-            touches_free(&sample.touches);
-        }
-    }
-    free(kept);
-    return any;
-}
-
-/* Cuts in this way and looks at the windows that show most. False: there are none. */
-static bool try_way(struct finder *f, uint32_t way, struct sample *sample)
-{
-    windows_free(&f->windows);
-    if (!windows_cut(f->model, &f->anchors, way, &f->windows)) {
-        f->no_memory = true;
-        return false;
-    }
-    if (!f->windows.count) return false;
-    find_kept(f);
-    return find_sample(f, sample);
 }
 
 static struct touched_in touched_in(const struct finder *f, const struct touches *touches, uint32_t s,
@@ -324,38 +199,6 @@ static void label(struct finder *f, const struct division *divisions)
         label_work(f, window, window->type == MODEL_NONE ? NULL : &divisions[window->type]);
         label_rest(f, window->begin, window->end);
     }
-}
-
-/* How good a way to cut is: first whether its windows show an update, then whether they begin right behind
- * the copies of a batch, then how much it explains. */
-struct merit {
-    bool update, direct;
-    int64_t score;
-};
-
-static bool is_better(const struct merit *a, const struct merit *b)
-{
-    if (a->update != b->update) return a->update;
-    if (a->direct != b->direct) return a->direct;
-    return a->score > b->score;
-}
-
-/* The best way to cut, or MODEL_NONE if none shows a backward pass. */
-static uint32_t choose_way(struct finder *f)
-{
-    uint32_t best = MODEL_NONE;
-    struct merit most = {0};
-    for (uint32_t w = 0; w < f->anchors.ways && !f->no_memory; w++) {
-        struct sample sample;
-        if (!try_way(f, w, &sample)) continue;
-        struct merit merit = {sample.update, f->anchors.direct[w], sample.turns.score};
-        bool passes = sample.turns.backward < sample.turns.update && sample.turns.score > 0;
-        touches_free(&sample.touches);
-        if (!passes || (best != MODEL_NONE && !is_better(&merit, &most))) continue;
-        most = merit;
-        best = w;
-    }
-    return best;
 }
 
 /* Where a graph is both passes, parameters and gradients are touched alike. Parameters had content before the
