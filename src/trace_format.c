@@ -20,9 +20,9 @@ static const struct sl_trace_type_info types[] = {
     [SL_EVENT_BUDGET] = {"budget", NULL, "budget", "chunk", "device"},
     [SL_EVENT_ITERATION] = {"iteration", "number", "symbols", "fed", "predicted"},
     [SL_EVENT_GAP] = {"gap", NULL, "lost"},
-    [SL_EVENT_TRANSFER] = {"transfer", "chunk", "bytes", "began_ns", "ns"},
+    [SL_EVENT_TRANSFER] = {"transfer", "chunk", "bytes", "began_ns", "ns", .moment_b = true},
     [SL_EVENT_LINK] = {"link", NULL, "in", "out"},
-    [SL_EVENT_DURATION] = {"duration", "kernel", "ns", "began_ns"},
+    [SL_EVENT_DURATION] = {"duration", "kernel", "ns", "began_ns", .moment_b = true},
     [SL_EVENT_SYNC] = {"sync", NULL, "ns", "handle"},
     [SL_EVENT_ERROR] = {"error", "code", "bytes", NULL, "site", .address_c = true},
     [SL_EVENT_MARK] = {"mark", "range", "domain", NULL, "source", .text_after = SL_TRACE_FIELDS},
@@ -43,6 +43,12 @@ static unsigned text_after(unsigned type)
 {
     const struct sl_trace_type_info *info = sl_trace_type(type);
     return info ? info->text_after : 0;
+}
+
+static bool has_moment_b(unsigned type)
+{
+    const struct sl_trace_type_info *info = sl_trace_type(type);
+    return info && info->moment_b;
 }
 
 static uint8_t *put_varint(uint8_t *at, uint64_t value)
@@ -77,6 +83,16 @@ static uint64_t unzigzag(uint64_t coded)
     return coded >> 1 ^ (0 - (coded & 1));
 }
 
+/* A moment is near the record's time: its difference is shorter. 0 stays none. */
+static uint64_t to_moment(const struct sl_event *event)
+{
+    return event->b ? zigzag(event->time_ns - event->b) + 1 : 0;
+}
+static uint64_t from_moment(uint64_t coded, uint64_t time_ns)
+{
+    return coded ? time_ns - unzigzag(coded - 1) : 0;
+}
+
 size_t sl_trace_encode(const struct sl_event *event, struct sl_trace_base *base, uint8_t *out)
 {
     uint8_t body[SL_TRACE_FIELDS * 10];
@@ -84,7 +100,7 @@ size_t sl_trace_encode(const struct sl_event *event, struct sl_trace_base *base,
                                               zigzag(event->time_ns - base->time_ns),
                                               event->id,
                                               event->a,
-                                              event->b,
+                                              has_moment_b(event->type) ? to_moment(event) : event->b,
                                               event->c,
                                               event->d};
     unsigned named = text_after(event->type), count = named ? named : SL_TRACE_FIELDS;
@@ -128,7 +144,7 @@ size_t sl_trace_decode(const uint8_t *in, size_t available, struct sl_trace_base
                                .tick = base->tick,
                                .time_ns = base->time_ns,
                                .a = fields[3],
-                               .b = fields[4],
+                               .b = has_moment_b(in[0]) ? from_moment(fields[4], base->time_ns) : fields[4],
                                .c = fields[5],
                                .d = fields[6]};
     if (named) {

@@ -32,6 +32,7 @@ struct sl_trace_type_info {
     const char *name, *id, *a, *b, *c, *d;
     bool address_a; /* `a` is best shown in hexadecimal */
     bool address_c;
+    bool moment_b;       /* `b` is a time: the file has its difference to the record's */
     unsigned text_after; /* fields before its text; 0: it has none */
 };
 

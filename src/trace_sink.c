@@ -12,6 +12,7 @@
 #include "log.h"
 
 #define LEVEL 3
+#define TIME_STEP_NS UINT64_C(64)             /* finer times say nothing and cost most of a byte each */
 #define WINDOW_LOG 18                         /* how far back blocks refer */
 #define GROUP_BYTES ((size_t)1 << WINDOW_LOG) /* of payload that damage in its first block can take */
 
@@ -176,7 +177,9 @@ void sl_trace_sink_flush(struct sl_trace_sink *sink, uint32_t thread)
 void sl_trace_sink_add(struct sl_trace_sink *sink, uint32_t thread, const struct sl_event *event)
 {
     if (sink->used + SL_TRACE_RECORD_MAX > sizeof(sink->payload)) sl_trace_sink_flush(sink, thread);
-    sink->used += sl_trace_encode(event, &sink->base, sink->payload + sink->used);
+    struct sl_event rounded = *event;
+    rounded.time_ns &= ~(TIME_STEP_NS - 1);
+    sink->used += sl_trace_encode(&rounded, &sink->base, sink->payload + sink->used);
     sink->block_records++;
     sink->records++;
     if (event->type == SL_EVENT_GAP) sink->lost += event->a;

@@ -18,7 +18,7 @@
 enum {
     RING_MAX = 512, /* threads that record at one time */
     STACK_BYTES = 1 << 20,
-    FLUSH_NS = 200 * 1000000, /* records are in the file after this time at the latest */
+    FLUSH_NS = 500 * 1000000, /* records are in the file after this time at the latest */
 };
 
 /* Everything is mapped and never unmapped: another thread of the program may be inside sl_trace_push at any

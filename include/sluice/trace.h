@@ -56,8 +56,10 @@ struct sluice_trace_block {
 /* A record is: type (1 byte), flags (1 byte), body bytes (varint), body. A varint is LEB128. The body is the
  * varints tick, time_ns      as differences to the block's record before, zigzag-coded; before the first
  * record both are 0; id, a, b, c, d, from which zeros at the end are left out. Types with a text have it
- * behind all seven, up to the end of the body; SLUICE_TRACE_KERNEL behind tick, time_ns and id. A reader
- * skips what a body holds beyond that, and records of a type it does not know. */
+ * behind all seven, up to the end of the body; SLUICE_TRACE_KERNEL behind tick, time_ns and id. Where b is a
+ * time (SLUICE_TRACE_TRANSFER and SLUICE_TRACE_DURATION), the body has time_ns - b, zigzag-coded, plus 1, or 0
+ * where it is not known. A reader skips what a body holds beyond that, and records of a type it does not
+ * know. */
 enum sluice_trace_type {
     /* id: slot; a: address; b: bytes; c: site; flags: 1 if it is no new one, but told again */
     SLUICE_TRACE_ALLOC = 1,
