@@ -41,13 +41,13 @@ static enum sl_status judge(const struct cuda *cuda, CUresult result, const char
 /* Beside a capture that another thread of the program has under way, such a call would fail and end the
  * capture: unlike the program, we know that it concerns nothing captured. */
 #define BESIDE_CAPTURES(driver, call)                                                                        \
-    ({                                                                                                       \
+    UNCANCELLED(({                                                                                           \
         CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;                                          \
         (driver)->stream_exchange_capture_mode(&mode_);                                                      \
-        __typeof__(call) beside_ = (call);                                                                   \
+        CUresult beside_ = (call);                                                                           \
         (driver)->stream_exchange_capture_mode(&mode_);                                                      \
         beside_;                                                                                             \
-    })
+    }))
 
 static CUmemLocation host_location(void)
 {
@@ -75,9 +75,10 @@ static enum sl_status slab_new(void *self, uint64_t bytes, uint64_t *address)
     struct reservation *reservation = malloc(sizeof *reservation);
     if (!reservation) return SL_ERR_NO_MEMORY;
     CUdeviceptr given;
-    enum sl_status status = BESIDE_CAPTURES(
-        driver, check(cuda, driver->mem_alloc_managed(&given, bytes + SL_GIB, CU_MEM_ATTACH_GLOBAL),
-                      "cuMemAllocManaged"));
+    enum sl_status status = judge(
+        cuda,
+        BESIDE_CAPTURES(driver, driver->mem_alloc_managed(&given, bytes + SL_GIB, CU_MEM_ATTACH_GLOBAL)),
+        "cuMemAllocManaged");
     if (status) {
         free(reservation);
         return status;
@@ -188,14 +189,14 @@ static enum sl_status stream_wait(void *self, sl_stream stream, sl_event_handle 
 static bool event_done(void *self, sl_event_handle event)
 {
     const struct sl_cuda_driver *driver = ((struct cuda *)self)->driver;
-    return BESIDE_CAPTURES(driver, UNCANCELLED(driver->event_query(event))) == CUDA_SUCCESS;
+    return BESIDE_CAPTURES(driver, driver->event_query(event)) == CUDA_SUCCESS;
 }
 
 static enum sl_status event_wait(void *self, sl_event_handle event)
 {
     const struct cuda *cuda = self;
-    return BESIDE_CAPTURES(cuda->driver,
-                           check(cuda, cuda->driver->event_synchronize(event), "cuEventSynchronize"));
+    return judge(cuda, BESIDE_CAPTURES(cuda->driver, cuda->driver->event_synchronize(event)),
+                 "cuEventSynchronize");
 }
 
 static uint64_t event_elapsed_ns(void *self, sl_event_handle from, sl_event_handle to)
@@ -209,8 +210,8 @@ static uint64_t event_elapsed_ns(void *self, sl_event_handle from, sl_event_hand
 static enum sl_status stream_finish(void *self, sl_stream stream)
 {
     const struct cuda *cuda = self;
-    return BESIDE_CAPTURES(cuda->driver,
-                           check(cuda, cuda->driver->stream_synchronize(stream), "cuStreamSynchronize"));
+    return judge(cuda, BESIDE_CAPTURES(cuda->driver, cuda->driver->stream_synchronize(stream)),
+                 "cuStreamSynchronize");
 }
 
 static bool stream_capturing(void *self, sl_stream stream)
