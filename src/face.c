@@ -98,6 +98,7 @@ void sl_face_keep(struct sl_core *core, const struct sl_launch *launch, sl_symbo
         bool ours = next < core->word_count && core->words[next].where == known->words[w];
         face->words[w] = ours ? core->words[next++].address : 0;
     }
-    memcpy(face->words + known->word_count, core->touched, core->touched_count * sizeof(sl_chunk));
+    if (core->touched_count) /* none where sluice only records */
+        memcpy(face->words + known->word_count, core->touched, core->touched_count * sizeof(sl_chunk));
     if (next != core->word_count) face->extents = UINT64_MAX; /* not all of it came from parameters */
 }
