@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
+
+#include "clock.h"
 
 #define MAX_SLABS 4096
 #define BLOCKS_PER_SLAB (SL_GIB / SL_BLOCK_BYTES)
@@ -27,13 +28,6 @@ struct host {
 struct host_event {
     _Atomic uint64_t time_ns; /* 0: never recorded */
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static void count(struct host *host)
 {
@@ -160,7 +154,7 @@ static enum sl_status event_record(void *self, sl_event_handle event, sl_stream 
 {
     (void)stream;
     count(self);
-    atomic_store(&((struct host_event *)event)->time_ns, now_ns());
+    atomic_store(&((struct host_event *)event)->time_ns, sl_clock_ns(CLOCK_MONOTONIC));
     return SL_OK;
 }
 

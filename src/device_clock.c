@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "record.h"
+#include "clock.h"
 
 #define ANCHOR_AGE_NS                                                                                        \
     4000000000u /* then a float of milliseconds is still exact to a quarter of a microsecond */

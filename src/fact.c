@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "keep.h"
-#include "record.h"
 #include "transfer.h"
 
 #define LONGEST_COMMAND 1000

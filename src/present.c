@@ -1,10 +1,10 @@
 /* Where the program is in what repeats: the present is fed to the predictor, and what follows is planned. */
+#include "clock.h"
 #include "core.h"
 #include "extent.h"
 #include "fact.h"
 #include "forecast.h"
 #include "log.h"
-#include "record.h"
 #include "sample.h"
 
 #define LAUNCHES_BETWEEN_PLANS 16 /* while surprises are frequent */

@@ -1,15 +1,9 @@
 #include "record.h"
 
 #include "access.h"
+#include "clock.h"
 
 #define SLOTS_TOLD_AT_ONCE 16
-
-uint64_t sl_clock_ns(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 bool sl_core_trace(struct sl_core *core, struct sl_event event)
 {

@@ -1,12 +1,8 @@
-/* What goes to the trace, and the clocks. Caller holds the order lock. */
+/* What goes to the trace. Caller holds the order lock. */
 #ifndef SLUICE_RECORD_H
 #define SLUICE_RECORD_H
 
-#include <time.h>
-
 #include "core.h"
-
-uint64_t sl_clock_ns(clockid_t clock);
 
 /* Slabs that were taken since the last time. */
 void sl_record_slabs(struct sl_core *core);

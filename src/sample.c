@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "record.h"
+#include "clock.h"
 
 #define SAMPLES 512
 #define FIRST_FASTER 8 /* a symbol's first sample comes so many times as early */

@@ -3,11 +3,10 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "clock.h"
 #include "keep.h"
 #include "module.h"
-#include "record.h"
 #include "tell.h"
 
 #define MOST_PROBES 32

@@ -4,9 +4,9 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "log.h"
 #include "output.h"
 #include "text.h"
@@ -38,13 +38,6 @@ void sl_stats_launched(struct sl_stats *stats)
                               memory_order_relaxed);
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 struct sl_event sl_stats_moved(struct sl_stats *stats, enum sl_action_kind kind, enum sl_move_cause cause,
                                sl_chunk chunk, uint64_t bytes)
 {
@@ -70,7 +63,7 @@ struct sl_event sl_stats_moved(struct sl_stats *stats, enum sl_action_kind kind,
                              .tick = atomic_load(&stats->tick),
                              .a = bytes};
     if (!stats->trace) return event;
-    event.time_ns = now_ns();
+    event.time_ns = sl_clock_ns(CLOCK_MONOTONIC);
     sl_trace_push(stats->trace, &event);
     return event;
 }

@@ -4,9 +4,9 @@
 
 #include <stdio.h>
 
+#include "clock.h"
 #include "core.h"
 #include "keep.h"
-#include "record.h"
 
 static struct sl_trace *trace_of(const struct sl_core *core)
 {

@@ -3,25 +3,18 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #define ZSTD_STATIC_LINKING_ONLY /* a compressor in memory that we give it */
 #include <zstd.h>
 
+#include "clock.h"
 #include "log.h"
 
 #define LEVEL 3
 #define TIME_STEP_NS UINT64_C(64)             /* finer times say nothing and cost most of a byte each */
 #define WINDOW_LOG 18                         /* how far back blocks refer */
 #define GROUP_BYTES ((size_t)1 << WINDOW_LOG) /* of payload that damage in its first block can take */
-
-static uint64_t clock_ns(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 /* In memory of its own: the program's allocator is none of our business. */
 static enum sl_status make_compressor(struct sl_trace_sink *sink)
@@ -54,8 +47,8 @@ static enum sl_status write_header(struct sl_trace_sink *sink)
                                          .major_version = SLUICE_TRACE_MAJOR,
                                          .minor_version = SLUICE_TRACE_MINOR,
                                          .header_bytes = sizeof(header),
-                                         .realtime_ns = clock_ns(CLOCK_REALTIME),
-                                         .monotonic_ns = clock_ns(CLOCK_MONOTONIC),
+                                         .realtime_ns = sl_clock_ns(CLOCK_REALTIME),
+                                         .monotonic_ns = sl_clock_ns(CLOCK_MONOTONIC),
                                          .process = (uint32_t)getpid(),
                                          .segments = sink->tail_offset ? SL_TRACE_SEGMENTS : 0,
                                          .tail_offset = sink->tail_offset,

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "log.h"
 #include "trace_ring.h"
 #include "trace_sink.h"
@@ -72,13 +73,6 @@ static void futex_raise(uint32_t *word)
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-static uint64_t clock_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 static void *map(size_t bytes)
 {
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -100,7 +94,7 @@ static void drain_ring(struct sl_trace *trace, struct sl_ring *ring, bool last)
         sl_ring_pop(ring);
     }
     struct sl_event gap;
-    if ((orphan || last) && sl_ring_take_lost(ring, clock_ns(), &gap)) {
+    if ((orphan || last) && sl_ring_take_lost(ring, sl_clock_ns(CLOCK_MONOTONIC), &gap)) {
         thread = __atomic_load_n(&ring->thread, __ATOMIC_RELAXED);
         sl_trace_sink_add(&trace->sink, thread, &gap);
     }
@@ -120,7 +114,7 @@ static void drain_all(struct sl_trace *trace, bool last)
 
 static void write_end(struct sl_trace *trace)
 {
-    uint64_t now = clock_ns(), unplaced = __atomic_load_n(&trace->unplaced, __ATOMIC_RELAXED);
+    uint64_t now = sl_clock_ns(CLOCK_MONOTONIC), unplaced = __atomic_load_n(&trace->unplaced, __ATOMIC_RELAXED);
     struct sl_event gap = {.type = SL_EVENT_GAP, .time_ns = now, .a = unplaced};
     sl_trace_sink_begin_group(&trace->sink); /* the end can be read whatever became of the rest */
     if (unplaced) sl_trace_sink_add(&trace->sink, 0, &gap);

@@ -3,8 +3,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "clock.h"
 #include "device_clock.h"
-#include "record.h"
 #include "trace_write.h"
 
 #define RING 1024

@@ -2,8 +2,8 @@
 
 #include <stdio.h>
 #include <sys/stat.h>
-#include <time.h>
 
+#include "clock.h"
 #include "terminal.h"
 
 enum {
@@ -15,16 +15,9 @@ enum {
     BESIDE = 8, /* columns beside name and bar */
 };
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 void progress_start(struct progress *progress, const char *what, uint64_t total)
 {
-    *progress = (struct progress){.what = what, .total = total, .start_ns = now_ns()};
+    *progress = (struct progress){.what = what, .total = total, .start_ns = sl_clock_ns(CLOCK_MONOTONIC)};
     progress->next_ns = progress->start_ns + DELAY_NS;
     progress->wanted = total > 0 && is_terminal(stderr);
 }
@@ -52,7 +45,7 @@ static void show(const struct progress *progress, double share)
 void progress_at(struct progress *progress, uint64_t done)
 {
     if (!progress->wanted || progress->calls++ % CALLS_A_LOOK) return;
-    uint64_t now = now_ns();
+    uint64_t now = sl_clock_ns(CLOCK_MONOTONIC);
     if (now < progress->next_ns) return;
     progress->next_ns = now + INTERVAL_NS;
     progress->shown = true;
