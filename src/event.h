@@ -32,6 +32,7 @@ enum sl_event_type {
 enum sl_gap_kind { SL_GAP_FULL, SL_GAP_LIMIT, SL_GAP_DAMAGE }; /* the reader's: all but the first */
 enum sl_copy_direction { SL_COPY_UNKNOWN, SL_COPY_IN, SL_COPY_OUT, SL_COPY_ON_DEVICE };
 enum sl_sync_kind { SL_SYNC_CONTEXT, SL_SYNC_STREAM, SL_SYNC_EVENT, SL_SYNC_COPY };
+enum sl_fact_kind { SL_FACT_TEXT, SL_FACT_NUMBER };
 enum sl_error_kind { SL_ERROR_ALLOCATION, SL_ERROR_LAUNCH, SL_ERROR_OTHER };
 enum sl_mark_source { SL_MARKS_NVTX, SL_MARKS_SLUICE };
 enum sl_mark_kind { SL_MARK_PUSH, SL_MARK_POP, SL_MARK_MOMENT, SL_MARK_BEGIN, SL_MARK_END };

@@ -23,6 +23,14 @@ __attribute__((format(printf, 2, 3))) static void fact(struct sl_core *core, con
     sl_core_trace(core, (struct sl_event){.type = SL_EVENT_FACT, .text = sl_text_keep(text)});
 }
 
+/* One that changes: its text is the name alone, since every text is kept for good. */
+static void number(struct sl_core *core, const char *name, uint64_t value)
+{
+    sl_core_trace(
+        core, (struct sl_event){
+                  .type = SL_EVENT_FACT, .flags = SL_FACT_NUMBER, .a = value, .text = sl_text_keep(name)});
+}
+
 /* The arguments with spaces between them. */
 static void tell_command(struct sl_core *core)
 {
@@ -55,8 +63,8 @@ void sl_facts_start(struct sl_core *core)
 
 static void tell_changes(struct sl_core *core)
 {
-    fact(core, "plans=%llu", (unsigned long long)atomic_load(&core->stats.plans));
-    fact(core, "surprises=%llu", (unsigned long long)atomic_load(&core->stats.surprises));
+    number(core, "plans", atomic_load(&core->stats.plans));
+    number(core, "surprises", atomic_load(&core->stats.surprises));
 }
 
 static bool has_grown(uint64_t from, uint64_t to)
@@ -101,7 +109,7 @@ void sl_facts_end(struct sl_core *core)
     if (!core->trace) return;
     tell_link(core);
     tell_changes(core);
-    fact(core, "symbols=%llu", (unsigned long long)counts.fed);
-    fact(core, "predicted=%llu", (unsigned long long)counts.predicted);
-    fact(core, "iterations=%u", core->iterations);
+    number(core, "symbols", counts.fed);
+    number(core, "predicted", counts.predicted);
+    number(core, "iterations", core->iterations);
 }

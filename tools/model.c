@@ -1,5 +1,7 @@
 #include "model.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,6 +75,14 @@ static void add_slab(struct model_build *build, const struct sl_event *e)
         MODEL_PUSH(build, model->slabs, (struct model_slab){e->a, e->b, e->id});
 }
 
+static void add_fact(struct model_build *build, const struct sl_event *e)
+{
+    struct model *model = build->model;
+    char number[SL_TRACE_NAME_MAX + 22];
+    snprintf(number, sizeof(number), "%s=%" PRIu64, e->text, e->a);
+    PUSH_TEXT(build, model->facts, e->flags == SL_FACT_NUMBER ? number : e->text, kept_text);
+}
+
 static void add_rare(struct model_build *build, const struct sl_trace_record *record)
 {
     struct model *model = build->model;
@@ -122,7 +132,7 @@ static void add_rare(struct model_build *build, const struct sl_trace_record *re
         add_slab(build, e);
         break;
     case SL_EVENT_FACT:
-        PUSH_TEXT(build, model->facts, e->text, kept_text);
+        add_fact(build, e);
         break;
     default:
         break;

@@ -156,7 +156,7 @@ struct model {
     MODEL_ARRAY(struct model_gap) gaps;
     MODEL_ARRAY(struct model_site) sites;
     MODEL_ARRAY(struct model_module) modules;
-    MODEL_ARRAY(const char *) facts; /* "name=value", harmless */
+    MODEL_ARRAY(const char *) facts; /* "name=value", numbers too; harmless */
     struct kernel_names kernels;
 
     uint64_t budget_bytes, chunk_bytes, device_bytes; /* the last that were told; 0: none */

@@ -149,6 +149,7 @@ void record_fields(const struct sl_event *event, struct record_field out[RECORD_
     bool launch = event->type == SL_EVENT_LAUNCH, kernel = (event->flags & 15) == SL_LAUNCH_KERNEL;
     if (launch) out[kernel ? 3 : 0].key = NULL;
     if (launch && !kernel) out[2].key = NULL;
+    if (event->type == SL_EVENT_FACT && event->flags != SL_FACT_NUMBER) out[1].key = NULL;
     /* Later additions to their types */
     for (unsigned i = 2; event->type == SL_EVENT_ITERATION && i < 4; i++)
         if (!out[i].value) out[i].key = NULL;

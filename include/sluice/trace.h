@@ -119,7 +119,9 @@ enum sluice_trace_type {
     SLUICE_TRACE_SITE = 17,
     SLUICE_TRACE_MODULE = 18, /* id: module; a: where it is loaded; b, c: first 16 bytes of its build id;
                                * text: its path */
-    SLUICE_TRACE_FACT = 19,   /* text: "name=value", of the device, the driver, the options */
+    /* Of the device, the driver, the options, the run. text: "name=value"; flags: 1 if the text is the name
+     * alone, and a: its value */
+    SLUICE_TRACE_FACT = 19,
     SLUICE_TRACE_SLAB = 20,   /* Where chunks lie. id: the first; a: its address; b: bytes of all */
     SLUICE_TRACE_END = 255,   /* a: records in the file before this one; b: records lost */
 };

@@ -43,6 +43,7 @@ const struct sl_event trace_samples[] = {
      .text = "/usr/lib/libm.so"},
     {.type = SL_EVENT_SLAB, .id = 512, .time_ns = 2098, .a = 0x700000000000, .b = SL_GIB},
     {.type = SL_EVENT_FACT, .time_ns = 2099, .text = "device=none"},
+    {.type = SL_EVENT_FACT, .flags = SL_FACT_NUMBER, .time_ns = 2099, .a = UINT64_MAX, .text = "plans"},
     {.type = SL_EVENT_GAP, .tick = 3, .time_ns = 2100, .a = 17},
     {.type = SL_EVENT_ITERATION, .id = 1, .tick = 40, .time_ns = UINT64_MAX, .a = 40},
     {.type = SL_EVENT_FREE,
