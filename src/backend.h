@@ -71,4 +71,18 @@ struct sl_backend {
     void (*close)(void *self);
 };
 
+/* Whether there is an event: makes it where *event is NULL. */
+static inline bool sl_backend_has_event(const struct sl_backend *backend, sl_event_handle *event)
+{
+    return *event || backend->event_new(backend->self, event) == SL_OK;
+}
+
+/* Records the event, which is made where *event is NULL. False: the driver wants none. */
+static inline bool sl_backend_record(const struct sl_backend *backend, sl_event_handle *event,
+                                     sl_stream stream)
+{
+    return sl_backend_has_event(backend, event) &&
+           backend->event_record(backend->self, *event, stream) == SL_OK;
+}
+
 #endif

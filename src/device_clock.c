@@ -21,19 +21,13 @@ struct sl_device_clock {
     uint64_t anchored_at_ns; /* when the newest of the two was recorded */
 };
 
-static bool record(const struct sl_device_clock *clock, sl_event_handle *event, sl_stream stream)
-{
-    const struct sl_backend *backend = clock->backend;
-    return (*event || backend->event_new(backend->self, event) == SL_OK) &&
-           backend->event_record(backend->self, *event, stream) == SL_OK;
-}
-
 struct sl_device_clock *sl_device_clock_new(const struct sl_backend *backend, sl_stream stream)
 {
     struct sl_device_clock *clock = calloc(1, sizeof *clock);
     if (!clock) return NULL;
     clock->backend = backend;
-    if (pthread_mutex_init(&clock->lock, NULL) == 0 && record(clock, &clock->now.event, stream)) {
+    if (pthread_mutex_init(&clock->lock, NULL) == 0 &&
+        sl_backend_record(backend, &clock->now.event, stream)) {
         clock->now.ns = clock->anchored_at_ns = sl_clock_ns(CLOCK_MONOTONIC);
         return clock;
     }
@@ -62,7 +56,7 @@ bool sl_device_clock_is_old(struct sl_device_clock *clock)
 void sl_device_clock_anchor(struct sl_device_clock *clock, sl_stream stream, bool idle)
 {
     pthread_mutex_lock(&clock->lock);
-    if (!clock->has_next && record(clock, &clock->next.event, stream)) {
+    if (!clock->has_next && sl_backend_record(clock->backend, &clock->next.event, stream)) {
         clock->anchored_at_ns = sl_clock_ns(CLOCK_MONOTONIC);
         clock->next.ns = idle ? clock->anchored_at_ns : 0;
         clock->has_next = true;

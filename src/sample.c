@@ -91,12 +91,6 @@ void sl_samples_settle(struct sl_core *core)
     }
 }
 
-static bool has_events(const struct sl_backend *backend, struct sl_sample *sample)
-{
-    return (sample->before || backend->event_new(backend->self, &sample->before) == SL_OK) &&
-           (sample->after || backend->event_new(backend->self, &sample->after) == SL_OK);
-}
-
 struct sl_sample *sl_sample_begin(struct sl_core *core, const struct sl_launch *launch, sl_symbol symbol,
                                   uint32_t kernel, bool resident)
 {
@@ -111,8 +105,8 @@ struct sl_sample *sl_sample_begin(struct sl_core *core, const struct sl_launch *
     struct sl_sample *sample = &sampler->samples[(sampler->first + sampler->count) % SAMPLES];
     sampler->since = sampler->searched = 0;
     known->sampled = sampler->round;
-    if (!has_events(backend, sample) ||
-        backend->event_record(backend->self, sample->before, launch->stream) != SL_OK) {
+    if (!sl_backend_has_event(backend, &sample->after) ||
+        !sl_backend_record(backend, &sample->before, launch->stream)) {
         sampler->every_first = UINT32_MAX; /* the driver does not want it: no more */
         return NULL;
     }

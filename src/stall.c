@@ -38,8 +38,7 @@ void sl_stall_wait(struct sl_core *core, sl_stream stream, uint64_t sequence)
     if (core->stall_next % SL_STALLS == 0 && stall->in_sequence) sl_core_settle_stalls(core);
     core->stall_next++;
     stall->in_sequence = 0;
-    if ((stall->reached || backend->event_new(backend->self, &stall->reached) == SL_OK) &&
-        backend->event_record(backend->self, stall->reached, stream) == SL_OK) {
+    if (sl_backend_record(backend, &stall->reached, stream)) {
         stall->in_sequence = sequence;
         stall->tick = core->tick;
         stall->iteration = atomic_load(&core->stats.iteration);

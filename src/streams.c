@@ -100,7 +100,7 @@ void sl_core_record_fence(struct sl_core *core, struct sl_fence *fence, uint64_t
         uint32_t s = (uint32_t)__builtin_ctzll(rest);
         sl_stream stream = recordable(core, s);
         if (atomic_load(&core->captures) && backend->stream_capturing(backend->self, stream)) continue;
-        if (!fence->events[s] && backend->event_new(backend->self, &fence->events[s]))
+        if (!sl_backend_has_event(backend, &fence->events[s]))
             backend->stream_finish(backend->self, stream);
         else if (sl_record_event(backend, fence->events[s], stream) == SL_OK)
             recorded |= (uint64_t)1 << s;

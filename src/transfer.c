@@ -54,17 +54,11 @@ void sl_transfers_delete(struct sl_transfers *transfers, bool device_gone)
     free(transfers);
 }
 
-static bool record(const struct sl_transfers *transfers, sl_event_handle *event)
-{
-    const struct sl_backend *backend = transfers->backend;
-    return (*event || backend->event_new(backend->self, event) == SL_OK) &&
-           backend->event_record(backend->self, *event, transfers->stream) == SL_OK;
-}
-
 bool sl_transfers_begin(struct sl_transfers *transfers)
 {
     struct transfer *transfer = &transfers->ring[transfers->issued % RING];
-    return transfers->issued - transfers->first < RING && record(transfers, &transfer->begin);
+    return transfers->issued - transfers->first < RING &&
+           sl_backend_record(transfers->backend, &transfer->begin, transfers->stream);
 }
 
 void sl_transfers_end(struct sl_transfers *transfers, const struct sl_event *move, bool whole)
@@ -73,7 +67,7 @@ void sl_transfers_end(struct sl_transfers *transfers, const struct sl_event *mov
     transfer->event = *move;
     transfer->event.type = SL_EVENT_TRANSFER;
     transfer->whole = whole;
-    if (record(transfers, &transfer->end)) transfers->issued++;
+    if (sl_backend_record(transfers->backend, &transfer->end, transfers->stream)) transfers->issued++;
 }
 
 /* The median, since some of what counts as moved may have been there already. */

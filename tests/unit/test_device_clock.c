@@ -20,10 +20,12 @@ static struct event {
 static unsigned event_count;
 static uint64_t device_ns;
 static bool busy; /* what is recorded now is not reached yet */
+static bool refuses_events;
 
 static enum sl_status event_new(void *self, sl_event_handle *out)
 {
     (void)self;
+    if (refuses_events) return SL_ERR_DRIVER;
     *out = &events[event_count++];
     return SL_OK;
 }
@@ -111,6 +113,7 @@ static void an_anchor_on_a_busy_stream_counts_on(void **state)
         assert_in_range(found, zero + device_ns - 100 * S + 1000 - 500 * (uint64_t)i,
                         zero + device_ns - 100 * S + 1000 + 500 * (uint64_t)i);
     }
+    assert_int_equal(event_count, 2); /* which take turns */
     sl_device_clock_delete(clock, false);
 }
 
@@ -145,6 +148,23 @@ static void an_anchor_counts_when_it_is_reached(void **state)
     sl_device_clock_delete(NULL, false);
 }
 
+static void a_driver_may_want_no_events(void **state)
+{
+    (void)state;
+    uint64_t host;
+    refuses_events = true;
+    assert_null(sl_device_clock_new(&backend, NULL));
+    refuses_events = false;
+    struct sl_device_clock *clock = clock_at(100 * S, &host);
+    uint64_t zero = when(clock, 100 * S);
+    refuses_events = true;
+    device_ns = 200 * S;
+    sl_device_clock_anchor(clock, NULL, true); /* none: the first one holds */
+    assert_int_equal(when(clock, 100 * S + MS), zero + MS);
+    refuses_events = false;
+    sl_device_clock_delete(clock, false);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +172,7 @@ int main(void)
         cmocka_unit_test(an_anchor_on_a_busy_stream_counts_on),
         cmocka_unit_test(an_anchor_on_an_idle_stream_asks_the_host),
         cmocka_unit_test(an_anchor_counts_when_it_is_reached),
+        cmocka_unit_test(a_driver_may_want_no_events),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
