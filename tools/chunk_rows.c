@@ -185,20 +185,6 @@ void chunk_rows_free(struct chunk_rows *rows)
     *rows = (struct chunk_rows){0};
 }
 
-/* The first segment of a slot that ends behind `offset`. */
-static uint32_t segment_at(const struct segments *segments, uint32_t slot, uint64_t offset)
-{
-    uint32_t from = segments->first_of_slot[slot], to = segments->first_of_slot[slot + 1];
-    while (from < to) {
-        uint32_t middle = from + (to - from) / 2;
-        if (segments->at[middle].offset + segments->at[middle].bytes <= offset)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from;
-}
-
 void chunk_row_classes(const struct chunk_rows *rows, const struct chunk_row *row,
                        const struct phases *phases, uint64_t out[CLASS_COUNT])
 {

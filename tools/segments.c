@@ -74,9 +74,9 @@ static void fill_segments(const struct cut *cuts, size_t count, uint32_t slots, 
     while (slot <= slots) out->first_of_slot[slot++] = out->count;
 }
 
-/* The first segment of [from, to) that ends behind `offset`. */
-static uint32_t segment_at(const struct segments *segments, uint32_t from, uint32_t to, uint64_t offset)
+uint32_t segment_at(const struct segments *segments, uint32_t slot, uint64_t offset)
 {
+    uint32_t from = segments->first_of_slot[slot], to = segments->first_of_slot[slot + 1];
     while (from < to) {
         uint32_t middle = from + (to - from) / 2;
         if (segments->at[middle].offset + segments->at[middle].bytes <= offset)
@@ -102,9 +102,9 @@ bool segments_make(const struct model *model, struct segments *out)
     free(cuts);
     for (size_t r = 0; good && r < model->ranges.count; r++) {
         const struct model_range *range = &model->ranges.at[r];
-        uint32_t from = out->first_of_slot[range->slot], to = out->first_of_slot[range->slot + 1];
+        uint32_t to = out->first_of_slot[range->slot + 1];
         uint64_t end = end_of(model, range);
-        uint32_t first = segment_at(out, from, to, range->offset), last = first;
+        uint32_t first = segment_at(out, range->slot, range->offset), last = first;
         while (last < to && out->at[last].offset < end) last++;
         out->of_range[r] = (struct model_set){first, range->offset < end ? last - first : 0};
     }

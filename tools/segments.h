@@ -21,6 +21,9 @@ struct segments {
 bool segments_make(const struct model *model, struct segments *out);
 void segments_free(struct segments *segments);
 
+/* The first segment of the slot that ends behind `offset`; the next slot's first if there is none. */
+uint32_t segment_at(const struct segments *segments, uint32_t slot, uint64_t offset);
+
 /* Calls body for each segment that a launch of `shape` may touch; one that several of its ranges share comes
  * more than once. */
 #define FOR_SEGMENTS(model, segments, shape, segment)                                                        \

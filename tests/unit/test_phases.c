@@ -187,6 +187,9 @@ static void test_a_slab_is_cut_where_ranges_end(void **state)
     assert_int_equal(segments.of_range[1].count, 1);
     assert_int_equal(segments.of_range[2].count, 1);
     assert_int_equal(segments.of_range[3].count, 0);
+    static const uint32_t holds[][2] = {{0, 0}, {39, 0}, {40, 1}, {59, 1}, {99, 3}, {100, 4}, {1000, 4}};
+    for (unsigned i = 0; i < COUNT(holds); i++)
+        assert_int_equal(segment_at(&segments, 0, holds[i][0]), holds[i][1]);
     segments_free(&segments);
     model_close(model);
 }
