@@ -65,12 +65,6 @@ void json_address(struct json *json, const char *key, uint64_t value)
     fprintf(json->to, "\"0x%" PRIx64 "\"", value);
 }
 
-void json_signed(struct json *json, const char *key, int64_t value)
-{
-    begin_member(json, key);
-    fprintf(json->to, "%" PRId64, value);
-}
-
 void json_real(struct json *json, const char *key, double value, int digits)
 {
     begin_member(json, key);

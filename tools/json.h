@@ -26,7 +26,6 @@ void json_close(struct json *json);
 
 void json_number(struct json *json, const char *key, uint64_t value);
 void json_address(struct json *json, const char *key, uint64_t value); /* as "0x7f..." */
-void json_signed(struct json *json, const char *key, int64_t value);
 /* With so many digits behind the point; what is no finite number is null. */
 void json_real(struct json *json, const char *key, double value, int digits);
 void json_bool(struct json *json, const char *key, bool value);

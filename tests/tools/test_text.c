@@ -215,7 +215,6 @@ static void json_is_written_as_it_is_read(void **state)
     struct json json = {.to = file};
     json_object(&json, NULL, true);
     json_number(&json, "largest", UINT64_MAX);
-    json_signed(&json, "smallest", INT64_MIN);
     json_address(&json, "somewhere", 0x7f00);
     json_text(&json, "name", "a \"b\" \\");
     json_text(&json, "nobody", NULL);
@@ -235,7 +234,6 @@ static void json_is_written_as_it_is_read(void **state)
     json_close(&json);
     assert_string_equal(printed(file), "{\n"
                                        "  \"largest\": 18446744073709551615,\n"
-                                       "  \"smallest\": -9223372036854775808,\n"
                                        "  \"somewhere\": \"0x7f00\",\n"
                                        "  \"name\": \"a \\\"b\\\" \\\\\",\n"
                                        "  \"nobody\": null,\n"
