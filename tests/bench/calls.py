@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What sluice adds to driver calls, by the wall clock: the same program without it, with it, and with a trace.
+"""What sluice adds to driver calls, by the wall clock: the same program without it, with it, and with a trace, with and
+without timed launches.
 
 usage: calls.py PROGRAM LIBSLUICE LIBRARIES [LIVE]
 
@@ -33,12 +34,15 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         bare = measure(program, libraries, live, {})
         off = measure(program, libraries, live, sluice)
-        traced = measure(program, libraries, live, dict(sluice, SLUICE_TRACE=os.path.join(folder, "%p.trace")))
-    print(f"| call ({live} allocations live) | bare, ns | sluice adds, ns | ratio | with a trace, ns | ratio |\n"
-          "| --- | --- | --- | --- | --- | --- |")
+        timed = dict(sluice, SLUICE_TRACE=os.path.join(folder, "%p.trace"))
+        columns = {"sluice adds": off,
+                   "with a trace": measure(program, libraries, live, dict(timed, SLUICE_TRACE_SAMPLE="0")),
+                   "and timed launches": measure(program, libraries, live, timed)}
+    print(f"| call ({live} allocations live) | bare, ns |" + "".join(f" {title}, ns | ratio |" for title in columns))
+    print("| --- | --- |" + " --- | --- |" * len(columns))
     for name, text in ROWS:
-        print(f"| {text} | {bare[name]:.0f} | {off[name] - bare[name]:.0f} | {off[name] / bare[name]:.2f} | "
-              f"{traced[name] - bare[name]:.0f} | {traced[name] / bare[name]:.2f} |")
+        print(f"| {text} | {bare[name]:.0f} |" + "".join(
+            f" {ns[name] - bare[name]:.0f} | {ns[name] / bare[name]:.2f} |" for ns in columns.values()))
 
 
 if __name__ == "__main__":
