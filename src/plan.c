@@ -14,6 +14,7 @@ static bool valid(const struct sl_plan_input *input)
     if (!input->first_tick) return false;
     if (input->launch_count >= UINT32_MAX / 4 || input->chunk_count >= UINT32_MAX / 4) return false;
     if (input->budget_bytes > INT64_MAX || !input->in_bytes_per_s || !input->out_bytes_per_s) return false;
+    if ((unsigned)input->when > SL_PLAN_ON_DEMAND) return false;
     for (size_t i = 0; i < input->chunk_count; i++)
         if ((unsigned)input->content[i] > SL_CONTENT_RESIDENT_DEAD ||
             input->chunk_bytes[i] > UINT32_MAX * SL_KIB)
@@ -72,6 +73,7 @@ static enum sl_status plan_with(const struct sl_plan_input *input, const double 
     struct attempt attempt = {0};
     enum sl_status status = sl_plan_choose(input, launch_ns, policy, &choice);
     if (status) return status;
+    sl_choice_hold_back(&choice, input->when);
     status = sl_plan_schedule(input, launch_ns, &choice, &attempt.plan, &attempt.half_ns);
     sl_choice_free(&choice);
     if (status == SL_OK)
@@ -102,7 +104,7 @@ static enum sl_status plan_best(const struct sl_plan_input *input, const double 
                                 struct attempt *best)
 {
     static const struct sl_policy policies[] = {{0, false}, {1, false}, {0, true}, {1, true}};
-    size_t count = compare ? sizeof policies / sizeof *policies : 1;
+    size_t count = compare && input->when == SL_PLAN_AHEAD ? sizeof policies / sizeof *policies : 1;
     struct attempt other;
     enum sl_status status = plan_with(input, launch_ns, &policies[0], best);
     if (status) return status;

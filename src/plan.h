@@ -19,10 +19,17 @@ enum sl_chunk_content {
     SL_CONTENT_RESIDENT_DEAD, /* holds a frame, but its content is dead */
 };
 
-enum { SL_ACCESS_WRITE = 1 };
+enum { SL_ACCESS_WRITE = 1 }; /* the launch may write; without it, it surely does not */
 struct sl_plan_access {
     sl_chunk chunk; /* each chunk at most once in a launch */
     uint32_t flags; /* SL_ACCESS_* */
+};
+
+/* How far ahead chunks come. The others are for comparison; all three share everything else. */
+enum sl_plan_when {
+    SL_PLAN_AHEAD,     /* as early as a frame is free that no earlier deadline needs */
+    SL_PLAN_NEXT,      /* at most one chunk ahead of what the launches so far need (Elixir) */
+    SL_PLAN_ON_DEMAND, /* chunks leave and come when a launch needs them (PatrickStar) */
 };
 
 /* One launch of the future. Before it runs, dead chunks that it uses get new (undefined) content; after it,
@@ -42,6 +49,10 @@ struct sl_plan_input {
     size_t chunk_count;
     const uint64_t *chunk_bytes;          /* what a resident chunk occupies and a transfer moves */
     const enum sl_chunk_content *content; /* before launches[0] */
+    /* Of the resident ones, those whose copy in host memory is still good, because nothing wrote them since
+     * they came: they leave without being copied. NULL: there are no such copies. */
+    const bool *clean;
+    enum sl_plan_when when;
     uint64_t budget_bytes;
     uint64_t in_bytes_per_s, out_bytes_per_s; /* each direction, while both run; not 0 */
 };
@@ -51,15 +62,16 @@ enum sl_action_kind {
     SL_ACTION_DROP,     /* dead content: its frame is free without a copy */
     SL_ACTION_FETCH,    /* copy in */
     SL_ACTION_POPULATE, /* a frame for a chunk with no content: nothing is copied */
+    SL_ACTION_LEAVE,    /* the copy in host memory is still good: its frame is free without another */
 };
 
 #define SL_NO_ACTION UINT32_MAX
 
 /* Issue `kind` for `chunk` once launch `after` has been submitted (first_tick - 1: at once). FETCH and
- * POPULATE come in the order of their deadlines, name in `frame_from` the index of the last EVICT or DROP
- * that must be complete before they may start (with all earlier ones; SL_NO_ACTION: none), and serve launch
- * `deadline`; a POPULATE may come before the program has asked for the memory. For EVICT and DROP `deadline`
- * is that of the first action that needs the frame. */
+ * POPULATE come in the order of their deadlines, name in `frame_from` the index of the last EVICT, DROP or
+ * LEAVE that must be complete before they may start (with all earlier ones; SL_NO_ACTION: none), and serve
+ * launch `deadline`; a POPULATE may come before the program has asked for the memory. For EVICT, DROP and
+ * LEAVE `deadline` is that of the first action that needs the frame. */
 struct sl_plan_action {
     enum sl_action_kind kind;
     sl_chunk chunk;

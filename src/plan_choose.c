@@ -15,6 +15,8 @@ struct chunk {
     uint32_t place;           /* in the heap; SL_NONE */
     uint32_t prev, next_dead; /* neighbours in the list of the dead, which is in the order of their deaths */
     uint8_t content;
+    bool clean;   /* the copy in host memory is good, too */
+    bool written; /* in host memory, by a launch that a fetch does not wait for */
 };
 
 /* Instead of a launch, for the next use. */
@@ -142,26 +144,30 @@ static void look_ahead(struct chooser *c)
     }
 }
 
-static void release_one(struct chooser *c, uint32_t launch)
+/* `request`: the one that needs the room. */
+static void release_one(struct chooser *c, uint32_t launch, uint32_t request)
 {
-    bool copy = c->dead_first == SL_NONE;
-    sl_chunk victim = copy ? c->heap[0].chunk : c->dead_first;
+    bool alive = c->dead_first == SL_NONE;
+    sl_chunk victim = alive ? c->heap[0].chunk : c->dead_first;
     struct chunk *x = &c->chunk[victim];
-    if (copy)
+    enum sl_action_kind kind = !alive ? SL_ACTION_DROP : x->clean ? SL_ACTION_LEAVE : SL_ACTION_EVICT;
+    if (alive)
         heap_remove(c, victim);
     else
         dead_remove(c, victim);
-    x->content = copy ? SL_CONTENT_HOST : SL_CONTENT_DEAD;
+    x->content = alive ? SL_CONTENT_HOST : SL_CONTENT_DEAD;
+    x->written = false;
     x->release = c->choice->release_count;
     c->resident_bytes -= c->in->chunk_bytes[victim];
-    c->choice->releases[c->choice->release_count++] = (struct sl_release){victim, x->moment, launch, copy};
+    c->choice->releases[c->choice->release_count++] =
+        (struct sl_release){victim, x->moment, launch, request, kind};
 }
 
 /* Chunks that the launch is about to use are not in the heap; without all others they fit. */
-static void make_room(struct chooser *c, uint64_t bytes, uint32_t launch)
+static void make_room(struct chooser *c, uint64_t bytes, uint32_t launch, uint32_t request)
 {
     while (c->resident_bytes + bytes > c->in->budget_bytes && (c->dead_first != SL_NONE || c->heap_count))
-        release_one(c, launch);
+        release_one(c, launch, request);
 }
 
 static void request_missing(struct chooser *c, uint32_t t)
@@ -171,9 +177,10 @@ static void request_missing(struct chooser *c, uint32_t t)
         sl_chunk chunk = c->in->accesses[launch->first_access + k].chunk;
         struct chunk *x = &c->chunk[chunk];
         if (x->content == SL_CONTENT_RESIDENT) continue;
-        make_room(c, c->in->chunk_bytes[chunk], t);
+        make_room(c, c->in->chunk_bytes[chunk], t, c->choice->request_count);
         c->choice->requests[c->choice->request_count++] =
             (struct sl_request){chunk, t, x->since, x->release, x->content == SL_CONTENT_HOST};
+        x->clean = c->in->clean && x->content == SL_CONTENT_HOST && !x->written;
         x->content = SL_CONTENT_RESIDENT;
         c->resident_bytes += c->in->chunk_bytes[chunk];
     }
@@ -191,6 +198,7 @@ static bool begin_launch(struct chooser *c, uint32_t t)
         if (c->chunk[chunk].content != SL_CONTENT_RESIDENT_DEAD) continue;
         dead_remove(c, chunk);
         c->chunk[chunk].content = SL_CONTENT_RESIDENT;
+        c->chunk[chunk].clean = false;
     }
     return bytes <= c->in->budget_bytes;
 }
@@ -201,13 +209,16 @@ static void end_launch(struct chooser *c, uint32_t t, const uint32_t *next_use)
     for (uint32_t k = 0; k < launch->access_count; k++) {
         sl_chunk chunk = c->in->accesses[launch->first_access + k].chunk;
         struct chunk *x = &c->chunk[chunk];
+        bool writes = c->in->accesses[launch->first_access + k].flags & SL_ACCESS_WRITE;
         /* Only a launch that exceeds the budget finds a chunk elsewhere: it writes it there. */
         if (x->content != SL_CONTENT_RESIDENT) {
             if (x->content == SL_CONTENT_DEAD) x->since = t + 1;
+            x->written |= writes;
             x->content = SL_CONTENT_HOST;
             continue;
         }
         x->moment = t + 1;
+        if (writes) x->clean = false;
         heap_add(c, chunk, rank_of(c, x, next_use[k], c->start[t + 1]));
     }
     for (uint32_t k = 0; k < launch->death_count; k++) {
@@ -233,6 +244,7 @@ static void take_stock(struct chooser *c)
         struct chunk *x = &c->chunk[i];
         x->release = x->place = SL_NONE;
         x->content = (uint8_t)c->in->content[i];
+        x->clean = c->in->clean && c->in->clean[i];
         /* Its last use lies before the window: where it would be if the window were what repeats. */
         double last = x->last == SL_NONE ? -window : c->start[x->last + 1] - window;
         if (x->content == SL_CONTENT_RESIDENT) heap_add(c, i, rank_of(c, x, x->next, last));
@@ -259,7 +271,7 @@ enum sl_status sl_plan_choose(const struct sl_plan_input *in, const double *laun
     if (complete) {
         look_ahead(&c);
         take_stock(&c);
-        make_room(&c, 0, 0);
+        make_room(&c, 0, 0, SL_NONE);
         const uint32_t *next_use = c.next_use;
         for (uint32_t t = 0; t < in->launch_count; next_use += in->launches[t].access_count, t++) {
             if (begin_launch(&c, t))
@@ -279,6 +291,27 @@ enum sl_status sl_plan_choose(const struct sl_plan_input *in, const double *laun
     }
     *out = choice;
     return SL_OK;
+}
+
+/* The moment from which request `i` may start. */
+static uint32_t allowed_from(const struct sl_choice *choice, uint32_t i, enum sl_plan_when when)
+{
+    if (when == SL_PLAN_NEXT) return i ? choice->requests[i - 1].launch : 0;
+    return choice->requests[i].launch;
+}
+
+void sl_choice_hold_back(struct sl_choice *choice, enum sl_plan_when when)
+{
+    if (when == SL_PLAN_AHEAD) return;
+    for (uint32_t i = 0; i < choice->request_count; i++) {
+        uint32_t from = allowed_from(choice, i, when);
+        if (choice->requests[i].moment < from) choice->requests[i].moment = from;
+    }
+    for (uint32_t i = 0; i < choice->release_count; i++) {
+        uint32_t request = choice->releases[i].request;
+        uint32_t from = request == SL_NONE ? 0 : allowed_from(choice, request, when);
+        if (choice->releases[i].moment < from) choice->releases[i].moment = from;
+    }
 }
 
 void sl_choice_free(struct sl_choice *choice)

@@ -13,9 +13,10 @@
 /* A frame that becomes free. */
 struct sl_release {
     sl_chunk chunk;
-    uint32_t moment; /* earliest: after the chunk's last use, or its death */
-    uint32_t launch; /* the first launch that needs the room */
-    bool copy;       /* the content is still wanted, or may be: copied out */
+    uint32_t moment;          /* earliest: after the chunk's last use, or its death */
+    uint32_t launch;          /* the first launch that needs the room */
+    uint32_t request;         /* the first request that does; SL_NONE: the budget became less */
+    enum sl_action_kind kind; /* EVICT, DROP or LEAVE */
 };
 
 /* A chunk that a launch needs and that is not resident. In the order of the launches. */
@@ -49,6 +50,9 @@ struct sl_policy {
 enum sl_status sl_plan_choose(const struct sl_plan_input *input, const double *launch_ns,
                               const struct sl_policy *policy, struct sl_choice *out);
 void sl_choice_free(struct sl_choice *choice); /* accepts a zeroed choice */
+
+/* Lets nothing move earlier than `when` allows. */
+void sl_choice_hold_back(struct sl_choice *choice, enum sl_plan_when when);
 
 /* Decides when: writes the actions, and what the plan says about itself, into a zeroed plan. *half_ns is when
  * the first half of the launches has run. */

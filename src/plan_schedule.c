@@ -15,7 +15,8 @@ struct scheduler {
     const double *launch_ns;
     const struct sl_choice *choice;
     struct sl_plan *plan;
-    uint32_t *order; /* the releases: by moment, drops in front of order[drop_count], copies from there */
+    uint32_t *order; /* the releases: by moment, what is not copied in front of order[drop_count], copies from
+                        there */
     uint32_t drop_count, next_drop, next_copy;
     uint32_t *queued; /* for each release of the choice: its place in the queue; SL_NONE */
     uint32_t *action; /* for each place in the queue: its action */
@@ -47,7 +48,7 @@ static void queue_release(struct scheduler *s, uint32_t index, uint32_t moment)
     const struct sl_release *release = &s->choice->releases[index];
     uint64_t bytes = s->in->chunk_bytes[release->chunk];
     if (s->link_out < s->now) s->link_out = s->now;
-    if (release->copy) {
+    if (release->kind == SL_ACTION_EVICT) {
         s->link_out += copy_ns(bytes, s->in->out_bytes_per_s);
         s->plan->bytes_out += bytes;
     }
@@ -55,7 +56,7 @@ static void queue_release(struct scheduler *s, uint32_t index, uint32_t moment)
     s->done[s->queue_count] = s->link_out;
     s->queued[index] = s->queue_count++;
     s->room += (int64_t)bytes;
-    append(s, release->copy ? SL_ACTION_EVICT : SL_ACTION_DROP, release->chunk, moment, release->launch);
+    append(s, release->kind, release->chunk, moment, release->launch);
 }
 
 static bool copy_waits(const struct scheduler *s, uint32_t moment)
@@ -157,19 +158,24 @@ static void run(struct scheduler *s, uint64_t *half_ns)
     s->plan->stall_ns = (uint64_t)(s->now - busy);
 }
 
+static bool is_copied(const struct sl_choice *choice, uint32_t release)
+{
+    return choice->releases[release].kind == SL_ACTION_EVICT;
+}
+
 /* `bounds` has room for two counters for each moment and one more. */
 static void sort_releases(struct scheduler *s, uint32_t *bounds, size_t moments)
 {
     const struct sl_choice *choice = s->choice;
     memset(bounds, 0, (2 * moments + 1) * sizeof *bounds);
     for (uint32_t i = 0; i < choice->release_count; i++) {
-        bounds[(choice->releases[i].copy ? moments : 0) + choice->releases[i].moment + 1]++;
-        s->drop_count += !choice->releases[i].copy;
+        bounds[(is_copied(choice, i) ? moments : 0) + choice->releases[i].moment + 1]++;
+        s->drop_count += !is_copied(choice, i);
         s->queued[i] = SL_NONE;
     }
     for (size_t i = 1; i <= 2 * moments; i++) bounds[i] += bounds[i - 1];
     for (uint32_t i = 0; i < choice->release_count; i++)
-        s->order[bounds[(choice->releases[i].copy ? moments : 0) + choice->releases[i].moment]++] = i;
+        s->order[bounds[(is_copied(choice, i) ? moments : 0) + choice->releases[i].moment]++] = i;
     s->next_copy = s->drop_count;
 }
 

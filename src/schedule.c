@@ -51,7 +51,7 @@ void sl_schedule_clear(struct sl_schedule *schedule)
 
 static bool is_out(const struct sl_plan_action *action)
 {
-    return action->kind == SL_ACTION_EVICT || action->kind == SL_ACTION_DROP;
+    return action->kind != SL_ACTION_FETCH && action->kind != SL_ACTION_POPULATE;
 }
 
 /* Releases after the same tick share a fence. */

@@ -17,7 +17,8 @@ struct view {
     struct info info;
 };
 
-static const unsigned move_order[] = {SL_ACTION_FETCH, SL_ACTION_POPULATE, SL_ACTION_EVICT, SL_ACTION_DROP};
+static const unsigned move_order[] = {SL_ACTION_FETCH, SL_ACTION_POPULATE, SL_ACTION_EVICT, SL_ACTION_DROP,
+                                      SL_ACTION_LEAVE};
 
 /* Facts that are shown, with their titles. */
 static const char *const facts[][2] = {{"command", "command"},

@@ -21,7 +21,7 @@ const char *launch_kind_name(unsigned kind)
 
 const char *move_kind_name(unsigned kind)
 {
-    static const char *const names[MOVE_KINDS] = {"evict", "drop", "fetch", "populate"};
+    static const char *const names[MOVE_KINDS] = {"evict", "drop", "fetch", "populate", "leave"};
     return name_of(names, MOVE_KINDS, kind);
 }
 

@@ -57,8 +57,8 @@ struct sluice_trace_block {
  * varints tick, time_ns      as differences to the block's record before, zigzag-coded; before the first
  * record both are 0; id, a, b, c, d, from which zeros at the end are left out. Types with a text have it
  * behind all seven, up to the end of the body; SLUICE_TRACE_KERNEL behind tick, time_ns and id. Where b is a
- * time (SLUICE_TRACE_TRANSFER and SLUICE_TRACE_DURATION), the body has time_ns - b, zigzag-coded, plus 1, or 0
- * where it is not known. A reader skips what a body holds beyond that, and records of a type it does not
+ * time (SLUICE_TRACE_TRANSFER and SLUICE_TRACE_DURATION), the body has time_ns - b, zigzag-coded, plus 1, or
+ * 0 where it is not known. A reader skips what a body holds beyond that, and records of a type it does not
  * know. */
 enum sluice_trace_type {
     /* id: slot; a: address; b: bytes; c: site; flags: 1 if it is no new one, but told again */
@@ -76,7 +76,8 @@ enum sluice_trace_type {
     SLUICE_TRACE_ACCESS = 5,
 
     /* Issued when this tick was the newest. id: chunk; a: bytes;
-     * flags: 0 evict, 1 drop, 2 fetch, 3 populate; plus 16 * cause: 0 plan, 1 demand, 2 late */
+     * flags: 0 evict, 1 drop, 2 fetch, 3 populate, 4 leave (the host's copy was still good); plus 16 * cause:
+     * 0 plan, 1 demand, 2 late */
     SLUICE_TRACE_MOVE = 6,
 
     /* A launch waited, which was known when this tick was the newest. a: nanoseconds; b: chunks waited for;
@@ -108,9 +109,9 @@ enum sluice_trace_type {
     SLUICE_TRACE_ERROR = 15, /* A call failed. id: the driver's error code; flags: 0 allocation, 1 launch,
                               * 2 other; a: bytes asked for; c: site */
 
-    /* id: of ranges that begin and end by number; a: NVTX's domain, 0 for the default one: pushes and pops of a
-     * thread are nested in each by itself; c: who says so: 0 NVTX, 1 sluice/marks.h; text: its name;
-     * flags: 0 push, 1 pop, 2 a moment, 3 begin, 4 end */
+    /* id: of ranges that begin and end by number; a: NVTX's domain, 0 for the default one: pushes and pops of
+     * a thread are nested in each by itself; c: who says so: 0 NVTX, 1 sluice/marks.h; text: its name; flags:
+     * 0 push, 1 pop, 2 a moment, 3 begin, 4 end */
     SLUICE_TRACE_MARK = 16,
 
     /* Who allocates. c: site; text: its frames, the innermost first, as "module+offset" separated by spaces:

@@ -18,6 +18,7 @@ struct scene {
     sl_chunk deaths[MOST_LAUNCHES * MOST_DEATHS];
     uint64_t bytes[MOST_CHUNKS];
     enum sl_chunk_content content[MOST_CHUNKS];
+    bool clean[MOST_CHUNKS];
     size_t access_count, death_count;
 };
 
@@ -42,10 +43,15 @@ static void scene_launch(struct scene *s, uint64_t duration_ns)
         (struct sl_plan_launch){(uint32_t)s->access_count, 0, (uint32_t)s->death_count, 0, duration_ns};
 }
 
+static void scene_use_as(struct scene *s, sl_chunk chunk, uint32_t flags)
+{
+    s->accesses[s->access_count++] = (struct sl_plan_access){chunk, flags};
+    s->launches[s->in.launch_count - 1].access_count++;
+}
+
 static void scene_use(struct scene *s, sl_chunk chunk)
 {
-    s->accesses[s->access_count++] = (struct sl_plan_access){chunk, SL_ACCESS_WRITE};
-    s->launches[s->in.launch_count - 1].access_count++;
+    scene_use_as(s, chunk, SL_ACCESS_WRITE);
 }
 
 static void scene_die(struct scene *s, sl_chunk chunk)
@@ -90,12 +96,18 @@ static void scene_random(struct scene *s, uint64_t *seed)
         if (s->content[i] >= SL_CONTENT_RESIDENT && above) s->content[i] = SL_CONTENT_HOST;
         if (s->content[i] >= SL_CONTENT_RESIDENT) resident += s->bytes[i];
     }
+    bool keeps_copies = random_below(seed, 2);
+    if (keeps_copies) s->in.clean = s->clean;
+    for (size_t i = 0; i < chunks; i++)
+        s->clean[i] = s->content[i] == SL_CONTENT_RESIDENT && random_below(seed, 2);
+    s->in.when = (enum sl_plan_when)random_below(seed, SL_PLAN_ON_DEMAND + 1);
     size_t launches = random_below(seed, MOST_LAUNCHES);
     uint32_t deaths = random_below(seed, 3), accesses = 1 + random_below(seed, MOST_ACCESSES);
     for (size_t t = 0; t < launches; t++) {
         scene_launch(s, random_below(seed, 4) * random_below(seed, 20));
         for (sl_chunk i = 0; i < chunks && s->launches[t].access_count < accesses; i++)
-            if (random_below(seed, (uint32_t)chunks) < accesses) scene_use(s, i);
+            if (random_below(seed, (uint32_t)chunks) < accesses)
+                scene_use_as(s, i, random_below(seed, 2) ? SL_ACCESS_WRITE : 0);
         for (uint32_t k = random_below(seed, deaths + 1); k > 0; k--)
             scene_die(s, random_below(seed, (uint32_t)chunks));
     }
@@ -278,6 +290,61 @@ static void test_a_drop_overtakes_copies_that_can_wait(void **state)
     sl_plan_free(&plan);
 }
 
+/* Fetches of a string whose chunks are all in host memory, with room for two. */
+static void check_when(enum sl_plan_when when, const sl_tick *after)
+{
+    struct scene s;
+    scene_begin(&s, 4, 2);
+    for (size_t c = 0; c < 4; c++) s.content[c] = SL_CONTENT_HOST;
+    s.in.when = when;
+    scene_string(&s, "abcd");
+    struct sl_plan plan = make_checked(&s, 1);
+    size_t fetches = 0;
+    for (size_t i = 0; i < plan.action_count; i++) {
+        if (plan.actions[i].kind != SL_ACTION_FETCH) continue;
+        assert_int_equal(plan.actions[i].chunk, fetches);
+        assert_int_equal(plan.actions[i].after, after[fetches]);
+        fetches++;
+    }
+    assert_int_equal(fetches, 4);
+    sl_plan_free(&plan);
+}
+
+static void test_how_far_ahead_is_as_asked(void **state)
+{
+    (void)state;
+    check_when(SL_PLAN_AHEAD, (sl_tick[]){0, 0, 1, 2});
+    check_when(SL_PLAN_NEXT, (sl_tick[]){0, 0, 1, 2});
+    check_when(SL_PLAN_ON_DEMAND, (sl_tick[]){0, 1, 2, 3});
+    struct scene s;
+    scene_begin(&s, 6, 6);
+    for (size_t c = 0; c < 6; c++) s.content[c] = SL_CONTENT_HOST;
+    s.in.when = SL_PLAN_NEXT;
+    scene_string(&s, "abcdef");
+    struct sl_plan plan = make_checked(&s, 1);
+    assert_int_equal(plan.actions[5].after, 4); /* with room for all, still only one ahead */
+    sl_plan_free(&plan);
+}
+
+static void test_what_was_only_read_leaves_without_a_copy(void **state)
+{
+    (void)state;
+    struct scene s;
+    scene_begin(&s, 3, 1);
+    s.content[0] = s.content[1] = s.content[2] = SL_CONTENT_HOST;
+    s.in.clean = s.clean;
+    for (sl_chunk c = 0; c < 3; c++) {
+        scene_launch(&s, 1);
+        scene_use_as(&s, c, c == 1 ? SL_ACCESS_WRITE : 0);
+    }
+    struct sl_plan plan = make_checked(&s, 1);
+    assert_int_equal(plan.action_count, 5);
+    assert_true(plan.actions[1].kind == SL_ACTION_LEAVE && plan.actions[1].chunk == 0);
+    assert_true(plan.actions[3].kind == SL_ACTION_EVICT && plan.actions[3].chunk == 1);
+    assert_int_equal(plan.bytes_out, 1);
+    sl_plan_free(&plan);
+}
+
 static void test_a_launch_beyond_the_budget_gets_no_actions(void **state)
 {
     (void)state;
@@ -348,6 +415,8 @@ int main(void)
         cmocka_unit_test(test_dead_frames_are_dropped_before_anything_is_copied),
         cmocka_unit_test(test_the_furthest_use_leaves_right_after_its_last),
         cmocka_unit_test(test_a_drop_overtakes_copies_that_can_wait),
+        cmocka_unit_test(test_how_far_ahead_is_as_asked),
+        cmocka_unit_test(test_what_was_only_read_leaves_without_a_copy),
         cmocka_unit_test(test_a_launch_beyond_the_budget_gets_no_actions),
         cmocka_unit_test(test_a_smaller_budget_is_obeyed_at_once),
         cmocka_unit_test(test_wrong_input_is_refused),
