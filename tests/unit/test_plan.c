@@ -313,8 +313,8 @@ static void check_when(enum sl_plan_when when, const sl_tick *after)
 static void test_how_far_ahead_is_as_asked(void **state)
 {
     (void)state;
-    check_when(SL_PLAN_AHEAD, (sl_tick[]){0, 0, 1, 2});
-    check_when(SL_PLAN_NEXT, (sl_tick[]){0, 0, 1, 2});
+    check_when(SL_PLAN_AHEAD, (sl_tick[]){0, 0, 2, 3});
+    check_when(SL_PLAN_NEXT, (sl_tick[]){0, 0, 2, 3});
     check_when(SL_PLAN_ON_DEMAND, (sl_tick[]){0, 1, 2, 3});
     struct scene s;
     scene_begin(&s, 6, 6);
