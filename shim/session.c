@@ -65,7 +65,7 @@ static enum sl_session_state start_on(const struct sl_cuda_driver *driver, CUcon
         sl_log(SL_LOG_WARN, "no exit handler can be registered: the program runs without sluice");
         return SL_SESSION_OVER;
     }
-    enum sl_status status = sl_backend_cuda_new(driver, !sl_runtime_records_only(), &backend);
+    enum sl_status status = sl_backend_cuda_new(driver, sl_runtime_memory(), &backend);
     if (status) {
         sl_log(SL_LOG_WARN, "cannot start (%s); the program runs as without sluice", sl_status_text(status));
         return SL_SESSION_OVER;

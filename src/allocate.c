@@ -218,7 +218,7 @@ bool sl_runtime_find(uint64_t address, struct sl_allocation *found)
 bool sl_runtime_memory_info(uint64_t *free_bytes, uint64_t *total_bytes)
 {
     struct sl_core *core = sl_core_running();
-    if (!core || core->options->policy == SL_POLICY_OFF) return false;
+    if (!core || core->policy->memory == SL_MEMORY_NOTED) return false;
     pthread_mutex_lock(&core->order);
     int64_t charged = atomic_load_explicit(&core->charged_bytes, memory_order_relaxed);
     uint64_t total = core->virtual_size_bytes,

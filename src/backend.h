@@ -25,11 +25,18 @@ struct sl_device_facts {
     int driver_version; /* major * 1000 + minor * 10; 0: not known */
 };
 
+/* Whose the program's memory is. */
+enum sl_memory_use {
+    SL_MEMORY_NOTED, /* the driver's own: it is only taken note of, there are no slabs */
+    SL_MEMORY_PAGED, /* in slabs that the driver pages as it likes */
+    SL_MEMORY_MOVED, /* in slabs in which nothing moves but by fetch, evict and discard */
+};
+
 struct sl_backend {
     void *self;
 
     /* A slab of `bytes` bytes, a multiple of 1 GiB, aligned to 1 GiB; nothing in it is resident or populated.
-     * What the device touches there stays in host memory unless fetched. */
+     * What the device touches there stays in host memory unless fetched (SL_MEMORY_MOVED). */
     enum sl_status (*slab_new)(void *self, uint64_t bytes, uint64_t *address);
     void (*slab_delete)(void *self, uint64_t address, uint64_t bytes);
 

@@ -14,6 +14,7 @@ struct cuda {
     const struct sl_cuda_driver *driver;
     CUcontext context;
     CUdevice device;
+    enum sl_memory_use use;
     CUstream in, out;
 };
 
@@ -68,6 +69,18 @@ struct reservation {
 };
 static struct reservation *reservations; /* changed under the core's order lock */
 
+/* Preferred in host memory and within the device's reach: nothing becomes resident unless it is fetched. */
+static enum sl_status keep_from_moving(const struct cuda *cuda, CUdeviceptr slab, uint64_t bytes)
+{
+    const struct sl_cuda_driver *driver = cuda->driver;
+    enum sl_status status =
+        check(cuda, driver->mem_advise(slab, bytes, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, host_location()),
+              "cuMemAdvise (preferred location)");
+    if (status) return status;
+    return check(cuda, driver->mem_advise(slab, bytes, CU_MEM_ADVISE_SET_ACCESSED_BY, device_location(cuda)),
+                 "cuMemAdvise (accessed by)");
+}
+
 static enum sl_status slab_new(void *self, uint64_t bytes, uint64_t *address)
 {
     const struct cuda *cuda = self;
@@ -84,13 +97,7 @@ static enum sl_status slab_new(void *self, uint64_t bytes, uint64_t *address)
         return status;
     }
     CUdeviceptr slab = (given + SL_GIB - 1) & ~(CUdeviceptr)(SL_GIB - 1);
-    status =
-        check(cuda, driver->mem_advise(slab, bytes, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, host_location()),
-              "cuMemAdvise (preferred location)");
-    if (status == SL_OK)
-        status =
-            check(cuda, driver->mem_advise(slab, bytes, CU_MEM_ADVISE_SET_ACCESSED_BY, device_location(cuda)),
-                  "cuMemAdvise (accessed by)");
+    if (cuda->use == SL_MEMORY_MOVED) status = keep_from_moving(cuda, slab, bytes);
     if (status) {
         driver->mem_free(given);
         free(reservation);
@@ -301,7 +308,7 @@ static void close_backend(void *self)
     free(cuda);
 }
 
-static enum sl_status check_device(const struct cuda *cuda, bool moves)
+static enum sl_status check_device(const struct cuda *cuda)
 {
     const struct sl_cuda_driver *driver = cuda->driver;
     int version = 0, concurrent = 0;
@@ -316,21 +323,23 @@ static enum sl_status check_device(const struct cuda *cuda, bool moves)
                    driver->device_get_attribute(&concurrent, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS,
                                                 cuda->device),
                    "cuDeviceGetAttribute");
-    if (status == SL_OK && moves && !concurrent) {
+    if (status == SL_OK && cuda->use != SL_MEMORY_NOTED && !concurrent) {
         sl_log(SL_LOG_WARN, "the device has no concurrent managed access");
         return SL_ERR_UNSUPPORTED;
     }
     return status;
 }
 
-enum sl_status sl_backend_cuda_new(const struct sl_cuda_driver *driver, bool moves, struct sl_backend *out)
+enum sl_status sl_backend_cuda_new(const struct sl_cuda_driver *driver, enum sl_memory_use use,
+                                   struct sl_backend *out)
 {
     struct cuda *cuda = calloc(1, sizeof *cuda);
     if (!cuda) return SL_ERR_NO_MEMORY;
     cuda->driver = driver;
+    cuda->use = use;
     enum sl_status status = check(cuda, driver->ctx_get_current(&cuda->context), "cuCtxGetCurrent");
     if (status == SL_OK) status = check(cuda, driver->ctx_get_device(&cuda->device), "cuCtxGetDevice");
-    if (status == SL_OK) status = check_device(cuda, moves);
+    if (status == SL_OK) status = check_device(cuda);
     if (status == SL_OK)
         status = check(cuda, driver->stream_create(&cuda->in, CU_STREAM_NON_BLOCKING, 0), "cuStreamCreate");
     if (status == SL_OK)

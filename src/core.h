@@ -11,6 +11,7 @@
 #include "footprint.h"
 #include "kernel.h"
 #include "place.h"
+#include "policy.h"
 #include "predict.h"
 #include "runtime.h"
 #include "schedule.h"
@@ -54,6 +55,7 @@ struct sl_core {
     pthread_mutex_t order;
     struct sl_backend backend;
     const struct sl_options *options;
+    const struct sl_policy_facts *policy;
     struct sl_trace *trace;
     uint32_t slabs_told;        /* to the trace */
     struct sl_sampler *sampler; /* NULL: no launch is timed */
@@ -104,8 +106,8 @@ struct sl_core {
 
     struct sl_victim {
         sl_chunk chunk;
-        sl_tick last_use;
-    } victims[SL_VICTIMS]; /* the least recently used chunks when last looked, oldest first */
+        uint64_t turn;
+    } victims[SL_VICTIMS]; /* the first to leave when last looked, in their order: see demand.c */
     uint32_t victim_count, victim_next;
     struct sl_fence demand_fence;
     struct sl_stall stalls[SL_STALLS];
@@ -155,9 +157,6 @@ sl_tick sl_core_submitted(const struct sl_core *core);
 
 /* Reads the stalls whose launches have run. */
 void sl_core_settle_stalls(struct sl_core *core);
-
-/* "plan", "demand" or "off". */
-const char *sl_core_policy_name(const struct sl_core *core);
 
 bool sl_core_trace(struct sl_core *core, struct sl_event event);
 

@@ -20,13 +20,21 @@ bool sl_demand_lacking(const struct sl_core *core)
     return false;
 }
 
-/* Dead chunks count as oldest: nobody misses them. */
-static sl_tick age_key(const struct sl_chunk_record *chunk)
+/* The order in which chunks leave, the lowest first: dead ones, which nobody misses, then as the policy has
+ * it.
+ */
+static uint64_t turn_of(const struct sl_core *core, const struct sl_chunk_record *chunk)
 {
-    return atomic_load(&chunk->content) == SL_CONTENT_RESIDENT_DEAD ? 0 : chunk->last_use;
+    if (atomic_load(&chunk->content) == SL_CONTENT_RESIDENT_DEAD) return 0;
+    switch (core->policy->victims) {
+    case SL_VICTIMS_FIRST_IN:
+        return atomic_load(&chunk->in_sequence);
+    default:
+        return chunk->last_use;
+    }
 }
 
-/* Looks through all chunks for the oldest resident ones that launch `tick` does not use: an insertion sort
+/* Looks through all chunks for the first to leave of those that launch `tick` does not use: an insertion sort
  * that keeps the first SL_VICTIMS. Done once for that many victims, so that the launch path keeps no list. */
 static void look_for_victims(struct sl_core *core, sl_tick tick)
 {
@@ -34,13 +42,12 @@ static void look_for_victims(struct sl_core *core, sl_tick tick)
     for (size_t c = 0; c < sl_arena_chunk_count(&core->arena); c++) {
         const struct sl_chunk_record *chunk = sl_arena_record(&core->arena, (sl_chunk)c);
         if (!is_resident(chunk) || chunk->last_use == tick) continue;
-        sl_tick key = age_key(chunk);
+        uint64_t turn = turn_of(core, chunk);
         uint32_t at = core->victim_count;
-        if (at == SL_VICTIMS && key >= core->victims[at - 1].last_use) continue;
+        if (at == SL_VICTIMS && turn >= core->victims[at - 1].turn) continue;
         if (at == SL_VICTIMS) at--;
-        for (; at > 0 && core->victims[at - 1].last_use > key; at--)
-            core->victims[at] = core->victims[at - 1];
-        core->victims[at] = (struct sl_victim){(sl_chunk)c, key};
+        for (; at > 0 && core->victims[at - 1].turn > turn; at--) core->victims[at] = core->victims[at - 1];
+        core->victims[at] = (struct sl_victim){(sl_chunk)c, turn};
         if (core->victim_count < SL_VICTIMS) core->victim_count++;
     }
 }
@@ -50,7 +57,7 @@ static sl_chunk next_victim(struct sl_core *core, sl_tick tick)
     while (core->victim_next < core->victim_count) {
         const struct sl_victim *victim = &core->victims[core->victim_next++];
         const struct sl_chunk_record *chunk = sl_arena_record(&core->arena, victim->chunk);
-        if (is_resident(chunk) && age_key(chunk) == victim->last_use && chunk->last_use != tick)
+        if (is_resident(chunk) && turn_of(core, chunk) == victim->turn && chunk->last_use != tick)
             return victim->chunk;
     }
     return SL_NO_CHUNK;
@@ -102,4 +109,9 @@ uint32_t sl_demand_bring(struct sl_core *core, sl_tick tick)
     pthread_mutex_unlock(&mover->in.lock);
     pthread_mutex_unlock(&mover->out.lock);
     return missing;
+}
+
+void sl_demand_leave_to_driver(struct sl_core *core)
+{
+    for (uint32_t i = 0; i < core->touched_count; i++) sl_mover_concede(&core->mover, core->touched[i]);
 }

@@ -1,5 +1,6 @@
-/* Fetching on demand: what a launch needs and nobody brought. Victims are the least recently used chunks,
- * dead ones first. Used while nothing is predicted, after surprises, and by the policy of that name. */
+/* Fetching on demand: what a launch needs and nobody brought. Victims are dead chunks, then the least
+ * recently used or those that came first, as the policy has it. Used while nothing is predicted, after
+ * surprises, and by the policies that plan nothing. */
 #ifndef SLUICE_DEMAND_H
 #define SLUICE_DEMAND_H
 
@@ -12,5 +13,9 @@ uint32_t sl_demand_bring(struct sl_core *core, sl_tick tick);
 
 /* Whether core->touched has a chunk that is not resident, or only in part. */
 bool sl_demand_lacking(const struct sl_core *core);
+
+/* Where the driver moves memory: what core->touched names it brings itself, as the launch uses it. Caller
+ * holds the order lock. */
+void sl_demand_leave_to_driver(struct sl_core *core);
 
 #endif

@@ -36,7 +36,11 @@ enum sl_fact_kind { SL_FACT_TEXT, SL_FACT_NUMBER };
 enum sl_error_kind { SL_ERROR_ALLOCATION, SL_ERROR_LAUNCH, SL_ERROR_OTHER };
 enum sl_mark_source { SL_MARKS_NVTX, SL_MARKS_SLUICE };
 enum sl_mark_kind { SL_MARK_PUSH, SL_MARK_POP, SL_MARK_MOMENT, SL_MARK_BEGIN, SL_MARK_END };
-enum sl_move_cause { SL_CAUSE_PLAN, SL_CAUSE_DEMAND, SL_CAUSE_LATE };
+enum sl_move_cause {
+    SL_CAUSE_PLAN,   /* ahead of the launch that needs it */
+    SL_CAUSE_DEMAND, /* a launch needed it, and no plan had it */
+    SL_CAUSE_LATE,   /* planned, but not issued before the launch that needs it; copies only */
+};
 
 struct sl_event {
     uint8_t type, flags;

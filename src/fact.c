@@ -53,7 +53,7 @@ void sl_facts_start(struct sl_core *core)
     if (!core->trace) return;
     backend->describe(backend->self, &device);
     fact(core, "sluice=%s", SLUICE_VERSION);
-    fact(core, "policy=%s", sl_core_policy_name(core));
+    fact(core, "policy=%s", core->policy->name);
     fact(core, "daemon=%s", core->daemon ? "thread" : "inline");
     if (device.name[0]) fact(core, "device=%s", device.name);
     if (device.driver_version)

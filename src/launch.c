@@ -126,9 +126,13 @@ static void say_oversize(struct sl_core *core, const char *name, uint64_t own)
 }
 
 /* Sees to chunks that neither were resident nor came by the schedule. */
-static void bring_lacking(struct sl_core *core, const struct sl_launch *launch, uint32_t kernel)
+static void see_to_lacking(struct sl_core *core, const struct sl_launch *launch, uint32_t kernel)
 {
     uint64_t own = 0;
+    if (core->policy->memory == SL_MEMORY_PAGED) {
+        sl_demand_leave_to_driver(core);
+        return;
+    }
     for (uint32_t i = 0; i < core->touched_count; i++)
         own += sl_arena_record(&core->arena, core->touched[i])->bytes;
     bool oversize = own > sl_core_budget(core), planned = atomic_load(&core->schedule.active);
@@ -148,7 +152,7 @@ static bool use(struct sl_core *core, const struct sl_launch *launch, uint32_t s
 {
     uint64_t in_place = 0;
     if (use_plainly(core, s)) return true;
-    if (sl_demand_lacking(core)) bring_lacking(core, launch, kernel);
+    if (sl_demand_lacking(core)) see_to_lacking(core, launch, kernel);
     uint64_t fetch = use_chunks(core, s, launch->stream, &in_place);
     if (sl_core_must_join(core, s, &core->mover.in, fetch)) sl_stall_wait(core, launch->stream, fetch);
     if (in_place) SL_COUNT(&core->stats, remote_bytes, in_place);

@@ -265,6 +265,13 @@ uint64_t sl_mover_bring(struct sl_mover *mover, sl_chunk c, uint64_t bytes, uint
     return sequence;
 }
 
+void sl_mover_concede(struct sl_mover *mover, sl_chunk c)
+{
+    struct sl_chunk_record *chunk = sl_arena_record(mover->arena, c);
+    atomic_store(&chunk->content, SL_CONTENT_RESIDENT);
+    atomic_store(&chunk->frame_bytes, atomic_load(&chunk->bytes));
+}
+
 void sl_mover_discard(struct sl_mover *mover, sl_chunk c, uint64_t bytes, const struct sl_fence *fence)
 {
     struct sl_chunk_record *chunk = sl_arena_record(mover->arena, c);

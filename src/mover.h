@@ -88,6 +88,10 @@ uint64_t sl_mover_release(struct sl_mover *mover, sl_chunk chunk, const struct s
 uint64_t sl_mover_bring(struct sl_mover *mover, sl_chunk chunk, uint64_t bytes, uint64_t after_out,
                         enum sl_move_cause cause);
 
+/* The driver moves memory as it likes (SL_MEMORY_PAGED): the chunk counts as resident in all its bytes from
+ * now on, and nothing is moved or counted. Caller holds the order lock. */
+void sl_mover_concede(struct sl_mover *mover, sl_chunk chunk);
+
 /* Tells the driver that the chunk, which is not resident, holds nothing, so that it will not be copied in.
  * Caller holds out.lock; pre: no allocation lies in the chunk. */
 void sl_mover_discard(struct sl_mover *mover, sl_chunk chunk, uint64_t bytes, const struct sl_fence *fence);

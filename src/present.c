@@ -70,7 +70,7 @@ sl_tick sl_core_submitted(const struct sl_core *core)
 void sl_core_plan(struct sl_core *core)
 {
     struct sl_schedule *schedule = &core->schedule;
-    if (!core->pressure || core->options->policy != SL_POLICY_PLAN || core->streak < SL_STEADY_STREAK) return;
+    if (!core->pressure || !core->policy->plans || core->streak < SL_STEADY_STREAK) return;
     if (atomic_load(&schedule->active) && core->tick + 1 < schedule->end_tick) return;
     if (!atomic_load(&schedule->active) && core->tick < core->planned_at + LAUNCHES_BETWEEN_PLANS) return;
     size_t window = 2 * sl_predictor_period(core->predictor), serve = 0;

@@ -16,6 +16,7 @@
 #include "host_memory.h"
 #include "log.h"
 #include "sample.h"
+#include "text.h"
 
 #define HISTORY_SYMBOLS (((size_t)1 << 20) - 1) /* its ring: 28 MiB when full */
 #define LEAST_BUDGET (4 * SL_BLOCK_BYTES)
@@ -58,7 +59,11 @@ bool sl_runtime_wanted(void)
 }
 bool sl_runtime_records_only(void)
 {
-    return options.policy == SL_POLICY_OFF;
+    return sl_runtime_memory() == SL_MEMORY_NOTED;
+}
+enum sl_memory_use sl_runtime_memory(void)
+{
+    return sl_policy_facts(options.policy)->memory;
 }
 bool sl_runtime_running(void)
 {
@@ -70,18 +75,6 @@ uint64_t sl_core_budget(const struct sl_core *core)
     int64_t charged = atomic_load_explicit(&core->charged_bytes, memory_order_relaxed);
     uint64_t taken = charged > 0 ? (uint64_t)charged : 0;
     return core->budget_bytes > taken + LEAST_BUDGET ? core->budget_bytes - taken : LEAST_BUDGET;
-}
-
-const char *sl_core_policy_name(const struct sl_core *core)
-{
-    switch (core->options->policy) {
-    case SL_POLICY_PLAN:
-        return "plan";
-    case SL_POLICY_DEMAND:
-        return "demand";
-    default:
-        return "off";
-    }
 }
 
 /* What is free, less 5 % and at least 512 MiB; on a device too small for that, less 5 %. */
@@ -137,9 +130,20 @@ static uint64_t virtual_size(void)
     return atomic_compare_exchange_strong(&decided, &none, size) ? size : none;
 }
 
+static void say_unheld(uint64_t free_bytes)
+{
+    char given[SL_BYTES_TEXT], free_text[SL_BYTES_TEXT];
+    sl_log(SL_LOG_WARN,
+           "a budget of %s cannot be held by the policy driver: the driver fills the %s that are free",
+           sl_bytes_text(options.device_budget, given), sl_bytes_text(free_bytes, free_text));
+}
+
 static void decide_sizes(struct sl_core *core, uint64_t free_bytes, uint64_t *chunk_bytes)
 {
-    core->budget_bytes = options.device_budget ? options.device_budget : automatic_budget(free_bytes);
+    bool paged = core->policy->memory == SL_MEMORY_PAGED;
+    core->budget_bytes = paged ? free_bytes : options.device_budget;
+    if (!core->budget_bytes) core->budget_bytes = automatic_budget(free_bytes);
+    if (paged && options.device_budget && options.device_budget < free_bytes) say_unheld(free_bytes);
     if (core->budget_bytes < LEAST_BUDGET) {
         sl_log(SL_LOG_WARN, "the budget is less than 8 MiB, the least that can be kept; 8 MiB it is");
         core->budget_bytes = LEAST_BUDGET;
@@ -173,7 +177,7 @@ static enum sl_status build(struct sl_core *core)
     if (status == SL_OK) status = sl_mover_init(&core->mover, backend, &core->arena, &core->stats);
     if (status == SL_OK) status = sl_schedule_init(&core->schedule, &core->mover);
     if (status == SL_OK) status = open_trace(core, device_bytes);
-    if (status == SL_OK && options.daemon == SL_DAEMON_THREAD && options.policy == SL_POLICY_PLAN &&
+    if (status == SL_OK && options.daemon == SL_DAEMON_THREAD && core->policy->ahead &&
         sl_daemon_start(&core->schedule, &core->daemon) != SL_OK)
         sl_log(SL_LOG_WARN, "no thread could be started; data is moved by the launching thread");
     if (status == SL_OK) sl_facts_start(core);
@@ -218,6 +222,7 @@ enum sl_status sl_runtime_start(const struct sl_backend *backend)
     if (core) {
         core->backend = *backend;
         core->options = &options;
+        core->policy = sl_policy_facts(options.policy);
         status = build(core);
     }
     if (status) {
@@ -241,11 +246,11 @@ static void report(struct sl_core *core)
         .need_bytes = core->placement.peak_live_bytes,
         .live_bytes = core->placement.live_bytes,
         .chunks = core->arena.peak_chunks_used,
-        .policy = sl_core_policy_name(core),
+        .policy = core->policy->name,
         .daemon = core->daemon ? "thread" : "inline",
         .predicted = predictor.predicted,
         .fed = predictor.fed,
-        .recorded_only = sl_runtime_records_only(),
+        .memory = core->policy->memory,
     };
     if (options.stats[0]) {
         if (sl_options_expand(options.stats, path, sizeof path))
@@ -311,7 +316,7 @@ void sl_runtime_after_fork(void)
 
 bool sl_runtime_device_bytes(uint64_t *bytes)
 {
-    if (options.policy == SL_POLICY_OFF) return false;
+    if (sl_runtime_records_only()) return false;
     *bytes = virtual_size();
     return true;
 }

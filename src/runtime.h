@@ -23,6 +23,9 @@ bool sl_runtime_wanted(void);
  * sl_runtime_alloc is not for it: what the driver gave is noted. */
 bool sl_runtime_records_only(void);
 
+/* Whose the program's memory is: what the backend must be made for. */
+enum sl_memory_use sl_runtime_memory(void);
+
 /* Starts the core on `backend`, whose context is current. Idempotent: only the first call works, and a
  * failure is final (one warning line; the program runs as without sluice). The core owns *backend from then
  * on. */

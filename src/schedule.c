@@ -123,14 +123,16 @@ enum sl_status sl_schedule_install(struct sl_schedule *schedule, const struct sl
     return SL_OK;
 }
 
-/* Caller holds out.lock. Stops at a step whose launch was not submitted yet. */
-static void issue_out(struct sl_schedule *schedule, uint32_t until)
+/* Caller holds out.lock. Stops at a step whose launch was not submitted yet. Steps below `late` are issued by
+ * the launch that needs them. */
+static void issue_out(struct sl_schedule *schedule, uint32_t until, uint32_t late)
 {
     for (uint32_t i = atomic_load(&schedule->next_out); i < until && i < schedule->out_count; i++) {
         const struct sl_step *step = &schedule->out_steps[i];
         if (step->after > atomic_load(&schedule->submitted)) return;
         schedule->out_sequences[i] =
-            sl_mover_release(schedule->mover, step->chunk, &schedule->fences[step->waits_for], SL_CAUSE_PLAN);
+            sl_mover_release(schedule->mover, step->chunk, &schedule->fences[step->waits_for],
+                             i < late ? SL_CAUSE_LATE : SL_CAUSE_PLAN);
         if (!schedule->out_sequences[i])
             schedule->out_sequences[i] = atomic_load(&schedule->mover->out.issued);
         atomic_store(&schedule->next_out, i + 1);
@@ -143,14 +145,14 @@ static uint64_t out_sequence_for(const struct sl_schedule *schedule, const struc
     return sequence > schedule->base_out ? sequence : schedule->base_out;
 }
 
-/* Caller holds in.lock. Stops at a step whose frame was not released yet. */
-static void issue_in(struct sl_schedule *schedule, uint32_t until)
+/* Caller holds in.lock. Stops at a step whose frame was not released yet. `late` as above. */
+static void issue_in(struct sl_schedule *schedule, uint32_t until, uint32_t late)
 {
     for (uint32_t i = atomic_load(&schedule->next_in); i < until && i < schedule->in_count; i++) {
         const struct sl_step *step = &schedule->in_steps[i];
         if (step->waits_for > atomic_load(&schedule->next_out)) return;
         sl_mover_bring(schedule->mover, step->chunk, step->bytes, out_sequence_for(schedule, step),
-                       SL_CAUSE_PLAN);
+                       i < late ? SL_CAUSE_LATE : SL_CAUSE_PLAN);
         atomic_store(&schedule->next_in, i + 1);
     }
 }
@@ -161,16 +163,18 @@ void sl_schedule_issue(struct sl_schedule *schedule, sl_tick tick, bool everythi
     if (!atomic_load_explicit(&schedule->active, memory_order_relaxed) || tick < schedule->first_tick) return;
     size_t at = (size_t)(tick - schedule->first_tick);
     if (at > schedule->window) return;
-    uint32_t in = everything ? schedule->due_in[at] : schedule->need_in[at];
-    uint32_t out = everything ? schedule->due_out[at] : in ? schedule->in_steps[in - 1].waits_for : 0;
+    uint32_t late_in = schedule->need_in[at],
+             late_out = late_in ? schedule->in_steps[late_in - 1].waits_for : 0;
+    uint32_t in = everything ? schedule->due_in[at] : late_in;
+    uint32_t out = everything ? schedule->due_out[at] : late_out;
     if (out > atomic_load_explicit(&schedule->next_out, memory_order_relaxed)) {
         pthread_mutex_lock(&mover->out.lock);
-        issue_out(schedule, out);
+        issue_out(schedule, out, late_out);
         pthread_mutex_unlock(&mover->out.lock);
     }
     if (in > atomic_load_explicit(&schedule->next_in, memory_order_relaxed)) {
         pthread_mutex_lock(&mover->in.lock);
-        issue_in(schedule, in);
+        issue_in(schedule, in, late_in);
         pthread_mutex_unlock(&mover->in.lock);
     }
 }
@@ -223,9 +227,9 @@ void sl_schedule_issue_pending(struct sl_schedule *schedule, bool out, const str
     pthread_mutex_lock(&direction->lock);
     if (atomic_load(&schedule->active) && atomic_load(&schedule->generation) == pending->generation) {
         if (out && atomic_load(&schedule->next_out) == pending->index)
-            issue_out(schedule, pending->index + 1);
+            issue_out(schedule, pending->index + 1, 0);
         else if (!out && atomic_load(&schedule->next_in) == pending->index)
-            issue_in(schedule, pending->index + 1);
+            issue_in(schedule, pending->index + 1, 0);
     }
     pthread_mutex_unlock(&direction->lock);
 }

@@ -14,7 +14,7 @@ static void settle(struct sl_core *core, struct sl_stall *stall)
     struct sl_counts *counts[] = {&core->stats.total, &core->stats.iterations[stall->iteration]};
     for (int i = 0; i < 2; i++) {
         atomic_fetch_add(&counts[i]->stall_ns, ns);
-        atomic_fetch_add(&counts[i]->late_fetches, 1);
+        atomic_fetch_add(&counts[i]->stalls, 1);
     }
     sl_core_trace(core, (struct sl_event){.type = SL_EVENT_STALL, .a = ns, .b = 1, .c = stall->tick});
 }

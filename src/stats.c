@@ -41,9 +41,12 @@ void sl_stats_launched(struct sl_stats *stats)
 struct sl_event sl_stats_moved(struct sl_stats *stats, enum sl_action_kind kind, enum sl_move_cause cause,
                                sl_chunk chunk, uint64_t bytes)
 {
+    bool copied = kind == SL_ACTION_FETCH || kind == SL_ACTION_EVICT;
+    if (cause == SL_CAUSE_LATE && !copied) cause = SL_CAUSE_PLAN; /* nobody waits for it */
     switch (kind) {
     case SL_ACTION_FETCH:
         SL_COUNT(stats, bytes_in, bytes);
+        if (cause == SL_CAUSE_LATE) SL_COUNT(stats, late_fetches, 1);
         atomic_fetch_add(&stats->in_by_cause[cause], bytes);
         break;
     case SL_ACTION_EVICT:
@@ -88,10 +91,10 @@ static void print_counts(FILE *to, const struct sl_counts *c)
 {
     fprintf(to,
             "\"launches\": %llu, \"demand_misses\": %llu, \"late_fetches\": %llu, \"remote_bytes\": %llu, "
-            "\"bytes_in\": %llu, \"bytes_out\": %llu, \"stall_seconds\": %llu.%09llu",
+            "\"bytes_in\": %llu, \"bytes_out\": %llu, \"stalls\": %llu, \"stall_seconds\": %llu.%09llu",
             (unsigned long long)c->launches, (unsigned long long)c->demand_misses,
             (unsigned long long)c->late_fetches, (unsigned long long)c->remote_bytes,
-            (unsigned long long)c->bytes_in, (unsigned long long)c->bytes_out,
+            (unsigned long long)c->bytes_in, (unsigned long long)c->bytes_out, (unsigned long long)c->stalls,
             (unsigned long long)c->stall_ns / 1000000000, (unsigned long long)c->stall_ns % 1000000000);
 }
 
@@ -158,17 +161,30 @@ enum sl_status sl_stats_write(const struct sl_stats *stats, const struct sl_stat
     return status;
 }
 
+static void say_unmoved(const struct sl_stats *stats, const struct sl_stats_facts *facts, double predicted)
+{
+    char need[SL_BYTES_TEXT], budget[SL_BYTES_TEXT];
+    sl_bytes_text(facts->need_bytes, need);
+    if (facts->memory == SL_MEMORY_NOTED)
+        sl_log(SL_LOG_INFO,
+               "recorded only: the program used %s of device memory; %llu launches, %.1f %% of %llu "
+               "events predicted",
+               need, (unsigned long long)stats->total.launches, predicted, (unsigned long long)facts->fed);
+    else
+        sl_log(SL_LOG_INFO,
+               "left to the driver: the program needed %s, %s were free; %llu launches, %.1f %% of %llu "
+               "events predicted",
+               need, sl_bytes_text(facts->budget_bytes, budget), (unsigned long long)stats->total.launches,
+               predicted, (unsigned long long)facts->fed);
+}
+
 void sl_stats_say(const struct sl_stats *stats, const struct sl_stats_facts *facts)
 {
     char need[SL_BYTES_TEXT], budget[SL_BYTES_TEXT], peak[SL_BYTES_TEXT], in[SL_BYTES_TEXT],
         out[SL_BYTES_TEXT];
     double predicted = facts->fed ? 100.0 * (double)facts->predicted / (double)facts->fed : 0.0;
-    if (facts->recorded_only) {
-        sl_log(SL_LOG_INFO,
-               "recorded only: the program used %s of device memory; %llu launches, %.1f %% of %llu "
-               "events predicted",
-               sl_bytes_text(facts->need_bytes, need), (unsigned long long)stats->total.launches, predicted,
-               (unsigned long long)facts->fed);
+    if (facts->memory != SL_MEMORY_MOVED) {
+        say_unmoved(stats, facts, predicted);
         return;
     }
     sl_log(SL_LOG_INFO, "memory: the program needed %s, was given %s, used %s; chunks of %llu MiB",
@@ -176,10 +192,11 @@ void sl_stats_say(const struct sl_stats *stats, const struct sl_stats_facts *fac
            sl_bytes_text(stats->peak_occupied_bytes, peak),
            (unsigned long long)(facts->chunk_bytes / SL_MIB));
     sl_log(SL_LOG_INFO,
-           "moved: %s in, %s out; %llu launches, %llu demand misses, %llu late fetches, %.3f s stalled",
+           "moved: %s in, %s out; %llu launches, %llu demand misses, %llu late fetches, %llu stalls (%.3f s)",
            sl_bytes_text(stats->total.bytes_in, in), sl_bytes_text(stats->total.bytes_out, out),
            (unsigned long long)stats->total.launches, (unsigned long long)stats->total.demand_misses,
-           (unsigned long long)stats->total.late_fetches, (double)stats->total.stall_ns * 1e-9);
+           (unsigned long long)stats->total.late_fetches, (unsigned long long)stats->total.stalls,
+           (double)stats->total.stall_ns * 1e-9);
     sl_log(SL_LOG_INFO, "plan: %llu plans, %llu surprises, %.1f %% of %llu events predicted",
            (unsigned long long)stats->plans, (unsigned long long)stats->surprises, predicted,
            (unsigned long long)facts->fed);

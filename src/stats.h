@@ -5,12 +5,19 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "backend.h"
 #include "event.h"
 #include "plan.h"
 #include "trace_write.h"
 
 struct sl_counts {
-    _Atomic uint64_t launches, demand_misses, late_fetches, remote_bytes, bytes_in, bytes_out, stall_ns;
+    _Atomic uint64_t launches;
+    _Atomic uint64_t demand_misses; /* chunks that a launch needed and nobody had planned for it */
+    _Atomic uint64_t
+        late_fetches; /* chunks that were planned, but fetched only by the launch that needs them */
+    _Atomic uint64_t remote_bytes; /* used in place */
+    _Atomic uint64_t bytes_in, bytes_out;
+    _Atomic uint64_t stalls, stall_ns; /* launches that waited for fetches of whatever cause, and how long */
 };
 
 #define SL_MAX_ITERATIONS 4096
@@ -52,7 +59,7 @@ struct sl_stats_facts {
     uint64_t budget_bytes, chunk_bytes, need_bytes, live_bytes, chunks;
     const char *policy, *daemon;
     uint64_t predicted, fed;
-    bool recorded_only; /* memory was the driver's */
+    enum sl_memory_use memory;
 };
 /* JSON to a new file (0600, never through a link). */
 enum sl_status sl_stats_write(const struct sl_stats *stats, const struct sl_stats_facts *facts,

@@ -107,10 +107,13 @@ def options_for(seed, peak_bytes):
         "SLUICE_DEVICE_BUDGET": str(budget),
         "SLUICE_CHUNK": chance.choice(["2M", "2M", "4M", "8M"]),
         "SLUICE_DAEMON": chance.choice(["inline", "thread"]),
-        "SLUICE_POLICY": chance.choice(["plan", "plan", "plan", "demand"]),
+        "SLUICE_POLICY": chance.choice(["plan", "plan", "plan", "lru", "demand", "driver"]),
         "SOFTCUDA_SCHEDULE": chance.choice(["late", "eager", f"random:{seed}"]),
     }
-    if chance.random() < 0.1:  # another process has taken most of the device, behind sluice's back
+    if options["SLUICE_POLICY"] == "driver":  # the driver keeps no budget but the device's own size
+        del options["SLUICE_DEVICE_BUDGET"]
+        options["SOFTCUDA_MEMORY"] = str(budget)
+    elif chance.random() < 0.1:  # another process has taken most of the device, behind sluice's back
         options["SOFTCUDA_MEMORY"] = str(budget // 2)
     if chance.random() < 0.3:  # with a trace, for which launches are timed
         options["SLUICE_TRACE_SAMPLE"] = chance.choice(["1", "8", "64"])

@@ -3,7 +3,7 @@
  * overwrites what is discarded, so a mark that is wrong is memory that was given out, moved or discarded too
  * early.
  *
- * usage: stress_core THREADS ROUNDS SEED plan|demand thread|inline */
+ * usage: stress_core THREADS ROUNDS SEED POLICY thread|inline */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -149,11 +149,11 @@ static void results_do_not_depend_on_the_budget(void **state)
 {
     (void)state;
     static const char *const budgets[] = {"180M", "120M", "60M"}, *const daemons[] = {"inline", "thread"};
-    static const char *const policies[] = {"plan", "demand"};
+    static const char *const policies[] = {"plan", "lru", "demand"};
     struct outcome whole = run("plan", "inline", "400M", TENSOR, 3);
     for (int b = 0; b < 3; b++)
         for (int d = 0; d < 2; d++)
-            for (int p = 0; p < 2; p++) {
+            for (int p = 0; p < 3; p++) {
                 struct outcome part = run(policies[p], daemons[d], budgets[b], TENSOR, 3);
                 assert_int_equal(part.hash, whole.hash);
                 assert_true(part.peak <= strtoull(budgets[b], NULL, 10) * SL_MIB);

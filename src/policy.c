@@ -1,0 +1,14 @@
+#include "policy.h"
+
+static const struct sl_policy_facts policies[] = {
+    [SL_POLICY_PLAN] = {"plan", SL_MEMORY_MOVED, SL_VICTIMS_LEAST_RECENT, .plans = true, .ahead = true},
+    [SL_POLICY_LRU] = {"lru", SL_MEMORY_MOVED, SL_VICTIMS_LEAST_RECENT},
+    [SL_POLICY_DEMAND] = {"demand", SL_MEMORY_MOVED, SL_VICTIMS_FIRST_IN},
+    [SL_POLICY_DRIVER] = {"driver", SL_MEMORY_PAGED},
+    [SL_POLICY_OFF] = {"off", SL_MEMORY_NOTED},
+};
+
+const struct sl_policy_facts *sl_policy_facts(int policy)
+{
+    return &policies[policy];
+}
