@@ -184,7 +184,7 @@ sl_symbol sl_access_scan(struct sl_core *core, const struct sl_launch *launch, u
     if (!is_launch(core, symbol, shape)) {
         uint64_t signature = resolve(core, shape, threads_of(launch));
         struct sl_symbol_record record = {
-            .kind = SL_SYMBOL_LAUNCH, .shape = shape, .access_count = core->access_count};
+            .kind = SL_SYMBOL_LAUNCH, .kernel = kernel, .shape = shape, .access_count = core->access_count};
         symbol = sl_symbols_intern(&core->symbols, signature, record, core->resolved);
     }
     core->came_as_expected = symbol == expected;

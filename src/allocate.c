@@ -2,6 +2,7 @@
 #include "core.h"
 #include "log.h"
 #include "record.h"
+#include "sample.h"
 
 /* Slots that only remember where an allocation was, before they are forgotten. */
 #define MOST_REMEMBERED ((uint32_t)1 << 16)
@@ -31,6 +32,13 @@ static void tell_allocation(struct sl_core *core, uint32_t slot)
     sl_record_allocation(core, SL_EVENT_ALLOC, slot);
 }
 
+/* From now on there is something to plan, and it matters how long launches take. */
+static void come_under_pressure(struct sl_core *core)
+{
+    core->pressure = true;
+    if (core->policy->plans) sl_sampler_open(core);
+}
+
 enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, uint64_t *address)
 {
     struct sl_core *core = sl_core_running();
@@ -42,7 +50,7 @@ enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, uin
     if (status == SL_OK) {
         core->placement.slots[slot].tag = tag;
         *address = core->placement.slots[slot].address;
-        if (core->arena.virtual_bytes_used > sl_core_budget(core)) core->pressure = true;
+        if (core->arena.virtual_bytes_used > sl_core_budget(core)) come_under_pressure(core);
         tell_allocation(core, slot);
     }
     pthread_mutex_unlock(&core->order);

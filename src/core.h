@@ -7,6 +7,7 @@
 #ifndef SLUICE_CORE_H
 #define SLUICE_CORE_H
 
+#include "duration.h"
 #include "face.h"
 #include "footprint.h"
 #include "kernel.h"
@@ -59,6 +60,7 @@ struct sl_core {
     struct sl_trace *trace;
     uint32_t slabs_told;        /* to the trace */
     struct sl_sampler *sampler; /* NULL: no launch is timed */
+    struct sl_durations durations;
 
     struct sl_arena arena;
     struct sl_placement placement;

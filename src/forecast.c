@@ -143,8 +143,11 @@ enum sl_status sl_forecast(struct sl_core *core, size_t symbols, struct sl_plan_
         } else if (record->kind == SL_SYMBOL_FREE) {
             fits = predict_free(core, slot, launches, &deaths);
         } else {
-            space->launches[launches] =
-                (struct sl_plan_launch){.first_access = (uint32_t)accesses, .first_death = (uint32_t)deaths};
+            space->launches[launches] = (struct sl_plan_launch){
+                .first_access = (uint32_t)accesses,
+                .first_death = (uint32_t)deaths,
+                .duration_ns = sl_durations_ns(&core->durations, space->symbols[i], record->kernel),
+            };
             fits = predict_launch(core, record, launches++, &accesses);
         }
         if (!fits) return SL_ERR_NO_MEMORY;

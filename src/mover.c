@@ -7,6 +7,8 @@
 #include "log.h"
 #include "transfer.h"
 
+#define MOVEMENTS_BETWEEN_TIMES 4096 /* without a trace */
+
 static enum sl_status direction_init(struct sl_direction *direction, const struct sl_backend *backend,
                                      sl_stream stream)
 {
@@ -47,9 +49,12 @@ void sl_mover_time(struct sl_mover *mover, struct sl_trace *trace, const _Atomic
 {
     mover->captures = captures;
     mover->clock = sl_device_clock_new(mover->backend, mover->in.stream);
+    mover->traced = trace != NULL;
     if (!mover->clock) return;
-    mover->in.transfers = sl_transfers_new(mover->backend, mover->clock, trace, mover->in.stream);
-    mover->out.transfers = sl_transfers_new(mover->backend, mover->clock, trace, mover->out.stream);
+    mover->in.transfers =
+        sl_transfers_new(mover->backend, mover->clock, trace, &mover->link.in, mover->in.stream);
+    mover->out.transfers =
+        sl_transfers_new(mover->backend, mover->clock, trace, &mover->link.out, mover->out.stream);
 }
 
 /* pre: the direction's lock is taken. */
@@ -67,6 +72,40 @@ void sl_mover_settle_times(struct sl_mover *mover)
         settle_times(mover, directions[d]);
         pthread_mutex_unlock(&directions[d]->lock);
     }
+}
+
+/* Both directions at once, so that it is seen what they did at the same time. The clock gets an anchor in
+ * front of them: an old one would not be exact. pre: both locks are taken. */
+static void time_some(struct sl_mover *mover)
+{
+    uint64_t issued = atomic_load(&mover->in.issued) + atomic_load(&mover->out.issued);
+    if (mover->timed_at && issued - mover->timed_at < MOVEMENTS_BETWEEN_TIMES) return;
+    mover->timed_at = issued + 1;
+    sl_device_clock_anchor(mover->clock, mover->in.stream, false);
+    sl_transfers_time_some(mover->in.transfers);
+    sl_transfers_time_some(mover->out.transfers);
+}
+
+/* Fetches first: the anchor stands in front of them. */
+static void measure(struct sl_mover *mover)
+{
+    if (atomic_load(mover->captures)) return;
+    sl_transfers_settle(mover->in.transfers);
+    if (!mover->traced && !sl_transfers_settled(mover->in.transfers)) return;
+    sl_transfers_settle(mover->out.transfers);
+    if (!mover->traced && sl_transfers_settled(mover->out.transfers)) time_some(mover);
+}
+
+void sl_mover_measure(struct sl_mover *mover, bool wait, uint64_t *in_bytes_per_s, uint64_t *out_bytes_per_s)
+{
+    if (!mover->in.transfers || !mover->out.transfers) return;
+    if (wait ? pthread_mutex_lock(&mover->out.lock) : pthread_mutex_trylock(&mover->out.lock)) return;
+    if (!(wait ? pthread_mutex_lock(&mover->in.lock) : pthread_mutex_trylock(&mover->in.lock))) {
+        measure(mover);
+        sl_link_speeds(&mover->link, in_bytes_per_s, out_bytes_per_s);
+        pthread_mutex_unlock(&mover->in.lock);
+    }
+    pthread_mutex_unlock(&mover->out.lock);
 }
 
 static void raise_to(_Atomic uint64_t *value, uint64_t to)
@@ -148,7 +187,7 @@ static void tie_clock(struct sl_mover *mover, struct sl_direction *direction)
 
 uint64_t sl_mover_when(struct sl_mover *mover, sl_event_handle event)
 {
-    if (!mover->clock) return 0;
+    if (!mover->clock || !mover->traced) return 0;
     /* Whoever holds the lock is about to move something, and sees to it. */
     if (sl_device_clock_is_old(mover->clock) && !pthread_mutex_trylock(&mover->in.lock)) {
         tie_clock(mover, &mover->in);
@@ -160,7 +199,7 @@ uint64_t sl_mover_when(struct sl_mover *mover, sl_event_handle event)
 /* Before the stream is made to wait for what must come before a movement. */
 static void begin_timing(struct sl_mover *mover, struct sl_direction *direction)
 {
-    if (!direction->transfers) return;
+    if (!direction->transfers || !mover->traced) return;
     settle_times(mover, direction);
     tie_clock(mover, direction);
 }

@@ -19,6 +19,7 @@
 #include <pthread.h>
 
 #include "arena.h"
+#include "link_speed.h"
 #include "stats.h"
 
 #define SL_EVENT_RING 256
@@ -47,19 +48,26 @@ struct sl_mover {
     struct sl_direction in, out;
     _Atomic uint64_t occupied_bytes; /* sum of the frames held by chunks, in issue order */
     _Atomic bool failed;             /* the driver refused a movement: move nothing more */
-    struct sl_device_clock *clock;   /* for the trace; or NULL */
-    const _Atomic int *captures;     /* while there are any, the trace has no questions to the driver */
+    struct sl_device_clock *clock;   /* or NULL: nothing is timed */
+    bool traced;                     /* every movement is timed */
+    struct sl_link link;             /* how fast it was */
+    uint64_t timed_at;           /* movements that were issued when some were last timed without a trace */
+    const _Atomic int *captures; /* while there are any, there are no questions to the driver */
 };
 
 enum sl_status sl_mover_init(struct sl_mover *mover, const struct sl_backend *backend, struct sl_arena *arena,
                              struct sl_stats *stats);
-/* From now on movements are timed for `trace`, and there is a clock. `captures`: stream captures under way.
- */
+/* From now on movements are timed: all of them for `trace`, or, without one, some. `captures`: stream
+ * captures under way. */
 void sl_mover_time(struct sl_mover *mover, struct sl_trace *trace, const _Atomic int *captures);
 /* When `event`, which is done, was reached, on the records' clock; 0: not known. May take in's lock. */
 uint64_t sl_mover_when(struct sl_mover *mover, sl_event_handle event);
 /* Tells the trace of the movements that are done. Takes the locks. */
 void sl_mover_settle_times(struct sl_mover *mover);
+/* Brings up to date what is known of the link's speed (see sl_link_speeds), to be called now and then: where
+ * every movement is timed, or some were, or it is time to. Does nothing where somebody moves something,
+ * unless `wait`. */
+void sl_mover_measure(struct sl_mover *mover, bool wait, uint64_t *in_bytes_per_s, uint64_t *out_bytes_per_s);
 void sl_mover_close(struct sl_mover *mover, bool device_gone); /* accepts a half-built one */
 
 /* A wait and a record that the driver refuses are made up for by waiting on the host: they order what would

@@ -41,6 +41,9 @@ static void count_iterations(struct sl_core *core, bool hit)
         core->iteration_end ? core->symbols_fed + period : core->symbols_fed - core->streak + period;
     sl_core_settle_stalls(core);
     sl_samples_settle(core);
+    if (core->pressure)
+        sl_mover_measure(&core->mover, !core->daemon, &core->link_in_bytes_per_s,
+                         &core->link_out_bytes_per_s);
     learn_extents(core);
     sl_stats_next_iteration(&core->stats);
     sl_facts_iteration(core);
@@ -106,6 +109,8 @@ void sl_core_forget(struct sl_core *core)
     sl_core_drop_schedule(core);
     sl_predictor_clear(core->predictor);
     sl_symbols_clear(&core->symbols);
+    sl_durations_forget(&core->durations);
+    sl_samples_forget(core);
     sl_placement_forget(&core->placement);
     core->streak = 0;
     core->iteration_end = 0;

@@ -20,7 +20,7 @@
 
 #define HISTORY_SYMBOLS (((size_t)1 << 20) - 1) /* its ring: 28 MiB when full */
 #define LEAST_BUDGET (4 * SL_BLOCK_BYTES)
-/* Until the link is measured: what PCIe 4 x16 carries. It weighs nothing but predicted times. */
+/* Until the link is measured: what PCIe 4 x16 carries. */
 #define ASSUMED_LINK_BYTES_PER_S 24000000000u
 
 static struct sl_options options;
@@ -104,7 +104,6 @@ static enum sl_status open_trace(struct sl_core *core, uint64_t device_bytes)
         sl_log(SL_LOG_WARN, "the name of the trace is too long; no trace is written");
     if (status) return sl_runtime_records_only() ? status : SL_OK;
     core->stats.trace = core->trace;
-    sl_mover_time(&core->mover, core->trace, &core->captures);
     sl_core_trace(core, (struct sl_event){.type = SL_EVENT_BUDGET,
                                           .a = core->budget_bytes,
                                           .b = core->arena.chunk_bytes,
@@ -177,11 +176,13 @@ static enum sl_status build(struct sl_core *core)
     if (status == SL_OK) status = sl_mover_init(&core->mover, backend, &core->arena, &core->stats);
     if (status == SL_OK) status = sl_schedule_init(&core->schedule, &core->mover);
     if (status == SL_OK) status = open_trace(core, device_bytes);
+    if (status == SL_OK && (core->trace || core->policy->plans))
+        sl_mover_time(&core->mover, core->trace, &core->captures);
     if (status == SL_OK && options.daemon == SL_DAEMON_THREAD && core->policy->ahead &&
         sl_daemon_start(&core->schedule, &core->daemon) != SL_OK)
         sl_log(SL_LOG_WARN, "no thread could be started; data is moved by the launching thread");
     if (status == SL_OK) sl_facts_start(core);
-    if (status == SL_OK) sl_sampler_open(core);
+    if (status == SL_OK && core->trace) sl_sampler_open(core);
     return status;
 }
 
@@ -198,6 +199,7 @@ static void tear_down(struct sl_core *core, bool device_gone)
     for (int i = 0; i < SL_STALLS && !device_gone; i++)
         if (core->stalls[i].reached) backend->event_delete(backend->self, core->stalls[i].reached);
     sl_sampler_close(core, device_gone);
+    sl_durations_close(&core->durations);
     sl_schedule_close(&core->schedule, device_gone);
     sl_mover_close(&core->mover, device_gone);
     sl_forecast_close(core);
@@ -251,6 +253,8 @@ static void report(struct sl_core *core)
         .predicted = predictor.predicted,
         .fed = predictor.fed,
         .memory = core->policy->memory,
+        .link_in_bytes_per_s = core->link_in_bytes_per_s,
+        .link_out_bytes_per_s = core->link_out_bytes_per_s,
     };
     if (options.stats[0]) {
         if (sl_options_expand(options.stats, path, sizeof path))

@@ -5,32 +5,42 @@
 #include "clock.h"
 
 #define SAMPLES 512
-#define FIRST_FASTER 8 /* a symbol's first sample comes so many times as early */
+#define FIRST_FASTER 8 /* a symbol's first sample for the trace comes so many times as early */
+
+/* For plans: launches between two samples of symbols that were measured before, and between two of those that
+ * are known well; the driver is asked no more often than once in so many what has run. */
+enum { BETWEEN_AGAIN = 8, BETWEEN_RARE = 1024, BETWEEN_QUESTIONS = 64 };
+#define TRIES 16 /* to measure a symbol whose launches are never alone, before that becomes rare as well */
 
 enum sample_state { OPEN, RUNNING, DROPPED };
 
 struct sl_sample {
     sl_event_handle before, after;
     enum sample_state state;
+    bool told; /* to the trace */
     bool idle; /* the stream had nothing to do when the launch came */
+    sl_symbol symbol;
     uint32_t kernel;
     sl_tick tick;
 };
 
 /* Samples are in the order in which they began: `count` from `first` on. */
 struct sl_sampler {
-    uint32_t every, every_first;
-    uint32_t since;    /* launches since the last sample */
-    uint32_t searched; /* of these, that might have been one but for the round */
+    uint32_t every, every_first; /* of the trace; 0: none is for it */
+    uint32_t since;              /* launches since the last sample for the trace */
+    uint32_t searched;           /* of these, that might have been one but for the round */
     uint32_t round;
+    sl_tick again_at, rare_at; /* for plans */
+    sl_tick asked_at;          /* what has run */
+    bool refused;              /* the driver wants no events */
     uint32_t first, count;
     struct sl_sample samples[SAMPLES];
 };
 
 void sl_sampler_open(struct sl_core *core)
 {
-    uint32_t every = (uint32_t)core->options->trace_sample;
-    if (!core->trace || !every) return;
+    uint32_t every = core->trace ? (uint32_t)core->options->trace_sample : 0;
+    if (core->sampler) return;
     core->sampler = calloc(1, sizeof *core->sampler);
     if (!core->sampler) return;
     core->sampler->every = every;
@@ -50,10 +60,11 @@ void sl_sampler_close(struct sl_core *core, bool device_gone)
     free(sampler);
 }
 
-/* Whether it is the turn of this symbol. */
-static bool is_due(struct sl_core *core, struct sl_symbol_record *symbol)
+/* Whether it is the turn of this symbol for the trace. */
+static bool is_due_for_trace(struct sl_core *core, const struct sl_symbol_record *symbol, bool resident)
 {
     struct sl_sampler *sampler = core->sampler;
+    if (!sampler->every || ++sampler->since < sampler->every_first || !resident) return false;
     if (sampler->every == 1) return true;
     if (core->streak < SL_STEADY_STREAK) return false;
     if (!symbol->sampled) return true;
@@ -66,6 +77,40 @@ static bool is_due(struct sl_core *core, struct sl_symbol_record *symbol)
     return false;
 }
 
+/* Whether a plan should know better how long this one takes. The distance between those that are known well
+ * is never the same, so that they are not the same ones of each iteration. */
+static bool is_due_for_plan(struct sl_core *core, sl_symbol symbol)
+{
+    struct sl_sampler *sampler = core->sampler;
+    if (!core->pressure || !core->policy->plans || core->streak < SL_STEADY_STREAK) return false;
+    struct sl_duration *known = sl_durations_of(&core->durations, symbol);
+    if (!known || known->begun_in == core->iterations + 1) return false;
+    bool well = known->count >= SL_DURATION_SAMPLES || known->begun >= TRIES;
+    if (known->begun && core->tick < (well ? sampler->rare_at : sampler->again_at)) return false;
+    known->begun++;
+    known->begun_in = core->iterations + 1;
+    sampler->again_at = core->tick + BETWEEN_AGAIN;
+    sampler->rare_at = core->tick + BETWEEN_RARE + sl_mix(core->tick) % BETWEEN_RARE;
+    return true;
+}
+
+static void read_times(struct sl_core *core, const struct sl_sample *sample)
+{
+    const struct sl_backend *backend = &core->backend;
+    uint64_t ns = backend->event_elapsed_ns(backend->self, sample->before, sample->after);
+    if (!ns) return;
+    sl_durations_note(&core->durations, sample->symbol, sample->kernel, ns);
+    if (!sample->told) return;
+    struct sl_event event = {.type = SL_EVENT_DURATION,
+                             .flags = sample->idle,
+                             .id = sample->kernel,
+                             .tick = sample->tick,
+                             .time_ns = sl_clock_ns(CLOCK_MONOTONIC),
+                             .a = ns,
+                             .b = sl_mover_when(&core->mover, sample->before)};
+    sl_trace_push(core->trace, &event);
+}
+
 void sl_samples_settle(struct sl_core *core)
 {
     const struct sl_backend *backend = &core->backend;
@@ -76,19 +121,31 @@ void sl_samples_settle(struct sl_core *core)
         if (sample->state == OPEN) return;
         if (sample->state == RUNNING) {
             if (!backend->event_done(backend->self, sample->after)) return;
-            uint64_t ns = backend->event_elapsed_ns(backend->self, sample->before, sample->after);
-            struct sl_event event = {.type = SL_EVENT_DURATION,
-                                     .flags = sample->idle,
-                                     .id = sample->kernel,
-                                     .tick = sample->tick,
-                                     .time_ns = sl_clock_ns(CLOCK_MONOTONIC),
-                                     .a = ns,
-                                     .b = sl_mover_when(&core->mover, sample->before)};
-            if (ns) sl_trace_push(core->trace, &event);
+            read_times(core, sample);
         }
         sampler->first++;
         sampler->count--;
     }
+}
+
+void sl_samples_forget(struct sl_core *core)
+{
+    struct sl_sampler *sampler = core->sampler;
+    for (uint32_t i = 0; sampler && i < sampler->count; i++)
+        sampler->samples[(sampler->first + i) % SAMPLES].symbol = SL_NO_SYMBOL;
+}
+
+/* A place for one more sample, or NULL. */
+static struct sl_sample *next_place(struct sl_core *core, bool told)
+{
+    struct sl_sampler *sampler = core->sampler;
+    bool full = sampler->count == SAMPLES;
+    if (told ? sampler->every > 1 || full : full && core->tick >= sampler->asked_at + BETWEEN_QUESTIONS) {
+        sampler->asked_at = core->tick;
+        sl_samples_settle(core);
+    }
+    if (sampler->count == SAMPLES) return NULL;
+    return &sampler->samples[(sampler->first + sampler->count) % SAMPLES];
 }
 
 struct sl_sample *sl_sample_begin(struct sl_core *core, const struct sl_launch *launch, sl_symbol symbol,
@@ -97,19 +154,23 @@ struct sl_sample *sl_sample_begin(struct sl_core *core, const struct sl_launch *
     const struct sl_backend *backend = &core->backend;
     struct sl_sampler *sampler = core->sampler;
     struct sl_symbol_record *known = &core->symbols.records[symbol];
-    if (++sampler->since < sampler->every_first || !resident || !is_due(core, known)) return NULL;
+    bool told = is_due_for_trace(core, known, resident);
+    if (sampler->refused || (!told && !(resident && is_due_for_plan(core, symbol)))) return NULL;
     if (atomic_load_explicit(&core->captures, memory_order_relaxed)) return NULL;
     if (sl_core_submitted(core) != launch->tick - 1) return NULL; /* another's may come between the events */
-    if (sampler->every > 1 || sampler->count == SAMPLES) sl_samples_settle(core);
-    if (sampler->count == SAMPLES) return NULL;
-    struct sl_sample *sample = &sampler->samples[(sampler->first + sampler->count) % SAMPLES];
-    sampler->since = sampler->searched = 0;
-    known->sampled = sampler->round;
+    struct sl_sample *sample = next_place(core, told);
+    if (!sample) return NULL;
+    if (told) {
+        sampler->since = sampler->searched = 0;
+        known->sampled = sampler->round;
+    }
     if (!sl_backend_has_event(backend, &sample->after) ||
         !sl_backend_record(backend, &sample->before, launch->stream)) {
-        sampler->every_first = UINT32_MAX; /* the driver does not want it: no more */
+        sampler->refused = true;
         return NULL;
     }
+    sample->told = told;
+    sample->symbol = symbol;
     sample->kernel = kernel;
     sample->tick = launch->tick;
     sample->state = OPEN;
@@ -124,6 +185,6 @@ void sl_sample_end(struct sl_core *core, struct sl_sample *sample, const struct 
     bool alone = core->tick == launch->tick && !atomic_load(&core->captures);
     sample->state = DROPPED;
     if (!ok || !alone) return;
-    sample->idle = backend->event_done(backend->self, sample->before);
+    if (sample->told) sample->idle = backend->event_done(backend->self, sample->before);
     if (backend->event_record(backend->self, sample->after, launch->stream) == SL_OK) sample->state = RUNNING;
 }

@@ -1,10 +1,13 @@
-/* How long launches take on the device, for the trace: one in so many is put between two events, which are
- * read, without waiting, when a later one is timed. Launches whose chunks are all resident, in the steady
- * state, never while anything is captured.
+/* How long launches take on the device, for the trace and for plans: some are put between two events, which are
+ * read later, without waiting. Launches whose chunks are all resident, in the steady state, never while
+ * anything is captured. Caller holds the order lock.
  *
- * Which ones: every symbol once, eight times as often as said, so that all are known soon; then round by
- * round, so that none is timed a second time in a round in which another was not. A fixed stride would meet
- * the same launches of each iteration again. Caller holds the order lock.
+ * For the trace one in so many: every symbol once, eight times as often as said, so that all are known soon;
+ * then round by round, so that none is timed a second time in a round in which another was not. A fixed
+ * stride would meet the same launches of each iteration again.
+ *
+ * For plans, from the moment when memory is short: every symbol once as soon as it comes, then twice more, in
+ * other iterations, then one launch in some thousand.
  */
 #ifndef SLUICE_SAMPLE_H
 #define SLUICE_SAMPLE_H
@@ -13,8 +16,7 @@
 
 struct sl_sample;
 
-/* Sets core->sampler if there is a trace and SLUICE_TRACE_SAMPLE asks for it; without memory there is none.
- */
+/* Sets core->sampler if it is not set: launches are timed from now on. Without memory there is none. */
 void sl_sampler_open(struct sl_core *core);
 void sl_sampler_close(struct sl_core *core, bool device_gone); /* also where there is none */
 
@@ -25,7 +27,9 @@ struct sl_sample *sl_sample_begin(struct sl_core *core, const struct sl_launch *
 /* The driver has it, or refused it. */
 void sl_sample_end(struct sl_core *core, struct sl_sample *sample, const struct sl_launch *launch, bool ok);
 
-/* Tells the trace of those that have run. */
+/* Reads those that have run. */
 void sl_samples_settle(struct sl_core *core);
+/* Symbols mean something else from now on. */
+void sl_samples_forget(struct sl_core *core);
 
 #endif

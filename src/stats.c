@@ -119,6 +119,8 @@ static void print_json(FILE *to, const struct sl_stats *stats, const struct sl_s
         (unsigned long long)stats->oversize_launches);
     fprintf(to, "\"predicted\": %llu, \"fed\": %llu,\n", (unsigned long long)facts->predicted,
             (unsigned long long)facts->fed);
+    fprintf(to, " \"link_in_bytes_per_s\": %llu, \"link_out_bytes_per_s\": %llu,\n",
+            (unsigned long long)facts->link_in_bytes_per_s, (unsigned long long)facts->link_out_bytes_per_s);
     for (int d = 0; d < 2; d++) {
         fprintf(to, " \"bytes_%s_by_cause\": {", d ? "out" : "in");
         for (int c = 0; c < 3; c++)

@@ -22,6 +22,7 @@ struct sl_symbol_record {
     enum sl_symbol_kind kind;
     uint32_t slot;         /* of ALLOC and FREE */
     uint32_t first_access; /* of LAUNCH: into sl_symbols.accesses */
+    uint32_t kernel;       /* of LAUNCH: its number, or 0 */
     uint64_t shape;        /* of LAUNCH: a hash of all but its addresses */
     uint32_t access_count;
     uint32_t sampled;                    /* the round in which a launch of it was timed last: see sample.h */
