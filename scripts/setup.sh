@@ -37,8 +37,12 @@ setup_missing_packages() {
     for pair in $SETUP_MODULES; do
         pkg-config --exists "${pair%%:*}" 2>/dev/null || echo "${pair#*:}"
     done
+    setup_has_scipy || echo python3-scipy
     scripts/find-cuda.sh root >/dev/null 2>&1 || setup_has_venv || echo python3-venv
 }
+
+# Debian's is for Debian's Python, which need not be the first on PATH.
+setup_has_scipy() { python3 -c 'import scipy' 2>/dev/null || /usr/bin/python3 -c 'import scipy' 2>/dev/null; }
 
 # Debian ships the venv module without the ensurepip it needs.
 setup_has_venv() { python3 -c 'import ensurepip, venv' 2>/dev/null; }
