@@ -164,6 +164,7 @@ enum sl_status sl_forecast(struct sl_core *core, size_t symbols, struct sl_plan_
         .chunk_count = chunks,
         .chunk_bytes = space->chunk_bytes,
         .content = space->content,
+        .when = core->policy->when,
         .budget_bytes = sl_core_budget(core),
         .in_bytes_per_s = core->link_in_bytes_per_s,
         .out_bytes_per_s = core->link_out_bytes_per_s,

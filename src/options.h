@@ -6,7 +6,15 @@
 
 #include "types.h"
 
-enum sl_policy { SL_POLICY_PLAN, SL_POLICY_LRU, SL_POLICY_DEMAND, SL_POLICY_DRIVER, SL_POLICY_OFF };
+enum sl_policy {
+    SL_POLICY_PLAN,
+    SL_POLICY_NEXT,
+    SL_POLICY_BELADY,
+    SL_POLICY_LRU,
+    SL_POLICY_DEMAND,
+    SL_POLICY_DRIVER,
+    SL_POLICY_OFF
+};
 enum sl_daemon_mode { SL_DAEMON_THREAD, SL_DAEMON_INLINE };
 enum sl_trace_full { SL_TRACE_DROP, SL_TRACE_WAIT };
 

@@ -4,6 +4,7 @@
 
 #include "backend.h"
 #include "options.h"
+#include "plan.h"
 
 /* Which chunk leaves where no plan says it. */
 enum sl_victims {
@@ -15,9 +16,15 @@ struct sl_policy_facts {
     const char *name; /* as in the option table */
     enum sl_memory_use memory;
     enum sl_victims victims;
-    bool plans; /* what is predicted is planned; until then, and after surprises, as without a plan */
-    bool ahead; /* a plan may move chunks before the launch that needs it is there: the daemon's work */
+    bool plans; /* what is predicted is planned; until then, and after surprises, it is as without a plan */
+    enum sl_plan_when when; /* of plans */
 };
+
+/* Whether anything moves before the launch that needs it is there: what the daemon's threads are for. */
+static inline bool sl_policy_moves_ahead(const struct sl_policy_facts *facts)
+{
+    return facts->plans && facts->when != SL_PLAN_ON_DEMAND;
+}
 
 /* `policy`: enum sl_policy. Thread-safe. */
 const struct sl_policy_facts *sl_policy_facts(int policy);

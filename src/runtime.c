@@ -178,7 +178,7 @@ static enum sl_status build(struct sl_core *core)
     if (status == SL_OK) status = open_trace(core, device_bytes);
     if (status == SL_OK && (core->trace || core->policy->plans))
         sl_mover_time(&core->mover, core->trace, &core->captures);
-    if (status == SL_OK && options.daemon == SL_DAEMON_THREAD && core->policy->ahead &&
+    if (status == SL_OK && options.daemon == SL_DAEMON_THREAD && sl_policy_moves_ahead(core->policy) &&
         sl_daemon_start(&core->schedule, &core->daemon) != SL_OK)
         sl_log(SL_LOG_WARN, "no thread could be started; data is moved by the launching thread");
     if (status == SL_OK) sl_facts_start(core);

@@ -16,7 +16,7 @@ MIB = 1 << 20
 # 150 MiB of parameters, gradients and moments, and activations beside them: more than 64 chunks of 2 MiB.
 MODEL = ["--layers", "3", "--width", "512", "--heads", "8", "--context", "16", "--batch", "1", "--seed", "7"]
 # 44 MiB of parameters, gradients and moments, in tensors of 1 MiB that share their chunks.
-POLICIES = ("plan", "lru", "demand", "driver")
+POLICIES = ("plan", "next", "belady", "lru", "demand", "driver")
 PERCEPTRON = ["--layers", "12", "--width", "512", "--batch", "8", "--streams", "3", "--seed", "7"]
 
 

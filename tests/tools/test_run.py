@@ -96,7 +96,7 @@ class Run(ToolTest):
                 (["--chunk", "3M"], ["--chunk 3M", "a power of two from 2 MiB to 1 GiB"]),
                 (["--budget", "8Q"], ["--budget 8Q", "a size"]),
                 (["--budget="], ["--budget", "a size"]),
-                (["--policy", "best"], ["--policy best", "plan|lru|demand|driver|off"]),
+                (["--policy", "best"], ["--policy best", "plan|next|belady|lru|demand|driver|off"]),
                 (["--daemon", ""], ["--daemon", "thread|inline"]),
                 (["-vvv"], ["--verbose 3", "0 to 2"]),
                 (["--verbose=1"], ["takes no value"]),

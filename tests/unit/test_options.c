@@ -115,6 +115,8 @@ static void values_are_taken(void **state)
         int expected;
     } names[] = {
         {"SLUICE_POLICY", "plan", offsetof(struct sl_options, policy), SL_POLICY_PLAN},
+        {"SLUICE_POLICY", "next", offsetof(struct sl_options, policy), SL_POLICY_NEXT},
+        {"SLUICE_POLICY", "belady", offsetof(struct sl_options, policy), SL_POLICY_BELADY},
         {"SLUICE_POLICY", "lru", offsetof(struct sl_options, policy), SL_POLICY_LRU},
         {"SLUICE_POLICY", "demand", offsetof(struct sl_options, policy), SL_POLICY_DEMAND},
         {"SLUICE_POLICY", "driver", offsetof(struct sl_options, policy), SL_POLICY_DRIVER},
@@ -156,8 +158,8 @@ static void bad_values_give_one_line_and_the_default(void **state)
         {"SLUICE_DEVICE_BUDGET", "lots", "a size from 8 MiB", "automatic"},
         {"SLUICE_DEVICE_BUDGET", "-8G", "a size", "automatic"},
         {"SLUICE_HOST_RESERVE", "1.5", "a size", "1 GiB"},
-        {"SLUICE_POLICY", "Plan", "plan|lru|demand|driver|off", "plan"},
-        {"SLUICE_POLICY", "plan|demand", "plan|lru|demand|driver|off", "plan"},
+        {"SLUICE_POLICY", "Plan", "plan|next|belady|lru|demand|driver|off", "plan"},
+        {"SLUICE_POLICY", "plan|demand", "plan|next|belady|lru|demand|driver|off", "plan"},
         {"SLUICE_DAEMON", "in", "thread|inline", "thread"},
         {"SLUICE_VERBOSE", "3", "0 to 2", "0"},
         {"SLUICE_VERBOSE", "yes", "0 to 2", "0"},

@@ -100,6 +100,7 @@ static uint64_t train(uint64_t bytes, int evaluate_every)
 
 struct outcome {
     uint64_t hash, peak, wrong, calls_in_last_step, misses_last, stats_iterations, bytes_in;
+    uint64_t ahead, late, late_fetches; /* bytes fetched by plans, and how often late */
 };
 
 /* One core a process, so each case runs in a child and reports through a pipe. */
@@ -125,6 +126,9 @@ static struct outcome run(const char *policy, const char *daemon, const char *bu
         outcome.stats_iterations = core->stats.iteration;
         outcome.misses_last = core->stats.iterations[core->stats.iteration - 1].demand_misses;
         outcome.bytes_in = core->stats.iterations[core->stats.iteration - 1].bytes_in;
+        outcome.ahead = core->stats.in_by_cause[SL_CAUSE_PLAN];
+        outcome.late = core->stats.in_by_cause[SL_CAUSE_LATE];
+        outcome.late_fetches = core->stats.total.late_fetches;
         sl_runtime_stop(false);
         outcome.peak = books->peak_resident_bytes;
         outcome.wrong = books->wrong;
@@ -149,11 +153,11 @@ static void results_do_not_depend_on_the_budget(void **state)
 {
     (void)state;
     static const char *const budgets[] = {"180M", "120M", "60M"}, *const daemons[] = {"inline", "thread"};
-    static const char *const policies[] = {"plan", "lru", "demand"};
+    static const char *const policies[] = {"plan", "next", "belady", "lru", "demand"};
     struct outcome whole = run("plan", "inline", "400M", TENSOR, 3);
     for (int b = 0; b < 3; b++)
         for (int d = 0; d < 2; d++)
-            for (int p = 0; p < 3; p++) {
+            for (int p = 0; p < 5; p++) {
                 struct outcome part = run(policies[p], daemons[d], budgets[b], TENSOR, 3);
                 assert_int_equal(part.hash, whole.hash);
                 assert_true(part.peak <= strtoull(budgets[b], NULL, 10) * SL_MIB);
@@ -171,6 +175,22 @@ static void the_steady_state_has_no_misses(void **state)
     assert_true(planned.bytes_in <= demand.bytes_in);
 }
 
+/* All three plan the same victims, and differ in when chunks come. */
+static void policies_differ_in_how_far_ahead_they_bring(void **state)
+{
+    (void)state;
+    struct outcome plan = run("plan", "inline", "180M", TENSOR, 0);
+    struct outcome next = run("next", "inline", "180M", TENSOR, 0);
+    struct outcome belady = run("belady", "thread", "180M", TENSOR, 0);
+    assert_int_equal(belady.ahead, 0);
+    assert_true(belady.late > 0);
+    assert_int_equal(belady.late_fetches, belady.late / (2 * SL_MIB));
+    assert_int_equal(next.misses_last, 0);
+    assert_int_equal(belady.misses_last, 0);
+    assert_true(plan.late < next.late && next.late < belady.late);
+    assert_true(next.ahead > 0 && next.ahead < plan.ahead);
+}
+
 static void packed_tensors_keep_their_content(void **state)
 {
     (void)state;
@@ -185,6 +205,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_do_not_depend_on_the_budget),
         cmocka_unit_test(the_steady_state_has_no_misses),
+        cmocka_unit_test(policies_differ_in_how_far_ahead_they_bring),
         cmocka_unit_test(packed_tensors_keep_their_content),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
