@@ -26,6 +26,7 @@
 #define SL_STALLS 64
 #define SL_STEADY_STREAK 4 /* symbols in a row that came true before a prediction is trusted */
 #define SL_VICTIMS 64
+#define SL_LEAST_BUDGET (4 * SL_BLOCK_BYTES)
 #define SL_BYTES_FOR_THREAD 4 /* that a kernel reaches at least, for each thread */
 
 /* A launch that had to wait for a fetch: from `reached` to the fetch's event it stalled. */

@@ -19,7 +19,6 @@
 #include "text.h"
 
 #define HISTORY_SYMBOLS (((size_t)1 << 20) - 1) /* its ring: 28 MiB when full */
-#define LEAST_BUDGET (4 * SL_BLOCK_BYTES)
 /* Until the link is measured: what PCIe 4 x16 carries. */
 #define ASSUMED_LINK_BYTES_PER_S 24000000000u
 
@@ -74,7 +73,7 @@ uint64_t sl_core_budget(const struct sl_core *core)
 {
     int64_t charged = atomic_load_explicit(&core->charged_bytes, memory_order_relaxed);
     uint64_t taken = charged > 0 ? (uint64_t)charged : 0;
-    return core->budget_bytes > taken + LEAST_BUDGET ? core->budget_bytes - taken : LEAST_BUDGET;
+    return core->budget_bytes > taken + SL_LEAST_BUDGET ? core->budget_bytes - taken : SL_LEAST_BUDGET;
 }
 
 /* What is free, less 5 % and at least 512 MiB; on a device too small for that, less 5 %. */
@@ -143,9 +142,9 @@ static void decide_sizes(struct sl_core *core, uint64_t free_bytes, uint64_t *ch
     core->budget_bytes = paged ? free_bytes : options.device_budget;
     if (!core->budget_bytes) core->budget_bytes = automatic_budget(free_bytes);
     if (paged && options.device_budget && options.device_budget < free_bytes) say_unheld(free_bytes);
-    if (core->budget_bytes < LEAST_BUDGET) {
+    if (core->budget_bytes < SL_LEAST_BUDGET) {
         sl_log(SL_LOG_WARN, "the budget is less than 8 MiB, the least that can be kept; 8 MiB it is");
-        core->budget_bytes = LEAST_BUDGET;
+        core->budget_bytes = SL_LEAST_BUDGET;
     }
     *chunk_bytes = options.chunk ? options.chunk : automatic_chunk(core->budget_bytes);
     core->host_limit_bytes = host_limit();

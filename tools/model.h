@@ -50,7 +50,8 @@ struct model_slot {
 };
 
 struct model_life {
-    uint64_t born_ns, died_ns; /* MODEL_ALWAYS: it never died */
+    uint64_t born_ns, died_ns;     /* MODEL_ALWAYS: it never died */
+    uint64_t born_tick, died_tick; /* the newest launches' then */
     uint32_t slot;
     bool born_before; /* the file has no allocation for it: the trace began later, or it was lost */
 };

@@ -26,7 +26,7 @@ struct reference {
 
 /* An allocation or a free that came out of order. */
 struct stray {
-    uint64_t time_ns;
+    uint64_t time_ns, tick;
     uint32_t slot;
     bool free;
 };

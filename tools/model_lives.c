@@ -47,7 +47,7 @@ static uint32_t slot_of_record(struct model_build *build, const struct sl_event 
 static void add_stray(struct model_build *build, const struct sl_event *event, uint32_t slot)
 {
     build->slot_states.at[slot].tangled = true;
-    MODEL_PUSH(build, build->strays, (struct stray){event->time_ns, slot, event->type == SL_EVENT_FREE});
+    MODEL_PUSH(build, build->strays, (struct stray){event->time_ns, event->tick, slot, event->type == SL_EVENT_FREE});
 }
 
 void model_add_alloc(struct model_build *build, const struct sl_event *event)
@@ -61,8 +61,11 @@ void model_add_alloc(struct model_build *build, const struct sl_event *event)
         add_stray(build, event, slot);
         return;
     }
-    struct model_life life = {
-        .born_ns = event->time_ns, .died_ns = MODEL_ALWAYS, .slot = slot, .born_before = again};
+    struct model_life life = {.born_ns = event->time_ns,
+                              .died_ns = MODEL_ALWAYS,
+                              .born_tick = event->tick,
+                              .slot = slot,
+                              .born_before = again};
     uint32_t index = (uint32_t)build->model->lives.count;
     if (!MODEL_PUSH(build, build->model->lives, life)) return;
     state->life = index;
@@ -79,6 +82,7 @@ void model_add_free(struct model_build *build, const struct sl_event *event)
         return;
     }
     build->model->lives.at[state->life].died_ns = event->time_ns;
+    build->model->lives.at[state->life].died_tick = event->tick;
     state->life = MODEL_NONE;
     state->last_ns = event->time_ns;
 }
@@ -94,9 +98,9 @@ static void take_apart(struct model_build *build)
             model->lives.at[kept++] = life;
             continue;
         }
-        MODEL_PUSH(build, build->strays, (struct stray){life.born_ns, life.slot, false});
+        MODEL_PUSH(build, build->strays, (struct stray){life.born_ns, life.born_tick, life.slot, false});
         if (life.died_ns != MODEL_ALWAYS)
-            MODEL_PUSH(build, build->strays, (struct stray){life.died_ns, life.slot, true});
+            MODEL_PUSH(build, build->strays, (struct stray){life.died_ns, life.died_tick, life.slot, true});
     }
     model->lives.count = kept;
     for (size_t i = 0; i < build->slot_states.count; i++) build->slot_states.at[i].life = MODEL_NONE;
@@ -109,16 +113,17 @@ static void put_together(struct model_build *build, const struct stray *stray)
     if (*life != MODEL_NONE) {
         model->missing.births += !stray->free;
         model->lives.at[*life].died_ns = stray->time_ns;
+        model->lives.at[*life].died_tick = stray->tick;
         *life = MODEL_NONE;
         if (stray->free) return;
     } else if (stray->free) {
         model->missing.frees++;
         MODEL_PUSH(build, model->lives,
-                   (struct model_life){model->first_ns, stray->time_ns, stray->slot, true});
+                   (struct model_life){model->first_ns, stray->time_ns, 0, stray->tick, stray->slot, true});
         return;
     }
     if (MODEL_PUSH(build, model->lives,
-                   (struct model_life){stray->time_ns, MODEL_ALWAYS, stray->slot, false}))
+                   (struct model_life){stray->time_ns, MODEL_ALWAYS, stray->tick, 0, stray->slot, false}))
         *life = index;
 }
 

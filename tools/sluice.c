@@ -16,6 +16,7 @@ static const struct command {
 } commands[] = {
     {"run", command_run, "run a CUDA program with a larger device than there is"},
     {"trace", command_trace, "show what a trace file holds"},
+    {"plan", command_plan, "predict what less device memory would cost a traced program"},
     {"doctor", command_doctor, "say whether sluice works on this machine, or why not"},
     {"options", command_options, NULL},
 };

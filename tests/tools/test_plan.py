@@ -1,0 +1,98 @@
+"""sluice plan: what it says of traces, and of arguments that make no sense."""
+import json
+import os
+import unittest
+
+from support import ToolTest, clean_environment, sluice, write_trace
+
+
+WEIGHTS, STEPS, MIB = 16, 14, 1 << 20
+
+
+def sweep():
+    """A program that goes through its weights of 4 MiB forwards and back again, a launch of 0.1 ms for each."""
+    records = [("kernel", {"id": 1}, "sweep")]
+    tick, now = 0, 1000
+    for slot in range(WEIGHTS):
+        now += 1000
+        records.append(("alloc", {"id": slot, "time": now, "a": 0x7f0000000000 + slot * 4 * MIB, "b": 4 * MIB, "c": 7 + slot}))
+    for step in range(STEPS):
+        for slot in [*range(WEIGHTS), *reversed(range(WEIGHTS))]:
+            tick, now = tick + 1, now + 100_000
+            records += [("launch", {"id": 1, "tick": tick, "time": now, "b": 1024}),
+                        ("access", {"id": slot, "tick": tick, "time": now, "b": 4 * MIB}),
+                        ("duration", {"id": 1, "tick": tick, "time": now, "a": 100_000})]
+        records.append(("iteration", {"id": step + 1, "tick": tick, "time": now, "a": 2 * WEIGHTS}))
+    return records
+
+
+class Plan(ToolTest):
+    def setUp(self):
+        super().setUp()
+        self.trace = write_trace(self.folder / "sweep.slt", sweep(), per_block=100_000)
+
+    def plan(self, *arguments):
+        result = sluice("plan", "--json", *arguments)
+        self.assertEqual((result.returncode, result.stderr), (0, ""), result)
+        return json.loads(result.stdout)["predictions"]
+
+    def test_less_memory_costs_more(self):
+        rows = self.plan("--chunk", "4M", self.trace)
+        self.assertEqual([row["budget_bytes"] // MIB for row in rows], [48, 40, 32, 20, 16])
+        for row in rows:
+            self.assertGreaterEqual(row["step_ns"], row["resident_ns"])
+            self.assertLess(row["budget_bytes"], row["need_bytes"])
+        times = [row["step_ns"] for row in rows]
+        self.assertEqual(times, sorted(times), "budgets go down")
+        self.assertGreater(rows[-1]["bytes_in"], rows[0]["bytes_in"])
+
+    def test_enough_memory_costs_nothing(self):
+        row, = self.plan("--budget", "1", self.trace)
+        self.assertEqual((row["bytes_in"], row["bytes_out"], row["stall_ns"]), (0, 0, 0))
+        self.assertEqual((row["step_ns"], row["resident_ns"]), (2 * WEIGHTS * 100_000, 2 * WEIGHTS * 100_000))
+
+    def test_a_faster_link_helps_and_the_order_is_told(self):
+        slow, fast = self.plan("--budget", "0.5", "--link-gbs", "5,50", self.trace)
+        self.assertEqual((slow["link_in"], fast["link_in"]), (5_000_000_000, 50_000_000_000))
+        self.assertLess(fast["step_ns"], slow["step_ns"])
+
+    def test_policies_are_the_cores(self):
+        rows = {row["policy"]: row for row in self.plan("--budget", "0.5", "--policy", "plan,lru,driver",
+                                                        self.trace)}
+        self.assertLess(rows["plan"]["step_ns"], rows["lru"]["step_ns"])
+        self.assertLess(rows["lru"]["step_ns"], rows["driver"]["step_ns"])
+        self.assertEqual(rows["plan"]["missed_launches"], 0)
+        self.assertGreater(rows["lru"]["missed_launches"], 0)
+
+    def test_the_environment_changes_nothing(self):
+        before = self.plan("--budget", "0.5", self.trace)
+        environment = dict(clean_environment(), SLUICE_POLICY="demand", SLUICE_DEVICE_BUDGET="8M",
+                           SLUICE_TRACE=os.path.join(self.folder, "other.slt"), SLUICE_VERBOSE="2")
+        result = sluice("plan", "--json", "--budget", "0.5", self.trace, env=environment)
+        self.assertEqual((json.loads(result.stdout)["predictions"], result.stderr), (before, ""))
+        self.assertEqual(os.listdir(self.folder), ["sweep.slt"])
+
+    def test_text(self):
+        result = sluice("plan", "--budget", "0.5,0.25", self.trace)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertRegex(result.stdout, r"of device memory are needed; a step takes ")
+        self.assertEqual(len([line for line in result.stdout.splitlines() if " plan " in line]), 2)
+
+    def test_wrong_arguments(self):
+        for option, value in (("--budget", "0"), ("--budget", "2.5"), ("--budget", "1M"), ("--budget", ","),
+                              ("--chunk", "3M"), ("--chunk", "1M"), ("--policy", "best"), ("--policy", "off"),
+                              ("--link-gbs", "0"), ("--link-gbs", "fast"), ("--both", "0"), ("--both", "101"),
+                              ("--budget", ",".join(["8M"] * 17))):
+            self.assert_usage_error(sluice("plan", option, value, self.trace), option)
+        self.assert_usage_error(sluice("plan"), "no file")
+
+    def test_nothing_to_plan(self):
+        empty = os.path.join(self.folder, "empty.slt")
+        open(empty, "w").close()
+        result = sluice("plan", empty)
+        self.assertEqual(result.returncode, 1)
+        self.assert_one_line(result.stderr, empty)
+
+
+if __name__ == "__main__":
+    unittest.main()

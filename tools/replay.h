@@ -1,0 +1,76 @@
+/* A trace replayed through the very core that would run in the program, on a device that is a clock
+ * (backend_sim.h): what a budget, a chunk size, a policy, a link would cost. There is no second model of what
+ * the core does.
+ *
+ * Allocations, frees, launches and waits come in the trace's order. A launch takes as long as it was measured
+ * to, or as launches of its shape were on average. What the trace does not know is not there: host time
+ * between calls, and on which launches of other streams one depends (each is taken to depend on all before
+ * it).
+ */
+#ifndef SLUICE_TOOL_REPLAY_H
+#define SLUICE_TOOL_REPLAY_H
+
+#include "model.h"
+
+enum {
+    REPLAY_ITERATIONS = 24, /* that are simulated, at most */
+};
+
+/* The part of a trace that is replayed, the same for all settings. */
+struct replay_program {
+    const struct model *model;
+    uint32_t launches; /* from the first one on */
+    uint32_t *borders; /* launches at which iterations begin, and the end of the last; within `launches` */
+    uint32_t border_count;
+    bool steps; /* iterations are steps of training, found as trace phases does; else the core's own */
+    bool whole; /* to the trace's end */
+    uint64_t *shape_ns; /* how long launches of each shape take */
+    uint64_t guessed;   /* launches for which no time was measured */
+    struct replay_death {
+        uint64_t time_ns;
+        uint32_t life;
+    } * deaths; /* in the order of time */
+    size_t death_count;
+    uint64_t peak_bytes; /* of the program's allocations */
+};
+
+/* False when there is no memory; replay_release accepts what is left then. */
+bool replay_prepare(const struct model *model, struct replay_program *out);
+void replay_release(struct replay_program *program);
+
+struct replay_setting {
+    uint64_t budget_bytes; /* 0: whatever is needed */
+    uint64_t chunk_bytes;
+    const char *policy; /* a value of SLUICE_POLICY */
+    uint64_t in_bytes_per_s, out_bytes_per_s;
+    unsigned both_percent;
+};
+
+struct replay_iteration {
+    uint64_t took_ns, stall_ns;
+    uint64_t longer_ns; /* launches took longer than alone: they used memory in place, or shared the link */
+    uint64_t bytes_in, bytes_out, in_place_bytes;
+    uint64_t launches, misses, missed; /* missed: launches with a demand miss */
+};
+
+struct replay_result {
+    enum sl_status status;
+    uint64_t need_bytes; /* of chunks with something in them, at the most */
+    uint64_t refused;    /* allocations that could not be replayed */
+    uint64_t oversize;   /* launches whose own chunks exceed the budget */
+    uint32_t iteration_count;
+    struct replay_iteration iterations[REPLAY_ITERATIONS];
+    struct replay_iteration steady; /* the median one, by time, of the last ones; zeros if there is none */
+};
+
+/* Replays in this process, which can do it once: the core does not start twice. */
+void replay_run(const struct replay_program *program, const struct replay_setting *setting,
+                struct replay_result *result);
+
+/* The same for many settings, each in a process of its own, as many at a time as there are processors.
+ * `results` has one for each; status SL_ERR_IO: its process failed. False: no process could be started, which
+ * was said on stderr. */
+bool replay_all(const struct replay_program *program, const struct replay_setting *settings, size_t count,
+                struct replay_result *results);
+
+#endif
