@@ -198,8 +198,29 @@ static void print_json(const struct replay_program *program, const struct predic
 
 /* --- the command */
 
-static int predict(const char *path, const struct model *model, const struct plan_wish *wish, bool json)
+/* Writes an iteration with everything on the device, in chunks of the first size. */
+static int write_sequence(const struct replay_program *program, const struct plan_wish *wish,
+                          const char *path)
 {
+    struct replay_setting setting = {.chunk_bytes = wish->chunks[0],
+                                     .policy = "demand",
+                                     .in_bytes_per_s = wish->links[0].in_bytes_per_s,
+                                     .out_bytes_per_s = wish->links[0].out_bytes_per_s,
+                                     .both_percent = wish->both_percent,
+                                     .sequence = fopen(path, "we")};
+    struct replay_result result;
+    if (!setting.sequence) return failure("cannot write %s: %s", path, strerror(errno));
+    bool good = replay_all(program, &setting, 1, &result);
+    fclose(setting.sequence);
+    if (!good) return EXIT_FAILED;
+    return result.status == SL_OK ? EXIT_OK
+                                  : failure("cannot write %s: %s", path, sl_status_text(result.status));
+}
+
+static int predict(const char *path, const struct model *model, const struct plan_wish *wish,
+                   const char *sequence, bool json)
+{
+    struct program_name name = program_name(&model->header);
     struct replay_program program = {0};
     struct predictions predictions = {0};
     int status = EXIT_FAILED;
@@ -209,6 +230,8 @@ static int predict(const char *path, const struct model *model, const struct pla
         failure("%s: no iteration of the program is in it, from its beginning to its end", path);
     else if (predictions_make(&program, wish, &predictions))
         status = EXIT_OK;
+    program.name = name.text;
+    if (status == EXIT_OK && sequence) status = write_sequence(&program, wish, sequence);
     if (status == EXIT_OK && json) print_json(&program, &predictions);
     if (status == EXIT_OK && !json && !print_text(&program, &predictions))
         status = failure("%s: out of memory", path);
@@ -220,7 +243,7 @@ static int predict(const char *path, const struct model *model, const struct pla
 int command_plan(int argc, char **argv)
 {
     bool json = false;
-    const char *budgets = NULL, *chunks = NULL, *policies = NULL, *links = NULL, *path;
+    const char *budgets = NULL, *chunks = NULL, *policies = NULL, *links = NULL, *sequence = NULL, *path;
     uint64_t both_percent = DEFAULT_BOTH_PERCENT;
     const struct command_option options[] = {
         {"budget", OPTION_TEXT, &budgets, "LIST",
@@ -231,6 +254,8 @@ int command_plan(int argc, char **argv)
          "Speeds of the link, each way, in GB/s. Without it, as it was measured, or 24."},
         {"both", OPTION_NUMBER, &both_percent, "PERCENT",
          "What each direction has of its speed while both are in use (92)."},
+        {"sequence", OPTION_TEXT, &sequence, "OUT",
+         "Write one iteration as the core saw it, in chunks, to OUT, as JSON."},
         {"json", OPTION_SWITCH, &json, .help = "Print it as a JSON object."},
     };
     const struct command_syntax syntax = {
@@ -255,7 +280,7 @@ int command_plan(int argc, char **argv)
     status = understood ? model_open(path, &model) : EXIT_USAGE;
     if (status == EXIT_OK) {
         complete(&wish, model);
-        status = predict(path, model, &wish, json);
+        status = predict(path, model, &wish, sequence, json);
     }
     model_close(model);
     forget(&wish);

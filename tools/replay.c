@@ -7,7 +7,7 @@
 
 #include "backend_sim.h"
 #include "core.h"
-#include "sorted.h"
+#include "sequence.h"
 
 enum {
     QUEUE = 1024,          /* launches that a driver takes before it lets the program wait */
@@ -23,6 +23,7 @@ enum {
 struct replaying {
     const struct replay_program *program;
     struct replay_result *result;
+    struct sequence *sequence; /* while its iteration is replayed */
     struct sl_backend backend;
     struct sl_core *core;
     uint64_t *address_of; /* by slot; 0: not live */
@@ -46,8 +47,15 @@ static sl_stream handle_of(uint32_t stream)
 
 static void end_life(struct replaying *r, uint32_t slot)
 {
-    if (r->address_of[slot]) sl_runtime_free(r->address_of[slot], NULL);
+    uint64_t address = r->address_of[slot], bytes = r->program->model->slots.at[slot].bytes;
+    if (!address) return;
+    sl_runtime_free(address, NULL);
     r->address_of[slot] = 0;
+    if (!r->sequence) return;
+    const struct sl_arena *arena = &r->core->arena;
+    sl_chunk last = sl_arena_chunk(arena, address + bytes - 1);
+    for (sl_chunk c = sl_arena_chunk(arena, address); c <= last; c++)
+        if (!atomic_load(&sl_arena_record(arena, c)->bytes)) sequence_death(r->sequence, c);
 }
 
 static void begin_life(struct replaying *r, uint32_t slot)
@@ -188,6 +196,28 @@ static uint64_t misses(const struct replaying *r)
     return atomic_load_explicit(&r->core->stats.total.demand_misses, memory_order_relaxed);
 }
 
+static bool writes(const struct replaying *r, sl_chunk chunk)
+{
+    for (uint32_t i = 0; i < r->footprint->count; i++) {
+        const struct sl_span *span = &r->spans[i];
+        if (span->write && chunk >= sl_arena_chunk(&r->core->arena, span->address) &&
+            chunk <= sl_arena_chunk(&r->core->arena, span->address + span->bytes - 1))
+            return true;
+    }
+    return false;
+}
+
+/* pre: the launch has begun and not ended. */
+static void note_in_sequence(struct replaying *r, uint64_t took_ns)
+{
+    sequence_launch(r->sequence, took_ns);
+    for (uint32_t i = 0; i < r->core->touched_count; i++) {
+        sl_chunk chunk = r->core->touched[i];
+        sequence_use(r->sequence, chunk, atomic_load(&sl_arena_record(&r->core->arena, chunk)->bytes),
+                     writes(r, chunk));
+    }
+}
+
 static enum sl_status replay_launch(struct replaying *r, const struct model_launch *launch)
 {
     const struct model_shape *shape = model_shape_of(r->program->model, launch);
@@ -206,6 +236,7 @@ static enum sl_status replay_launch(struct replaying *r, const struct model_laun
     enum sl_status status = SL_OK;
     sl_runtime_launch_begin(&to_core);
     r->missed += misses(r) != before;
+    if (r->sequence) note_in_sequence(r, to_device.took_ns);
     if (launch->stream != r->last_stream)
         status = sl_backend_sim_follow(&r->backend, to_core.stream, handle_of(r->last_stream));
     if (status == SL_OK) status = sl_backend_sim_launch(&r->backend, &to_device);
@@ -323,12 +354,30 @@ static enum sl_status start(struct replaying *r, const struct replay_setting *se
     return status;
 }
 
-static enum sl_status go_through(struct replaying *r)
+/* The last iteration begins or ends. */
+static enum sl_status begin_or_end_sequence(struct replaying *r, FILE *to)
+{
+    bool begins = r->border + 1 == r->program->border_count;
+    enum sl_status status = SL_OK;
+    if (begins && to) {
+        r->sequence = sequence_new();
+        return r->sequence ? SL_OK : SL_ERR_NO_MEMORY;
+    }
+    if (r->sequence && !sequence_write(r->sequence, r->program->name, to)) status = SL_ERR_IO;
+    sequence_delete(r->sequence);
+    r->sequence = NULL;
+    return status;
+}
+
+static enum sl_status go_through(struct replaying *r, FILE *sequence)
 {
     const struct replay_program *program = r->program;
     enum sl_status status = SL_OK;
     for (uint32_t l = 0; l <= program->launches && status == SL_OK; l++) {
-        if (r->border < program->border_count && program->borders[r->border] == l) status = pass_border(r, l);
+        if (r->border < program->border_count && program->borders[r->border] == l) {
+            status = pass_border(r, l);
+            if (status == SL_OK) status = begin_or_end_sequence(r, sequence);
+        }
         if (l == program->launches || status) break;
         const struct model_launch *launch = &program->model->launches.at[l];
         catch_up(r, launch->tick);
@@ -348,11 +397,12 @@ void replay_run(const struct replay_program *program, const struct replay_settin
     r->program = program;
     r->result = result;
     result->status = start(r, setting);
-    if (result->status == SL_OK) result->status = go_through(r);
+    if (result->status == SL_OK) result->status = go_through(r, setting->sequence);
     if (result->status == SL_OK) {
         result->oversize = atomic_load(&r->core->stats.oversize_launches);
         sum_up(r);
     }
+    sequence_delete(r->sequence);
     free(r->address_of);
     free(r->footprint);
     free(r->spans);

@@ -10,6 +10,8 @@
 #ifndef SLUICE_TOOL_REPLAY_H
 #define SLUICE_TOOL_REPLAY_H
 
+#include <stdio.h>
+
 #include "model.h"
 
 enum {
@@ -19,6 +21,7 @@ enum {
 /* The part of a trace that is replayed, the same for all settings. */
 struct replay_program {
     const struct model *model;
+    const char *name;  /* of the program */
     uint32_t launches; /* from the first one on */
     uint32_t *borders; /* launches at which iterations begin, and the end of the last; within `launches` */
     uint32_t border_count;
@@ -44,6 +47,7 @@ struct replay_setting {
     const char *policy; /* a value of SLUICE_POLICY */
     uint64_t in_bytes_per_s, out_bytes_per_s;
     unsigned both_percent;
+    FILE *sequence; /* gets the last iteration, see sequence.h; or NULL */
 };
 
 struct replay_iteration {

@@ -72,6 +72,19 @@ class Plan(ToolTest):
         self.assertEqual((json.loads(result.stdout)["predictions"], result.stderr), (before, ""))
         self.assertEqual(os.listdir(self.folder), ["sweep.slt"])
 
+    def test_sequence(self):
+        out = self.folder / "sequence.json"
+        self.plan("--chunk", "2M", "--budget", "1", "--sequence", out, self.trace)
+        sequence = json.loads(out.read_text())
+        self.assertEqual(sequence["name"], "gpt")
+        self.assertEqual(sequence["chunk_bytes"], [2 * MIB] * (2 * WEIGHTS))
+        self.assertEqual([launch["ns"] for launch in sequence["launches"]], [100_000] * 2 * WEIGHTS)
+        used = [sorted(launch["reads"] + launch["writes"]) for launch in sequence["launches"]]
+        self.assertEqual(used, [[2 * w, 2 * w + 1] for w in [*range(WEIGHTS), *reversed(range(WEIGHTS))]])
+        result = sluice("plan", "--sequence", self.folder, self.trace)
+        self.assertEqual(result.returncode, 1)
+        self.assert_one_line(result.stderr, "directory")
+
     def test_text(self):
         result = sluice("plan", "--budget", "0.5,0.25", self.trace)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
