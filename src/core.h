@@ -74,6 +74,7 @@ struct sl_core {
     struct sl_schedule schedule;
     struct sl_daemon *daemon; /* NULL: inline */
     struct sl_forecast_space forecast;
+    struct sl_plan_lessons lessons;
 
     uint64_t budget_bytes; /* as given */
     _Atomic int64_t charged_bytes;

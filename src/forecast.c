@@ -151,7 +151,7 @@ enum sl_status sl_forecast(struct sl_core *core, size_t symbols, struct sl_plan_
             fits = predict_launch(core, record, launches++, &accesses);
         }
         if (!fits) return SL_ERR_NO_MEMORY;
-        if (i < (count + 1) / 2) served = launches;
+        if (i < (count + 2) / 3) served = launches;
     }
     if (launches == 0) return SL_ERR_UNSUPPORTED;
     *serve = served ? served : launches;

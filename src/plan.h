@@ -1,11 +1,13 @@
 /* The plan: which chunks leave and come, and when, for a known sequence of launches.
  *
  * Pure: no clock, no lock, no I/O, no globals. The same function serves the daemon, `sluice plan` and the
- * tests. Victims are Belady's (1966: the furthest next use) or, where the launches then wait less, those that
- * rest longest between two uses. They leave after their last use, in an order that keeps the link busy;
- * fetches go in the order of their deadlines, each as soon as a frame is free that no earlier deadline needs
- * (Cao, Felten, Karlin, Li 1995). The end of a plan cannot look ahead: carry out its first half, then plan
- * again.
+ * tests. Victims are Belady's (1966: the furthest next use), which copies least. If launches then wait,
+ * others are tried: copies get a price, higher where the last attempt's critical path goes over the link, and
+ * the chunk leaves whose frame is free longest for the price of its copies (weighted caching; prices as in a
+ * Lagrangian relaxation). The fastest that copies hardly more is kept. Chunks leave after their last use, in
+ * an order that keeps the link busy; fetches go in the order of their deadlines, each as soon as a frame is
+ * free that no earlier deadline needs (Cao, Felten, Karlin, Li 1995). The end of a plan cannot look ahead:
+ * carry out the first third of three periods, then plan again.
  */
 #ifndef SLUICE_PLAN_H
 #define SLUICE_PLAN_H
@@ -89,11 +91,23 @@ struct sl_plan {
     uint64_t seconds_ns, stall_ns; /* predicted, from the durations and the link speeds */
 };
 
+/* What planning learned, to be handed to the next plan for the same program, whose launches follow those of
+ * this one or are the same again: it needs fewer attempts then. Only a matter of speed. */
+struct sl_plan_lessons {
+    double *rows; /* the planner's own */
+    size_t launch_count;
+    sl_tick first_tick;
+    unsigned best_way, next_way;
+};
+
 /* Plans the whole input. Launches that exceed the budget by themselves keep what is resident and fetch
  * nothing. Every access of every other launch is resident when the launch starts, and never more than
- * budget_bytes are. On SL_OK *out is set and is released with sl_plan_free. SL_ERR_NO_MEMORY, SL_ERR_INVALID.
- * Thread-safe. O(accesses log accesses). */
-enum sl_status sl_plan_make(const struct sl_plan_input *input, struct sl_plan *out);
-void sl_plan_free(struct sl_plan *plan); /* accepts a zeroed plan */
+ * budget_bytes are. `lessons`: of the plan before, or zeroed, or NULL; what is learned is added to them. On
+ * SL_OK *out is set and is released with sl_plan_free. SL_ERR_NO_MEMORY, SL_ERR_INVALID. Thread-safe.
+ * O(accesses log accesses) for each of at most 21 attempts, 6 with lessons. */
+enum sl_status sl_plan_make(const struct sl_plan_input *input, struct sl_plan_lessons *lessons,
+                            struct sl_plan *out);
+void sl_plan_free(struct sl_plan *plan);                    /* accepts a zeroed plan */
+void sl_plan_lessons_free(struct sl_plan_lessons *lessons); /* accepts zeroed ones */
 
 #endif

@@ -1,173 +1,92 @@
-#include "plan_internal.h"
-
 #include <stdlib.h>
 
-/* Who leaves is decided by rank, the highest first. A rank is in ns of the launches' durations, one more for
- * each launch so that even empty ones have an order. A chunk whose next use nobody knows is taken to be used
- * when the window repeats, one that is not used at all a window later. A death in between counts only if the
- * policy wants it: the frame of a chunk that dies soon is free soon anyway. */
+#include "plan_internal.h"
+#include "plan_victims.h"
+
+/* A simulation in the order of the launches: what one needs and finds absent comes, and while there is no
+ * room, the best victim leaves. A chunk whose next use nobody knows is taken to be used when the window
+ * repeats, one that is not used at all a window later. */
 struct chunk {
-    uint32_t next;            /* while planning backwards: its next use, then kept for the first launch */
-    uint32_t first, last;     /* the first and the last launch that use it */
-    uint32_t moment;          /* after its last use or its death, so far */
-    uint32_t since;           /* when it last died or came to life without a frame */
-    uint32_t release;         /* its last release; SL_NONE */
-    uint32_t place;           /* in the heap; SL_NONE */
-    uint32_t prev, next_dead; /* neighbours in the list of the dead, which is in the order of their deaths */
+    uint32_t moment;  /* after its last use or its death, so far */
+    uint32_t since;   /* when it last died or came to life without a frame */
+    uint32_t release; /* its last release; SL_NONE */
     uint8_t content;
     bool clean;   /* the copy in host memory is good, too */
     bool written; /* in host memory, by a launch that a fetch does not wait for */
 };
 
-/* Instead of a launch, for the next use. */
-enum { UNUSED = 0x7ffffffd, DIES, AGAIN };
-
-struct candidate {
-    double rank;
-    sl_chunk chunk;
-};
-
 struct chooser {
     const struct sl_plan_input *in;
-    const double *launch_ns;
+    const struct sl_outlook *outlook;
     const struct sl_policy *policy;
     struct sl_choice *choice;
     struct chunk *chunk;
-    uint32_t *next_use;     /* for each access */
-    double *start;          /* of each launch, and the end of the last */
-    struct candidate *heap; /* the content-bearing resident chunks, but for those in use */
-    size_t heap_count;
-    uint32_t dead_first, dead_last;
+    double *start; /* of each launch, and the end of the last; one ns more for each, so that all differ */
+    double in_share, out_share; /* of the link's time, of a byte that goes both ways */
+    struct sl_victims victims;
     uint64_t resident_bytes;
+    bool lacks_memory;
 };
 
-static double rank_of(const struct chooser *c, const struct chunk *x, uint32_t next, double last)
+/* What comes next for a chunk. */
+struct prospect {
+    uint32_t next, death; /* as in the outlook */
+    uint32_t moment;      /* from which it may leave */
+    double last;          /* when it was used last */
+};
+
+static double due(const struct chooser *c, sl_chunk chunk, const struct prospect *p)
 {
-    double window = c->start[c->in->launch_count], due = 0;
-    if (next == UNUSED)
-        due = 2 * window;
-    else if (next == DIES)
-        due = 3 * window;
-    else if (next == AGAIN)
-        due = window + c->start[x->first];
-    else
-        due = c->start[next];
-    return due - c->policy->weight_of_rest * last;
+    double window = c->start[c->in->launch_count];
+    uint32_t first = c->outlook->first[chunk];
+    /* Where copies have no price a death in between does not matter: the frame is free soon anyway. */
+    if (c->policy->prices && p->death != SL_NONE) return c->start[p->death + 1];
+    if (p->next != SL_NONE) return c->start[p->next];
+    return first != SL_NONE ? window + c->start[first] : 2 * window;
 }
 
-static bool before(const struct candidate *a, const struct candidate *b)
+static double price(const struct chooser *c, sl_chunk chunk, const struct prospect *p)
 {
-    return a->rank > b->rank || (a->rank == b->rank && a->chunk > b->chunk);
+    const struct sl_policy *policy = c->policy;
+    if (!policy->prices) return 1;
+    uint32_t next = p->next != SL_NONE ? p->next : c->outlook->first[chunk];
+    double out = c->chunk[chunk].clean ? 0 : policy->least_price + policy->prices->out[p->moment];
+    double in = p->death != SL_NONE || next == SL_NONE ? 0 : policy->least_price + policy->prices->in[next];
+    return out * c->out_share + in * c->in_share;
 }
 
-static void heap_put(struct chooser *c, size_t at, const struct candidate *entry)
+static void may_leave(struct chooser *c, sl_chunk chunk, const struct prospect *p)
 {
-    c->heap[at] = *entry;
-    c->chunk[entry->chunk].place = (uint32_t)at;
+    bool added = sl_victims_add(&c->victims, chunk, due(c, chunk, p), p->last, price(c, chunk, p));
+    c->lacks_memory |= !added;
 }
 
-static void heap_up(struct chooser *c, size_t at, struct candidate entry)
+/* False: nothing may leave. `request`: the one that needs the room. */
+static bool release_one(struct chooser *c, uint32_t launch, uint32_t request)
 {
-    for (; at > 0 && before(&entry, &c->heap[(at - 1) / 2]); at = (at - 1) / 2)
-        heap_put(c, at, &c->heap[(at - 1) / 2]);
-    heap_put(c, at, &entry);
-}
-
-static void heap_down(struct chooser *c, size_t at, struct candidate entry)
-{
-    for (size_t child = 2 * at + 1; child < c->heap_count; at = child, child = 2 * at + 1) {
-        if (child + 1 < c->heap_count && before(&c->heap[child + 1], &c->heap[child])) child++;
-        if (!before(&c->heap[child], &entry)) break;
-        heap_put(c, at, &c->heap[child]);
-    }
-    heap_put(c, at, &entry);
-}
-
-static void heap_add(struct chooser *c, sl_chunk chunk, double rank)
-{
-    if (c->chunk[chunk].place == SL_NONE) heap_up(c, c->heap_count++, (struct candidate){rank, chunk});
-}
-
-static void heap_remove(struct chooser *c, sl_chunk chunk)
-{
-    uint32_t place = c->chunk[chunk].place;
-    if (place == SL_NONE) return;
-    struct candidate last = c->heap[--c->heap_count];
-    c->chunk[chunk].place = SL_NONE;
-    if (place == c->heap_count) return;
-    if (place > 0 && before(&last, &c->heap[(place - 1) / 2]))
-        heap_up(c, place, last);
-    else
-        heap_down(c, place, last);
-}
-
-static void dead_append(struct chooser *c, sl_chunk chunk)
-{
-    struct chunk *x = &c->chunk[chunk];
-    x->prev = c->dead_last;
-    x->next_dead = SL_NONE;
-    *(c->dead_last == SL_NONE ? &c->dead_first : &c->chunk[c->dead_last].next_dead) = chunk;
-    c->dead_last = chunk;
-}
-
-static void dead_remove(struct chooser *c, sl_chunk chunk)
-{
-    const struct chunk *x = &c->chunk[chunk];
-    *(x->prev == SL_NONE ? &c->dead_first : &c->chunk[x->prev].next_dead) = x->next_dead;
-    *(x->next_dead == SL_NONE ? &c->dead_last : &c->chunk[x->next_dead].prev) = x->prev;
-}
-
-/* Fills next_use, start, and the chunks' next, first and last. */
-static void look_ahead(struct chooser *c)
-{
-    const struct sl_plan_input *in = c->in;
-    uint32_t n = (uint32_t)in->launch_count, access = 0;
-    for (size_t i = 0; i < in->chunk_count; i++) {
-        c->chunk[i].next = UNUSED;
-        c->chunk[i].last = SL_NONE;
-    }
-    c->start[0] = 0;
-    for (uint32_t t = 0; t < n; t++) {
-        access += in->launches[t].access_count;
-        c->start[t + 1] = c->start[t] + c->launch_ns[t] + 1;
-    }
-    for (uint32_t t = n; t-- > 0;) {
-        const struct sl_plan_launch *launch = &in->launches[t];
-        for (uint32_t k = 0; k < launch->death_count && c->policy->doomed_first; k++)
-            c->chunk[in->deaths[launch->first_death + k]].next = DIES;
-        for (uint32_t k = launch->access_count; k-- > 0;) {
-            struct chunk *x = &c->chunk[in->accesses[launch->first_access + k].chunk];
-            c->next_use[--access] = x->next == UNUSED ? AGAIN : x->next;
-            x->next = x->first = t;
-            if (x->last == SL_NONE) x->last = t;
-        }
-    }
-}
-
-/* `request`: the one that needs the room. */
-static void release_one(struct chooser *c, uint32_t launch, uint32_t request)
-{
-    bool alive = c->dead_first == SL_NONE;
-    sl_chunk victim = alive ? c->heap[0].chunk : c->dead_first;
+    bool alive = c->victims.dead_first == SL_NO_CHUNK;
+    sl_chunk victim = alive ? sl_victims_best(&c->victims, c->start[launch]) : c->victims.dead_first;
+    if (victim == SL_NO_CHUNK) return false;
     struct chunk *x = &c->chunk[victim];
     enum sl_action_kind kind = !alive ? SL_ACTION_DROP : x->clean ? SL_ACTION_LEAVE : SL_ACTION_EVICT;
     if (alive)
-        heap_remove(c, victim);
+        sl_victims_remove(&c->victims, victim);
     else
-        dead_remove(c, victim);
+        sl_victims_remove_dead(&c->victims, victim);
     x->content = alive ? SL_CONTENT_HOST : SL_CONTENT_DEAD;
     x->written = false;
     x->release = c->choice->release_count;
     c->resident_bytes -= c->in->chunk_bytes[victim];
     c->choice->releases[c->choice->release_count++] =
         (struct sl_release){victim, x->moment, launch, request, kind};
+    return true;
 }
 
-/* Chunks that the launch is about to use are not in the heap; without all others they fit. */
+/* Chunks that the launch is about to use are no victims; without all others they fit. */
 static void make_room(struct chooser *c, uint64_t bytes, uint32_t launch, uint32_t request)
 {
-    while (c->resident_bytes + bytes > c->in->budget_bytes && (c->dead_first != SL_NONE || c->heap_count))
-        release_one(c, launch, request);
+    while (c->resident_bytes + bytes > c->in->budget_bytes && release_one(c, launch, request)) {
+    }
 }
 
 static void request_missing(struct chooser *c, uint32_t t)
@@ -194,22 +113,23 @@ static bool begin_launch(struct chooser *c, uint32_t t)
     for (uint32_t k = 0; k < launch->access_count; k++) {
         sl_chunk chunk = c->in->accesses[launch->first_access + k].chunk;
         bytes += c->in->chunk_bytes[chunk];
-        heap_remove(c, chunk);
+        sl_victims_remove(&c->victims, chunk);
         if (c->chunk[chunk].content != SL_CONTENT_RESIDENT_DEAD) continue;
-        dead_remove(c, chunk);
+        sl_victims_remove_dead(&c->victims, chunk);
         c->chunk[chunk].content = SL_CONTENT_RESIDENT;
         c->chunk[chunk].clean = false;
     }
     return bytes <= c->in->budget_bytes;
 }
 
-static void end_launch(struct chooser *c, uint32_t t, const uint32_t *next_use)
+/* `access`: the launch's first one in the outlook. */
+static void end_uses(struct chooser *c, uint32_t t, uint32_t access)
 {
     const struct sl_plan_launch *launch = &c->in->launches[t];
-    for (uint32_t k = 0; k < launch->access_count; k++) {
-        sl_chunk chunk = c->in->accesses[launch->first_access + k].chunk;
-        struct chunk *x = &c->chunk[chunk];
-        bool writes = c->in->accesses[launch->first_access + k].flags & SL_ACCESS_WRITE;
+    for (uint32_t k = 0; k < launch->access_count; k++, access++) {
+        const struct sl_plan_access *use = &c->in->accesses[launch->first_access + k];
+        struct chunk *x = &c->chunk[use->chunk];
+        bool writes = use->flags & SL_ACCESS_WRITE;
         /* Only a launch that exceeds the budget finds a chunk elsewhere: it writes it there. */
         if (x->content != SL_CONTENT_RESIDENT) {
             if (x->content == SL_CONTENT_DEAD) x->since = t + 1;
@@ -218,9 +138,15 @@ static void end_launch(struct chooser *c, uint32_t t, const uint32_t *next_use)
             continue;
         }
         x->moment = t + 1;
-        if (writes) x->clean = false;
-        heap_add(c, chunk, rank_of(c, x, next_use[k], c->start[t + 1]));
+        x->clean = x->clean && !writes;
+        struct prospect p = {c->outlook->next[access], c->outlook->death[access], t + 1, c->start[t + 1]};
+        may_leave(c, use->chunk, &p);
     }
+}
+
+static void end_lives(struct chooser *c, uint32_t t)
+{
+    const struct sl_plan_launch *launch = &c->in->launches[t];
     for (uint32_t k = 0; k < launch->death_count; k++) {
         sl_chunk chunk = c->in->deaths[launch->first_death + k];
         struct chunk *x = &c->chunk[chunk];
@@ -229,68 +155,86 @@ static void end_launch(struct chooser *c, uint32_t t, const uint32_t *next_use)
             x->since = t + 1;
         }
         if (x->content != SL_CONTENT_RESIDENT) continue;
-        heap_remove(c, chunk);
+        sl_victims_remove(&c->victims, chunk);
         x->content = SL_CONTENT_RESIDENT_DEAD;
         x->moment = t + 1;
-        dead_append(c, chunk);
+        sl_victims_add_dead(&c->victims, chunk);
     }
 }
 
 static void take_stock(struct chooser *c)
 {
-    double window = c->start[c->in->launch_count];
-    c->dead_first = c->dead_last = SL_NONE;
-    for (uint32_t i = 0; i < c->in->chunk_count; i++) {
+    const struct sl_plan_input *in = c->in;
+    const struct sl_outlook *o = c->outlook;
+    double window = c->start[in->launch_count];
+    for (uint32_t i = 0; i < in->chunk_count; i++) {
         struct chunk *x = &c->chunk[i];
-        x->release = x->place = SL_NONE;
-        x->content = (uint8_t)c->in->content[i];
-        x->clean = c->in->clean && c->in->clean[i];
+        x->release = SL_NONE;
+        x->content = (uint8_t)in->content[i];
+        x->clean = in->clean && in->clean[i];
         /* Its last use lies before the window: where it would be if the window were what repeats. */
-        double last = x->last == SL_NONE ? -window : c->start[x->last + 1] - window;
-        if (x->content == SL_CONTENT_RESIDENT) heap_add(c, i, rank_of(c, x, x->next, last));
-        if (x->content == SL_CONTENT_RESIDENT_DEAD) dead_append(c, i);
-        if (x->content >= SL_CONTENT_RESIDENT) c->resident_bytes += c->in->chunk_bytes[i];
+        double last = o->last[i] == SL_NONE ? -window : c->start[o->last[i] + 1] - window;
+        struct prospect p = {o->first[i], o->first_death[i], 0, last};
+        if (x->content == SL_CONTENT_RESIDENT) may_leave(c, i, &p);
+        if (x->content == SL_CONTENT_RESIDENT_DEAD) sl_victims_add_dead(&c->victims, i);
+        if (x->content >= SL_CONTENT_RESIDENT) c->resident_bytes += in->chunk_bytes[i];
     }
-    c->choice->room_bytes = (int64_t)c->in->budget_bytes - (int64_t)c->resident_bytes;
+    c->choice->room_bytes = (int64_t)in->budget_bytes - (int64_t)c->resident_bytes;
 }
 
-enum sl_status sl_plan_choose(const struct sl_plan_input *in, const double *launch_ns,
+static void set_starts(struct chooser *c)
+{
+    double now = 0;
+    for (size_t t = 0; t <= c->in->launch_count; t++) {
+        c->start[t] = (c->policy->start ? c->policy->start[t] : now) + (double)t;
+        now += t < c->in->launch_count ? c->outlook->launch_ns[t] : 0;
+    }
+}
+
+static void choose(struct chooser *c)
+{
+    uint32_t access = 0;
+    set_starts(c);
+    take_stock(c);
+    make_room(c, 0, 0, SL_NONE);
+    for (uint32_t t = 0; t < c->in->launch_count; access += c->in->launches[t].access_count, t++) {
+        if (begin_launch(c, t))
+            request_missing(c, t);
+        else
+            c->choice->oversize_launches++;
+        end_uses(c, t, access);
+        end_lives(c, t);
+    }
+}
+
+enum sl_status sl_plan_choose(const struct sl_plan_input *in, const struct sl_outlook *outlook,
                               const struct sl_policy *policy, struct sl_choice *out)
 {
-    size_t accesses = 0;
-    for (size_t t = 0; t < in->launch_count; t++) accesses += in->launches[t].access_count;
+    size_t accesses = outlook->access_count;
     struct sl_choice choice = {0};
-    struct chooser c = {.in = in, .launch_ns = launch_ns, .policy = policy, .choice = &choice};
+    double both = (double)in->in_bytes_per_s + (double)in->out_bytes_per_s;
+    struct chooser c = {.in = in,
+                        .outlook = outlook,
+                        .policy = policy,
+                        .choice = &choice,
+                        .in_share = (double)in->out_bytes_per_s / both,
+                        .out_share = (double)in->in_bytes_per_s / both};
+    enum sl_status status = sl_victims_new(in->chunk_count, policy->weight_of_rest, &c.victims);
     c.chunk = calloc(in->chunk_count + 1, sizeof *c.chunk);
-    c.heap = malloc((in->chunk_count + 1) * sizeof *c.heap);
-    c.next_use = malloc((accesses + 1) * sizeof *c.next_use);
     c.start = malloc((in->launch_count + 1) * sizeof *c.start);
     choice.releases = malloc((accesses + in->chunk_count + 1) * sizeof *choice.releases);
     choice.requests = malloc((accesses + 1) * sizeof *choice.requests);
-    bool complete = c.chunk && c.heap && c.next_use && c.start && choice.releases && choice.requests;
-    if (complete) {
-        look_ahead(&c);
-        take_stock(&c);
-        make_room(&c, 0, 0, SL_NONE);
-        const uint32_t *next_use = c.next_use;
-        for (uint32_t t = 0; t < in->launch_count; next_use += in->launches[t].access_count, t++) {
-            if (begin_launch(&c, t))
-                request_missing(&c, t);
-            else
-                choice.oversize_launches++;
-            end_launch(&c, t, next_use);
-        }
-    }
-    free(c.start);
-    free(c.next_use);
-    free(c.heap);
+    if (!c.chunk || !c.start || !choice.releases || !choice.requests) status = SL_ERR_NO_MEMORY;
+    if (status == SL_OK) choose(&c);
+    if (c.lacks_memory) status = SL_ERR_NO_MEMORY;
+    sl_victims_free(&c.victims);
     free(c.chunk);
-    if (!complete) {
+    free(c.start);
+    if (status)
         sl_choice_free(&choice);
-        return SL_ERR_NO_MEMORY;
-    }
-    *out = choice;
-    return SL_OK;
+    else
+        *out = choice;
+    return status;
 }
 
 /* The moment from which request `i` may start. */

@@ -1,5 +1,6 @@
-/* What the steps of planning hand to each other: plan.c orders them, plan_choose.c decides which chunks leave
- * and come, plan_assign.c when, plan_time.c says how long that takes.
+/* What the steps of planning hand to each other. plan.c tries several ways and keeps the best; for each of
+ * them plan_choose.c decides which chunks leave and come, plan_schedule.c when, and plan_prices.c learns from
+ * the result where the link was the bottleneck.
  *
  * A moment is a point between launches: moment 0 lies before launches[0], moment m after launches[m - 1].
  */
@@ -9,6 +10,21 @@
 #include "plan.h"
 
 #define SL_NONE UINT32_MAX
+
+/* What the input says of the future, the same for every way. */
+struct sl_outlook {
+    uint32_t *next;  /* for each access, in the order of the launches: the chunk's next use, or SL_NONE */
+    uint32_t *death; /* and the launch after which it dies before that, or SL_NONE */
+    uint32_t *first, *last;  /* for each chunk: the launches that use it first and last, or SL_NONE */
+    uint32_t *first_death;   /* the launch after which it dies before its first use, or SL_NONE */
+    const double *launch_ns; /* how long each launch runs */
+    uint32_t access_count;
+};
+
+/* On SL_OK released with sl_outlook_free. */
+enum sl_status sl_outlook_make(const struct sl_plan_input *input, const double *launch_ns,
+                               struct sl_outlook *out);
+void sl_outlook_free(struct sl_outlook *outlook); /* accepts a zeroed one */
 
 /* A frame that becomes free. */
 struct sl_release {
@@ -36,27 +52,54 @@ struct sl_choice {
     size_t oversize_launches;
 };
 
-/* How victims are ranked. With the weight at 0 the chunk leaves whose next use is furthest (Belady 1966),
- * which copies least; at 1 the one that rests longest between two uses, which leaves time to copy.
- * doomed_first: what dies without another use leaves before anything else, though it must be copied out: it
- * need never be copied in. */
-struct sl_policy {
-    double weight_of_rest;
-    bool doomed_first;
+/* What a nanosecond on the link costs, by launch: of a copy in, by the launch that needs it; of a copy out,
+ * by the moment after which it may start. 1: the whole program waits for it; 0: nobody does. */
+struct sl_prices {
+    double *in, *out;
 };
 
-/* Decides. Expects valid input, and how long each launch runs. On SL_OK the choice is released with
- * sl_choice_free. */
-enum sl_status sl_plan_choose(const struct sl_plan_input *input, const double *launch_ns,
+/* How victims are ranked. Without prices the chunk leaves whose next use is furthest (Belady 1966), which
+ * copies least. With them the one whose frame is free longest for what its copies cost: the best one first,
+ * as in caching with known costs (Young 1994). */
+struct sl_policy {
+    const struct sl_prices *prices; /* or NULL */
+    const double *start;   /* when each launch starts, and the end of the last; NULL with `prices` NULL */
+    double least_price;    /* of a copy that nobody waits for; not 0 */
+    double weight_of_rest; /* of the time since a chunk's last use, in how long its frame is free */
+};
+
+/* Decides. Expects valid input. On SL_OK the choice is released with sl_choice_free. */
+enum sl_status sl_plan_choose(const struct sl_plan_input *input, const struct sl_outlook *outlook,
                               const struct sl_policy *policy, struct sl_choice *out);
 void sl_choice_free(struct sl_choice *choice); /* accepts a zeroed choice */
 
 /* Lets nothing move earlier than `when` allows. */
 void sl_choice_hold_back(struct sl_choice *choice, enum sl_plan_when when);
 
-/* Decides when: writes the actions, and what the plan says about itself, into a zeroed plan. *half_ns is when
- * the first half of the launches has run. */
+/* When everything happens, in ns from moment 0, as the schedule expects it. A release's place is that in the
+ * queue of releases. */
+struct sl_course {
+    double *start;               /* of each launch, and the end of the last */
+    double *in_end;              /* of each request */
+    uint32_t *frame;             /* of each request: the place of the release that it waits for; SL_NONE */
+    double *out_begin, *out_end; /* by place */
+    uint32_t *out_moment;        /* by place: after which moment the release was issued */
+    double half_ns;              /* when the first half of the launches has run */
+};
+
+/* On SL_OK released with sl_course_free. */
+enum sl_status sl_course_new(size_t launches, size_t accesses, size_t chunks, struct sl_course *out);
+void sl_course_free(struct sl_course *course); /* accepts a zeroed one */
+
+/* Decides when: writes the actions, and what the plan says about itself, into a zeroed plan, and the course
+ * into the arrays of *course. */
 enum sl_status sl_plan_schedule(const struct sl_plan_input *input, const double *launch_ns,
-                                const struct sl_choice *choice, struct sl_plan *plan, uint64_t *half_ns);
+                                const struct sl_choice *choice, struct sl_plan *plan,
+                                struct sl_course *course);
+
+/* Moves the prices towards what the course's critical path says, which is what its end waits for: all the way
+ * with `rate` 1, not at all with 0. */
+void sl_prices_learn(struct sl_prices *prices, const struct sl_plan_input *input, const double *launch_ns,
+                     const struct sl_choice *choice, const struct sl_course *course, double rate);
 
 #endif

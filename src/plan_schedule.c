@@ -20,7 +20,7 @@ struct scheduler {
     uint32_t drop_count, next_drop, next_copy;
     uint32_t *queued; /* for each release of the choice: its place in the queue; SL_NONE */
     uint32_t *action; /* for each place in the queue: its action */
-    double *done;     /* for each place in the queue: when it is complete */
+    struct sl_course *course;
     uint32_t queue_count;
     uint32_t taken;      /* how many of the queue's frames have been given to requests */
     int64_t room, cover; /* bytes that requests may still take: of all queued; of those taken */
@@ -48,12 +48,15 @@ static void queue_release(struct scheduler *s, uint32_t index, uint32_t moment)
     const struct sl_release *release = &s->choice->releases[index];
     uint64_t bytes = s->in->chunk_bytes[release->chunk];
     if (s->link_out < s->now) s->link_out = s->now;
+    double begin = s->link_out;
     if (release->kind == SL_ACTION_EVICT) {
         s->link_out += copy_ns(bytes, s->in->out_bytes_per_s);
         s->plan->bytes_out += bytes;
     }
     s->action[s->queue_count] = (uint32_t)s->plan->action_count;
-    s->done[s->queue_count] = s->link_out;
+    s->course->out_begin[s->queue_count] = begin;
+    s->course->out_end[s->queue_count] = s->link_out;
+    s->course->out_moment[s->queue_count] = moment;
     s->queued[index] = s->queue_count++;
     s->room += (int64_t)bytes;
     append(s, release->kind, release->chunk, moment, release->launch);
@@ -97,19 +100,22 @@ static uint32_t take_frame(struct scheduler *s, const struct sl_request *request
 
 static void start_next_request(struct scheduler *s, uint32_t moment)
 {
-    const struct sl_request *request = &s->choice->requests[s->next_request++];
+    uint32_t index = s->next_request++;
+    const struct sl_request *request = &s->choice->requests[index];
     uint64_t bytes = s->in->chunk_bytes[request->chunk];
     uint32_t frame = take_frame(s, request);
     struct sl_plan_action *action = append(s, request->copy ? SL_ACTION_FETCH : SL_ACTION_POPULATE,
                                            request->chunk, moment, request->launch);
     if (frame != SL_NONE) {
         action->frame_from = s->action[frame];
-        if (s->link_in < s->done[frame]) s->link_in = s->done[frame];
+        if (s->link_in < s->course->out_end[frame]) s->link_in = s->course->out_end[frame];
     }
     if (request->copy) {
         s->link_in += copy_ns(bytes, s->in->in_bytes_per_s);
         s->plan->bytes_in += bytes;
     }
+    s->course->in_end[index] = s->link_in;
+    s->course->frame[index] = frame;
     if (s->ready[request->launch] < s->link_in) s->ready[request->launch] = s->link_in;
 }
 
@@ -141,19 +147,21 @@ static void look_further(struct scheduler *s, uint32_t t, double end)
         start_next_request(s, t);
 }
 
-static void run(struct scheduler *s, uint64_t *half_ns)
+static void run(struct scheduler *s)
 {
     double busy = 0;
+    s->course->half_ns = 0;
     for (uint32_t t = 0; t < s->in->launch_count; t++) {
         queue_drops(s, t);
         serve_launch(s, t);
-        double duration = s->launch_ns[t];
-        double end = (s->now < s->ready[t] ? s->ready[t] : s->now) + duration;
+        s->course->start[t] = s->now < s->ready[t] ? s->ready[t] : s->now;
+        double end = s->course->start[t] + s->launch_ns[t];
         look_further(s, t, end);
         s->now = end;
-        if (t < s->in->launch_count / 2) *half_ns = (uint64_t)end;
-        busy += duration;
+        if (t < s->in->launch_count / 2) s->course->half_ns = end;
+        busy += s->launch_ns[t];
     }
+    s->course->start[s->in->launch_count] = s->now;
     s->plan->seconds_ns = (uint64_t)s->now;
     s->plan->stall_ns = (uint64_t)(s->now - busy);
 }
@@ -179,28 +187,50 @@ static void sort_releases(struct scheduler *s, uint32_t *bounds, size_t moments)
     s->next_copy = s->drop_count;
 }
 
+enum sl_status sl_course_new(size_t launches, size_t accesses, size_t chunks, struct sl_course *out)
+{
+    size_t requests = accesses + 1, places = accesses + chunks + 1;
+    double *times = malloc((launches + 1 + requests + 2 * places) * sizeof *times);
+    uint32_t *words = malloc((requests + places) * sizeof *words);
+    *out = (struct sl_course){.start = times, .frame = words};
+    if (!times || !words) {
+        sl_course_free(out);
+        return SL_ERR_NO_MEMORY;
+    }
+    out->in_end = times + launches + 1;
+    out->out_begin = out->in_end + requests;
+    out->out_end = out->out_begin + places;
+    out->out_moment = words + requests;
+    return SL_OK;
+}
+
+void sl_course_free(struct sl_course *course)
+{
+    free(course->start);
+    free(course->frame);
+    *course = (struct sl_course){0};
+}
+
 enum sl_status sl_plan_schedule(const struct sl_plan_input *in, const double *launch_ns,
-                                const struct sl_choice *choice, struct sl_plan *plan, uint64_t *half_ns)
+                                const struct sl_choice *choice, struct sl_plan *plan,
+                                struct sl_course *course)
 {
     size_t moments = in->launch_count + 1, releases = choice->release_count, requests = choice->request_count;
-    struct scheduler s = {.in = in, .launch_ns = launch_ns, .choice = choice, .plan = plan};
+    struct scheduler s = {.in = in, .launch_ns = launch_ns, .choice = choice, .plan = plan, .course = course};
     uint32_t *words = malloc((3 * releases + 2 * moments + 1) * sizeof *words);
-    double *times = calloc(releases + moments, sizeof *times);
+    s.ready = calloc(moments, sizeof *s.ready);
     plan->actions = malloc((releases + requests + 1) * sizeof *plan->actions);
-    bool complete = words && times && plan->actions;
+    bool complete = words && s.ready && plan->actions;
     if (complete) {
         s.order = words;
         s.queued = s.order + releases;
         s.action = s.queued + releases;
-        s.done = times;
-        s.ready = times + releases;
         s.room = s.cover = choice->room_bytes;
         sort_releases(&s, s.action + releases, moments);
-        *half_ns = 0;
-        run(&s, half_ns);
+        run(&s);
         plan->oversize_launches = choice->oversize_launches;
     }
-    free(times);
+    free(s.ready);
     free(words);
     return complete ? SL_OK : SL_ERR_NO_MEMORY;
 }

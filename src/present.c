@@ -7,6 +7,7 @@
 #include "log.h"
 #include "sample.h"
 
+#define PERIODS 3 /* that are planned at once: the end of a plan does not know what comes next */
 #define LAUNCHES_BETWEEN_PLANS 16 /* while surprises are frequent */
 #define LEAST_WINDOW 512
 #define LARGEST_WINDOW ((size_t)1 << 18)
@@ -76,7 +77,7 @@ void sl_core_plan(struct sl_core *core)
     if (!core->pressure || !core->policy->plans || core->streak < SL_STEADY_STREAK) return;
     if (atomic_load(&schedule->active) && core->tick + 1 < schedule->end_tick) return;
     if (!atomic_load(&schedule->active) && core->tick < core->planned_at + LAUNCHES_BETWEEN_PLANS) return;
-    size_t window = 2 * sl_predictor_period(core->predictor), serve = 0;
+    size_t window = PERIODS * sl_predictor_period(core->predictor), serve = 0;
     if (window < LEAST_WINDOW) window = LEAST_WINDOW;
     if (window > LARGEST_WINDOW) window = LARGEST_WINDOW;
     core->planned_at = core->tick;
@@ -87,7 +88,7 @@ void sl_core_plan(struct sl_core *core)
     pthread_mutex_lock(&core->mover.out.lock);
     pthread_mutex_lock(&core->mover.in.lock);
     enum sl_status status = sl_forecast(core, window, &input, &serve);
-    if (status == SL_OK) status = sl_plan_make(&input, &plan);
+    if (status == SL_OK) status = sl_plan_make(&input, &core->lessons, &plan);
     if (status == SL_OK)
         status = sl_schedule_install(schedule, &plan, input.first_tick, input.launch_count, serve,
                                      input.chunk_bytes);
@@ -112,6 +113,7 @@ void sl_core_forget(struct sl_core *core)
     sl_durations_forget(&core->durations);
     sl_samples_forget(core);
     sl_placement_forget(&core->placement);
+    sl_plan_lessons_free(&core->lessons);
     core->streak = 0;
     core->iteration_end = 0;
     core->symbols_learned = 0;

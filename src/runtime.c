@@ -202,6 +202,7 @@ static void tear_down(struct sl_core *core, bool device_gone)
     sl_schedule_close(&core->schedule, device_gone);
     sl_mover_close(&core->mover, device_gone);
     sl_forecast_close(core);
+    sl_plan_lessons_free(&core->lessons);
     sl_predictor_delete(core->predictor);
     sl_symbols_close(&core->symbols);
     sl_tables_close(&core->tables);

@@ -45,7 +45,7 @@ static int measure(unsigned layers, double share)
     struct sl_plan plan;
     for (int round = 0; round < 10; round++) {
         double start = seconds();
-        if (sl_plan_make(&in, &plan) != SL_OK) return 1;
+        if (sl_plan_make(&in, NULL, &plan) != SL_OK) return 1;
         double took = seconds() - start;
         if (took < best) best = took;
         if (round < 9) sl_plan_free(&plan);

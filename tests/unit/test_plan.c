@@ -74,7 +74,7 @@ static void scene_string(struct scene *s, const char *letters)
 static struct sl_plan make_checked(const struct scene *s, uint64_t seed)
 {
     struct sl_plan plan;
-    assert_int_equal(sl_plan_make(&s->in, &plan), SL_OK);
+    assert_int_equal(sl_plan_make(&s->in, NULL, &plan), SL_OK);
     check_actions(&s->in, &plan);
     check_execution(&s->in, &plan, seed);
     return plan;
@@ -313,7 +313,7 @@ static void check_when(enum sl_plan_when when, const sl_tick *after)
 static void test_how_far_ahead_is_as_asked(void **state)
 {
     (void)state;
-    check_when(SL_PLAN_AHEAD, (sl_tick[]){0, 0, 2, 3});
+    check_when(SL_PLAN_AHEAD, (sl_tick[]){0, 0, 1, 2});
     check_when(SL_PLAN_NEXT, (sl_tick[]){0, 0, 2, 3});
     check_when(SL_PLAN_ON_DEMAND, (sl_tick[]){0, 1, 2, 3});
     struct scene s;
@@ -390,17 +390,17 @@ static void test_wrong_input_is_refused(void **state)
     struct sl_plan plan = {0};
     scene_begin(&s, 2, 2);
     scene_string(&s, "c");
-    assert_int_equal(sl_plan_make(&s.in, &plan), SL_ERR_INVALID);
+    assert_int_equal(sl_plan_make(&s.in, NULL, &plan), SL_ERR_INVALID);
     scene_begin(&s, 2, 2);
     scene_string(&s, "a");
     scene_die(&s, 2);
-    assert_int_equal(sl_plan_make(&s.in, &plan), SL_ERR_INVALID);
+    assert_int_equal(sl_plan_make(&s.in, NULL, &plan), SL_ERR_INVALID);
     s.deaths[0] = 0;
     s.in.first_tick = 0;
-    assert_int_equal(sl_plan_make(&s.in, &plan), SL_ERR_INVALID);
+    assert_int_equal(sl_plan_make(&s.in, NULL, &plan), SL_ERR_INVALID);
     s.in.first_tick = 1;
     s.in.out_bytes_per_s = 0;
-    assert_int_equal(sl_plan_make(&s.in, &plan), SL_ERR_INVALID);
+    assert_int_equal(sl_plan_make(&s.in, NULL, &plan), SL_ERR_INVALID);
     assert_null(plan.actions);
     sl_plan_free(&plan);
 }

@@ -7,6 +7,8 @@
 
 #include "../bench/gpt_step.h"
 
+enum { WINDOW = 3 }; /* steps that are planned at once */
+
 #define GB_PER_S (52 * 0.92) /* a link of 52 GB/s; both directions at once cost 8 % */
 
 struct frame {
@@ -16,6 +18,7 @@ struct frame {
 /* A device between two steps: what is on it, and what is still on its way out. */
 struct training {
     const struct gpt_step *step;
+    struct sl_plan_lessons lessons;
     const struct sl_plan_launch *known; /* the launches as the planner is told of them */
     enum sl_chunk_content *content;
     double *arrival; /* for each chunk */
@@ -76,14 +79,14 @@ static void run_launch(struct training *t, const struct sl_plan_launch *launch)
     }
 }
 
-/* Plans two steps and runs the first of them. */
+/* Plans three steps and runs the first of them. */
 static void run_step(struct training *t, uint64_t budget_bytes, size_t number)
 {
-    size_t launches = t->step->launch_count / 2, next = 0, left = 0;
+    size_t launches = t->step->launch_count / WINDOW, next = 0, left = 0;
     struct sl_plan_input in = {
         .first_tick = 1 + number * launches,
         .launches = t->known,
-        .launch_count = 2 * launches,
+        .launch_count = WINDOW * launches,
         .accesses = t->step->accesses,
         .deaths = t->step->deaths,
         .chunk_count = t->step->chunk_count,
@@ -94,7 +97,7 @@ static void run_step(struct training *t, uint64_t budget_bytes, size_t number)
         .out_bytes_per_s = (uint64_t)(GB_PER_S * 1e9),
     };
     struct sl_plan plan;
-    assert_int_equal(sl_plan_make(&in, &plan), SL_OK);
+    assert_int_equal(sl_plan_make(&in, &t->lessons, &plan), SL_OK);
     assert_int_equal(plan.oversize_launches, 0);
     t->room = (double)budget_bytes;
     for (size_t i = 0; i < t->step->chunk_count; i++)
@@ -131,7 +134,7 @@ static void check_steady(struct gpt_shape shape, bool durations_known, const str
                          size_t count)
 {
     struct gpt_step step;
-    assert_true(gpt_step_make(&shape, 2, &step));
+    assert_true(gpt_step_make(&shape, WINDOW, &step));
     struct sl_plan_launch *known = calloc(step.launch_count, sizeof *known);
     assert_non_null(known);
     for (size_t i = 0; i < step.launch_count; i++) {
@@ -142,7 +145,7 @@ static void check_steady(struct gpt_shape shape, bool durations_known, const str
         struct training t = {.step = &step, .known = known};
         t.content = calloc(step.chunk_count, sizeof *t.content);
         t.arrival = calloc(step.chunk_count, sizeof *t.arrival);
-        t.leaving = calloc(2 * step.access_count, sizeof *t.leaving);
+        t.leaving = calloc(WINDOW * step.access_count, sizeof *t.leaving);
         assert_true(t.content && t.arrival && t.leaving);
         uint64_t budget_bytes = (uint64_t)((double)step.chunk_count * golden[i].share) * shape.chunk_bytes;
         double start = 0, in = 0, out = 0;
@@ -156,14 +159,13 @@ static void check_steady(struct gpt_shape shape, bool durations_known, const str
         print_message("%.2f: %.3f s (%.3f), %.1f in (%.1f), %.1f out (%.1f)\n", golden[i].share, seconds,
                       golden[i].seconds, (t.bytes_in - in) / gib, golden[i].gib_in, (t.bytes_out - out) / gib,
                       golden[i].gib_out);
-        assert_true(seconds <= golden[i].seconds * 1.02);
-        /* More may be copied only where that saves time. */
-        double most = 1.02 + later(0, golden[i].seconds / seconds - 1.02) * 2;
+        assert_true(seconds <= golden[i].seconds * (durations_known ? 1.003 : 1.02));
         assert_true((t.bytes_in + t.bytes_out - in - out) / gib <=
-                    (golden[i].gib_in + golden[i].gib_out) * most + 0.1);
+                    (golden[i].gib_in + golden[i].gib_out) * 1.04 + 0.1);
         free(t.leaving);
         free(t.arrival);
         free(t.content);
+        sl_plan_lessons_free(&t.lessons);
     }
     free(known);
     gpt_step_free(&step);
@@ -219,15 +221,17 @@ static void test_no_slower_without_durations(void **state)
     check_all(false);
 }
 
-/* Where Belady's choice leaves no time to copy, copying more saves a fifteenth of the step. */
-static void test_faster_where_rest_is_short(void **state)
+/* Where the link is busy at times only, choosing whose copies fall into the other times saves time, not
+ * bytes.
+ */
+static void test_faster_where_the_link_is_busy_at_times(void **state)
 {
     (void)state;
-    struct golden golden[] = {{0.33, 1.611 * 14 / 15, 42.9 * 1.06, 43.1 * 1.06}};
+    struct golden golden[] = {{0.33, 1.611 * 0.93, 42.9, 43.1}};
     struct gpt_shape shape = gpt2_xl;
     shape.accumulate = 3;
     check_steady(shape, true, golden, 1);
-    golden[0] = (struct golden){0.25, 1.249 * 14 / 15, 33.1, 40.7 * 1.06};
+    golden[0] = (struct golden){0.25, 1.249 * 0.9, 33.1, 40.7};
     shape.accumulate = 1;
     shape.sweep = true;
     check_steady(shape, true, golden, 1);
@@ -238,7 +242,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_slower_than_the_reference),
         cmocka_unit_test(test_no_slower_without_durations),
-        cmocka_unit_test(test_faster_where_rest_is_short),
+        cmocka_unit_test(test_faster_where_the_link_is_busy_at_times),
     };
     return cmocka_run_group_tests_name("plan-gpt", tests, NULL, NULL);
 }
