@@ -156,6 +156,20 @@ static bool print_text(const struct replay_program *program, const struct predic
     return true;
 }
 
+static void print_iterations(struct json *json, const struct replay_result *result)
+{
+    json_array(json, "each", false);
+    for (uint32_t i = 0; i < result->iteration_count; i++) {
+        const struct replay_iteration *iteration = &result->iterations[i];
+        json_object(json, NULL, false);
+        json_number(json, "step_ns", iteration->took_ns);
+        json_number(json, "launches", iteration->launches);
+        json_number(json, "missed_launches", iteration->missed);
+        json_close(json);
+    }
+    json_close(json);
+}
+
 static void print_prediction(struct json *json, const struct prediction *one)
 {
     const struct replay_iteration *steady = &one->result.steady;
@@ -178,6 +192,7 @@ static void print_prediction(struct json *json, const struct prediction *one)
     json_number(json, "missed_launches", steady->missed);
     json_number(json, "oversize_launches", one->result.oversize);
     json_number(json, "iterations", one->result.iteration_count);
+    print_iterations(json, &one->result);
     json_close(json);
 }
 
@@ -198,16 +213,17 @@ static void print_json(const struct replay_program *program, const struct predic
 
 /* --- the command */
 
-/* Writes an iteration with everything on the device, in chunks of the first size. */
+/* Writes iterations with everything on the device, in chunks of the first size. */
 static int write_sequence(const struct replay_program *program, const struct plan_wish *wish,
-                          const char *path)
+                          const char *path, uint64_t iterations)
 {
     struct replay_setting setting = {.chunk_bytes = wish->chunks[0],
                                      .policy = "demand",
                                      .in_bytes_per_s = wish->links[0].in_bytes_per_s,
                                      .out_bytes_per_s = wish->links[0].out_bytes_per_s,
                                      .both_percent = wish->both_percent,
-                                     .sequence = fopen(path, "we")};
+                                     .sequence = fopen(path, "we"),
+                                     .sequence_iterations = (uint32_t)iterations};
     struct replay_result result;
     if (!setting.sequence) return failure("cannot write %s: %s", path, strerror(errno));
     bool good = replay_all(program, &setting, 1, &result);
@@ -218,7 +234,7 @@ static int write_sequence(const struct replay_program *program, const struct pla
 }
 
 static int predict(const char *path, const struct model *model, const struct plan_wish *wish,
-                   const char *sequence, bool json)
+                   const char *sequence, uint64_t sequence_iterations, bool json)
 {
     struct program_name name = program_name(&model->header);
     struct replay_program program = {0};
@@ -231,7 +247,7 @@ static int predict(const char *path, const struct model *model, const struct pla
     else if (predictions_make(&program, wish, &predictions))
         status = EXIT_OK;
     program.name = name.text;
-    if (status == EXIT_OK && sequence) status = write_sequence(&program, wish, sequence);
+    if (status == EXIT_OK && sequence) status = write_sequence(&program, wish, sequence, sequence_iterations);
     if (status == EXIT_OK && json) print_json(&program, &predictions);
     if (status == EXIT_OK && !json && !print_text(&program, &predictions))
         status = failure("%s: out of memory", path);
@@ -244,7 +260,7 @@ int command_plan(int argc, char **argv)
 {
     bool json = false;
     const char *budgets = NULL, *chunks = NULL, *policies = NULL, *links = NULL, *sequence = NULL, *path;
-    uint64_t both_percent = DEFAULT_BOTH_PERCENT;
+    uint64_t both_percent = DEFAULT_BOTH_PERCENT, iterations = 1;
     const struct command_option options[] = {
         {"budget", OPTION_TEXT, &budgets, "LIST",
          "Budgets: sizes, or shares of what the program needs (0.8,0.66,0.5,0.33,0.25)."},
@@ -255,7 +271,8 @@ int command_plan(int argc, char **argv)
         {"both", OPTION_NUMBER, &both_percent, "PERCENT",
          "What each direction has of its speed while both are in use (92)."},
         {"sequence", OPTION_TEXT, &sequence, "OUT",
-         "Write one iteration as the core saw it, in chunks, to OUT, as JSON."},
+         "Write the last iteration as the core saw it, in chunks, to OUT, as JSON."},
+        {"iterations", OPTION_NUMBER, &iterations, "N", "With --sequence: the last N of them (1)."},
         {"json", OPTION_SWITCH, &json, .help = "Print it as a JSON object."},
     };
     const struct command_syntax syntax = {
@@ -272,6 +289,8 @@ int command_plan(int argc, char **argv)
     int status;
     if (!read_command_line(&syntax, argc, argv, &path, &status)) return status;
     if (!both_percent || both_percent > 100) return usage_error("--both: 1 to 100 per cent");
+    if (!iterations || iterations > REPLAY_ITERATIONS)
+        return usage_error("--iterations: 1 to %d", REPLAY_ITERATIONS);
     struct plan_wish wish = {.both_percent = (unsigned)both_percent};
     struct model *model = NULL;
     bool understood =
@@ -280,7 +299,7 @@ int command_plan(int argc, char **argv)
     status = understood ? model_open(path, &model) : EXIT_USAGE;
     if (status == EXIT_OK) {
         complete(&wish, model);
-        status = predict(path, model, &wish, sequence, json);
+        status = predict(path, model, &wish, sequence, iterations, json);
     }
     model_close(model);
     forget(&wish);

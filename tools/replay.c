@@ -23,7 +23,7 @@ enum {
 struct replaying {
     const struct replay_program *program;
     struct replay_result *result;
-    struct sequence *sequence; /* while its iteration is replayed */
+    struct sequence *sequence; /* while its iterations are replayed */
     struct sl_backend backend;
     struct sl_core *core;
     uint64_t *address_of; /* by slot; 0: not live */
@@ -354,29 +354,45 @@ static enum sl_status start(struct replaying *r, const struct replay_setting *se
     return status;
 }
 
-/* The last iteration begins or ends. */
-static enum sl_status begin_or_end_sequence(struct replaying *r, FILE *to)
+static enum sl_status begin_sequence(struct replaying *r)
 {
-    bool begins = r->border + 1 == r->program->border_count;
-    enum sl_status status = SL_OK;
-    if (begins && to) {
-        r->sequence = sequence_new();
-        return r->sequence ? SL_OK : SL_ERR_NO_MEMORY;
+    r->sequence = sequence_new();
+    if (!r->sequence) return SL_ERR_NO_MEMORY;
+    const struct sl_arena *arena = &r->core->arena;
+    for (sl_chunk c = 0; c < sl_arena_chunk_count(arena); c++) {
+        const struct sl_chunk_record *chunk = sl_arena_record(arena, c);
+        int content = atomic_load(&chunk->content);
+        bool alive = content == SL_CONTENT_HOST || content == SL_CONTENT_RESIDENT;
+        if (alive && atomic_load(&chunk->bytes)) sequence_alive(r->sequence, c);
     }
-    if (r->sequence && !sequence_write(r->sequence, r->program->name, to)) status = SL_ERR_IO;
-    sequence_delete(r->sequence);
-    r->sequence = NULL;
-    return status;
+    return SL_OK;
 }
 
-static enum sl_status go_through(struct replaying *r, FILE *sequence)
+static enum sl_status end_sequence(struct replaying *r, FILE *to)
+{
+    bool written = sequence_write(r->sequence, r->program->name, to);
+    sequence_delete(r->sequence);
+    r->sequence = NULL;
+    return written ? SL_OK : SL_ERR_IO;
+}
+
+/* An iteration begins, or the last one ended. */
+static enum sl_status begin_or_end_sequence(struct replaying *r, const struct replay_setting *setting)
+{
+    uint32_t left = r->program->border_count - r->border;
+    if (!setting->sequence) return SL_OK;
+    if (!r->sequence && left && left <= setting->sequence_iterations) return begin_sequence(r);
+    return r->sequence && !left ? end_sequence(r, setting->sequence) : SL_OK;
+}
+
+static enum sl_status go_through(struct replaying *r, const struct replay_setting *setting)
 {
     const struct replay_program *program = r->program;
     enum sl_status status = SL_OK;
     for (uint32_t l = 0; l <= program->launches && status == SL_OK; l++) {
         if (r->border < program->border_count && program->borders[r->border] == l) {
             status = pass_border(r, l);
-            if (status == SL_OK) status = begin_or_end_sequence(r, sequence);
+            if (status == SL_OK) status = begin_or_end_sequence(r, setting);
         }
         if (l == program->launches || status) break;
         const struct model_launch *launch = &program->model->launches.at[l];
@@ -397,7 +413,7 @@ void replay_run(const struct replay_program *program, const struct replay_settin
     r->program = program;
     r->result = result;
     result->status = start(r, setting);
-    if (result->status == SL_OK) result->status = go_through(r, setting->sequence);
+    if (result->status == SL_OK) result->status = go_through(r, setting);
     if (result->status == SL_OK) {
         result->oversize = atomic_load(&r->core->stats.oversize_launches);
         sum_up(r);

@@ -25,7 +25,8 @@ struct use {
 struct sequence {
     ARRAY(struct launch) launches;
     ARRAY(struct use) uses;
-    ARRAY(sl_chunk) deaths;       /* as the core numbers them */
+    ARRAY(sl_chunk) alive;        /* as the core numbers them */
+    ARRAY(sl_chunk) deaths;       /* likewise */
     ARRAY(sl_chunk) early_deaths; /* before the first launch */
     ARRAY(uint64_t) chunk_bytes;
     struct sl_map numbers; /* the core's + 1 -> ours */
@@ -62,11 +63,17 @@ void sequence_delete(struct sequence *sequence)
     if (!sequence) return;
     free(sequence->launches.at);
     free(sequence->uses.at);
+    free(sequence->alive.at);
     free(sequence->deaths.at);
     free(sequence->early_deaths.at);
     free(sequence->chunk_bytes.at);
     sl_map_free(&sequence->numbers);
     free(sequence);
+}
+
+void sequence_alive(struct sequence *sequence, sl_chunk chunk)
+{
+    PUSH(sequence, sequence->alive, chunk);
 }
 
 void sequence_launch(struct sequence *sequence, uint64_t took_ns)
@@ -108,20 +115,24 @@ static void write_uses(struct json *json, const struct sequence *sequence, size_
     json_close(json);
 }
 
-/* A chunk that no launch of the iteration uses is not in it. */
+/* A chunk that no launch uses is not in it. */
+static void write_chunks(struct json *json, const struct sequence *sequence, const sl_chunk *chunks,
+                         size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint32_t number = sl_map_get(&sequence->numbers, (uint64_t)chunks[i] + 1);
+        if (number != SL_MAP_NONE) json_number(json, NULL, number);
+    }
+}
+
 static void write_deaths(struct json *json, const struct sequence *sequence, size_t launch)
 {
     bool last = launch + 1 == sequence->launches.count;
+    size_t begin = sequence->launches.at[launch].first_death;
     size_t end = last ? sequence->deaths.count : sequence->launches.at[launch + 1].first_death;
     json_array(json, "deaths", false);
-    for (size_t d = sequence->launches.at[launch].first_death; d < end; d++) {
-        uint32_t number = sl_map_get(&sequence->numbers, (uint64_t)sequence->deaths.at[d] + 1);
-        if (number != SL_MAP_NONE) json_number(json, NULL, number);
-    }
-    for (size_t d = 0; last && d < sequence->early_deaths.count; d++) {
-        uint32_t number = sl_map_get(&sequence->numbers, (uint64_t)sequence->early_deaths.at[d] + 1);
-        if (number != SL_MAP_NONE) json_number(json, NULL, number);
-    }
+    write_chunks(json, sequence, sequence->deaths.at + begin, end - begin);
+    if (last) write_chunks(json, sequence, sequence->early_deaths.at, sequence->early_deaths.count);
     json_close(json);
 }
 
@@ -135,6 +146,9 @@ bool sequence_write(struct sequence *sequence, const char *name, FILE *to)
     json_array(&json, "chunk_bytes", false);
     for (size_t c = 0; c < sequence->chunk_bytes.count; c++)
         json_number(&json, NULL, sequence->chunk_bytes.at[c]);
+    json_close(&json);
+    json_array(&json, "alive", false);
+    write_chunks(&json, sequence, sequence->alive.at, sequence->alive.count);
     json_close(&json);
     json_array(&json, "launches", true);
     for (size_t l = 0; l < sequence->launches.count; l++) {

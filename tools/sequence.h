@@ -1,11 +1,11 @@
-/* One iteration as the core saw it, launch by launch, in chunks: for solvers and benchmarks of policies.
+/* Iterations as the core saw them, launch by launch, in chunks: for solvers and benchmarks of policies.
  *
- *   {"name": "...", "chunk_bytes": [of chunk 0, ...],
+ *   {"name": "...", "chunk_bytes": [of chunk 0, ...], "alive": [chunks],
  *    "launches": [{"ns": ..., "reads": [chunks], "writes": [chunks], "deaths": [chunks]}, ...]}
  *
- * The iteration comes again and again. `reads` are used and surely not written, `writes` are used and perhaps
- * written; what is in `deaths` has no content from behind that launch on, and new content for nothing when it
- * is used again.
+ * They come again and again. `alive` have content before the first launch; `reads` are used and surely not
+ * written, `writes` are used and perhaps written; what is in `deaths` has no content from behind that launch
+ * on, and new content for nothing when it is used again.
  */
 #ifndef SLUICE_TOOL_SEQUENCE_H
 #define SLUICE_TOOL_SEQUENCE_H
@@ -18,6 +18,9 @@ struct sequence;
 
 struct sequence *sequence_new(void);             /* NULL when there is no memory */
 void sequence_delete(struct sequence *sequence); /* accepts NULL */
+
+/* Has content before the first launch. */
+void sequence_alive(struct sequence *sequence, sl_chunk chunk);
 
 /* The next launch and what it uses, each chunk once. */
 void sequence_launch(struct sequence *sequence, uint64_t took_ns);

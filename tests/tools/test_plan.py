@@ -63,6 +63,9 @@ class Plan(ToolTest):
         self.assertLess(rows["lru"]["step_ns"], rows["driver"]["step_ns"])
         self.assertEqual(rows["plan"]["missed_launches"], 0)
         self.assertGreater(rows["lru"]["missed_launches"], 0)
+        for row in rows.values():
+            self.assertEqual(len(row["each"]), row["iterations"])
+            self.assertIn(row["step_ns"], [iteration["step_ns"] for iteration in row["each"]])
 
     def test_the_environment_changes_nothing(self):
         before = self.plan("--budget", "0.5", self.trace)
@@ -81,6 +84,9 @@ class Plan(ToolTest):
         self.assertEqual([launch["ns"] for launch in sequence["launches"]], [100_000] * 2 * WEIGHTS)
         used = [sorted(launch["reads"] + launch["writes"]) for launch in sequence["launches"]]
         self.assertEqual(used, [[2 * w, 2 * w + 1] for w in [*range(WEIGHTS), *reversed(range(WEIGHTS))]])
+        self.assertEqual(sequence["alive"], [*range(2 * WEIGHTS)])
+        self.plan("--chunk", "2M", "--budget", "1", "--sequence", out, "--iterations", "3", self.trace)
+        self.assertEqual(json.loads(out.read_text()), dict(sequence, launches=3 * sequence["launches"]))
         result = sluice("plan", "--sequence", self.folder, self.trace)
         self.assertEqual(result.returncode, 1)
         self.assert_one_line(result.stderr, "directory")
@@ -95,6 +101,7 @@ class Plan(ToolTest):
         for option, value in (("--budget", "0"), ("--budget", "2.5"), ("--budget", "1M"), ("--budget", ","),
                               ("--chunk", "3M"), ("--chunk", "1M"), ("--policy", "best"), ("--policy", "off"),
                               ("--link-gbs", "0"), ("--link-gbs", "fast"), ("--both", "0"), ("--both", "101"),
+                              ("--iterations", "0"), ("--iterations", "25"),
                               ("--budget", ",".join(["8M"] * 17))):
             self.assert_usage_error(sluice("plan", option, value, self.trace), option)
         self.assert_usage_error(sluice("plan"), "no file")
