@@ -93,7 +93,9 @@ CUresult sl_hook_cuMemFree_v2(struct sl_call call, sl_fn_cuMemFree_v2 *real, CUd
     struct sl_noted noted;
     bool known = sl_runtime_note_free(address, &noted);
     uint64_t bytes = sl_uncharge(SL_CHARGE_ADDRESS, address);
+    uint64_t began_ns = known ? sl_runtime_wait_begins() : 0;
     CUresult result = real(address);
+    if (result == CUDA_SUCCESS && known) sl_runtime_wait_ended(began_ns, SL_SYNC_CONTEXT, 0);
     if (result != CUDA_SUCCESS) sl_charge(SL_CHARGE_ADDRESS, address, bytes);
     if (result != CUDA_SUCCESS && known) sl_runtime_note_alloc(noted.address, noted.bytes, noted.site);
     return result;

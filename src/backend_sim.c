@@ -74,6 +74,22 @@ static enum sl_status push(struct sim *sim, sl_stream handle, const struct sl_si
     return status_of(stream != SL_MAP_NONE && sl_sim_push(sim->clock, stream, sim->host_ns, work));
 }
 
+/* The host goes on when what it waited for is there. */
+static enum sl_status wait_until(struct sim *sim, bool reached, uint64_t now_ns)
+{
+    if (now_ns > sim->host_ns) sim->host_ns = now_ns;
+    return reached ? SL_OK : SL_ERR_DRIVER;
+}
+
+static enum sl_status finish(struct sim *sim, uint32_t stream)
+{
+    uint64_t now_ns;
+    if (!sl_sim_record(sim->clock, stream, sim->host_ns, sim->joint)) return SL_ERR_NO_MEMORY;
+    sl_sim_run(sim->clock, sim->host_ns);
+    bool reached = sl_sim_run_to_event(sim->clock, sim->joint, &now_ns);
+    return wait_until(sim, reached, now_ns);
+}
+
 static enum sl_status transfer(struct sim *sim, uint32_t *stream, enum sl_sim_way way, uint64_t bytes)
 {
     sim->host_ns += sim->device.call_ns;
@@ -91,12 +107,16 @@ static enum sl_status fetch(void *self, uint64_t address, uint64_t bytes)
     return transfer(sim, &sim->in, SL_SIM_IN, copied);
 }
 
+/* On an idle stream the driver evicts inside the call. */
 static enum sl_status evict(void *self, uint64_t address, uint64_t bytes)
 {
     struct sim *sim = self;
     uint64_t copied = sl_sim_evict(&sim->memory, address, bytes);
+    sl_sim_run(sim->clock, sim->host_ns);
+    bool idle = sl_sim_idle(sim->clock, sim->out);
     sim->books.bytes_out += copied;
-    return transfer(sim, &sim->out, SL_SIM_OUT, copied);
+    enum sl_status status = transfer(sim, &sim->out, SL_SIM_OUT, copied);
+    return status == SL_OK && idle && copied ? finish(sim, sim->out) : status;
 }
 
 static enum sl_status discard(void *self, uint64_t address, uint64_t bytes)
@@ -112,6 +132,7 @@ static enum sl_status event_new(void *self, sl_event_handle *out)
 {
     struct sim *sim = self;
     struct sim_event *event = calloc(1, sizeof *event);
+    sim->host_ns += sim->device.call_ns;
     if (event) event->event = sl_sim_event_new(sim->clock);
     if (!event || !event->event) {
         free(event);
@@ -125,6 +146,7 @@ static void event_delete(void *self, sl_event_handle handle)
 {
     struct sim *sim = self;
     struct sim_event *event = handle;
+    sim->host_ns += sim->device.call_ns;
     sl_sim_event_delete(sim->clock, event->event);
     free(event);
 }
@@ -153,32 +175,18 @@ static enum sl_status stream_wait(void *self, sl_stream on, sl_event_handle hand
 static bool event_done(void *self, sl_event_handle handle)
 {
     struct sim *sim = self;
+    sim->host_ns += sim->device.call_ns;
     sl_sim_run(sim->clock, sim->host_ns);
     return sl_sim_reached(((struct sim_event *)handle)->event);
-}
-
-/* The host goes on when what it waited for is there. */
-static enum sl_status wait_until(struct sim *sim, bool reached, uint64_t now_ns)
-{
-    if (now_ns > sim->host_ns) sim->host_ns = now_ns;
-    return reached ? SL_OK : SL_ERR_DRIVER;
 }
 
 static enum sl_status event_wait(void *self, sl_event_handle handle)
 {
     struct sim *sim = self;
     uint64_t now_ns;
+    sim->host_ns += sim->device.call_ns;
     sl_sim_run(sim->clock, sim->host_ns);
     bool reached = sl_sim_run_to_event(sim->clock, ((struct sim_event *)handle)->event, &now_ns);
-    return wait_until(sim, reached, now_ns);
-}
-
-static enum sl_status finish(struct sim *sim, uint32_t stream)
-{
-    uint64_t now_ns;
-    if (!sl_sim_record(sim->clock, stream, sim->host_ns, sim->joint)) return SL_ERR_NO_MEMORY;
-    sl_sim_run(sim->clock, sim->host_ns);
-    bool reached = sl_sim_run_to_event(sim->clock, sim->joint, &now_ns);
     return wait_until(sim, reached, now_ns);
 }
 

@@ -317,6 +317,11 @@ void sl_sim_run(struct sl_sim_clock *clock, uint64_t until_ns)
     }
 }
 
+bool sl_sim_idle(const struct sl_sim_clock *clock, uint32_t stream)
+{
+    return clock->streams[stream].count == 0;
+}
+
 static void tell_now(const struct sl_sim_clock *clock, uint64_t *now_ns)
 {
     *now_ns = (uint64_t)ceil(clock->now_ns);

@@ -66,6 +66,9 @@ bool sl_sim_mark(struct sl_sim_clock *clock, uint32_t stream, uint64_t given_ns,
 /* Lets the time pass until `until_ns`; then what was recorded up to there is reached. */
 void sl_sim_run(struct sl_sim_clock *clock, uint64_t until_ns);
 
+/* Whether the stream has done all that it was given, by the time that has passed. */
+bool sl_sim_idle(const struct sl_sim_clock *clock, uint32_t stream);
+
 /* Lets the time pass until what was recorded last in the event is reached, or so many launches have ended, or
  * all has. False: that never happens. *now_ns: when that was, or later. */
 bool sl_sim_run_to_event(struct sl_sim_clock *clock, const struct sl_sim_event *event, uint64_t *now_ns);

@@ -82,28 +82,28 @@ static void wait_for_stream(struct replaying *r, uint64_t handle)
         if (model->streams.at[s] == handle) sl_backend_sim_finish(&r->backend, handle_of(s));
 }
 
-/* Whether it is a free that waits: the wait ended just before it. */
-static bool is_wait_of_free(const struct replaying *r, const struct model_sync *sync)
+/* Whether the wait is a free's: nothing lies between the two. The core waits before it frees; where memory
+ * was the driver's, the wait was noted behind the free. */
+static bool is_of_free(const struct replaying *r, const struct model_sync *sync,
+                       const struct model_life *dead)
 {
-    if (r->death == r->program->death_count) return false;
     const struct model *model = r->program->model;
-    const struct model_life *dead = &model->lives.at[r->program->deaths[r->death].life];
-    bool next_birth = r->birth < model->lives.count && model->lives.at[r->birth].born_ns < dead->died_ns;
-    return dead->died_tick == sync->tick && !next_birth;
+    if (!sync || !dead || sync->kind != SL_SYNC_CONTEXT || sync->tick != dead->died_tick) return false;
+    uint64_t later_ns = sync->time_ns > dead->died_ns ? sync->time_ns : dead->died_ns;
+    size_t next = r->death + 1;
+    bool alone = next >= r->program->death_count || r->program->deaths[next].time_ns >= later_ns;
+    return alone && (r->birth >= model->lives.count || model->lives.at[r->birth].born_ns >= later_ns);
 }
 
 static void wait_as(struct replaying *r, const struct model_sync *sync)
 {
     switch (sync->kind) {
-    case SL_SYNC_CONTEXT:
-        if (is_wait_of_free(r, sync)) {
-            sl_runtime_finish();
-        } else {
-            uint64_t before = sl_runtime_synchronizing();
-            sl_backend_sim_finish_all(&r->backend);
-            sl_runtime_synchronized(before);
-        }
+    case SL_SYNC_CONTEXT: {
+        uint64_t before = sl_runtime_synchronizing();
+        sl_backend_sim_finish_all(&r->backend);
+        sl_runtime_synchronized(before);
         break;
+    }
     case SL_SYNC_STREAM:
     case SL_SYNC_COPY:
         wait_for_stream(r, sync->handle);
@@ -127,7 +127,13 @@ static void catch_up(struct replaying *r, uint64_t tick)
         if (born && born->born_tick >= tick && !born->born_before) born = NULL;
         if (dead && dead->died_tick >= tick) dead = NULL;
         if (sync && sync->tick >= tick) sync = NULL;
-        if (sync && (!dead || sync->time_ns <= dead->died_ns) && (!born || sync->time_ns <= born->born_ns)) {
+        if (is_of_free(r, sync, dead)) {
+            sl_runtime_finish();
+            end_life(r, dead->slot);
+            r->sync++;
+            r->death++;
+        } else if (sync && (!dead || sync->time_ns <= dead->died_ns) &&
+                   (!born || sync->time_ns <= born->born_ns)) {
             wait_as(r, sync);
             r->sync++;
         } else if (dead && (!born || dead->died_ns <= born->born_ns)) {

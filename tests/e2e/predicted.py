@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""sluice plan foretells gpt on softcuda: from one trace of a run at full device size, the steps of runs with less memory and
+with another link.
+
+usage: predicted.py BUILD
+"""
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+from e2e import MODEL, Bench, check_budget, need
+
+STEPS = ["--steps", "9"]
+LINKS = {56: {"SOFTCUDA_LINK_IN": "56", "SOFTCUDA_LINK_OUT": "56", "SOFTCUDA_LINK_BOTH": "51.5"},
+         20: {"SOFTCUDA_LINK_IN": "20", "SOFTCUDA_LINK_OUT": "20", "SOFTCUDA_LINK_BOTH": "18.4"}}
+WITHIN = 0.1
+
+
+def record(bench, path):
+    """Nothing else is done to the program than to time each launch."""
+    options = {"POLICY": "off", "TRACE": path, "TRACE_SAMPLE": 1, "TRACE_FULL": "wait"}
+    run = bench.run(MODEL + STEPS, sluice=options, environment=LINKS[56])
+    need(run.status == 0, "it is recorded", run)
+
+
+def step_ns(timeline):
+    """The median time from the end of one update to that of the next, on the device's clock: all that a step costs. What gpt
+    prints leaves out what is between its steps."""
+    with open(timeline, encoding="utf-8") as file:
+        operations = [json.loads(line) for line in file]
+    kernels = [o for o in operations if o["kind"] == "kernel"]
+    ends = [a["end_ns"] for a, b in zip(kernels, kernels[1:] + [None]) if is_update(a) and not (b and is_update(b))]
+    return statistics.median(b - a for a, b in zip(ends[-5:], ends[-4:]))
+
+
+def is_update(kernel):
+    return "adamw" in kernel["name"] or "sweep" in kernel["name"]
+
+
+def predict(bench, path, *options):
+    command = [os.path.join(bench.build, "tools", "sluice"), "plan", "--json", "--chunk", "2M", *options, path]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=60)
+    return json.loads(done.stdout)["predictions"]
+
+
+def main():
+    bench = Bench(sys.argv[1])
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "gpt.slt")
+        record(bench, path)
+        rows = [(row, 56) for row in predict(bench, path, "--budget", "0.5,0.33", "--link-gbs", "56")]
+        rows += [(row, 20) for row in predict(bench, path, "--budget", "0.5", "--link-gbs", "20")]
+        wrong = [row for row, link in rows if not agrees(bench, row, link, os.path.join(folder, "timeline"))]
+    need(not wrong, f"within {WITHIN}: {wrong}")
+
+
+def agrees(bench, row, link, timeline):
+    options = {"DEVICE_BUDGET": row["budget_bytes"], "CHUNK": "2M", "DAEMON": "inline"}
+    run = bench.run(MODEL + STEPS, sluice=options, environment=dict(LINKS[link], SOFTCUDA_TIMELINE=timeline))
+    need(run.status == 0, "it runs", run)
+    check_budget(run, row["budget_bytes"], "predicted")
+    need(row["step_ns"] > 1.2 * row["resident_ns"], "the budget is felt", run)
+    real_ns = step_ns(timeline)
+    stall_ns = run.sluice["iterations"][-3]["stall_seconds"] * 1e9
+    print(f"{row['budget_bytes'] >> 20} MiB, {link} GB/s: predicted {row['step_ns'] / 1e6:.3f} ms, {real_ns / 1e6:.3f} ms in truth; "
+          f"stalled {row['stall_ns'] / 1e6:.3f} ms and {stall_ns / 1e6:.3f} ms", flush=True)
+    return abs(row["step_ns"] - real_ns) <= WITHIN * real_ns and stall_ns <= 1.1 * row["stall_ns"]
+
+
+if __name__ == "__main__":
+    main()
