@@ -12,6 +12,7 @@
 #include "footprint.h"
 #include "kernel.h"
 #include "place.h"
+#include "planning.h"
 #include "policy.h"
 #include "predict.h"
 #include "runtime.h"
@@ -37,19 +38,6 @@ struct sl_stall {
     uint32_t iteration;
 };
 
-/* Scratch for forecasts, kept from one to the next. */
-struct sl_forecast_space {
-    sl_symbol *symbols;
-    struct sl_plan_launch *launches;
-    struct sl_plan_access *accesses;
-    sl_chunk *deaths;
-    size_t symbol_capacity, launch_capacity, access_capacity, death_capacity;
-    uint64_t *chunk_bytes;
-    enum sl_chunk_content *content;
-    uint32_t *live, *seen;
-    size_t chunk_capacity;
-};
-
 struct sl_daemon;
 struct sl_sampler;
 
@@ -73,8 +61,7 @@ struct sl_core {
     struct sl_mover mover;
     struct sl_schedule schedule;
     struct sl_daemon *daemon; /* NULL: inline */
-    struct sl_forecast_space forecast;
-    struct sl_plan_lessons lessons;
+    struct sl_planning planning;
 
     uint64_t budget_bytes; /* as given */
     _Atomic int64_t charged_bytes;
@@ -86,7 +73,6 @@ struct sl_core {
     _Atomic sl_tick open[SL_OPEN_LAUNCHES]; /* ticks begun and not ended; 0: free */
     uint32_t streak;                        /* symbols predicted in a row */
     bool pressure;                          /* the budget was too small at some time */
-    sl_tick planned_at;
     uint64_t symbols_fed, iteration_end;
     uint32_t iterations;                  /* that have ended */
     uint64_t told_link_in, told_link_out; /* speeds, to the trace */
@@ -153,7 +139,12 @@ void sl_core_forget(struct sl_core *core);
 /* Drops the schedule: what is planned is not issued any more. */
 void sl_core_drop_schedule(struct sl_core *core);
 
-/* Plans anew if the schedule ran out and something is predicted. core->tick is the launch being begun. */
+/* Where tensors end, from all accesses. Not more often than the launches since the last time pay for: a
+ * program that always does something new would else look at all that it ever did, again and again. */
+void sl_core_learn_extents(struct sl_core *core);
+
+/* Sees to it that there is a plan for what is predicted. core->tick is the launch being begun, whose chunks
+ * are seen to. */
 void sl_core_plan(struct sl_core *core);
 
 /* The newest tick up to which every launch has ended. */

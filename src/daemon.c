@@ -3,15 +3,13 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "log.h"
+#include "thread.h"
 
-#define STACK_BYTES ((size_t)1 << 20)
 #define UNDER_WAY 2 /* movements of a direction that may be submitted and unfinished */
 
 enum { AT_WORK, IN_A_WAIT, LEFT_THERE };
@@ -95,17 +93,10 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* A thread of ours blocks every signal, so that the program's are handled by threads that it knows, and has a
- * stack that the driver can work on, whatever the program made the default. */
 static int start_worker(struct worker *worker)
 {
-    pthread_attr_t attributes;
-    if (pthread_attr_init(&attributes)) return ENOMEM;
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    int error = pthread_create(&worker->thread, &attributes, work, worker);
-    pthread_attr_destroy(&attributes);
+    int error = sl_thread_start(&worker->thread, worker->out ? "sluice-out" : "sluice-in", work, worker);
     worker->started = !error;
-    if (!error) pthread_setname_np(worker->thread, worker->out ? "sluice-out" : "sluice-in");
     return error;
 }
 
@@ -114,16 +105,12 @@ enum sl_status sl_daemon_start(struct sl_schedule *schedule, struct sl_daemon **
     struct sl_daemon *daemon = calloc(1, sizeof *daemon);
     if (!daemon) return SL_ERR_NO_MEMORY;
     daemon->schedule = schedule;
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     int error = 0;
     for (int w = 0; w < 2 && !error; w++) {
         struct worker *worker = &daemon->workers[w];
         *worker = (struct worker){.daemon = daemon, .out = w == 1};
         error = start_worker(worker);
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error) {
         sl_daemon_stop(daemon, false);
         return SL_ERR_IO;

@@ -4,6 +4,14 @@
 #include <string.h>
 
 #include "access.h"
+#include "core.h"
+
+#define PERIODS 3 /* that are planned at once: the end of a plan does not know what comes next */
+#define LEAST_WINDOW 512
+#define LARGEST_WINDOW ((size_t)1 << 18)
+/* What is carried out ends, if it is longer than a period, when it has so many: launches of whole graphs use
+ * much. */
+#define MOST_ACCESSES ((size_t)1 << 16)
 
 static bool reserve(void *array, size_t *capacity, size_t wanted, size_t size)
 {
@@ -17,56 +25,125 @@ static bool reserve(void *array, size_t *capacity, size_t wanted, size_t size)
     return true;
 }
 
-void sl_forecast_close(struct sl_core *core)
+static void free_stock(struct sl_stock *stock)
 {
-    struct sl_forecast_space *space = &core->forecast;
-    free(space->symbols);
-    free(space->launches);
-    free(space->accesses);
-    free(space->deaths);
-    free(space->chunk_bytes);
-    free(space->content);
-    free(space->live);
-    free(space->seen);
-    memset(space, 0, sizeof *space);
+    free(stock->bytes);
+    free(stock->content);
+    free(stock->live);
 }
 
-static bool reserve_chunks(struct sl_forecast_space *space, size_t count)
+void sl_forecast_close(struct sl_forecast *forecast)
 {
-    size_t capacities[4] = {space->chunk_capacity, space->chunk_capacity, space->chunk_capacity,
-                            space->chunk_capacity};
-    if (!reserve(&space->chunk_bytes, &capacities[0], count, sizeof *space->chunk_bytes) ||
-        !reserve(&space->content, &capacities[1], count, sizeof *space->content) ||
-        !reserve(&space->live, &capacities[2], count, sizeof *space->live) ||
-        !reserve(&space->seen, &capacities[3], count, sizeof *space->seen))
+    free(forecast->symbols);
+    free(forecast->launches);
+    free(forecast->accesses);
+    free(forecast->deaths);
+    free_stock(&forecast->stock);
+    free_stock(&forecast->at_end);
+    free(forecast->stocked_at);
+    free(forecast->seen);
+    *forecast = (struct sl_forecast){0};
+}
+
+static bool reserve_stock(struct sl_stock *stock, size_t capacity, size_t count)
+{
+    size_t each[3] = {capacity, capacity, capacity};
+    return reserve(&stock->bytes, &each[0], count, sizeof *stock->bytes) &&
+           reserve(&stock->content, &each[1], count, sizeof *stock->content) &&
+           reserve(&stock->live, &each[2], count, sizeof *stock->live);
+}
+
+static bool reserve_chunks(struct sl_forecast *forecast, size_t count)
+{
+    size_t before = forecast->chunk_capacity, marks = before, seen = before;
+    if (!reserve_stock(&forecast->stock, before, count) || !reserve_stock(&forecast->at_end, before, count) ||
+        !reserve(&forecast->stocked_at, &marks, count, sizeof *forecast->stocked_at) ||
+        !reserve(&forecast->seen, &seen, count, sizeof *forecast->seen))
         return false;
-    space->chunk_capacity = capacities[3];
+    memset(forecast->seen + before, 0, (seen - before) * sizeof *forecast->seen);
+    forecast->chunk_capacity = seen;
     return true;
 }
 
-/* The chunks as they are now. */
-static void take_stock(struct sl_core *core, size_t count)
+static size_t window_for(size_t period)
 {
-    struct sl_forecast_space *space = &core->forecast;
-    for (size_t c = 0; c < count; c++) {
-        struct sl_chunk_record *chunk = sl_arena_record(&core->arena, (sl_chunk)c);
-        uint64_t held = atomic_load(&chunk->frame_bytes);
-        space->content[c] = (enum sl_chunk_content)atomic_load(&chunk->content);
-        space->chunk_bytes[c] = chunk->bytes > held ? chunk->bytes : held;
-        space->live[c] = chunk->group != SL_NO_GROUP ? chunk->packing->count : chunk->bytes != 0;
-        space->seen[c] = 0;
-    }
+    size_t window = PERIODS * period;
+    if (window < LEAST_WINDOW) return LEAST_WINDOW;
+    return window < LARGEST_WINDOW ? window : LARGEST_WINDOW;
 }
 
-static struct sl_chunk_range whole_slot(const struct sl_core *core, const struct sl_slot *slot)
+/* The symbols from `skip` predicted ones on. */
+static enum sl_status begin(struct sl_core *core, struct sl_forecast *forecast, size_t skip)
 {
-    return sl_slot_chunks(&core->placement, slot, 0, slot->bytes);
+    size_t period = sl_predictor_period(core->predictor), chunks = sl_arena_chunk_count(&core->arena);
+    size_t wanted = window_for(period);
+    if (!reserve(&forecast->symbols, &forecast->symbol_capacity, skip + wanted, sizeof *forecast->symbols) ||
+        !reserve(&forecast->launches, &forecast->launch_capacity, wanted, sizeof *forecast->launches) ||
+        !reserve_chunks(forecast, chunks))
+        return SL_ERR_NO_MEMORY;
+    size_t count = sl_predictor_next(core->predictor, forecast->symbols, skip + wanted);
+    if (count <= skip) return SL_ERR_UNSUPPORTED;
+    memmove(forecast->symbols, forecast->symbols + skip, (count - skip) * sizeof *forecast->symbols);
+    forecast->count = count - skip;
+    forecast->end = (forecast->count + PERIODS - 1) / PERIODS;
+    forecast->period = period;
+    forecast->chunks = chunks;
+    forecast->seen_before += forecast->launch_count + 1;
+    forecast->at = forecast->launch_count = forecast->access_count = forecast->death_count = 0;
+    forecast->served_launches = 0;
+    return SL_OK;
 }
 
-static void predict_alloc(struct sl_core *core, const struct sl_slot *slot)
+enum sl_status sl_forecast_begin(struct sl_core *core, struct sl_forecast *forecast)
 {
-    struct sl_forecast_space *space = &core->forecast;
-    struct sl_chunk_range range = whole_slot(core, slot);
+    enum sl_status status = begin(core, forecast, 0);
+    if (status) return status;
+    forecast->first_tick = core->tick + 1;
+    forecast->position = core->symbols_fed;
+    forecast->places = core->placement.moves;
+    forecast->stocked = 0;
+    return SL_OK;
+}
+
+enum sl_status sl_forecast_continue(struct sl_core *core, struct sl_forecast *forecast)
+{
+    uint64_t position = forecast->position + forecast->end;
+    sl_tick first_tick = forecast->first_tick + forecast->served_launches;
+    if (position < core->symbols_fed || forecast->places != core->placement.moves ||
+        forecast->chunks != sl_arena_chunk_count(&core->arena))
+        return SL_ERR_UNSUPPORTED;
+    enum sl_status status = begin(core, forecast, (size_t)(position - core->symbols_fed));
+    if (status) return status;
+    struct sl_stock stock = forecast->stock;
+    forecast->stock = forecast->at_end;
+    forecast->at_end = stock;
+    forecast->first_tick = first_tick;
+    forecast->position = position;
+    forecast->stocked = forecast->chunks;
+    memset(forecast->stocked_at, 0, forecast->chunks * sizeof *forecast->stocked_at);
+    return SL_OK;
+}
+
+/* The chunk as it is now. What was predicted to happen before is not to be counted again. */
+static void look_at(const struct sl_core *core, struct sl_forecast *forecast, size_t c)
+{
+    struct sl_chunk_record *chunk = sl_arena_record(&core->arena, (sl_chunk)c);
+    uint64_t held = atomic_load(&chunk->frame_bytes), bytes = atomic_load(&chunk->bytes);
+    forecast->stock.content[c] = (enum sl_chunk_content)atomic_load(&chunk->content);
+    forecast->stock.bytes[c] = bytes > held ? bytes : held;
+    forecast->stock.live[c] = chunk->group != SL_NO_GROUP ? chunk->packing->count : bytes != 0;
+    forecast->stocked_at[c] = (uint32_t)(core->symbols_fed - forecast->position);
+}
+
+/* Whether the chunk, when it was looked at, was as the symbol that is looked at leaves it, or later ones. */
+static bool is_past(const struct sl_forecast *forecast, sl_chunk c)
+{
+    return forecast->at < forecast->stocked_at[c];
+}
+
+static size_t predict_alloc(struct sl_core *core, struct sl_forecast *forecast, const struct sl_slot *slot)
+{
+    struct sl_chunk_range range = sl_slot_chunks(&core->placement, slot, 0, slot->bytes);
     bool packed = slot->bytes <= core->arena.chunk_bytes / 2;
     for (uint32_t i = 0; i < range.count; i++) {
         sl_chunk c = range.first + i;
@@ -74,100 +151,130 @@ static void predict_alloc(struct sl_core *core, const struct sl_slot *slot)
         uint64_t bytes = packed || rest > core->arena.chunk_bytes
                              ? core->arena.chunk_bytes
                              : (rest + SL_BLOCK_BYTES - 1) & ~(SL_BLOCK_BYTES - 1);
-        if (bytes > space->chunk_bytes[c]) space->chunk_bytes[c] = bytes;
-        space->live[c]++;
+        if (c >= forecast->chunks || is_past(forecast, c)) continue;
+        if (bytes > forecast->stock.bytes[c]) forecast->stock.bytes[c] = bytes;
+        forecast->stock.live[c]++;
     }
+    return range.count;
 }
 
-static bool predict_free(struct sl_core *core, const struct sl_slot *slot, size_t launches, size_t *deaths)
+static size_t predict_free(struct sl_core *core, struct sl_forecast *forecast, const struct sl_slot *slot,
+                           enum sl_status *status)
 {
-    struct sl_forecast_space *space = &core->forecast;
-    struct sl_chunk_range range = whole_slot(core, slot);
-    if (!reserve(&space->deaths, &space->death_capacity, *deaths + range.count, sizeof *space->deaths))
-        return false;
-    for (uint32_t i = 0; i < range.count; i++) {
+    struct sl_stock *stock = &forecast->stock;
+    struct sl_chunk_range range = sl_slot_chunks(&core->placement, slot, 0, slot->bytes);
+    if (!reserve(&forecast->deaths, &forecast->death_capacity, forecast->death_count + range.count,
+                 sizeof *forecast->deaths))
+        *status = SL_ERR_NO_MEMORY;
+    for (uint32_t i = 0; i < range.count && *status == SL_OK; i++) {
         sl_chunk c = range.first + i;
-        if (space->live[c] == 0 || --space->live[c] > 0) continue;
-        if (launches > 0) {
-            space->deaths[(*deaths)++] = c;
-            space->launches[launches - 1].death_count++;
-        } else if (space->content[c] == SL_CONTENT_RESIDENT) {
-            space->content[c] = SL_CONTENT_RESIDENT_DEAD;
-        } else if (space->content[c] == SL_CONTENT_HOST) {
-            space->content[c] = SL_CONTENT_DEAD;
+        if (c >= forecast->chunks || is_past(forecast, c)) continue;
+        if (stock->live[c] == 0 || --stock->live[c] > 0) continue;
+        if (forecast->launch_count > 0) {
+            forecast->deaths[forecast->death_count++] = c;
+            forecast->launches[forecast->launch_count - 1].death_count++;
+        } else if (stock->content[c] == SL_CONTENT_RESIDENT) {
+            stock->content[c] = SL_CONTENT_RESIDENT_DEAD;
+        } else if (stock->content[c] == SL_CONTENT_HOST) {
+            stock->content[c] = SL_CONTENT_DEAD;
         }
     }
-    return true;
+    return range.count;
 }
 
-static bool predict_launch(struct sl_core *core, const struct sl_symbol_record *record, size_t launch,
-                           size_t *accesses)
+static size_t predict_launch(struct sl_core *core, struct sl_forecast *forecast, sl_symbol symbol,
+                             enum sl_status *status)
 {
-    struct sl_forecast_space *space = &core->forecast;
+    const struct sl_symbol_record *record = &core->symbols.records[symbol];
+    struct sl_plan_launch *launch = &forecast->launches[forecast->launch_count++];
+    uint64_t mark = forecast->seen_before + forecast->launch_count;
+    size_t units = 0;
+    *launch = (struct sl_plan_launch){
+        .first_access = (uint32_t)forecast->access_count,
+        .first_death = (uint32_t)forecast->death_count,
+        .duration_ns = sl_durations_ns(&core->durations, symbol, record->kernel),
+    };
     for (uint32_t a = 0; a < record->access_count; a++) {
         const struct sl_access *access = &core->symbols.accesses[record->first_access + a];
         const struct sl_slot *slot = &core->placement.slots[access->slot];
         struct sl_chunk_range range = sl_slot_chunks(&core->placement, slot, access->offset,
                                                      sl_access_end(slot, access) - access->offset);
-        if (!reserve(&space->accesses, &space->access_capacity, *accesses + range.count,
-                     sizeof *space->accesses))
-            return false;
+        if (!reserve(&forecast->accesses, &forecast->access_capacity, forecast->access_count + range.count,
+                     sizeof *forecast->accesses)) {
+            *status = SL_ERR_NO_MEMORY;
+            return units;
+        }
+        units += 4 + range.count;
         for (uint32_t i = 0; i < range.count; i++) {
             sl_chunk c = range.first + i;
-            if (space->seen[c] == launch + 1 || space->live[c] == 0) continue;
-            space->seen[c] = (uint32_t)launch + 1;
-            space->accesses[(*accesses)++] = (struct sl_plan_access){c, SL_ACCESS_WRITE};
-            space->launches[launch].access_count++;
+            if (c >= forecast->chunks || forecast->seen[c] == mark || forecast->stock.live[c] == 0) continue;
+            forecast->seen[c] = mark;
+            forecast->accesses[forecast->access_count++] = (struct sl_plan_access){c, SL_ACCESS_WRITE};
+            launch->access_count++;
         }
     }
+    return units;
+}
+
+/* What is carried out ends here, and the next forecast begins. */
+static void reach_end(struct sl_forecast *forecast)
+{
+    forecast->end = forecast->at;
+    if (forecast->count > PERIODS * forecast->end) forecast->count = PERIODS * forecast->end;
+    forecast->served_launches = forecast->launch_count;
+    memcpy(forecast->at_end.bytes, forecast->stock.bytes, forecast->chunks * sizeof *forecast->stock.bytes);
+    memcpy(forecast->at_end.live, forecast->stock.live, forecast->chunks * sizeof *forecast->stock.live);
+}
+
+static size_t predict_symbol(struct sl_core *core, struct sl_forecast *forecast, enum sl_status *status)
+{
+    sl_symbol symbol = forecast->symbols[forecast->at];
+    const struct sl_symbol_record *record = &core->symbols.records[symbol];
+    if (record->kind == SL_SYMBOL_LAUNCH) return predict_launch(core, forecast, symbol, status);
+    const struct sl_slot *slot = &core->placement.slots[record->slot];
+    return record->kind == SL_SYMBOL_ALLOC ? predict_alloc(core, forecast, slot)
+                                           : predict_free(core, forecast, slot, status);
+}
+
+static bool is_end(const struct sl_forecast *forecast)
+{
+    if (forecast->at >= forecast->end) return forecast->at == forecast->end;
+    return forecast->at >= forecast->period && forecast->access_count >= MOST_ACCESSES;
+}
+
+bool sl_forecast_step(struct sl_core *core, struct sl_forecast *forecast, size_t units,
+                      enum sl_status *status)
+{
+    size_t done = 0;
+    *status = SL_OK;
+    for (; forecast->stocked < forecast->chunks && done < units; done++)
+        look_at(core, forecast, forecast->stocked++);
+    while (forecast->stocked == forecast->chunks && forecast->at < forecast->count && done < units) {
+        if (is_end(forecast)) reach_end(forecast);
+        done += 4 + predict_symbol(core, forecast, status);
+        if (*status) return true;
+        forecast->at++;
+    }
+    if (forecast->stocked < forecast->chunks || forecast->at < forecast->count) return false;
+    if (forecast->launch_count == 0) *status = SL_ERR_UNSUPPORTED;
+    if (forecast->served_launches == 0) reach_end(forecast);
     return true;
 }
 
-enum sl_status sl_forecast(struct sl_core *core, size_t symbols, struct sl_plan_input *input, size_t *serve)
+struct sl_plan_input sl_forecast_input(const struct sl_core *core, const struct sl_forecast *forecast)
 {
-    struct sl_forecast_space *space = &core->forecast;
-    size_t chunks = sl_arena_chunk_count(&core->arena), launches = 0, accesses = 0, deaths = 0, served = 0;
-    if (!reserve(&space->symbols, &space->symbol_capacity, symbols, sizeof *space->symbols) ||
-        !reserve(&space->launches, &space->launch_capacity, symbols, sizeof *space->launches) ||
-        !reserve_chunks(space, chunks))
-        return SL_ERR_NO_MEMORY;
-    size_t count = sl_predictor_next(core->predictor, space->symbols, symbols);
-    take_stock(core, chunks);
-    for (size_t i = 0; i < count; i++) {
-        const struct sl_symbol_record *record = &core->symbols.records[space->symbols[i]];
-        const struct sl_slot *slot =
-            record->kind == SL_SYMBOL_LAUNCH ? NULL : &core->placement.slots[record->slot];
-        bool fits = true;
-        if (record->kind == SL_SYMBOL_ALLOC) {
-            predict_alloc(core, slot);
-        } else if (record->kind == SL_SYMBOL_FREE) {
-            fits = predict_free(core, slot, launches, &deaths);
-        } else {
-            space->launches[launches] = (struct sl_plan_launch){
-                .first_access = (uint32_t)accesses,
-                .first_death = (uint32_t)deaths,
-                .duration_ns = sl_durations_ns(&core->durations, space->symbols[i], record->kernel),
-            };
-            fits = predict_launch(core, record, launches++, &accesses);
-        }
-        if (!fits) return SL_ERR_NO_MEMORY;
-        if (i < (count + 2) / 3) served = launches;
-    }
-    if (launches == 0) return SL_ERR_UNSUPPORTED;
-    *serve = served ? served : launches;
-    *input = (struct sl_plan_input){
-        .first_tick = core->tick + 1,
-        .launches = space->launches,
-        .launch_count = launches,
-        .accesses = space->accesses,
-        .deaths = space->deaths,
-        .chunk_count = chunks,
-        .chunk_bytes = space->chunk_bytes,
-        .content = space->content,
+    return (struct sl_plan_input){
+        .first_tick = forecast->first_tick,
+        .launches = forecast->launches,
+        .launch_count = forecast->launch_count,
+        .accesses = forecast->accesses,
+        .deaths = forecast->deaths,
+        .chunk_count = forecast->chunks,
+        .chunk_bytes = forecast->stock.bytes,
+        .content = forecast->stock.content,
         .when = core->policy->when,
         .budget_bytes = sl_core_budget(core),
         .in_bytes_per_s = core->link_in_bytes_per_s,
         .out_bytes_per_s = core->link_out_bytes_per_s,
     };
-    return SL_OK;
 }

@@ -1,14 +1,56 @@
-/* From prediction to plan: what the predictor says will follow, as launches over chunks. Caller holds the
- * order lock. */
+/* From prediction to plan: what the predictor says will follow, as launches over chunks. Made step by step,
+ * so that no launch is held up by all of it; what the program does meanwhile, as predicted, changes nothing.
+ * Caller holds the order lock. */
 #ifndef SLUICE_FORECAST_H
 #define SLUICE_FORECAST_H
 
-#include "core.h"
+#include "plan.h"
 
-/* Describes the next `symbols` predicted symbols; the first launch of them is core->tick + 1. *input points
- * into core->forecast. *serve is the number of launches in the first third of the symbols. Caller also holds
- * both directions' locks, so that contents do not change. SL_ERR_UNSUPPORTED when nothing is predicted. */
-enum sl_status sl_forecast(struct sl_core *core, size_t symbols, struct sl_plan_input *input, size_t *serve);
-void sl_forecast_close(struct sl_core *core);
+struct sl_core;
+
+/* The chunks at one moment. */
+struct sl_stock {
+    uint64_t *bytes;
+    enum sl_chunk_content *content;
+    uint32_t *live; /* allocations in each */
+};
+
+/* Its space is kept from one to the next. */
+struct sl_forecast {
+    sl_tick first_tick;
+    uint64_t position; /* symbols that the program had fed before the first one */
+    uint64_t places;   /* the placement's count of moves */
+    sl_symbol *symbols;
+    size_t count, end, at; /* symbols; the first of those that are not carried out; the next to look at */
+    size_t period;
+    size_t chunks, stocked; /* whose content was looked at */
+    struct sl_plan_launch *launches;
+    struct sl_plan_access *accesses;
+    sl_chunk *deaths;
+    size_t launch_count, access_count, death_count, served_launches;
+    struct sl_stock stock, at_end; /* at_end.content is for whoever knows the plan to fill in */
+    uint32_t *stocked_at;          /* symbols of it that had been fed when the chunk was looked at */
+    uint64_t *seen;                /* the last launch that was found to use the chunk */
+    uint64_t seen_before;          /* what `seen` had reached when it began */
+    size_t symbol_capacity, launch_capacity, access_capacity, death_capacity, chunk_capacity;
+};
+
+/* Begins with the launch after core->tick and the chunks as they are. SL_ERR_UNSUPPORTED when nothing is
+ * predicted. */
+enum sl_status sl_forecast_begin(struct sl_core *core, struct sl_forecast *forecast);
+
+/* Begins where what is carried out of the last one ends, whose at_end is complete. SL_ERR_UNSUPPORTED when
+ * nothing is predicted, or the program went past that. */
+enum sl_status sl_forecast_continue(struct sl_core *core, struct sl_forecast *forecast);
+
+/* Goes on by about `units` chunks or accesses. True: done. */
+bool sl_forecast_step(struct sl_core *core, struct sl_forecast *forecast, size_t units,
+                      enum sl_status *status);
+
+/* What a plan needs; points into the finished forecast. Launches from served_launches on are there to look
+ * ahead. */
+struct sl_plan_input sl_forecast_input(const struct sl_core *core, const struct sl_forecast *forecast);
+
+void sl_forecast_close(struct sl_forecast *forecast);
 
 #endif

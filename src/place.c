@@ -187,6 +187,7 @@ static enum sl_status find_place(struct sl_placement *placement, const struct sl
 static void begin_life(struct sl_placement *placement, uint32_t s, uint64_t address)
 {
     struct sl_slot *slot = &placement->slots[s];
+    placement->moves += slot->address && slot->address != address;
     slot->live = true;
     slot->address = address;
     placement->version++;

@@ -55,6 +55,7 @@ struct sl_placement {
     uint64_t live_bytes, peak_live_bytes, live_count;
     uint64_t live_chunk_bytes_limit; /* host memory that chunks may take */
     uint64_t version;                /* counts allocations and frees */
+    uint64_t moves;                  /* counts slots that did not take their last place again */
     bool noted;                      /* allocations are the driver's, and lie in `ranges`; set at the start */
     struct sl_ranges ranges;         /* to the slot */
     uint32_t free_slot, free_slots;  /* the first slot that is nobody's, linked by `key`; how many */

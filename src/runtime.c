@@ -11,10 +11,10 @@
 #include "daemon.h"
 #include "demand.h"
 #include "fact.h"
-#include "forecast.h"
 #include "forked.h"
 #include "host_memory.h"
 #include "log.h"
+#include "planner.h"
 #include "sample.h"
 #include "text.h"
 
@@ -180,6 +180,9 @@ static enum sl_status build(struct sl_core *core)
     if (status == SL_OK && options.daemon == SL_DAEMON_THREAD && sl_policy_moves_ahead(core->policy) &&
         sl_daemon_start(&core->schedule, &core->daemon) != SL_OK)
         sl_log(SL_LOG_WARN, "no thread could be started; data is moved by the launching thread");
+    core->planning.lead_eighths = SL_PLANNING_LEAD;
+    if (core->daemon && sl_planner_start(&core->planning.planner) != SL_OK)
+        sl_log(SL_LOG_WARN, "no thread could be started; plans are made by the launching thread");
     if (status == SL_OK) sl_facts_start(core);
     if (status == SL_OK && core->trace) sl_sampler_open(core);
     return status;
@@ -188,6 +191,8 @@ static enum sl_status build(struct sl_core *core)
 /* One teardown for every stage of the build. The device's memory goes back only while the device is there. */
 static void tear_down(struct sl_core *core, bool device_gone)
 {
+    sl_planner_stop(core->planning.planner);
+    core->planning.planner = NULL;
     sl_daemon_stop(core->daemon, false);
     core->daemon = NULL;
     sl_trace_close(core->trace);
@@ -201,8 +206,8 @@ static void tear_down(struct sl_core *core, bool device_gone)
     sl_durations_close(&core->durations);
     sl_schedule_close(&core->schedule, device_gone);
     sl_mover_close(&core->mover, device_gone);
-    sl_forecast_close(core);
-    sl_plan_lessons_free(&core->lessons);
+    sl_forecast_close(&core->planning.forecast);
+    sl_plan_lessons_free(&core->planning.lessons);
     sl_predictor_delete(core->predictor);
     sl_symbols_close(&core->symbols);
     sl_tables_close(&core->tables);
@@ -297,6 +302,8 @@ void sl_runtime_stop(bool device_gone)
     report(core);
     /* The rest stays as it is until the process ends: another thread may be between begin and end, and
      * addresses in our arenas stay ours. */
+    sl_planner_stop(core->planning.planner);
+    core->planning.planner = NULL;
     sl_daemon_stop(core->daemon, !device_gone);
     core->daemon = NULL;
     sl_trace_close(core->trace);
@@ -316,6 +323,7 @@ void sl_runtime_after_fork(void)
     sl_trace_abandon(started->trace);
     started->trace = started->stats.trace = NULL;
     started->daemon = NULL;
+    started->planning.planner = NULL;
 }
 
 bool sl_runtime_device_bytes(uint64_t *bytes)

@@ -4,6 +4,9 @@
  * by a launching thread. A launch first issues whatever its own chunks need that nobody issued yet, so it
  * never waits for the daemon; in inline mode it issues everything that is due. A new plan replaces the old
  * one under both locks, which drops what was not issued.
+ *
+ * Whatever a plan believes, no step is issued that would exceed its budget: then the launch that needs the
+ * chunk finds it lacking.
  */
 #ifndef SLUICE_SCHEDULE_H
 #define SLUICE_SCHEDULE_H
@@ -12,41 +15,65 @@
 #include "plan.h"
 
 #define SL_FENCES 64
+#define SL_FENCE_NOW SL_FENCES /* of what leaves because a plan begins */
+
+struct sl_step {
+    sl_chunk chunk;
+    uint32_t waits_for; /* in: releases that must be issued before; out: its fence */
+    sl_tick after, deadline;
+    uint64_t bytes;
+};
+
+/* A plan, split by direction; in plan order. */
+struct sl_steps {
+    struct sl_step *out, *in;
+    uint32_t out_count, in_count;
+    uint64_t *out_sequences; /* of issued releases */
+    uint32_t *due_out, *due_in,
+        *need_in; /* by tick - first_tick: steps that are due, or needed, before that launch */
+    struct sl_step *out_space, *in_space; /* what `out` and `in` lie in, with room in front of them */
+    sl_tick first_tick;                   /* that is planned */
+    size_t window;                        /* launches that the tables cover */
+    size_t serve;                         /* of these, to be carried out before the next plan begins */
+    uint64_t budget_bytes;
+};
 
 struct sl_schedule {
     struct sl_mover *mover;
     _Atomic bool active;
     _Atomic uint64_t generation;
-    _Atomic sl_tick submitted;    /* every launch up to this tick was given to the driver */
-    sl_tick first_tick, end_tick; /* launches in [first_tick, end_tick) are served; then plan again */
-    size_t window;                /* launches that the tables cover, at least end_tick - first_tick */
-
-    /* The plan, split by direction; order is plan order. */
-    struct sl_step {
-        sl_chunk chunk;
-        sl_tick after;
-        uint64_t bytes;
-        uint32_t waits_for; /* in: releases that must be issued before; out: its fence */
-    } * out_steps, *in_steps;
-    uint32_t out_count, in_count;
-    uint64_t *out_sequences; /* of issued releases */
-    uint64_t base_out;       /* releases of earlier plans end before any fetch of this one */
-    uint32_t *due_out, *due_in,
-        *need_in; /* by tick - first_tick: steps that are due, or needed, before that launch */
+    _Atomic sl_tick submitted; /* every launch up to this tick was given to the driver */
+    sl_tick end_tick;          /* launches before it are served; then plan again */
+    sl_tick begun_at;          /* the launch that was being begun when the plan took over; or 0 */
+    uint32_t taken_over;       /* releases in front that make the chunks be where the plan has them */
+    uint64_t base_out;         /* releases of earlier plans end before any fetch of this one */
+    struct sl_steps steps;
     _Atomic uint32_t next_out, next_in;
 
-    struct sl_fence fences[SL_FENCES];
+    struct sl_fence fences[SL_FENCES + 1];
 };
 
 enum sl_status sl_schedule_init(struct sl_schedule *schedule, struct sl_mover *mover);
 void sl_schedule_close(struct sl_schedule *schedule, bool device_gone); /* accepts a half-built one */
 
-/* Replaces what there was by `plan` for the launches from first_tick on, of which the first `serve` are
- * carried out. `chunk_bytes` as given to the planner. Caller holds the order lock and both directions' locks.
- */
-enum sl_status sl_schedule_install(struct sl_schedule *schedule, const struct sl_plan *plan,
-                                   sl_tick first_tick, size_t window, size_t serve,
-                                   const uint64_t *chunk_bytes);
+/* Makes the plan ready for sl_schedule_take. `serve`: how many of the input's launches are to be carried out.
+ * `room`: how many steps may be taken over. Thread-safe. On SL_OK *out is released with sl_steps_free or
+ * taken. */
+enum sl_status sl_steps_new(const struct sl_plan *plan, const struct sl_plan_input *input, size_t serve,
+                            size_t room, struct sl_steps *out);
+void sl_steps_free(struct sl_steps *steps); /* accepts zeroed ones */
+
+/* Replaces what there was by `steps`, which are the schedule's from then on. Caller holds the order lock and
+ * both directions' locks. */
+void sl_schedule_take(struct sl_schedule *schedule, struct sl_steps *steps);
+
+/* The same while launch `tick` is being begun, which may be a later one than that in front of the plan: what
+ * the plan had to be issued before is left out. Instead `out` leaves and then `in` comes, which is in the
+ * order of its deadlines and whose `waits_for` counts releases of `out`. pre: room for both, and the plan
+ * covers the next launch. */
+void sl_schedule_take_over(struct sl_schedule *schedule, struct sl_steps *steps, sl_tick tick,
+                           const struct sl_step *out, uint32_t out_count, const struct sl_step *in,
+                           uint32_t in_count);
 /* Drops what was not issued. Caller holds the order lock and both directions' locks. */
 void sl_schedule_clear(struct sl_schedule *schedule);
 

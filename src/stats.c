@@ -111,12 +111,14 @@ static void print_json(FILE *to, const struct sl_stats *stats, const struct sl_s
     fprintf(to, " \"peak_bytes\": %llu, \"populated_bytes\": %llu, \"dropped_bytes\": %llu,\n",
             (unsigned long long)stats->peak_occupied_bytes, (unsigned long long)stats->populated_bytes,
             (unsigned long long)stats->dropped_bytes);
-    fprintf(
-        to,
-        " \"plans\": %llu, \"plan_seconds\": %llu.%09llu, \"surprises\": %llu, \"oversize_launches\": %llu, ",
-        (unsigned long long)stats->plans, (unsigned long long)stats->plan_ns / 1000000000,
-        (unsigned long long)stats->plan_ns % 1000000000, (unsigned long long)stats->surprises,
-        (unsigned long long)stats->oversize_launches);
+    fprintf(to,
+            " \"plans\": %llu, \"plans_late\": %llu, \"plan_seconds\": %llu.%09llu, "
+            "\"plan_launch_seconds_most\": %llu.%09llu, \"surprises\": %llu, \"oversize_launches\": %llu, ",
+            (unsigned long long)stats->plans, (unsigned long long)stats->plans_late,
+            (unsigned long long)stats->plan_ns / 1000000000, (unsigned long long)stats->plan_ns % 1000000000,
+            (unsigned long long)stats->plan_longest_ns / 1000000000,
+            (unsigned long long)stats->plan_longest_ns % 1000000000, (unsigned long long)stats->surprises,
+            (unsigned long long)stats->oversize_launches);
     fprintf(to, "\"predicted\": %llu, \"fed\": %llu,\n", (unsigned long long)facts->predicted,
             (unsigned long long)facts->fed);
     fprintf(to, " \"link_in_bytes_per_s\": %llu, \"link_out_bytes_per_s\": %llu,\n",

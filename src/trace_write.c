@@ -4,7 +4,6 @@
 #include <linux/futex.h>
 #include <limits.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -13,12 +12,12 @@
 
 #include "clock.h"
 #include "log.h"
+#include "thread.h"
 #include "trace_ring.h"
 #include "trace_sink.h"
 
 enum {
-    RING_MAX = 512, /* threads that record at one time */
-    STACK_BYTES = 1 << 20,
+    RING_MAX = 512,           /* threads that record at one time */
     FLUSH_NS = 500 * 1000000, /* records are in the file after this time at the latest */
 };
 
@@ -114,7 +113,8 @@ static void drain_all(struct sl_trace *trace, bool last)
 
 static void write_end(struct sl_trace *trace)
 {
-    uint64_t now = sl_clock_ns(CLOCK_MONOTONIC), unplaced = __atomic_load_n(&trace->unplaced, __ATOMIC_RELAXED);
+    uint64_t now = sl_clock_ns(CLOCK_MONOTONIC),
+             unplaced = __atomic_load_n(&trace->unplaced, __ATOMIC_RELAXED);
     struct sl_event gap = {.type = SL_EVENT_GAP, .time_ns = now, .a = unplaced};
     sl_trace_sink_begin_group(&trace->sink); /* the end can be read whatever became of the rest */
     if (unplaced) sl_trace_sink_add(&trace->sink, 0, &gap);
@@ -138,24 +138,6 @@ static void *writer_main(void *argument)
     return NULL;
 }
 
-static int start_writer(struct sl_trace *trace)
-{
-    /* The program's signals must never be delivered to a thread that it does not know. */
-    sigset_t all, kept;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &kept);
-    pthread_attr_t attributes; /* the program may have made another stack the default */
-    int error = pthread_attr_init(&attributes);
-    if (!error) {
-        pthread_attr_setstacksize(&attributes, STACK_BYTES);
-        error = pthread_create(&trace->writer, &attributes, writer_main, trace);
-        pthread_attr_destroy(&attributes);
-    }
-    pthread_sigmask(SIG_SETMASK, &kept, NULL);
-    if (!error) pthread_setname_np(trace->writer, "sluice-trace");
-    return error;
-}
-
 enum sl_status sl_trace_open(const char *path, const struct sl_trace_options *options, struct sl_trace **out)
 {
     static uint64_t generations;
@@ -174,7 +156,7 @@ enum sl_status sl_trace_open(const char *path, const struct sl_trace_options *op
     uint64_t limit_bytes = options->limit_bytes;
     if (limit_bytes && limit_bytes < SL_TRACE_LIMIT_LEAST) limit_bytes = SL_TRACE_LIMIT_LEAST;
     if (sl_trace_sink_open(&trace->sink, path, limit_bytes) != SL_OK) error = errno;
-    if (!error) error = start_writer(trace);
+    if (!error) error = sl_thread_start(&trace->writer, "sluice-trace", writer_main, trace);
     if (error) {
         sl_log(SL_LOG_WARN, "cannot record the trace %s: %s", path,
                error == EWOULDBLOCK ? "another process writes it (%p in the name gives each its own)"

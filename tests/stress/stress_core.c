@@ -5,12 +5,14 @@
  *
  * usage: stress_core THREADS ROUNDS SEED POLICY thread|inline */
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "backend_host.h"
 #include "core.h"
+#include "planner.h"
 #include "runtime.h"
 
 #define TENSORS 24
@@ -31,6 +33,8 @@ struct worker {
     _Atomic uint64_t *wrong;
     struct tensor tensors[TENSORS];
 };
+
+static bool patient; /* launches come no faster than plans are made */
 
 static uint64_t next_random(struct worker *worker)
 {
@@ -60,6 +64,8 @@ static void launch(struct worker *worker, struct tensor *a, struct tensor *b, bo
             atomic_fetch_add(worker->wrong, 1);
     }
     sl_runtime_launch_end(&l, true);
+    const struct sl_planner *planner = sl_core_running()->planning.planner;
+    while (patient && planner && sl_planner_is_busy(planner)) sched_yield();
 }
 
 static void renew(struct worker *worker, struct tensor *tensor, uint64_t site)
@@ -102,6 +108,7 @@ int main(int argc, char **argv)
 {
     if (argc != 6) return 2;
     int threads = atoi(argv[1]);
+    patient = threads == 1;
     setenv("SLUICE_DEVICE_BUDGET", BUDGET, 1);
     setenv("SLUICE_CHUNK", "2M", 1);
     setenv("SLUICE_POLICY", argv[4], 1);

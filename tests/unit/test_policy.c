@@ -175,7 +175,11 @@ static void plan_two(struct sl_core *core, const uint64_t *chunks)
         actions[i] = (struct sl_plan_action){SL_ACTION_FETCH, c, now, now + 1 + (sl_tick)i, SL_NO_ACTION};
     }
     struct sl_plan plan = {.actions = actions, .action_count = 2};
-    assert_int_equal(sl_schedule_install(&core->schedule, &plan, now + 1, 2, 2, bytes), SL_OK);
+    struct sl_plan_input input = {
+        .first_tick = now + 1, .launch_count = 2, .chunk_bytes = bytes, .budget_bytes = SL_GIB};
+    struct sl_steps steps;
+    assert_int_equal(sl_steps_new(&plan, &input, 2, 0, &steps), SL_OK);
+    sl_schedule_take(&core->schedule, &steps);
     sl_schedule_submitted(&core->schedule, now);
     pthread_mutex_unlock(&core->mover.in.lock);
     pthread_mutex_unlock(&core->mover.out.lock);

@@ -1,0 +1,231 @@
+#include "planning.h"
+
+#include "clock.h"
+#include "core.h"
+#include "extent.h"
+#include "log.h"
+#include "planner.h"
+#include "takeover.h"
+
+#define LAUNCHES_BETWEEN_PLANS 16 /* while surprises are frequent */
+/* What a launch does for the next forecast, in chunks and accesses looked at: some microseconds. More where
+ * nothing is planned yet. */
+#define LEAST_UNITS 256
+#define UNITS_WITHOUT_PLAN 4096
+#define MOST_REFUSALS                                                                                        \
+    64 /* launches that leave the taking over to the next one, rather than wait for a lock */
+
+enum { EIGHTHS = 8, MORE_LEAD = 2 };
+
+static bool lock_directions(struct sl_mover *mover, bool wait)
+{
+    if (wait) {
+        pthread_mutex_lock(&mover->out.lock);
+        pthread_mutex_lock(&mover->in.lock);
+        return true;
+    }
+    if (pthread_mutex_trylock(&mover->out.lock)) return false;
+    if (!pthread_mutex_trylock(&mover->in.lock)) return true;
+    pthread_mutex_unlock(&mover->out.lock);
+    return false;
+}
+
+static void unlock_directions(struct sl_mover *mover)
+{
+    pthread_mutex_unlock(&mover->in.lock);
+    pthread_mutex_unlock(&mover->out.lock);
+}
+
+static void say(enum sl_status status)
+{
+    if (status && status != SL_ERR_UNSUPPORTED)
+        sl_warn_once("no plan could be made (%s); chunks are fetched on demand", sl_status_text(status));
+}
+
+/* What was learned from the plans before. pre: no plan is being made. */
+static struct sl_plan_lessons *lessons(struct sl_core *core)
+{
+    struct sl_planning *planning = &core->planning;
+    if (planning->unlearn) sl_plan_lessons_free(&planning->lessons);
+    planning->unlearn = false;
+    return &planning->lessons;
+}
+
+/* --- by the launch --- */
+
+static enum sl_status make_plan(struct sl_core *core, struct sl_steps *steps)
+{
+    struct sl_forecast *forecast = &core->planning.forecast;
+    enum sl_status status = sl_forecast_begin(core, forecast);
+    if (status == SL_OK) sl_forecast_step(core, forecast, SIZE_MAX, &status);
+    if (status) return status;
+    struct sl_plan_input input = sl_forecast_input(core, forecast);
+    struct sl_plan plan;
+    status = sl_plan_make(&input, lessons(core), &plan);
+    if (status) return status;
+    status = sl_steps_new(&plan, &input, forecast->served_launches, 0, steps);
+    sl_plan_free(&plan);
+    return status;
+}
+
+static bool must_plan_now(const struct sl_core *core)
+{
+    const struct sl_schedule *schedule = &core->schedule;
+    return atomic_load(&schedule->active) ? core->tick + 1 >= schedule->end_tick
+                                          : core->tick >= core->planning.begun_at + LAUNCHES_BETWEEN_PLANS;
+}
+
+static void plan_here(struct sl_core *core)
+{
+    struct sl_schedule *schedule = &core->schedule;
+    struct sl_steps steps = {0};
+    core->planning.begun_at = core->tick;
+    sl_core_learn_extents(core);
+    lock_directions(&core->mover, true);
+    enum sl_status status = make_plan(core, &steps);
+    if (status == SL_OK)
+        sl_schedule_take(schedule, &steps);
+    else
+        sl_schedule_clear(schedule);
+    sl_schedule_submitted(schedule, sl_core_submitted(core));
+    unlock_directions(&core->mover);
+    say(status);
+    atomic_fetch_add(&core->stats.plans, status == SL_OK);
+}
+
+/* --- beside the launches --- */
+
+static bool is_time(const struct sl_core *core)
+{
+    const struct sl_planning *planning = &core->planning;
+    const struct sl_schedule *schedule = &core->schedule;
+    if (core->tick < planning->begun_at + LAUNCHES_BETWEEN_PLANS) return false;
+    if (!atomic_load_explicit(&schedule->active, memory_order_relaxed)) return true;
+    return core->tick + schedule->steps.serve * planning->lead_eighths / EIGHTHS >= schedule->end_tick;
+}
+
+/* The work is spread over the first half of what is left, where much is. */
+static size_t units_for(const struct sl_core *core)
+{
+    const struct sl_planning *planning = &core->planning;
+    const struct sl_forecast *forecast = &planning->forecast;
+    if (!planning->continues) return UNITS_WITHOUT_PLAN;
+    size_t left = core->schedule.end_tick > core->tick ? core->schedule.end_tick - core->tick : 1;
+    size_t work = 8 * forecast->count + 4 * forecast->access_capacity;
+    size_t units = 2 * work / left;
+    return units > LEAST_UNITS ? units : LEAST_UNITS;
+}
+
+static bool begin_forecast(struct sl_core *core)
+{
+    struct sl_planning *planning = &core->planning;
+    const struct sl_schedule *schedule = &core->schedule;
+    bool follows =
+        atomic_load(&schedule->active) && planning->carried_out == atomic_load(&schedule->generation);
+    planning->begun_at = core->tick;
+    planning->foreseen = planning->surprises;
+    planning->refusals = 0;
+    sl_core_learn_extents(core);
+    planning->continues = follows && sl_forecast_continue(core, &planning->forecast) == SL_OK;
+    enum sl_status status = planning->continues ? SL_OK : sl_forecast_begin(core, &planning->forecast);
+    say(status);
+    if (status == SL_OK) planning->units = units_for(core);
+    return status == SL_OK;
+}
+
+static void go_on_forecasting(struct sl_core *core)
+{
+    struct sl_planning *planning = &core->planning;
+    enum sl_status status = SL_OK;
+    if (!sl_forecast_step(core, &planning->forecast, planning->units, &status)) return;
+    say(status);
+    planning->stage = SL_PLANNING_IDLE;
+    if (status) return;
+    struct sl_plan_job job = {.input = sl_forecast_input(core, &planning->forecast),
+                              .serve = planning->forecast.served_launches,
+                              .lessons = lessons(core),
+                              .at_end = planning->forecast.at_end.content};
+    sl_planner_begin(planning->planner, &job);
+    planning->stage = SL_PLANNING_MADE;
+}
+
+/* Whether the plan is still of use: it was late if what it follows ended before. */
+static bool still_serves(struct sl_core *core, const struct sl_plan_job *job)
+{
+    struct sl_planning *planning = &core->planning;
+    if (planning->surprises != planning->foreseen) return false;
+    if (planning->continues && !planning->refusals && core->tick + 1 > job->input.first_tick) {
+        atomic_fetch_add(&core->stats.plans_late, 1);
+        if (planning->lead_eighths < EIGHTHS) planning->lead_eighths += MORE_LEAD;
+    }
+    return core->tick + 1 < job->input.first_tick + job->serve;
+}
+
+static void take_plan(struct sl_core *core)
+{
+    struct sl_planning *planning = &core->planning;
+    struct sl_plan_job *job = sl_planner_job(planning->planner);
+    if (job->status == SL_OK && still_serves(core, job)) {
+        if (!lock_directions(&core->mover, planning->refusals == MOST_REFUSALS)) {
+            planning->refusals++;
+            return;
+        }
+        sl_take_over(core, job);
+        unlock_directions(&core->mover);
+        planning->carried_out = atomic_load(&core->schedule.generation);
+        atomic_fetch_add(&core->stats.plans, 1);
+    }
+    say(job->status);
+    atomic_fetch_add(&core->stats.plan_ns, job->cpu_ns);
+    sl_plan_job_free(job);
+    planning->stage = SL_PLANNING_IDLE;
+}
+
+static bool has_work(const struct sl_core *core)
+{
+    const struct sl_planning *planning = &core->planning;
+    const struct sl_plan_job *job = sl_planner_job(planning->planner);
+    switch (planning->stage) {
+    case SL_PLANNING_IDLE:
+        return is_time(core);
+    case SL_PLANNING_FORECAST:
+        return true;
+    default:
+        return !sl_planner_is_busy(planning->planner) &&
+               (job->status || planning->surprises != planning->foreseen ||
+                core->tick + 1 >= job->input.first_tick);
+    }
+}
+
+static void plan_beside(struct sl_core *core)
+{
+    struct sl_planning *planning = &core->planning;
+    switch (planning->stage) {
+    case SL_PLANNING_IDLE:
+        if (begin_forecast(core)) planning->stage = SL_PLANNING_FORECAST;
+        return;
+    case SL_PLANNING_FORECAST:
+        if (planning->surprises == planning->foreseen)
+            go_on_forecasting(core);
+        else
+            planning->stage = SL_PLANNING_IDLE;
+        return;
+    default:
+        take_plan(core);
+    }
+}
+
+void sl_core_plan(struct sl_core *core)
+{
+    struct sl_planning *planning = &core->planning;
+    if (!core->pressure || !core->policy->plans || core->streak < SL_STEADY_STREAK) return;
+    if (planning->planner ? !has_work(core) : !must_plan_now(core)) return;
+    uint64_t start = sl_clock_ns(CLOCK_MONOTONIC);
+    if (planning->planner)
+        plan_beside(core);
+    else
+        plan_here(core);
+    uint64_t ns = sl_clock_ns(CLOCK_MONOTONIC) - start;
+    atomic_fetch_add(&core->stats.plan_ns, ns);
+    if (ns > core->stats.plan_longest_ns) core->stats.plan_longest_ns = ns;
+}

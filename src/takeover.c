@@ -1,0 +1,113 @@
+#include "takeover.h"
+
+#include "core.h"
+#include "plan_content.h"
+
+enum { LEAVES = 1, COMES = 2 };
+
+struct takeover {
+    struct sl_core *core;
+    struct sl_plan_job *job;
+    const enum sl_chunk_content *planned;
+    size_t launch; /* of the plan, that comes next */
+    uint32_t out_count, in_count, coming;
+    uint64_t users; /* of what leaves without a fence of its own */
+};
+
+static bool holds_frame(int content)
+{
+    return content == SL_CONTENT_RESIDENT || content == SL_CONTENT_RESIDENT_DEAD;
+}
+
+static void let_go(struct takeover *t, sl_chunk c, sl_tick after, uint32_t fence)
+{
+    t->job->marks[c] |= LEAVES;
+    t->job->out[t->out_count++] = (struct sl_step){.chunk = c, .after = after, .waits_for = fence};
+}
+
+/* What the present schedule was about to release keeps its place and its fence. */
+static void keep_releases(struct takeover *t)
+{
+    const struct sl_schedule *schedule = &t->core->schedule;
+    if (!atomic_load(&schedule->active)) return;
+    for (uint32_t i = atomic_load(&schedule->next_out); i < schedule->steps.out_count; i++) {
+        const struct sl_step *step = &schedule->steps.out[i];
+        sl_chunk c = step->chunk;
+        if (step->after >= t->core->tick) return;
+        bool leaves = holds_frame(atomic_load(&sl_arena_record(&t->core->arena, c)->content)) &&
+                      !holds_frame(t->planned[c]) && !t->job->marks[c];
+        if (leaves) let_go(t, c, step->after, step->waits_for);
+    }
+}
+
+/* A launch that was begun and not submitted is not waited for by an event that is recorded now. */
+static void compare(struct takeover *t)
+{
+    sl_tick submitted = sl_core_submitted(t->core);
+    for (size_t c = 0; c < t->job->input.chunk_count; c++) {
+        const struct sl_chunk_record *chunk = sl_arena_record(&t->core->arena, (sl_chunk)c);
+        bool held = holds_frame(atomic_load_explicit(&chunk->content, memory_order_relaxed));
+        if (held == holds_frame(t->planned[c])) continue;
+        if (!held) {
+            t->job->marks[c] |= COMES;
+            t->coming++;
+        } else if (!t->job->marks[c] && chunk->last_use <= submitted) {
+            t->users |= atomic_load(&chunk->users);
+            let_go(t, (sl_chunk)c, t->core->tick - 1, SL_FENCE_NOW);
+        }
+    }
+}
+
+static void bring(struct takeover *t, sl_chunk c, sl_tick deadline)
+{
+    if (!(t->job->marks[c] & COMES)) return;
+    t->job->marks[c] &= (uint8_t)~COMES;
+    t->job->in[t->in_count++] = (struct sl_step){
+        .chunk = c, .after = t->core->tick - 1, .deadline = deadline, .bytes = t->job->input.chunk_bytes[c]};
+}
+
+/* In the order of their next use. */
+static void bring_lacking(struct takeover *t)
+{
+    const struct sl_plan_input *input = &t->job->input;
+    for (size_t l = t->launch; l < input->launch_count && t->in_count < t->coming; l++)
+        for (uint32_t k = 0; k < input->launches[l].access_count; k++)
+            bring(t, input->accesses[input->launches[l].first_access + k].chunk, input->first_tick + l);
+    for (size_t c = 0; c < input->chunk_count && t->in_count < t->coming; c++)
+        bring(t, (sl_chunk)c, input->first_tick + input->launch_count);
+}
+
+/* Each takes the frames that are free, then those that become so, in order. */
+static void promise_frames(struct takeover *t)
+{
+    const struct sl_core *core = t->core;
+    uint64_t occupied = atomic_load(&core->mover.occupied_bytes), budget = t->job->input.budget_bytes;
+    uint32_t out = 0;
+    for (uint32_t i = 0; i < t->in_count; i++) {
+        struct sl_step *step = &t->job->in[i];
+        occupied += step->bytes;
+        while (occupied > budget && out < t->out_count)
+            occupied -= atomic_load(&sl_arena_record(&core->arena, t->job->out[out++].chunk)->frame_bytes);
+        step->waits_for = out;
+    }
+}
+
+void sl_take_over(struct sl_core *core, struct sl_plan_job *job)
+{
+    struct takeover t = {.core = core,
+                         .job = job,
+                         .planned = job->input.content,
+                         .launch = (size_t)(core->tick + 1 - job->input.first_tick)};
+    if (t.launch) {
+        sl_plan_content(&job->input, &job->plan, t.launch, job->now);
+        t.planned = job->now;
+    }
+    keep_releases(&t);
+    compare(&t);
+    bring_lacking(&t);
+    promise_frames(&t);
+    if (t.users) sl_core_record_fence(core, &core->schedule.fences[SL_FENCE_NOW], t.users);
+    sl_schedule_take_over(&core->schedule, &job->steps, core->tick, job->out, t.out_count, job->in,
+                          t.in_count);
+    sl_schedule_submitted(&core->schedule, sl_core_submitted(core));
+}

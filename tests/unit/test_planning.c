@@ -1,0 +1,149 @@
+/* Plans that are made beside the launches: they come in time, follow each other, and what nobody foresaw does
+ * no harm. Each test is a process of its own, since the core runs once. */
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core_fixture.h"
+#include "planner.h"
+
+#define BLOCKS 48 /* of a chunk each: half as much again as the budget */
+#define BUDGET (64 * SL_MIB)
+#define PERIOD 96
+
+static const uint32_t offsets[] = {0, 8}, sizes[] = {8, 8};
+static const struct sl_host_kernel kernel = {"kernel", 2, offsets, sizes};
+static uint64_t blocks[BLOCKS];
+static bool patient; /* launches come no faster than plans are made */
+
+static void launch(int a, int b)
+{
+    const struct sl_planner *planner = sl_core_running()->planning.planner;
+    void *parameters[] = {&blocks[a], &blocks[b]};
+    core_launch(core_kernel(&kernel, parameters, 1));
+    while (patient && sl_planner_is_busy(planner)) sched_yield();
+}
+
+static void launch_period(void)
+{
+    for (int i = 0; i < PERIOD; i++) launch(i % BLOCKS, (i * 5 + 1) % BLOCKS);
+}
+
+/* What dies within each period is new in the next. */
+static void launch_mortals(void)
+{
+    for (int i = 0; i < BLOCKS; i++) {
+        if (i % 3 == 0) blocks[i] = core_take_at((uint64_t)i, 2 * SL_MIB);
+        launch(i, i / 3 * 3);
+        if (i % 3 != 2) continue;
+        if (sl_runtime_free(blocks[i - 2], NULL)) _exit(2);
+    }
+}
+
+static uint64_t misses(void)
+{
+    return atomic_load(&sl_core_running()->stats.total.demand_misses);
+}
+
+/* Starts the core in a child, where true is returned; in the parent the child is waited for. */
+static bool in_child(void)
+{
+    int status;
+    fflush(NULL);
+    pid_t child = fork();
+    if (!child) {
+        setenv("SLUICE_DAEMON", "thread", 1);
+        if (core_start(NULL)) _exit(1);
+        for (int b = 0; b < BLOCKS; b++) blocks[b] = core_take(2 * SL_MIB);
+        return true;
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    return false;
+}
+
+/* The child ends well if the budget was kept and `good`. */
+static void end_child(bool good)
+{
+    const struct sl_core *core = sl_core_running();
+    const struct sl_host_books *books = sl_backend_host_books(&core->backend);
+    good = good && !books->wrong && books->peak_resident_bytes <= BUDGET &&
+           core->stats.peak_occupied_bytes <= BUDGET;
+    if (!good)
+        fprintf(stderr, "plans %llu, late %llu, surprises %llu, misses %llu, peak %llu\n",
+                (unsigned long long)core->stats.plans, (unsigned long long)core->stats.plans_late,
+                (unsigned long long)core->stats.surprises, (unsigned long long)misses(),
+                (unsigned long long)books->peak_resident_bytes);
+    core_stop(NULL);
+    _exit(good ? 0 : 3);
+}
+
+static void plans_follow_each_other_without_a_miss(void **state)
+{
+    (void)state;
+    if (!in_child()) return;
+    patient = true;
+    for (int i = 0; i < 20; i++) launch_period();
+    const struct sl_stats *stats = &sl_core_running()->stats;
+    uint64_t before = misses(), plans = stats->plans;
+    for (int i = 0; i < 60; i++) launch_period();
+    end_child(plans > 2 && stats->plans > plans + 10 && misses() == before && stats->plans_late == 0 &&
+              stats->surprises <= 1);
+}
+
+static void what_dies_is_foreseen(void **state)
+{
+    (void)state;
+    if (!in_child()) return;
+    patient = true;
+    for (int i = 0; i < BLOCKS; i++) {
+        if (i % 3 == 0 && sl_runtime_free(blocks[i], NULL)) _exit(2);
+    }
+    for (int i = 0; i < 30; i++) launch_mortals();
+    const struct sl_stats *stats = &sl_core_running()->stats;
+    uint64_t before = misses(), plans = stats->plans;
+    for (int i = 0; i < 60; i++) launch_mortals();
+    end_child(plans > 2 && stats->plans > plans + 10 && misses() == before && stats->plans_late == 0);
+}
+
+static void launches_that_outrun_plans_go_on(void **state)
+{
+    (void)state;
+    if (!in_child()) return;
+    for (int i = 0; i < 1000; i++) launch_period();
+    end_child(true);
+}
+
+/* At every point of a plan's making and carrying out. */
+static void a_surprise_ends_what_was_planned(void **state)
+{
+    (void)state;
+    if (!in_child()) return;
+    patient = true;
+    for (int round = 0; round < 60; round++) {
+        for (int i = 0; i < 3 * PERIOD + 7 * round; i++)
+            launch(i % PERIOD % BLOCKS, (i % PERIOD * 5 + 1) % BLOCKS);
+        launch(round % BLOCKS, round % BLOCKS);
+        patient = round % 3;
+    }
+    end_child(sl_core_running()->stats.plans > 30);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plans_follow_each_other_without_a_miss),
+        cmocka_unit_test(what_dies_is_foreseen),
+        cmocka_unit_test(launches_that_outrun_plans_go_on),
+        cmocka_unit_test(a_surprise_ends_what_was_planned),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
