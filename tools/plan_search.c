@@ -6,6 +6,26 @@
 #include "core.h"
 #include "tool.h"
 
+enum {
+    MOST_CHUNKS = 1024,
+    LEAST_CHUNKS = 16, /* that the need is divided into, for a size to be worth a try */
+    LARGEST_CHUNK_MIB = 64,
+    SAME_PERCENT = 1, /* of two sizes that differ by less in time, the larger one is better: fewer calls */
+    POINTS = 3,       /* budgets tried at once for the least one */
+    ROUNDS = 3,
+};
+
+void plan_seek_chunks(struct plan_wish *wish, uint64_t peak_bytes, uint64_t recorded)
+{
+    for (uint64_t chunk = SL_BLOCK_BYTES; chunk <= LARGEST_CHUNK_MIB * SL_MIB; chunk *= 2)
+        if (chunk == recorded || (chunk * LEAST_CHUNKS <= peak_bytes && chunk * MOST_CHUNKS >= peak_bytes))
+            wish->chunks[wish->chunk_count++] = chunk;
+    if (!wish->chunk_count)
+        wish->chunks[wish->chunk_count++] = peak_bytes > LARGEST_CHUNK_MIB * SL_MIB * MOST_CHUNKS
+                                                ? LARGEST_CHUNK_MIB * SL_MIB
+                                                : SL_BLOCK_BYTES;
+}
+
 /* One run with everything resident for each link and chunk size: what is needed, and how fast it could be. */
 static bool run_resident(const struct replay_program *program, const struct plan_wish *wish,
                          struct replay_result *results)
@@ -19,7 +39,8 @@ static bool run_resident(const struct replay_program *program, const struct plan
                                                         .policy = "demand",
                                                         .in_bytes_per_s = wish->links[l].in_bytes_per_s,
                                                         .out_bytes_per_s = wish->links[l].out_bytes_per_s,
-                                                        .both_percent = wish->both_percent};
+                                                        .both_percent = wish->both_percent,
+                                                        .transfer_ns = wish->transfer_ns};
     bool good = replay_all(program, settings, count, results);
     free(settings);
     return good;
@@ -57,25 +78,59 @@ static void list(const struct plan_wish *wish, const struct replay_result *resid
                     setting.in_bytes_per_s = wish->links[l].in_bytes_per_s;
                     setting.out_bytes_per_s = wish->links[l].out_bytes_per_s;
                     setting.both_percent = wish->both_percent;
+                    setting.transfer_ns = wish->transfer_ns;
                     if (!is_new(out, &setting)) continue;
                     out->at[out->count++] = (struct prediction){.setting = setting,
+                                                                .budget = b,
                                                                 .need_bytes = whole->need_bytes,
                                                                 .resident_ns = whole->steady.took_ns};
                 }
 }
 
-static bool run_listed(const struct replay_program *program, struct predictions *predictions)
+static bool run_listed(const struct replay_program *program, struct prediction *predictions, size_t count)
 {
-    struct replay_setting *settings = calloc(predictions->count + 1, sizeof(*settings));
-    struct replay_result *results = calloc(predictions->count + 1, sizeof(*results));
+    struct replay_setting *settings = calloc(count + 1, sizeof(*settings));
+    struct replay_result *results = calloc(count + 1, sizeof(*results));
     bool good = settings && results;
     if (!good) failure("out of memory");
-    for (size_t i = 0; good && i < predictions->count; i++) settings[i] = predictions->at[i].setting;
-    good = good && replay_all(program, settings, predictions->count, results);
-    for (size_t i = 0; good && i < predictions->count; i++) predictions->at[i].result = results[i];
+    for (size_t i = 0; good && i < count; i++) settings[i] = predictions[i].setting;
+    good = good && replay_all(program, settings, count, results);
+    for (size_t i = 0; good && i < count; i++) predictions[i].result = results[i];
     free(settings);
     free(results);
     return good;
+}
+
+static bool is_rival(const struct prediction *a, const struct prediction *b)
+{
+    return a->setting.policy == b->setting.policy && a->budget == b->budget &&
+           a->setting.in_bytes_per_s == b->setting.in_bytes_per_s &&
+           a->setting.out_bytes_per_s == b->setting.out_bytes_per_s;
+}
+
+/* Of the sizes that cost about the same as the fastest, the largest. */
+static void find_best(struct predictions *predictions)
+{
+    for (size_t i = 0; i < predictions->count; i++) {
+        struct prediction *one = &predictions->at[i];
+        uint64_t fastest_ns = UINT64_MAX, own_ns = one->result.steady.took_ns;
+        one->best = one->result.status == SL_OK;
+        for (size_t j = 0; j < predictions->count; j++) {
+            const struct prediction *other = &predictions->at[j];
+            if (is_rival(one, other) && other->result.status == SL_OK &&
+                other->result.steady.took_ns < fastest_ns)
+                fastest_ns = other->result.steady.took_ns;
+        }
+        uint64_t same_ns = fastest_ns / 100 * (100 + SAME_PERCENT);
+        if (own_ns > same_ns && own_ns > fastest_ns) one->best = false;
+        for (size_t j = 0; j < predictions->count && one->best; j++) {
+            const struct prediction *other = &predictions->at[j];
+            if (is_rival(one, other) && other->result.status == SL_OK &&
+                other->setting.chunk_bytes > one->setting.chunk_bytes &&
+                other->result.steady.took_ns <= same_ns)
+                one->best = false;
+        }
+    }
 }
 
 static bool all_went_well(const struct replay_result *results, size_t count)
@@ -99,9 +154,71 @@ bool predictions_make(const struct replay_program *program, const struct plan_wi
     if (!good) failure("out of memory");
     good = good && run_resident(program, wish, resident) && all_went_well(resident, resident_count);
     if (good) list(wish, resident, out);
-    good = good && run_listed(program, out);
+    good = good && run_listed(program, out->at, out->count);
+    if (good) find_best(out);
     free(resident);
     return good;
+}
+
+static bool is_enough(const struct prediction *one)
+{
+    return one->result.status == SL_OK &&
+           one->result.steady.took_ns <= one->resident_ns / 100 * (100 + PLAN_TOLERANCE_PERCENT);
+}
+
+/* The least that is enough, and the most that is not, of those that are the first one's rivals but for the
+ * budget, and the best of their budget. */
+static void bracket(const struct predictions *predictions, struct prediction *enough, uint64_t *too_little)
+{
+    const struct replay_setting *first = &predictions->at[0].setting;
+    *enough = predictions->at[0];
+    enough->setting.budget_bytes = 0;
+    for (size_t i = 0; i < predictions->count; i++) {
+        const struct prediction *one = &predictions->at[i];
+        if (!one->best || one->setting.policy != first->policy ||
+            one->setting.in_bytes_per_s != first->in_bytes_per_s || !is_enough(one))
+            continue;
+        if (!enough->setting.budget_bytes || one->setting.budget_bytes < enough->setting.budget_bytes)
+            *enough = *one;
+    }
+    uint64_t most = enough->setting.budget_bytes ? enough->setting.budget_bytes : enough->need_bytes;
+    *too_little = SL_LEAST_BUDGET;
+    for (size_t i = 0; i < predictions->count; i++) {
+        const struct prediction *one = &predictions->at[i];
+        if (one->setting.policy == first->policy && one->setting.in_bytes_per_s == first->in_bytes_per_s &&
+            one->setting.budget_bytes < most && one->setting.budget_bytes > *too_little)
+            *too_little = one->setting.budget_bytes;
+    }
+}
+
+bool plan_least_budget(const struct replay_program *program, const struct predictions *predictions,
+                       struct prediction *out)
+{
+    struct prediction tried[POINTS];
+    uint64_t low;
+    bracket(predictions, out, &low);
+    for (int round = 0; round < ROUNDS; round++) {
+        uint64_t chunk = out->setting.chunk_bytes;
+        uint64_t high = out->setting.budget_bytes ? out->setting.budget_bytes : out->need_bytes;
+        size_t count = 0;
+        for (uint64_t i = 1; i <= POINTS && high > low; i++) {
+            uint64_t budget = (low + (high - low) * i / (POINTS + 1)) / chunk * chunk;
+            if (budget <= low || budget >= high || (count && tried[count - 1].setting.budget_bytes == budget))
+                continue;
+            tried[count] = *out;
+            tried[count++].setting.budget_bytes = budget;
+        }
+        if (!count) break;
+        if (!run_listed(program, tried, count)) return false;
+        for (size_t i = count; i-- > 0;) {
+            if (!is_enough(&tried[i])) {
+                low = tried[i].setting.budget_bytes;
+                break;
+            }
+            *out = tried[i];
+        }
+    }
+    return true;
 }
 
 void predictions_free(struct predictions *predictions)

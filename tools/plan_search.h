@@ -4,9 +4,12 @@
 
 #include "replay.h"
 
-enum { PLAN_LIST_MAX = 16 };
+enum {
+    PLAN_LIST_MAX = 16,
+    PLAN_TOLERANCE_PERCENT = 5, /* that a step may take longer with the least budget that is worth having */
+};
 
-/* What is asked for: each list has one value at least. */
+/* What is asked for: each list has one value at least, but for `chunks`: none means that they are sought. */
 struct plan_wish {
     struct plan_budget {
         double share; /* of the need; 0: bytes are given */
@@ -19,12 +22,15 @@ struct plan_wish {
     } links[PLAN_LIST_MAX];
     unsigned budget_count, chunk_count, policy_count, link_count;
     unsigned both_percent;
+    uint64_t transfer_ns;
 };
 
 struct prediction {
     struct replay_setting setting;
+    unsigned budget;      /* in the wish */
     uint64_t need_bytes;  /* chunks of this size that the program needs */
     uint64_t resident_ns; /* a step with all of it on the device */
+    bool best;            /* no other chunk size is faster with this budget, policy and link */
     struct replay_result result;
 };
 
@@ -33,9 +39,20 @@ struct predictions {
     size_t count;
 };
 
+/* The sizes that are worth a try, and `recorded` among them if it is one: PatrickStar's search goes through
+ * all of them as well. */
+void plan_seek_chunks(struct plan_wish *wish, uint64_t peak_bytes, uint64_t recorded);
+
 /* All combinations, by link, policy, budget, chunk size. False: what went wrong was said on stderr. */
 bool predictions_make(const struct replay_program *program, const struct plan_wish *wish,
                       struct predictions *out);
 void predictions_free(struct predictions *predictions);
+
+/* Elixir's question, for the first policy and link: the least budget with which a step takes at most
+ * PLAN_TOLERANCE_PERCENT longer than with all on the device. False: something went wrong, which was said on
+ * stderr.
+ * (*out)->setting.budget_bytes is 0 where nothing but the whole need is enough. */
+bool plan_least_budget(const struct replay_program *program, const struct predictions *predictions,
+                       struct prediction *out);
 
 #endif

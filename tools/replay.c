@@ -345,6 +345,7 @@ static enum sl_status start(struct replaying *r, const struct replay_setting *se
         .in_bytes_per_s = setting->in_bytes_per_s,
         .out_bytes_per_s = setting->out_bytes_per_s,
         .both_percent = setting->both_percent,
+        .transfer_ns = setting->transfer_ns,
         .call_ns = CALL_NS,
         .queue = QUEUE,
         .pages = !strcmp(setting->policy, "driver"),

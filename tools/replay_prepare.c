@@ -94,10 +94,15 @@ static void limit(struct replay_program *program)
     program->whole = true;
 }
 
+static uint64_t last_tick(const struct replay_program *program)
+{
+    return program->launches ? program->model->launches.at[program->launches - 1].tick : 0;
+}
+
 static bool list_deaths(struct replay_program *program)
 {
     const struct model *model = program->model;
-    uint64_t end = program->launches ? model->launches.at[program->launches - 1].tick : 0;
+    uint64_t end = last_tick(program);
     program->deaths = calloc(model->lives.count + 1, sizeof(*program->deaths));
     if (!program->deaths) return false;
     for (size_t i = 0; i < model->lives.count; i++) {
@@ -113,10 +118,11 @@ static bool list_deaths(struct replay_program *program)
 static void find_peak(struct replay_program *program)
 {
     const struct model *model = program->model;
-    uint64_t live = 0;
+    uint64_t live = 0, end = last_tick(program);
     size_t death = 0;
     for (size_t i = 0; i < model->lives.count; i++) {
         const struct model_life *life = &model->lives.at[i];
+        if (life->born_tick > end && !life->born_before) continue;
         while (death < program->death_count && program->deaths[death].time_ns <= life->born_ns) {
             const struct model_life *dead = &model->lives.at[program->deaths[death++].life];
             uint64_t bytes = model->slots.at[dead->slot].bytes;

@@ -31,10 +31,13 @@ class Plan(ToolTest):
         super().setUp()
         self.trace = write_trace(self.folder / "sweep.slt", sweep(), per_block=100_000)
 
-    def plan(self, *arguments):
+    def ask(self, *arguments):
         result = sluice("plan", "--json", *arguments)
         self.assertEqual((result.returncode, result.stderr), (0, ""), result)
-        return json.loads(result.stdout)["predictions"]
+        return json.loads(result.stdout)
+
+    def plan(self, *arguments):
+        return self.ask(*(() if "--chunk" in arguments else ("--chunk", "2M")), *arguments)["predictions"]
 
     def test_less_memory_costs_more(self):
         rows = self.plan("--chunk", "4M", self.trace)
@@ -71,7 +74,7 @@ class Plan(ToolTest):
         before = self.plan("--budget", "0.5", self.trace)
         environment = dict(clean_environment(), SLUICE_POLICY="demand", SLUICE_DEVICE_BUDGET="8M",
                            SLUICE_TRACE=os.path.join(self.folder, "other.slt"), SLUICE_VERBOSE="2")
-        result = sluice("plan", "--json", "--budget", "0.5", self.trace, env=environment)
+        result = sluice("plan", "--json", "--chunk", "2M", "--budget", "0.5", self.trace, env=environment)
         self.assertEqual((json.loads(result.stdout)["predictions"], result.stderr), (before, ""))
         self.assertEqual(os.listdir(self.folder), ["sweep.slt"])
 
@@ -91,6 +94,31 @@ class Plan(ToolTest):
         self.assertEqual(result.returncode, 1)
         self.assert_one_line(result.stderr, "directory")
 
+    def test_chunk_sizes_are_sought(self):
+        rows = self.plan("--chunk", "2M,4M", "--budget", "0.5", self.trace)
+        sought = self.ask("--budget", "0.5", self.trace)["predictions"]
+        self.assertEqual([row["chunk_bytes"] for row in sought], [2 * MIB, 4 * MIB])
+        for known, row in zip(rows, sought):
+            self.assertEqual(known, row)
+        best, = (row for row in sought if row["best"])
+        for row in sought:
+            self.assertLessEqual(best["step_ns"], 1.01 * row["step_ns"])
+        # Each movement costs: larger chunks need fewer.
+        times = [[row["step_ns"] for row in self.plan("--chunk", "2M,4M", "--budget", "0.5", "--transfer-us", us, self.trace)]
+                 for us in ("0", "100")]
+        self.assertGreater(times[1][0] - times[0][0], 1.5 * (times[1][1] - times[0][1]))
+
+    def test_the_least_budget(self):
+        answer = self.ask("--chunk", "2M", self.trace)
+        least = answer["least"]
+        self.assertLessEqual(least["step_ns"], 1.05 * least["resident_ns"])
+        less, = self.plan("--budget", f"{least['budget_bytes'] // MIB - 8}M", self.trace)
+        self.assertGreater(less["step_ns"], 1.05 * less["resident_ns"])
+        self.assertIn(f"sluice run --budget {least['budget_bytes'] // MIB}M --chunk 2M\n",
+                      sluice("plan", "--chunk", "2M", self.trace).stdout)
+        crawling = self.ask("--chunk", "2M", "--link-gbs", "0.01", self.trace)
+        self.assertNotIn("least", crawling)
+
     def test_text(self):
         result = sluice("plan", "--budget", "0.5,0.25", self.trace)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
@@ -100,7 +128,7 @@ class Plan(ToolTest):
     def test_wrong_arguments(self):
         for option, value in (("--budget", "0"), ("--budget", "2.5"), ("--budget", "1M"), ("--budget", ","),
                               ("--chunk", "3M"), ("--chunk", "1M"), ("--policy", "best"), ("--policy", "off"),
-                              ("--link-gbs", "0"), ("--link-gbs", "fast"), ("--both", "0"), ("--both", "101"),
+                              ("--link-gbs", "0"), ("--link-gbs", "fast"), ("--both", "0"), ("--both", "101"), ("--transfer-us", "9999999"),
                               ("--iterations", "0"), ("--iterations", "25"),
                               ("--budget", ",".join(["8M"] * 17))):
             self.assert_usage_error(sluice("plan", option, value, self.trace), option)

@@ -1,0 +1,165 @@
+#include "plan_report.h"
+
+#include <inttypes.h>
+
+#include "json.h"
+#include "table.h"
+#include "text.h"
+
+static void add_row(struct table *table, const struct prediction *one)
+{
+    const struct replay_iteration *steady = &one->result.steady;
+    table_bytes(table, one->setting.budget_bytes);
+    table_cell(table, "%.2f", (double)one->setting.budget_bytes / (double)one->need_bytes);
+    table_bytes(table, one->setting.chunk_bytes);
+    table_cell(table, "%s", one->setting.policy);
+    table_cell(table, "%.1f", (double)one->setting.in_bytes_per_s * 1e-9);
+    if (one->result.status != SL_OK) {
+        for (int i = 0; i < 7; i++) table_cell(table, "-");
+        return;
+    }
+    table_time(table, steady->took_ns);
+    table_cell(table, "%.2f", (double)steady->took_ns / (double)one->resident_ns);
+    table_bytes(table, steady->bytes_in);
+    table_bytes(table, steady->bytes_out);
+    table_bytes(table, steady->in_place_bytes);
+    table_time(table, steady->stall_ns);
+    table_cell(table, "%" PRIu64, steady->missed);
+}
+
+static bool print_table(const struct plan_report *report)
+{
+    const struct predictions *predictions = report->predictions;
+    static const struct table_column columns[] = {
+        {"budget"}, {"share"},    {"chunk"},  {"policy", .text = true},
+        {"GB/s"},   {"step"},     {"slower"}, {"in"},
+        {"out"},    {"in place"}, {"stall"},  {"misses"}};
+    struct table table = {.columns = columns, .column_count = sizeof(columns) / sizeof(*columns)};
+    for (size_t i = 0; i < predictions->count; i++)
+        if (!report->sought || predictions->at[i].best) add_row(&table, &predictions->at[i]);
+    bool good = table_print(&table, stdout);
+    table_free(&table);
+    return good;
+}
+
+/* What is lost between the ends of allocations and those of chunks. */
+static void print_waste(const struct plan_report *report)
+{
+    const struct predictions *predictions = report->predictions;
+    const struct replay_setting *first = &predictions->at[0].setting;
+    char chunk[SL_BYTES_TEXT];
+    const char *before = "\nMore than the allocations themselves, chunks need: ";
+    for (size_t i = 0; i < predictions->count; i++) {
+        const struct prediction *one = &predictions->at[i];
+        if (one->budget != predictions->at[0].budget || one->setting.policy != first->policy ||
+            one->setting.in_bytes_per_s != first->in_bytes_per_s || !report->program->peak_bytes)
+            continue;
+        double more = (double)one->need_bytes / (double)report->program->peak_bytes - 1;
+        printf("%s%.1f %% of %s", before, 100 * more, sl_bytes_text(one->setting.chunk_bytes, chunk));
+        before = ", ";
+    }
+    puts(".");
+}
+
+static void print_program(const struct plan_report *report)
+{
+    const struct replay_program *program = report->program;
+    printf("%u %s of %" PRIu32 " launches in all were replayed%s.\n",
+           report->predictions->at[0].result.iteration_count, program->steps ? "steps" : "iterations",
+           program->launches, program->whole ? "" : ", the trace's first");
+    if (program->guessed)
+        printf("%" PRIu64 " of the launches were not timed, nor others like them: their times are guessed.\n",
+               program->guessed);
+}
+
+static void print_least(const struct prediction *least)
+{
+    char budget[SL_BYTES_TEXT], chunk[SL_BYTES_TEXT], rest[SL_BYTES_TEXT], in[SL_BYTES_TEXT],
+        out[SL_BYTES_TEXT];
+    if (!least->setting.budget_bytes) {
+        printf("\nLess memory than is needed always costs more than %d %%.\n", PLAN_TOLERANCE_PERCENT);
+        return;
+    }
+    uint64_t away = least->need_bytes - least->setting.budget_bytes;
+    printf("\nAt most %d %% more time: %s are enough, in chunks of %s. %s are away at a time; %s come and %s "
+           "leave in "
+           "each %s.\n",
+           PLAN_TOLERANCE_PERCENT, sl_bytes_text(least->setting.budget_bytes, budget),
+           sl_bytes_text(least->setting.chunk_bytes, chunk), sl_bytes_text(away, rest),
+           sl_bytes_text(least->result.steady.bytes_in, in),
+           sl_bytes_text(least->result.steady.bytes_out, out), "step");
+    printf("sluice run --budget %" PRIu64 "M --chunk %" PRIu64 "M\n", least->setting.budget_bytes / SL_MIB,
+           least->setting.chunk_bytes / SL_MIB);
+}
+
+bool plan_print_text(const struct plan_report *report)
+{
+    char need[SL_BYTES_TEXT], time[TIME_TEXT];
+    const struct prediction *first = &report->predictions->at[0];
+    printf("%s of device memory are needed; a step takes %s with all of it on the device\n\n",
+           sl_bytes_text(report->program->peak_bytes, need), time_text(first->resident_ns, time));
+    if (!print_table(report)) return false;
+    print_waste(report);
+    print_program(report);
+    print_least(report->least);
+    return true;
+}
+
+static void print_iterations(struct json *json, const struct replay_result *result)
+{
+    json_array(json, "each", false);
+    for (uint32_t i = 0; i < result->iteration_count; i++) {
+        const struct replay_iteration *iteration = &result->iterations[i];
+        json_object(json, NULL, false);
+        json_number(json, "step_ns", iteration->took_ns);
+        json_number(json, "launches", iteration->launches);
+        json_number(json, "missed_launches", iteration->missed);
+        json_close(json);
+    }
+    json_close(json);
+}
+
+static void print_prediction(struct json *json, const char *key, const struct prediction *one)
+{
+    const struct replay_iteration *steady = &one->result.steady;
+    json_object(json, key, false);
+    json_number(json, "budget_bytes", one->setting.budget_bytes);
+    json_number(json, "need_bytes", one->need_bytes);
+    json_number(json, "chunk_bytes", one->setting.chunk_bytes);
+    json_text(json, "policy", one->setting.policy);
+    json_number(json, "link_in", one->setting.in_bytes_per_s);
+    json_number(json, "link_out", one->setting.out_bytes_per_s);
+    json_number(json, "resident_ns", one->resident_ns);
+    json_number(json, "step_ns", steady->took_ns);
+    json_number(json, "bytes_in", steady->bytes_in);
+    json_number(json, "bytes_out", steady->bytes_out);
+    json_number(json, "in_place_bytes", steady->in_place_bytes);
+    json_number(json, "stall_ns", steady->stall_ns);
+    json_number(json, "longer_ns", steady->longer_ns);
+    json_number(json, "launches", steady->launches);
+    json_number(json, "demand_misses", steady->misses);
+    json_number(json, "missed_launches", steady->missed);
+    json_bool(json, "best", one->best);
+    json_number(json, "oversize_launches", one->result.oversize);
+    json_number(json, "iterations", one->result.iteration_count);
+    print_iterations(json, &one->result);
+    json_close(json);
+}
+
+void plan_print_json(const struct plan_report *report)
+{
+    const struct replay_program *program = report->program;
+    struct json json = {.to = stdout};
+    json_object(&json, NULL, true);
+    json_bool(&json, "complete", program->model->problem.status == SL_OK);
+    json_bool(&json, "steps", program->steps);
+    json_number(&json, "launches", program->launches);
+    json_number(&json, "guessed", program->guessed);
+    json_number(&json, "peak_bytes", program->peak_bytes);
+    json_array(&json, "predictions", true);
+    for (size_t i = 0; i < report->predictions->count; i++)
+        print_prediction(&json, NULL, &report->predictions->at[i]);
+    json_close(&json);
+    if (report->least->setting.budget_bytes) print_prediction(&json, "least", report->least);
+    json_close(&json);
+}
