@@ -30,6 +30,12 @@ struct chain_links {
     uint32_t prev[LEVELS]; /* the low bits of the boundary before in each chain */
 };
 
+/* A stretch of the given past in which one period holds: up to where another one does. */
+struct steady_stretch {
+    uint64_t from, end, period; /* symbols [from, end) have it */
+};
+#define NEVER UINT64_MAX
+
 struct sl_predictor {
     uint64_t mask, count;
     uint64_t entered; /* the last boundary that is in the chains */
@@ -46,6 +52,13 @@ struct sl_predictor {
     uint64_t lost_at; /* the count then; 0: never */
     uint64_t credit;
     struct sl_predictor_counts counts;
+
+    /* The past that was given: symbols [0, given). */
+    uint64_t given, given_period;     /* it ends with that period; 0: with none */
+    struct steady_stretch *stretches; /* of it */
+    size_t stretch_count, stretch_capacity;
+    uint64_t mark;                /* the cursor at which what follows changes; NEVER outside the given past */
+    uint64_t period, next_period; /* at the cursor, while there is a mark */
 };
 
 struct sl_predictor *sl_predictor_new(size_t capacity)
@@ -56,6 +69,7 @@ struct sl_predictor *sl_predictor_new(size_t capacity)
     if (!p) return NULL;
     p->mask = size - 1;
     p->credit = CREDIT_MOST;
+    p->mark = NEVER;
     p->symbol = malloc(size * sizeof *p->symbol);
     p->hash = calloc(size, sizeof *p->hash);
     p->links = calloc(size, sizeof *p->links);
@@ -79,6 +93,7 @@ void sl_predictor_delete(struct sl_predictor *p)
 {
     if (!p) return;
     for (int i = 0; i < LEVELS; i++) free(p->head[i]);
+    free(p->stretches);
     free(p->links);
     free(p->hash);
     free(p->symbol);
@@ -93,6 +108,9 @@ void sl_predictor_clear(struct sl_predictor *p)
     p->cursor = p->match = p->resume = p->lost_at = 0;
     p->following = false;
     p->credit = CREDIT_MOST;
+    p->given = p->given_period = 0;
+    p->stretch_count = 0;
+    p->mark = NEVER;
 }
 
 /* The oldest boundary that the ring still has. */
@@ -148,7 +166,8 @@ static void find_longest(struct sl_predictor *p)
             seen = distance;
             p->credit--;
             uint64_t length = common_suffix(p, p->count - distance);
-            if (length >= least && length > best) {
+            /* Nothing followed at the end of a past that was given. */
+            if (length >= least && length > best && p->count - distance != p->given) {
                 best = length;
                 cursor = p->count - distance;
             }
@@ -188,6 +207,41 @@ static void catch_up(struct sl_predictor *p, uint64_t period)
     p->entered = until;
 }
 
+/* The cursor has moved elsewhere. */
+static void find_stretch(struct sl_predictor *p)
+{
+    p->mark = NEVER;
+    if (!p->following || p->cursor >= p->given) return;
+    size_t low = 0, high = p->stretch_count; /* the first that begins behind the cursor */
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (p->stretches[middle].from <= p->cursor)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool last = low == p->stretch_count;
+    p->period = low ? p->stretches[low - 1].period : 0;
+    p->next_period = last ? 0 : p->stretches[low].period;
+    p->mark = last ? p->given : p->stretches[low].from;
+}
+
+/* All of the given past came again: it goes on as it went on last, by now in this run's own past, if that is
+ * long enough. */
+static void leave_given(struct sl_predictor *p)
+{
+    uint64_t own = p->count - p->given_period;
+    p->cursor = own > p->given ? own : p->given - p->given_period;
+    p->match = p->given_period ? common_suffix(p, p->cursor) : 0;
+    p->following = p->match > 0;
+}
+
+static void pass_mark(struct sl_predictor *p)
+{
+    if (p->cursor == p->given) leave_given(p);
+    find_stretch(p);
+}
+
 bool sl_predictor_feed(struct sl_predictor *p, sl_symbol symbol)
 {
     bool hit = p->following && p->symbol[p->cursor & p->mask] == symbol;
@@ -199,8 +253,8 @@ bool sl_predictor_feed(struct sl_predictor *p, sl_symbol symbol)
     p->counts.fed++;
     if (hit) {
         p->counts.predicted++;
-        p->cursor++;
         p->match++;
+        if (++p->cursor == p->mark) pass_mark(p);
     } else {
         p->counts.surprises++;
         if (p->following && p->match >= STRONG_MATCH) {
@@ -210,16 +264,90 @@ bool sl_predictor_feed(struct sl_predictor *p, sl_symbol symbol)
         catch_up(p, p->following ? p->count - 1 - p->cursor : 0);
         find_longest(p);
         if (p->match < WEAK_MATCH && p->lost_at) resume_context(p, symbol);
+        if (p->given) find_stretch(p);
     }
     return hit;
+}
+
+/* What is followed while the given past is fed. */
+struct follower {
+    uint64_t from, began; /* where what repeats begins, and where that was noticed */
+    uint64_t period;      /* 0: nothing is followed */
+};
+
+/* Notes the stretch that ends here if all of a period came again. What seemed to repeat inside of its first
+ * one is forgotten. */
+static bool end_stretch(struct sl_predictor *p, const struct follower *f, uint64_t end)
+{
+    if (!f->period || end - f->began < f->period || end - f->began < STRONG_MATCH) return true;
+    while (p->stretch_count && p->stretches[p->stretch_count - 1].from >= f->from) p->stretch_count--;
+    if (p->stretch_count == p->stretch_capacity) {
+        size_t wanted = p->stretch_capacity ? 2 * p->stretch_capacity : 16;
+        struct steady_stretch *larger = realloc(p->stretches, wanted * sizeof *larger);
+        if (!larger) return false;
+        p->stretches = larger;
+        p->stretch_capacity = wanted;
+    }
+    uint64_t free_from = p->stretch_count ? p->stretches[p->stretch_count - 1].end : 0;
+    uint64_t from = f->from > free_from ? f->from : free_from;
+    p->stretches[p->stretch_count++] = (struct steady_stretch){from, end, f->period};
+    return true;
+}
+
+static bool feed_given(struct sl_predictor *p, const sl_symbol *symbols, size_t count)
+{
+    struct follower f = {0};
+    for (size_t i = 0; i < count; i++) {
+        if (sl_predictor_feed(p, symbols[i])) continue;
+        if (!end_stretch(p, &f, p->count - 1)) return false;
+        f.period = sl_predictor_period(p);
+        f.began = p->count;
+        f.from = p->cursor - p->match;
+    }
+    if (p->following && p->match >= STRONG_MATCH) p->given_period = p->count - p->cursor;
+    return end_stretch(p, &f, p->count);
+}
+
+bool sl_predictor_prime(struct sl_predictor *p, const sl_symbol *symbols, size_t count)
+{
+    struct sl_predictor_counts counts = p->counts;
+    sl_predictor_clear(p);
+    if (count > (p->mask + 1) / 4) count = (p->mask + 1) / 4;
+    if (!count) return true;
+    bool fed = feed_given(p, symbols, count);
+    p->counts = counts;
+    if (!fed) {
+        sl_predictor_clear(p);
+        return false;
+    }
+    catch_up(p, p->count);
+    p->given = count;
+    p->following = true;
+    p->cursor = p->match = p->lost_at = 0;
+    p->credit = CREDIT_MOST;
+    find_stretch(p);
+    return true;
+}
+
+size_t sl_predictor_begun(const struct sl_predictor *p, sl_symbol *out, size_t count)
+{
+    uint64_t fed = p->count - p->given;
+    if (oldest(p) > p->given) return 0;
+    if (count > fed) count = fed;
+    for (size_t i = 0; i < count; i++) out[i] = p->symbol[(p->given + i) & p->mask];
+    return count;
 }
 
 size_t sl_predictor_next(const struct sl_predictor *p, sl_symbol *out, size_t count)
 {
     if (!p->following) return 0;
-    uint64_t period = p->count - p->cursor;
-    for (size_t i = 0; i < count; i++)
-        out[i] = i < period ? p->symbol[(p->cursor + i) & p->mask] : out[i - period];
+    bool given = p->cursor < p->given;
+    uint64_t at = p->cursor, end = given ? p->given : p->count, period = given ? p->given_period : end - at;
+    for (size_t i = 0; i < count; i++) {
+        if (at == end && !period) return i;
+        if (at == end) at -= period;
+        out[i] = p->symbol[at++ & p->mask];
+    }
     return count;
 }
 
@@ -230,7 +358,14 @@ sl_symbol sl_predictor_expected(const struct sl_predictor *p)
 
 size_t sl_predictor_period(const struct sl_predictor *p)
 {
-    return p->following ? p->count - p->cursor : 0;
+    if (!p->following) return 0;
+    return p->mark == NEVER ? p->count - p->cursor : p->period;
+}
+
+size_t sl_predictor_horizon(const struct sl_predictor *p)
+{
+    size_t period = sl_predictor_period(p);
+    return p->mark != NEVER && p->next_period > period ? p->next_period : period;
 }
 
 struct sl_predictor_counts sl_predictor_counts(const struct sl_predictor *p)

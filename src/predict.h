@@ -17,6 +17,16 @@ struct sl_predictor *sl_predictor_new(size_t capacity);
 void sl_predictor_clear(struct sl_predictor *predictor);
 void sl_predictor_delete(struct sl_predictor *predictor); /* accepts NULL */
 
+/* Forgets the string, and takes `symbols`, what another run of the same program was, for the past: that all
+ * of it comes again from its first symbol on is the prediction now, and where it ends, that it goes on as it
+ * went on last. Counts nothing. At most a quarter of the capacity is taken. False: there is no memory, and no
+ * past. */
+bool sl_predictor_prime(struct sl_predictor *predictor, const sl_symbol *symbols, size_t count);
+
+/* Copies the first symbols fed since the start, at most `count`, to `out`. Returns how many; 0 when some of
+ * them are forgotten already. */
+size_t sl_predictor_begun(const struct sl_predictor *predictor, sl_symbol *out, size_t count);
+
 /* Appends what really happened. Returns true if it was what had been predicted, false on a surprise (also
  * while nothing is predicted). Amortised O(1); allocates nothing. */
 bool sl_predictor_feed(struct sl_predictor *predictor, sl_symbol symbol);
@@ -29,8 +39,11 @@ size_t sl_predictor_next(const struct sl_predictor *predictor, sl_symbol *out, s
 /* The symbol that the next feed is expected to be, or SL_NO_SYMBOL. */
 sl_symbol sl_predictor_expected(const struct sl_predictor *predictor);
 
-/* Symbols between the cursor and the present: the current period, 0 while nothing is predicted. */
+/* The current period: symbols between the cursor and the present; in a past that was given, its period there,
+ * and 0 before it has any. 0 while nothing is predicted. */
 size_t sl_predictor_period(const struct sl_predictor *predictor);
+/* The current period or, where that is longer, the next that is foreseen: what to look ahead by. */
+size_t sl_predictor_horizon(const struct sl_predictor *predictor);
 
 struct sl_predictor_counts {
     uint64_t fed, predicted, surprises; /* predicted: feeds that came true; surprises: that did not */

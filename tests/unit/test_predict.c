@@ -218,6 +218,154 @@ static void test_counts_add_up_on_noise(void **state)
     sl_predictor_delete(p);
 }
 
+enum { WARM_UP_LENGTH = 77, GIVEN_MOST = 20000, STEP = 3 * LAYERS };
+
+/* A run of `steps` steps, with an evaluation behind every `evaluate`th; returns its length. */
+static size_t make_run(sl_symbol *out, unsigned steps, unsigned evaluate)
+{
+    size_t count = 0;
+    const struct {
+        sl_symbol first;
+        unsigned length;
+    } parts[] = {{FORWARD, LAYERS}, {BACKWARD, LAYERS}, {UPDATE, LAYERS}};
+    for (unsigned i = 0; i < WARM_UP_LENGTH; i++) out[count++] = WARM_UP + i;
+    for (unsigned step = 0; step < steps; step++) {
+        for (unsigned p = 0; p < 3; p++)
+            for (unsigned i = 0; i < parts[p].length; i++) out[count++] = parts[p].first + i;
+        for (unsigned i = 0; evaluate && step % evaluate == evaluate - 1 && i < 30; i++)
+            out[count++] = EVALUATE + i;
+    }
+    return count;
+}
+
+static void test_what_another_run_did_is_foreseen_from_the_first_symbol(void **state)
+{
+    (void)state;
+    static sl_symbol past[GIVEN_MOST], now[GIVEN_MOST], out[GIVEN_MOST];
+    for (unsigned evaluate = 0; evaluate <= 3; evaluate += 3) {
+        struct sl_predictor *p = sl_predictor_new(200000);
+        size_t given = make_run(past, 10, evaluate);
+        feed_run(p, NOVEL, 50); /* is forgotten */
+        assert_true(sl_predictor_prime(p, past, given));
+        assert_int_equal(sl_predictor_counts(p).fed, 50);
+        assert_int_equal(sl_predictor_expected(p), WARM_UP);
+        size_t count = make_run(now, 10, evaluate);
+        assert_int_equal(sl_predictor_next(p, out, count), count);
+        assert_memory_equal(out, now, count * sizeof *out);
+        for (size_t i = 0; i < count; i++) assert_true(sl_predictor_feed(p, now[i]));
+        assert_int_equal(sl_predictor_begun(p, out, GIVEN_MOST), count);
+        assert_memory_equal(out, now, count * sizeof *out);
+        sl_predictor_delete(p);
+    }
+}
+
+/* A run that goes on for longer than the one before, and one that ends elsewhere. */
+static void test_the_future_goes_on_past_the_given_past(void **state)
+{
+    (void)state;
+    static sl_symbol past[GIVEN_MOST], now[GIVEN_MOST], out[4 * STEP];
+    for (unsigned extra = 0; extra < STEP; extra += 7) {
+        struct sl_predictor *p = sl_predictor_new(200000);
+        size_t given = make_run(past, 5, 0) - extra, count = make_run(now, 60, 0);
+        assert_true(sl_predictor_prime(p, past, given));
+        for (size_t i = 0; i + 4 * STEP < count; i++) {
+            if (i % 17 == 0) {
+                assert_int_equal(sl_predictor_next(p, out, 4 * STEP), 4 * STEP);
+                assert_memory_equal(out, now + i, sizeof out);
+            }
+            assert_true(sl_predictor_feed(p, now[i]));
+        }
+        sl_predictor_delete(p);
+    }
+}
+
+static void test_the_given_past_has_its_periods(void **state)
+{
+    (void)state;
+    static sl_symbol past[GIVEN_MOST];
+    struct sl_predictor *p = sl_predictor_new(200000);
+    size_t given = make_run(past, 10, 0);
+    assert_true(sl_predictor_prime(p, past, given));
+    for (size_t i = 0; i < given; i++) {
+        assert_int_equal(sl_predictor_period(p), i < WARM_UP_LENGTH ? 0 : STEP);
+        assert_int_equal(sl_predictor_horizon(p), STEP);
+        assert_true(sl_predictor_feed(p, past[i]));
+    }
+    assert_int_equal(sl_predictor_period(p), STEP);
+    sl_predictor_delete(p);
+}
+
+/* What seems to repeat inside of the first step is no period. */
+static void test_a_stutter_is_no_period(void **state)
+{
+    (void)state;
+    static sl_symbol past[GIVEN_MOST];
+    struct sl_predictor *p = sl_predictor_new(200000);
+    size_t given = 0;
+    for (int step = 0; step < 6; step++) {
+        for (unsigned i = 0; i < 40; i++) past[given++] = FORWARD + i;
+        for (unsigned i = 0; i < 40; i++) past[given++] = EVALUATE;
+        for (unsigned i = 0; i < 40; i++) past[given++] = UPDATE + i;
+    }
+    assert_true(sl_predictor_prime(p, past, given));
+    for (size_t i = 0; i < given; i++) {
+        assert_int_equal(sl_predictor_period(p), STEP);
+        assert_true(sl_predictor_feed(p, past[i]));
+    }
+    sl_predictor_delete(p);
+}
+
+static void test_a_run_that_differs_finds_its_place(void **state)
+{
+    (void)state;
+    static sl_symbol past[GIVEN_MOST];
+    struct sl_predictor *p = sl_predictor_new(200000);
+    assert_true(sl_predictor_prime(p, past, make_run(past, 10, 3)));
+    assert_int_equal(feed_run(p, NOVEL, 20), 20);
+    unsigned surprises = feed_step(p, 1, true);
+    for (int i = 0; i < 20; i++) surprises += feed_step(p, 1, true);
+    assert_in_range(surprises, 1, 5);
+    assert_int_equal(sl_predictor_period(p), STEP);
+    sl_predictor_delete(p);
+}
+
+static void test_a_past_without_period_ends(void **state)
+{
+    (void)state;
+    sl_symbol past[100], out[200];
+    struct sl_predictor *p = sl_predictor_new(10000);
+    for (unsigned i = 0; i < 100; i++) past[i] = NOVEL + i;
+    assert_true(sl_predictor_prime(p, past, 100));
+    assert_int_equal(sl_predictor_next(p, out, 200), 100);
+    assert_int_equal(feed_run(p, NOVEL, 100), 0);
+    assert_int_equal(sl_predictor_next(p, out, 200), 0);
+    assert_true(sl_predictor_feed(p, NOVEL) == false);
+    sl_predictor_clear(p);
+    assert_int_equal(sl_predictor_next(p, out, 200), 0);
+    assert_true(sl_predictor_prime(p, past, 0));
+    assert_int_equal(sl_predictor_expected(p), SL_NO_SYMBOL);
+    sl_predictor_delete(p);
+}
+
+/* The past is forgotten like everything else when the ring goes round. */
+static void test_the_given_past_leaves_the_ring(void **state)
+{
+    (void)state;
+    static sl_symbol past[GIVEN_MOST], out[GIVEN_MOST];
+    struct sl_predictor *p = sl_predictor_new(3000);
+    size_t given = make_run(past, 5, 0);
+    assert_true(sl_predictor_prime(p, past, given));
+    feed_run(p, WARM_UP, WARM_UP_LENGTH);
+    unsigned surprises = 0;
+    for (int i = 0; i < 200; i++) surprises += feed_step(p, 1, true);
+    assert_int_equal(surprises, 0);
+    for (unsigned i = 0; i < 5000; i++) assert_false(sl_predictor_feed(p, NOVEL + i));
+    feed_step(p, 1, true);
+    assert_true(feed_step(p, 1, true) <= 1);
+    assert_int_equal(sl_predictor_begun(p, out, GIVEN_MOST), 0);
+    sl_predictor_delete(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -232,6 +380,13 @@ int main(void)
         cmocka_unit_test(test_a_period_beyond_the_capacity_is_not_predicted),
         cmocka_unit_test(test_the_longest_suffix_is_found),
         cmocka_unit_test(test_counts_add_up_on_noise),
+        cmocka_unit_test(test_what_another_run_did_is_foreseen_from_the_first_symbol),
+        cmocka_unit_test(test_the_future_goes_on_past_the_given_past),
+        cmocka_unit_test(test_the_given_past_has_its_periods),
+        cmocka_unit_test(test_a_stutter_is_no_period),
+        cmocka_unit_test(test_a_run_that_differs_finds_its_place),
+        cmocka_unit_test(test_a_past_without_period_ends),
+        cmocka_unit_test(test_the_given_past_leaves_the_ring),
     };
     return cmocka_run_group_tests_name("predict", tests, NULL, NULL);
 }
