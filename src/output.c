@@ -4,6 +4,9 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -104,4 +107,46 @@ void sl_output_close(struct sl_output *output)
 {
     if (sl_output_valid(output)) close(output->fd);
     output->fd = -1;
+}
+
+/* *ours (may be NULL): the file at `path` is one that this call opened. */
+static enum sl_status write_whole(const char *path, const void *bytes, size_t count, bool *ours)
+{
+    struct sl_output file = {.fd = -1};
+    enum sl_status status = sl_output_open(path, false, &file);
+    if (ours) *ours = status == SL_OK;
+    if (status) return status;
+    status = sl_output_write(&file, bytes, count);
+    int error = errno;
+    sl_output_close(&file);
+    errno = error;
+    return status;
+}
+
+/* What is at `path` now may be replaced. */
+static bool is_replaceable(const struct stat *at)
+{
+    if (S_ISREG(at->st_mode) && !is_somebody_elses(at)) return true;
+    errno = S_ISREG(at->st_mode) || S_ISLNK(at->st_mode) ? EPERM : EINVAL;
+    return false;
+}
+
+enum sl_status sl_output_replace(const char *path, const void *bytes, size_t count)
+{
+    struct stat at;
+    bool there = lstat(path, &at) == 0, ours;
+    if (there && S_ISCHR(at.st_mode)) return write_whole(path, bytes, count, NULL);
+    if (there && !is_replaceable(&at)) return SL_ERR_IO;
+    size_t room = strlen(path) + 32; /* not on the stack: the thread may have little of it */
+    char *beside = malloc(room);
+    if (!beside) return SL_ERR_NO_MEMORY;
+    /* Of each process its own: the last one to finish stands. */
+    snprintf(beside, room, "%s.%ld", path, (long)getpid());
+    enum sl_status status = write_whole(beside, bytes, count, &ours);
+    if (status == SL_OK && rename(beside, path) != 0) status = SL_ERR_IO;
+    int error = errno;
+    if (status && ours) unlink(beside);
+    free(beside);
+    errno = error;
+    return status;
 }

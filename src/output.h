@@ -20,6 +20,11 @@ struct sl_output {
  * it locked. */
 enum sl_status sl_output_open(const char *path, bool append, struct sl_output *out);
 
+/* Puts a complete file in the place of `path`, or leaves what is there as it is. Mode 0600; never through a
+ * symbolic link, and never in the place of anything but a plain file of the same user without other names
+ * (EPERM, EINVAL). A device gets the bytes. On SL_ERR_IO errno says why. */
+enum sl_status sl_output_replace(const char *path, const void *bytes, size_t count);
+
 /* Whether the descriptor still is our file. */
 bool sl_output_valid(const struct sl_output *output);
 

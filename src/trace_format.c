@@ -5,6 +5,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "varint.h"
+
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file's structures are used in place");
 _Static_assert(sizeof(struct sluice_trace_header) == 128 && sizeof(struct sluice_trace_block) == 48,
                "no padding");
@@ -51,29 +53,6 @@ static bool has_moment_b(unsigned type)
     return info && info->moment_b;
 }
 
-static uint8_t *put_varint(uint8_t *at, uint64_t value)
-{
-    for (; value >= 0x80; value >>= 7) *at++ = (uint8_t)(value | 0x80);
-    *at++ = (uint8_t)value;
-    return at;
-}
-
-/* Returns the byte after it, or NULL if there is no varint of 64 bits before `end`. */
-static const uint8_t *get_varint(const uint8_t *at, const uint8_t *end, uint64_t *out)
-{
-    uint64_t value = 0;
-    for (unsigned shift = 0; shift < 70 && at < end; shift += 7) {
-        uint8_t byte = *at++;
-        if (shift == 63 && byte > 1) return NULL;
-        value |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80) {
-            *out = value;
-            return at;
-        }
-    }
-    return NULL;
-}
-
 static uint64_t zigzag(uint64_t difference)
 {
     return difference << 1 ^ (0 - (difference >> 63));
@@ -106,7 +85,7 @@ size_t sl_trace_encode(const struct sl_event *event, struct sl_trace_base *base,
     unsigned named = text_after(event->type), count = named ? named : SL_TRACE_FIELDS;
     while (!named && count && !fields[count - 1]) count--;
     uint8_t *body_end = body;
-    for (unsigned i = 0; i < count; i++) body_end = put_varint(body_end, fields[i]);
+    for (unsigned i = 0; i < count; i++) body_end = sl_varint_put(body_end, fields[i]);
     size_t body_bytes = (size_t)(body_end - body);
     size_t name_bytes = named && event->text ? strnlen(event->text, SL_TRACE_NAME_MAX) : 0;
     base->tick = event->tick;
@@ -115,7 +94,7 @@ size_t sl_trace_encode(const struct sl_event *event, struct sl_trace_base *base,
     uint8_t *at = out;
     *at++ = event->type;
     *at++ = event->flags;
-    at = put_varint(at, body_bytes + name_bytes);
+    at = sl_varint_put(at, body_bytes + name_bytes);
     memcpy(at, body, body_bytes);
     at += body_bytes;
     if (name_bytes) memcpy(at, event->text, name_bytes);
@@ -127,12 +106,12 @@ size_t sl_trace_decode(const uint8_t *in, size_t available, struct sl_trace_base
 {
     uint64_t body_bytes, fields[SL_TRACE_FIELDS] = {0};
     if (available < 3) return 0;
-    const uint8_t *body = get_varint(in + 2, in + available, &body_bytes);
+    const uint8_t *body = sl_varint_get(in + 2, in + available, &body_bytes);
     if (!body || body_bytes > (size_t)(in + available - body)) return 0;
     const uint8_t *end = body + body_bytes, *at = body;
     unsigned named = text_after(in[0]), count = named ? named : SL_TRACE_FIELDS;
     for (unsigned i = 0; i < count && at < end; i++) {
-        at = get_varint(at, end, &fields[i]);
+        at = sl_varint_get(at, end, &fields[i]);
         if (!at) return 0;
     }
     if (fields[2] > UINT32_MAX) return 0;
