@@ -129,7 +129,7 @@ static bool reserve_resolved(struct sl_core *core)
  * launch's signature. `threads`: of the launch's grid. */
 static uint64_t resolve(struct sl_core *core, uint64_t shape, uint64_t threads)
 {
-    uint64_t signature = sl_hash_word(SL_SYMBOL_LAUNCH, shape);
+    uint64_t signature = sl_launch_signature(shape);
     uint32_t words = reserve_resolved(core) ? core->word_count : core->resolved_capacity;
     core->accesses = core->resolved;
     core->access_count = 0;
@@ -148,7 +148,7 @@ static uint64_t resolve(struct sl_core *core, uint64_t shape, uint64_t threads)
         if (slot->bytes > core->arena.chunk_bytes && sl_slot_learn(slot, access.offset))
             core->extents_version++;
         core->resolved[core->access_count++] = access;
-        signature = sl_hash_word(signature, sl_mix((uint64_t)word->where << 32 | s) + access.offset);
+        signature = sl_signature_add(signature, &access);
     }
     return signature;
 }

@@ -13,7 +13,7 @@ static void feed_slot(struct sl_core *core, enum sl_symbol_kind kind, uint32_t s
     sl_symbol *symbol = kind == SL_SYMBOL_ALLOC ? &slot->taken : &slot->freed;
     if (!*symbol) {
         struct sl_symbol_record record = {.kind = kind, .slot = s};
-        *symbol = sl_symbols_intern(&core->symbols, sl_hash_word(sl_mix(kind), s), record, NULL);
+        *symbol = sl_symbols_intern(&core->symbols, sl_slot_signature(kind, s), record, NULL);
     }
     sl_core_feed(core, *symbol);
 }

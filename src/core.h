@@ -28,7 +28,8 @@
 #define SL_STEADY_STREAK 4 /* symbols in a row that came true before a prediction is trusted */
 #define SL_VICTIMS 64
 #define SL_LEAST_BUDGET (4 * SL_BLOCK_BYTES)
-#define SL_BYTES_FOR_THREAD 4 /* that a kernel reaches at least, for each thread */
+#define SL_ASSUMED_LINK_BYTES_PER_S 24000000000u /* until it is measured: what PCIe 4 x16 carries */
+#define SL_BYTES_FOR_THREAD 4                    /* that a kernel reaches at least, for each thread */
 
 /* A launch that had to wait for a fetch: from `reached` to the fetch's event it stalled. */
 struct sl_stall {
@@ -39,6 +40,7 @@ struct sl_stall {
 };
 
 struct sl_daemon;
+struct sl_learned;
 struct sl_sampler;
 
 struct sl_core {
@@ -50,6 +52,8 @@ struct sl_core {
     uint32_t slabs_told;        /* to the trace */
     struct sl_sampler *sampler; /* NULL: no launch is timed */
     struct sl_durations durations;
+    struct sl_learned *learned; /* NULL: no profile is asked for */
+    size_t primed_symbols;      /* of a profile, that were foreseen at the start */
 
     struct sl_arena arena;
     struct sl_placement placement;

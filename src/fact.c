@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -31,19 +32,28 @@ static void number(struct sl_core *core, const char *name, uint64_t value)
                   .type = SL_EVENT_FACT, .flags = SL_FACT_NUMBER, .a = value, .text = sl_text_keep(name)});
 }
 
-/* The arguments with spaces between them. */
-static void tell_command(struct sl_core *core)
+char *sl_facts_command(void)
 {
-    static char command[LONGEST_COMMAND + 1];
-    int file = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    char *command = malloc(LONGEST_COMMAND + 1);
+    int file = command ? open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC) : -1;
     ssize_t bytes = file < 0 ? -1 : read(file, command, LONGEST_COMMAND);
     if (file >= 0) close(file);
     while (bytes > 0 && !command[bytes - 1]) bytes--;
-    if (bytes <= 0) return;
+    if (bytes <= 0) {
+        free(command);
+        return NULL;
+    }
     for (ssize_t i = 0; i < bytes; i++)
         if (!command[i]) command[i] = ' ';
     command[bytes] = 0;
-    fact(core, "command=%s", command);
+    return command;
+}
+
+static void tell_command(struct sl_core *core)
+{
+    char *command = sl_facts_command();
+    if (command) fact(core, "command=%s", command);
+    free(command);
 }
 
 void sl_facts_start(struct sl_core *core)

@@ -5,6 +5,8 @@
 
 #include "core.h"
 
+/* The program's arguments with spaces between them, cut where they are long; malloc's. NULL: not known. */
+char *sl_facts_command(void);
 /* What is known at the start: of sluice, the device, the program. */
 void sl_facts_start(struct sl_core *core);
 /* An iteration has ended. */

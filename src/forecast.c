@@ -75,7 +75,7 @@ static size_t window_for(size_t period)
 /* The symbols from `skip` predicted ones on. */
 static enum sl_status begin(struct sl_core *core, struct sl_forecast *forecast, size_t skip)
 {
-    size_t period = sl_predictor_period(core->predictor), chunks = sl_arena_chunk_count(&core->arena);
+    size_t period = sl_predictor_horizon(core->predictor), chunks = sl_arena_chunk_count(&core->arena);
     size_t wanted = window_for(period);
     if (!reserve(&forecast->symbols, &forecast->symbol_capacity, skip + wanted, sizeof *forecast->symbols) ||
         !reserve(&forecast->launches, &forecast->launch_capacity, wanted, sizeof *forecast->launches) ||

@@ -68,6 +68,37 @@ static bool list_words(struct sl_kernel *kernel)
     return true;
 }
 
+uint32_t sl_kernels_know(struct sl_kernels *kernels, const struct sl_kernel_layout *layout)
+{
+    uint64_t hash = hash_layout(layout);
+    uint32_t known = find_by_layout(kernels, layout, hash);
+    if (known) return known;
+    if (kernels->count >= kernels->capacity) {
+        uint32_t wanted = kernels->capacity ? kernels->capacity * 2 : 64;
+        struct sl_kernel *larger = realloc(kernels->kernels, wanted * sizeof *larger);
+        if (!larger) return 0;
+        kernels->kernels = larger;
+        kernels->capacity = wanted;
+    }
+    struct sl_kernel *kernel = &kernels->kernels[kernels->count];
+    size_t bytes = layout->parameter_count * sizeof *layout->offsets;
+    *kernel =
+        (struct sl_kernel){.name_hash = hash, .name = strdup(layout->name), .offsets = malloc(2 * bytes + 1)};
+    if (!kernel->name || !kernel->offsets) {
+        free(kernel->offsets);
+        return 0;
+    }
+    kernel->parameter_count = layout->parameter_count;
+    kernel->sizes = kernel->offsets + layout->parameter_count;
+    memcpy(kernel->offsets, layout->offsets, bytes);
+    memcpy(kernel->sizes, layout->sizes, bytes);
+    if (!list_words(kernel)) {
+        free(kernel->offsets);
+        return 0;
+    }
+    return kernels->count++;
+}
+
 static uint32_t ask(struct sl_kernels *kernels, uint64_t handle)
 {
     uint32_t offsets[SL_MAX_PARAMETERS], sizes[SL_MAX_PARAMETERS];
@@ -78,37 +109,9 @@ static uint32_t ask(struct sl_kernels *kernels, uint64_t handle)
                      sl_status_text(status));
         return 0;
     }
-    uint64_t hash = hash_layout(&layout);
-    uint32_t known = find_by_layout(kernels, &layout, hash);
-    if (known) {
-        kernels->kernels[known].module = layout.module;
-        return known;
-    }
-    if (kernels->count >= kernels->capacity) {
-        uint32_t wanted = kernels->capacity ? kernels->capacity * 2 : 64;
-        struct sl_kernel *larger = realloc(kernels->kernels, wanted * sizeof *larger);
-        if (!larger) return 0;
-        kernels->kernels = larger;
-        kernels->capacity = wanted;
-    }
-    struct sl_kernel *kernel = &kernels->kernels[kernels->count];
-    size_t bytes = layout.parameter_count * sizeof *offsets;
-    *kernel =
-        (struct sl_kernel){.name_hash = hash, .name = strdup(layout.name), .offsets = malloc(2 * bytes + 1)};
-    if (!kernel->name || !kernel->offsets) {
-        free(kernel->offsets);
-        return 0;
-    }
-    kernel->module = layout.module;
-    kernel->parameter_count = layout.parameter_count;
-    kernel->sizes = kernel->offsets + layout.parameter_count;
-    memcpy(kernel->offsets, offsets, bytes);
-    memcpy(kernel->sizes, sizes, bytes);
-    if (!list_words(kernel)) {
-        free(kernel->offsets);
-        return 0;
-    }
-    return kernels->count++;
+    uint32_t number = sl_kernels_know(kernels, &layout);
+    if (number) kernels->kernels[number].module = layout.module;
+    return number;
 }
 
 uint32_t sl_kernels_find(struct sl_kernels *kernels, uint64_t handle)

@@ -49,6 +49,9 @@ static inline const char *sl_kernel_word(const struct sl_launch *launch, const s
                                                                 : NULL;
 }
 
+/* The number of the kernel with this name and layout, which need not be loaded yet. 0: out of memory. */
+uint32_t sl_kernels_know(struct sl_kernels *kernels, const struct sl_kernel_layout *layout);
+
 void sl_kernels_forget(struct sl_kernels *kernels);
 
 #endif

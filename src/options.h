@@ -29,6 +29,7 @@ struct sl_options {
     int trace_full;         /* enum sl_trace_full */
     uint64_t trace_limit;   /* bytes; 0: none */
     int trace_sample;       /* one in so many launches is timed; 0: none */
+    const char *profile;    /* file; %p, %h, %r */
     const char *stats;      /* file for the JSON summary at exit; %p, %h */
     int verbose;            /* 0, 1, 2 */
     const char *log;        /* file, expanded; "" for stderr */

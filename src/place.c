@@ -77,6 +77,18 @@ static uint32_t new_slot(struct sl_placement *placement)
     return placement->slot_count++;
 }
 
+static uint32_t add_slot(struct sl_placement *placement, uint32_t k)
+{
+    struct sl_slot_key *key = &placement->keys[k];
+    if (!reserve(&key->slots, key->count, &key->capacity, sizeof *key->slots)) return SL_MAP_NONE;
+    uint32_t slot = new_slot(placement);
+    if (slot == SL_MAP_NONE) return SL_MAP_NONE;
+    placement->slots[slot] =
+        (struct sl_slot){.site = key->site, .bytes = key->bytes, .key = k, .ordinal = key->count};
+    key->slots[key->count++] = slot;
+    return slot;
+}
+
 /* The smallest ordinal of the key that is not live; a new slot where all are. */
 static uint32_t slot_for(struct sl_placement *placement, uint64_t site, uint64_t bytes)
 {
@@ -85,13 +97,18 @@ static uint32_t slot_for(struct sl_placement *placement, uint64_t site, uint64_t
     struct sl_slot_key *key = &placement->keys[k];
     while (key->lowest_free < key->count && placement->slots[key->slots[key->lowest_free]].live)
         key->lowest_free++;
-    if (key->lowest_free < key->count) return key->slots[key->lowest_free];
-    if (!reserve(&key->slots, key->count, &key->capacity, sizeof *key->slots)) return SL_MAP_NONE;
-    uint32_t slot = new_slot(placement);
-    if (slot == SL_MAP_NONE) return SL_MAP_NONE;
-    placement->slots[slot] = (struct sl_slot){.site = site, .bytes = bytes, .key = k, .ordinal = key->count};
-    key->slots[key->count++] = slot;
-    return slot;
+    return key->lowest_free < key->count ? key->slots[key->lowest_free] : add_slot(placement, k);
+}
+
+bool sl_placement_remember(struct sl_placement *placement, uint64_t site, uint64_t bytes, uint32_t count,
+                           bool freed)
+{
+    uint32_t k = key_for(placement, site, bytes);
+    if (k == SL_MAP_NONE) return false;
+    placement->keys[k].freed = freed;
+    while (count--)
+        if (add_slot(placement, k) == SL_MAP_NONE) return false;
+    return true;
 }
 
 static uint64_t padded(uint64_t bytes)
@@ -341,6 +358,7 @@ struct sl_chunk_range sl_slot_chunks(const struct sl_placement *placement, const
                                      uint64_t offset, uint64_t bytes)
 {
     const struct sl_arena *arena = placement->arena;
+    if (!slot->address) return (struct sl_chunk_range){0};
     uint64_t end = offset + (bytes ? bytes : 1);
     if (end > slot->bytes || end < offset) end = slot->bytes;
     sl_chunk first = sl_arena_chunk(arena, slot->address);

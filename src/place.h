@@ -77,6 +77,12 @@ enum sl_status sl_place_noted(struct sl_placement *placement, uint64_t address, 
  * given back to the arena with its content dead (resident or not). SL_ERR_INVALID when none starts there. */
 enum sl_status sl_unplace(struct sl_placement *placement, uint64_t address, uint32_t *slot);
 
+/* Remembers `count` more slots of one site and size before any of them lived, in the order of their ordinals;
+ * the next slot numbers are theirs. `freed`: short lives are likely. False: out of memory. pre: nothing was
+ * forgotten or freed. */
+bool sl_placement_remember(struct sl_placement *placement, uint64_t site, uint64_t bytes, uint32_t count,
+                           bool freed);
+
 /* How many slots only remember where an allocation was. */
 uint32_t sl_placement_remembered(const struct sl_placement *placement);
 /* Forgets those, and the symbols of the live ones. Live slots keep their numbers and places. */
@@ -85,7 +91,8 @@ void sl_placement_forget(struct sl_placement *placement);
 /* The live allocation that holds `address`: its slot, or SL_MAP_NONE. */
 uint32_t sl_place_find(const struct sl_placement *placement, uint64_t address);
 
-/* Chunks that a slot's bytes [offset, offset + bytes) lie in when it is at its (last) place. */
+/* Chunks that a slot's bytes [offset, offset + bytes) lie in when it is at its (last) place; none where it
+ * has none. */
 struct sl_chunk_range {
     sl_chunk first;
     uint32_t count;

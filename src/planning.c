@@ -68,11 +68,17 @@ static enum sl_status make_plan(struct sl_core *core, struct sl_steps *steps)
     return status;
 }
 
+/* What a profile foresees is planned before the program has gone far: nothing is on its way yet. */
+static bool is_first_of_profile(const struct sl_core *core)
+{
+    return core->primed_symbols && !core->planning.begun_at;
+}
+
 static bool must_plan_now(const struct sl_core *core)
 {
     const struct sl_schedule *schedule = &core->schedule;
-    return atomic_load(&schedule->active) ? core->tick + 1 >= schedule->end_tick
-                                          : core->tick >= core->planning.begun_at + LAUNCHES_BETWEEN_PLANS;
+    if (atomic_load(&schedule->active)) return core->tick + 1 >= schedule->end_tick;
+    return is_first_of_profile(core) || core->tick >= core->planning.begun_at + LAUNCHES_BETWEEN_PLANS;
 }
 
 static void plan_here(struct sl_core *core)
@@ -219,9 +225,10 @@ void sl_core_plan(struct sl_core *core)
 {
     struct sl_planning *planning = &core->planning;
     if (!core->pressure || !core->policy->plans || core->streak < SL_STEADY_STREAK) return;
-    if (planning->planner ? !has_work(core) : !must_plan_now(core)) return;
+    bool beside = planning->planner && !is_first_of_profile(core);
+    if (beside ? !has_work(core) : !must_plan_now(core)) return;
     uint64_t start = sl_clock_ns(CLOCK_MONOTONIC);
-    if (planning->planner)
+    if (beside)
         plan_beside(core);
     else
         plan_here(core);

@@ -2,6 +2,7 @@
 #include "core.h"
 #include "extent.h"
 #include "fact.h"
+#include "learned.h"
 #include "sample.h"
 
 #define ACCESSES_FOR_SYMBOL 8 /* that each symbol pays for when extents are learned from all accesses */
@@ -30,8 +31,9 @@ static void count_iterations(struct sl_core *core, bool hit)
     if (!hit || core->streak < SL_STEADY_STREAK) return;
     uint64_t period = sl_predictor_period(core->predictor);
     if (!period || core->symbols_fed < core->iteration_end) return;
-    core->iteration_end =
-        core->iteration_end ? core->symbols_fed + period : core->symbols_fed - core->streak + period;
+    /* Before it is seen that something repeats, it has; a profile says where it begins. */
+    bool late = !core->iteration_end && core->streak == SL_STEADY_STREAK;
+    core->iteration_end = core->symbols_fed + period - (late ? SL_STEADY_STREAK : 0);
     sl_core_settle_stalls(core);
     sl_samples_settle(core);
     if (core->pressure)
@@ -40,6 +42,7 @@ static void count_iterations(struct sl_core *core, bool hit)
     sl_core_learn_extents(core);
     sl_stats_next_iteration(&core->stats);
     sl_facts_iteration(core);
+    sl_learned_iteration(core);
 }
 
 void sl_core_feed(struct sl_core *core, sl_symbol symbol)
@@ -68,6 +71,7 @@ sl_tick sl_core_submitted(const struct sl_core *core)
  * and learned anew from here on. */
 void sl_core_forget(struct sl_core *core)
 {
+    sl_learned_forget(core);
     sl_core_drop_schedule(core);
     sl_predictor_clear(core->predictor);
     sl_symbols_clear(&core->symbols);

@@ -63,6 +63,7 @@ struct sl_profile {
         uint32_t slot;         /* of an allocation or a free */
         uint32_t first_access; /* of a launch */
         uint32_t access_count;
+        uint32_t kernel;      /* of a launch: number + 1, or 0 */
         uint64_t shape;       /* of a launch: a hash of all but its addresses */
         uint64_t duration_ns; /* of a launch; 0: not measured */
     } * symbols;

@@ -171,6 +171,7 @@ static void code_symbol(struct coder *c, struct sl_profile_symbol *symbol)
         code_number(c, &symbol->slot, UINT32_MAX);
         return;
     }
+    code_number(c, &symbol->kernel, UINT32_MAX);
     code_long(c, &symbol->shape);
     code_number(c, &symbol->access_count, SL_PROFILE_MOST_ACCESSES);
     code_long(c, &symbol->duration_ns);
@@ -244,6 +245,7 @@ static bool is_consistent(struct sl_profile *p)
         symbol->first_access = (uint32_t)accesses;
         accesses += symbol->access_count;
         consistent &= symbol->kind == SL_SYMBOL_LAUNCH || symbol->slot < slots;
+        consistent &= symbol->kernel <= p->kernel_count;
     }
     consistent &= accesses == p->access_count;
     for (uint32_t a = 0; a < p->access_count; a++) {

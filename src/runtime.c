@@ -13,14 +13,13 @@
 #include "fact.h"
 #include "forked.h"
 #include "host_memory.h"
+#include "learned.h"
 #include "log.h"
 #include "planner.h"
 #include "sample.h"
 #include "text.h"
 
 #define HISTORY_SYMBOLS (((size_t)1 << 20) - 1) /* its ring: 28 MiB when full */
-/* Until the link is measured: what PCIe 4 x16 carries. */
-#define ASSUMED_LINK_BYTES_PER_S 24000000000u
 
 static struct sl_options options;
 static struct sl_core *started; /* built once, kept until the process ends: threads may still look at it */
@@ -138,18 +137,23 @@ static void say_unheld(uint64_t free_bytes)
 
 static void decide_sizes(struct sl_core *core, uint64_t free_bytes, uint64_t *chunk_bytes)
 {
+    struct sl_profile_wanted wanted = sl_learned_wanted(core);
     bool paged = core->policy->memory == SL_MEMORY_PAGED;
-    core->budget_bytes = paged ? free_bytes : options.device_budget;
+    core->budget_bytes = paged                   ? free_bytes
+                         : options.device_budget ? options.device_budget
+                                                 : wanted.budget_bytes;
     if (!core->budget_bytes) core->budget_bytes = automatic_budget(free_bytes);
     if (paged && options.device_budget && options.device_budget < free_bytes) say_unheld(free_bytes);
     if (core->budget_bytes < SL_LEAST_BUDGET) {
         sl_log(SL_LOG_WARN, "the budget is less than 8 MiB, the least that can be kept; 8 MiB it is");
         core->budget_bytes = SL_LEAST_BUDGET;
     }
-    *chunk_bytes = options.chunk ? options.chunk : automatic_chunk(core->budget_bytes);
+    *chunk_bytes = options.chunk        ? options.chunk
+                   : wanted.chunk_bytes ? wanted.chunk_bytes
+                                        : automatic_chunk(core->budget_bytes);
     core->host_limit_bytes = host_limit();
     core->virtual_size_bytes = virtual_size();
-    core->link_in_bytes_per_s = core->link_out_bytes_per_s = ASSUMED_LINK_BYTES_PER_S;
+    core->link_in_bytes_per_s = core->link_out_bytes_per_s = SL_ASSUMED_LINK_BYTES_PER_S;
 }
 
 static enum sl_status build(struct sl_core *core)
@@ -158,6 +162,7 @@ static enum sl_status build(struct sl_core *core)
     uint64_t free_bytes, device_bytes, chunk_bytes;
     enum sl_status status = backend->memory_info(backend->self, &free_bytes, &device_bytes);
     if (status) return status;
+    sl_learned_read(core);
     decide_sizes(core, free_bytes, &chunk_bytes);
     pthread_mutexattr_t spinning; /* it is held for less than a sleep would take */
     if (pthread_mutexattr_init(&spinning)) return SL_ERR_NO_MEMORY;
@@ -183,6 +188,7 @@ static enum sl_status build(struct sl_core *core)
     core->planning.lead_eighths = SL_PLANNING_LEAD;
     if (core->daemon && sl_planner_start(&core->planning.planner) != SL_OK)
         sl_log(SL_LOG_WARN, "no thread could be started; plans are made by the launching thread");
+    if (status == SL_OK) sl_learned_use(core);
     if (status == SL_OK) sl_facts_start(core);
     if (status == SL_OK && core->trace) sl_sampler_open(core);
     return status;
@@ -208,6 +214,7 @@ static void tear_down(struct sl_core *core, bool device_gone)
     sl_mover_close(&core->mover, device_gone);
     sl_forecast_close(&core->planning.forecast);
     sl_plan_lessons_free(&core->planning.lessons);
+    sl_learned_close(core);
     sl_predictor_delete(core->predictor);
     sl_symbols_close(&core->symbols);
     sl_tables_close(&core->tables);
@@ -260,6 +267,7 @@ static void report(struct sl_core *core)
         .memory = core->policy->memory,
         .link_in_bytes_per_s = core->link_in_bytes_per_s,
         .link_out_bytes_per_s = core->link_out_bytes_per_s,
+        .primed = core->primed_symbols,
     };
     if (options.stats[0]) {
         if (sl_options_expand(options.stats, path, sizeof path))
@@ -299,6 +307,7 @@ void sl_runtime_stop(bool device_gone)
         sl_mover_settle_times(&core->mover);
     }
     sl_facts_end(core);
+    if (sl_learned_something(core)) sl_learned_write(core);
     report(core);
     /* The rest stays as it is until the process ends: another thread may be between begin and end, and
      * addresses in our arenas stay ours. */

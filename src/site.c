@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <unwind.h>
 
+#include "identity.h"
 #include "map.h"
 #include "module.h"
 #include "site_told.h"
@@ -71,10 +72,8 @@ static int find_in_object(struct dl_phdr_info *object, size_t bytes, void *argum
         uint64_t address = (uint64_t)out->walk->stack[i];
         if (out->places[i] || !holds(object, address)) continue;
         if (!hashed) {
-            const char *name = object->dlpi_name;
-            for (const char *c = name; *c; c++)
-                if (*c == '/') name = c + 1; /* the file may lie elsewhere next time */
-            for (; *name; name++) name_hash = sl_hash_word(name_hash, (unsigned char)*name);
+            name_hash = sl_identity_of_name(object->dlpi_name);
+            sl_identity_note(name_hash);
             hashed = true;
         }
         out->places[i] = sl_hash_word(name_hash, address - object->dlpi_addr);

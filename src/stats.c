@@ -119,8 +119,9 @@ static void print_json(FILE *to, const struct sl_stats *stats, const struct sl_s
             (unsigned long long)stats->plan_longest_ns / 1000000000,
             (unsigned long long)stats->plan_longest_ns % 1000000000, (unsigned long long)stats->surprises,
             (unsigned long long)stats->oversize_launches);
-    fprintf(to, "\"predicted\": %llu, \"fed\": %llu,\n", (unsigned long long)facts->predicted,
-            (unsigned long long)facts->fed);
+    fprintf(to, "\"predicted\": %llu, \"fed\": %llu, \"primed\": %llu,\n",
+            (unsigned long long)facts->predicted, (unsigned long long)facts->fed,
+            (unsigned long long)facts->primed);
     fprintf(to, " \"link_in_bytes_per_s\": %llu, \"link_out_bytes_per_s\": %llu,\n",
             (unsigned long long)facts->link_in_bytes_per_s, (unsigned long long)facts->link_out_bytes_per_s);
     for (int d = 0; d < 2; d++) {

@@ -46,6 +46,7 @@ static void check(const struct sl_profile *profile)
         const struct sl_profile_symbol *symbol = &profile->symbols[s];
         if (symbol->first_access + symbol->access_count > profile->access_count) abort();
         if (symbol->kind && symbol->slot >= slots) abort();
+        if (symbol->kernel > profile->kernel_count) abort();
     }
     for (uint32_t i = 0; i < profile->string_count; i++)
         if (profile->string[i] >= profile->symbol_count) abort();

@@ -22,15 +22,16 @@ struct sl_profile profile_sample(void)
         {strdup("forward"), 2, copy(forward, sizeof forward), NULL},
         {strdup("backward"), 2, copy(backward, sizeof backward), NULL}};
     const struct sl_profile_key keys[] = {{0x1234567890abcdef, 8 * SL_MIB, 3, false}, {7, 1024, 2, true}};
-    const struct sl_profile_symbol symbols[] = {{.kind = SL_SYMBOL_LAUNCH},
-                                                {.kind = SL_SYMBOL_ALLOC, .slot = 0},
-                                                {.kind = SL_SYMBOL_LAUNCH, .access_count = 2, .shape = 99},
-                                                {.kind = SL_SYMBOL_LAUNCH,
-                                                 .first_access = 2,
-                                                 .access_count = 3,
-                                                 .shape = UINT64_MAX,
-                                                 .duration_ns = 77000},
-                                                {.kind = SL_SYMBOL_FREE, .slot = 4}};
+    const struct sl_profile_symbol symbols[] = {
+        {.kind = SL_SYMBOL_LAUNCH},
+        {.kind = SL_SYMBOL_ALLOC, .slot = 0},
+        {.kind = SL_SYMBOL_LAUNCH, .access_count = 2, .kernel = 1, .shape = 99},
+        {.kind = SL_SYMBOL_LAUNCH,
+         .first_access = 2,
+         .access_count = 3,
+         .shape = UINT64_MAX,
+         .duration_ns = 77000},
+        {.kind = SL_SYMBOL_FREE, .slot = 4}};
     const struct sl_profile_access accesses[] = {
         {.slot = 0, .where = 0, .kernel = 1, .threads = 256},
         {.slot = 1, .where = 65536, .kernel = 1, .offset = 4096, .threads = 256},

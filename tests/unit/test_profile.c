@@ -163,6 +163,7 @@ static void what_refers_to_nothing_is_refused(void **state)
     REFUSED(profile.symbols[0].kind, 1);
     REFUSED(profile.symbols[3].access_count, 2);
     REFUSED(profile.symbols[3].access_count, 4);
+    REFUSED(profile.symbols[3].kernel, 3);
     REFUSED(profile.accesses[0].slot, 5);
     REFUSED(profile.accesses[0].kernel, 3);
     REFUSED(profile.accesses[1].offset, 8 * SL_MIB);
