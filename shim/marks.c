@@ -50,3 +50,8 @@ __attribute__((visibility("default"))) void sluice_mark_v1(int kind, const char 
     if (!sl_runtime_tracing() || kind < SL_MARK_PUSH || kind > SL_MARK_MOMENT) return;
     sl_runtime_mark((enum sl_mark_kind)kind, SL_MARKS_SLUICE, 0, 0, sl_mark_name(name, cut));
 }
+
+__attribute__((visibility("default"))) int sluice_save_profile_v1(void)
+{
+    return sl_runtime_save_profile() == SL_OK ? 0 : -1;
+}

@@ -181,11 +181,10 @@ static enum sl_status collect(struct sl_core *core, struct sl_profile *out)
     return status;
 }
 
-enum sl_status sl_learned_write(struct sl_core *core)
+static enum sl_status write_profile(struct sl_core *core)
 {
     struct sl_learned *learned = core->learned;
     struct sl_profile profile = {0};
-    if (!learned || learned->in_the_way || learned->over || !has_iterated(core)) return SL_ERR_UNSUPPORTED;
     enum sl_status status = collect(core, &profile);
     if (status == SL_OK) {
         profile.wanted = learned->wanted;
@@ -197,6 +196,17 @@ enum sl_status sl_learned_write(struct sl_core *core)
         sl_log(SL_LOG_WARN, "cannot write the profile %s: %s", learned->path,
                status == SL_ERR_IO ? strerror(errno) : sl_status_text(status));
     sl_profile_free(&profile);
+    return status;
+}
+
+enum sl_status sl_learned_write(struct sl_core *core)
+{
+    const struct sl_learned *learned = core->learned;
+    int cancel_state;
+    if (!learned || learned->in_the_way || learned->over || !has_iterated(core)) return SL_ERR_UNSUPPORTED;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* the lock is held */
+    enum sl_status status = write_profile(core);
+    pthread_setcancelstate(cancel_state, NULL);
     return status;
 }
 

@@ -371,3 +371,13 @@ void sl_runtime_functions_changed(void)
     sl_kernels_forget(&core->kernels);
     pthread_mutex_unlock(&core->order);
 }
+
+enum sl_status sl_runtime_save_profile(void)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core) return SL_ERR_UNSUPPORTED;
+    pthread_mutex_lock(&core->order);
+    enum sl_status status = sl_learned_write(core);
+    pthread_mutex_unlock(&core->order);
+    return status;
+}

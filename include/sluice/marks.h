@@ -21,12 +21,14 @@ extern "C" {
 #endif
 
 typedef void sluice_mark_function(int kind, const char *name); /* kind: as the trace's, see sluice/trace.h */
+typedef int sluice_save_profile_function(void);
 
 #if defined(__GNUC__) && defined(__linux__)
 /* libsluice.so's, where it is loaded. */
 extern void sluice_mark_v1(int kind, const char *name) __attribute__((weak));
+extern int sluice_save_profile_v1(void) __attribute__((weak));
 /* The C library's, under a name that no declaration of its own is in the way of. Linkers resolve the
- * reference above for good where they make an executable for a fixed address. */
+ * references above for good where they make an executable for a fixed address. */
 extern void *sluice_mark_look_up(void *where, const char *name) __asm__("dlsym") __attribute__((weak));
 
 static inline sluice_mark_function *sluice_mark_find(void)
@@ -44,8 +46,22 @@ static inline sluice_mark_function *sluice_mark_find(void)
     }
     return __atomic_load_n(&found, __ATOMIC_RELAXED);
 }
+
+static inline sluice_save_profile_function *sluice_save_profile_find(void)
+{
+    sluice_save_profile_function *function = sluice_save_profile_v1;
+    void *address = NULL;
+    if (function) return function;
+    if (sluice_mark_look_up) address = sluice_mark_look_up(NULL, "sluice_save_profile_v1");
+    __builtin_memcpy(&function, &address, sizeof address);
+    return function;
+}
 #else
 static inline sluice_mark_function *sluice_mark_find(void)
+{
+    return NULL;
+}
+static inline sluice_save_profile_function *sluice_save_profile_find(void)
 {
     return NULL;
 }
@@ -74,6 +90,16 @@ static inline void sluice_mark_pop(void)
 static inline void sluice_mark(const char *name)
 {
     sluice_mark_tell(2, name);
+}
+
+/* Writes what sluice learned of the program so far to the file that SLUICE_PROFILE names, as it does at exit
+ * by itself: for a program that may be killed. 0: it is written. Not 0: there is no sluice, no
+ * SLUICE_PROFILE, nothing that repeated itself yet, or an error, of which sluice writes a line. Takes
+ * milliseconds, in which other threads' launches wait. Any thread. */
+static inline int sluice_save_profile(void)
+{
+    sluice_save_profile_function *function = sluice_save_profile_find();
+    return function ? function() : -1;
 }
 
 #ifdef __cplusplus

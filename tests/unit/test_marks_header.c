@@ -12,5 +12,6 @@ int main(void)
     sluice_mark_push(NULL);
     sluice_mark_pop();
     sluice_mark_pop();
+    if (sluice_save_profile() == 0) return EXIT_FAILURE;
     return dlsym(RTLD_DEFAULT, "sluice_mark_v1") ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -21,5 +21,6 @@ int main()
 {
     range forward("forward");
     sluice_mark("a moment");
+    if (sluice_save_profile() == 0) return EXIT_FAILURE;
     return dlsym(RTLD_DEFAULT, "sluice_mark_v1") ? EXIT_FAILURE : EXIT_SUCCESS;
 }
