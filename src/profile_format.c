@@ -295,8 +295,11 @@ enum sl_status sl_profile_encode(const struct sl_profile *profile, uint8_t **out
     size_t most = sizeof(struct header) + (c.status ? 0 : ZSTD_compressBound(c.used));
     if (!c.status && !(file = malloc(most))) fail(&c, SL_ERR_NO_MEMORY);
     if (!c.status) {
-        size_t stored =
-            ZSTD_compress(file + sizeof(struct header), most - sizeof(struct header), c.bytes, c.used, LEVEL);
+        ZSTD_CCtx *compressor = ZSTD_createCCtx(); /* not on the stack: the thread may have little of it */
+        size_t stored = compressor ? ZSTD_compressCCtx(compressor, file + sizeof(struct header),
+                                                       most - sizeof(struct header), c.bytes, c.used, LEVEL)
+                                   : (size_t)-1;
+        ZSTD_freeCCtx(compressor);
         struct header header = {.magic = MAGIC,
                                 .version = SL_PROFILE_VERSION,
                                 .header_bytes = sizeof header,
