@@ -297,6 +297,7 @@ struct sl_plan_input sl_forecast_input(const struct sl_core *core, const struct 
         .content = forecast->stock.content,
         .clean = knows_clean(core) ? forecast->clean : NULL,
         .when = core->policy->when,
+        .attempts = (unsigned)core->options->plan_attempts,
         .budget_bytes = sl_core_budget(core),
         .in_bytes_per_s = core->link_in_bytes_per_s,
         .out_bytes_per_s = core->link_out_bytes_per_s,
