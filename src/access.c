@@ -4,8 +4,7 @@
 #include <string.h>
 
 /* `kernel`: its number, or 0 for a range of `bytes` bytes. */
-static void add_word(struct sl_core *core, uint64_t address, uint64_t bytes, uint32_t kernel, uint32_t where,
-                     bool only_read)
+static void add_word(struct sl_core *core, uint64_t address, uint64_t bytes, uint32_t kernel, uint32_t where)
 {
     if (!sl_arena_owns(address) || core->word_count == SL_MAX_WORDS) return;
     /* What is near the driver's allocations need not be one: there is host memory, too. */
@@ -14,8 +13,7 @@ static void add_word(struct sl_core *core, uint64_t address, uint64_t bytes, uin
         (struct sl_word){.address = address,
                          .bytes = bytes,
                          .parameter = kernel ? (uint64_t)kernel << 32 | where : 0,
-                         .where = where,
-                         .only_read = only_read};
+                         .where = where};
 }
 
 /* A range. One of ours lies in one allocation; mappings of the driver's may follow each other. */
@@ -27,11 +25,11 @@ static void add_span(struct sl_core *core, const struct sl_span *span, uint32_t 
         if (s == SL_MAP_NONE) return;
         uint64_t in_slot = core->placement.slots[s].address + core->placement.slots[s].bytes - address;
         uint64_t bytes = rest < in_slot ? rest : in_slot;
-        add_word(core, address, bytes, 0, where, !span->write);
+        add_word(core, address, bytes, 0, where);
         address += bytes;
         rest -= bytes;
     }
-    if (rest) add_word(core, address, rest, 0, where, !span->write);
+    if (rest) add_word(core, address, rest, 0, where);
 }
 
 static void scan_parameters(struct sl_core *core, const struct sl_launch *launch, uint32_t number)
@@ -42,7 +40,7 @@ static void scan_parameters(struct sl_core *core, const struct sl_launch *launch
         uint64_t word;
         if (!value) continue;
         memcpy(&word, value, sizeof word);
-        add_word(core, word, 0, number, kernel->words[w], false);
+        add_word(core, word, 0, number, kernel->words[w]);
     }
 }
 
@@ -145,8 +143,7 @@ static uint64_t resolve(struct sl_core *core, uint64_t shape, uint64_t threads)
                                    .offset = word->address - slot->address,
                                    .bytes = word->bytes,
                                    .parameter = word->parameter,
-                                   .threads = word->threads ? word->threads : threads,
-                                   .only_read = word->only_read};
+                                   .threads = word->threads ? word->threads : threads};
         if (!access.bytes) access.at_least = access.threads * SL_BYTES_FOR_THREAD;
         if (slot->bytes > core->arena.chunk_bytes && sl_slot_learn(slot, access.offset))
             core->extents_version++;

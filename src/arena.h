@@ -28,6 +28,7 @@ struct sl_chunk_record {
     _Atomic uint64_t in_sequence;  /* the fetch that brings or brought it; 0: known to have arrived */
     _Atomic uint64_t out_sequence; /* its last eviction or drop; 0: never */
     _Atomic uint64_t users; /* bit set of streams (stream index % 64) that used it since it last left */
+    _Atomic bool unused;    /* was fetched ahead of its use and not used since */
     uint64_t debtors;  /* bits of streams that had work when memory in it was freed: others wait for them */
     uint64_t settled;  /* bits of those that did */
     uint64_t freed_in; /* sl_core.waits then: the program may have waited for all of that meanwhile */
@@ -37,9 +38,6 @@ struct sl_chunk_record {
     struct sl_packing *packing; /* what lies in a packed chunk; kept for the next time it is one */
     uint32_t run_slot;          /* of a run's first chunk: whose it is */
     uint32_t group;             /* of a packed chunk; SL_NO_GROUP: free, or of a run */
-    /* By a launch since it came, perhaps, or what came had no content: host memory has no copy of it. Kept
-     * only where the backend can use it (struct sl_backend.leave). */
-    _Atomic bool written;
 };
 #define SL_NO_GROUP UINT32_MAX
 

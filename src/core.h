@@ -21,11 +21,12 @@
 #include "streams.h"
 #include "symbol.h"
 #include "table.h"
+#include "trust.h"
 
 #define SL_MAX_WORDS 4096   /* pointers looked at in one launch */
 #define SL_OPEN_LAUNCHES 64 /* launches between begin and end, one for each thread */
 #define SL_STALLS 64
-#define SL_STEADY_STREAK 4 /* symbols in a row that came true before a prediction is trusted */
+#define SL_STEADY_STREAK SL_TRUST_LEAST /* symbols in a row that came true before a prediction is trusted */
 #define SL_VICTIMS 64
 #define SL_LEAST_BUDGET (4 * SL_BLOCK_BYTES)
 #define SL_ASSUMED_LINK_BYTES_PER_S 24000000000u /* until it is measured: what PCIe 4 x16 carries */
@@ -76,7 +77,8 @@ struct sl_core {
     sl_tick tick;
     _Atomic sl_tick open[SL_OPEN_LAUNCHES]; /* ticks begun and not ended; 0: free */
     uint32_t streak;                        /* symbols predicted in a row */
-    bool pressure;                          /* the budget was too small at some time */
+    struct sl_trust trust;
+    bool pressure; /* the budget was too small at some time */
     uint64_t symbols_fed, iteration_end;
     uint32_t iterations;                  /* that have ended */
     uint64_t told_link_in, told_link_out; /* speeds, to the trace */

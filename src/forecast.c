@@ -42,7 +42,6 @@ void sl_forecast_close(struct sl_forecast *forecast)
     free_stock(&forecast->at_end);
     free(forecast->stocked_at);
     free(forecast->seen);
-    free(forecast->clean);
     *forecast = (struct sl_forecast){0};
 }
 
@@ -73,28 +72,23 @@ static size_t window_for(size_t period)
     return window < LARGEST_WINDOW ? window : LARGEST_WINDOW;
 }
 
-/* Of plans that are made beside the launches nobody says which chunks are clean when they take over. */
-static bool knows_clean(const struct sl_core *core)
-{
-    return core->backend.leave && !core->planning.planner;
-}
-
 /* The symbols from `skip` predicted ones on. */
 static enum sl_status begin(struct sl_core *core, struct sl_forecast *forecast, size_t skip)
 {
     size_t period = sl_predictor_horizon(core->predictor), chunks = sl_arena_chunk_count(&core->arena);
-    size_t wanted = window_for(period);
+    size_t wanted = window_for(period), believed = sl_trust_left(&core->trust, core->streak);
+    if (believed <= skip) return SL_ERR_UNSUPPORTED;
     if (!reserve(&forecast->symbols, &forecast->symbol_capacity, skip + wanted, sizeof *forecast->symbols) ||
         !reserve(&forecast->launches, &forecast->launch_capacity, wanted, sizeof *forecast->launches) ||
-        !reserve_chunks(forecast, chunks) ||
-        (knows_clean(core) &&
-         !reserve(&forecast->clean, &forecast->clean_capacity, chunks, sizeof *forecast->clean)))
+        !reserve_chunks(forecast, chunks))
         return SL_ERR_NO_MEMORY;
     size_t count = sl_predictor_next(core->predictor, forecast->symbols, skip + wanted);
     if (count <= skip) return SL_ERR_UNSUPPORTED;
     memmove(forecast->symbols, forecast->symbols + skip, (count - skip) * sizeof *forecast->symbols);
     forecast->count = count - skip;
     forecast->end = (forecast->count + PERIODS - 1) / PERIODS;
+    forecast->believed_on = believed - skip >= forecast->end;
+    if (!forecast->believed_on) forecast->end = believed - skip;
     forecast->period = period;
     forecast->chunks = chunks;
     forecast->seen_before += forecast->launch_count + 1;
@@ -142,7 +136,6 @@ static void look_at(const struct sl_core *core, struct sl_forecast *forecast, si
     forecast->stock.bytes[c] = bytes > held ? bytes : held;
     forecast->stock.live[c] = chunk->group != SL_NO_GROUP ? chunk->packing->count : bytes != 0;
     forecast->stocked_at[c] = (uint32_t)(core->symbols_fed - forecast->position);
-    if (knows_clean(core)) forecast->clean[c] = !atomic_load(&chunk->written);
 }
 
 /* Whether the chunk, when it was looked at, was as the symbol that is looked at leaves it, or later ones. */
@@ -192,14 +185,6 @@ static size_t predict_free(struct sl_core *core, struct sl_forecast *forecast, c
     return range.count;
 }
 
-/* A chunk that was found before. */
-static void writes(struct sl_forecast *forecast, const struct sl_plan_launch *launch, sl_chunk c)
-{
-    struct sl_plan_access *access = &forecast->accesses[launch->first_access];
-    while (access->chunk != c) access++;
-    access->flags |= SL_ACCESS_WRITE;
-}
-
 static size_t predict_launch(struct sl_core *core, struct sl_forecast *forecast, sl_symbol symbol,
                              enum sl_status *status)
 {
@@ -225,14 +210,9 @@ static size_t predict_launch(struct sl_core *core, struct sl_forecast *forecast,
         units += 4 + range.count;
         for (uint32_t i = 0; i < range.count; i++) {
             sl_chunk c = range.first + i;
-            if (c >= forecast->chunks || forecast->stock.live[c] == 0) continue;
-            if (forecast->seen[c] == mark) {
-                if (!access->only_read && knows_clean(core)) writes(forecast, launch, c);
-                continue;
-            }
+            if (c >= forecast->chunks || forecast->seen[c] == mark || forecast->stock.live[c] == 0) continue;
             forecast->seen[c] = mark;
-            forecast->accesses[forecast->access_count++] =
-                (struct sl_plan_access){c, access->only_read ? 0 : SL_ACCESS_WRITE};
+            forecast->accesses[forecast->access_count++] = (struct sl_plan_access){c, SL_ACCESS_WRITE};
             launch->access_count++;
         }
     }
@@ -243,7 +223,8 @@ static size_t predict_launch(struct sl_core *core, struct sl_forecast *forecast,
 static void reach_end(struct sl_forecast *forecast)
 {
     forecast->end = forecast->at;
-    if (forecast->count > PERIODS * forecast->end) forecast->count = PERIODS * forecast->end;
+    if (forecast->believed_on && forecast->count > PERIODS * forecast->end)
+        forecast->count = PERIODS * forecast->end;
     forecast->served_launches = forecast->launch_count;
     memcpy(forecast->at_end.bytes, forecast->stock.bytes, forecast->chunks * sizeof *forecast->stock.bytes);
     memcpy(forecast->at_end.live, forecast->stock.live, forecast->chunks * sizeof *forecast->stock.live);
@@ -290,14 +271,13 @@ struct sl_plan_input sl_forecast_input(const struct sl_core *core, const struct 
         .first_tick = forecast->first_tick,
         .launches = forecast->launches,
         .launch_count = forecast->launch_count,
+        .believed = forecast->believed_on ? forecast->launch_count : forecast->served_launches,
         .accesses = forecast->accesses,
         .deaths = forecast->deaths,
         .chunk_count = forecast->chunks,
         .chunk_bytes = forecast->stock.bytes,
         .content = forecast->stock.content,
-        .clean = knows_clean(core) ? forecast->clean : NULL,
         .when = core->policy->when,
-        .attempts = (unsigned)core->options->plan_attempts,
         .budget_bytes = sl_core_budget(core),
         .in_bytes_per_s = core->link_in_bytes_per_s,
         .out_bytes_per_s = core->link_out_bytes_per_s,

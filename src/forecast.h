@@ -22,6 +22,7 @@ struct sl_forecast {
     uint64_t places;   /* the placement's count of moves */
     sl_symbol *symbols;
     size_t count, end, at; /* symbols; the first of those that are not carried out; the next to look at */
+    bool believed_on;      /* what follows the end is believed in, too: chunks may come for it */
     size_t period;
     size_t chunks, stocked; /* whose content was looked at */
     struct sl_plan_launch *launches;
@@ -32,8 +33,7 @@ struct sl_forecast {
     uint32_t *stocked_at;          /* symbols of it that had been fed when the chunk was looked at */
     uint64_t *seen;                /* the last launch that was found to use the chunk */
     uint64_t seen_before;          /* what `seen` had reached when it began */
-    bool *clean;                   /* where chunks may leave without a copy; see plan.h; or NULL */
-    size_t symbol_capacity, launch_capacity, access_capacity, death_capacity, chunk_capacity, clean_capacity;
+    size_t symbol_capacity, launch_capacity, access_capacity, death_capacity, chunk_capacity;
 };
 
 /* Begins with the launch after core->tick and the chunks as they are. SL_ERR_UNSUPPORTED when nothing is

@@ -16,6 +16,7 @@
     64 /* launches that leave the taking over to the next one, rather than wait for a lock */
 
 enum { EIGHTHS = 8, MORE_LEAD = 2 };
+enum { ENOUGH = 4 }; /* a part of the budget: when so much came ahead it is judged by how much was used */
 
 static bool lock_directions(struct sl_mover *mover, bool wait)
 {
@@ -51,6 +52,18 @@ static struct sl_plan_lessons *lessons(struct sl_core *core)
     return &planning->lessons;
 }
 
+/* Whether what is predicted is believed in for as far as would be planned. */
+static bool is_believed(struct sl_core *core)
+{
+    const struct sl_schedule *schedule = &core->schedule;
+    sl_tick planned = atomic_load(&schedule->active) && schedule->end_tick > core->tick
+                          ? schedule->end_tick - core->tick
+                          : 0;
+    sl_trust_judge(&core->trust, atomic_load(&core->stats.in_by_cause[SL_CAUSE_PLAN]),
+                   atomic_load(&core->stats.unused_bytes), core->budget_bytes / ENOUGH);
+    return sl_trust_left(&core->trust, core->streak) >= planned + SL_TRUST_LEAST;
+}
+
 /* --- by the launch --- */
 
 static enum sl_status make_plan(struct sl_core *core, struct sl_steps *steps)
@@ -74,11 +87,14 @@ static bool is_first_of_profile(const struct sl_core *core)
     return core->primed_symbols && !core->planning.begun_at;
 }
 
-static bool must_plan_now(const struct sl_core *core)
+static bool must_plan_now(struct sl_core *core)
 {
     const struct sl_schedule *schedule = &core->schedule;
-    if (atomic_load(&schedule->active)) return core->tick + 1 >= schedule->end_tick;
-    return is_first_of_profile(core) || core->tick >= core->planning.begun_at + LAUNCHES_BETWEEN_PLANS;
+    if (is_first_of_profile(core)) return true;
+    bool now = atomic_load(&schedule->active)
+                   ? core->tick + 1 >= schedule->end_tick
+                   : core->tick >= core->planning.begun_at + LAUNCHES_BETWEEN_PLANS;
+    return now && is_believed(core);
 }
 
 static void plan_here(struct sl_core *core)
@@ -101,13 +117,14 @@ static void plan_here(struct sl_core *core)
 
 /* --- beside the launches --- */
 
-static bool is_time(const struct sl_core *core)
+static bool is_time(struct sl_core *core)
 {
     const struct sl_planning *planning = &core->planning;
     const struct sl_schedule *schedule = &core->schedule;
     if (core->tick < planning->begun_at + LAUNCHES_BETWEEN_PLANS) return false;
-    if (!atomic_load_explicit(&schedule->active, memory_order_relaxed)) return true;
-    return core->tick + schedule->steps.serve * planning->lead_eighths / EIGHTHS >= schedule->end_tick;
+    return (!atomic_load_explicit(&schedule->active, memory_order_relaxed) ||
+            core->tick + schedule->steps.serve * planning->lead_eighths / EIGHTHS >= schedule->end_tick) &&
+           is_believed(core);
 }
 
 /* The work is spread over the first half of what is left, where much is. */
@@ -187,7 +204,7 @@ static void take_plan(struct sl_core *core)
     planning->stage = SL_PLANNING_IDLE;
 }
 
-static bool has_work(const struct sl_core *core)
+static bool has_work(struct sl_core *core)
 {
     const struct sl_planning *planning = &core->planning;
     const struct sl_plan_job *job = sl_planner_job(planning->planner);

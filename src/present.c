@@ -48,6 +48,7 @@ static void count_iterations(struct sl_core *core, bool hit)
 void sl_core_feed(struct sl_core *core, sl_symbol symbol)
 {
     bool hit = sl_predictor_feed(core->predictor, symbol);
+    if (!hit) sl_trust_ended(&core->trust, core->streak);
     core->streak = hit ? core->streak + 1 : 0;
     core->planning.surprises += !hit;
     if (!hit && atomic_load_explicit(&core->schedule.active, memory_order_relaxed)) {

@@ -108,9 +108,11 @@ static void print_json(FILE *to, const struct sl_stats *stats, const struct sl_s
             (unsigned long long)facts->budget_bytes, (unsigned long long)facts->chunk_bytes,
             (unsigned long long)facts->need_bytes, (unsigned long long)facts->live_bytes,
             (unsigned long long)facts->chunks);
-    fprintf(to, " \"peak_bytes\": %llu, \"populated_bytes\": %llu, \"dropped_bytes\": %llu,\n",
+    fprintf(to,
+            " \"peak_bytes\": %llu, \"populated_bytes\": %llu, \"dropped_bytes\": %llu, \"unused_bytes\": "
+            "%llu,\n",
             (unsigned long long)stats->peak_occupied_bytes, (unsigned long long)stats->populated_bytes,
-            (unsigned long long)stats->dropped_bytes);
+            (unsigned long long)stats->dropped_bytes, (unsigned long long)stats->unused_bytes);
     fprintf(to,
             " \"plans\": %llu, \"plans_late\": %llu, \"plan_seconds\": %llu.%09llu, "
             "\"plan_launch_seconds_most\": %llu.%09llu, \"surprises\": %llu, \"oversize_launches\": %llu, ",

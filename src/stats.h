@@ -28,6 +28,7 @@ struct sl_stats {
     _Atomic uint32_t iteration;                       /* the present one, from 0 */
     _Atomic uint64_t in_by_cause[3], out_by_cause[3]; /* by enum sl_move_cause */
     _Atomic uint64_t populated_bytes, dropped_bytes;
+    _Atomic uint64_t unused_bytes; /* fetched ahead, and taken away again before they were used */
     _Atomic uint64_t peak_occupied_bytes;
     _Atomic uint64_t plans, surprises, oversize_launches, plan_ns;
     _Atomic uint64_t plans_late;      /* that were made when what they follow had ended */

@@ -1,0 +1,40 @@
+#include "trust.h"
+
+/* A run that is so many times as long as the longest before is taken to go on as long again, or for good. */
+enum { MUCH_LONGER = 2, LONGER_THAN_EVER = 4 };
+
+void sl_trust_ended(struct sl_trust *trust, uint32_t length)
+{
+    if (length >= SL_TRUST_LEAST) trust->runs[trust->count++ % SL_TRUST_RUNS] = length;
+}
+
+void sl_trust_judge(struct sl_trust *trust, uint64_t ahead_bytes, uint64_t unused_bytes,
+                    uint64_t enough_bytes)
+{
+    uint64_t ahead = ahead_bytes - trust->ahead_bytes, unused = unused_bytes - trust->unused_bytes;
+    if (ahead < enough_bytes) return;
+    if (unused > ahead / 4) trust->doubted = true;
+    if (ahead < 2 * enough_bytes) return;
+    trust->ahead_bytes += ahead / 2;
+    trust->unused_bytes += unused / 2;
+}
+
+size_t sl_trust_left(struct sl_trust *trust, uint32_t length)
+{
+    uint32_t as_long[SL_TRUST_RUNS], count = 0, longest = 0;
+    uint32_t known = trust->count < SL_TRUST_RUNS ? trust->count : SL_TRUST_RUNS;
+    if (!trust->doubted) return SIZE_MAX;
+    for (uint32_t i = 0; i < known; i++) {
+        uint32_t run = trust->runs[i], at = count;
+        if (run > longest) longest = run;
+        if (run < length) continue;
+        for (; at > 0 && as_long[at - 1] > run; at--) as_long[at] = as_long[at - 1];
+        as_long[at] = run;
+        count++;
+    }
+    if (count) return as_long[count / 2] - length;
+    if (length < MUCH_LONGER * longest) return 0;
+    if (length < LONGER_THAN_EVER * longest) return length;
+    trust->doubted = false;
+    return SIZE_MAX;
+}

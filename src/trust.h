@@ -1,0 +1,38 @@
+/* How far ahead predictions are worth believing: what is fetched for a launch that then does not come is
+ * carried in vain, and pushes out what is needed.
+ *
+ * Predictions are believed for as far as plans go, until more than a quarter of what was lately fetched ahead
+ * was taken away again unused. From then on the runs, stretches of symbols that came as predicted, tell how
+ * long the present one goes on: as long as half of the last ones that got as far did. A program that then
+ * repeats itself for several times as long as ever before is believed again. Caller holds the order lock.
+ */
+#ifndef SLUICE_TRUST_H
+#define SLUICE_TRUST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SL_TRUST_RUNS 16
+#define SL_TRUST_LEAST 4 /* symbols: what is shorter is no run, and no reason to plan */
+
+struct sl_trust {
+    uint32_t runs[SL_TRUST_RUNS]; /* the last ones, a ring */
+    uint32_t count;               /* that have ended since the start */
+    bool doubted;
+    uint64_t ahead_bytes, unused_bytes; /* what does not count any more */
+};
+
+/* A run of `length` symbols has ended. */
+void sl_trust_ended(struct sl_trust *trust, uint32_t length);
+
+/* So much was fetched ahead since the start, and so much of it taken away unused. `enough_bytes` bear a
+ * judgement.
+ */
+void sl_trust_judge(struct sl_trust *trust, uint64_t ahead_bytes, uint64_t unused_bytes,
+                    uint64_t enough_bytes);
+
+/* For how many symbols the present run of `length` is expected to go on; SIZE_MAX: no end is in sight. */
+size_t sl_trust_left(struct sl_trust *trust, uint32_t length);
+
+#endif
