@@ -4,7 +4,8 @@
 #include <string.h>
 
 /* `kernel`: its number, or 0 for a range of `bytes` bytes. */
-static void add_word(struct sl_core *core, uint64_t address, uint64_t bytes, uint32_t kernel, uint32_t where)
+static void add_word(struct sl_core *core, uint64_t address, uint64_t bytes, uint32_t kernel, uint32_t where,
+                     bool only_read)
 {
     if (!sl_arena_owns(address) || core->word_count == SL_MAX_WORDS) return;
     /* What is near the driver's allocations need not be one: there is host memory, too. */
@@ -13,7 +14,8 @@ static void add_word(struct sl_core *core, uint64_t address, uint64_t bytes, uin
         (struct sl_word){.address = address,
                          .bytes = bytes,
                          .parameter = kernel ? (uint64_t)kernel << 32 | where : 0,
-                         .where = where};
+                         .where = where,
+                         .only_read = only_read};
 }
 
 /* A range. One of ours lies in one allocation; mappings of the driver's may follow each other. */
@@ -25,11 +27,11 @@ static void add_span(struct sl_core *core, const struct sl_span *span, uint32_t 
         if (s == SL_MAP_NONE) return;
         uint64_t in_slot = core->placement.slots[s].address + core->placement.slots[s].bytes - address;
         uint64_t bytes = rest < in_slot ? rest : in_slot;
-        add_word(core, address, bytes, 0, where);
+        add_word(core, address, bytes, 0, where, !span->write);
         address += bytes;
         rest -= bytes;
     }
-    if (rest) add_word(core, address, rest, 0, where);
+    if (rest) add_word(core, address, rest, 0, where, !span->write);
 }
 
 static void scan_parameters(struct sl_core *core, const struct sl_launch *launch, uint32_t number)
@@ -40,7 +42,7 @@ static void scan_parameters(struct sl_core *core, const struct sl_launch *launch
         uint64_t word;
         if (!value) continue;
         memcpy(&word, value, sizeof word);
-        add_word(core, word, 0, number, kernel->words[w]);
+        add_word(core, word, 0, number, kernel->words[w], false);
     }
 }
 
@@ -143,7 +145,8 @@ static uint64_t resolve(struct sl_core *core, uint64_t shape, uint64_t threads)
                                    .offset = word->address - slot->address,
                                    .bytes = word->bytes,
                                    .parameter = word->parameter,
-                                   .threads = word->threads ? word->threads : threads};
+                                   .threads = word->threads ? word->threads : threads,
+                                   .only_read = word->only_read};
         if (!access.bytes) access.at_least = access.threads * SL_BYTES_FOR_THREAD;
         if (slot->bytes > core->arena.chunk_bytes && sl_slot_learn(slot, access.offset))
             core->extents_version++;

@@ -38,6 +38,9 @@ struct sl_chunk_record {
     struct sl_packing *packing; /* what lies in a packed chunk; kept for the next time it is one */
     uint32_t run_slot;          /* of a run's first chunk: whose it is */
     uint32_t group;             /* of a packed chunk; SL_NO_GROUP: free, or of a run */
+    /* By a launch since it came, perhaps, or what came had no content: host memory has no copy of it. Kept
+     * only where the backend can use it (struct sl_backend.leave). */
+    _Atomic bool written;
 };
 #define SL_NO_GROUP UINT32_MAX
 

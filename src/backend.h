@@ -52,6 +52,10 @@ struct sl_backend {
     enum sl_status (*evict)(void *self, uint64_t address, uint64_t bytes);
     enum sl_status (*discard)(void *self, uint64_t address, uint64_t bytes);
 
+    /* The same as evict, for what was not written since it was fetched: its copy in host memory is still
+     * good, so nothing is copied. NULL where the driver keeps no such copies. */
+    enum sl_status (*leave)(void *self, uint64_t address, uint64_t bytes);
+
     enum sl_status (*event_new)(void *self, sl_event_handle *out); /* with timing */
     void (*event_delete)(void *self, sl_event_handle event);
     enum sl_status (*event_record)(void *self, sl_event_handle event, sl_stream stream);

@@ -21,6 +21,7 @@ struct sl_sim_device {
     unsigned both_percent;                    /* of its speed that each direction has while both run */
     uint64_t transfer_ns;                     /* what a movement takes before its first byte */
     uint64_t call_ns;                         /* what a call of the driver costs the host */
+    bool keeps_copies; /* what is fetched stays good in host memory until it is written */
     uint32_t queue;    /* launches that the device takes before the host has to wait; not 0 */
     bool pages;        /* the driver moves memory: a launch brings what it uses, at half the link's speed */
     uint64_t fault_ns; /* and so much for each block */

@@ -28,6 +28,7 @@ static void widen(struct sl_word *word, const struct sl_word *other)
     bool known = word->bytes && other->bytes;
     word->bytes = !known ? 0 : word->bytes > other->bytes ? word->bytes : other->bytes;
     if (word->threads < other->threads) word->threads = other->threads;
+    word->only_read &= other->only_read;
 }
 
 static bool add(struct sl_footprint *into, struct sl_map *seen, const struct sl_word *word)

@@ -11,6 +11,7 @@ struct sl_word {
     uint64_t parameter;      /* see struct sl_access, as is `where` */
     uint64_t threads;        /* 0: the launch's grid says */
     uint32_t where;
+    bool only_read; /* surely not written */
 };
 
 struct sl_footprint {

@@ -42,6 +42,7 @@ void sl_forecast_close(struct sl_forecast *forecast)
     free_stock(&forecast->at_end);
     free(forecast->stocked_at);
     free(forecast->seen);
+    free(forecast->clean);
     *forecast = (struct sl_forecast){0};
 }
 
@@ -72,6 +73,12 @@ static size_t window_for(size_t period)
     return window < LARGEST_WINDOW ? window : LARGEST_WINDOW;
 }
 
+/* Of plans that are made beside the launches nobody says which chunks are clean when they take over. */
+static bool knows_clean(const struct sl_core *core)
+{
+    return core->backend.leave && !core->planning.planner;
+}
+
 /* The symbols from `skip` predicted ones on. */
 static enum sl_status begin(struct sl_core *core, struct sl_forecast *forecast, size_t skip)
 {
@@ -80,7 +87,9 @@ static enum sl_status begin(struct sl_core *core, struct sl_forecast *forecast, 
     if (believed <= skip) return SL_ERR_UNSUPPORTED;
     if (!reserve(&forecast->symbols, &forecast->symbol_capacity, skip + wanted, sizeof *forecast->symbols) ||
         !reserve(&forecast->launches, &forecast->launch_capacity, wanted, sizeof *forecast->launches) ||
-        !reserve_chunks(forecast, chunks))
+        !reserve_chunks(forecast, chunks) ||
+        (knows_clean(core) &&
+         !reserve(&forecast->clean, &forecast->clean_capacity, chunks, sizeof *forecast->clean)))
         return SL_ERR_NO_MEMORY;
     size_t count = sl_predictor_next(core->predictor, forecast->symbols, skip + wanted);
     if (count <= skip) return SL_ERR_UNSUPPORTED;
@@ -136,6 +145,7 @@ static void look_at(const struct sl_core *core, struct sl_forecast *forecast, si
     forecast->stock.bytes[c] = bytes > held ? bytes : held;
     forecast->stock.live[c] = chunk->group != SL_NO_GROUP ? chunk->packing->count : bytes != 0;
     forecast->stocked_at[c] = (uint32_t)(core->symbols_fed - forecast->position);
+    if (knows_clean(core)) forecast->clean[c] = !atomic_load(&chunk->written);
 }
 
 /* Whether the chunk, when it was looked at, was as the symbol that is looked at leaves it, or later ones. */
@@ -185,6 +195,14 @@ static size_t predict_free(struct sl_core *core, struct sl_forecast *forecast, c
     return range.count;
 }
 
+/* A chunk that was found before. */
+static void writes(struct sl_forecast *forecast, const struct sl_plan_launch *launch, sl_chunk c)
+{
+    struct sl_plan_access *access = &forecast->accesses[launch->first_access];
+    while (access->chunk != c) access++;
+    access->flags |= SL_ACCESS_WRITE;
+}
+
 static size_t predict_launch(struct sl_core *core, struct sl_forecast *forecast, sl_symbol symbol,
                              enum sl_status *status)
 {
@@ -210,9 +228,14 @@ static size_t predict_launch(struct sl_core *core, struct sl_forecast *forecast,
         units += 4 + range.count;
         for (uint32_t i = 0; i < range.count; i++) {
             sl_chunk c = range.first + i;
-            if (c >= forecast->chunks || forecast->seen[c] == mark || forecast->stock.live[c] == 0) continue;
+            if (c >= forecast->chunks || forecast->stock.live[c] == 0) continue;
+            if (forecast->seen[c] == mark) {
+                if (!access->only_read && knows_clean(core)) writes(forecast, launch, c);
+                continue;
+            }
             forecast->seen[c] = mark;
-            forecast->accesses[forecast->access_count++] = (struct sl_plan_access){c, SL_ACCESS_WRITE};
+            forecast->accesses[forecast->access_count++] =
+                (struct sl_plan_access){c, access->only_read ? 0 : SL_ACCESS_WRITE};
             launch->access_count++;
         }
     }
@@ -277,7 +300,9 @@ struct sl_plan_input sl_forecast_input(const struct sl_core *core, const struct 
         .chunk_count = forecast->chunks,
         .chunk_bytes = forecast->stock.bytes,
         .content = forecast->stock.content,
+        .clean = knows_clean(core) ? forecast->clean : NULL,
         .when = core->policy->when,
+        .attempts = (unsigned)core->options->plan_attempts,
         .budget_bytes = sl_core_budget(core),
         .in_bytes_per_s = core->link_in_bytes_per_s,
         .out_bytes_per_s = core->link_out_bytes_per_s,

@@ -33,7 +33,8 @@ struct sl_forecast {
     uint32_t *stocked_at;          /* symbols of it that had been fed when the chunk was looked at */
     uint64_t *seen;                /* the last launch that was found to use the chunk */
     uint64_t seen_before;          /* what `seen` had reached when it began */
-    size_t symbol_capacity, launch_capacity, access_capacity, death_capacity, chunk_capacity;
+    bool *clean;                   /* where chunks may leave without a copy; see plan.h; or NULL */
+    size_t symbol_capacity, launch_capacity, access_capacity, death_capacity, chunk_capacity, clean_capacity;
 };
 
 /* Begins with the launch after core->tick and the chunks as they are. SL_ERR_UNSUPPORTED when nothing is

@@ -148,6 +148,20 @@ static void see_to_lacking(struct sl_core *core, const struct sl_launch *launch,
     if (!oversize) SL_COUNT(&core->stats, demand_misses, missing);
 }
 
+/* Which of its chunks the launch may write: what host memory has of them is old from then on. */
+static void note_written(struct sl_core *core)
+{
+    for (uint32_t a = 0; a < core->access_count; a++) {
+        const struct sl_access *access = &core->accesses[a];
+        const struct sl_slot *slot = &core->placement.slots[access->slot];
+        if (access->only_read) continue;
+        struct sl_chunk_range range = sl_slot_chunks(&core->placement, slot, access->offset,
+                                                     sl_access_end(slot, access) - access->offset);
+        for (uint32_t i = 0; i < range.count; i++)
+            atomic_store(&sl_arena_record(&core->arena, range.first + i)->written, true);
+    }
+}
+
 /* Sees to the launch's chunks. True: all are on the device when its stream gets there. */
 static bool use(struct sl_core *core, const struct sl_launch *launch, uint32_t s, uint32_t kernel)
 {
@@ -178,6 +192,7 @@ static void begin(struct sl_core *core, struct sl_launch *launch)
     if (is_blind(core, launch, kernel)) join_retired(core, s, launch->stream);
     sl_access_chunks(core, launch, symbol, kernel);
     bool resident = !core->touched_count || use(core, launch, s, kernel);
+    if (core->backend.leave) note_written(core);
     sl_core_plan(core);
     if (core->sampler) launch->state = sl_sample_begin(core, launch, symbol, kernel, resident);
 }

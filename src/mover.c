@@ -228,6 +228,14 @@ static bool change(struct sl_chunk_record *chunk, int from, int to)
     return atomic_compare_exchange_strong(&chunk->content, &from, to);
 }
 
+static enum sl_status let_go(const struct sl_backend *backend, enum sl_action_kind kind, uint64_t address,
+                             uint64_t bytes)
+{
+    if (kind == SL_ACTION_DROP) return backend->discard(backend->self, address, bytes);
+    if (kind == SL_ACTION_LEAVE) return backend->leave(backend->self, address, bytes);
+    return backend->evict(backend->self, address, bytes);
+}
+
 uint64_t sl_mover_release(struct sl_mover *mover, sl_chunk c, const struct sl_fence *fence,
                           enum sl_move_cause cause)
 {
@@ -245,17 +253,18 @@ uint64_t sl_mover_release(struct sl_mover *mover, sl_chunk c, const struct sl_fe
     begin_timing(mover, &mover->out);
     wait_for_users(mover, chunk, fence);
     uint64_t bytes = atomic_load(&chunk->frame_bytes);
-    bool timed = evicted && begin_transfer(&mover->out);
-    enum sl_status status = evicted ? backend->evict(backend->self, chunk->address, bytes)
-                                    : backend->discard(backend->self, chunk->address, bytes);
+    enum sl_action_kind kind = !evicted                                          ? SL_ACTION_DROP
+                               : backend->leave && !atomic_load(&chunk->written) ? SL_ACTION_LEAVE
+                                                                                 : SL_ACTION_EVICT;
+    bool timed = kind == SL_ACTION_EVICT && begin_transfer(&mover->out);
+    enum sl_status status = let_go(backend, kind, chunk->address, bytes);
     submitted(mover, &mover->out, status);
     atomic_store(&chunk->in_sequence, 0);
     atomic_store(&chunk->users, 0);
     atomic_store(&chunk->frame_bytes, 0);
     if (atomic_exchange(&chunk->unused, false)) atomic_fetch_add(&mover->stats->unused_bytes, bytes);
     atomic_fetch_sub(&mover->occupied_bytes, bytes);
-    struct sl_event move =
-        sl_stats_moved(mover->stats, evicted ? SL_ACTION_EVICT : SL_ACTION_DROP, cause, c, bytes);
+    struct sl_event move = sl_stats_moved(mover->stats, kind, cause, c, bytes);
     if (timed && status == SL_OK) sl_transfers_end(mover->out.transfers, &move, true);
     return sequence;
 }
@@ -291,6 +300,7 @@ uint64_t sl_mover_bring(struct sl_mover *mover, sl_chunk c, uint64_t bytes, uint
         atomic_store(&chunk->in_sequence, before);
         return 0;
     }
+    if (!held) atomic_store(&chunk->written, dead);
     atomic_store(&chunk->frame_bytes, bytes);
     atomic_store(&chunk->unused, cause == SL_CAUSE_PLAN && !dead);
     uint64_t occupied = atomic_fetch_add(&mover->occupied_bytes, bytes - held) + bytes - held;

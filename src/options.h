@@ -28,6 +28,7 @@ struct sl_options {
     const char *trace;      /* file; %p process id, %h host name, %r rank */
     int trace_full;         /* enum sl_trace_full */
     uint64_t trace_limit;   /* bytes; 0: none */
+    int plan_attempts;      /* of each plan, beside the choice that copies least */
     int trace_sample;       /* one in so many launches is timed; 0: none */
     const char *profile;    /* file; %p, %h, %r */
     const char *stats;      /* file for the JSON summary at exit; %p, %h */

@@ -56,6 +56,8 @@ struct sl_plan_input {
      * they came: they leave without being copied. NULL: there are no such copies. */
     const bool *clean;
     enum sl_plan_when when;
+    /* How many other choices are tried where Belady's waits, if the durations are known. 0: none. */
+    unsigned attempts;
     uint64_t budget_bytes;
     uint64_t in_bytes_per_s, out_bytes_per_s; /* each direction, while both run; not 0 */
 };
@@ -92,20 +94,21 @@ struct sl_plan {
     uint64_t seconds_ns, stall_ns; /* predicted, from the durations and the link speeds */
 };
 
-/* What planning learned, to be handed to the next plan for the same program, whose launches follow those of
- * this one or are the same again: it needs fewer attempts then. Only a matter of speed. */
+/* What planning learned, to be handed to the next plan for the same program, whose launches go on where this
+ * one's ended or repeat them: it goes on searching where the last one stopped. */
 struct sl_plan_lessons {
-    double *rows; /* the planner's own */
+    double *rows; /* by launch; the planner's own */
     size_t launch_count;
     sl_tick first_tick;
     unsigned best_way, next_way;
+    uint64_t random;
 };
 
 /* Plans the whole input. Launches that exceed the budget by themselves keep what is resident and fetch
  * nothing. Every access of every other launch is resident when the launch starts, and never more than
  * budget_bytes are. `lessons`: of the plan before, or zeroed, or NULL; what is learned is added to them. On
  * SL_OK *out is set and is released with sl_plan_free. SL_ERR_NO_MEMORY, SL_ERR_INVALID. Thread-safe.
- * O(accesses log accesses) for each of at most 21 attempts, 6 with lessons. */
+ * O(accesses log accesses) for each attempt. */
 enum sl_status sl_plan_make(const struct sl_plan_input *input, struct sl_plan_lessons *lessons,
                             struct sl_plan *out);
 void sl_plan_free(struct sl_plan *plan);                    /* accepts a zeroed plan */

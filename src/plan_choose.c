@@ -10,6 +10,7 @@ struct chunk {
     uint32_t moment;  /* after its last use or its death, so far */
     uint32_t since;   /* when it last died or came to life without a frame */
     uint32_t release; /* its last release; SL_NONE */
+    uint32_t access;  /* its last use, among all accesses; SL_NONE */
     uint8_t content;
     bool clean;   /* the copy in host memory is good, too */
     bool written; /* in host memory, by a launch that a fetch does not wait for */
@@ -51,6 +52,9 @@ static double price(const struct chooser *c, sl_chunk chunk, const struct prospe
     if (!policy->prices) return 1;
     uint32_t next = p->next != SL_NONE ? p->next : c->outlook->first[chunk];
     double out = c->chunk[chunk].clean ? 0 : policy->least_price + policy->prices->out[p->moment];
+    uint32_t access = c->chunk[chunk].access;
+    if (policy->credit && access != SL_NONE)
+        out = out > policy->credit[access] ? out - policy->credit[access] : 0;
     double in = p->death != SL_NONE || next == SL_NONE ? 0 : policy->least_price + policy->prices->in[next];
     return out * c->out_share + in * c->in_share;
 }
@@ -78,7 +82,7 @@ static bool release_one(struct chooser *c, uint32_t launch, uint32_t request)
     x->release = c->choice->release_count;
     c->resident_bytes -= c->in->chunk_bytes[victim];
     c->choice->releases[c->choice->release_count++] =
-        (struct sl_release){victim, x->moment, launch, request, kind};
+        (struct sl_release){victim, x->moment, launch, request, x->access, kind};
     return true;
 }
 
@@ -138,6 +142,7 @@ static void end_uses(struct chooser *c, uint32_t t, uint32_t access)
             continue;
         }
         x->moment = t + 1;
+        x->access = access;
         x->clean = x->clean && !writes;
         struct prospect p = {c->outlook->next[access], c->outlook->death[access], t + 1, c->start[t + 1]};
         may_leave(c, use->chunk, &p);
@@ -169,7 +174,7 @@ static void take_stock(struct chooser *c)
     double window = c->start[in->launch_count];
     for (uint32_t i = 0; i < in->chunk_count; i++) {
         struct chunk *x = &c->chunk[i];
-        x->release = SL_NONE;
+        x->release = x->access = SL_NONE;
         x->content = (uint8_t)in->content[i];
         x->clean = in->clean && in->clean[i];
         /* Its last use lies before the window: where it would be if the window were what repeats. */

@@ -13,8 +13,10 @@
 
 /* What the input says of the future, the same for every way. */
 struct sl_outlook {
-    uint32_t *next;  /* for each access, in the order of the launches: the chunk's next use, or SL_NONE */
-    uint32_t *death; /* and the launch after which it dies before that, or SL_NONE */
+    uint32_t *next; /* for each access, in the order of the launches: the chunk's next use, or SL_NONE */
+    uint32_t *next_access; /* where that stands among the accesses */
+    uint32_t *death;       /* and the launch after which it dies before that, or SL_NONE */
+    uint32_t *first_access;
     uint32_t *first, *last;  /* for each chunk: the launches that use it first and last, or SL_NONE */
     uint32_t *first_death;   /* the launch after which it dies before its first use, or SL_NONE */
     const double *launch_ns; /* how long each launch runs */
@@ -32,6 +34,7 @@ struct sl_release {
     uint32_t moment;          /* earliest: after the chunk's last use, or its death */
     uint32_t launch;          /* the first launch that needs the room */
     uint32_t request;         /* the first request that does; SL_NONE: the budget became less */
+    uint32_t access;          /* its last use, among all accesses; SL_NONE: none in this window */
     enum sl_action_kind kind; /* EVICT, DROP or LEAVE */
 };
 
@@ -58,11 +61,18 @@ struct sl_prices {
     double *in, *out;
 };
 
+/* Fills credit: for each access, what a copy out behind it saves later, because then the copy in host memory
+ * is still good: the chunk is not written until it leaves again, as it did in `choice`. */
+void sl_prices_credit(const struct sl_prices *prices, const struct sl_plan_input *input,
+                      const struct sl_outlook *outlook, const struct sl_choice *choice, double least_price,
+                      double *credit);
+
 /* How victims are ranked. Without prices the chunk leaves whose next use is furthest (Belady 1966), which
  * copies least. With them the one whose frame is free longest for what its copies cost: the best one first,
  * as in caching with known costs (Young 1994). */
 struct sl_policy {
     const struct sl_prices *prices; /* or NULL */
+    const double *credit;           /* for each access, off the price of a copy out behind it; or NULL */
     const double *start;   /* when each launch starts, and the end of the last; NULL with `prices` NULL */
     double least_price;    /* of a copy that nobody waits for; not 0 */
     double weight_of_rest; /* of the time since a chunk's last use, in how long its frame is free */
@@ -84,7 +94,7 @@ struct sl_course {
     uint32_t *frame;             /* of each request: the place of the release that it waits for; SL_NONE */
     double *out_begin, *out_end; /* by place */
     uint32_t *out_moment;        /* by place: after which moment the release was issued */
-    double half_ns;              /* when the first half of the launches has run */
+    double most_ns, most_bytes;  /* when two thirds of the launches have run, and what was copied by then */
 };
 
 /* On SL_OK released with sl_course_free. */
@@ -101,5 +111,9 @@ enum sl_status sl_plan_schedule(const struct sl_plan_input *input, const double 
  * with `rate` 1, not at all with 0. */
 void sl_prices_learn(struct sl_prices *prices, const struct sl_plan_input *input, const double *launch_ns,
                      const struct sl_choice *choice, const struct sl_course *course, double rate);
+
+/* Tries `input->attempts` ways beside Belady's, and keeps the best: see plan_search.c. As sl_plan_make. */
+enum sl_status sl_plan_search(const struct sl_plan_input *input, const double *launch_ns,
+                              struct sl_plan_lessons *lessons, struct sl_plan *out);
 
 #endif

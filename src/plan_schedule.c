@@ -150,7 +150,7 @@ static void look_further(struct scheduler *s, uint32_t t, double end)
 static void run(struct scheduler *s)
 {
     double busy = 0;
-    s->course->half_ns = 0;
+    s->course->most_ns = s->course->most_bytes = 0;
     for (uint32_t t = 0; t < s->in->launch_count; t++) {
         queue_drops(s, t);
         serve_launch(s, t);
@@ -158,7 +158,10 @@ static void run(struct scheduler *s)
         double end = s->course->start[t] + s->launch_ns[t];
         look_further(s, t, end);
         s->now = end;
-        if (t < s->in->launch_count / 2) s->course->half_ns = end;
+        if (t < s->in->launch_count - s->in->launch_count / 3) {
+            s->course->most_ns = end;
+            s->course->most_bytes = (double)s->plan->bytes_in + (double)s->plan->bytes_out;
+        }
         busy += s->launch_ns[t];
     }
     s->course->start[s->in->launch_count] = s->now;

@@ -47,6 +47,7 @@ static struct sl_event access_event(const struct sl_core *core, const struct sl_
                                     uint64_t time_ns)
 {
     return (struct sl_event){.type = SL_EVENT_ACCESS,
+                             .flags = access->only_read,
                              .id = access->slot,
                              .tick = core->tick,
                              .time_ns = time_ns,

@@ -13,9 +13,11 @@ enum sl_symbol_kind { SL_SYMBOL_LAUNCH, SL_SYMBOL_ALLOC, SL_SYMBOL_FREE };
 struct sl_access {
     uint32_t slot;
     uint32_t where; /* in the launch: which parameter or span, and where in it */
-    uint64_t offset, bytes, at_least;
-    uint64_t parameter; /* a kernel's number << 32 | where, or 0 */
-    uint64_t threads;   /* of the kernel's grid */
+    uint64_t offset, bytes;
+    uint64_t at_least : 63;
+    uint64_t only_read : 1; /* surely not written */
+    uint64_t parameter;     /* a kernel's number << 32 | where, or 0 */
+    uint64_t threads;       /* of the kernel's grid */
 };
 
 struct sl_symbol_record {

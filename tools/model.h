@@ -41,6 +41,7 @@ struct model_set {
 struct model_range {
     uint64_t offset, bytes;
     uint32_t slot; /* in `slots` */
+    bool only_read;
 };
 
 struct model_slot {

@@ -30,13 +30,15 @@ static bool is_range(const void *context, uint32_t index)
 {
     const struct sought *s = context;
     const struct model_range *r = &s->model->ranges.at[index];
-    return r->slot == s->range.slot && r->offset == s->range.offset && r->bytes == s->range.bytes;
+    return r->slot == s->range.slot && r->offset == s->range.offset && r->bytes == s->range.bytes &&
+           r->only_read == s->range.only_read;
 }
 
 static uint32_t range_index(struct model_build *build, struct model_range range)
 {
     struct sought sought = {.model = build->model, .range = range};
-    uint64_t hash = sl_hash_word(sl_hash_word(sl_mix(range.slot), range.offset), range.bytes);
+    uint64_t hash = sl_hash_word(
+        sl_hash_word(sl_mix((uint64_t)range.slot << 1 | range.only_read), range.offset), range.bytes);
     uint32_t index = find(&build->range_of, &hash, is_range, &sought);
     if (index != MODEL_NONE) return index;
     index = (uint32_t)build->model->ranges.count;
@@ -188,7 +190,10 @@ void model_add_access(struct model_build *build, const struct sl_trace_record *r
         build->model->missing.accesses++;
         return;
     }
-    struct model_range range = {.offset = event->a, .bytes = event->b, .slot = model_slot(build, event->id)};
+    struct model_range range = {.offset = event->a,
+                                .bytes = event->b,
+                                .slot = model_slot(build, event->id),
+                                .only_read = event->flags & 1};
     if (range.bytes > UINT64_MAX - range.offset) range.bytes = UINT64_MAX - range.offset;
     if (range.slot == MODEL_NONE) return;
     uint32_t index = range_index(build, range);

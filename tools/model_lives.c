@@ -47,7 +47,8 @@ static uint32_t slot_of_record(struct model_build *build, const struct sl_event 
 static void add_stray(struct model_build *build, const struct sl_event *event, uint32_t slot)
 {
     build->slot_states.at[slot].tangled = true;
-    MODEL_PUSH(build, build->strays, (struct stray){event->time_ns, event->tick, slot, event->type == SL_EVENT_FREE});
+    MODEL_PUSH(build, build->strays,
+               (struct stray){event->time_ns, event->tick, slot, event->type == SL_EVENT_FREE});
 }
 
 void model_add_alloc(struct model_build *build, const struct sl_event *event)

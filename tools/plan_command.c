@@ -166,6 +166,7 @@ static int plan(const char *path, const struct model *model, struct plan_wish *w
 int command_plan(int argc, char **argv)
 {
     struct order order = {.iterations = 1};
+    struct plan_wish wish = {0};
     const char *budgets = NULL, *chunks = NULL, *policies = NULL, *links = NULL, *path;
     uint64_t both_percent = DEFAULT_BOTH_PERCENT, transfer_us = 0;
     const struct command_option options[] = {
@@ -180,6 +181,8 @@ int command_plan(int argc, char **argv)
          "What each direction has of its speed while both are in use (92)."},
         {"transfer-us", OPTION_NUMBER, &transfer_us, "N",
          "What a movement costs beside its bytes, in microseconds (0)."},
+        {"keep-copies", OPTION_SWITCH, &wish.keeps_copies,
+         .help = "As if what is only read could leave without being copied back; no driver does that yet."},
         {"sequence", OPTION_TEXT, &order.sequence, "OUT",
          "Write the last iteration as the core saw it, in chunks, to OUT, as JSON."},
         {"iterations", OPTION_NUMBER, &order.iterations, "N", "With --sequence: the last N of them (1)."},
@@ -203,7 +206,8 @@ int command_plan(int argc, char **argv)
     if (transfer_us > 1000000) return usage_error("--transfer-us: at most 1000000");
     if (!order.iterations || order.iterations > REPLAY_ITERATIONS)
         return usage_error("--iterations: 1 to %d", REPLAY_ITERATIONS);
-    struct plan_wish wish = {.both_percent = (unsigned)both_percent, .transfer_ns = 1000 * transfer_us};
+    wish.both_percent = (unsigned)both_percent;
+    wish.transfer_ns = 1000 * transfer_us;
     struct model *model = NULL;
     bool understood =
         each("budget", budgets, take_budget, &wish) && each("chunk", chunks, take_chunk, &wish) &&

@@ -40,7 +40,8 @@ static bool run_resident(const struct replay_program *program, const struct plan
                                                         .in_bytes_per_s = wish->links[l].in_bytes_per_s,
                                                         .out_bytes_per_s = wish->links[l].out_bytes_per_s,
                                                         .both_percent = wish->both_percent,
-                                                        .transfer_ns = wish->transfer_ns};
+                                                        .transfer_ns = wish->transfer_ns,
+                                                        .keeps_copies = wish->keeps_copies};
     bool good = replay_all(program, settings, count, results);
     free(settings);
     return good;
@@ -79,6 +80,7 @@ static void list(const struct plan_wish *wish, const struct replay_result *resid
                     setting.out_bytes_per_s = wish->links[l].out_bytes_per_s;
                     setting.both_percent = wish->both_percent;
                     setting.transfer_ns = wish->transfer_ns;
+                    setting.keeps_copies = wish->keeps_copies;
                     if (!is_new(out, &setting)) continue;
                     out->at[out->count++] = (struct prediction){.setting = setting,
                                                                 .budget = b,

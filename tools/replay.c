@@ -180,9 +180,13 @@ static bool gather(struct replaying *r, const struct model_shape *shape)
         bytes -= range->offset;
         if (range->bytes < bytes) bytes = range->bytes;
         uint32_t at = r->footprint->count++;
-        r->footprint->words[at] =
-            (struct sl_word){.address = address + range->offset, .bytes = bytes, .threads = 1, .where = i};
-        r->spans[at] = (struct sl_span){.address = address + range->offset, .bytes = bytes, .write = true};
+        r->footprint->words[at] = (struct sl_word){.address = address + range->offset,
+                                                   .bytes = bytes,
+                                                   .threads = 1,
+                                                   .where = i,
+                                                   .only_read = range->only_read};
+        r->spans[at] =
+            (struct sl_span){.address = address + range->offset, .bytes = bytes, .write = !range->only_read};
     }
     return true;
 }
@@ -347,6 +351,7 @@ static enum sl_status start(struct replaying *r, const struct replay_setting *se
         .both_percent = setting->both_percent,
         .transfer_ns = setting->transfer_ns,
         .call_ns = CALL_NS,
+        .keeps_copies = setting->keeps_copies,
         .queue = QUEUE,
         .pages = !strcmp(setting->policy, "driver"),
         .fault_ns = FAULT_NS,

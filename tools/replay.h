@@ -47,8 +47,9 @@ struct replay_setting {
     const char *policy; /* a value of SLUICE_POLICY */
     uint64_t in_bytes_per_s, out_bytes_per_s;
     unsigned both_percent;
-    uint64_t transfer_ns; /* what a movement costs beside its bytes */
-    FILE *sequence; /* gets the last iterations, see sequence.h; or NULL */
+    bool keeps_copies;            /* what is fetched stays good in host memory until it is written */
+    uint64_t transfer_ns;         /* what a movement costs beside its bytes */
+    FILE *sequence;               /* gets the last iterations, see sequence.h; or NULL */
     uint32_t sequence_iterations; /* how many; all of them if there are fewer */
 };
 

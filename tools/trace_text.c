@@ -129,6 +129,9 @@ unsigned record_words(const struct sl_event *event, const char *keys[2], const c
     case SL_EVENT_DURATION:
         words[0] = "idle";
         return event->flags & 1;
+    case SL_EVENT_ACCESS:
+        words[0] = "only read";
+        return event->flags & 1;
     case SL_EVENT_ALLOC:
         words[0] = "again";
         return event->flags & 1;

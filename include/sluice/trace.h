@@ -15,7 +15,7 @@
 
 #define SLUICE_TRACE_MAGIC "\211SLUICE\n"
 #define SLUICE_TRACE_MAJOR 2 /* a reader refuses any other */
-#define SLUICE_TRACE_MINOR 0 /* more record types or fields: an older reader skips them */
+#define SLUICE_TRACE_MINOR 1 /* more record types or fields: an older reader skips them */
 #define SLUICE_TRACE_BLOCK_MAGIC UINT32_C(0x4b424c53) /* "SLBK" */
 #define SLUICE_TRACE_BLOCK_MAX (UINT32_C(1) << 20)    /* payload bytes */
 #define SLUICE_TRACE_HEADER_MAX 4096
@@ -72,7 +72,8 @@ enum sluice_trace_type {
      * 1 host to device, 2 device to host, 3 device to device */
     SLUICE_TRACE_LAUNCH = 4,
 
-    /* Of the launch with the same tick, and of those that refer to it. id: slot; a: offset in it; b: bytes */
+    /* Of the launch with the same tick, and of those that refer to it. id: slot; a: offset in it; b: bytes;
+     * flags: 1 if it is surely not written (since 2.1) */
     SLUICE_TRACE_ACCESS = 5,
 
     /* Issued when this tick was the newest. id: chunk; a: bytes;

@@ -9,8 +9,9 @@ from support import ToolTest, clean_environment, sluice, write_trace
 WEIGHTS, STEPS, MIB = 16, 14, 1 << 20
 
 
-def sweep():
-    """A program that goes through its weights of 4 MiB forwards and back again, a launch of 0.1 ms for each."""
+def sweep(only_read=()):
+    """A program that goes through its weights of 4 MiB forwards and back again, a launch of 0.1 ms for each. The weights in
+    `only_read` are never written."""
     records = [("kernel", {"id": 1}, "sweep")]
     tick, now = 0, 1000
     for slot in range(WEIGHTS):
@@ -20,7 +21,7 @@ def sweep():
         for slot in [*range(WEIGHTS), *reversed(range(WEIGHTS))]:
             tick, now = tick + 1, now + 100_000
             records += [("launch", {"id": 1, "tick": tick, "time": now, "b": 1024}),
-                        ("access", {"id": slot, "tick": tick, "time": now, "b": 4 * MIB}),
+                        ("access", {"id": slot, "tick": tick, "time": now, "b": 4 * MIB, "flags": int(slot in only_read)}),
                         ("duration", {"id": 1, "tick": tick, "time": now, "a": 100_000})]
         records.append(("iteration", {"id": step + 1, "tick": tick, "time": now, "a": 2 * WEIGHTS}))
     return records
@@ -93,6 +94,25 @@ class Plan(ToolTest):
         result = sluice("plan", "--sequence", self.folder, self.trace)
         self.assertEqual(result.returncode, 1)
         self.assert_one_line(result.stderr, "directory")
+
+    def test_what_is_only_read_may_leave_without_a_copy(self):
+        half = write_trace(self.folder / "half.slt", sweep(range(WEIGHTS // 2)), per_block=100_000)
+        all_read = write_trace(self.folder / "all.slt", sweep(range(WEIGHTS)), per_block=100_000)
+        for policy in ("plan", "lru"):
+            options = ("--budget", "0.25", "--policy", policy)
+            today, = self.plan(*options, all_read)
+            kept, = self.plan(*options, "--keep-copies", all_read)
+            some, = self.plan(*options, "--keep-copies", half)
+            none, = self.plan(*options, "--keep-copies", self.trace)
+            self.assertEqual(today["bytes_in"], today["bytes_out"])
+            self.assertEqual((kept["bytes_in"] > 0, kept["bytes_out"]), (True, 0))
+            self.assertLess(kept["step_ns"], today["step_ns"])
+            self.assertTrue(0 < some["bytes_out"] < none["bytes_out"], (some, none))
+        out = self.folder / "sequence.json"
+        self.plan("--chunk", "4M", "--budget", "1", "--sequence", out, half)
+        for launch in json.loads(out.read_text())["launches"]:
+            self.assertEqual((len(launch["reads"]), len(launch["writes"])),
+                             (1, 0) if max(launch["reads"] + launch["writes"]) < WEIGHTS // 2 else (0, 1))
 
     def test_chunk_sizes_are_sought(self):
         rows = self.plan("--chunk", "2M,4M", "--budget", "0.5", self.trace)

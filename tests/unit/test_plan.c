@@ -33,7 +33,8 @@ static void scene_begin(struct scene *s, size_t chunks, uint64_t budget_bytes)
                                .content = s->content,
                                .budget_bytes = budget_bytes,
                                .in_bytes_per_s = 1000000000,
-                               .out_bytes_per_s = 1000000000}};
+                               .out_bytes_per_s = 1000000000,
+                               .attempts = 12}};
     for (size_t i = 0; i < chunks; i++) s->bytes[i] = 1;
 }
 
@@ -297,6 +298,7 @@ static void check_when(enum sl_plan_when when, const sl_tick *after)
     scene_begin(&s, 4, 2);
     for (size_t c = 0; c < 4; c++) s.content[c] = SL_CONTENT_HOST;
     s.in.when = when;
+    s.in.attempts = 0;
     scene_string(&s, "abcd");
     struct sl_plan plan = make_checked(&s, 1);
     size_t fetches = 0;
@@ -313,7 +315,7 @@ static void check_when(enum sl_plan_when when, const sl_tick *after)
 static void test_how_far_ahead_is_as_asked(void **state)
 {
     (void)state;
-    check_when(SL_PLAN_AHEAD, (sl_tick[]){0, 0, 1, 2});
+    check_when(SL_PLAN_AHEAD, (sl_tick[]){0, 0, 2, 3});
     check_when(SL_PLAN_NEXT, (sl_tick[]){0, 0, 2, 3});
     check_when(SL_PLAN_ON_DEMAND, (sl_tick[]){0, 1, 2, 3});
     struct scene s;

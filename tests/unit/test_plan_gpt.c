@@ -95,6 +95,7 @@ static void run_step(struct training *t, uint64_t budget_bytes, size_t number)
         .budget_bytes = budget_bytes,
         .in_bytes_per_s = (uint64_t)(GB_PER_S * 1e9),
         .out_bytes_per_s = (uint64_t)(GB_PER_S * 1e9),
+        .attempts = 8,
     };
     struct sl_plan plan;
     assert_int_equal(sl_plan_make(&in, &t->lessons, &plan), SL_OK);
@@ -149,7 +150,7 @@ static void check_steady(struct gpt_shape shape, bool durations_known, const str
         assert_true(t.content && t.arrival && t.leaving);
         uint64_t budget_bytes = (uint64_t)((double)step.chunk_count * golden[i].share) * shape.chunk_bytes;
         double start = 0, in = 0, out = 0;
-        for (size_t number = 0; number < 5; number++) {
+        for (size_t number = 0; number < 8; number++) {
             start = t.now;
             in = t.bytes_in;
             out = t.bytes_out;

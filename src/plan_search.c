@@ -1,0 +1,241 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan_internal.h"
+
+/* Belady's choice copies least. Others are tried while it waits for more than a hundredth of the time, and
+ * may copy a little more. What counts are the first two thirds of the launches: what the end of the window
+ * saves may be due right after it. */
+#define LEAST_WAIT 0.01
+#define MOST_BYTES 1.015
+#define SAME_END 1.002 /* of the whole window's time */
+#define LEARNING_RATE 0.3
+
+/* A way of choosing is a number: whether clean copies are looked ahead to, a weight of rest, a least price.
+ */
+static const double weights_of_rest[] = {0, 0.5, 1, 0.25}, least_prices[] = {0.1, 0.3, 1, 0.05, 3};
+enum {
+    WEIGHTS = sizeof weights_of_rest / sizeof *weights_of_rest,
+    WAYS = 2 * WEIGHTS * sizeof least_prices / sizeof *least_prices,
+};
+
+/* What is learned, launch by launch: the prices, and the launches' distances, that led to the best plan, and
+ * the prices that are tried now. */
+enum { BEST_IN, BEST_OUT, BEST_STEP, IN, OUT, ROWS };
+
+struct search {
+    const struct sl_plan_input *in;
+    const double *launch_ns;
+    struct sl_outlook outlook;
+    struct sl_choice choice; /* of the last attempt */
+    struct sl_course course; /* and what came of it */
+    uint32_t length;         /* of each row: one for each launch, and one more */
+    double *rows[ROWS];
+    double *start;  /* of the launches, as the next attempt is to see them */
+    double *credit; /* for each access; NULL where the input has no clean chunks */
+    unsigned best_way, next_way;
+    uint64_t random;
+    struct sl_plan best;
+    double best_ns, most_bytes, most_bytes_at_end;
+};
+
+static void search_free(struct search *s)
+{
+    sl_outlook_free(&s->outlook);
+    sl_choice_free(&s->choice);
+    sl_course_free(&s->course);
+    free(s->rows[0]);
+    free(s->credit);
+}
+
+static double bytes_of(const struct sl_plan *plan)
+{
+    return (double)plan->bytes_in + (double)plan->bytes_out;
+}
+
+static enum sl_status attempt(struct search *s, const struct sl_policy *policy, struct sl_plan *out)
+{
+    struct sl_plan plan = {0};
+    sl_choice_free(&s->choice);
+    enum sl_status status = sl_plan_choose(s->in, &s->outlook, policy, &s->choice);
+    if (status) return status;
+    sl_choice_hold_back(&s->choice, s->in->when);
+    status = sl_plan_schedule(s->in, s->launch_ns, &s->choice, &plan, &s->course);
+    if (status == SL_OK)
+        *out = plan;
+    else
+        sl_plan_free(&plan);
+    return status;
+}
+
+/* In a way with prices from row `prices` and the next; kept if it is the best. False when there is no memory:
+ * what there is will do. */
+static bool try_way(struct search *s, unsigned way, int prices, bool *is_best)
+{
+    struct sl_plan plan;
+    struct sl_prices p = {s->rows[prices], s->rows[prices + 1]};
+    struct sl_policy policy = {.prices = &p,
+                               .start = s->start,
+                               .weight_of_rest = weights_of_rest[way / 2 % WEIGHTS],
+                               .least_price = least_prices[way / 2 / WEIGHTS],
+                               .credit = way % 2 ? s->credit : NULL};
+    if (policy.credit) sl_prices_credit(&p, s->in, &s->outlook, &s->choice, policy.least_price, s->credit);
+    if (attempt(s, &policy, &plan)) return false;
+    *is_best = s->course.most_ns < s->best_ns && s->course.most_bytes <= s->most_bytes &&
+               (double)plan.seconds_ns <= SAME_END * (double)s->best.seconds_ns &&
+               bytes_of(&plan) <= s->most_bytes_at_end;
+    sl_plan_free(*is_best ? &s->best : &plan);
+    if (!*is_best) return true;
+    s->best = plan;
+    s->best_ns = s->course.most_ns;
+    return true;
+}
+
+static void keep_way(struct search *s, unsigned way)
+{
+    size_t bytes = s->length * sizeof *s->start;
+    s->best_way = way;
+    memcpy(s->rows[BEST_IN], s->rows[IN], bytes);
+    memcpy(s->rows[BEST_OUT], s->rows[OUT], bytes);
+    for (uint32_t t = 0; t + 1 < s->length; t++) s->rows[BEST_STEP][t] = s->start[t + 1] - s->start[t];
+}
+
+static void start_as_in_best(struct search *s)
+{
+    s->start[0] = 0;
+    for (uint32_t t = 1; t < s->length; t++) s->start[t] = s->start[t - 1] + s->rows[BEST_STEP][t - 1];
+}
+
+/* 0 to 1, the same numbers in every run (xorshift, Marsaglia 2003). */
+static double random_share(struct search *s)
+{
+    s->random ^= s->random << 13;
+    s->random ^= s->random >> 7;
+    s->random ^= s->random << 17;
+    return (double)(s->random >> 11) * 0x1p-53;
+}
+
+/* Learned from the attempt before: the prices rise where its critical path goes over the link. */
+static bool try_next_way(struct search *s)
+{
+    struct sl_prices prices = {s->rows[IN], s->rows[OUT]};
+    unsigned way = s->next_way;
+    bool is_best;
+    s->next_way += s->credit ? 1 : 2;
+    sl_prices_learn(&prices, s->in, s->launch_ns, &s->choice, &s->course, LEARNING_RATE);
+    memcpy(s->start, s->course.start, s->length * sizeof *s->start);
+    if (!try_way(s, way, IN, &is_best)) return false;
+    if (is_best) keep_way(s, way);
+    return true;
+}
+
+/* Changes the prices of a stretch of each period, by chance. */
+static void change_prices(struct search *s, size_t period)
+{
+    size_t from = (size_t)(random_share(s) * (double)period);
+    size_t length = 1 + (size_t)(random_share(s) * random_share(s) * (double)period);
+    bool in = random_share(s) < 2.0 / 3, out = !in || random_share(s) < 0.5;
+    double factor = random_share(s) < 0.5 ? 0.2 + 0.8 * random_share(s) : 1 + 3 * random_share(s);
+    double more = random_share(s) < 0.3 ? 0.5 * random_share(s) : 0;
+    for (size_t t = 0; t < s->length; t++) {
+        if ((t + period - from) % period >= length) continue;
+        if (in) s->rows[IN][t] = s->rows[IN][t] * factor + more;
+        if (out) s->rows[OUT][t] = s->rows[OUT][t] * factor + more;
+    }
+}
+
+/* The best one with other prices here and there: what is better survives (evolution strategy, Rechenberg
+ * 1973). */
+static bool try_variant(struct search *s, size_t period)
+{
+    bool is_best;
+    memcpy(s->rows[IN], s->rows[BEST_IN], s->length * sizeof *s->start);
+    memcpy(s->rows[OUT], s->rows[BEST_OUT], s->length * sizeof *s->start);
+    for (double share = 1; random_share(s) < share; share /= 2) change_prices(s, period);
+    start_as_in_best(s);
+    unsigned way = random_share(s) < 0.6 ? s->best_way : (unsigned)(random_share(s) * WAYS);
+    if (!try_way(s, way, IN, &is_best)) return false;
+    if (is_best) keep_way(s, way);
+    return true;
+}
+
+/* The rows of the last plan by tick. Beyond their end they are those of the launches before, as if what was
+ * carried out of the last plan came again and again. */
+static void recall(struct search *s, const struct sl_plan_lessons *lessons, size_t shift)
+{
+    size_t old = lessons->launch_count;
+    for (size_t t = 0; t < s->length; t++) {
+        size_t at = t + shift;
+        if (at >= old) at = shift && shift < old ? at - ((at - old) / shift + 1) * shift : t % (old + 1);
+        for (int r = 0; r < ROWS; r++) s->rows[r][t] = lessons->rows[(size_t)r * (old + 1) + at];
+    }
+    s->best_way = lessons->best_way;
+    s->next_way = lessons->next_way;
+    s->random = lessons->random;
+}
+
+static void remember(const struct search *s, struct sl_plan_lessons *lessons)
+{
+    double *rows = realloc(lessons->rows, ROWS * (size_t)s->length * sizeof *rows);
+    if (!rows) return;
+    memcpy(rows, s->rows[0], ROWS * (size_t)s->length * sizeof *rows);
+    *lessons = (struct sl_plan_lessons){.rows = rows,
+                                        .launch_count = s->in->launch_count,
+                                        .first_tick = s->in->first_tick,
+                                        .best_way = s->best_way,
+                                        .next_way = s->next_way,
+                                        .random = s->random};
+}
+
+static bool waits(const struct search *s)
+{
+    return (double)s->best.stall_ns > LEAST_WAIT * (double)s->best.seconds_ns;
+}
+
+static bool reserve_rows(struct search *s)
+{
+    s->rows[0] = calloc((ROWS + 1) * (size_t)s->length, sizeof *s->rows[0]);
+    if (!s->rows[0]) return false;
+    for (int r = 1; r < ROWS; r++) s->rows[r] = s->rows[0] + r * (size_t)s->length;
+    s->start = s->rows[0] + ROWS * (size_t)s->length;
+    if (s->in->clean) s->credit = malloc((s->outlook.access_count + 1) * sizeof *s->credit);
+    return true;
+}
+
+/* First every way once, each with what was learned from those before; then variants of the best. */
+static void improve(struct search *s, struct sl_plan_lessons *lessons)
+{
+    bool learned = lessons && lessons->rows && lessons->first_tick <= s->in->first_tick, is_best;
+    size_t period = learned ? (size_t)(s->in->first_tick - lessons->first_tick) : 0;
+    if (!reserve_rows(s)) return;
+    s->random = UINT64_C(88172645463325252);
+    if (learned) {
+        recall(s, lessons, period);
+        start_as_in_best(s);
+        if (!try_way(s, s->best_way, BEST_IN, &is_best)) return;
+    }
+    if (!period || period > s->in->launch_count) period = s->in->launch_count;
+    bool going_on = true;
+    for (unsigned i = 0; i < s->in->attempts && waits(s) && going_on; i++)
+        going_on = s->next_way < WAYS ? try_next_way(s) : try_variant(s, period);
+    if (lessons) remember(s, lessons);
+}
+
+enum sl_status sl_plan_search(const struct sl_plan_input *in, const double *launch_ns,
+                              struct sl_plan_lessons *lessons, struct sl_plan *out)
+{
+    struct search s = {.in = in, .launch_ns = launch_ns, .length = (uint32_t)in->launch_count + 1};
+    enum sl_status status = sl_outlook_make(in, launch_ns, &s.outlook);
+    if (status == SL_OK)
+        status = sl_course_new(in->launch_count, s.outlook.access_count, in->chunk_count, &s.course);
+    if (status == SL_OK) status = attempt(&s, &(struct sl_policy){0}, &s.best);
+    if (status == SL_OK && in->attempts && waits(&s)) {
+        s.best_ns = s.course.most_ns;
+        s.most_bytes = MOST_BYTES * s.course.most_bytes;
+        s.most_bytes_at_end = MOST_BYTES * bytes_of(&s.best);
+        improve(&s, lessons);
+    }
+    if (status == SL_OK) *out = s.best;
+    search_free(&s);
+    return status;
+}
