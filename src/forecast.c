@@ -103,6 +103,8 @@ static enum sl_status begin(struct sl_core *core, struct sl_forecast *forecast, 
     forecast->seen_before += forecast->launch_count + 1;
     forecast->at = forecast->launch_count = forecast->access_count = forecast->death_count = 0;
     forecast->served_launches = 0;
+    forecast->last_units = forecast->units;
+    forecast->units = 0;
     return SL_OK;
 }
 
@@ -228,7 +230,7 @@ static size_t predict_launch(struct sl_core *core, struct sl_forecast *forecast,
         units += 4 + range.count;
         for (uint32_t i = 0; i < range.count; i++) {
             sl_chunk c = range.first + i;
-            if (c >= forecast->chunks || forecast->stock.live[c] == 0) continue;
+            if (c >= forecast->chunks || (forecast->stock.live[c] == 0 && !is_past(forecast, c))) continue;
             if (forecast->seen[c] == mark) {
                 if (!access->only_read && knows_clean(core)) writes(forecast, launch, c);
                 continue;
@@ -282,6 +284,7 @@ bool sl_forecast_step(struct sl_core *core, struct sl_forecast *forecast, size_t
         if (*status) return true;
         forecast->at++;
     }
+    forecast->units += done;
     if (forecast->stocked < forecast->chunks || forecast->at < forecast->count) return false;
     if (forecast->launch_count == 0) *status = SL_ERR_UNSUPPORTED;
     if (forecast->served_launches == 0) reach_end(forecast);

@@ -34,6 +34,7 @@ struct sl_forecast {
     uint64_t *seen;                /* the last launch that was found to use the chunk */
     uint64_t seen_before;          /* what `seen` had reached when it began */
     bool *clean;                   /* where chunks may leave without a copy; see plan.h; or NULL */
+    size_t units, last_units;      /* done for it, and for the one before */
     size_t symbol_capacity, launch_capacity, access_capacity, death_capacity, chunk_capacity, clean_capacity;
 };
 

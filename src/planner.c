@@ -2,6 +2,7 @@
 
 #include <linux/futex.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -9,12 +10,14 @@
 #include "plan_content.h"
 #include "thread.h"
 
-enum state { FREE, TO_MAKE, MADE, STOPPING };
+enum state { FREE, TO_MAKE, MADE, TO_FREE, STOPPING };
 
 struct sl_planner {
     pthread_t thread;
-    _Atomic uint32_t state; /* the futex */
-    struct sl_plan_job job; /* the thread's in TO_MAKE, the caller's otherwise */
+    _Atomic uint32_t state;  /* the futex */
+    struct sl_plan_job job;  /* the caller's in MADE, else the thread's */
+    struct sl_plan_job next; /* the caller's, but in TO_MAKE */
+    struct sl_plan_memory memory;
 };
 
 void sl_plan_job_free(struct sl_plan_job *job)
@@ -38,14 +41,26 @@ static bool reserve(struct sl_plan_job *job)
     return job->out && job->in && job->marks && job->now;
 }
 
-void sl_plan_job_make(struct sl_plan_job *job)
+static enum sl_status make(struct sl_plan_job *job, struct sl_plan_memory *memory)
+{
+    job->again = sl_plan_again(memory, &job->input, &job->plan);
+    if (job->again) {
+        memcpy(job->at_end, job->input.content, job->input.chunk_count * sizeof *job->at_end);
+        return SL_OK;
+    }
+    enum sl_status status = sl_plan_make(&job->input, job->lessons, &job->plan);
+    if (status) return status;
+    sl_plan_content(&job->input, &job->plan, job->serve, job->at_end);
+    sl_plan_keep(memory, &job->input, &job->plan, job->at_end);
+    return SL_OK;
+}
+
+void sl_plan_job_make(struct sl_plan_job *job, struct sl_plan_memory *memory)
 {
     uint64_t start = sl_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    job->status = reserve(job) ? SL_OK : SL_ERR_NO_MEMORY;
-    if (job->status == SL_OK) job->status = sl_plan_make(&job->input, job->lessons, &job->plan);
+    job->status = reserve(job) ? make(job, memory) : SL_ERR_NO_MEMORY;
     if (job->status == SL_OK)
         job->status = sl_steps_new(&job->plan, &job->input, job->serve, job->input.chunk_count, &job->steps);
-    if (job->status == SL_OK) sl_plan_content(&job->input, &job->plan, job->serve, job->at_end);
     job->cpu_ns = sl_clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;
 }
 
@@ -54,13 +69,22 @@ static void *work(void *argument)
     struct sl_planner *planner = argument;
     for (;;) {
         uint32_t state = atomic_load(&planner->state);
-        if (state == STOPPING) return NULL;
-        if (state != TO_MAKE) {
+        switch (state) {
+        case STOPPING:
+            return NULL;
+        case TO_MAKE:
+            sl_plan_job_free(&planner->job);
+            planner->job = planner->next;
+            sl_plan_job_make(&planner->job, &planner->memory);
+            atomic_compare_exchange_strong(&planner->state, &state, MADE);
+            break;
+        case TO_FREE:
+            sl_plan_job_free(&planner->job);
+            atomic_compare_exchange_strong(&planner->state, &state, FREE);
+            break;
+        default:
             syscall(SYS_futex, &planner->state, FUTEX_WAIT_PRIVATE, state, NULL, NULL, 0);
-            continue;
         }
-        sl_plan_job_make(&planner->job);
-        atomic_compare_exchange_strong(&planner->state, &state, MADE);
     }
 }
 
@@ -88,12 +112,13 @@ void sl_planner_stop(struct sl_planner *planner)
     tell(planner, STOPPING);
     pthread_join(planner->thread, NULL);
     sl_plan_job_free(&planner->job);
+    sl_plan_memory_free(&planner->memory);
     free(planner);
 }
 
 void sl_planner_begin(struct sl_planner *planner, const struct sl_plan_job *job)
 {
-    planner->job = *job;
+    planner->next = *job;
     tell(planner, TO_MAKE);
 }
 
@@ -105,4 +130,9 @@ bool sl_planner_is_busy(const struct sl_planner *planner)
 struct sl_plan_job *sl_planner_job(struct sl_planner *planner)
 {
     return &planner->job;
+}
+
+void sl_planner_end(struct sl_planner *planner)
+{
+    tell(planner, TO_FREE);
 }

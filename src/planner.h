@@ -3,6 +3,7 @@
 #ifndef SLUICE_PLANNER_H
 #define SLUICE_PLANNER_H
 
+#include "plan_again.h"
 #include "schedule.h"
 
 struct sl_planner;
@@ -14,6 +15,7 @@ struct sl_plan_job {
     struct sl_plan_lessons *lessons;
     enum sl_chunk_content *at_end; /* gets where the chunks are behind the served launches */
     enum sl_status status;
+    bool again; /* it is the plan of before */
     struct sl_plan plan;
     struct sl_steps steps;
     struct sl_step *out, *in;   /* room for a step for each chunk: see takeover.h */
@@ -26,15 +28,18 @@ enum sl_status sl_planner_start(struct sl_planner **out);
 /* Ends the thread after the job that it is at. Accepts NULL. */
 void sl_planner_stop(struct sl_planner *planner);
 
-/* Gives the thread a job, of which input, serve, lessons and at_end are set. pre: it has none. */
+/* Gives the thread a job, of which input, serve, lessons and at_end are set. pre: the one before was ended.
+ */
 void sl_planner_begin(struct sl_planner *planner, const struct sl_plan_job *job);
 /* Whether it still makes the job; a load. */
 bool sl_planner_is_busy(const struct sl_planner *planner);
-/* The job that was made, to be freed with sl_plan_job_free. pre: not busy. */
+/* The job that was made. pre: not busy. */
 struct sl_plan_job *sl_planner_job(struct sl_planner *planner);
+/* It is of no more use: the thread frees it. pre: not busy; there is a job. */
+void sl_planner_end(struct sl_planner *planner);
 
-/* Makes the job in this thread. */
-void sl_plan_job_make(struct sl_plan_job *job);
+/* Makes the job in this thread. `memory`: of the plans before. */
+void sl_plan_job_make(struct sl_plan_job *job, struct sl_plan_memory *memory);
 void sl_plan_job_free(struct sl_plan_job *job); /* accepts a zeroed one, and zeroes it */
 
 #endif

@@ -4,6 +4,7 @@
 #include "core.h"
 #include "extent.h"
 #include "log.h"
+#include "plan_content.h"
 #include "planner.h"
 #include "takeover.h"
 
@@ -77,6 +78,8 @@ static enum sl_status make_plan(struct sl_core *core, struct sl_steps *steps)
     status = sl_plan_make(&input, lessons(core), &plan);
     if (status) return status;
     status = sl_steps_new(&plan, &input, forecast->served_launches, 0, steps);
+    if (core->planning.planner) /* who goes on where this one ends */
+        sl_plan_content(&input, &plan, forecast->served_launches, forecast->at_end.content);
     sl_plan_free(&plan);
     return status;
 }
@@ -111,6 +114,8 @@ static void plan_here(struct sl_core *core)
         sl_schedule_clear(schedule);
     sl_schedule_submitted(schedule, sl_core_submitted(core));
     unlock_directions(&core->mover);
+    if (status == SL_OK) core->planning.carried_out = atomic_load(&schedule->generation);
+    sl_steps_free(&steps);
     say(status);
     atomic_fetch_add(&core->stats.plans, status == SL_OK);
 }
@@ -134,8 +139,7 @@ static size_t units_for(const struct sl_core *core)
     const struct sl_forecast *forecast = &planning->forecast;
     if (!planning->continues) return UNITS_WITHOUT_PLAN;
     size_t left = core->schedule.end_tick > core->tick ? core->schedule.end_tick - core->tick : 1;
-    size_t work = 8 * forecast->count + 4 * forecast->access_capacity;
-    size_t units = 2 * work / left;
+    size_t units = 2 * forecast->last_units / left;
     return units > LEAST_UNITS ? units : LEAST_UNITS;
 }
 
@@ -193,14 +197,15 @@ static void take_plan(struct sl_core *core)
             planning->refusals++;
             return;
         }
-        sl_take_over(core, job);
+        sl_take_over(core, job, planning->continues);
         unlock_directions(&core->mover);
         planning->carried_out = atomic_load(&core->schedule.generation);
         atomic_fetch_add(&core->stats.plans, 1);
+        atomic_fetch_add(&core->stats.plans_again, job->again);
     }
     say(job->status);
     atomic_fetch_add(&core->stats.plan_ns, job->cpu_ns);
-    sl_plan_job_free(job);
+    sl_planner_end(planning->planner);
     planning->stage = SL_PLANNING_IDLE;
 }
 

@@ -63,8 +63,8 @@ enum sl_status sl_steps_new(const struct sl_plan *plan, const struct sl_plan_inp
                             size_t room, struct sl_steps *out);
 void sl_steps_free(struct sl_steps *steps); /* accepts zeroed ones */
 
-/* Replaces what there was by `steps`, which are the schedule's from then on. Caller holds the order lock and
- * both directions' locks. */
+/* Replaces what there was by `steps`, which are the schedule's from then on; what there was is in *steps
+ * then, to be freed. Caller holds the order lock and both directions' locks. */
 void sl_schedule_take(struct sl_schedule *schedule, struct sl_steps *steps);
 
 /* The same while launch `tick` is being begun, which may be a later one than that in front of the plan: what

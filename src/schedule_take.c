@@ -44,6 +44,7 @@ static void count_from(const struct sl_steps *steps, uint32_t *table, sl_tick ti
 static void fill_tables(struct sl_steps *steps)
 {
     uint32_t *tables[] = {steps->due_out, steps->due_in, steps->need_in};
+    for (int i = 0; i < 3; i++) memset(tables[i], 0, (steps->window + 1) * sizeof *tables[i]);
     for (uint32_t i = 0; i < steps->out_count; i++)
         count_from(steps, steps->due_out, steps->out[i].after + 1);
     for (uint32_t i = 0; i < steps->in_count; i++) {
@@ -89,16 +90,18 @@ enum sl_status sl_steps_new(const struct sl_plan *plan, const struct sl_plan_inp
         }
     }
     free(release_of);
+    fill_tables(&steps);
     *out = steps;
     return SL_OK;
 }
 
 static void begin(struct sl_schedule *schedule, struct sl_steps *steps)
 {
+    struct sl_steps before = schedule->steps;
+    schedule->steps = (struct sl_steps){0};
     sl_schedule_clear(schedule);
-    fill_tables(steps);
     schedule->steps = *steps;
-    *steps = (struct sl_steps){0};
+    *steps = before;
     schedule->end_tick = schedule->steps.first_tick + schedule->steps.serve;
     schedule->base_out = atomic_load(&schedule->mover->out.issued);
     schedule->begun_at = 0;
@@ -137,6 +140,10 @@ void sl_schedule_take_over(struct sl_schedule *schedule, struct sl_steps *steps,
 {
     uint32_t left_out = count_before(steps->out, steps->out_count, tick);
     uint32_t left_in = count_before(steps->in, steps->in_count, tick);
+    if (!left_out && !left_in && !out_count && !in_count) {
+        begin(schedule, steps);
+        return;
+    }
     for (uint32_t i = left_in; i < steps->in_count; i++) {
         uint32_t *waits_for = &steps->in[i].waits_for;
         *waits_for = (*waits_for > left_out ? *waits_for - left_out : 0) + out_count;
@@ -146,6 +153,7 @@ void sl_schedule_take_over(struct sl_schedule *schedule, struct sl_steps *steps,
     steps->out -= out_count;
     steps->out_count = steps->out_count - left_out + out_count;
     if (out_count) memcpy(steps->out, out, out_count * sizeof *out);
+    fill_tables(steps);
     begin(schedule, steps);
     schedule->begun_at = tick;
     schedule->taken_over = out_count;

@@ -3,7 +3,8 @@
 #include "core.h"
 #include "plan_content.h"
 
-enum { LEAVES = 1, COMES = 2 };
+enum { LEAVES = 1, COMES, IS_COMING };
+#define PARTS 16
 
 struct takeover {
     struct sl_core *core;
@@ -11,6 +12,7 @@ struct takeover {
     const enum sl_chunk_content *planned;
     size_t launch; /* of the plan, that comes next */
     uint32_t out_count, in_count, coming;
+    sl_tick submitted;
     uint64_t users; /* of what leaves without a fence of its own */
 };
 
@@ -21,7 +23,7 @@ static bool holds_frame(int content)
 
 static void let_go(struct takeover *t, sl_chunk c, sl_tick after, uint32_t fence)
 {
-    t->job->marks[c] |= LEAVES;
+    t->job->marks[c] = LEAVES;
     t->job->out[t->out_count++] = (struct sl_step){.chunk = c, .after = after, .waits_for = fence};
 }
 
@@ -40,28 +42,41 @@ static void keep_releases(struct takeover *t)
     }
 }
 
-/* A launch that was begun and not submitted is not waited for by an event that is recorded now. */
-static void compare(struct takeover *t)
+/* Not to be released: a launch that was begun and not submitted is not waited for by an event that is
+ * recorded now. */
+static void compare(struct takeover *t, sl_chunk c)
 {
-    sl_tick submitted = sl_core_submitted(t->core);
-    for (size_t c = 0; c < t->job->input.chunk_count; c++) {
-        const struct sl_chunk_record *chunk = sl_arena_record(&t->core->arena, (sl_chunk)c);
-        bool held = holds_frame(atomic_load_explicit(&chunk->content, memory_order_relaxed));
-        if (held == holds_frame(t->planned[c])) continue;
-        if (!held) {
-            t->job->marks[c] |= COMES;
-            t->coming++;
-        } else if (!t->job->marks[c] && chunk->last_use <= submitted) {
-            t->users |= atomic_load(&chunk->users);
-            let_go(t, (sl_chunk)c, t->core->tick - 1, SL_FENCE_NOW);
-        }
+    const struct sl_chunk_record *chunk = sl_arena_record(&t->core->arena, c);
+    bool held = holds_frame(atomic_load_explicit(&chunk->content, memory_order_relaxed));
+    if (held == holds_frame(t->planned[c]) || t->job->marks[c]) return;
+    if (!held) {
+        t->job->marks[c] = COMES;
+        t->coming++;
+    } else if (chunk->last_use <= t->submitted) {
+        t->users |= atomic_load(&chunk->users);
+        let_go(t, c, t->core->tick - 1, SL_FENCE_NOW);
     }
+}
+
+static void compare_all(struct takeover *t)
+{
+    for (size_t c = 0; c < t->job->input.chunk_count; c++) compare(t, (sl_chunk)c);
+}
+
+/* What should have come by now, and a part of the chunks, whose places nothing else would put right. */
+static void compare_some(struct takeover *t)
+{
+    const struct sl_schedule *schedule = &t->core->schedule;
+    size_t count = t->job->input.chunk_count;
+    for (uint32_t i = atomic_load(&schedule->next_in); i < schedule->steps.in_count; i++)
+        if (schedule->steps.in[i].after < t->core->tick) compare(t, schedule->steps.in[i].chunk);
+    for (size_t c = atomic_load(&t->core->stats.plans) % PARTS; c < count; c += PARTS) compare(t, (sl_chunk)c);
 }
 
 static void bring(struct takeover *t, sl_chunk c, sl_tick deadline)
 {
-    if (!(t->job->marks[c] & COMES)) return;
-    t->job->marks[c] &= (uint8_t)~COMES;
+    if (t->job->marks[c] != COMES) return;
+    t->job->marks[c] = IS_COMING;
     t->job->in[t->in_count++] = (struct sl_step){
         .chunk = c, .after = t->core->tick - 1, .deadline = deadline, .bytes = t->job->input.chunk_bytes[c]};
 }
@@ -92,18 +107,22 @@ static void promise_frames(struct takeover *t)
     }
 }
 
-void sl_take_over(struct sl_core *core, struct sl_plan_job *job)
+void sl_take_over(struct sl_core *core, struct sl_plan_job *job, bool follows)
 {
     struct takeover t = {.core = core,
                          .job = job,
                          .planned = job->input.content,
+                         .submitted = sl_core_submitted(core),
                          .launch = (size_t)(core->tick + 1 - job->input.first_tick)};
     if (t.launch) {
         sl_plan_content(&job->input, &job->plan, t.launch, job->now);
         t.planned = job->now;
     }
     keep_releases(&t);
-    compare(&t);
+    if (follows && !t.launch)
+        compare_some(&t);
+    else
+        compare_all(&t);
     bring_lacking(&t);
     promise_frames(&t);
     if (t.users) sl_core_record_fence(core, &core->schedule.fences[SL_FENCE_NOW], t.users);

@@ -180,6 +180,7 @@ static void plan_two(struct sl_core *core, const uint64_t *chunks)
     struct sl_steps steps;
     assert_int_equal(sl_steps_new(&plan, &input, 2, 0, &steps), SL_OK);
     sl_schedule_take(&core->schedule, &steps);
+    sl_steps_free(&steps);
     sl_schedule_submitted(&core->schedule, now);
     pthread_mutex_unlock(&core->mover.in.lock);
     pthread_mutex_unlock(&core->mover.out.lock);
