@@ -5,6 +5,7 @@
 
 #include "command_line.h"
 #include "options.h"
+#include "plan_profile.h"
 #include "plan_report.h"
 #include "tool.h"
 #include "trace.h"
@@ -120,7 +121,7 @@ static int write_sequence(const struct replay_program *program, const struct pla
 }
 
 struct order { /* what to do beside predicting */
-    const char *sequence;
+    const char *sequence, *profile;
     uint64_t iterations;
     bool json;
 };
@@ -136,6 +137,12 @@ static int predict(const char *path, const struct replay_program *program, const
         status = EXIT_OK;
     if (status == EXIT_OK && order->sequence)
         status = write_sequence(program, wish, order->sequence, order->iterations);
+    if (status == EXIT_OK && order->profile) {
+        const struct prediction *fastest = predictions_fastest(&predictions);
+        const struct prediction *best = least.setting.budget_bytes ? &least : fastest;
+        status = best ? plan_write_profile(program->model, best, order->profile)
+                      : failure("%s: no configuration could be tried", path);
+    }
     if (status == EXIT_OK && order->json) plan_print_json(&report);
     if (status == EXIT_OK && !order->json && !plan_print_text(&report))
         status = failure("%s: out of memory", path);
@@ -183,6 +190,8 @@ int command_plan(int argc, char **argv)
          "What a movement costs beside its bytes, in microseconds (0)."},
         {"keep-copies", OPTION_SWITCH, &wish.keeps_copies,
          .help = "As if what is only read could leave without being copied back; no driver does that yet."},
+        {"profile", OPTION_TEXT, &order.profile, "OUT",
+         "Write the least budget and its chunk size to OUT, for SLUICE_PROFILE."},
         {"sequence", OPTION_TEXT, &order.sequence, "OUT",
          "Write the last iteration as the core saw it, in chunks, to OUT, as JSON."},
         {"iterations", OPTION_NUMBER, &order.iterations, "N", "With --sequence: the last N of them (1)."},

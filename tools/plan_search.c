@@ -162,6 +162,17 @@ bool predictions_make(const struct replay_program *program, const struct plan_wi
     return good;
 }
 
+const struct prediction *predictions_fastest(const struct predictions *predictions)
+{
+    const struct prediction *fastest = NULL;
+    for (size_t i = 0; i < predictions->count; i++) {
+        const struct prediction *one = &predictions->at[i];
+        if (one->result.status != SL_OK) continue;
+        if (!fastest || one->result.steady.took_ns < fastest->result.steady.took_ns) fastest = one;
+    }
+    return fastest;
+}
+
 static bool is_enough(const struct prediction *one)
 {
     return one->result.status == SL_OK &&

@@ -49,6 +49,9 @@ bool predictions_make(const struct replay_program *program, const struct plan_wi
                       struct predictions *out);
 void predictions_free(struct predictions *predictions);
 
+/* The one with the shortest step, of those that went well; NULL: there is none. */
+const struct prediction *predictions_fastest(const struct predictions *predictions);
+
 /* Elixir's question, for the first policy and link: the least budget with which a step takes at most
  * PLAN_TOLERANCE_PERCENT longer than with all on the device. False: something went wrong, which was said on
  * stderr.

@@ -117,9 +117,9 @@ static void write_uses(struct json *json, const struct sequence *sequence, size_
 
 /* A chunk that no launch uses is not in it. */
 static void write_chunks(struct json *json, const struct sequence *sequence, const sl_chunk *chunks,
-                         size_t count)
+                         size_t begin, size_t end)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = begin; i < end; i++) {
         uint32_t number = sl_map_get(&sequence->numbers, (uint64_t)chunks[i] + 1);
         if (number != SL_MAP_NONE) json_number(json, NULL, number);
     }
@@ -131,8 +131,8 @@ static void write_deaths(struct json *json, const struct sequence *sequence, siz
     size_t begin = sequence->launches.at[launch].first_death;
     size_t end = last ? sequence->deaths.count : sequence->launches.at[launch + 1].first_death;
     json_array(json, "deaths", false);
-    write_chunks(json, sequence, sequence->deaths.at + begin, end - begin);
-    if (last) write_chunks(json, sequence, sequence->early_deaths.at, sequence->early_deaths.count);
+    write_chunks(json, sequence, sequence->deaths.at, begin, end);
+    if (last) write_chunks(json, sequence, sequence->early_deaths.at, 0, sequence->early_deaths.count);
     json_close(json);
 }
 
@@ -148,7 +148,7 @@ bool sequence_write(struct sequence *sequence, const char *name, FILE *to)
         json_number(&json, NULL, sequence->chunk_bytes.at[c]);
     json_close(&json);
     json_array(&json, "alive", false);
-    write_chunks(&json, sequence, sequence->alive.at, sequence->alive.count);
+    write_chunks(&json, sequence, sequence->alive.at, 0, sequence->alive.count);
     json_close(&json);
     json_array(&json, "launches", true);
     for (size_t l = 0; l < sequence->launches.count; l++) {

@@ -1,9 +1,10 @@
 """sluice plan: what it says of traces, and of arguments that make no sense."""
 import json
 import os
+import subprocess
 import unittest
 
-from support import ToolTest, clean_environment, sluice, write_trace
+from support import SOURCE, TOOL, ToolTest, clean_environment, record_gpt, sluice, write_trace
 
 
 WEIGHTS, STEPS, MIB = 16, 14, 1 << 20
@@ -138,6 +139,39 @@ class Plan(ToolTest):
                       sluice("plan", "--chunk", "2M", self.trace).stdout)
         crawling = self.ask("--chunk", "2M", "--link-gbs", "0.01", self.trace)
         self.assertNotIn("least", crawling)
+
+    def test_profile(self):
+        """What it says, a run does."""
+        trace = record_gpt(self.folder, "--allocator", "malloc")
+        if trace is None:
+            self.skipTest("nothing is recorded under a sanitizer")
+        profile, stats = self.folder / "profile", self.folder / "stats.json"
+        answer = self.ask("--chunk", "4M", "--profile", profile, trace)
+        best = answer.get("least") or min(answer["predictions"], key=lambda row: row["step_ns"])
+        run = [TOOL, "run", "--software", "--profile", profile, "--stats", stats, "--", os.environ["GPT"], "--data",
+               SOURCE / "workloads/data/gpl-3.txt", "--steps", "4", "--allocator", "malloc"]
+        for _ in range(2):  # the first writes what it learned into the profile
+            result = subprocess.run(run, capture_output=True, text=True, env=clean_environment())
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            told = json.loads(stats.read_text())
+            self.assertEqual((told["budget_bytes"], told["chunk_bytes"]), (best["budget_bytes"], 4 * MIB))
+        # Another answer keeps what was learned.
+        size = profile.stat().st_size
+        self.ask("--chunk", "2M", "--profile", profile, trace)
+        self.assertGreater(profile.stat().st_size, size / 2)
+        subprocess.run(run, check=True, capture_output=True, env=clean_environment())
+        self.assertEqual(json.loads(stats.read_text())["chunk_bytes"], 2 * MIB)
+
+    def test_profiles_that_cannot_be_written(self):
+        result = sluice("plan", "--chunk", "2M", "--profile", self.folder / "new", self.trace)
+        self.assertEqual(result.returncode, 1)
+        self.assert_one_line(result.stderr, "which program")
+        other = self.folder / "other"
+        other.write_text("what somebody else wrote")
+        result = sluice("plan", "--chunk", "2M", "--profile", other, self.trace)
+        self.assertEqual(result.returncode, 1)
+        self.assert_one_line(result.stderr, "cannot write the profile")
+        self.assertEqual(other.read_text(), "what somebody else wrote")
 
     def test_text(self):
         result = sluice("plan", "--budget", "0.5,0.25", self.trace)
