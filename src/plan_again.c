@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ENOUGH_PLANS 16 /* of which the best is kept */
 #define IDLE_PLANS 6    /* without a faster one */
 #define MOST_AGAIN 63   /* then a better one is looked for */
 #define FASTER 0.998    /* than the best so far */
@@ -89,7 +90,8 @@ static void *copy(const void *array, size_t count, size_t size, bool *complete)
 
 bool sl_plan_again(struct sl_plan_memory *memory, const struct sl_plan_input *input, struct sl_plan *plan)
 {
-    if (memory->idle < IDLE_PLANS || memory->again >= MOST_AGAIN || !same_speed(memory, input) ||
+    bool searched = memory->idle >= IDLE_PLANS || memory->made >= ENOUGH_PLANS;
+    if (!searched || memory->again >= MOST_AGAIN || !same_speed(memory, input) ||
         !same_input(&memory->input, input))
         return false;
     struct sl_plan given = memory->plan;
@@ -107,10 +109,11 @@ bool sl_plan_again(struct sl_plan_memory *memory, const struct sl_plan_input *in
 }
 
 static void replace(struct sl_plan_memory *memory, const struct sl_plan_input *input,
-                    const struct sl_plan *plan, uint32_t idle)
+                    const struct sl_plan *plan, uint32_t made, uint32_t idle)
 {
     struct sums sums = sum(input);
-    struct sl_plan_memory kept = {.input = *input, .plan = *plan, .launches_ns = sums.ns, .idle = idle};
+    struct sl_plan_memory kept = {
+        .input = *input, .plan = *plan, .launches_ns = sums.ns, .made = made, .idle = idle};
     bool complete = true;
     kept.input.launches = copy(input->launches, input->launch_count, sizeof *input->launches, &complete);
     kept.input.accesses = copy(input->accesses, sums.accesses, sizeof *input->accesses, &complete);
@@ -132,12 +135,13 @@ void sl_plan_keep(struct sl_plan_memory *memory, const struct sl_plan_input *inp
     if (input->clean || !same_array(input->content, at_end, input->chunk_count, sizeof *at_end)) return;
     bool same = memory->input.launches && same_input(&memory->input, input) && same_speed(memory, input);
     memory->again = 0;
+    memory->made++;
     if (!same)
-        replace(memory, input, plan, 0);
+        replace(memory, input, plan, 1, 0);
     else if ((double)plan->seconds_ns < FASTER * (double)memory->plan.seconds_ns)
-        replace(memory, input, plan, 0);
+        replace(memory, input, plan, memory->made, 0);
     else if (plan->seconds_ns < memory->plan.seconds_ns)
-        replace(memory, input, plan, memory->idle + 1);
+        replace(memory, input, plan, memory->made, memory->idle + 1);
     else
         memory->idle++;
 }

@@ -10,7 +10,8 @@ struct sl_plan_memory {
         input; /* copies; their durations' sum and the link speeds are what the plan was made for */
     struct sl_plan plan;
     uint64_t launches_ns;
-    uint32_t idle;  /* plans in a row for the same input that were no faster */
+    uint32_t made;  /* plans for the same input */
+    uint32_t idle;  /* of these, the last in a row that were no faster */
     uint32_t again; /* how often it was given since it was last looked for a better one */
 };
 

@@ -130,5 +130,6 @@ int main(void)
         cmocka_unit_test(many_equal_tensors_are_judged_quickly),
     };
     setenv("SLUICE_DAEMON", "inline", 1); /* launches here are faster than plans are made beside them */
+    setenv("SLUICE_PLAN_ATTEMPTS", "0", 1);
     return cmocka_run_group_tests(tests, core_start, core_stop);
 }
