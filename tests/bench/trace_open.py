@@ -23,9 +23,9 @@ def main():
         subprocess.run([writer, trace, launches], check=True)
         size = os.path.getsize(trace)
         print(f"{launches} launches: {size / 1e6:.1f} MB, {size / int(launches):.1f} bytes a launch")
-        for command in (["info"], ["phases"], ["timeline"]):
-            wall, busy, memory = measure([tool, "trace", *command, trace])
-            print(f"trace {' '.join(command):10} {wall:6.2f} s ({busy:.2f} s of it on a processor) {memory:6.0f} MiB")
+        for command in (["trace", "info"], ["trace", "phases"], ["trace", "timeline"], ["plan"]):
+            wall, busy, memory = measure([tool, *command, trace])
+            print(f"{' '.join(command):16} {wall:6.2f} s ({busy:.2f} s of it on a processor) {memory:6.0f} MiB")
 
 
 if __name__ == "__main__":

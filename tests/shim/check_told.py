@@ -26,6 +26,15 @@ expect("batches", ways[len(COPIES):], BATCHES if len(ways) > len(COPIES) else []
 expect("waits", [wait["kind"] for wait in waits], WAITS)
 expect("errors", [(error["kind"], error["code"], error["bytes"]) for error in errors], ERRORS)
 
+read = {copy["tick"]: set() for copy in copies}
+for record in records:
+    if record["type"] == "access" and record["tick"] in read:
+        read[record["tick"]].add(record.get("kind"))
+for copy in copies[:len(COPIES)]:
+    uses = {"in": {None}, "out": {"only read"}, "on_device": {None, "only read"}}.get(copy.get("direction"))
+    if uses and not copy.get("same_as") and read[copy["tick"]] != uses:
+        sys.exit(f"what a copy only reads: {copy}: {read[copy['tick']]}")
+
 if any(wait["ns"] <= 0 or wait["ns"] > wait["time_ns"] for wait in waits):
     sys.exit("a wait takes time, and ends after the trace began")
 if waits[-4]["handle"] != int(copies[3]["stream"], 16):
