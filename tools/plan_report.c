@@ -105,23 +105,21 @@ bool plan_print_text(const struct plan_report *report)
     return true;
 }
 
-static void print_iterations(struct json *json, const struct replay_result *result)
+static void print_iteration(struct json *json, const struct replay_iteration *iteration)
 {
-    json_array(json, "each", false);
-    for (uint32_t i = 0; i < result->iteration_count; i++) {
-        const struct replay_iteration *iteration = &result->iterations[i];
-        json_object(json, NULL, false);
-        json_number(json, "step_ns", iteration->took_ns);
-        json_number(json, "launches", iteration->launches);
-        json_number(json, "missed_launches", iteration->missed);
-        json_close(json);
-    }
-    json_close(json);
+    json_number(json, "step_ns", iteration->took_ns);
+    json_number(json, "bytes_in", iteration->bytes_in);
+    json_number(json, "bytes_out", iteration->bytes_out);
+    json_number(json, "in_place_bytes", iteration->in_place_bytes);
+    json_number(json, "stall_ns", iteration->stall_ns);
+    json_number(json, "longer_ns", iteration->longer_ns);
+    json_number(json, "launches", iteration->launches);
+    json_number(json, "demand_misses", iteration->misses);
+    json_number(json, "missed_launches", iteration->missed);
 }
 
 static void print_prediction(struct json *json, const char *key, const struct prediction *one)
 {
-    const struct replay_iteration *steady = &one->result.steady;
     json_object(json, key, false);
     json_number(json, "budget_bytes", one->setting.budget_bytes);
     json_number(json, "need_bytes", one->need_bytes);
@@ -130,19 +128,17 @@ static void print_prediction(struct json *json, const char *key, const struct pr
     json_number(json, "link_in", one->setting.in_bytes_per_s);
     json_number(json, "link_out", one->setting.out_bytes_per_s);
     json_number(json, "resident_ns", one->resident_ns);
-    json_number(json, "step_ns", steady->took_ns);
-    json_number(json, "bytes_in", steady->bytes_in);
-    json_number(json, "bytes_out", steady->bytes_out);
-    json_number(json, "in_place_bytes", steady->in_place_bytes);
-    json_number(json, "stall_ns", steady->stall_ns);
-    json_number(json, "longer_ns", steady->longer_ns);
-    json_number(json, "launches", steady->launches);
-    json_number(json, "demand_misses", steady->misses);
-    json_number(json, "missed_launches", steady->missed);
+    print_iteration(json, &one->result.steady);
     json_bool(json, "best", one->best);
     json_number(json, "oversize_launches", one->result.oversize);
     json_number(json, "iterations", one->result.iteration_count);
-    print_iterations(json, &one->result);
+    json_array(json, "each", false);
+    for (uint32_t i = 0; i < one->result.iteration_count; i++) {
+        json_object(json, NULL, false);
+        print_iteration(json, &one->result.iterations[i]);
+        json_close(json);
+    }
+    json_close(json);
     json_close(json);
 }
 
