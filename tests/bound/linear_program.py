@@ -3,6 +3,8 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
+MANY = 5000  # variables, from which on interior points are faster than the simplex method
+
 
 class LinearProgram:
     """Minimises the sum of cost * variable for 0 <= variable <= upper. Terms are pairs (variable, coefficient)."""
@@ -28,7 +30,8 @@ class LinearProgram:
         a, a_right = self._matrix(self.at_most_rows)
         e, e_right = self._matrix(self.equal_rows)
         cost, upper = np.array(self.cost), np.array(self.upper)
-        found = linprog(cost, a, a_right, e, e_right, np.stack([np.zeros_like(upper), upper], 1), method="highs")
+        found = linprog(cost, a, a_right, e, e_right, np.stack([np.zeros_like(upper), upper], 1),
+                        method="highs-ipm" if len(cost) > MANY else "highs-ds")
         if found.status == 2:
             raise ValueError("no schedule fits into the budget")
         if found.status:

@@ -7,16 +7,15 @@ A sequence is a dict, as `sluice plan TRACE --sequence FILE` writes it:
 Each chunk is at most once in a launch: `reads` are not written, `writes` perhaps are. What dies after a launch has
 no content until it is used again, and then a new one.
 
-usage: sequences.py NAME > FILE     NAME: fused-1, fused-4, foreach-1, foreach-4 (optimizer, micro-batches), moe
+usage: sequences.py NAME > FILE     NAME: fused-1, fused-4, foreach-1, foreach-4 (optimizer, micro-batches)
 """
 import argparse
 import json
-import random
 import sys
 
 MIB, GIB = 1 << 20, 1 << 30
 DEVICE_BYTES_PER_S = 3e12
-SYNTHETIC = ("fused-1", "fused-4", "foreach-1", "foreach-4", "moe")
+SYNTHETIC = ("fused-1", "fused-4", "foreach-1", "foreach-4")
 
 
 class Builder:
@@ -79,36 +78,7 @@ def gpt(optimizer, accumulate, layers=48, params=1.5e9, activation_bytes=12 * GI
     return b.finish(("gradients", "temporaries"))
 
 
-def moe(layers=16, experts=16, used=4, chunk=64 * MIB, flops_per_s=250e12, tokens=8192, seed=1):
-    """A step of a mixture of experts: each layer has one dense part and `experts` of which it takes `used` by chance,
-    in forward, backward and update. Only the chosen experts get gradients and are updated."""
-    b = Builder("moe", chunk)
-    chance = random.Random(seed)
-    chosen = [sorted(chance.sample(range(experts), used)) for _ in range(layers)]
-    flops = 2 * chunk / 4 * tokens  # of one part in forward
-
-    def parts(layer):
-        return [(layer, "dense")] + [(layer, e) for e in chosen[layer]]
-
-    for layer in range(layers):
-        for part in parts(layer):
-            b.launch(flops / flops_per_s / (1 if part[1] == "dense" else used), b.chunks("parameters", part, 1),
-                     b.chunks("activations", part, 1))
-    for layer in reversed(range(layers)):
-        for part in reversed(parts(layer)):
-            activations = b.chunks("activations", part, 1)
-            b.launch(2 * flops / flops_per_s / (1 if part[1] == "dense" else used),
-                     b.chunks("parameters", part, 1) + activations, b.chunks("gradients", part, 1), activations)
-    for layer in range(layers):
-        for part in parts(layer):
-            b.launch(8 * chunk / DEVICE_BYTES_PER_S, b.chunks("gradients", part, 1),
-                     [b.chunks(kind, part, 1)[0] for kind in ("parameters", "means", "variances")])
-    return b.finish(("gradients",))
-
-
 def synthetic(name):
-    if name == "moe":
-        return moe()
     optimizer, accumulate = name.rsplit("-", 1)
     return gpt(optimizer, int(accumulate))
 

@@ -8,7 +8,9 @@ import unittest
 
 import exhaustive
 import sequences
+from bounds import Bounds
 from lower_bound import lower_bound
+from planned import planned
 
 
 def sequence(*launches, chunks=None, **more):
@@ -113,6 +115,31 @@ class Training(unittest.TestCase):
         for share, expected in (0.8, 0.3121), (0.66, 0.3293), (0.5, 0.4584), (0.33, 0.5967), (0.25, 0.6665):
             with self.subTest(share=share):
                 self.assertAlmostEqual(lower_bound(step, sequences.budget_bytes(step, share), 52e9), expected, 4)
+
+    def test_the_table_has_the_synthetic_sequences(self):
+        for name in sequences.SYNTHETIC:
+            for sequence in (step := sequences.synthetic(name), sequences.every_access_writes(step)):
+                bounds = Bounds(sequence)
+                self.assertEqual(len(bounds.known), 10, "run tests/bound/bounds.py")
+                if name == "fused-1":
+                    budget = sequences.budget_bytes(step, 0.5)
+                    self.assertAlmostEqual(bounds.seconds(budget, 52), lower_bound(sequence, budget, 52e9), 6)
+
+    def test_the_table_knows_no_sequence_but_its_own(self):
+        step = sequences.gpt("fused", 1, layers=4, params=1.25e8, activation_bytes=1 << 30)
+        self.assertEqual(Bounds(step).known, {})
+        self.assertEqual(Bounds(step).seconds(16 << 26, 52), round(lower_bound(step, 16 << 26, 52e9), 9))
+
+    def test_the_simple_schedule(self):
+        """Its default case has the figures that its description came with."""
+        step = sequences.synthetic("fused-1")
+        for share, seconds, chunks_in, chunks_out in ((0.66, 0.348, 102, 102), (0.5, 0.470, 194, 194),
+                                                      (0.33, 0.625, 298, 302), (0.25, 0.789, 390, 440)):
+            budget = sequences.budget_bytes(step, share)
+            took, copied_in, copied_out = planned(step, budget, 52e9)
+            self.assertAlmostEqual(took, seconds, 3)
+            self.assertEqual((copied_in >> 26, copied_out >> 26), (chunks_in, chunks_out))
+            self.assertGreaterEqual(took, Bounds(step).seconds(budget, 52))
 
 
 if __name__ == "__main__":

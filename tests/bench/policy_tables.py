@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Makes tables of BUILD/benchmarks/policies.json: writes DOCS/policies.md, and in DOCS/benchmarks.md what is between the
+marks.
+
+usage: policy_tables.py BUILD DOCS
+"""
+import contextlib
+import io
+import json
+import os
+import sys
+
+from policy_cases import LINKS_GBS, POLICIES, SHARES, UNPREDICTABLE
+
+INTRODUCTION = """# Policies compared
+
+Written by `tests/bench/policy_tables.py` from what `meson test -C build --benchmark policies` measured; every figure is simulated
+and the same on every machine. [benchmarks.md](benchmarks.md) says what the programs are and sums up.
+
+A budget is a share of the need. *Bound*: no schedule is faster. All this is for memory whose copy on the host stays good
+while it is only read; the last two columns of the times: `plan` and the bound where every access counts as a write, as
+with today's unified memory.
+"""
+MARKS = "<!-- from policy_tables.py -->\n", "<!-- end -->\n"
+
+
+class Rows:
+    def __init__(self, rows):
+        self.by = {(r["sequence"], r["link_gbs"], r["budget"], r["policy"]): r for r in rows}
+        self.names = list(dict.fromkeys(r["sequence"] for r in rows))
+
+    def policies(self, name, link, share):
+        return {policy: self.by[name, link, share, policy] for policy in POLICIES}
+
+
+def short(number):
+    """Four significant digits, and no exponent."""
+    return f"{number:.4g}" if number < 1e4 else f"{number:.0f}"
+
+
+def table(head, lines):
+    print("| " + " | ".join(head) + " |")
+    print("| --- |" + " ---: |" * (len(head) - 1))
+    for line in lines:
+        print("| " + " | ".join(map(str, line)) + " |")
+
+
+def all_tables(rows):
+    print(INTRODUCTION, end="")
+    for link in LINKS_GBS:
+        def lines(cells):
+            return ((name, share, *cells(rows.policies(name, link, share))) for name in rows.names for share in SHARES)
+
+        print(f"\n## Time of a step at {link} GB/s, in ms\n")
+        table(["", "budget", *POLICIES, "bound", "plan, written", "bound, written"], lines(lambda row: (
+            *(short(1e3 * row[p]["seconds"]) for p in POLICIES),
+            *(short(1e3 * row["plan"][figure]) if row["plan"][figure] else ""
+              for figure in ("bound_seconds", "written_seconds", "bound_written_seconds")))))
+        print(f"\n## Moved in a step at {link} GB/s, in and out, in MiB\n")
+        table(["", "budget", *POLICIES], lines(lambda row: (
+            f"{row[p]['bytes_in'] / 2**20:.0f}, {row[p]['bytes_out'] / 2**20:.0f}" for p in POLICIES)))
+        print(f"\n## Waited for data in a step at {link} GB/s, in ms\n")
+        table(["", "budget", *POLICIES], lines(lambda row: (short(1e3 * row[p]["stall_seconds"]) for p in POLICIES)))
+
+
+def summary(rows):
+    """How far plan is above the bound, in percent; in brackets, where every access counts as a write, if that is
+    another. What cannot be predicted: times at half of the need."""
+    def above(plan, seconds, bound):
+        return f"{max(0, 100 * (plan[seconds] / max(plan[bound], plan['resident_seconds']) - 1)):.1f}"
+
+    def cell(plan):
+        if not plan["bound_seconds"]:
+            return ""
+        cells = above(plan, "seconds", "bound_seconds"), above(plan, "written_seconds", "bound_written_seconds")
+        return cells[0] if cells[0] == cells[1] else "{} ({})".format(*cells)
+
+    for link in LINKS_GBS:
+        table([f"{link} GB/s", *map(str, SHARES)],
+              ((name, *(cell(rows.by[name, link, share, "plan"]) for share in SHARES))
+               for name in rows.names if name not in UNPREDICTABLE))
+        print()
+    print("Milliseconds of an iteration at half of the need and 52 GB/s, where nobody can know what comes:\n")
+    lines = ((name, rows.policies(name, LINKS_GBS[0], 0.5)) for name in rows.names if name in UNPREDICTABLE)
+    table(["", *POLICIES, "bound"], ((name, *(f"{1e3 * row[p]['seconds']:.0f}" for p in POLICIES),
+                                      f"{1e3 * (row['plan']['bound_seconds'] or 0):.0f}") for name, row in lines))
+
+
+def printed(tables, rows):
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        tables(rows)
+    return out.getvalue()
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    build, docs = sys.argv[1:]
+    with open(os.path.join(build, "benchmarks", "policies.json"), encoding="utf-8") as file:
+        rows = Rows(json.load(file))
+    with open(os.path.join(docs, "policies.md"), "w", encoding="utf-8") as file:
+        file.write(printed(all_tables, rows))
+    path = os.path.join(docs, "benchmarks.md")
+    with open(path, encoding="utf-8") as file:
+        before, rest = file.read().split(MARKS[0])
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(before + MARKS[0] + printed(summary, rows) + MARKS[1] + rest.split(MARKS[1])[1])
+
+
+if __name__ == "__main__":
+    main()
