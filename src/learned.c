@@ -17,14 +17,12 @@ struct sl_learned {
     char *path;
     struct sl_profile profile; /* that was read, until it is used */
     struct sl_profile_wanted wanted;
-    size_t primed;       /* symbols */
-    bool in_the_way;     /* what is at `path` is not this program's */
-    bool over;           /* what was learned was forgotten, after it was written */
-    sl_symbol *head;     /* the first symbols, once there are more than are written */
-    uint64_t period;     /* when the last iteration ended */
-    uint64_t unforeseen; /* surprises until then */
-    uint64_t written;    /* surprises that the file knows of */
-    bool is_written;
+    size_t primed;           /* symbols */
+    bool in_the_way;         /* what is at `path` is not this program's */
+    bool over;               /* what was learned was forgotten, after it was written */
+    sl_symbol *head;         /* the first symbols, once there are more than are written */
+    uint64_t steady, period; /* when the last iteration ended: symbols so far, in an iteration */
+    uint64_t unforeseen;     /* surprises until then */
 };
 
 static bool has_iterated(const struct sl_core *core)
@@ -153,6 +151,7 @@ void sl_learned_iteration(struct sl_core *core)
 {
     struct sl_learned *learned = core->learned;
     if (!learned || learned->over) return;
+    learned->steady = core->symbols_fed;
     learned->period = sl_predictor_period(core->predictor);
     learned->unforeseen = sl_predictor_counts(core->predictor).surprises;
     keep_head(core);
@@ -170,12 +169,12 @@ static enum sl_status collect(struct sl_core *core, struct sl_profile *out)
 {
     struct sl_learned *learned = core->learned;
     size_t count = core->symbols_fed < SL_PROFILE_LONGEST ? core->symbols_fed : SL_PROFILE_LONGEST;
-    if (learned->head) return sl_learned_collect(core, learned->head, count, out);
+    if (learned->head) return sl_learned_collect(core, learned->head, count, learned->steady, out);
     sl_symbol *head = malloc(count * sizeof *head + 1);
     enum sl_status status = SL_ERR_NO_MEMORY;
     if (head) {
         count = sl_predictor_begun(core->predictor, head, count);
-        status = count ? sl_learned_collect(core, head, count, out) : SL_ERR_UNSUPPORTED;
+        status = count ? sl_learned_collect(core, head, count, learned->steady, out) : SL_ERR_UNSUPPORTED;
     }
     free(head);
     return status;

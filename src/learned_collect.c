@@ -161,14 +161,22 @@ static void fill_symbols(struct collector *c)
             fill_accesses(c, record);
         } else {
             out->symbols[s].slot = new_slot(c, record->slot);
-            bool freed = record->kind == SL_SYMBOL_FREE;
-            out->keys[c->keys.to[c->core->placement.slots[record->slot].key]].short_lived |= freed;
         }
     }
     out->symbol_count = c->symbols.count;
 }
 
-static bool fill(struct collector *c, const sl_symbol *head, size_t count)
+/* What was freed before the last iteration ended: at the end of a program all is. */
+static void note_short_lives(struct collector *c, const sl_symbol *head, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct sl_symbol_record *record = &c->core->symbols.records[head[i]];
+        if (record->kind == SL_SYMBOL_FREE)
+            c->out->keys[c->keys.to[c->core->placement.slots[record->slot].key]].short_lived = true;
+    }
+}
+
+static bool fill(struct collector *c, const sl_symbol *head, size_t count, size_t steady)
 {
     struct sl_profile *out = c->out;
     out->kernels = calloc(c->kernels.count + (size_t)1, sizeof *out->kernels);
@@ -180,6 +188,7 @@ static bool fill(struct collector *c, const sl_symbol *head, size_t count)
         return false;
     fill_keys(c);
     fill_symbols(c);
+    note_short_lives(c, head, steady < count ? steady : count);
     for (size_t i = 0; i < count; i++) out->string[i] = c->symbols.to[head[i]];
     out->string_count = (uint32_t)count;
     return true;
@@ -210,7 +219,7 @@ static bool fill_facts(const struct sl_core *core, struct sl_profile *out)
 }
 
 enum sl_status sl_learned_collect(const struct sl_core *core, const sl_symbol *head, size_t count,
-                                  struct sl_profile *out)
+                                  size_t steady, struct sl_profile *out)
 {
     struct sl_profile profile = {0};
     struct collector c = {.core = core, .out = &profile};
@@ -219,7 +228,7 @@ enum sl_status sl_learned_collect(const struct sl_core *core, const sl_symbol *h
               renumbering_new(&c.kernels, core->kernels.count) && renumbering_new(&c.keys, keys) &&
               (c.key_slots = malloc((keys + (size_t)1) * sizeof *c.key_slots)) &&
               (c.first_slot = malloc((keys + (size_t)1) * sizeof *c.first_slot));
-    ok = ok && fill(&c, head, note_string(&c, head, count)) && fill_facts(core, &profile);
+    ok = ok && fill(&c, head, note_string(&c, head, count), steady) && fill_facts(core, &profile);
     struct renumbering *all[] = {&c.symbols, &c.kernels, &c.keys};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         free(all[i]->to);

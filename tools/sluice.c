@@ -17,6 +17,7 @@ static const struct command {
     {"run", command_run, "run a CUDA program with a larger device than there is"},
     {"trace", command_trace, "show what a trace file holds"},
     {"plan", command_plan, "predict what less device memory would cost a traced program"},
+    {"profile", command_profile, "show what a run learned for the next one"},
     {"doctor", command_doctor, "say whether sluice works on this machine, or why not"},
     {"options", command_options, NULL},
 };

@@ -12,9 +12,9 @@ class Main(ToolTest):
         for arguments in (["--help"], ["-h"], ["help"]):
             result = sluice(*arguments)
             self.assertEqual((result.returncode, result.stderr), (0, ""))
-            for command in ("run", "trace", "plan", "doctor"):
+            for command in ("run", "trace", "plan", "profile", "doctor"):
                 self.assertIn(f"\n  {command} ", result.stdout)
-        for command in ("run", "trace", "plan", "doctor"):
+        for command in ("run", "trace", "plan", "profile", "doctor"):
             result = sluice(command, "--help")
             self.assertEqual((result.returncode, result.stderr), (0, ""))
             self.assertTrue(result.stdout.startswith(f"Usage: sluice {command}"))

@@ -7,6 +7,9 @@
 #include "backend_host.h"
 #include "core.h"
 
+/* Leaves budget and chunk size as they are in the environment. */
+extern bool core_say_nothing;
+
 /* CMocka's set-up and tear-down of a group. */
 int core_start(void **state);
 int core_stop(void **state);
