@@ -275,11 +275,11 @@ struct follower {
     uint64_t period;      /* 0: nothing is followed */
 };
 
-/* Notes the stretch that ends here if all of a period came again. What seemed to repeat inside of its first
+/* Notes the stretch that ends here if half a period came again. What seemed to repeat inside of its first
  * one is forgotten. */
 static bool end_stretch(struct sl_predictor *p, const struct follower *f, uint64_t end)
 {
-    if (!f->period || end - f->began < f->period || end - f->began < STRONG_MATCH) return true;
+    if (!f->period || 2 * (end - f->began) < f->period || end - f->began < STRONG_MATCH) return true;
     while (p->stretch_count && p->stretches[p->stretch_count - 1].from >= f->from) p->stretch_count--;
     if (p->stretch_count == p->stretch_capacity) {
         size_t wanted = p->stretch_capacity ? 2 * p->stretch_capacity : 16;
