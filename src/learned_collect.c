@@ -141,7 +141,8 @@ static void fill_accesses(struct collector *c, const struct sl_symbol_record *re
                                        .kernel = new_kernel(c, (uint32_t)(access->parameter >> 32)),
                                        .offset = access->offset,
                                        .bytes = access->bytes < rest ? access->bytes : rest,
-                                       .threads = access->threads};
+                                       .threads = access->threads,
+                                       .only_read = access->only_read};
     }
 }
 

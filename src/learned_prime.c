@@ -47,7 +47,8 @@ static sl_symbol intern_launch(struct sl_core *core, const struct sl_profile *pr
                                          .offset = from->offset,
                                          .bytes = from->bytes,
                                          .parameter = kernel ? kernel << 32 | from->where : 0,
-                                         .threads = from->threads};
+                                         .threads = from->threads,
+                                         .only_read = from->only_read};
         if (!from->bytes) accesses[a].at_least = from->threads * SL_BYTES_FOR_THREAD;
         if (slot->bytes > core->arena.chunk_bytes && sl_slot_learn(slot, from->offset))
             core->extents_version++;

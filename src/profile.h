@@ -72,6 +72,7 @@ struct sl_profile {
         uint32_t slot, where;
         uint32_t kernel; /* number + 1 of the kernel whose parameter it is; 0: a range of `bytes` bytes */
         uint64_t offset, bytes, threads;
+        bool only_read; /* surely not written */
     } * accesses;
     uint32_t access_count;
 

@@ -179,12 +179,15 @@ static void code_symbol(struct coder *c, struct sl_profile_symbol *symbol)
 
 static void code_access(struct coder *c, struct sl_profile_access *access)
 {
+    uint32_t only_read = access->only_read;
     code_number(c, &access->slot, UINT32_MAX);
     code_number(c, &access->where, UINT32_MAX);
     code_number(c, &access->kernel, UINT32_MAX);
     code_long(c, &access->offset);
     code_long(c, &access->bytes);
-    code_long(c, &access->threads);
+    code(c, &access->threads, INT64_MAX);
+    code_number(c, &only_read, 1);
+    access->only_read = only_read;
 }
 
 static void code_head(struct coder *c, struct sl_profile *p)

@@ -6,7 +6,7 @@ usage: random_programs.py BUILD FIRST COUNT [--faults] [--jobs N]
 Each seed is a program (see random_program.cu), a budget, an order in which the device works, a daemon mode, a policy and a
 chunk size. Compared are the hash of all that the program read and every error code that it got, softcuda's own peak with
 the budget, what is alive at the end with sluice's books and, for a third of them, the trace with these; of some programs also
-what they give where sluice only records. A seed that fails is printed with the variables that repeat it. With --faults, the
+what they give where sluice only records, and with a profile. A seed that fails is printed with the variables that repeat it. With --faults, the
 device also refuses calls that only sluice makes: that may cost time, and nothing else.
 """
 import argparse
@@ -20,6 +20,7 @@ import tempfile
 
 MIB = 1 << 20
 RECORDED = 5  # every so many programs run with SLUICE_POLICY=off and a trace, too
+WARM = 4  # every so many run twice with a profile
 # Driver functions that the programs themselves never call.
 SLUICES_OWN = ["cuMemPrefetchAsync", "cuMemAdvise", "cuMemDiscardBatchAsync", "cuFuncGetParamInfo", "cuKernelGetParamInfo",
                "cuEventElapsedTime", "cuMemGetInfo", "cuStreamIsCapturing", "cuFuncGetName", "cuKernelGetName",
@@ -140,6 +141,21 @@ def check_recorded(build, seed, whole):
     return None
 
 
+def check_warm(build, seed, whole, options):
+    """What is wrong with runs that leave a profile and begin with one, or None. The last one's chunks are others."""
+    with tempfile.TemporaryDirectory() as folder:
+        options = dict(options, SLUICE_PROFILE=os.path.join(folder, "profile"))
+        for turn in range(3):
+            if turn == 2:
+                options["SLUICE_CHUNK"] = "4M"
+            warm, error, _ = run(build, seed, options, os.path.join(build, "shim", "libsluice.so"))
+            if error:
+                return f"with a profile, run {turn}: {error}"
+            if warm["log"] != whole["log"]:
+                return f"results differ with a profile, run {turn}: {whole['log']} and {warm['log']}"
+    return None
+
+
 def check(build, seed, faults):
     """What is wrong with the seed, or None."""
     whole, error, _ = run(build, seed, {"SOFTCUDA_SCHEDULE": "eager"})
@@ -158,6 +174,10 @@ def check(build, seed, faults):
         return None  # with memory of both kinds, the driver's own and ours: a node keeps its kind
     if error:
         return f"{error}\n  {repeat}"
+    if not faults and seed % WARM == 0:
+        wrong = check_warm(build, seed, whole, options)
+        if wrong:
+            return f"{wrong}\n  {repeat}"
     if small["log"] != whole["log"]:
         return f"results differ: {whole['log']} and {small['log']}\n  {repeat}"
     kept = options.get("SOFTCUDA_FAULT", "").split(":")[0] not in LEAVE_TO_THE_DRIVER

@@ -35,9 +35,9 @@ struct sl_profile profile_sample(void)
     const struct sl_profile_access accesses[] = {
         {.slot = 0, .where = 0, .kernel = 1, .threads = 256},
         {.slot = 1, .where = 65536, .kernel = 1, .offset = 4096, .threads = 256},
-        {.slot = 2, .kernel = 2, .threads = UINT64_MAX},
+        {.slot = 2, .kernel = 2, .threads = INT64_MAX},
         {.slot = 3, .kernel = 2, .where = 1 << 16 | 8, .threads = 1},
-        {.slot = 4, .bytes = 1024}};
+        {.slot = 4, .bytes = 1024, .only_read = true}};
     const uint32_t string[] = {0, 1, 2, 3, 2, 3, 2, 3, 4};
     struct sl_profile profile = {
         .sluice = strdup("1.2.3"),

@@ -69,6 +69,7 @@ static void what_is_written_is_read_back(void **state)
     assert_int_equal(back.symbols[3].first_access, 2);
     assert_int_equal(back.symbols[3].duration_ns, 77000);
     assert_int_equal(back.accesses[1].offset, 4096);
+    assert_true(back.accesses[4].only_read && !back.accesses[3].only_read);
     assert_int_equal(back.string_count, profile.string_count);
     assert_memory_equal(back.string, profile.string, profile.string_count * sizeof *back.string);
     free(bytes);
