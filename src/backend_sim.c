@@ -115,6 +115,7 @@ static enum sl_status evict(void *self, uint64_t address, uint64_t bytes)
     sl_sim_run(sim->clock, sim->host_ns);
     bool idle = sl_sim_idle(sim->clock, sim->out);
     sim->books.bytes_out += copied;
+    if (copied && sim->device.copied_out) sim->device.copied_out(sim->device.context, address, bytes);
     enum sl_status status = transfer(sim, &sim->out, SL_SIM_OUT, copied);
     return status == SL_OK && idle && copied ? finish(sim, sim->out) : status;
 }

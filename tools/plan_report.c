@@ -67,9 +67,27 @@ static void print_program(const struct plan_report *report)
     printf("%u %s of %" PRIu32 " launches in all were replayed%s.\n",
            report->predictions->at[0].result.iteration_count, program->steps ? "steps" : "iterations",
            program->launches, program->whole ? "" : ", the trace's first");
+    if (program->lost)
+        printf("%" PRIu64 " records are lost there: the figures may be wrong.\n", program->lost);
     if (program->guessed)
         printf("%" PRIu64 " of the launches were not timed, nor others like them: their times are guessed.\n",
                program->guessed);
+}
+
+/* Shares: what was looked at are samples. Chunks have room in them that nobody uses. */
+static void print_left(const struct replay_result *result)
+{
+    uint64_t all = 0;
+    const char *before = "What leaves: ";
+    for (unsigned c = 0; c < CLASS_COUNT; c++) all += result->left[c];
+    for (unsigned i = 1; i <= CLASS_COUNT; i++) {
+        unsigned c = i % CLASS_COUNT; /* CLASS_UNKNOWN is last */
+        if (!all || !(result->left[c] * 100 / all)) continue;
+        printf("%s%s %" PRIu64 " %%", before, c == CLASS_UNKNOWN ? "unused or unknown" : class_name(c),
+               result->left[c] * 100 / all);
+        before = ", ";
+    }
+    if (all) puts(".");
 }
 
 static void print_least(const struct prediction *least)
@@ -88,6 +106,7 @@ static void print_least(const struct prediction *least)
            sl_bytes_text(least->setting.chunk_bytes, chunk), sl_bytes_text(away, rest),
            sl_bytes_text(least->result.steady.bytes_in, in),
            sl_bytes_text(least->result.steady.bytes_out, out), "step");
+    print_left(&least->result);
     printf("sluice run --budget %" PRIu64 "M --chunk %" PRIu64 "M\n", least->setting.budget_bytes / SL_MIB,
            least->setting.chunk_bytes / SL_MIB);
 }
@@ -132,6 +151,10 @@ static void print_prediction(struct json *json, const char *key, const struct pr
     json_bool(json, "best", one->best);
     json_number(json, "oversize_launches", one->result.oversize);
     json_number(json, "iterations", one->result.iteration_count);
+    json_object(json, "left_bytes", false);
+    for (unsigned c = 0; c < CLASS_COUNT; c++)
+        if (one->result.left[c]) json_number(json, class_name(c), one->result.left[c]);
+    json_close(json);
     json_array(json, "each", false);
     for (uint32_t i = 0; i < one->result.iteration_count; i++) {
         json_object(json, NULL, false);

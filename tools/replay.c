@@ -8,9 +8,10 @@
 #include "replay_internal.h"
 
 enum {
-    QUEUE = 1024,        /* launches that a driver takes before it lets the program wait */
-    CALL_NS = 1000,      /* of the host, for a call of the driver */
-    FAULT_NS = 20000,    /* of a block that comes because it is used */
+    QUEUE = 1024,     /* launches that a driver takes before it lets the program wait */
+    CALL_NS = 1000,   /* of the host, for a call of the driver */
+    FAULT_NS = 20000, /* of a block that comes because it is used */
+    LOOK_BYTES = 128 << 10,
     LAST_FOR_STEADY = 5, /* iterations, of which the median is taken */
 };
 #define NO_BUDGET (UINT64_C(1) << 46)
@@ -102,6 +103,18 @@ static void set_options(const struct replay_setting *setting)
     set_option("DAEMON", "inline");
 }
 
+/* Looks here and there what lies in the memory. Called by the core, in a launch. */
+static void note_left(void *context, uint64_t address, uint64_t bytes)
+{
+    struct replaying *r = context;
+    if (r->border + 1 != r->program->border_count) return; /* the last iteration is not under way */
+    for (uint64_t at = address; at < address + bytes; at += LOOK_BYTES) {
+        uint32_t slot = sl_place_find(&r->core->placement, at);
+        unsigned class = slot < r->class_room ? r->class_of[slot] : CLASS_UNKNOWN;
+        r->result->left[class] += LOOK_BYTES;
+    }
+}
+
 static enum sl_status start(struct replaying *r, const struct replay_setting *setting)
 {
     struct sl_sim_device device = {
@@ -115,6 +128,8 @@ static enum sl_status start(struct replaying *r, const struct replay_setting *se
         .queue = QUEUE,
         .pages = !strcmp(setting->policy, "driver"),
         .fault_ns = FAULT_NS,
+        .copied_out = note_left,
+        .context = r,
     };
     r->address_of = calloc(r->program->model->slots.count + 1, sizeof(*r->address_of));
     if (!r->address_of) return SL_ERR_NO_MEMORY;
@@ -192,6 +207,7 @@ void replay_run(const struct replay_program *program, const struct replay_settin
     }
     sequence_delete(r->sequence);
     free(r->address_of);
+    free(r->class_of);
     free(r->footprint);
     free(r->spans);
     free(r);

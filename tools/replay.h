@@ -12,6 +12,7 @@
 
 #include <stdio.h>
 
+#include "classes.h"
 #include "model.h"
 
 enum {
@@ -27,8 +28,10 @@ struct replay_program {
     uint32_t border_count;
     bool steps; /* iterations are steps of training, found as trace phases does; else the core's own */
     bool whole; /* to the trace's end */
-    uint64_t *shape_ns; /* how long launches of each shape take */
-    uint64_t guessed;   /* launches for which no time was measured */
+    uint64_t *shape_ns;     /* how long launches of each shape take */
+    uint8_t *class_of_slot; /* enum memory_class of most of it */
+    uint64_t lost;          /* records, among the launches */
+    uint64_t guessed;       /* launches for which no time was measured */
     struct replay_death {
         uint64_t time_ns;
         uint32_t life;
@@ -62,9 +65,10 @@ struct replay_iteration {
 
 struct replay_result {
     enum sl_status status;
-    uint64_t need_bytes; /* of chunks with something in them, at the most */
-    uint64_t refused;    /* allocations that could not be replayed */
-    uint64_t oversize;   /* launches whose own chunks exceed the budget */
+    uint64_t need_bytes;        /* of chunks with something in them, at the most */
+    uint64_t refused;           /* allocations that could not be replayed */
+    uint64_t oversize;          /* launches whose own chunks exceed the budget */
+    uint64_t left[CLASS_COUNT]; /* bytes that were copied out in the last iteration, by what they are */
     uint32_t iteration_count;
     struct replay_iteration iterations[REPLAY_ITERATIONS];
     struct replay_iteration steady; /* the median one, by time, of the last ones; zeros if there is none */

@@ -1,5 +1,6 @@
 /* The trace's events, one after the other, as calls of the core and of the simulated device. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "replay_internal.h"
 
@@ -20,6 +21,22 @@ static void end_life(struct replaying *r, uint32_t slot)
         if (!atomic_load(&sl_arena_record(arena, c)->bytes)) sequence_death(r->sequence, c);
 }
 
+/* Without memory for it, what is there counts as unknown. */
+static void note_class(struct replaying *r, uint64_t address, uint8_t class)
+{
+    uint32_t slot = sl_place_find(&r->core->placement, address);
+    if (slot == SL_MAP_NONE) return;
+    if (slot >= r->class_room) {
+        uint32_t room = slot + 1 > 2 * r->class_room ? slot + 1 : 2 * r->class_room;
+        uint8_t *larger = realloc(r->class_of, room);
+        if (!larger) return;
+        memset(larger + r->class_room, CLASS_UNKNOWN, room - r->class_room);
+        r->class_of = larger;
+        r->class_room = room;
+    }
+    r->class_of[slot] = class;
+}
+
 static void begin_life(struct replaying *r, uint32_t slot)
 {
     const struct model_slot *known = &r->program->model->slots.at[slot];
@@ -32,6 +49,7 @@ static void begin_life(struct replaying *r, uint32_t slot)
         return;
     }
     r->address_of[slot] = address;
+    note_class(r, address, r->program->class_of_slot[slot]);
     if (r->core->arena.virtual_bytes_used > r->result->need_bytes)
         r->result->need_bytes = r->core->arena.virtual_bytes_used;
 }

@@ -16,6 +16,8 @@ struct replaying {
     struct sl_backend backend;
     struct sl_core *core;
     uint64_t *address_of; /* by slot; 0: not live */
+    uint8_t *class_of;    /* by the core's slot: enum memory_class */
+    uint32_t class_room;
     size_t birth, death, sync, duration;
     uint32_t border;
     uint16_t last_stream;

@@ -49,6 +49,24 @@ static bool find_times(struct replay_program *program)
     return good;
 }
 
+/* What most of each slot is. */
+static bool find_classes(struct replay_program *program, const struct phases *phases)
+{
+    const struct segments *segments = &phases->segments;
+    program->class_of_slot = calloc(program->model->slots.count + 1, 1);
+    if (!program->class_of_slot) return false;
+    for (size_t slot = 0; slot < program->model->slots.count; slot++) {
+        uint64_t bytes[CLASS_COUNT] = {0};
+        unsigned most = CLASS_UNKNOWN;
+        for (uint32_t s = segments->first_of_slot[slot]; s < segments->first_of_slot[slot + 1]; s++)
+            bytes[phases->class_of[s]] += segments->at[s].bytes;
+        for (unsigned c = 0; c < CLASS_COUNT; c++)
+            if (bytes[c] > bytes[most]) most = c;
+        program->class_of_slot[slot] = (uint8_t)most;
+    }
+    return true;
+}
+
 static void add_border(struct replay_program *program, uint32_t launch)
 {
     if (program->border_count && program->borders[program->border_count - 1] >= launch) return;
@@ -65,6 +83,7 @@ static bool find_borders(struct replay_program *program)
     program->borders = calloc(REPLAY_ITERATIONS + 1, sizeof(*program->borders));
     if (!program->borders) return false;
     bool good = phases_find(model, &phases);
+    good = good && find_classes(program, &phases);
     program->steps = good && phases.step_count > 2;
     uint32_t end = 0;
     for (uint32_t s = 0; program->steps && s < phases.step_count; s++) {
@@ -97,6 +116,13 @@ static void limit(struct replay_program *program)
 static uint64_t last_tick(const struct replay_program *program)
 {
     return program->launches ? program->model->launches.at[program->launches - 1].tick : 0;
+}
+
+static void count_lost(struct replay_program *program)
+{
+    const struct model *model = program->model;
+    for (size_t i = 0; i < model->gaps.count; i++)
+        if (model->gaps.at[i].tick <= last_tick(program)) program->lost += model->gaps.at[i].lost;
 }
 
 static bool list_deaths(struct replay_program *program)
@@ -140,6 +166,7 @@ bool replay_prepare(const struct model *model, struct replay_program *out)
     limit(out);
     if (!find_times(out) || !list_deaths(out)) return false;
     find_peak(out);
+    count_lost(out);
     return true;
 }
 
@@ -147,6 +174,7 @@ void replay_release(struct replay_program *program)
 {
     free(program->borders);
     free(program->shape_ns);
+    free(program->class_of_slot);
     free(program->deaths);
     *program = (struct replay_program){0};
 }

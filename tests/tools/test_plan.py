@@ -145,6 +145,8 @@ class Plan(ToolTest):
         trace = record_gpt(self.folder, "--allocator", "malloc")
         if trace is None:
             self.skipTest("nothing is recorded under a sanitizer")
+        tight = self.ask("--chunk", "2M", "--budget", "0.33", trace)["predictions"][0]
+        self.assertGreater(tight["left_bytes"]["optimizer state"], 0)
         profile, stats = self.folder / "profile", self.folder / "stats.json"
         answer = self.ask("--chunk", "4M", "--profile", profile, trace)
         best = answer.get("least") or min(answer["predictions"], key=lambda row: row["step_ns"])
@@ -187,6 +189,14 @@ class Plan(ToolTest):
                               ("--budget", ",".join(["8M"] * 17))):
             self.assert_usage_error(sluice("plan", option, value, self.trace), option)
         self.assert_usage_error(sluice("plan"), "no file")
+
+    def test_lost_records_are_told(self):
+        records = sweep()
+        self.assertNotIn("lost", sluice("plan", self.trace).stdout)
+        records.insert(100, ("gap", {"tick": 20, "time": 5000, "a": 7}))
+        told = sluice("plan", write_trace(self.folder / "gap.slt", records, per_block=100_000))
+        self.assertEqual((told.returncode, told.stderr), (0, ""))
+        self.assertIn("7 records are lost", told.stdout)
 
     def test_nothing_to_plan(self):
         empty = os.path.join(self.folder, "empty.slt")
