@@ -229,6 +229,7 @@ static void list_chunks(struct sl_core *core, sl_tick tick)
     for (uint32_t a = 0; a < core->access_count; a++) {
         const struct sl_access *access = &core->accesses[a];
         const struct sl_slot *slot = &core->placement.slots[access->slot];
+        if (slot->pinned) core->pinned_bytes += sl_access_end(slot, access) - access->offset;
         if (slot->bytes <= core->arena.chunk_bytes / 2) { /* packed: inside one chunk */
             touch(core, sl_arena_chunk(&core->arena, slot->address), tick);
             continue;
@@ -245,9 +246,11 @@ void sl_access_chunks(struct sl_core *core, const struct sl_launch *launch, sl_s
     if (core->face) {
         core->touched = sl_face_chunks(core->face);
         core->touched_count = core->face->chunk_count;
+        core->pinned_bytes = core->face->pinned_bytes;
         return;
     }
     core->touched_count = 0;
+    core->pinned_bytes = 0;
     if (!core->placement.noted) list_chunks(core, core->tick);
     core->touched = core->touched_space;
     if (core->came_as_expected) sl_face_keep(core, launch, symbol, kernel);

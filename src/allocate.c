@@ -50,7 +50,7 @@ enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, uin
     if (status == SL_OK) {
         core->placement.slots[slot].tag = tag;
         *address = core->placement.slots[slot].address;
-        if (core->arena.virtual_bytes_used > sl_core_budget(core)) come_under_pressure(core);
+        if (sl_arena_moving_bytes(&core->arena) > sl_core_budget(core)) come_under_pressure(core);
         tell_allocation(core, slot);
     }
     pthread_mutex_unlock(&core->order);

@@ -32,6 +32,7 @@ struct sl_chunk_record {
     uint64_t debtors;  /* bits of streams that had work when memory in it was freed: others wait for them */
     uint64_t settled;  /* bits of those that did */
     uint64_t freed_in; /* sl_core.waits then: the program may have waited for all of that meanwhile */
+    bool pinned;       /* in pinned host memory: it counts as resident, takes no frame and never moves */
     sl_tick last_use;
     sl_chunk run;               /* first chunk of the allocation that covers it whole, or itself */
     uint32_t run_chunks;        /* chunks of that run; 0 for a packed chunk */
@@ -50,6 +51,8 @@ struct sl_slab {
     uint64_t
         reservation_bytes; /* of the backend's slab that starts here; 0 for the later ones of a large one */
     uint32_t free_chunks;
+    uint32_t chunk_count; /* behind them there is no memory */
+    bool pinned;
 };
 
 struct sl_arena {
@@ -60,6 +63,9 @@ struct sl_arena {
     struct sl_slab slabs[SL_MAX_SLABS];
     _Atomic uint32_t slab_count;
     uint64_t virtual_bytes_used; /* sum of `bytes` of chunks that are in use */
+    uint64_t pinned_bytes_used;  /* those of them that are pinned */
+    uint64_t pinned_bytes;       /* that the backend gave, in use or not */
+    bool pinned_refused;         /* it gives no more of it */
     uint32_t chunks_used, peak_chunks_used;
     uint64_t join_out; /* out movement (a discard, perhaps) that must end before a placed chunk is written */
 };
@@ -102,6 +108,16 @@ static inline struct sl_chunk_record *sl_arena_record(const struct sl_arena *are
 {
     return &arena->slabs[chunk >> arena->slab_shift].chunks[chunk & (arena->chunks_per_slab - 1)];
 }
+/* What may have to be on the device. */
+static inline uint64_t sl_arena_moving_bytes(const struct sl_arena *arena)
+{
+    return arena->virtual_bytes_used - arena->pinned_bytes_used;
+}
+/* Host memory that is taken. */
+static inline uint64_t sl_arena_host_bytes(const struct sl_arena *arena)
+{
+    return sl_arena_moving_bytes(arena) + arena->pinned_bytes;
+}
 static inline size_t sl_arena_chunk_count(const struct sl_arena *arena)
 {
     return (size_t)atomic_load_explicit(&arena->slab_count, memory_order_acquire) * arena->chunks_per_slab;
@@ -116,6 +132,10 @@ bool sl_arena_note(uint64_t address, uint64_t bytes);
  * all: whole chunks, but for the last. Caller holds the order lock. SL_ERR_NO_MEMORY, or the backend's error.
  */
 enum sl_status sl_arena_take(struct sl_arena *arena, uint64_t bytes, sl_chunk *first);
+/* The same in pinned memory, of which no more than `room_bytes` bytes are taken from the backend. What was
+ * taken stays pinned. */
+enum sl_status sl_arena_take_pinned(struct sl_arena *arena, uint64_t bytes, uint64_t room_bytes,
+                                    sl_chunk *first);
 /* The same for the named chunks: false if one of them is not free. */
 bool sl_arena_take_at(struct sl_arena *arena, sl_chunk first, uint64_t bytes);
 /* Gives chunks of sl_arena_take back: their content is dead from now on. */

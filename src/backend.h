@@ -40,6 +40,12 @@ struct sl_backend {
     enum sl_status (*slab_new)(void *self, uint64_t bytes, uint64_t *address);
     void (*slab_delete)(void *self, uint64_t address, uint64_t bytes);
 
+    /* A slab of `bytes` bytes, a multiple of 2 MiB, aligned to 1 GiB, in pinned host memory that the device
+     * reaches at the same address: it never moves. The rest of its last GiB is nobody else's. NULL: there is
+     * no such memory. SL_ERR_UNSUPPORTED: not on this device. */
+    enum sl_status (*pinned_new)(void *self, uint64_t bytes, uint64_t *address);
+    void (*pinned_delete)(void *self, uint64_t address, uint64_t bytes);
+
     /* The two streams of the daemon: evictions and drops go to `out`, fetches and populations to `in`. */
     sl_stream (*stream_in)(void *self);
     sl_stream (*stream_out)(void *self);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "log.h"
+#include "reserve.h"
 
 #define OLDEST_DRIVER 12020                  /* cuMemAdvise_v2 and cuMemPrefetchAsync_v2 */
 #define LARGEST_PREFETCH_BYTES (32 * SL_MIB) /* each call holds the process's memory-map lock */
@@ -121,6 +122,43 @@ static void slab_delete(void *self, uint64_t address, uint64_t bytes)
         free(reservation);
         return;
     }
+}
+
+/* Not cuMemHostAlloc: which addresses are ours is told by the GiB that they lie in. */
+static enum sl_status pinned_new(void *self, uint64_t bytes, uint64_t *address)
+{
+    const struct cuda *cuda = self;
+    const struct sl_cuda_driver *driver = cuda->driver;
+    unsigned flags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
+    uint64_t begin;
+    CUdeviceptr seen;
+    if (!driver->mem_host_register || !driver->mem_host_unregister || !driver->mem_host_get_device_pointer)
+        return SL_ERR_UNSUPPORTED;
+    enum sl_status status = sl_reserve(bytes, &begin);
+    if (status) return status;
+    status = judge(cuda, BESIDE_CAPTURES(driver, driver->mem_host_register((void *)begin, bytes, flags)),
+                   "cuMemHostRegister");
+    if (status) {
+        sl_unreserve(begin, bytes);
+        return status;
+    }
+    status = check(cuda, driver->mem_host_get_device_pointer(&seen, (void *)begin, 0),
+                   "cuMemHostGetDevicePointer");
+    if (status == SL_OK && seen != begin) status = SL_ERR_UNSUPPORTED;
+    if (status) {
+        UNCANCELLED(driver->mem_host_unregister((void *)begin));
+        sl_unreserve(begin, bytes);
+        return status;
+    }
+    *address = begin;
+    return SL_OK;
+}
+
+static void pinned_delete(void *self, uint64_t address, uint64_t bytes)
+{
+    const struct cuda *cuda = self;
+    check(cuda, cuda->driver->mem_host_unregister((void *)address), "cuMemHostUnregister");
+    sl_unreserve(address, bytes);
 }
 
 static sl_stream stream_in(void *self)
@@ -352,6 +390,8 @@ enum sl_status sl_backend_cuda_new(const struct sl_cuda_driver *driver, enum sl_
         .self = cuda,
         .slab_new = slab_new,
         .slab_delete = slab_delete,
+        .pinned_new = pinned_new,
+        .pinned_delete = pinned_delete,
         .stream_in = stream_in,
         .stream_out = stream_out,
         .fetch = fetch,

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "clock.h"
+#include "reserve.h"
 
 #define MAX_SLABS 4096
 #define BLOCKS_PER_SLAB (SL_GIB / SL_BLOCK_BYTES)
@@ -71,6 +72,23 @@ static void slab_delete(void *self, uint64_t address, uint64_t bytes)
     }
     pthread_mutex_unlock(&host->lock);
     munmap((void *)address, bytes);
+}
+
+static enum sl_status pinned_new(void *self, uint64_t bytes, uint64_t *address)
+{
+    struct host *host = self;
+    count(host);
+    enum sl_status status = sl_reserve(bytes, address);
+    if (status == SL_OK) atomic_fetch_add(&host->books.pinned_bytes, bytes);
+    return status;
+}
+
+static void pinned_delete(void *self, uint64_t address, uint64_t bytes)
+{
+    struct host *host = self;
+    count(host);
+    atomic_fetch_sub(&host->books.pinned_bytes, bytes);
+    sl_unreserve(address, bytes);
 }
 
 static sl_stream stream_in(void *self)
@@ -257,6 +275,8 @@ enum sl_status sl_backend_host_new(uint64_t device_bytes, struct sl_backend *out
         .self = host,
         .slab_new = slab_new,
         .slab_delete = slab_delete,
+        .pinned_new = pinned_new,
+        .pinned_delete = pinned_delete,
         .stream_in = stream_in,
         .stream_out = stream_out,
         .fetch = fetch,

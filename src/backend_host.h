@@ -20,6 +20,7 @@ struct sl_host_books {
     _Atomic uint64_t resident_bytes, peak_resident_bytes;
     _Atomic uint64_t calls; /* of any kind since the start */
     _Atomic uint64_t bytes_in, bytes_out, bytes_discarded;
+    _Atomic uint64_t pinned_bytes;
     _Atomic uint64_t wrong; /* movements that break the contract */
 };
 

@@ -122,6 +122,7 @@ struct sl_core {
     const sl_chunk *touched; /* its chunks, each once: in `touched_space`, or its face's */
     uint32_t touched_count, touched_capacity;
     sl_chunk *touched_space;
+    uint64_t pinned_bytes;      /* that it uses in place because they are pinned */
     const struct sl_face *face; /* that it was recognised by, or NULL */
     bool came_as_expected;      /* without a face */
     uint32_t trace_lap;         /* of the trace's file, which was told what is alive in it */

@@ -30,6 +30,9 @@
     X(mem_get_info,          "cuMemGetInfo_v2",                   3020,  true,  (size_t *free_bytes, size_t *total_bytes))      \
     X(mem_alloc_managed,     "cuMemAllocManaged",                 6000,  true,  (CUdeviceptr *address, size_t bytes, unsigned flags)) \
     X(mem_free,              "cuMemFree_v2",                      3020,  true,  (CUdeviceptr address))                          \
+    X(mem_host_register,     "cuMemHostRegister_v2",              6050,  false, (void *address, size_t bytes, unsigned flags))       \
+    X(mem_host_unregister,   "cuMemHostUnregister",               4000,  false, (void *address))                                \
+    X(mem_host_get_device_pointer, "cuMemHostGetDevicePointer_v2", 3020, false, (CUdeviceptr *out, void *address, unsigned flags)) \
     X(mem_advise,            "cuMemAdvise_v2",                    12020, true,  (CUdeviceptr address, size_t bytes, CUmem_advise advice, CUmemLocation location)) \
     X(mem_prefetch,          "cuMemPrefetchAsync_v2",             12020, true,  (CUdeviceptr address, size_t bytes, CUmemLocation location, unsigned flags, CUstream stream)) \
     X(mem_prefetch_batch,    "cuMemPrefetchBatchAsync",           13000, false, (CUdeviceptr *addresses, size_t *bytes, size_t count, CUmemLocation *locations, size_t *location_starts, size_t location_count, unsigned long long flags, CUstream stream)) \

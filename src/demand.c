@@ -20,6 +20,16 @@ bool sl_demand_lacking(const struct sl_core *core)
     return false;
 }
 
+uint64_t sl_demand_own_bytes(const struct sl_core *core)
+{
+    uint64_t own = 0;
+    for (uint32_t i = 0; i < core->touched_count; i++) {
+        const struct sl_chunk_record *chunk = sl_arena_record(&core->arena, core->touched[i]);
+        if (!chunk->pinned) own += chunk->bytes;
+    }
+    return own;
+}
+
 /* The order in which chunks leave, the lowest first: dead ones, which nobody misses, then as the policy has
  * it.
  */
@@ -41,7 +51,7 @@ static void look_for_victims(struct sl_core *core, sl_tick tick)
     core->victim_count = core->victim_next = 0;
     for (size_t c = 0; c < sl_arena_chunk_count(&core->arena); c++) {
         const struct sl_chunk_record *chunk = sl_arena_record(&core->arena, (sl_chunk)c);
-        if (!is_resident(chunk) || chunk->last_use == tick) continue;
+        if (!is_resident(chunk) || chunk->pinned || chunk->last_use == tick) continue;
         uint64_t turn = turn_of(core, chunk);
         uint32_t at = core->victim_count;
         if (at == SL_VICTIMS && turn >= core->victims[at - 1].turn) continue;
@@ -88,11 +98,8 @@ static bool make_room(struct sl_core *core, sl_tick tick, uint64_t bytes)
 uint32_t sl_demand_bring(struct sl_core *core, sl_tick tick)
 {
     struct sl_mover *mover = &core->mover;
-    uint64_t own = 0;
     uint32_t missing = 0;
-    for (uint32_t i = 0; i < core->touched_count; i++)
-        own += sl_arena_record(&core->arena, core->touched[i])->bytes;
-    bool fits = own <= sl_core_budget(core);
+    bool fits = sl_demand_own_bytes(core) <= sl_core_budget(core);
     pthread_mutex_lock(&mover->out.lock);
     pthread_mutex_lock(&mover->in.lock);
     for (uint32_t i = 0; i < core->touched_count; i++) {

@@ -6,6 +6,9 @@
 
 #include "core.h"
 
+/* Bytes of the launch's chunks that take frames: what is pinned takes none. */
+uint64_t sl_demand_own_bytes(const struct sl_core *core);
+
 /* Brings those of core->touched that are not resident, evicting what launch `tick` does not use. A launch
  * whose own chunks exceed the budget gets what fits beside what is there, and uses the rest in place. Returns
  * the number of chunks that were missing. Caller holds the order lock. */

@@ -91,7 +91,8 @@ void sl_face_keep(struct sl_core *core, const struct sl_launch *launch, sl_symbo
                              .places = core->placement.version,
                              .kernel = kernel,
                              .word_count = known->word_count,
-                             .chunk_count = core->touched_count};
+                             .chunk_count = core->touched_count,
+                             .pinned_bytes = core->pinned_bytes};
     memcpy(&face->function, &launch->function, SHAPE_BYTES);
     uint32_t next = 0;
     for (uint32_t w = 0; w < known->word_count; w++) {

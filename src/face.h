@@ -15,6 +15,7 @@ struct sl_face {
     uint64_t function;
     uint32_t grid[3], block[3], shared_bytes;
     uint32_t kernel, word_count, chunk_count;
+    uint64_t pinned_bytes;
     uint64_t words[]; /* for each scanned word of the parameters: the address that it must be, or 0: none of
                          ours; behind them the chunks */
 };

@@ -143,10 +143,17 @@ static void look_at(const struct sl_core *core, struct sl_forecast *forecast, si
 {
     struct sl_chunk_record *chunk = sl_arena_record(&core->arena, (sl_chunk)c);
     uint64_t held = atomic_load(&chunk->frame_bytes), bytes = atomic_load(&chunk->bytes);
+    forecast->stocked_at[c] = (uint32_t)(core->symbols_fed - forecast->position);
+    if (chunk->pinned) { /* nothing about it is to be planned */
+        forecast->stock.content[c] = SL_CONTENT_DEAD;
+        forecast->stock.bytes[c] = 0;
+        forecast->stock.live[c] = 0;
+        if (knows_clean(core)) forecast->clean[c] = false;
+        return;
+    }
     forecast->stock.content[c] = (enum sl_chunk_content)atomic_load(&chunk->content);
     forecast->stock.bytes[c] = bytes > held ? bytes : held;
     forecast->stock.live[c] = chunk->group != SL_NO_GROUP ? chunk->packing->count : bytes != 0;
-    forecast->stocked_at[c] = (uint32_t)(core->symbols_fed - forecast->position);
     if (knows_clean(core)) forecast->clean[c] = !atomic_load(&chunk->written);
 }
 
@@ -166,7 +173,8 @@ static size_t predict_alloc(struct sl_core *core, struct sl_forecast *forecast, 
         uint64_t bytes = packed || rest > core->arena.chunk_bytes
                              ? core->arena.chunk_bytes
                              : (rest + SL_BLOCK_BYTES - 1) & ~(SL_BLOCK_BYTES - 1);
-        if (c >= forecast->chunks || is_past(forecast, c)) continue;
+        if (c >= forecast->chunks || is_past(forecast, c) || sl_arena_record(&core->arena, c)->pinned)
+            continue;
         if (bytes > forecast->stock.bytes[c]) forecast->stock.bytes[c] = bytes;
         forecast->stock.live[c]++;
     }

@@ -129,13 +129,11 @@ static void say_oversize(struct sl_core *core, const char *name, uint64_t own)
 /* Sees to chunks that neither were resident nor came by the schedule. */
 static void see_to_lacking(struct sl_core *core, const struct sl_launch *launch, uint32_t kernel)
 {
-    uint64_t own = 0;
     if (core->policy->memory == SL_MEMORY_PAGED) {
         sl_demand_leave_to_driver(core);
         return;
     }
-    for (uint32_t i = 0; i < core->touched_count; i++)
-        own += sl_arena_record(&core->arena, core->touched[i])->bytes;
+    uint64_t own = sl_demand_own_bytes(core);
     bool oversize = own > sl_core_budget(core), planned = atomic_load(&core->schedule.active);
     if (oversize) {
         say_oversize(core, launch_name(core, launch, kernel), own);
@@ -193,6 +191,10 @@ static void begin(struct sl_core *core, struct sl_launch *launch)
     sl_access_chunks(core, launch, symbol, kernel);
     bool resident = !core->touched_count || use(core, launch, s, kernel);
     if (core->backend.leave) note_written(core);
+    if (core->pinned_bytes) {
+        SL_COUNT(&core->stats, remote_bytes, core->pinned_bytes);
+        SL_COUNT(&core->stats, pinned_bytes, core->pinned_bytes);
+    }
     sl_core_plan(core);
     if (core->sampler) launch->state = sl_sample_begin(core, launch, symbol, kernel, resident);
 }

@@ -242,7 +242,7 @@ uint64_t sl_mover_release(struct sl_mover *mover, sl_chunk c, const struct sl_fe
     const struct sl_backend *backend = mover->backend;
     struct sl_chunk_record *chunk = sl_arena_record(mover->arena, c);
     uint64_t sequence = atomic_load(&mover->out.issued) + 1, before = atomic_load(&chunk->out_sequence);
-    if (atomic_load(&mover->failed)) return 0;
+    if (atomic_load(&mover->failed) || chunk->pinned) return 0;
     /* Before the content says that it left, so that whoever sees that also sees what to wait for. */
     atomic_store(&chunk->out_sequence, sequence);
     bool evicted = change(chunk, SL_CONTENT_RESIDENT, SL_CONTENT_HOST);

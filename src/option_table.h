@@ -4,7 +4,7 @@
 
 #include "options.h"
 
-enum sl_option_type { TYPE_BYTES, TYPE_POWER, TYPE_ENUM, TYPE_INTEGER, TYPE_NUMBER, TYPE_STRING };
+enum sl_option_type { TYPE_BYTES, TYPE_POWER, TYPE_ENUM, TYPE_INTEGER, TYPE_NUMBER, TYPE_STRING, TYPE_RULES };
 
 /* See options.def for the columns. */
 struct sl_option_row {

@@ -7,6 +7,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include "backing.h"
 #include "log.h"
 #include "text.h"
 
@@ -34,6 +35,7 @@ const struct sl_option_row sl_option_rows[] = {
 #define CTYPE_INTEGER int
 #define CTYPE_NUMBER int
 #define CTYPE_STRING const char *
+#define CTYPE_RULES const char *
 #define SL_OPTION(field_, type_, ...)                                                                        \
     _Static_assert(_Generic(((struct sl_options *)0)->field_, CTYPE_##type_ : 1, default : 0), #field_);
 #include "options.def"
@@ -128,6 +130,10 @@ static bool parse_value(const struct sl_option_row *row, const char *value, uint
         char path[PATH_MAX];
         return sl_options_absolute(value, path, sizeof(path));
     }
+    case TYPE_RULES: {
+        struct sl_backing rules;
+        return strlen(value) < PATH_MAX && sl_backing_parse(value, &rules);
+    }
     }
     bool automatic = number == 0 && row->fallback == 0;
     if (!automatic && (number < row->low || number > row->high)) return false;
@@ -153,6 +159,9 @@ static void store(const struct sl_option_row *row, struct sl_options *out, uint6
         *(const char **)field = *text && sl_options_absolute(text, copy, PATH_MAX) ? copy : "";
         break;
     }
+    case TYPE_RULES:
+        *(const char **)field = strcpy(copies[row - sl_option_rows], text);
+        break;
     }
 }
 

@@ -23,6 +23,7 @@ enum sl_trace_full { SL_TRACE_DROP, SL_TRACE_WAIT };
 struct sl_options {
     uint64_t device_budget; /* bytes; 0: what is free at the first context, less a reserve */
     uint64_t chunk;         /* bytes; 0: chosen from the budget */
+    const char *backing;    /* rules as of backing.h */
     int policy;             /* enum sl_policy */
     int daemon;             /* enum sl_daemon_mode */
     const char *trace;      /* file; %p process id, %h host name, %r rank */

@@ -30,6 +30,9 @@ void sl_option_describe_allowed(const struct sl_option_row *row, char *out, size
     case TYPE_STRING:
         snprintf(out, bytes, "a path of less than %d bytes", PATH_MAX);
         break;
+    case TYPE_RULES:
+        snprintf(out, bytes, "site:HASH=pinned or from:SIZE=pinned, or several, separated by commas");
+        break;
     }
 }
 
@@ -61,6 +64,7 @@ void sl_option_describe_number(const struct sl_option_row *row, uint64_t number,
         snprintf(out, bytes, "%s", number || row->fallback ? sl_bytes_text(number, text) : "automatic");
         break;
     case TYPE_STRING:
+    case TYPE_RULES:
         snprintf(out, bytes, "none");
         break;
     }
@@ -118,6 +122,7 @@ void sl_options_print_values(FILE *to, const struct sl_options *values)
             sl_option_describe_number(row, (uint64_t) * (const int *)field, text, sizeof(text));
             break;
         case TYPE_STRING:
+        case TYPE_RULES:
             shown = *(const char *const *)field;
             if (!*shown) shown = "none";
             break;

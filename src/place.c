@@ -59,7 +59,8 @@ static uint32_t key_for(struct sl_placement *placement, uint64_t site, uint64_t 
         return SL_MAP_NONE;
     key = placement->key_count;
     if (!sl_map_put(&placement->key_of, hash, key)) return SL_MAP_NONE;
-    placement->keys[placement->key_count++] = (struct sl_slot_key){.site = site, .bytes = bytes};
+    placement->keys[placement->key_count++] = (struct sl_slot_key){
+        .site = site, .bytes = bytes, .pinned = sl_backing_is_pinned(&placement->backing, site, bytes)};
     return key;
 }
 
@@ -131,6 +132,11 @@ static uint32_t granule_at(const struct sl_chunk_record *chunk, uint64_t address
     return (uint32_t)((address - chunk->address) / SL_GRANULE_BYTES);
 }
 
+static uint32_t group_of(const struct sl_placement *placement, const struct sl_slot *slot, bool pinned)
+{
+    return pinned ? SL_GROUP_PINNED : placement->keys[slot->key].freed;
+}
+
 /* Makes a chunk that was just taken one of group `group`. False: out of memory; the chunk is given back. */
 static bool begin_packing(struct sl_placement *placement, sl_chunk c, uint32_t group)
 {
@@ -156,7 +162,7 @@ static uint64_t try_last_place(struct sl_placement *placement, const struct sl_s
     struct sl_chunk_record *chunk = sl_arena_record(arena, c);
     if (chunk->bytes == 0) {
         bool taken = sl_arena_take_at(arena, c, arena->chunk_bytes) &&
-                     begin_packing(placement, c, placement->keys[slot->key].freed);
+                     begin_packing(placement, c, group_of(placement, slot, chunk->pinned));
         return taken ? slot->address : 0;
     }
     bool fits = is_packed(chunk) && sl_packing_is_free(chunk->packing, granule_at(chunk, slot->address),
@@ -164,10 +170,19 @@ static uint64_t try_last_place(struct sl_placement *placement, const struct sl_s
     return fits ? slot->address : 0;
 }
 
-static enum sl_status pack(struct sl_placement *placement, const struct sl_slot *slot, uint64_t *address)
+static enum sl_status take(const struct sl_placement *placement, uint64_t bytes, bool pinned, sl_chunk *first)
 {
     struct sl_arena *arena = placement->arena;
-    uint32_t g = placement->keys[slot->key].freed;
+    if (!pinned) return sl_arena_take(arena, bytes, first);
+    uint64_t taken = sl_arena_host_bytes(arena), limit = placement->live_chunk_bytes_limit;
+    return sl_arena_take_pinned(arena, bytes, limit > taken ? limit - taken : 0, first);
+}
+
+static enum sl_status pack(struct sl_placement *placement, const struct sl_slot *slot, bool pinned,
+                           uint64_t *address)
+{
+    struct sl_arena *arena = placement->arena;
+    uint32_t g = group_of(placement, slot, pinned);
     struct sl_group *group = &placement->groups[g];
     for (int i = -1; i < SL_PARTIAL; i++) {
         sl_chunk candidate = i < 0 ? group->open : group->partial[i];
@@ -180,7 +195,7 @@ static enum sl_status pack(struct sl_placement *placement, const struct sl_slot 
         return SL_OK;
     }
     sl_chunk fresh;
-    enum sl_status status = sl_arena_take(arena, arena->chunk_bytes, &fresh);
+    enum sl_status status = take(placement, arena->chunk_bytes, pinned, &fresh);
     if (status) return status;
     if (!begin_packing(placement, fresh, g)) return SL_ERR_NO_MEMORY;
     group->open = fresh;
@@ -188,30 +203,44 @@ static enum sl_status pack(struct sl_placement *placement, const struct sl_slot 
     return SL_OK;
 }
 
-static enum sl_status find_place(struct sl_placement *placement, const struct sl_slot *slot,
-                                 uint64_t *address)
+static enum sl_status find_new_place(struct sl_placement *placement, const struct sl_slot *slot, bool pinned,
+                                     uint64_t *address)
 {
     struct sl_arena *arena = placement->arena;
-    *address = try_last_place(placement, slot);
-    if (*address) return SL_OK;
-    if (slot->bytes <= arena->chunk_bytes / 2) return pack(placement, slot, address);
+    if (slot->bytes <= arena->chunk_bytes / 2) return pack(placement, slot, pinned, address);
     sl_chunk first;
-    enum sl_status status = sl_arena_take(arena, slot->bytes, &first);
+    enum sl_status status = take(placement, slot->bytes, pinned, &first);
     if (status == SL_OK) *address = sl_arena_record(arena, first)->address;
     return status;
 }
 
-static void begin_life(struct sl_placement *placement, uint32_t s, uint64_t address)
+/* Where there is no pinned memory left, the other will do. */
+static enum sl_status find_place(struct sl_placement *placement, const struct sl_slot *slot,
+                                 uint64_t *address)
+{
+    *address = try_last_place(placement, slot);
+    if (*address) return SL_OK;
+    if (placement->keys[slot->key].pinned && find_new_place(placement, slot, true, address) == SL_OK)
+        return SL_OK;
+    return find_new_place(placement, slot, false, address);
+}
+
+static void begin_life(struct sl_placement *placement, uint32_t s, uint64_t address, bool pinned)
 {
     struct sl_slot *slot = &placement->slots[s];
     placement->moves += slot->address && slot->address != address;
     slot->live = true;
     slot->address = address;
+    slot->pinned = pinned;
     placement->version++;
     placement->live_count++;
     placement->live_bytes += slot->bytes;
     if (placement->live_bytes > placement->peak_live_bytes)
         placement->peak_live_bytes = placement->live_bytes;
+    if (!pinned) return;
+    placement->pinned_live_bytes += slot->bytes;
+    if (placement->pinned_live_bytes > placement->peak_pinned_live_bytes)
+        placement->peak_pinned_live_bytes = placement->pinned_live_bytes;
 }
 
 static void end_life(struct sl_placement *placement, uint32_t s)
@@ -224,6 +253,7 @@ static void end_life(struct sl_placement *placement, uint32_t s)
     if (slot->ordinal < key->lowest_free) key->lowest_free = slot->ordinal;
     placement->live_count--;
     placement->live_bytes -= slot->bytes;
+    if (slot->pinned) placement->pinned_live_bytes -= slot->bytes;
 }
 
 enum sl_status sl_place(struct sl_placement *placement, uint64_t bytes, uint64_t site, uint32_t *slot_out)
@@ -238,7 +268,7 @@ enum sl_status sl_place(struct sl_placement *placement, uint64_t bytes, uint64_t
     if (status) return status;
     sl_chunk first = sl_arena_chunk(arena, address);
     struct sl_chunk_record *chunk = sl_arena_record(arena, first);
-    if (arena->virtual_bytes_used > placement->live_chunk_bytes_limit) {
+    if (sl_arena_host_bytes(arena) > placement->live_chunk_bytes_limit) {
         if (!is_packed(chunk) || chunk->packing->count == 0) sl_arena_give(arena, first);
         return SL_ERR_NO_MEMORY;
     }
@@ -246,7 +276,7 @@ enum sl_status sl_place(struct sl_placement *placement, uint64_t bytes, uint64_t
         sl_packing_take(chunk->packing, granule_at(chunk, address), granules_of(bytes), s);
     else
         chunk->run_slot = s;
-    begin_life(placement, s, address);
+    begin_life(placement, s, address, chunk->pinned);
     *slot_out = s;
     return SL_OK;
 }
@@ -261,7 +291,7 @@ enum sl_status sl_place_noted(struct sl_placement *placement, uint64_t address, 
     if (s == SL_MAP_NONE) return SL_ERR_NO_MEMORY;
     if (!sl_arena_note(address, bytes)) return SL_ERR_INVALID;
     if (!sl_ranges_put(&placement->ranges, address, address + bytes, s)) return SL_ERR_NO_MEMORY;
-    begin_life(placement, s, address);
+    begin_life(placement, s, address, false);
     *slot_out = s;
     return SL_OK;
 }

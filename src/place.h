@@ -9,6 +9,7 @@
 #define SLUICE_PLACE_H
 
 #include "arena.h"
+#include "backing.h"
 #include "map.h"
 #include "range.h"
 
@@ -19,6 +20,7 @@ struct sl_slot {
     uint32_t key;         /* index of its (site, bytes) */
     uint32_t ordinal;     /* among the slots of that key */
     bool live;
+    bool pinned;            /* it lies in pinned memory */
     uint32_t tag;           /* of the live allocation: the shim's */
     uint64_t number;        /* of the live allocation: never another's */
     uint64_t address;       /* where it is, or was last; 0: nowhere yet */
@@ -33,9 +35,12 @@ struct sl_slot_key {
     uint32_t count, capacity;
     uint32_t lowest_free; /* no free ordinal lies below */
     bool freed;           /* one of them was freed before: a short life is likely */
+    bool pinned;          /* by the rules */
 };
 
-#define SL_GROUPS 2 /* long-lived and short-lived, by what the site did before */
+/* Long-lived and short-lived, by what the site did before; pinned. */
+#define SL_GROUP_PINNED 2
+#define SL_GROUPS 3
 #define SL_PARTIAL 8
 
 struct sl_group {
@@ -53,6 +58,8 @@ struct sl_placement {
     struct sl_map key_of; /* hash of (site, bytes) */
     struct sl_group groups[SL_GROUPS];
     uint64_t live_bytes, peak_live_bytes, live_count;
+    uint64_t pinned_live_bytes, peak_pinned_live_bytes;
+    struct sl_backing backing;       /* the rules; set at the start */
     uint64_t live_chunk_bytes_limit; /* host memory that chunks may take */
     uint64_t version;                /* counts allocations and frees */
     uint64_t moves;                  /* counts slots that did not take their last place again */

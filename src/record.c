@@ -18,6 +18,7 @@ void sl_record_slabs(struct sl_core *core)
     uint32_t count = atomic_load(&core->arena.slab_count);
     for (; core->trace && core->slabs_told < count; core->slabs_told++) {
         struct sl_event event = {.type = SL_EVENT_SLAB,
+                                 .flags = core->arena.slabs[core->slabs_told].pinned,
                                  .id = core->slabs_told * core->arena.chunks_per_slab,
                                  .a = core->arena.slabs[core->slabs_told].address,
                                  .b = SL_GIB};

@@ -156,6 +156,19 @@ static void decide_sizes(struct sl_core *core, uint64_t free_bytes, uint64_t *ch
     core->link_in_bytes_per_s = core->link_out_bytes_per_s = SL_ASSUMED_LINK_BYTES_PER_S;
 }
 
+/* The environment's rules were checked when they were read; a profile's were not. */
+static void read_backing(struct sl_core *core)
+{
+    struct sl_profile_wanted wanted = sl_learned_wanted(core);
+    bool given = options.backing[0];
+    const char *rules = given ? options.backing : wanted.backing ? wanted.backing : "";
+    if (!sl_backing_parse(rules, &core->placement.backing))
+        sl_log(SL_LOG_WARN, "the profile's rules for pinned memory are not understood; there are none");
+    if (!core->placement.backing.count || core->backend.pinned_new) return;
+    sl_log(SL_LOG_WARN, "this device has no pinned memory: the rules for it are ignored");
+    core->placement.backing.count = 0;
+}
+
 static enum sl_status build(struct sl_core *core)
 {
     const struct sl_backend *backend = &core->backend;
@@ -173,6 +186,7 @@ static enum sl_status build(struct sl_core *core)
         core->host_limit_bytes < core->virtual_size_bytes ? core->host_limit_bytes : core->virtual_size_bytes;
     sl_placement_init(&core->placement, &core->arena, limit_bytes);
     core->placement.noted = sl_runtime_records_only();
+    read_backing(core);
     sl_kernels_init(&core->kernels, backend);
     core->predictor = sl_predictor_new(HISTORY_SYMBOLS);
     if (!core->predictor || !sl_symbols_init(&core->symbols)) return SL_ERR_NO_MEMORY;
@@ -260,6 +274,7 @@ static void report(struct sl_core *core)
         .need_bytes = core->placement.peak_live_bytes,
         .live_bytes = core->placement.live_bytes,
         .chunks = core->arena.peak_chunks_used,
+        .pinned_peak_bytes = core->placement.peak_pinned_live_bytes,
         .policy = core->policy->name,
         .daemon = core->daemon ? "thread" : "inline",
         .predicted = predictor.predicted,

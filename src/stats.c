@@ -91,10 +91,12 @@ static void print_counts(FILE *to, const struct sl_counts *c)
 {
     fprintf(to,
             "\"launches\": %llu, \"demand_misses\": %llu, \"late_fetches\": %llu, \"remote_bytes\": %llu, "
-            "\"bytes_in\": %llu, \"bytes_out\": %llu, \"stalls\": %llu, \"stall_seconds\": %llu.%09llu",
+            "\"pinned_bytes\": %llu, \"bytes_in\": %llu, \"bytes_out\": %llu, \"stalls\": %llu, "
+            "\"stall_seconds\": %llu.%09llu",
             (unsigned long long)c->launches, (unsigned long long)c->demand_misses,
             (unsigned long long)c->late_fetches, (unsigned long long)c->remote_bytes,
-            (unsigned long long)c->bytes_in, (unsigned long long)c->bytes_out, (unsigned long long)c->stalls,
+            (unsigned long long)c->pinned_bytes, (unsigned long long)c->bytes_in,
+            (unsigned long long)c->bytes_out, (unsigned long long)c->stalls,
             (unsigned long long)c->stall_ns / 1000000000, (unsigned long long)c->stall_ns % 1000000000);
 }
 
@@ -125,6 +127,7 @@ static void print_json(FILE *to, const struct sl_stats *stats, const struct sl_s
     fprintf(to, "\"predicted\": %llu, \"fed\": %llu, \"primed\": %llu,\n",
             (unsigned long long)facts->predicted, (unsigned long long)facts->fed,
             (unsigned long long)facts->primed);
+    fprintf(to, " \"pinned_peak_bytes\": %llu,\n", (unsigned long long)facts->pinned_peak_bytes);
     fprintf(to, " \"link_in_bytes_per_s\": %llu, \"link_out_bytes_per_s\": %llu,\n",
             (unsigned long long)facts->link_in_bytes_per_s, (unsigned long long)facts->link_out_bytes_per_s);
     for (int d = 0; d < 2; d++) {
@@ -199,6 +202,9 @@ void sl_stats_say(const struct sl_stats *stats, const struct sl_stats_facts *fac
            sl_bytes_text(facts->need_bytes, need), sl_bytes_text(facts->budget_bytes, budget),
            sl_bytes_text(stats->peak_occupied_bytes, peak),
            (unsigned long long)(facts->chunk_bytes / SL_MIB));
+    if (facts->pinned_peak_bytes)
+        sl_log(SL_LOG_INFO, "pinned: %s of it lay in pinned host memory; launches used %s there in place",
+               sl_bytes_text(facts->pinned_peak_bytes, need), sl_bytes_text(stats->total.pinned_bytes, in));
     sl_log(SL_LOG_INFO,
            "moved: %s in, %s out; %llu launches, %llu demand misses, %llu late fetches, %llu stalls (%.3f s)",
            sl_bytes_text(stats->total.bytes_in, in), sl_bytes_text(stats->total.bytes_out, out),

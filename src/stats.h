@@ -16,6 +16,7 @@ struct sl_counts {
     _Atomic uint64_t
         late_fetches; /* chunks that were planned, but fetched only by the launch that needs them */
     _Atomic uint64_t remote_bytes; /* used in place */
+    _Atomic uint64_t pinned_bytes; /* those of them that are pinned */
     _Atomic uint64_t bytes_in, bytes_out;
     _Atomic uint64_t stalls, stall_ns; /* launches that waited for fetches of whatever cause, and how long */
 };
@@ -65,6 +66,7 @@ struct sl_stats_facts {
     uint64_t predicted, fed;
     enum sl_memory_use memory;
     uint64_t link_in_bytes_per_s, link_out_bytes_per_s; /* each direction, while both run, as plans take it */
+    uint64_t pinned_peak_bytes;                         /* of live allocations */
     uint64_t primed; /* symbols of a profile that were foreseen at the start */
 };
 /* JSON to a new file (0600, never through a link). */

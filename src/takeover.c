@@ -48,7 +48,7 @@ static void compare(struct takeover *t, sl_chunk c)
 {
     const struct sl_chunk_record *chunk = sl_arena_record(&t->core->arena, c);
     bool held = holds_frame(atomic_load_explicit(&chunk->content, memory_order_relaxed));
-    if (held == holds_frame(t->planned[c]) || t->job->marks[c]) return;
+    if (held == holds_frame(t->planned[c]) || t->job->marks[c] || chunk->pinned) return;
     if (!held) {
         t->job->marks[c] = COMES;
         t->coming++;

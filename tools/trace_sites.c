@@ -84,7 +84,7 @@ static void print_figures(size_t number, const struct site_figures *site)
     if (site->refused)
         printf("; %s%" PRIu64 " refused, of up to %s%s", style_text(stdout, STYLE_RED), site->refused,
                sl_bytes_text(site->refused_bytes, text), none);
-    putchar('\n');
+    printf("; site 0x%" PRIx64 "\n", site->site);
 }
 
 static void print_site(struct symbols *symbols, size_t number, const struct site_figures *site)

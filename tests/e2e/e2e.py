@@ -288,11 +288,52 @@ def off(bench):
     need(run.same_bits(whole) and run.device["bytes_in"]["prefetch"] == 0, "as without sluice", whole, run)
 
 
+def largest_sites(bench, arguments, count):
+    """The sites of the `count` largest sets of tensors, and the bytes that they held."""
+    with tempfile.TemporaryDirectory() as folder:
+        trace = os.path.join(folder, "trace")
+        run = bench.run(arguments, sluice={"TRACE": trace, "CHUNK": "2M"})
+        need(run.status == 0, "the traced run ends well", run)
+        tool = os.path.join(bench.build, "tools", "sluice")
+        told = subprocess.run([tool, "trace", "sites", "--json", trace], capture_output=True, text=True, check=True)
+        return [(site["site"], site["peak_bytes"]) for site in json.loads(told.stdout)["sites"][:count]]
+
+
+def backing(bench):
+    """State in pinned memory, by site or by size, at a third of the need: same bits, used in place, and no part of the budget."""
+    arguments = MODEL + ["--steps", "6", "--evaluate-every", "2"]
+    whole = reference(bench, arguments)
+    budget = whole_blocks(whole.peak // 3)
+    sites = largest_sites(bench, MODEL + ["--steps", "1"], 2)
+    held = sum(peak for _, peak in sites)
+    cases = [(",".join(f"site:{site}=pinned" for site, _ in sites), held, held),
+             ("from:3M=pinned", 3 * MIB, whole.peak),
+             (f"site:{sites[0][0]}=unified,from:3M=pinned", 3 * MIB, whole.peak - sites[0][1])]
+    for rules, least, most in cases:
+        for i, (daemon, policy, chunk) in enumerate((("inline", "plan", "2M"), ("thread", "plan", "8M"), ("thread", "lru", "4M"))):
+            options = {"DEVICE_BUDGET": budget, "CHUNK": chunk, "DAEMON": daemon, "POLICY": policy, "BACKING": rules}
+            run = bench.run(arguments, sluice=options, schedule=f"random:{i}")
+            what = f"{rules}, {daemon}, {policy}, {chunk}"
+            check_same(run, whole, budget, what)
+            pinned = run.sluice["pinned_peak_bytes"]
+            need(least <= pinned <= most, f"{what}: {pinned} bytes were pinned", run)
+            for step in run.sluice["iterations"][1:-1]:
+                need(step["remote_bytes"] >= step["pinned_bytes"], f"{what}: what is pinned is used in place", run)
+            total = run.sluice["total"]
+            need(total["pinned_bytes"] >= 6 * least, f"{what}: each step uses it", run)
+            need(sum(run.device["bytes_" + way]["remote"] for way in ("in", "out")) > 0, f"{what}: over the link", run)
+            need(total["remote_bytes"] == total["pinned_bytes"], f"{what}: nothing else is used in place", run)
+    limited = bench.run(arguments, sluice={"CHUNK": "2M", "HOST_LIMIT": "64M", "DEVICE_BUDGET": "32M", "BACKING": "from:0=pinned"})
+    need(limited.status == 3 and "out of device memory" in limited.errors, "pinned memory counts as host memory", limited)
+
+
 def bad_options(bench):
     """A bad value and an unknown variable are one line each, and the default holds."""
     arguments = MODEL + ["--steps", "1"]
-    run = bench.run(arguments, sluice={"CHUNK": "3M", "POLICI": "plan"})
+    run = bench.run(arguments, sluice={"CHUNK": "3M", "POLICI": "plan", "BACKING": "from:3M=pined"})
     need(run.status == 0, "runs", run)
+    need(sum("SLUICE_BACKING" in line for line in run.errors.splitlines()) == 1, "one line for the bad rule", run)
+    need(run.sluice["pinned_peak_bytes"] == 0, "and no rules", run)
     need(sum("SLUICE_CHUNK" in line for line in run.errors.splitlines()) == 1, "one line for the bad value", run)
     need(sum("SLUICE_POLICI" in line for line in run.errors.splitlines()) == 1, "one line for the unknown name", run)
 
@@ -315,7 +356,7 @@ def small_budget(bench):
 
 
 TESTS = {t.__name__: t for t in (identical, policies, all_policies, perceptron, steady, irregular, slab, out_of_memory, resident, large_chunks, off, bad_options,
-                                 host_memory, small_budget)}
+                                 host_memory, small_budget, backing)}
 
 
 def main():

@@ -95,6 +95,7 @@ def run(build, seed, variables, preload=None):
         if device and preload and os.path.exists(statistics):
             with open(statistics, encoding="utf-8") as file:
                 device["sluice"] = json.load(file)
+            device["errors"] = done.stderr
         error = None if done.returncode == 0 else f"status {done.returncode}: {last_words(done.stderr)}"
         if not error and "SLUICE_TRACE" in environment and os.path.exists(trace):
             error = wrong_in_trace(build, trace, device["sluice"])
@@ -116,6 +117,8 @@ def options_for(seed, peak_bytes):
         options["SOFTCUDA_MEMORY"] = str(budget)
     elif chance.random() < 0.1:  # another process has taken most of the device, behind sluice's back
         options["SOFTCUDA_MEMORY"] = str(budget // 2)
+    if random.Random(-1 - seed).random() < 0.3:  # some of its memory is pinned
+        options["SLUICE_BACKING"] = f"from:{2 ** random.Random(-1 - seed).choice([0, 0, 12, 16, 20])}=pinned"
     if chance.random() < 0.3:  # with a trace, for which launches are timed
         options["SLUICE_TRACE_SAMPLE"] = chance.choice(["1", "8", "64"])
     return budget, options
@@ -170,8 +173,8 @@ def check(build, seed, faults):
         options.update({"SOFTCUDA_FAULT": fault_for(seed), "SOFTCUDA_LOG": "none"})
     repeat = " ".join(f"{name}={value}" for name, value in options.items())
     small, error, device = run(build, seed, options, os.path.join(build, "shim", "libsluice.so"))
-    if error and faults and "cuGraphExec" in error:
-        return None  # with memory of both kinds, the driver's own and ours: a node keeps its kind
+    if error and (faults or "SLUICE_BACKING" in options) and "cuGraphExec" in error:
+        return None  # with memory of two kinds, a node keeps its kind
     if error:
         return f"{error}\n  {repeat}"
     if not faults and seed % WARM == 0:
@@ -183,6 +186,8 @@ def check(build, seed, faults):
     kept = options.get("SOFTCUDA_FAULT", "").split(":")[0] not in LEAVE_TO_THE_DRIVER
     if kept and whole["passed_bytes"] == "0" and device["peak_device_bytes"] > budget:
         return f"the device held {device['peak_device_bytes']} bytes, {budget} were allowed\n  {repeat}"
+    if not faults and "refused to move" in device["errors"]:
+        return f"sluice asked for a movement that is none\n  {repeat}"
     if not faults and device["sluice"]["live_bytes"] != int(small["live_bytes"]):
         return f"{small['live_bytes']} bytes are alive, and {device['sluice']['live_bytes']} in the books\n  {repeat}"
     return None

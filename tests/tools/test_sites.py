@@ -73,9 +73,9 @@ class Sites(ToolTest):
         path = self.write(INVENTED)
         text = sluice("trace", "sites", path).stdout
         self.assertIn("3 sites; all together held 160 B at the peak\n", text)
-        self.assertIn("#1   100 B, 100 B of the peak; 2 allocations of 200 B, freed after 2 launches (median)\n", text)
-        self.assertIn("1 never freed; 1 refused, of up to 8.79 KiB\n      the trace does not have its call stack\n", text)
-        self.assertIn("#3   0 B, 0 B of the peak; 1 refused, of up to 6.84 KiB\n", text)
+        self.assertIn("#1   100 B, 100 B of the peak; 2 allocations of 200 B, freed after 2 launches (median); site 0xa\n", text)
+        self.assertIn("1 never freed; 1 refused, of up to 8.79 KiB; site 0xb\n      the trace does not have its call stack\n", text)
+        self.assertIn("#3   0 B, 0 B of the peak; 1 refused, of up to 6.84 KiB; site 0xc\n", text)
         self.assertIn("      file+0x10\n      file+0x2f\n      0x7f00\n", text)
         text = sluice("trace", "sites", "--limit", "1", path).stdout
         self.assertIn("and 2 more (--limit)\n", text)
