@@ -129,6 +129,7 @@ static void find_places(struct sl_core *core, const struct sl_profile *profile)
         if (!moved) break;
     }
     placement->peak_live_bytes = 0;
+    core->placement.peak_placed_bytes = core->placement.live_at_peak = 0;
     core->arena.peak_chunks_used = 0;
 }
 

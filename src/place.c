@@ -256,6 +256,15 @@ static void end_life(struct sl_placement *placement, uint32_t s)
     if (slot->pinned) placement->pinned_live_bytes -= slot->bytes;
 }
 
+static void note_waste(struct sl_placement *placement)
+{
+    uint64_t placed = placement->arena->virtual_bytes_used, live = placement->live_bytes;
+    if (placed < placement->peak_placed_bytes) return;
+    if (placed > placement->peak_placed_bytes || live > placement->live_at_peak)
+        placement->live_at_peak = live;
+    placement->peak_placed_bytes = placed;
+}
+
 enum sl_status sl_place(struct sl_placement *placement, uint64_t bytes, uint64_t site, uint32_t *slot_out)
 {
     struct sl_arena *arena = placement->arena;
@@ -277,6 +286,7 @@ enum sl_status sl_place(struct sl_placement *placement, uint64_t bytes, uint64_t
     else
         chunk->run_slot = s;
     begin_life(placement, s, address, chunk->pinned);
+    note_waste(placement);
     *slot_out = s;
     return SL_OK;
 }

@@ -59,6 +59,8 @@ struct sl_placement {
     struct sl_group groups[SL_GROUPS];
     uint64_t live_bytes, peak_live_bytes, live_count;
     uint64_t pinned_live_bytes, peak_pinned_live_bytes;
+    uint64_t peak_placed_bytes;      /* of chunks in use, whole 2 MiB blocks; */
+    uint64_t live_at_peak;           /* and what lived in them: the rest was waste */
     struct sl_backing backing;       /* the rules; set at the start */
     uint64_t live_chunk_bytes_limit; /* host memory that chunks may take */
     uint64_t version;                /* counts allocations and frees */

@@ -274,6 +274,8 @@ static void report(struct sl_core *core)
         .need_bytes = core->placement.peak_live_bytes,
         .live_bytes = core->placement.live_bytes,
         .chunks = core->arena.peak_chunks_used,
+        .placed_bytes = core->placement.peak_placed_bytes,
+        .placed_live_bytes = core->placement.live_at_peak,
         .pinned_peak_bytes = core->placement.peak_pinned_live_bytes,
         .policy = core->policy->name,
         .daemon = core->daemon ? "thread" : "inline",

@@ -127,6 +127,8 @@ static void print_json(FILE *to, const struct sl_stats *stats, const struct sl_s
     fprintf(to, "\"predicted\": %llu, \"fed\": %llu, \"primed\": %llu,\n",
             (unsigned long long)facts->predicted, (unsigned long long)facts->fed,
             (unsigned long long)facts->primed);
+    fprintf(to, " \"placed_bytes\": %llu, \"placed_live_bytes\": %llu,\n",
+            (unsigned long long)facts->placed_bytes, (unsigned long long)facts->placed_live_bytes);
     fprintf(to, " \"pinned_peak_bytes\": %llu,\n", (unsigned long long)facts->pinned_peak_bytes);
     fprintf(to, " \"link_in_bytes_per_s\": %llu, \"link_out_bytes_per_s\": %llu,\n",
             (unsigned long long)facts->link_in_bytes_per_s, (unsigned long long)facts->link_out_bytes_per_s);
@@ -202,6 +204,10 @@ void sl_stats_say(const struct sl_stats *stats, const struct sl_stats_facts *fac
            sl_bytes_text(facts->need_bytes, need), sl_bytes_text(facts->budget_bytes, budget),
            sl_bytes_text(stats->peak_occupied_bytes, peak),
            (unsigned long long)(facts->chunk_bytes / SL_MIB));
+    if (facts->placed_bytes)
+        sl_log(SL_LOG_INFO, "placed: chunks held %s for %s of data, %.1f %% of it unused",
+               sl_bytes_text(facts->placed_bytes, need), sl_bytes_text(facts->placed_live_bytes, in),
+               100.0 - 100.0 * (double)facts->placed_live_bytes / (double)facts->placed_bytes);
     if (facts->pinned_peak_bytes)
         sl_log(SL_LOG_INFO, "pinned: %s of it lay in pinned host memory; launches used %s there in place",
                sl_bytes_text(facts->pinned_peak_bytes, need), sl_bytes_text(stats->total.pinned_bytes, in));

@@ -66,8 +66,9 @@ struct sl_stats_facts {
     uint64_t predicted, fed;
     enum sl_memory_use memory;
     uint64_t link_in_bytes_per_s, link_out_bytes_per_s; /* each direction, while both run, as plans take it */
-    uint64_t pinned_peak_bytes;                         /* of live allocations */
-    uint64_t primed; /* symbols of a profile that were foreseen at the start */
+    uint64_t placed_bytes, placed_live_bytes; /* most bytes of chunks in use, and what lived in them then */
+    uint64_t pinned_peak_bytes;               /* of live allocations */
+    uint64_t primed;                          /* symbols of a profile that were foreseen at the start */
 };
 /* JSON to a new file (0600, never through a link). */
 enum sl_status sl_stats_write(const struct sl_stats *stats, const struct sl_stats_facts *facts,

@@ -259,6 +259,39 @@ static void equal_sums_of_site_and_size_are_told_apart(void **state)
     close_world(world);
 }
 
+/* What architecture.md promises of waste: chunks in use hold at most twice what lives, and one chunk more for
+ * each group; iterations that are alike take no more than the first did, in whatever order they free. */
+static void waste_is_bounded(void **state)
+{
+    (void)state;
+    struct world *world = open_world(UINT64_MAX);
+    uint32_t slots[600], random = 1;
+    uint64_t bytes[600], first_placed = 0;
+    for (int i = 0; i < 600; i++) {
+        random = random * 1664525 + 1013904223;
+        uint64_t largest = i % 5 ? 4096 : i % 10 ? CHUNK / 2 : 3 * CHUNK;
+        bytes[i] = 1 + random % largest;
+    }
+    for (int round = 0; round < 4; round++) {
+        for (int i = 0; i < 600; i++) {
+            if (round && i % 3 == 0) continue; /* lives long, in the chunks where it came */
+            slots[i] = place(world, bytes[i], (uint64_t)(1 + i % 7));
+        }
+        uint64_t placed = world->arena.virtual_bytes_used, live = world->placement.live_bytes;
+        uint64_t padding = (uint64_t)600 * SL_ALLOCATION_ALIGN;
+        assert_in_range(placed, live, 2 * (live + padding) + SL_GROUPS * CHUNK);
+        if (!round) first_placed = placed;
+        assert_in_range(placed, live, first_placed);
+        assert_int_equal(world->placement.peak_placed_bytes, first_placed);
+        assert_in_range(world->placement.live_at_peak, live, first_placed);
+        for (int i = 0; i < 600; i++) {
+            int freed = round % 2 ? 599 - i : i;
+            if (freed % 3) unplace(world, slots[freed]);
+        }
+    }
+    close_world(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -273,6 +306,7 @@ int main(void)
         cmocka_unit_test(what_the_driver_placed_is_named_alike),
         cmocka_unit_test(what_overlaps_or_lies_beyond_is_not_noted),
         cmocka_unit_test(inner_tensors_end_where_the_next_begins),
+        cmocka_unit_test(waste_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
