@@ -4,7 +4,7 @@
 
 #include "plan_internal.h"
 
-#define MOST_GUESSED 0.1 /* of the time, for a comparison of attempts to mean anything */
+#define MOST_GUESSED 0.5 /* of the time, for a comparison of attempts to mean anything */
 
 static bool valid(const struct sl_plan_input *input)
 {
