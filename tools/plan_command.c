@@ -13,6 +13,7 @@
 enum {
     DEFAULT_LINK_GBS = 24, /* PCIe 4 x16 */
     DEFAULT_BOTH_PERCENT = 92,
+    DEFAULT_ATTEMPTS = 8,
 };
 
 /* --- what is asked for */
@@ -175,7 +176,7 @@ int command_plan(int argc, char **argv)
     struct order order = {.iterations = 1};
     struct plan_wish wish = {0};
     const char *budgets = NULL, *chunks = NULL, *policies = NULL, *links = NULL, *path;
-    uint64_t both_percent = DEFAULT_BOTH_PERCENT, transfer_us = 0;
+    uint64_t both_percent = DEFAULT_BOTH_PERCENT, transfer_us = 0, attempts = DEFAULT_ATTEMPTS;
     const struct command_option options[] = {
         {"budget", OPTION_TEXT, &budgets, "LIST",
          "Budgets: sizes, or shares of what the program needs (0.8,0.66,0.5,0.33,0.25)."},
@@ -188,6 +189,8 @@ int command_plan(int argc, char **argv)
          "What each direction has of its speed while both are in use (92)."},
         {"transfer-us", OPTION_NUMBER, &transfer_us, "N",
          "What a movement costs beside its bytes, in microseconds (0)."},
+        {"plan-attempts", OPTION_NUMBER, &attempts, "N",
+         "How many ways each plan tries, as for sluice run (8). More show what a longer run finds."},
         {"keep-copies", OPTION_SWITCH, &wish.keeps_copies,
          .help = "As if what is only read could leave without being copied back; no driver does that yet."},
         {"profile", OPTION_TEXT, &order.profile, "OUT",
@@ -216,7 +219,9 @@ int command_plan(int argc, char **argv)
     if (!order.iterations || order.iterations > REPLAY_ITERATIONS)
         return usage_error("--iterations: 1 to %d", REPLAY_ITERATIONS);
     wish.both_percent = (unsigned)both_percent;
+    if (attempts > 100000) return usage_error("--plan-attempts: at most 100000");
     wish.transfer_ns = 1000 * transfer_us;
+    wish.plan_attempts = (unsigned)attempts;
     struct model *model = NULL;
     bool understood =
         each("budget", budgets, take_budget, &wish) && each("chunk", chunks, take_chunk, &wish) &&

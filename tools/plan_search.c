@@ -80,6 +80,7 @@ static void list(const struct plan_wish *wish, const struct replay_result *resid
                     setting.out_bytes_per_s = wish->links[l].out_bytes_per_s;
                     setting.both_percent = wish->both_percent;
                     setting.transfer_ns = wish->transfer_ns;
+                    setting.plan_attempts = wish->plan_attempts;
                     setting.keeps_copies = wish->keeps_copies;
                     if (!is_new(out, &setting)) continue;
                     out->at[out->count++] = (struct prediction){.setting = setting,

@@ -23,6 +23,7 @@ struct plan_wish {
     unsigned budget_count, chunk_count, policy_count, link_count;
     unsigned both_percent;
     uint64_t transfer_ns;
+    unsigned plan_attempts;
     bool keeps_copies; /* see struct replay_setting */
 };
 

@@ -99,6 +99,7 @@ static void set_options(const struct replay_setting *setting)
     set_size("CHUNK", setting->chunk_bytes);
     set_size("HOST_LIMIT", REPLAY_MOST_BYTES);
     set_size("VIRTUAL_SIZE", REPLAY_MOST_BYTES);
+    set_size("PLAN_ATTEMPTS", setting->plan_attempts);
     set_option("POLICY", setting->policy);
     set_option("DAEMON", "inline");
 }

@@ -52,6 +52,7 @@ struct replay_setting {
     unsigned both_percent;
     bool keeps_copies;            /* what is fetched stays good in host memory until it is written */
     uint64_t transfer_ns;         /* what a movement costs beside its bytes */
+    unsigned plan_attempts;       /* SLUICE_PLAN_ATTEMPTS */
     FILE *sequence;               /* gets the last iterations, see sequence.h; or NULL */
     uint32_t sequence_iterations; /* how many; all of them if there are fewer */
 };
