@@ -110,7 +110,8 @@ uint32_t sl_demand_bring(struct sl_core *core, sl_tick tick)
         bool room = fits ? make_room(core, tick, bytes)
                          : atomic_load(&mover->occupied_bytes) + bytes <= sl_core_budget(core);
         if (!room) continue;
-        sl_mover_bring(mover, core->touched[i], chunk->bytes, atomic_load(&mover->out.issued),
+        sl_mover_bring(mover, core->touched[i], chunk->bytes,
+                       sl_mover_room_after(mover, core->touched[i], chunk->bytes, sl_core_budget(core)),
                        SL_CAUSE_DEMAND);
     }
     pthread_mutex_unlock(&mover->in.lock);

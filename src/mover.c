@@ -236,6 +236,22 @@ static enum sl_status let_go(const struct sl_backend *backend, enum sl_action_ki
     return backend->evict(backend->self, address, bytes);
 }
 
+/* What is read first may be older than what is read then: that errs on the side of waiting. */
+uint64_t sl_mover_room_after(const struct sl_mover *mover, sl_chunk c, uint64_t bytes, uint64_t budget_bytes)
+{
+    uint64_t held = atomic_load(&sl_arena_record(mover->arena, c)->frame_bytes);
+    uint64_t occupied = atomic_load(&mover->occupied_bytes) + (bytes > held ? bytes - held : 0);
+    uint64_t issued = atomic_load(&mover->out.issued);
+    /* The events of older ones stand for later movements by now. */
+    uint64_t oldest = issued > SL_EVENT_RING - 1 ? issued - (SL_EVENT_RING - 1) : 0;
+    uint64_t sequence = issued;
+    for (; sequence > oldest; sequence--) {
+        occupied += atomic_load_explicit(&mover->freed_bytes[sequence % SL_EVENT_RING], memory_order_relaxed);
+        if (occupied > budget_bytes) break;
+    }
+    return sequence;
+}
+
 uint64_t sl_mover_release(struct sl_mover *mover, sl_chunk c, const struct sl_fence *fence,
                           enum sl_move_cause cause)
 {
@@ -256,6 +272,7 @@ uint64_t sl_mover_release(struct sl_mover *mover, sl_chunk c, const struct sl_fe
     enum sl_action_kind kind = !evicted                                          ? SL_ACTION_DROP
                                : backend->leave && !atomic_load(&chunk->written) ? SL_ACTION_LEAVE
                                                                                  : SL_ACTION_EVICT;
+    atomic_store(&mover->freed_bytes[sequence % SL_EVENT_RING], bytes);
     bool timed = kind == SL_ACTION_EVICT && begin_transfer(&mover->out);
     enum sl_status status = let_go(backend, kind, chunk->address, bytes);
     submitted(mover, &mover->out, status);
@@ -327,7 +344,9 @@ void sl_mover_discard(struct sl_mover *mover, sl_chunk c, uint64_t bytes, const 
 {
     struct sl_chunk_record *chunk = sl_arena_record(mover->arena, c);
     if (atomic_load(&mover->failed)) return;
-    atomic_store(&chunk->out_sequence, atomic_load(&mover->out.issued) + 1);
+    uint64_t sequence = atomic_load(&mover->out.issued) + 1;
+    atomic_store(&mover->freed_bytes[sequence % SL_EVENT_RING], 0);
+    atomic_store(&chunk->out_sequence, sequence);
     wait_for_users(mover, chunk, fence);
     submitted(mover, &mover->out, mover->backend->discard(mover->backend->self, chunk->address, bytes));
     atomic_store(&chunk->users, 0);

@@ -46,11 +46,12 @@ struct sl_mover {
     struct sl_arena *arena;
     struct sl_stats *stats;
     struct sl_direction in, out;
-    _Atomic uint64_t occupied_bytes; /* sum of the frames held by chunks, in issue order */
-    _Atomic bool failed;             /* the driver refused a movement: move nothing more */
-    struct sl_device_clock *clock;   /* or NULL: nothing is timed */
-    bool traced;                     /* every movement is timed */
-    struct sl_link link;             /* how fast it was */
+    _Atomic uint64_t occupied_bytes;             /* sum of the frames held by chunks, in issue order */
+    _Atomic uint64_t freed_bytes[SL_EVENT_RING]; /* by the out movement of that sequence */
+    _Atomic bool failed;                         /* the driver refused a movement: move nothing more */
+    struct sl_device_clock *clock;               /* or NULL: nothing is timed */
+    bool traced;                                 /* every movement is timed */
+    struct sl_link link;                         /* how fast it was */
     uint64_t timed_at;           /* movements that were issued when some were last timed without a trace */
     const _Atomic int *captures; /* while there are any, there are no questions to the driver */
 };
@@ -83,6 +84,11 @@ void sl_mover_wait(struct sl_mover *mover, struct sl_direction *direction, uint6
                    sl_stream stream);
 /* The same on the host. */
 void sl_mover_wait_host(struct sl_mover *mover, struct sl_direction *direction, uint64_t sequence);
+
+/* The out movement behind which `bytes` bytes of the chunk fit into the budget, counted by what has left and
+ * not by what was told to leave; 0: they fit at once. Caller holds in.lock. */
+uint64_t sl_mover_room_after(const struct sl_mover *mover, sl_chunk chunk, uint64_t bytes,
+                             uint64_t budget_bytes);
 
 /* Frees the chunk's frame: copies it out, or drops it if its content is dead. It starts when the chunk's
  * users in `fence` (NULL: none) and its own fetch have finished. Caller holds out.lock. Returns the

@@ -53,8 +53,7 @@ static void issue_out(struct sl_schedule *schedule, uint32_t until, uint32_t lat
 
 static uint64_t out_sequence_for(const struct sl_schedule *schedule, const struct sl_step *step)
 {
-    uint64_t sequence = step->waits_for ? schedule->steps.out_sequences[step->waits_for - 1] : 0;
-    return sequence > schedule->base_out ? sequence : schedule->base_out;
+    return sl_mover_room_after(schedule->mover, step->chunk, step->bytes, schedule->steps.budget_bytes);
 }
 
 static bool fits(const struct sl_schedule *schedule, const struct sl_step *step)
