@@ -15,6 +15,7 @@ struct trace_maker {
     struct sl_trace *trace;
     uint64_t chunk_bytes;
     sl_tick tick, step_began;
+    uint32_t last_stream;
     uint64_t now_ns, device_free_ns; /* the program's clock; when the device will have run everything */
     uint32_t step;
     uint32_t site[MOST_SLOTS]; /* 0: the slot is free */
@@ -93,6 +94,7 @@ void trace_maker_launch(struct trace_maker *maker, uint32_t kernel, uint32_t str
     maker->tick++;
     maker->now_ns += CALL_NS;
     push(maker, (struct sl_event){.type = SL_EVENT_LAUNCH, .id = kernel, .a = stream, .b = threads});
+    maker->last_stream = stream;
     for (uint32_t i = 0; i < use_count; i++) {
         if (!trace_maker_lives(maker, uses[i].slot)) fail("a launch uses a slot that does not live");
         push(maker, (struct sl_event){.type = SL_EVENT_ACCESS,
@@ -108,7 +110,7 @@ void trace_maker_launch(struct trace_maker *maker, uint32_t kernel, uint32_t str
 void trace_maker_end_step(struct trace_maker *maker)
 {
     if (maker->now_ns < maker->device_free_ns) maker->now_ns = maker->device_free_ns;
-    push(maker, (struct sl_event){.type = SL_EVENT_SYNC, .a = 0, .flags = SL_SYNC_CONTEXT});
+    push(maker, (struct sl_event){.type = SL_EVENT_SYNC, .b = maker->last_stream, .flags = SL_SYNC_STREAM});
     push(maker, (struct sl_event){.type = SL_EVENT_ITERATION,
                                   .id = ++maker->step,
                                   .a = maker->tick - maker->step_began,

@@ -26,6 +26,7 @@ bool trace_maker_lives(const struct trace_maker *maker, uint32_t slot);
 /* The next launch, on a device that runs one after another. `threads` tells launches of one kernel apart. */
 void trace_maker_launch(struct trace_maker *maker, uint32_t kernel, uint32_t stream, uint64_t threads,
                         double seconds, const struct trace_use *uses, uint32_t use_count);
+/* The program waits for the stream of its last launch, as it does to read a loss. */
 void trace_maker_end_step(struct trace_maker *maker);
 
 #endif
