@@ -42,11 +42,8 @@ static void issue_out(struct sl_schedule *schedule, uint32_t until, uint32_t lat
     for (uint32_t i = atomic_load(&schedule->next_out); i < until && i < schedule->steps.out_count; i++) {
         const struct sl_step *step = &schedule->steps.out[i];
         if (step->after > atomic_load(&schedule->submitted)) return;
-        schedule->steps.out_sequences[i] =
-            sl_mover_release(schedule->mover, step->chunk, &schedule->fences[step->waits_for],
-                             i < late ? SL_CAUSE_LATE : SL_CAUSE_PLAN);
-        if (!schedule->steps.out_sequences[i])
-            schedule->steps.out_sequences[i] = atomic_load(&schedule->mover->out.issued);
+        sl_mover_release(schedule->mover, step->chunk, &schedule->fences[step->waits_for],
+                         i < late ? SL_CAUSE_LATE : SL_CAUSE_PLAN);
         atomic_store(&schedule->next_out, i + 1);
     }
 }

@@ -28,7 +28,6 @@ struct sl_step {
 struct sl_steps {
     struct sl_step *out, *in;
     uint32_t out_count, in_count;
-    uint64_t *out_sequences; /* of issued releases */
     uint32_t *due_out, *due_in,
         *need_in; /* by tick - first_tick: steps that are due, or needed, before that launch */
     struct sl_step *out_space, *in_space; /* what `out` and `in` lie in, with room in front of them */
@@ -46,7 +45,6 @@ struct sl_schedule {
     sl_tick end_tick;          /* launches before it are served; then plan again */
     sl_tick begun_at;          /* the launch that was being begun when the plan took over; or 0 */
     uint32_t taken_over;       /* releases in front that make the chunks be where the plan has them */
-    uint64_t base_out;         /* releases of earlier plans end before any fetch of this one */
     struct sl_steps steps;
     _Atomic uint32_t next_out, next_in;
 

@@ -8,7 +8,6 @@ void sl_steps_free(struct sl_steps *steps)
 {
     free(steps->out_space);
     free(steps->in_space);
-    free(steps->out_sequences);
     free(steps->due_out);
     free(steps->due_in);
     free(steps->need_in);
@@ -25,12 +24,10 @@ static bool reserve(struct sl_steps *steps, size_t actions, size_t room)
     size_t window = steps->window;
     steps->out_space = calloc(room + actions + 1, sizeof *steps->out_space);
     steps->in_space = calloc(room + actions + 1, sizeof *steps->in_space);
-    steps->out_sequences = calloc(room + actions + 1, sizeof *steps->out_sequences);
     steps->due_out = calloc(window + 1, sizeof *steps->due_out);
     steps->due_in = calloc(window + 1, sizeof *steps->due_in);
     steps->need_in = calloc(window + 1, sizeof *steps->need_in);
-    return steps->out_space && steps->in_space && steps->out_sequences && steps->due_out && steps->due_in &&
-           steps->need_in;
+    return steps->out_space && steps->in_space && steps->due_out && steps->due_in && steps->need_in;
 }
 
 /* Counts a step towards every launch from `tick` on: first as a difference at that launch, summed up by the
@@ -103,7 +100,6 @@ static void begin(struct sl_schedule *schedule, struct sl_steps *steps)
     schedule->steps = *steps;
     *steps = before;
     schedule->end_tick = schedule->steps.first_tick + schedule->steps.serve;
-    schedule->base_out = atomic_load(&schedule->mover->out.issued);
     schedule->begun_at = 0;
     schedule->taken_over = 0;
     atomic_store(&schedule->active, true);
