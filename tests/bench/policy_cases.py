@@ -14,6 +14,7 @@ import sequences  # noqa: E402
 MIB = 1 << 20
 SHARES = (0.8, 0.66, 0.5, 0.33, 0.25)
 LINKS_GBS = (52, 24)
+PLAN_ATTEMPTS = "32"  # as many runs of some hundred steps make
 POLICIES = ("driver", "demand", "lru", "belady", "next", "plan")
 
 # 150 MiB of parameters, gradients and moments, and activations beside them.
@@ -111,7 +112,7 @@ class Bench:
         return path
 
     def plan(self, case, *arguments):
-        command = [self.sluice, "plan", "--json", "--chunk", str(case.chunk_bytes), *arguments, self.trace(case)]
+        command = [self.sluice, "plan", "--json", "--plan-attempts", PLAN_ATTEMPTS, "--chunk", str(case.chunk_bytes), *arguments, self.trace(case)]
         return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)["predictions"]
 
     def budgets(self, case):
