@@ -272,6 +272,8 @@ uint64_t sl_mover_release(struct sl_mover *mover, sl_chunk c, const struct sl_fe
     enum sl_action_kind kind = !evicted                                          ? SL_ACTION_DROP
                                : backend->leave && !atomic_load(&chunk->written) ? SL_ACTION_LEAVE
                                                                                  : SL_ACTION_EVICT;
+    /* Not when it comes: a launch may still write it in place, and a fetch does not wait for that. */
+    atomic_store(&chunk->written, false);
     atomic_store(&mover->freed_bytes[sequence % SL_EVENT_RING], bytes);
     bool timed = kind == SL_ACTION_EVICT && begin_transfer(&mover->out);
     enum sl_status status = let_go(backend, kind, chunk->address, bytes);
@@ -317,7 +319,7 @@ uint64_t sl_mover_bring(struct sl_mover *mover, sl_chunk c, uint64_t bytes, uint
         atomic_store(&chunk->in_sequence, before);
         return 0;
     }
-    if (!held) atomic_store(&chunk->written, dead);
+    if (dead) atomic_store(&chunk->written, true);
     atomic_store(&chunk->frame_bytes, bytes);
     atomic_store(&chunk->unused, cause == SL_CAUSE_PLAN && !dead);
     uint64_t occupied = atomic_fetch_add(&mover->occupied_bytes, bytes - held) + bytes - held;

@@ -1,6 +1,6 @@
-/* What the steps of planning hand to each other. plan.c tries several ways and keeps the best; for each of
- * them plan_choose.c decides which chunks leave and come, plan_schedule.c when, and plan_prices.c learns from
- * the result where the link was the bottleneck.
+/* What the steps of planning hand to each other. plan_search.c tries several ways and keeps the best; for
+ * each of them plan_choose.c decides which chunks leave and come, plan_schedule.c when, and plan_prices.c
+ * learns from the result where the link was the bottleneck.
  *
  * A moment is a point between launches: moment 0 lies before launches[0], moment m after launches[m - 1].
  */
