@@ -18,9 +18,9 @@ enum {
 
 /* --- what is asked for */
 
-/* Calls take for each part of a list. */
-static bool each(const char *option, const char *list, bool (*take)(struct plan_wish *, const char *word),
-                 struct plan_wish *wish)
+/* Calls take for each part of a list; `allowed` says what each may be. */
+static bool each(const char *option, const char *allowed, const char *list,
+                 bool (*take)(struct plan_wish *, const char *word), struct plan_wish *wish)
 {
     char word[64];
     for (unsigned count = 0; list; count++) {
@@ -31,7 +31,8 @@ static bool each(const char *option, const char *list, bool (*take)(struct plan_
             word[length] = 0;
         }
         if (!fits || !take(wish, word)) {
-            usage_error("--%s %s: see sluice plan --help", option, list);
+            usage_error("--%s %.*s is not allowed: it takes up to %d values, each %s", option, (int)length,
+                        list, PLAN_LIST_MAX, allowed);
             return false;
         }
         list = list[length] ? list + length + 1 : NULL;
@@ -224,8 +225,10 @@ int command_plan(int argc, char **argv)
     wish.plan_attempts = (unsigned)attempts;
     struct model *model = NULL;
     bool understood =
-        each("budget", budgets, take_budget, &wish) && each("chunk", chunks, take_chunk, &wish) &&
-        each("policy", policies, take_policy, &wish) && each("link-gbs", links, take_link, &wish);
+        each("budget", "a share up to 1, or a size from 2 MiB such as 8G", budgets, take_budget, &wish) &&
+        each("chunk", "a power of two from 2 MiB to 1 GiB", chunks, take_chunk, &wish) &&
+        each("policy", "a policy of sluice run but off", policies, take_policy, &wish) &&
+        each("link-gbs", "a speed from 0.001 to 1000000", links, take_link, &wish);
     status = understood ? model_open(path, &model) : EXIT_USAGE;
     if (status == EXIT_OK) status = plan(path, model, &wish, &order);
     model_close(model);
