@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static FILE *file;
+static FILE *file;  /* under the driver's lock */
+static bool wanted; /* set once: kernels that still run while another thread ends the process read it without
+                       the lock */
 
 void sc_touched_init(void)
 {
@@ -14,7 +16,8 @@ void sc_touched_init(void)
     char path[4096];
     sc_expand_path(wish, path, sizeof path);
     file = fopen(path, "we");
-    if (file)
+    wanted = file != NULL;
+    if (wanted)
         sc_engine_note_touches();
     else
         sc_log("cannot write what is touched to %s: %s", path, strerror(errno));
@@ -22,7 +25,7 @@ void sc_touched_init(void)
 
 bool sc_touched_wanted(void)
 {
-    return file != NULL;
+    return wanted;
 }
 
 struct box {
