@@ -1,14 +1,16 @@
 """The programs that policies are compared on: how each one's trace is made, and what of it counts.
 
 Synthetic traces come from sequence-gpt and sequence-irregular; recorded ones from workloads on softcuda with all of
-their memory on the device, where the times of launches are simulated and the same everywhere.
+their memory on the device, where the times of launches are simulated and the same everywhere, or, by sequence-recorded,
+from a step of a program that is not here (data/*.step, by record_accesses.py).
 """
 import json
 import os
 import subprocess
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "bound"))
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(FOLDER, os.pardir, "bound"))
 import sequences  # noqa: E402
 
 MIB = 1 << 20
@@ -28,7 +30,7 @@ class Case:
     def __init__(self, name, program, arguments, period=1, chunks=None, chunk_bytes=2 * MIB):
         self.name, self.program, self.arguments = name, program, [str(a) for a in arguments]
         self.period, self.chunks, self.chunk_bytes = period, chunks, chunk_bytes
-        self.synthetic = program.startswith("sequence-")
+        self.made = program.startswith("sequence-")
 
     def counted(self, iterations):
         """How many of the last iterations figures are means of: at least half, in whole periods."""
@@ -56,6 +58,10 @@ def gpt(name, *arguments, steps=9, **more):
     return Case(name, "gpt", [*MODEL, "--steps", steps, *arguments], **more)
 
 
+def recorded(name):
+    return Case(name, "sequence-recorded", [os.path.join(FOLDER, "data", name + ".step"), 9])
+
+
 CASES = [
     synthetic_gpt("fused-1", 576),
     synthetic_gpt("fused-4", 576, "accumulate=4"),
@@ -68,6 +74,7 @@ CASES = [
     gpt("gpt-sweep-4", "--optimizer", "sweep", "--accumulate", 4),
     gpt("gpt-evaluation", "--evaluate-every", 3, steps=13, period=3),
     Case("mlp", "mlp", ["--layers", 12, "--width", 1024, "--batch", 64, "--steps", 9, "--seed", 1]),
+    recorded("llmc"),
     irregular("moe"),
     irregular("streams"),
     irregular("chance"),
@@ -90,14 +97,14 @@ class Bench:
 
     def trace(self, case):
         """Its file, made anew unless it is younger than all that goes into it."""
-        folder = "tests/bench" if case.synthetic else "workloads"
+        folder = "tests/bench" if case.made else "workloads"
         program = os.path.join(self.build, folder, case.program)
         path, note = (os.path.join(self.folder, f"{case.name}.{kind}") for kind in ("slt", "arguments"))
-        sources = [program, os.path.join(self.build, "shim", "libsluice.so")]
+        sources = [program, os.path.join(self.build, "shim", "libsluice.so"), *filter(os.path.isfile, case.arguments)]
         if os.path.exists(note) and open(note, encoding="utf-8").read() == str(case.arguments) and \
                 os.path.getmtime(note) > max(map(os.path.getmtime, sources)):
             return path
-        if case.synthetic:
+        if case.made:
             command, env = [program, path, *case.arguments], None
         else:
             data = os.path.join(self.source, "workloads", "data", "gpl-3.txt")

@@ -9,7 +9,8 @@ them moves while it runs. A chunk has a frame from the beginning of its copy in 
 have frames never exceed the budget. A copy out takes the chunk from the device. It is needed unless the chunk is dead
 or clean: copied out once since it was last written. New content needs a frame and no copy; dead content needs nothing.
 Each direction of the link has its speed, and 0.92 of it while both run. A launch that exceeds the budget by itself uses
-in place, over the link, what it does not find on the device; it then takes as long as the link if that is longer.
+in place, over the link, what it does not find on the device: content comes in, as it does to be on the device, and what is
+perhaps written goes out. It then takes as long as the link if that is longer.
 
 The program. It knows shares of chunks instead of chunks and amounts instead of copies, which only makes more possible.
 In each gap (gaps.py) a share of the chunk's bytes is away at some time: `clean`, which has a copy in host memory when
@@ -63,8 +64,8 @@ class Program:
         fetched_alone = 2 * (1 + self.out_cost) * (sum(used) / unit + 1)
         self.horizon = sum(self.run) + fetched_alone  # no amount or time of a best schedule is larger
         self.program = LinearProgram()
-        self.begins, self.ends, self.dirty, self.returns, self.in_place, self.read_in_place = (
-            [[] for _ in range(self.count)] for _ in range(6))
+        (self.begins, self.ends, self.dirty, self.returns, self.in_place, self.read_in_place, self.written_in_place) = (
+            [[] for _ in range(self.count)] for _ in range(7))
         self.away_first = []
         lives = gaps.lives_of(sequence)
         self.live = [size / unit for size in gaps.live_bytes(sequence, lives)]
@@ -103,13 +104,15 @@ class Program:
     def uses_in_place(self, life, size):
         """For the use that each gap begins with, and that which the last ends with: terms of what it finds in place."""
         placed = []
-        for gap in life.gaps:
+        for number, gap in enumerate(life.gaps):
             placed.append([])
             if gap.start in self.oversize:
                 placed[-1].append((self.program.variable(size), 1.0))
                 self.in_place[gap.start] += placed[-1]
-                if not gap.written:
+                if life.cyclic or number > 0:  # else it is new
                     self.read_in_place[gap.start] += placed[-1]
+                if gap.written:
+                    self.written_in_place[gap.start] += placed[-1]
         return placed + [placed[0] if life.cyclic else []]
 
     def add_gap(self, gap, away, stays_away):
@@ -133,8 +136,8 @@ class Program:
         leaving_before, leaving_behind, early_before, early_behind = (self.variables() for _ in range(4))
         p.equal([(away[0], 1)] + negative(self.away_first), 0)
         for i in range(self.count):
-            copied_in, copied_out = self.add_link(self.run[i], i in self.oversize, self.in_place[i],
-                                                  self.read_in_place[i])
+            copied_in, copied_out = self.add_link(self.run[i], i in self.oversize, self.read_in_place[i],
+                                                  self.written_in_place[i])
             p.equal([(leaving_behind[i], 1), (leaving_before[i], -1), (copied_out, 1)], 0)
             p.equal([(early_behind[i], 1), (early_before[i], -1), (copied_in, -1)], 0)
             for leaving, early in (leaving_before, early_before), (leaving_behind, early_behind):
@@ -149,17 +152,13 @@ class Program:
             p.equal([(leaving_before[after], 1), (leaving_behind[i], -1), (copied_out, 1)] + negative(self.dirty[i]), 0)
             p.equal([(early_before[after], 1), (early_behind[i], -1), (copied_in, -1)] + self.returns[after], 0)
 
-    def add_link(self, least, longer, in_place=(), read_in_place=()):
+    def add_link(self, least, longer, read_in_place=(), written_in_place=()):
         """Copies during a time of a certain length, or of a longer one at its cost: (in, out)."""
         p = self.program
         copied = [p.variable(self.horizon), p.variable(self.horizon)]
         link = [[(copied[0], 1.0)], [(copied[1], self.out_cost)]]
-        if in_place:
-            used = [p.variable(self.horizon), p.variable(self.horizon)]
-            p.at_most(read_in_place + [(used[0], -1.0)], 0)
-            p.at_most(in_place + [(used[0], -1.0), (used[1], -1.0)], 0)
-            link[0].append((used[0], 1.0))
-            link[1].append((used[1], self.out_cost))
+        link[0] += read_in_place
+        link[1] += [(variable, self.out_cost) for variable, _ in written_in_place]
         wait = [(p.variable(self.horizon, 1.0), -1.0)] if longer else []
         for one, other in (0, 1), (1, 0):
             p.at_most(link[one] + [(v, c * self.lost) for v, c in link[other]] + wait, least)

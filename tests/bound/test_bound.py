@@ -74,6 +74,11 @@ class Known(unittest.TestCase):
         self.is_bounded(2 + 1, sequence((2, [0, 1, 2], [], []), (1, [0], [], [])), 1)
         self.is_bounded(5 + 1, sequence((2, range(6), [], []), (1, [0], [], [])), 1)
 
+    def test_what_is_written_in_place_goes_out_as_well(self):
+        self.is_bounded(2 / 0.92 + 1, sequence((2, [], [0, 1, 2], []), (1, [0], [], [])), 1)
+        # New content does not come in.
+        self.is_bounded(2, sequence((1, [], [0, 1, 2], [0, 1, 2])), 1)
+
     def test_a_sequence_that_does_not_return(self):
         # The first may be there at the start; the others come while it runs, and nothing has to leave.
         reads = sequence((1, [0], [], []), (1, [1], [], []), (1, [2], [], []), cyclic=False, alive=[0, 1, 2])

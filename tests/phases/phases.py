@@ -7,15 +7,14 @@ usage: phases.py BUILD names|totals            gpt and mlp
 Programs run whole on softcuda under a trace. The command labels their launches without looking at names; here the names
 tell which phase each launch belongs to, and at least 98 % must agree.
 """
-import array
 import json
 import os
-import random
 import re
-import struct
 import subprocess
 import sys
 import tempfile
+
+import llmc_files
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TEXT = os.path.join(SOURCE, "workloads", "data", "gpl-3.txt")
@@ -183,27 +182,6 @@ def check_totals(what, report, stats, device):
     print(f"{what}: {whole['in']['moved']} bytes in, {whole['out']['moved']} out, as softcuda counted")
 
 
-def write_llmc_files(folder):
-    """A model with random weights in llm.c's format, and texts of random tokens."""
-    tokens, vocabulary, layers, heads, width, padded = 64, 50257, 4, 4, 64, 50304
-    tensors = [padded * width, tokens * width, layers * width, layers * width, layers * 3 * width * width, layers * 3 * width,
-               layers * width * width, layers * width, layers * width, layers * width, layers * 4 * width * width,
-               layers * 4 * width, layers * 4 * width * width, layers * width, width, width]
-    gains, biases = (2, 8, 14), (3, 5, 7, 9, 11, 13, 15)
-    numbers = random.Random(1)
-    block = array.array("f", [numbers.gauss(0, 0.02) for _ in range(1 << 14)])
-    with open(os.path.join(folder, "gpt2_124M.bin"), "wb") as file:
-        file.write(struct.pack("256i", 20240326, 3, tokens, vocabulary, layers, heads, width, padded, *[0] * 248))
-        for index, count in enumerate(tensors):
-            constant = 1.0 if index in gains else 0.0 if index in biases else None
-            values = (block * (count // len(block) + 1))[:count] if constant is None else array.array("f", [constant]) * count
-            file.write(values.tobytes())
-    for name, count in (("train.bin", 5 * 2 * tokens + 1), ("val.bin", 2 * 2 * tokens + 1)):
-        with open(os.path.join(folder, name), "wb") as file:
-            file.write(struct.pack("256i", 20240520, 1, count, *[0] * 253))
-            file.write(array.array("H", [numbers.randrange(1000) for _ in range(count)]).tobytes())
-
-
 def llmc(build, source):
     """train_gpt2_fp32.cu, untouched: parameters, gradients, moments and activations in one allocation each."""
     with tempfile.TemporaryDirectory() as folder:
@@ -211,7 +189,7 @@ def llmc(build, source):
         subprocess.run(["nvcc", "-O3", "-cudart", "shared", "-gencode", "arch=compute_75,code=compute_75", "-o", program,
                         os.path.join(os.path.abspath(source), "train_gpt2_fp32.cu"), "-lcublas", "-lcublasLt"],
                        check=True, capture_output=True)
-        write_llmc_files(folder)
+        llmc_files.write(folder)
         arguments = ["-i", "train.bin", "-j", "val.bin", "-b", "2", "-t", "64", "-v", "3", "-m", "1", "-s", "4", "-g", "3"]
         for sluice in ({}, {"POLICY": "off"}, {"DEVICE_BUDGET": "64M"}):
             trace = run(build, program, arguments, folder, sluice, cwd=folder)[0]
