@@ -51,7 +51,7 @@ run_sanitized() {
     shift 2
     [ -f "$folder/build.ninja" ] ||
         meson setup "$folder" -Dtoolkit="$CUDA_TOOLKIT" -Dsoftcuda:toolkit="$CUDA_TOOLKIT" -Db_sanitize="$kind" \
-            -Db_lundef=false >/dev/null || setup_fail "meson cannot configure $folder"
+            -Db_lundef=false -Dsoftcuda:loops="$PWD/build/subprojects/softcuda" >/dev/null || setup_fail "meson cannot configure $folder"
     run_tests "$folder" --no-suite full "$@"
 }
 

@@ -14,6 +14,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#ifdef __SANITIZE_THREAD__ /* whose memory a fork copies, too */
+#define FORKS 6
+#else
+#define FORKS 30
+#endif
+
 static char *train_arguments[] = {"/proc/self/exe", "train", NULL};
 
 static int status_of(pid_t child)
@@ -135,7 +141,7 @@ static void forks_beside_launches(struct trainer *trainer)
     struct shared shared = {trainer, false};
     pthread_t thread;
     must(!pthread_create(&thread, NULL, train_on, &shared));
-    for (int i = 0; i < 30; i++) {
+    for (int i = 0; i < FORKS; i++) {
         pid_t child = fork();
         if (!child) {
             calls_return(trainer);

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Random programs give under sluice, on a device that is too small for them, what they give without it on a large one.
 
-usage: random_programs.py BUILD FIRST COUNT [--faults] [--jobs N]
+usage: random_programs.py BUILD FIRST COUNT [--faults] [--daemon thread|inline] [--jobs N]
 
 Each seed is a program (see random_program.cu), a budget, an order in which the device works, a daemon mode, a policy and a
 chunk size. Compared are the hash of all that the program read and every error code that it got, softcuda's own peak with
 the budget, what is alive at the end with sluice's books and, for a third of them, the trace with these; of some programs also
 what they give where sluice only records, and with a profile. A seed that fails is printed with the variables that repeat it. With --faults, the
-device also refuses calls that only sluice makes: that may cost time, and nothing else.
+device also refuses calls that only sluice makes: that may cost time, and nothing else. --daemon gives all the same mode.
 """
 import argparse
 import concurrent.futures
@@ -159,7 +159,7 @@ def check_warm(build, seed, whole, options):
     return None
 
 
-def check(build, seed, faults):
+def check(build, seed, faults, daemon=None):
     """What is wrong with the seed, or None."""
     whole, error, _ = run(build, seed, {"SOFTCUDA_SCHEDULE": "eager"})
     if error:
@@ -169,6 +169,8 @@ def check(build, seed, faults):
         if wrong:
             return wrong
     budget, options = options_for(seed, int(whole["peak_bytes"]))
+    if daemon:
+        options["SLUICE_DAEMON"] = daemon
     if faults:
         options.update({"SOFTCUDA_FAULT": fault_for(seed), "SOFTCUDA_LOG": "none"})
     repeat = " ".join(f"{name}={value}" for name, value in options.items())
@@ -199,13 +201,14 @@ def main():
     parser.add_argument("first", type=int)
     parser.add_argument("count", type=int)
     parser.add_argument("--faults", action="store_true")
+    parser.add_argument("--daemon", choices=("thread", "inline"))
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
     build = os.path.abspath(options.build)
     failed = 0
     seeds = range(options.first, options.first + options.count)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for seed, wrong in zip(seeds, pool.map(lambda seed: check(build, seed, options.faults), seeds)):
+        for seed, wrong in zip(seeds, pool.map(lambda seed: check(build, seed, options.faults, options.daemon), seeds)):
             if wrong:
                 failed += 1
                 print(f"seed {seed}: {wrong}", flush=True)

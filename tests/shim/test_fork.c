@@ -12,6 +12,11 @@
 #include <unistd.h>
 
 #define VIRTUAL_BYTES (768 * MIB)
+#ifdef __SANITIZE_THREAD__ /* whose memory a fork copies, too */
+#define FORKS 10
+#else
+#define FORKS 50
+#endif
 
 static int exit_code(pid_t child)
 {
@@ -95,7 +100,7 @@ static void fork_while_another_thread_works(void **state)
     bool stop = false;
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, allocate_for_ever, &stop), 0);
-    for (int i = 0; i < 50; i++) {
+    for (int i = 0; i < FORKS; i++) {
         pid_t child = fork();
         if (!child) {
             size_t free_bytes, total_bytes;
