@@ -1,7 +1,8 @@
 #include "trust.h"
 
-/* A run that is so many times as long as the longest before is taken to go on as long again, or for good. */
-enum { MUCH_LONGER = 2, LONGER_THAN_EVER = 4 };
+/* A run that is longer than all before is taken to go on as long again, and one that is so many times as long
+ * for good. */
+enum { LONGER_THAN_EVER = 4 };
 
 void sl_trust_ended(struct sl_trust *trust, uint32_t length)
 {
@@ -33,7 +34,6 @@ size_t sl_trust_left(struct sl_trust *trust, uint32_t length)
         count++;
     }
     if (count) return as_long[count / 2] - length;
-    if (length < MUCH_LONGER * longest) return 0;
     if (length < LONGER_THAN_EVER * longest) return length;
     trust->doubted = false;
     return SIZE_MAX;
