@@ -154,6 +154,9 @@ void sl_core_learn_extents(struct sl_core *core);
  * are seen to. */
 void sl_core_plan(struct sl_core *core);
 
+/* For how many symbols what is predicted is believed; SIZE_MAX: no end is in sight. */
+size_t sl_core_believed(struct sl_core *core);
+
 /* The newest tick up to which every launch has ended. */
 sl_tick sl_core_submitted(const struct sl_core *core);
 

@@ -83,7 +83,7 @@ static bool knows_clean(const struct sl_core *core)
 static enum sl_status begin(struct sl_core *core, struct sl_forecast *forecast, size_t skip)
 {
     size_t period = sl_predictor_horizon(core->predictor), chunks = sl_arena_chunk_count(&core->arena);
-    size_t wanted = window_for(period), believed = sl_trust_left(&core->trust, core->streak);
+    size_t wanted = window_for(period), believed = sl_core_believed(core);
     if (believed <= skip) return SL_ERR_UNSUPPORTED;
     if (!reserve(&forecast->symbols, &forecast->symbol_capacity, skip + wanted, sizeof *forecast->symbols) ||
         !reserve(&forecast->launches, &forecast->launch_capacity, wanted, sizeof *forecast->launches) ||

@@ -17,7 +17,8 @@
     64 /* launches that leave the taking over to the next one, rather than wait for a lock */
 
 enum { EIGHTHS = 8, MORE_LEAD = 2 };
-enum { ENOUGH = 4 }; /* a part of the budget: when so much came ahead it is judged by how much was used */
+/* When so many chunks came ahead, or such a part of the budget, it is judged by how much was used. */
+enum { ENOUGH_CHUNKS = 16, ENOUGH_PART = 4 };
 
 static bool lock_directions(struct sl_mover *mover, bool wait)
 {
@@ -53,6 +54,11 @@ static struct sl_plan_lessons *lessons(struct sl_core *core)
     return &planning->lessons;
 }
 
+size_t sl_core_believed(struct sl_core *core)
+{
+    return sl_trust_left(&core->trust, core->streak, sl_predictor_period(core->predictor));
+}
+
 /* Whether what is predicted is believed in for as far as would be planned. */
 static bool is_believed(struct sl_core *core)
 {
@@ -60,9 +66,10 @@ static bool is_believed(struct sl_core *core)
     sl_tick planned = atomic_load(&schedule->active) && schedule->end_tick > core->tick
                           ? schedule->end_tick - core->tick
                           : 0;
+    uint64_t chunks = ENOUGH_CHUNKS * core->arena.chunk_bytes, part = core->budget_bytes / ENOUGH_PART;
     sl_trust_judge(&core->trust, atomic_load(&core->stats.in_by_cause[SL_CAUSE_PLAN]),
-                   atomic_load(&core->stats.unused_bytes), core->budget_bytes / ENOUGH);
-    return sl_trust_left(&core->trust, core->streak) >= planned + SL_TRUST_LEAST;
+                   atomic_load(&core->stats.unused_bytes), chunks < part ? chunks : part);
+    return sl_core_believed(core) >= planned + SL_TRUST_LEAST;
 }
 
 /* --- by the launch --- */

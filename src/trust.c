@@ -1,7 +1,7 @@
 #include "trust.h"
 
-/* A run that is longer than all before is taken to go on as long again, and one that is so many times as long
- * for good. */
+/* A run that is longer than all before is taken to go on as long again; for good if it is so many times as
+ * long, or went through a whole period. */
 enum { LONGER_THAN_EVER = 4 };
 
 void sl_trust_ended(struct sl_trust *trust, uint32_t length)
@@ -12,6 +12,11 @@ void sl_trust_ended(struct sl_trust *trust, uint32_t length)
 void sl_trust_judge(struct sl_trust *trust, uint64_t ahead_bytes, uint64_t unused_bytes,
                     uint64_t enough_bytes)
 {
+    if (trust->doubted) { /* it is judged anew from when it is believed again */
+        trust->ahead_bytes = ahead_bytes;
+        trust->unused_bytes = unused_bytes;
+        return;
+    }
     uint64_t ahead = ahead_bytes - trust->ahead_bytes, unused = unused_bytes - trust->unused_bytes;
     if (ahead < enough_bytes) return;
     if (unused > ahead / 4) trust->doubted = true;
@@ -20,7 +25,7 @@ void sl_trust_judge(struct sl_trust *trust, uint64_t ahead_bytes, uint64_t unuse
     trust->unused_bytes += unused / 2;
 }
 
-size_t sl_trust_left(struct sl_trust *trust, uint32_t length)
+size_t sl_trust_left(struct sl_trust *trust, uint32_t length, size_t period)
 {
     uint32_t as_long[SL_TRUST_RUNS], count = 0, longest = 0;
     uint32_t known = trust->count < SL_TRUST_RUNS ? trust->count : SL_TRUST_RUNS;
@@ -34,7 +39,8 @@ size_t sl_trust_left(struct sl_trust *trust, uint32_t length)
         count++;
     }
     if (count) return as_long[count / 2] - length;
-    if (length < LONGER_THAN_EVER * longest) return length;
+    bool repeats = period && length >= period;
+    if (!repeats && length < LONGER_THAN_EVER * longest) return length;
     trust->doubted = false;
     return SIZE_MAX;
 }

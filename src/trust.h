@@ -33,7 +33,8 @@ void sl_trust_ended(struct sl_trust *trust, uint32_t length);
 void sl_trust_judge(struct sl_trust *trust, uint64_t ahead_bytes, uint64_t unused_bytes,
                     uint64_t enough_bytes);
 
-/* For how many symbols the present run of `length` is expected to go on; SIZE_MAX: no end is in sight. */
-size_t sl_trust_left(struct sl_trust *trust, uint32_t length);
+/* For how many symbols the present run of `length` is expected to go on; SIZE_MAX: no end is in sight.
+ * `period` of what is predicted, in symbols; 0: unknown. */
+size_t sl_trust_left(struct sl_trust *trust, uint32_t length, size_t period);
 
 #endif

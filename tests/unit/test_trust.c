@@ -10,6 +10,7 @@
 #include "trust.h"
 
 #define ENOUGH 100
+#define PERIOD 1000
 
 static struct sl_trust doubting(uint32_t run, uint32_t count)
 {
@@ -26,7 +27,7 @@ static void what_is_used_is_believed(void **state)
     for (uint64_t ahead = 0; ahead < 100 * ENOUGH; ahead += 10) {
         sl_trust_judge(&trust, ahead, ahead / 5, ENOUGH);
         sl_trust_ended(&trust, 8);
-        assert_true(sl_trust_left(&trust, 4) == SIZE_MAX);
+        assert_true(sl_trust_left(&trust, 4, PERIOD) == SIZE_MAX);
     }
 }
 
@@ -57,25 +58,50 @@ static void runs_go_on_as_long_as_half_of_them_did(void **state)
 {
     (void)state;
     struct sl_trust trust = doubting(15, SL_TRUST_RUNS);
-    assert_int_equal(sl_trust_left(&trust, 4), 11);
-    assert_int_equal(sl_trust_left(&trust, 15), 0);
+    assert_int_equal(sl_trust_left(&trust, 4, PERIOD), 11);
+    assert_int_equal(sl_trust_left(&trust, 15, PERIOD), 0);
     sl_trust_ended(&trust, 40); /* one of sixteen */
-    assert_int_equal(sl_trust_left(&trust, 15), 0);
-    assert_int_equal(sl_trust_left(&trust, 16), 24);
+    assert_int_equal(sl_trust_left(&trust, 15, PERIOD), 0);
+    assert_int_equal(sl_trust_left(&trust, 16, PERIOD), 24);
     for (int i = 0; i < 8; i++) sl_trust_ended(&trust, 40);
-    assert_int_equal(sl_trust_left(&trust, 4), 36);
+    assert_int_equal(sl_trust_left(&trust, 4, PERIOD), 36);
     for (int i = 0; i < 100; i++) sl_trust_ended(&trust, SL_TRUST_LEAST - 1); /* no run at all */
-    assert_int_equal(sl_trust_left(&trust, 4), 36);
+    assert_int_equal(sl_trust_left(&trust, 4, PERIOD), 36);
 }
 
 static void who_repeats_himself_for_long_is_believed_again(void **state)
 {
     (void)state;
     struct sl_trust trust = doubting(15, SL_TRUST_RUNS);
-    assert_int_equal(sl_trust_left(&trust, 16), 16); /* the first iteration that is like another */
-    assert_int_equal(sl_trust_left(&trust, 30), 30);
-    assert_true(sl_trust_left(&trust, 60) == SIZE_MAX);
-    assert_true(sl_trust_left(&trust, 4) == SIZE_MAX);
+    assert_int_equal(sl_trust_left(&trust, 16, PERIOD), 16); /* the first iteration that is like another */
+    assert_int_equal(sl_trust_left(&trust, 30, PERIOD), 30);
+    assert_true(sl_trust_left(&trust, 60, PERIOD) == SIZE_MAX);
+    assert_true(sl_trust_left(&trust, 4, PERIOD) == SIZE_MAX);
+}
+
+/* What was wasted before does not count twice. */
+static void who_repeats_a_period_is_believed_again(void **state)
+{
+    (void)state;
+    struct sl_trust trust = doubting(15, SL_TRUST_RUNS);
+    uint64_t ahead = 2 * ENOUGH, unused = ENOUGH;
+    sl_trust_judge(&trust, ahead, unused, ENOUGH);
+    assert_int_equal(sl_trust_left(&trust, 16, 17), 16);
+    assert_int_equal(sl_trust_left(&trust, 16, 0), 16);
+    assert_true(sl_trust_left(&trust, 17, 17) == SIZE_MAX);
+    sl_trust_judge(&trust, ahead + ENOUGH, unused, ENOUGH);
+    assert_false(trust.doubted);
+    sl_trust_judge(&trust, ahead + 2 * ENOUGH, unused + ENOUGH, ENOUGH);
+    assert_true(trust.doubted);
+}
+
+/* A period that is shorter than what always came so far says nothing. */
+static void who_is_as_regular_as_ever_is_not_believed_again(void **state)
+{
+    (void)state;
+    struct sl_trust trust = doubting(15, SL_TRUST_RUNS);
+    assert_int_equal(sl_trust_left(&trust, 14, 2), 1);
+    assert_true(trust.doubted);
 }
 
 /* Two chunks have room; six are used in turn, again and again. */
@@ -133,6 +159,8 @@ int main(void)
         cmocka_unit_test(too_little_is_no_evidence),
         cmocka_unit_test(runs_go_on_as_long_as_half_of_them_did),
         cmocka_unit_test(who_repeats_himself_for_long_is_believed_again),
+        cmocka_unit_test(who_repeats_a_period_is_believed_again),
+        cmocka_unit_test(who_is_as_regular_as_ever_is_not_believed_again),
         cmocka_unit_test(a_plan_ends_where_belief_does),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
