@@ -1,9 +1,5 @@
 #include "trust.h"
 
-/* A run that is longer than all before is taken to go on as long again; for good if it is so many times as
- * long, or went through a whole period. */
-enum { LONGER_THAN_EVER = 4 };
-
 void sl_trust_ended(struct sl_trust *trust, uint32_t length)
 {
     if (length >= SL_TRUST_LEAST) trust->runs[trust->count++ % SL_TRUST_RUNS] = length;
@@ -27,20 +23,18 @@ void sl_trust_judge(struct sl_trust *trust, uint64_t ahead_bytes, uint64_t unuse
 
 size_t sl_trust_left(struct sl_trust *trust, uint32_t length, size_t period)
 {
-    uint32_t as_long[SL_TRUST_RUNS], count = 0, longest = 0;
+    uint32_t as_long[SL_TRUST_RUNS], count = 0;
     uint32_t known = trust->count < SL_TRUST_RUNS ? trust->count : SL_TRUST_RUNS;
     if (!trust->doubted) return SIZE_MAX;
     for (uint32_t i = 0; i < known; i++) {
         uint32_t run = trust->runs[i], at = count;
-        if (run > longest) longest = run;
         if (run < length) continue;
         for (; at > 0 && as_long[at - 1] > run; at--) as_long[at] = as_long[at - 1];
         as_long[at] = run;
         count++;
     }
     if (count) return as_long[count / 2] - length;
-    bool repeats = period && length >= period;
-    if (!repeats && length < LONGER_THAN_EVER * longest) return length;
+    if (!period || length < period) return length;
     trust->doubted = false;
     return SIZE_MAX;
 }
