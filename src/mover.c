@@ -1,6 +1,7 @@
 #include "mover.h"
 
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "device_clock.h"
@@ -9,28 +10,19 @@
 
 #define MOVEMENTS_BETWEEN_TIMES 4096 /* without a trace */
 
-static enum sl_status direction_init(struct sl_direction *direction, const struct sl_backend *backend,
-                                     sl_stream stream)
-{
-    direction->stream = stream;
-    if (pthread_mutex_init(&direction->lock, NULL)) return SL_ERR_NO_MEMORY;
-    for (int i = 0; i < SL_EVENT_RING; i++) {
-        enum sl_status status = backend->event_new(backend->self, &direction->events[i]);
-        if (status) return status;
-    }
-    return SL_OK;
-}
-
 enum sl_status sl_mover_init(struct sl_mover *mover, const struct sl_backend *backend, struct sl_arena *arena,
-                             struct sl_stats *stats)
+                             struct sl_stats *stats, const _Atomic int *captures)
 {
     memset(mover, 0, sizeof *mover);
     mover->backend = backend;
     mover->arena = arena;
     mover->stats = stats;
-    enum sl_status status = direction_init(&mover->in, backend, backend->stream_in(backend->self));
-    if (status == SL_OK) status = direction_init(&mover->out, backend, backend->stream_out(backend->self));
-    return status;
+    mover->captures = captures;
+    mover->left_bytes = calloc(SL_EVENTS_MOST, sizeof *mover->left_bytes);
+    if (!mover->left_bytes) return SL_ERR_NO_MEMORY;
+    enum sl_status status = sl_direction_init(&mover->in, backend, backend->stream_in(backend->self));
+    if (status) return status;
+    return sl_direction_init(&mover->out, backend, backend->stream_out(backend->self));
 }
 
 void sl_mover_close(struct sl_mover *mover, bool device_gone)
@@ -38,16 +30,13 @@ void sl_mover_close(struct sl_mover *mover, bool device_gone)
     struct sl_direction *directions[] = {&mover->in, &mover->out};
     for (int d = 0; d < 2; d++) sl_transfers_delete(directions[d]->transfers, device_gone);
     sl_device_clock_delete(mover->clock, device_gone);
-    for (int d = 0; d < 2 && mover->backend && !device_gone; d++)
-        for (int i = 0; i < SL_EVENT_RING; i++)
-            if (directions[d]->events[i])
-                mover->backend->event_delete(mover->backend->self, directions[d]->events[i]);
+    for (int d = 0; d < 2; d++) sl_direction_close(directions[d], device_gone ? NULL : mover->backend);
+    free((void *)mover->left_bytes);
     memset(mover, 0, sizeof *mover);
 }
 
-void sl_mover_time(struct sl_mover *mover, struct sl_trace *trace, const _Atomic int *captures)
+void sl_mover_time(struct sl_mover *mover, struct sl_trace *trace)
 {
-    mover->captures = captures;
     mover->clock = sl_device_clock_new(mover->backend, mover->in.stream);
     mover->traced = trace != NULL;
     if (!mover->clock) return;
@@ -108,25 +97,9 @@ void sl_mover_measure(struct sl_mover *mover, bool wait, uint64_t *in_bytes_per_
     pthread_mutex_unlock(&mover->out.lock);
 }
 
-static void raise_to(_Atomic uint64_t *value, uint64_t to)
-{
-    uint64_t seen = atomic_load(value);
-    while (seen < to && !atomic_compare_exchange_weak(value, &seen, to)) {
-    }
-}
-
-static sl_event_handle event_of(struct sl_direction *direction, uint64_t sequence)
-{
-    return direction->events[sequence % SL_EVENT_RING];
-}
-
 bool sl_mover_done(struct sl_mover *mover, struct sl_direction *direction, uint64_t sequence)
 {
-    if (sequence <= atomic_load_explicit(&direction->done, memory_order_acquire)) return true;
-    if (sequence > atomic_load_explicit(&direction->issued, memory_order_acquire)) return false;
-    if (!mover->backend->event_done(mover->backend->self, event_of(direction, sequence))) return false;
-    raise_to(&direction->done, sequence);
-    return true;
+    return sl_direction_is_done(direction, mover->backend, sequence);
 }
 
 /* A number is given out just before the driver call: whoever saw it may be ahead of the thread that submits
@@ -136,31 +109,22 @@ static void wait_submitted(const struct sl_direction *direction, uint64_t sequen
     while (atomic_load_explicit(&direction->issued, memory_order_acquire) < sequence) sched_yield();
 }
 
-void sl_wait_event(const struct sl_backend *backend, sl_stream stream, sl_event_handle event)
-{
-    if (backend->stream_wait(backend->self, stream, event)) backend->event_wait(backend->self, event);
-}
-
-enum sl_status sl_record_event(const struct sl_backend *backend, sl_event_handle event, sl_stream stream)
-{
-    enum sl_status status = backend->event_record(backend->self, event, stream);
-    if (status) backend->stream_finish(backend->self, stream);
-    return status;
-}
-
 void sl_mover_wait(struct sl_mover *mover, struct sl_direction *direction, uint64_t sequence,
                    sl_stream stream)
 {
     wait_submitted(direction, sequence);
-    sl_wait_event(mover->backend, stream, event_of(direction, sequence));
+    /* Its own is waited for though it be done: that tells a device with a time of its own what came first. */
+    if (!sl_direction_has_event(direction, sequence) && sl_direction_known_done(direction, sequence)) return;
+    sl_wait_event(mover->backend, stream, sl_direction_event(direction, sequence));
 }
 
 void sl_mover_wait_host(struct sl_mover *mover, struct sl_direction *direction, uint64_t sequence)
 {
-    if (sequence <= atomic_load_explicit(&direction->done, memory_order_acquire)) return;
+    if (sl_direction_known_done(direction, sequence)) return;
     wait_submitted(direction, sequence);
-    if (mover->backend->event_wait(mover->backend->self, event_of(direction, sequence)) == SL_OK)
-        raise_to(&direction->done, sequence);
+    sl_event_handle event = sl_direction_event(direction, sequence);
+    if (mover->backend->event_wait(mover->backend->self, event) == SL_OK)
+        sl_direction_set_done(direction, sequence);
 }
 
 /* Makes the out stream wait for everything that may still use the chunk. */
@@ -212,14 +176,11 @@ static bool begin_transfer(struct sl_direction *direction)
 /* Closes a movement: its event, its number. One that was refused has both, too: what it waited for counts. */
 static uint64_t submitted(struct sl_mover *mover, struct sl_direction *direction, enum sl_status status)
 {
-    uint64_t sequence = atomic_load(&direction->issued) + 1;
-    enum sl_status recorded =
-        sl_record_event(mover->backend, event_of(direction, sequence), direction->stream);
-    if (status == SL_OK) status = recorded;
+    bool ask = !atomic_load(mover->captures);
+    uint64_t sequence = sl_direction_submitted(direction, mover->backend, ask, &status);
     if (status && !atomic_exchange(&mover->failed, true))
         sl_log(SL_LOG_WARN, "the driver refused to move memory (%s); data stays where it is from now on",
                sl_status_text(status));
-    atomic_store_explicit(&direction->issued, sequence, memory_order_release);
     return sequence;
 }
 
@@ -236,20 +197,34 @@ static enum sl_status let_go(const struct sl_backend *backend, enum sl_action_ki
     return backend->evict(backend->self, address, bytes);
 }
 
+static _Atomic uint64_t *left_at(const struct sl_mover *mover, uint64_t sequence)
+{
+    return &mover->left_bytes[sequence % SL_EVENTS_MOST];
+}
+
+/* Of the next out movement. pre: the direction's lock is taken. */
+static void note_left(struct sl_mover *mover, uint64_t sequence, uint64_t bytes)
+{
+    atomic_store(left_at(mover, sequence), atomic_load(left_at(mover, sequence - 1)) + bytes);
+}
+
 /* What is read first may be older than what is read then: that errs on the side of waiting. */
 uint64_t sl_mover_room_after(const struct sl_mover *mover, sl_chunk c, uint64_t bytes, uint64_t budget_bytes)
 {
     uint64_t held = atomic_load(&sl_arena_record(mover->arena, c)->frame_bytes);
     uint64_t occupied = atomic_load(&mover->occupied_bytes) + (bytes > held ? bytes - held : 0);
-    uint64_t issued = atomic_load(&mover->out.issued);
-    /* The events of older ones stand for later movements by now. */
-    uint64_t oldest = issued > SL_EVENT_RING - 1 ? issued - (SL_EVENT_RING - 1) : 0;
-    uint64_t sequence = issued;
-    for (; sequence > oldest; sequence--) {
-        occupied += atomic_load_explicit(&mover->freed_bytes[sequence % SL_EVENT_RING], memory_order_relaxed);
-        if (occupied > budget_bytes) break;
+    uint64_t first = atomic_load(&mover->out.done), last = atomic_load(&mover->out.issued);
+    /* What older ones left is overwritten before long. */
+    if (last > first + SL_EVENTS_MOST / 2) first = last - SL_EVENTS_MOST / 2;
+    uint64_t left = atomic_load(left_at(mover, last));
+    while (first < last) {
+        uint64_t middle = first + (last - first) / 2;
+        if (occupied + (left - atomic_load(left_at(mover, middle))) <= budget_bytes)
+            last = middle;
+        else
+            first = middle + 1;
     }
-    return sequence;
+    return first;
 }
 
 uint64_t sl_mover_release(struct sl_mover *mover, sl_chunk c, const struct sl_fence *fence,
@@ -274,7 +249,7 @@ uint64_t sl_mover_release(struct sl_mover *mover, sl_chunk c, const struct sl_fe
                                                                                  : SL_ACTION_EVICT;
     /* Not when it comes: a launch may still write it in place, and a fetch does not wait for that. */
     atomic_store(&chunk->written, false);
-    atomic_store(&mover->freed_bytes[sequence % SL_EVENT_RING], bytes);
+    note_left(mover, sequence, bytes);
     bool timed = kind == SL_ACTION_EVICT && begin_transfer(&mover->out);
     enum sl_status status = let_go(backend, kind, chunk->address, bytes);
     submitted(mover, &mover->out, status);
@@ -347,7 +322,7 @@ void sl_mover_discard(struct sl_mover *mover, sl_chunk c, uint64_t bytes, const 
     struct sl_chunk_record *chunk = sl_arena_record(mover->arena, c);
     if (atomic_load(&mover->failed)) return;
     uint64_t sequence = atomic_load(&mover->out.issued) + 1;
-    atomic_store(&mover->freed_bytes[sequence % SL_EVENT_RING], 0);
+    note_left(mover, sequence, 0);
     atomic_store(&chunk->out_sequence, sequence);
     wait_for_users(mover, chunk, fence);
     submitted(mover, &mover->out, mover->backend->discard(mover->backend->self, chunk->address, bytes));

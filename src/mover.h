@@ -1,10 +1,5 @@
-/* The mover: the two directions of the link, each a stream of the backend, a lock and a sequence of
- * movements.
- *
- * Movements of one direction are issued under its lock and run in the order of their sequence numbers, so
- * "movement s is done" means that all before it are. An event for each movement lies in a ring; an event that
- * was recorded again stands for a later movement, so waiting on it is never too short. Locks are taken in the
- * order out, in.
+/* The mover: the two directions of the link (direction.h). Movements of one direction are issued under its
+ * lock. Locks are taken in the order out, in.
  *
  * Every content change is a compare-and-swap made before the driver call, under the direction's lock:
  *   evict     RESIDENT -> HOST          drop      RESIDENT_DEAD -> DEAD
@@ -16,13 +11,11 @@
 #ifndef SLUICE_MOVER_H
 #define SLUICE_MOVER_H
 
-#include <pthread.h>
-
 #include "arena.h"
+#include "direction.h"
 #include "link_speed.h"
 #include "stats.h"
 
-#define SL_EVENT_RING 256
 #define SL_STREAMS 64
 #define SL_SHARED_STREAM 63 /* the number of all streams that found none of their own */
 
@@ -32,35 +25,26 @@ struct sl_fence {
     sl_event_handle events[SL_STREAMS];
 };
 
-struct sl_direction {
-    pthread_mutex_t lock;
-    sl_stream stream;
-    _Atomic uint64_t issued; /* the last movement submitted */
-    _Atomic uint64_t done;   /* the last one known to have finished */
-    sl_event_handle events[SL_EVENT_RING];
-    struct sl_transfers *transfers; /* NULL: movements are not timed */
-};
-
 struct sl_mover {
     const struct sl_backend *backend;
     struct sl_arena *arena;
     struct sl_stats *stats;
     struct sl_direction in, out;
-    _Atomic uint64_t occupied_bytes;             /* sum of the frames held by chunks, in issue order */
-    _Atomic uint64_t freed_bytes[SL_EVENT_RING]; /* by the out movement of that sequence */
-    _Atomic bool failed;                         /* the driver refused a movement: move nothing more */
-    struct sl_device_clock *clock;               /* or NULL: nothing is timed */
-    bool traced;                                 /* every movement is timed */
-    struct sl_link link;                         /* how fast it was */
+    _Atomic uint64_t occupied_bytes; /* sum of the frames held by chunks, in issue order */
+    _Atomic uint64_t *left_bytes;    /* by out movement s and all before it, at s % SL_EVENTS_MOST */
+    _Atomic bool failed;             /* the driver refused a movement: move nothing more */
+    struct sl_device_clock *clock;   /* or NULL: nothing is timed */
+    bool traced;                     /* every movement is timed */
+    struct sl_link link;             /* how fast it was */
     uint64_t timed_at;           /* movements that were issued when some were last timed without a trace */
     const _Atomic int *captures; /* while there are any, there are no questions to the driver */
 };
 
+/* `captures`: stream captures under way. */
 enum sl_status sl_mover_init(struct sl_mover *mover, const struct sl_backend *backend, struct sl_arena *arena,
-                             struct sl_stats *stats);
-/* From now on movements are timed: all of them for `trace`, or, without one, some. `captures`: stream
- * captures under way. */
-void sl_mover_time(struct sl_mover *mover, struct sl_trace *trace, const _Atomic int *captures);
+                             struct sl_stats *stats, const _Atomic int *captures);
+/* From now on movements are timed: all of them for `trace`, or, without one, some. */
+void sl_mover_time(struct sl_mover *mover, struct sl_trace *trace);
 /* When `event`, which is done, was reached, on the records' clock; 0: not known. May take in's lock. */
 uint64_t sl_mover_when(struct sl_mover *mover, sl_event_handle event);
 /* Tells the trace of the movements that are done. Takes the locks. */
@@ -70,11 +54,6 @@ void sl_mover_settle_times(struct sl_mover *mover);
  * unless `wait`. */
 void sl_mover_measure(struct sl_mover *mover, bool wait, uint64_t *in_bytes_per_s, uint64_t *out_bytes_per_s);
 void sl_mover_close(struct sl_mover *mover, bool device_gone); /* accepts a half-built one */
-
-/* A wait and a record that the driver refuses are made up for by waiting on the host: they order what would
- * otherwise be a race. Any thread. */
-void sl_wait_event(const struct sl_backend *backend, sl_stream stream, sl_event_handle event);
-enum sl_status sl_record_event(const struct sl_backend *backend, sl_event_handle event, sl_stream stream);
 
 /* Whether movement `sequence` of the direction has finished. Asks the driver at most once. */
 bool sl_mover_done(struct sl_mover *mover, struct sl_direction *direction, uint64_t sequence);

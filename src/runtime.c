@@ -191,11 +191,11 @@ static enum sl_status build(struct sl_core *core)
     core->predictor = sl_predictor_new(HISTORY_SYMBOLS);
     if (!core->predictor || !sl_symbols_init(&core->symbols)) return SL_ERR_NO_MEMORY;
     status = sl_stats_init(&core->stats);
-    if (status == SL_OK) status = sl_mover_init(&core->mover, backend, &core->arena, &core->stats);
+    if (status == SL_OK)
+        status = sl_mover_init(&core->mover, backend, &core->arena, &core->stats, &core->captures);
     if (status == SL_OK) status = sl_schedule_init(&core->schedule, &core->mover);
     if (status == SL_OK) status = open_trace(core, device_bytes);
-    if (status == SL_OK && (core->trace || core->policy->plans))
-        sl_mover_time(&core->mover, core->trace, &core->captures);
+    if (status == SL_OK && (core->trace || core->policy->plans)) sl_mover_time(&core->mover, core->trace);
     if (status == SL_OK && options.daemon == SL_DAEMON_THREAD && sl_policy_moves_ahead(core->policy) &&
         sl_daemon_start(&core->schedule, &core->daemon) != SL_OK)
         sl_log(SL_LOG_WARN, "no thread could be started; data is moved by the launching thread");

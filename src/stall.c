@@ -6,10 +6,8 @@ static void settle(struct sl_core *core, struct sl_stall *stall)
     struct sl_direction *in = &core->mover.in;
     uint64_t sequence = stall->in_sequence;
     stall->in_sequence = 0;
-    if (sequence + SL_EVENT_RING <= atomic_load(&in->issued))
-        return; /* its event stands for a later fetch by now */
-    uint64_t ns =
-        backend->event_elapsed_ns(backend->self, stall->reached, in->events[sequence % SL_EVENT_RING]);
+    if (!sl_direction_has_event(in, sequence)) return;
+    uint64_t ns = backend->event_elapsed_ns(backend->self, stall->reached, sl_direction_event(in, sequence));
     if (!ns) return;
     struct sl_counts *counts[] = {&core->stats.total, &core->stats.iterations[stall->iteration]};
     for (int i = 0; i < 2; i++) {
