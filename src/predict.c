@@ -150,16 +150,19 @@ static uint64_t common_suffix(const struct sl_predictor *p, uint64_t end)
     return length;
 }
 
-/* The latest of the longest earlier occurrences of the present's suffix, among those there is credit for.
- * Assumes that the present is not in the chains yet. */
-static void find_longest(struct sl_predictor *p)
+/* The latest of the longest earlier occurrences of the present's suffix, among those there is credit for. But
+ * where a context was just `mistaken` and the present came three times in a row, it is taken to come again:
+ * else what was odd once in a long steady stretch would be expected again in each of as many periods as came
+ * before it. Assumes that the present is not in the chains yet. */
+static void find_longest(struct sl_predictor *p, bool mistaken)
 {
     uint64_t best = 0, cursor = 0;
+    bool repeats = false;
     for (int i = LEVELS - 1; i >= 0 && !best; i--) {
         uint64_t least = (uint64_t)1 << i * LEVEL_SHIFT, seen = 0;
         if (p->count - oldest(p) <= least) continue;
         uint32_t at = p->head[i][slot_of(p, p->count, i)];
-        for (;;) {
+        while (!repeats) {
             uint64_t distance = (uint32_t)p->count - at;
             /* Distances grow along a chain; one that does not was overwritten. */
             if (distance <= seen || distance >= p->count - oldest(p) || p->credit == 0) break;
@@ -170,6 +173,7 @@ static void find_longest(struct sl_predictor *p)
             if (length >= least && length > best && p->count - distance != p->given) {
                 best = length;
                 cursor = p->count - distance;
+                repeats = mistaken && length >= 2 * distance && length >= STRONG_MATCH;
             }
             at = p->links[at & p->mask].prev[i];
         }
@@ -262,7 +266,7 @@ bool sl_predictor_feed(struct sl_predictor *p, sl_symbol symbol)
             p->lost_at = p->count;
         }
         catch_up(p, p->following ? p->count - 1 - p->cursor : 0);
-        find_longest(p);
+        find_longest(p, p->following);
         if (p->match < WEAK_MATCH && p->lost_at) resume_context(p, symbol);
         if (p->given) find_stretch(p);
     }

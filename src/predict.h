@@ -1,8 +1,9 @@
 /* What follows: the predictor keeps the program's symbols as one string and a cursor into its past.
  *
  * The prediction at any time is what followed the longest suffix of the present where that suffix occurred
- * before (longest-suffix matching; see the LZ77 family of parsers). It needs no period, and after a surprise
- * it finds its place again. Not thread-safe: the caller orders the calls.
+ * before (longest-suffix matching; see the LZ77 family of parsers), or, where that was just wrong, what came
+ * three times in a row. It needs no period, and after a surprise it finds its place again. Not thread-safe:
+ * the caller orders the calls.
  */
 #ifndef SLUICE_PREDICT_H
 #define SLUICE_PREDICT_H
