@@ -15,8 +15,8 @@ import tempfile
 MIB = 1 << 20
 # 150 MiB of parameters, gradients and moments, and activations beside them: more than 64 chunks of 2 MiB.
 MODEL = ["--layers", "3", "--width", "512", "--heads", "8", "--context", "16", "--batch", "1", "--seed", "7"]
-# 44 MiB of parameters, gradients and moments, in tensors of 1 MiB that share their chunks.
 POLICIES = ("plan", "next", "belady", "lru", "demand", "driver")
+# 44 MiB of parameters, gradients and moments, in tensors of 1 MiB that share their chunks.
 PERCEPTRON = ["--layers", "12", "--width", "512", "--batch", "8", "--streams", "3", "--seed", "7"]
 
 
@@ -114,38 +114,13 @@ def identical(bench, allocator, accumulate, orders="half"):
                 print("ok", what, "peak", run.device["peak_device_bytes"], "of", budget, flush=True)
 
 
-def under(bench, arguments, policy, budget, chunk="2M", daemon="inline", **how):
-    """The program under a policy and on `budget` bytes, which is the device's size where the driver moves its memory."""
-    options = {"CHUNK": chunk, "DAEMON": daemon, "POLICY": policy}
+def under(bench, arguments, policy, budget, chunk="2M", daemon="inline", more=None, **how):
+    """The program under a policy and on `budget` bytes, which is the device's size where the driver moves its memory; `more`
+    are other variables of sluice's."""
+    options = {"CHUNK": chunk, "DAEMON": daemon, "POLICY": policy, **(more or {})}
     if policy == "driver":
         return bench.run(arguments, device_bytes=budget, sluice=options, **how)
     return bench.run(arguments, sluice=dict(options, DEVICE_BUDGET=budget), **how)
-
-
-def policies(bench):
-    """Same bits at 1/3 under every policy, with chunks of 2, 4 and 8 MiB in turn; budget kept."""
-    arguments = MODEL + ["--steps", "4", "--evaluate-every", "2"]
-    whole = reference(bench, arguments)
-    budget = whole_blocks(whole.peak // 3)
-    for i, policy in enumerate(POLICIES):
-        chunk = ("2M", "4M", "8M")[i % 3]
-        run = under(bench, arguments, policy, budget, chunk, "thread", schedule=f"random:{i}")
-        check_same(run, whole, budget, f"{policy}, {chunk}")
-
-
-def all_policies(bench, allocator, accumulate):
-    """The same with every policy, chunk size and share, in both daemon modes and two orders: for suite full."""
-    arguments = MODEL + ["--steps", "4", "--allocator", allocator, "--accumulate", accumulate, "--evaluate-every", "2"]
-    whole = reference(bench, arguments)
-    for policy in POLICIES:
-        for chunk in ("2M", "4M", "8M"):
-            for share in (2, 3):
-                for daemon in ("inline", "thread"):
-                    for seed in range(2):
-                        budget = whole_blocks(whole.peak // share)
-                        run = under(bench, arguments, policy, budget, chunk, daemon, schedule=f"random:{seed}")
-                        check_same(run, whole, budget, f"{policy}, {allocator}, accumulate {accumulate}, {chunk}, 1/{share}, "
-                                   f"{daemon}, order {seed}")
 
 
 def check_same(run, whole, budget, what):
@@ -291,11 +266,11 @@ def off(bench):
     need(run.same_bits(whole) and run.device["bytes_in"]["prefetch"] == 0, "as without sluice", whole, run)
 
 
-def largest_sites(bench, arguments, count):
+def largest_sites(bench, arguments, count, program="gpt"):
     """The sites of the `count` largest sets of tensors, and the bytes that they held."""
     with tempfile.TemporaryDirectory() as folder:
         trace = os.path.join(folder, "trace")
-        run = bench.run(arguments, sluice={"TRACE": trace, "CHUNK": "2M"})
+        run = bench.run(arguments, sluice={"TRACE": trace, "CHUNK": "2M"}, program=program)
         need(run.status == 0, "the traced run ends well", run)
         tool = os.path.join(bench.build, "tools", "sluice")
         told = subprocess.run([tool, "trace", "sites", "--json", trace], capture_output=True, text=True, check=True)
@@ -358,8 +333,8 @@ def small_budget(bench):
     need(sum("more than the budget" in line for line in run.errors.splitlines()) == 1, "said once", run)
 
 
-TESTS = {t.__name__: t for t in (identical, policies, all_policies, perceptron, steady, irregular, slab, out_of_memory, resident, large_chunks, off, bad_options,
-                                 host_memory, small_budget, backing)}
+TESTS = {t.__name__: t for t in (identical, perceptron, steady, irregular, slab, out_of_memory, resident, large_chunks, off,
+                                 bad_options, host_memory, small_budget, backing)}
 
 
 def main():
