@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # Installs what is missing (scripts/setup.sh), builds, runs every test, and then the unit, stress, shim and life suites and
-# a part of the random programs under the address, undefined-behaviour and thread sanitizers, a part of the faults and
-# of the end-to-end suite under the first two; the last line says how many passed, failed and were skipped. --full runs
-# the long suites too, the whole end-to-end suite under the first two sanitizers and the unit suite under valgrind.
+# a part of the random programs under the address, undefined-behaviour and thread sanitizers (of the unit suite, what
+# starts threads under the last), a part of the faults and of the end-to-end suite under the first two; the last line says
+# how many passed, failed and were skipped. --full runs the long suites too, the whole end-to-end suite under the first two
+# sanitizers and the unit suite under valgrind. docs/testing.md says more.
 set -euo pipefail
 cd "$(dirname "$0")"
 
 selection=(--no-suite full)
-sanitized=(--suite=sluice:{unit,stress,shim,life,random})
+# What runs under every sanitizer; where races are looked for, of the unit tests those that start threads.
+sanitized=(--suite=sluice:{stress,shim,life,random})
 full=
 for argument in "$@"; do
     case $argument in
@@ -51,7 +53,8 @@ run_sanitized() {
     shift 2
     [ -f "$folder/build.ninja" ] ||
         meson setup "$folder" -Dtoolkit="$CUDA_TOOLKIT" -Dsoftcuda:toolkit="$CUDA_TOOLKIT" -Db_sanitize="$kind" \
-            -Db_lundef=false -Dsoftcuda:loops="$PWD/build/subprojects/softcuda" >/dev/null || setup_fail "meson cannot configure $folder"
+            -Db_lundef=false -Doptimization=1 -Dsoftcuda:loops="$PWD/build/subprojects/softcuda" >/dev/null ||
+        setup_fail "meson cannot configure $folder"
     run_tests "$folder" --no-suite full "$@"
 }
 
@@ -59,8 +62,8 @@ run_tests build "${selection[@]}"
 # A sanitizer's runtime and its leak checker cannot see through a preloaded object to the program's end.
 export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 export TSAN_OPTIONS="suppressions='$PWD/tests/tsan.supp'"
-run_sanitized build/asan address,undefined "${sanitized[@]}" --suite=sluice:{faults,e2e}
-run_sanitized build/tsan thread "${sanitized[@]}"
+run_sanitized build/asan address,undefined "${sanitized[@]}" --suite=sluice:{unit,faults,e2e}
+run_sanitized build/tsan thread "${sanitized[@]}" --suite=sluice:threads
 if [ -n "$full" ]; then
     run_tests build/asan --suite sluice:e2e
     # One of the unit tests forbids system calls, and valgrind makes some of its own.

@@ -19,8 +19,8 @@ import sys
 import tempfile
 
 MIB = 1 << 20
-RECORDED = 5  # every so many programs run with SLUICE_POLICY=off and a trace, too
-WARM = 4  # every so many run twice with a profile
+RECORDED = 10  # every so many programs run with SLUICE_POLICY=off and a trace, too
+WARM = 8  # every so many run twice with a profile
 # Driver functions that the programs themselves never call.
 SLUICES_OWN = ["cuMemPrefetchAsync", "cuMemAdvise", "cuMemDiscardBatchAsync", "cuFuncGetParamInfo", "cuKernelGetParamInfo",
                "cuEventElapsedTime", "cuMemGetInfo", "cuStreamIsCapturing", "cuFuncGetName", "cuKernelGetName",

@@ -12,7 +12,8 @@
 pthread_mutex_t sc_driver_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct {
-    bool initialised, forked, finished, watched;
+    bool initialised, forked, finished;
+    _Atomic bool watched; /* read without the lock, while another thread may be the first */
     struct sc_thread *threads;
     pthread_key_t key;
 } driver;
@@ -156,12 +157,14 @@ CUresult sc_refuse(const char *function, const char *what)
 /* Runs when the process ends, or when the library is unloaded. */
 __attribute__((destructor)) static void finish(void)
 {
-    if (is_child() || !driver.initialised || driver.finished) return;
+    if (is_child()) return;
     sc_lock();
-    driver.finished = true;
-    sc_queue_close();
-    sc_stats_write(sc_queue_timing());
-    sc_timeline_close();
-    sc_touched_close();
+    if (driver.initialised && !driver.finished) {
+        driver.finished = true;
+        sc_queue_close();
+        sc_stats_write(sc_queue_timing());
+        sc_timeline_close();
+        sc_touched_close();
+    }
     sc_unlock();
 }
