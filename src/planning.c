@@ -17,6 +17,7 @@
     64 /* launches that leave the taking over to the next one, rather than wait for a lock */
 
 enum { EIGHTHS = 8, MORE_LEAD = 2 };
+enum { SURE_CONTEXT = 16 }; /* symbols that came like this before */
 /* When so many chunks came ahead, or such a part of the budget, it is judged by how much was used. */
 enum { ENOUGH_CHUNKS = 16, ENOUGH_PART = 4 };
 
@@ -56,7 +57,8 @@ static struct sl_plan_lessons *lessons(struct sl_core *core)
 
 size_t sl_core_believed(struct sl_core *core)
 {
-    return sl_trust_left(&core->trust, core->streak, sl_predictor_period(core->predictor));
+    uint32_t streak = core->streak > SL_TRUST_LEAST ? core->streak : SL_TRUST_LEAST;
+    return sl_trust_left(&core->trust, streak, sl_predictor_period(core->predictor));
 }
 
 /* Whether what is predicted is believed in for as far as would be planned. */
@@ -250,10 +252,16 @@ static void plan_beside(struct sl_core *core)
     }
 }
 
+/* A surprise in a place that is known well, where this followed before, is no reason to wait and see. */
+static bool knows_place(const struct sl_core *core)
+{
+    return core->streak >= SL_STEADY_STREAK || sl_predictor_match(core->predictor) >= SURE_CONTEXT;
+}
+
 void sl_core_plan(struct sl_core *core)
 {
     struct sl_planning *planning = &core->planning;
-    if (!core->pressure || !core->policy->plans || core->streak < SL_STEADY_STREAK) return;
+    if (!core->pressure || !core->policy->plans || !knows_place(core)) return;
     bool beside = planning->planner && !is_first_of_profile(core);
     if (beside ? !has_work(core) : !must_plan_now(core)) return;
     uint64_t start = sl_clock_ns(CLOCK_MONOTONIC);

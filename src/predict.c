@@ -360,6 +360,11 @@ sl_symbol sl_predictor_expected(const struct sl_predictor *p)
     return p->following ? p->symbol[p->cursor & p->mask] : SL_NO_SYMBOL;
 }
 
+size_t sl_predictor_match(const struct sl_predictor *p)
+{
+    return p->following ? p->match : 0;
+}
+
 size_t sl_predictor_period(const struct sl_predictor *p)
 {
     if (!p->following) return 0;

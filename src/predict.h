@@ -40,6 +40,9 @@ size_t sl_predictor_next(const struct sl_predictor *predictor, sl_symbol *out, s
 /* The symbol that the next feed is expected to be, or SL_NO_SYMBOL. */
 sl_symbol sl_predictor_expected(const struct sl_predictor *predictor);
 
+/* How many symbols, up to the last one, came before as they came now. 0 while nothing is predicted. */
+size_t sl_predictor_match(const struct sl_predictor *predictor);
+
 /* The current period: symbols between the cursor and the present; in a past that was given, its period there,
  * and 0 before it has any. 0 while nothing is predicted. */
 size_t sl_predictor_period(const struct sl_predictor *predictor);

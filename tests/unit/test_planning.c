@@ -54,13 +54,13 @@ static uint64_t misses(void)
 }
 
 /* Starts the core in a child, where true is returned; in the parent the child is waited for. */
-static bool in_child(void)
+static bool in_child_with(const char *daemon)
 {
     int status;
     fflush(NULL);
     pid_t child = fork();
     if (!child) {
-        setenv("SLUICE_DAEMON", "thread", 1);
+        setenv("SLUICE_DAEMON", daemon, 1);
         if (core_start(NULL)) _exit(1);
         for (int b = 0; b < BLOCKS; b++) blocks[b] = core_take(2 * SL_MIB);
         return true;
@@ -68,6 +68,11 @@ static bool in_child(void)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     return false;
+}
+
+static bool in_child(void)
+{
+    return in_child_with("thread");
 }
 
 /* The child ends well if the budget was kept and `good`. */
@@ -137,6 +142,25 @@ static void a_surprise_ends_what_was_planned(void **state)
     end_child(sl_core_running()->stats.plans > 30);
 }
 
+/* What came instead of the usual once before, in a place that is known well, is planned as soon as it begins.
+ */
+static void a_known_turn_is_planned_at_once(void **state)
+{
+    (void)state;
+    if (!in_child_with("inline")) return;
+    for (int i = 0; i < 8; i++) launch_period();
+    for (int turn = 0; turn < 2; turn++) {
+        for (int i = 0; i < PERIOD / 2; i++) launch(i % BLOCKS, (i * 5 + 1) % BLOCKS);
+        const struct sl_stats *stats = &sl_core_running()->stats;
+        uint64_t plans = stats->plans, surprises = stats->surprises;
+        launch(BLOCKS - 1, 0);
+        if (stats->surprises != surprises + 1 || stats->plans != plans + (turn > 0)) end_child(false);
+        for (int i = 1; i < PERIOD / 2; i++) launch(BLOCKS - 1 - i, i);
+        for (int i = 0; i < 3; i++) launch_period();
+    }
+    end_child(true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -144,6 +168,7 @@ int main(void)
         cmocka_unit_test(what_dies_is_foreseen),
         cmocka_unit_test(launches_that_outrun_plans_go_on),
         cmocka_unit_test(a_surprise_ends_what_was_planned),
+        cmocka_unit_test(a_known_turn_is_planned_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
