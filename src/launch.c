@@ -184,7 +184,10 @@ static void begin(struct sl_core *core, struct sl_launch *launch)
     sl_core_feed(core, symbol);
     sl_stats_launched(&core->stats);
     sl_record_launch(core, launch, symbol, kernel);
-    sl_schedule_issue(&core->schedule, core->tick, core->daemon == NULL);
+    /* Policies that hardly look ahead do nothing in the time before the launch. */
+    bool everything = !core->daemon && core->policy->when != SL_PLAN_AHEAD;
+    if (sl_schedule_begin(&core->schedule, core->tick, everything) && core->daemon)
+        sl_daemon_wake(core->daemon);
     if (sl_core_must_join(core, s, &core->mover.out, core->arena.join_out))
         sl_mover_wait(&core->mover, &core->mover.out, core->arena.join_out, launch->stream);
     if (is_blind(core, launch, kernel)) join_retired(core, s, launch->stream);
@@ -245,6 +248,9 @@ void sl_runtime_launch_end(struct sl_launch *launch, bool ok)
     uint64_t leaving = sl_schedule_leaving_users(&core->schedule, launch->tick);
     if (leaving) sl_core_record_fence(core, sl_schedule_fence(&core->schedule, launch->tick), leaving);
     sl_schedule_submitted(&core->schedule, sl_core_submitted(core));
-    if (core->daemon) sl_daemon_wake(core->daemon);
+    if (core->daemon)
+        sl_daemon_wake(core->daemon);
+    else if (core->policy->when == SL_PLAN_AHEAD) /* the program may wait before its next launch */
+        sl_schedule_go_on(&core->schedule);
     pthread_mutex_unlock(&core->order);
 }

@@ -35,15 +35,28 @@ void sl_schedule_clear(struct sl_schedule *schedule)
     sl_steps_free(&schedule->steps);
 }
 
-/* Caller holds out.lock. Stops at a step whose launch was not submitted yet. Steps below `late` are issued by
- * the launch that needs them. */
-static void issue_out(struct sl_schedule *schedule, uint32_t until, uint32_t late)
+/* Whether the step must wait for the program to free what lies in the chunk, which it does, if at all, before
+ * its next launch: copies would be made for nothing. */
+static bool is_to_be_freed(const struct sl_schedule *schedule, const struct sl_step *step,
+                           enum sl_chunk_content alive)
+{
+    return step->dead && step->after >= atomic_load(&schedule->begun) &&
+           atomic_load(&sl_arena_record(schedule->mover->arena, step->chunk)->content) == (int)alive;
+}
+
+static bool may_leave(const struct sl_schedule *schedule, const struct sl_step *step)
+{
+    return step->after <= atomic_load(&schedule->submitted) &&
+           !is_to_be_freed(schedule, step, SL_CONTENT_RESIDENT);
+}
+
+/* Caller holds out.lock. Stops at a step whose launch was not submitted yet. */
+static void issue_out(struct sl_schedule *schedule, uint32_t until, enum sl_move_cause cause)
 {
     for (uint32_t i = atomic_load(&schedule->next_out); i < until && i < schedule->steps.out_count; i++) {
         const struct sl_step *step = &schedule->steps.out[i];
-        if (step->after > atomic_load(&schedule->submitted)) return;
-        sl_mover_release(schedule->mover, step->chunk, &schedule->fences[step->waits_for],
-                         i < late ? SL_CAUSE_LATE : SL_CAUSE_PLAN);
+        if (!may_leave(schedule, step)) return;
+        sl_mover_release(schedule->mover, step->chunk, &schedule->fences[step->waits_for], cause);
         atomic_store(&schedule->next_out, i + 1);
     }
 }
@@ -61,39 +74,71 @@ static bool fits(const struct sl_schedule *schedule, const struct sl_step *step)
            atomic_load(&mover->occupied_bytes) + step->bytes - held <= schedule->steps.budget_bytes;
 }
 
-/* Caller holds in.lock. Stops at a step whose frame was not released yet. `late` as above. */
-static void issue_in(struct sl_schedule *schedule, uint32_t until, uint32_t late)
+static bool may_come(const struct sl_schedule *schedule, const struct sl_step *step)
+{
+    return step->waits_for <= atomic_load(&schedule->next_out) && fits(schedule, step) &&
+           !is_to_be_freed(schedule, step, SL_CONTENT_HOST);
+}
+
+/* Caller holds in.lock. Stops at a step whose frame was not released yet. */
+static void issue_in(struct sl_schedule *schedule, uint32_t until, enum sl_move_cause cause)
 {
     for (uint32_t i = atomic_load(&schedule->next_in); i < until && i < schedule->steps.in_count; i++) {
         const struct sl_step *step = &schedule->steps.in[i];
-        if (step->waits_for > atomic_load(&schedule->next_out) || !fits(schedule, step)) return;
-        sl_mover_bring(schedule->mover, step->chunk, step->bytes, out_sequence_for(schedule, step),
-                       i < late ? SL_CAUSE_LATE : SL_CAUSE_PLAN);
+        if (!may_come(schedule, step)) return;
+        sl_mover_bring(schedule->mover, step->chunk, step->bytes, out_sequence_for(schedule, step), cause);
         atomic_store(&schedule->next_in, i + 1);
     }
 }
 
-void sl_schedule_issue(struct sl_schedule *schedule, sl_tick tick, bool everything)
+/* Steps below `out` and `in`. */
+static void issue(struct sl_schedule *schedule, uint32_t out, uint32_t in, enum sl_move_cause cause)
 {
     struct sl_mover *mover = schedule->mover;
-    if (!atomic_load_explicit(&schedule->active, memory_order_relaxed) || tick < schedule->steps.first_tick)
-        return;
-    size_t at = (size_t)(tick - schedule->steps.first_tick);
-    if (at > schedule->steps.window) return;
-    uint32_t late_in = schedule->steps.need_in[at],
-             late_out = late_in ? schedule->steps.in[late_in - 1].waits_for : 0;
-    uint32_t in = everything ? schedule->steps.due_in[at] : late_in;
-    uint32_t out = everything ? schedule->steps.due_out[at] : late_out;
     if (out > atomic_load_explicit(&schedule->next_out, memory_order_relaxed)) {
         pthread_mutex_lock(&mover->out.lock);
-        issue_out(schedule, out, late_out);
+        issue_out(schedule, out, cause);
         pthread_mutex_unlock(&mover->out.lock);
     }
     if (in > atomic_load_explicit(&schedule->next_in, memory_order_relaxed)) {
         pthread_mutex_lock(&mover->in.lock);
-        issue_in(schedule, in, late_in);
+        issue_in(schedule, in, cause);
         pthread_mutex_unlock(&mover->in.lock);
     }
+}
+
+/* Where the tables have the launch; false: it is none of the plan's. */
+static bool find(const struct sl_schedule *schedule, sl_tick tick, size_t *at)
+{
+    if (!atomic_load_explicit(&schedule->active, memory_order_relaxed) || tick < schedule->steps.first_tick)
+        return false;
+    *at = (size_t)(tick - schedule->steps.first_tick);
+    return *at <= schedule->steps.window;
+}
+
+static bool waited_for(const struct sl_step *steps, uint32_t next, uint32_t count, sl_tick tick)
+{
+    return next < count && steps[next].dead && steps[next].after + 1 == tick;
+}
+
+bool sl_schedule_begin(struct sl_schedule *schedule, sl_tick tick, bool everything)
+{
+    const struct sl_steps *steps = &schedule->steps;
+    size_t at;
+    atomic_store(&schedule->begun, tick);
+    if (!find(schedule, tick, &at)) return false;
+    uint32_t in = steps->need_in[at], out = in ? steps->in[in - 1].waits_for : 0;
+    issue(schedule, out, in, SL_CAUSE_LATE);
+    if (everything) issue(schedule, steps->due_out[at], steps->due_in[at], SL_CAUSE_PLAN);
+    return waited_for(steps->out, atomic_load(&schedule->next_out), steps->out_count, tick) ||
+           waited_for(steps->in, atomic_load(&schedule->next_in), steps->in_count, tick);
+}
+
+void sl_schedule_go_on(struct sl_schedule *schedule)
+{
+    size_t at;
+    if (find(schedule, atomic_load(&schedule->submitted) + 1, &at))
+        issue(schedule, schedule->steps.due_out[at], schedule->steps.due_in[at], SL_CAUSE_PLAN);
 }
 
 static uint64_t users_of(const struct sl_schedule *schedule, uint32_t i)
@@ -135,8 +180,8 @@ bool sl_schedule_peek(struct sl_schedule *schedule, bool out, struct sl_pending 
     uint32_t i = atomic_load(out ? &schedule->next_out : &schedule->next_in);
     if (atomic_load(&schedule->active) && i < (out ? schedule->steps.out_count : schedule->steps.in_count)) {
         const struct sl_step *step = out ? &schedule->steps.out[i] : &schedule->steps.in[i];
-        found = step->after <= atomic_load(&schedule->submitted) &&
-                (out || (step->waits_for <= atomic_load(&schedule->next_out) && fits(schedule, step)));
+        found = out ? may_leave(schedule, step)
+                    : step->after <= atomic_load(&schedule->submitted) && may_come(schedule, step);
         *pending = (struct sl_pending){
             .generation = atomic_load(&schedule->generation), .index = i, .chunk = step->chunk};
         if (found && out) pending->fence = &schedule->fences[step->waits_for];
@@ -152,9 +197,9 @@ void sl_schedule_issue_pending(struct sl_schedule *schedule, bool out, const str
     pthread_mutex_lock(&direction->lock);
     if (atomic_load(&schedule->active) && atomic_load(&schedule->generation) == pending->generation) {
         if (out && atomic_load(&schedule->next_out) == pending->index)
-            issue_out(schedule, pending->index + 1, 0);
+            issue_out(schedule, pending->index + 1, SL_CAUSE_PLAN);
         else if (!out && atomic_load(&schedule->next_in) == pending->index)
-            issue_in(schedule, pending->index + 1, 0);
+            issue_in(schedule, pending->index + 1, SL_CAUSE_PLAN);
     }
     pthread_mutex_unlock(&direction->lock);
 }

@@ -2,8 +2,8 @@
  *
  * Actions of one direction are issued in plan order under that direction's lock, by the daemon's threads or
  * by a launching thread. A launch first issues whatever its own chunks need that nobody issued yet, so it
- * never waits for the daemon; in inline mode it issues everything that is due. A new plan replaces the old
- * one under both locks, which drops what was not issued.
+ * never waits for the daemon; in inline mode it issues everything that is due once it was submitted. A new
+ * plan replaces the old one under both locks, which drops what was not issued.
  *
  * Whatever a plan believes, no step is issued that would exceed its budget: then the launch that needs the
  * chunk finds it lacking.
@@ -22,6 +22,7 @@ struct sl_step {
     uint32_t waits_for; /* in: releases that must be issued before; out: its fence */
     sl_tick after, deadline;
     uint64_t bytes;
+    bool dead; /* no content is to be copied: what there was died after launch `after` at the latest */
 };
 
 /* A plan, split by direction; in plan order. */
@@ -41,6 +42,7 @@ struct sl_schedule {
     struct sl_mover *mover;
     _Atomic bool active;
     _Atomic uint64_t generation;
+    _Atomic sl_tick begun;     /* the last launch that was begun */
     _Atomic sl_tick submitted; /* every launch up to this tick was given to the driver */
     sl_tick end_tick;          /* launches before it are served; then plan again */
     sl_tick begun_at;          /* the launch that was being begun when the plan took over; or 0 */
@@ -75,9 +77,12 @@ void sl_schedule_take_over(struct sl_schedule *schedule, struct sl_steps *steps,
 /* Drops what was not issued. Caller holds the order lock and both directions' locks. */
 void sl_schedule_clear(struct sl_schedule *schedule);
 
-/* Issues, for launch `tick`: all that is due (`everything`), or what its own chunks need. Caller holds the
- * order lock. */
-void sl_schedule_issue(struct sl_schedule *schedule, sl_tick tick, bool everything);
+/* While launch `tick` is being begun: issues what its own chunks need, or `everything` that is due. Returns
+ * whether something else waited for this. Caller holds the order lock. */
+bool sl_schedule_begin(struct sl_schedule *schedule, sl_tick tick, bool everything);
+/* Issues all that is due behind what was submitted so far, up to what the program has yet to free. Caller
+ * holds the order lock. */
+void sl_schedule_go_on(struct sl_schedule *schedule);
 
 /* The union of the streams that use the chunks that leave after `tick`; 0: none leave. */
 uint64_t sl_schedule_leaving_users(const struct sl_schedule *schedule, sl_tick tick);

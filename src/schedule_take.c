@@ -73,7 +73,8 @@ enum sl_status sl_steps_new(const struct sl_plan *plan, const struct sl_plan_inp
         struct sl_step step = {.chunk = action->chunk,
                                .after = action->after,
                                .deadline = action->deadline,
-                               .bytes = input->chunk_bytes[action->chunk]};
+                               .bytes = input->chunk_bytes[action->chunk],
+                               .dead = action->kind == SL_ACTION_DROP || action->kind == SL_ACTION_POPULATE};
         if (is_out(action)) {
             step.waits_for =
                 (uint32_t)(action->after % SL_FENCES); /* one for what leaves after the same tick */

@@ -1,0 +1,153 @@
+/* What launches issue of a plan, and when: what they need before they run, the rest behind them, and nothing
+ * is copied that the program is about to free. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "core_fixture.h"
+
+#define CHUNK (2 * SL_MIB)
+
+static const uint32_t offsets[] = {0}, sizes[] = {8};
+static const struct sl_host_kernel kernel = {"kernel", 1, offsets, sizes};
+
+static struct sl_core *core;
+
+static int start(void **state)
+{
+    setenv("SLUICE_DAEMON", "inline", 1);
+    if (core_start(state)) return -1;
+    core = sl_core_running();
+    return 0;
+}
+
+static uint64_t used_block(void)
+{
+    uint64_t address = core_take(CHUNK);
+    void *parameters[] = {&address};
+    core_launch(core_kernel(&kernel, parameters, 1));
+    return address;
+}
+
+static sl_chunk chunk_of(uint64_t address)
+{
+    return sl_arena_chunk(&core->arena, address);
+}
+
+static int content_of(sl_chunk c)
+{
+    return sl_arena_record(&core->arena, c)->content;
+}
+
+/* Carries out a plan of three launches; the next one is its first. */
+static void carry_out(struct sl_plan_action *actions, size_t count)
+{
+    uint64_t bytes[64];
+    for (int c = 0; c < 64; c++) bytes[c] = CHUNK;
+    struct sl_plan plan = {.actions = actions, .action_count = count};
+    struct sl_plan_input input = {
+        .first_tick = core->tick + 1, .launch_count = 3, .chunk_bytes = bytes, .budget_bytes = SL_GIB};
+    struct sl_steps steps;
+    assert_int_equal(sl_steps_new(&plan, &input, 3, 0, &steps), SL_OK);
+    pthread_mutex_lock(&core->mover.out.lock);
+    pthread_mutex_lock(&core->mover.in.lock);
+    sl_schedule_take(&core->schedule, &steps);
+    pthread_mutex_unlock(&core->mover.in.lock);
+    pthread_mutex_unlock(&core->mover.out.lock);
+    sl_steps_free(&steps);
+}
+
+/* What a free does to the chunk; a real one would be a surprise, which ends the plan. */
+static void die(sl_chunk c, int dead)
+{
+    sl_arena_record(&core->arena, c)->content = dead;
+    sl_arena_record(&core->arena, c)->bytes = 0;
+}
+
+/* What the schedule is told around a launch. */
+static void begin(sl_tick tick)
+{
+    sl_schedule_begin(&core->schedule, tick, false);
+}
+
+static void end(sl_tick tick)
+{
+    sl_schedule_submitted(&core->schedule, tick);
+    sl_schedule_go_on(&core->schedule);
+}
+
+static void what_leaves_after_a_launch_does_not_wait_for_the_next(void **state)
+{
+    (void)state;
+    sl_tick first = core->tick + 3;
+    sl_chunk goes = chunk_of(used_block()), stays = chunk_of(used_block());
+    struct sl_plan_action actions[] = {{SL_ACTION_EVICT, goes, first, first + 2, SL_NO_ACTION},
+                                       {SL_ACTION_EVICT, stays, first + 1, first + 2, SL_NO_ACTION}};
+    carry_out(actions, 2);
+    begin(first);
+    assert_int_equal(content_of(goes), SL_CONTENT_RESIDENT);
+    end(first);
+    assert_int_equal(content_of(goes), SL_CONTENT_HOST);
+    assert_int_equal(content_of(stays), SL_CONTENT_RESIDENT);
+}
+
+static void what_is_freed_behind_a_launch_is_not_copied(void **state)
+{
+    (void)state;
+    sl_tick first = core->tick + 3;
+    sl_chunk goes = chunk_of(used_block()), other = chunk_of(used_block());
+    uint64_t before = core->stats.total.bytes_out;
+    struct sl_plan_action actions[] = {{SL_ACTION_DROP, goes, first, first + 2, SL_NO_ACTION},
+                                       {SL_ACTION_DROP, other, first, first + 2, SL_NO_ACTION}};
+    struct sl_pending pending;
+    carry_out(actions, 2);
+    begin(first);
+    end(first);
+    assert_int_equal(content_of(goes), SL_CONTENT_RESIDENT);
+    assert_false(sl_schedule_peek(&core->schedule, true, &pending)); /* nor may the daemon */
+    die(goes, SL_CONTENT_RESIDENT_DEAD);
+    assert_true(sl_schedule_peek(&core->schedule, true, &pending));
+    end(first);
+    assert_int_equal(content_of(goes), SL_CONTENT_DEAD);
+    assert_int_equal(content_of(other), SL_CONTENT_RESIDENT);
+    begin(first + 1); /* it was not freed after all */
+    end(first + 1);
+    assert_int_equal(content_of(other), SL_CONTENT_HOST);
+    assert_int_equal(core->stats.total.bytes_out - before, CHUNK);
+}
+
+static void what_is_about_to_die_is_not_brought(void **state)
+{
+    (void)state;
+    sl_tick first = core->tick + 2;
+    sl_chunk comes = chunk_of(used_block());
+    struct sl_plan_action actions[] = {{SL_ACTION_POPULATE, comes, first, first + 2, SL_NO_ACTION}};
+    struct sl_pending pending;
+    pthread_mutex_lock(&core->mover.out.lock);
+    assert_int_not_equal(sl_mover_release(&core->mover, comes, NULL, SL_CAUSE_DEMAND), 0);
+    pthread_mutex_unlock(&core->mover.out.lock);
+    uint64_t before = core->stats.total.bytes_in;
+    carry_out(actions, 1);
+    begin(first);
+    end(first);
+    assert_int_equal(content_of(comes), SL_CONTENT_HOST);
+    assert_false(sl_schedule_peek(&core->schedule, false, &pending));
+    die(comes, SL_CONTENT_DEAD);
+    end(first);
+    assert_int_equal(content_of(comes), SL_CONTENT_RESIDENT_DEAD);
+    assert_int_equal(core->stats.total.bytes_in, before);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_leaves_after_a_launch_does_not_wait_for_the_next),
+        cmocka_unit_test(what_is_freed_behind_a_launch_is_not_copied),
+        cmocka_unit_test(what_is_about_to_die_is_not_brought),
+    };
+    return cmocka_run_group_tests(tests, start, core_stop);
+}
