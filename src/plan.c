@@ -80,5 +80,6 @@ void sl_plan_free(struct sl_plan *plan)
 void sl_plan_lessons_free(struct sl_plan_lessons *lessons)
 {
     free(lessons->rows);
+    sl_relaxation_delete(lessons->relaxation);
     *lessons = (struct sl_plan_lessons){0};
 }

@@ -4,7 +4,8 @@
  * tests. Victims are Belady's (1966: the furthest next use), which copies least. If launches then wait,
  * others are tried: copies get a price, higher where the last attempt's critical path goes over the link, and
  * the chunk leaves whose frame is free longest for the price of its copies (weighted caching; prices as in a
- * Lagrangian relaxation). The fastest that copies hardly more is kept. Chunks leave after their last use, in
+ * Lagrangian relaxation), and what a linear relaxation of a period has leave is preferred as victim
+ * (plan_relax.h). The fastest that copies hardly more is kept. Chunks leave after their last use, in
  * an order that keeps the link busy; fetches go in the order of their deadlines, each as soon as a frame is
  * free that no earlier deadline needs (Cao, Felten, Karlin, Li 1995). The end of a plan cannot look ahead:
  * carry out the first third of three periods, then plan again.
@@ -98,6 +99,7 @@ struct sl_plan {
  * one's ended or repeat them: it goes on searching where the last one stopped. */
 struct sl_plan_lessons {
     double *rows; /* by launch; the planner's own */
+    struct sl_relaxation *relaxation;
     size_t launch_count;
     sl_tick first_tick;
     unsigned best_way, next_way;

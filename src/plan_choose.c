@@ -46,6 +46,17 @@ static double due(const struct chooser *c, sl_chunk chunk, const struct prospect
     return first != SL_NONE ? window + c->start[first] : 2 * window;
 }
 
+/* What a price is multiplied by. */
+static double guided(const struct chooser *c, sl_chunk chunk)
+{
+    static const double factors[] = {[SL_STAYS] = 1, [SL_MAY_LEAVE] = 0.3, [SL_LEAVES] = 0.05};
+    const struct sl_guide *guide = c->policy->guide;
+    uint32_t access = c->chunk[chunk].access;
+    if (!guide) return 1;
+    return factors[access == SL_NONE ? guide->by_chunk[chunk]
+                                     : guide->by_access[access % guide->access_count]];
+}
+
 static double price(const struct chooser *c, sl_chunk chunk, const struct prospect *p)
 {
     const struct sl_policy *policy = c->policy;
@@ -56,7 +67,7 @@ static double price(const struct chooser *c, sl_chunk chunk, const struct prospe
     if (policy->credit && access != SL_NONE)
         out = out > policy->credit[access] ? out - policy->credit[access] : 0;
     double in = p->death != SL_NONE || next == SL_NONE ? 0 : policy->least_price + policy->prices->in[next];
-    return out * c->out_share + in * c->in_share;
+    return (out * c->out_share + in * c->in_share) * guided(c, chunk);
 }
 
 static void may_leave(struct chooser *c, sl_chunk chunk, const struct prospect *p)

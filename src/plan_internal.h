@@ -8,6 +8,7 @@
 #define SLUICE_PLAN_INTERNAL_H
 
 #include "plan.h"
+#include "plan_relax.h"
 
 #define SL_NONE UINT32_MAX
 
@@ -73,9 +74,10 @@ void sl_prices_credit(const struct sl_prices *prices, const struct sl_plan_input
 struct sl_policy {
     const struct sl_prices *prices; /* or NULL */
     const double *credit;           /* for each access, off the price of a copy out behind it; or NULL */
-    const double *start;   /* when each launch starts, and the end of the last; NULL with `prices` NULL */
-    double least_price;    /* of a copy that nobody waits for; not 0 */
-    double weight_of_rest; /* of the time since a chunk's last use, in how long its frame is free */
+    const double *start; /* when each launch starts, and the end of the last; NULL with `prices` NULL */
+    double least_price;  /* of a copy that nobody waits for; not 0 */
+    const struct sl_guide *guide; /* whose victims cost little; or NULL */
+    double weight_of_rest;        /* of the time since a chunk's last use, in how long its frame is free */
 };
 
 /* Decides. Expects valid input. On SL_OK the choice is released with sl_choice_free. */
@@ -94,7 +96,8 @@ struct sl_course {
     uint32_t *frame;             /* of each request: the place of the release that it waits for; SL_NONE */
     double *out_begin, *out_end; /* by place */
     uint32_t *out_moment;        /* by place: after which moment the release was issued */
-    double most_ns, most_bytes;  /* when two thirds of the launches have run, and what was copied by then */
+    double first_bytes;          /* what was copied when a third of the launches have run, */
+    double most_ns, most_bytes;  /* and when two thirds have, and when that is */
 };
 
 /* On SL_OK released with sl_course_free. */

@@ -150,7 +150,7 @@ static void look_further(struct scheduler *s, uint32_t t, double end)
 static void run(struct scheduler *s)
 {
     double busy = 0;
-    s->course->most_ns = s->course->most_bytes = 0;
+    s->course->first_bytes = s->course->most_ns = s->course->most_bytes = 0;
     for (uint32_t t = 0; t < s->in->launch_count; t++) {
         queue_drops(s, t);
         serve_launch(s, t);
@@ -158,9 +158,12 @@ static void run(struct scheduler *s)
         double end = s->course->start[t] + s->launch_ns[t];
         look_further(s, t, end);
         s->now = end;
-        if (t < s->in->launch_count - s->in->launch_count / 3) {
+        uint32_t third = (uint32_t)(s->in->launch_count / 3);
+        double bytes = (double)s->plan->bytes_in + (double)s->plan->bytes_out;
+        if (t < third) s->course->first_bytes = bytes;
+        if (t < s->in->launch_count - third) {
             s->course->most_ns = end;
-            s->course->most_bytes = (double)s->plan->bytes_in + (double)s->plan->bytes_out;
+            s->course->most_bytes = bytes;
         }
         busy += s->launch_ns[t];
     }

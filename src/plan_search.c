@@ -5,18 +5,26 @@
 
 /* Belady's choice copies least. Others are tried while it waits for more than a hundredth of the time, and
  * may copy a little more. What counts are the first two thirds of the launches: what the end of the window
- * saves may be due right after it. */
+ * saves may be due right after it. In the first third more may be copied, once: that brings other chunks to
+ * where a choice wants them, which then copies no more than Belady's, and the time it takes is counted. */
 #define LEAST_WAIT 0.01
 #define MOST_BYTES 1.015
-#define SAME_END 1.002 /* of the whole window's time */
+#define MOST_ONCE 1.25
+#define MOST_SECOND 1.06 /* in the second third, which ends where it may */
+#define SAME_END 1.002   /* of the whole window's time */
 #define LEARNING_RATE 0.3
 
-/* A way of choosing is a number: whether clean copies are looked ahead to, a weight of rest, a least price.
- */
+/* Of the relaxation, for each attempt: some milliseconds. */
+#define RELAXATION_STEPS ((size_t)4 << 20)
+
+/* A way of choosing is a number: whether clean copies are looked ahead to, whether the relaxation's victims
+ * are preferred, a weight of rest, a least price. */
 static const double weights_of_rest[] = {0, 0.5, 1, 0.25}, least_prices[] = {0.1, 0.3, 1, 0.05, 3};
 enum {
     WEIGHTS = sizeof weights_of_rest / sizeof *weights_of_rest,
-    WAYS = 2 * WEIGHTS * sizeof least_prices / sizeof *least_prices,
+    CREDITED = 1,
+    GUIDED = 2,
+    WAYS = 4 * WEIGHTS * sizeof least_prices / sizeof *least_prices,
 };
 
 /* What is learned, launch by launch: the prices, and the launches' distances, that led to the best plan, and
@@ -31,12 +39,16 @@ struct search {
     struct sl_course course; /* and what came of it */
     uint32_t length;         /* of each row: one for each launch, and one more */
     double *rows[ROWS];
-    double *start;  /* of the launches, as the next attempt is to see them */
-    double *credit; /* for each access; NULL where the input has no clean chunks */
+    double *start;                /* of the launches, as the next attempt is to see them */
+    double *credit;               /* for each access; NULL where the input has no clean chunks */
+    const struct sl_guide *guide; /* of the relaxation; or NULL */
     unsigned best_way, next_way;
     uint64_t random;
     struct sl_plan best;
-    double best_ns, most_bytes, most_bytes_at_end;
+    double best_ns;
+    struct copied {
+        double first, most, all; /* when a third, two thirds and all of the launches have run */
+    } belady;
 };
 
 static void search_free(struct search *s)
@@ -51,6 +63,20 @@ static void search_free(struct search *s)
 static double bytes_of(const struct sl_plan *plan)
 {
     return (double)plan->bytes_in + (double)plan->bytes_out;
+}
+
+static struct copied copied(const struct search *s, const struct sl_plan *plan)
+{
+    return (struct copied){s->course.first_bytes, s->course.most_bytes, bytes_of(plan)};
+}
+
+static bool copies_few(const struct search *s, const struct sl_plan *plan)
+{
+    struct copied by = copied(s, plan), least = s->belady;
+    if (by.most <= MOST_BYTES * least.most && by.all <= MOST_BYTES * least.all) return true;
+    return by.most <= MOST_ONCE * least.most &&
+           by.most - by.first <= MOST_SECOND * (least.most - least.first) &&
+           by.all - by.first <= MOST_BYTES * (least.all - least.first);
 }
 
 static enum sl_status attempt(struct search *s, const struct sl_policy *policy, struct sl_plan *out)
@@ -76,14 +102,14 @@ static bool try_way(struct search *s, unsigned way, int prices, bool *is_best)
     struct sl_prices p = {s->rows[prices], s->rows[prices + 1]};
     struct sl_policy policy = {.prices = &p,
                                .start = s->start,
-                               .weight_of_rest = weights_of_rest[way / 2 % WEIGHTS],
-                               .least_price = least_prices[way / 2 / WEIGHTS],
-                               .credit = way % 2 ? s->credit : NULL};
+                               .weight_of_rest = weights_of_rest[way / 4 % WEIGHTS],
+                               .least_price = least_prices[way / 4 / WEIGHTS],
+                               .guide = way & GUIDED ? s->guide : NULL,
+                               .credit = way & CREDITED ? s->credit : NULL};
     if (policy.credit) sl_prices_credit(&p, s->in, &s->outlook, &s->choice, policy.least_price, s->credit);
     if (attempt(s, &policy, &plan)) return false;
-    *is_best = s->course.most_ns < s->best_ns && s->course.most_bytes <= s->most_bytes &&
-               (double)plan.seconds_ns <= SAME_END * (double)s->best.seconds_ns &&
-               bytes_of(&plan) <= s->most_bytes_at_end;
+    *is_best = s->course.most_ns < s->best_ns && copies_few(s, &plan) &&
+               (double)plan.seconds_ns <= SAME_END * (double)s->best.seconds_ns;
     sl_plan_free(*is_best ? &s->best : &plan);
     if (!*is_best) return true;
     s->best = plan;
@@ -121,7 +147,9 @@ static bool try_next_way(struct search *s)
     struct sl_prices prices = {s->rows[IN], s->rows[OUT]};
     unsigned way = s->next_way;
     bool is_best;
-    s->next_way += s->credit ? 1 : 2;
+    do {
+        s->next_way++;
+    } while ((s->next_way & CREDITED && !s->credit) || (s->next_way & GUIDED && !s->guide));
     sl_prices_learn(&prices, s->in, s->launch_ns, &s->choice, &s->course, LEARNING_RATE);
     memcpy(s->start, s->course.start, s->length * sizeof *s->start);
     if (!try_way(s, way, IN, &is_best)) return false;
@@ -180,6 +208,7 @@ static void remember(const struct search *s, struct sl_plan_lessons *lessons)
     if (!rows) return;
     memcpy(rows, s->rows[0], ROWS * (size_t)s->length * sizeof *rows);
     *lessons = (struct sl_plan_lessons){.rows = rows,
+                                        .relaxation = lessons->relaxation,
                                         .launch_count = s->in->launch_count,
                                         .first_tick = s->in->first_tick,
                                         .best_way = s->best_way,
@@ -202,6 +231,22 @@ static bool reserve_rows(struct search *s)
     return true;
 }
 
+/* What repeats is relaxed as a whole. */
+static void relax(struct search *s, struct sl_plan_lessons *lessons, size_t period)
+{
+    struct sl_relaxation *r = lessons->relaxation;
+    if (r && !sl_relaxation_fits(r, s->in, period)) {
+        sl_relaxation_delete(r);
+        r = NULL;
+    }
+    double most_bytes = MOST_BYTES * (s->belady.most - s->belady.first);
+    if (!r) r = sl_relaxation_new(s->in, s->launch_ns, period, most_bytes);
+    lessons->relaxation = r;
+    if (!r) return;
+    sl_relaxation_improve(r, s->in->attempts * RELAXATION_STEPS);
+    s->guide = sl_relaxation_guide(r);
+}
+
 /* First every way once, each with what was learned from those before; then variants of the best. */
 static void improve(struct search *s, struct sl_plan_lessons *lessons)
 {
@@ -210,6 +255,7 @@ static void improve(struct search *s, struct sl_plan_lessons *lessons)
     if (!reserve_rows(s)) return;
     s->random = UINT64_C(88172645463325252);
     if (learned) {
+        if (period) relax(s, lessons, period);
         recall(s, lessons, period);
         start_as_in_best(s);
         if (!try_way(s, s->best_way, BEST_IN, &is_best)) return;
@@ -231,8 +277,7 @@ enum sl_status sl_plan_search(const struct sl_plan_input *in, const double *laun
     if (status == SL_OK) status = attempt(&s, &(struct sl_policy){0}, &s.best);
     if (status == SL_OK && in->attempts && waits(&s)) {
         s.best_ns = s.course.most_ns;
-        s.most_bytes = MOST_BYTES * s.course.most_bytes;
-        s.most_bytes_at_end = MOST_BYTES * bytes_of(&s.best);
+        s.belady = copied(&s, &s.best);
         improve(&s, lessons);
     }
     if (status == SL_OK) *out = s.best;

@@ -74,6 +74,15 @@ static void add_border(struct replay_program *program, uint32_t launch)
     program->borders[program->border_count++] = launch;
 }
 
+/* Behind the last step there may be nothing of what comes between two of them (gradients that are set to
+ * zero): it is one of many only if it is as long as the one before. */
+static void add_end(struct replay_program *program, uint32_t end)
+{
+    uint32_t count = program->border_count, *borders = program->borders;
+    if (count > 1 && end - borders[count - 1] != borders[count - 1] - borders[count - 2]) return;
+    add_border(program, end);
+}
+
 /* Steps of training where they can be told; else the core's iterations, if they ended while it was recorded.
  */
 static bool find_borders(struct replay_program *program)
@@ -91,7 +100,7 @@ static bool find_borders(struct replay_program *program)
         add_border(program, phases.steps[s].begin);
         end = phases.steps[s].end;
     }
-    if (end) add_border(program, end);
+    if (end) add_end(program, end);
     phases_free(&phases);
     for (size_t i = 0; good && !program->steps && i < model->iterations.count; i++)
         add_border(program, model_launches_to_tick(model, model->iterations.at[i].tick));

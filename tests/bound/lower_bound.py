@@ -2,7 +2,7 @@
 """A proven lower bound of a steady step: no schedule of a sequence with this budget and link is faster.
 
 usage: lower_bound.py SEQUENCE.json (--budget SHARE | --budget-bytes N) --link-gbs G [--out-gbs G]
-                      [--every-access-writes] [--json]
+                      [--every-access-writes] [--most-bytes N] [--json]
 
 The model. Launches run one after another. A launch begins when all chunks that it uses are on the device, and none of
 them moves while it runs. A chunk has a frame from the beginning of its copy in to the end of its copy out; chunks that
@@ -32,6 +32,9 @@ device. Each byte's dirty share is at most what has no copy yet, all of a conten
 in it before. So the schedule gives a solution whose waits are its own. A schedule that differs from step to step gives
 one for each, whose mean is a solution, too (all rows are linear; what is left over at the ends vanishes in the mean).
 
+With a limit on the bytes that a step copies, in and out, the sum of all copies is at most that: a bound of what moves
+no more than some other schedule does.
+
 The multipliers that the solver finds prove the bound by themselves (linear_program.py).
 """
 import argparse
@@ -53,7 +56,7 @@ class Program:
     """Amounts are in units of the largest chunk, times in units of its copy in. What changes at launches is collected
     in lists of terms, one list for each launch."""
 
-    def __init__(self, sequence, budget, in_per_s, out_per_s, both):
+    def __init__(self, sequence, budget, in_per_s, out_per_s, both, most_bytes=None):
         unit = max(sequence["chunk_bytes"])
         self.lost = 1 / both - 1  # of a second, by a second's copies in the other direction
         self.units_per_s, self.room, self.out_cost = in_per_s / unit, budget / unit, in_per_s / out_per_s
@@ -71,7 +74,10 @@ class Program:
         self.live = [size / unit for size in gaps.live_bytes(sequence, lives)]
         for life in lives:
             self.add_life(life, life.bytes / unit)
+        self.copies = []  # terms: all that is copied, in units
         self.add_balance()
+        if most_bytes is not None:
+            self.program.at_most(self.copies, most_bytes / unit)
 
     def add_life(self, life, size):
         placed = self.uses_in_place(life, size)
@@ -156,6 +162,7 @@ class Program:
         """Copies during a time of a certain length, or of a longer one at its cost: (in, out)."""
         p = self.program
         copied = [p.variable(self.horizon), p.variable(self.horizon)]
+        self.copies += [(copied[0], 1.0), (copied[1], 1.0)]
         link = [[(copied[0], 1.0)], [(copied[1], self.out_cost)]]
         link[0] += read_in_place
         link[1] += [(variable, self.out_cost) for variable, _ in written_in_place]
@@ -168,9 +175,9 @@ class Program:
         return (sum(self.run) + self.program.minimum()) / self.units_per_s
 
 
-def lower_bound(sequence, budget_bytes, in_per_s, out_per_s=None, both=BOTH):
+def lower_bound(sequence, budget_bytes, in_per_s, out_per_s=None, both=BOTH, most_bytes=None):
     """Seconds. The link's speeds are in bytes a second."""
-    return Program(sequence, budget_bytes, in_per_s, out_per_s or in_per_s, both).seconds()
+    return Program(sequence, budget_bytes, in_per_s, out_per_s or in_per_s, both, most_bytes).seconds()
 
 
 def main():
@@ -182,6 +189,7 @@ def main():
     ap.add_argument("--link-gbs", type=float, required=True)
     ap.add_argument("--out-gbs", type=float, help="the other direction, if it differs")
     ap.add_argument("--every-access-writes", action="store_true", help="nobody knows what is only read")
+    ap.add_argument("--most-bytes", type=float, help="that a step may copy, in and out")
     ap.add_argument("--json", action="store_true")
     a = ap.parse_args()
     with open(a.sequence) as f:
@@ -190,7 +198,8 @@ def main():
         sequence = sequences.every_access_writes(sequence)
     budget = a.budget_bytes or sequences.budget_bytes(sequence, a.budget)
     try:
-        seconds = lower_bound(sequence, budget, a.link_gbs * 1e9, (a.out_gbs or a.link_gbs) * 1e9)
+        seconds = lower_bound(sequence, budget, a.link_gbs * 1e9, (a.out_gbs or a.link_gbs) * 1e9,
+                            most_bytes=a.most_bytes)
     except ValueError as error:
         sys.exit(f"{a.sequence}: {error}")
     if a.json:

@@ -1,0 +1,518 @@
+#include "plan_relax.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "linear.h"
+#include "plan_internal.h"
+
+enum {
+    BLOCKS = 256,       /* of about the same time, into which launches are put together, */
+    MOST_BLOCKS = 1024, /* where not those of large ones, by whose number their room is limited */
+    LEAST_PARTS = 4,    /* of the budget, that the chunks of a block exceed only if one launch does */
+    MOST_ACCESSES = 1 << 18,
+    MOST_ITERATIONS = 40000, /* by then it is solved, or cannot be: too little may be copied */
+    SPARE_CHUNKS = 1,        /* of room that whole chunks need, and parts do not */
+};
+#define COPY_COST                                                                                            \
+    1e-3 /* of a copy that makes nobody wait, against one that does: what need not leave stays */
+#define MAY_LEAVE 0.05
+#define LEAVES 0.5
+
+enum kind { READ, WRITE, DEATH };
+
+struct event {
+    uint32_t launch, access;
+    enum kind kind;
+};
+
+/* Chunks that are used alike count as one. A gap: what lies between two uses of theirs, or a use and their
+ * death. */
+struct gap {
+    uint32_t clean, dirty; /* variables, how many of them leave as which; SL_NONE */
+};
+
+struct relaxed_chunk {
+    uint64_t hash;
+    sl_chunk chunk;
+    uint32_t rank; /* among those that are used alike: they leave in this order */
+};
+
+/* Variables of a block: before it, a time of waiting in which copies go over the link, then its launches'
+ * run. */
+struct block {
+    uint32_t away, leaving_before, leaving_behind, early_before, early_behind;
+    uint32_t wait, in_wait, in_run, out_wait, out_run;
+    /* Rows: */
+    uint32_t away_row, leaving_row, early_row; /* from the block before it to this one */
+    double ns, live;
+};
+
+struct sl_relaxation {
+    struct sl_linear *linear;
+    size_t period, iterations;
+    uint64_t hash;
+    uint32_t access_count, chunk_count, block_count;
+    struct gap *gaps;            /* by access: the gap behind it, of all chunks used alike */
+    struct relaxed_chunk *order; /* of the chunks: alike ones together */
+    uint32_t *rank_of, *alike;   /* by chunk; and how many are used like it */
+    double *units;               /* by chunk: its bytes */
+    uint32_t *first_event;       /* by chunk, into: */
+    struct event *events;
+    uint32_t *block_of; /* by launch */
+    struct block *blocks;
+    uint32_t away_first_row;
+    double unit_bytes, unit_ns; /* of the largest chunk, and of its copy in */
+    uint8_t *by_access, *by_chunk;
+    struct sl_guide guide;
+};
+
+void sl_relaxation_delete(struct sl_relaxation *r)
+{
+    if (!r) return;
+    sl_linear_delete(r->linear);
+    free(r->gaps);
+    free(r->order);
+    free(r->rank_of);
+    free(r->units);
+    free(r->first_event);
+    free(r->events);
+    free(r->block_of);
+    free(r->blocks);
+    free(r->by_access);
+    free(r);
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 29;
+}
+
+static const struct sl_plan_access *access_of(const struct sl_plan_input *in, const struct sl_plan_launch *l,
+                                              uint32_t k)
+{
+    return &in->accesses[l->first_access + k];
+}
+
+/* Of what the launches from `first` on do to which chunks. */
+static uint64_t hash_of(const struct sl_plan_input *in, size_t first, size_t period)
+{
+    uint64_t hash = in->budget_bytes ^ in->chunk_count;
+    for (size_t t = first; t < first + period; t++) {
+        const struct sl_plan_launch *l = &in->launches[t];
+        hash = mix(hash, (uint64_t)l->access_count << 32 | l->death_count);
+        for (uint32_t k = 0; k < l->access_count; k++)
+            hash = mix(hash, (uint64_t)access_of(in, l, k)->chunk << 1 |
+                                 (access_of(in, l, k)->flags & SL_ACCESS_WRITE));
+        for (uint32_t k = 0; k < l->death_count; k++) hash = mix(hash, in->deaths[l->first_death + k]);
+    }
+    return hash;
+}
+
+bool sl_relaxation_fits(const struct sl_relaxation *r, const struct sl_plan_input *in, size_t period)
+{
+    return period == r->period && in->chunk_count == r->chunk_count && hash_of(in, 0, period) == r->hash;
+}
+
+static bool repeats(const struct sl_plan_input *in, size_t period, uint64_t hash)
+{
+    if (!period || in->launch_count < 2 * period) return false;
+    for (size_t first = period; first + period <= in->launch_count; first += period)
+        if (hash_of(in, first, period) != hash) return false;
+    return true;
+}
+
+/* --- what happens to each chunk */
+
+static void count_events(struct sl_relaxation *r, const struct sl_plan_input *in)
+{
+    for (size_t t = 0; t < r->period; t++) {
+        const struct sl_plan_launch *l = &in->launches[t];
+        for (uint32_t k = 0; k < l->access_count; k++) r->first_event[access_of(in, l, k)->chunk + 1]++;
+        for (uint32_t k = 0; k < l->death_count; k++) r->first_event[in->deaths[l->first_death + k] + 1]++;
+    }
+    for (size_t c = 0; c < in->chunk_count; c++) r->first_event[c + 1] += r->first_event[c];
+}
+
+/* Where no copies are kept every use counts as a write. */
+static void list_events(struct sl_relaxation *r, const struct sl_plan_input *in)
+{
+    uint32_t access = 0;
+    for (uint32_t t = 0; t < r->period; t++) {
+        const struct sl_plan_launch *l = &in->launches[t];
+        for (uint32_t k = 0; k < l->access_count; k++, access++) {
+            const struct sl_plan_access *use = access_of(in, l, k);
+            bool reads = in->clean && !(use->flags & SL_ACCESS_WRITE);
+            r->events[r->first_event[use->chunk]++] = (struct event){t, access, reads ? READ : WRITE};
+        }
+        for (uint32_t k = 0; k < l->death_count; k++)
+            r->events[r->first_event[in->deaths[l->first_death + k]]++] = (struct event){t, SL_NONE, DEATH};
+    }
+    memmove(r->first_event + 1, r->first_event, in->chunk_count * sizeof *r->first_event);
+    r->first_event[0] = 0;
+}
+
+static int by_hash(const void *a, const void *b)
+{
+    const struct relaxed_chunk *x = a, *y = b;
+    if (x->hash != y->hash) return x->hash < y->hash ? -1 : 1;
+    return (x->chunk > y->chunk) - (x->chunk < y->chunk);
+}
+
+static void find_alike(struct sl_relaxation *r, const struct sl_plan_input *in)
+{
+    for (uint32_t c = 0; c < r->chunk_count; c++) {
+        uint64_t hash = in->chunk_bytes[c];
+        for (uint32_t e = r->first_event[c]; e < r->first_event[c + 1]; e++)
+            hash = mix(hash, (uint64_t)r->events[e].launch << 2 | r->events[e].kind);
+        r->order[c] = (struct relaxed_chunk){.hash = hash, .chunk = c};
+    }
+    qsort(r->order, r->chunk_count, sizeof *r->order, by_hash);
+    for (uint32_t first = 0, end; first < r->chunk_count; first = end) {
+        for (end = first; end < r->chunk_count && r->order[end].hash == r->order[first].hash; end++)
+            r->rank_of[r->order[end].chunk] = end - first;
+        for (uint32_t i = first; i < end; i++) r->alike[r->order[i].chunk] = end - first;
+    }
+}
+
+/* --- blocks of launches */
+
+/* `seen`: for each chunk, in which block it was used last. */
+static uint32_t divide_into_blocks(struct sl_relaxation *r, const struct sl_plan_input *in,
+                                   const double *launch_ns, uint32_t *seen)
+{
+    double total_ns = 0, ns = 0;
+    uint64_t used = 0;
+    uint32_t block = 0;
+    for (size_t t = 0; t < r->period; t++) total_ns += launch_ns[t];
+    for (uint32_t c = 0; c < r->chunk_count; c++) seen[c] = SL_NONE;
+    for (uint32_t t = 0; t < r->period; t++) {
+        const struct sl_plan_launch *l = &in->launches[t];
+        uint64_t more = 0;
+        for (uint32_t k = 0; k < l->access_count; k++) {
+            sl_chunk c = access_of(in, l, k)->chunk;
+            if (seen[c] != block) more += in->chunk_bytes[c];
+        }
+        bool full = ns + launch_ns[t] > total_ns / BLOCKS || used + more > in->budget_bytes / LEAST_PARTS;
+        if (t && full) {
+            block++;
+            ns = 0;
+            used = 0;
+        }
+        for (uint32_t k = 0; k < l->access_count; k++) {
+            sl_chunk c = access_of(in, l, k)->chunk;
+            if (seen[c] != block) used += in->chunk_bytes[c];
+            seen[c] = block;
+        }
+        if (used > in->budget_bytes) return 0;
+        ns += launch_ns[t];
+        r->block_of[t] = block;
+    }
+    return block + 1;
+}
+
+static void add_blocks(struct sl_relaxation *r, const double *launch_ns, double out_cost, double size)
+{
+    struct sl_linear *l = r->linear;
+    for (size_t t = 0; t < r->period; t++) r->blocks[r->block_of[t]].ns += launch_ns[t];
+    for (uint32_t i = 0; i < r->block_count; i++) {
+        struct block *b = &r->blocks[i];
+        double run = b->ns / r->unit_ns, longest = size * (1 + out_cost);
+        uint32_t *states[] = {&b->away, &b->leaving_before, &b->leaving_behind, &b->early_before,
+                              &b->early_behind};
+        for (size_t k = 0; k < sizeof states / sizeof *states; k++)
+            *states[k] = sl_linear_variable(l, size, 0);
+        b->wait = sl_linear_variable(l, longest, 1);
+        b->in_wait = sl_linear_variable(l, longest, COPY_COST);
+        b->out_wait = sl_linear_variable(l, longest, COPY_COST);
+        b->in_run = sl_linear_variable(l, run, COPY_COST);
+        b->out_run = sl_linear_variable(l, run / out_cost, COPY_COST);
+    }
+}
+
+static void add_terms(struct sl_linear *l, uint32_t row, const uint32_t *plus, const uint32_t *minus)
+{
+    for (; *plus != SL_NONE; plus++) sl_linear_term(l, row, *plus, 1);
+    for (; *minus != SL_NONE; minus++) sl_linear_term(l, row, *minus, -1);
+}
+
+#define VARIABLES(...) ((const uint32_t[]){__VA_ARGS__, SL_NONE})
+
+/* What is not at once before or behind its place: amounts by block, from one to the next. */
+static void add_balance(struct sl_relaxation *r)
+{
+    struct sl_linear *l = r->linear;
+    for (uint32_t i = 0; i < r->block_count; i++) {
+        struct block *b = &r->blocks[i], *before = &r->blocks[(i + r->block_count - 1) % r->block_count];
+        add_terms(l, sl_linear_row(l, true, 0), VARIABLES(b->leaving_behind, b->out_run),
+                  VARIABLES(b->leaving_before));
+        add_terms(l, sl_linear_row(l, true, 0), VARIABLES(b->early_behind),
+                  VARIABLES(b->early_before, b->in_run));
+        b->away_row = sl_linear_row(l, true, 0);
+        b->leaving_row = sl_linear_row(l, true, 0);
+        b->early_row = sl_linear_row(l, true, 0);
+        if (r->block_count > 1) add_terms(l, b->away_row, VARIABLES(b->away), VARIABLES(before->away));
+        add_terms(l, b->leaving_row, VARIABLES(b->leaving_before, b->out_wait),
+                  VARIABLES(before->leaving_behind));
+        add_terms(l, b->early_row, VARIABLES(b->early_before), VARIABLES(before->early_behind, b->in_wait));
+    }
+    r->away_first_row = sl_linear_row(l, true, 0);
+    sl_linear_term(l, r->away_first_row, r->blocks[0].away, 1);
+}
+
+/* `live` is known when all gaps have been added. */
+static void add_limits(struct sl_relaxation *r, double room, double out_cost, double most_copies)
+{
+    struct sl_linear *l = r->linear;
+    uint32_t copies = sl_linear_row(l, false, most_copies);
+    for (uint32_t i = 0; i < r->block_count; i++) {
+        const struct block *b = &r->blocks[i];
+        double room_left = room < b->live ? room - b->live : 0; /* and no more is away than lives */
+        add_terms(l, sl_linear_row(l, false, room_left), VARIABLES(b->leaving_before, b->early_before),
+                  VARIABLES(b->away));
+        add_terms(l, sl_linear_row(l, false, room_left), VARIABLES(b->leaving_behind, b->early_behind),
+                  VARIABLES(b->away));
+        add_terms(l, sl_linear_row(l, false, 0), VARIABLES(b->in_wait), VARIABLES(b->wait));
+        uint32_t out = sl_linear_row(l, false, 0);
+        sl_linear_term(l, out, b->out_wait, out_cost);
+        sl_linear_term(l, out, b->wait, -1);
+        add_terms(l, copies, VARIABLES(b->in_wait, b->in_run, b->out_wait, b->out_run), VARIABLES(SL_NONE));
+    }
+}
+
+/* --- gaps */
+
+struct chain {
+    double size;     /* of all that are used alike */
+    uint32_t copied; /* a variable: of how much a copy is held in host memory; SL_NONE: of nothing, */
+    bool all;        /* unless of all */
+};
+
+static void add_variable_to(struct sl_linear *l, uint32_t row, uint32_t variable, double by)
+{
+    if (variable != SL_NONE) sl_linear_term(l, row, variable, by);
+}
+
+/* Away in so many blocks, from `begin` on, round the end. */
+static void add_to_balance(struct sl_relaxation *r, const struct gap *gap, uint32_t begin, uint32_t inside,
+                           bool comes_back)
+{
+    struct sl_linear *l = r->linear;
+    uint32_t end = (begin + inside) % r->block_count;
+    const uint32_t variables[] = {gap->clean, gap->dirty};
+    for (int i = 0; i < 2; i++) {
+        add_variable_to(l, r->blocks[begin].away_row, variables[i], -1);
+        add_variable_to(l, r->blocks[end].away_row, variables[i], 1);
+        if (comes_back) add_variable_to(l, r->blocks[end].early_row, variables[i], 1);
+        bool first = begin == 0 || begin + inside > r->block_count;
+        if (first) add_variable_to(l, r->away_first_row, variables[i], -1);
+    }
+    add_variable_to(l, r->blocks[begin].leaving_row, gap->dirty, -1);
+}
+
+static void add_gap(struct sl_relaxation *r, struct chain *chain, const struct event *from,
+                    const struct event *to)
+{
+    struct sl_linear *l = r->linear;
+    uint32_t begin = r->block_of[from->launch], end = r->block_of[to->launch], count = r->block_count;
+    bool comes_back = to->kind != DEATH,
+         round = comes_back ? to->launch <= from->launch : to->launch < from->launch;
+    int64_t inside = (int64_t)end + (round ? count : 0) - begin - (comes_back ? 1 : 0);
+    struct gap gap = {SL_NONE, SL_NONE};
+    if (from->kind == WRITE) *chain = (struct chain){chain->size, SL_NONE, false};
+    if (inside <= 0) return;
+    if (inside >= count) inside = count - 1;
+    bool has_copy = chain->all || chain->copied != SL_NONE;
+    if (has_copy) gap.clean = sl_linear_variable(l, chain->size, 0);
+    if (!chain->all) gap.dirty = sl_linear_variable(l, chain->size, 0);
+    if (chain->copied != SL_NONE) {
+        uint32_t both = sl_linear_row(l, false, chain->size), held = sl_linear_row(l, false, 0);
+        add_terms(l, both, VARIABLES(gap.clean, gap.dirty), VARIABLES(SL_NONE));
+        add_terms(l, held, VARIABLES(gap.clean), VARIABLES(chain->copied));
+        uint32_t more = sl_linear_variable(l, chain->size, 0), sum = sl_linear_row(l, true, 0);
+        add_terms(l, sum, VARIABLES(more), VARIABLES(chain->copied, gap.dirty));
+        chain->copied = more;
+    } else if (!chain->all) {
+        chain->copied = gap.dirty;
+    }
+    r->gaps[from->access] = gap;
+    add_to_balance(r, &gap, (begin + 1) % count, (uint32_t)inside, comes_back);
+}
+
+/* Chunks live in the blocks from that of `from` to that of `to`; all the time where these are the same use.
+ */
+static void add_life(struct sl_relaxation *r, const struct event *from, const struct event *to, double size)
+{
+    uint32_t begin = r->block_of[from->launch], end = r->block_of[to->launch];
+    uint32_t blocks = (end + r->block_count - begin) % r->block_count + 1;
+    if (to->launch < from->launch && begin == end) blocks = r->block_count;
+    for (uint32_t i = 0; i < blocks; i++) r->blocks[(begin + i) % r->block_count].live += size;
+}
+
+/* The event to begin with: new content, or a write, as a life's first. */
+static uint32_t find_beginning(const struct event *events, uint32_t count, bool *dies)
+{
+    uint32_t first = 0;
+    bool writes = false;
+    *dies = false;
+    for (uint32_t i = 0; i < count; i++) {
+        if (events[i].kind == DEATH) first = i + 1;
+        *dies |= events[i].kind == DEATH;
+    }
+    for (uint32_t i = 0; i < count && !*dies && !writes; i++) {
+        writes = events[i].kind == WRITE;
+        first = writes ? i : 0;
+    }
+    return first % count;
+}
+
+static void add_chunks(struct sl_relaxation *r, sl_chunk chunk, double size)
+{
+    const struct event *events = r->events + r->first_event[chunk];
+    uint32_t count = r->first_event[chunk + 1] - r->first_event[chunk];
+    bool dies, is_used = false;
+    for (uint32_t i = 0; i < count; i++) is_used |= events[i].kind != DEATH;
+    if (!is_used) return;
+    uint32_t first = find_beginning(events, count, &dies);
+    struct chain chain = {size, SL_NONE, !dies && events[first].kind == READ};
+    const struct event *birth = NULL, *last = NULL;
+    for (uint32_t i = 0; i < count + !dies; i++) {
+        struct event event = events[(first + i) % count];
+        if (last) add_gap(r, &chain, last, &event);
+        if (event.kind == DEATH) {
+            if (birth) add_life(r, birth, &event, size);
+            birth = last = NULL;
+            continue;
+        }
+        if (!birth) birth = &events[(first + i) % count];
+        last = &events[(first + i) % count];
+        if (dies && last == birth) chain = (struct chain){size, SL_NONE, false}; /* new content has no copy */
+    }
+    for (uint32_t i = 0; i < r->block_count && !dies; i++) r->blocks[i].live += size;
+}
+
+/* --- the whole */
+
+static bool reserve(struct sl_relaxation *r, const struct sl_plan_input *in, size_t events)
+{
+    r->linear = sl_linear_new();
+    r->gaps = malloc((r->access_count + 1) * sizeof *r->gaps);
+    r->order = malloc((r->chunk_count + 1) * sizeof *r->order);
+    r->units = malloc((r->chunk_count + 1) * sizeof *r->units);
+    r->rank_of = calloc(2 * (size_t)r->chunk_count + 2, sizeof *r->rank_of);
+    r->first_event = calloc(in->chunk_count + 2, sizeof *r->first_event);
+    r->events = malloc((events + 1) * sizeof *r->events);
+    r->block_of = malloc((r->period + 1) * sizeof *r->block_of);
+    r->by_access = calloc((size_t)r->access_count + r->chunk_count + 1, 1);
+    if (!r->linear || !r->gaps || !r->order || !r->units || !r->rank_of || !r->first_event || !r->events ||
+        !r->block_of || !r->by_access)
+        return false;
+    r->alike = r->rank_of + r->chunk_count + 1;
+    r->by_chunk = r->by_access + r->access_count;
+    r->guide = (struct sl_guide){r->by_access, r->by_chunk, r->access_count};
+    for (uint32_t a = 0; a < r->access_count; a++) r->gaps[a] = (struct gap){SL_NONE, SL_NONE};
+    return true;
+}
+
+static bool build(struct sl_relaxation *r, const struct sl_plan_input *in, const double *launch_ns,
+                  double most_bytes)
+{
+    double out_cost = (double)in->in_bytes_per_s / (double)in->out_bytes_per_s, all = 0;
+    count_events(r, in);
+    list_events(r, in);
+    find_alike(r, in);
+    for (uint32_t c = 0; c < r->chunk_count; c++) {
+        all += (double)in->chunk_bytes[c];
+        if (r->unit_bytes < (double)in->chunk_bytes[c]) r->unit_bytes = (double)in->chunk_bytes[c];
+    }
+    for (uint32_t c = 0; c < r->chunk_count; c++) r->units[c] = (double)in->chunk_bytes[c] / r->unit_bytes;
+    r->unit_ns = r->unit_bytes / (double)in->in_bytes_per_s * 1e9;
+    uint32_t *seen = malloc((r->chunk_count + 1) * sizeof *seen);
+    r->block_count = seen ? divide_into_blocks(r, in, launch_ns, seen) : 0;
+    free(seen);
+    if (!r->block_count || r->block_count > MOST_BLOCKS) return false;
+    r->blocks = calloc(r->block_count, sizeof *r->blocks);
+    if (!r->blocks) return false;
+    add_blocks(r, launch_ns, out_cost, all / r->unit_bytes);
+    add_balance(r);
+    for (uint32_t i = 0; i < r->chunk_count; i++) {
+        sl_chunk chunk = r->order[i].chunk;
+        if (r->rank_of[chunk] == 0) add_chunks(r, chunk, (double)r->alike[chunk] * r->units[chunk]);
+    }
+    add_limits(r, (double)in->budget_bytes / r->unit_bytes - SPARE_CHUNKS, out_cost,
+               most_bytes / r->unit_bytes);
+    return sl_linear_close(r->linear) == SL_OK;
+}
+
+struct sl_relaxation *sl_relaxation_new(const struct sl_plan_input *in, const double *launch_ns,
+                                        size_t period, double most_bytes)
+{
+    uint64_t hash = period <= in->launch_count ? hash_of(in, 0, period) : 0;
+    if (!repeats(in, period, hash)) return NULL;
+    size_t accesses = 0, events = 0;
+    for (size_t t = 0; t < period; t++) {
+        accesses += in->launches[t].access_count;
+        events += in->launches[t].access_count + in->launches[t].death_count;
+    }
+    if (accesses > MOST_ACCESSES) return NULL;
+    struct sl_relaxation *r = calloc(1, sizeof *r);
+    if (!r) return NULL;
+    r->period = period;
+    r->hash = hash;
+    r->access_count = (uint32_t)accesses;
+    r->chunk_count = (uint32_t)in->chunk_count;
+    if (reserve(r, in, events) && build(r, in, launch_ns, most_bytes)) return r;
+    sl_relaxation_delete(r);
+    return NULL;
+}
+
+/* Of those used alike the first ones leave, so that the same ones do after each use. */
+static enum sl_leaving leaving(const struct sl_relaxation *r, sl_chunk chunk, const struct gap *gap,
+                               double unit)
+{
+    double amount = 0;
+    if (gap->clean != SL_NONE) amount += sl_linear_value(r->linear, gap->clean);
+    if (gap->dirty != SL_NONE) amount += sl_linear_value(r->linear, gap->dirty);
+    double part = amount / unit - r->rank_of[chunk];
+    return part > LEAVES ? SL_LEAVES : part > MAY_LEAVE ? SL_MAY_LEAVE : SL_STAYS;
+}
+
+static void renew_guide(struct sl_relaxation *r)
+{
+    for (uint32_t first = 0; first < r->chunk_count; first++) {
+        sl_chunk chunk = r->order[first].chunk, like = r->order[first - r->rank_of[chunk]].chunk;
+        const struct event *own = r->events + r->first_event[chunk],
+                           *theirs = r->events + r->first_event[like];
+        uint32_t count = r->first_event[chunk + 1] - r->first_event[chunk];
+        r->by_chunk[chunk] = SL_STAYS;
+        for (uint32_t e = 0; e < count; e++) {
+            if (own[e].kind == DEATH) continue;
+            r->by_access[own[e].access] =
+                (uint8_t)leaving(r, chunk, &r->gaps[theirs[e].access], r->units[chunk]);
+            r->by_chunk[chunk] = r->by_access[own[e].access];
+        }
+    }
+}
+
+bool sl_relaxation_improve(struct sl_relaxation *r, size_t steps)
+{
+    size_t iterations = steps / (sl_linear_size(r->linear) + 1) + 1;
+    if (r->iterations >= MOST_ITERATIONS || sl_linear_is_solved(r->linear)) return false;
+    r->iterations += iterations;
+    sl_linear_improve(r->linear, (unsigned)iterations);
+    renew_guide(r);
+    return true;
+}
+
+const struct sl_guide *sl_relaxation_guide(const struct sl_relaxation *r)
+{
+    return &r->guide;
+}
+
+double sl_relaxation_wait_ns(const struct sl_relaxation *r)
+{
+    double wait = 0;
+    for (uint32_t i = 0; i < r->block_count; i++) wait += sl_linear_value(r->linear, r->blocks[i].wait);
+    return wait * r->unit_ns;
+}
