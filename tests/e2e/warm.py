@@ -55,8 +55,8 @@ def mlp(bench):
         run_twice(bench, "mlp", arguments, f"mlp {graph}", (2, 3))
 
 
-def learned(bench, folder, arguments, budget):
-    run = bench.run(arguments, sluice=options_for(folder, budget))
+def learned(bench, folder, arguments, budget, program="gpt"):
+    run = bench.run(arguments, sluice=options_for(folder, budget), program=program)
     need(run.status == 0 and os.path.exists(os.path.join(folder, "profile")), "a profile was written", run)
     return run
 
@@ -104,8 +104,8 @@ def changed(bench):
 
 def ignored(bench):
     """Profiles that are not this program's, and files that are no profiles, are named in one line, and the program runs."""
-    arguments = MODEL + ["--steps", "4"]
-    whole = reference(bench, arguments)
+    arguments = PERCEPTRON + ["--steps", "4"]
+    whole = reference(bench, arguments, "mlp")
     budget = whole_blocks(whole.peak // 2)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "profile")
@@ -113,7 +113,7 @@ def ignored(bench):
         def expect(what, words, kept):
             with open(path, "rb") as file:
                 before = file.read()
-            run = bench.run(arguments, sluice=options_for(folder, budget))
+            run = bench.run(arguments, sluice=options_for(folder, budget), program="mlp")
             check_same(run, whole, budget, what)
             lines = [line for line in run.errors.splitlines() if "profile" in line]
             need(len(lines) == 1 and all(word in lines[0] for word in words), f"{what}: one line: {lines}", run)
@@ -121,15 +121,14 @@ def ignored(bench):
             with open(path, "rb") as file:
                 need((file.read() == before) == kept, f"{what}: it is {'left as it is' if kept else 'written anew'}", run)
 
-        mlp_options = options_for(folder, 8 * MIB)
-        bench.run(MLP["none"], sluice=mlp_options, program="mlp")
-        expect("another program", ("another program (mlp)", "left as it is"), True)
+        learned(bench, folder, GPT["malloc"], 64 * MIB)
+        expect("another program", ("another program (gpt)", "left as it is"), True)
         os.unlink(path)
         with open(path, "w", encoding="ascii") as file:
             file.write("a letter to my aunt")
         expect("no profile", ("not in the expected format", "left as it is"), True)
         os.unlink(path)
-        learned(bench, folder, arguments, budget)
+        learned(bench, folder, arguments, budget, "mlp")
         with open(path, "rb") as file:
             good = file.read()
         for what, damaged, words in (("cut", good[:-10], ("ends early",)),
@@ -139,7 +138,7 @@ def ignored(bench):
                 file.write(damaged)
             expect(what, words, False)
         # A name that cannot be read or written costs a line, too.
-        run = bench.run(arguments, sluice=options_for(os.path.join(folder, "no"), budget))
+        run = bench.run(arguments, sluice=options_for(os.path.join(folder, "no"), budget), program="mlp")
         check_same(run, whole, budget, "no such folder")
         need(sum("profile" in line for line in run.errors.splitlines()) == 1, "one line", run)
 
