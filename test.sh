@@ -41,7 +41,7 @@ run_tests() {
     local folder=$1
     shift
     rm -f "$folder/meson-logs/testlog.json"
-    meson test -C "$folder" --print-errorlogs --timeout-multiplier 5 "$@" || status=$?
+    meson test -C "$folder" --print-errorlogs --timeout-multiplier 10 "$@" || status=$?
     local log="build/testlog-${#logs[@]}.json"
     cp "$folder/meson-logs/testlog.json" "$log" || status=1
     logs+=("$log")
