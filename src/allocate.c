@@ -73,7 +73,7 @@ static void retire(struct sl_core *core, struct sl_chunk_range range)
 }
 
 /* What lies in host memory and is dead need not be copied in when the chunk is used again. */
-static void discard_dead(struct sl_core *core, struct sl_chunk_range range, uint64_t bytes_before)
+static void discard_dead(struct sl_core *core, struct sl_chunk_range range)
 {
     uint64_t users = 0;
     bool any = false;
@@ -90,12 +90,9 @@ static void discard_dead(struct sl_core *core, struct sl_chunk_range range, uint
     pthread_mutex_lock(&core->mover.out.lock);
     for (uint32_t i = 0; i < range.count; i++) {
         const struct sl_chunk_record *chunk = sl_arena_record(&core->arena, range.first + i);
-        uint64_t rest = bytes_before - i * core->arena.chunk_bytes;
-        uint64_t bytes = rest < core->arena.chunk_bytes ? (rest + SL_BLOCK_BYTES - 1) & ~(SL_BLOCK_BYTES - 1)
-                                                        : core->arena.chunk_bytes;
         if (!chunk->bytes && atomic_load(&chunk->content) == SL_CONTENT_DEAD &&
             atomic_load(&chunk->out_sequence))
-            sl_mover_discard(&core->mover, range.first + i, bytes, &core->demand_fence);
+            sl_mover_discard(&core->mover, range.first + i, core->arena.chunk_bytes, &core->demand_fence);
     }
     pthread_mutex_unlock(&core->mover.out.lock);
 }
@@ -116,12 +113,11 @@ enum sl_status sl_runtime_free(uint64_t address, struct sl_allocation *freed)
     if (s != SL_MAP_NONE && core->placement.slots[s].address == address) {
         struct sl_slot *slot = &core->placement.slots[s];
         struct sl_chunk_range range = sl_slot_chunks(&core->placement, slot, 0, slot->bytes);
-        bool packed = sl_arena_record(&core->arena, range.first)->group != SL_NO_GROUP;
         if (freed) *freed = describe(slot);
         retire(core, range);
         sl_record_allocation(core, SL_EVENT_FREE, s);
         status = sl_unplace(&core->placement, address, &s);
-        if (status == SL_OK) discard_dead(core, range, packed ? core->arena.chunk_bytes : slot->bytes);
+        if (status == SL_OK) discard_dead(core, range);
         feed_slot(core, SL_SYMBOL_FREE, s);
     }
     pthread_mutex_unlock(&core->order);

@@ -234,6 +234,24 @@ bool sl_arena_take_at(struct sl_arena *arena, sl_chunk first, uint64_t bytes)
     return true;
 }
 
+void sl_arena_split(struct sl_arena *arena, sl_chunk first)
+{
+    struct sl_chunk_record *run = sl_arena_record(arena, first);
+    sl_chunk last = first + --run->run_chunks;
+    sl_arena_record(arena, last)->run = last;
+    sl_arena_record(arena, last)->run_chunks = 1;
+}
+
+void sl_arena_grow(struct sl_arena *arena, sl_chunk c, uint64_t bytes)
+{
+    struct sl_chunk_record *chunk = sl_arena_record(arena, c);
+    uint64_t before = atomic_load(&chunk->bytes);
+    if (bytes <= before) return;
+    arena->virtual_bytes_used += bytes - before;
+    if (chunk->pinned) arena->pinned_bytes_used += bytes - before;
+    atomic_store(&chunk->bytes, bytes);
+}
+
 void sl_arena_give(struct sl_arena *arena, sl_chunk first)
 {
     uint32_t count = sl_arena_record(arena, first)->run_chunks;

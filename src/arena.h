@@ -35,7 +35,7 @@ struct sl_chunk_record {
     bool pinned;       /* in pinned host memory: it counts as resident, takes no frame and never moves */
     sl_tick last_use;
     sl_chunk run;               /* first chunk of the allocation that covers it whole, or itself */
-    uint32_t run_chunks;        /* chunks of that run; 0 for a packed chunk */
+    uint32_t run_chunks;        /* chunks of that run; 0: free */
     struct sl_packing *packing; /* what lies in a packed chunk; kept for the next time it is one */
     uint32_t run_slot;          /* of a run's first chunk: whose it is */
     uint32_t group;             /* of a packed chunk; SL_NO_GROUP: free, or of a run */
@@ -138,6 +138,10 @@ enum sl_status sl_arena_take_pinned(struct sl_arena *arena, uint64_t bytes, uint
                                     sl_chunk *first);
 /* The same for the named chunks: false if one of them is not free. */
 bool sl_arena_take_at(struct sl_arena *arena, sl_chunk first, uint64_t bytes);
+/* The last chunk of a run of several is one of its own from now on. */
+void sl_arena_split(struct sl_arena *arena, sl_chunk first);
+/* The chunk, which is in use, has at least `bytes` in use: whole blocks. */
+void sl_arena_grow(struct sl_arena *arena, sl_chunk c, uint64_t bytes);
 /* Gives chunks of sl_arena_take back: their content is dead from now on. */
 void sl_arena_give(struct sl_arena *arena, sl_chunk first);
 

@@ -166,13 +166,9 @@ static bool is_past(const struct sl_forecast *forecast, sl_chunk c)
 static size_t predict_alloc(struct sl_core *core, struct sl_forecast *forecast, const struct sl_slot *slot)
 {
     struct sl_chunk_range range = sl_slot_chunks(&core->placement, slot, 0, slot->bytes);
-    bool packed = slot->bytes <= core->arena.chunk_bytes / 2;
     for (uint32_t i = 0; i < range.count; i++) {
         sl_chunk c = range.first + i;
-        uint64_t rest = slot->bytes - i * core->arena.chunk_bytes;
-        uint64_t bytes = packed || rest > core->arena.chunk_bytes
-                             ? core->arena.chunk_bytes
-                             : (rest + SL_BLOCK_BYTES - 1) & ~(SL_BLOCK_BYTES - 1);
+        uint64_t bytes = sl_spot_chunk_bytes(&core->arena, slot->address, slot->bytes, i);
         if (c >= forecast->chunks || is_past(forecast, c) || sl_arena_record(&core->arena, c)->pinned)
             continue;
         if (bytes > forecast->stock.bytes[c]) forecast->stock.bytes[c] = bytes;

@@ -22,7 +22,7 @@ struct sl_packing *sl_packing_new(uint32_t granules)
         free(stretches);
         return NULL;
     }
-    *packing = (struct sl_packing){.granules = granules, .longest = granules, .stretches = stretches};
+    *packing = (struct sl_packing){.granules = granules, .stretches = stretches};
     for (int level = 0; level < SL_PACKING_LEVELS; level++) {
         packing->starts[level] = bits;
         bits += words_of(granules, level);
@@ -93,12 +93,26 @@ bool sl_packing_is_free(const struct sl_packing *packing, uint32_t first, uint32
     return last_start == NONE || end_of(packing, last_start) <= first;
 }
 
+uint32_t sl_packing_last(const struct sl_packing *packing)
+{
+    uint32_t start = start_before(packing, packing->granules - 1);
+    return start == NONE ? 0 : end_of(packing, start);
+}
+
+void sl_packing_use(struct sl_packing *packing, uint32_t end)
+{
+    uint32_t last = end ? sl_packing_last(packing) : 0;
+    uint32_t behind = end > last ? end - last : 0;
+    packing->end = end;
+    if (!end) packing->longest = 0;
+    if (behind > packing->longest) packing->longest = behind;
+}
+
 bool sl_packing_gap(struct sl_packing *packing, uint32_t count, uint32_t *first)
 {
     if (count > packing->longest) return false;
-    uint32_t end = packing->granules, longest = 0;
-    for (uint32_t start = start_before(packing, packing->granules - 1);;
-         start = start_before(packing, start - 1)) {
+    uint32_t end = packing->end, longest = 0;
+    for (uint32_t start = start_before(packing, end - 1);; start = start_before(packing, start - 1)) {
         uint32_t begin = start == NONE ? 0 : end_of(packing, start);
         if (end - begin >= count) {
             *first = begin;
@@ -127,7 +141,6 @@ void sl_packing_leave(struct sl_packing *packing, uint32_t first)
         if (packing->starts[level][at >> 6] &= ~(UINT64_C(1) << (at & 63))) break;
     packing->count--;
     uint32_t before = first ? start_before(packing, first - 1) : NONE, after = start_after(packing, first);
-    uint32_t begin = before == NONE ? 0 : end_of(packing, before),
-             end = after == NONE ? packing->granules : after;
+    uint32_t begin = before == NONE ? 0 : end_of(packing, before), end = after == NONE ? packing->end : after;
     if (end - begin > packing->longest) packing->longest = end - begin;
 }

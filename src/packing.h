@@ -12,17 +12,21 @@
 
 struct sl_packing {
     uint32_t granules;
+    uint32_t end;     /* of what is in use; stretches may be taken beyond it, gaps are looked for before it */
     uint32_t count;   /* stretches */
-    uint32_t longest; /* no free stretch is longer */
+    uint32_t longest; /* no free stretch before `end` is longer */
     uint64_t *starts[SL_PACKING_LEVELS];
     struct sl_stretch {
         uint32_t granules, slot;
     } * stretches; /* by first granule */
 };
 
-/* For a chunk of `granules`, at most 2^24. NULL: out of memory. */
+/* For a chunk of `granules`, at most 2^24, nothing of it in use. NULL: out of memory. */
 struct sl_packing *sl_packing_new(uint32_t granules);
 void sl_packing_delete(struct sl_packing *packing); /* accepts NULL */
+
+/* All before `end` is in use; 0: nothing is any more, pre: there are no stretches. */
+void sl_packing_use(struct sl_packing *packing, uint32_t end);
 
 /* The slot whose stretch holds `granule`, and where that begins; SL_NO_SLOT where none does. */
 #define SL_NO_SLOT UINT32_MAX
@@ -31,9 +35,12 @@ uint32_t sl_packing_find(const struct sl_packing *packing, uint32_t granule, uin
 /* Whether [first, first + count) is free. */
 bool sl_packing_is_free(const struct sl_packing *packing, uint32_t first, uint32_t count);
 
-/* A free stretch of `count` > 0 granules, the last one first: after the newest neighbour is where it usually
- * is. False: there is none. */
+/* A free stretch of `count` > 0 granules in what is in use, the last one first: after the newest neighbour is
+ * where it usually is. False: there is none. */
 bool sl_packing_gap(struct sl_packing *packing, uint32_t count, uint32_t *first);
+
+/* The end of the last stretch. */
+uint32_t sl_packing_last(const struct sl_packing *packing);
 
 /* pre: the stretch is free. */
 void sl_packing_take(struct sl_packing *packing, uint32_t first, uint32_t count, uint32_t slot);

@@ -12,10 +12,7 @@ void sl_placement_init(struct sl_placement *placement, struct sl_arena *arena, u
     memset(placement, 0, sizeof *placement);
     placement->arena = arena;
     placement->live_chunk_bytes_limit = limit_bytes;
-    for (int g = 0; g < SL_GROUPS; g++) {
-        placement->groups[g].open = SL_NO_CHUNK;
-        for (int i = 0; i < SL_PARTIAL; i++) placement->groups[g].partial[i] = SL_NO_CHUNK;
-    }
+    sl_spots_init(&placement->spots, arena);
 }
 
 void sl_placement_close(struct sl_placement *placement)
@@ -112,117 +109,35 @@ bool sl_placement_remember(struct sl_placement *placement, uint64_t site, uint64
     return true;
 }
 
-static uint64_t padded(uint64_t bytes)
+static bool is_pinned(const struct sl_placement *placement, uint64_t address)
 {
-    return (bytes + SL_ALLOCATION_ALIGN - 1) & ~(uint64_t)(SL_ALLOCATION_ALIGN - 1);
+    return sl_arena_record(placement->arena, sl_arena_chunk(placement->arena, address))->pinned;
 }
 
-static bool is_packed(const struct sl_chunk_record *chunk)
+static enum sl_group_kind group_of(const struct sl_placement *placement, const struct sl_slot *slot,
+                                   bool pinned)
 {
-    return chunk->group != SL_NO_GROUP;
+    bool freed = placement->keys[slot->key].freed;
+    if (pinned) return SL_GROUP_PINNED;
+    if (slot->bytes <= SL_TINY_BYTES) return freed ? SL_GROUP_TINY_FREED : SL_GROUP_TINY;
+    return freed ? SL_GROUP_FREED : SL_GROUP_LASTING;
 }
 
-static uint32_t granules_of(uint64_t bytes)
+/* The last one if it is free, else a new one. Where there is no pinned memory left, the other will do. */
+static enum sl_status find_spot(struct sl_placement *placement, uint32_t s, uint64_t *address)
 {
-    return (uint32_t)(padded(bytes) / SL_GRANULE_BYTES);
-}
-
-static uint32_t granule_at(const struct sl_chunk_record *chunk, uint64_t address)
-{
-    return (uint32_t)((address - chunk->address) / SL_GRANULE_BYTES);
-}
-
-static uint32_t group_of(const struct sl_placement *placement, const struct sl_slot *slot, bool pinned)
-{
-    return pinned ? SL_GROUP_PINNED : placement->keys[slot->key].freed;
-}
-
-/* Makes a chunk that was just taken one of group `group`. False: out of memory; the chunk is given back. */
-static bool begin_packing(struct sl_placement *placement, sl_chunk c, uint32_t group)
-{
-    struct sl_chunk_record *chunk = sl_arena_record(placement->arena, c);
-    if (!chunk->packing)
-        chunk->packing = sl_packing_new((uint32_t)(placement->arena->chunk_bytes / SL_GRANULE_BYTES));
-    if (!chunk->packing) {
-        sl_arena_give(placement->arena, c);
-        return false;
-    }
-    chunk->group = group;
-    return true;
-}
-
-/* The slot's last place, if all of it is free. */
-static uint64_t try_last_place(struct sl_placement *placement, const struct sl_slot *slot)
-{
-    struct sl_arena *arena = placement->arena;
-    if (!slot->address) return 0;
-    sl_chunk c = sl_arena_chunk(arena, slot->address);
-    if (slot->bytes > arena->chunk_bytes / 2)
-        return sl_arena_take_at(arena, c, slot->bytes) ? slot->address : 0;
-    struct sl_chunk_record *chunk = sl_arena_record(arena, c);
-    if (chunk->bytes == 0) {
-        bool taken = sl_arena_take_at(arena, c, arena->chunk_bytes) &&
-                     begin_packing(placement, c, group_of(placement, slot, chunk->pinned));
-        return taken ? slot->address : 0;
-    }
-    bool fits = is_packed(chunk) && sl_packing_is_free(chunk->packing, granule_at(chunk, slot->address),
-                                                       granules_of(slot->bytes));
-    return fits ? slot->address : 0;
-}
-
-static enum sl_status take(const struct sl_placement *placement, uint64_t bytes, bool pinned, sl_chunk *first)
-{
-    struct sl_arena *arena = placement->arena;
-    if (!pinned) return sl_arena_take(arena, bytes, first);
-    uint64_t taken = sl_arena_host_bytes(arena), limit = placement->live_chunk_bytes_limit;
-    return sl_arena_take_pinned(arena, bytes, limit > taken ? limit - taken : 0, first);
-}
-
-static enum sl_status pack(struct sl_placement *placement, const struct sl_slot *slot, bool pinned,
-                           uint64_t *address)
-{
-    struct sl_arena *arena = placement->arena;
-    uint32_t g = group_of(placement, slot, pinned);
-    struct sl_group *group = &placement->groups[g];
-    for (int i = -1; i < SL_PARTIAL; i++) {
-        sl_chunk candidate = i < 0 ? group->open : group->partial[i];
-        uint32_t granule;
-        if (candidate == SL_NO_CHUNK) continue;
-        const struct sl_chunk_record *chunk = sl_arena_record(arena, candidate);
-        if (chunk->group != g || !sl_packing_gap(chunk->packing, granules_of(slot->bytes), &granule))
-            continue;
-        *address = chunk->address + (uint64_t)granule * SL_GRANULE_BYTES;
+    const struct sl_slot *slot = &placement->slots[s];
+    struct sl_spots *spots = &placement->spots;
+    uint64_t taken = sl_arena_host_bytes(placement->arena), limit = placement->live_chunk_bytes_limit;
+    uint64_t room_bytes = limit > taken ? limit - taken : 0;
+    *address = slot->address;
+    if (*address && sl_spot_retake(spots, *address, slot->bytes,
+                                   group_of(placement, slot, is_pinned(placement, *address)), room_bytes, s))
         return SL_OK;
-    }
-    sl_chunk fresh;
-    enum sl_status status = take(placement, arena->chunk_bytes, pinned, &fresh);
-    if (status) return status;
-    if (!begin_packing(placement, fresh, g)) return SL_ERR_NO_MEMORY;
-    group->open = fresh;
-    *address = sl_arena_record(arena, fresh)->address;
-    return SL_OK;
-}
-
-static enum sl_status find_new_place(struct sl_placement *placement, const struct sl_slot *slot, bool pinned,
-                                     uint64_t *address)
-{
-    struct sl_arena *arena = placement->arena;
-    if (slot->bytes <= arena->chunk_bytes / 2) return pack(placement, slot, pinned, address);
-    sl_chunk first;
-    enum sl_status status = take(placement, slot->bytes, pinned, &first);
-    if (status == SL_OK) *address = sl_arena_record(arena, first)->address;
-    return status;
-}
-
-/* Where there is no pinned memory left, the other will do. */
-static enum sl_status find_place(struct sl_placement *placement, const struct sl_slot *slot,
-                                 uint64_t *address)
-{
-    *address = try_last_place(placement, slot);
-    if (*address) return SL_OK;
-    if (placement->keys[slot->key].pinned && find_new_place(placement, slot, true, address) == SL_OK)
+    if (placement->keys[slot->key].pinned &&
+        sl_spot_take(spots, slot->bytes, SL_GROUP_PINNED, room_bytes, s, address) == SL_OK)
         return SL_OK;
-    return find_new_place(placement, slot, false, address);
+    return sl_spot_take(spots, slot->bytes, group_of(placement, slot, false), room_bytes, s, address);
 }
 
 static void begin_life(struct sl_placement *placement, uint32_t s, uint64_t address, bool pinned)
@@ -267,25 +182,13 @@ static void note_waste(struct sl_placement *placement)
 
 enum sl_status sl_place(struct sl_placement *placement, uint64_t bytes, uint64_t site, uint32_t *slot_out)
 {
-    struct sl_arena *arena = placement->arena;
     if (bytes > placement->live_chunk_bytes_limit) return SL_ERR_NO_MEMORY;
     uint32_t s = slot_for(placement, site, bytes);
     if (s == SL_MAP_NONE) return SL_ERR_NO_MEMORY;
-    struct sl_slot *slot = &placement->slots[s];
-    uint64_t address = 0;
-    enum sl_status status = find_place(placement, slot, &address);
+    uint64_t address;
+    enum sl_status status = find_spot(placement, s, &address);
     if (status) return status;
-    sl_chunk first = sl_arena_chunk(arena, address);
-    struct sl_chunk_record *chunk = sl_arena_record(arena, first);
-    if (sl_arena_host_bytes(arena) > placement->live_chunk_bytes_limit) {
-        if (!is_packed(chunk) || chunk->packing->count == 0) sl_arena_give(arena, first);
-        return SL_ERR_NO_MEMORY;
-    }
-    if (is_packed(chunk))
-        sl_packing_take(chunk->packing, granule_at(chunk, address), granules_of(bytes), s);
-    else
-        chunk->run_slot = s;
-    begin_life(placement, s, address, chunk->pinned);
+    begin_life(placement, s, address, is_pinned(placement, address));
     note_waste(placement);
     *slot_out = s;
     return SL_OK;
@@ -306,21 +209,6 @@ enum sl_status sl_place_noted(struct sl_placement *placement, uint64_t address, 
     return SL_OK;
 }
 
-/* Takes the slot out of its chunk, which is given back when nothing else lies in it. */
-static void leave_chunk(struct sl_placement *placement, uint64_t address)
-{
-    struct sl_arena *arena = placement->arena;
-    sl_chunk first = sl_arena_chunk(arena, address);
-    struct sl_chunk_record *chunk = sl_arena_record(arena, first);
-    if (is_packed(chunk)) sl_packing_leave(chunk->packing, granule_at(chunk, address));
-    if (!is_packed(chunk) || chunk->packing->count == 0) {
-        sl_arena_give(arena, first);
-    } else {
-        struct sl_group *group = &placement->groups[chunk->group];
-        group->partial[group->partial_next++ % SL_PARTIAL] = first;
-    }
-}
-
 enum sl_status sl_unplace(struct sl_placement *placement, uint64_t address, uint32_t *slot_out)
 {
     uint32_t s = sl_place_find(placement, address);
@@ -329,7 +217,7 @@ enum sl_status sl_unplace(struct sl_placement *placement, uint64_t address, uint
     if (placement->noted)
         sl_ranges_remove(&placement->ranges, address);
     else
-        leave_chunk(placement, address);
+        sl_spot_leave(&placement->spots, address, placement->slots[s].bytes);
     *slot_out = s;
     return SL_OK;
 }
@@ -384,11 +272,7 @@ void sl_placement_forget(struct sl_placement *placement)
 uint32_t sl_place_find(const struct sl_placement *placement, uint64_t address)
 {
     if (placement->noted) return sl_ranges_find(&placement->ranges, address);
-    sl_chunk c = sl_arena_chunk(placement->arena, address);
-    if (c == SL_NO_CHUNK) return SL_MAP_NONE;
-    const struct sl_chunk_record *chunk = sl_arena_record(placement->arena, c);
-    uint32_t first, s = is_packed(chunk) ? sl_packing_find(chunk->packing, granule_at(chunk, address), &first)
-                                         : sl_arena_record(placement->arena, chunk->run)->run_slot;
+    uint32_t s = sl_spot_slot(placement->arena, address);
     if (s == SL_NO_SLOT) return SL_MAP_NONE;
     const struct sl_slot *slot = &placement->slots[s];
     return address < slot->address + slot->bytes ? s : SL_MAP_NONE;

@@ -1,7 +1,6 @@
 /* Placement: which address an allocation gets, and what its name (slot) is.
  *
- * An allocation larger than half a chunk takes a run of whole chunks; smaller ones are packed, in allocation
- * order, into the open chunk of their group. A slot takes its last place again if that is free, so a program
+ * Where in chunks it lies, spot.h says. A slot takes its last place again if that is free, so a program
  * that repeats itself finds every allocation where it was an iteration ago. While the core only records,
  * the driver has chosen the address, and no chunk is involved. Caller holds the order lock throughout.
  */
@@ -12,6 +11,7 @@
 #include "backing.h"
 #include "map.h"
 #include "range.h"
+#include "spot.h"
 
 #define SL_ALLOCATION_ALIGN SL_GRANULE_BYTES
 
@@ -38,17 +38,6 @@ struct sl_slot_key {
     bool pinned;          /* by the rules */
 };
 
-/* Long-lived and short-lived, by what the site did before; pinned. */
-#define SL_GROUP_PINNED 2
-#define SL_GROUPS 3
-#define SL_PARTIAL 8
-
-struct sl_group {
-    sl_chunk open;
-    sl_chunk partial[SL_PARTIAL]; /* packed chunks that lost an allocation lately */
-    uint32_t partial_next;
-};
-
 struct sl_placement {
     struct sl_arena *arena;
     struct sl_slot *slots;
@@ -56,7 +45,7 @@ struct sl_placement {
     struct sl_slot_key *keys;
     uint32_t key_count, key_capacity;
     struct sl_map key_of; /* hash of (site, bytes) */
-    struct sl_group groups[SL_GROUPS];
+    struct sl_spots spots;
     uint64_t live_bytes, peak_live_bytes, live_count;
     uint64_t pinned_live_bytes, peak_pinned_live_bytes;
     uint64_t peak_placed_bytes;      /* of chunks in use, whole 2 MiB blocks; */

@@ -1,7 +1,7 @@
 /* The words of sluice, and the few types that every part shares.
  *
  *   chunk        the unit of residency and transfer: a power of two >= 2 MiB, aligned to its size
- *   allocation   what the program got from one cuMemAlloc*; inside one chunk, or over a run of whole chunks
+ *   allocation   what the program got from one cuMemAlloc*; inside one chunk, or over a run of chunks
  *   slot         an allocation's name that is equal in every iteration
  *   site         where an allocation came from: a hash of the calling library and the call stack
  *   launch       anything that makes the device work: kernel, copy, memset, collective, graph launch

@@ -173,7 +173,8 @@ bool info_make(const struct model *model, const struct phases *phases, struct in
     count_launches(model, out);
     count_movements(model, out);
     find_prediction(model, out);
-    if (!find_peak(model, out) || !find_steps(model, phases, out)) return false;
+    if (!find_peak(model, out) || !waste_make(model, &out->waste) || !find_steps(model, phases, out))
+        return false;
     find_classes_at_peak(model, phases, out);
     return true;
 }

@@ -3,6 +3,7 @@
 #define SLUICE_TOOL_INFO_H
 
 #include "phases.h"
+#include "waste.h"
 
 struct count_bytes {
     uint64_t count, bytes;
@@ -19,6 +20,7 @@ struct info {
     struct count_bytes allocations, frees;
     uint64_t peak_bytes, peak_ns, end_bytes; /* live */
     uint64_t peak_of[CLASS_COUNT];           /* at the peak */
+    struct waste waste;
     struct count_bytes moves[MOVE_KINDS][MOVE_CAUSES];
     uint64_t stalls, stall_ns, longest_stall_ns, longest_stall_tick;
     uint64_t syncs, sync_ns;

@@ -96,6 +96,12 @@ static void print_memory(const struct view *view)
         if (bytes) printf("  %-18s %24s\n", class_name(c % CLASS_COUNT), sl_bytes_text(bytes, text));
     }
     print_bytes("live bytes, end", info->end_bytes);
+    if (info->waste.chunk_bytes) {
+        char text[SL_BYTES_TEXT];
+        printf("%-20s %s, %.1f %% of it unused\n", "chunks in use, peak",
+               sl_bytes_text(info->waste.chunk_bytes, text),
+               100.0 - 100.0 * (double)info->waste.live_bytes / (double)info->waste.chunk_bytes);
+    }
     if (info->misfits.count) {
         char text[SL_BYTES_TEXT];
         printf("%-20s %" PRIu64 " allocations, of at most %s\n", "did not fit", info->misfits.count,
@@ -213,6 +219,10 @@ static void json_memory(struct json *json, const struct view *view)
     for (unsigned c = 0; c < CLASS_COUNT; c++) json_number(json, class_name(c), info->peak_of[c]);
     json_close(json);
     json_number(json, "end_bytes", info->end_bytes);
+    json_object(json, "in_chunks_at_most", false);
+    json_number(json, "bytes", info->waste.chunk_bytes);
+    json_number(json, "live_bytes", info->waste.live_bytes);
+    json_close(json);
     json_object(json, "did_not_fit", false);
     json_number(json, "count", info->misfits.count);
     json_number(json, "largest_bytes", info->misfits.bytes);

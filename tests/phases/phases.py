@@ -53,12 +53,16 @@ def run(build, program, arguments, folder, sluice=None, cwd=None):
     return trace, stats, device
 
 
-def phases_of(build, trace, *options):
-    done = subprocess.run([os.path.join(build, "tools", "sluice"), "trace", "phases", "--json", *options, trace],
+def told(build, command, trace, *options):
+    done = subprocess.run([os.path.join(build, "tools", "sluice"), "trace", command, "--json", *options, trace],
                           capture_output=True, text=True, check=False)
     if done.returncode or done.stderr:
-        sys.exit(f"sluice trace phases ended with {done.returncode}: {done.stderr}")
+        sys.exit(f"sluice trace {command} ended with {done.returncode}: {done.stderr}")
     return json.loads(done.stdout)
+
+
+def phases_of(build, trace, *options):
+    return told(build, "phases", trace, *options)
 
 
 def truth(launches, names):
@@ -160,11 +164,19 @@ def totals(build):
                 with open(stats, encoding="utf-8") as one, open(device, encoding="utf-8") as other:
                     stats, device = json.load(one), json.load(other)
                 check_totals(f"{allocator}, {daemon}", report, stats, device)
+                check_waste(f"{allocator}, {daemon}", told(build, "info", trace), stats)
                 parts = [phases_of(build, trace, "--iteration", str(i + 1)) for i in range(report["iterations"])]
                 for way in ("in", "out"):
                     within = sum(part["phases"][-1][way]["moved"] for part in parts)
                     if not 0 < within <= report["phases"][-1][way]["moved"]:
                         sys.exit(f"FAILED: iterations moved {within} bytes {way}")
+
+
+def check_waste(what, info, stats):
+    """What the trace tells of the chunks is what the core knew of them."""
+    seen, wanted = info["in_chunks_at_most"], {"bytes": stats["placed_bytes"], "live_bytes": stats["placed_live_bytes"]}
+    if seen != wanted:
+        sys.exit(f"FAILED: {what}: in chunks were {seen}, not {wanted}")
 
 
 def check_totals(what, report, stats, device):

@@ -52,6 +52,7 @@ static void run(uint32_t granules, int steps, uint32_t most, uint64_t seed)
     struct sl_packing *packing = sl_packing_new(granules);
     struct model model = {granules, malloc(granules * 4), malloc(granules * 4)};
     assert_non_null(packing);
+    sl_packing_use(packing, granules);
     memset(model.slot, 0xff, granules * 4);
     uint32_t live = 0;
     for (int i = 0; i < steps; i++) {

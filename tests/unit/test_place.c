@@ -120,8 +120,15 @@ static void allocations_do_not_overlap_and_are_found(void **state)
                             other->address + other->bytes <= slot->address);
         }
         struct sl_chunk_range range = sl_slot_chunks(&world->placement, slot, 0, slot->bytes);
-        if (slot->bytes <= CHUNK / 2) assert_int_equal(range.count, 1);
+        assert_int_equal(range.count, (slot->bytes + CHUNK - 1) / CHUNK);
+        for (uint32_t c = 0; c < range.count; c++)
+            assert_in_range(sl_arena_record(&world->arena, range.first + c)->bytes,
+                            sl_spot_chunk_bytes(&world->arena, slot->address, slot->bytes, c), CHUNK);
     }
+    for (int i = 0; i < 200; i++)
+        if (live[i]) unplace(world, slots[i]);
+    assert_int_equal(world->arena.virtual_bytes_used, 0);
+    assert_int_equal(world->arena.chunks_used, 0);
     close_world(world);
 }
 
@@ -137,6 +144,113 @@ static void a_run_uses_whole_blocks_of_its_last_chunk_only(void **state)
         sl_slot_chunks(&world->placement, &world->placement.slots[slot], CHUNK, CHUNK + 1);
     assert_int_equal(range.first, first + 1);
     assert_int_equal(range.count, 2);
+    close_world(world);
+}
+
+static uint64_t chunk_bytes(const struct world *world, uint64_t address)
+{
+    return sl_arena_record(&world->arena, sl_arena_chunk(&world->arena, address))->bytes;
+}
+
+/* What a large allocation leaves of its last chunk is room for others, which outlive it there; it finds its
+ * place again beside them. */
+static void the_rest_of_a_runs_last_chunk_is_room(void **state)
+{
+    (void)state;
+    struct world *world = open_world(UINT64_MAX);
+    uint32_t large = place(world, CHUNK + SL_MIB, 1), small = place(world, SL_MIB, 2);
+    uint64_t at = address_of(world, large), behind = address_of(world, small);
+    assert_int_equal(behind, at + CHUNK + SL_MIB);
+    assert_int_equal(world->arena.virtual_bytes_used, CHUNK + SL_BLOCK_BYTES);
+    assert_int_equal(sl_place_find(&world->placement, behind - 1), large);
+    assert_int_equal(sl_place_find(&world->placement, behind), small);
+    unplace(world, large);
+    assert_int_equal(world->arena.virtual_bytes_used, SL_BLOCK_BYTES);
+    assert_int_equal(sl_place_find(&world->placement, behind - 1), SL_MAP_NONE);
+    assert_int_equal(sl_place_find(&world->placement, at), SL_MAP_NONE);
+    assert_int_equal(place(world, CHUNK + SL_MIB, 1), large);
+    assert_int_equal(address_of(world, large), at);
+    unplace(world, small);
+    assert_int_equal(world->arena.virtual_bytes_used, CHUNK + SL_BLOCK_BYTES);
+    unplace(world, large);
+    assert_int_equal(world->arena.virtual_bytes_used, 0);
+    /* Alone in the chunk that was the large one's last, it begins where it was. */
+    assert_int_equal(place(world, SL_MIB, 2), small);
+    assert_int_equal(address_of(world, small), behind);
+    assert_int_equal(world->arena.virtual_bytes_used, SL_BLOCK_BYTES);
+    close_world(world);
+}
+
+/* Where its whole chunks are free but its rest's place is taken, a large one goes elsewhere, and leaves
+ * nothing behind. */
+static void a_run_whose_rest_is_taken_moves(void **state)
+{
+    (void)state;
+    struct world *world = open_world(UINT64_MAX);
+    uint32_t large = place(world, CHUNK + SL_MIB, 1), small = place(world, SL_MIB, 2);
+    uint64_t at = address_of(world, large);
+    unplace(world, large);
+    uint32_t other = place(world, SL_MIB, 3);
+    assert_int_equal(address_of(world, other), at + CHUNK);
+    assert_int_equal(place(world, CHUNK + SL_MIB, 1), large);
+    assert_int_not_equal(address_of(world, large), at);
+    assert_int_equal(sl_place_find(&world->placement, at), SL_MAP_NONE);
+    assert_int_equal(world->arena.virtual_bytes_used, CHUNK + 2 * SL_BLOCK_BYTES);
+    unplace(world, large);
+    unplace(world, other);
+    unplace(world, small);
+    assert_int_equal(world->arena.virtual_bytes_used, 0);
+    close_world(world);
+}
+
+/* Chunks with room are not forgotten when another one is begun. */
+static void what_fits_into_an_older_chunk_goes_there(void **state)
+{
+    (void)state;
+    struct world *world = open_world(UINT64_MAX);
+    uint64_t first = address_of(world, place(world, 3 * SL_MIB, 1));
+    for (uint64_t site = 2; site < 20; site++) place(world, 3 * SL_MIB, site);
+    uint64_t used = world->arena.virtual_bytes_used;
+    for (uint64_t site = 20; site < 39; site++) place(world, SL_MIB, site);
+    assert_int_equal(world->arena.virtual_bytes_used, used);
+    assert_int_not_equal(sl_place_find(&world->placement, first + 3 * SL_MIB), SL_MAP_NONE);
+    close_world(world);
+}
+
+/* Small ones in between would leave two halves of a chunk too little room each. */
+static void tiny_ones_do_not_divide_the_room_of_others(void **state)
+{
+    (void)state;
+    struct world *world = open_world(UINT64_MAX);
+    for (uint64_t site = 0; site < 16; site += 2) {
+        place(world, CHUNK / 2, site);
+        place(world, 1000, site + 1);
+    }
+    assert_int_equal(world->arena.virtual_bytes_used, 4 * CHUNK + SL_BLOCK_BYTES);
+    close_world(world);
+}
+
+static void a_packed_chunk_is_as_large_as_what_lies_in_it(void **state)
+{
+    (void)state;
+    struct world *world = open_world(3 * SL_MIB);
+    uint32_t refused, one = place(world, SL_MIB, 1);
+    assert_int_equal(chunk_bytes(world, address_of(world, one)), SL_BLOCK_BYTES);
+    /* It would have to become larger than the limit. */
+    assert_int_equal(sl_place(&world->placement, 3 * SL_MIB / 2, 2, &refused), SL_ERR_NO_MEMORY);
+    uint32_t two = place(world, SL_MIB, 3);
+    assert_int_equal(world->arena.virtual_bytes_used, SL_BLOCK_BYTES);
+    world->placement.live_chunk_bytes_limit = UINT64_MAX;
+    uint32_t three = place(world, SL_MIB, 4);
+    assert_int_equal(address_of(world, three), address_of(world, one) + 2 * SL_MIB);
+    assert_int_equal(chunk_bytes(world, address_of(world, one)), CHUNK);
+    assert_int_equal(world->arena.virtual_bytes_used, CHUNK);
+    unplace(world, three); /* it stays as large until it is empty */
+    assert_int_equal(world->arena.virtual_bytes_used, CHUNK);
+    unplace(world, two);
+    unplace(world, one);
+    assert_int_equal(place(world, SL_MIB, 1), one);
+    assert_int_equal(world->arena.virtual_bytes_used, SL_BLOCK_BYTES);
     close_world(world);
 }
 
@@ -259,8 +373,8 @@ static void equal_sums_of_site_and_size_are_told_apart(void **state)
     close_world(world);
 }
 
-/* What architecture.md promises of waste: chunks in use hold at most twice what lives, and one chunk more for
- * each group; iterations that are alike take no more than the first did, in whatever order they free. */
+/* What architecture.md promises of waste: chunks in use hold at most twice what lives, and one more for each
+ * group; iterations that are alike take no more than the first did, in whatever order they free. */
 static void waste_is_bounded(void **state)
 {
     (void)state;
@@ -300,6 +414,11 @@ int main(void)
         cmocka_unit_test(the_smallest_free_ordinal_is_taken),
         cmocka_unit_test(allocations_do_not_overlap_and_are_found),
         cmocka_unit_test(a_run_uses_whole_blocks_of_its_last_chunk_only),
+        cmocka_unit_test(the_rest_of_a_runs_last_chunk_is_room),
+        cmocka_unit_test(a_run_whose_rest_is_taken_moves),
+        cmocka_unit_test(what_fits_into_an_older_chunk_goes_there),
+        cmocka_unit_test(tiny_ones_do_not_divide_the_room_of_others),
+        cmocka_unit_test(a_packed_chunk_is_as_large_as_what_lies_in_it),
         cmocka_unit_test(larger_than_a_slab_is_contiguous),
         cmocka_unit_test(the_limit_holds_and_failure_leaves_nothing),
         cmocka_unit_test(only_starts_can_be_freed),
