@@ -125,7 +125,8 @@ bool sl_schedule_begin(struct sl_schedule *schedule, sl_tick tick, bool everythi
 {
     const struct sl_steps *steps = &schedule->steps;
     size_t at;
-    atomic_store(&schedule->begun, tick);
+    if (!atomic_load_explicit(&schedule->active, memory_order_relaxed)) return false;
+    atomic_store_explicit(&schedule->begun, tick, memory_order_release);
     if (!find(schedule, tick, &at)) return false;
     uint32_t in = steps->need_in[at], out = in ? steps->in[in - 1].waits_for : 0;
     issue(schedule, out, in, SL_CAUSE_LATE);

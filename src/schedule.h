@@ -42,7 +42,7 @@ struct sl_schedule {
     struct sl_mover *mover;
     _Atomic bool active;
     _Atomic uint64_t generation;
-    _Atomic sl_tick begun;     /* the last launch that was begun */
+    _Atomic sl_tick begun;     /* the last launch that was begun by a plan */
     _Atomic sl_tick submitted; /* every launch up to this tick was given to the driver */
     sl_tick end_tick;          /* launches before it are served; then plan again */
     sl_tick begun_at;          /* the launch that was being begun when the plan took over; or 0 */
