@@ -22,9 +22,9 @@ struct sl_guide {
 
 struct sl_relaxation;
 
-/* The relaxation of the first `period` launches of the input, which the others repeat. NULL: there is none,
- * because they do not, are too many, or one of them exceeds the budget; or there is no memory. `most_bytes`:
- * that a period copies. */
+/* The relaxation of the first `period` launches of the input, which the next ones repeat. NULL: there is
+ * none, because they do not, are too many, or one of them exceeds the budget; or there is no memory.
+ * `most_bytes`: that a period copies. */
 struct sl_relaxation *sl_relaxation_new(const struct sl_plan_input *input, const double *launch_ns,
                                         size_t period, double most_bytes);
 void sl_relaxation_delete(struct sl_relaxation *relaxation); /* accepts NULL */
