@@ -140,6 +140,7 @@ static uint64_t resolve(struct sl_core *core, uint64_t shape, uint64_t threads)
         uint32_t s = sl_place_find(&core->placement, word->address);
         if (s == SL_MAP_NONE) continue;
         struct sl_slot *slot = &core->placement.slots[s];
+        if (!slot->stream) slot->stream = (uint8_t)(core->stream + 1);
         struct sl_access access = {.slot = s,
                                    .where = word->where,
                                    .offset = word->address - slot->address,
@@ -176,7 +177,7 @@ struct sl_footprint *sl_access_footprint(struct sl_core *core, const struct sl_l
 
 sl_symbol sl_access_scan(struct sl_core *core, const struct sl_launch *launch, uint32_t *kernel_out)
 {
-    sl_symbol expected = sl_predictor_expected(core->predictor), symbol = expected;
+    sl_symbol expected = sl_core_expected(core, core->stream), symbol = expected;
     core->face = sl_face_match(core, launch, expected);
     if (core->face) {
         *kernel_out = core->face->kernel;

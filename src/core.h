@@ -22,6 +22,7 @@
 #include "symbol.h"
 #include "table.h"
 #include "trust.h"
+#include "weave.h"
 
 #define SL_MAX_WORDS 4096   /* pointers looked at in one launch */
 #define SL_OPEN_LAUNCHES 64 /* launches between begin and end, one for each thread */
@@ -78,7 +79,12 @@ struct sl_core {
     _Atomic sl_tick open[SL_OPEN_LAUNCHES]; /* ticks begun and not ended; 0: free */
     uint32_t streak;                        /* symbols predicted in a row */
     struct sl_trust trust;
-    bool pressure; /* the budget was too small at some time */
+    struct sl_weave *weave; /* NULL: nothing speaks for it that streams go their own ways */
+    bool woven;             /* what is expected is what the weave expects, and not the predictor */
+    uint64_t weave_gained;  /* symbols that the weave foretold less those that the predictor would have */
+    uint32_t troubles;      /* lately not predicted; */
+    uint64_t trouble_at;    /* the last time */
+    bool pressure;          /* the budget was too small at some time */
     uint64_t symbols_fed, iteration_end;
     uint32_t iterations;                  /* that have ended */
     uint64_t told_link_in, told_link_out; /* speeds, to the trace */
@@ -110,6 +116,7 @@ struct sl_core {
     uint32_t stall_next;
 
     /* The launch being begun. */
+    uint32_t stream; /* its number */
     struct sl_word scanned[SL_MAX_WORDS];
     const struct sl_word
         *words; /* addresses of arenas that it was given: `scanned`, or those of a footprint */
@@ -137,11 +144,25 @@ struct sl_core {
 uint64_t sl_core_budget(const struct sl_core *core);
 
 /* Appends a symbol to the present: feeds the predictor, drops the schedule on a surprise, counts iterations.
- */
-void sl_core_feed(struct sl_core *core, sl_symbol symbol);
+ * `stream`: the number of the one that it belongs to. */
+void sl_core_feed(struct sl_core *core, sl_symbol symbol, uint32_t stream);
+
+/* What is expected to be the stream's next symbol. */
+static inline sl_symbol sl_core_expected(const struct sl_core *core, uint32_t stream)
+{
+    return core->woven ? sl_weave_expected(core->weave, stream) : sl_predictor_expected(core->predictor);
+}
+/* How many symbols are expected to come again, or, `horizon`, what to look ahead by; 0: nothing is. */
+size_t sl_core_period(const struct sl_core *core, bool horizon);
+/* What was foreseen of all symbols. */
+struct sl_predictor_counts sl_core_foreseen(const struct sl_core *core);
 
 /* Forgets what the program did, where tables have reached their bounds. */
 void sl_core_forget(struct sl_core *core);
+
+/* The program went other ways than the plan, which still holds: the next one is made soon, but not too soon
+ * after it. */
+void sl_core_plan_soon(struct sl_core *core);
 
 /* Drops the schedule: what is planned is not issued any more. */
 void sl_core_drop_schedule(struct sl_core *core);

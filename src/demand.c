@@ -86,7 +86,8 @@ static bool make_room(struct sl_core *core, sl_tick tick, uint64_t bytes)
 {
     uint64_t budget = sl_core_budget(core);
     while (atomic_load(&core->mover.occupied_bytes) + bytes > budget) {
-        sl_chunk victim = find_victim(core, tick);
+        sl_chunk victim = sl_schedule_take_back(&core->schedule, tick);
+        if (victim == SL_NO_CHUNK) victim = find_victim(core, tick);
         if (victim == SL_NO_CHUNK) return false;
         sl_core_record_fence(core, &core->demand_fence,
                              atomic_load(&sl_arena_record(&core->arena, victim)->users));

@@ -95,7 +95,7 @@ static void tell_link(struct sl_core *core)
 
 void sl_facts_iteration(struct sl_core *core)
 {
-    struct sl_predictor_counts counts = sl_predictor_counts(core->predictor);
+    struct sl_predictor_counts counts = sl_core_foreseen(core);
     core->iterations++;
     if (!core->trace) return;
     sl_core_trace(core, (struct sl_event){.type = SL_EVENT_ITERATION,
@@ -115,7 +115,7 @@ void sl_facts_iteration(struct sl_core *core)
 
 void sl_facts_end(struct sl_core *core)
 {
-    struct sl_predictor_counts counts = sl_predictor_counts(core->predictor);
+    struct sl_predictor_counts counts = sl_core_foreseen(core);
     if (!core->trace) return;
     tell_link(core);
     tell_changes(core);

@@ -13,6 +13,10 @@
  * much. */
 #define MOST_ACCESSES ((size_t)1 << 16)
 
+/* Of a stream whose next launches may come earlier than is thought, so many have what they need in advance,
+ * if it is less than a part of the budget. */
+enum { NEAR_LAUNCHES = 2, NEAR_PART = 8 };
+
 static bool reserve(void *array, size_t *capacity, size_t wanted, size_t size)
 {
     if (wanted <= *capacity) return true;
@@ -35,6 +39,7 @@ static void free_stock(struct sl_stock *stock)
 void sl_forecast_close(struct sl_forecast *forecast)
 {
     free(forecast->symbols);
+    free(forecast->strands);
     free(forecast->launches);
     free(forecast->accesses);
     free(forecast->deaths);
@@ -79,19 +84,28 @@ static bool knows_clean(const struct sl_core *core)
     return core->backend.leave && !core->planning.planner;
 }
 
+static size_t predict(const struct sl_core *core, struct sl_forecast *forecast, size_t count)
+{
+    forecast->woven = core->woven;
+    if (core->woven)
+        return sl_weave_next(core->weave, &core->symbols, forecast->symbols, forecast->strands, count);
+    return sl_predictor_next(core->predictor, forecast->symbols, count);
+}
+
 /* The symbols from `skip` predicted ones on. */
 static enum sl_status begin(struct sl_core *core, struct sl_forecast *forecast, size_t skip)
 {
-    size_t period = sl_predictor_horizon(core->predictor), chunks = sl_arena_chunk_count(&core->arena);
+    size_t period = sl_core_period(core, true), chunks = sl_arena_chunk_count(&core->arena);
     size_t wanted = window_for(period), believed = sl_core_believed(core);
     if (believed <= skip) return SL_ERR_UNSUPPORTED;
     if (!reserve(&forecast->symbols, &forecast->symbol_capacity, skip + wanted, sizeof *forecast->symbols) ||
+        !reserve(&forecast->strands, &forecast->strand_capacity, skip + wanted, sizeof *forecast->strands) ||
         !reserve(&forecast->launches, &forecast->launch_capacity, wanted, sizeof *forecast->launches) ||
         !reserve_chunks(forecast, chunks) ||
         (knows_clean(core) &&
          !reserve(&forecast->clean, &forecast->clean_capacity, chunks, sizeof *forecast->clean)))
         return SL_ERR_NO_MEMORY;
-    size_t count = sl_predictor_next(core->predictor, forecast->symbols, skip + wanted);
+    size_t count = predict(core, forecast, skip + wanted);
     if (count <= skip) return SL_ERR_UNSUPPORTED;
     memmove(forecast->symbols, forecast->symbols + skip, (count - skip) * sizeof *forecast->symbols);
     forecast->count = count - skip;
@@ -123,7 +137,7 @@ enum sl_status sl_forecast_continue(struct sl_core *core, struct sl_forecast *fo
 {
     uint64_t position = forecast->position + forecast->end;
     sl_tick first_tick = forecast->first_tick + forecast->served_launches;
-    if (position < core->symbols_fed || forecast->places != core->placement.moves ||
+    if (core->woven || position < core->symbols_fed || forecast->places != core->placement.moves ||
         forecast->chunks != sl_arena_chunk_count(&core->arena))
         return SL_ERR_UNSUPPORTED;
     enum sl_status status = begin(core, forecast, (size_t)(position - core->symbols_fed));
@@ -209,18 +223,14 @@ static void writes(struct sl_forecast *forecast, const struct sl_plan_launch *la
     access->flags |= SL_ACCESS_WRITE;
 }
 
-static size_t predict_launch(struct sl_core *core, struct sl_forecast *forecast, sl_symbol symbol,
-                             enum sl_status *status)
+/* Adds what a launch with this symbol touches to the last one. */
+static size_t add_accesses(struct sl_core *core, struct sl_forecast *forecast, sl_symbol symbol,
+                           bool only_near, enum sl_status *status)
 {
     const struct sl_symbol_record *record = &core->symbols.records[symbol];
-    struct sl_plan_launch *launch = &forecast->launches[forecast->launch_count++];
+    struct sl_plan_launch *launch = &forecast->launches[forecast->launch_count - 1];
     uint64_t mark = forecast->seen_before + forecast->launch_count;
     size_t units = 0;
-    *launch = (struct sl_plan_launch){
-        .first_access = (uint32_t)forecast->access_count,
-        .first_death = (uint32_t)forecast->death_count,
-        .duration_ns = sl_durations_ns(&core->durations, symbol, record->kernel),
-    };
     for (uint32_t a = 0; a < record->access_count; a++) {
         const struct sl_access *access = &core->symbols.accesses[record->first_access + a];
         const struct sl_slot *slot = &core->placement.slots[access->slot];
@@ -236,15 +246,47 @@ static size_t predict_launch(struct sl_core *core, struct sl_forecast *forecast,
             sl_chunk c = range.first + i;
             if (c >= forecast->chunks || (forecast->stock.live[c] == 0 && !is_past(forecast, c))) continue;
             if (forecast->seen[c] == mark) {
-                if (!access->only_read && knows_clean(core)) writes(forecast, launch, c);
+                if (!only_near && !access->only_read && knows_clean(core)) writes(forecast, launch, c);
                 continue;
             }
             forecast->seen[c] = mark;
             forecast->accesses[forecast->access_count++] =
-                (struct sl_plan_access){c, access->only_read ? 0 : SL_ACCESS_WRITE};
+                (struct sl_plan_access){c, only_near || access->only_read ? 0 : SL_ACCESS_WRITE};
             launch->access_count++;
         }
     }
+    return units;
+}
+
+/* Where the order between streams is not certain, each finds what its next launches need, too. */
+static size_t add_near(struct sl_core *core, struct sl_forecast *forecast, uint8_t strand,
+                       enum sl_status *status)
+{
+    size_t units = 0, near = NEAR_LAUNCHES;
+    uint64_t most = sl_core_budget(core) / NEAR_PART / core->arena.chunk_bytes;
+    for (size_t at = forecast->at + 1; near && at < forecast->count && *status == SL_OK; at++) {
+        const struct sl_symbol_record *record = &core->symbols.records[forecast->symbols[at]];
+        units++;
+        if (forecast->strands[at] != strand || record->kind != SL_SYMBOL_LAUNCH) continue;
+        if (forecast->launches[forecast->launch_count - 1].access_count >= most) break;
+        units += add_accesses(core, forecast, forecast->symbols[at], true, status);
+        near--;
+    }
+    return units;
+}
+
+static size_t predict_launch(struct sl_core *core, struct sl_forecast *forecast, sl_symbol symbol,
+                             enum sl_status *status)
+{
+    uint8_t strand = forecast->strands[forecast->at];
+    forecast->strands[forecast->launch_count] = strand;
+    forecast->launches[forecast->launch_count++] = (struct sl_plan_launch){
+        .first_access = (uint32_t)forecast->access_count,
+        .first_death = (uint32_t)forecast->death_count,
+        .duration_ns = sl_durations_ns(&core->durations, symbol, core->symbols.records[symbol].kernel),
+    };
+    size_t units = add_accesses(core, forecast, symbol, false, status);
+    if (forecast->woven && *status == SL_OK) units += add_near(core, forecast, strand, status);
     return units;
 }
 
@@ -308,6 +350,7 @@ struct sl_plan_input sl_forecast_input(const struct sl_core *core, const struct 
         .chunk_bytes = forecast->stock.bytes,
         .content = forecast->stock.content,
         .clean = knows_clean(core) ? forecast->clean : NULL,
+        .strands = forecast->woven ? forecast->strands : NULL,
         .when = core->policy->when,
         .attempts = (unsigned)core->options->plan_attempts,
         .budget_bytes = sl_core_budget(core),

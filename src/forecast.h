@@ -21,6 +21,8 @@ struct sl_forecast {
     uint64_t position; /* symbols that the program had fed before the first one */
     uint64_t places;   /* the placement's count of moves */
     sl_symbol *symbols;
+    uint8_t *strands;      /* of the symbols; of those that were looked at, of the launches among them */
+    bool woven;            /* the order of the symbols is certain in each strand only */
     size_t count, end, at; /* symbols; the first of those that are not carried out; the next to look at */
     bool believed_on;      /* what follows the end is believed in, too: chunks may come for it */
     size_t period;
@@ -35,7 +37,8 @@ struct sl_forecast {
     uint64_t seen_before;          /* what `seen` had reached when it began */
     bool *clean;                   /* where chunks may leave without a copy; see plan.h; or NULL */
     size_t units, last_units;      /* done for it, and for the one before */
-    size_t symbol_capacity, launch_capacity, access_capacity, death_capacity, chunk_capacity, clean_capacity;
+    size_t symbol_capacity, strand_capacity, launch_capacity, access_capacity, death_capacity, chunk_capacity,
+        clean_capacity;
 };
 
 /* Begins with the launch after core->tick and the chunks as they are. SL_ERR_UNSUPPORTED when nothing is
@@ -43,7 +46,7 @@ struct sl_forecast {
 enum sl_status sl_forecast_begin(struct sl_core *core, struct sl_forecast *forecast);
 
 /* Begins where what is carried out of the last one ends, whose at_end is complete. SL_ERR_UNSUPPORTED when
- * nothing is predicted, or the program went past that. */
+ * nothing is predicted, the program went past that, or its streams go their own ways. */
 enum sl_status sl_forecast_continue(struct sl_core *core, struct sl_forecast *forecast);
 
 /* Goes on by about `units` chunks or accesses. True: done. */

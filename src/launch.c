@@ -138,6 +138,9 @@ static void see_to_lacking(struct sl_core *core, const struct sl_launch *launch,
     if (oversize) {
         say_oversize(core, launch_name(core, launch, kernel), own);
         if (planned) return; /* the plan knows of it, and promised the frames to others */
+    } else if (planned && core->schedule.steps.strands) {
+        sl_core_plan_soon(
+            core); /* it came earlier than was thought; the rest of the plan is no worse for it */
     } else if (planned) {
         atomic_fetch_add(&core->stats.surprises, 1);
         sl_core_drop_schedule(core); /* its frames are no longer where it believes them */
@@ -175,13 +178,14 @@ static bool use(struct sl_core *core, const struct sl_launch *launch, uint32_t s
 static void begin(struct sl_core *core, struct sl_launch *launch)
 {
     uint32_t s = sl_core_stream(core, launch->stream), kernel = 0;
+    core->stream = s;
     launch->tick = ++core->tick;
     atomic_store_explicit(&core->open[launch->tick % SL_OPEN_LAUNCHES], launch->tick, memory_order_relaxed);
     atomic_store_explicit(&core->stats.tick, core->tick, memory_order_relaxed);
     core->active_streams |= (uint64_t)1 << s;
     if (core->symbols.full) sl_core_forget(core);
     sl_symbol symbol = sl_access_scan(core, launch, &kernel);
-    sl_core_feed(core, symbol);
+    sl_core_feed(core, symbol, s);
     sl_stats_launched(&core->stats);
     sl_record_launch(core, launch, symbol, kernel);
     /* Policies that hardly look ahead do nothing in the time before the launch. */

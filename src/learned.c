@@ -152,8 +152,8 @@ void sl_learned_iteration(struct sl_core *core)
     struct sl_learned *learned = core->learned;
     if (!learned || learned->over) return;
     learned->steady = core->symbols_fed;
-    learned->period = sl_predictor_period(core->predictor);
-    learned->unforeseen = sl_predictor_counts(core->predictor).surprises;
+    learned->period = sl_core_period(core, false);
+    learned->unforeseen = sl_core_foreseen(core).surprises;
     keep_head(core);
     if (core->iterations == FIRST_WRITTEN && !learned->primed) sl_learned_write(core);
 }

@@ -202,7 +202,7 @@ static uint64_t measured(uint64_t link_bytes_per_s)
 
 static bool fill_facts(const struct sl_core *core, struct sl_profile *out)
 {
-    struct sl_predictor_counts counts = sl_predictor_counts(core->predictor);
+    struct sl_predictor_counts counts = sl_core_foreseen(core);
     out->facts = (struct sl_profile_facts){
         .budget_bytes = core->budget_bytes,
         .chunk_bytes = core->arena.chunk_bytes,

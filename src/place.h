@@ -21,6 +21,7 @@ struct sl_slot {
     uint32_t ordinal;     /* among the slots of that key */
     bool live;
     bool pinned;            /* it lies in pinned memory */
+    uint8_t stream;         /* 1 + the number of the first one whose launches were seen to use it; or 0 */
     uint32_t tag;           /* of the live allocation: the shim's */
     uint64_t number;        /* of the live allocation: never another's */
     uint64_t address;       /* where it is, or was last; 0: nowhere yet */

@@ -160,7 +160,7 @@ static bool begin_forecast(struct sl_core *core)
         atomic_load(&schedule->active) && planning->carried_out == atomic_load(&schedule->generation);
     planning->begun_at = core->tick;
     planning->foreseen = planning->surprises;
-    planning->refusals = 0;
+    planning->refusals = planning->came_count = planning->followed = 0;
     sl_core_learn_extents(core);
     planning->continues = follows && sl_forecast_continue(core, &planning->forecast) == SL_OK;
     enum sl_status status = planning->continues ? SL_OK : sl_forecast_begin(core, &planning->forecast);
@@ -197,11 +197,21 @@ static bool still_serves(struct sl_core *core, const struct sl_plan_job *job)
     return core->tick + 1 < job->input.first_tick + job->serve;
 }
 
+/* Puts the plan in the order in which the streams' launches came since it was begun. */
+static bool follow_streams(struct sl_planning *planning, struct sl_plan_job *job)
+{
+    for (; job->input.strands && planning->followed < planning->came_count; planning->followed++)
+        if (!sl_steps_pull(&job->steps, job->input.first_tick + planning->followed,
+                           planning->came[planning->followed]))
+            return false;
+    return true;
+}
+
 static void take_plan(struct sl_core *core)
 {
     struct sl_planning *planning = &core->planning;
     struct sl_plan_job *job = sl_planner_job(planning->planner);
-    if (job->status == SL_OK && still_serves(core, job)) {
+    if (job->status == SL_OK && still_serves(core, job) && follow_streams(planning, job)) {
         if (!lock_directions(&core->mover, planning->refusals == MOST_REFUSALS)) {
             planning->refusals++;
             return;

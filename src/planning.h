@@ -7,6 +7,7 @@
 
 struct sl_planner;
 
+#define SL_PLANNING_CAME 1024
 #define SL_PLANNING_LEAD 4 /* eighths, to begin with */
 
 struct sl_planning {
@@ -23,6 +24,10 @@ struct sl_planning {
     uint32_t refusals;     /* in a row, of a direction's lock */
     size_t units;          /* for each launch */
     sl_tick begun_at;
+    /* Where streams go their own ways: the strands of the launches since the forecast began, as they came,
+     * and for how many of them the steps of the plan that was made were put in that order. */
+    uint8_t came[SL_PLANNING_CAME];
+    uint32_t came_count, followed;
 };
 
 #endif

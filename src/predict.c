@@ -342,16 +342,27 @@ size_t sl_predictor_begun(const struct sl_predictor *p, sl_symbol *out, size_t c
     return count;
 }
 
+struct sl_predictor_walk sl_predictor_walk(const struct sl_predictor *p)
+{
+    if (!p->following) return (struct sl_predictor_walk){0};
+    bool given = p->cursor < p->given;
+    uint64_t end = given ? p->given : p->count;
+    return (struct sl_predictor_walk){
+        .at = p->cursor, .end = end, .period = given ? p->given_period : end - p->cursor};
+}
+
+sl_symbol sl_predictor_step(const struct sl_predictor *p, struct sl_predictor_walk *walk)
+{
+    if (walk->at == walk->end && !walk->period) return SL_NO_SYMBOL;
+    if (walk->at == walk->end) walk->at -= walk->period;
+    return p->symbol[walk->at++ & p->mask];
+}
+
 size_t sl_predictor_next(const struct sl_predictor *p, sl_symbol *out, size_t count)
 {
-    if (!p->following) return 0;
-    bool given = p->cursor < p->given;
-    uint64_t at = p->cursor, end = given ? p->given : p->count, period = given ? p->given_period : end - at;
-    for (size_t i = 0; i < count; i++) {
-        if (at == end && !period) return i;
-        if (at == end) at -= period;
-        out[i] = p->symbol[at++ & p->mask];
-    }
+    struct sl_predictor_walk walk = sl_predictor_walk(p);
+    for (size_t i = 0; i < count; i++)
+        if ((out[i] = sl_predictor_step(p, &walk)) == SL_NO_SYMBOL) return i;
     return count;
 }
 

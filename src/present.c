@@ -5,6 +5,12 @@
 #include "learned.h"
 #include "sample.h"
 
+/* So many surprises, of which those from before FORGOTTEN symbols count half, are a reason to look at each
+ * stream by itself. */
+enum { TROUBLES = 16, FORGOTTEN = 64 };
+/* A launch that came before so many others is a reason to plan again, if the plan is so many launches old. */
+enum { FAR_EARLY = 16, LEAST_AGE = 16 };
+
 #define ACCESSES_FOR_SYMBOL 8 /* that each symbol pays for when extents are learned from all accesses */
 
 void sl_core_drop_schedule(struct sl_core *core)
@@ -29,7 +35,7 @@ static void count_iterations(struct sl_core *core, bool hit)
 {
     core->symbols_fed++;
     if (!hit || core->streak < SL_STEADY_STREAK) return;
-    uint64_t period = sl_predictor_period(core->predictor);
+    uint64_t period = sl_core_period(core, false);
     if (!period || core->symbols_fed < core->iteration_end) return;
     /* Before it is seen that something repeats, it has; a profile says where it begins. */
     bool late = !core->iteration_end && core->streak == SL_STEADY_STREAK;
@@ -45,9 +51,93 @@ static void count_iterations(struct sl_core *core, bool hit)
     sl_learned_iteration(core);
 }
 
-void sl_core_feed(struct sl_core *core, sl_symbol symbol)
+size_t sl_core_period(const struct sl_core *core, bool horizon)
+{
+    if (core->woven) return sl_weave_period(core->weave);
+    return horizon ? sl_predictor_horizon(core->predictor) : sl_predictor_period(core->predictor);
+}
+
+struct sl_predictor_counts sl_core_foreseen(const struct sl_core *core)
+{
+    struct sl_predictor_counts counts = sl_predictor_counts(core->predictor);
+    counts.predicted += core->weave_gained;
+    counts.surprises -= core->weave_gained;
+    return counts;
+}
+
+/* Where several streams are in use and their symbols in one string surprise again and again. */
+static void note_trouble(struct sl_core *core)
+{
+    if (core->stream_count < 2 || !core->policy->plans) return;
+    uint64_t halves = (core->symbols_fed - core->trouble_at) / FORGOTTEN;
+    core->troubles = (halves < 32 ? core->troubles >> halves : 0) + 1;
+    core->trouble_at = core->symbols_fed;
+    if (core->troubles < TROUBLES) return;
+    core->troubles = 0;
+    core->weave = sl_weave_new();
+}
+
+static void unravel(struct sl_core *core)
+{
+    sl_weave_delete(core->weave);
+    core->weave = NULL;
+    core->woven = false;
+}
+
+void sl_core_plan_soon(struct sl_core *core)
+{
+    struct sl_schedule *schedule = &core->schedule;
+    if (core->tick >= core->planning.begun_at + LEAST_AGE && core->tick < schedule->end_tick)
+        schedule->end_tick = core->tick;
+}
+
+/* What is being planned begins with launches that have come by the time when it is carried out. */
+static void note_came(struct sl_planning *planning, uint8_t strand)
+{
+    if (planning->stage == SL_PLANNING_IDLE) return;
+    if (planning->came_count < SL_PLANNING_CAME)
+        planning->came[planning->came_count++] = strand;
+    else
+        planning->surprises++; /* it comes to nothing */
+}
+
+/* Of a stream's next launch the plan knows, though it may come earlier or later than was thought. */
+static bool is_planned(struct sl_core *core, sl_symbol symbol, uint32_t stream)
+{
+    struct sl_schedule *schedule = &core->schedule;
+    uint8_t strand = sl_weave_strand(core->weave, stream);
+    size_t early;
+    if (core->symbols.records[symbol].kind != SL_SYMBOL_LAUNCH) return true;
+    note_came(&core->planning, strand);
+    if (!atomic_load_explicit(&schedule->active, memory_order_relaxed)) return true;
+    if (!schedule->steps.strands || !sl_schedule_pull(schedule, core->tick, strand, &early)) return false;
+    if (early >= FAR_EARLY) sl_core_plan_soon(core);
+    return true;
+}
+
+/* Whether the symbol was foreseen, by whom lately foresaw more. `whole`: whether by the string of all. */
+static bool feed_strand(struct sl_core *core, sl_symbol symbol, uint32_t stream, bool whole)
+{
+    bool hit = sl_weave_feed(core->weave, stream, symbol, whole), holds = sl_weave_holds(core->weave);
+    if (core->woven != holds) {
+        core->woven = holds;
+        return false; /* what is planned is something else */
+    }
+    if (!holds) {
+        if (sl_weave_is_idle(core->weave)) unravel(core);
+        return whole;
+    }
+    core->weave_gained += (uint64_t)hit - (uint64_t)whole;
+    return hit && is_planned(core, symbol, stream);
+}
+
+void sl_core_feed(struct sl_core *core, sl_symbol symbol, uint32_t stream)
 {
     bool hit = sl_predictor_feed(core->predictor, symbol);
+    if (core->weave)
+        hit = feed_strand(core, symbol, stream, hit);
+    else if (!hit)
+        note_trouble(core);
     if (!hit) sl_trust_ended(&core->trust, core->streak);
     core->streak = hit ? core->streak + 1 : 0;
     core->planning.surprises += !hit;
@@ -75,6 +165,7 @@ void sl_core_forget(struct sl_core *core)
     sl_learned_forget(core);
     sl_core_drop_schedule(core);
     sl_predictor_clear(core->predictor);
+    unravel(core);
     sl_symbols_clear(&core->symbols);
     sl_durations_forget(&core->durations);
     sl_samples_forget(core);

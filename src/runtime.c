@@ -229,6 +229,7 @@ static void tear_down(struct sl_core *core, bool device_gone)
     sl_forecast_close(&core->planning.forecast);
     sl_plan_lessons_free(&core->planning.lessons);
     sl_learned_close(core);
+    sl_weave_delete(core->weave);
     sl_predictor_delete(core->predictor);
     sl_symbols_close(&core->symbols);
     sl_tables_close(&core->tables);
@@ -267,7 +268,7 @@ enum sl_status sl_runtime_start(const struct sl_backend *backend)
 
 static void report(struct sl_core *core)
 {
-    struct sl_predictor_counts predictor = sl_predictor_counts(core->predictor);
+    struct sl_predictor_counts predictor = sl_core_foreseen(core);
     struct sl_stats_facts facts = {
         .budget_bytes = core->budget_bytes,
         .chunk_bytes = core->arena.chunk_bytes,

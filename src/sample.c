@@ -70,7 +70,7 @@ static bool is_due_for_trace(struct sl_core *core, const struct sl_symbol_record
     if (!symbol->sampled) return true;
     if (sampler->since < sampler->every) return false;
     if (symbol->sampled < sampler->round) return true;
-    if (++sampler->searched > sl_predictor_period(core->predictor)) {
+    if (++sampler->searched > sl_core_period(core, false)) {
         sampler->searched = 0;
         sampler->round++;
     }

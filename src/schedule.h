@@ -23,6 +23,7 @@ struct sl_step {
     sl_tick after, deadline;
     uint64_t bytes;
     bool dead; /* no content is to be copied: what there was died after launch `after` at the latest */
+    bool own; /* out: whoever uses the chunk is of the same strand as launch `after` */
 };
 
 /* A plan, split by direction; in plan order. */
@@ -34,6 +35,7 @@ struct sl_steps {
     struct sl_step *out_space, *in_space; /* what `out` and `in` lie in, with room in front of them */
     sl_tick first_tick;                   /* that is planned */
     size_t window;                        /* launches that the tables cover */
+    uint8_t *strands;                     /* of these launches; NULL: their order is certain */
     size_t serve;                         /* of these, to be carried out before the next plan begins */
     uint64_t budget_bytes;
 };
@@ -74,6 +76,21 @@ void sl_schedule_take(struct sl_schedule *schedule, struct sl_steps *steps);
 void sl_schedule_take_over(struct sl_schedule *schedule, struct sl_steps *steps, sl_tick tick,
                            const struct sl_step *out, uint32_t out_count, const struct sl_step *in,
                            uint32_t in_count);
+
+/* Launch `tick`, which is being begun, is the next one of `strand`. If it comes before others that the plan
+ * has in front of it, the plan goes on with these behind it: what it needs comes first, what its strand alone
+ * uses leaves after it, and all else that leaves does so no earlier than when all the same launches have run.
+ * *early: how many it came before. False: the plan has no such launch within SL_SCHEDULE_REACH. Caller holds
+ * the order lock. pre: the plan is for strands. */
+#define SL_SCHEDULE_REACH 256
+bool sl_schedule_pull(struct sl_schedule *schedule, sl_tick tick, uint8_t strand, size_t *early);
+/* The same for steps of which nothing was issued. Caller: whoever owns them. */
+bool sl_steps_pull(struct sl_steps *steps, sl_tick tick, uint8_t strand);
+/* The chunk that was fetched last if launch `tick` does not use it and nobody has since it came, of a plan
+ * for strands: its fetch then counts as not issued, and the caller has it leave. Or SL_NO_CHUNK. Caller holds
+ * the order lock and both directions' locks. */
+sl_chunk sl_schedule_take_back(struct sl_schedule *schedule, sl_tick tick);
+
 /* Drops what was not issued. Caller holds the order lock and both directions' locks. */
 void sl_schedule_clear(struct sl_schedule *schedule);
 

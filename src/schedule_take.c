@@ -11,6 +11,7 @@ void sl_steps_free(struct sl_steps *steps)
     free(steps->due_out);
     free(steps->due_in);
     free(steps->need_in);
+    free(steps->strands);
     *steps = (struct sl_steps){0};
 }
 
@@ -52,6 +53,42 @@ static void fill_tables(struct sl_steps *steps)
         for (size_t t = 1; t <= steps->window; t++) tables[i][t] += tables[i][t - 1];
 }
 
+enum { NOBODY = UINT8_MAX, MANY = UINT8_MAX - 1 };
+
+static void note_users(const struct sl_plan_input *input, uint8_t *user)
+{
+    memset(user, NOBODY, input->chunk_count);
+    for (size_t t = 0; t < input->launch_count; t++)
+        for (uint32_t k = 0; k < input->launches[t].access_count; k++) {
+            sl_chunk c = input->accesses[input->launches[t].first_access + k].chunk;
+            if (user[c] == NOBODY)
+                user[c] = input->strands[t];
+            else if (user[c] != input->strands[t])
+                user[c] = MANY;
+        }
+}
+
+/* What leaves with the launches of one strand, in whatever order the strands come. */
+static bool note_strands(struct sl_steps *steps, const struct sl_plan_input *input)
+{
+    if (!input->strands) return true;
+    uint8_t *user = malloc(input->chunk_count + 1);
+    steps->strands = malloc(input->launch_count + 1);
+    if (!user || !steps->strands) {
+        free(user);
+        return false;
+    }
+    memcpy(steps->strands, input->strands, input->launch_count);
+    note_users(input, user);
+    for (uint32_t i = 0; i < steps->out_count; i++) {
+        struct sl_step *step = &steps->out[i];
+        step->own = step->after >= input->first_tick &&
+                    user[step->chunk] == input->strands[step->after - input->first_tick];
+    }
+    free(user);
+    return true;
+}
+
 enum sl_status sl_steps_new(const struct sl_plan *plan, const struct sl_plan_input *input, size_t serve,
                             size_t room, struct sl_steps *out)
 {
@@ -88,6 +125,10 @@ enum sl_status sl_steps_new(const struct sl_plan *plan, const struct sl_plan_inp
         }
     }
     free(release_of);
+    if (!note_strands(&steps, input)) {
+        sl_steps_free(&steps);
+        return SL_ERR_NO_MEMORY;
+    }
     fill_tables(&steps);
     *out = steps;
     return SL_OK;

@@ -1,5 +1,7 @@
 #include "takeover.h"
 
+#include <string.h>
+
 #include "core.h"
 #include "plan_content.h"
 
@@ -19,6 +21,24 @@ struct takeover {
 static bool holds_frame(int content)
 {
     return content == SL_CONTENT_RESIDENT || content == SL_CONTENT_RESIDENT_DEAD;
+}
+
+/* Where the plan would have the chunks now. Its steps are in the order in which its launches came, which may
+ * be another one than that of its launches where streams go their own ways. */
+static void run_steps(const struct takeover *t, enum sl_chunk_content *content)
+{
+    const struct sl_plan_input *input = &t->job->input;
+    const struct sl_steps *steps = &t->job->steps;
+    memcpy(content, input->content, input->chunk_count * sizeof *content);
+    for (uint32_t o = 0, i = 0;;) {
+        bool out = o < steps->out_count && steps->out[o].after < t->core->tick;
+        bool in = i < steps->in_count && steps->in[i].after < t->core->tick;
+        if (!out && !in) return;
+        if (out && (!in || steps->out[o].after <= steps->in[i].after))
+            content[steps->out[o++].chunk] = SL_CONTENT_HOST;
+        else
+            content[steps->in[i++].chunk] = SL_CONTENT_RESIDENT;
+    }
 }
 
 static void let_go(struct takeover *t, sl_chunk c, sl_tick after, uint32_t fence)
@@ -70,7 +90,8 @@ static void compare_some(struct takeover *t)
     size_t count = t->job->input.chunk_count;
     for (uint32_t i = atomic_load(&schedule->next_in); i < schedule->steps.in_count; i++)
         if (schedule->steps.in[i].after < t->core->tick) compare(t, schedule->steps.in[i].chunk);
-    for (size_t c = atomic_load(&t->core->stats.plans) % PARTS; c < count; c += PARTS) compare(t, (sl_chunk)c);
+    for (size_t c = atomic_load(&t->core->stats.plans) % PARTS; c < count; c += PARTS)
+        compare(t, (sl_chunk)c);
 }
 
 static void bring(struct takeover *t, sl_chunk c, sl_tick deadline)
@@ -115,7 +136,10 @@ void sl_take_over(struct sl_core *core, struct sl_plan_job *job, bool follows)
                          .submitted = sl_core_submitted(core),
                          .launch = (size_t)(core->tick + 1 - job->input.first_tick)};
     if (t.launch) {
-        sl_plan_content(&job->input, &job->plan, t.launch, job->now);
+        if (job->steps.strands)
+            run_steps(&t, job->now);
+        else
+            sl_plan_content(&job->input, &job->plan, t.launch, job->now);
         t.planned = job->now;
     }
     keep_releases(&t);
