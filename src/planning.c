@@ -58,7 +58,7 @@ static struct sl_plan_lessons *lessons(struct sl_core *core)
 size_t sl_core_believed(struct sl_core *core)
 {
     uint32_t streak = core->streak > SL_TRUST_LEAST ? core->streak : SL_TRUST_LEAST;
-    return sl_trust_left(&core->trust, streak, sl_predictor_period(core->predictor));
+    return sl_trust_left(&core->trust, streak, sl_core_period(core, false));
 }
 
 /* Whether what is predicted is believed in for as far as would be planned. */
