@@ -13,9 +13,9 @@
  * much. */
 #define MOST_ACCESSES ((size_t)1 << 16)
 
-/* Of a stream whose next launches may come earlier than is thought, so many have what they need in advance,
- * if it is less than a part of the budget. */
-enum { NEAR_LAUNCHES = 2, NEAR_PART = 8 };
+/* Where the order between streams is not certain, a launch has with it what its stream's next ones need: of
+ * as many as long as it is less than a part of the budget; of one, unless that is half of it. */
+enum { NEAR_LAUNCHES = 2, NEAR_PART = 12, NEAR_MOST_PART = 2 };
 
 static bool reserve(void *array, size_t *capacity, size_t wanted, size_t size)
 {
@@ -258,19 +258,26 @@ static size_t add_accesses(struct sl_core *core, struct sl_forecast *forecast, s
     return units;
 }
 
-/* Where the order between streams is not certain, each finds what its next launches need, too. */
+/* Adds what the next launches of the strand need to the last one, so that it is there before they can come.
+ */
 static size_t add_near(struct sl_core *core, struct sl_forecast *forecast, uint8_t strand,
                        enum sl_status *status)
 {
-    size_t units = 0, near = NEAR_LAUNCHES;
-    uint64_t most = sl_core_budget(core) / NEAR_PART / core->arena.chunk_bytes;
-    for (size_t at = forecast->at + 1; near && at < forecast->count && *status == SL_OK; at++) {
-        const struct sl_symbol_record *record = &core->symbols.records[forecast->symbols[at]];
+    struct sl_plan_launch *launch = &forecast->launches[forecast->launch_count - 1];
+    uint64_t budget = sl_core_budget(core) / core->arena.chunk_bytes; /* chunks */
+    size_t units = 0, found = 0;
+    for (size_t at = forecast->at + 1; found < NEAR_LAUNCHES && at < forecast->count; at++) {
+        sl_symbol symbol = forecast->symbols[at];
         units++;
-        if (forecast->strands[at] != strand || record->kind != SL_SYMBOL_LAUNCH) continue;
-        if (forecast->launches[forecast->launch_count - 1].access_count >= most) break;
-        units += add_accesses(core, forecast, forecast->symbols[at], true, status);
-        near--;
+        if (forecast->strands[at] != strand || core->symbols.records[symbol].kind != SL_SYMBOL_LAUNCH)
+            continue;
+        uint32_t before = launch->access_count;
+        if (found++ && before >= budget / NEAR_PART) break;
+        units += add_accesses(core, forecast, symbol, true, status);
+        if (*status == SL_OK && launch->access_count <= budget / NEAR_MOST_PART) continue;
+        forecast->access_count -= launch->access_count - before;
+        launch->access_count = before;
+        break;
     }
     return units;
 }

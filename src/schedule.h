@@ -86,9 +86,9 @@ void sl_schedule_take_over(struct sl_schedule *schedule, struct sl_steps *steps,
 bool sl_schedule_pull(struct sl_schedule *schedule, sl_tick tick, uint8_t strand, size_t *early);
 /* The same for steps of which nothing was issued. Caller: whoever owns them. */
 bool sl_steps_pull(struct sl_steps *steps, sl_tick tick, uint8_t strand);
-/* The chunk that was fetched last if launch `tick` does not use it and nobody has since it came, of a plan
- * for strands: its fetch then counts as not issued, and the caller has it leave. Or SL_NO_CHUNK. Caller holds
- * the order lock and both directions' locks. */
+/* Of a plan for strands: the chunk that was fetched last of those that nobody used since and that launch
+ * `tick` does not use. Its fetch then counts as not issued, and the caller has it leave. Or SL_NO_CHUNK.
+ * Caller holds the order lock and both directions' locks. */
 sl_chunk sl_schedule_take_back(struct sl_schedule *schedule, sl_tick tick);
 
 /* Drops what was not issued. Caller holds the order lock and both directions' locks. */

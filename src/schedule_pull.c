@@ -4,6 +4,9 @@
 
 #include "schedule.h"
 
+/* So many fetches are looked at for one that nobody used yet. */
+enum { LOOK_BACK = 32 };
+
 /* Launch `at` of the plan comes first of those from `to` on. */
 struct pull {
     size_t to, at;
@@ -125,11 +128,15 @@ bool sl_schedule_pull(struct sl_schedule *schedule, sl_tick tick, uint8_t strand
 
 sl_chunk sl_schedule_take_back(struct sl_schedule *schedule, sl_tick tick)
 {
-    uint32_t issued = atomic_load(&schedule->next_in);
-    if (!atomic_load(&schedule->active) || !schedule->steps.strands || !issued) return SL_NO_CHUNK;
-    const struct sl_step *step = &schedule->steps.in[issued - 1];
-    const struct sl_chunk_record *chunk = sl_arena_record(schedule->mover->arena, step->chunk);
-    if (!atomic_load(&chunk->unused) || chunk->last_use == tick) return SL_NO_CHUNK;
-    atomic_store(&schedule->next_in, issued - 1);
-    return step->chunk;
+    struct sl_step *steps = schedule->steps.in;
+    uint32_t issued = atomic_load(&schedule->next_in), last = issued > LOOK_BACK ? issued - LOOK_BACK : 0;
+    if (!atomic_load(&schedule->active) || !schedule->steps.strands) return SL_NO_CHUNK;
+    for (uint32_t i = issued; i-- > last;) {
+        const struct sl_chunk_record *chunk = sl_arena_record(schedule->mover->arena, steps[i].chunk);
+        if (!atomic_load(&chunk->unused) || chunk->last_use == tick) continue;
+        rotate(steps, i, i + 1, issued, true);
+        atomic_store(&schedule->next_in, issued - 1);
+        return steps[issued - 1].chunk;
+    }
+    return SL_NO_CHUNK;
 }

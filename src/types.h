@@ -7,6 +7,7 @@
  *   launch       anything that makes the device work: kernel, copy, memset, collective, graph launch
  *   tick         a launch's number in the program's order; this project's clock; the first launch is tick 1
  *   symbol       an interned signature: launches, allocations and frees that repeat have equal symbols
+ *   strand       the symbols of one stream, where streams interleave by chance; see weave.h
  *   demand miss  a launch needs a chunk that is neither resident nor on its way
  *   budget       the device bytes that chunks may occupy
  *
