@@ -175,6 +175,14 @@ static bool use(struct sl_core *core, const struct sl_launch *launch, uint32_t s
     return !in_place && !sl_demand_lacking(core);
 }
 
+/* Without a daemon: whether what is due is issued behind a launch, as the program may wait before its next
+ * one. Policies that hardly look ahead do nothing then, and where streams go their own ways it is better
+ * known at the next launch what is due. */
+static bool moves_between_launches(const struct sl_core *core)
+{
+    return core->policy->when == SL_PLAN_AHEAD && !core->schedule.steps.strands;
+}
+
 static void begin(struct sl_core *core, struct sl_launch *launch)
 {
     uint32_t s = sl_core_stream(core, launch->stream), kernel = 0;
@@ -188,8 +196,7 @@ static void begin(struct sl_core *core, struct sl_launch *launch)
     sl_core_feed(core, symbol, s);
     sl_stats_launched(&core->stats);
     sl_record_launch(core, launch, symbol, kernel);
-    /* Policies that hardly look ahead do nothing in the time before the launch. */
-    bool everything = !core->daemon && core->policy->when != SL_PLAN_AHEAD;
+    bool everything = !core->daemon && !moves_between_launches(core);
     if (sl_schedule_begin(&core->schedule, core->tick, everything) && core->daemon)
         sl_daemon_wake(core->daemon);
     if (sl_core_must_join(core, s, &core->mover.out, core->arena.join_out))
@@ -254,7 +261,7 @@ void sl_runtime_launch_end(struct sl_launch *launch, bool ok)
     sl_schedule_submitted(&core->schedule, sl_core_submitted(core));
     if (core->daemon)
         sl_daemon_wake(core->daemon);
-    else if (core->policy->when == SL_PLAN_AHEAD) /* the program may wait before its next launch */
+    else if (moves_between_launches(core))
         sl_schedule_go_on(&core->schedule);
     pthread_mutex_unlock(&core->order);
 }
