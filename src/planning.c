@@ -8,7 +8,7 @@
 #include "planner.h"
 #include "takeover.h"
 
-#define LAUNCHES_BETWEEN_PLANS 16 /* while surprises are frequent */
+#define LAUNCHES_BETWEEN_PLANS 16 /* that are begun anew, while surprises are frequent */
 /* What a launch does for the next forecast, in chunks and accesses looked at: some microseconds. More where
  * nothing is planned yet. */
 #define LEAST_UNITS 256
@@ -74,6 +74,19 @@ static bool is_believed(struct sl_core *core)
     return sl_core_believed(core) >= planned + SL_TRUST_LEAST;
 }
 
+/* Whether it is worth while to plan where nothing is planned. One plan that follows another is no reason
+ * against it: where that one ends is where the unforeseen happened before. */
+static bool may_begin_anew(const struct sl_core *core)
+{
+    return core->tick >= core->planning.begun_anew_at + LAUNCHES_BETWEEN_PLANS;
+}
+
+static void note_begin(struct sl_core *core)
+{
+    core->planning.begun_at = core->tick;
+    if (!atomic_load(&core->schedule.active)) core->planning.begun_anew_at = core->tick;
+}
+
 /* --- by the launch --- */
 
 static enum sl_status make_plan(struct sl_core *core, struct sl_steps *steps)
@@ -103,9 +116,7 @@ static bool must_plan_now(struct sl_core *core)
 {
     const struct sl_schedule *schedule = &core->schedule;
     if (is_first_of_profile(core)) return true;
-    bool now = atomic_load(&schedule->active)
-                   ? core->tick + 1 >= schedule->end_tick
-                   : core->tick >= core->planning.begun_at + LAUNCHES_BETWEEN_PLANS;
+    bool now = atomic_load(&schedule->active) ? core->tick + 1 >= schedule->end_tick : may_begin_anew(core);
     return now && is_believed(core);
 }
 
@@ -113,7 +124,7 @@ static void plan_here(struct sl_core *core)
 {
     struct sl_schedule *schedule = &core->schedule;
     struct sl_steps steps = {0};
-    core->planning.begun_at = core->tick;
+    note_begin(core);
     sl_core_learn_extents(core);
     lock_directions(&core->mover, true);
     enum sl_status status = make_plan(core, &steps);
@@ -135,9 +146,10 @@ static bool is_time(struct sl_core *core)
 {
     const struct sl_planning *planning = &core->planning;
     const struct sl_schedule *schedule = &core->schedule;
-    if (core->tick < planning->begun_at + LAUNCHES_BETWEEN_PLANS) return false;
-    return (!atomic_load_explicit(&schedule->active, memory_order_relaxed) ||
-            core->tick + schedule->steps.serve * planning->lead_eighths / EIGHTHS >= schedule->end_tick) &&
+    if (!atomic_load_explicit(&schedule->active, memory_order_relaxed))
+        return may_begin_anew(core) && is_believed(core);
+    return core->tick >= planning->begun_at + LAUNCHES_BETWEEN_PLANS &&
+           core->tick + schedule->steps.serve * planning->lead_eighths / EIGHTHS >= schedule->end_tick &&
            is_believed(core);
 }
 
@@ -158,7 +170,7 @@ static bool begin_forecast(struct sl_core *core)
     const struct sl_schedule *schedule = &core->schedule;
     bool follows =
         atomic_load(&schedule->active) && planning->carried_out == atomic_load(&schedule->generation);
-    planning->begun_at = core->tick;
+    note_begin(core);
     planning->foreseen = planning->surprises;
     planning->refusals = planning->came_count = planning->followed = 0;
     sl_core_learn_extents(core);
