@@ -17,7 +17,8 @@
     64 /* launches that leave the taking over to the next one, rather than wait for a lock */
 
 enum { EIGHTHS = 8, MORE_LEAD = 2 };
-enum { SURE_CONTEXT = 16 }; /* symbols that came like this before */
+enum { LEAST_BELIEVED = 12 }; /* symbols: less is not worth a plan */
+enum { SURE_CONTEXT = 16 };   /* symbols that came like this before */
 /* When so many chunks came ahead, or such a part of the budget, it is judged by how much was used. */
 enum { ENOUGH_CHUNKS = 16, ENOUGH_PART = 4 };
 
@@ -71,7 +72,7 @@ static bool is_believed(struct sl_core *core)
     uint64_t chunks = ENOUGH_CHUNKS * core->arena.chunk_bytes, part = core->budget_bytes / ENOUGH_PART;
     sl_trust_judge(&core->trust, atomic_load(&core->stats.in_by_cause[SL_CAUSE_PLAN]),
                    atomic_load(&core->stats.unused_bytes), chunks < part ? chunks : part);
-    return sl_core_believed(core) >= planned + SL_TRUST_LEAST;
+    return sl_core_believed(core) >= planned + LEAST_BELIEVED;
 }
 
 /* Whether it is worth while to plan where nothing is planned. One plan that follows another is no reason

@@ -23,18 +23,17 @@ void sl_trust_judge(struct sl_trust *trust, uint64_t ahead_bytes, uint64_t unuse
 
 size_t sl_trust_left(struct sl_trust *trust, uint32_t length, size_t period)
 {
-    uint32_t as_long[SL_TRUST_RUNS], count = 0;
+    uint32_t as_long[SL_TRUST_RUNS + 1], count = 0;
     uint32_t known = trust->count < SL_TRUST_RUNS ? trust->count : SL_TRUST_RUNS;
     if (!trust->doubted) return SIZE_MAX;
-    for (uint32_t i = 0; i < known; i++) {
-        uint32_t run = trust->runs[i], at = count;
+    for (uint32_t i = 0; i <= known; i++) { /* and one that goes on as long again */
+        uint32_t run = i < known ? trust->runs[i] : 2 * length, at = count;
         if (run < length) continue;
         for (; at > 0 && as_long[at - 1] > run; at--) as_long[at] = as_long[at - 1];
         as_long[at] = run;
         count++;
     }
-    if (count) return as_long[count / 2] - length;
-    if (!period || length < period) return length;
+    if (count > 1 || !period || length < period) return as_long[(count - 1) / 2] - length;
     trust->doubted = false;
     return SIZE_MAX;
 }

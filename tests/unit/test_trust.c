@@ -62,7 +62,8 @@ static void runs_go_on_as_long_as_half_of_them_did(void **state)
     assert_int_equal(sl_trust_left(&trust, 15, PERIOD), 0);
     sl_trust_ended(&trust, 40); /* one of sixteen */
     assert_int_equal(sl_trust_left(&trust, 15, PERIOD), 0);
-    assert_int_equal(sl_trust_left(&trust, 16, PERIOD), 24);
+    assert_int_equal(sl_trust_left(&trust, 16, PERIOD), 16);
+    assert_int_equal(sl_trust_left(&trust, 30, PERIOD), 10);
     for (int i = 0; i < 8; i++) sl_trust_ended(&trust, 40);
     assert_int_equal(sl_trust_left(&trust, 4, PERIOD), 36);
     for (int i = 0; i < 100; i++) sl_trust_ended(&trust, SL_TRUST_LEAST - 1); /* no run at all */
