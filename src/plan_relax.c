@@ -1,10 +1,10 @@
 #include "plan_relax.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "linear.h"
 #include "plan_internal.h"
+#include "plan_uses.h"
 
 enum {
     BLOCKS = 256,       /* of about the same time, into which launches are put together, */
@@ -14,28 +14,16 @@ enum {
     MOST_ITERATIONS = 40000, /* by then it is solved, or cannot be: too little may be copied */
     SPARE_CHUNKS = 1,        /* of room that whole chunks need, and parts do not */
 };
-#define COPY_COST                                                                                            \
-    1e-3 /* of a copy that makes nobody wait, against one that does: what need not leave stays */
+/* Of a copy that makes nobody wait, against one that does: what need not leave stays. */
+#define COPY_COST 1e-3
+#define NEARLY 0.05 /* as long, as fast, as many: the same */
 #define MAY_LEAVE 0.05
 #define LEAVES 0.5
-
-enum kind { READ, WRITE, DEATH };
-
-struct event {
-    uint32_t launch, access;
-    enum kind kind;
-};
 
 /* Chunks that are used alike count as one. A gap: what lies between two uses of theirs, or a use and their
  * death. */
 struct gap {
     uint32_t clean, dirty; /* variables, how many of them leave as which; SL_NONE */
-};
-
-struct relaxed_chunk {
-    uint64_t hash;
-    sl_chunk chunk;
-    uint32_t rank; /* among those that are used alike: they leave in this order */
 };
 
 /* Variables of a block: before it, a time of waiting in which copies go over the link, then its launches'
@@ -48,17 +36,19 @@ struct block {
     double ns, live;
 };
 
+/* What it was made for, beside the launches. */
+struct terms_of_trade {
+    double run_ns, in_per_s, out_per_s, most_bytes;
+};
+
 struct sl_relaxation {
     struct sl_linear *linear;
-    size_t period, iterations;
-    uint64_t hash;
-    uint32_t access_count, chunk_count, block_count;
-    struct gap *gaps;            /* by access: the gap behind it, of all chunks used alike */
-    struct relaxed_chunk *order; /* of the chunks: alike ones together */
-    uint32_t *rank_of, *alike;   /* by chunk; and how many are used like it */
-    double *units;               /* by chunk: its bytes */
-    uint32_t *first_event;       /* by chunk, into: */
-    struct event *events;
+    size_t iterations;
+    struct sl_uses uses;
+    struct terms_of_trade terms;
+    struct gap *gaps; /* by access: the gap behind it, of all chunks used alike */
+    double *units;    /* by chunk: its bytes */
+    uint32_t block_count;
     uint32_t *block_of; /* by launch */
     struct block *blocks;
     uint32_t away_first_row;
@@ -71,107 +61,35 @@ void sl_relaxation_delete(struct sl_relaxation *r)
 {
     if (!r) return;
     sl_linear_delete(r->linear);
+    sl_uses_free(&r->uses);
     free(r->gaps);
-    free(r->order);
-    free(r->rank_of);
     free(r->units);
-    free(r->first_event);
-    free(r->events);
     free(r->block_of);
     free(r->blocks);
     free(r->by_access);
     free(r);
 }
 
-static uint64_t mix(uint64_t hash, uint64_t value)
+static struct terms_of_trade terms_of(const struct sl_plan_input *in, const double *launch_ns, size_t period,
+                                      double most_bytes)
 {
-    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
-    return hash ^ hash >> 29;
+    struct terms_of_trade terms = {0, (double)in->in_bytes_per_s, (double)in->out_bytes_per_s, most_bytes};
+    for (size_t t = 0; t < period; t++) terms.run_ns += launch_ns[t];
+    return terms;
 }
 
-static const struct sl_plan_access *access_of(const struct sl_plan_input *in, const struct sl_plan_launch *l,
-                                              uint32_t k)
+static bool is_near(double a, double b)
 {
-    return &in->accesses[l->first_access + k];
+    return a > b * (1 - NEARLY) && a < b * (1 + NEARLY);
 }
 
-/* Of what the launches from `first` on do to which chunks. */
-static uint64_t hash_of(const struct sl_plan_input *in, size_t first, size_t period)
+bool sl_relaxation_fits(const struct sl_relaxation *r, const struct sl_plan_input *in,
+                        const double *launch_ns, size_t period, double most_bytes)
 {
-    uint64_t hash = in->budget_bytes ^ in->chunk_count;
-    for (size_t t = first; t < first + period; t++) {
-        const struct sl_plan_launch *l = &in->launches[t];
-        hash = mix(hash, (uint64_t)l->access_count << 32 | l->death_count);
-        for (uint32_t k = 0; k < l->access_count; k++)
-            hash = mix(hash, (uint64_t)access_of(in, l, k)->chunk << 1 |
-                                 (access_of(in, l, k)->flags & SL_ACCESS_WRITE));
-        for (uint32_t k = 0; k < l->death_count; k++) hash = mix(hash, in->deaths[l->first_death + k]);
-    }
-    return hash;
-}
-
-bool sl_relaxation_fits(const struct sl_relaxation *r, const struct sl_plan_input *in, size_t period)
-{
-    return period == r->period && in->chunk_count == r->chunk_count && hash_of(in, 0, period) == r->hash;
-}
-
-/* What dies at the very end of the window need not be known yet: the second time must be like the first. */
-static bool repeats(const struct sl_plan_input *in, size_t period, uint64_t hash)
-{
-    return period && in->launch_count >= 2 * period && hash_of(in, period, period) == hash;
-}
-
-/* --- what happens to each chunk */
-
-static void count_events(struct sl_relaxation *r, const struct sl_plan_input *in)
-{
-    for (size_t t = 0; t < r->period; t++) {
-        const struct sl_plan_launch *l = &in->launches[t];
-        for (uint32_t k = 0; k < l->access_count; k++) r->first_event[access_of(in, l, k)->chunk + 1]++;
-        for (uint32_t k = 0; k < l->death_count; k++) r->first_event[in->deaths[l->first_death + k] + 1]++;
-    }
-    for (size_t c = 0; c < in->chunk_count; c++) r->first_event[c + 1] += r->first_event[c];
-}
-
-/* Where no copies are kept every use counts as a write. */
-static void list_events(struct sl_relaxation *r, const struct sl_plan_input *in)
-{
-    uint32_t access = 0;
-    for (uint32_t t = 0; t < r->period; t++) {
-        const struct sl_plan_launch *l = &in->launches[t];
-        for (uint32_t k = 0; k < l->access_count; k++, access++) {
-            const struct sl_plan_access *use = access_of(in, l, k);
-            bool reads = in->clean && !(use->flags & SL_ACCESS_WRITE);
-            r->events[r->first_event[use->chunk]++] = (struct event){t, access, reads ? READ : WRITE};
-        }
-        for (uint32_t k = 0; k < l->death_count; k++)
-            r->events[r->first_event[in->deaths[l->first_death + k]]++] = (struct event){t, SL_NONE, DEATH};
-    }
-    memmove(r->first_event + 1, r->first_event, in->chunk_count * sizeof *r->first_event);
-    r->first_event[0] = 0;
-}
-
-static int by_hash(const void *a, const void *b)
-{
-    const struct relaxed_chunk *x = a, *y = b;
-    if (x->hash != y->hash) return x->hash < y->hash ? -1 : 1;
-    return (x->chunk > y->chunk) - (x->chunk < y->chunk);
-}
-
-static void find_alike(struct sl_relaxation *r, const struct sl_plan_input *in)
-{
-    for (uint32_t c = 0; c < r->chunk_count; c++) {
-        uint64_t hash = in->chunk_bytes[c];
-        for (uint32_t e = r->first_event[c]; e < r->first_event[c + 1]; e++)
-            hash = mix(hash, (uint64_t)r->events[e].launch << 2 | r->events[e].kind);
-        r->order[c] = (struct relaxed_chunk){.hash = hash, .chunk = c};
-    }
-    qsort(r->order, r->chunk_count, sizeof *r->order, by_hash);
-    for (uint32_t first = 0, end; first < r->chunk_count; first = end) {
-        for (end = first; end < r->chunk_count && r->order[end].hash == r->order[first].hash; end++)
-            r->rank_of[r->order[end].chunk] = end - first;
-        for (uint32_t i = first; i < end; i++) r->alike[r->order[i].chunk] = end - first;
-    }
+    struct terms_of_trade now = terms_of(in, launch_ns, period, most_bytes), then = r->terms;
+    return is_near(now.run_ns, then.run_ns) && is_near(now.in_per_s, then.in_per_s) &&
+           is_near(now.out_per_s, then.out_per_s) && is_near(now.most_bytes, then.most_bytes) &&
+           sl_uses_fit(&r->uses, in, period);
 }
 
 /* --- blocks of launches */
@@ -183,13 +101,13 @@ static uint32_t divide_into_blocks(struct sl_relaxation *r, const struct sl_plan
     double total_ns = 0, ns = 0;
     uint64_t used = 0;
     uint32_t block = 0;
-    for (size_t t = 0; t < r->period; t++) total_ns += launch_ns[t];
-    for (uint32_t c = 0; c < r->chunk_count; c++) seen[c] = SL_NONE;
-    for (uint32_t t = 0; t < r->period; t++) {
+    for (size_t t = 0; t < r->uses.period; t++) total_ns += launch_ns[t];
+    for (uint32_t c = 0; c < r->uses.chunk_count; c++) seen[c] = SL_NONE;
+    for (uint32_t t = 0; t < r->uses.period; t++) {
         const struct sl_plan_launch *l = &in->launches[t];
         uint64_t more = 0;
         for (uint32_t k = 0; k < l->access_count; k++) {
-            sl_chunk c = access_of(in, l, k)->chunk;
+            sl_chunk c = in->accesses[l->first_access + k].chunk;
             if (seen[c] != block) more += in->chunk_bytes[c];
         }
         bool full = ns + launch_ns[t] > total_ns / BLOCKS || used + more > in->budget_bytes / LEAST_PARTS;
@@ -199,7 +117,7 @@ static uint32_t divide_into_blocks(struct sl_relaxation *r, const struct sl_plan
             used = 0;
         }
         for (uint32_t k = 0; k < l->access_count; k++) {
-            sl_chunk c = access_of(in, l, k)->chunk;
+            sl_chunk c = in->accesses[l->first_access + k].chunk;
             if (seen[c] != block) used += in->chunk_bytes[c];
             seen[c] = block;
         }
@@ -213,7 +131,7 @@ static uint32_t divide_into_blocks(struct sl_relaxation *r, const struct sl_plan
 static void add_blocks(struct sl_relaxation *r, const double *launch_ns, double out_cost, double size)
 {
     struct sl_linear *l = r->linear;
-    for (size_t t = 0; t < r->period; t++) r->blocks[r->block_of[t]].ns += launch_ns[t];
+    for (size_t t = 0; t < r->uses.period; t++) r->blocks[r->block_of[t]].ns += launch_ns[t];
     for (uint32_t i = 0; i < r->block_count; i++) {
         struct block *b = &r->blocks[i];
         double run = b->ns / r->unit_ns, longest = size * (1 + out_cost);
@@ -309,16 +227,16 @@ static void add_to_balance(struct sl_relaxation *r, const struct gap *gap, uint3
     add_variable_to(l, r->blocks[begin].leaving_row, gap->dirty, -1);
 }
 
-static void add_gap(struct sl_relaxation *r, struct chain *chain, const struct event *from,
-                    const struct event *to)
+static void add_gap(struct sl_relaxation *r, struct chain *chain, const struct sl_event *from,
+                    const struct sl_event *to)
 {
     struct sl_linear *l = r->linear;
     uint32_t begin = r->block_of[from->launch], end = r->block_of[to->launch], count = r->block_count;
-    bool comes_back = to->kind != DEATH,
+    bool comes_back = to->kind != SL_EVENT_DEATH,
          round = comes_back ? to->launch <= from->launch : to->launch < from->launch;
     int64_t inside = (int64_t)end + (round ? count : 0) - begin - (comes_back ? 1 : 0);
     struct gap gap = {SL_NONE, SL_NONE};
-    if (from->kind == WRITE) *chain = (struct chain){chain->size, SL_NONE, false};
+    if (from->kind == SL_EVENT_WRITE) *chain = (struct chain){chain->size, SL_NONE, false};
     if (inside <= 0) return;
     if (inside >= count) inside = count - 1;
     bool has_copy = chain->all || chain->copied != SL_NONE;
@@ -340,7 +258,8 @@ static void add_gap(struct sl_relaxation *r, struct chain *chain, const struct e
 
 /* Chunks live in the blocks from that of `from` to that of `to`; all the time where these are the same use.
  */
-static void add_life(struct sl_relaxation *r, const struct event *from, const struct event *to, double size)
+static void add_life(struct sl_relaxation *r, const struct sl_event *from, const struct sl_event *to,
+                     double size)
 {
     uint32_t begin = r->block_of[from->launch], end = r->block_of[to->launch];
     uint32_t blocks = (end + r->block_count - begin) % r->block_count + 1;
@@ -349,17 +268,17 @@ static void add_life(struct sl_relaxation *r, const struct event *from, const st
 }
 
 /* The event to begin with: new content, or a write, as a life's first. */
-static uint32_t find_beginning(const struct event *events, uint32_t count, bool *dies)
+static uint32_t find_beginning(const struct sl_event *events, uint32_t count, bool *dies)
 {
     uint32_t first = 0;
     bool writes = false;
     *dies = false;
     for (uint32_t i = 0; i < count; i++) {
-        if (events[i].kind == DEATH) first = i + 1;
-        *dies |= events[i].kind == DEATH;
+        if (events[i].kind == SL_EVENT_DEATH) first = i + 1;
+        *dies |= events[i].kind == SL_EVENT_DEATH;
     }
     for (uint32_t i = 0; i < count && !*dies && !writes; i++) {
-        writes = events[i].kind == WRITE;
+        writes = events[i].kind == SL_EVENT_WRITE;
         first = writes ? i : 0;
     }
     return first % count;
@@ -367,18 +286,18 @@ static uint32_t find_beginning(const struct event *events, uint32_t count, bool 
 
 static void add_chunks(struct sl_relaxation *r, sl_chunk chunk, double size)
 {
-    const struct event *events = r->events + r->first_event[chunk];
-    uint32_t count = r->first_event[chunk + 1] - r->first_event[chunk];
+    const struct sl_event *events = r->uses.events + r->uses.first_event[chunk];
+    uint32_t count = r->uses.first_event[chunk + 1] - r->uses.first_event[chunk];
     bool dies, is_used = false;
-    for (uint32_t i = 0; i < count; i++) is_used |= events[i].kind != DEATH;
+    for (uint32_t i = 0; i < count; i++) is_used |= events[i].kind != SL_EVENT_DEATH;
     if (!is_used) return;
     uint32_t first = find_beginning(events, count, &dies);
-    struct chain chain = {size, SL_NONE, !dies && events[first].kind == READ};
-    const struct event *birth = NULL, *last = NULL;
+    struct chain chain = {size, SL_NONE, !dies && events[first].kind == SL_EVENT_READ};
+    const struct sl_event *birth = NULL, *last = NULL;
     for (uint32_t i = 0; i < count + !dies; i++) {
-        struct event event = events[(first + i) % count];
+        struct sl_event event = events[(first + i) % count];
         if (last) add_gap(r, &chain, last, &event);
-        if (event.kind == DEATH) {
+        if (event.kind == SL_EVENT_DEATH) {
             if (birth) add_life(r, birth, &event, size);
             birth = last = NULL;
             continue;
@@ -392,75 +311,74 @@ static void add_chunks(struct sl_relaxation *r, sl_chunk chunk, double size)
 
 /* --- the whole */
 
-static bool reserve(struct sl_relaxation *r, const struct sl_plan_input *in, size_t events)
+static bool reserve(struct sl_relaxation *r)
 {
+    size_t accesses = r->uses.access_count, chunks = r->uses.chunk_count;
     r->linear = sl_linear_new();
-    r->gaps = malloc((r->access_count + 1) * sizeof *r->gaps);
-    r->order = malloc((r->chunk_count + 1) * sizeof *r->order);
-    r->units = malloc((r->chunk_count + 1) * sizeof *r->units);
-    r->rank_of = calloc(2 * (size_t)r->chunk_count + 2, sizeof *r->rank_of);
-    r->first_event = calloc(in->chunk_count + 2, sizeof *r->first_event);
-    r->events = malloc((events + 1) * sizeof *r->events);
-    r->block_of = malloc((r->period + 1) * sizeof *r->block_of);
-    r->by_access = calloc((size_t)r->access_count + r->chunk_count + 1, 1);
-    if (!r->linear || !r->gaps || !r->order || !r->units || !r->rank_of || !r->first_event || !r->events ||
-        !r->block_of || !r->by_access)
-        return false;
-    r->alike = r->rank_of + r->chunk_count + 1;
-    r->by_chunk = r->by_access + r->access_count;
-    r->guide = (struct sl_guide){r->by_access, r->by_chunk, r->access_count};
-    for (uint32_t a = 0; a < r->access_count; a++) r->gaps[a] = (struct gap){SL_NONE, SL_NONE};
+    r->gaps = malloc((accesses + 1) * sizeof *r->gaps);
+    r->units = malloc((chunks + 1) * sizeof *r->units);
+    r->block_of = malloc(r->uses.period * sizeof *r->block_of);
+    r->by_access = calloc(accesses + chunks + 1, 1);
+    if (!r->linear || !r->gaps || !r->units || !r->block_of || !r->by_access) return false;
+    r->by_chunk = r->by_access + accesses;
+    r->guide = (struct sl_guide){r->by_access, r->by_chunk, r->uses.access_count};
+    for (size_t a = 0; a < accesses; a++) r->gaps[a] = (struct gap){SL_NONE, SL_NONE};
     return true;
 }
 
-static bool build(struct sl_relaxation *r, const struct sl_plan_input *in, const double *launch_ns,
-                  double most_bytes)
+static bool make_blocks(struct sl_relaxation *r, const struct sl_plan_input *in, const double *launch_ns)
 {
-    double out_cost = (double)in->in_bytes_per_s / (double)in->out_bytes_per_s, all = 0;
-    count_events(r, in);
-    list_events(r, in);
-    find_alike(r, in);
-    for (uint32_t c = 0; c < r->chunk_count; c++) {
-        all += (double)in->chunk_bytes[c];
-        if (r->unit_bytes < (double)in->chunk_bytes[c]) r->unit_bytes = (double)in->chunk_bytes[c];
-    }
-    for (uint32_t c = 0; c < r->chunk_count; c++) r->units[c] = (double)in->chunk_bytes[c] / r->unit_bytes;
-    r->unit_ns = r->unit_bytes / (double)in->in_bytes_per_s * 1e9;
-    uint32_t *seen = malloc((r->chunk_count + 1) * sizeof *seen);
+    uint32_t *seen = malloc((r->uses.chunk_count + 1) * sizeof *seen);
     r->block_count = seen ? divide_into_blocks(r, in, launch_ns, seen) : 0;
     free(seen);
     if (!r->block_count || r->block_count > MOST_BLOCKS) return false;
     r->blocks = calloc(r->block_count, sizeof *r->blocks);
-    if (!r->blocks) return false;
-    add_blocks(r, launch_ns, out_cost, all / r->unit_bytes);
-    add_balance(r);
-    for (uint32_t i = 0; i < r->chunk_count; i++) {
-        sl_chunk chunk = r->order[i].chunk;
-        if (r->rank_of[chunk] == 0) add_chunks(r, chunk, (double)r->alike[chunk] * r->units[chunk]);
+    return r->blocks;
+}
+
+/* Returns the bytes of all chunks, in units. */
+static double measure_chunks(struct sl_relaxation *r, const struct sl_plan_input *in)
+{
+    double all = 0;
+    for (uint32_t c = 0; c < r->uses.chunk_count; c++)
+        if (r->unit_bytes < (double)in->chunk_bytes[c]) r->unit_bytes = (double)in->chunk_bytes[c];
+    for (uint32_t c = 0; c < r->uses.chunk_count; c++) {
+        r->units[c] = (double)in->chunk_bytes[c] / r->unit_bytes;
+        all += r->units[c];
     }
-    add_limits(r, (double)in->budget_bytes / r->unit_bytes - SPARE_CHUNKS, out_cost,
-               most_bytes / r->unit_bytes);
+    r->unit_ns = r->unit_bytes / (double)in->in_bytes_per_s * 1e9;
+    return all;
+}
+
+static bool build(struct sl_relaxation *r, const struct sl_plan_input *in, const double *launch_ns)
+{
+    double out_cost = (double)in->in_bytes_per_s / (double)in->out_bytes_per_s, all = measure_chunks(r, in);
+    if (!make_blocks(r, in, launch_ns)) return false;
+    add_blocks(r, launch_ns, out_cost, all);
+    add_balance(r);
+    for (uint32_t i = 0; i < r->uses.chunk_count; i++) {
+        sl_chunk chunk = r->uses.order[i];
+        if (r->uses.rank_of[chunk] == 0)
+            add_chunks(r, chunk, (double)r->uses.alike_count[chunk] * r->units[chunk]);
+    }
+    double room = (double)in->budget_bytes / r->unit_bytes - SPARE_CHUNKS;
+    add_limits(r, room, out_cost, r->terms.most_bytes / r->unit_bytes);
     return sl_linear_close(r->linear) == SL_OK;
 }
 
 struct sl_relaxation *sl_relaxation_new(const struct sl_plan_input *in, const double *launch_ns,
                                         size_t period, double most_bytes)
 {
-    uint64_t hash = period <= in->launch_count ? hash_of(in, 0, period) : 0;
-    if (!repeats(in, period, hash)) return NULL;
-    size_t accesses = 0, events = 0;
-    for (size_t t = 0; t < period; t++) {
-        accesses += in->launches[t].access_count;
-        events += in->launches[t].access_count + in->launches[t].death_count;
-    }
-    if (accesses > MOST_ACCESSES) return NULL;
+    struct sl_uses uses;
+    if (sl_uses_make(in, period, MOST_ACCESSES, &uses)) return NULL;
     struct sl_relaxation *r = calloc(1, sizeof *r);
-    if (!r) return NULL;
-    r->period = period;
-    r->hash = hash;
-    r->access_count = (uint32_t)accesses;
-    r->chunk_count = (uint32_t)in->chunk_count;
-    if (reserve(r, in, events) && build(r, in, launch_ns, most_bytes)) return r;
+    if (!r) {
+        sl_uses_free(&uses);
+        return NULL;
+    }
+    r->uses = uses;
+    r->terms = terms_of(in, launch_ns, period, most_bytes);
+    if (reserve(r) && build(r, in, launch_ns)) return r;
     sl_relaxation_delete(r);
     return NULL;
 }
@@ -472,20 +390,20 @@ static enum sl_leaving leaving(const struct sl_relaxation *r, sl_chunk chunk, co
     double amount = 0;
     if (gap->clean != SL_NONE) amount += sl_linear_value(r->linear, gap->clean);
     if (gap->dirty != SL_NONE) amount += sl_linear_value(r->linear, gap->dirty);
-    double part = amount / unit - r->rank_of[chunk];
+    double part = amount / unit - r->uses.rank_of[chunk];
     return part > LEAVES ? SL_LEAVES : part > MAY_LEAVE ? SL_MAY_LEAVE : SL_STAYS;
 }
 
 static void renew_guide(struct sl_relaxation *r)
 {
-    for (uint32_t first = 0; first < r->chunk_count; first++) {
-        sl_chunk chunk = r->order[first].chunk, like = r->order[first - r->rank_of[chunk]].chunk;
-        const struct event *own = r->events + r->first_event[chunk],
-                           *theirs = r->events + r->first_event[like];
-        uint32_t count = r->first_event[chunk + 1] - r->first_event[chunk];
+    for (uint32_t first = 0; first < r->uses.chunk_count; first++) {
+        sl_chunk chunk = r->uses.order[first], like = r->uses.order[first - r->uses.rank_of[chunk]];
+        const struct sl_event *own = r->uses.events + r->uses.first_event[chunk],
+                              *theirs = r->uses.events + r->uses.first_event[like];
+        uint32_t count = r->uses.first_event[chunk + 1] - r->uses.first_event[chunk];
         r->by_chunk[chunk] = SL_STAYS;
         for (uint32_t e = 0; e < count; e++) {
-            if (own[e].kind == DEATH) continue;
+            if (own[e].kind == SL_EVENT_DEATH) continue;
             r->by_access[own[e].access] =
                 (uint8_t)leaving(r, chunk, &r->gaps[theirs[e].access], r->units[chunk]);
             r->by_chunk[chunk] = r->by_access[own[e].access];

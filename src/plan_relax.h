@@ -29,9 +29,10 @@ struct sl_relaxation *sl_relaxation_new(const struct sl_plan_input *input, const
                                         size_t period, double most_bytes);
 void sl_relaxation_delete(struct sl_relaxation *relaxation); /* accepts NULL */
 
-/* Whether it is that of this input, too. O(accesses of a period). */
+/* Whether it is that of this input, too: the same launches, which take about as long. O(accesses of a
+ * period). */
 bool sl_relaxation_fits(const struct sl_relaxation *relaxation, const struct sl_plan_input *input,
-                        size_t period);
+                        const double *launch_ns, size_t period, double most_bytes);
 
 /* Goes on solving it for about so many steps of a coefficient each, and renews the guide. False: nothing
  * changed. */

@@ -235,11 +235,11 @@ static bool reserve_rows(struct search *s)
 static void relax(struct search *s, struct sl_plan_lessons *lessons, size_t period)
 {
     struct sl_relaxation *r = lessons->relaxation;
-    if (r && !sl_relaxation_fits(r, s->in, period)) {
+    double most_bytes = MOST_BYTES * (s->belady.most - s->belady.first);
+    if (r && !sl_relaxation_fits(r, s->in, s->launch_ns, period, most_bytes)) {
         sl_relaxation_delete(r);
         r = NULL;
     }
-    double most_bytes = MOST_BYTES * (s->belady.most - s->belady.first);
     if (!r) r = sl_relaxation_new(s->in, s->launch_ns, period, most_bytes);
     lessons->relaxation = r;
     if (!r) return;

@@ -143,18 +143,32 @@ static void test_what_does_not_repeat_has_none(void **state)
     assert_null(sl_relaxation_new(&s.input, s.launch_ns, SWEPT, 1e12));
 }
 
+static bool fits(const struct sl_relaxation *r, const struct sweep *s, size_t period)
+{
+    return sl_relaxation_fits(r, &s->input, s->launch_ns, period, 1e12);
+}
+
+/* One that was made when launches took longer, or for another budget, would have other chunks leave. */
 static void test_it_fits_its_own_launches(void **state)
 {
     (void)state;
     static struct sweep s;
     make(&s, 12, 1);
     struct sl_relaxation *r = sl_relaxation_new(&s.input, s.launch_ns, SWEPT, 1e12);
-    assert_true(sl_relaxation_fits(r, &s.input, SWEPT));
-    assert_false(sl_relaxation_fits(r, &s.input, 2 * SWEPT));
+    assert_true(fits(r, &s, SWEPT));
+    assert_false(fits(r, &s, 2 * SWEPT));
+    assert_false(sl_relaxation_fits(r, &s.input, s.launch_ns, SWEPT, 1e11));
+    s.input.in_bytes_per_s += s.input.in_bytes_per_s / 10;
+    assert_false(fits(r, &s, SWEPT));
+    make(&s, 12, 1.02);
+    assert_true(fits(r, &s, SWEPT));
+    make(&s, 12, 1.2);
+    assert_false(fits(r, &s, SWEPT));
+    make(&s, 12, 1);
     s.accesses[5 * USES + 1].chunk = 7;
-    assert_false(sl_relaxation_fits(r, &s.input, SWEPT));
+    assert_false(fits(r, &s, SWEPT));
     make(&s, 13, 1);
-    assert_false(sl_relaxation_fits(r, &s.input, SWEPT));
+    assert_false(fits(r, &s, SWEPT));
     sl_relaxation_delete(r);
     sl_relaxation_delete(NULL);
 }
