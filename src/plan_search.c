@@ -15,7 +15,7 @@
 #define LEARNING_RATE 0.3
 
 /* Of the relaxation, for each attempt: some milliseconds. */
-#define RELAXATION_STEPS ((size_t)4 << 20)
+#define RELAXATION_STEPS ((size_t)1 << 20)
 
 /* A way of choosing is a number: whether clean copies are looked ahead to, whether the relaxation's victims
  * are preferred, a weight of rest, a least price. */
