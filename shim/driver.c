@@ -157,15 +157,21 @@ static void *loaded_driver(const void *hint)
     return handle;
 }
 
-/* Makes the functions known so far callable. What others have stored is the same. */
-static void publish_functions(const struct view *found)
+/* Makes the functions known so far callable. Other threads may do the same at the same time, and calls of
+ * those that are done read without more ado: what stands there is written again only with what is better, a
+ * symbol by what the resolver gives. */
+static void publish_functions(const struct view *found, bool resolved)
 {
     __atomic_store_n(&sl_driver_range.low, found->range.low, __ATOMIC_RELAXED);
     __atomic_store_n(&sl_driver_range.high, found->range.high, __ATOMIC_RELEASE);
     for (size_t i = 0; i < ROW_COUNT; i++) {
         void **to = (void **)((char *)&sl_real + rows[i].field), *function;
+        void *there = __atomic_load_n(to, __ATOMIC_ACQUIRE);
         memcpy(&function, (const char *)&found->real + rows[i].field, sizeof(function));
-        if (function) __atomic_store_n(to, function, __ATOMIC_RELEASE);
+        while (
+            function && there != function && (!there || resolved) &&
+            !__atomic_compare_exchange_n(to, &there, function, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        }
     }
 }
 
@@ -187,11 +193,11 @@ static bool find_driver(struct view *found, const void *hint)
     if (!get_version || !sl_elf_range((const void *)get_version, &found->range.low, &found->range.high))
         return false;
     find_symbols(found, handle);
-    publish_functions(found);
+    publish_functions(found, false);
     if (get_version(&version) != CUDA_SUCCESS) return false;
     ask_for_rows(found, handle, version);
     find_called_functions(found, handle);
-    publish_functions(found);
+    publish_functions(found, true);
     publish_view(found);
     return true;
 }
