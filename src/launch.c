@@ -139,8 +139,8 @@ static void see_to_lacking(struct sl_core *core, const struct sl_launch *launch,
         say_oversize(core, launch_name(core, launch, kernel), own);
         if (planned) return; /* the plan knows of it, and promised the frames to others */
     } else if (planned && core->schedule.steps.strands) {
-        sl_core_plan_soon(
-            core); /* it came earlier than was thought; the rest of the plan is no worse for it */
+        /* It came earlier than was thought; the rest of the plan is no worse for it. */
+        sl_core_plan_soon(core);
     } else if (planned) {
         atomic_fetch_add(&core->stats.surprises, 1);
         sl_core_drop_schedule(core); /* its frames are no longer where it believes them */

@@ -337,11 +337,3 @@ double sl_linear_value(const struct sl_linear *l, uint32_t variable)
     return (l->count ? l->sum.x[variable] / (double)l->count : l->now.x[variable]) *
            l->variable_scale[variable];
 }
-
-double sl_linear_cost(const struct sl_linear *l)
-{
-    double cost = 0;
-    for (size_t i = 0; i < l->variable_count; i++)
-        cost += l->cost[i] * (l->count ? l->sum.x[i] / (double)l->count : l->now.x[i]);
-    return cost;
-}

@@ -34,6 +34,5 @@ bool sl_linear_is_solved(const struct sl_linear *program);
 size_t sl_linear_size(const struct sl_linear *program);
 
 double sl_linear_value(const struct sl_linear *program, uint32_t variable);
-double sl_linear_cost(const struct sl_linear *program); /* of the values now */
 
 #endif

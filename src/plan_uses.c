@@ -3,18 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "map.h"
 #include "plan_internal.h"
 
 struct kind_of_use {
     uint64_t hash;
     sl_chunk chunk;
 };
-
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
-    return hash ^ hash >> 29;
-}
 
 static const struct sl_plan_access *access_of(const struct sl_plan_input *in, const struct sl_plan_launch *l,
                                               uint32_t k)
@@ -28,11 +23,12 @@ static uint64_t hash_of(const struct sl_plan_input *in, size_t first, size_t per
     uint64_t hash = in->budget_bytes ^ in->chunk_count;
     for (size_t t = first; t < first + period; t++) {
         const struct sl_plan_launch *l = &in->launches[t];
-        hash = mix(hash, (uint64_t)l->access_count << 32 | l->death_count);
+        hash = sl_hash_word(hash, (uint64_t)l->access_count << 32 | l->death_count);
         for (uint32_t k = 0; k < l->access_count; k++)
-            hash = mix(hash, (uint64_t)access_of(in, l, k)->chunk << 1 |
-                                 (access_of(in, l, k)->flags & SL_ACCESS_WRITE));
-        for (uint32_t k = 0; k < l->death_count; k++) hash = mix(hash, in->deaths[l->first_death + k]);
+            hash = sl_hash_word(hash, (uint64_t)access_of(in, l, k)->chunk << 1 |
+                                          (access_of(in, l, k)->flags & SL_ACCESS_WRITE));
+        for (uint32_t k = 0; k < l->death_count; k++)
+            hash = sl_hash_word(hash, in->deaths[l->first_death + k]);
     }
     return hash;
 }
@@ -93,7 +89,7 @@ static bool find_alike(struct sl_uses *u, const struct sl_plan_input *in)
     for (uint32_t c = 0; c < u->chunk_count; c++) {
         uint64_t hash = in->chunk_bytes[c];
         for (uint32_t e = u->first_event[c]; e < u->first_event[c + 1]; e++)
-            hash = mix(hash, (uint64_t)u->events[e].launch << 2 | u->events[e].kind);
+            hash = sl_hash_word(hash, (uint64_t)u->events[e].launch << 2 | u->events[e].kind);
         kinds[c] = (struct kind_of_use){hash, c};
     }
     qsort(kinds, u->chunk_count, sizeof *kinds, by_hash);
@@ -120,14 +116,15 @@ enum sl_status sl_uses_make(const struct sl_plan_input *in, size_t period, size_
                             struct sl_uses *out)
 {
     if (!period || in->launch_count < 2 * period) return SL_ERR_UNSUPPORTED;
-    struct sl_uses u = {
-        .period = period, .hash = hash_of(in, 0, period), .chunk_count = (uint32_t)in->chunk_count};
+    struct sl_uses u = {.period = period, .chunk_count = (uint32_t)in->chunk_count};
     size_t accesses = 0, events = 0, chunks = in->chunk_count;
     for (size_t t = 0; t < period; t++) {
         accesses += in->launches[t].access_count;
         events += in->launches[t].access_count + in->launches[t].death_count;
     }
-    if (accesses > most_accesses || !repeats(in, period, u.hash)) return SL_ERR_UNSUPPORTED;
+    if (accesses > most_accesses) return SL_ERR_UNSUPPORTED;
+    u.hash = hash_of(in, 0, period);
+    if (!repeats(in, period, u.hash)) return SL_ERR_UNSUPPORTED;
     u.access_count = (uint32_t)accesses;
     u.first_event = calloc(chunks + 2, sizeof *u.first_event);
     u.events = malloc((events + 1) * sizeof *u.events);

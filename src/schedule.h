@@ -23,7 +23,7 @@ struct sl_step {
     sl_tick after, deadline;
     uint64_t bytes;
     bool dead; /* no content is to be copied: what there was died after launch `after` at the latest */
-    bool own; /* out: whoever uses the chunk is of the same strand as launch `after` */
+    bool own;  /* out: whoever uses the chunk is of the same strand as launch `after` */
 };
 
 /* A plan, split by direction; in plan order. */

@@ -3,7 +3,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -26,6 +29,45 @@ int core_stop(void **state)
     (void)state;
     sl_runtime_stop(false);
     return 0;
+}
+
+bool core_in_child(const char *daemon)
+{
+    int status;
+    fflush(NULL);
+    pid_t child = fork();
+    if (!child) {
+        setenv("SLUICE_DAEMON", daemon, 1);
+        if (core_start(NULL)) _exit(1);
+        return true;
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    return false;
+}
+
+uint64_t core_misses(void)
+{
+    return atomic_load(&sl_core_running()->stats.total.demand_misses);
+}
+
+void core_end_child(bool good)
+{
+    const struct sl_core *core = sl_core_running();
+    const struct sl_host_books *books = sl_backend_host_books(&core->backend);
+    const struct sl_stats *stats = &core->stats;
+    struct sl_predictor_counts foreseen = sl_core_foreseen(core);
+    good = good && !books->wrong && books->peak_resident_bytes <= core->budget_bytes &&
+           stats->peak_occupied_bytes <= core->budget_bytes;
+    if (!good)
+        fprintf(stderr,
+                "plans %llu, late %llu, surprises %llu, misses %llu, foreseen %llu of %llu, peak %llu\n",
+                (unsigned long long)stats->plans, (unsigned long long)stats->plans_late,
+                (unsigned long long)stats->surprises, (unsigned long long)core_misses(),
+                (unsigned long long)foreseen.predicted, (unsigned long long)foreseen.fed,
+                (unsigned long long)books->peak_resident_bytes);
+    core_stop(NULL);
+    _exit(good ? 0 : 3);
 }
 
 uint64_t core_take_at(uint64_t site, uint64_t bytes)

@@ -14,6 +14,13 @@ extern bool core_say_nothing;
 int core_start(void **state);
 int core_stop(void **state);
 
+/* For tests that need a core of their own. Starts one in a child, with this SLUICE_DAEMON: true is returned
+ * there. The parent waits for the child and expects that it ends well. */
+bool core_in_child(const char *daemon);
+/* Ends the child: well if the budget was kept, nothing went wrong in the device, and `good`. */
+void core_end_child(bool good) __attribute__((noreturn));
+uint64_t core_misses(void); /* demand misses by now */
+
 /* An allocation, of a site of its own or of the given one, which is below 1000. */
 uint64_t core_take(uint64_t bytes);
 uint64_t core_take_at(uint64_t site, uint64_t bytes);

@@ -115,7 +115,8 @@ static void what_a_rule_names_lies_in_pinned_slabs(void **state)
     }
     assert_int_equal(world->placement.pinned_live_bytes, 1000 + 73 * SL_MIB);
     assert_int_equal(world->arena.pinned_bytes_used, (4 + 70) * SL_MIB);
-    assert_int_equal(sl_arena_moving_bytes(&world->arena), (2 + 4 + 70) * SL_MIB); /* small ones by themselves */
+    assert_int_equal(sl_arena_moving_bytes(&world->arena),
+                     (2 + 4 + 70) * SL_MIB); /* small ones by themselves */
     uint64_t taken = world->arena.pinned_bytes;
     assert_int_equal(taken, sl_backend_host_books(&world->backend)->pinned_bytes);
     for (int round = 0; round < 3; round++) {

@@ -5,9 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -16,7 +14,6 @@
 #include "planner.h"
 
 #define BLOCKS 48 /* of a chunk each: half as much again as the budget */
-#define BUDGET (64 * SL_MIB)
 #define PERIOD 96
 
 static const uint32_t offsets[] = {0, 8}, sizes[] = {8, 8};
@@ -48,47 +45,16 @@ static void launch_mortals(void)
     }
 }
 
-static uint64_t misses(void)
-{
-    return atomic_load(&sl_core_running()->stats.total.demand_misses);
-}
-
-/* Starts the core in a child, where true is returned; in the parent the child is waited for. */
 static bool in_child_with(const char *daemon)
 {
-    int status;
-    fflush(NULL);
-    pid_t child = fork();
-    if (!child) {
-        setenv("SLUICE_DAEMON", daemon, 1);
-        if (core_start(NULL)) _exit(1);
-        for (int b = 0; b < BLOCKS; b++) blocks[b] = core_take(2 * SL_MIB);
-        return true;
-    }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
-    return false;
+    if (!core_in_child(daemon)) return false;
+    for (int b = 0; b < BLOCKS; b++) blocks[b] = core_take(2 * SL_MIB);
+    return true;
 }
 
 static bool in_child(void)
 {
     return in_child_with("thread");
-}
-
-/* The child ends well if the budget was kept and `good`. */
-static void end_child(bool good)
-{
-    const struct sl_core *core = sl_core_running();
-    const struct sl_host_books *books = sl_backend_host_books(&core->backend);
-    good = good && !books->wrong && books->peak_resident_bytes <= BUDGET &&
-           core->stats.peak_occupied_bytes <= BUDGET;
-    if (!good)
-        fprintf(stderr, "plans %llu, late %llu, surprises %llu, misses %llu, peak %llu\n",
-                (unsigned long long)core->stats.plans, (unsigned long long)core->stats.plans_late,
-                (unsigned long long)core->stats.surprises, (unsigned long long)misses(),
-                (unsigned long long)books->peak_resident_bytes);
-    core_stop(NULL);
-    _exit(good ? 0 : 3);
 }
 
 static void plans_follow_each_other_without_a_miss(void **state)
@@ -98,10 +64,10 @@ static void plans_follow_each_other_without_a_miss(void **state)
     patient = true;
     for (int i = 0; i < 20; i++) launch_period();
     const struct sl_stats *stats = &sl_core_running()->stats;
-    uint64_t before = misses(), plans = stats->plans;
+    uint64_t before = core_misses(), plans = stats->plans;
     for (int i = 0; i < 60; i++) launch_period();
-    end_child(plans > 2 && stats->plans > plans + 10 && misses() == before && stats->plans_late == 0 &&
-              stats->surprises <= 1);
+    core_end_child(plans > 2 && stats->plans > plans + 10 && core_misses() == before &&
+                   stats->plans_late == 0 && stats->surprises <= 1);
 }
 
 static void what_dies_is_foreseen(void **state)
@@ -114,9 +80,10 @@ static void what_dies_is_foreseen(void **state)
     }
     for (int i = 0; i < 30; i++) launch_mortals();
     const struct sl_stats *stats = &sl_core_running()->stats;
-    uint64_t before = misses(), plans = stats->plans;
+    uint64_t before = core_misses(), plans = stats->plans;
     for (int i = 0; i < 60; i++) launch_mortals();
-    end_child(plans > 2 && stats->plans > plans + 10 && misses() == before && stats->plans_late == 0);
+    core_end_child(plans > 2 && stats->plans > plans + 10 && core_misses() == before &&
+                   stats->plans_late == 0);
 }
 
 static void launches_that_outrun_plans_go_on(void **state)
@@ -124,7 +91,7 @@ static void launches_that_outrun_plans_go_on(void **state)
     (void)state;
     if (!in_child()) return;
     for (int i = 0; i < 1000; i++) launch_period();
-    end_child(true);
+    core_end_child(true);
 }
 
 /* At every point of a plan's making and carrying out. */
@@ -139,7 +106,7 @@ static void a_surprise_ends_what_was_planned(void **state)
         launch(round % BLOCKS, round % BLOCKS);
         patient = round % 3;
     }
-    end_child(sl_core_running()->stats.plans > 30);
+    core_end_child(sl_core_running()->stats.plans > 30);
 }
 
 /* The other way, when the first `common` launches of a period have run. */
@@ -165,9 +132,9 @@ static void a_known_turn_is_planned_at_once(void **state)
         uint64_t plans = stats->plans, before = stats->surprises;
         launch(BLOCKS - 1, common % BLOCKS);
         surprises += stats->surprises > before;
-        if (stats->surprises > before && stats->plans == plans) end_child(false);
+        if (stats->surprises > before && stats->plans == plans) core_end_child(false);
     }
-    end_child(surprises > 8);
+    core_end_child(surprises > 8);
 }
 
 int main(void)

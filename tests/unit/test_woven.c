@@ -7,9 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -17,7 +15,6 @@
 #include "core_fixture.h"
 #include "planner.h"
 
-#define BUDGET (64 * SL_MIB)
 #define STREAMS 3
 #define LEARNING 800
 #define LAUNCHES 1000
@@ -73,19 +70,10 @@ static void run(uint32_t launches)
 
 static bool in_child(const char *daemon)
 {
-    int status;
-    fflush(NULL);
-    pid_t child = fork();
-    if (!child) {
-        setenv("SLUICE_DAEMON", daemon, 1);
-        if (core_start(NULL)) _exit(1);
-        for (uint32_t j = 0; j < STREAMS; j++)
-            for (uint32_t b = 0; b < jobs[j].blocks; b++) jobs[j].block[b] = core_take(2 * SL_MIB);
-        return true;
-    }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
-    return false;
+    if (!core_in_child(daemon)) return false;
+    for (uint32_t j = 0; j < STREAMS; j++)
+        for (uint32_t b = 0; b < jobs[j].blocks; b++) jobs[j].block[b] = core_take(2 * SL_MIB);
+    return true;
 }
 
 static struct sl_predictor_counts foreseen(void)
@@ -93,35 +81,15 @@ static struct sl_predictor_counts foreseen(void)
     return sl_core_foreseen(sl_core_running());
 }
 
-static uint64_t misses(void)
-{
-    return atomic_load(&sl_core_running()->stats.total.demand_misses);
-}
-
-/* The child ends well if the budget was kept and `good`. */
-static void end_child(bool good)
-{
-    const struct sl_core *core = sl_core_running();
-    const struct sl_host_books *books = sl_backend_host_books(&core->backend);
-    good = good && !books->wrong && books->peak_resident_bytes <= BUDGET &&
-           core->stats.peak_occupied_bytes <= BUDGET;
-    if (!good)
-        fprintf(stderr, "%llu plans, %llu surprises, %llu misses, %llu of %llu foreseen\n",
-                (unsigned long long)core->stats.plans, (unsigned long long)core->stats.surprises,
-                (unsigned long long)misses(), (unsigned long long)foreseen().predicted,
-                (unsigned long long)foreseen().fed);
-    core_stop(NULL);
-    _exit(!good);
-}
-
-/* Runs so many launches. Whether nearly all were foreseen, and there was less than one miss for ten launches. */
+/* Runs so many launches. Whether nearly all were foreseen, and there was less than one miss for ten launches.
+ */
 static bool runs_well(uint32_t launches)
 {
     struct sl_predictor_counts before = foreseen();
-    uint64_t missed = misses();
+    uint64_t missed = core_misses();
     run(launches);
     uint64_t fed = foreseen().fed - before.fed, predicted = foreseen().predicted - before.predicted;
-    return predicted * 100 > fed * 95 && (misses() - missed) * 10 < launches;
+    return predicted * 100 > fed * 95 && (core_misses() - missed) * 10 < launches;
 }
 
 static void each_stream_is_foreseen(void **state)
@@ -134,7 +102,7 @@ static void each_stream_is_foreseen(void **state)
         bool good = sl_core_running()->woven;
         uint64_t plans = sl_core_running()->stats.plans;
         good = runs_well(LAUNCHES) && good;
-        end_child(good && sl_core_running()->stats.plans > plans + 5);
+        core_end_child(good && sl_core_running()->stats.plans > plans + 5);
     }
 }
 
@@ -154,7 +122,7 @@ static void streams_begin_and_end(void **state)
         jobs[1].weight = 0;
         run(2 * LEARNING); /* all there is is one stream */
         good = runs_well(LAUNCHES) && good && !sl_core_running()->woven && !sl_core_running()->weave;
-        end_child(good);
+        core_end_child(good);
     }
 }
 
@@ -169,7 +137,7 @@ static void a_weave_is_forgotten_with_the_symbols(void **state)
     pthread_mutex_unlock(&sl_core_running()->order);
     bool good = !sl_core_running()->woven && !sl_core_running()->weave;
     run(LEARNING);
-    end_child(runs_well(LAUNCHES) && good);
+    core_end_child(runs_well(LAUNCHES) && good);
 }
 
 static void *run_job(void *number)
@@ -191,7 +159,7 @@ static void a_thread_for_each_stream(void **state)
         pthread_t threads[STREAMS];
         for (uintptr_t t = 0; t < STREAMS; t++) pthread_create(&threads[t], NULL, run_job, (void *)t);
         for (int t = 0; t < STREAMS; t++) pthread_join(threads[t], NULL);
-        end_child(true);
+        core_end_child(true);
     }
 }
 
