@@ -77,14 +77,16 @@ static void *beyond_us(const char *name)
 
 static bool is_ours(const void *address)
 {
-    static uintptr_t low, high;
-    if (!__atomic_load_n(&high, __ATOMIC_ACQUIRE)) {
-        uintptr_t first, end;
+    static uintptr_t known_first, known_end;
+    uintptr_t first, end = __atomic_load_n(&known_end, __ATOMIC_ACQUIRE);
+    if (end) {
+        first = __atomic_load_n(&known_first, __ATOMIC_RELAXED);
+    } else {
         if (!sl_elf_range((const void *)&sl_resolve, &first, &end)) return false;
-        __atomic_store_n(&low, first, __ATOMIC_RELAXED);
-        __atomic_store_n(&high, end, __ATOMIC_RELEASE);
+        __atomic_store_n(&known_first, first, __ATOMIC_RELAXED);
+        __atomic_store_n(&known_end, end, __ATOMIC_RELEASE);
     }
-    return (uintptr_t)address >= __atomic_load_n(&low, __ATOMIC_RELAXED) && (uintptr_t)address < high;
+    return (uintptr_t)address >= first && (uintptr_t)address < end;
 }
 
 bool sl_resolve(void *handle, const char *name, const char *version, const void *caller, void **result)
