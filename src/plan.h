@@ -116,6 +116,10 @@ struct sl_plan_lessons {
  * O(accesses log accesses) for each attempt. */
 enum sl_status sl_plan_make(const struct sl_plan_input *input, struct sl_plan_lessons *lessons,
                             struct sl_plan *out);
+/* Instead of a plan, where the last one is given again: goes on, for as long as one with so many attempts
+ * would, with what takes more than a plan to learn. True when it has just been learned: another plan may now
+ * be better. Owned by the caller, as in sl_plan_make. */
+bool sl_plan_learn(struct sl_plan_lessons *lessons, unsigned attempts);
 void sl_plan_free(struct sl_plan *plan);                    /* accepts a zeroed plan */
 void sl_plan_lessons_free(struct sl_plan_lessons *lessons); /* accepts zeroed ones */
 

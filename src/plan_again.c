@@ -108,6 +108,11 @@ bool sl_plan_again(struct sl_plan_memory *memory, const struct sl_plan_input *in
     return true;
 }
 
+void sl_plan_look_again(struct sl_plan_memory *memory)
+{
+    memory->made = memory->idle = 0;
+}
+
 static void replace(struct sl_plan_memory *memory, const struct sl_plan_input *input,
                     const struct sl_plan *plan, uint32_t made, uint32_t idle)
 {

@@ -16,7 +16,8 @@ enum {
 };
 /* Of a copy that makes nobody wait, against one that does: what need not leave stays. */
 #define COPY_COST 1e-3
-#define NEARLY 0.05 /* as long, as fast, as many: the same */
+#define STEPS_FOR_ATTEMPT ((size_t)1 << 20) /* of a coefficient each */
+#define NEARLY 0.05                         /* as long, as fast, as many: the same */
 #define MAY_LEAVE 0.05
 #define LEAVES 0.5
 
@@ -84,12 +85,12 @@ static bool is_near(double a, double b)
 }
 
 bool sl_relaxation_fits(const struct sl_relaxation *r, const struct sl_plan_input *in,
-                        const double *launch_ns, size_t period, double most_bytes)
+                        const double *launch_ns, double most_bytes)
 {
-    struct terms_of_trade now = terms_of(in, launch_ns, period, most_bytes), then = r->terms;
+    if (!sl_uses_fit(&r->uses, in)) return false;
+    struct terms_of_trade now = terms_of(in, launch_ns, r->uses.period, most_bytes), then = r->terms;
     return is_near(now.run_ns, then.run_ns) && is_near(now.in_per_s, then.in_per_s) &&
-           is_near(now.out_per_s, then.out_per_s) && is_near(now.most_bytes, then.most_bytes) &&
-           sl_uses_fit(&r->uses, in, period);
+           is_near(now.out_per_s, then.out_per_s) && is_near(now.most_bytes, then.most_bytes);
 }
 
 /* --- blocks of launches */
@@ -411,14 +412,18 @@ static void renew_guide(struct sl_relaxation *r)
     }
 }
 
-bool sl_relaxation_improve(struct sl_relaxation *r, size_t steps)
+bool sl_relaxation_is_solved(const struct sl_relaxation *r)
 {
-    size_t iterations = steps / (sl_linear_size(r->linear) + 1) + 1;
-    if (r->iterations >= MOST_ITERATIONS || sl_linear_is_solved(r->linear)) return false;
+    return r->iterations >= MOST_ITERATIONS || sl_linear_is_solved(r->linear);
+}
+
+void sl_relaxation_improve(struct sl_relaxation *r, unsigned attempts)
+{
+    size_t iterations = attempts * STEPS_FOR_ATTEMPT / (sl_linear_size(r->linear) + 1) + 1;
+    if (sl_relaxation_is_solved(r)) return;
     r->iterations += iterations;
     sl_linear_improve(r->linear, (unsigned)iterations);
     renew_guide(r);
-    return true;
 }
 
 const struct sl_guide *sl_relaxation_guide(const struct sl_relaxation *r)

@@ -29,14 +29,14 @@ struct sl_relaxation *sl_relaxation_new(const struct sl_plan_input *input, const
                                         size_t period, double most_bytes);
 void sl_relaxation_delete(struct sl_relaxation *relaxation); /* accepts NULL */
 
-/* Whether it is that of this input, too: the same launches, which take about as long. O(accesses of a
- * period). */
+/* Whether it is that of this input, too: its first launches are the same, and take about as long. O(accesses
+ * of a period). */
 bool sl_relaxation_fits(const struct sl_relaxation *relaxation, const struct sl_plan_input *input,
-                        const double *launch_ns, size_t period, double most_bytes);
+                        const double *launch_ns, double most_bytes);
 
-/* Goes on solving it for about so many steps of a coefficient each, and renews the guide. False: nothing
- * changed. */
-bool sl_relaxation_improve(struct sl_relaxation *relaxation, size_t steps);
+/* Goes on solving it, for some milliseconds for each of so many attempts at a plan, and renews the guide. */
+void sl_relaxation_improve(struct sl_relaxation *relaxation, unsigned attempts);
+bool sl_relaxation_is_solved(const struct sl_relaxation *relaxation); /* or as far as it will be */
 const struct sl_guide *sl_relaxation_guide(const struct sl_relaxation *relaxation);
 double
 sl_relaxation_wait_ns(const struct sl_relaxation *relaxation); /* of a period, in what was found by now */

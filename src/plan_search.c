@@ -14,9 +14,6 @@
 #define SAME_END 1.002   /* of the whole window's time */
 #define LEARNING_RATE 0.3
 
-/* Of the relaxation, for each attempt: some milliseconds. */
-#define RELAXATION_STEPS ((size_t)1 << 20)
-
 /* A way of choosing is a number: whether clean copies are looked ahead to, whether the relaxation's victims
  * are preferred, a weight of rest, a least price. */
 static const double weights_of_rest[] = {0, 0.5, 1, 0.25}, least_prices[] = {0.1, 0.3, 1, 0.05, 3};
@@ -231,19 +228,20 @@ static bool reserve_rows(struct search *s)
     return true;
 }
 
-/* What repeats is relaxed as a whole. */
+/* What repeats is relaxed as a whole. The period is the launches between two plans, but for plans that were
+ * given again in between; a relaxation that fits knows its own. */
 static void relax(struct search *s, struct sl_plan_lessons *lessons, size_t period)
 {
     struct sl_relaxation *r = lessons->relaxation;
     double most_bytes = MOST_BYTES * (s->belady.most - s->belady.first);
-    if (r && !sl_relaxation_fits(r, s->in, s->launch_ns, period, most_bytes)) {
+    if (r && !sl_relaxation_fits(r, s->in, s->launch_ns, most_bytes)) {
         sl_relaxation_delete(r);
         r = NULL;
     }
     if (!r) r = sl_relaxation_new(s->in, s->launch_ns, period, most_bytes);
     lessons->relaxation = r;
     if (!r) return;
-    sl_relaxation_improve(r, s->in->attempts * RELAXATION_STEPS);
+    sl_relaxation_improve(r, s->in->attempts);
     s->guide = sl_relaxation_guide(r);
 }
 
@@ -265,6 +263,14 @@ static void improve(struct search *s, struct sl_plan_lessons *lessons)
     for (unsigned i = 0; i < s->in->attempts && waits(s) && going_on; i++)
         going_on = s->next_way < WAYS ? try_next_way(s) : try_variant(s, period);
     if (lessons) remember(s, lessons);
+}
+
+bool sl_plan_learn(struct sl_plan_lessons *lessons, unsigned attempts)
+{
+    struct sl_relaxation *r = lessons->relaxation;
+    if (!r || sl_relaxation_is_solved(r)) return false;
+    sl_relaxation_improve(r, attempts);
+    return sl_relaxation_is_solved(r);
 }
 
 enum sl_status sl_plan_search(const struct sl_plan_input *in, const double *launch_ns,

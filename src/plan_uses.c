@@ -33,10 +33,10 @@ static uint64_t hash_of(const struct sl_plan_input *in, size_t first, size_t per
     return hash;
 }
 
-bool sl_uses_fit(const struct sl_uses *uses, const struct sl_plan_input *in, size_t period)
+bool sl_uses_fit(const struct sl_uses *uses, const struct sl_plan_input *in)
 {
-    return period == uses->period && in->chunk_count == uses->chunk_count &&
-           hash_of(in, 0, period) == uses->hash;
+    return uses->period <= in->launch_count && in->chunk_count == uses->chunk_count &&
+           hash_of(in, 0, uses->period) == uses->hash;
 }
 
 /* What dies at the very end of the window need not be known yet: the second time must be like the first. */

@@ -29,7 +29,7 @@ enum sl_status sl_uses_make(const struct sl_plan_input *input, size_t period, si
                             struct sl_uses *out);
 void sl_uses_free(struct sl_uses *uses); /* accepts zeroed ones */
 
-/* Whether they are those of this input, too. O(accesses of a period). */
-bool sl_uses_fit(const struct sl_uses *uses, const struct sl_plan_input *input, size_t period);
+/* Whether they are those of this input's first launches, too. O(accesses of a period). */
+bool sl_uses_fit(const struct sl_uses *uses, const struct sl_plan_input *input);
 
 #endif

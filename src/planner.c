@@ -45,6 +45,7 @@ static enum sl_status make(struct sl_plan_job *job, struct sl_plan_memory *memor
 {
     job->again = sl_plan_again(memory, &job->input, &job->plan);
     if (job->again) {
+        if (job->lessons && sl_plan_learn(job->lessons, job->input.attempts)) sl_plan_look_again(memory);
         memcpy(job->at_end, job->input.content, job->input.chunk_count * sizeof *job->at_end);
         return SL_OK;
     }

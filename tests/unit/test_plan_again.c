@@ -113,6 +113,15 @@ static void now_and_then_a_faster_one_is_looked_for(void **state)
     assert_true(again());
 }
 
+static void more_to_learn_from_makes_it_look_again(void **state)
+{
+    (void)state;
+    settle();
+    sl_plan_look_again(&memory);
+    assert_false(again());
+    settle();
+}
+
 static void what_does_not_end_as_it_began_is_not_kept(void **state)
 {
     (void)state;
@@ -167,6 +176,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(it_is_given_for_later_launches, set_up, tear_down),
         cmocka_unit_test_setup_teardown(not_before_nothing_faster_was_found_for_a_while, set_up, tear_down),
         cmocka_unit_test_setup_teardown(now_and_then_a_faster_one_is_looked_for, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(more_to_learn_from_makes_it_look_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_does_not_end_as_it_began_is_not_kept, set_up, tear_down),
         cmocka_unit_test_setup_teardown(another_input_needs_another_plan, set_up, tear_down),
         cmocka_unit_test_setup_teardown(another_speed_does_too, set_up, tear_down),

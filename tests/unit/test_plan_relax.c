@@ -53,9 +53,8 @@ static struct sl_relaxation *solved(struct sweep *s, double most_bytes)
 {
     struct sl_relaxation *r = sl_relaxation_new(&s->input, s->launch_ns, SWEPT, most_bytes);
     assert_non_null(r);
-    for (int i = 0; i < 1000 && sl_relaxation_improve(r, 1 << 18); i++) {
-    }
-    assert_false(sl_relaxation_improve(r, 1 << 18));
+    for (int i = 0; i < 1000 && !sl_relaxation_is_solved(r); i++) sl_relaxation_improve(r, 1);
+    assert_true(sl_relaxation_is_solved(r));
     return r;
 }
 
@@ -143,9 +142,9 @@ static void test_what_does_not_repeat_has_none(void **state)
     assert_null(sl_relaxation_new(&s.input, s.launch_ns, SWEPT, 1e12));
 }
 
-static bool fits(const struct sl_relaxation *r, const struct sweep *s, size_t period)
+static bool fits(const struct sl_relaxation *r, const struct sweep *s)
 {
-    return sl_relaxation_fits(r, &s->input, s->launch_ns, period, 1e12);
+    return sl_relaxation_fits(r, &s->input, s->launch_ns, 1e12);
 }
 
 /* One that was made when launches took longer, or for another budget, would have other chunks leave. */
@@ -155,22 +154,49 @@ static void test_it_fits_its_own_launches(void **state)
     static struct sweep s;
     make(&s, 12, 1);
     struct sl_relaxation *r = sl_relaxation_new(&s.input, s.launch_ns, SWEPT, 1e12);
-    assert_true(fits(r, &s, SWEPT));
-    assert_false(fits(r, &s, 2 * SWEPT));
-    assert_false(sl_relaxation_fits(r, &s.input, s.launch_ns, SWEPT, 1e11));
+    assert_true(fits(r, &s));
+    assert_false(sl_relaxation_fits(r, &s.input, s.launch_ns, 1e11));
     s.input.in_bytes_per_s += s.input.in_bytes_per_s / 10;
-    assert_false(fits(r, &s, SWEPT));
+    assert_false(fits(r, &s));
     make(&s, 12, 1.02);
-    assert_true(fits(r, &s, SWEPT));
+    assert_true(fits(r, &s));
     make(&s, 12, 1.2);
-    assert_false(fits(r, &s, SWEPT));
+    assert_false(fits(r, &s));
     make(&s, 12, 1);
     s.accesses[5 * USES + 1].chunk = 7;
-    assert_false(fits(r, &s, SWEPT));
+    assert_false(fits(r, &s));
     make(&s, 13, 1);
-    assert_false(fits(r, &s, SWEPT));
+    assert_false(fits(r, &s));
     sl_relaxation_delete(r);
     sl_relaxation_delete(NULL);
+}
+
+/* Where plans are given again for a long time, what the next one needs is learned nevertheless, and the many
+ * periods between two plans do not undo it. */
+static void test_learning_goes_on_where_nothing_is_planned(void **state)
+{
+    (void)state;
+    static struct sweep s;
+    make(&s, 12, 0.25);
+    for (uint32_t t = 0; t < LAUNCHES; t++) s.launches[t].duration_ns = (uint64_t)(0.25 * COPY_NS);
+    s.input.attempts = 1;
+    struct sl_plan_lessons lessons = {0};
+    struct sl_plan plan;
+    for (int i = 0; i < 2; i++, s.input.first_tick += SWEPT) {
+        assert_int_equal(sl_plan_make(&s.input, &lessons, &plan), SL_OK);
+        sl_plan_free(&plan);
+    }
+    assert_false(sl_relaxation_is_solved(lessons.relaxation));
+    int slices = 1;
+    while (!sl_plan_learn(&lessons, 1) && slices < 10000) slices++;
+    assert_true(sl_relaxation_is_solved(lessons.relaxation));
+    assert_false(sl_plan_learn(&lessons, 1));
+    const struct sl_relaxation *learned = lessons.relaxation;
+    s.input.first_tick += 63 * SWEPT;
+    assert_int_equal(sl_plan_make(&s.input, &lessons, &plan), SL_OK);
+    assert_ptr_equal(lessons.relaxation, learned);
+    sl_plan_free(&plan);
+    sl_plan_lessons_free(&lessons);
 }
 
 int main(void)
@@ -182,6 +208,7 @@ int main(void)
         cmocka_unit_test(test_the_dead_need_no_room),
         cmocka_unit_test(test_what_does_not_repeat_has_none),
         cmocka_unit_test(test_it_fits_its_own_launches),
+        cmocka_unit_test(test_learning_goes_on_where_nothing_is_planned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
