@@ -189,6 +189,12 @@ static bool change(struct sl_chunk_record *chunk, int from, int to)
     return atomic_compare_exchange_strong(&chunk->content, &from, to);
 }
 
+static bool is_resident(const struct sl_chunk_record *chunk)
+{
+    int content = atomic_load(&chunk->content);
+    return content == SL_CONTENT_RESIDENT || content == SL_CONTENT_RESIDENT_DEAD;
+}
+
 static enum sl_status let_go(const struct sl_backend *backend, enum sl_action_kind kind, uint64_t address,
                              uint64_t bytes)
 {
@@ -227,20 +233,27 @@ uint64_t sl_mover_room_after(const struct sl_mover *mover, sl_chunk c, uint64_t 
     return first;
 }
 
+/* The chunk changed under our hands after it told the number: whoever saw that waits for it, so it comes,
+ * though nothing moves. */
+static uint64_t give_up(struct sl_mover *mover, struct sl_direction *direction)
+{
+    if (direction == &mover->out) note_left(mover, atomic_load(&direction->issued) + 1, 0);
+    submitted(mover, direction, SL_OK);
+    return 0;
+}
+
 uint64_t sl_mover_release(struct sl_mover *mover, sl_chunk c, const struct sl_fence *fence,
                           enum sl_move_cause cause)
 {
     const struct sl_backend *backend = mover->backend;
     struct sl_chunk_record *chunk = sl_arena_record(mover->arena, c);
-    uint64_t sequence = atomic_load(&mover->out.issued) + 1, before = atomic_load(&chunk->out_sequence);
-    if (atomic_load(&mover->failed) || chunk->pinned) return 0;
+    uint64_t sequence = atomic_load(&mover->out.issued) + 1;
+    if (atomic_load(&mover->failed) || chunk->pinned || !is_resident(chunk)) return 0;
     /* Before the content says that it left, so that whoever sees that also sees what to wait for. */
     atomic_store(&chunk->out_sequence, sequence);
     bool evicted = change(chunk, SL_CONTENT_RESIDENT, SL_CONTENT_HOST);
-    if (!evicted && !change(chunk, SL_CONTENT_RESIDENT_DEAD, SL_CONTENT_DEAD)) {
-        atomic_store(&chunk->out_sequence, before);
-        return 0;
-    }
+    if (!evicted && !change(chunk, SL_CONTENT_RESIDENT_DEAD, SL_CONTENT_DEAD))
+        return give_up(mover, &mover->out);
     begin_timing(mover, &mover->out);
     wait_for_users(mover, chunk, fence);
     uint64_t bytes = atomic_load(&chunk->frame_bytes);
@@ -278,10 +291,9 @@ uint64_t sl_mover_bring(struct sl_mover *mover, sl_chunk c, uint64_t bytes, uint
 {
     const struct sl_backend *backend = mover->backend;
     struct sl_chunk_record *chunk = sl_arena_record(mover->arena, c);
-    uint64_t sequence = atomic_load(&mover->in.issued) + 1, before = atomic_load(&chunk->in_sequence);
-    uint64_t held = atomic_load(&chunk->frame_bytes);
+    uint64_t sequence = atomic_load(&mover->in.issued) + 1, held = atomic_load(&chunk->frame_bytes);
     bool dead = false;
-    if (atomic_load(&mover->failed) || bytes <= held) return 0;
+    if (atomic_load(&mover->failed) || bytes <= held || (!held && is_resident(chunk))) return 0;
     /* Waiting comes before the content changes: a release that sees it resident waits for us in turn. */
     uint64_t own = atomic_load(&chunk->out_sequence);
     while (own > atomic_load(&mover->out.issued)) {
@@ -290,10 +302,7 @@ uint64_t sl_mover_bring(struct sl_mover *mover, sl_chunk c, uint64_t bytes, uint
     }
     if (own > after_out) after_out = own;
     atomic_store(&chunk->in_sequence, sequence);
-    if (!held && !arrive(chunk, &dead)) {
-        atomic_store(&chunk->in_sequence, before);
-        return 0;
-    }
+    if (!held && !arrive(chunk, &dead)) return give_up(mover, &mover->in);
     if (dead) atomic_store(&chunk->written, true);
     atomic_store(&chunk->frame_bytes, bytes);
     atomic_store(&chunk->unused, cause == SL_CAUSE_PLAN && !dead);

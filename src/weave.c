@@ -21,6 +21,8 @@ struct strand {
     struct sl_predictor *predictor;
     uint64_t last;  /* symbols of all strands, when it was fed last */
     uint32_t share; /* of them, lately */
+    uint64_t usual; /* how many of them lay between two of this one, by then: the share of a strand that has
+                       ended tells nothing any more */
 };
 
 struct sl_weave {
@@ -84,7 +86,10 @@ bool sl_weave_feed(struct sl_weave *weave, uint32_t stream, sl_symbol symbol, bo
     weave->fed++;
     for (uint32_t i = 0; i < weave->count; i++)
         approach(&weave->strands[i].share, &weave->strands[i] == strand, weave->fed, SHARE_SHIFT);
-    if (strand) strand->last = weave->fed;
+    if (strand) {
+        strand->last = weave->fed;
+        strand->usual = ONE / (strand->share ? strand->share : 1);
+    }
     judge(weave, hit, whole);
     return hit;
 }
@@ -110,16 +115,10 @@ uint8_t sl_weave_strand(const struct sl_weave *weave, uint32_t stream)
     return weave->of_stream[stream];
 }
 
-/* How many symbols of all strands lie between two of this one. */
-static uint64_t spacing(const struct strand *strand)
-{
-    return ONE / (strand->share ? strand->share : 1);
-}
-
 static bool goes_on(const struct sl_weave *weave, const struct strand *strand)
 {
     return sl_predictor_expected(strand->predictor) != SL_NO_SYMBOL &&
-           weave->fed - strand->last <= TOO_LATE * (1 + spacing(strand));
+           weave->fed - strand->last <= TOO_LATE * (1 + strand->usual);
 }
 
 /* A strand being read; times are in symbols of all strands, as parts of ONE. */
@@ -176,7 +175,7 @@ size_t sl_weave_period(const struct sl_weave *weave)
     for (uint32_t i = 0; i < weave->count; i++) {
         const struct strand *strand = &weave->strands[i];
         if (!goes_on(weave, strand)) continue;
-        uint64_t period = sl_predictor_period(strand->predictor) * ONE / (strand->share ? strand->share : 1);
+        uint64_t period = sl_predictor_period(strand->predictor) * strand->usual;
         if (period > longest) longest = period;
     }
     return longest;

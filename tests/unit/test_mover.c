@@ -170,6 +170,55 @@ static void without_more_events_it_waits_longer(void **state)
     assert_true(left.time_ns - begin >= 2 * NS * (SL_EVENTS_MOST + BLOCKS + 1));
 }
 
+/* Gives the chunk to an allocation and takes it back, as a program does whose threads free and allocate. */
+struct owner {
+    struct setup *s;
+    _Atomic bool moving, done, promised_in_vain;
+};
+
+static void *own_now_and_then(void *argument)
+{
+    struct owner *o = argument;
+    struct sl_chunk_record *chunk = sl_arena_record(o->s->mover->arena, o->s->chunks[0]);
+    while (!atomic_load(&o->done)) {
+        int dead = SL_CONTENT_RESIDENT_DEAD, resident = SL_CONTENT_RESIDENT;
+        atomic_compare_exchange_strong(&chunk->content, &dead, SL_CONTENT_RESIDENT);
+        uint64_t promised = atomic_load(&chunk->out_sequence);
+        while (atomic_load(&o->s->mover->out.issued) < promised)
+            if (!atomic_load(&o->moving) && atomic_load(&o->s->mover->out.issued) < promised) {
+                atomic_store(&o->promised_in_vain, true);
+                return NULL;
+            }
+        atomic_compare_exchange_strong(&chunk->content, &resident, SL_CONTENT_RESIDENT_DEAD);
+    }
+    return NULL;
+}
+
+/* Who takes a chunk waits for what moves in it: for ever, if that never comes. */
+static void a_number_that_was_told_comes(void **state)
+{
+    struct setup *s = *state;
+    struct owner owner = {.s = s};
+    pthread_t thread;
+    bring(s, 0);
+    assert_int_equal(pthread_create(&thread, NULL, own_now_and_then, &owner), 0);
+    for (int i = 0; i < 300000 && !atomic_load(&owner.promised_in_vain); i++) {
+        atomic_store(&owner.moving, true);
+        pthread_mutex_lock(&s->mover->out.lock);
+        sl_mover_release(s->mover, s->chunks[0], NULL, SL_CAUSE_DEMAND);
+        pthread_mutex_unlock(&s->mover->out.lock);
+        atomic_store(&owner.moving, false);
+        pthread_mutex_lock(&s->mover->in.lock);
+        sl_mover_bring(s->mover, s->chunks[0], BLOCK_BYTES, 0, SL_CAUSE_DEMAND);
+        pthread_mutex_unlock(&s->mover->in.lock);
+        if (i % 500 == 0) finish(s);
+    }
+    atomic_store(&owner.done, true);
+    pthread_join(thread, NULL);
+    assert_false(atomic_load(&owner.promised_in_vain));
+    finish(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -178,6 +227,7 @@ int main(void)
         cmocka_unit_test(room_is_behind_the_eviction_that_makes_it),
         cmocka_unit_test(events_are_used_again_when_movements_are_done),
         cmocka_unit_test(without_more_events_it_waits_longer),
+        cmocka_unit_test(a_number_that_was_told_comes),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

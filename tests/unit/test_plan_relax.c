@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -167,6 +168,12 @@ static void test_it_fits_its_own_launches(void **state)
     assert_false(fits(r, &s));
     make(&s, 13, 1);
     assert_false(fits(r, &s));
+    make(&s, 12, 1);
+    s.input.launch_count = SWEPT / 2; /* behind which nothing is read */
+    s.input.launches =
+        memcpy(malloc(SWEPT / 2 * sizeof *s.launches), s.launches, SWEPT / 2 * sizeof *s.launches);
+    assert_false(fits(r, &s));
+    free((void *)s.input.launches);
     sl_relaxation_delete(r);
     sl_relaxation_delete(NULL);
 }

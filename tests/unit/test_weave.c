@@ -182,6 +182,23 @@ static void a_stream_that_ends_is_expected_no_longer(void **state)
     stop(&p);
 }
 
+/* Its share vanishes while it is waited for: what is planned must not grow meanwhile. */
+static void a_rare_stream_that_ends_makes_no_long_period(void **state)
+{
+    (void)state;
+    struct program p = {.streams = {{0, 11, 6}, {100, 7, 5}, {200, 5, 1}}, .count = 3};
+    start(&p);
+    run(&p, 4000);
+    assert_true(sl_weave_holds(p.weave));
+    p.streams[2].weight = 0;
+    for (int i = 0; i < 100; i++) {
+        run(&p, 20);
+        assert_in_range(sl_weave_period(p.weave), 1, 200); /* 60, but for chance */
+    }
+    assert_in_range(sl_weave_period(p.weave), 1, 40);
+    stop(&p);
+}
+
 static void a_stream_that_begins_late_is_learned(void **state)
 {
     (void)state;
@@ -217,6 +234,7 @@ int main(void)
         cmocka_unit_test(an_order_that_is_certain_is_left_to_the_whole),
         cmocka_unit_test(a_stream_that_changes_is_learned_again),
         cmocka_unit_test(a_stream_that_ends_is_expected_no_longer),
+        cmocka_unit_test(a_rare_stream_that_ends_makes_no_long_period),
         cmocka_unit_test(a_stream_that_begins_late_is_learned),
         cmocka_unit_test(more_streams_than_strands_share_one),
     };
