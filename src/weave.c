@@ -175,7 +175,7 @@ size_t sl_weave_period(const struct sl_weave *weave)
     for (uint32_t i = 0; i < weave->count; i++) {
         const struct strand *strand = &weave->strands[i];
         if (!goes_on(weave, strand)) continue;
-        uint64_t period = sl_predictor_period(strand->predictor) * strand->usual;
+        uint64_t period = sl_predictor_period(strand->predictor) * ONE / (strand->share ? strand->share : 1);
         if (period > longest) longest = period;
     }
     return longest;
