@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ENOUGH_PLANS 16 /* of which the best is kept */
-#define IDLE_PLANS 6    /* without a faster one */
+#define ENOUGH_PLANS 64 /* of which the best is kept */
+#define IDLE_PLANS 16    /* without a faster one */
 #define MOST_AGAIN 63   /* then a better one is looked for */
 #define FASTER 0.998    /* than the best so far */
 #define SAME_SPEED 0.02 /* relative */

@@ -11,11 +11,17 @@ enum {
     MOST_BLOCKS = 1024, /* where not those of large ones, by whose number their room is limited */
     LEAST_PARTS = 4,    /* of the budget, that the chunks of a block exceed only if one launch does */
     MOST_ACCESSES = 1 << 18,
-    MOST_ITERATIONS = 40000, /* by then it is solved, or cannot be: too little may be copied */
+    MOST_ITERATIONS = 40000, /* by then it is solved, or nearly */
     SPARE_CHUNKS = 1,        /* of room that whole chunks need, and parts do not */
 };
 /* Of a copy that makes nobody wait, against one that does: what need not leave stays. */
 #define COPY_COST 1e-3
+/* Of one beyond the fewest: it has to save more than a quarter of the time that it takes on the link. */
+#define MORE_COST 0.25
+/* Of a copy's time, at most, that each chunk's leaving costs by chance: of those that could leave in each
+ * other's stead whole ones do, instead of a part of each. */
+#define TIE_COST 0.05
+#define LEAST_MORE 0.05 /* of the period that they take on the link, or they are not worth it */
 #define STEPS_FOR_ATTEMPT ((size_t)1 << 20) /* of a coefficient each */
 #define NEARLY 0.05                         /* as long, as fast, as many: the same */
 #define MAY_LEAVE 0.05
@@ -52,8 +58,8 @@ struct sl_relaxation {
     uint32_t block_count;
     uint32_t *block_of; /* by launch */
     struct block *blocks;
-    uint32_t away_first_row;
-    double unit_bytes, unit_ns; /* of the largest chunk, and of its copy in */
+    uint32_t away_first_row, more; /* a row; a variable: copies beyond the fewest */
+    double unit_bytes, unit_ns;    /* of the largest chunk, and of its copy in */
     uint8_t *by_access, *by_chunk;
     struct sl_guide guide;
 };
@@ -183,6 +189,8 @@ static void add_limits(struct sl_relaxation *r, double room, double out_cost, do
 {
     struct sl_linear *l = r->linear;
     uint32_t copies = sl_linear_row(l, false, most_copies);
+    r->more = sl_linear_variable(l, most_copies, MORE_COST);
+    sl_linear_term(l, copies, r->more, -1);
     for (uint32_t i = 0; i < r->block_count; i++) {
         const struct block *b = &r->blocks[i];
         double room_left = room < b->live ? room - b->live : 0; /* and no more is away than lives */
@@ -202,6 +210,7 @@ static void add_limits(struct sl_relaxation *r, double room, double out_cost, do
 
 struct chain {
     double size;     /* of all that are used alike */
+    double cost;     /* of leaving, of each unit */
     uint32_t copied; /* a variable: of how much a copy is held in host memory; SL_NONE: of nothing, */
     bool all;        /* unless of all */
 };
@@ -237,12 +246,12 @@ static void add_gap(struct sl_relaxation *r, struct chain *chain, const struct s
          round = comes_back ? to->launch <= from->launch : to->launch < from->launch;
     int64_t inside = (int64_t)end + (round ? count : 0) - begin - (comes_back ? 1 : 0);
     struct gap gap = {SL_NONE, SL_NONE};
-    if (from->kind == SL_EVENT_WRITE) *chain = (struct chain){chain->size, SL_NONE, false};
+    if (from->kind == SL_EVENT_WRITE) *chain = (struct chain){chain->size, chain->cost, SL_NONE, false};
     if (inside <= 0) return;
     if (inside >= count) inside = count - 1;
     bool has_copy = chain->all || chain->copied != SL_NONE;
-    if (has_copy) gap.clean = sl_linear_variable(l, chain->size, 0);
-    if (!chain->all) gap.dirty = sl_linear_variable(l, chain->size, 0);
+    if (has_copy) gap.clean = sl_linear_variable(l, chain->size, chain->cost);
+    if (!chain->all) gap.dirty = sl_linear_variable(l, chain->size, chain->cost);
     if (chain->copied != SL_NONE) {
         uint32_t both = sl_linear_row(l, false, chain->size), held = sl_linear_row(l, false, 0);
         add_terms(l, both, VARIABLES(gap.clean, gap.dirty), VARIABLES(SL_NONE));
@@ -293,7 +302,8 @@ static void add_chunks(struct sl_relaxation *r, sl_chunk chunk, double size)
     for (uint32_t i = 0; i < count; i++) is_used |= events[i].kind != SL_EVENT_DEATH;
     if (!is_used) return;
     uint32_t first = find_beginning(events, count, &dies);
-    struct chain chain = {size, SL_NONE, !dies && events[first].kind == SL_EVENT_READ};
+    double cost = TIE_COST * (double)(chunk * UINT32_C(2654435761) >> 8) / (1 << 24);
+    struct chain chain = {size, cost, SL_NONE, !dies && events[first].kind == SL_EVENT_READ};
     const struct sl_event *birth = NULL, *last = NULL;
     for (uint32_t i = 0; i < count + !dies; i++) {
         struct sl_event event = events[(first + i) % count];
@@ -305,7 +315,8 @@ static void add_chunks(struct sl_relaxation *r, sl_chunk chunk, double size)
         }
         if (!birth) birth = &events[(first + i) % count];
         last = &events[(first + i) % count];
-        if (dies && last == birth) chain = (struct chain){size, SL_NONE, false}; /* new content has no copy */
+        if (dies && last == birth)
+            chain = (struct chain){size, cost, SL_NONE, false}; /* new content has no copy */
     }
     for (uint32_t i = 0; i < r->block_count && !dies; i++) r->blocks[i].live += size;
 }
@@ -429,6 +440,13 @@ void sl_relaxation_improve(struct sl_relaxation *r, unsigned attempts)
 const struct sl_guide *sl_relaxation_guide(const struct sl_relaxation *r)
 {
     return &r->guide;
+}
+
+double sl_relaxation_more_bytes(const struct sl_relaxation *r)
+{
+    double more = sl_linear_value(r->linear, r->more);
+    bool worth_it = more * r->unit_ns > LEAST_MORE * (r->terms.run_ns + sl_relaxation_wait_ns(r));
+    return sl_relaxation_is_solved(r) && worth_it ? more * r->unit_bytes : 0;
 }
 
 double sl_relaxation_wait_ns(const struct sl_relaxation *r)

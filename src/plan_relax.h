@@ -24,7 +24,8 @@ struct sl_relaxation;
 
 /* The relaxation of the first `period` launches of the input, which the next ones repeat. NULL: there is
  * none, because they do not, are too many, or one of them exceeds the budget; or there is no memory.
- * `most_bytes`: that a period copies. */
+ * `most_bytes`: that a period copies, but for copies that save launches more than a quarter of the time that
+ * they take on the link. */
 struct sl_relaxation *sl_relaxation_new(const struct sl_plan_input *input, const double *launch_ns,
                                         size_t period, double most_bytes);
 void sl_relaxation_delete(struct sl_relaxation *relaxation); /* accepts NULL */
@@ -38,6 +39,8 @@ bool sl_relaxation_fits(const struct sl_relaxation *relaxation, const struct sl_
 void sl_relaxation_improve(struct sl_relaxation *relaxation, unsigned attempts);
 bool sl_relaxation_is_solved(const struct sl_relaxation *relaxation); /* or as far as it will be */
 const struct sl_guide *sl_relaxation_guide(const struct sl_relaxation *relaxation);
+/* Beyond most_bytes, that a period copies because it pays; 0 until that is known. */
+double sl_relaxation_more_bytes(const struct sl_relaxation *relaxation);
 double
 sl_relaxation_wait_ns(const struct sl_relaxation *relaxation); /* of a period, in what was found by now */
 

@@ -39,6 +39,7 @@ struct search {
     double *start;                /* of the launches, as the next attempt is to see them */
     double *credit;               /* for each access; NULL where the input has no clean chunks */
     const struct sl_guide *guide; /* of the relaxation; or NULL */
+    double more;                  /* bytes that a period may copy beyond what it should */
     unsigned best_way, next_way;
     uint64_t random;
     struct sl_plan best;
@@ -70,10 +71,12 @@ static struct copied copied(const struct search *s, const struct sl_plan *plan)
 static bool copies_few(const struct search *s, const struct sl_plan *plan)
 {
     struct copied by = copied(s, plan), least = s->belady;
-    if (by.most <= MOST_BYTES * least.most && by.all <= MOST_BYTES * least.all) return true;
-    return by.most <= MOST_ONCE * least.most &&
-           by.most - by.first <= MOST_SECOND * (least.most - least.first) &&
-           by.all - by.first <= MOST_BYTES * (least.all - least.first);
+    double more = s->more;
+    if (by.most <= MOST_BYTES * least.most + 2 * more && by.all <= MOST_BYTES * least.all + 3 * more)
+        return true;
+    return by.most <= MOST_ONCE * least.most + 2 * more &&
+           by.most - by.first <= MOST_SECOND * (least.most - least.first) + more &&
+           by.all - by.first <= MOST_BYTES * (least.all - least.first) + 2 * more;
 }
 
 static enum sl_status attempt(struct search *s, const struct sl_policy *policy, struct sl_plan *out)
@@ -243,6 +246,7 @@ static void relax(struct search *s, struct sl_plan_lessons *lessons, size_t peri
     if (!r) return;
     sl_relaxation_improve(r, s->in->attempts);
     s->guide = sl_relaxation_guide(r);
+    s->more = sl_relaxation_more_bytes(r);
 }
 
 /* First every way once, each with what was learned from those before; then variants of the best. */

@@ -16,7 +16,7 @@ import sequences  # noqa: E402
 MIB = 1 << 20
 SHARES = (0.8, 0.66, 0.5, 0.33, 0.25)
 LINKS_GBS = (52, 24)
-PLAN_ATTEMPTS = "32"  # as many runs of some hundred steps make
+PLAN_ATTEMPTS = "64"  # over so few steps, as many as runs of a hundred steps and more make
 POLICIES = ("driver", "demand", "lru", "belady", "next", "plan")
 
 # 150 MiB of parameters, gradients and moments, and activations beside them.
@@ -33,9 +33,10 @@ class Case:
         self.made = program.startswith("sequence-")
 
     def counted(self, iterations):
-        """How many of the last iterations figures are means of: at least half, in whole periods."""
-        half = (iterations + 1) // 2
-        return min(iterations, -(-half // self.period) * self.period if self.period else 8)
+        """How many of the last iterations figures are means of: a third, in whole periods; by then planning has learned
+        what there is to learn."""
+        third = (iterations + 2) // 3
+        return min(iterations, -(-third // self.period) * self.period if self.period else 8)
 
     def in_sequence(self):
         """How many of the last iterations a bound is of."""
@@ -54,12 +55,12 @@ def irregular(name):
     return Case(name, "sequence-irregular", [name, 20], period=0, chunk_bytes=64 * MIB)
 
 
-def gpt(name, *arguments, steps=9, **more):
+def gpt(name, *arguments, steps=17, **more):
     return Case(name, "gpt", [*MODEL, "--steps", steps, *arguments], **more)
 
 
 def recorded(name):
-    return Case(name, "sequence-recorded", [os.path.join(FOLDER, "data", name + ".step"), 9])
+    return Case(name, "sequence-recorded", [os.path.join(FOLDER, "data", name + ".step"), 17])
 
 
 CASES = [
@@ -72,8 +73,8 @@ CASES = [
     gpt("gpt-fused-4", "--accumulate", 4),
     gpt("gpt-sweep-1", "--optimizer", "sweep"),
     gpt("gpt-sweep-4", "--optimizer", "sweep", "--accumulate", 4),
-    gpt("gpt-evaluation", "--evaluate-every", 3, steps=13, period=3),
-    Case("mlp", "mlp", ["--layers", 12, "--width", 1024, "--batch", 64, "--steps", 9, "--seed", 1]),
+    gpt("gpt-evaluation", "--evaluate-every", 3, steps=22, period=3),
+    Case("mlp", "mlp", ["--layers", 12, "--width", 1024, "--batch", 64, "--steps", 17, "--seed", 1]),
     recorded("llmc"),
     irregular("moe"),
     irregular("streams"),
