@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define ENOUGH_PLANS 64 /* of which the best is kept */
-#define IDLE_PLANS 16    /* without a faster one */
+#define IDLE_PLANS 16   /* without a faster one */
 #define MOST_AGAIN 63   /* then a better one is looked for */
 #define FASTER 0.998    /* than the best so far */
 #define SAME_SPEED 0.02 /* relative */
@@ -88,11 +88,12 @@ static void *copy(const void *array, size_t count, size_t size, bool *complete)
     return copied;
 }
 
-bool sl_plan_again(struct sl_plan_memory *memory, const struct sl_plan_input *input, struct sl_plan *plan)
+bool sl_plan_again(struct sl_plan_memory *memory, const struct sl_plan_input *input, bool hurried,
+                   struct sl_plan *plan)
 {
     bool searched = memory->idle >= IDLE_PLANS || memory->made >= ENOUGH_PLANS;
-    if (!searched || memory->again >= MOST_AGAIN || !same_speed(memory, input) ||
-        !same_input(&memory->input, input))
+    if (!memory->made || (!searched && !hurried) || (memory->again >= MOST_AGAIN && !hurried) ||
+        !same_speed(memory, input) || !same_input(&memory->input, input))
         return false;
     struct sl_plan given = memory->plan;
     bool complete = true;

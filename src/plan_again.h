@@ -15,11 +15,12 @@ struct sl_plan_memory {
     uint32_t again; /* how often it was given since it was last looked for a better one */
 };
 
-/* Whether there is a plan for the input: the last plans for the same were no faster than the best of them,
- * and neither launches nor link have become faster or slower since by more than a fiftieth. Now and then
- * there is none nevertheless, so that a better one may be found. On true *plan is released with sl_plan_free.
- */
-bool sl_plan_again(struct sl_plan_memory *memory, const struct sl_plan_input *input, struct sl_plan *plan);
+/* Whether there is a plan for the input: the last plans for the same were no faster than the best of them, or
+ * there is no time to look for a better one (`hurried`), and neither launches nor link have become faster or
+ * slower since by more than a fiftieth. Now and then there is none nevertheless, so that a better one may be
+ * found. On true *plan is released with sl_plan_free. */
+bool sl_plan_again(struct sl_plan_memory *memory, const struct sl_plan_input *input, bool hurried,
+                   struct sl_plan *plan);
 
 /* Remembers a plan, if the chunks are after its served launches (`at_end`) as they were before. */
 void sl_plan_keep(struct sl_plan_memory *memory, const struct sl_plan_input *input,

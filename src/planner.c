@@ -12,12 +12,17 @@
 
 enum state { FREE, TO_MAKE, MADE, TO_FREE, STOPPING };
 
+#define FIRST_PLANS 16 /* that are made as fast as they are asked for */
+#define SHARE 0.02     /* of a core, for those behind them */
+
 struct sl_planner {
     pthread_t thread;
     _Atomic uint32_t state;  /* the futex */
     struct sl_plan_job job;  /* the caller's in MADE, else the thread's */
     struct sl_plan_job next; /* the caller's, but in TO_MAKE */
     struct sl_plan_memory memory;
+    uint64_t plans;
+    double owed_ns; /* of the processor's time, more than its share */
 };
 
 void sl_plan_job_free(struct sl_plan_job *job)
@@ -41,11 +46,12 @@ static bool reserve(struct sl_plan_job *job)
     return job->out && job->in && job->marks && job->now;
 }
 
-static enum sl_status make(struct sl_plan_job *job, struct sl_plan_memory *memory)
+static enum sl_status make(struct sl_plan_job *job, struct sl_plan_memory *memory, bool hurried)
 {
-    job->again = sl_plan_again(memory, &job->input, &job->plan);
+    job->again = sl_plan_again(memory, &job->input, hurried, &job->plan);
     if (job->again) {
-        if (job->lessons && sl_plan_learn(job->lessons, job->input.attempts)) sl_plan_look_again(memory);
+        if (!hurried && job->lessons && sl_plan_learn(job->lessons, job->input.attempts))
+            sl_plan_look_again(memory);
         memcpy(job->at_end, job->input.content, job->input.chunk_count * sizeof *job->at_end);
         return SL_OK;
     }
@@ -56,13 +62,27 @@ static enum sl_status make(struct sl_plan_job *job, struct sl_plan_memory *memor
     return SL_OK;
 }
 
-void sl_plan_job_make(struct sl_plan_job *job, struct sl_plan_memory *memory)
+void sl_plan_job_make(struct sl_plan_job *job, struct sl_plan_memory *memory, bool hurried)
 {
     uint64_t start = sl_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    job->status = reserve(job) ? make(job, memory) : SL_ERR_NO_MEMORY;
+    job->status = reserve(job) ? make(job, memory, hurried) : SL_ERR_NO_MEMORY;
     if (job->status == SL_OK)
         job->status = sl_steps_new(&job->plan, &job->input, job->serve, job->input.chunk_count, &job->steps);
     job->cpu_ns = sl_clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;
+}
+
+static void make_next(struct sl_planner *planner)
+{
+    struct sl_plan_job *job = &planner->job;
+    sl_plan_job_free(job);
+    *job = planner->next;
+    sl_plan_job_make(job, &planner->memory, planner->owed_ns > 0);
+    if (job->status || job->plan.seconds_ns == 0) return;
+    planner->plans += !job->again;
+    if (planner->plans < FIRST_PLANS) return;
+    double part = (double)job->serve / (double)job->input.launch_count;
+    planner->owed_ns += (double)job->cpu_ns - SHARE * part * (double)job->plan.seconds_ns;
+    if (planner->owed_ns < 0) planner->owed_ns = 0;
 }
 
 static void *work(void *argument)
@@ -74,9 +94,7 @@ static void *work(void *argument)
         case STOPPING:
             return NULL;
         case TO_MAKE:
-            sl_plan_job_free(&planner->job);
-            planner->job = planner->next;
-            sl_plan_job_make(&planner->job, &planner->memory);
+            make_next(planner);
             atomic_compare_exchange_strong(&planner->state, &state, MADE);
             break;
         case TO_FREE:

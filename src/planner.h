@@ -1,5 +1,6 @@
 /* A thread that makes plans beside the program's launches, one at a time. It calls no driver and takes no
- * lock. Caller holds the order lock. */
+ * lock. When it has made its first plans it looks for better ones no longer than a fiftieth of the time that
+ * plans are for. Caller holds the order lock. */
 #ifndef SLUICE_PLANNER_H
 #define SLUICE_PLANNER_H
 
@@ -38,8 +39,8 @@ struct sl_plan_job *sl_planner_job(struct sl_planner *planner);
 /* It is of no more use: the thread frees it. pre: not busy; there is a job. */
 void sl_planner_end(struct sl_planner *planner);
 
-/* Makes the job in this thread. `memory`: of the plans before. */
-void sl_plan_job_make(struct sl_plan_job *job, struct sl_plan_memory *memory);
+/* Makes the job in this thread. `memory`: of the plans before; one of them does, where `hurried`. */
+void sl_plan_job_make(struct sl_plan_job *job, struct sl_plan_memory *memory, bool hurried);
 void sl_plan_job_free(struct sl_plan_job *job); /* accepts a zeroed one, and zeroes it */
 
 #endif

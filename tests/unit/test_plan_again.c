@@ -61,7 +61,7 @@ static int tear_down(void **state)
 static bool again(void)
 {
     struct sl_plan given = {0};
-    bool is = sl_plan_again(&memory, &input, &given);
+    bool is = sl_plan_again(&memory, &input, false, &given);
     sl_plan_free(&given);
     return is;
 }
@@ -79,7 +79,7 @@ static void it_is_given_for_later_launches(void **state)
     struct sl_plan given;
     settle();
     input.first_tick = 250;
-    assert_true(sl_plan_again(&memory, &input, &given));
+    assert_true(sl_plan_again(&memory, &input, false, &given));
     assert_int_equal(given.action_count, 2);
     assert_int_equal(given.actions[0].after, 250);
     assert_int_equal(given.actions[0].deadline, 252);
@@ -120,6 +120,19 @@ static void more_to_learn_from_makes_it_look_again(void **state)
     sl_plan_look_again(&memory);
     assert_false(again());
     settle();
+}
+
+static void whoever_is_hurried_gets_what_there_is(void **state)
+{
+    (void)state;
+    struct sl_plan given;
+    assert_false(sl_plan_again(&memory, &input, true, &given));
+    sl_plan_keep(&memory, &input, &plan, at_end);
+    assert_false(again());
+    assert_true(sl_plan_again(&memory, &input, true, &given));
+    sl_plan_free(&given);
+    input.budget_bytes /= 2;
+    assert_false(sl_plan_again(&memory, &input, true, &given));
 }
 
 static void what_does_not_end_as_it_began_is_not_kept(void **state)
@@ -176,6 +189,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(it_is_given_for_later_launches, set_up, tear_down),
         cmocka_unit_test_setup_teardown(not_before_nothing_faster_was_found_for_a_while, set_up, tear_down),
         cmocka_unit_test_setup_teardown(now_and_then_a_faster_one_is_looked_for, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(whoever_is_hurried_gets_what_there_is, set_up, tear_down),
         cmocka_unit_test_setup_teardown(more_to_learn_from_makes_it_look_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_does_not_end_as_it_began_is_not_kept, set_up, tear_down),
         cmocka_unit_test_setup_teardown(another_input_needs_another_plan, set_up, tear_down),

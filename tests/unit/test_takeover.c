@@ -48,7 +48,7 @@ static void take_over_after(int launches, bool follows)
     struct sl_plan_job job = {.input = sl_forecast_input(core, &forecast),
                               .serve = forecast.served_launches,
                               .at_end = forecast.at_end.content};
-    sl_plan_job_make(&job, &memory);
+    sl_plan_job_make(&job, &memory, false);
     if (job.status) _exit(5);
     run(launches);
     pthread_mutex_lock(&core->mover.out.lock);
