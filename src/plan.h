@@ -92,8 +92,8 @@ struct sl_plan {
     struct sl_plan_action
         *actions; /* in the order to issue: by `after`; frame_from always points backwards */
     size_t action_count;
-    size_t oversize_launches; /* launches whose own chunks exceed the budget: they get no actions of their own
-                                 and use in place what is not resident */
+    size_t oversize_launches; /* launches whose own chunks exceed the budget: they use in place what is not
+                                 resident */
     uint64_t bytes_in, bytes_out;  /* FETCH, EVICT */
     uint64_t seconds_ns, stall_ns; /* predicted, from the durations and the link speeds */
 };
@@ -109,11 +109,11 @@ struct sl_plan_lessons {
     uint64_t random;
 };
 
-/* Plans the whole input. Launches that exceed the budget by themselves keep what is resident and fetch
- * nothing. Every access of every other launch is resident when the launch starts, and never more than
- * budget_bytes are. `lessons`: of the plan before, or zeroed, or NULL; what is learned is added to them. On
- * SL_OK *out is set and is released with sl_plan_free. SL_ERR_NO_MEMORY, SL_ERR_INVALID. Thread-safe.
- * O(accesses log accesses) for each attempt. */
+/* Plans the whole input. Launches that exceed the budget by themselves keep what is resident, and get
+ * of the rest what is worth its room. Every access of every other launch is resident when the launch starts,
+ * and never more than budget_bytes are. `lessons`: of the plan before, or zeroed, or NULL; what is learned is
+ * added to them. On SL_OK *out is set and is released with sl_plan_free. SL_ERR_NO_MEMORY, SL_ERR_INVALID.
+ * Thread-safe. O(accesses log accesses) for each attempt. */
 enum sl_status sl_plan_make(const struct sl_plan_input *input, struct sl_plan_lessons *lessons,
                             struct sl_plan *out);
 /* Instead of a plan, where the last one is given again: goes on, for as long as one with so many attempts

@@ -104,14 +104,38 @@ static void make_room(struct chooser *c, uint64_t bytes, uint32_t launch, uint32
     }
 }
 
-static void request_missing(struct chooser *c, uint32_t t)
+static bool has_room(const struct chooser *c, sl_chunk chunk)
+{
+    return c->resident_bytes + c->in->chunk_bytes[chunk] <= c->in->budget_bytes;
+}
+
+/* What is used in place goes over the link while its launch waits. */
+static bool costs_less_than_in_place(const struct chooser *c, uint32_t t, sl_chunk chunk)
+{
+    const struct sl_policy *policy = c->policy;
+    if (!policy->prices) return true;
+    double cost = 0, in_place = c->out_share;
+    if (c->chunk[chunk].content == SL_CONTENT_HOST) {
+        cost = c->in_share * (policy->least_price + policy->prices->in[t]);
+        in_place += c->in_share;
+    }
+    sl_chunk victim = sl_victims_best(&c->victims, c->start[t]);
+    if (!has_room(c, chunk) && c->victims.dead_first == SL_NO_CHUNK && victim != SL_NO_CHUNK)
+        cost += c->victims.price[c->victims.of[victim].price];
+    return cost <= in_place;
+}
+
+/* All of them, or, where the launch does not fit, those that are worth their room. */
+static void request_missing(struct chooser *c, uint32_t t, bool fits)
 {
     const struct sl_plan_launch *launch = &c->in->launches[t];
     for (uint32_t k = 0; k < launch->access_count; k++) {
         sl_chunk chunk = c->in->accesses[launch->first_access + k].chunk;
         struct chunk *x = &c->chunk[chunk];
         if (x->content == SL_CONTENT_RESIDENT) continue;
+        if (!fits && !costs_less_than_in_place(c, t, chunk)) continue;
         make_room(c, c->in->chunk_bytes[chunk], t, c->choice->request_count);
+        if (!has_room(c, chunk)) return;
         c->choice->requests[c->choice->request_count++] =
             (struct sl_request){chunk, t, x->since, x->release, x->content == SL_CONTENT_HOST};
         x->clean = c->in->clean && x->content == SL_CONTENT_HOST && !x->written;
@@ -141,12 +165,15 @@ static bool begin_launch(struct chooser *c, uint32_t t)
 static void end_uses(struct chooser *c, uint32_t t, uint32_t access)
 {
     const struct sl_plan_launch *launch = &c->in->launches[t];
+    struct sl_in_place in_place = {.launch = t};
     for (uint32_t k = 0; k < launch->access_count; k++, access++) {
         const struct sl_plan_access *use = &c->in->accesses[launch->first_access + k];
         struct chunk *x = &c->chunk[use->chunk];
-        bool writes = use->flags & SL_ACCESS_WRITE;
+        bool writes = use->flags & SL_ACCESS_WRITE || !c->in->clean;
         /* Only a launch that exceeds the budget finds a chunk elsewhere: it writes it there. */
         if (x->content != SL_CONTENT_RESIDENT) {
+            if (x->content == SL_CONTENT_HOST) in_place.in_bytes += c->in->chunk_bytes[use->chunk];
+            if (writes) in_place.out_bytes += c->in->chunk_bytes[use->chunk];
             if (x->content == SL_CONTENT_DEAD) x->since = t + 1;
             x->written |= writes;
             x->content = SL_CONTENT_HOST;
@@ -158,6 +185,7 @@ static void end_uses(struct chooser *c, uint32_t t, uint32_t access)
         struct prospect p = {c->outlook->next[access], c->outlook->death[access], t + 1, c->start[t + 1]};
         may_leave(c, use->chunk, &p);
     }
+    if (in_place.in_bytes || in_place.out_bytes) c->choice->in_place[c->choice->in_place_count++] = in_place;
 }
 
 static void end_lives(struct chooser *c, uint32_t t)
@@ -214,10 +242,9 @@ static void choose(struct chooser *c)
     take_stock(c);
     make_room(c, 0, 0, SL_NONE);
     for (uint32_t t = 0; t < c->in->launch_count; access += c->in->launches[t].access_count, t++) {
-        if (begin_launch(c, t))
-            request_missing(c, t);
-        else
-            c->choice->oversize_launches++;
+        bool fits = begin_launch(c, t);
+        c->choice->oversize_launches += !fits;
+        if (fits || c->policy->fills) request_missing(c, t, fits);
         end_uses(c, t, access);
         end_lives(c, t);
     }
@@ -240,7 +267,9 @@ enum sl_status sl_plan_choose(const struct sl_plan_input *in, const struct sl_ou
     c.start = malloc((in->launch_count + 1) * sizeof *c.start);
     choice.releases = malloc((accesses + in->chunk_count + 1) * sizeof *choice.releases);
     choice.requests = malloc((accesses + 1) * sizeof *choice.requests);
-    if (!c.chunk || !c.start || !choice.releases || !choice.requests) status = SL_ERR_NO_MEMORY;
+    choice.in_place = malloc((in->launch_count + 1) * sizeof *choice.in_place);
+    if (!choice.in_place || !c.chunk || !c.start || !choice.releases || !choice.requests)
+        status = SL_ERR_NO_MEMORY;
     if (status == SL_OK) choose(&c);
     if (c.lacks_memory) status = SL_ERR_NO_MEMORY;
     sl_victims_free(&c.victims);
@@ -278,5 +307,6 @@ void sl_choice_free(struct sl_choice *choice)
 {
     free(choice->releases);
     free(choice->requests);
+    free(choice->in_place);
     *choice = (struct sl_choice){0};
 }

@@ -48,7 +48,15 @@ struct sl_request {
     bool copy;        /* it has content: copied in */
 };
 
+/* What a launch that exceeds the budget uses in place, over the link. */
+struct sl_in_place {
+    uint32_t launch;
+    uint64_t in_bytes, out_bytes;
+};
+
 struct sl_choice {
+    struct sl_in_place *in_place; /* in the order of the launches */
+    uint32_t in_place_count;
     struct sl_release *releases;
     struct sl_request *requests;
     uint32_t release_count, request_count;
@@ -78,6 +86,7 @@ struct sl_policy {
     double least_price;  /* of a copy that nobody waits for; not 0 */
     const struct sl_guide *guide; /* whose victims cost little; or NULL */
     double weight_of_rest;        /* of the time since a chunk's last use, in how long its frame is free */
+    bool fills; /* what launches that exceed the budget lack comes as far as others can leave for it */
 };
 
 /* Decides. Expects valid input. On SL_OK the choice is released with sl_choice_free. */
@@ -96,8 +105,9 @@ struct sl_course {
     uint32_t *frame;             /* of each request: the place of the release that it waits for; SL_NONE */
     double *out_begin, *out_end; /* by place */
     uint32_t *out_moment;        /* by place: after which moment the release was issued */
-    double first_bytes;          /* what was copied when a third of the launches have run, */
-    double most_ns, most_bytes;  /* and when two thirds have, and when that is */
+    double first_bytes;          /* what went over the link when a third of the launches have run, */
+    double most_ns, most_bytes;  /* and when two thirds have, and when that is, */
+    double all_bytes;            /* and in the end */
 };
 
 /* On SL_OK released with sl_course_free. */

@@ -27,6 +27,8 @@ struct scheduler {
     uint32_t next_request;
     double *ready; /* for each launch: when its chunks are there */
     double now, link_in, link_out;
+    uint32_t next_in_place;
+    uint64_t in_place_bytes;
 };
 
 static double copy_ns(uint64_t bytes, uint64_t bytes_per_s)
@@ -147,19 +149,38 @@ static void look_further(struct scheduler *s, uint32_t t, double end)
         start_next_request(s, t);
 }
 
+/* When a launch that begins now has ended: what it uses in place goes over the link meanwhile, behind what is
+ * under way. */
+static double end_of(struct scheduler *s, uint32_t t)
+{
+    double end = s->course->start[t] + s->launch_ns[t];
+    if (s->next_in_place == s->choice->in_place_count || s->choice->in_place[s->next_in_place].launch != t)
+        return end;
+    const struct sl_in_place *use = &s->choice->in_place[s->next_in_place++];
+    if (s->link_in < s->course->start[t]) s->link_in = s->course->start[t];
+    if (s->link_out < s->course->start[t]) s->link_out = s->course->start[t];
+    s->in_place_bytes += use->in_bytes + use->out_bytes;
+    s->link_in += copy_ns(use->in_bytes, s->in->in_bytes_per_s);
+    s->link_out += copy_ns(use->out_bytes, s->in->out_bytes_per_s);
+    if (use->in_bytes && s->link_in > end) end = s->link_in;
+    if (use->out_bytes && s->link_out > end) end = s->link_out;
+    return end;
+}
+
 static void run(struct scheduler *s)
 {
     double busy = 0;
-    s->course->first_bytes = s->course->most_ns = s->course->most_bytes = 0;
+    s->course->first_bytes = s->course->most_ns = s->course->most_bytes = s->course->all_bytes = 0;
     for (uint32_t t = 0; t < s->in->launch_count; t++) {
         queue_drops(s, t);
         serve_launch(s, t);
         s->course->start[t] = s->now < s->ready[t] ? s->ready[t] : s->now;
-        double end = s->course->start[t] + s->launch_ns[t];
+        double end = end_of(s, t);
         look_further(s, t, end);
         s->now = end;
         uint32_t third = (uint32_t)(s->in->launch_count / 3);
-        double bytes = (double)s->plan->bytes_in + (double)s->plan->bytes_out;
+        double bytes = (double)s->plan->bytes_in + (double)s->plan->bytes_out + (double)s->in_place_bytes;
+        s->course->all_bytes = bytes;
         if (t < third) s->course->first_bytes = bytes;
         if (t < s->in->launch_count - third) {
             s->course->most_ns = end;

@@ -10,18 +10,21 @@
 #define LEAST_WAIT 0.01
 #define MOST_BYTES 1.015
 #define MOST_ONCE 1.25
-#define MOST_SECOND 1.06 /* in the second third, which ends where it may */
-#define SAME_END 1.002   /* of the whole window's time */
+#define MOST_SECOND 1.06       /* in the second third, which ends where it may */
+#define MORE_FOR_OVERSIZE 0.25 /* of a period's bytes, where a launch uses in place what could be fetched */
+#define SAME_END 1.002         /* of the whole window's time */
 #define LEARNING_RATE 0.3
 
 /* A way of choosing is a number: whether clean copies are looked ahead to, whether the relaxation's victims
- * are preferred, a weight of rest, a least price. */
+ * are preferred, whether launches that exceed the budget are served, a weight of rest, a least price. */
 static const double weights_of_rest[] = {0, 0.5, 1, 0.25}, least_prices[] = {0.1, 0.3, 1, 0.05, 3};
 enum {
     WEIGHTS = sizeof weights_of_rest / sizeof *weights_of_rest,
     CREDITED = 1,
     GUIDED = 2,
-    WAYS = 4 * WEIGHTS * sizeof least_prices / sizeof *least_prices,
+    FILLS = 4,
+    FLAGS = 8,
+    WAYS = FLAGS * WEIGHTS * sizeof least_prices / sizeof *least_prices,
 };
 
 /* What is learned, launch by launch: the prices, and the launches' distances, that led to the best plan, and
@@ -58,20 +61,16 @@ static void search_free(struct search *s)
     free(s->credit);
 }
 
-static double bytes_of(const struct sl_plan *plan)
+static struct copied copied(const struct search *s)
 {
-    return (double)plan->bytes_in + (double)plan->bytes_out;
+    return (struct copied){s->course.first_bytes, s->course.most_bytes, s->course.all_bytes};
 }
 
-static struct copied copied(const struct search *s, const struct sl_plan *plan)
+static bool copies_few(const struct search *s)
 {
-    return (struct copied){s->course.first_bytes, s->course.most_bytes, bytes_of(plan)};
-}
-
-static bool copies_few(const struct search *s, const struct sl_plan *plan)
-{
-    struct copied by = copied(s, plan), least = s->belady;
+    struct copied by = copied(s), least = s->belady;
     double more = s->more;
+    if (s->choice.oversize_launches) more = MORE_FOR_OVERSIZE * (least.most - least.first);
     if (by.most <= MOST_BYTES * least.most + 2 * more && by.all <= MOST_BYTES * least.all + 3 * more)
         return true;
     return by.most <= MOST_ONCE * least.most + 2 * more &&
@@ -102,13 +101,14 @@ static bool try_way(struct search *s, unsigned way, int prices, bool *is_best)
     struct sl_prices p = {s->rows[prices], s->rows[prices + 1]};
     struct sl_policy policy = {.prices = &p,
                                .start = s->start,
-                               .weight_of_rest = weights_of_rest[way / 4 % WEIGHTS],
-                               .least_price = least_prices[way / 4 / WEIGHTS],
+                               .weight_of_rest = weights_of_rest[way / FLAGS % WEIGHTS],
+                               .least_price = least_prices[way / FLAGS / WEIGHTS],
+                               .fills = way & FILLS,
                                .guide = way & GUIDED ? s->guide : NULL,
                                .credit = way & CREDITED ? s->credit : NULL};
     if (policy.credit) sl_prices_credit(&p, s->in, &s->outlook, &s->choice, policy.least_price, s->credit);
     if (attempt(s, &policy, &plan)) return false;
-    *is_best = s->course.most_ns < s->best_ns && copies_few(s, &plan) &&
+    *is_best = s->course.most_ns < s->best_ns && copies_few(s) &&
                (double)plan.seconds_ns <= SAME_END * (double)s->best.seconds_ns;
     sl_plan_free(*is_best ? &s->best : &plan);
     if (!*is_best) return true;
@@ -149,7 +149,8 @@ static bool try_next_way(struct search *s)
     bool is_best;
     do {
         s->next_way++;
-    } while ((s->next_way & CREDITED && !s->credit) || (s->next_way & GUIDED && !s->guide));
+    } while ((s->next_way & CREDITED && !s->credit) || (s->next_way & GUIDED && !s->guide) ||
+             (s->next_way & FILLS && !s->choice.oversize_launches));
     sl_prices_learn(&prices, s->in, s->launch_ns, &s->choice, &s->course, LEARNING_RATE);
     memcpy(s->start, s->course.start, s->length * sizeof *s->start);
     if (!try_way(s, way, IN, &is_best)) return false;
@@ -269,6 +270,26 @@ static void improve(struct search *s, struct sl_plan_lessons *lessons)
     if (lessons) remember(s, lessons);
 }
 
+/* As Belady does, with no more than what fits or, where that is faster, with launches that do not. */
+static enum sl_status begin(struct search *s)
+{
+    enum sl_status status = attempt(s, &(struct sl_policy){0}, &s->best);
+    struct sl_plan plan;
+    if (status) return status;
+    s->best_ns = s->course.most_ns;
+    s->belady = copied(s);
+    if (!s->in->attempts || !s->choice.oversize_launches) return SL_OK;
+    status = attempt(s, &(struct sl_policy){.fills = true}, &plan);
+    if (status) return status;
+    bool is_best = s->course.most_ns < s->best_ns;
+    sl_plan_free(is_best ? &s->best : &plan);
+    if (!is_best) return SL_OK;
+    s->best = plan;
+    s->best_ns = s->course.most_ns;
+    s->belady = copied(s);
+    return SL_OK;
+}
+
 bool sl_plan_learn(struct sl_plan_lessons *lessons, unsigned attempts)
 {
     struct sl_relaxation *r = lessons->relaxation;
@@ -284,12 +305,8 @@ enum sl_status sl_plan_search(const struct sl_plan_input *in, const double *laun
     enum sl_status status = sl_outlook_make(in, launch_ns, &s.outlook);
     if (status == SL_OK)
         status = sl_course_new(in->launch_count, s.outlook.access_count, in->chunk_count, &s.course);
-    if (status == SL_OK) status = attempt(&s, &(struct sl_policy){0}, &s.best);
-    if (status == SL_OK && in->attempts && waits(&s)) {
-        s.best_ns = s.course.most_ns;
-        s.belady = copied(&s, &s.best);
-        improve(&s, lessons);
-    }
+    if (status == SL_OK) status = begin(&s);
+    if (status == SL_OK && in->attempts && waits(&s)) improve(&s, lessons);
     if (status == SL_OK) *out = s.best;
     search_free(&s);
     return status;
