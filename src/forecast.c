@@ -15,6 +15,9 @@
 
 /* Where the order between streams is not certain, a launch has with it what its stream's next ones need: of
  * as many as long as it is less than a part of the budget; of one, unless that is half of it. */
+/* An order of strands is only about right: a plan that fits it closely fits another one less. */
+#define MOST_ATTEMPTS_WOVEN 8
+
 enum { NEAR_LAUNCHES = 2, NEAR_PART = 12, NEAR_MOST_PART = 2 };
 
 static bool reserve(void *array, size_t *capacity, size_t wanted, size_t size)
@@ -344,6 +347,12 @@ bool sl_forecast_step(struct sl_core *core, struct sl_forecast *forecast, size_t
     return true;
 }
 
+static unsigned attempts(const struct sl_core *core, const struct sl_forecast *forecast)
+{
+    unsigned wanted = (unsigned)core->options->plan_attempts;
+    return forecast->woven && wanted > MOST_ATTEMPTS_WOVEN ? MOST_ATTEMPTS_WOVEN : wanted;
+}
+
 struct sl_plan_input sl_forecast_input(const struct sl_core *core, const struct sl_forecast *forecast)
 {
     return (struct sl_plan_input){
@@ -359,7 +368,7 @@ struct sl_plan_input sl_forecast_input(const struct sl_core *core, const struct 
         .clean = knows_clean(core) ? forecast->clean : NULL,
         .strands = forecast->woven ? forecast->strands : NULL,
         .when = core->policy->when,
-        .attempts = (unsigned)core->options->plan_attempts,
+        .attempts = attempts(core, forecast),
         .budget_bytes = sl_core_budget(core),
         .in_bytes_per_s = core->link_in_bytes_per_s,
         .out_bytes_per_s = core->link_out_bytes_per_s,
