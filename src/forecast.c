@@ -13,11 +13,11 @@
  * much. */
 #define MOST_ACCESSES ((size_t)1 << 16)
 
-/* Where the order between streams is not certain, a launch has with it what its stream's next ones need: of
- * as many as long as it is less than a part of the budget; of one, unless that is half of it. */
 /* An order of strands is only about right: a plan that fits it closely fits another one less. */
 #define MOST_ATTEMPTS_WOVEN 8
 
+/* Where the order between streams is not certain, a launch has with it what its stream's next ones need: of
+ * as many as long as it is less than a part of the budget; of one, unless that is half of it. */
 enum { NEAR_LAUNCHES = 2, NEAR_PART = 12, NEAR_MOST_PART = 2 };
 
 static bool reserve(void *array, size_t *capacity, size_t wanted, size_t size)
