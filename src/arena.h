@@ -108,6 +108,17 @@ static inline struct sl_chunk_record *sl_arena_record(const struct sl_arena *are
 {
     return &arena->slabs[chunk >> arena->slab_shift].chunks[chunk & (arena->chunks_per_slab - 1)];
 }
+/* Whether the chunk is on the device, or on its way there. */
+static inline bool sl_content_is_resident(int content)
+{
+    return content == SL_CONTENT_RESIDENT || content == SL_CONTENT_RESIDENT_DEAD;
+}
+
+static inline bool sl_chunk_is_resident(const struct sl_chunk_record *chunk)
+{
+    return sl_content_is_resident(atomic_load(&chunk->content));
+}
+
 /* What may have to be on the device. */
 static inline uint64_t sl_arena_moving_bytes(const struct sl_arena *arena)
 {

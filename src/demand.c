@@ -1,14 +1,8 @@
 #include "demand.h"
 
-static bool is_resident(const struct sl_chunk_record *chunk)
-{
-    int content = atomic_load(&chunk->content);
-    return content == SL_CONTENT_RESIDENT || content == SL_CONTENT_RESIDENT_DEAD;
-}
-
 static uint64_t lacking_bytes(const struct sl_chunk_record *chunk)
 {
-    uint64_t held = is_resident(chunk) ? atomic_load(&chunk->frame_bytes) : 0,
+    uint64_t held = sl_chunk_is_resident(chunk) ? atomic_load(&chunk->frame_bytes) : 0,
              bytes = atomic_load(&chunk->bytes);
     return bytes > held ? bytes - held : 0;
 }
@@ -51,7 +45,7 @@ static void look_for_victims(struct sl_core *core, sl_tick tick)
     core->victim_count = core->victim_next = 0;
     for (size_t c = 0; c < sl_arena_chunk_count(&core->arena); c++) {
         const struct sl_chunk_record *chunk = sl_arena_record(&core->arena, (sl_chunk)c);
-        if (!is_resident(chunk) || chunk->pinned || chunk->last_use == tick) continue;
+        if (!sl_chunk_is_resident(chunk) || chunk->pinned || chunk->last_use == tick) continue;
         uint64_t turn = turn_of(core, chunk);
         uint32_t at = core->victim_count;
         if (at == SL_VICTIMS && turn >= core->victims[at - 1].turn) continue;
@@ -67,7 +61,7 @@ static sl_chunk next_victim(struct sl_core *core, sl_tick tick)
     while (core->victim_next < core->victim_count) {
         const struct sl_victim *victim = &core->victims[core->victim_next++];
         const struct sl_chunk_record *chunk = sl_arena_record(&core->arena, victim->chunk);
-        if (is_resident(chunk) && turn_of(core, chunk) == victim->turn && chunk->last_use != tick)
+        if (sl_chunk_is_resident(chunk) && turn_of(core, chunk) == victim->turn && chunk->last_use != tick)
             return victim->chunk;
     }
     return SL_NO_CHUNK;

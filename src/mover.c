@@ -189,12 +189,6 @@ static bool change(struct sl_chunk_record *chunk, int from, int to)
     return atomic_compare_exchange_strong(&chunk->content, &from, to);
 }
 
-static bool is_resident(const struct sl_chunk_record *chunk)
-{
-    int content = atomic_load(&chunk->content);
-    return content == SL_CONTENT_RESIDENT || content == SL_CONTENT_RESIDENT_DEAD;
-}
-
 static enum sl_status let_go(const struct sl_backend *backend, enum sl_action_kind kind, uint64_t address,
                              uint64_t bytes)
 {
@@ -248,7 +242,7 @@ uint64_t sl_mover_release(struct sl_mover *mover, sl_chunk c, const struct sl_fe
     const struct sl_backend *backend = mover->backend;
     struct sl_chunk_record *chunk = sl_arena_record(mover->arena, c);
     uint64_t sequence = atomic_load(&mover->out.issued) + 1;
-    if (atomic_load(&mover->failed) || chunk->pinned || !is_resident(chunk)) return 0;
+    if (atomic_load(&mover->failed) || chunk->pinned || !sl_chunk_is_resident(chunk)) return 0;
     /* Before the content says that it left, so that whoever sees that also sees what to wait for. */
     atomic_store(&chunk->out_sequence, sequence);
     bool evicted = change(chunk, SL_CONTENT_RESIDENT, SL_CONTENT_HOST);
@@ -293,7 +287,7 @@ uint64_t sl_mover_bring(struct sl_mover *mover, sl_chunk c, uint64_t bytes, uint
     struct sl_chunk_record *chunk = sl_arena_record(mover->arena, c);
     uint64_t sequence = atomic_load(&mover->in.issued) + 1, held = atomic_load(&chunk->frame_bytes);
     bool dead = false;
-    if (atomic_load(&mover->failed) || bytes <= held || (!held && is_resident(chunk))) return 0;
+    if (atomic_load(&mover->failed) || bytes <= held || (!held && sl_chunk_is_resident(chunk))) return 0;
     /* Waiting comes before the content changes: a release that sees it resident waits for us in turn. */
     uint64_t own = atomic_load(&chunk->out_sequence);
     while (own > atomic_load(&mover->out.issued)) {

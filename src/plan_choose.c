@@ -119,10 +119,9 @@ static bool costs_less_than_in_place(const struct chooser *c, uint32_t t, sl_chu
         cost = c->in_share * (policy->least_price + policy->prices->in[t]);
         in_place += c->in_share;
     }
+    if (has_room(c, chunk) || c->victims.dead_first != SL_NO_CHUNK) return cost <= in_place;
     sl_chunk victim = sl_victims_best(&c->victims, c->start[t]);
-    if (!has_room(c, chunk) && c->victims.dead_first == SL_NO_CHUNK && victim != SL_NO_CHUNK)
-        cost += c->victims.price[c->victims.of[victim].price];
-    return cost <= in_place;
+    return victim != SL_NO_CHUNK && cost + c->victims.price[c->victims.of[victim].price] <= in_place;
 }
 
 /* All of them, or, where the launch does not fit, those that are worth their room. */

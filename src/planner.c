@@ -22,7 +22,7 @@ struct sl_planner {
     struct sl_plan_job next; /* the caller's, but in TO_MAKE */
     struct sl_plan_memory memory;
     uint64_t plans;
-    double owed_ns; /* of the processor's time, more than its share */
+    double owed_ns; /* of the processor's time, since the last plan was made, more than its share */
 };
 
 void sl_plan_job_free(struct sl_plan_job *job)
@@ -81,6 +81,7 @@ static void make_next(struct sl_planner *planner)
     planner->plans += !job->again;
     if (planner->plans < FIRST_PLANS) return;
     double part = (double)job->serve / (double)job->input.launch_count;
+    if (!job->again) planner->owed_ns = 0; /* what could not be given again is not held against the next */
     planner->owed_ns += (double)job->cpu_ns - SHARE * part * (double)job->plan.seconds_ns;
     if (planner->owed_ns < 0) planner->owed_ns = 0;
 }

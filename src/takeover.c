@@ -18,11 +18,6 @@ struct takeover {
     uint64_t users; /* of what leaves without a fence of its own */
 };
 
-static bool holds_frame(int content)
-{
-    return content == SL_CONTENT_RESIDENT || content == SL_CONTENT_RESIDENT_DEAD;
-}
-
 /* Where the plan would have the chunks now. Its steps are in the order in which its launches came, which may
  * be another one than that of its launches where streams go their own ways. */
 static void run_steps(const struct takeover *t, enum sl_chunk_content *content)
@@ -56,8 +51,8 @@ static void keep_releases(struct takeover *t)
         const struct sl_step *step = &schedule->steps.out[i];
         sl_chunk c = step->chunk;
         if (step->after >= t->core->tick) return;
-        bool leaves = holds_frame(atomic_load(&sl_arena_record(&t->core->arena, c)->content)) &&
-                      !holds_frame(t->planned[c]) && !t->job->marks[c];
+        bool leaves = sl_content_is_resident(atomic_load(&sl_arena_record(&t->core->arena, c)->content)) &&
+                      !sl_content_is_resident(t->planned[c]) && !t->job->marks[c];
         if (leaves) let_go(t, c, step->after, step->waits_for);
     }
 }
@@ -67,8 +62,8 @@ static void keep_releases(struct takeover *t)
 static void compare(struct takeover *t, sl_chunk c)
 {
     const struct sl_chunk_record *chunk = sl_arena_record(&t->core->arena, c);
-    bool held = holds_frame(atomic_load_explicit(&chunk->content, memory_order_relaxed));
-    if (held == holds_frame(t->planned[c]) || t->job->marks[c] || chunk->pinned) return;
+    bool held = sl_content_is_resident(atomic_load_explicit(&chunk->content, memory_order_relaxed));
+    if (held == sl_content_is_resident(t->planned[c]) || t->job->marks[c] || chunk->pinned) return;
     if (!held) {
         t->job->marks[c] = COMES;
         t->coming++;

@@ -116,9 +116,12 @@ static void now_and_then_a_faster_one_is_looked_for(void **state)
 static void more_to_learn_from_makes_it_look_again(void **state)
 {
     (void)state;
+    struct sl_plan given;
     settle();
     sl_plan_look_again(&memory);
     assert_false(again());
+    assert_true(sl_plan_again(&memory, &input, true, &given)); /* it is still there for who is hurried */
+    sl_plan_free(&given);
     settle();
 }
 
