@@ -1,5 +1,9 @@
 #include "demand.h"
 
+/* Parts of the budget that are kept free where nothing is planned, once something was lacking: at least, and
+ * at most, where launches lack much. */
+enum { SPARE_PART = 32, MOST_SPARE_PART = 8, LAUNCHES_TO_SPARE_FOR = 2 };
+
 static uint64_t lacking_bytes(const struct sl_chunk_record *chunk)
 {
     uint64_t held = sl_chunk_is_resident(chunk) ? atomic_load(&chunk->frame_bytes) : 0,
@@ -90,9 +94,21 @@ static bool make_room(struct sl_core *core, sl_tick tick, uint64_t bytes)
     return true;
 }
 
+/* What has to leave is copied out while this launch runs, instead of while the next one waits: nobody knows
+ * what that will lack, but it is about as much as this one did. Not where all that lives has room. */
+static void make_spare_room(struct sl_core *core, sl_tick tick, uint64_t brought_bytes)
+{
+    uint64_t budget = sl_core_budget(core), spare = budget / SPARE_PART, most = budget / MOST_SPARE_PART;
+    bool ahead = core->policy->plans && core->policy->when == SL_PLAN_AHEAD;
+    if (!ahead || most < core->arena.chunk_bytes || sl_arena_moving_bytes(&core->arena) <= budget) return;
+    if (spare < LAUNCHES_TO_SPARE_FOR * brought_bytes) spare = LAUNCHES_TO_SPARE_FOR * brought_bytes;
+    make_room(core, tick, spare < most ? spare : most);
+}
+
 uint32_t sl_demand_bring(struct sl_core *core, sl_tick tick)
 {
     struct sl_mover *mover = &core->mover;
+    uint64_t brought_bytes = 0;
     uint32_t missing = 0;
     bool fits = sl_demand_own_bytes(core) <= sl_core_budget(core);
     pthread_mutex_lock(&mover->out.lock);
@@ -108,7 +124,10 @@ uint32_t sl_demand_bring(struct sl_core *core, sl_tick tick)
         sl_mover_bring(mover, core->touched[i], chunk->bytes,
                        sl_mover_room_after(mover, core->touched[i], chunk->bytes, sl_core_budget(core)),
                        SL_CAUSE_DEMAND);
+        brought_bytes += bytes;
     }
+    if (fits && brought_bytes && !atomic_load(&core->schedule.active))
+        make_spare_room(core, tick, brought_bytes);
     pthread_mutex_unlock(&mover->in.lock);
     pthread_mutex_unlock(&mover->out.lock);
     return missing;

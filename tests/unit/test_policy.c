@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,19 +14,20 @@
 #include "option_table.h"
 
 #define CHUNK (2 * SL_MIB)
+#define FOUR_CHUNKS "8M"
 #define CHUNKS 5 /* that the program has */
 
 static const uint32_t offsets[] = {0}, sizes[] = {8};
 static const struct sl_host_kernel kernel = {"kernel", 1, offsets, sizes};
 
-/* A new core, with a budget of four chunks, in a child: there is one core in a process. */
-static pid_t start_child(const char *policy, struct sl_backend *backend)
+/* A new core in a child: there is one core in a process. */
+static pid_t start_child(const char *policy, const char *budget, struct sl_backend *backend)
 {
     pid_t child = fork();
     if (child) return child;
     setenv("SLUICE_POLICY", policy, 1);
     setenv("SLUICE_DAEMON", "inline", 1);
-    setenv("SLUICE_DEVICE_BUDGET", "8M", 1);
+    setenv("SLUICE_DEVICE_BUDGET", budget, 1);
     setenv("SLUICE_CHUNK", "2M", 1);
     setenv("SLUICE_LOG", "/dev/null", 1);
     sl_runtime_load();
@@ -83,7 +85,7 @@ static void the_table_is_that_of_the_options(void **state)
 static void check_victim(const char *policy, int victim)
 {
     struct sl_backend backend;
-    pid_t child = start_child(policy, &backend);
+    pid_t child = start_child(policy, FOUR_CHUNKS, &backend);
     if (!child) {
         uint64_t chunks[CHUNKS];
         for (int c = 0; c < CHUNKS; c++) chunks[c] = core_take(CHUNK);
@@ -111,7 +113,7 @@ static void the_dead_leave_first(void **state)
     static const char *const policies[] = {"lru", "demand"};
     for (int p = 0; p < 2; p++) {
         struct sl_backend backend;
-        pid_t child = start_child(policies[p], &backend);
+        pid_t child = start_child(policies[p], FOUR_CHUNKS, &backend);
         if (!child) {
             uint64_t chunks[CHUNKS];
             for (int c = 0; c < CHUNKS; c++) chunks[c] = core_take(CHUNK);
@@ -130,7 +132,7 @@ static void the_driver_is_left_alone(void **state)
 {
     (void)state;
     struct sl_backend backend;
-    pid_t child = start_child("driver", &backend);
+    pid_t child = start_child("driver", FOUR_CHUNKS, &backend);
     if (!child) {
         const struct sl_host_books *books = sl_backend_host_books(&backend);
         const struct sl_core *core = sl_core_running();
@@ -190,7 +192,7 @@ static void plan_two(struct sl_core *core, const uint64_t *chunks)
 static void check_late(bool everything)
 {
     struct sl_backend backend;
-    pid_t child = start_child("plan", &backend);
+    pid_t child = start_child("plan", FOUR_CHUNKS, &backend);
     if (!child) {
         struct sl_core *core = sl_core_running();
         uint64_t chunks[2] = {core_take(CHUNK), core_take(CHUNK)};
@@ -212,6 +214,36 @@ static void check_late(bool everything)
     await(child);
 }
 
+/* A budget of sixteen chunks; half of them again find no room, in an order that was never seen. */
+static uint64_t occupied_after_misses(const char *policy, int chunks)
+{
+    uint64_t *occupied =
+        mmap(NULL, sizeof *occupied, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct sl_backend backend;
+    assert_true(occupied != MAP_FAILED);
+    pid_t child = start_child(policy, "32M", &backend);
+    if (!child) {
+        uint64_t addresses[24];
+        for (int c = 0; c < chunks; c++) addresses[c] = core_take(CHUNK);
+        for (int c = 0; c < chunks; c++) use(addresses[c]);
+        *occupied = atomic_load(&sl_core_running()->mover.occupied_bytes) / CHUNK;
+        end_child();
+    }
+    await(child);
+    uint64_t result = *occupied;
+    munmap(occupied, sizeof *occupied);
+    return result;
+}
+
+/* Else each launch that lacks something waits for copies in both directions. */
+static void there_is_room_for_what_nobody_foresees(void **state)
+{
+    (void)state;
+    assert_int_equal(occupied_after_misses("lru", 24), 16);
+    assert_int_equal(occupied_after_misses("plan", 24), 14);
+    assert_int_equal(occupied_after_misses("plan", 16), 16); /* all that lives fits */
+}
+
 static void what_a_launch_issues_for_itself_is_late(void **state)
 {
     (void)state;
@@ -226,6 +258,7 @@ int main(void)
         cmocka_unit_test(each_policy_has_its_victim),
         cmocka_unit_test(the_dead_leave_first),
         cmocka_unit_test(the_driver_is_left_alone),
+        cmocka_unit_test(there_is_room_for_what_nobody_foresees),
         cmocka_unit_test(what_a_launch_issues_for_itself_is_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
