@@ -34,7 +34,12 @@ static enum sl_status status_of(bool good)
 
 static enum sl_status slab_new(void *self, uint64_t bytes, uint64_t *address)
 {
-    return sl_sim_slab_new(&((struct sim *)self)->memory, bytes, address);
+    return sl_sim_slab_new(&((struct sim *)self)->memory, bytes, false, address);
+}
+
+static enum sl_status pinned_new(void *self, uint64_t bytes, uint64_t *address)
+{
+    return sl_sim_slab_new(&((struct sim *)self)->memory, bytes, true, address);
 }
 
 static void slab_delete(void *self, uint64_t address, uint64_t bytes)
@@ -288,6 +293,8 @@ enum sl_status sl_backend_sim_new(const struct sl_sim_device *device, struct sl_
         .self = sim,
         .slab_new = slab_new,
         .slab_delete = slab_delete,
+        .pinned_new = pinned_new,
+        .pinned_delete = slab_delete,
         .stream_in = stream_in,
         .stream_out = stream_out,
         .fetch = fetch,
@@ -314,29 +321,27 @@ enum sl_status sl_backend_sim_new(const struct sl_sim_device *device, struct sl_
 
 /* --- the program */
 
-/* What the link carries for the launch beside its own copy. */
+/* What the link carries for the launch beside its own copy: of what comes because it is used, half at a time.
+ */
 static bool use_spans(struct sim *sim, const struct sl_sim_launch *launch, struct sl_sim_work *work)
 {
-    struct sl_sim_use use = {0};
+    struct sl_sim_use place = {0}, paged = {0};
     bool good = true;
     for (size_t i = 0; i < launch->span_count; i++) {
-        if (sim->device.pages)
-            good &= sl_sim_use_paged(&sim->memory, &launch->spans[i], &use);
+        const struct sl_span *span = &launch->spans[i];
+        if (sim->device.pages && !sl_sim_is_pinned(&sim->memory, span->address))
+            good &= sl_sim_use_paged(&sim->memory, span, &paged);
         else
-            sl_sim_use_in_place(&sim->memory, &launch->spans[i], &use);
+            sl_sim_use_in_place(&sim->memory, span, &place);
     }
-    work->bytes[SL_SIM_IN] += (double)use.in;
-    work->bytes[SL_SIM_OUT] += (double)use.out;
-    if (!sim->device.pages) {
-        sim->books.in_place_bytes += use.in > use.out ? use.in : use.out;
-        return good;
-    }
-    work->bytes[SL_SIM_IN] += (double)use.in;
-    work->fixed_ns += use.faults * sim->device.fault_ns;
-    work->first = use.faults != 0;
-    sim->books.bytes_in += use.in;
-    sim->books.bytes_out += use.out;
-    sim->books.faults += use.faults;
+    work->bytes[SL_SIM_IN] += (double)place.in + 2 * (double)paged.in;
+    work->bytes[SL_SIM_OUT] += (double)place.out + (double)paged.out;
+    work->fixed_ns += paged.faults * sim->device.fault_ns;
+    work->first = paged.faults != 0;
+    sim->books.in_place_bytes += place.in > place.out ? place.in : place.out;
+    sim->books.bytes_in += paged.in;
+    sim->books.bytes_out += paged.out;
+    sim->books.faults += paged.faults;
     return good;
 }
 

@@ -20,16 +20,17 @@ void sl_sim_memory_close(struct sl_sim_memory *memory)
     memset(memory, 0, sizeof *memory);
 }
 
-enum sl_status sl_sim_slab_new(struct sl_sim_memory *memory, uint64_t bytes, uint64_t *address)
+enum sl_status sl_sim_slab_new(struct sl_sim_memory *memory, uint64_t bytes, bool pinned, uint64_t *address)
 {
-    uint64_t first = (memory->next_address - FIRST_ADDRESS) / SL_GIB, count = bytes / SL_GIB;
+    uint64_t first = (memory->next_address - FIRST_ADDRESS) / SL_GIB, count = (bytes + SL_GIB - 1) / SL_GIB;
     if (first + count > SL_MAX_SLABS) return SL_ERR_NO_MEMORY;
     for (uint64_t s = first; s < first + count; s++) {
         if (!memory->slabs[s]) memory->slabs[s] = calloc(1, BLOCKS_PER_SLAB);
         if (!memory->slabs[s]) return SL_ERR_NO_MEMORY;
+        memory->pinned[s] = pinned;
     }
     *address = memory->next_address;
-    memory->next_address += bytes;
+    memory->next_address += count * SL_GIB;
     return SL_OK;
 }
 
@@ -42,11 +43,23 @@ void sl_sim_slab_delete(struct sl_sim_memory *memory, uint64_t address, uint64_t
     }
 }
 
-static uint8_t *block_at(const struct sl_sim_memory *memory, uint64_t address)
+/* Of an address; SL_MAX_SLABS: none. */
+static uint64_t slab_of(const struct sl_sim_memory *memory, uint64_t address)
 {
     uint64_t s = (address - FIRST_ADDRESS) / SL_GIB;
-    if (address < FIRST_ADDRESS || s >= SL_MAX_SLABS || !memory->slabs[s]) return NULL;
-    return &memory->slabs[s][address % SL_GIB / SL_BLOCK_BYTES];
+    return address < FIRST_ADDRESS || s >= SL_MAX_SLABS || !memory->slabs[s] ? SL_MAX_SLABS : s;
+}
+
+bool sl_sim_is_pinned(const struct sl_sim_memory *memory, uint64_t address)
+{
+    uint64_t s = slab_of(memory, address);
+    return s != SL_MAX_SLABS && memory->pinned[s];
+}
+
+static uint8_t *block_at(const struct sl_sim_memory *memory, uint64_t address)
+{
+    uint64_t s = slab_of(memory, address);
+    return s == SL_MAX_SLABS ? NULL : &memory->slabs[s][address % SL_GIB / SL_BLOCK_BYTES];
 }
 
 /* Returns the bytes that are copied. */

@@ -9,6 +9,7 @@
 
 struct sl_sim_memory {
     uint8_t *slabs[SL_MAX_SLABS]; /* a byte for each block */
+    bool pinned[SL_MAX_SLABS];    /* it stays in host memory, whoever moves the rest */
     uint64_t next_address;
     uint64_t resident_bytes;
     /* Where the driver moves memory: the device's size, and the blocks in the order in which they came. */
@@ -20,8 +21,9 @@ struct sl_sim_memory {
 void sl_sim_memory_init(struct sl_sim_memory *memory, uint64_t device_bytes);
 void sl_sim_memory_close(struct sl_sim_memory *memory);
 
-/* As in struct sl_backend. */
-enum sl_status sl_sim_slab_new(struct sl_sim_memory *memory, uint64_t bytes, uint64_t *address);
+/* As slab_new, slab_delete and, where `pinned`, pinned_new and pinned_delete in struct sl_backend. */
+enum sl_status sl_sim_slab_new(struct sl_sim_memory *memory, uint64_t bytes, bool pinned, uint64_t *address);
+bool sl_sim_is_pinned(const struct sl_sim_memory *memory, uint64_t address);
 void sl_sim_slab_delete(struct sl_sim_memory *memory, uint64_t address, uint64_t bytes);
 
 /* Moves whole blocks; what is there already, or has no content, is not copied. Return the bytes that are. */

@@ -177,6 +177,7 @@ int command_plan(int argc, char **argv)
     struct order order = {.iterations = 1};
     struct plan_wish wish = {0};
     const char *budgets = NULL, *chunks = NULL, *policies = NULL, *links = NULL, *path;
+    char allowed[128];
     uint64_t both_percent = DEFAULT_BOTH_PERCENT, transfer_us = 0, attempts = DEFAULT_ATTEMPTS;
     const struct command_option options[] = {
         {"budget", OPTION_TEXT, &budgets, "LIST",
@@ -186,6 +187,8 @@ int command_plan(int argc, char **argv)
         {"policy", OPTION_TEXT, &policies, "LIST", "Policies, as for sluice run (plan)."},
         {"link-gbs", OPTION_TEXT, &links, "LIST",
          "Speeds of the link, each way, in GB/s. Without it, as it was measured, or 24."},
+        {"backing", OPTION_TEXT, &wish.backing, "RULES",
+         "Which allocations live in pinned host memory, as for sluice run (none)."},
         {"both", OPTION_NUMBER, &both_percent, "PERCENT",
          "What each direction has of its speed while both are in use (92)."},
         {"transfer-us", OPTION_NUMBER, &transfer_us, "N",
@@ -195,7 +198,7 @@ int command_plan(int argc, char **argv)
         {"keep-copies", OPTION_SWITCH, &wish.keeps_copies,
          .help = "As if what is only read could leave without being copied back; no driver does that yet."},
         {"profile", OPTION_TEXT, &order.profile, "OUT",
-         "Write the least budget and its chunk size to OUT, for SLUICE_PROFILE."},
+         "Write the least budget, its chunk size and the rules of --backing to OUT, for SLUICE_PROFILE."},
         {"sequence", OPTION_TEXT, &order.sequence, "OUT",
          "Write the last iteration as the core saw it, in chunks, to OUT, as JSON."},
         {"iterations", OPTION_NUMBER, &order.iterations, "N", "With --sequence: the last N of them (1)."},
@@ -219,6 +222,8 @@ int command_plan(int argc, char **argv)
     if (transfer_us > 1000000) return usage_error("--transfer-us: at most 1000000");
     if (!order.iterations || order.iterations > REPLAY_ITERATIONS)
         return usage_error("--iterations: 1 to %d", REPLAY_ITERATIONS);
+    if (wish.backing && !sl_options_check("SLUICE_BACKING", wish.backing, allowed, sizeof(allowed)))
+        return usage_error("--backing %s is not allowed: it takes %s", wish.backing, allowed);
     wish.both_percent = (unsigned)both_percent;
     if (attempts > 100000) return usage_error("--plan-attempts: at most 100000");
     wish.transfer_ns = 1000 * transfer_us;

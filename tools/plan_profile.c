@@ -57,6 +57,11 @@ int plan_write_profile(const struct model *model, const struct prediction *best,
     if (status == SL_OK) {
         profile.wanted.budget_bytes = best->setting.budget_bytes;
         profile.wanted.chunk_bytes = best->setting.chunk_bytes;
+        free(profile.wanted.backing);
+        profile.wanted.backing = best->setting.backing ? strdup(best->setting.backing) : NULL;
+        if (best->setting.backing && !profile.wanted.backing) status = SL_ERR_NO_MEMORY;
+    }
+    if (status == SL_OK) {
         status = sl_profile_write(path, &profile);
     }
     const char *why = status == SL_ERR_IO ? strerror(errno) : sl_status_text(status);

@@ -107,8 +107,10 @@ static void print_least(const struct prediction *least)
            sl_bytes_text(least->result.steady.bytes_in, in),
            sl_bytes_text(least->result.steady.bytes_out, out), "step");
     print_left(&least->result);
-    printf("sluice run --budget %" PRIu64 "M --chunk %" PRIu64 "M\n", least->setting.budget_bytes / SL_MIB,
+    printf("sluice run --budget %" PRIu64 "M --chunk %" PRIu64 "M", least->setting.budget_bytes / SL_MIB,
            least->setting.chunk_bytes / SL_MIB);
+    if (least->setting.backing) printf(" --backing %s", least->setting.backing);
+    putchar('\n');
 }
 
 bool plan_print_text(const struct plan_report *report)
@@ -144,6 +146,7 @@ static void print_prediction(struct json *json, const char *key, const struct pr
     json_number(json, "need_bytes", one->need_bytes);
     json_number(json, "chunk_bytes", one->setting.chunk_bytes);
     json_text(json, "policy", one->setting.policy);
+    if (one->setting.backing) json_text(json, "backing", one->setting.backing);
     json_number(json, "link_in", one->setting.in_bytes_per_s);
     json_number(json, "link_out", one->setting.out_bytes_per_s);
     json_number(json, "resident_ns", one->resident_ns);

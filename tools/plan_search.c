@@ -76,6 +76,7 @@ static void list(const struct plan_wish *wish, const struct replay_result *resid
                     setting.budget_bytes = budget_of(&wish->budgets[b], whole->need_bytes, wish->chunks[c]);
                     setting.chunk_bytes = wish->chunks[c];
                     setting.policy = wish->policies[p];
+                    setting.backing = wish->backing;
                     setting.in_bytes_per_s = wish->links[l].in_bytes_per_s;
                     setting.out_bytes_per_s = wish->links[l].out_bytes_per_s;
                     setting.both_percent = wish->both_percent;

@@ -24,7 +24,8 @@ struct plan_wish {
     unsigned both_percent;
     uint64_t transfer_ns;
     unsigned plan_attempts;
-    bool keeps_copies; /* see struct replay_setting */
+    const char *backing; /* see struct replay_setting */
+    bool keeps_copies;
 };
 
 struct prediction {

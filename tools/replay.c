@@ -101,6 +101,7 @@ static void set_options(const struct replay_setting *setting)
     set_size("VIRTUAL_SIZE", REPLAY_MOST_BYTES);
     set_size("PLAN_ATTEMPTS", setting->plan_attempts);
     set_option("POLICY", setting->policy);
+    if (setting->backing) set_option("BACKING", setting->backing);
     set_option("DAEMON", "inline");
 }
 

@@ -47,7 +47,8 @@ void replay_release(struct replay_program *program);
 struct replay_setting {
     uint64_t budget_bytes; /* 0: whatever is needed */
     uint64_t chunk_bytes;
-    const char *policy; /* a value of SLUICE_POLICY */
+    const char *policy;  /* a value of SLUICE_POLICY */
+    const char *backing; /* of SLUICE_BACKING; or NULL */
     uint64_t in_bytes_per_s, out_bytes_per_s;
     unsigned both_percent;
     bool keeps_copies;            /* what is fetched stays good in host memory until it is written */

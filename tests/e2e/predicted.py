@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""sluice plan foretells gpt on softcuda: from one trace of a run at full device size, the steps of runs with less memory and
-with another link.
+"""sluice plan foretells gpt on softcuda: from one trace of a run at full device size, the steps of runs with less memory, with
+another link, and with state in pinned memory.
 
 usage: predicted.py BUILD
 """
@@ -11,12 +11,13 @@ import subprocess
 import sys
 import tempfile
 
-from e2e import MODEL, Bench, check_budget, need
+from e2e import MODEL, Bench, check_budget, largest_sites, need
 
 STEPS = ["--steps", "9"]
 LINKS = {56: {"SOFTCUDA_LINK_IN": "56", "SOFTCUDA_LINK_OUT": "56", "SOFTCUDA_LINK_BOTH": "51.5"},
          20: {"SOFTCUDA_LINK_IN": "20", "SOFTCUDA_LINK_OUT": "20", "SOFTCUDA_LINK_BOTH": "18.4"}}
 WITHIN = 0.1
+WITHIN_PINNED = 0.15  # plans do not know that launches which use pinned memory slow the copies beside them
 
 
 def record(bench, path):
@@ -53,20 +54,24 @@ def main():
         record(bench, path)
         rows = [(row, 56) for row in predict(bench, path, "--budget", "0.5,0.33", "--link-gbs", "56")]
         rows += [(row, 20) for row in predict(bench, path, "--budget", "0.5", "--link-gbs", "20")]
+        for site, _ in largest_sites(bench, MODEL + ["--steps", "1"], 2):
+            rows += [(row, 56) for row in predict(bench, path, "--budget", "0.33", "--link-gbs", "56", "--backing", f"site:{site}=pinned")]
         wrong = [row for row, link in rows if not agrees(bench, row, link, os.path.join(folder, "timeline"))]
-    need(not wrong, f"within {WITHIN}: {wrong}")
+    need(not wrong, f"within {WITHIN}, or {WITHIN_PINNED} with pinned memory: {wrong}")
 
 
 def agrees(bench, row, link, timeline):
-    options = {"DEVICE_BUDGET": row["budget_bytes"], "CHUNK": "2M", "DAEMON": "inline"}
+    options = {"DEVICE_BUDGET": row["budget_bytes"], "CHUNK": "2M", "DAEMON": "inline", "BACKING": row.get("backing", "")}
     run = bench.run(MODEL + STEPS, sluice=options, environment=dict(LINKS[link], SOFTCUDA_TIMELINE=timeline))
     need(run.status == 0, "it runs", run)
     check_budget(run, row["budget_bytes"], "predicted")
     need(row["step_ns"] > 1.2 * row["resident_ns"], "the budget is felt", run)
     real_ns = step_ns(timeline)
     stall_ns = run.sluice["iterations"][-3]["stall_seconds"] * 1e9
-    print(f"{row['budget_bytes'] >> 20} MiB, {link} GB/s: predicted {row['step_ns'] / 1e6:.3f} ms, {real_ns / 1e6:.3f} ms in truth; "
+    print(f"{row['budget_bytes'] >> 20} MiB, {link} GB/s, pinned: {row.get('backing', 'nothing')}: predicted {row['step_ns'] / 1e6:.3f} ms, {real_ns / 1e6:.3f} ms in truth; "
           f"stalled {row['stall_ns'] / 1e6:.3f} ms and {stall_ns / 1e6:.3f} ms", flush=True)
+    if "backing" in row:
+        return row["in_place_bytes"] > 0 and abs(row["step_ns"] - real_ns) <= WITHIN_PINNED * real_ns
     return abs(row["step_ns"] - real_ns) <= WITHIN * real_ns and stall_ns <= 1.1 * row["stall_ns"]
 
 

@@ -115,6 +115,21 @@ class Plan(ToolTest):
             self.assertEqual((len(launch["reads"]), len(launch["writes"])),
                              (1, 0) if max(launch["reads"] + launch["writes"]) < WEIGHTS // 2 else (0, 1))
 
+    def test_pinned_memory_is_used_in_place(self):
+        options = ("--budget", "0.5", "--policy")
+        moved, = self.plan(*options, "plan", self.trace)
+        for policy in ("plan", "driver"):
+            some, = self.plan(*options, policy, "--backing", "site:0x7=pinned", self.trace)
+            self.assertEqual((some["backing"], some["in_place_bytes"]), ("site:0x7=pinned", 2 * 4 * MIB))
+            self.assertEqual(some["budget_bytes"], moved["budget_bytes"])
+            whole, = self.plan(*options, policy, "--backing", "from:4M=pinned", self.trace)
+            self.assertEqual((whole["bytes_in"], whole["bytes_out"]), (0, 0))
+            self.assertEqual(whole["in_place_bytes"], 2 * WEIGHTS * 4 * MIB)
+            self.assertGreater(whole["longer_ns"], 0, "the link is slower than the launches")
+        self.assertEqual(moved["in_place_bytes"], 0)
+        text = sluice("plan", "--chunk", "2M", "--link-gbs", "60", "--backing", "site:0x7=pinned", self.trace).stdout
+        self.assertRegex(text, r"\nsluice run --budget \d+M --chunk 2M --backing site:0x7=pinned\n")
+
     def test_chunk_sizes_are_sought(self):
         rows = self.plan("--chunk", "2M,4M", "--budget", "0.5", self.trace)
         sought = self.ask("--budget", "0.5", self.trace)["predictions"]
@@ -158,8 +173,13 @@ class Plan(ToolTest):
             told = json.loads(stats.read_text())
             self.assertEqual((told["budget_bytes"], told["chunk_bytes"]), (best["budget_bytes"], 4 * MIB))
         # Another answer keeps what was learned.
+        rules = "from:64M=pinned"
+        self.ask("--chunk", "2M", "--backing", rules, "--profile", profile, trace)
+        told = json.loads(sluice("profile", "--json", profile).stdout)
+        self.assertIn(rules, json.dumps(told))
         size = profile.stat().st_size
         self.ask("--chunk", "2M", "--profile", profile, trace)
+        self.assertNotIn(rules, sluice("profile", profile).stdout)
         self.assertGreater(profile.stat().st_size, size / 2)
         subprocess.run(run, check=True, capture_output=True, env=clean_environment())
         self.assertEqual(json.loads(stats.read_text())["chunk_bytes"], 2 * MIB)
@@ -185,7 +205,7 @@ class Plan(ToolTest):
         for option, value in (("--budget", "0"), ("--budget", "2.5"), ("--budget", "1M"), ("--budget", ","),
                               ("--chunk", "3M"), ("--chunk", "1M"), ("--policy", "best"), ("--policy", "off"),
                               ("--link-gbs", "0"), ("--link-gbs", "fast"), ("--both", "0"), ("--both", "101"), ("--transfer-us", "9999999"),
-                              ("--iterations", "0"), ("--iterations", "25"),
+                              ("--iterations", "0"), ("--iterations", "25"), ("--backing", "site:7=moved"),
                               ("--budget", ",".join(["8M"] * 17))):
             self.assert_usage_error(sluice("plan", option, value, self.trace), option)
         self.assert_usage_error(sluice("plan"), "no file")

@@ -204,7 +204,7 @@ static uint64_t new_slab(uint64_t device_bytes)
     uint64_t address;
     sl_sim_memory_close(&memory);
     sl_sim_memory_init(&memory, device_bytes);
-    assert_int_equal(sl_sim_slab_new(&memory, SL_GIB, &address), SL_OK);
+    assert_int_equal(sl_sim_slab_new(&memory, SL_GIB, false, &address), SL_OK);
     assert_int_equal(address % SL_GIB, 0);
     return address;
 }
@@ -239,6 +239,18 @@ static void test_use_in_place(void **state)
     assert_int_equal(use.in, 200);
     assert_int_equal(use.out, 200);
     assert_int_equal(use.faults, 0);
+    sl_sim_memory_close(&memory);
+}
+
+static void test_pinned_slabs_have_whole_gib_of_addresses(void **state)
+{
+    (void)state;
+    uint64_t first = new_slab(SL_GIB), pinned;
+    assert_int_equal(sl_sim_slab_new(&memory, SL_BLOCK_BYTES, true, &pinned), SL_OK);
+    assert_int_equal(pinned, first + SL_GIB);
+    assert_true(sl_sim_is_pinned(&memory, pinned) && !sl_sim_is_pinned(&memory, first));
+    assert_int_equal(sl_sim_slab_new(&memory, SL_GIB, false, &first), SL_OK);
+    assert_int_equal(first, pinned + SL_GIB);
     sl_sim_memory_close(&memory);
 }
 
@@ -339,6 +351,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_many, set_up, tear_down),
         cmocka_unit_test(test_only_content_is_copied),
         cmocka_unit_test(test_use_in_place),
+        cmocka_unit_test(test_pinned_slabs_have_whole_gib_of_addresses),
         cmocka_unit_test(test_pages_leave_in_the_order_in_which_they_came),
         cmocka_unit_test(test_a_launch_waits_for_its_fetch),
         cmocka_unit_test(test_a_full_queue_lets_the_host_wait),
