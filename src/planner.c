@@ -7,13 +7,11 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "pace.h"
 #include "plan_content.h"
 #include "thread.h"
 
 enum state { FREE, TO_MAKE, MADE, TO_FREE, STOPPING };
-
-#define FIRST_PLANS 16 /* that are made as fast as they are asked for */
-#define SHARE 0.02     /* of a core, for those behind them */
 
 struct sl_planner {
     pthread_t thread;
@@ -21,8 +19,7 @@ struct sl_planner {
     struct sl_plan_job job;  /* the caller's in MADE, else the thread's */
     struct sl_plan_job next; /* the caller's, but in TO_MAKE */
     struct sl_plan_memory memory;
-    uint64_t plans;
-    double owed_ns; /* of the processor's time, since the last plan was made, more than its share */
+    struct sl_pace pace;
 };
 
 void sl_plan_job_free(struct sl_plan_job *job)
@@ -76,14 +73,10 @@ static void make_next(struct sl_planner *planner)
     struct sl_plan_job *job = &planner->job;
     sl_plan_job_free(job);
     *job = planner->next;
-    sl_plan_job_make(job, &planner->memory, planner->owed_ns > 0);
+    sl_plan_job_make(job, &planner->memory, sl_pace_hurries(&planner->pace));
     if (job->status || job->plan.seconds_ns == 0) return;
-    planner->plans += !job->again;
-    if (planner->plans < FIRST_PLANS) return;
     double part = (double)job->serve / (double)job->input.launch_count;
-    if (!job->again) planner->owed_ns = 0; /* what could not be given again is not held against the next */
-    planner->owed_ns += (double)job->cpu_ns - SHARE * part * (double)job->plan.seconds_ns;
-    if (planner->owed_ns < 0) planner->owed_ns = 0;
+    sl_pace_made(&planner->pace, job->cpu_ns, part * (double)job->plan.seconds_ns, job->again);
 }
 
 static void *work(void *argument)

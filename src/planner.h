@@ -1,6 +1,5 @@
 /* A thread that makes plans beside the program's launches, one at a time. It calls no driver and takes no
- * lock. When it has made its first plans it looks for better ones no longer than a fiftieth of the time that
- * plans are for. Caller holds the order lock. */
+ * lock; pace.h says how much of a core it takes. Caller holds the order lock. */
 #ifndef SLUICE_PLANNER_H
 #define SLUICE_PLANNER_H
 
