@@ -6,11 +6,11 @@
 /* Belady's choice copies least. Others are tried while it waits for more than a hundredth of the time, and
  * may copy a little more. What counts are the first two thirds of the launches: what the end of the window
  * saves may be due right after it. In the first third more may be copied, once: that brings other chunks to
- * where a choice wants them, which then copies no more than Belady's, and the time it takes is counted. */
+ * where a choice wants them, and the time it takes is counted. The second third then shows what such a choice
+ * copies again and again: no more than any other may, or every plan would have its once. */
 #define LEAST_WAIT 0.01
 #define MOST_BYTES 1.015
 #define MOST_ONCE 1.25
-#define MOST_SECOND 1.06       /* in the second third, which ends where it may */
 #define MORE_FOR_OVERSIZE 0.25 /* of a period's bytes, where a launch uses in place what could be fetched */
 #define SAME_END 1.002         /* of the whole window's time */
 #define LEARNING_RATE 0.3
@@ -74,7 +74,7 @@ static bool copies_few(const struct search *s)
     if (by.most <= MOST_BYTES * least.most + 2 * more && by.all <= MOST_BYTES * least.all + 3 * more)
         return true;
     return by.most <= MOST_ONCE * least.most + 2 * more &&
-           by.most - by.first <= MOST_SECOND * (least.most - least.first) + more &&
+           by.most - by.first <= MOST_BYTES * (least.most - least.first) + more &&
            by.all - by.first <= MOST_BYTES * (least.all - least.first) + 2 * more;
 }
 
