@@ -18,7 +18,11 @@
 /* A way of choosing is a number: whether clean copies are looked ahead to, whether the relaxation's victims
  * are preferred, whether launches that exceed the budget are served, a weight of rest, a least price. */
 static const double weights_of_rest[] = {0, 0.5, 1, 0.25}, least_prices[] = {0.1, 0.3, 1, 0.05, 3};
+/* Of what a launch that exceeds the budget lacks. What leaves for it and comes back needs the link as well:
+ * only as much as is free beside the other launches pays. */
+static const double parts_of_lacking[] = {1, 0.5, 0.25, 0.125};
 enum {
+    PARTS = sizeof parts_of_lacking / sizeof *parts_of_lacking,
     WEIGHTS = sizeof weights_of_rest / sizeof *weights_of_rest,
     CREDITED = 1,
     GUIDED = 2,
@@ -43,6 +47,7 @@ struct search {
     double *credit;               /* for each access; NULL where the input has no clean chunks */
     const struct sl_guide *guide; /* of the relaxation; or NULL */
     double more;                  /* bytes that a period may copy beyond what it should */
+    double part_of_lacking;       /* that was the best without prices; or 1 */
     unsigned best_way, next_way;
     uint64_t random;
     struct sl_plan best;
@@ -103,7 +108,7 @@ static bool try_way(struct search *s, unsigned way, int prices, bool *is_best)
                                .start = s->start,
                                .weight_of_rest = weights_of_rest[way / FLAGS % WEIGHTS],
                                .least_price = least_prices[way / FLAGS / WEIGHTS],
-                               .fills = way & FILLS,
+                               .part_of_lacking = way & FILLS ? s->part_of_lacking : 0,
                                .guide = way & GUIDED ? s->guide : NULL,
                                .credit = way & CREDITED ? s->credit : NULL};
     if (policy.credit) sl_prices_credit(&p, s->in, &s->outlook, &s->choice, policy.least_price, s->credit);
@@ -270,24 +275,34 @@ static void improve(struct search *s, struct sl_plan_lessons *lessons)
     if (lessons) remember(s, lessons);
 }
 
-/* As Belady does, with no more than what fits or, where that is faster, with launches that do not. */
-static enum sl_status begin(struct search *s)
+/* As Belady does. What is copied then is what others are compared with. */
+static enum sl_status begin_with(struct search *s, double part_of_lacking, bool *is_best)
 {
-    enum sl_status status = attempt(s, &(struct sl_policy){0}, &s->best);
     struct sl_plan plan;
+    enum sl_status status = attempt(s, &(struct sl_policy){.part_of_lacking = part_of_lacking}, &plan);
     if (status) return status;
-    s->best_ns = s->course.most_ns;
-    s->belady = copied(s);
-    if (!s->in->attempts || !s->choice.oversize_launches) return SL_OK;
-    status = attempt(s, &(struct sl_policy){.fills = true}, &plan);
-    if (status) return status;
-    bool is_best = s->course.most_ns < s->best_ns;
-    sl_plan_free(is_best ? &s->best : &plan);
-    if (!is_best) return SL_OK;
+    *is_best = !s->best.actions || s->course.most_ns < s->best_ns;
+    sl_plan_free(*is_best ? &s->best : &plan);
+    if (!*is_best) return SL_OK;
     s->best = plan;
     s->best_ns = s->course.most_ns;
     s->belady = copied(s);
     return SL_OK;
+}
+
+/* With no more than what fits or, where that is faster, with a part of what launches that do not fit lack. */
+static enum sl_status begin(struct search *s)
+{
+    bool is_best;
+    enum sl_status status = begin_with(s, 0, &is_best);
+    s->part_of_lacking = 1;
+    if (status || !s->in->attempts || !s->choice.oversize_launches) return status;
+    for (int i = 0; i < PARTS && status == SL_OK; i++) {
+        status = begin_with(s, parts_of_lacking[i], &is_best);
+        if (status == SL_OK && is_best) s->part_of_lacking = parts_of_lacking[i];
+    }
+    if (status) sl_plan_free(&s->best);
+    return status;
 }
 
 bool sl_plan_learn(struct sl_plan_lessons *lessons, unsigned attempts)
