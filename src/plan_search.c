@@ -238,7 +238,8 @@ static bool reserve_rows(struct search *s)
 }
 
 /* What repeats is relaxed as a whole. The period is the launches between two plans, but for plans that were
- * given again in between; a relaxation that fits knows its own. */
+ * given again in between; a relaxation that fits knows its own. Once it is solved every way has its turn
+ * again: they had it with what was half known. */
 static void relax(struct search *s, struct sl_plan_lessons *lessons, size_t period)
 {
     struct sl_relaxation *r = lessons->relaxation;
@@ -250,9 +251,11 @@ static void relax(struct search *s, struct sl_plan_lessons *lessons, size_t peri
     if (!r) r = sl_relaxation_new(s->in, s->launch_ns, period, most_bytes);
     lessons->relaxation = r;
     if (!r) return;
+    bool was_solved = sl_relaxation_is_solved(r);
     sl_relaxation_improve(r, s->in->attempts);
     s->guide = sl_relaxation_guide(r);
     s->more = sl_relaxation_more_bytes(r);
+    if (!was_solved && sl_relaxation_is_solved(r)) s->next_way = 0;
 }
 
 /* First every way once, each with what was learned from those before; then variants of the best. */
@@ -263,8 +266,8 @@ static void improve(struct search *s, struct sl_plan_lessons *lessons)
     if (!reserve_rows(s)) return;
     s->random = UINT64_C(88172645463325252);
     if (learned) {
-        if (period) relax(s, lessons, period);
         recall(s, lessons, period);
+        if (period) relax(s, lessons, period);
         start_as_in_best(s);
         if (!try_way(s, s->best_way, BEST_IN, &is_best)) return;
     }
@@ -310,7 +313,9 @@ bool sl_plan_learn(struct sl_plan_lessons *lessons, unsigned attempts)
     struct sl_relaxation *r = lessons->relaxation;
     if (!r || sl_relaxation_is_solved(r)) return false;
     sl_relaxation_improve(r, attempts);
-    return sl_relaxation_is_solved(r);
+    if (!sl_relaxation_is_solved(r)) return false;
+    lessons->next_way = 0;
+    return true;
 }
 
 enum sl_status sl_plan_search(const struct sl_plan_input *in, const double *launch_ns,
