@@ -124,15 +124,29 @@ static bool costs_less_than_in_place(const struct chooser *c, uint32_t t, sl_chu
     return victim != SL_NO_CHUNK && cost + c->victims.price[c->victims.of[victim].price] <= in_place;
 }
 
-/* All of them, or, where the launch does not fit, those that are worth their room. */
+static uint64_t lacking_bytes(const struct chooser *c, uint32_t t)
+{
+    const struct sl_plan_launch *launch = &c->in->launches[t];
+    uint64_t bytes = 0;
+    for (uint32_t k = 0; k < launch->access_count; k++) {
+        sl_chunk chunk = c->in->accesses[launch->first_access + k].chunk;
+        if (c->chunk[chunk].content != SL_CONTENT_RESIDENT) bytes += c->in->chunk_bytes[chunk];
+    }
+    return bytes;
+}
+
+/* All of them, or, where the launch does not fit, a part of them, of those that are worth their room. */
 static void request_missing(struct chooser *c, uint32_t t, bool fits)
 {
     const struct sl_plan_launch *launch = &c->in->launches[t];
+    double most = fits ? 0 : c->policy->part_of_lacking * (double)lacking_bytes(c, t);
     for (uint32_t k = 0; k < launch->access_count; k++) {
         sl_chunk chunk = c->in->accesses[launch->first_access + k].chunk;
         struct chunk *x = &c->chunk[chunk];
         if (x->content == SL_CONTENT_RESIDENT) continue;
         if (!fits && !costs_less_than_in_place(c, t, chunk)) continue;
+        most -= (double)c->in->chunk_bytes[chunk];
+        if (!fits && most < 0) return;
         make_room(c, c->in->chunk_bytes[chunk], t, c->choice->request_count);
         if (!has_room(c, chunk)) return;
         c->choice->requests[c->choice->request_count++] =
@@ -243,7 +257,7 @@ static void choose(struct chooser *c)
     for (uint32_t t = 0; t < c->in->launch_count; access += c->in->launches[t].access_count, t++) {
         bool fits = begin_launch(c, t);
         c->choice->oversize_launches += !fits;
-        if (fits || c->policy->fills) request_missing(c, t, fits);
+        request_missing(c, t, fits);
         end_uses(c, t, access);
         end_lives(c, t);
     }

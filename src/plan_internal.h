@@ -86,7 +86,8 @@ struct sl_policy {
     double least_price;  /* of a copy that nobody waits for; not 0 */
     const struct sl_guide *guide; /* whose victims cost little; or NULL */
     double weight_of_rest;        /* of the time since a chunk's last use, in how long its frame is free */
-    bool fills; /* what launches that exceed the budget lack comes as far as others can leave for it */
+    /* Of what a launch that exceeds the budget lacks: so much comes, as far as others can leave for it. */
+    double part_of_lacking;
 };
 
 /* Decides. Expects valid input. On SL_OK the choice is released with sl_choice_free. */

@@ -6,11 +6,11 @@
 /* Belady's choice copies least. Others are tried while it waits for more than a hundredth of the time, and
  * may copy a little more. What counts are the first two thirds of the launches: what the end of the window
  * saves may be due right after it. In the first third more may be copied, once: that brings other chunks to
- * where a choice wants them, which then copies no more than Belady's, and the time it takes is counted. */
+ * where a choice wants them, and the time it takes is counted. The second third then shows what such a choice
+ * copies again and again: no more than any other may, or every plan would have its once. */
 #define LEAST_WAIT 0.01
 #define MOST_BYTES 1.015
 #define MOST_ONCE 1.25
-#define MOST_SECOND 1.06       /* in the second third, which ends where it may */
 #define MORE_FOR_OVERSIZE 0.25 /* of a period's bytes, where a launch uses in place what could be fetched */
 #define SAME_END 1.002         /* of the whole window's time */
 #define LEARNING_RATE 0.3
@@ -18,7 +18,11 @@
 /* A way of choosing is a number: whether clean copies are looked ahead to, whether the relaxation's victims
  * are preferred, whether launches that exceed the budget are served, a weight of rest, a least price. */
 static const double weights_of_rest[] = {0, 0.5, 1, 0.25}, least_prices[] = {0.1, 0.3, 1, 0.05, 3};
+/* Of what a launch that exceeds the budget lacks. What leaves for it and comes back needs the link as well:
+ * only as much as is free beside the other launches pays. */
+static const double parts_of_lacking[] = {1, 0.5, 0.25, 0.125};
 enum {
+    PARTS = sizeof parts_of_lacking / sizeof *parts_of_lacking,
     WEIGHTS = sizeof weights_of_rest / sizeof *weights_of_rest,
     CREDITED = 1,
     GUIDED = 2,
@@ -43,6 +47,7 @@ struct search {
     double *credit;               /* for each access; NULL where the input has no clean chunks */
     const struct sl_guide *guide; /* of the relaxation; or NULL */
     double more;                  /* bytes that a period may copy beyond what it should */
+    double part_of_lacking;       /* that was the best without prices; or 1 */
     unsigned best_way, next_way;
     uint64_t random;
     struct sl_plan best;
@@ -74,7 +79,7 @@ static bool copies_few(const struct search *s)
     if (by.most <= MOST_BYTES * least.most + 2 * more && by.all <= MOST_BYTES * least.all + 3 * more)
         return true;
     return by.most <= MOST_ONCE * least.most + 2 * more &&
-           by.most - by.first <= MOST_SECOND * (least.most - least.first) + more &&
+           by.most - by.first <= MOST_BYTES * (least.most - least.first) + more &&
            by.all - by.first <= MOST_BYTES * (least.all - least.first) + 2 * more;
 }
 
@@ -103,7 +108,7 @@ static bool try_way(struct search *s, unsigned way, int prices, bool *is_best)
                                .start = s->start,
                                .weight_of_rest = weights_of_rest[way / FLAGS % WEIGHTS],
                                .least_price = least_prices[way / FLAGS / WEIGHTS],
-                               .fills = way & FILLS,
+                               .part_of_lacking = way & FILLS ? s->part_of_lacking : 0,
                                .guide = way & GUIDED ? s->guide : NULL,
                                .credit = way & CREDITED ? s->credit : NULL};
     if (policy.credit) sl_prices_credit(&p, s->in, &s->outlook, &s->choice, policy.least_price, s->credit);
@@ -233,7 +238,8 @@ static bool reserve_rows(struct search *s)
 }
 
 /* What repeats is relaxed as a whole. The period is the launches between two plans, but for plans that were
- * given again in between; a relaxation that fits knows its own. */
+ * given again in between; a relaxation that fits knows its own. Once it is solved every way has its turn
+ * again: they had it with what was half known. */
 static void relax(struct search *s, struct sl_plan_lessons *lessons, size_t period)
 {
     struct sl_relaxation *r = lessons->relaxation;
@@ -245,9 +251,11 @@ static void relax(struct search *s, struct sl_plan_lessons *lessons, size_t peri
     if (!r) r = sl_relaxation_new(s->in, s->launch_ns, period, most_bytes);
     lessons->relaxation = r;
     if (!r) return;
+    bool was_solved = sl_relaxation_is_solved(r);
     sl_relaxation_improve(r, s->in->attempts);
     s->guide = sl_relaxation_guide(r);
     s->more = sl_relaxation_more_bytes(r);
+    if (!was_solved && sl_relaxation_is_solved(r)) s->next_way = 0;
 }
 
 /* First every way once, each with what was learned from those before; then variants of the best. */
@@ -258,8 +266,8 @@ static void improve(struct search *s, struct sl_plan_lessons *lessons)
     if (!reserve_rows(s)) return;
     s->random = UINT64_C(88172645463325252);
     if (learned) {
-        if (period) relax(s, lessons, period);
         recall(s, lessons, period);
+        if (period) relax(s, lessons, period);
         start_as_in_best(s);
         if (!try_way(s, s->best_way, BEST_IN, &is_best)) return;
     }
@@ -270,24 +278,34 @@ static void improve(struct search *s, struct sl_plan_lessons *lessons)
     if (lessons) remember(s, lessons);
 }
 
-/* As Belady does, with no more than what fits or, where that is faster, with launches that do not. */
-static enum sl_status begin(struct search *s)
+/* As Belady does. What is copied then is what others are compared with. */
+static enum sl_status begin_with(struct search *s, double part_of_lacking, bool *is_best)
 {
-    enum sl_status status = attempt(s, &(struct sl_policy){0}, &s->best);
     struct sl_plan plan;
+    enum sl_status status = attempt(s, &(struct sl_policy){.part_of_lacking = part_of_lacking}, &plan);
     if (status) return status;
-    s->best_ns = s->course.most_ns;
-    s->belady = copied(s);
-    if (!s->in->attempts || !s->choice.oversize_launches) return SL_OK;
-    status = attempt(s, &(struct sl_policy){.fills = true}, &plan);
-    if (status) return status;
-    bool is_best = s->course.most_ns < s->best_ns;
-    sl_plan_free(is_best ? &s->best : &plan);
-    if (!is_best) return SL_OK;
+    *is_best = !s->best.actions || s->course.most_ns < s->best_ns;
+    sl_plan_free(*is_best ? &s->best : &plan);
+    if (!*is_best) return SL_OK;
     s->best = plan;
     s->best_ns = s->course.most_ns;
     s->belady = copied(s);
     return SL_OK;
+}
+
+/* With no more than what fits or, where that is faster, with a part of what launches that do not fit lack. */
+static enum sl_status begin(struct search *s)
+{
+    bool is_best;
+    enum sl_status status = begin_with(s, 0, &is_best);
+    s->part_of_lacking = 1;
+    if (status || !s->in->attempts || !s->choice.oversize_launches) return status;
+    for (int i = 0; i < PARTS && status == SL_OK; i++) {
+        status = begin_with(s, parts_of_lacking[i], &is_best);
+        if (status == SL_OK && is_best) s->part_of_lacking = parts_of_lacking[i];
+    }
+    if (status) sl_plan_free(&s->best);
+    return status;
 }
 
 bool sl_plan_learn(struct sl_plan_lessons *lessons, unsigned attempts)
@@ -295,7 +313,9 @@ bool sl_plan_learn(struct sl_plan_lessons *lessons, unsigned attempts)
     struct sl_relaxation *r = lessons->relaxation;
     if (!r || sl_relaxation_is_solved(r)) return false;
     sl_relaxation_improve(r, attempts);
-    return sl_relaxation_is_solved(r);
+    if (!sl_relaxation_is_solved(r)) return false;
+    lessons->next_way = 0;
+    return true;
 }
 
 enum sl_status sl_plan_search(const struct sl_plan_input *in, const double *launch_ns,

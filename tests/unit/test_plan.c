@@ -369,6 +369,32 @@ static void test_a_launch_beyond_the_budget_gets_what_fits(void **state)
     sl_plan_free(&plan);
 }
 
+/* One launch uses 12 chunks in 8 frames; 4 others are used before and behind it. While those launches run the
+ * link has time to bring something for it, but not as much as could leave. */
+static void test_a_launch_beyond_the_budget_gets_what_the_link_has_time_for(void **state)
+{
+    (void)state;
+    struct scene s;
+    scene_begin(&s, 16, 8);
+    for (sl_chunk c = 0; c < 16; c++) s.content[c] = c < 4 || c >= 12 ? SL_CONTENT_RESIDENT : SL_CONTENT_HOST;
+    for (int period = 0; period < 3; period++) {
+        static const sl_chunk others[] = {12, 13, 14, 15, 15, 14, 13, 12};
+        for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+            scene_launch(&s, 2);
+            scene_use(&s, others[i]);
+        }
+        scene_launch(&s, 2);
+        for (sl_chunk c = 0; c < 12; c++) scene_use(&s, c);
+    }
+    struct sl_plan plan = make_checked(&s, 1);
+    s.in.attempts = 0;
+    struct sl_plan in_place = make_checked(&s, 1);
+    assert_int_equal(in_place.bytes_in, 0);
+    assert_in_range(plan.seconds_ns, 1, in_place.seconds_ns - 3 * 2); /* two of the four, three times */
+    sl_plan_free(&in_place);
+    sl_plan_free(&plan);
+}
+
 static void test_a_smaller_budget_is_obeyed_at_once(void **state)
 {
     (void)state;
@@ -421,6 +447,7 @@ int main(void)
         cmocka_unit_test(test_how_far_ahead_is_as_asked),
         cmocka_unit_test(test_what_was_only_read_leaves_without_a_copy),
         cmocka_unit_test(test_a_launch_beyond_the_budget_gets_what_fits),
+        cmocka_unit_test(test_a_launch_beyond_the_budget_gets_what_the_link_has_time_for),
         cmocka_unit_test(test_a_smaller_budget_is_obeyed_at_once),
         cmocka_unit_test(test_wrong_input_is_refused),
     };
