@@ -1,16 +1,13 @@
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan_cost.h"
 #include "plan_internal.h"
 
-/* Belady's choice copies least. Others are tried while it waits for more than a hundredth of the time, and
- * may copy a little more. What counts are the first two thirds of the launches: what the end of the window
- * saves may be due right after it. In the first third more may be copied, once: that brings other chunks to
- * where a choice wants them, and the time it takes is counted. The second third then shows what such a choice
- * copies again and again: no more than any other may, or every plan would have its once. */
+/* Belady's choice copies least: see plan_cost.h. Others are tried while it waits for more than a hundredth of
+ * the time. */
 #define LEAST_WAIT 0.01
-#define MOST_BYTES 1.015
-#define MOST_ONCE 1.25
 #define MORE_FOR_OVERSIZE 0.25 /* of a period's bytes, where a launch uses in place what could be fetched */
 #define SAME_END 1.002         /* of the whole window's time */
 #define LEARNING_RATE 0.3
@@ -51,10 +48,8 @@ struct search {
     unsigned best_way, next_way;
     uint64_t random;
     struct sl_plan best;
-    double best_ns;
-    struct copied {
-        double first, most, all; /* when a third, two thirds and all of the launches have run */
-    } belady;
+    double best_cost_ns;
+    struct sl_copied belady;
 };
 
 static void search_free(struct search *s)
@@ -66,21 +61,19 @@ static void search_free(struct search *s)
     free(s->credit);
 }
 
-static struct copied copied(const struct search *s)
+static struct sl_copied copied(const struct search *s)
 {
-    return (struct copied){s->course.first_bytes, s->course.most_bytes, s->course.all_bytes};
+    return (struct sl_copied){s->course.first_bytes, s->course.most_bytes, s->course.all_bytes};
 }
 
-static bool copies_few(const struct search *s)
+/* Of the last attempt. None if it copies too much. */
+static double cost_ns(const struct search *s)
 {
-    struct copied by = copied(s), least = s->belady;
-    double more = s->more;
-    if (s->choice.oversize_launches) more = MORE_FOR_OVERSIZE * (least.most - least.first);
-    if (by.most <= MOST_BYTES * least.most + 2 * more && by.all <= MOST_BYTES * least.all + 3 * more)
-        return true;
-    return by.most <= MOST_ONCE * least.most + 2 * more &&
-           by.most - by.first <= MOST_BYTES * (least.most - least.first) + more &&
-           by.all - by.first <= MOST_BYTES * (least.all - least.first) + 2 * more;
+    double excess = sl_excess_bytes(copied(s), s->belady), most = s->more;
+    bool oversize = s->choice.oversize_launches != 0;
+    if (oversize) most = MORE_FOR_OVERSIZE * (s->belady.most - s->belady.first);
+    if (excess > most) return INFINITY;
+    return sl_plan_cost_ns(s->course.most_ns, oversize ? 0 : excess, (double)s->in->in_bytes_per_s);
 }
 
 static enum sl_status attempt(struct search *s, const struct sl_policy *policy, struct sl_plan *out)
@@ -113,12 +106,12 @@ static bool try_way(struct search *s, unsigned way, int prices, bool *is_best)
                                .credit = way & CREDITED ? s->credit : NULL};
     if (policy.credit) sl_prices_credit(&p, s->in, &s->outlook, &s->choice, policy.least_price, s->credit);
     if (attempt(s, &policy, &plan)) return false;
-    *is_best = s->course.most_ns < s->best_ns && copies_few(s) &&
-               (double)plan.seconds_ns <= SAME_END * (double)s->best.seconds_ns;
+    double cost = cost_ns(s);
+    *is_best = cost < s->best_cost_ns && (double)plan.seconds_ns <= SAME_END * (double)s->best.seconds_ns;
     sl_plan_free(*is_best ? &s->best : &plan);
     if (!*is_best) return true;
     s->best = plan;
-    s->best_ns = s->course.most_ns;
+    s->best_cost_ns = cost;
     return true;
 }
 
@@ -243,7 +236,7 @@ static bool reserve_rows(struct search *s)
 static void relax(struct search *s, struct sl_plan_lessons *lessons, size_t period)
 {
     struct sl_relaxation *r = lessons->relaxation;
-    double most_bytes = MOST_BYTES * (s->belady.most - s->belady.first);
+    double most_bytes = SL_MOST_BYTES * (s->belady.most - s->belady.first);
     if (r && !sl_relaxation_fits(r, s->in, s->launch_ns, most_bytes)) {
         sl_relaxation_delete(r);
         r = NULL;
@@ -284,11 +277,11 @@ static enum sl_status begin_with(struct search *s, double part_of_lacking, bool 
     struct sl_plan plan;
     enum sl_status status = attempt(s, &(struct sl_policy){.part_of_lacking = part_of_lacking}, &plan);
     if (status) return status;
-    *is_best = !s->best.actions || s->course.most_ns < s->best_ns;
+    *is_best = !s->best.actions || s->course.most_ns < s->best_cost_ns;
     sl_plan_free(*is_best ? &s->best : &plan);
     if (!*is_best) return SL_OK;
     s->best = plan;
-    s->best_ns = s->course.most_ns;
+    s->best_cost_ns = s->course.most_ns;
     s->belady = copied(s);
     return SL_OK;
 }

@@ -125,17 +125,18 @@ static int write_sequence(const struct replay_program *program, const struct pla
 struct order { /* what to do beside predicting */
     const char *sequence, *profile;
     uint64_t iterations;
-    bool json;
+    bool json, no_least;
 };
 
 static int predict(const char *path, const struct replay_program *program, const struct plan_wish *wish,
                    bool sought, const struct order *order)
 {
     struct predictions predictions = {0};
-    struct prediction least;
-    struct plan_report report = {program, &predictions, &least, sought};
+    struct prediction least = {0};
+    struct plan_report report = {program, &predictions, order->no_least ? NULL : &least, sought};
     int status = EXIT_FAILED;
-    if (predictions_make(program, wish, &predictions) && plan_least_budget(program, &predictions, &least))
+    if (predictions_make(program, wish, &predictions) &&
+        (order->no_least || plan_least_budget(program, &predictions, &least)))
         status = EXIT_OK;
     if (status == EXIT_OK && order->sequence)
         status = write_sequence(program, wish, order->sequence, order->iterations);
@@ -197,6 +198,8 @@ int command_plan(int argc, char **argv)
          "How many ways each plan tries, as for sluice run (8). More show what a longer run finds."},
         {"keep-copies", OPTION_SWITCH, &wish.keeps_copies,
          .help = "As if what is only read could leave without being copied back; no driver does that yet."},
+        {"no-least", OPTION_SWITCH, &order.no_least,
+         .help = "Do not look for the least budget: only the table."},
         {"profile", OPTION_TEXT, &order.profile, "OUT",
          "Write the least budget, its chunk size and the rules of --backing to OUT, for SLUICE_PROFILE."},
         {"sequence", OPTION_TEXT, &order.sequence, "OUT",

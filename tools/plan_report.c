@@ -122,7 +122,7 @@ bool plan_print_text(const struct plan_report *report)
     if (!print_table(report)) return false;
     print_waste(report);
     print_program(report);
-    print_least(report->least);
+    if (report->least) print_least(report->least);
     return true;
 }
 
@@ -182,6 +182,6 @@ void plan_print_json(const struct plan_report *report)
     for (size_t i = 0; i < report->predictions->count; i++)
         print_prediction(&json, NULL, &report->predictions->at[i]);
     json_close(&json);
-    if (report->least->setting.budget_bytes) print_prediction(&json, "least", report->least);
+    if (report->least && report->least->setting.budget_bytes) print_prediction(&json, "least", report->least);
     json_close(&json);
 }

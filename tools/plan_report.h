@@ -7,7 +7,7 @@
 struct plan_report {
     const struct replay_program *program;
     const struct predictions *predictions; /* one at least */
-    const struct prediction *least;        /* see plan_least_budget */
+    const struct prediction *least;        /* see plan_least_budget; NULL: nobody looked for it */
     bool sought;                           /* chunk sizes were: the best one of each budget is shown */
 };
 

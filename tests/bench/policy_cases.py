@@ -16,7 +16,7 @@ import sequences  # noqa: E402
 MIB = 1 << 20
 SHARES = (0.8, 0.66, 0.5, 0.33, 0.25)
 LINKS_GBS = (52, 24)
-PLAN_ATTEMPTS = "64"  # over so few steps, as many as runs of a hundred steps and more make
+PLAN_ATTEMPTS = "512"  # over so few steps, as many as runs of a thousand steps and more make
 POLICIES = ("driver", "demand", "lru", "belady", "next", "plan")
 
 # 150 MiB of parameters, gradients and moments, and activations beside them.
@@ -120,7 +120,7 @@ class Bench:
         return path
 
     def plan(self, case, *arguments):
-        command = [self.sluice, "plan", "--json", "--plan-attempts", PLAN_ATTEMPTS, "--chunk", str(case.chunk_bytes), *arguments, self.trace(case)]
+        command = [self.sluice, "plan", "--json", "--no-least", "--plan-attempts", PLAN_ATTEMPTS, "--chunk", str(case.chunk_bytes), *arguments, self.trace(case)]
         return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)["predictions"]
 
     def budgets(self, case):

@@ -152,6 +152,10 @@ class Plan(ToolTest):
         self.assertGreater(less["step_ns"], 1.05 * less["resident_ns"])
         self.assertIn(f"sluice run --budget {least['budget_bytes'] // MIB}M --chunk 2M\n",
                       sluice("plan", "--chunk", "2M", self.trace).stdout)
+        only_table = self.ask("--chunk", "2M", "--no-least", self.trace)
+        self.assertNotIn("least", only_table)
+        self.assertEqual(only_table["predictions"], answer["predictions"])
+        self.assertNotIn("Less memory", sluice("plan", "--chunk", "2M", "--no-least", self.trace).stdout)
         crawling = self.ask("--chunk", "2M", "--link-gbs", "0.01", self.trace)
         self.assertNotIn("least", crawling)
 

@@ -1,0 +1,26 @@
+#include "plan_cost.h"
+
+#define MOST_ONCE 1.25 /* as SL_MOST_BYTES, until two thirds have run */
+#define WORTH 0.5
+
+static double largest(double a, double b, double c)
+{
+    double ab = a > b ? a : b;
+    return ab > c ? ab : c;
+}
+
+double sl_excess_bytes(struct sl_copied by, struct sl_copied least)
+{
+    double all_through =
+        largest(0, (by.most - SL_MOST_BYTES * least.most) / 2, (by.all - SL_MOST_BYTES * least.all) / 3);
+    double once = largest((by.most - MOST_ONCE * least.most) / 2,
+                          by.most - by.first - SL_MOST_BYTES * (least.most - least.first),
+                          (by.all - by.first - SL_MOST_BYTES * (least.all - least.first)) / 2);
+    if (once < 0) once = 0;
+    return all_through < once ? all_through : once;
+}
+
+double sl_plan_cost_ns(double most_ns, double excess_bytes, double bytes_per_s)
+{
+    return most_ns + WORTH * 2 * excess_bytes / bytes_per_s * 1e9;
+}

@@ -1,0 +1,61 @@
+/* How many copies a plan may make beyond Belady's. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "plan_cost.h"
+
+static const struct sl_copied least = {100, 200, 300};
+
+static double excess(double first, double most, double all)
+{
+    return sl_excess_bytes((struct sl_copied){first, most, all}, least);
+}
+
+static void a_little_more_is_nothing(void **state)
+{
+    (void)state;
+    assert_true(excess(100, 200, 300) == 0);
+    assert_true(excess(50, 100, 150) == 0);
+    assert_true(excess(101, 202, 303) == 0);
+}
+
+/* What is copied once brings chunks to other places; if it is copied in each period, it is too much. */
+static void more_may_be_copied_once(void **state)
+{
+    (void)state;
+    assert_true(excess(140, 240, 340) == 0);
+    assert_true(excess(140, 280, 420) > 30);
+    assert_true(excess(100, 240, 340) > 15); /* not at the beginning */
+}
+
+/* What a period copies too much is about what it copies more. */
+static void excess_is_of_a_period(void **state)
+{
+    (void)state;
+    double by_half = excess(150, 300, 450);
+    assert_true(by_half > 45 && by_half < 50);
+}
+
+/* Copies that save half of their own time are worth it, and others are not. */
+static void copies_must_save_time(void **state)
+{
+    (void)state;
+    double before = sl_plan_cost_ns(1e9, 0, 1e9); /* 10 ms a period for 1e7 bytes */
+    assert_true(sl_plan_cost_ns(1e9 - 2 * 6e6, 1e7, 1e9) < before);
+    assert_true(sl_plan_cost_ns(1e9 - 2 * 4e6, 1e7, 1e9) > before);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_little_more_is_nothing),
+        cmocka_unit_test(more_may_be_copied_once),
+        cmocka_unit_test(excess_is_of_a_period),
+        cmocka_unit_test(copies_must_save_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
