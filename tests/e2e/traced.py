@@ -127,8 +127,11 @@ def transfers(bench):
             need(ended - 16 * 2 * MIB * (daemon == "thread") <= moved <= ended, f"{kind}: {moved} of {ended}", run)
             need(run.device[books]["prefetch"] == ended, f"softcuda counts {ended} {books}", run)
             need(all((kind, t["chunk"], t["tick"], t["cause"], t["bytes"]) in moves for t in timed), f"{kind}: of moves", run)
-            speeds = sorted(record["bytes"] / record["ns"] for record in timed)
-            need(4 * 0.9 < speeds[0] and speeds[-1] < gbps * 1.001, f"{kind} at {speeds[0]} to {speeds[-1]} GB/s", run)
+            # The program's own large copies, of its weights at the end, may stand before movements on the link.
+            own = min(r["tick"] for r in records if r["type"] == "launch" and r.get("direction") == "out" and r["bytes"] > MIB // 16)
+            least = min(record["bytes"] / record["ns"] for record in timed if record["tick"] < own - 1)
+            most = max(record["bytes"] / record["ns"] for record in timed)
+            need(4 * 0.9 < least and most < gbps * 1.001, f"{kind} at {least} to {most} GB/s", run)
             timed.sort(key=lambda record: record["began_ns"])
             for one, other in zip(timed, timed[1:]):
                 need(one["began_ns"] + one["ns"] <= other["began_ns"], f"one after the other: {one} {other}", run)
