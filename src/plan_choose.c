@@ -140,6 +140,7 @@ static void request_missing(struct chooser *c, uint32_t t, bool fits)
 {
     const struct sl_plan_launch *launch = &c->in->launches[t];
     double most = fits ? 0 : c->policy->part_of_lacking * (double)lacking_bytes(c, t);
+    if (!fits && most == 0) return;
     for (uint32_t k = 0; k < launch->access_count; k++) {
         sl_chunk chunk = c->in->accesses[launch->first_access + k].chunk;
         struct chunk *x = &c->chunk[chunk];

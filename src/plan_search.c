@@ -66,7 +66,8 @@ static struct sl_copied copied(const struct search *s)
     return (struct sl_copied){s->course.first_bytes, s->course.most_bytes, s->course.all_bytes};
 }
 
-/* Of the last attempt. None if it copies too much. */
+/* Of the last attempt; infinite if it copies too much. What comes for a launch that exceeds the budget is not
+ * used over the link then, so it has no price of its own. */
 static double cost_ns(const struct search *s)
 {
     double excess = sl_excess_bytes(copied(s), s->belady), most = s->more;

@@ -61,9 +61,7 @@ int plan_write_profile(const struct model *model, const struct prediction *best,
         profile.wanted.backing = best->setting.backing ? strdup(best->setting.backing) : NULL;
         if (best->setting.backing && !profile.wanted.backing) status = SL_ERR_NO_MEMORY;
     }
-    if (status == SL_OK) {
-        status = sl_profile_write(path, &profile);
-    }
+    if (status == SL_OK) status = sl_profile_write(path, &profile);
     const char *why = status == SL_ERR_IO ? strerror(errno) : sl_status_text(status);
     if (status) failure("cannot write the profile %s: %s", path, why);
     sl_profile_free(&profile);
