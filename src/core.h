@@ -7,6 +7,7 @@
 #ifndef SLUICE_CORE_H
 #define SLUICE_CORE_H
 
+#include "due.h"
 #include "duration.h"
 #include "face.h"
 #include "footprint.h"
@@ -68,6 +69,7 @@ struct sl_core {
     struct sl_schedule schedule;
     struct sl_daemon *daemon; /* NULL: inline */
     struct sl_planning planning;
+    struct sl_due due;
 
     uint64_t budget_bytes; /* as given */
     _Atomic int64_t charged_bytes;

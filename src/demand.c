@@ -1,8 +1,10 @@
 #include "demand.h"
 
 /* Parts of the budget that are kept free where nothing is planned, once something was lacking: at least, and
- * at most, where launches lack much. */
-enum { SPARE_PART = 32, MOST_SPARE_PART = 8, LAUNCHES_TO_SPARE_FOR = 2 };
+ * at most, where launches lack much. Less while something is due: part of what is lacking is known. */
+enum { SPARE_PART = 32, SPARE_PART_WHILE_DUE = 64, MOST_SPARE_PART = 8, LAUNCHES_TO_SPARE_FOR = 2 };
+/* Idle time of the link is not saved for longer than it takes to carry so many chunks. */
+enum { MOST_IDLE_CHUNKS = 4 };
 
 static uint64_t lacking_bytes(const struct sl_chunk_record *chunk)
 {
@@ -29,11 +31,12 @@ uint64_t sl_demand_own_bytes(const struct sl_core *core)
 }
 
 /* The order in which chunks leave, the lowest first: dead ones, which nobody misses, then as the policy has
- * it.
- */
+ * it, and last what is due, the latest first. */
 static uint64_t turn_of(const struct sl_core *core, const struct sl_chunk_record *chunk)
 {
     if (atomic_load(&chunk->content) == SL_CONTENT_RESIDENT_DEAD) return 0;
+    if (chunk->due > core->tick && !atomic_load_explicit(&core->schedule.active, memory_order_relaxed))
+        return UINT64_MAX - chunk->due;
     switch (core->policy->victims) {
     case SL_VICTIMS_FIRST_IN:
         return atomic_load(&chunk->in_sequence);
@@ -79,6 +82,13 @@ static sl_chunk find_victim(struct sl_core *core, sl_tick tick)
     return next_victim(core, tick);
 }
 
+static bool release(struct sl_core *core, sl_chunk victim)
+{
+    uint64_t users = atomic_load(&sl_arena_record(&core->arena, victim)->users);
+    sl_core_record_fence(core, &core->demand_fence, users);
+    return sl_mover_release(&core->mover, victim, &core->demand_fence, SL_CAUSE_DEMAND) != 0;
+}
+
 /* Evicts until `bytes` more fit. False when only the launch's own chunks are left. */
 static bool make_room(struct sl_core *core, sl_tick tick, uint64_t bytes)
 {
@@ -86,10 +96,24 @@ static bool make_room(struct sl_core *core, sl_tick tick, uint64_t bytes)
     while (atomic_load(&core->mover.occupied_bytes) + bytes > budget) {
         sl_chunk victim = sl_schedule_take_back(&core->schedule, tick);
         if (victim == SL_NO_CHUNK) victim = find_victim(core, tick);
+        if (victim == SL_NO_CHUNK || !release(core, victim)) return false;
+    }
+    return true;
+}
+
+/* The same for what is due at `due`: nothing leaves that is due until then. */
+static bool make_room_until(struct sl_core *core, sl_tick due, uint64_t bytes)
+{
+    uint64_t budget = sl_core_budget(core);
+    while (atomic_load(&core->mover.occupied_bytes) + bytes > budget) {
+        sl_chunk victim = find_victim(core, core->tick);
         if (victim == SL_NO_CHUNK) return false;
-        sl_core_record_fence(core, &core->demand_fence,
-                             atomic_load(&sl_arena_record(&core->arena, victim)->users));
-        if (!sl_mover_release(&core->mover, victim, &core->demand_fence, SL_CAUSE_DEMAND)) return false;
+        sl_tick needed = sl_arena_record(&core->arena, victim)->due;
+        if (needed > core->tick && needed <= due) {
+            core->victim_next--; /* it stays the first */
+            return false;
+        }
+        if (!release(core, victim)) return false;
     }
     return true;
 }
@@ -98,7 +122,8 @@ static bool make_room(struct sl_core *core, sl_tick tick, uint64_t bytes)
  * what that will lack, but it is about as much as this one did. Not where all that lives has room. */
 static void make_spare_room(struct sl_core *core, sl_tick tick, uint64_t brought_bytes)
 {
-    uint64_t budget = sl_core_budget(core), spare = budget / SPARE_PART, most = budget / MOST_SPARE_PART;
+    uint64_t budget = sl_core_budget(core), most = budget / MOST_SPARE_PART;
+    uint64_t spare = budget / (core->due.heap_count ? SPARE_PART_WHILE_DUE : SPARE_PART);
     bool ahead = core->policy->plans && core->policy->when == SL_PLAN_AHEAD;
     if (!ahead || most < core->arena.chunk_bytes || sl_arena_moving_bytes(&core->arena) <= budget) return;
     if (spare < LAUNCHES_TO_SPARE_FOR * brought_bytes) spare = LAUNCHES_TO_SPARE_FOR * brought_bytes;
@@ -126,11 +151,35 @@ uint32_t sl_demand_bring(struct sl_core *core, sl_tick tick)
                        SL_CAUSE_DEMAND);
         brought_bytes += bytes;
     }
+    if (brought_bytes) core->due.idle_bytes = 0;
     if (fits && brought_bytes && !atomic_load(&core->schedule.active))
         make_spare_room(core, tick, brought_bytes);
     pthread_mutex_unlock(&mover->in.lock);
     pthread_mutex_unlock(&mover->out.lock);
     return missing;
+}
+
+void sl_demand_bring_due(struct sl_core *core)
+{
+    struct sl_mover *mover = &core->mover;
+    struct sl_due *due = &core->due;
+    uint64_t most = MOST_IDLE_CHUNKS * core->arena.chunk_bytes;
+    sl_tick tick;
+    sl_chunk chunk;
+    if (!due->heap_count) return;
+    due->idle_bytes += (uint64_t)((double)due->launch_ns * (double)core->link_in_bytes_per_s / 1e9);
+    if (due->idle_bytes > most) due->idle_bytes = most;
+    pthread_mutex_lock(&mover->out.lock);
+    pthread_mutex_lock(&mover->in.lock);
+    while ((chunk = sl_due_next(core, &tick)) != SL_NO_CHUNK) {
+        uint64_t bytes = atomic_load(&sl_arena_record(&core->arena, chunk)->bytes);
+        if (bytes > due->idle_bytes || !make_room_until(core, tick, bytes)) break;
+        uint64_t after_out = sl_mover_room_after(mover, chunk, bytes, sl_core_budget(core));
+        if (!sl_mover_bring(mover, chunk, bytes, after_out, SL_CAUSE_PLAN)) break;
+        due->idle_bytes -= bytes;
+    }
+    pthread_mutex_unlock(&mover->in.lock);
+    pthread_mutex_unlock(&mover->out.lock);
 }
 
 void sl_demand_leave_to_driver(struct sl_core *core)

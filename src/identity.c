@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "grow.h"
 #include "map.h"
 #include "module.h"
 
@@ -86,13 +87,7 @@ struct collection {
 
 static bool add(struct collection *to, const char *name, const struct dl_phdr_info *object)
 {
-    if (to->count == to->capacity) {
-        uint32_t wanted = to->capacity ? 2 * to->capacity : 16;
-        struct sl_profile_object *larger = realloc(to->objects, wanted * sizeof *larger);
-        if (!larger) return false;
-        to->objects = larger;
-        to->capacity = wanted;
-    }
+    if (!sl_grow(&to->objects, &to->capacity, to->count, sizeof *to->objects)) return false;
     struct sl_profile_object *added = &to->objects[to->count];
     *added = (struct sl_profile_object){.name = strdup(name)};
     read_build_id(object, added->build_id);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "grow.h"
 #include "log.h"
 
 void sl_kernels_init(struct sl_kernels *kernels, const struct sl_backend *backend)
@@ -73,13 +74,7 @@ uint32_t sl_kernels_know(struct sl_kernels *kernels, const struct sl_kernel_layo
     uint64_t hash = hash_layout(layout);
     uint32_t known = find_by_layout(kernels, layout, hash);
     if (known) return known;
-    if (kernels->count >= kernels->capacity) {
-        uint32_t wanted = kernels->capacity ? kernels->capacity * 2 : 64;
-        struct sl_kernel *larger = realloc(kernels->kernels, wanted * sizeof *larger);
-        if (!larger) return 0;
-        kernels->kernels = larger;
-        kernels->capacity = wanted;
-    }
+    if (!sl_grow(&kernels->kernels, &kernels->capacity, kernels->count, sizeof *kernels->kernels)) return 0;
     struct sl_kernel *kernel = &kernels->kernels[kernels->count];
     size_t bytes = layout->parameter_count * sizeof *layout->offsets;
     *kernel =

@@ -203,12 +203,15 @@ static void begin(struct sl_core *core, struct sl_launch *launch)
         sl_mover_wait(&core->mover, &core->mover.out, core->arena.join_out, launch->stream);
     if (is_blind(core, launch, kernel)) join_retired(core, s, launch->stream);
     sl_access_chunks(core, launch, symbol, kernel);
+    bool noted = sl_due_is_noted(core);
+    if (noted) sl_due_note(core, symbol);
     bool resident = !core->touched_count || use(core, launch, s, kernel);
     if (core->backend.leave) note_written(core);
     if (core->pinned_bytes) {
         SL_COUNT(&core->stats, remote_bytes, core->pinned_bytes);
         SL_COUNT(&core->stats, pinned_bytes, core->pinned_bytes);
     }
+    if (noted) sl_demand_bring_due(core);
     sl_core_plan(core);
     if (core->sampler) launch->state = sl_sample_begin(core, launch, symbol, kernel, resident);
 }

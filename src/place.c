@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "grow.h"
+
 #define MAX_INTERIOR 65536u
 
 _Static_assert(SL_NO_RANGE == SL_MAP_NONE, "no slot");
@@ -26,18 +28,6 @@ void sl_placement_close(struct sl_placement *placement)
     memset(placement, 0, sizeof *placement);
 }
 
-/* Makes room for one more element of `size` bytes in a growing array. */
-static bool reserve(void *array, uint32_t count, uint32_t *capacity, size_t size)
-{
-    if (count < *capacity) return true;
-    uint32_t wanted = *capacity ? *capacity * 2 : 16;
-    void *larger = realloc(*(void **)array, wanted * size);
-    if (!larger) return false;
-    *(void **)array = larger;
-    *capacity = wanted;
-    return true;
-}
-
 static uint64_t key_hash(uint64_t site, uint64_t bytes)
 {
     return sl_hash_word(sl_mix(site), bytes) | 1;
@@ -52,7 +42,7 @@ static uint32_t key_for(struct sl_placement *placement, uint64_t site, uint64_t 
         if (placement->keys[key].site == site && placement->keys[key].bytes == bytes) return key;
         hash += 2;
     }
-    if (!reserve(&placement->keys, placement->key_count, &placement->key_capacity, sizeof *placement->keys))
+    if (!sl_grow(&placement->keys, &placement->key_capacity, placement->key_count, sizeof *placement->keys))
         return SL_MAP_NONE;
     key = placement->key_count;
     if (!sl_map_put(&placement->key_of, hash, key)) return SL_MAP_NONE;
@@ -69,7 +59,7 @@ static uint32_t new_slot(struct sl_placement *placement)
         placement->free_slots--;
         return slot;
     }
-    if (!reserve(&placement->slots, placement->slot_count, &placement->slot_capacity,
+    if (!sl_grow(&placement->slots, &placement->slot_capacity, placement->slot_count,
                  sizeof *placement->slots))
         return SL_MAP_NONE;
     return placement->slot_count++;
@@ -78,7 +68,7 @@ static uint32_t new_slot(struct sl_placement *placement)
 static uint32_t add_slot(struct sl_placement *placement, uint32_t k)
 {
     struct sl_slot_key *key = &placement->keys[k];
-    if (!reserve(&key->slots, key->count, &key->capacity, sizeof *key->slots)) return SL_MAP_NONE;
+    if (!sl_grow(&key->slots, &key->capacity, key->count, sizeof *key->slots)) return SL_MAP_NONE;
     uint32_t slot = new_slot(placement);
     if (slot == SL_MAP_NONE) return SL_MAP_NONE;
     placement->slots[slot] =
@@ -311,7 +301,7 @@ bool sl_slot_learn(struct sl_slot *slot, uint64_t offset)
     uint32_t at = interior_from(slot, offset);
     if (at < slot->interior_count && slot->interior[at] == offset) return false;
     if (slot->interior_count == MAX_INTERIOR ||
-        !reserve(&slot->interior, slot->interior_count, &slot->interior_capacity, sizeof *slot->interior))
+        !sl_grow(&slot->interior, &slot->interior_capacity, slot->interior_count, sizeof *slot->interior))
         return false;
     memmove(&slot->interior[at + 1], &slot->interior[at],
             (slot->interior_count - at) * sizeof *slot->interior);

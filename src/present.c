@@ -168,6 +168,7 @@ void sl_core_forget(struct sl_core *core)
     unravel(core);
     sl_symbols_clear(&core->symbols);
     sl_durations_forget(&core->durations);
+    sl_due_forget(&core->due);
     sl_samples_forget(core);
     core->planning.unlearn = true;
     sl_placement_forget(&core->placement);

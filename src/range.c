@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "grow.h"
+
 void sl_ranges_free(struct sl_ranges *ranges)
 {
     free(ranges->ranges);
@@ -36,13 +38,7 @@ uint32_t sl_ranges_find(const struct sl_ranges *ranges, uint64_t address)
 
 bool sl_ranges_put(struct sl_ranges *ranges, uint64_t begin, uint64_t end, uint32_t number)
 {
-    if (ranges->count == ranges->capacity) {
-        uint32_t wanted = ranges->capacity ? 2 * ranges->capacity : 256;
-        struct sl_range *larger = realloc(ranges->ranges, wanted * sizeof *larger);
-        if (!larger) return false;
-        ranges->ranges = larger;
-        ranges->capacity = wanted;
-    }
+    if (!sl_grow(&ranges->ranges, &ranges->capacity, ranges->count, sizeof *ranges->ranges)) return false;
     uint32_t at = ending_behind(ranges, begin);
     memmove(&ranges->ranges[at + 1], &ranges->ranges[at], (ranges->count - at) * sizeof *ranges->ranges);
     ranges->ranges[at] = (struct sl_range){begin, end, number};

@@ -227,6 +227,7 @@ static void tear_down(struct sl_core *core, bool device_gone)
     sl_schedule_close(&core->schedule, device_gone);
     sl_mover_close(&core->mover, device_gone);
     sl_forecast_close(&core->planning.forecast);
+    sl_due_forget(&core->due);
     sl_plan_lessons_free(&core->planning.lessons);
     sl_learned_close(core);
     sl_weave_delete(core->weave);

@@ -77,12 +77,15 @@ static bool is_due_for_trace(struct sl_core *core, const struct sl_symbol_record
     return false;
 }
 
-/* Whether a plan should know better how long this one takes. The distance between those that are known well
- * is never the same, so that they are not the same ones of each iteration. */
+/* Whether a plan, or whoever fetches what is due, should know better how long this one takes. The distance
+ * between those that are known well is never the same, so that they are not the same ones of each iteration.
+ */
 static bool is_due_for_plan(struct sl_core *core, sl_symbol symbol)
 {
     struct sl_sampler *sampler = core->sampler;
-    if (!core->pressure || !core->policy->plans || core->streak < SL_STEADY_STREAK) return false;
+    bool steady = core->streak >= SL_STEADY_STREAK;
+    if (!core->pressure || !core->policy->plans) return false;
+    if (!steady && (!sl_due_is_used(core) || core->tick < sampler->again_at)) return false;
     struct sl_duration *known = sl_durations_of(&core->durations, symbol);
     if (!known || known->begun_in == core->iterations + 1) return false;
     bool well = known->count >= SL_DURATION_SAMPLES || known->begun >= TRIES;

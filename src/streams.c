@@ -1,8 +1,7 @@
 #include "streams.h"
 
-#include <stdlib.h>
-
 #include "core.h"
+#include "grow.h"
 
 /* Never the number of another thread, not even of one that is gone. */
 static uint64_t this_thread(void)
@@ -23,13 +22,9 @@ static void share_number(struct sl_core *core, sl_stream stream)
 {
     for (uint32_t i = 0; i < core->more_stream_count; i++)
         if (core->more_streams[i] == stream) return;
-    if (core->more_stream_count == core->more_stream_capacity) {
-        uint32_t wanted = core->more_stream_capacity ? 2 * core->more_stream_capacity : 64;
-        sl_stream *larger = realloc(core->more_streams, wanted * sizeof *larger);
-        if (!larger) return;
-        core->more_streams = larger;
-        core->more_stream_capacity = wanted;
-    }
+    if (!sl_grow(&core->more_streams, &core->more_stream_capacity, core->more_stream_count,
+                 sizeof *core->more_streams))
+        return;
     core->more_streams[core->more_stream_count++] = stream;
 }
 
