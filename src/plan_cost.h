@@ -19,8 +19,9 @@ struct sl_copied {
 /* What a period copies beyond what it may, at least; 0: it is within bounds. */
 double sl_excess_bytes(struct sl_copied by, struct sl_copied least);
 
-/* Of a plan that takes `most_ns` for two periods: more by a part of the time that further copies take on the
- * link, which they have to save, at least, to be worth it. */
+/* Of a plan that takes `most_ns` for two periods. With further copies it is more by what they have to save,
+ * at least, to be worth it: a part of the time that they take on the link, and a fiftieth of all the time,
+ * because what they save beside that is soon less in the run than in a plan. */
 double sl_plan_cost_ns(double most_ns, double excess_bytes, double bytes_per_s);
 
 #endif

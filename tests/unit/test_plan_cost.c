@@ -44,9 +44,19 @@ static void excess_is_of_a_period(void **state)
 static void copies_must_save_time(void **state)
 {
     (void)state;
-    double before = sl_plan_cost_ns(1e9, 0, 1e9); /* 10 ms a period for 1e7 bytes */
-    assert_true(sl_plan_cost_ns(1e9 - 2 * 6e6, 1e7, 1e9) < before);
-    assert_true(sl_plan_cost_ns(1e9 - 2 * 4e6, 1e7, 1e9) > before);
+    double before = sl_plan_cost_ns(1e9, 0, 1e9); /* 100 ms a period for 1e8 bytes */
+    assert_true(before == 1e9);
+    assert_true(sl_plan_cost_ns(1e9 - 2 * 6.5e7, 1e8, 1e9) < before);
+    assert_true(sl_plan_cost_ns(1e9 - 2 * 4.5e7, 1e8, 1e9) > before);
+}
+
+/* However few they are. */
+static void copies_that_save_next_to_nothing_are_not_worth_it(void **state)
+{
+    (void)state;
+    double before = sl_plan_cost_ns(1e9, 0, 1e9);
+    assert_true(sl_plan_cost_ns(0.99e9, 1e5, 1e9) > before);
+    assert_true(sl_plan_cost_ns(0.97e9, 1e5, 1e9) < before);
 }
 
 int main(void)
@@ -56,6 +66,7 @@ int main(void)
         cmocka_unit_test(more_may_be_copied_once),
         cmocka_unit_test(excess_is_of_a_period),
         cmocka_unit_test(copies_must_save_time),
+        cmocka_unit_test(copies_that_save_next_to_nothing_are_not_worth_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
