@@ -106,6 +106,7 @@ struct sl_plan_lessons {
     size_t launch_count;
     sl_tick first_tick;
     unsigned best_way, next_way;
+    double over_bytes; /* see plan_cost.h */
     uint64_t random;
 };
 

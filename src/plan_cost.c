@@ -1,6 +1,7 @@
 #include "plan_cost.h"
 
 #define MOST_ONCE 1.25 /* as SL_MOST_BYTES, until two thirds have run */
+#define REMEMBERED 0.8 /* from plan to plan, of what was copied once: transitions need not be paid back */
 #define WORTH 0.5
 #define LEAST_SAVED 0.02 /* of the time, by all of them */
 
@@ -8,6 +9,12 @@ static double largest(double a, double b, double c)
 {
     double ab = a > b ? a : b;
     return ab > c ? ab : c;
+}
+
+double sl_over_bytes(double over_before, struct sl_copied by, struct sl_copied least)
+{
+    double over = REMEMBERED * over_before + by.first - SL_MOST_BYTES * (least.most - least.first);
+    return over > 0 ? over : 0;
 }
 
 double sl_excess_bytes(struct sl_copied by, struct sl_copied least)

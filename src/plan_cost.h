@@ -4,7 +4,8 @@
  * What counts are the first two thirds of a window of three periods: what its end saves may be due right
  * behind it. In the first third more may be copied, once: that brings other chunks to where a choice wants
  * them, and the time it takes is counted. The second third then shows what such a choice copies again and
- * again: no more than any other may, or every plan would have its once.
+ * again: no more than any other may. Until that is made up for, it has to be worth it each time, or every
+ * other plan would have its once.
  */
 #ifndef SLUICE_PLAN_COST_H
 #define SLUICE_PLAN_COST_H
@@ -18,6 +19,10 @@ struct sl_copied {
 
 /* What a period copies beyond what it may, at least; 0: it is within bounds. */
 double sl_excess_bytes(struct sl_copied by, struct sl_copied least);
+
+/* What plans copied beyond what they may in their first thirds, which are what is carried out, now that
+ * another one did; 0: that is made up for. */
+double sl_over_bytes(double over_before, struct sl_copied by, struct sl_copied least);
 
 /* Of a plan that takes `most_ns` for two periods. With further copies it is more by what they have to save,
  * at least, to be worth it: a part of the time that they take on the link, and a fiftieth of all the time,

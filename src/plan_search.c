@@ -46,10 +46,11 @@ struct search {
     double more;                  /* bytes that a period may copy beyond what it should */
     double part_of_lacking;       /* that was the best without prices; or 1 */
     unsigned best_way, next_way;
+    double over_bytes; /* what the plans before copied beyond what they may, as far as it counts */
     uint64_t random;
     struct sl_plan best;
     double best_cost_ns;
-    struct sl_copied belady;
+    struct sl_copied best_copied, belady;
 };
 
 static void search_free(struct search *s)
@@ -74,6 +75,8 @@ static double cost_ns(const struct search *s)
     bool oversize = s->choice.oversize_launches != 0;
     if (oversize) most = MORE_FOR_OVERSIZE * (s->belady.most - s->belady.first);
     if (excess > most) return INFINITY;
+    double once = s->over_bytes > 0 ? sl_over_bytes(0, copied(s), s->belady) : 0;
+    if (once > excess) excess = once;
     return sl_plan_cost_ns(s->course.most_ns, oversize ? 0 : excess, (double)s->in->in_bytes_per_s);
 }
 
@@ -113,6 +116,7 @@ static bool try_way(struct search *s, unsigned way, int prices, bool *is_best)
     if (!*is_best) return true;
     s->best = plan;
     s->best_cost_ns = cost;
+    s->best_copied = copied(s);
     return true;
 }
 
@@ -199,6 +203,7 @@ static void recall(struct search *s, const struct sl_plan_lessons *lessons, size
     }
     s->best_way = lessons->best_way;
     s->next_way = lessons->next_way;
+    s->over_bytes = lessons->over_bytes;
     s->random = lessons->random;
 }
 
@@ -213,6 +218,7 @@ static void remember(const struct search *s, struct sl_plan_lessons *lessons)
                                         .first_tick = s->in->first_tick,
                                         .best_way = s->best_way,
                                         .next_way = s->next_way,
+                                        .over_bytes = sl_over_bytes(s->over_bytes, s->best_copied, s->belady),
                                         .random = s->random};
 }
 
@@ -249,7 +255,8 @@ static void relax(struct search *s, struct sl_plan_lessons *lessons, size_t peri
     sl_relaxation_improve(r, s->in->attempts);
     s->guide = sl_relaxation_guide(r);
     s->more = sl_relaxation_more_bytes(r);
-    if (!was_solved && sl_relaxation_is_solved(r)) s->next_way = 0;
+    if (was_solved || !sl_relaxation_is_solved(r)) return;
+    s->next_way = 0;
 }
 
 /* First every way once, each with what was learned from those before; then variants of the best. */
@@ -283,7 +290,7 @@ static enum sl_status begin_with(struct search *s, double part_of_lacking, bool 
     if (!*is_best) return SL_OK;
     s->best = plan;
     s->best_cost_ns = s->course.most_ns;
-    s->belady = copied(s);
+    s->belady = s->best_copied = copied(s);
     return SL_OK;
 }
 

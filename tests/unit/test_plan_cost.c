@@ -32,6 +32,21 @@ static void more_may_be_copied_once(void **state)
     assert_true(excess(100, 240, 340) > 15); /* not at the beginning */
 }
 
+/* What a plan copied once is made up for by those behind it that copy less, or forgotten by and by. */
+static void what_was_copied_once_is_remembered(void **state)
+{
+    (void)state;
+    const struct sl_copied once = {140, 240, 340}, same = {100, 200, 300}, fewer = {70, 170, 270};
+    double over = sl_over_bytes(0, once, least);
+    assert_true(over > 35 && over < 40);
+    assert_true(sl_over_bytes(over, fewer, least) == 0);
+    double later = sl_over_bytes(over, same, least);
+    assert_true(later > 0 && later < over);
+    assert_true(sl_over_bytes(over, once, least) > over);
+    for (int plan = 0; plan < 20; plan++) over = sl_over_bytes(over, same, least);
+    assert_true(over == 0);
+}
+
 /* What a period copies too much is about what it copies more. */
 static void excess_is_of_a_period(void **state)
 {
@@ -64,6 +79,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_little_more_is_nothing),
         cmocka_unit_test(more_may_be_copied_once),
+        cmocka_unit_test(what_was_copied_once_is_remembered),
         cmocka_unit_test(excess_is_of_a_period),
         cmocka_unit_test(copies_must_save_time),
         cmocka_unit_test(copies_that_save_next_to_nothing_are_not_worth_it),
