@@ -161,9 +161,10 @@ static struct sl_chunk_range next_chunks(const struct sl_core *core, const struc
     while (*a < count) {
         const struct sl_access *access = &accesses[(*a)++];
         const struct sl_slot *slot = &core->placement.slots[access->slot];
-        if (slot->live && use->always >> (*a - 1) & 1)
-            return sl_slot_chunks(&core->placement, slot, access->offset,
-                                  sl_access_end(slot, access) - access->offset);
+        if (!slot->live || !(use->always >> (*a - 1) & 1)) continue;
+        struct sl_chunk_range range = sl_slot_chunks(&core->placement, slot, access->offset,
+                                                     sl_access_end(slot, access) - access->offset);
+        if (range.count) return range;
     }
     return (struct sl_chunk_range){0};
 }
@@ -215,6 +216,7 @@ void sl_due_note(struct sl_core *core, sl_symbol symbol)
     }
     due->launch_ns = sl_durations_ns(&core->durations, symbol, 0);
     if (!due->launch_ns && took_ns != UINT64_MAX) due->launch_ns = took_ns;
+    if (!due->launch_ns) due->launch_ns = sl_durations_ns(&core->durations, symbol, record->kernel);
 }
 
 static sl_chunk lacking(const struct sl_core *core, const struct sl_due_use *use)
