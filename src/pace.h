@@ -1,5 +1,6 @@
 /* How much of a core the planner's thread takes: its first plans are made as fast as they are asked for, and
- * behind them it may look for better ones in a fiftieth of the time that plans are for. One thread at a time.
+ * behind them it may look for better ones in a hundredth of the time that plans are for. One thread at a
+ * time.
  */
 #ifndef SLUICE_PACE_H
 #define SLUICE_PACE_H
@@ -8,7 +9,7 @@
 #include <stdint.h>
 
 #define SL_PACE_FIRST_PLANS 16
-#define SL_PACE_SHARE 0.02
+#define SL_PACE_SHARE 0.01
 
 struct sl_pace {
     uint64_t plans;
