@@ -316,6 +316,7 @@ bool sl_plan_learn(struct sl_plan_lessons *lessons, unsigned attempts)
     sl_relaxation_improve(r, attempts);
     if (!sl_relaxation_is_solved(r)) return false;
     lessons->next_way = 0;
+    lessons->over_bytes = 0;
     return true;
 }
 
