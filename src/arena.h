@@ -34,7 +34,7 @@ struct sl_chunk_record {
     uint64_t freed_in; /* sl_core.waits then: the program may have waited for all of that meanwhile */
     bool pinned;       /* in pinned host memory: it counts as resident, takes no frame and never moves */
     sl_tick last_use;
-    sl_tick due; /* when it is expected to be used, though nothing is planned: see due.h */
+    sl_tick due;                /* when it is expected to be used, though nothing is planned: see due.h */
     sl_chunk run;               /* first chunk of the allocation that covers it whole, or itself */
     uint32_t run_chunks;        /* chunks of that run; 0: free */
     struct sl_packing *packing; /* what lies in a packed chunk; kept for the next time it is one */

@@ -31,7 +31,7 @@ uint64_t sl_demand_own_bytes(const struct sl_core *core)
 }
 
 /* The order in which chunks leave, the lowest first: dead ones, which nobody misses, then as the policy has
- * it, and last what is due, the latest first. */
+ * it, and last what is due, the latest first, unless a plan knows better. */
 static uint64_t turn_of(const struct sl_core *core, const struct sl_chunk_record *chunk)
 {
     if (atomic_load(&chunk->content) == SL_CONTENT_RESIDENT_DEAD) return 0;
@@ -82,38 +82,22 @@ static sl_chunk find_victim(struct sl_core *core, sl_tick tick)
     return next_victim(core, tick);
 }
 
-static bool release(struct sl_core *core, sl_chunk victim)
-{
-    uint64_t users = atomic_load(&sl_arena_record(&core->arena, victim)->users);
-    sl_core_record_fence(core, &core->demand_fence, users);
-    return sl_mover_release(&core->mover, victim, &core->demand_fence, SL_CAUSE_DEMAND) != 0;
-}
-
-/* Evicts until `bytes` more fit. False when only the launch's own chunks are left. */
-static bool make_room(struct sl_core *core, sl_tick tick, uint64_t bytes)
+/* Evicts until `bytes` more fit, but nothing that is due up to `until`. False when only that is left, or the
+ * launch's own chunks. */
+static bool make_room(struct sl_core *core, sl_tick tick, uint64_t bytes, sl_tick until)
 {
     uint64_t budget = sl_core_budget(core);
     while (atomic_load(&core->mover.occupied_bytes) + bytes > budget) {
         sl_chunk victim = sl_schedule_take_back(&core->schedule, tick);
         if (victim == SL_NO_CHUNK) victim = find_victim(core, tick);
-        if (victim == SL_NO_CHUNK || !release(core, victim)) return false;
-    }
-    return true;
-}
-
-/* The same for what is due at `due`: nothing leaves that is due until then. */
-static bool make_room_until(struct sl_core *core, sl_tick due, uint64_t bytes)
-{
-    uint64_t budget = sl_core_budget(core);
-    while (atomic_load(&core->mover.occupied_bytes) + bytes > budget) {
-        sl_chunk victim = find_victim(core, core->tick);
         if (victim == SL_NO_CHUNK) return false;
-        sl_tick needed = sl_arena_record(&core->arena, victim)->due;
-        if (needed > core->tick && needed <= due) {
+        const struct sl_chunk_record *chunk = sl_arena_record(&core->arena, victim);
+        if (chunk->due > tick && chunk->due <= until) {
             core->victim_next--; /* it stays the first */
             return false;
         }
-        if (!release(core, victim)) return false;
+        sl_core_record_fence(core, &core->demand_fence, atomic_load(&chunk->users));
+        if (!sl_mover_release(&core->mover, victim, &core->demand_fence, SL_CAUSE_DEMAND)) return false;
     }
     return true;
 }
@@ -127,7 +111,7 @@ static void make_spare_room(struct sl_core *core, sl_tick tick, uint64_t brought
     bool ahead = core->policy->plans && core->policy->when == SL_PLAN_AHEAD;
     if (!ahead || most < core->arena.chunk_bytes || sl_arena_moving_bytes(&core->arena) <= budget) return;
     if (spare < LAUNCHES_TO_SPARE_FOR * brought_bytes) spare = LAUNCHES_TO_SPARE_FOR * brought_bytes;
-    make_room(core, tick, spare < most ? spare : most);
+    make_room(core, tick, spare < most ? spare : most, tick);
 }
 
 uint32_t sl_demand_bring(struct sl_core *core, sl_tick tick)
@@ -143,7 +127,7 @@ uint32_t sl_demand_bring(struct sl_core *core, sl_tick tick)
         uint64_t bytes = lacking_bytes(chunk);
         if (!bytes) continue;
         if (atomic_load(&chunk->content) != SL_CONTENT_DEAD) missing++;
-        bool room = fits ? make_room(core, tick, bytes)
+        bool room = fits ? make_room(core, tick, bytes, tick)
                          : atomic_load(&mover->occupied_bytes) + bytes <= sl_core_budget(core);
         if (!room) continue;
         sl_mover_bring(mover, core->touched[i], chunk->bytes,
@@ -173,7 +157,7 @@ void sl_demand_bring_due(struct sl_core *core)
     pthread_mutex_lock(&mover->in.lock);
     while ((chunk = sl_due_next(core, &tick)) != SL_NO_CHUNK) {
         uint64_t bytes = atomic_load(&sl_arena_record(&core->arena, chunk)->bytes);
-        if (bytes > due->idle_bytes || !make_room_until(core, tick, bytes)) break;
+        if (bytes > due->idle_bytes || !make_room(core, core->tick, bytes, tick)) break;
         uint64_t after_out = sl_mover_room_after(mover, chunk, bytes, sl_core_budget(core));
         if (!sl_mover_bring(mover, chunk, bytes, after_out, SL_CAUSE_PLAN)) break;
         due->idle_bytes -= bytes;

@@ -36,7 +36,8 @@ void sl_due_forget(struct sl_due *due)
     free(due->uses);
     free(due->tensors);
     free(due->heap);
-    sl_map_free(&due->by_hash);
+    sl_map_free(&due->use_of);
+    sl_map_free(&due->tensor_of);
     *due = (struct sl_due){0};
 }
 
@@ -90,17 +91,25 @@ static bool is_same(const struct sl_access *one, const struct sl_access *other)
     return one->slot == other->slot && one->offset == other->offset;
 }
 
+/* The number that stands for `hash`; a new one is `count`: there is room for it in `*array`, to be filled in.
+ * NONE: there is no memory, or they are too many. */
+static uint32_t number_of(struct sl_map *map, uint64_t hash, void *array, uint32_t *capacity, uint32_t count,
+                          size_t size)
+{
+    uint32_t known = sl_map_get(map, hash | 1);
+    if (known != SL_MAP_NONE) return known;
+    bool room = count < MOST && sl_grow(array, capacity, count, size) && sl_map_put(map, hash | 1, count);
+    return room ? count : NONE;
+}
+
 static uint32_t find_tensor(struct sl_due *due, const struct sl_access *access)
 {
-    uint64_t hash = sl_hash_word(access->slot, access->offset) | 1;
-    uint32_t t = sl_map_get(&due->by_hash, hash);
-    if (t != SL_MAP_NONE) return t;
-    if (due->tensor_count == MOST ||
-        !sl_grow(&due->tensors, &due->tensor_capacity, due->tensor_count, sizeof *due->tensors) ||
-        !sl_map_put(&due->by_hash, hash, due->tensor_count))
-        return NONE;
-    due->tensors[due->tensor_count] = (struct sl_due_tensor){.use = NONE};
-    return due->tensor_count++;
+    uint64_t hash = sl_hash_word(access->slot, access->offset);
+    uint32_t t = number_of(&due->tensor_of, hash, &due->tensors, &due->tensor_capacity, due->tensor_count,
+                           sizeof *due->tensors);
+    if (t != due->tensor_count) return t;
+    due->tensors[due->tensor_count++] = (struct sl_due_tensor){.use = NONE};
+    return t;
 }
 
 /* The kernel alone, not its grid, tells uses apart: how much an expert has to do differs every time. */
@@ -109,16 +118,12 @@ static uint32_t find_use(struct sl_due *due, const struct sl_symbol_record *reco
 {
     uint64_t kernel = record->kernel ? record->kernel : record->shape;
     uint64_t hash = sl_hash_word(sl_hash_word(kernel, access->where), access->slot);
-    hash = (sl_hash_word(hash, access->offset) | 1) - 1;
-    uint32_t u = sl_map_get(&due->by_hash, hash);
-    if (u != SL_MAP_NONE) return u;
-    if (!hash || due->use_count == MOST ||
-        !sl_grow(&due->uses, &due->use_capacity, due->use_count, sizeof *due->uses) ||
-        !sl_map_put(&due->by_hash, hash, due->use_count))
-        return NONE;
-    due->uses[due->use_count] =
+    uint32_t u = number_of(&due->use_of, sl_hash_word(hash, access->offset), &due->uses, &due->use_capacity,
+                           due->use_count, sizeof *due->uses);
+    if (u != due->use_count) return u;
+    due->uses[due->use_count++] =
         (struct sl_due_use){.symbol = SL_NO_SYMBOL, .always = UINT64_MAX, .successor = NONE};
-    return due->use_count++;
+    return u;
 }
 
 /* --- what is learned --- */

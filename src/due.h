@@ -18,7 +18,7 @@ struct sl_due {
     struct sl_due_use *uses;
     struct sl_due_tensor *tensors;
     uint32_t use_count, use_capacity, tensor_count, tensor_capacity;
-    struct sl_map by_hash; /* both */
+    struct sl_map use_of, tensor_of; /* by hash */
     struct sl_due_item {
         sl_tick tick; /* at which it is expected */
         uint32_t use;

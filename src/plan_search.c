@@ -255,8 +255,7 @@ static void relax(struct search *s, struct sl_plan_lessons *lessons, size_t peri
     sl_relaxation_improve(r, s->in->attempts);
     s->guide = sl_relaxation_guide(r);
     s->more = sl_relaxation_more_bytes(r);
-    if (was_solved || !sl_relaxation_is_solved(r)) return;
-    s->next_way = 0;
+    if (!was_solved && sl_relaxation_is_solved(r)) s->next_way = 0;
 }
 
 /* First every way once, each with what was learned from those before; then variants of the best. */
@@ -316,7 +315,6 @@ bool sl_plan_learn(struct sl_plan_lessons *lessons, unsigned attempts)
     sl_relaxation_improve(r, attempts);
     if (!sl_relaxation_is_solved(r)) return false;
     lessons->next_way = 0;
-    lessons->over_bytes = 0;
     return true;
 }
 

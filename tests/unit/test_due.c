@@ -128,8 +128,8 @@ static void what_was_taken_is_due_again(void **unused)
     (void)unused;
     if (!in_child()) return;
     train();
-    bool good = true;
     use(&forward, parameter[3]);
+    bool good = true;
     for (int e = 0; e < EXPERTS; e++)
         good &= is_due(parameter[e]) == (e == 3) && is_due(moment[e]) == (e == 3);
     for (int i = 0; i < OTHERS; i++) good &= record_of(other[i])->due != record_of(moment[3])->due;
@@ -196,51 +196,46 @@ static void what_is_due_sooner_stays(void **unused)
     core_end_child(good && absent_after > absent_before - 6);
 }
 
-/* Once the one kernel follows, once the other. */
-static void chance_makes_nothing_due(void **unused)
+/* What comes behind `forward` in round `i`. */
+typedef void (*follow)(uint64_t tensor, int i);
+
+static void same_kernel(uint64_t tensor, int i)
 {
-    (void)unused;
+    (void)i;
+    use(&backward, tensor);
+}
+
+static void one_of_two(uint64_t tensor, int i)
+{
+    use(i % 2 ? &backward : &idle, tensor);
+}
+
+static void at_any_time(uint64_t tensor, int i)
+{
+    for (int k = 0; k < (i % 2 ? 20 : 2); k++) disturb();
+    use(&backward, tensor);
+}
+
+static void check_follower(follow follower, bool due)
+{
     if (!in_child()) return;
     train();
     for (int i = 0; i < 20; i++) {
         use(&forward, other[1]);
-        use(i % 2 ? &backward : &idle, other[1]);
+        follower(other[1], i);
         disturb();
     }
     rest();
     use(&forward, other[1]);
-    core_end_child(!is_due(other[1]));
+    core_end_child(is_due(other[1]) == due);
 }
 
-static void what_comes_at_any_time_is_not_due(void **unused)
+static void only_what_surely_follows_is_due(void **unused)
 {
     (void)unused;
-    if (!in_child()) return;
-    train();
-    for (int i = 0; i < 20; i++) {
-        use(&forward, other[1]);
-        for (int k = 0; k < (i % 2 ? 20 : 2); k++) disturb();
-        use(&backward, other[1]);
-    }
-    rest();
-    use(&forward, other[1]);
-    core_end_child(!is_due(other[1]));
-}
-
-/* What was the successor each time, after one launch, is due. */
-static void what_follows_is_due(void **unused)
-{
-    (void)unused;
-    if (!in_child()) return;
-    train();
-    for (int i = 0; i < 20; i++) {
-        use(&forward, other[1]);
-        use(&backward, other[1]);
-        disturb();
-    }
-    rest();
-    use(&forward, other[1]);
-    core_end_child(is_due(other[1]));
+    check_follower(same_kernel, true);
+    check_follower(one_of_two, false);
+    check_follower(at_any_time, false);
 }
 
 /* What stands at the same address is another tensor. */
@@ -268,10 +263,9 @@ static void memory_that_was_freed_is_not_due(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_taken_is_due_again), cmocka_unit_test(the_earliest_comes_first),
-        cmocka_unit_test(what_is_due_leaves_last),     cmocka_unit_test(what_is_due_sooner_stays),
-        cmocka_unit_test(chance_makes_nothing_due),    cmocka_unit_test(what_comes_at_any_time_is_not_due),
-        cmocka_unit_test(what_follows_is_due),         cmocka_unit_test(memory_that_was_freed_is_not_due),
+        cmocka_unit_test(what_was_taken_is_due_again),     cmocka_unit_test(the_earliest_comes_first),
+        cmocka_unit_test(what_is_due_leaves_last),         cmocka_unit_test(what_is_due_sooner_stays),
+        cmocka_unit_test(only_what_surely_follows_is_due), cmocka_unit_test(memory_that_was_freed_is_not_due),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
