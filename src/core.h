@@ -39,7 +39,7 @@
 /* A launch that had to wait for a fetch: from `reached` to the fetch's event it stalled. */
 struct sl_stall {
     sl_event_handle reached;
-    uint64_t in_sequence; /* 0: free */
+    _Atomic uint64_t in_sequence; /* 0: free, or not measured yet */
     sl_tick tick;
     uint32_t iteration;
 };
@@ -125,7 +125,6 @@ struct sl_core {
         uint64_t turn;
     } victims[SL_VICTIMS]; /* the first to leave when last looked, in their order: see demand.c */
     uint32_t victim_count, victim_next;
-    struct sl_fence demand_fence;
     struct sl_stall stalls[SL_STALLS];
     uint32_t stall_next;
 

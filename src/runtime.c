@@ -222,8 +222,6 @@ static void tear_down(struct sl_core *core, bool device_gone)
     sl_trace_close(core->trace);
     core->trace = core->stats.trace = NULL;
     const struct sl_backend *backend = &core->backend;
-    for (int s = 0; s < SL_STREAMS && !device_gone; s++)
-        if (core->demand_fence.events[s]) backend->event_delete(backend->self, core->demand_fence.events[s]);
     for (int s = 0; s < SL_SHARED_STREAM && !device_gone; s++)
         if (core->before_capture[s]) backend->event_delete(backend->self, core->before_capture[s]);
     for (int i = 0; i < SL_STALLS && !device_gone; i++)
@@ -316,8 +314,19 @@ static bool lock_for_the_last_time(pthread_mutex_t *lock)
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += 1;
     if (pthread_mutex_timedlock(lock, &until) == 0) return true;
-    sl_log(SL_LOG_INFO, "the program ended inside a call: no statistics are written");
+    sl_log(SL_LOG_INFO, "the program ended inside a call: not everything can be written");
     return false;
+}
+
+/* The same holds for a direction's lock: the trace then lacks the times of the last movements. */
+static void settle_movements(struct sl_core *core)
+{
+    struct sl_direction *directions[] = {&core->mover.out, &core->mover.in};
+    for (int d = 0; d < 2; d++) {
+        if (!lock_for_the_last_time(&directions[d]->lock)) continue;
+        sl_mover_settle_times(&core->mover, directions[d]);
+        pthread_mutex_unlock(&directions[d]->lock);
+    }
 }
 
 void sl_runtime_stop(bool device_gone)
@@ -327,14 +336,10 @@ void sl_runtime_stop(bool device_gone)
     if (!core || !lock_for_the_last_time(&core->order)) return;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* files are written with the lock held */
     if (!device_gone) sl_core_settle_stalls(core);
-    pthread_mutex_lock(&core->mover.out.lock);
-    pthread_mutex_lock(&core->mover.in.lock);
-    sl_schedule_clear(&core->schedule);
-    pthread_mutex_unlock(&core->mover.in.lock);
-    pthread_mutex_unlock(&core->mover.out.lock);
+    sl_schedule_drop(&core->schedule);
     if (!device_gone) {
         sl_samples_settle(core);
-        sl_mover_settle_times(&core->mover);
+        settle_movements(core);
     }
     sl_facts_end(core);
     if (sl_learned_something(core)) sl_learned_write(core);
