@@ -49,7 +49,8 @@ class Bench:
             env = {k: v for k, v in os.environ.items() if not k.startswith(("SLUICE_", "SOFTCUDA_"))}
             device_stats, sluice_stats = os.path.join(folder, "device.json"), os.path.join(folder, "sluice.json")
             env.update({"LD_LIBRARY_PATH": os.path.join(self.build, "subprojects", "softcuda", "lib"),
-                        "SOFTCUDA_SCHEDULE": schedule, "SOFTCUDA_STATS": device_stats})
+                        "SOFTCUDA_SCHEDULE": schedule, "SOFTCUDA_STATS": device_stats,
+                        "SOFTCUDA_STRICT_HANDLES": "1"})
             if device_bytes:
                 env["SOFTCUDA_MEMORY"] = str(device_bytes)
             preload = [os.environ.get("E2E_PRELOAD")]  # a sanitizer's runtime

@@ -110,6 +110,7 @@ def options_for(seed, peak_bytes):
         "SLUICE_CHUNK": chance.choice(["2M", "2M", "4M", "8M"]),
         "SLUICE_DAEMON": chance.choice(["inline", "thread"]),
         "SLUICE_POLICY": chance.choice(["plan", "plan", "plan", "next", "belady", "lru", "demand", "driver"]),
+        "SOFTCUDA_STRICT_HANDLES": "1",
         "SOFTCUDA_SCHEDULE": chance.choice(["late", "eager", f"random:{seed}"]),
     }
     if options["SLUICE_POLICY"] == "driver":  # the driver keeps no budget but the device's own size
