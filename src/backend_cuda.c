@@ -205,14 +205,25 @@ static enum sl_status discard(void *self, uint64_t address, uint64_t bytes)
                  "cuMemDiscardBatchAsync");
 }
 
-static enum sl_status event_new(void *self, sl_event_handle *out)
+/* With CU_EVENT_BLOCKING_SYNC a host wait sleeps. Without it each thread of the daemon would keep a core
+ * busy. */
+static enum sl_status create_event(const struct cuda *cuda, unsigned flags, sl_event_handle *out)
 {
-    const struct cuda *cuda = self;
     CUevent event;
     enum sl_status status =
-        check(cuda, cuda->driver->event_create(&event, CU_EVENT_DEFAULT), "cuEventCreate");
+        check(cuda, cuda->driver->event_create(&event, CU_EVENT_BLOCKING_SYNC | flags), "cuEventCreate");
     if (status == SL_OK) *out = event;
     return status;
+}
+
+static enum sl_status event_new(void *self, sl_event_handle *out)
+{
+    return create_event(self, CU_EVENT_DISABLE_TIMING, out);
+}
+
+static enum sl_status timed_event_new(void *self, sl_event_handle *out)
+{
+    return create_event(self, CU_EVENT_DEFAULT, out);
 }
 
 static void event_delete(void *self, sl_event_handle event)
@@ -415,6 +426,7 @@ enum sl_status sl_backend_cuda_new(const struct sl_cuda_driver *driver, enum sl_
         .evict = evict,
         .discard = discard,
         .event_new = event_new,
+        .timed_event_new = timed_event_new,
         .event_delete = event_delete,
         .event_record = event_record,
         .stream_wait = stream_wait,

@@ -36,7 +36,7 @@ void sl_stall_wait(struct sl_core *core, sl_stream stream, uint64_t sequence)
     if (core->stall_next % SL_STALLS == 0 && stall->in_sequence) sl_core_settle_stalls(core);
     core->stall_next++;
     stall->in_sequence = 0;
-    if (sl_backend_record(backend, &stall->reached, stream)) {
+    if (sl_backend_record_timed(backend, &stall->reached, stream)) {
         stall->in_sequence = sequence;
         stall->tick = core->tick;
         stall->iteration = atomic_load(&core->stats.iteration);

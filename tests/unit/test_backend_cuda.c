@@ -55,6 +55,15 @@ static CUresult destroy_stream(CUstream stream)
     return CUDA_SUCCESS;
 }
 
+static unsigned event_flags;
+
+static CUresult create_event(CUevent *event, unsigned flags)
+{
+    event_flags = flags;
+    *event = (CUevent)1;
+    return CUDA_SUCCESS;
+}
+
 /* Questions about kernels: a wrong one would be a crash. */
 static CUresult kernel_name(const char **name, CUkernel kernel)
 {
@@ -105,6 +114,7 @@ static int open_backend(void **state)
                                      .ctx_get_device = get_device,
                                      .stream_create = create_stream,
                                      .stream_destroy = destroy_stream,
+                                     .event_create = create_event,
                                      .kernel_get_name = kernel_name,
                                      .func_get_name = function_name,
                                      .kernel_get_param_info = kernel_parameter,
@@ -148,11 +158,23 @@ static void a_handle_of_unknown_origin_is_not_asked_about(void **state)
     assert_int_equal(backend.kernel_layout(backend.self, UNKNOWN, &layout), SL_ERR_UNSUPPORTED);
 }
 
+/* A wait that spins would keep a core of the program's busy for each thread of the daemon. */
+static void a_host_wait_sleeps_and_only_what_is_read_has_a_time(void **state)
+{
+    (void)state;
+    sl_event_handle event;
+    assert_int_equal(backend.event_new(backend.self, &event), SL_OK);
+    assert_int_equal(event_flags, CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING);
+    assert_int_equal(backend.timed_event_new(backend.self, &event), SL_OK);
+    assert_int_equal(event_flags, CU_EVENT_BLOCKING_SYNC);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_kind_of_handle_is_asked_about_as_what_it_is),
         cmocka_unit_test(a_handle_of_unknown_origin_is_not_asked_about),
+        cmocka_unit_test(a_host_wait_sleeps_and_only_what_is_read_has_a_time),
     };
     return cmocka_run_group_tests(tests, open_backend, close_backend);
 }
