@@ -336,11 +336,26 @@ static enum sl_status kernel_layout(void *self, uint64_t function, struct sl_ker
     return UNCANCELLED(ask_for_layout(((struct cuda *)self)->driver, function, out));
 }
 
+/* Of the context's device, whatever context the calling thread has. */
+static CUresult ask_for_memory(const struct cuda *cuda, size_t *free_size, size_t *total_size)
+{
+    const struct sl_cuda_driver *driver = cuda->driver;
+    CUcontext current = NULL;
+    if (driver->ctx_get_current(&current) == CUDA_SUCCESS && current == cuda->context)
+        return driver->mem_get_info(free_size, total_size);
+    CUresult result = driver->ctx_push_current(cuda->context);
+    if (result != CUDA_SUCCESS) return result;
+    result = driver->mem_get_info(free_size, total_size);
+    driver->ctx_pop_current(&current);
+    return result;
+}
+
 static enum sl_status memory_info(void *self, uint64_t *free_bytes, uint64_t *total_bytes)
 {
     const struct cuda *cuda = self;
     size_t free_size, total_size;
-    enum sl_status status = check(cuda, cuda->driver->mem_get_info(&free_size, &total_size), "cuMemGetInfo");
+    enum sl_status status = judge(
+        cuda, BESIDE_CAPTURES(cuda->driver, ask_for_memory(cuda, &free_size, &total_size)), "cuMemGetInfo");
     if (status) return status;
     *free_bytes = free_size;
     *total_bytes = total_size;

@@ -336,8 +336,26 @@ def small_budget(bench):
     need(sum("more than the budget" in line for line in run.errors.splitlines()) == 1, "said once", run)
 
 
+def others(bench):
+    """All of the program fits, until another process takes a part of the device. Then the driver evicts what sluice keeps there,
+    but only until sluice sees it, says so, and keeps less."""
+    evicted = {}
+    for steps in ("6", "10"):
+        arguments = MODEL + ["--steps", steps]
+        whole = reference(bench, arguments)
+        device, taken = whole.peak * 3 // 2, whole.peak // 2 + whole.peak // 32
+        run = bench.run(arguments, device_bytes=device, sluice={"CHUNK": "2M", "DAEMON": "inline"}, environment={
+            "SOFTCUDA_MANAGED_COUNTS": "1", "SOFTCUDA_OTHERS": str(taken), "SOFTCUDA_OTHERS_AFTER": "300"})
+        need(run.same_bits(whole), "same bits", whole, run)
+        need(sum("others took" in line for line in run.errors.splitlines()) == 1, "said once", run)
+        need(run.sluice["plans"] > 0, "sluice gives way by plans", run)
+        evicted[steps] = run.device["bytes_out"]["eviction"]
+        print("ok", steps, "steps:", evicted[steps], "bytes evicted by the driver")
+    need(0 < evicted["10"] == evicted["6"], f"the driver evicts for a while only: {evicted}")
+
+
 TESTS = {t.__name__: t for t in (identical, perceptron, steady, irregular, slab, out_of_memory, resident, large_chunks, off,
-                                 bad_options, host_memory, small_budget, backing)}
+                                 bad_options, host_memory, small_budget, others, backing)}
 
 
 def main():

@@ -33,9 +33,42 @@ static CUresult get_attribute(int *value, CUdevice_attribute attribute, CUdevice
     *value = 1;
     return CUDA_SUCCESS;
 }
+static CUcontext current = (CUcontext)1, below; /* of the calling thread */
+
 static CUresult get_context(CUcontext *context)
 {
-    *context = (CUcontext)1;
+    *context = current;
+    return CUDA_SUCCESS;
+}
+static CUresult push_context(CUcontext context)
+{
+    below = current;
+    current = context;
+    return CUDA_SUCCESS;
+}
+static CUresult pop_context(CUcontext *context)
+{
+    *context = current;
+    current = below;
+    return CUDA_SUCCESS;
+}
+static CUresult exchange_mode(CUstreamCaptureMode *mode)
+{
+    static CUstreamCaptureMode here = CU_STREAM_CAPTURE_MODE_GLOBAL;
+    CUstreamCaptureMode before = here;
+    here = *mode;
+    *mode = before;
+    return CUDA_SUCCESS;
+}
+/* Each context has as much as its number says. */
+static CUresult memory_info(size_t *free_bytes, size_t *total_bytes)
+{
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+    exchange_mode(&mode);
+    assert_int_equal(mode, CU_STREAM_CAPTURE_MODE_RELAXED);
+    exchange_mode(&mode);
+    *free_bytes = (size_t)current;
+    *total_bytes = 100;
     return CUDA_SUCCESS;
 }
 static CUresult get_device(CUdevice *device)
@@ -114,6 +147,10 @@ static int open_backend(void **state)
                                      .ctx_get_device = get_device,
                                      .stream_create = create_stream,
                                      .stream_destroy = destroy_stream,
+                                     .ctx_push_current = push_context,
+                                     .ctx_pop_current = pop_context,
+                                     .stream_exchange_capture_mode = exchange_mode,
+                                     .mem_get_info = memory_info,
                                      .event_create = create_event,
                                      .kernel_get_name = kernel_name,
                                      .func_get_name = function_name,
@@ -169,12 +206,27 @@ static void a_host_wait_sleeps_and_only_what_is_read_has_a_time(void **state)
     assert_int_equal(event_flags, CU_EVENT_BLOCKING_SYNC);
 }
 
+/* The program may have any context current where it is asked what others took. */
+static void the_devices_memory_is_that_of_the_managed_context(void **state)
+{
+    (void)state;
+    uint64_t free_bytes, total_bytes;
+    for (uintptr_t context = 0; context < 3; context++) {
+        current = (CUcontext)context;
+        assert_int_equal(backend.memory_info(backend.self, &free_bytes, &total_bytes), SL_OK);
+        assert_int_equal(free_bytes, 1);
+        assert_int_equal(current, context);
+    }
+    current = (CUcontext)1;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_kind_of_handle_is_asked_about_as_what_it_is),
         cmocka_unit_test(a_handle_of_unknown_origin_is_not_asked_about),
         cmocka_unit_test(a_host_wait_sleeps_and_only_what_is_read_has_a_time),
+        cmocka_unit_test(the_devices_memory_is_that_of_the_managed_context),
     };
     return cmocka_run_group_tests(tests, open_backend, close_backend);
 }
