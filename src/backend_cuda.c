@@ -1,11 +1,13 @@
 #include "backend_cuda.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "handle.h"
+#include "host_memory.h"
 #include "log.h"
 #include "reserve.h"
 
@@ -18,6 +20,7 @@ struct cuda {
     CUdevice device;
     enum sl_memory_use use;
     CUstream in, out;
+    _Atomic int host_node; /* nearest to the device, where there are several; or -1 */
 };
 
 static enum sl_status judge(const struct cuda *cuda, CUresult result, const char *what)
@@ -52,10 +55,34 @@ static enum sl_status judge(const struct cuda *cuda, CUresult result, const char
         beside_;                                                                                             \
     }))
 
-static CUmemLocation host_location(void)
+static CUmemLocation host_location(const struct cuda *cuda)
 {
-    return (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_HOST};
+    int node = atomic_load_explicit(&cuda->host_node, memory_order_relaxed);
+    if (node < 0) return (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_HOST};
+    return (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_HOST_NUMA, .id = node};
 }
+
+/* Whether there is another place on the host to try: the driver wants none that is a node, or the node has no
+ * room. From then on it is any host memory. */
+static bool leaves_node(struct cuda *cuda, CUmemLocation *to)
+{
+    if (to->type != CU_MEM_LOCATION_TYPE_HOST_NUMA) return false;
+    if (atomic_exchange(&cuda->host_node, -1) >= 0)
+        sl_log(SL_LOG_INFO, "NUMA node %d takes no more: host memory is wherever the driver puts it", to->id);
+    *to = host_location(cuda);
+    return true;
+}
+
+/* The host node that is nearest to the device; -1 where there is only one, or the driver does not tell. */
+static int nearest_node(const struct cuda *cuda)
+{
+    int node = -1;
+    if (cuda->driver->device_get_attribute(&node, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID, cuda->device) !=
+        CUDA_SUCCESS)
+        return -1;
+    return node > 0 || (node == 0 && sl_host_has_nodes()) ? node : -1;
+}
+
 static CUmemLocation device_location(const struct cuda *cuda)
 {
     return (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = cuda->device};
@@ -72,12 +99,15 @@ struct reservation {
 static struct reservation *reservations; /* changed under the core's order lock */
 
 /* Preferred in host memory and within the device's reach: nothing becomes resident unless it is fetched. */
-static enum sl_status keep_from_moving(const struct cuda *cuda, CUdeviceptr slab, uint64_t bytes)
+static enum sl_status keep_from_moving(struct cuda *cuda, CUdeviceptr slab, uint64_t bytes)
 {
     const struct sl_cuda_driver *driver = cuda->driver;
-    enum sl_status status =
-        check(cuda, driver->mem_advise(slab, bytes, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, host_location()),
-              "cuMemAdvise (preferred location)");
+    CUmemLocation host = host_location(cuda);
+    CUmem_advise advice = CU_MEM_ADVISE_SET_PREFERRED_LOCATION;
+    CUresult result = UNCANCELLED(driver->mem_advise(slab, bytes, advice, host));
+    if (result != CUDA_SUCCESS && leaves_node(cuda, &host))
+        result = UNCANCELLED(driver->mem_advise(slab, bytes, advice, host));
+    enum sl_status status = judge(cuda, result, "cuMemAdvise (preferred location)");
     if (status) return status;
     return check(cuda, driver->mem_advise(slab, bytes, CU_MEM_ADVISE_SET_ACCESSED_BY, device_location(cuda)),
                  "cuMemAdvise (accessed by)");
@@ -85,7 +115,7 @@ static enum sl_status keep_from_moving(const struct cuda *cuda, CUdeviceptr slab
 
 static enum sl_status slab_new(void *self, uint64_t bytes, uint64_t *address)
 {
-    const struct cuda *cuda = self;
+    struct cuda *cuda = self;
     const struct sl_cuda_driver *driver = cuda->driver;
     struct reservation *reservation = malloc(sizeof *reservation);
     if (!reservation) return SL_ERR_NO_MEMORY;
@@ -171,13 +201,16 @@ static sl_stream stream_out(void *self)
     return ((struct cuda *)self)->out;
 }
 
-static enum sl_status prefetch(const struct cuda *cuda, uint64_t address, uint64_t bytes, CUmemLocation to,
+static enum sl_status prefetch(struct cuda *cuda, uint64_t address, uint64_t bytes, CUmemLocation to,
                                CUstream stream)
 {
+    const struct sl_cuda_driver *driver = cuda->driver;
     for (uint64_t at = 0; at < bytes; at += LARGEST_PREFETCH_BYTES) {
         uint64_t piece = bytes - at < LARGEST_PREFETCH_BYTES ? bytes - at : LARGEST_PREFETCH_BYTES;
-        enum sl_status status =
-            check(cuda, cuda->driver->mem_prefetch(address + at, piece, to, 0, stream), "cuMemPrefetchAsync");
+        CUresult result = UNCANCELLED(driver->mem_prefetch(address + at, piece, to, 0, stream));
+        if (result != CUDA_SUCCESS && leaves_node(cuda, &to))
+            result = UNCANCELLED(driver->mem_prefetch(address + at, piece, to, 0, stream));
+        enum sl_status status = judge(cuda, result, "cuMemPrefetchAsync");
         if (status) return status;
     }
     return SL_OK;
@@ -185,14 +218,14 @@ static enum sl_status prefetch(const struct cuda *cuda, uint64_t address, uint64
 
 static enum sl_status fetch(void *self, uint64_t address, uint64_t bytes)
 {
-    const struct cuda *cuda = self;
+    struct cuda *cuda = self;
     return prefetch(cuda, address, bytes, device_location(cuda), cuda->in);
 }
 
 static enum sl_status evict(void *self, uint64_t address, uint64_t bytes)
 {
-    const struct cuda *cuda = self;
-    return prefetch(cuda, address, bytes, host_location(), cuda->out);
+    struct cuda *cuda = self;
+    return prefetch(cuda, address, bytes, host_location(cuda), cuda->out);
 }
 
 static enum sl_status discard(void *self, uint64_t address, uint64_t bytes)
@@ -421,6 +454,7 @@ enum sl_status sl_backend_cuda_new(const struct sl_cuda_driver *driver, enum sl_
     enum sl_status status = check(cuda, driver->ctx_get_current(&cuda->context), "cuCtxGetCurrent");
     if (status == SL_OK) status = check(cuda, driver->ctx_get_device(&cuda->device), "cuCtxGetDevice");
     if (status == SL_OK) status = check_device(cuda);
+    cuda->host_node = status == SL_OK ? nearest_node(cuda) : -1;
     if (status == SL_OK)
         status = check(cuda, driver->stream_create(&cuda->in, CU_STREAM_NON_BLOCKING, 0), "cuStreamCreate");
     if (status == SL_OK)

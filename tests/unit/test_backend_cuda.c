@@ -13,6 +13,8 @@
 enum { KERNEL = 0x100, FUNCTION = 0x200, UNKNOWN = 0x300, LIBRARY = 0x400, MODULE = 0x500 };
 
 static struct sl_cuda_driver driver;
+static int host_node;     /* nearest to the device */
+static bool refuses_node; /* as a place */
 static struct sl_backend backend;
 
 /* What it takes to open the backend. */
@@ -29,8 +31,8 @@ static CUresult get_error_name(CUresult error, const char **name)
 }
 static CUresult get_attribute(int *value, CUdevice_attribute attribute, CUdevice device)
 {
-    (void)attribute, (void)device;
-    *value = 1;
+    (void)device;
+    *value = attribute == CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID ? host_node : 1;
     return CUDA_SUCCESS;
 }
 static CUcontext current = (CUcontext)1, below; /* of the calling thread */
@@ -97,6 +99,38 @@ static CUresult create_event(CUevent *event, unsigned flags)
     return CUDA_SUCCESS;
 }
 
+static CUmemLocation preferred, prefetched; /* the last */
+
+static CUresult judge_location(CUmemLocation location)
+{
+    bool refused = refuses_node && location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA;
+    return refused ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+}
+static CUresult advise(CUdeviceptr address, size_t bytes, CUmem_advise advice, CUmemLocation location)
+{
+    (void)address, (void)bytes;
+    if (advice == CU_MEM_ADVISE_SET_PREFERRED_LOCATION) preferred = location;
+    return judge_location(location);
+}
+static CUresult prefetch(CUdeviceptr address, size_t bytes, CUmemLocation location, unsigned flags,
+                         CUstream stream)
+{
+    (void)address, (void)bytes, (void)flags, (void)stream;
+    prefetched = location;
+    return judge_location(location);
+}
+static CUresult allocate(CUdeviceptr *address, size_t bytes, unsigned flags)
+{
+    (void)bytes, (void)flags;
+    *address = SL_GIB;
+    return CUDA_SUCCESS;
+}
+static CUresult release(CUdeviceptr address)
+{
+    (void)address;
+    return CUDA_SUCCESS;
+}
+
 /* Questions about kernels: a wrong one would be a crash. */
 static CUresult kernel_name(const char **name, CUkernel kernel)
 {
@@ -151,6 +185,10 @@ static int open_backend(void **state)
                                      .ctx_pop_current = pop_context,
                                      .stream_exchange_capture_mode = exchange_mode,
                                      .mem_get_info = memory_info,
+                                     .mem_advise = advise,
+                                     .mem_prefetch = prefetch,
+                                     .mem_alloc_managed = allocate,
+                                     .mem_free = release,
                                      .event_create = create_event,
                                      .kernel_get_name = kernel_name,
                                      .func_get_name = function_name,
@@ -220,6 +258,64 @@ static void the_devices_memory_is_that_of_the_managed_context(void **state)
     current = (CUcontext)1;
 }
 
+/* Evicts a block of a new slab, on a device that is nearest to `node`. */
+static void evict_near(int node)
+{
+    struct sl_backend near;
+    uint64_t slab;
+    host_node = node;
+    preferred = prefetched = (CUmemLocation){0};
+    assert_int_equal(sl_backend_cuda_new(&driver, SL_MEMORY_MOVED, &near), SL_OK);
+    assert_int_equal(near.slab_new(near.self, SL_GIB, &slab), SL_OK);
+    assert_int_equal(near.evict(near.self, slab, SL_BLOCK_BYTES), SL_OK);
+    near.slab_delete(near.self, slab, SL_GIB);
+    near.close(near.self);
+    host_node = 0;
+}
+
+static void host_memory_lies_near_the_device(void **state)
+{
+    (void)state;
+    evict_near(3);
+    assert_int_equal(preferred.type, CU_MEM_LOCATION_TYPE_HOST_NUMA);
+    assert_int_equal(preferred.id, 3);
+    assert_int_equal(prefetched.type, CU_MEM_LOCATION_TYPE_HOST_NUMA);
+    assert_int_equal(prefetched.id, 3);
+    evict_near(-1); /* the driver knows of no nodes */
+    assert_int_equal(preferred.type, CU_MEM_LOCATION_TYPE_HOST);
+    assert_int_equal(prefetched.type, CU_MEM_LOCATION_TYPE_HOST);
+}
+
+static void any_host_memory_will_do(void **state)
+{
+    (void)state;
+    refuses_node = true;
+    evict_near(3);
+    refuses_node = false;
+    assert_int_equal(preferred.type, CU_MEM_LOCATION_TYPE_HOST);
+    assert_int_equal(prefetched.type, CU_MEM_LOCATION_TYPE_HOST);
+}
+
+/* A node may be full long after its first page was taken. */
+static void a_node_that_is_full_is_left(void **state)
+{
+    (void)state;
+    struct sl_backend near;
+    uint64_t slab;
+    host_node = 3;
+    assert_int_equal(sl_backend_cuda_new(&driver, SL_MEMORY_MOVED, &near), SL_OK);
+    assert_int_equal(near.slab_new(near.self, SL_GIB, &slab), SL_OK);
+    refuses_node = true;
+    assert_int_equal(near.evict(near.self, slab, 64 * SL_MIB), SL_OK);
+    assert_int_equal(prefetched.type, CU_MEM_LOCATION_TYPE_HOST);
+    refuses_node = false;
+    assert_int_equal(near.evict(near.self, slab, SL_BLOCK_BYTES), SL_OK);
+    assert_int_equal(prefetched.type, CU_MEM_LOCATION_TYPE_HOST);
+    near.slab_delete(near.self, slab, SL_GIB);
+    near.close(near.self);
+    host_node = 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +323,9 @@ int main(void)
         cmocka_unit_test(a_handle_of_unknown_origin_is_not_asked_about),
         cmocka_unit_test(a_host_wait_sleeps_and_only_what_is_read_has_a_time),
         cmocka_unit_test(the_devices_memory_is_that_of_the_managed_context),
+        cmocka_unit_test(host_memory_lies_near_the_device),
+        cmocka_unit_test(any_host_memory_will_do),
+        cmocka_unit_test(a_node_that_is_full_is_left),
     };
     return cmocka_run_group_tests(tests, open_backend, close_backend);
 }
