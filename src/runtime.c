@@ -18,7 +18,6 @@
 #include "planner.h"
 #include "reuse.h"
 #include "sample.h"
-#include "text.h"
 
 #define HISTORY_SYMBOLS (((size_t)1 << 20) - 1) /* its ring: 28 MiB when full */
 
@@ -69,21 +68,6 @@ bool sl_runtime_running(void)
     return sl_core_running() != NULL;
 }
 
-uint64_t sl_core_budget(const struct sl_core *core)
-{
-    int64_t charged = atomic_load_explicit(&core->charged_bytes, memory_order_relaxed);
-    uint64_t taken = charged > 0 ? (uint64_t)charged : 0;
-    return core->budget_bytes > taken + SL_LEAST_BUDGET ? core->budget_bytes - taken : SL_LEAST_BUDGET;
-}
-
-/* What is free, less 5 % and at least 512 MiB; on a device too small for that, less 5 %. */
-static uint64_t automatic_budget(uint64_t free_bytes)
-{
-    uint64_t reserve = free_bytes / 20 > 512 * SL_MIB ? free_bytes / 20 : 512 * SL_MIB;
-    if (free_bytes < 2 * reserve) reserve = free_bytes / 20;
-    return (free_bytes - reserve) & ~(SL_BLOCK_BYTES - 1);
-}
-
 /* Large enough that transfers run at full speed, small enough that the budget holds many. */
 static uint64_t automatic_chunk(uint64_t budget_bytes)
 {
@@ -128,27 +112,10 @@ static uint64_t virtual_size(void)
     return atomic_compare_exchange_strong(&decided, &none, size) ? size : none;
 }
 
-static void say_unheld(uint64_t free_bytes)
-{
-    char given[SL_BYTES_TEXT], free_text[SL_BYTES_TEXT];
-    sl_log(SL_LOG_WARN,
-           "a budget of %s cannot be held by the policy driver: the driver fills the %s that are free",
-           sl_bytes_text(options.device_budget, given), sl_bytes_text(free_bytes, free_text));
-}
-
 static void decide_sizes(struct sl_core *core, uint64_t free_bytes, uint64_t *chunk_bytes)
 {
     struct sl_profile_wanted wanted = sl_learned_wanted(core);
-    bool paged = core->policy->memory == SL_MEMORY_PAGED;
-    core->budget_bytes = paged                   ? free_bytes
-                         : options.device_budget ? options.device_budget
-                                                 : wanted.budget_bytes;
-    if (!core->budget_bytes) core->budget_bytes = automatic_budget(free_bytes);
-    if (paged && options.device_budget && options.device_budget < free_bytes) say_unheld(free_bytes);
-    if (core->budget_bytes < SL_LEAST_BUDGET) {
-        sl_log(SL_LOG_WARN, "the budget is less than 8 MiB, the least that can be kept; 8 MiB it is");
-        core->budget_bytes = SL_LEAST_BUDGET;
-    }
+    sl_budget_decide(core, free_bytes, wanted.budget_bytes);
     *chunk_bytes = options.chunk        ? options.chunk
                    : wanted.chunk_bytes ? wanted.chunk_bytes
                                         : automatic_chunk(core->budget_bytes);

@@ -167,7 +167,8 @@ struct sl_sample *sl_sample_begin(struct sl_core *core, const struct sl_launch *
         sampler->since = sampler->searched = 0;
         known->sampled = sampler->round;
     }
-    if (!sl_backend_has_event(backend, &sample->before) || !sl_backend_has_event(backend, &sample->after)) {
+    if (!sl_backend_has_timed_event(backend, &sample->before) ||
+        !sl_backend_has_timed_event(backend, &sample->after)) {
         sampler->refused = true;
         return NULL;
     }

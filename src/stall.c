@@ -35,7 +35,7 @@ struct sl_stall *sl_stall_new(struct sl_core *core)
     if (core->stall_next % SL_STALLS == 0 && stall->in_sequence) sl_core_settle_stalls(core);
     core->stall_next++;
     stall->in_sequence = 0;
-    if (!sl_backend_has_event(&core->backend, &stall->reached)) return NULL;
+    if (!sl_backend_has_timed_event(&core->backend, &stall->reached)) return NULL;
     stall->tick = core->tick;
     stall->iteration = atomic_load(&core->stats.iteration);
     return stall;

@@ -88,9 +88,12 @@ void sl_fence_record(const struct sl_backend *backend, struct sl_fence *fence,
                      const struct sl_fence_stream *list, uint32_t count)
 {
     uint64_t recorded = 0;
-    for (uint32_t i = 0; i < count; i++)
-        if (sl_backend_record(backend, &fence->events[list[i].number], list[i].handle))
+    for (uint32_t i = 0; i < count; i++) {
+        sl_event_handle *event = &fence->events[list[i].number];
+        if (sl_backend_has_event(backend, event) &&
+            backend->event_record(backend->self, *event, list[i].handle) == SL_OK)
             recorded |= (uint64_t)1 << list[i].number;
+    }
     atomic_store(&fence->streams, recorded);
 }
 

@@ -56,7 +56,7 @@ struct sc_stream {
     unsigned long long id;
     struct sc_op *last;
     struct sc_branch *branch; /* where a capture is in it, or NULL */
-    struct sc_past past; /* frees that `last` comes after */
+    struct sc_past past;      /* frees that `last` comes after */
 };
 
 struct sc_event {
@@ -131,6 +131,8 @@ void sc_event_unref(struct sc_event *event);
 /* Takes device memory off what is left, or gives it back, and logs that for the timing. false: it ran out. */
 bool sc_device_charge(uint64_t bytes);
 void sc_device_discharge(uint64_t bytes);
+/* A kernel was launched: another process may take memory now (SOFTCUDA_OTHERS). */
+void sc_memory_launched(void);
 /* Device memory that cuMemAlloc may still give. */
 uint64_t sc_memory_free_bytes(void);
 /* Takes device memory, charges it and logs it for the timing; NULL when it ran out. */

@@ -51,6 +51,14 @@ bool sc_device_charge(uint64_t bytes)
     return true;
 }
 
+void sc_memory_launched(void)
+{
+    static uint64_t launches;
+    const struct sc_options *options = sc_options();
+    if (!options->others_bytes || launches++ != options->others_after) return;
+    if (!sc_device_charge(options->others_bytes)) sc_log("another process finds no memory (SOFTCUDA_OTHERS)");
+}
+
 void sc_device_discharge(uint64_t bytes)
 {
     charged_bytes -= bytes;
@@ -314,8 +322,15 @@ CUresult CUDAAPI cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
     if (!free_bytes || !total) return CUDA_ERROR_INVALID_VALUE;
     CUresult result = sc_enter(SC_NEED_CONTEXT);
     if (result) return result;
-    /* Managed memory is not counted: it gives way, and its residency depends on what was executed so far. */
+    /* Managed memory gives way, and how much of it is there depends on what was executed so far: unless asked
+     * for, it is not counted. */
+    uint64_t there = 0;
+    if (sc_options()->managed_counts) {
+        sc_queue_settle(NULL);
+        there = sc_queue_timing()->managed.resident_bytes;
+    }
     *free_bytes = sc_memory_free_bytes();
+    *free_bytes -= there < *free_bytes ? there : *free_bytes;
     *total = sc_options()->memory_bytes;
     return sc_leave(CUDA_SUCCESS);
 }
