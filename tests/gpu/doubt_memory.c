@@ -28,7 +28,7 @@ static void follow_module(const struct probe *probe, CUstream stream)
     answer_taken(&last, "the first launch of one");
     MUST(cu.cuLaunchKernel(deep, 1, 1, 1, 32, 1, 1, 0, stream, (void *[]){&out, &depth}, NULL));
     MUST(cu.cuStreamSynchronize(stream));
-    answer_taken(&last, "the first launch of one with 8 KiB of local memory");
+    answer_taken(&last, "the first launch of one with 2 KiB of local memory");
     MUST(cu.cuModuleUnload(module));
     answer_taken(&last, "unloading the module");
 }

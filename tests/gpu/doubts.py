@@ -59,10 +59,17 @@ def figure(answer):
     return f"{answer['what']}: {answer['answer']}"
 
 
-def ending(status, seconds):
+def ending(status, seconds, complaints):
     """What a reader has to know besides the figures."""
-    return {0: [], STOPPED: [f"HUNG, ended after {seconds:.0f} s"],
-            LOST: [f"HUNG after {seconds:.0f} s, and cannot be ended"]}.get(status, [f"ended with status {status}"])
+    if status == 0:
+        return []
+    if status == STOPPED:
+        return [f"HUNG, ended after {seconds:.0f} s"]
+    if status == LOST:
+        return [f"HUNG after {seconds:.0f} s, and cannot be ended"]
+    with open(complaints, errors="replace") as file:
+        last = file.read().splitlines()[-1:]
+    return [": ".join([f"ended with status {status}", *last])]
 
 
 def main():
@@ -80,7 +87,7 @@ def main():
         command = [os.path.join(options.build, "tests", "gpu", "um_probe"), name, *for_probe]
         status, seconds = run_probe(command, environment, answers, complaints, min(limit, end - time.monotonic()))
         found = list(read_answers(answers))
-        print(f"probe {name}:", "; ".join([*ending(status, seconds), *map(figure, found)]), flush=True)
+        print(f"probe {name}:", "; ".join([*ending(status, seconds, complaints), *map(figure, found)]), flush=True)
         with open(os.path.join(options.folder, "probes.jsonl"), "a") as file:
             print(json.dumps({"part": "part", "name": name, "status": status, "seconds": round(seconds, 1),
                               "limit_seconds": limit}), file=file)

@@ -52,9 +52,9 @@ extern "C" __global__ void count_others(const unsigned *data, uint64_t count, un
 // Needs local memory, which the driver sets aside for all threads of the device when such a kernel is first used.
 extern "C" __global__ void deep(float *out, int depth)
 {
-    volatile float stack[2048];
-    for (int i = 0; i < depth; i++) stack[i & 2047] = (float)(i ^ threadIdx.x);
-    if (depth > 0) *out = stack[(depth * 7) & 2047];
+    volatile float stack[512];
+    for (int i = 0; i < depth; i++) stack[i & 511] = (float)(i ^ threadIdx.x);
+    if (depth > 0) *out = stack[(depth * 7) & 511];
 }
 
 // c = a b for square matrices whose width is a multiple of TILE; a block of TILE x TILE threads for each tile

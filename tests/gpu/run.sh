@@ -119,8 +119,8 @@ mkdir -p "$out/parts"
 out=$(cd "$out" && pwd)
 parts=$out/parts
 rm -f "$parts"/*.jsonl "$parts"/*.log "$out"/gpu-results.{json,md}
-# PyTorch has a CUDA runtime of its own, of whatever version.
-torch_libraries=$driver${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+# PyTorch finds what it needs by itself, and has a CUDA runtime of its own.
+torch_libraries=${software:+$driver:}${LD_LIBRARY_PATH:-}
 export LD_LIBRARY_PATH=$driver${runtime:+:$runtime}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 
 # Runs a part for at most $2 seconds. What it printed stays even when it is stopped.

@@ -23,7 +23,7 @@ discards)
     printf '{"part": "doubt", "probe": "disc'
     %s
     ;;
-events) kill -SEGV $$ ;;
+events) echo 'a last word' >&2; kill -SEGV $$ ;;
 memory) [ "$CUDA_MODULE_LOADING" = LAZY ] ;;
 *) [ "$2" = --given ] ;;
 esac
@@ -51,7 +51,7 @@ class Doubts(unittest.TestCase):
         self.assertEqual(lines[0], "probe names: a question: crash, signal 11")
         self.assertEqual(lines[1], "probe reuse: a rule: yes")
         self.assertEqual(lines[2], "probe discards: a time: 12.5 us")
-        self.assertEqual(lines[3], "probe events: ended with status 139")
+        self.assertEqual(lines[3], "probe events: ended with status 139: a last word")
         self.assertEqual(parts.pop("events"), 139)
         self.assertEqual(set(parts.values()), {0}, "options and environment reach the probes")
         self.assertEqual(done.returncode, 1)
