@@ -10,7 +10,7 @@
 #include "answer.h"
 #include "probe.h"
 
-enum { QUESTION_LIMIT_SECONDS = 8, ANSWER_BYTES = 64, PARAMETERS = 3 }; /* read_all has three */
+enum { QUESTION_LIMIT_SECONDS = 5, ANSWER_BYTES = 64, PARAMETERS = 3 }; /* read_all has three */
 
 /* The handle's type is the question's; whether it is the handle's is what is asked. */
 static CUresult ask_function_name(void *handle, bool *right)

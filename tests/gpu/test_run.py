@@ -95,7 +95,7 @@ class Packed(unittest.TestCase):
     def test_is_stripped(self):
         for file in self.files:
             sections = subprocess.run(["readelf", "-SW", file], capture_output=True, text=True).stdout
-            self.assertNotIn(".debug_info", sections, file)
+            self.assertFalse(".debug_info" in sections, file)
 
     def test_is_not_packed_twice_into_one_folder(self):
         self.assertEqual(subprocess.run([PACK, BUILD, self.kit], capture_output=True).returncode, 2)

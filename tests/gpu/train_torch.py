@@ -3,8 +3,8 @@
 Usage: train_torch.py [--layers N] [--width N] [--heads N] [--context N] [--batch N] [--vocabulary N] [--steps N]
                       [--device NAME]
 
-Prints like workloads/gpt: `step I loss X ms Y` for each step, then peak_bytes (as far as the allocator counts) and weights_hash, of
-every byte of every weight.
+Prints like workloads/gpt: `step I loss DECIMAL HEX time_ms DECIMAL` for each step, then peak_bytes (as far as the allocator counts)
+and weights_hash, of every byte of every weight.
 """
 import argparse
 import hashlib
@@ -87,7 +87,8 @@ def main():
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         optimizer.step()
-        print(f"step {step} loss {loss.item():.9g} ms {1e3 * (time.monotonic() - start):.3f}", flush=True)
+        value = loss.item()
+        print(f"step {step} loss {value:.6f} {value.hex()} time_ms {1e3 * (time.monotonic() - start):.3f}", flush=True)
     if options.device != "cpu":
         print(f"peak_bytes {torch.cuda.max_memory_allocated()}")
     print(f"weights_hash {hash_weights(model)}")
