@@ -178,7 +178,7 @@ static bool measure(struct scene *scene, size_t at)
         answer_number(filler.launches, "", "launches taken before");
     } else {
         answer_text(gave_up ? "waits" : "returns", "%s", calls[at].name);
-        answer_number(seconds * 1e6, "us", "%s", calls[at].name);
+        answer_number(seconds * 1e6, "us", "%s: call", calls[at].name);
     }
     return full;
 }
