@@ -61,50 +61,62 @@ static void call_nothing(struct scene *s)
 {
     (void)s;
 }
+
 static void call_mem_info(struct scene *s)
 {
     (void)s, free_device_bytes();
 }
+
 static void call_query_reached(struct scene *s)
 {
     cu.cuEventQuery(s->reached);
 }
+
 static void call_query_ahead(struct scene *s)
 {
     cu.cuEventQuery(s->ahead);
 }
+
 static void call_stream_query(struct scene *s)
 {
     cu.cuStreamQuery(s->held);
 }
+
 static void call_record(struct scene *s)
 {
     MUST(cu.cuEventRecord(s->reached, s->other));
 }
+
 static void call_wait(struct scene *s)
 {
     MUST(cu.cuStreamWaitEvent(s->other, s->reached, 0));
 }
+
 static void call_wait_ahead(struct scene *s)
 {
     MUST(cu.cuStreamWaitEvent(s->other, s->ahead, 0));
 }
+
 static void call_launch(struct scene *s)
 {
     launch_nothing(s->probe, s->other);
 }
+
 static void call_fetch(struct scene *s)
 {
     prefetch(s->probe, s->memory, s->bytes, true, s->other);
 }
+
 static void call_evict(struct scene *s)
 {
     prefetch(s->probe, s->memory, s->bytes, false, s->other);
 }
+
 static void call_event(struct scene *s)
 {
     (void)s, MUST(cu.cuEventDestroy(event_new()));
 }
+
 static void call_synchronize(struct scene *s)
 {
     MUST(cu.cuStreamSynchronize(s->other));

@@ -62,26 +62,32 @@ static void free_used(struct things *t)
 {
     MUST(cu.cuMemFree(t->plain));
 }
+
 static void free_unused(struct things *t)
 {
     MUST(cu.cuMemFree(t->unused));
 }
+
 static void free_managed(struct things *t)
 {
     MUST(cu.cuMemFree(t->managed));
 }
+
 static void free_pooled(struct things *t)
 {
     MUST(cu.cuMemFree(t->pooled));
 }
+
 static void allocate(struct things *t)
 {
     MUST(cu.cuMemAlloc(&t->plain, 4 * MIB));
 }
+
 static void allocate_managed(struct things *t)
 {
     t->managed = managed_new(t->probe, 4 * MIB, ADVICE_NONE);
 }
+
 static void load_module(struct things *t)
 {
     MUST(cu.cuModuleLoadData(&t->module, probe_kernels));
