@@ -77,6 +77,7 @@ void sc_site_print(const struct sc_site *site, char *out, size_t out_bytes)
         if (!dladdr(address, &info) || !info.dli_fname) memset(&info, 0, sizeof info);
         const char *object = info.dli_fname ? base_name(info.dli_fname) : "?";
         if (is_runtime(object)) continue;
+        if (shown && !strncmp(object, "libc.so", 7)) break; /* what called main, or began the thread */
         int length = snprintf(out + used, out_bytes - used, "%s%s+0x%lx", shown++ ? " < " : "", object,
                               (unsigned long)(address + 1 - (const char *)info.dli_fbase));
         used += (size_t)length;

@@ -25,9 +25,9 @@ static struct race known[KNOWN_MAX];
 static uint64_t known_count, occurrences;
 
 static const char *const use_names[] = {
-    [SC_USE_READ] = "read",   [SC_USE_ATOMIC] = "atomic access", [SC_USE_PREFETCH] = "prefetch",
-    [SC_USE_WRITE] = "write", [SC_USE_DISCARD] = "discard",      [SC_USE_ALLOCATE] = "allocation",
-    [SC_USE_FREE] = "free",
+    [SC_USE_READ] = "read",           [SC_USE_POLL] = "read",   [SC_USE_ATOMIC] = "atomic access",
+    [SC_USE_PREFETCH] = "prefetch",   [SC_USE_WRITE] = "write", [SC_USE_DISCARD] = "discard",
+    [SC_USE_ALLOCATE] = "allocation", [SC_USE_FREE] = "free",
 };
 
 static bool same(const struct race *a, const struct race *b)

@@ -112,13 +112,26 @@ static bool in_heap(const struct sc_launch_work *launch, uint64_t address)
     return address - launch->heap < launch->heap_bytes;
 }
 
+static enum sc_use_kind use_of(enum sc_access_kind kind)
+{
+    switch (kind) {
+    case SC_ACCESS_READ:
+        return SC_USE_READ;
+    case SC_ACCESS_POLL:
+        return SC_USE_POLL;
+    case SC_ACCESS_WRITE:
+        return SC_USE_WRITE;
+    default:
+        return SC_USE_ATOMIC;
+    }
+}
+
 static void use_kernel(struct uses *uses, const struct sc_op *op)
 {
     for (size_t i = 0; i < op->cost.accessed_count; i++) {
         const struct sc_accessed *at = &op->cost.accessed[i];
-        enum sc_use_kind kind = at->written ? SC_USE_WRITE : at->atomic ? SC_USE_ATOMIC : SC_USE_READ;
         if (!in_heap(&op->launch, at->begin))
-            add(uses, at->begin, at->end - at->begin, kind, at->content_read);
+            add(uses, at->begin, at->end - at->begin, use_of(at->kind), at->content_read);
     }
     /* Where it faulted may be memory that was freed. */
     flush(uses);

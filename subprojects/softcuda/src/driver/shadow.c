@@ -106,7 +106,7 @@ static bool replace(struct page *page, uint32_t count)
     return true;
 }
 
-/* `step` NULL: the memory begins anew. */
+/* `step` NULL: nobody has used it. */
 static struct sc_state *next_state(struct sc_step *step, struct sc_state *state, uint64_t begin, uint64_t end,
                                    const struct sc_use_range *range)
 {
@@ -170,8 +170,22 @@ bool sc_shadow_use(struct sc_actor *actor, const struct sc_clock *clock, const s
     return ok;
 }
 
-bool sc_shadow_forget(uint64_t begin, uint64_t end)
+static bool forget_here(struct page *page, uint64_t begin, uint64_t end)
 {
     struct sc_use_range range = {.begin = begin, .end = end};
-    return begin >= end || use_ranges(NULL, &range, 1);
+    return use_page(NULL, page, &range, 1);
+}
+
+bool sc_shadow_forget(uint64_t begin, uint64_t end)
+{
+    bool ok = true;
+    if (begin >= end || !shadow.count) return true;
+    uint64_t first = begin >> PAGE_SHIFT, last = (end - 1) >> PAGE_SHIFT;
+    bool few = last - first < shadow.capacity;
+    /* Either the pages of the range, or those that there are. */
+    for (uint64_t i = few ? first : 0; ok && i <= (few ? last : shadow.capacity - 1); i++) {
+        struct page *page = few ? *probe(shadow.pages, shadow.capacity, i) : shadow.pages[i];
+        if (page && page->number >= first && page->number <= last) ok = forget_here(page, begin, end);
+    }
+    return ok;
 }

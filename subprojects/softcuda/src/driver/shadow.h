@@ -16,6 +16,7 @@
 
 enum sc_use_kind {
     SC_USE_READ,
+    SC_USE_POLL, /* a read that may happen beside atomic accesses */
     SC_USE_ATOMIC,
     SC_USE_PREFETCH,
     /* From here on: what was there is gone. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define BUCKETS 4096
-#define MEMOS 4
+#define MEMOS 6
 #define FINDINGS_MAX 64
 #define NOTHING_FOUND SIZE_MAX
 
@@ -65,8 +65,8 @@ static bool replaces(enum sc_use_kind kind)
 static bool conflict(enum sc_use_kind a, enum sc_use_kind b)
 {
     enum sc_use_kind low = a < b ? a : b, high = a < b ? b : a;
-    if (low == SC_USE_READ) return high != SC_USE_READ && high != SC_USE_PREFETCH;
-    if (low == SC_USE_ATOMIC) return high != SC_USE_ATOMIC && high != SC_USE_PREFETCH;
+    if (low == SC_USE_READ) return high >= SC_USE_WRITE || high == SC_USE_ATOMIC;
+    if (low == SC_USE_POLL || low == SC_USE_ATOMIC) return high >= SC_USE_WRITE;
     if (low == SC_USE_PREFETCH) return high >= SC_USE_DISCARD;
     return !(low == SC_USE_DISCARD && high == SC_USE_DISCARD);
 }
@@ -153,7 +153,7 @@ static size_t judge(struct sc_step *step, const struct sc_state *state, const st
         if (ordered && earlier->kind == SC_USE_FREE && range->kind != SC_USE_ALLOCATE)
             return find(step, SC_FOUND_USE_AFTER_FREE, earlier, range->kind);
     }
-    bool reads = range->content_read || range->kind == SC_USE_READ;
+    bool reads = range->content_read;
     for (uint32_t i = 0; reads && state->garbage && i < state->count; i++)
         if (state->list[i].kind == SC_USE_DISCARD)
             return find(step, SC_FOUND_GARBAGE, &state->list[i], SC_USE_READ);
@@ -179,7 +179,7 @@ static struct sc_state *advance(struct sc_step *step, const struct sc_state *sta
     for (uint32_t i = 0; i < old; i++)
         if (stays(step, &state->list[i], range->kind)) list[count++] = state->list[i];
     list[count++] = (struct past_use){step->actor, (uint8_t)range->kind};
-    bool kept = range->kind == SC_USE_READ || range->kind == SC_USE_PREFETCH;
+    bool kept = range->kind == SC_USE_READ || range->kind == SC_USE_POLL || range->kind == SC_USE_PREFETCH;
     bool garbage = range->kind == SC_USE_DISCARD || (kept && state && state->garbage);
     struct sc_state *next = intern(step, list, count, garbage);
     if (list != few) free(list);
@@ -192,10 +192,16 @@ void sc_step_begin(struct sc_step *step, struct sc_actor *actor, const struct sc
     *step = (struct sc_step){.actor = actor, .clock = clock, .serial = ++serial};
 }
 
+static unsigned slot_of(const struct sc_use_range *range)
+{
+    unsigned slot = (unsigned)range->kind + (range->kind == SC_USE_WRITE && range->content_read);
+    return slot < MEMOS ? slot : MEMOS - 1;
+}
+
 struct sc_state *sc_step_take(struct sc_step *step, struct sc_state *state, const struct sc_use_range *range)
 {
     unsigned way = (unsigned)range->kind * 2 + range->content_read;
-    struct memo *memo = &(state ? state->memos : empty_memos)[way % MEMOS];
+    struct memo *memo = &(state ? state->memos : empty_memos)[slot_of(range)];
     if (memo->serial != step->serial || memo->way != way) {
         size_t finding = state ? judge(step, state, range) : NOTHING_FOUND;
         *memo = (struct memo){step->serial, way, finding, advance(step, state, range)};

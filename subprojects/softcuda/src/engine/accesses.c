@@ -12,6 +12,7 @@ struct sc_access_page {
     uint64_t number;                                     /* address >> PAGE_SHIFT */
     uint32_t low, high;                                  /* words outside [low, high) are zero */
     uint64_t read[WORDS], written[WORDS], atomic[WORDS]; /* `read`: before any write by the same owner */
+    uint64_t *polled;                                    /* the same for SC_ACCESS_POLL; NULL: none */
 };
 
 static struct sc_access_page **probe(struct sc_access_page **pages, uint32_t capacity, uint64_t number)
@@ -55,11 +56,19 @@ static struct sc_access_page *find_page(struct sc_accesses *accesses, uint64_t n
     return *place;
 }
 
+static bool need_polled(struct sc_accesses *accesses, struct sc_access_page *page)
+{
+    if (!page->polled) page->polled = calloc(WORDS, sizeof *page->polled);
+    if (!page->polled) accesses->failed = true;
+    return page->polled;
+}
+
 static inline void add_bits(struct sc_access_page *page, uint32_t word, uint64_t bits,
                             enum sc_access_kind kind)
 {
     if (kind == SC_ACCESS_READ || kind == SC_ACCESS_UPDATE)
         page->read[word] |= bits & ~(page->written[word] | page->atomic[word]);
+    if (kind == SC_ACCESS_POLL) page->polled[word] |= bits & ~(page->written[word] | page->atomic[word]);
     if (kind == SC_ACCESS_WRITE) page->written[word] |= bits;
     if (kind == SC_ACCESS_UPDATE || kind == SC_ACCESS_PUBLISH) page->atomic[word] |= bits;
 }
@@ -85,6 +94,7 @@ void sc_accesses_add(struct sc_accesses *accesses, uint64_t address, uint64_t by
     while (bytes) {
         struct sc_access_page *page = find_page(accesses, address >> PAGE_SHIFT);
         if (!page) return;
+        if (kind == SC_ACCESS_POLL && !need_polled(accesses, page)) return;
         uint64_t from = address & (PAGE_BYTES - 1),
                  here = PAGE_BYTES - from < bytes ? PAGE_BYTES - from : bytes;
         add_here(page, (uint32_t)from, (uint32_t)(from + here), kind);
@@ -96,9 +106,12 @@ void sc_accesses_add(struct sc_accesses *accesses, uint64_t address, uint64_t by
 /* What one part wrote without having read it first may have come before the other's read. */
 static void merge_word(struct sc_access_page *into, const struct sc_access_page *from, uint32_t word)
 {
-    uint64_t left = (into->written[word] | into->atomic[word]) & ~into->read[word];
-    uint64_t right = (from->written[word] | from->atomic[word]) & ~from->read[word];
-    into->read[word] = (into->read[word] & ~right) | (from->read[word] & ~left);
+    uint64_t left_polled = into->polled ? into->polled[word] : 0, left_read = into->read[word];
+    uint64_t right_polled = from->polled ? from->polled[word] : 0, right_read = from->read[word];
+    uint64_t left = (into->written[word] | into->atomic[word]) & ~(left_read | left_polled);
+    uint64_t right = (from->written[word] | from->atomic[word]) & ~(right_read | right_polled);
+    into->read[word] = (left_read & ~right) | (right_read & ~left);
+    if (into->polled) into->polled[word] = (left_polled & ~right) | (right_polled & ~left);
     into->written[word] |= from->written[word];
     into->atomic[word] |= from->atomic[word];
 }
@@ -109,7 +122,7 @@ void sc_accesses_merge(struct sc_accesses *into, const struct sc_accesses *from)
     for (uint32_t i = 0; i < from->capacity; i++) {
         const struct sc_access_page *source = from->pages[i];
         struct sc_access_page *page = source ? find_page(into, source->number) : NULL;
-        if (!page) continue;
+        if (!page || (source->polled && !need_polled(into, page))) continue;
         if (source->low < page->low) page->low = source->low;
         if (source->high > page->high) page->high = source->high;
         for (uint32_t word = source->low; word < source->high; word++) merge_word(page, source, word);
@@ -131,8 +144,8 @@ struct ranges {
 static bool add_range(struct ranges *ranges, const struct sc_accessed *range)
 {
     struct sc_accessed *last = ranges->count ? &ranges->at[ranges->count - 1] : NULL;
-    if (last && last->end == range->begin && last->written == range->written &&
-        last->atomic == range->atomic && last->content_read == range->content_read) {
+    if (last && last->end == range->begin && last->kind == range->kind &&
+        last->content_read == range->content_read) {
         last->end = range->end;
         return true;
     }
@@ -147,17 +160,35 @@ static bool add_range(struct ranges *ranges, const struct sc_accessed *range)
     return true;
 }
 
-static bool add_word(struct ranges *ranges, uint64_t address, uint64_t read, uint64_t written,
-                     uint64_t atomic)
+/* One bit for each of 64 bytes from `address` on. */
+struct word {
+    uint64_t read, polled, written, atomic;
+};
+
+static enum sc_access_kind kind_of(const struct word *word, uint32_t bit)
 {
-    atomic &= ~written;
+    if (word->written >> bit & 1) return SC_ACCESS_WRITE;
+    if (word->atomic >> bit & 1) return SC_ACCESS_UPDATE;
+    return word->read >> bit & 1 ? SC_ACCESS_READ : SC_ACCESS_POLL;
+}
+
+/* Which bits of the word are not like this one? */
+static uint64_t unlike(uint64_t word, uint32_t bit)
+{
+    return word ^ -(word >> bit & 1);
+}
+
+static bool add_word(struct ranges *ranges, uint64_t address, const struct word *word)
+{
+    uint64_t content = word->read | word->polled, any = content | word->written | word->atomic;
     for (uint32_t bit = 0; bit < 64;) {
-        bool r = read >> bit & 1, w = written >> bit & 1, a = atomic >> bit & 1;
-        uint64_t unlike = (read ^ -(uint64_t)r) | (written ^ -(uint64_t)w) | (atomic ^ -(uint64_t)a);
-        unlike >>= bit;
-        uint32_t length = unlike ? (uint32_t)__builtin_ctzll(unlike) : 64 - bit;
-        struct sc_accessed range = {address + bit, address + bit + length, w, a, r};
-        if ((r || w || a) && !add_range(ranges, &range)) return false;
+        uint64_t other = (unlike(word->read, bit) | unlike(word->polled, bit) | unlike(word->written, bit) |
+                          unlike(word->atomic, bit)) >>
+                         bit;
+        uint32_t length = other ? (uint32_t)__builtin_ctzll(other) : 64 - bit;
+        struct sc_accessed range = {address + bit, address + bit + length, kind_of(word, bit),
+                                    content >> bit & 1};
+        if ((any >> bit & 1) && !add_range(ranges, &range)) return false;
         bit += length;
     }
     return true;
@@ -166,10 +197,11 @@ static bool add_word(struct ranges *ranges, uint64_t address, uint64_t read, uin
 static bool add_page(struct ranges *ranges, const struct sc_access_page *page)
 {
     uint64_t address = page->number << PAGE_SHIFT;
-    for (uint32_t word = page->low; word < page->high; word++) {
-        uint64_t read = page->read[word], written = page->written[word], atomic = page->atomic[word];
-        if (!(read | written | atomic)) continue;
-        if (!add_word(ranges, address + word * 64, read, written, atomic)) return false;
+    for (uint32_t at = page->low; at < page->high; at++) {
+        struct word word = {page->read[at], page->polled ? page->polled[at] : 0, page->written[at],
+                            page->atomic[at]};
+        if (!(word.read | word.polled | word.written | word.atomic)) continue;
+        if (!add_word(ranges, address + at * 64, &word)) return false;
     }
     return true;
 }
@@ -196,7 +228,10 @@ bool sc_accesses_ranges(const struct sc_accesses *accesses, struct sc_accessed *
 
 void sc_accesses_free(struct sc_accesses *accesses)
 {
-    for (uint32_t i = 0; i < accesses->capacity; i++) free(accesses->pages[i]);
+    for (uint32_t i = 0; i < accesses->capacity; i++) {
+        if (accesses->pages[i]) free(accesses->pages[i]->polled);
+        free(accesses->pages[i]);
+    }
     free(accesses->pages);
     memset(accesses, 0, sizeof *accesses);
 }

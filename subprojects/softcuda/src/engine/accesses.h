@@ -1,6 +1,6 @@
 /* Which bytes a kernel accessed, and how, exact to the byte.
  *
- * Three bits for each byte of the pages that were touched: its content was read before this table's owner
+ * A few bits for each byte of the pages that were touched: its content was read before this table's owner
  * wrote it, it was written, it was accessed atomically. Blocks of one launch have no order among each other,
  * so bits and not a history are what a launch leaves behind. Kept only where the driver asked for it before
  * any module was loaded (sc_engine_note_touches). Thread safety: one table, one thread.
@@ -15,7 +15,8 @@
 enum sc_access_kind {
     SC_ACCESS_READ,
     SC_ACCESS_WRITE,
-    SC_ACCESS_UPDATE,  /* an atomic operation; a load that is volatile, relaxed or acquire */
+    SC_ACCESS_POLL,    /* a load that is volatile, relaxed or acquire */
+    SC_ACCESS_UPDATE,  /* an atomic operation */
     SC_ACCESS_PUBLISH, /* a store that is volatile, relaxed or release */
 };
 
@@ -29,12 +30,13 @@ struct sc_accesses {
     bool failed;              /* no memory: something is missing */
 };
 
-/* Neighbouring bytes that were accessed alike. A byte that was written is told as written only, whatever else
- * was done to it; one that was accessed atomically and not written as atomic. */
+/* Neighbouring bytes that were accessed alike. Of the kinds of accesses to a byte the strongest is told: a
+ * write, then an atomic one (SC_ACCESS_UPDATE stands for SC_ACCESS_PUBLISH, too), then a read, then
+ * SC_ACCESS_POLL. */
 struct sc_accessed {
     uint64_t begin, end;
-    bool written, atomic; /* neither: read */
-    bool content_read;    /* before it was written */
+    enum sc_access_kind kind;
+    bool content_read; /* before it was written */
 };
 
 void sc_accesses_add(struct sc_accesses *accesses, uint64_t address, uint64_t bytes,

@@ -25,7 +25,8 @@ void sc_note_access(struct sc_worker *worker, uint64_t address, uint64_t bytes, 
     if (!bytes) return;
     if (worker->touches && kind != SC_ACCESS_WRITE && kind != SC_ACCESS_PUBLISH)
         sc_touches_add(worker->touches, address, bytes, false);
-    if (worker->touches && kind != SC_ACCESS_READ) sc_touches_add(worker->touches, address, bytes, true);
+    if (worker->touches && kind != SC_ACCESS_READ && kind != SC_ACCESS_POLL)
+        sc_touches_add(worker->touches, address, bytes, true);
     if (worker->accesses) sc_accesses_add(worker->accesses, address, bytes, kind);
 }
 
@@ -43,7 +44,7 @@ void sc_touch_lanes(struct sc_group *group, const struct sc_op *op)
     struct sc_worker *worker = group->worker;
     if (!worker->watched || is_on_chip(op)) return;
     const bool uniform = op->flags & SC_FLAG_UNIFORM, store = op->code == SC_OP_STORE;
-    const enum sc_access_kind kind = op->access.strong ? (store ? SC_ACCESS_PUBLISH : SC_ACCESS_UPDATE)
+    const enum sc_access_kind kind = op->access.strong ? (store ? SC_ACCESS_PUBLISH : SC_ACCESS_POLL)
                                      : store           ? SC_ACCESS_WRITE
                                                        : SC_ACCESS_READ;
     const uint32_t first = uniform ? 0 : group->first_chunk * SC_CHUNK;

@@ -131,6 +131,12 @@ static void atomics(struct world *w)
     count_up(w, w->x, w->b);
 }
 
+static void reads_of_a_flag(struct world *w)
+{
+    look_at_flag(w, w->y, w->x, w->a);
+    copy_words(w, w->z, w->x, w->b);
+}
+
 static void flags(struct world *w)
 {
     raise_flag(w, w->x, w->a);
@@ -325,6 +331,7 @@ int main(int argc, char **argv)
         SAMPLE(host_function),
         SAMPLE(atomics),
         SAMPLE(flags),
+        SAMPLE(reads_of_a_flag),
         SAMPLE(reads),
         SAMPLE(interleaved),
         SAMPLE(rows),
