@@ -91,6 +91,31 @@ static void synchronous_free(struct world *w)
     OK(cuMemsetD32Async(memory, 1, COUNT, w->b));
 }
 
+/* Where the new memory is the old one, the free was over when it was given out. */
+static void freed_in_stream_order(struct world *w)
+{
+    CUdeviceptr memory;
+    OK(cuMemAlloc(&memory, BYTES));
+    OK(cuMemsetD32Async(memory, 1, COUNT, w->a));
+    OK(cuMemFreeAsync(memory, w->a));
+    OK(cuMemAlloc(&memory, BYTES));
+    OK(cuMemsetD32Async(memory, 1, COUNT, w->b));
+}
+
+/* Two kernels may get the same memory from malloc. */
+static void heap(struct world *w)
+{
+    borrow(w, w->a);
+    borrow(w, w->b);
+}
+
+static void discarded_flag(struct world *w)
+{
+    discard(w, w->managed, w->a);
+    raise_flag(w, w->managed, w->a);
+    look_at_flag(w, w->y, w->managed, w->a);
+}
+
 static void *submit_on_b(void *world)
 {
     struct world *w = world;
@@ -327,6 +352,9 @@ int main(int argc, char **argv)
         SAMPLE(stream_query),
         SAMPLE(synchronous_copy),
         SAMPLE(synchronous_free),
+        SAMPLE(freed_in_stream_order),
+        SAMPLE(heap),
+        SAMPLE(discarded_flag),
         SAMPLE(other_thread),
         SAMPLE(host_function),
         SAMPLE(atomics),

@@ -93,6 +93,24 @@ static void pinned(struct world *w)
     OK(cuMemcpyDtoHAsync(w->pinned, w->y, BYTES, w->b));
 }
 
+/* That somebody has read since does not hide the write from a later reader. */
+static void second_reader(struct world *w)
+{
+    OK(cuMemsetD32Async(w->x, 1, COUNT, w->a));
+    let_wait(w, w->a, w->b);
+    copy_words(w, w->y, w->x, w->b);
+    copy_words(w, w->z, w->x, w->blocking);
+}
+
+/* Nor does a later reader hide an earlier one from the next writer. */
+static void first_reader(struct world *w)
+{
+    copy_words(w, w->y, w->x, w->a);
+    copy_words(w, w->z, w->x, w->b);
+    let_wait(w, w->b, w->blocking);
+    OK(cuMemsetD32Async(w->x, 1, COUNT, w->blocking));
+}
+
 /* Both streams wait for the same event; that gives them no order among each other. */
 static void siblings(struct world *w)
 {
@@ -194,6 +212,7 @@ static void garbage_counted(struct world *w)
 {
     discard(w, w->managed, w->a);
     count_up(w, w->managed, w->a);
+    OK(cuMemcpyDtoDAsync(w->y, w->managed, 4, w->a)); /* of what was made of it */
 }
 
 /* One byte too few is written. */
@@ -273,6 +292,8 @@ int main(int argc, char **argv)
         {"atomic_and_read", ORDER("read", "atomic access"), atomic_and_read},
         {"atomic_and_write", ORDER("write", "atomic access"), atomic_and_write},
         {"pinned", ORDER("write", "write"), pinned},
+        {"second_reader", ORDER("read", "write"), second_reader},
+        {"first_reader", ORDER("write", "read"), first_reader},
         {"siblings", ORDER("read", "write"), siblings},
         {"free_unordered", ORDER("free", "read"), free_unordered},
         {"use_unordered_with_free", ORDER("read", "free"), use_unordered_with_free},

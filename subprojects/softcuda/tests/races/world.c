@@ -3,6 +3,8 @@
 static const char text[] = ".version 7.0\n"
                            ".target sm_75\n"
                            ".address_size 64\n"
+                           ".extern .func (.param .b64 func_retval0) malloc(.param .b64 malloc_param_0);\n"
+                           ".extern .func free(.param .b64 free_param_0);\n"
                            ".visible .entry copy(.param .u64 out, .param .u64 in)\n"
                            "{\n"
                            "  .reg .b32 %r<4>; .reg .b64 %rd<6>;\n"
@@ -66,6 +68,19 @@ static const char text[] = ".version 7.0\n"
                            "  bar.sync 0;\n"
                            "  st.global.u32 [%rd4], %r2;\n"
                            "  ret;\n"
+                           "}\n"
+                           ".visible .entry borrow()\n"
+                           "{\n"
+                           "  .reg .b64 %rd<3>;\n"
+                           "  .param .b64 bytes, result, address;\n"
+                           "  mov.u64 %rd1, 64;\n"
+                           "  st.param.b64 [bytes], %rd1;\n"
+                           "  call (result), malloc, (bytes);\n"
+                           "  ld.param.b64 %rd2, [result];\n"
+                           "  st.u64 [%rd2], %rd1;\n"
+                           "  st.param.b64 [address], %rd2;\n"
+                           "  call free, (address);\n"
+                           "  ret;\n"
                            "}\n";
 
 static void launch(CUfunction function, unsigned threads, CUstream stream, CUdeviceptr first,
@@ -98,6 +113,11 @@ void raise_flag(struct world *w, CUdeviceptr at, CUstream stream)
 void look_at_flag(struct world *w, CUdeviceptr out, CUdeviceptr at, CUstream stream)
 {
     launch(w->look, 1, stream, out, at);
+}
+
+void borrow(struct world *w, CUstream stream)
+{
+    launch(w->borrow, 1, stream, 0, 0);
 }
 
 void shuffle(struct world *w, CUdeviceptr at, CUstream stream)
@@ -151,6 +171,7 @@ static void open_world(struct world *w)
     OK(cuModuleGetFunction(&w->raise, module, "raise"));
     OK(cuModuleGetFunction(&w->look, module, "look"));
     OK(cuModuleGetFunction(&w->shuffle, module, "shuffle"));
+    OK(cuModuleGetFunction(&w->borrow, module, "borrow"));
     OK(cuStreamCreate(&w->a, CU_STREAM_NON_BLOCKING));
     OK(cuStreamCreate(&w->b, CU_STREAM_NON_BLOCKING));
     OK(cuStreamCreate(&w->blocking, CU_STREAM_DEFAULT));
@@ -162,6 +183,9 @@ static void open_world(struct world *w)
     OK(cuMemAlloc(&w->z, BYTES));
     OK(cuMemAllocManaged(&w->managed, MANAGED_BYTES, CU_MEM_ATTACH_GLOBAL));
     OK(cuMemHostAlloc((void **)&w->pinned, BYTES, 0));
+    /* Every stream has a past. */
+    const CUstream streams[] = {w->a, w->b, w->blocking, w->blocking2};
+    for (int i = 0; i < 4; i++) OK(cuEventRecord(w->event2, streams[i]));
     OK(cuMemsetD8(w->x, 0, BYTES));
     OK(cuMemsetD8(w->y, 0, BYTES));
     OK(cuMemsetD8(w->z, 0, BYTES));

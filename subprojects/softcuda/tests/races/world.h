@@ -19,7 +19,7 @@ struct world {
     CUdeviceptr x, y, z; /* of BYTES each */
     CUdeviceptr managed; /* of MANAGED_BYTES, written */
     unsigned *pinned;    /* of BYTES */
-    CUfunction copy, bytes, count, raise, look, shuffle;
+    CUfunction copy, bytes, count, raise, look, shuffle, borrow;
 };
 
 struct sample {
@@ -39,6 +39,9 @@ void raise_flag(struct world *w, CUdeviceptr at, CUstream stream);
 void look_at_flag(struct world *w, CUdeviceptr out, CUdeviceptr at, CUstream stream);
 /* Writes at[i], waits for the block, reads at[i ^ 1]. */
 void shuffle(struct world *w, CUdeviceptr at, CUstream stream);
+
+/* Takes memory of malloc, writes it and gives it back. */
+void borrow(struct world *w, CUstream stream);
 
 /* `second` waits for what `first` has got so far. */
 void let_wait(struct world *w, CUstream first, CUstream second);
