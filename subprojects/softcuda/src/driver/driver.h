@@ -22,6 +22,7 @@
 #define SC_LIMITS 11 /* CU_LIMIT_MAX of CUDA 13 */
 
 struct sc_branch;
+struct sc_clock;
 struct sc_op;
 struct sc_stream;
 struct sc_loaded;
@@ -43,6 +44,7 @@ struct sc_context {
     struct sc_op **left_behind;  /* last operations of destroyed blocking streams */
     size_t left_count;
     uint64_t last_end_ns; /* of the operations timed so far */
+    struct sc_clock *reached; /* the same for races.h, or NULL */
 };
 
 struct sc_stream {

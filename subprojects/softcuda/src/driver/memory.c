@@ -7,6 +7,7 @@
 #include "graph.h"
 #include "pool.h"
 #include "queue.h"
+#include "races.h"
 
 #define DEVICE_ALIGN 512
 #define HOST_ALIGN 4096
@@ -78,6 +79,7 @@ struct sc_allocation *sc_device_allocate(struct sc_context *context, uint64_t by
         sc_space_release(allocation);
         return NULL;
     }
+    sc_races_fresh(allocation->begin, allocation->span);
     allocation->owner = context;
     allocation->charged_bytes = charge;
     charged_bytes += charge;
@@ -92,6 +94,7 @@ struct sc_allocation *sc_managed_memory(struct sc_context *context, uint64_t byt
         sc_space_release(allocation);
         return NULL;
     }
+    sc_races_fresh(allocation->begin, allocation->span);
     allocation->owner = context;
     allocation->flags = flags;
     return allocation;
@@ -243,6 +246,7 @@ CUresult CUDAAPI cuMemHostAlloc(void **out, size_t bytes, unsigned int flags)
     }
     struct sc_allocation *allocation = sc_space_allocate(SC_MEMORY_PINNED, bytes, HOST_ALIGN);
     if (!allocation) return sc_leave(CUDA_ERROR_OUT_OF_MEMORY);
+    sc_races_fresh(allocation->begin, allocation->span);
     allocation->owner = sc_current();
     allocation->flags = flags | CU_MEMHOSTALLOC_DEVICEMAP;
     *out = (void *)allocation->begin;
@@ -275,6 +279,7 @@ CUresult CUDAAPI cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned int 
         return sc_leave(CUDA_ERROR_INVALID_VALUE); /* no host memory */
     allocation = sc_space_register((uint64_t)pointer, bytes);
     if (!allocation) return sc_leave(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+    sc_races_fresh(allocation->begin, allocation->bytes);
     allocation->owner = sc_current();
     allocation->flags = flags;
     return sc_leave(CUDA_SUCCESS);
