@@ -3,6 +3,7 @@
 #include "log.h"
 #include "record.h"
 #include "sample.h"
+#include "test_delay.h"
 
 /* Slots that only remember where an allocation was, before they are forgotten. */
 #define MOST_REMEMBERED ((uint32_t)1 << 16)
@@ -44,6 +45,7 @@ enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, uin
     struct sl_core *core = sl_core_running();
     if (!core || core->placement.noted) return SL_ERR_UNSUPPORTED;
     uint32_t slot;
+    SL_TEST_DELAY(ALLOC);
     pthread_mutex_lock(&core->order);
     forget_if_full(core);
     enum sl_status status = sl_place(&core->placement, bytes, site, &slot);
@@ -54,6 +56,7 @@ enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, uin
         tell_allocation(core, slot);
     }
     pthread_mutex_unlock(&core->order);
+    SL_TEST_DELAY(ALLOCATED);
     return status;
 }
 
@@ -107,6 +110,7 @@ enum sl_status sl_runtime_free(uint64_t address, struct sl_allocation *freed)
 {
     struct sl_core *core = sl_core_running();
     if (!core) return SL_OK; /* after the stop: the memory goes with the process */
+    SL_TEST_DELAY(FREE);
     pthread_mutex_lock(&core->order);
     uint32_t s = sl_place_find(&core->placement, address);
     enum sl_status status = SL_ERR_INVALID;
@@ -121,6 +125,7 @@ enum sl_status sl_runtime_free(uint64_t address, struct sl_allocation *freed)
         feed_slot(core, SL_SYMBOL_FREE, s);
     }
     pthread_mutex_unlock(&core->order);
+    SL_TEST_DELAY(FREED);
     return status;
 }
 

@@ -7,6 +7,7 @@
 #include "record.h"
 #include "sample.h"
 #include "stall.h"
+#include "test_delay.h"
 #include "text.h"
 
 /* Memory that was freed and given out again: what other streams still do to it comes first. */
@@ -238,6 +239,7 @@ void sl_runtime_launch_begin(struct sl_launch *launch)
     pthread_mutex_lock(&core->order);
     begin(core, launch);
     pthread_mutex_unlock(&core->order);
+    SL_TEST_DELAY(LAUNCH_BEGUN);
 }
 
 static void end_sample(struct sl_core *core, const struct sl_launch *launch, bool ok)
@@ -252,6 +254,7 @@ void sl_runtime_launch_end(struct sl_launch *launch, bool ok)
 {
     struct sl_core *core = sl_core_running();
     if (!core || !launch->tick) return;
+    SL_TEST_DELAY(LAUNCH_GIVEN);
     if (launch->state) end_sample(core, launch, ok);
     _Atomic sl_tick *open = &core->open[launch->tick % SL_OPEN_LAUNCHES];
     sl_tick own = launch->tick;

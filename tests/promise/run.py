@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""Programs that check themselves, under sluice in every order of the device's work, daemon mode and with delays by chance.
+
+usage: run.py BUILD PROGRAM [--runs N] [--first N] [--delays yes|no|both] [--jobs N] [--patience S] [--races]
+
+Run number k of a program takes the order late, eager or random:k, the daemon as a thread or inline, and, in the libsluice.so
+that can be told to, delays by chance from seed k. What fails is printed with the command that repeats it. What is right:
+the program finds nothing wrong and comes to an end; free_delays_no_stream takes at most 3 % longer than without sluice, and
+unreadable_node brings to the device what it brings where every node can be read. --races: the device also ends the program
+at the first access that is not ordered.
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+
+ORDERS = ("late", "eager", "random")
+PATIENT = ("late", "random")  # an eager device runs functions of the host in the call that queues them
+MODES = ("thread", "inline")
+SLOWER = 1.03  # than without sluice, at most
+MORE_OR_LESS = 0.01  # of what is brought
+UNREADABLE = "cuGraphKernelNodeGetParams:once=1:CUDA_ERROR_UNKNOWN"
+
+
+class Promise:
+    """How a program is run: its budget, its arguments, variables of softcuda, and what the runs choose among."""
+
+    def __init__(self, budget, arguments=(), device=None, fault=None, orders=ORDERS, modes=MODES):
+        self.budget, self.arguments, self.device, self.orders, self.modes = budget, list(arguments), device or {}, orders, modes
+        self.fault = {"SOFTCUDA_FAULT": fault, "SOFTCUDA_LOG": "none"} if fault else {}
+
+
+PROMISES = {
+    "free_behind_late_daemon": Promise("48M"),
+    "fence_is_kept": Promise("420M"),
+    "unseen_use_before_free": Promise("110M"),
+    "free_beside_capture": Promise("256M"),
+    "free_delays_no_stream": Promise("512M", device={"SOFTCUDA_LAUNCH_NS": "150000"}),
+    "free_waits_for_nobody_else": Promise("256M", orders=PATIENT),
+    "full_queue_holds_nobody": Promise("256M", ["20"], {"SOFTCUDA_QUEUE": "10"}, orders=PATIENT),
+    # A daemon of its own brings a little more or less from run to run.
+    "unreadable_node": Promise("40M", fault=UNREADABLE, modes=("inline",)),
+}
+
+
+class Run:
+    """A finished run: how it ended, what it printed, sluice's books, and the command that repeats it."""
+
+    def __init__(self, status, output, errors, books, command):
+        self.status, self.errors, self.books, self.command = status, errors.strip()[-300:], books, command
+        self.fields = dict(line.rsplit(" ", 1) for line in output.splitlines() if " " in line)
+
+    def wrong(self):
+        """What is wrong with it by itself, or None."""
+        if self.status == 0 and self.fields.get("total bad") == "0":
+            return None
+        if self.fields.get("total bad", "0") != "0":
+            return f"{self.fields['total bad']} words are wrong"
+        return f"status {self.status}: {self.errors}"
+
+
+class Bench:
+    """Knows where things are in the build folder."""
+
+    def __init__(self, build, patience=60, races=False):
+        self.build, self.patience, self.races = os.path.abspath(build), patience, races
+
+    def run(self, program, arguments, variables, sluice=None, folder="promise"):
+        """`sluice`: None, or the SLUICE_ variables without their prefix."""
+        told = {"LD_LIBRARY_PATH": os.path.join(self.build, "subprojects", "softcuda", "lib"), **variables}
+        if self.races:
+            told["SOFTCUDA_RACES"] = "error"
+        if sluice is not None:
+            library = "tests/promise/libsluice-hooks.so" if any(n.startswith("TEST_") for n in sluice) else "shim/libsluice.so"
+            told["LD_PRELOAD"] = os.path.join(self.build, library)
+            told.update({"SLUICE_" + name: value for name, value in sluice.items()})
+        command = [os.path.join(self.build, "tests", folder, program), *arguments]
+        repeat = shlex.join(["env", *(f"{name}={value}" for name, value in told.items()), *command])
+        env = {k: v for k, v in os.environ.items() if not k.startswith(("SLUICE_", "SOFTCUDA_"))}
+        env.update(told, PROMISE_PATIENCE=str(self.patience))
+        runtime = os.environ.get("E2E_PRELOAD")  # a sanitizer's
+        env["LD_PRELOAD"] = " ".join(filter(None, [runtime, told.get("LD_PRELOAD")]))
+        with tempfile.TemporaryDirectory() as books:
+            env["SLUICE_STATS"] = os.path.join(books, "sluice.json")
+            try:
+                done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=self.patience + 60, check=False)
+            except subprocess.TimeoutExpired:
+                return Run(None, "", "it hangs", None, repeat)
+            return Run(done.returncode, done.stdout, done.stderr, load(env["SLUICE_STATS"]), repeat)
+
+
+def load(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    except FileNotFoundError:
+        return None
+
+
+def told_for(promise, number, delays):
+    """The order, and sluice's variables, of a run."""
+    orders, modes = len(promise.orders), len(promise.modes)
+    order, mode = promise.orders[number % orders], promise.modes[number // orders % modes]
+    options = {"DEVICE_BUDGET": promise.budget, "CHUNK": "2M", "DAEMON": mode}
+    if delays == "yes" or (delays == "both" and number // (orders * modes) % 2):
+        options["TEST_DELAY"] = str(number + 1)
+    return f"random:{number}" if order == "random" else order, options
+
+
+def check_alone(bench, name, order):
+    """What is wrong with the program itself, or None."""
+    promise = PROMISES[name]
+    order = f"{order}:1" if order == "random" else order
+    run = bench.run(name, promise.arguments, {"SOFTCUDA_SCHEDULE": order, **promise.device})
+    return f"without sluice: {run.wrong()}\n  {run.command}" if run.wrong() else None
+
+
+def check(bench, name, number, delays):
+    """What is wrong with the run, or None."""
+    promise = PROMISES[name]
+    order, options = told_for(promise, number, delays)
+    variables = {"SOFTCUDA_SCHEDULE": order, **promise.device}
+    run = bench.run(name, promise.arguments, {**variables, **promise.fault}, options)
+    wrong = run.wrong()
+    if not wrong and name == "free_delays_no_stream":
+        least, took = (float(r.fields["elapsed_ms"]) for r in (bench.run(name, promise.arguments, variables), run))
+        wrong = f"it takes {took} ms, without sluice {least} ms" if took > SLOWER * least else None
+    if not wrong and promise.fault:
+        whole = bench.run(name, promise.arguments, variables, options)
+        expected, brought = (r.books["total"]["bytes_in"] for r in (whole, run))
+        if abs(brought - expected) > MORE_OR_LESS * expected:
+            wrong = f"{brought} bytes are brought, where nothing fails {expected}"
+    return f"{wrong}\n  {run.command}" if wrong else None
+
+
+def check_all(job, numbers, jobs):
+    """Prints what job(number) finds wrong; how many failed."""
+    failed = 0
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for number, wrong in zip(numbers, pool.map(job, numbers)):
+            if wrong:
+                failed += 1
+                print(f"{number}: {wrong}", flush=True)
+    return failed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build")
+    parser.add_argument("program", choices=PROMISES)
+    parser.add_argument("--runs", type=int, default=12)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--delays", choices=("yes", "no", "both"), default="both")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--patience", type=int, default=60)
+    parser.add_argument("--races", action="store_true")
+    told = parser.parse_args()
+    bench = Bench(told.build, told.patience, told.races)
+    numbers = range(told.first, told.first + told.runs)
+    if check_all(lambda order: check_alone(bench, told.program, order), PROMISES[told.program].orders, told.jobs):
+        sys.exit(1)
+    failed = check_all(lambda number: check(bench, told.program, number, told.delays), numbers, told.jobs)
+    print(f"{told.program}: {told.runs - failed} of {told.runs} runs are right")
+    sys.exit(failed != 0)
+
+
+if __name__ == "__main__":
+    main()
