@@ -58,6 +58,8 @@ class Run:
 
     def wrong(self):
         """What is wrong with it by itself, or None."""
+        if "unknown variable" in self.errors:
+            return self.errors
         if self.status == 0 and self.fields.get("total bad") == "0":
             return None
         if self.fields.get("total bad", "0") != "0":
@@ -71,23 +73,32 @@ class Bench:
     def __init__(self, build, patience=60, races=False):
         self.build, self.patience, self.races = os.path.abspath(build), patience, races
 
-    def run(self, program, arguments, variables, sluice=None, folder="promise"):
+    def path(self, program):
+        return os.path.join(self.build, "tests", "promise", program)
+
+    def environment(self, told=None):
+        """Ours without what concerns the two, and with `told`."""
+        env = {k: v for k, v in os.environ.items() if not k.startswith(("SLUICE_", "SOFTCUDA_"))}
+        env["LD_LIBRARY_PATH"] = os.path.join(self.build, "subprojects", "softcuda", "lib")
+        env.update(told or {}, PROMISE_PATIENCE=str(self.patience))
+        runtime = os.environ.get("E2E_PRELOAD")  # a sanitizer's
+        env["LD_PRELOAD"] = " ".join(filter(None, [runtime, env.get("LD_PRELOAD")]))
+        return env
+
+    def run(self, program, arguments, variables, sluice=None):
         """`sluice`: None, or the SLUICE_ variables without their prefix."""
         told = {"LD_LIBRARY_PATH": os.path.join(self.build, "subprojects", "softcuda", "lib"), **variables}
         if self.races:
             told["SOFTCUDA_RACES"] = "error"
         if sluice is not None:
-            library = "tests/promise/libsluice-hooks.so" if any(n.startswith("TEST_") for n in sluice) else "shim/libsluice.so"
-            told["LD_PRELOAD"] = os.path.join(self.build, library)
+            hooks = any(name.startswith("TEST_") for name in sluice)
+            told["LD_PRELOAD"] = self.path("libsluice-hooks.so") if hooks else os.path.join(self.build, "shim", "libsluice.so")
             told.update({"SLUICE_" + name: value for name, value in sluice.items()})
-        command = [os.path.join(self.build, "tests", folder, program), *arguments]
+        command = [self.path(program), *arguments]
         repeat = shlex.join(["env", *(f"{name}={value}" for name, value in told.items()), *command])
-        env = {k: v for k, v in os.environ.items() if not k.startswith(("SLUICE_", "SOFTCUDA_"))}
-        env.update(told, PROMISE_PATIENCE=str(self.patience))
-        runtime = os.environ.get("E2E_PRELOAD")  # a sanitizer's
-        env["LD_PRELOAD"] = " ".join(filter(None, [runtime, told.get("LD_PRELOAD")]))
-        with tempfile.TemporaryDirectory() as books:
-            env["SLUICE_STATS"] = os.path.join(books, "sluice.json")
+        with tempfile.TemporaryDirectory() as folder:
+            env = self.environment(told)
+            env["SLUICE_STATS"] = os.path.join(folder, "sluice.json")
             try:
                 done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=self.patience + 60, check=False)
             except subprocess.TimeoutExpired:
