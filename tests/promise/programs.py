@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Woven programs, which are made by chance and check themselves, under sluice on devices that are too small for them.
 
-usage: programs.py BUILD FIRST COUNT [--wrong-plans yes|no|both] [--delays yes|no|both] [--daemon thread|inline] [--jobs N]
-                   [--patience S] [--alone] [--races]
+usage: programs.py BUILD FIRST COUNT [--wrong-plans yes|no|both] [--delays yes|no|both] [--daemon thread|inline] [--held]
+                   [--jobs N] [--patience S] [--alone] [--races]
 
 Each seed is a program (see woven_program.cu), a budget, a chunk size, a daemon mode, a policy, an order of the device's work,
 and perhaps delays and plans that are wrong, by chance. A program that finds anything wrong, or comes to no end, is printed
-with the command that repeats it. --alone: without sluice, to see that the programs are right. --races: the device also
+with the command that repeats it. --held: the programs
+also hold streams up until the host has seen what another one does. --alone: without sluice, to see that the programs are right. --races: the device also
 ends the program at the first access that is not ordered.
 """
 import argparse
@@ -15,7 +16,7 @@ import random
 import subprocess
 import sys
 
-from run import Bench, check_all
+from run import PATIENT, Bench, check_all
 
 MIB = 1 << 20
 LEAST = 8 * MIB  # that sluice takes for a budget
@@ -31,7 +32,7 @@ def options_for(bench, seed, told):
     chance = random.Random(seed)
     need = int(subprocess.run([bench.path("woven_program"), str(seed), "bytes"], env=bench.environment(), capture_output=True,
                               text=True, check=True).stdout)
-    budget = max(LEAST, int(need * chance.uniform(0.3, 1.0)) // (2 * MIB) * 2 * MIB)
+    budget = max(LEAST, int(need * chance.uniform(0.3, 1.3)) // (2 * MIB) * 2 * MIB)
     options = {
         "DEVICE_BUDGET": str(budget),
         "CHUNK": chance.choice(["2M", "2M", "2M", "4M"]),
@@ -39,6 +40,8 @@ def options_for(bench, seed, told):
         "POLICY": chance.choice(["plan"] * 7 + ["next", "belady", "lru", "demand"]),
     }
     order = chance.choice(["late", "eager", f"random:{seed}", f"random:{seed}"])
+    if told.held:
+        order = PATIENT[0]
     if told.daemon:
         options["DAEMON"] = told.daemon
     if drawn(told.delays, f"delays {seed}"):
@@ -51,7 +54,8 @@ def options_for(bench, seed, told):
 def check(bench, seed, told):
     """What is wrong with the seed, or None."""
     order, options = options_for(bench, seed, told)
-    run = bench.run("woven_program", [str(seed)], {"SOFTCUDA_SCHEDULE": order}, None if told.alone else options)
+    arguments = [str(seed)] + (["held"] if told.held else [])
+    run = bench.run("woven_program", arguments, {"SOFTCUDA_SCHEDULE": order}, None if told.alone else options)
     return f"{run.wrong()}\n  {run.command}" if run.wrong() else None
 
 
@@ -63,6 +67,7 @@ def main():
     parser.add_argument("--wrong-plans", choices=("yes", "no", "both"), default="both")
     parser.add_argument("--delays", choices=("yes", "no", "both"), default="both")
     parser.add_argument("--daemon", choices=("thread", "inline"))
+    parser.add_argument("--held", action="store_true")
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--patience", type=int, default=120)
     parser.add_argument("--alone", action="store_true")

@@ -19,7 +19,7 @@ import sys
 import tempfile
 
 ORDERS = ("late", "eager", "random")
-PATIENT = ("late", "random")  # an eager device runs functions of the host in the call that queues them
+PATIENT = ("late",)  # in other orders softcuda may run a function of the host in a thread that waits for something else
 MODES = ("thread", "inline")
 SLOWER = 1.03  # than without sluice, at most
 MORE_OR_LESS = 0.01  # of what is brought
@@ -53,7 +53,7 @@ class Run:
     """A finished run: how it ended, what it printed, sluice's books, and the command that repeats it."""
 
     def __init__(self, status, output, errors, books, command):
-        self.status, self.errors, self.books, self.command = status, errors.strip()[-300:], books, command
+        self.status, self.errors, self.books, self.command = status, errors.strip(), books, command
         self.fields = dict(line.rsplit(" ", 1) for line in output.splitlines() if " " in line)
 
     def wrong(self):
@@ -64,7 +64,7 @@ class Run:
             return None
         if self.fields.get("total bad", "0") != "0":
             return f"{self.fields['total bad']} words are wrong"
-        return f"status {self.status}: {self.errors}"
+        return f"status {self.status}: {self.errors[-300:]}"
 
 
 class Bench:

@@ -142,6 +142,26 @@ static void receive(World &w, Buffer &into)
     w.program->mail.erase(w.program->mail.begin());
 }
 
+static void wait_for_release(void *released)
+{
+    std::atomic<bool> *flag = (std::atomic<bool> *)released;
+    while (!*flag) usleep(100);
+    delete flag;
+}
+
+/* Stream `held` does not go on until the host has seen what stream `s` does with memory of its own. */
+static void hold(World &w, int held, int s)
+{
+    std::atomic<bool> *released = new std::atomic<bool>(false);
+    Buffer own;
+    must(cudaLaunchHostFunc(w.stream(held), wait_for_release, released));
+    allocate(w, own, 2 << 20, ORDERED, s);
+    read(w, own, s);
+    release(w, own, s, false);
+    must(cudaStreamSynchronize(w.stream(s)));
+    *released = true;
+}
+
 /* What the old stream was given still comes first. */
 static void replace_stream(World &w, int s)
 {

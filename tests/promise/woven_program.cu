@@ -1,13 +1,15 @@
 /* A CUDA program made by chance that checks itself.
  *
- * usage: woven_program SEED [bytes]
+ * usage: woven_program SEED [held|bytes]
  *
  * Some threads, each with some streams, do the same in iteration after iteration, but for small deviations:
  * they allocate in every way, write, read, copy, launch graphs, capture, and free, in other streams than the
  * last use and in other threads than the allocation; the host mostly runs far ahead. Each kernel compares
  * what it reads with what was written last, so the program needs no other run to be compared with. Prints
- * `total bad N` (words) and exits with 0 if N is 0. With `bytes` it only prints about how much memory it
- * needs. */
+ * `total bad N` (words) and exits with 0 if N is 0.
+ * held: where there is one thread, streams are also held up by functions of the host that wait for what
+ * another stream does. That is not for a device that does all work at once. bytes: prints about how much
+ * memory it needs, no more. */
 #include <string.h>
 #include <thread>
 
@@ -77,6 +79,8 @@ static void step(World &w, Chance &chance)
         replace_pool(w, false);
     else if (seldom < 4)
         must(cudaMemPoolTrimTo(w.pool, 0));
+    else if (seldom < 12 && w.program->held && s != w.stream_at(number + 1))
+        hold(w, s, w.stream_at(number + 1));
     if (what < 2)
         launch_graph(w, s);
     else if (what < 8)
@@ -153,13 +157,14 @@ static void run(Program &p, uint64_t seed)
 int main(int argc, char **argv)
 {
     if (argc < 2) {
-        fprintf(stderr, "usage: woven_program SEED [bytes]\n");
+        fprintf(stderr, "usage: woven_program SEED [held|bytes]\n");
         return 2;
     }
     static Program p;
     uint64_t seed = strtoull(argv[1], NULL, 10);
     choose(p, seed);
-    if (argc > 2) {
+    p.held = argc > 2 && !strcmp(argv[2], "held") && p.threads == 1;
+    if (argc > 2 && !strcmp(argv[2], "bytes")) {
         size_t bytes = KEPT * (size_t)(2 << 20);
         for (int v = 0; v < p.variables; v++) bytes += size_of_variable(p, (size_t)v);
         printf("%zu\n", bytes * (size_t)p.threads);

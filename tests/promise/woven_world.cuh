@@ -44,6 +44,7 @@ struct Buffer {
 struct Program {
     int threads, streams, iterations, steps, variables;
     unsigned rounds;   /* of work in each kernel */
+    bool held;         /* streams are held up by functions of the host */
     size_t deviations; /* one step in so many is another one than in the iteration before; 0: none */
     int patience;      /* iterations from one synchronisation to the next; 0: none */
     std::vector<size_t> sizes;
