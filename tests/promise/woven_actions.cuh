@@ -89,7 +89,7 @@ static void copy_on(World &w, size_t v, int s, bool by_kernel)
     }
 }
 
-/* cudaMalloc and cudaFree are forbidden to a thread that captures, unless it said that it knows what it does.
+/* cudaMalloc, cudaFree and waiting are forbidden to a thread that captures, unless it said that it knows what it does.
  */
 static bool is_free_to_wait(const World &w)
 {

@@ -8,7 +8,7 @@
  * what it reads with what was written last, so the program needs no other run to be compared with. Prints
  * `total bad N` (words) and exits with 0 if N is 0.
  * held: where there is one thread, streams are also held up by functions of the host that wait for what
- * another stream does. That is not for a device that does all work at once. bytes: prints about how much
+ * another stream does; a device that does all work at once cannot do that. bytes: prints about how much
  * memory it needs, no more. */
 #include <string.h>
 #include <thread>
@@ -79,7 +79,7 @@ static void step(World &w, Chance &chance)
         replace_pool(w, false);
     else if (seldom < 4)
         must(cudaMemPoolTrimTo(w.pool, 0));
-    else if (seldom < 12 && w.program->held && s != w.stream_at(number + 1))
+    else if (seldom < 12 && w.program->held && s != w.stream_at(number + 1) && is_free_to_wait(w))
         hold(w, s, w.stream_at(number + 1));
     if (what < 2)
         launch_graph(w, s);
