@@ -16,7 +16,9 @@ CUresult sl_hook_cuCtxSynchronize(struct sl_call call, sl_fn_cuCtxSynchronize *r
 {
     (void)call;
     bool ours = sl_runtime_running() && sl_session_on();
-    uint64_t before = ours ? sl_runtime_synchronizing() : 0, began_ns = sl_runtime_wait_begins();
+    struct sl_sync_mark before = {0};
+    if (ours) before = sl_runtime_synchronizing();
+    uint64_t began_ns = sl_runtime_wait_begins();
     CUresult result = real();
     if (result == CUDA_SUCCESS && ours) sl_runtime_synchronized(before);
     return note_waited(result, began_ns, SL_SYNC_CONTEXT, NULL);
@@ -26,7 +28,9 @@ CUresult sl_hook_cuCtxSynchronize_v2(struct sl_call call, sl_fn_cuCtxSynchronize
 {
     (void)call;
     bool ours = sl_runtime_running() && (context ? context == sl_session_context() : sl_session_on());
-    uint64_t before = ours ? sl_runtime_synchronizing() : 0, began_ns = sl_runtime_wait_begins();
+    struct sl_sync_mark before = {0};
+    if (ours) before = sl_runtime_synchronizing();
+    uint64_t began_ns = sl_runtime_wait_begins();
     CUresult result = real(context);
     if (result == CUDA_SUCCESS && ours) sl_runtime_synchronized(before);
     return note_waited(result, began_ns, SL_SYNC_CONTEXT, NULL);

@@ -11,6 +11,7 @@
 #include "duration.h"
 #include "face.h"
 #include "footprint.h"
+#include "frees.h"
 #include "kernel.h"
 #include "place.h"
 #include "planning.h"
@@ -30,6 +31,7 @@
 #define SL_STALLS 64
 #define SL_STEADY_STREAK SL_TRUST_LEAST /* symbols in a row that came true before a prediction is trusted */
 #define SL_VICTIMS 64
+#define SL_MOST_JOINS 64
 #define SL_LEAST_BUDGET (4 * SL_BLOCK_BYTES)
 #define SL_ASSUMED_LINK_BYTES_PER_S 24000000000u /* until it is measured: what PCIe 4 x16 carries */
 #define SL_BYTES_FOR_THREAD 4                    /* that a kernel reaches at least, for each thread */
@@ -96,17 +98,27 @@ struct sl_core {
 
     struct sl_known_stream {
         sl_stream handle;
+        uint64_t serial;                /* no other stream has or had it */
         uint64_t thread;                /* whose default stream it is; 0: any thread's */
         uint64_t joined_out, joined_in; /* the last movement of each direction that it waited for */
     } streams[SL_SHARED_STREAM];
+    sl_event_handle
+        before_capture[SL_SHARED_STREAM]; /* what a stream that captures was given before; or NULL */
+    uint64_t serials;                     /* given so far */
     uint32_t stream_count;
     uint32_t last_stream;    /* the one asked for last */
     sl_stream *more_streams; /* that found no number of their own */
     uint32_t more_stream_count, more_stream_capacity;
-    uint64_t active_streams;  /* bits of those used since the program last waited for its whole context */
-    uint64_t waits;           /* how often the program waited for its whole context */
-    uint64_t retired_streams; /* bits of those that had work when memory was freed since then */
-    _Atomic int captures;     /* stream captures under way in the process */
+    uint64_t active_streams; /* bits of those used since the program last waited for its whole context */
+    struct sl_waits gone;    /* what streams that are gone left behind since then */
+    _Atomic int captures;    /* stream captures under way in the process */
+    struct sl_frees frees;
+    struct sl_join {
+        struct sl_wait wait;
+        uint64_t joined;    /* bits of the streams that wait already */
+    } joins[SL_MOST_JOINS]; /* what all streams wait for, see reuse.h */
+    uint32_t join_count;
+    uint64_t join_out; /* the same: a movement of the out direction */
 
     struct sl_victim {
         sl_chunk chunk;
@@ -141,6 +153,12 @@ struct sl_core {
     uint32_t symbols_learned;
     uint64_t learned_at; /* symbols_fed when sl_extents_learn was last called */
 };
+
+/* The serial of stream number `s`; 0 where it is not one stream's. */
+static inline uint64_t sl_core_serial(const struct sl_core *core, uint32_t s)
+{
+    return s == SL_SHARED_STREAM ? 0 : core->streams[s].serial;
+}
 
 /* What chunks may occupy now: the budget less what the program took past us. */
 uint64_t sl_core_budget(const struct sl_core *core);

@@ -45,6 +45,7 @@
     X(stream_is_capturing,   "cuStreamIsCapturing",               10000, true,  (CUstream stream, CUstreamCaptureStatus *status)) \
     X(stream_get_capture_info, "cuStreamGetCaptureInfo_v2",       11030, false, (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph, const CUgraphNode **dependencies, size_t *count)) \
     X(stream_exchange_capture_mode, "cuThreadExchangeStreamCaptureMode", 10010, true, (CUstreamCaptureMode *mode))              \
+    X(launch_host_func,      "cuLaunchHostFunc",                  10000, false, (CUstream stream, CUhostFn function, void *data))    \
     X(event_create,          "cuEventCreate",                     2000,  true,  (CUevent *event, unsigned flags))               \
     X(event_destroy,         "cuEventDestroy_v2",                 4000,  true,  (CUevent event))                                \
     X(event_record,          "cuEventRecord",                     2000,  true,  (CUevent event, CUstream stream))               \

@@ -55,7 +55,7 @@ static void wait_until_ready(const struct sl_daemon *daemon, bool out, const str
         sl_mover_wait_host(mover, direction, issued - UNDER_WAY);
     if (pending->out_sequence && !atomic_load(&daemon->stopping))
         sl_mover_wait_host(mover, &mover->out, pending->out_sequence);
-    if (!pending->fence) return;
+    if (!pending->fence || sl_mover_is_held(mover)) return;
     uint64_t users = atomic_load(&sl_arena_record(mover->arena, pending->chunk)->users);
     for (uint64_t rest = users & atomic_load(&pending->fence->streams); rest; rest &= rest - 1)
         if (!atomic_load(&daemon->stopping))

@@ -5,35 +5,11 @@
 #include "demand.h"
 #include "log.h"
 #include "record.h"
+#include "reuse.h"
 #include "sample.h"
 #include "stall.h"
 #include "test_delay.h"
 #include "text.h"
-
-/* Memory that was freed and given out again: what other streams still do to it comes first. */
-static void join_users(struct sl_core *core, uint64_t users, sl_stream stream)
-{
-    sl_core_record_fence(core, &core->demand_fence, users);
-    for (uint64_t rest = atomic_load(&core->demand_fence.streams); rest; rest &= rest - 1)
-        sl_wait_event(&core->backend, stream, core->demand_fence.events[__builtin_ctzll(rest)]);
-}
-
-/* The streams that stream number `s` has to wait for before it uses the chunk. Those who use other memory in
- * it are none of them: they may in turn wait, by whatever means, for what `s` is about to do. */
-static uint64_t debtors_for(const struct sl_core *core, const struct sl_chunk_record *chunk, uint32_t s)
-{
-    uint64_t bit = (uint64_t)1 << s;
-    if (!chunk->debtors || chunk->freed_in != core->waits) return 0;
-    if (s == SL_SHARED_STREAM) return chunk->debtors;
-    return chunk->settled & bit ? 0 : chunk->debtors & ~bit;
-}
-
-static uint64_t settle_debts(const struct sl_core *core, struct sl_chunk_record *chunk, uint32_t s)
-{
-    uint64_t debtors = debtors_for(core, chunk, s);
-    if (s != SL_SHARED_STREAM) chunk->settled |= (uint64_t)1 << s;
-    return debtors;
-}
 
 /* Marks the launch's chunks as used where that is all there is to do: every one is resident, its stream has
  * used them since they came, and knows of their arrival. */
@@ -49,21 +25,19 @@ static bool use_plainly(struct sl_core *core, uint32_t s)
         plain &= atomic_load_explicit(&chunk->content, memory_order_relaxed) == SL_CONTENT_RESIDENT &&
                  atomic_load_explicit(&chunk->bytes, memory_order_relaxed) <=
                      atomic_load_explicit(&chunk->frame_bytes, memory_order_relaxed) &&
-                 users & bit && !debtors_for(core, chunk, s) &&
-                 atomic_load_explicit(&chunk->in_sequence, memory_order_relaxed) <= joined;
+                 users & bit && atomic_load_explicit(&chunk->in_sequence, memory_order_relaxed) <= joined;
     }
     return plain;
 }
 
 /* Marks the launch's chunks as used by its stream. Returns the last fetch that it has to wait for; adds up
  * what it will use in place. */
-static uint64_t use_chunks(struct sl_core *core, uint32_t s, sl_stream stream, uint64_t *in_place_bytes)
+static uint64_t use_chunks(struct sl_core *core, uint32_t s, uint64_t *in_place_bytes)
 {
-    uint64_t bit = (uint64_t)1 << s, latest = 0, joined = 0;
+    uint64_t bit = (uint64_t)1 << s, latest = 0;
     for (uint32_t i = 0; i < core->touched_count; i++) {
         struct sl_chunk_record *chunk = sl_arena_record(&core->arena, core->touched[i]);
         uint64_t users = atomic_load_explicit(&chunk->users, memory_order_relaxed);
-        joined |= settle_debts(core, chunk, s);
         if (!(users & bit)) atomic_fetch_or(&chunk->users, bit);
         atomic_store_explicit(&chunk->unused, false, memory_order_relaxed);
         if (atomic_load(&chunk->content) != SL_CONTENT_RESIDENT) {
@@ -74,43 +48,7 @@ static uint64_t use_chunks(struct sl_core *core, uint32_t s, sl_stream stream, u
         uint64_t sequence = atomic_load(&chunk->in_sequence);
         if (sequence > latest) latest = sequence;
     }
-    if (joined) join_users(core, joined, stream);
     return latest;
-}
-
-/* Whether the launch may touch memory that nobody knows of. */
-static bool is_blind(const struct sl_core *core, const struct sl_launch *launch, uint32_t kernel)
-{
-    if (launch->kind == SL_LAUNCH_GRAPH) return !launch->footprint || launch->footprint->partial;
-    if (launch->kind != SL_LAUNCH_KERNEL) return false;
-    bool given = launch->parameters || launch->packed;
-    return !kernel || (!given && core->kernels.kernels[kernel].parameter_count);
-}
-
-/* It may be the first to use memory that was given out again: all that others did before the memory was freed
- * comes first. */
-static void join_retired(struct sl_core *core, uint32_t s, sl_stream stream)
-{
-    uint64_t own = s == SL_SHARED_STREAM ? 0 : (uint64_t)1 << s, others = core->retired_streams & ~own;
-    if (others) join_users(core, others, stream);
-}
-
-void sl_runtime_hand_over(uint64_t address, sl_stream stream)
-{
-    struct sl_core *core = sl_core_running();
-    if (!core) return;
-    pthread_mutex_lock(&core->order);
-    uint32_t slot = sl_place_find(&core->placement, address), s = sl_core_stream(core, stream);
-    uint64_t joined = 0;
-    if (slot != SL_MAP_NONE) {
-        struct sl_chunk_range range = sl_slot_chunks(&core->placement, &core->placement.slots[slot], 0,
-                                                     core->placement.slots[slot].bytes);
-        for (uint32_t i = 0; i < range.count; i++)
-            joined |= settle_debts(core, sl_arena_record(&core->arena, range.first + i), s);
-    }
-    if (joined) join_users(core, joined, stream);
-    core->active_streams |= (uint64_t)1 << s; /* its number is not another's until the program has waited */
-    pthread_mutex_unlock(&core->order);
 }
 
 static const char *launch_name(const struct sl_core *core, const struct sl_launch *launch, uint32_t kernel)
@@ -170,7 +108,7 @@ static bool use(struct sl_core *core, const struct sl_launch *launch, uint32_t s
     uint64_t in_place = 0;
     if (use_plainly(core, s)) return true;
     if (sl_demand_lacking(core)) see_to_lacking(core, launch, kernel);
-    uint64_t fetch = use_chunks(core, s, launch->stream, &in_place);
+    uint64_t fetch = use_chunks(core, s, &in_place);
     if (sl_core_must_join(core, s, &core->mover.in, fetch)) sl_stall_wait(core, launch->stream, fetch);
     if (in_place) SL_COUNT(&core->stats, remote_bytes, in_place);
     return !in_place && !sl_demand_lacking(core);
@@ -200,9 +138,9 @@ static void begin(struct sl_core *core, struct sl_launch *launch)
     bool everything = !core->daemon && !moves_between_launches(core);
     if (sl_schedule_begin(&core->schedule, core->tick, everything) && core->daemon)
         sl_daemon_wake(core->daemon);
-    if (sl_core_must_join(core, s, &core->mover.out, core->arena.join_out))
-        sl_mover_wait(&core->mover, &core->mover.out, core->arena.join_out, launch->stream);
-    if (is_blind(core, launch, kernel)) join_retired(core, s, launch->stream);
+    if (core->join_count) sl_joins_wait(core, s, launch->stream);
+    if (sl_core_must_join(core, s, &core->mover.out, core->join_out))
+        sl_mover_wait(&core->mover, &core->mover.out, core->join_out, launch->stream);
     sl_access_chunks(core, launch, symbol, kernel);
     bool noted = sl_due_is_noted(core);
     if (noted) sl_due_note(core, symbol);
@@ -249,6 +187,14 @@ static void end_sample(struct sl_core *core, const struct sl_launch *launch, boo
     pthread_mutex_unlock(&core->order);
 }
 
+/* From here on it counts as submitted. */
+static void close_launch(struct sl_core *core, sl_tick tick)
+{
+    _Atomic sl_tick *open = &core->open[tick % SL_OPEN_LAUNCHES];
+    if (atomic_load_explicit(open, memory_order_relaxed) == tick)
+        atomic_store_explicit(open, 0, memory_order_release);
+}
+
 /* A launch that was refused used nothing: its chunks are resident all the same. */
 void sl_runtime_launch_end(struct sl_launch *launch, bool ok)
 {
@@ -256,14 +202,18 @@ void sl_runtime_launch_end(struct sl_launch *launch, bool ok)
     if (!core || !launch->tick) return;
     SL_TEST_DELAY(LAUNCH_GIVEN);
     if (launch->state) end_sample(core, launch, ok);
-    _Atomic sl_tick *open = &core->open[launch->tick % SL_OPEN_LAUNCHES];
-    sl_tick own = launch->tick;
-    if (atomic_load_explicit(open, memory_order_relaxed) == own)
-        atomic_store_explicit(open, 0, memory_order_release);
-    if (!atomic_load_explicit(&core->schedule.active, memory_order_acquire)) return;
+    if (!atomic_load_explicit(&core->schedule.active, memory_order_acquire)) {
+        close_launch(core, launch->tick);
+        return;
+    }
     pthread_mutex_lock(&core->order);
     uint64_t leaving = sl_schedule_leaving_users(&core->schedule, launch->tick);
-    if (leaving) sl_core_record_fence(core, sl_schedule_fence(&core->schedule, launch->tick), leaving);
+    struct sl_fence *fence = leaving ? sl_schedule_fence(&core->schedule) : NULL;
+    if (fence) {
+        sl_core_record_fence(core, fence, leaving);
+        sl_fences_put(&core->schedule.fences, fence, launch->tick);
+    }
+    close_launch(core, launch->tick);
     sl_schedule_submitted(&core->schedule, sl_core_submitted(core));
     if (core->daemon)
         sl_daemon_wake(core->daemon);

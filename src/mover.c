@@ -127,7 +127,8 @@ void sl_mover_wait_host(struct sl_mover *mover, struct sl_direction *direction, 
         sl_direction_set_done(direction, sequence);
 }
 
-/* Makes the out stream wait for everything that may still use the chunk. */
+/* Makes the out stream wait for those who were seen to use the chunk: what leaves under their hands is slow.
+ */
 static void wait_for_users(struct sl_mover *mover, struct sl_chunk_record *chunk,
                            const struct sl_fence *fence)
 {
@@ -135,9 +136,22 @@ static void wait_for_users(struct sl_mover *mover, struct sl_chunk_record *chunk
     uint64_t fetch = atomic_load(&chunk->in_sequence);
     if (fetch) sl_mover_wait(mover, &mover->in, fetch, mover->out.stream);
     uint64_t users = atomic_load(&chunk->users);
-    if (!fence) return;
+    if (!fence || sl_mover_is_held(mover)) return;
     for (uint64_t rest = users & atomic_load(&fence->streams); rest; rest &= rest - 1)
         sl_wait_event(backend, mover->out.stream, fence->events[__builtin_ctzll(rest)]);
+}
+
+/* Makes the out stream wait for the frees of all memory in the chunk. False: one of them may be long in
+ * coming, so nothing may wait for it. */
+static bool wait_for_frees(struct sl_mover *mover, const struct sl_chunk_record *chunk)
+{
+    struct sl_waits waits = {0};
+    if (!mover->frees) return true;
+    sl_frees_peek(mover->frees, chunk->address, chunk->address + mover->arena->chunk_bytes, &waits);
+    bool may_wait = !waits.count || !sl_mover_is_held(mover);
+    if (may_wait) sl_waits_enqueue(&waits, mover->backend, mover->out.stream);
+    sl_waits_end(&waits, mover->frees);
+    return may_wait;
 }
 
 /* pre: the direction's lock is taken. */
@@ -244,14 +258,21 @@ uint64_t sl_mover_release(struct sl_mover *mover, sl_chunk c, const struct sl_fe
     uint64_t sequence = atomic_load(&mover->out.issued) + 1;
     if (atomic_load(&mover->failed) || chunk->pinned || !sl_chunk_is_resident(chunk)) return 0;
     /* Before the content says that it left, so that whoever sees that also sees what to wait for. */
+    uint64_t dropped = atomic_load(&chunk->drop_sequence);
     atomic_store(&chunk->out_sequence, sequence);
     bool evicted = change(chunk, SL_CONTENT_RESIDENT, SL_CONTENT_HOST);
-    if (!evicted && !change(chunk, SL_CONTENT_RESIDENT_DEAD, SL_CONTENT_DEAD))
-        return give_up(mover, &mover->out);
+    if (!evicted) {
+        if (!mover->keeps_dead) atomic_store(&chunk->drop_sequence, sequence);
+        if (!change(chunk, SL_CONTENT_RESIDENT_DEAD, SL_CONTENT_DEAD)) {
+            atomic_store(&chunk->drop_sequence, dropped);
+            return give_up(mover, &mover->out);
+        }
+    }
     begin_timing(mover, &mover->out);
     wait_for_users(mover, chunk, fence);
     uint64_t bytes = atomic_load(&chunk->frame_bytes);
-    enum sl_action_kind kind = !evicted                                          ? SL_ACTION_DROP
+    bool drops = !evicted && !mover->keeps_dead && wait_for_frees(mover, chunk);
+    enum sl_action_kind kind = drops                                             ? SL_ACTION_DROP
                                : backend->leave && !atomic_load(&chunk->written) ? SL_ACTION_LEAVE
                                                                                  : SL_ACTION_EVICT;
     /* Not when it comes: a launch may still write it in place, and a fetch does not wait for that. */
@@ -320,14 +341,25 @@ void sl_mover_concede(struct sl_mover *mover, sl_chunk c)
     atomic_store(&chunk->frame_bytes, atomic_load(&chunk->bytes));
 }
 
-void sl_mover_discard(struct sl_mover *mover, sl_chunk c, uint64_t bytes, const struct sl_fence *fence)
+void sl_mover_discard(struct sl_mover *mover, sl_chunk c)
 {
+    const struct sl_backend *backend = mover->backend;
     struct sl_chunk_record *chunk = sl_arena_record(mover->arena, c);
-    if (atomic_load(&mover->failed)) return;
     uint64_t sequence = atomic_load(&mover->out.issued) + 1;
+    if (atomic_load(&mover->failed) || mover->keeps_dead || atomic_load(&chunk->bytes) ||
+        atomic_load(&chunk->content) != SL_CONTENT_DEAD)
+        return;
+    /* Either whoever takes the chunk sees this number, or the chunk is seen to be taken here. */
+    uint64_t dropped = atomic_exchange(&chunk->drop_sequence, sequence);
+    if (atomic_load(&chunk->bytes)) {
+        atomic_store(&chunk->drop_sequence, dropped);
+        give_up(mover, &mover->out);
+        return;
+    }
     note_left(mover, sequence, 0);
     atomic_store(&chunk->out_sequence, sequence);
-    wait_for_users(mover, chunk, fence);
-    submitted(mover, &mover->out, mover->backend->discard(mover->backend->self, chunk->address, bytes));
+    bool drops = wait_for_frees(mover, chunk);
+    submitted(mover, &mover->out,
+              drops ? backend->discard(backend->self, chunk->address, mover->arena->chunk_bytes) : SL_OK);
     atomic_store(&chunk->users, 0);
 }

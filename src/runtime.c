@@ -16,6 +16,7 @@
 #include "learned.h"
 #include "log.h"
 #include "planner.h"
+#include "reuse.h"
 #include "sample.h"
 #include "text.h"
 
@@ -191,8 +192,11 @@ static enum sl_status build(struct sl_core *core)
     core->predictor = sl_predictor_new(HISTORY_SYMBOLS);
     if (!core->predictor || !sl_symbols_init(&core->symbols)) return SL_ERR_NO_MEMORY;
     status = sl_stats_init(&core->stats);
+    if (status == SL_OK) status = sl_frees_init(&core->frees, backend);
     if (status == SL_OK)
         status = sl_mover_init(&core->mover, backend, &core->arena, &core->stats, &core->captures);
+    core->mover.frees = core->arena.frees = &core->frees;
+    core->mover.keeps_dead = options.discard == SL_DISCARD_OFF;
     if (status == SL_OK) status = sl_schedule_init(&core->schedule, &core->mover);
     if (status == SL_OK) status = open_trace(core, device_bytes);
     if (status == SL_OK && (core->trace || core->policy->plans)) sl_mover_time(&core->mover, core->trace);
@@ -220,11 +224,18 @@ static void tear_down(struct sl_core *core, bool device_gone)
     const struct sl_backend *backend = &core->backend;
     for (int s = 0; s < SL_STREAMS && !device_gone; s++)
         if (core->demand_fence.events[s]) backend->event_delete(backend->self, core->demand_fence.events[s]);
+    for (int s = 0; s < SL_SHARED_STREAM && !device_gone; s++)
+        if (core->before_capture[s]) backend->event_delete(backend->self, core->before_capture[s]);
     for (int i = 0; i < SL_STALLS && !device_gone; i++)
         if (core->stalls[i].reached) backend->event_delete(backend->self, core->stalls[i].reached);
     sl_sampler_close(core, device_gone);
     sl_durations_close(&core->durations);
     sl_schedule_close(&core->schedule, device_gone);
+    if (core->frees.backend) {
+        sl_joins_end(core);
+        sl_waits_end(&core->gone, &core->frees);
+    }
+    sl_frees_close(&core->frees, device_gone);
     sl_mover_close(&core->mover, device_gone);
     sl_forecast_close(&core->planning.forecast);
     sl_due_forget(&core->due);
@@ -371,6 +382,11 @@ void sl_runtime_capture(int change)
 {
     struct sl_core *core = sl_core_running();
     if (core) atomic_fetch_add(&core->captures, change);
+}
+
+void sl_runtime_hold(int change)
+{
+    if (started) atomic_fetch_add(&started->mover.held, (uint32_t)change);
 }
 
 void sl_runtime_variable(uint64_t address, uint64_t bytes, uint64_t module)

@@ -5,24 +5,15 @@
 
 enum sl_status sl_schedule_init(struct sl_schedule *schedule, struct sl_mover *mover)
 {
-    const struct sl_backend *backend = mover->backend;
     memset(schedule, 0, sizeof *schedule);
     schedule->mover = mover;
-    for (int f = 0; f <= SL_FENCES; f++) {
-        enum sl_status status = backend->event_new(backend->self, &schedule->fences[f].events[0]);
-        if (status) return status;
-    }
-    return SL_OK;
+    return sl_fences_init(&schedule->fences, mover->backend);
 }
 
 void sl_schedule_close(struct sl_schedule *schedule, bool device_gone)
 {
     sl_steps_free(&schedule->steps);
-    const struct sl_backend *backend = schedule->mover ? schedule->mover->backend : NULL;
-    for (int f = 0; f <= SL_FENCES && backend && !device_gone; f++)
-        for (int s = 0; s < SL_STREAMS; s++)
-            if (schedule->fences[f].events[s])
-                backend->event_delete(backend->self, schedule->fences[f].events[s]);
+    sl_fences_close(&schedule->fences, device_gone);
     memset(schedule, 0, sizeof *schedule);
 }
 
@@ -56,7 +47,7 @@ static void issue_out(struct sl_schedule *schedule, uint32_t until, enum sl_move
     for (uint32_t i = atomic_load(&schedule->next_out); i < until && i < schedule->steps.out_count; i++) {
         const struct sl_step *step = &schedule->steps.out[i];
         if (!may_leave(schedule, step)) return;
-        sl_mover_release(schedule->mover, step->chunk, &schedule->fences[step->waits_for], cause);
+        sl_mover_release(schedule->mover, step->chunk, sl_fences_find(&schedule->fences, step->after), cause);
         atomic_store(&schedule->next_out, i + 1);
     }
 }
@@ -152,7 +143,7 @@ uint64_t sl_schedule_leaving_users(const struct sl_schedule *schedule, sl_tick t
     const struct sl_steps *steps = &schedule->steps;
     uint64_t users = 0;
     if (!atomic_load_explicit(&schedule->active, memory_order_relaxed)) return 0;
-    for (uint32_t i = 0; tick < schedule->begun_at && i < schedule->taken_over; i++)
+    for (uint32_t i = 0; tick <= schedule->begun_at && i < schedule->taken_over; i++)
         if (steps->out[i].after == tick) users |= users_of(schedule, i);
     if (tick + 1 < steps->first_tick) return users;
     size_t at = (size_t)(tick + 1 - steps->first_tick); /* the launch that the leaving makes room for */
@@ -162,9 +153,11 @@ uint64_t sl_schedule_leaving_users(const struct sl_schedule *schedule, sl_tick t
     return users;
 }
 
-struct sl_fence *sl_schedule_fence(struct sl_schedule *schedule, sl_tick tick)
+struct sl_fence *sl_schedule_fence(struct sl_schedule *schedule)
 {
-    return &schedule->fences[tick % SL_FENCES];
+    const struct sl_steps *steps = &schedule->steps;
+    uint32_t next = atomic_load(&schedule->next_out);
+    return sl_fences_new(&schedule->fences, next < steps->out_count ? steps->out[next].after : UINT64_MAX);
 }
 
 void sl_schedule_submitted(struct sl_schedule *schedule, sl_tick tick)
@@ -185,7 +178,7 @@ bool sl_schedule_peek(struct sl_schedule *schedule, bool out, struct sl_pending 
                     : step->after <= atomic_load(&schedule->submitted) && may_come(schedule, step);
         *pending = (struct sl_pending){
             .generation = atomic_load(&schedule->generation), .index = i, .chunk = step->chunk};
-        if (found && out) pending->fence = &schedule->fences[step->waits_for];
+        if (found && out) pending->fence = sl_fences_find(&schedule->fences, step->after);
         if (found && !out) pending->out_sequence = out_sequence_for(schedule, step);
     }
     pthread_mutex_unlock(&direction->lock);

@@ -11,15 +11,12 @@
 #ifndef SLUICE_SCHEDULE_H
 #define SLUICE_SCHEDULE_H
 
-#include "mover.h"
+#include "fences.h"
 #include "plan.h"
-
-#define SL_FENCES 64
-#define SL_FENCE_NOW SL_FENCES /* of what leaves because a plan begins */
 
 struct sl_step {
     sl_chunk chunk;
-    uint32_t waits_for; /* in: releases that must be issued before; out: its fence */
+    uint32_t waits_for; /* in: releases that must be issued before */
     sl_tick after, deadline;
     uint64_t bytes;
     bool dead; /* no content is to be copied: what there was died after launch `after` at the latest */
@@ -52,7 +49,7 @@ struct sl_schedule {
     struct sl_steps steps;
     _Atomic uint32_t next_out, next_in;
 
-    struct sl_fence fences[SL_FENCES + 1];
+    struct sl_fences fences;
 };
 
 enum sl_status sl_schedule_init(struct sl_schedule *schedule, struct sl_mover *mover);
@@ -103,9 +100,9 @@ void sl_schedule_go_on(struct sl_schedule *schedule);
 
 /* The union of the streams that use the chunks that leave after `tick`; 0: none leave. */
 uint64_t sl_schedule_leaving_users(const struct sl_schedule *schedule, sl_tick tick);
-/* The fence that their release will wait for; the caller records it before it calls
- * sl_schedule_submitted(tick). */
-struct sl_fence *sl_schedule_fence(struct sl_schedule *schedule, sl_tick tick);
+/* A fence that their release will wait for, or NULL: the caller records it and puts it behind `tick` before
+ * it calls sl_schedule_submitted(tick). */
+struct sl_fence *sl_schedule_fence(struct sl_schedule *schedule);
 void sl_schedule_submitted(struct sl_schedule *schedule, sl_tick tick);
 
 /* For the daemon's threads. `out`: which direction. Looks at the next step that may be issued now; false if

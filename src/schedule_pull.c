@@ -51,7 +51,6 @@ static void pull_out(struct sl_steps *steps, const struct pull *pull)
     for (uint32_t i = begin; i < middle + moved; i++) {
         struct sl_step *step = &steps->out[i];
         step->after = i < begin + moved ? pull->tick : step->after + 1;
-        step->waits_for = (uint32_t)(step->after % SL_FENCES);
     }
     memmove(&due[pull->to + 1], &due[pull->to], (pull->at - pull->to) * sizeof *due);
     for (size_t x = pull->to + 1; x <= pull->at; x++) due[x] += moved;

@@ -17,7 +17,22 @@ uint32_t sl_core_stream(struct sl_core *core, sl_stream stream);
  * so. */
 bool sl_core_must_join(struct sl_core *core, uint32_t s, struct sl_direction *direction, uint64_t sequence);
 
-/* Records into `fence` what was submitted until now to each of `streams` that captures nothing. */
+/* Records into `fence` what was submitted until now to each of `streams`, as far as the calling thread can:
+ * not while one of them may be held up, see sl_mover_is_held. */
 void sl_core_record_fence(struct sl_core *core, struct sl_fence *fence, uint64_t streams);
+
+/* The streams that have work, as far as the program has not waited for all of it. */
+struct sl_active {
+    uint32_t count, captured_count;
+    sl_event_handle captured[SL_STREAMS]; /* of those that capture: behind what they were given before */
+    struct sl_free_stream streams[];      /* of the others */
+};
+/* NULL: no memory. Freed with free(). */
+struct sl_active *sl_core_active(struct sl_core *core);
+
+/* Points behind everything that was submitted to any stream until now: NULL where all of it is done.
+ * Enqueues; the order lock must not be held. What streams were given before they began to capture, or were
+ * destroyed, is waited for on the host. */
+struct sl_points *sl_core_points(struct sl_core *core);
 
 #endif

@@ -12,9 +12,10 @@ enum sl_delay_place {
     SL_DELAY_LAUNCH_BEGUN, /* the driver is about to be given the launch */
     SL_DELAY_LAUNCH_GIVEN, /* it was; the core does not know yet */
     SL_DELAY_ALLOC,
-    SL_DELAY_ALLOCATED, /* the program does not have the memory yet */
+    SL_DELAY_ALLOCATED, /* memory is given out; nobody waits yet for what others still do with it */
     SL_DELAY_FREE,
-    SL_DELAY_FREED, /* the program goes on only then */
+    SL_DELAY_POINTS, /* the points of a free are recorded, and it is not known to be free */
+    SL_DELAY_FREED,  /* it is, and its chunks were not discarded */
     SL_DELAY_PLACES
 };
 
