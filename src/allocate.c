@@ -4,6 +4,7 @@
 #include "record.h"
 #include "reuse.h"
 #include "sample.h"
+#include "test_delay.h"
 
 /* Slots that only remember where an allocation was, before they are forgotten. */
 #define MOST_REMEMBERED ((uint32_t)1 << 16)
@@ -59,6 +60,7 @@ enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, uin
     struct sl_core *core = sl_core_running();
     if (!core || core->placement.noted) return SL_ERR_UNSUPPORTED;
     uint32_t slot;
+    SL_TEST_DELAY(ALLOC);
     pthread_mutex_lock(&core->order);
     enum sl_status status = place(core, bytes, site, tag, 0, &slot);
     if (status == SL_OK) {
@@ -66,6 +68,7 @@ enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, uin
         *address = core->placement.slots[slot].address;
     }
     pthread_mutex_unlock(&core->order);
+    SL_TEST_DELAY(ALLOCATED);
     return status;
 }
 
@@ -76,6 +79,7 @@ enum sl_status sl_runtime_alloc_async(uint64_t bytes, uint64_t site, uint32_t ta
     if (!core || core->placement.noted) return SL_ERR_UNSUPPORTED;
     struct sl_reuse reuse = {0};
     uint32_t slot;
+    SL_TEST_DELAY(ALLOC);
     pthread_mutex_lock(&core->order);
     uint32_t s = sl_core_stream(core, stream);
     enum sl_status status = place(core, bytes, site, tag, sl_core_serial(core, s), &slot);
@@ -86,6 +90,7 @@ enum sl_status sl_runtime_alloc_async(uint64_t bytes, uint64_t site, uint32_t ta
         *address = core->placement.slots[slot].address;
     }
     pthread_mutex_unlock(&core->order);
+    SL_TEST_DELAY(ALLOCATED);
     sl_reuse_wait(core, &reuse, stream);
     return status;
 }
@@ -130,6 +135,7 @@ static enum sl_status end_allocation(struct sl_core *core, uint64_t address, str
                                      struct sl_allocation *freed)
 {
     struct sl_chunk_range range = {0};
+    SL_TEST_DELAY(POINTS);
     pthread_mutex_lock(&core->order);
     uint32_t s = slot_at(core, address);
     if (s != SL_MAP_NONE) {
@@ -146,6 +152,7 @@ static enum sl_status end_allocation(struct sl_core *core, uint64_t address, str
         sl_points_wait(&core->frees, points);
         return SL_ERR_INVALID;
     }
+    SL_TEST_DELAY(FREED);
     discard_dead(core, range);
     return SL_OK;
 }
@@ -162,6 +169,7 @@ enum sl_status sl_runtime_free(uint64_t address, struct sl_allocation *freed)
 {
     struct sl_core *core = sl_core_running();
     if (!core) return SL_OK; /* after the stop: the memory goes with the process */
+    SL_TEST_DELAY(FREE);
     if (!is_live(core, address)) return SL_ERR_INVALID;
     return end_allocation(core, address, sl_core_points(core), freed);
 }
@@ -171,6 +179,7 @@ enum sl_status sl_runtime_free_async(uint64_t address, sl_stream stream, struct 
     struct sl_core *core = sl_core_running();
     if (!core) return SL_OK;
     struct sl_free_stream where = {.handle = stream};
+    SL_TEST_DELAY(FREE);
     pthread_mutex_lock(&core->order);
     bool live = slot_at(core, address) != SL_MAP_NONE;
     uint32_t s = live ? sl_core_stream(core, stream) : SL_SHARED_STREAM;

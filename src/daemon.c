@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "test_delay.h"
 #include "thread.h"
 
 #define UNDER_WAY 2 /* movements of a direction that may be submitted and unfinished */
@@ -81,11 +82,13 @@ static void *work(void *argument)
     while (!atomic_load(&daemon->stopping)) {
         uint32_t seen = atomic_load(&daemon->news);
         struct sl_pending pending;
+        SL_TEST_DELAY(PEEK);
         if (!sl_schedule_peek(schedule, worker->out, &pending)) {
             sleep_unless_news(daemon, seen);
             continue;
         }
         if (!wait_for_step(worker, &pending)) break;
+        SL_TEST_DELAY(ISSUE);
         if (atomic_load(&daemon->stopping)) break;
         sl_schedule_issue_pending(schedule, worker->out, &pending);
         if (worker->out) sl_daemon_wake(daemon); /* a frame for the other direction */

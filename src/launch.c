@@ -13,6 +13,7 @@
 #include "reuse.h"
 #include "sample.h"
 #include "stall.h"
+#include "test_delay.h"
 #include "text.h"
 
 /* Marks the launch's chunks as used where that is all there is to do: every one is resident, its stream has
@@ -263,6 +264,7 @@ void sl_runtime_launch_begin(struct sl_launch *launch)
         core->backend.stream_capturing(core->backend.self, launch->stream))
         return;
     begin(core, launch);
+    SL_TEST_DELAY(LAUNCH_BEGUN);
 }
 
 /* From here on it counts as submitted. */
@@ -305,6 +307,7 @@ void sl_runtime_launch_end(struct sl_launch *launch, bool ok)
 {
     struct sl_core *core = sl_core_running();
     if (!core || !launch->tick) return;
+    SL_TEST_DELAY(LAUNCH_GIVEN);
     if (launch->state) sl_sample_end(core, launch->state, launch, ok);
     if (!atomic_load_explicit(&core->schedule.active, memory_order_acquire)) {
         close_launch(core, launch->tick);

@@ -41,6 +41,10 @@ struct sl_options {
                                reserve */
     uint64_t host_reserve;  /* bytes of host memory left to others */
     uint64_t virtual_size;  /* bytes that cuMemGetInfo reports as total; 0: the host limit */
+#ifdef SLUICE_TEST_HOOKS
+    int test_delay;       /* seed; 0: none */
+    int test_wrong_plans; /* seed; 0: none */
+#endif
 };
 
 /* Reads every option from the environment, and opens the log with its two (sl_log_open) so that what is said

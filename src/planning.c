@@ -7,6 +7,7 @@
 #include "plan_content.h"
 #include "planner.h"
 #include "takeover.h"
+#include "wrong_plan.h"
 
 #define LAUNCHES_BETWEEN_PLANS 16 /* that are begun anew, while surprises are frequent */
 /* What a launch does for the next forecast, in chunks and accesses looked at: some microseconds. More where
@@ -81,6 +82,7 @@ static enum sl_status make_plan(struct sl_core *core, struct sl_steps *steps)
     struct sl_plan plan;
     status = sl_plan_make(&input, lessons(core), &plan);
     if (status) return status;
+    SL_WRONG_PLAN(&input, &plan);
     status = sl_steps_new(&plan, &input, forecast->served_launches, 0, steps);
     if (core->planning.planner) /* who goes on where this one ends */
         sl_plan_content(&input, &plan, forecast->served_launches, forecast->at_end.content);

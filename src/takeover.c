@@ -4,6 +4,7 @@
 
 #include "core.h"
 #include "plan_content.h"
+#include "test_delay.h"
 
 enum { LEAVES = 1, COMES, IS_COMING };
 #define PARTS 16
@@ -122,6 +123,7 @@ static void promise_frames(struct takeover *t)
 
 void sl_take_over(struct sl_core *core, struct sl_plan_job *job, bool follows)
 {
+    SL_TEST_DELAY(TAKE_OVER);
     struct takeover t = {.core = core,
                          .job = job,
                          .planned = job->input.content,
