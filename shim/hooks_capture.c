@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 
 #include "driver.h"
+#include "guards.h"
 #include "work.h"
 
 static _Atomic int captures; /* those that the core was told of */
@@ -63,7 +64,7 @@ CUresult sl_hook_cuStreamBeginCaptureToGraph(struct sl_call call, sl_fn_cuStream
 CUresult sl_hook_cuStreamWaitEvent(struct sl_call call, sl_fn_cuStreamWaitEvent *real, CUstream stream,
                                    CUevent event, unsigned flags)
 {
-    if (atomic_load(&captures)) note_before(call, stream);
+    if (atomic_load(&captures) && SL_GUARD(WORK_BEFORE_DRAWN_IN)) note_before(call, stream);
     return real(stream, event, flags);
 }
 

@@ -3,6 +3,7 @@
 #include "capture.h"
 #include "charge.h"
 #include "driver.h"
+#include "guards.h"
 #include "memory.h"
 #include "pools.h"
 #include "runtime.h"
@@ -47,7 +48,7 @@ CUresult sl_memory_give(CUdeviceptr address)
     struct sl_allocation freed = {0};
     bool entered = sl_session_enter();
     bool live = sl_runtime_find(address, &freed) && freed.address == address;
-    if (live && !(freed.tag & SL_TAG_POOL)) sl_runtime_finish();
+    if (live && !(freed.tag & SL_TAG_POOL) && SL_GUARD(FREE_FINISHES)) sl_runtime_finish();
     enum sl_status status = sl_runtime_free(address, &freed);
     sl_session_leave(entered);
     return given(status, &freed);

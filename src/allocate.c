@@ -1,5 +1,6 @@
 /* Allocations and frees, and what the program may ask about them. */
 #include "core.h"
+#include "guards.h"
 #include "log.h"
 #include "record.h"
 #include "reuse.h"
@@ -61,13 +62,13 @@ enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, uin
     if (!core || core->placement.noted) return SL_ERR_UNSUPPORTED;
     uint32_t slot;
     SL_TEST_DELAY(ALLOC);
-    pthread_mutex_lock(&core->order);
+    sl_lock(&core->order);
     enum sl_status status = place(core, bytes, site, tag, 0, &slot);
     if (status == SL_OK) {
         sl_reuse_by_all(core, &core->placement.slots[slot]);
         *address = core->placement.slots[slot].address;
     }
-    pthread_mutex_unlock(&core->order);
+    sl_unlock(&core->order);
     SL_TEST_DELAY(ALLOCATED);
     return status;
 }
@@ -80,7 +81,7 @@ enum sl_status sl_runtime_alloc_async(uint64_t bytes, uint64_t site, uint32_t ta
     struct sl_reuse reuse = {0};
     uint32_t slot;
     SL_TEST_DELAY(ALLOC);
-    pthread_mutex_lock(&core->order);
+    sl_lock(&core->order);
     uint32_t s = sl_core_stream(core, stream);
     enum sl_status status = place(core, bytes, site, tag, sl_core_serial(core, s), &slot);
     if (status == SL_OK) {
@@ -89,7 +90,7 @@ enum sl_status sl_runtime_alloc_async(uint64_t bytes, uint64_t site, uint32_t ta
                                 << s; /* its number is not another's until the program has waited */
         *address = core->placement.slots[slot].address;
     }
-    pthread_mutex_unlock(&core->order);
+    sl_unlock(&core->order);
     SL_TEST_DELAY(ALLOCATED);
     sl_reuse_wait(core, &reuse, stream);
     return status;
@@ -109,11 +110,11 @@ static void discard_dead(struct sl_core *core, struct sl_chunk_range range)
     for (uint32_t i = 0; i < range.count && !any; i++)
         any = is_to_discard(sl_arena_record(&core->arena, range.first + i));
     if (!any) return;
-    pthread_mutex_lock(&core->mover.out.lock);
+    sl_lock(&core->mover.out.lock);
     for (uint32_t i = 0; i < range.count; i++)
         if (is_to_discard(sl_arena_record(&core->arena, range.first + i)))
             sl_mover_discard(&core->mover, range.first + i);
-    pthread_mutex_unlock(&core->mover.out.lock);
+    sl_unlock(&core->mover.out.lock);
 }
 
 static struct sl_allocation describe(const struct sl_slot *slot)
@@ -135,33 +136,35 @@ static enum sl_status end_allocation(struct sl_core *core, uint64_t address, str
                                      struct sl_allocation *freed)
 {
     struct sl_chunk_range range = {0};
+    struct sl_slot slot = {0};
     SL_TEST_DELAY(POINTS);
-    pthread_mutex_lock(&core->order);
+    sl_lock(&core->order);
     uint32_t s = slot_at(core, address);
     if (s != SL_MAP_NONE) {
-        const struct sl_slot *slot = &core->placement.slots[s];
-        range = sl_slot_chunks(&core->placement, slot, 0, slot->bytes);
-        if (freed) *freed = describe(slot);
-        sl_reuse_freed(core, slot, points);
+        slot = core->placement.slots[s];
+        range = sl_slot_chunks(&core->placement, &slot, 0, slot.bytes);
+        if (freed) *freed = describe(&slot);
+        if (SL_GUARD(POINT_BEFORE_GIVEN)) sl_reuse_freed(core, &slot, points);
         sl_record_allocation(core, SL_EVENT_FREE, s);
         sl_unplace(&core->placement, address, &s);
         feed_slot(core, SL_SYMBOL_FREE, s);
     }
-    pthread_mutex_unlock(&core->order);
+    sl_unlock(&core->order);
     if (s == SL_MAP_NONE) {
         sl_points_wait(&core->frees, points);
         return SL_ERR_INVALID;
     }
     SL_TEST_DELAY(FREED);
+    if (!SL_GUARD(POINT_BEFORE_GIVEN)) sl_reuse_freed(core, &slot, points);
     discard_dead(core, range);
     return SL_OK;
 }
 
 static bool is_live(struct sl_core *core, uint64_t address)
 {
-    pthread_mutex_lock(&core->order);
+    sl_lock(&core->order);
     bool live = slot_at(core, address) != SL_MAP_NONE;
-    pthread_mutex_unlock(&core->order);
+    sl_unlock(&core->order);
     return live;
 }
 
@@ -171,7 +174,8 @@ enum sl_status sl_runtime_free(uint64_t address, struct sl_allocation *freed)
     if (!core) return SL_OK; /* after the stop: the memory goes with the process */
     SL_TEST_DELAY(FREE);
     if (!is_live(core, address)) return SL_ERR_INVALID;
-    return end_allocation(core, address, sl_core_points(core), freed);
+    struct sl_points *points = SL_GUARD(POINT_OF_FREE) ? sl_core_points(core) : NULL;
+    return end_allocation(core, address, points, freed);
 }
 
 enum sl_status sl_runtime_free_async(uint64_t address, sl_stream stream, struct sl_allocation *freed)
@@ -180,14 +184,15 @@ enum sl_status sl_runtime_free_async(uint64_t address, sl_stream stream, struct 
     if (!core) return SL_OK;
     struct sl_free_stream where = {.handle = stream};
     SL_TEST_DELAY(FREE);
-    pthread_mutex_lock(&core->order);
+    sl_lock(&core->order);
     bool live = slot_at(core, address) != SL_MAP_NONE;
     uint32_t s = live ? sl_core_stream(core, stream) : SL_SHARED_STREAM;
     where.serial = sl_core_serial(core, s);
     if (live) core->active_streams |= (uint64_t)1 << s;
-    pthread_mutex_unlock(&core->order);
+    sl_unlock(&core->order);
     if (!live) return SL_ERR_INVALID;
-    return end_allocation(core, address, sl_points_record(&core->frees, &where, 1), freed);
+    struct sl_points *points = SL_GUARD(POINT_OF_FREE) ? sl_points_record(&core->frees, &where, 1) : NULL;
+    return end_allocation(core, address, points, freed);
 }
 
 /* pre: the order lock is taken. */
@@ -203,20 +208,20 @@ void sl_runtime_note_alloc(uint64_t address, uint64_t bytes, uint64_t site)
     struct sl_core *core = sl_core_running();
     uint32_t s;
     if (!core || !core->placement.noted || !bytes || address + bytes < address) return;
-    pthread_mutex_lock(&core->order);
+    sl_lock(&core->order);
     forget_if_full(core);
     /* What was there ended in a way that nobody saw. */
     while ((s = sl_ranges_overlap(&core->placement.ranges, address, address + bytes)) != SL_NO_RANGE)
         end_noted(core, s);
     if (sl_place_noted(&core->placement, address, bytes, site, &s) == SL_OK) tell_allocation(core, s);
-    pthread_mutex_unlock(&core->order);
+    sl_unlock(&core->order);
 }
 
 bool sl_runtime_note_free(uint64_t address, struct sl_noted *noted)
 {
     struct sl_core *core = sl_core_running();
     if (!core || !core->placement.noted) return false;
-    pthread_mutex_lock(&core->order);
+    sl_lock(&core->order);
     uint32_t s = sl_place_find(&core->placement, address);
     bool known = s != SL_MAP_NONE && core->placement.slots[s].address == address;
     if (known) {
@@ -224,7 +229,7 @@ bool sl_runtime_note_free(uint64_t address, struct sl_noted *noted)
         if (noted) *noted = (struct sl_noted){slot->address, slot->bytes, slot->site};
         end_noted(core, s);
     }
-    pthread_mutex_unlock(&core->order);
+    sl_unlock(&core->order);
     return known;
 }
 
@@ -233,10 +238,10 @@ void sl_runtime_note_unmap(uint64_t address, uint64_t bytes)
     struct sl_core *core = sl_core_running();
     uint32_t s;
     if (!core || !core->placement.noted || !bytes || address + bytes < address) return;
-    pthread_mutex_lock(&core->order);
+    sl_lock(&core->order);
     while ((s = sl_ranges_overlap(&core->placement.ranges, address, address + bytes)) != SL_NO_RANGE)
         end_noted(core, s);
-    pthread_mutex_unlock(&core->order);
+    sl_unlock(&core->order);
 }
 
 bool sl_runtime_owns(uint64_t address)
@@ -244,9 +249,9 @@ bool sl_runtime_owns(uint64_t address)
     if (!sl_arena_owns(address)) return false;
     struct sl_core *core = sl_core_running();
     if (!core || !core->placement.noted) return true;
-    pthread_mutex_lock(&core->order);
+    sl_lock(&core->order);
     bool live = sl_place_find(&core->placement, address) != SL_MAP_NONE;
-    pthread_mutex_unlock(&core->order);
+    sl_unlock(&core->order);
     return live;
 }
 
@@ -263,13 +268,13 @@ bool sl_runtime_tag(uint64_t address, uint32_t clear, uint32_t set)
 {
     struct sl_core *core = sl_core_running();
     if (!core) return false;
-    pthread_mutex_lock(&core->order);
+    sl_lock(&core->order);
     uint32_t s = sl_place_find(&core->placement, address);
     if (s != SL_MAP_NONE) {
         struct sl_slot *slot = &core->placement.slots[s];
         slot->tag = (slot->tag & ~clear) | set;
     }
-    pthread_mutex_unlock(&core->order);
+    sl_unlock(&core->order);
     return s != SL_MAP_NONE;
 }
 
@@ -278,10 +283,10 @@ bool sl_runtime_find(uint64_t address, struct sl_allocation *found)
     struct sl_core *core = sl_core_running();
     if (!core) core = sl_core_at_rest();
     if (!core) return false;
-    pthread_mutex_lock(&core->order);
+    sl_lock(&core->order);
     uint32_t s = sl_place_find(&core->placement, address);
     if (s != SL_MAP_NONE) *found = describe(&core->placement.slots[s]);
-    pthread_mutex_unlock(&core->order);
+    sl_unlock(&core->order);
     return s != SL_MAP_NONE;
 }
 
@@ -289,11 +294,11 @@ bool sl_runtime_memory_info(uint64_t *free_bytes, uint64_t *total_bytes)
 {
     struct sl_core *core = sl_core_running();
     if (!core || core->policy->memory == SL_MEMORY_NOTED) return false;
-    pthread_mutex_lock(&core->order);
+    sl_lock(&core->order);
     int64_t charged = atomic_load_explicit(&core->charged_bytes, memory_order_relaxed);
     uint64_t total = core->virtual_size_bytes,
              used = core->arena.virtual_bytes_used + (charged > 0 ? (uint64_t)charged : 0);
-    pthread_mutex_unlock(&core->order);
+    sl_unlock(&core->order);
     *total_bytes = total;
     *free_bytes = total > used ? total - used : 0;
     return true;

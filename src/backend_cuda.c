@@ -8,6 +8,7 @@
 
 #include "handle.h"
 #include "host_memory.h"
+#include "locks.h"
 #include "log.h"
 #include "reserve.h"
 
@@ -204,6 +205,7 @@ static sl_stream stream_out(void *self)
 static enum sl_status prefetch(struct cuda *cuda, uint64_t address, uint64_t bytes, CUmemLocation to,
                                CUstream stream)
 {
+    sl_check_may_enqueue();
     const struct sl_cuda_driver *driver = cuda->driver;
     for (uint64_t at = 0; at < bytes; at += LARGEST_PREFETCH_BYTES) {
         uint64_t piece = bytes - at < LARGEST_PREFETCH_BYTES ? bytes - at : LARGEST_PREFETCH_BYTES;
@@ -230,6 +232,7 @@ static enum sl_status evict(void *self, uint64_t address, uint64_t bytes)
 
 static enum sl_status discard(void *self, uint64_t address, uint64_t bytes)
 {
+    sl_check_may_enqueue();
     const struct cuda *cuda = self;
     if (!cuda->driver->mem_discard_batch) return evict(self, address, bytes);
     CUdeviceptr pointer = address;
@@ -266,12 +269,14 @@ static void event_delete(void *self, sl_event_handle event)
 
 static enum sl_status event_record(void *self, sl_event_handle event, sl_stream stream)
 {
+    sl_check_may_enqueue();
     const struct cuda *cuda = self;
     return check(cuda, cuda->driver->event_record(event, stream), "cuEventRecord");
 }
 
 static enum sl_status stream_wait(void *self, sl_stream stream, sl_event_handle event)
 {
+    sl_check_may_enqueue();
     const struct cuda *cuda = self;
     return check(cuda, cuda->driver->stream_wait_event(stream, event, 0), "cuStreamWaitEvent");
 }

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "clock.h"
+#include "locks.h"
 #include "reserve.h"
 
 #define MAX_SLABS 4096
@@ -133,6 +134,7 @@ static uint64_t move(struct host *host, uint64_t address, uint64_t bytes, bool r
 
 static enum sl_status fetch(void *self, uint64_t address, uint64_t bytes)
 {
+    sl_check_may_enqueue();
     struct host *host = self;
     atomic_fetch_add(&host->books.bytes_in, move(host, address, bytes, true));
     return SL_OK;
@@ -140,6 +142,7 @@ static enum sl_status fetch(void *self, uint64_t address, uint64_t bytes)
 
 static enum sl_status evict(void *self, uint64_t address, uint64_t bytes)
 {
+    sl_check_may_enqueue();
     struct host *host = self;
     atomic_fetch_add(&host->books.bytes_out, move(host, address, bytes, false));
     return SL_OK;
@@ -147,6 +150,7 @@ static enum sl_status evict(void *self, uint64_t address, uint64_t bytes)
 
 static enum sl_status discard(void *self, uint64_t address, uint64_t bytes)
 {
+    sl_check_may_enqueue();
     struct host *host = self;
     move(host, address, bytes, false);
     memset((void *)address, DISCARDED, bytes);
@@ -178,6 +182,7 @@ static void event_delete(void *self, sl_event_handle event)
 
 static enum sl_status event_record(void *self, sl_event_handle event, sl_stream stream)
 {
+    sl_check_may_enqueue();
     (void)stream;
     count(self);
     atomic_store(&((struct host_event *)event)->time_ns, sl_clock_ns(CLOCK_MONOTONIC));
@@ -186,6 +191,7 @@ static enum sl_status event_record(void *self, sl_event_handle event, sl_stream 
 
 static enum sl_status stream_wait(void *self, sl_stream stream, sl_event_handle event)
 {
+    sl_check_may_enqueue();
     (void)stream;
     (void)event;
     count(self);

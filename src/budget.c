@@ -116,12 +116,12 @@ static void look(struct sl_core *core)
     uint64_t free_bytes, total_bytes;
     watch->refused = backend->memory_info(backend->self, &free_bytes, &total_bytes) != SL_OK;
     if (watch->refused) return;
-    pthread_mutex_lock(&core->order);
+    sl_lock(&core->order);
     uint64_t taken = taken_by_others(core, free_bytes),
              sure = taken < watch->taken_before ? taken : watch->taken_before;
     watch->taken_before = taken;
     give_way(core, lose(core, sure));
-    pthread_mutex_unlock(&core->order);
+    sl_unlock(&core->order);
 }
 
 /* pre: no other thread looks. */

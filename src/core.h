@@ -50,7 +50,7 @@ struct sl_learned;
 struct sl_sampler;
 
 struct sl_core {
-    pthread_mutex_t order;
+    struct sl_lock order;
     struct sl_backend backend;
     const struct sl_options *options;
     const struct sl_policy_facts *policy;

@@ -97,9 +97,9 @@ static struct sl_fence *fence_for(struct sl_core *core, uint64_t bytes)
     if (atomic_load(&core->mover.occupied_bytes) + bytes <= sl_core_budget(core)) return NULL;
     struct sl_fence *fence = sl_fences_new(&core->schedule.fences, 0);
     if (!fence) return NULL;
-    pthread_mutex_lock(&core->order);
+    sl_lock(&core->order);
     uint32_t count = sl_core_fence_streams(core, core->active_streams, streams);
-    pthread_mutex_unlock(&core->order);
+    sl_unlock(&core->order);
     sl_fence_record(&core->backend, fence, streams, count);
     return fence;
 }
@@ -196,12 +196,12 @@ static bool bring_next_due(struct sl_core *core)
     struct sl_due *due = &core->due;
     struct demand demand = {.core = core};
     sl_tick tick;
-    pthread_mutex_lock(&core->order);
+    sl_lock(&core->order);
     demand.tick = core->tick;
     sl_chunk chunk = sl_due_next(core, &tick);
     uint64_t bytes = chunk == SL_NO_CHUNK ? 0 : atomic_load(&sl_arena_record(&core->arena, chunk)->bytes);
     bool in_time = bytes && bytes <= due->idle_bytes;
-    pthread_mutex_unlock(&core->order);
+    sl_unlock(&core->order);
     if (!in_time) return false;
     demand.fence = fence_for(core, bytes);
     sl_mover_lock(mover);
@@ -211,18 +211,18 @@ static bool bring_next_due(struct sl_core *core)
     sl_mover_unlock(mover);
     end(&demand);
     if (!came) return false;
-    pthread_mutex_lock(&core->order);
+    sl_lock(&core->order);
     due->idle_bytes -= bytes < due->idle_bytes ? bytes : due->idle_bytes;
-    pthread_mutex_unlock(&core->order);
+    sl_unlock(&core->order);
     return true;
 }
 
 void sl_demand_bring_due(struct sl_core *core)
 {
-    pthread_mutex_lock(&core->order);
+    sl_lock(&core->order);
     bool any = core->due.heap_count > 0;
     if (any) count_idle(core);
-    pthread_mutex_unlock(&core->order);
+    sl_unlock(&core->order);
     while (any) any = bring_next_due(core);
 }
 

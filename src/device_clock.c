@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "clock.h"
+#include "locks.h"
 
 #define ANCHOR_AGE_NS                                                                                        \
     4000000000u /* then a float of milliseconds is still exact to a quarter of a microsecond */
@@ -15,9 +16,10 @@ struct anchor {
 
 struct sl_device_clock {
     const struct sl_backend *backend;
-    pthread_mutex_t lock;
+    struct sl_lock lock;
     struct anchor now, next;
     bool has_next;           /* recorded, not known to be done */
+    bool anchoring;          /* somebody records it */
     uint64_t anchored_at_ns; /* when the newest of the two was recorded */
 };
 
@@ -26,7 +28,7 @@ struct sl_device_clock *sl_device_clock_new(const struct sl_backend *backend, sl
     struct sl_device_clock *clock = calloc(1, sizeof *clock);
     if (!clock) return NULL;
     clock->backend = backend;
-    if (pthread_mutex_init(&clock->lock, NULL) == 0 &&
+    if (sl_lock_init(&clock->lock, SL_LOCK_CLOCK, false) &&
         sl_backend_record_timed(backend, &clock->now.event, stream)) {
         clock->now.ns = clock->anchored_at_ns = sl_clock_ns(CLOCK_MONOTONIC);
         return clock;
@@ -47,21 +49,28 @@ void sl_device_clock_delete(struct sl_device_clock *clock, bool device_gone)
 
 bool sl_device_clock_is_old(struct sl_device_clock *clock)
 {
-    pthread_mutex_lock(&clock->lock);
-    bool old = !clock->has_next && sl_clock_ns(CLOCK_MONOTONIC) - clock->anchored_at_ns > ANCHOR_AGE_NS;
-    pthread_mutex_unlock(&clock->lock);
+    sl_lock(&clock->lock);
+    bool old = !clock->has_next && !clock->anchoring && sl_clock_ns(CLOCK_MONOTONIC) - clock->anchored_at_ns > ANCHOR_AGE_NS;
+    sl_unlock(&clock->lock);
     return old;
 }
 
 void sl_device_clock_anchor(struct sl_device_clock *clock, sl_stream stream, bool idle)
 {
-    pthread_mutex_lock(&clock->lock);
-    if (!clock->has_next && sl_backend_record_timed(clock->backend, &clock->next.event, stream)) {
+    sl_lock(&clock->lock);
+    bool anchors = !clock->has_next && !clock->anchoring;
+    clock->anchoring |= anchors;
+    sl_unlock(&clock->lock);
+    if (!anchors) return;
+    bool recorded = sl_backend_record_timed(clock->backend, &clock->next.event, stream);
+    sl_lock(&clock->lock);
+    clock->anchoring = false;
+    if (recorded) {
         clock->anchored_at_ns = sl_clock_ns(CLOCK_MONOTONIC);
         clock->next.ns = idle ? clock->anchored_at_ns : 0;
         clock->has_next = true;
     }
-    pthread_mutex_unlock(&clock->lock);
+    sl_unlock(&clock->lock);
 }
 
 /* From the anchor's moment to the event's, which may lie before it. */
@@ -88,9 +97,9 @@ static void pass_on(struct sl_device_clock *clock)
 
 uint64_t sl_device_clock_when(struct sl_device_clock *clock, sl_event_handle event)
 {
-    pthread_mutex_lock(&clock->lock);
+    sl_lock(&clock->lock);
     pass_on(clock);
     uint64_t ns = counted_from(clock, &clock->now, event);
-    pthread_mutex_unlock(&clock->lock);
+    sl_unlock(&clock->lock);
     return ns;
 }

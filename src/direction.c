@@ -28,11 +28,11 @@ static enum sl_status new_event(const struct sl_direction *direction, const stru
 }
 
 enum sl_status sl_direction_init(struct sl_direction *direction, const struct sl_backend *backend,
-                                 sl_stream stream)
+                                 sl_stream stream, enum sl_lock_rank rank)
 {
     direction->stream = stream;
     direction->events = calloc(SL_EVENTS_MOST, sizeof *direction->events);
-    if (!direction->events || pthread_mutex_init(&direction->lock, NULL)) return SL_ERR_NO_MEMORY;
+    if (!direction->events || !sl_lock_init(&direction->lock, rank, false)) return SL_ERR_NO_MEMORY;
     for (uint64_t first = 1; first <= SL_EVENTS_LEAST; first++) {
         sl_event_handle event;
         enum sl_status status = new_event(direction, backend, &event);

@@ -9,10 +9,10 @@
 #ifndef SLUICE_DIRECTION_H
 #define SLUICE_DIRECTION_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "backend.h"
+#include "locks.h"
 
 #define SL_EVENTS_LEAST 256
 #define SL_EVENTS_MOST 16384
@@ -20,7 +20,7 @@
 struct sl_transfers;
 
 struct sl_direction {
-    pthread_mutex_t lock;
+    struct sl_lock lock;
     sl_stream stream;
     _Atomic uint64_t issued;          /* the last movement submitted */
     _Atomic uint64_t done;            /* the last one known to have finished */
@@ -30,7 +30,7 @@ struct sl_direction {
 };
 
 enum sl_status sl_direction_init(struct sl_direction *direction, const struct sl_backend *backend,
-                                 sl_stream stream);
+                                 sl_stream stream, enum sl_lock_rank rank);
 /* Accepts a zeroed or half-built one. `backend`: NULL where the device is gone. */
 void sl_direction_close(struct sl_direction *direction, const struct sl_backend *backend);
 

@@ -21,7 +21,7 @@ static struct sl_fence *make(struct sl_fences *fences)
 enum sl_status sl_fences_init(struct sl_fences *fences, const struct sl_backend *backend)
 {
     memset(fences, 0, sizeof *fences);
-    if (pthread_mutex_init(&fences->lock, NULL)) return SL_ERR_NO_MEMORY;
+    if (!sl_lock_init(&fences->lock, SL_LOCK_FENCES, true)) return SL_ERR_NO_MEMORY;
     fences->backend = backend;
     for (int i = 0; i < MADE_AT_START; i++) {
         struct sl_fence *fence = make(fences);
@@ -49,38 +49,38 @@ void sl_fences_close(struct sl_fences *fences, bool device_gone)
 struct sl_fence *sl_fences_new(struct sl_fences *fences, sl_tick oldest)
 {
     struct sl_fence *fence = NULL;
-    pthread_mutex_lock(&fences->lock);
+    sl_lock(&fences->lock);
     while (fences->first != fences->next && fences->ring[fences->first % SL_FENCES]->tick < oldest)
         fences->spare[fences->spare_count++] = fences->ring[fences->first++ % SL_FENCES];
     if (fences->spare_count) fence = fences->spare[--fences->spare_count];
     if (!fence) fence = make(fences);
-    pthread_mutex_unlock(&fences->lock);
+    sl_unlock(&fences->lock);
     return fence;
 }
 
 void sl_fences_give(struct sl_fences *fences, struct sl_fence *fence)
 {
-    pthread_mutex_lock(&fences->lock);
+    sl_lock(&fences->lock);
     fences->spare[fences->spare_count++] = fence;
-    pthread_mutex_unlock(&fences->lock);
+    sl_unlock(&fences->lock);
 }
 
 void sl_fences_put(struct sl_fences *fences, struct sl_fence *fence, sl_tick tick)
 {
-    pthread_mutex_lock(&fences->lock);
+    sl_lock(&fences->lock);
     uint64_t at = fences->next++;
     fence->tick = tick;
     /* Launches of several threads may end in another order than they began. */
     for (; at != fences->first && fences->ring[(at - 1) % SL_FENCES]->tick > tick; at--)
         fences->ring[at % SL_FENCES] = fences->ring[(at - 1) % SL_FENCES];
     fences->ring[at % SL_FENCES] = fence;
-    pthread_mutex_unlock(&fences->lock);
+    sl_unlock(&fences->lock);
 }
 
 const struct sl_fence *sl_fences_find(struct sl_fences *fences, sl_tick tick)
 {
     const struct sl_fence *found = NULL;
-    pthread_mutex_lock(&fences->lock);
+    sl_lock(&fences->lock);
     uint64_t low = fences->first, high = fences->next;
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
@@ -91,6 +91,6 @@ const struct sl_fence *sl_fences_find(struct sl_fences *fences, sl_tick tick)
     }
     if (low < fences->next && fences->ring[low % SL_FENCES]->tick == tick)
         found = fences->ring[low % SL_FENCES];
-    pthread_mutex_unlock(&fences->lock);
+    sl_unlock(&fences->lock);
     return found;
 }

@@ -12,7 +12,7 @@
 #define SL_FENCES 4096 /* at once */
 
 struct sl_fences {
-    pthread_mutex_t lock;
+    struct sl_lock lock;
     const struct sl_backend *backend;
     struct sl_fence *ring[SL_FENCES]; /* by launch, the oldest first: from `first` up to `next` */
     uint64_t first, next;             /* modulo SL_FENCES */

@@ -5,6 +5,7 @@
 
 #include "direction.h"
 #include "grow.h"
+#include "guards.h"
 
 /* Beyond so many ranges the oldest free is asked for at every so many frees: memory that is never used again
  * would keep its events. */
@@ -24,7 +25,7 @@ struct sl_points {
 enum sl_status sl_frees_init(struct sl_frees *frees, const struct sl_backend *backend)
 {
     memset(frees, 0, sizeof *frees);
-    if (pthread_mutex_init(&frees->lock, NULL)) return SL_ERR_NO_MEMORY;
+    if (!sl_lock_init(&frees->lock, SL_LOCK_FREES, true)) return SL_ERR_NO_MEMORY;
     frees->backend = backend;
     return SL_OK;
 }
@@ -55,10 +56,10 @@ void sl_frees_close(struct sl_frees *frees, bool device_gone)
 
 static bool take_event(struct sl_frees *frees, sl_event_handle *event)
 {
-    pthread_mutex_lock(&frees->lock);
+    sl_lock(&frees->lock);
     bool spare = frees->spare_count > 0;
     if (spare) *event = frees->spare[--frees->spare_count];
-    pthread_mutex_unlock(&frees->lock);
+    sl_unlock(&frees->lock);
     return spare || frees->backend->event_new(frees->backend->self, event) == SL_OK;
 }
 
@@ -179,9 +180,9 @@ void sl_points_wait(struct sl_frees *frees, struct sl_points *points)
 {
     if (!points) return;
     wait_on_host(frees, points);
-    pthread_mutex_lock(&frees->lock);
+    sl_lock(&frees->lock);
     release(frees, points);
-    pthread_mutex_unlock(&frees->lock);
+    sl_unlock(&frees->lock);
 }
 
 /* pre: the lock is taken. */
@@ -198,17 +199,18 @@ static bool add(struct sl_frees *frees, uint64_t begin, uint64_t end, struct sl_
 void sl_frees_add(struct sl_frees *frees, uint64_t begin, uint64_t end, struct sl_points *points)
 {
     if (!points) return;
-    pthread_mutex_lock(&frees->lock);
+    sl_lock(&frees->lock);
     bool added = add(frees, begin, end, points);
-    pthread_mutex_unlock(&frees->lock);
+    sl_unlock(&frees->lock);
     if (added) return;
     sl_points_wait(frees, points);
 }
 
 bool sl_wait_covers(const struct sl_wait *later, const struct sl_wait *earlier)
 {
-    return later->event == earlier->event || (later->serial && later->serial == earlier->serial &&
-                                              earlier->points->number <= later->points->began);
+    return later->event == earlier->event ||
+           (later->serial && later->serial == earlier->serial &&
+            (earlier->points->number <= later->points->began || !SL_GUARD(LATER_BY_RECORDING)));
 }
 
 static void append(struct sl_frees *frees, struct sl_waits *waits, struct sl_points *points, uint32_t i)
@@ -252,49 +254,49 @@ static bool has_other(const struct sl_points *points, uint64_t serial)
 bool sl_frees_any(struct sl_frees *frees, uint64_t begin, uint64_t end, uint64_t serial)
 {
     bool any = false;
-    pthread_mutex_lock(&frees->lock);
+    sl_lock(&frees->lock);
     for (uint32_t r = first_behind(frees, begin); r < frees->count && frees->ranges[r].begin < end && !any;
          r++)
         any = frees->ranges[r].points->number > frees->passed && has_other(frees->ranges[r].points, serial);
-    pthread_mutex_unlock(&frees->lock);
+    sl_unlock(&frees->lock);
     return any;
 }
 
 void sl_frees_take(struct sl_frees *frees, uint64_t begin, uint64_t end, uint64_t serial,
                    struct sl_waits *waits)
 {
-    pthread_mutex_lock(&frees->lock);
+    sl_lock(&frees->lock);
     collect(frees, begin, end, serial, waits);
     cut(frees, begin, end);
-    pthread_mutex_unlock(&frees->lock);
+    sl_unlock(&frees->lock);
 }
 
 void sl_frees_peek(struct sl_frees *frees, uint64_t begin, uint64_t end, struct sl_waits *waits)
 {
-    pthread_mutex_lock(&frees->lock);
+    sl_lock(&frees->lock);
     collect(frees, begin, end, 0, waits);
-    pthread_mutex_unlock(&frees->lock);
+    sl_unlock(&frees->lock);
 }
 
 void sl_points_give(struct sl_frees *frees, struct sl_points *points, struct sl_waits *waits)
 {
-    pthread_mutex_lock(&frees->lock);
+    sl_lock(&frees->lock);
     for (uint32_t i = 0; i < points->count; i++) append(frees, waits, points, i);
     release(frees, points);
-    pthread_mutex_unlock(&frees->lock);
+    sl_unlock(&frees->lock);
 }
 
 uint64_t sl_frees_now(struct sl_frees *frees)
 {
-    pthread_mutex_lock(&frees->lock);
+    sl_lock(&frees->lock);
     uint64_t now = frees->added;
-    pthread_mutex_unlock(&frees->lock);
+    sl_unlock(&frees->lock);
     return now;
 }
 
 void sl_frees_pass(struct sl_frees *frees, uint64_t until)
 {
-    pthread_mutex_lock(&frees->lock);
+    sl_lock(&frees->lock);
     if (until > frees->passed) frees->passed = until;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < frees->count; i++) {
@@ -304,7 +306,7 @@ void sl_frees_pass(struct sl_frees *frees, uint64_t until)
             frees->ranges[kept++] = frees->ranges[i];
     }
     frees->count = kept;
-    pthread_mutex_unlock(&frees->lock);
+    sl_unlock(&frees->lock);
 }
 
 void sl_waits_enqueue(const struct sl_waits *waits, const struct sl_backend *backend, sl_stream stream)
@@ -318,17 +320,17 @@ void sl_waits_add(struct sl_waits *waits, const struct sl_wait *wait, struct sl_
         frees->backend->event_wait(frees->backend->self, wait->event);
         return;
     }
-    pthread_mutex_lock(&frees->lock);
+    sl_lock(&frees->lock);
     wait->points->refs++;
-    pthread_mutex_unlock(&frees->lock);
+    sl_unlock(&frees->lock);
     waits->at[waits->count++] = *wait;
 }
 
 void sl_wait_end(struct sl_wait *wait, struct sl_frees *frees)
 {
-    pthread_mutex_lock(&frees->lock);
+    sl_lock(&frees->lock);
     release(frees, wait->points);
-    pthread_mutex_unlock(&frees->lock);
+    sl_unlock(&frees->lock);
 }
 
 void sl_waits_end(struct sl_waits *waits, struct sl_frees *frees)

@@ -11,10 +11,10 @@
 #ifndef SLUICE_FREES_H
 #define SLUICE_FREES_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "backend.h"
+#include "locks.h"
 
 /* A stream as the core tells it from all others, those that are gone included. */
 struct sl_free_stream {
@@ -25,7 +25,7 @@ struct sl_free_stream {
 struct sl_points;
 
 struct sl_frees {
-    pthread_mutex_t lock;
+    struct sl_lock lock;
     const struct sl_backend *backend;
     struct sl_freed {
         uint64_t begin, end;

@@ -100,16 +100,16 @@ static void see_to_lacking(struct sl_core *core, struct sl_launch_context *conte
     const struct sl_demand_for launch = {context->tick, context->chunks, context->chunk_count,
                                          context->makes_due};
     bool oversize = false, brought = false;
-    pthread_mutex_lock(&core->order);
+    sl_lock(&core->order);
     bool to_bring = is_to_bring(core, context, &oversize);
-    pthread_mutex_unlock(&core->order);
+    sl_unlock(&core->order);
     if (!to_bring) return;
     uint32_t missing = sl_demand_bring(core, &launch, &brought);
     if (!oversize) SL_COUNT(&core->stats, demand_misses, missing);
     if (!brought) return;
-    pthread_mutex_lock(&core->order);
+    sl_lock(&core->order);
     core->due.idle_bytes = 0;
-    pthread_mutex_unlock(&core->order);
+    sl_unlock(&core->order);
 }
 
 /* Which of its chunks the launch may write: what host memory has of them is old from then on. */
@@ -223,9 +223,9 @@ struct sl_footprint *sl_runtime_footprint(const struct sl_launch *launch)
 {
     struct sl_core *core = sl_core_running();
     if (!core) return NULL;
-    pthread_mutex_lock(&core->order);
+    sl_lock(&core->order);
     struct sl_footprint *footprint = sl_access_footprint(core, launch);
-    pthread_mutex_unlock(&core->order);
+    sl_unlock(&core->order);
     return footprint;
 }
 
@@ -237,19 +237,19 @@ static void begin(struct sl_core *core, struct sl_launch *launch)
     memset(&context, 0, offsetof(struct sl_launch_context, few));
     memset(&context.many, 0, sizeof context - offsetof(struct sl_launch_context, many));
     context.launch = launch;
-    pthread_mutex_lock(&core->order);
+    sl_lock(&core->order);
     understand(core, &context);
     bool moves = !context.resident || context.due.any || context.makes_due;
     if (moves) {
         if (!context.resident) keep_chunks(core, &context);
-        pthread_mutex_unlock(&core->order);
+        sl_unlock(&core->order);
         bring(core, &context);
         if (context.makes_due) sl_demand_bring_due(core);
         free(context.many);
-        pthread_mutex_lock(&core->order);
+        sl_lock(&core->order);
     }
     conclude(core, &context);
-    pthread_mutex_unlock(&core->order);
+    sl_unlock(&core->order);
     if (context.due.waited_for && core->daemon) sl_daemon_wake(core->daemon);
     enqueue_waits(core, &context);
 }
@@ -282,23 +282,23 @@ static bool end_planned(struct sl_core *core, const struct sl_launch *launch, st
     struct sl_fence_stream streams[SL_STREAMS];
     struct sl_fence *fence = NULL;
     uint32_t count = 0;
-    pthread_mutex_lock(&core->order);
+    sl_lock(&core->order);
     uint64_t leaving = sl_schedule_leaving_users(&core->schedule, launch->tick);
     if (leaving) {
         count = sl_core_fence_streams(core, leaving, streams);
         if (count) fence = sl_schedule_fence(&core->schedule);
     }
     if (fence) {
-        pthread_mutex_unlock(&core->order);
+        sl_unlock(&core->order);
         sl_fence_record(&core->backend, fence, streams, count);
         sl_fences_put(&core->schedule.fences, fence, launch->tick);
-        pthread_mutex_lock(&core->order);
+        sl_lock(&core->order);
     }
     close_launch(core, launch->tick);
     sl_schedule_submitted(&core->schedule, sl_core_submitted(core));
     sl_schedule_go_on(&core->schedule, due);
     bool moves = due->any && (core->daemon || moves_between_launches(core));
-    pthread_mutex_unlock(&core->order);
+    sl_unlock(&core->order);
     return moves;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "device_clock.h"
+#include "guards.h"
 #include "log.h"
 #include "transfer.h"
 
@@ -20,9 +21,10 @@ enum sl_status sl_mover_init(struct sl_mover *mover, const struct sl_backend *ba
     mover->captures = captures;
     mover->left_bytes = calloc(SL_EVENTS_MOST, sizeof *mover->left_bytes);
     if (!mover->left_bytes) return SL_ERR_NO_MEMORY;
-    enum sl_status status = sl_direction_init(&mover->in, backend, backend->stream_in(backend->self));
+    enum sl_status status =
+        sl_direction_init(&mover->in, backend, backend->stream_in(backend->self), SL_LOCK_IN);
     if (status) return status;
-    return sl_direction_init(&mover->out, backend, backend->stream_out(backend->self));
+    return sl_direction_init(&mover->out, backend, backend->stream_out(backend->self), SL_LOCK_OUT);
 }
 
 void sl_mover_close(struct sl_mover *mover, bool device_gone)
@@ -58,7 +60,7 @@ static void time_some(struct sl_mover *mover)
     uint64_t issued = atomic_load(&mover->in.issued) + atomic_load(&mover->out.issued);
     if (mover->timed_at && issued - mover->timed_at < MOVEMENTS_BETWEEN_TIMES) return;
     mover->timed_at = issued + 1;
-    sl_device_clock_anchor(mover->clock, mover->in.stream, false);
+    atomic_store(&mover->wants_anchor, true);
     sl_transfers_time_some(mover->in.transfers);
     sl_transfers_time_some(mover->out.transfers);
 }
@@ -75,22 +77,22 @@ static void measure(struct sl_mover *mover)
 
 void sl_mover_lock(struct sl_mover *mover)
 {
-    pthread_mutex_lock(&mover->out.lock);
-    pthread_mutex_lock(&mover->in.lock);
+    sl_lock(&mover->out.lock);
+    sl_lock(&mover->in.lock);
 }
 
 void sl_mover_unlock(struct sl_mover *mover)
 {
-    pthread_mutex_unlock(&mover->in.lock);
-    pthread_mutex_unlock(&mover->out.lock);
+    sl_unlock(&mover->in.lock);
+    sl_unlock(&mover->out.lock);
 }
 
 bool sl_mover_try_lock(struct sl_mover *mover, int tries)
 {
     for (; tries > 0; tries--) {
-        if (pthread_mutex_trylock(&mover->out.lock) == 0) {
-            if (pthread_mutex_trylock(&mover->in.lock) == 0) return true;
-            pthread_mutex_unlock(&mover->out.lock);
+        if (sl_try_lock(&mover->out.lock)) {
+            if (sl_try_lock(&mover->in.lock)) return true;
+            sl_unlock(&mover->out.lock);
         }
         if (tries > 1) sched_yield();
     }
@@ -157,7 +159,7 @@ static bool wait_for_frees(struct sl_mover *mover, const struct sl_chunk_record 
     if (!mover->frees) return true;
     sl_frees_peek(mover->frees, chunk->address, chunk->address + mover->arena->chunk_bytes, &waits);
     bool may_wait = !waits.count || !sl_mover_is_held(mover);
-    if (may_wait) sl_waits_enqueue(&waits, mover->backend, mover->out.stream);
+    if (may_wait && SL_GUARD(DISCARD_WAITS)) sl_waits_enqueue(&waits, mover->backend, mover->out.stream);
     sl_waits_end(&waits, mover->frees);
     return may_wait;
 }
@@ -173,19 +175,25 @@ static void tie_clock(struct sl_mover *mover, struct sl_direction *direction)
 
 uint64_t sl_mover_when(struct sl_mover *mover, sl_event_handle event)
 {
-    if (!mover->clock || !mover->traced) return 0;
+    return mover->clock && mover->traced ? sl_device_clock_when(mover->clock, event) : 0;
+}
+
+void sl_mover_tie_clock(struct sl_mover *mover)
+{
+    if (!mover->clock || !mover->traced || !sl_device_clock_is_old(mover->clock)) return;
     /* Whoever holds the lock is about to move something, and sees to it. */
-    if (sl_device_clock_is_old(mover->clock) && !pthread_mutex_trylock(&mover->in.lock)) {
-        tie_clock(mover, &mover->in);
-        pthread_mutex_unlock(&mover->in.lock);
-    }
-    return sl_device_clock_when(mover->clock, event);
+    if (!sl_try_lock(&mover->in.lock)) return;
+    tie_clock(mover, &mover->in);
+    sl_unlock(&mover->in.lock);
 }
 
 /* Before the stream is made to wait for what must come before a movement. */
 static void begin_timing(struct sl_mover *mover, struct sl_direction *direction)
 {
-    if (!direction->transfers || !mover->traced) return;
+    if (!direction->transfers) return;
+    if (atomic_exchange(&mover->wants_anchor, false))
+        sl_device_clock_anchor(mover->clock, direction->stream, false);
+    if (!mover->traced) return;
     sl_mover_settle_times(mover, direction);
     tie_clock(mover, direction);
 }
@@ -270,7 +278,7 @@ uint64_t sl_mover_release(struct sl_mover *mover, sl_chunk c, const struct sl_fe
     atomic_store(&chunk->out_sequence, sequence);
     bool evicted = change(chunk, SL_CONTENT_RESIDENT, SL_CONTENT_HOST);
     if (!evicted) {
-        if (!mover->keeps_dead) atomic_store(&chunk->drop_sequence, sequence);
+        if (!mover->keeps_dead && SL_GUARD(DROP_IS_TOLD_FIRST)) atomic_store(&chunk->drop_sequence, sequence);
         if (!change(chunk, SL_CONTENT_RESIDENT_DEAD, SL_CONTENT_DEAD)) {
             atomic_store(&chunk->drop_sequence, dropped);
             return give_up(mover, &mover->out);
@@ -289,6 +297,7 @@ uint64_t sl_mover_release(struct sl_mover *mover, sl_chunk c, const struct sl_fe
     bool timed = kind == SL_ACTION_EVICT && begin_transfer(&mover->out);
     enum sl_status status = let_go(backend, kind, chunk->address, bytes);
     submitted(mover, &mover->out, status);
+    if (drops && !SL_GUARD(DROP_IS_TOLD_FIRST)) atomic_store(&chunk->drop_sequence, sequence);
     atomic_store(&chunk->in_sequence, 0);
     atomic_store(&chunk->users, 0);
     atomic_store(&chunk->frame_bytes, 0);
@@ -305,7 +314,8 @@ static bool arrive(struct sl_chunk_record *chunk, bool *dead)
     *dead = change(chunk, SL_CONTENT_DEAD, SL_CONTENT_RESIDENT_DEAD);
     if (!*dead) return change(chunk, SL_CONTENT_HOST, SL_CONTENT_RESIDENT);
     /* An allocation that came in between did not see RESIDENT_DEAD; one that comes later does. */
-    if (atomic_load(&chunk->bytes)) change(chunk, SL_CONTENT_RESIDENT_DEAD, SL_CONTENT_RESIDENT);
+    if (atomic_load(&chunk->bytes) && SL_GUARD(TAKEN_ON_ARRIVAL))
+        change(chunk, SL_CONTENT_RESIDENT_DEAD, SL_CONTENT_RESIDENT);
     return true;
 }
 
@@ -354,12 +364,13 @@ void sl_mover_discard(struct sl_mover *mover, sl_chunk c)
     const struct sl_backend *backend = mover->backend;
     struct sl_chunk_record *chunk = sl_arena_record(mover->arena, c);
     uint64_t sequence = atomic_load(&mover->out.issued) + 1;
-    if (atomic_load(&mover->failed) || mover->keeps_dead || atomic_load(&chunk->bytes) ||
+    if (atomic_load(&mover->failed) || mover->keeps_dead ||
+        (atomic_load(&chunk->bytes) && SL_GUARD(TAKEN_IS_KEPT)) ||
         atomic_load(&chunk->content) != SL_CONTENT_DEAD)
         return;
     /* Either whoever takes the chunk sees this number, or the chunk is seen to be taken here. */
     uint64_t dropped = atomic_exchange(&chunk->drop_sequence, sequence);
-    if (atomic_load(&chunk->bytes)) {
+    if (atomic_load(&chunk->bytes) && SL_GUARD(TAKEN_IS_KEPT)) {
         atomic_store(&chunk->drop_sequence, dropped);
         give_up(mover, &mover->out);
         return;

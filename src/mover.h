@@ -55,6 +55,7 @@ struct sl_mover {
     _Atomic bool failed;             /* the driver refused a movement: move nothing more */
     struct sl_device_clock *clock;   /* or NULL: nothing is timed */
     bool traced;                     /* every movement is timed */
+    _Atomic bool wants_anchor;       /* the clock, in front of the next movement */
     struct sl_link link;             /* how fast it was */
     uint64_t timed_at;           /* movements that were issued when some were last timed without a trace */
     const _Atomic int *captures; /* while there are any, there are no questions to the driver */
@@ -65,8 +66,11 @@ enum sl_status sl_mover_init(struct sl_mover *mover, const struct sl_backend *ba
                              struct sl_stats *stats, const _Atomic int *captures);
 /* From now on movements are timed: all of them for `trace`, or, without one, some. */
 void sl_mover_time(struct sl_mover *mover, struct sl_trace *trace);
-/* When `event`, which is done, was reached, on the records' clock; 0: not known. May take in's lock. */
+/* When `event`, which is done, was reached, on the records' clock; 0: not known. */
 uint64_t sl_mover_when(struct sl_mover *mover, sl_event_handle event);
+/* Keeps that clock right while nothing moves, to be called now and then where there is a trace. Enqueues: the
+ * order lock must not be held. */
+void sl_mover_tie_clock(struct sl_mover *mover);
 /* Tells the trace of the direction's movements that are done. Caller holds its lock. */
 void sl_mover_settle_times(struct sl_mover *mover, struct sl_direction *direction);
 /* Brings up to date what is known of the link's speed (see sl_link_speeds), to be called now and then: where

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core.h"
+#include "guards.h"
 
 static uint64_t end_of(const struct sl_slot *slot)
 {
@@ -30,9 +31,10 @@ void sl_reuse_by_stream(struct sl_core *core, const struct sl_slot *slot, uint32
 
 void sl_reuse_wait(struct sl_core *core, struct sl_reuse *reuse, sl_stream stream)
 {
-    sl_waits_enqueue(&reuse->waits, &core->backend, stream);
+    if (SL_GUARD(STREAM_WAITS)) sl_waits_enqueue(&reuse->waits, &core->backend, stream);
     sl_waits_end(&reuse->waits, &core->frees);
-    if (reuse->drop_sequence) sl_mover_wait(&core->mover, &core->mover.out, reuse->drop_sequence, stream);
+    if (reuse->drop_sequence && SL_GUARD(STREAM_WAITS_DROP))
+        sl_mover_wait(&core->mover, &core->mover.out, reuse->drop_sequence, stream);
 }
 
 /* Takes the place of an earlier one on its stream. Where there are too many it is waited for on the host. */
@@ -56,7 +58,7 @@ void sl_reuse_by_all(struct sl_core *core, const struct sl_slot *slot)
 {
     uint64_t drop = drop_of(core, slot);
     struct sl_waits waits = {0};
-    if (drop > core->join_out) core->join_out = drop;
+    if (drop > core->join_out && SL_GUARD(ALL_WAIT_DROP)) core->join_out = drop;
     sl_frees_take(&core->frees, slot->address, end_of(slot), 0, &waits);
     for (uint32_t i = 0; i < waits.count; i++) add_join(core, &waits.at[i]);
     free(waits.at);
@@ -66,7 +68,7 @@ void sl_joins_collect(struct sl_core *core, uint32_t s, struct sl_waits *waits)
 {
     uint64_t bit = s == SL_SHARED_STREAM ? 0 : (uint64_t)1 << s;
     uint64_t serial = sl_core_serial(core, s);
-    for (uint32_t i = 0; i < core->join_count; i++) {
+    for (uint32_t i = 0; i < core->join_count && SL_GUARD(ALL_WAIT); i++) {
         struct sl_join *join = &core->joins[i];
         if (join->joined & bit) continue;
         join->joined |= bit;
@@ -76,6 +78,7 @@ void sl_joins_collect(struct sl_core *core, uint32_t s, struct sl_waits *waits)
 
 void sl_joins_new_stream(struct sl_core *core, uint32_t s)
 {
+    if (!SL_GUARD(NEW_STREAM_WAITS)) return;
     for (uint32_t i = 0; s != SL_SHARED_STREAM && i < core->join_count; i++)
         core->joins[i].joined &= ~((uint64_t)1 << s);
 }

@@ -145,10 +145,7 @@ static enum sl_status build(struct sl_core *core)
     if (status) return status;
     sl_learned_read(core);
     decide_sizes(core, free_bytes, &chunk_bytes);
-    pthread_mutexattr_t spinning; /* it is held for less than a sleep would take */
-    if (pthread_mutexattr_init(&spinning)) return SL_ERR_NO_MEMORY;
-    pthread_mutexattr_settype(&spinning, PTHREAD_MUTEX_ADAPTIVE_NP);
-    if (pthread_mutex_init(&core->order, &spinning)) return SL_ERR_NO_MEMORY;
+    if (!sl_lock_init(&core->order, SL_LOCK_ORDER, true)) return SL_ERR_NO_MEMORY;
     sl_arena_init(&core->arena, backend, chunk_bytes);
     uint64_t limit_bytes =
         core->host_limit_bytes < core->virtual_size_bytes ? core->host_limit_bytes : core->virtual_size_bytes;
@@ -275,12 +272,15 @@ static void report(struct sl_core *core)
 
 /* A program may call exit in a signal handler that interrupted one of our calls, or have killed a thread
  * inside one: then the lock is never released, and the program must end all the same. */
-static bool lock_for_the_last_time(pthread_mutex_t *lock)
+static bool lock_for_the_last_time(struct sl_lock *lock)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += 1;
-    if (pthread_mutex_timedlock(lock, &until) == 0) return true;
+    if (pthread_mutex_timedlock(&lock->mutex, &until) == 0) {
+        sl_check_locked(lock);
+        return true;
+    }
     sl_log(SL_LOG_INFO, "the program ended inside a call: not everything can be written");
     return false;
 }
@@ -292,7 +292,7 @@ static void settle_movements(struct sl_core *core)
     for (int d = 0; d < 2; d++) {
         if (!lock_for_the_last_time(&directions[d]->lock)) continue;
         sl_mover_settle_times(&core->mover, directions[d]);
-        pthread_mutex_unlock(&directions[d]->lock);
+        sl_unlock(&directions[d]->lock);
     }
 }
 
@@ -320,7 +320,7 @@ void sl_runtime_stop(bool device_gone)
     sl_trace_close(core->trace);
     __atomic_store_n(&core->trace, NULL, __ATOMIC_RELEASE); /* read without the lock, see tell.c */
     core->stats.trace = NULL;
-    pthread_mutex_unlock(&core->order);
+    sl_unlock(&core->order);
     pthread_setcancelstate(cancel_state, NULL);
     if (!device_gone) atomic_store(&running.at_rest, core);
 }
@@ -365,26 +365,26 @@ void sl_runtime_variable(uint64_t address, uint64_t bytes, uint64_t module)
 {
     struct sl_core *core = sl_core_running();
     if (!core) return;
-    pthread_mutex_lock(&core->order);
+    sl_lock(&core->order);
     sl_tables_variable(&core->tables, address, bytes, module);
-    pthread_mutex_unlock(&core->order);
+    sl_unlock(&core->order);
 }
 
 void sl_runtime_functions_changed(void)
 {
     struct sl_core *core = sl_core_running();
     if (!core) return;
-    pthread_mutex_lock(&core->order);
+    sl_lock(&core->order);
     sl_kernels_forget(&core->kernels);
-    pthread_mutex_unlock(&core->order);
+    sl_unlock(&core->order);
 }
 
 enum sl_status sl_runtime_save_profile(void)
 {
     struct sl_core *core = sl_core_running();
     if (!core) return SL_ERR_UNSUPPORTED;
-    pthread_mutex_lock(&core->order);
+    sl_lock(&core->order);
     enum sl_status status = sl_learned_write(core);
-    pthread_mutex_unlock(&core->order);
+    sl_unlock(&core->order);
     return status;
 }

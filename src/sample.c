@@ -184,24 +184,25 @@ struct sl_sample *sl_sample_begin(struct sl_core *core, const struct sl_launch *
 void sl_sample_record(struct sl_core *core, const struct sl_sample *sample, sl_stream stream)
 {
     const struct sl_backend *backend = &core->backend;
+    if (sample->told) sl_mover_tie_clock(&core->mover);
     if (backend->event_record(backend->self, sample->before, stream) == SL_OK) return;
-    pthread_mutex_lock(&core->order);
+    sl_lock(&core->order);
     if (core->sampler) core->sampler->refused = true;
-    pthread_mutex_unlock(&core->order);
+    sl_unlock(&core->order);
 }
 
 void sl_sample_end(struct sl_core *core, struct sl_sample *sample, const struct sl_launch *launch, bool ok)
 {
     const struct sl_backend *backend = &core->backend;
-    pthread_mutex_lock(&core->order);
+    sl_lock(&core->order);
     /* What another thread launched meanwhile may lie between the events. */
     bool alone = core->tick == launch->tick && !atomic_load(&core->captures) && !core->sampler->refused;
-    pthread_mutex_unlock(&core->order);
+    sl_unlock(&core->order);
     bool idle = ok && alone && sample->told && backend->event_done(backend->self, sample->before);
     bool recorded =
         ok && alone && backend->event_record(backend->self, sample->after, launch->stream) == SL_OK;
-    pthread_mutex_lock(&core->order);
+    sl_lock(&core->order);
     sample->idle = idle;
     sample->state = recorded ? RUNNING : DROPPED;
-    pthread_mutex_unlock(&core->order);
+    sl_unlock(&core->order);
 }

@@ -101,9 +101,9 @@ static void issue_out_of(struct sl_schedule *schedule, uint64_t generation, uint
 {
     struct sl_mover *mover = schedule->mover;
     if (out <= atomic_load_explicit(&schedule->next_out, memory_order_relaxed)) return;
-    pthread_mutex_lock(&mover->out.lock);
+    sl_lock(&mover->out.lock);
     if (is_current(schedule, generation)) issue_out(schedule, out, cause);
-    pthread_mutex_unlock(&mover->out.lock);
+    sl_unlock(&mover->out.lock);
 }
 
 /* Fetches below `in`. */
@@ -112,9 +112,9 @@ static void issue_in_of(struct sl_schedule *schedule, uint64_t generation, uint3
 {
     struct sl_mover *mover = schedule->mover;
     if (in <= atomic_load_explicit(&schedule->next_in, memory_order_relaxed)) return;
-    pthread_mutex_lock(&mover->in.lock);
+    sl_lock(&mover->in.lock);
     if (is_current(schedule, generation)) issue_in(schedule, in, cause);
-    pthread_mutex_unlock(&mover->in.lock);
+    sl_unlock(&mover->in.lock);
 }
 
 /* How many releases the fetches below `in` wait for. */
@@ -122,10 +122,10 @@ static uint32_t releases_for(struct sl_schedule *schedule, uint64_t generation, 
 {
     uint32_t out = 0;
     if (in <= atomic_load_explicit(&schedule->next_in, memory_order_relaxed)) return 0;
-    pthread_mutex_lock(&schedule->mover->in.lock);
+    sl_lock(&schedule->mover->in.lock);
     if (is_current(schedule, generation) && in <= schedule->steps.in_count)
         out = schedule->steps.in[in - 1].waits_for;
-    pthread_mutex_unlock(&schedule->mover->in.lock);
+    sl_unlock(&schedule->mover->in.lock);
     return out;
 }
 
@@ -228,7 +228,7 @@ bool sl_schedule_peek(struct sl_schedule *schedule, bool out, struct sl_pending 
     struct sl_direction *direction = out ? &schedule->mover->out : &schedule->mover->in;
     bool found = false;
     if (!atomic_load(&schedule->active)) return false;
-    pthread_mutex_lock(&direction->lock);
+    sl_lock(&direction->lock);
     uint32_t i = atomic_load(out ? &schedule->next_out : &schedule->next_in);
     if (atomic_load(&schedule->active) && i < (out ? schedule->steps.out_count : schedule->steps.in_count)) {
         const struct sl_step *step = out ? &schedule->steps.out[i] : &schedule->steps.in[i];
@@ -239,19 +239,19 @@ bool sl_schedule_peek(struct sl_schedule *schedule, bool out, struct sl_pending 
         if (found && out) pending->fence = sl_fences_find(&schedule->fences, step->after);
         if (found && !out) pending->out_sequence = out_sequence_for(schedule, step);
     }
-    pthread_mutex_unlock(&direction->lock);
+    sl_unlock(&direction->lock);
     return found;
 }
 
 void sl_schedule_issue_pending(struct sl_schedule *schedule, bool out, const struct sl_pending *pending)
 {
     struct sl_direction *direction = out ? &schedule->mover->out : &schedule->mover->in;
-    pthread_mutex_lock(&direction->lock);
+    sl_lock(&direction->lock);
     if (atomic_load(&schedule->active) && atomic_load(&schedule->generation) == pending->generation) {
         if (out && atomic_load(&schedule->next_out) == pending->index)
             issue_out(schedule, pending->index + 1, SL_CAUSE_PLAN);
         else if (!out && atomic_load(&schedule->next_in) == pending->index)
             issue_in(schedule, pending->index + 1, SL_CAUSE_PLAN);
     }
-    pthread_mutex_unlock(&direction->lock);
+    sl_unlock(&direction->lock);
 }

@@ -2,6 +2,7 @@
 
 #include "core.h"
 #include "grow.h"
+#include "guards.h"
 #include "reuse.h"
 
 /* Never the number of another thread, not even of one that is gone. */
@@ -17,6 +18,11 @@ static uint64_t this_thread(void)
 static bool is_vacant(const struct sl_core *core, uint32_t s)
 {
     return core->streams[s].handle == core->mover.out.stream && !(core->active_streams >> s & 1);
+}
+
+static uint64_t new_serial(struct sl_core *core, uint32_t s)
+{
+    return SL_GUARD(SERIALS_DIFFER) ? ++core->serials : s + 1;
 }
 
 static void share_number(struct sl_core *core, sl_stream stream)
@@ -46,7 +52,7 @@ uint32_t sl_core_stream(struct sl_core *core, sl_stream stream)
         share_number(core, thread ? NULL : stream); /* the legacy stream waits for every default stream */
     else
         core->streams[vacant] =
-            (struct sl_known_stream){.handle = stream, .serial = ++core->serials, .thread = thread};
+            (struct sl_known_stream){.handle = stream, .serial = new_serial(core, vacant), .thread = thread};
     sl_joins_new_stream(core, vacant);
     return vacant;
 }
@@ -108,9 +114,9 @@ struct sl_sync_mark sl_runtime_synchronizing(void)
     struct sl_core *core = sl_core_running();
     struct sl_sync_mark mark = {0};
     if (!core) return mark;
-    pthread_mutex_lock(&core->order);
+    sl_lock(&core->order);
     mark = (struct sl_sync_mark){.tick = all_submitted(core), .frees = sl_frees_now(&core->frees)};
-    pthread_mutex_unlock(&core->order);
+    sl_unlock(&core->order);
     return mark;
 }
 
@@ -118,14 +124,14 @@ void sl_runtime_synchronized(struct sl_sync_mark before)
 {
     struct sl_core *core = sl_core_running();
     if (!core) return;
-    pthread_mutex_lock(&core->order);
-    sl_frees_pass(&core->frees, before.frees);
-    if (core->tick == before.tick) { /* nobody launched meanwhile */
+    sl_lock(&core->order);
+    sl_frees_pass(&core->frees, SL_GUARD(PASSED_BEFORE) ? before.frees : sl_frees_now(&core->frees));
+    if (core->tick == before.tick || !SL_GUARD(QUIET_BEFORE)) { /* nobody launched meanwhile */
         core->active_streams = 0;
         sl_waits_end(&core->gone, &core->frees);
         sl_joins_end(core);
     }
-    pthread_mutex_unlock(&core->order);
+    sl_unlock(&core->order);
 }
 
 /* Adds what stands for stream number `s`, the shared one included. Streams that are gone are in core->gone.
@@ -173,19 +179,20 @@ struct sl_active *sl_core_active(struct sl_core *core)
 static void wait_for_past(struct sl_core *core, const struct sl_active *active, struct sl_waits *gone)
 {
     const struct sl_backend *backend = &core->backend;
-    for (uint32_t i = 0; i < active->captured_count; i++)
+    for (uint32_t i = 0; i < active->captured_count && SL_GUARD(WORK_BEFORE_CAPTURE); i++)
         backend->event_wait(backend->self, active->captured[i]);
-    for (uint32_t i = 0; i < gone->count; i++) backend->event_wait(backend->self, gone->at[i].event);
+    for (uint32_t i = 0; i < gone->count && SL_GUARD(WORK_OF_THE_GONE); i++)
+        backend->event_wait(backend->self, gone->at[i].event);
     sl_waits_end(gone, &core->frees);
 }
 
 struct sl_points *sl_core_points(struct sl_core *core)
 {
-    pthread_mutex_lock(&core->order);
+    sl_lock(&core->order);
     struct sl_active *active = sl_core_active(core);
     struct sl_waits gone = core->gone;
     core->gone = (struct sl_waits){0};
-    pthread_mutex_unlock(&core->order);
+    sl_unlock(&core->order);
     if (!active) return NULL;
     wait_for_past(core, active, &gone);
     struct sl_points *points = sl_points_record(&core->frees, active->streams, active->count);
@@ -198,9 +205,9 @@ void sl_runtime_finish(void)
     struct sl_core *core = sl_core_running();
     if (!core) return;
     struct sl_sync_mark before = sl_runtime_synchronizing();
-    pthread_mutex_lock(&core->order);
+    sl_lock(&core->order);
     bool work = core->active_streams != 0;
-    pthread_mutex_unlock(&core->order);
+    sl_unlock(&core->order);
     if (!work) return;
     struct sl_points *points = sl_core_points(core);
     uint64_t began_ns = sl_runtime_wait_begins();
@@ -218,22 +225,22 @@ void sl_runtime_stream_gone(sl_stream stream)
     if (!core || !stream) return;
     const struct sl_backend *backend = &core->backend;
     bool known = false;
-    pthread_mutex_lock(&core->order);
+    sl_lock(&core->order);
     for (uint32_t s = 0; s < core->stream_count; s++)
         known |= core->streams[s].handle == stream && core->active_streams >> s & 1;
     for (uint32_t i = 0; i < core->more_stream_count; i++) known |= core->more_streams[i] == stream;
-    pthread_mutex_unlock(&core->order);
+    sl_unlock(&core->order);
     struct sl_free_stream last = {.handle = stream};
     bool records = known && !backend->stream_capturing(backend->self, stream);
     struct sl_points *points = records ? sl_points_record(&core->frees, &last, 1) : NULL;
-    pthread_mutex_lock(&core->order);
+    sl_lock(&core->order);
     if (points) sl_points_give(&core->frees, points, &core->gone);
     for (uint32_t s = 0; s < core->stream_count; s++)
         if (core->streams[s].handle == stream) core->streams[s].handle = core->mover.out.stream;
     for (uint32_t i = 0; i < core->more_stream_count; i++)
         if (core->more_streams[i] == stream)
             core->more_streams[i--] = core->more_streams[--core->more_stream_count];
-    pthread_mutex_unlock(&core->order);
+    sl_unlock(&core->order);
 }
 
 void sl_runtime_capture_may_begin(sl_stream stream)
@@ -242,13 +249,13 @@ void sl_runtime_capture_may_begin(sl_stream stream)
     if (!core) return;
     const struct sl_backend *backend = &core->backend;
     if (backend->stream_capturing(backend->self, stream)) return;
-    pthread_mutex_lock(&core->order);
+    sl_lock(&core->order);
     uint32_t s = sl_core_stream(core, stream);
     bool has_work = core->active_streams >> s & 1;
     bool has_event =
         has_work && s != SL_SHARED_STREAM && sl_backend_has_event(backend, &core->before_capture[s]);
     sl_event_handle event = has_event ? core->before_capture[s] : NULL;
-    pthread_mutex_unlock(&core->order);
+    sl_unlock(&core->order);
     if (has_event)
         sl_record_event(backend, event, stream);
     else if (has_work)

@@ -28,18 +28,18 @@ static void finish(struct setup *s)
 
 static uint64_t bring(struct setup *s, int block)
 {
-    pthread_mutex_lock(&s->mover->in.lock);
+    sl_lock(&s->mover->in.lock);
     uint64_t sequence = sl_mover_bring(s->mover, s->chunks[block], BLOCK_BYTES, 0, SL_CAUSE_DEMAND);
-    pthread_mutex_unlock(&s->mover->in.lock);
+    sl_unlock(&s->mover->in.lock);
     assert_int_not_equal(sequence, 0);
     return sequence;
 }
 
 static uint64_t release(struct setup *s, int block)
 {
-    pthread_mutex_lock(&s->mover->out.lock);
+    sl_lock(&s->mover->out.lock);
     uint64_t sequence = sl_mover_release(s->mover, s->chunks[block], NULL, SL_CAUSE_DEMAND);
-    pthread_mutex_unlock(&s->mover->out.lock);
+    sl_unlock(&s->mover->out.lock);
     assert_int_not_equal(sequence, 0);
     return sequence;
 }
@@ -204,13 +204,13 @@ static void a_number_that_was_told_comes(void **state)
     assert_int_equal(pthread_create(&thread, NULL, own_now_and_then, &owner), 0);
     for (int i = 0; i < 300000 && !atomic_load(&owner.promised_in_vain); i++) {
         atomic_store(&owner.moving, true);
-        pthread_mutex_lock(&s->mover->out.lock);
+        sl_lock(&s->mover->out.lock);
         sl_mover_release(s->mover, s->chunks[0], NULL, SL_CAUSE_DEMAND);
-        pthread_mutex_unlock(&s->mover->out.lock);
+        sl_unlock(&s->mover->out.lock);
         atomic_store(&owner.moving, false);
-        pthread_mutex_lock(&s->mover->in.lock);
+        sl_lock(&s->mover->in.lock);
         sl_mover_bring(s->mover, s->chunks[0], BLOCK_BYTES, 0, SL_CAUSE_DEMAND);
-        pthread_mutex_unlock(&s->mover->in.lock);
+        sl_unlock(&s->mover->in.lock);
         if (i % 500 == 0) finish(s);
     }
     atomic_store(&owner.done, true);

@@ -167,8 +167,8 @@ static void plan_two(struct sl_core *core, const uint64_t *chunks)
     struct sl_plan_action actions[2];
     uint64_t bytes[64] = {0};
     sl_tick now = core->tick;
-    pthread_mutex_lock(&core->mover.out.lock);
-    pthread_mutex_lock(&core->mover.in.lock);
+    sl_lock(&core->mover.out.lock);
+    sl_lock(&core->mover.in.lock);
     for (int i = 0; i < 2; i++) {
         sl_chunk c = sl_arena_chunk(&core->arena, chunks[i]);
         assert_true(c < 64);
@@ -184,8 +184,8 @@ static void plan_two(struct sl_core *core, const uint64_t *chunks)
     sl_schedule_take(&core->schedule, &steps);
     sl_steps_free(&steps);
     sl_schedule_submitted(&core->schedule, now);
-    pthread_mutex_unlock(&core->mover.in.lock);
-    pthread_mutex_unlock(&core->mover.out.lock);
+    sl_unlock(&core->mover.in.lock);
+    sl_unlock(&core->mover.out.lock);
 }
 
 /* What a launch issues for itself is late; what it, or a thread of the daemon, issues ahead is not. */

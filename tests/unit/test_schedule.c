@@ -53,11 +53,11 @@ static void carry_out(struct sl_plan_action *actions, size_t count)
         .first_tick = core->tick + 1, .launch_count = 3, .chunk_bytes = bytes, .budget_bytes = SL_GIB};
     struct sl_steps steps;
     assert_int_equal(sl_steps_new(&plan, &input, 3, 0, &steps), SL_OK);
-    pthread_mutex_lock(&core->mover.out.lock);
-    pthread_mutex_lock(&core->mover.in.lock);
+    sl_lock(&core->mover.out.lock);
+    sl_lock(&core->mover.in.lock);
     sl_schedule_take(&core->schedule, &steps);
-    pthread_mutex_unlock(&core->mover.in.lock);
-    pthread_mutex_unlock(&core->mover.out.lock);
+    sl_unlock(&core->mover.in.lock);
+    sl_unlock(&core->mover.out.lock);
     sl_steps_free(&steps);
 }
 
@@ -131,9 +131,9 @@ static void what_is_about_to_die_is_not_brought(void **state)
     sl_chunk comes = chunk_of(used_block());
     struct sl_plan_action actions[] = {{SL_ACTION_POPULATE, comes, first, first + 2, SL_NO_ACTION}};
     struct sl_pending pending;
-    pthread_mutex_lock(&core->mover.out.lock);
+    sl_lock(&core->mover.out.lock);
     assert_int_not_equal(sl_mover_release(&core->mover, comes, NULL, SL_CAUSE_DEMAND), 0);
-    pthread_mutex_unlock(&core->mover.out.lock);
+    sl_unlock(&core->mover.out.lock);
     uint64_t before = core->stats.total.bytes_in;
     carry_out(actions, 1);
     begin(first);

@@ -167,7 +167,8 @@ static void what_was_issued_stays(void **state)
 {
     (void)state;
     static struct fixture f;
-    struct sl_mover mover = {.in.lock = PTHREAD_MUTEX_INITIALIZER, .out.lock = PTHREAD_MUTEX_INITIALIZER};
+    struct sl_mover mover = {.in.lock = SL_LOCK_INITIALIZER(SL_LOCK_IN),
+                             .out.lock = SL_LOCK_INITIALIZER(SL_LOCK_OUT)};
     for (uint64_t seed = 1; seed <= 40; seed++) {
         uint64_t random = seed;
         size_t early;

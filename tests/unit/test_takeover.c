@@ -51,11 +51,11 @@ static void take_over_after(int launches, bool follows)
     sl_plan_job_make(&job, &memory, false);
     if (job.status) _exit(5);
     run(launches);
-    pthread_mutex_lock(&core->mover.out.lock);
-    pthread_mutex_lock(&core->mover.in.lock);
+    sl_lock(&core->mover.out.lock);
+    sl_lock(&core->mover.in.lock);
     sl_take_over(core, &job, follows);
-    pthread_mutex_unlock(&core->mover.in.lock);
-    pthread_mutex_unlock(&core->mover.out.lock);
+    sl_unlock(&core->mover.in.lock);
+    sl_unlock(&core->mover.out.lock);
     uint64_t misses = core->stats.total.demand_misses;
     run((int)job.serve - launches - 1);
     const struct sl_host_books *books = sl_backend_host_books(&core->backend);

@@ -132,9 +132,9 @@ static void a_weave_is_forgotten_with_the_symbols(void **state)
     (void)state;
     if (!in_child("inline")) return;
     run(LEARNING);
-    pthread_mutex_lock(&sl_core_running()->order);
+    sl_lock(&sl_core_running()->order);
     sl_core_forget(sl_core_running());
-    pthread_mutex_unlock(&sl_core_running()->order);
+    sl_unlock(&sl_core_running()->order);
     bool good = !sl_core_running()->woven && !sl_core_running()->weave;
     run(LEARNING);
     core_end_child(runs_well(LAUNCHES) && good);

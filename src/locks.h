@@ -1,0 +1,83 @@
+/* The locks of the core, in the order in which they are taken, and what may be done while they are held:
+ * docs/concurrency.md says what each guards. Builds with checks (SLUICE_CHECKS) look at it at run time and
+ * end the process where it is broken; in all others a lock is a mutex.
+ *
+ * After NVIDIA's uvm_lock.h (open kernel modules): one list of all locks, checked whenever one is taken.
+ */
+#ifndef SLUICE_LOCKS_H
+#define SLUICE_LOCKS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#if !defined(SLUICE_CHECKS) &&                                                                               \
+    (defined(SLUICE_TEST_HOOKS) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__))
+#define SLUICE_CHECKS 1
+#endif
+
+/* Columns: rank, name, and whether work may be enqueued while the lock is held: a stream whose queue is full
+ * holds the caller up for as long as the device likes. */
+#define SL_LOCKS(X)                                                                                          \
+    X(ORDER, "order", false)                                                                                 \
+    X(OUT, "out", true)                                                                                      \
+    X(IN, "in", true)                                                                                        \
+    X(FENCES, "fences", false)                                                                               \
+    X(FREES, "frees", false)                                                                                 \
+    X(CLOCK, "clock", false)
+
+enum sl_lock_rank {
+#define SL_RANK(rank, name, enqueues) SL_LOCK_##rank,
+    SL_LOCKS(SL_RANK)
+#undef SL_RANK
+        SL_LOCK_COUNT
+};
+
+struct sl_lock {
+    pthread_mutex_t mutex;
+    enum sl_lock_rank rank;
+};
+
+#define SL_LOCK_INITIALIZER(rank)                                                                            \
+    {                                                                                                        \
+        PTHREAD_MUTEX_INITIALIZER, (rank)                                                                    \
+    }
+
+#ifdef SLUICE_CHECKS
+/* `waits`: the caller is held up while another thread has it. */
+void sl_check_lock(const struct sl_lock *lock, bool waits);
+void sl_check_locked(const struct sl_lock *lock);
+void sl_check_unlock(const struct sl_lock *lock);
+/* To be called before work is enqueued. */
+void sl_check_may_enqueue(void);
+#else
+#define sl_check_lock(lock, waits) ((void)0)
+#define sl_check_locked(lock) ((void)0)
+#define sl_check_unlock(lock) ((void)0)
+#define sl_check_may_enqueue() ((void)0)
+#endif
+
+/* False: there is no memory for it. `spins`: it is held for less than a sleep takes. */
+bool sl_lock_init(struct sl_lock *lock, enum sl_lock_rank rank, bool spins);
+
+static inline void sl_lock(struct sl_lock *lock)
+{
+    sl_check_lock(lock, true);
+    pthread_mutex_lock(&lock->mutex);
+    sl_check_locked(lock);
+}
+
+static inline bool sl_try_lock(struct sl_lock *lock)
+{
+    sl_check_lock(lock, false);
+    bool taken = pthread_mutex_trylock(&lock->mutex) == 0;
+    if (taken) sl_check_locked(lock);
+    return taken;
+}
+
+static inline void sl_unlock(struct sl_lock *lock)
+{
+    sl_check_unlock(lock);
+    pthread_mutex_unlock(&lock->mutex);
+}
+
+#endif
