@@ -43,7 +43,7 @@ struct sc_context {
     struct sc_allocation *heap;  /* of kernels that call malloc; NULL before the first */
     struct sc_op **left_behind;  /* last operations of destroyed blocking streams */
     size_t left_count;
-    uint64_t last_end_ns; /* of the operations timed so far */
+    uint64_t last_end_ns;        /* of the operations timed so far */
     struct sc_clock *reached; /* the same for races.h, or NULL */
 };
 

@@ -126,6 +126,6 @@ uint64_t sc_race_report_count(void)
 void sc_race_report_close(void)
 {
     if (known_count)
-        sc_log("%llu different races were found, in %llu places", (unsigned long long)known_count,
+        sc_log("%llu different races were found, %llu times", (unsigned long long)known_count,
                (unsigned long long)occurrences);
 }

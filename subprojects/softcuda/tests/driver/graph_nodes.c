@@ -310,6 +310,7 @@ int main(void)
     OK(cuMemAlloc(&b, 2 * BYTES));
     OK(cuMemAllocHost((void **)&host, BYTES));
     OK(cuMemsetD8(a, 0, BYTES));
+    OK(cuCtxSynchronize()); /* of the legacy stream, which the other one does not wait for */
     OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     diamond();
     structure();

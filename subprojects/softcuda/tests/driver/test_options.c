@@ -93,6 +93,20 @@ static void schedules_have_a_seed(void **state)
     assert_int_equal(options.seed, 42);
 }
 
+static void races_are_off_or_reported_or_errors(void **state)
+{
+    struct sc_options options;
+    assert_int_equal(sc_options_parse(&options, lookup), 0);
+    assert_int_equal(options.race_mode, SC_RACES_OFF);
+    set("RACES", "error");
+    assert_int_equal(sc_options_parse(&options, lookup), 0);
+    assert_int_equal(options.race_mode, SC_RACES_ERROR);
+    setup(state);
+    set("RACES", "yes");
+    assert_int_equal(sc_options_parse(&options, lookup), 1);
+    assert_int_equal(options.race_mode, SC_RACES_OFF);
+}
+
 static void paths_name_the_process(void **state)
 {
     (void)state;
@@ -111,6 +125,7 @@ int main(void)
         cmocka_unit_test_setup(sizes_have_suffixes, setup),
         cmocka_unit_test_setup(bad_values_are_replaced, setup),
         cmocka_unit_test_setup(schedules_have_a_seed, setup),
+        cmocka_unit_test_setup(races_are_off_or_reported_or_errors, setup),
         cmocka_unit_test_setup(paths_name_the_process, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
