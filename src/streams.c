@@ -3,6 +3,7 @@
 #include "core.h"
 #include "grow.h"
 #include "reuse.h"
+#include "test_delay.h"
 
 /* Never the number of another thread, not even of one that is gone. */
 static uint64_t this_thread(void)
@@ -177,6 +178,7 @@ struct sl_points *sl_core_points(struct sl_core *core)
     pthread_mutex_unlock(&core->order);
     if (!active) return NULL;
     wait_for_past(core, active, &gone);
+    SL_TEST_DELAY(RECORD);
     struct sl_points *points = sl_points_record(&core->frees, active->streams, active->count);
     free(active);
     return points;
