@@ -7,6 +7,7 @@
 static CUresult note_waited(CUresult result, uint64_t began_ns, enum sl_sync_kind kind, const void *handle)
 {
     sl_runtime_wait_ended(began_ns, kind, (uintptr_t)handle);
+    if (result == CUDA_SUCCESS) sl_runtime_waited();
     if (began_ns && result != CUDA_SUCCESS) sl_runtime_failed(SL_ERROR_OTHER, result, 0, 0, 0);
     return result;
 }

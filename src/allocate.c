@@ -34,8 +34,7 @@ static void tell_allocation(struct sl_core *core, uint32_t slot)
     sl_record_allocation(core, SL_EVENT_ALLOC, slot);
 }
 
-/* From now on there is something to plan, and it matters how long launches take. */
-static void come_under_pressure(struct sl_core *core)
+void sl_core_come_under_pressure(struct sl_core *core)
 {
     core->pressure = true;
     if (core->policy->plans) sl_sampler_open(core);
@@ -51,7 +50,7 @@ static enum sl_status place(struct sl_core *core, uint64_t bytes, uint64_t site,
     core->arena.serial = 0;
     if (status) return status;
     core->placement.slots[*slot].tag = tag;
-    if (sl_arena_moving_bytes(&core->arena) > sl_core_budget(core)) come_under_pressure(core);
+    if (sl_arena_moving_bytes(&core->arena) > sl_core_budget(core)) sl_core_come_under_pressure(core);
     tell_allocation(core, *slot);
     return SL_OK;
 }

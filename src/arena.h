@@ -32,8 +32,8 @@ struct sl_chunk_record {
     _Atomic bool unused;    /* was fetched ahead of its use and not used since */
     _Atomic uint64_t drop_sequence; /* the out movement that last discarded it; 0: never */
     bool pinned; /* in pinned host memory: it counts as resident, takes no frame and never moves */
-    sl_tick last_use;
-    sl_tick due;                /* when it is expected to be used, though nothing is planned: see due.h */
+    _Atomic sl_tick last_use;
+    _Atomic sl_tick due;        /* when it is expected to be used, though nothing is planned: see due.h */
     sl_chunk run;               /* first chunk of the allocation that covers it whole, or itself */
     uint32_t run_chunks;        /* chunks of that run; 0: free */
     struct sl_packing *packing; /* what lies in a packed chunk; kept for the next time it is one */
@@ -62,11 +62,11 @@ struct sl_arena {
     uint32_t slab_shift; /* chunk number to slab number */
     struct sl_slab slabs[SL_MAX_SLABS];
     _Atomic uint32_t slab_count;
-    uint64_t virtual_bytes_used; /* sum of `bytes` of chunks that are in use */
-    uint64_t pinned_bytes_used;  /* those of them that are pinned */
-    uint64_t pinned_bytes;       /* that the backend gave, in use or not */
-    bool pinned_refused;         /* it gives no more of it */
-    struct sl_frees *frees;      /* or NULL */
+    _Atomic uint64_t virtual_bytes_used; /* sum of `bytes` of chunks that are in use */
+    _Atomic uint64_t pinned_bytes_used;  /* those of them that are pinned */
+    uint64_t pinned_bytes;               /* that the backend gave, in use or not */
+    bool pinned_refused;                 /* it gives no more of it */
+    struct sl_frees *frees;              /* or NULL */
     uint64_t serial; /* the stream that memory is placed for: better not what another one freed; 0: anybody */
     uint32_t chunks_used, peak_chunks_used;
 };

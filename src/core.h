@@ -7,6 +7,7 @@
 #ifndef SLUICE_CORE_H
 #define SLUICE_CORE_H
 
+#include "budget.h"
 #include "due.h"
 #include "duration.h"
 #include "face.h"
@@ -39,7 +40,7 @@
 /* A launch that had to wait for a fetch: from `reached` to the fetch's event it stalled. */
 struct sl_stall {
     sl_event_handle reached;
-    uint64_t in_sequence; /* 0: free */
+    _Atomic uint64_t in_sequence; /* 0: free, or not measured yet */
     sl_tick tick;
     uint32_t iteration;
 };
@@ -73,7 +74,8 @@ struct sl_core {
     struct sl_planning planning;
     struct sl_due due;
 
-    uint64_t budget_bytes; /* as given */
+    uint64_t budget_bytes; /* as decided at the start */
+    struct sl_budget_watch watch;
     _Atomic int64_t charged_bytes;
     uint64_t host_limit_bytes, virtual_size_bytes;
     uint64_t allocations; /* so far */
@@ -125,7 +127,6 @@ struct sl_core {
         uint64_t turn;
     } victims[SL_VICTIMS]; /* the first to leave when last looked, in their order: see demand.c */
     uint32_t victim_count, victim_next;
-    struct sl_fence demand_fence;
     struct sl_stall stalls[SL_STALLS];
     uint32_t stall_next;
 
@@ -160,8 +161,11 @@ static inline uint64_t sl_core_serial(const struct sl_core *core, uint32_t s)
     return s == SL_SHARED_STREAM ? 0 : core->streams[s].serial;
 }
 
-/* What chunks may occupy now: the budget less what the program took past us. */
+/* What chunks may occupy now: the budget less what the program took past us and others take. */
 uint64_t sl_core_budget(const struct sl_core *core);
+
+/* From now on there is something to plan, and it matters how long launches take. */
+void sl_core_come_under_pressure(struct sl_core *core);
 
 /* Appends a symbol to the present: feeds the predictor, drops the schedule on a surprise, counts iterations.
  * `stream`: the number of the one that it belongs to. */

@@ -56,6 +56,8 @@
     X(func_get_param_info,   "cuFuncGetParamInfo",                12040, false, (CUfunction function, size_t index, size_t *offset, size_t *bytes)) \
     X(func_get_module,       "cuFuncGetModule",                   11000, false, (CUmodule *module, CUfunction function))         \
     X(library_get_module,    "cuLibraryGetModule",                12000, false, (CUmodule *module, CUlibrary library))           \
+    X(module_get_function_count, "cuModuleGetFunctionCount",      12040, false, (unsigned *count, CUmodule module))                 \
+    X(library_get_kernel_count, "cuLibraryGetKernelCount",        12040, false, (unsigned *count, CUlibrary library))              \
     X(kernel_get_name,       "cuKernelGetName",                   12030, false, (const char **name, CUkernel kernel))            \
     X(kernel_get_param_info, "cuKernelGetParamInfo",              12040, false, (CUkernel kernel, size_t index, size_t *offset, size_t *bytes)) \
     X(device_get_default_pool, "cuDeviceGetDefaultMemPool",       11020, false, (CUmemoryPool *pool, CUdevice device))           \

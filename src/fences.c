@@ -58,6 +58,13 @@ struct sl_fence *sl_fences_new(struct sl_fences *fences, sl_tick oldest)
     return fence;
 }
 
+void sl_fences_give(struct sl_fences *fences, struct sl_fence *fence)
+{
+    pthread_mutex_lock(&fences->lock);
+    fences->spare[fences->spare_count++] = fence;
+    pthread_mutex_unlock(&fences->lock);
+}
+
 void sl_fences_put(struct sl_fences *fences, struct sl_fence *fence, sl_tick tick)
 {
     pthread_mutex_lock(&fences->lock);

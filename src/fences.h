@@ -26,6 +26,8 @@ void sl_fences_close(struct sl_fences *fences, bool device_gone); /* accepts a z
 /* A fence to be recorded and handed to sl_fences_put, or NULL. `oldest`: no release of an earlier launch is
  * left. */
 struct sl_fence *sl_fences_new(struct sl_fences *fences, sl_tick oldest);
+/* It is not needed any more. */
+void sl_fences_give(struct sl_fences *fences, struct sl_fence *fence);
 /* It was recorded behind launch `tick`. */
 void sl_fences_put(struct sl_fences *fences, struct sl_fence *fence, sl_tick tick);
 /* The fence behind launch `tick`, or NULL. */

@@ -312,6 +312,18 @@ void sl_waits_enqueue(const struct sl_waits *waits, const struct sl_backend *bac
     for (uint32_t i = 0; i < waits->count; i++) sl_wait_event(backend, stream, waits->at[i].event);
 }
 
+void sl_waits_add(struct sl_waits *waits, const struct sl_wait *wait, struct sl_frees *frees)
+{
+    if (!sl_grow(&waits->at, &waits->capacity, waits->count, sizeof *waits->at)) {
+        frees->backend->event_wait(frees->backend->self, wait->event);
+        return;
+    }
+    pthread_mutex_lock(&frees->lock);
+    wait->points->refs++;
+    pthread_mutex_unlock(&frees->lock);
+    waits->at[waits->count++] = *wait;
+}
+
 void sl_wait_end(struct sl_wait *wait, struct sl_frees *frees)
 {
     pthread_mutex_lock(&frees->lock);

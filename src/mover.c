@@ -46,21 +46,9 @@ void sl_mover_time(struct sl_mover *mover, struct sl_trace *trace)
         sl_transfers_new(mover->backend, mover->clock, trace, &mover->link.out, mover->out.stream);
 }
 
-/* pre: the direction's lock is taken. */
-static void settle_times(struct sl_mover *mover, struct sl_direction *direction)
+void sl_mover_settle_times(struct sl_mover *mover, struct sl_direction *direction)
 {
     if (direction->transfers && !atomic_load(mover->captures)) sl_transfers_settle(direction->transfers);
-}
-
-void sl_mover_settle_times(struct sl_mover *mover)
-{
-    struct sl_direction *directions[] = {&mover->out, &mover->in};
-    for (int d = 0; d < 2; d++) {
-        if (!directions[d]->transfers) continue;
-        pthread_mutex_lock(&directions[d]->lock);
-        settle_times(mover, directions[d]);
-        pthread_mutex_unlock(&directions[d]->lock);
-    }
 }
 
 /* Both directions at once, so that it is seen what they did at the same time. The clock gets an anchor in
@@ -85,16 +73,36 @@ static void measure(struct sl_mover *mover)
     if (!mover->traced && sl_transfers_settled(mover->out.transfers)) time_some(mover);
 }
 
-void sl_mover_measure(struct sl_mover *mover, bool wait, uint64_t *in_bytes_per_s, uint64_t *out_bytes_per_s)
+void sl_mover_lock(struct sl_mover *mover)
 {
-    if (!mover->in.transfers || !mover->out.transfers) return;
-    if (wait ? pthread_mutex_lock(&mover->out.lock) : pthread_mutex_trylock(&mover->out.lock)) return;
-    if (!(wait ? pthread_mutex_lock(&mover->in.lock) : pthread_mutex_trylock(&mover->in.lock))) {
-        measure(mover);
-        sl_link_speeds(&mover->link, in_bytes_per_s, out_bytes_per_s);
-        pthread_mutex_unlock(&mover->in.lock);
-    }
+    pthread_mutex_lock(&mover->out.lock);
+    pthread_mutex_lock(&mover->in.lock);
+}
+
+void sl_mover_unlock(struct sl_mover *mover)
+{
+    pthread_mutex_unlock(&mover->in.lock);
     pthread_mutex_unlock(&mover->out.lock);
+}
+
+bool sl_mover_try_lock(struct sl_mover *mover, int tries)
+{
+    for (; tries > 0; tries--) {
+        if (pthread_mutex_trylock(&mover->out.lock) == 0) {
+            if (pthread_mutex_trylock(&mover->in.lock) == 0) return true;
+            pthread_mutex_unlock(&mover->out.lock);
+        }
+        if (tries > 1) sched_yield();
+    }
+    return false;
+}
+
+void sl_mover_measure(struct sl_mover *mover, uint64_t *in_bytes_per_s, uint64_t *out_bytes_per_s)
+{
+    if (!mover->in.transfers || !mover->out.transfers || !sl_mover_try_lock(mover, 1)) return;
+    measure(mover);
+    sl_link_speeds(&mover->link, in_bytes_per_s, out_bytes_per_s);
+    sl_mover_unlock(mover);
 }
 
 bool sl_mover_done(struct sl_mover *mover, struct sl_direction *direction, uint64_t sequence)
@@ -178,7 +186,7 @@ uint64_t sl_mover_when(struct sl_mover *mover, sl_event_handle event)
 static void begin_timing(struct sl_mover *mover, struct sl_direction *direction)
 {
     if (!direction->transfers || !mover->traced) return;
-    settle_times(mover, direction);
+    sl_mover_settle_times(mover, direction);
     tie_clock(mover, direction);
 }
 

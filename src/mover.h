@@ -67,12 +67,11 @@ enum sl_status sl_mover_init(struct sl_mover *mover, const struct sl_backend *ba
 void sl_mover_time(struct sl_mover *mover, struct sl_trace *trace);
 /* When `event`, which is done, was reached, on the records' clock; 0: not known. May take in's lock. */
 uint64_t sl_mover_when(struct sl_mover *mover, sl_event_handle event);
-/* Tells the trace of the movements that are done. Takes the locks. */
-void sl_mover_settle_times(struct sl_mover *mover);
+/* Tells the trace of the direction's movements that are done. Caller holds its lock. */
+void sl_mover_settle_times(struct sl_mover *mover, struct sl_direction *direction);
 /* Brings up to date what is known of the link's speed (see sl_link_speeds), to be called now and then: where
- * every movement is timed, or some were, or it is time to. Does nothing where somebody moves something,
- * unless `wait`. */
-void sl_mover_measure(struct sl_mover *mover, bool wait, uint64_t *in_bytes_per_s, uint64_t *out_bytes_per_s);
+ * every movement is timed, or some were, or it is time to. Does nothing where somebody moves something. */
+void sl_mover_measure(struct sl_mover *mover, uint64_t *in_bytes_per_s, uint64_t *out_bytes_per_s);
 void sl_mover_close(struct sl_mover *mover, bool device_gone); /* accepts a half-built one */
 
 /* Whether a stream of the program may wait for something that is not the device's own work, such as a host
@@ -82,6 +81,13 @@ static inline bool sl_mover_is_held(const struct sl_mover *mover)
 {
     return atomic_load_explicit(&mover->held, memory_order_acquire) > 0;
 }
+
+/* Takes both directions' locks, with at most `tries` looks. Whoever holds the order lock takes them in no
+ * other way: they are held while a movement is enqueued, which may take as long as the device does. */
+#define SL_PATIENCE 1000
+bool sl_mover_try_lock(struct sl_mover *mover, int tries);
+void sl_mover_lock(struct sl_mover *mover);
+void sl_mover_unlock(struct sl_mover *mover);
 
 /* Whether movement `sequence` of the direction has finished. Asks the driver at most once. */
 bool sl_mover_done(struct sl_mover *mover, struct sl_direction *direction, uint64_t sequence);

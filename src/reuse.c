@@ -62,7 +62,7 @@ void sl_reuse_by_all(struct sl_core *core, const struct sl_slot *slot)
     free(waits.at);
 }
 
-void sl_joins_wait(struct sl_core *core, uint32_t s, sl_stream stream)
+void sl_joins_collect(struct sl_core *core, uint32_t s, struct sl_waits *waits)
 {
     uint64_t bit = s == SL_SHARED_STREAM ? 0 : (uint64_t)1 << s;
     uint64_t serial = sl_core_serial(core, s);
@@ -70,7 +70,7 @@ void sl_joins_wait(struct sl_core *core, uint32_t s, sl_stream stream)
         struct sl_join *join = &core->joins[i];
         if (join->joined & bit) continue;
         join->joined |= bit;
-        if (!serial || join->wait.serial != serial) sl_wait_event(&core->backend, stream, join->wait.event);
+        if (!serial || join->wait.serial != serial) sl_waits_add(waits, &join->wait, &core->frees);
     }
 }
 

@@ -25,8 +25,8 @@ void sl_reuse_wait(struct sl_core *core, struct sl_reuse *reuse, sl_stream strea
 /* For an owner that may use it on any stream. */
 void sl_reuse_by_all(struct sl_core *core, const struct sl_slot *slot);
 
-/* Makes stream number `s` wait for what it has to before its next launch. */
-void sl_joins_wait(struct sl_core *core, uint32_t s, sl_stream stream);
+/* Appends what stream number `s` has to wait for before its next launch, and has not. */
+void sl_joins_collect(struct sl_core *core, uint32_t s, struct sl_waits *waits);
 /* A new stream has the number `s`: it has waited for nothing. */
 void sl_joins_new_stream(struct sl_core *core, uint32_t s);
 /* The host has waited for all of them. */

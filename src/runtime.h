@@ -196,6 +196,10 @@ struct sl_sync_mark {
 struct sl_sync_mark sl_runtime_synchronizing(void);
 void sl_runtime_synchronized(struct sl_sync_mark before);
 
+/* The program's thread has waited for the device, so it has time: now and then sees whether others took
+ * memory of the device. pre: no lock of the core's is held. */
+void sl_runtime_waited(void);
+
 /* Writes what was learned so far to SLUICE_PROFILE. SL_ERR_UNSUPPORTED: the core does not run, no profile is
  * asked for, nothing repeated itself yet, or the file there is another program's. */
 enum sl_status sl_runtime_save_profile(void);

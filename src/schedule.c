@@ -17,6 +17,12 @@ void sl_schedule_close(struct sl_schedule *schedule, bool device_gone)
     memset(schedule, 0, sizeof *schedule);
 }
 
+void sl_schedule_drop(struct sl_schedule *schedule)
+{
+    atomic_store(&schedule->active, false);
+    atomic_fetch_add(&schedule->generation, 1);
+}
+
 void sl_schedule_clear(struct sl_schedule *schedule)
 {
     atomic_store(&schedule->active, false);
@@ -45,6 +51,7 @@ static bool may_leave(const struct sl_schedule *schedule, const struct sl_step *
 static void issue_out(struct sl_schedule *schedule, uint32_t until, enum sl_move_cause cause)
 {
     for (uint32_t i = atomic_load(&schedule->next_out); i < until && i < schedule->steps.out_count; i++) {
+        if (!atomic_load(&schedule->active)) return;
         const struct sl_step *step = &schedule->steps.out[i];
         if (!may_leave(schedule, step)) return;
         sl_mover_release(schedule->mover, step->chunk, sl_fences_find(&schedule->fences, step->after), cause);
@@ -75,6 +82,7 @@ static bool may_come(const struct sl_schedule *schedule, const struct sl_step *s
 static void issue_in(struct sl_schedule *schedule, uint32_t until, enum sl_move_cause cause)
 {
     for (uint32_t i = atomic_load(&schedule->next_in); i < until && i < schedule->steps.in_count; i++) {
+        if (!atomic_load(&schedule->active)) return;
         const struct sl_step *step = &schedule->steps.in[i];
         if (!may_come(schedule, step)) return;
         sl_mover_bring(schedule->mover, step->chunk, step->bytes, out_sequence_for(schedule, step), cause);
@@ -82,20 +90,53 @@ static void issue_in(struct sl_schedule *schedule, uint32_t until, enum sl_move_
     }
 }
 
-/* Steps below `out` and `in`. */
-static void issue(struct sl_schedule *schedule, uint32_t out, uint32_t in, enum sl_move_cause cause)
+static bool is_current(const struct sl_schedule *schedule, uint64_t generation)
+{
+    return atomic_load(&schedule->active) && atomic_load(&schedule->generation) == generation;
+}
+
+/* Releases below `out`, of the plan of that generation. */
+static void issue_out_of(struct sl_schedule *schedule, uint64_t generation, uint32_t out,
+                         enum sl_move_cause cause)
 {
     struct sl_mover *mover = schedule->mover;
-    if (out > atomic_load_explicit(&schedule->next_out, memory_order_relaxed)) {
-        pthread_mutex_lock(&mover->out.lock);
-        issue_out(schedule, out, cause);
-        pthread_mutex_unlock(&mover->out.lock);
-    }
-    if (in > atomic_load_explicit(&schedule->next_in, memory_order_relaxed)) {
-        pthread_mutex_lock(&mover->in.lock);
-        issue_in(schedule, in, cause);
-        pthread_mutex_unlock(&mover->in.lock);
-    }
+    if (out <= atomic_load_explicit(&schedule->next_out, memory_order_relaxed)) return;
+    pthread_mutex_lock(&mover->out.lock);
+    if (is_current(schedule, generation)) issue_out(schedule, out, cause);
+    pthread_mutex_unlock(&mover->out.lock);
+}
+
+/* Fetches below `in`. */
+static void issue_in_of(struct sl_schedule *schedule, uint64_t generation, uint32_t in,
+                        enum sl_move_cause cause)
+{
+    struct sl_mover *mover = schedule->mover;
+    if (in <= atomic_load_explicit(&schedule->next_in, memory_order_relaxed)) return;
+    pthread_mutex_lock(&mover->in.lock);
+    if (is_current(schedule, generation)) issue_in(schedule, in, cause);
+    pthread_mutex_unlock(&mover->in.lock);
+}
+
+/* How many releases the fetches below `in` wait for. */
+static uint32_t releases_for(struct sl_schedule *schedule, uint64_t generation, uint32_t in)
+{
+    uint32_t out = 0;
+    if (in <= atomic_load_explicit(&schedule->next_in, memory_order_relaxed)) return 0;
+    pthread_mutex_lock(&schedule->mover->in.lock);
+    if (is_current(schedule, generation) && in <= schedule->steps.in_count)
+        out = schedule->steps.in[in - 1].waits_for;
+    pthread_mutex_unlock(&schedule->mover->in.lock);
+    return out;
+}
+
+void sl_schedule_issue(struct sl_schedule *schedule, const struct sl_schedule_due *due)
+{
+    if (!due->any) return;
+    issue_out_of(schedule, due->generation, releases_for(schedule, due->generation, due->needed_in),
+                 SL_CAUSE_LATE);
+    issue_in_of(schedule, due->generation, due->needed_in, SL_CAUSE_LATE);
+    issue_out_of(schedule, due->generation, due->out, SL_CAUSE_PLAN);
+    issue_in_of(schedule, due->generation, due->in, SL_CAUSE_PLAN);
 }
 
 /* Where the tables have the launch; false: it is none of the plan's. */
@@ -112,25 +153,42 @@ static bool waited_for(const struct sl_step *steps, uint32_t next, uint32_t coun
     return next < count && steps[next].dead && steps[next].after + 1 == tick;
 }
 
-bool sl_schedule_begin(struct sl_schedule *schedule, sl_tick tick, bool everything)
+static void count_due(const struct sl_schedule *schedule, struct sl_schedule_due *due)
+{
+    uint32_t next_out = atomic_load_explicit(&schedule->next_out, memory_order_relaxed);
+    uint32_t next_in = atomic_load_explicit(&schedule->next_in, memory_order_relaxed);
+    due->generation = atomic_load(&schedule->generation);
+    due->any = due->out > next_out || due->in > next_in || due->needed_in > next_in;
+}
+
+void sl_schedule_begin(struct sl_schedule *schedule, sl_tick tick, bool everything,
+                       struct sl_schedule_due *due)
 {
     const struct sl_steps *steps = &schedule->steps;
     size_t at;
-    if (!atomic_load_explicit(&schedule->active, memory_order_relaxed)) return false;
+    *due = (struct sl_schedule_due){0};
+    if (!atomic_load_explicit(&schedule->active, memory_order_relaxed)) return;
     atomic_store_explicit(&schedule->begun, tick, memory_order_release);
-    if (!find(schedule, tick, &at)) return false;
-    uint32_t in = steps->need_in[at], out = in ? steps->in[in - 1].waits_for : 0;
-    issue(schedule, out, in, SL_CAUSE_LATE);
-    if (everything) issue(schedule, steps->due_out[at], steps->due_in[at], SL_CAUSE_PLAN);
-    return waited_for(steps->out, atomic_load(&schedule->next_out), steps->out_count, tick) ||
-           waited_for(steps->in, atomic_load(&schedule->next_in), steps->in_count, tick);
+    if (!find(schedule, tick, &at)) return;
+    due->needed_in = steps->need_in[at];
+    if (everything) {
+        due->out = steps->due_out[at];
+        due->in = steps->due_in[at];
+    }
+    count_due(schedule, due);
+    due->waited_for = !steps->strands &&
+                      (waited_for(steps->out, atomic_load(&schedule->next_out), steps->out_count, tick) ||
+                       waited_for(steps->in, atomic_load(&schedule->next_in), steps->in_count, tick));
 }
 
-void sl_schedule_go_on(struct sl_schedule *schedule)
+void sl_schedule_go_on(struct sl_schedule *schedule, struct sl_schedule_due *due)
 {
     size_t at;
-    if (find(schedule, atomic_load(&schedule->submitted) + 1, &at))
-        issue(schedule, schedule->steps.due_out[at], schedule->steps.due_in[at], SL_CAUSE_PLAN);
+    *due = (struct sl_schedule_due){0};
+    if (!find(schedule, atomic_load(&schedule->submitted) + 1, &at)) return;
+    due->out = schedule->steps.due_out[at];
+    due->in = schedule->steps.due_in[at];
+    count_due(schedule, due);
 }
 
 static uint64_t users_of(const struct sl_schedule *schedule, uint32_t i)

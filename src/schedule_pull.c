@@ -117,11 +117,9 @@ bool sl_schedule_pull(struct sl_schedule *schedule, sl_tick tick, uint8_t strand
     if (!find(&schedule->steps, tick, strand, &pull)) return false;
     *early = pull.at - pull.to;
     if (!*early) return true;
-    pthread_mutex_lock(&mover->out.lock);
-    pthread_mutex_lock(&mover->in.lock);
+    if (!sl_mover_try_lock(mover, SL_PATIENCE)) return false;
     put_in_front(&schedule->steps, &pull, atomic_load(&schedule->next_in));
-    pthread_mutex_unlock(&mover->in.lock);
-    pthread_mutex_unlock(&mover->out.lock);
+    sl_mover_unlock(mover);
     return true;
 }
 

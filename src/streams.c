@@ -74,15 +74,26 @@ static bool recordable(struct sl_core *core, uint32_t s, sl_stream *out)
     return !atomic_load(&core->captures) || !core->backend.stream_capturing(core->backend.self, *out);
 }
 
-void sl_core_record_fence(struct sl_core *core, struct sl_fence *fence, uint64_t streams)
+uint32_t sl_core_fence_streams(struct sl_core *core, uint64_t streams, struct sl_fence_stream *list)
 {
-    const struct sl_backend *backend = &core->backend;
-    uint64_t recorded = 0;
+    uint32_t count = 0;
     for (uint64_t rest = sl_mover_is_held(&core->mover) ? 0 : streams; rest; rest &= rest - 1) {
         uint32_t s = (uint32_t)__builtin_ctzll(rest);
-        sl_stream stream;
-        if (recordable(core, s, &stream) && sl_backend_record(backend, &fence->events[s], stream))
-            recorded |= (uint64_t)1 << s;
+        list[count].number = s;
+        count += recordable(core, s, &list[count].handle);
+    }
+    return count;
+}
+
+void sl_fence_record(const struct sl_backend *backend, struct sl_fence *fence,
+                     const struct sl_fence_stream *list, uint32_t count)
+{
+    uint64_t recorded = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        sl_event_handle *event = &fence->events[list[i].number];
+        if (sl_backend_has_event(backend, event) &&
+            backend->event_record(backend->self, *event, list[i].handle) == SL_OK)
+            recorded |= (uint64_t)1 << list[i].number;
     }
     atomic_store(&fence->streams, recorded);
 }
