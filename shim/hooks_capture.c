@@ -5,6 +5,7 @@
 
 #include "driver.h"
 #include "guards.h"
+#include "test_delay.h"
 #include "work.h"
 
 static _Atomic int captures; /* those that the core was told of */
@@ -33,6 +34,7 @@ static void note_before(struct sl_call call, CUstream stream)
 /* Those of other contexts count too: where one ends, its context need not be the current one. */
 static CUresult note_begun(CUresult result)
 {
+    SL_TEST_DELAY(CAPTURE_BEGUN);
     if (result != CUDA_SUCCESS || !sl_session_awake()) return result;
     atomic_fetch_add(&captures, 1);
     sl_runtime_capture(1);

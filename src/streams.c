@@ -4,6 +4,7 @@
 #include "grow.h"
 #include "guards.h"
 #include "reuse.h"
+#include "test_delay.h"
 
 /* Never the number of another thread, not even of one that is gone. */
 static uint64_t this_thread(void)
@@ -195,6 +196,7 @@ struct sl_points *sl_core_points(struct sl_core *core)
     sl_unlock(&core->order);
     if (!active) return NULL;
     wait_for_past(core, active, &gone);
+    SL_TEST_DELAY(RECORD);
     struct sl_points *points = sl_points_record(&core->frees, active->streams, active->count);
     free(active);
     return points;

@@ -14,8 +14,10 @@ enum sl_delay_place {
     SL_DELAY_ALLOC,
     SL_DELAY_ALLOCATED, /* memory is given out; nobody waits yet for what others still do with it */
     SL_DELAY_FREE,
-    SL_DELAY_POINTS, /* the points of a free are recorded, and it is not known to be free */
-    SL_DELAY_FREED,  /* it is, and its chunks were not discarded */
+    SL_DELAY_POINTS,        /* the points of a free are recorded, and it is not known to be free */
+    SL_DELAY_FREED,         /* it is, and its chunks were not discarded */
+    SL_DELAY_RECORD,        /* streams that do not capture are about to be given the points of a free */
+    SL_DELAY_CAPTURE_BEGUN, /* a stream captures, and the core does not know yet */
     SL_DELAY_PLACES
 };
 

@@ -41,6 +41,7 @@ PROMISES = {
     "fence_is_kept": Promise(("420M", [])),
     "unseen_use_before_free": Promise(("110M", [])),
     "free_beside_capture": Promise(("256M", [])),
+    "capture_beside_frees": Promise(("16M", [])),
     "free_delays_no_stream": Promise(("512M", []), device={"SOFTCUDA_LAUNCH_NS": "150000"}),
     "free_waits_for_nobody_else": Promise(("256M", []), orders=PATIENT),
     "full_queue_holds_nobody": Promise(("256M", ["20"]), device={"SOFTCUDA_QUEUE": "10"}, orders=PATIENT),

@@ -67,6 +67,13 @@ static void read_noted(World &w, size_t v, int s)
     for (unsigned i = 0; i < checked.count; i++) after_use(w, w.variables[read[i]], s, false);
 }
 
+/* What was written, and no more: the rest may be garbage, which nobody reads. */
+static void copy_pieces(cudaStream_t stream, unsigned *to, const unsigned *from, size_t bytes)
+{
+    must(cudaMemcpy2DAsync(to, bytes / BLOCKS, from, bytes / BLOCKS, THREADS * sizeof *to, BLOCKS,
+                           cudaMemcpyDeviceToDevice, stream));
+}
+
 /* Into the next variable of the same size, if there is one. */
 static void copy_on(World &w, size_t v, int s, bool by_kernel)
 {
@@ -80,8 +87,7 @@ static void copy_on(World &w, size_t v, int s, bool by_kernel)
             copy<<<BLOCKS, THREADS, 0, w.stream(s)>>>(to.address, from.address, from.bytes,
                                                       w.program->rounds);
         else
-            must(
-                cudaMemcpyAsync(to.address, from.address, from.bytes, cudaMemcpyDeviceToDevice, w.stream(s)));
+            copy_pieces(w.stream(s), to.address, from.address, from.bytes);
         to.pattern = from.pattern;
         after_use(w, from, s, false);
         after_use(w, to, s, true);
@@ -89,7 +95,8 @@ static void copy_on(World &w, size_t v, int s, bool by_kernel)
     }
 }
 
-/* cudaMalloc, cudaFree and waiting are forbidden to a thread that captures, unless it said that it knows what it does.
+/* cudaMalloc, cudaFree and waiting are forbidden to a thread that captures, unless it said that it knows what
+ * it does.
  */
 static bool is_free_to_wait(const World &w)
 {
