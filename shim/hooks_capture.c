@@ -25,41 +25,49 @@ CUresult sl_capture_forbids(void)
                : CUDA_SUCCESS;
 }
 
-/* What the stream was given so far counts though it is about to capture. */
+/* What the stream was given so far counts though it may be about to capture. */
 static void note_before(struct sl_call call, CUstream stream)
 {
     if (sl_runtime_running() && sl_session_on()) sl_runtime_capture_may_begin(sl_work_stream(call, stream));
 }
 
-/* Those of other contexts count too: where one ends, its context need not be the current one. */
-static CUresult note_begun(CUresult result)
+static void count_captures(int change)
 {
-    SL_TEST_DELAY(CAPTURE_BEGUN);
-    if (result != CUDA_SUCCESS || !sl_session_awake()) return result;
-    atomic_fetch_add(&captures, 1);
-    sl_runtime_capture(1);
-    return result;
+    atomic_fetch_add(&captures, change);
+    sl_runtime_capture(change);
 }
+
+/* A capture counts before it begins: from then on other threads look whether a stream captures. Those of
+ * other contexts count too: where one ends, its context need not be the current one. */
+#define BEGIN_CAPTURE(call, stream, begin)                                                                   \
+    ({                                                                                                       \
+        bool counts_ = sl_session_awake();                                                                   \
+        if (counts_) {                                                                                       \
+            note_before(call, stream);                                                                       \
+            count_captures(1);                                                                               \
+        }                                                                                                    \
+        CUresult begun_ = (begin);                                                                           \
+        SL_TEST_DELAY(CAPTURE_BEGUN);                                                                        \
+        if (counts_ && begun_ != CUDA_SUCCESS) count_captures(-1);                                           \
+        begun_;                                                                                              \
+    })
 
 CUresult sl_hook_cuStreamBeginCapture(struct sl_call call, sl_fn_cuStreamBeginCapture *real, CUstream stream)
 {
-    note_before(call, stream);
-    return note_begun(real(stream));
+    return BEGIN_CAPTURE(call, stream, real(stream));
 }
 
 CUresult sl_hook_cuStreamBeginCapture_v2(struct sl_call call, sl_fn_cuStreamBeginCapture_v2 *real,
                                          CUstream stream, CUstreamCaptureMode mode)
 {
-    note_before(call, stream);
-    return note_begun(real(stream, mode));
+    return BEGIN_CAPTURE(call, stream, real(stream, mode));
 }
 
 CUresult sl_hook_cuStreamBeginCaptureToGraph(struct sl_call call, sl_fn_cuStreamBeginCaptureToGraph *real,
                                              CUstream stream, CUgraph graph, const CUgraphNode *dependencies,
                                              const void *edges, size_t count, CUstreamCaptureMode mode)
 {
-    note_before(call, stream);
-    return note_begun(real(stream, graph, dependencies, edges, count, mode));
+    return BEGIN_CAPTURE(call, stream, real(stream, graph, dependencies, edges, count, mode));
 }
 
 /* A stream that is made to wait for one that captures captures as well. */
@@ -80,8 +88,7 @@ CUresult sl_hook_cuStreamEndCapture(struct sl_call call, sl_fn_cuStreamEndCaptur
     bool asked = driver && driver->stream_is_capturing(sl_work_stream(call, stream), &before) == CUDA_SUCCESS;
     CUresult result = real(stream, graph);
     if (asked && before != CU_STREAM_CAPTURE_STATUS_NONE) {
-        atomic_fetch_sub(&captures, 1);
-        sl_runtime_capture(-1);
+        count_captures(-1);
     }
     return result;
 }

@@ -113,7 +113,9 @@ struct sl_core {
     uint32_t more_stream_count, more_stream_capacity;
     uint64_t active_streams; /* bits of those used since the program last waited for its whole context */
     struct sl_waits gone;    /* what streams that are gone left behind since then */
-    _Atomic int captures;    /* stream captures under way in the process */
+    _Atomic int captures;    /* stream captures under way in the process, or about to be */
+    _Atomic uint64_t captures_ended;
+    _Atomic uint32_t may_capture[SL_STREAMS]; /* how often a stream was about to capture, by number */
     struct sl_frees frees;
     struct sl_join {
         struct sl_wait wait;

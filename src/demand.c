@@ -100,7 +100,7 @@ static struct sl_fence *fence_for(struct sl_core *core, uint64_t bytes)
     sl_lock(&core->order);
     uint32_t count = sl_core_fence_streams(core, core->active_streams, streams);
     sl_unlock(&core->order);
-    sl_fence_record(&core->backend, fence, streams, count);
+    sl_fence_record(core, fence, streams, count);
     return fence;
 }
 

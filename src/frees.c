@@ -180,6 +180,12 @@ void sl_points_wait(struct sl_frees *frees, struct sl_points *points)
 {
     if (!points) return;
     wait_on_host(frees, points);
+    sl_points_void(frees, points);
+}
+
+void sl_points_void(struct sl_frees *frees, struct sl_points *points)
+{
+    if (!points) return;
     sl_lock(&frees->lock);
     release(frees, points);
     sl_unlock(&frees->lock);

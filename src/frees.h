@@ -57,6 +57,8 @@ struct sl_points *sl_points_record(struct sl_frees *frees, const struct sl_free_
                                    uint32_t count);
 /* Waits on the host for all of them, and gives them up. Accepts NULL. */
 void sl_points_wait(struct sl_frees *frees, struct sl_points *points);
+/* Gives them up, whether they have passed or not. Accepts NULL. */
+void sl_points_void(struct sl_frees *frees, struct sl_points *points);
 /* Moves them to the end of *waits. */
 void sl_points_give(struct sl_frees *frees, struct sl_points *points, struct sl_waits *waits);
 /* [begin, end) was freed at `points`, which the list owns from then on; NULL: all work on it is done. */

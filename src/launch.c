@@ -290,7 +290,7 @@ static bool end_planned(struct sl_core *core, const struct sl_launch *launch, st
     }
     if (fence) {
         sl_unlock(&core->order);
-        sl_fence_record(&core->backend, fence, streams, count);
+        sl_fence_record(core, fence, streams, count);
         sl_fences_put(&core->schedule.fences, fence, launch->tick);
         sl_lock(&core->order);
     }

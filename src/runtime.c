@@ -353,7 +353,9 @@ void sl_runtime_charge(int64_t bytes)
 void sl_runtime_capture(int change)
 {
     struct sl_core *core = sl_core_running();
-    if (core) atomic_fetch_add(&core->captures, change);
+    if (!core) return;
+    if (change < 0) atomic_fetch_add(&core->captures_ended, 1);
+    atomic_fetch_add(&core->captures, change);
 }
 
 void sl_runtime_hold(int change)

@@ -160,7 +160,7 @@ void sl_runtime_launch_end(struct sl_launch *launch, bool ok);
  * core does not run or there is no memory. Freed with free(). */
 struct sl_footprint *sl_runtime_footprint(const struct sl_launch *launch);
 
-/* A stream capture began (+1) or ended (-1) anywhere in the process. While any is under way, launches on
+/* A stream capture is about to begin (+1), or ended, or did not begin (-1), anywhere in the process. While any is under way, launches on
  * capturing streams are left alone. */
 void sl_runtime_capture(int change);
 /* The program is about to begin a capture on the stream, or to make it wait for something while there is any

@@ -69,6 +69,27 @@ bool sl_core_must_join(struct sl_core *core, uint32_t s, struct sl_direction *di
     return true;
 }
 
+/* Another thread may begin a capture on a stream while this one records an event there. The event would be
+ * the capture's, and whoever waits for it would end that: it is looked at before and behind. */
+struct sl_capture_mark sl_core_capture_mark(struct sl_core *core, uint32_t s)
+{
+    return (struct sl_capture_mark){.may_capture = atomic_load(&core->may_capture[s]),
+                                    .ended = atomic_load(&core->captures_ended)};
+}
+
+static bool captures(struct sl_core *core, sl_stream stream)
+{
+    return atomic_load(&core->captures) && core->backend.stream_capturing(core->backend.self, stream);
+}
+
+/* Whether what was recorded on the stream since the mark is none of a capture's. pre: it did not capture
+ * then. */
+static bool is_plain(struct sl_core *core, uint32_t s, sl_stream stream, struct sl_capture_mark mark)
+{
+    return atomic_load(&core->may_capture[s]) == mark.may_capture &&
+           atomic_load(&core->captures_ended) == mark.ended && !captures(core, stream);
+}
+
 /* Where this thread can record an event that covers stream number `s` and nothing else; false: nowhere. */
 static bool recordable(struct sl_core *core, uint32_t s, sl_stream *out)
 {
@@ -77,7 +98,7 @@ static bool recordable(struct sl_core *core, uint32_t s, sl_stream *out)
     *out = stream->handle;
     if (stream->handle == core->mover.out.stream || (stream->thread && stream->thread != this_thread()))
         return false;
-    return !atomic_load(&core->captures) || !core->backend.stream_capturing(core->backend.self, *out);
+    return !captures(core, *out);
 }
 
 uint32_t sl_core_fence_streams(struct sl_core *core, uint64_t streams, struct sl_fence_stream *list)
@@ -86,19 +107,22 @@ uint32_t sl_core_fence_streams(struct sl_core *core, uint64_t streams, struct sl
     for (uint64_t rest = sl_mover_is_held(&core->mover) ? 0 : streams; rest; rest &= rest - 1) {
         uint32_t s = (uint32_t)__builtin_ctzll(rest);
         list[count].number = s;
+        list[count].mark = sl_core_capture_mark(core, s);
         count += recordable(core, s, &list[count].handle);
     }
     return count;
 }
 
-void sl_fence_record(const struct sl_backend *backend, struct sl_fence *fence,
-                     const struct sl_fence_stream *list, uint32_t count)
+void sl_fence_record(struct sl_core *core, struct sl_fence *fence, const struct sl_fence_stream *list,
+                     uint32_t count)
 {
+    const struct sl_backend *backend = &core->backend;
     uint64_t recorded = 0;
     for (uint32_t i = 0; i < count; i++) {
         sl_event_handle *event = &fence->events[list[i].number];
         if (sl_backend_has_event(backend, event) &&
-            backend->event_record(backend->self, *event, list[i].handle) == SL_OK)
+            backend->event_record(backend->self, *event, list[i].handle) == SL_OK &&
+            is_plain(core, list[i].number, list[i].handle, list[i].mark))
             recorded |= (uint64_t)1 << list[i].number;
     }
     atomic_store(&fence->streams, recorded);
@@ -135,7 +159,19 @@ void sl_runtime_synchronized(struct sl_sync_mark before)
     sl_unlock(&core->order);
 }
 
-/* Adds what stands for stream number `s`, the shared one included. Streams that are gone are in core->gone.
+/* The streams that have work, as far as the program has not waited for all of it. */
+struct origin {
+    uint32_t number;
+    struct sl_capture_mark mark;
+};
+struct active {
+    uint32_t count, captured_count;
+    struct sl_free_stream *streams;
+    sl_event_handle captured[SL_STREAMS]; /* of others, which capture: behind what they were given before */
+    struct origin origins[];              /* of `streams` */
+};
+
+/* Lists what stands for stream number `s`, the shared one included. Streams that are gone are in core->gone.
  */
 static uint32_t list_stream(struct sl_core *core, uint32_t s, struct sl_free_stream *list, uint32_t most)
 {
@@ -154,30 +190,58 @@ static uint32_t list_stream(struct sl_core *core, uint32_t s, struct sl_free_str
     return count;
 }
 
-struct sl_active *sl_core_active(struct sl_core *core)
+/* The streams that have work. Those that capture are kept apart. pre: the order lock is taken. */
+static struct active *list_active(struct sl_core *core)
 {
-    const struct sl_backend *backend = &core->backend;
     uint32_t most = SL_STREAMS + core->more_stream_count;
-    struct sl_active *active = calloc(1, sizeof *active + most * sizeof active->streams[0]);
-    if (!active) return NULL;
+    struct active *active = calloc(1, sizeof *active + most * sizeof active->origins[0]);
+    struct sl_free_stream *streams = calloc(most, sizeof *streams);
+    if (!active || !streams) {
+        free(active);
+        free(streams);
+        return NULL;
+    }
+    active->streams = streams;
     for (uint64_t rest = core->active_streams; rest; rest &= rest - 1) {
-        uint32_t s = (uint32_t)__builtin_ctzll(rest), first = active->count;
-        active->count += list_stream(core, s, &active->streams[first], most - first);
-        if (!atomic_load(&core->captures)) continue;
-        uint32_t kept = first;
-        for (uint32_t i = first; i < active->count; i++) {
-            if (!backend->stream_capturing(backend->self, active->streams[i].handle))
-                active->streams[kept++] = active->streams[i];
-            else if (s != SL_SHARED_STREAM && core->before_capture[s])
+        uint32_t s = (uint32_t)__builtin_ctzll(rest), kept = active->count;
+        struct origin origin = {s, sl_core_capture_mark(core, s)};
+        uint32_t end = kept + list_stream(core, s, &streams[kept], most - kept);
+        for (uint32_t i = kept; i < end; i++) {
+            if (!captures(core, streams[i].handle)) {
+                active->origins[kept] = origin;
+                streams[kept++] = streams[i];
+            } else if (s != SL_SHARED_STREAM && core->before_capture[s]) {
                 active->captured[active->captured_count++] = core->before_capture[s];
+            }
         }
         active->count = kept;
     }
     return active;
 }
 
+static void free_active(struct active *active)
+{
+    free(active->streams);
+    free(active);
+}
+
+/* Without memory: waits on the host, for as many as there are numbers. */
+static struct sl_points *finish_all(struct sl_core *core)
+{
+    struct sl_free_stream streams[SL_STREAMS];
+    uint32_t count = 0;
+    sl_lock(&core->order);
+    for (uint64_t rest = core->active_streams; rest; rest &= rest - 1)
+        count += list_stream(core, (uint32_t)__builtin_ctzll(rest), &streams[count], SL_STREAMS - count);
+    sl_unlock(&core->order);
+    for (uint32_t i = 0; i < count; i++)
+        if (!captures(core, streams[i].handle))
+            core->backend.stream_finish(core->backend.self, streams[i].handle);
+    return NULL;
+}
+
 /* Waits on the host for what streams were given before they captured, or before they were gone. */
-static void wait_for_past(struct sl_core *core, const struct sl_active *active, struct sl_waits *gone)
+static void wait_for_past(struct sl_core *core, const struct active *active, struct sl_waits *gone)
 {
     const struct sl_backend *backend = &core->backend;
     for (uint32_t i = 0; i < active->captured_count && SL_GUARD(WORK_BEFORE_CAPTURE); i++)
@@ -187,19 +251,32 @@ static void wait_for_past(struct sl_core *core, const struct sl_active *active, 
     sl_waits_end(gone, &core->frees);
 }
 
+/* Whether nothing that was just recorded on them is a capture's. */
+static bool are_plain(struct sl_core *core, const struct active *active)
+{
+    for (uint32_t i = 0; i < active->count; i++)
+        if (!is_plain(core, active->origins[i].number, active->streams[i].handle, active->origins[i].mark))
+            return false;
+    return true;
+}
+
 struct sl_points *sl_core_points(struct sl_core *core)
 {
-    sl_lock(&core->order);
-    struct sl_active *active = sl_core_active(core);
-    struct sl_waits gone = core->gone;
-    core->gone = (struct sl_waits){0};
-    sl_unlock(&core->order);
-    if (!active) return NULL;
-    wait_for_past(core, active, &gone);
-    SL_TEST_DELAY(RECORD);
-    struct sl_points *points = sl_points_record(&core->frees, active->streams, active->count);
-    free(active);
-    return points;
+    for (;;) {
+        sl_lock(&core->order);
+        struct active *active = list_active(core);
+        struct sl_waits gone = core->gone;
+        core->gone = (struct sl_waits){0};
+        sl_unlock(&core->order);
+        if (!active) return finish_all(core);
+        wait_for_past(core, active, &gone);
+        SL_TEST_DELAY(RECORD);
+        struct sl_points *points = sl_points_record(&core->frees, active->streams, active->count);
+        bool plain = are_plain(core, active);
+        free_active(active);
+        if (plain) return points;
+        sl_points_void(&core->frees, points);
+    }
 }
 
 void sl_runtime_finish(void)
@@ -254,6 +331,7 @@ void sl_runtime_capture_may_begin(sl_stream stream)
     sl_lock(&core->order);
     uint32_t s = sl_core_stream(core, stream);
     bool has_work = core->active_streams >> s & 1;
+    atomic_fetch_add(&core->may_capture[s], 1);
     bool has_event =
         has_work && s != SL_SHARED_STREAM && sl_backend_has_event(backend, &core->before_capture[s]);
     sl_event_handle event = has_event ? core->before_capture[s] : NULL;
