@@ -94,7 +94,7 @@ static struct sl_graph_node *append(struct sl_graph_nodes *nodes)
     return &nodes->list[nodes->count++];
 }
 
-/* Asks for the parameters of a node and notes what it touches. False when they could not be had. */
+/* Asks for the parameters of a node and notes what it touches. False: that is not known. */
 static bool note(struct sl_graph_node *node)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();
@@ -126,9 +126,7 @@ static bool note(struct sl_graph_node *node)
         sl_log(SL_LOG_INFO,
                "a graph has a node of kind %d, which is not followed; what it uses stays in host memory",
                (int)node->type);
-        node->footprint = sl_footprint_new(0, NULL, 0);
-        if (node->footprint) node->footprint->partial = true;
-        return node->footprint != NULL;
+        return false;
     default: /* events, host functions, semaphores, frees */
         return true;
     }
@@ -139,17 +137,25 @@ static bool note(struct sl_graph_node *node)
 static bool walk_node(struct sl_graph_nodes *nodes, CUgraphNode handle)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();
-    CUgraphNodeType type;
     CUgraph child;
-    if (driver->graph_node_get_type(handle, &type) != CUDA_SUCCESS) return false;
     struct sl_graph_node *node = append(nodes);
     if (!node) return false;
     node->handle = handle;
-    node->type = type;
-    if (type != CU_GRAPH_NODE_TYPE_GRAPH) return note(node);
+    if (driver->graph_node_get_type(handle, &node->type) != CUDA_SUCCESS) {
+        node->type = CU_GRAPH_NODE_TYPE_EMPTY;
+        node->unknown = true;
+        return true;
+    }
+    if (node->type != CU_GRAPH_NODE_TYPE_GRAPH) {
+        node->unknown = !note(node);
+        return true;
+    }
+    if (driver->graph_child_graph_node_get_graph(handle, &child) != CUDA_SUCCESS) {
+        node->unknown = true;
+        return true;
+    }
     size_t at = nodes->count - 1;
-    bool whole = driver->graph_child_graph_node_get_graph(handle, &child) == CUDA_SUCCESS &&
-                 sl_graph_walk(nodes, child);
+    bool whole = sl_graph_walk(nodes, child);
     nodes->list[at].inside = nodes->count - at - 1;
     return whole;
 }
@@ -161,7 +167,8 @@ bool sl_graph_walk(struct sl_graph_nodes *nodes, CUgraph graph)
     if (driver->graph_get_nodes(graph, NULL, &count) != CUDA_SUCCESS) return false;
     CUgraphNode *handles = malloc((count + 1) * sizeof *handles);
     bool whole = handles && (!count || driver->graph_get_nodes(graph, handles, &count) == CUDA_SUCCESS);
-    for (size_t i = 0; whole && i < count; i++) whole = walk_node(nodes, handles[i]);
+    if (!whole) count = 0;
+    for (size_t i = 0; i < count; i++) whole &= walk_node(nodes, handles[i]);
     free(handles);
     return whole;
 }
@@ -171,6 +178,7 @@ void sl_graph_nodes_drop(struct sl_graph_nodes *nodes, size_t first, size_t coun
     for (size_t i = first; i < first + count; i++) {
         free(nodes->list[i].footprint);
         nodes->list[i].footprint = NULL;
+        nodes->list[i].unknown = false;
     }
 }
 
