@@ -6,6 +6,10 @@
 #include "log.h"
 #include "work.h"
 
+/* A node is asked once for all launches of its graph, and never again as its handle may be gone by then. So
+ * what the driver refuses for a moment, for want of host memory say, is asked a second time. */
+#define ANSWERED(call) ((call) == CUDA_SUCCESS || (call) == CUDA_SUCCESS)
+
 struct sl_launch sl_graph_kernel(const CUDA_KERNEL_NODE_PARAMS_v2 *parameters)
 {
     struct sl_launch launch = {.kind = SL_LAUNCH_KERNEL,
@@ -105,20 +109,20 @@ static bool note(struct sl_graph_node *node)
     struct sl_launch launch;
     switch (node->type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
-        if (driver->graph_kernel_node_get_params(node->handle, &kernel) != CUDA_SUCCESS) return false;
+        if (!ANSWERED(driver->graph_kernel_node_get_params(node->handle, &kernel))) return false;
         launch = sl_graph_kernel(&kernel);
         node->function = (CUfunction)launch.function;
         break;
     case CU_GRAPH_NODE_TYPE_MEMCPY:
-        if (driver->graph_memcpy_node_get_params(node->handle, &copy) != CUDA_SUCCESS) return false;
+        if (!ANSWERED(driver->graph_memcpy_node_get_params(node->handle, &copy))) return false;
         launch = sl_graph_copy(&copy);
         break;
     case CU_GRAPH_NODE_TYPE_MEMSET:
-        if (driver->graph_memset_node_get_params(node->handle, &set) != CUDA_SUCCESS) return false;
+        if (!ANSWERED(driver->graph_memset_node_get_params(node->handle, &set))) return false;
         launch = sl_graph_set(&set);
         break;
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
-        if (driver->graph_mem_alloc_node_get_params(node->handle, &memory) != CUDA_SUCCESS) return false;
+        if (!ANSWERED(driver->graph_mem_alloc_node_get_params(node->handle, &memory))) return false;
         node->allocated_bytes = memory.bytesize;
         return true;
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
@@ -141,7 +145,7 @@ static bool walk_node(struct sl_graph_nodes *nodes, CUgraphNode handle)
     struct sl_graph_node *node = append(nodes);
     if (!node) return false;
     node->handle = handle;
-    if (driver->graph_node_get_type(handle, &node->type) != CUDA_SUCCESS) {
+    if (!ANSWERED(driver->graph_node_get_type(handle, &node->type))) {
         node->type = CU_GRAPH_NODE_TYPE_EMPTY;
         node->unknown = true;
         return true;
@@ -150,7 +154,7 @@ static bool walk_node(struct sl_graph_nodes *nodes, CUgraphNode handle)
         node->unknown = !note(node);
         return true;
     }
-    if (driver->graph_child_graph_node_get_graph(handle, &child) != CUDA_SUCCESS) {
+    if (!ANSWERED(driver->graph_child_graph_node_get_graph(handle, &child))) {
         node->unknown = true;
         return true;
     }

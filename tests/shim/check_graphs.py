@@ -67,12 +67,16 @@ def unreadable():
     """Of a node that the driver says nothing about only its own block is used in place, and the others are there."""
     rounds, block = 23, 2 << 20
     for call in ("cuGraphKernelNodeGetParams", "cuGraphNodeGetType"):
+        refused = [f"{call}:once={n}:CUDA_ERROR_UNKNOWN" for n in (1, 2)]
         errors, device, _ = run("steady", str(rounds), SLUICE_DAEMON="inline", SLUICE_VERBOSE="2", SOFTCUDA_LOG="none",
-                                SOFTCUDA_FAULT=f"{call}:once=1:CUDA_ERROR_UNKNOWN")
+                                SOFTCUDA_FAULT=",".join(refused))
         if errors.count("1 of 3 nodes of a graph are not known;") != 1:
             sys.exit(f"{call}: not said once: {errors}")
         if not 0 < in_place(device) <= 2 * rounds * block:
             sys.exit(f"{call}: {in_place(device)} bytes in place, expected those of one block")
+        errors, device, _ = run("steady", str(rounds), SLUICE_DAEMON="inline", SOFTCUDA_LOG="none", SOFTCUDA_FAULT=refused[0])
+        if in_place(device):
+            sys.exit(f"{call}: refused once, {in_place(device)} bytes in place, expected none")
 
 
 def traced():
