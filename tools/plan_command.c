@@ -82,12 +82,9 @@ static bool take_link(struct plan_wish *wish, const char *word)
 
 static void complete(struct plan_wish *wish, const struct replay_program *program)
 {
-    static const double shares[] = {0.8, 0.66, 0.5, 0.33, 0.25};
     const struct model *model = program->model;
     uint64_t assumed = (uint64_t)DEFAULT_LINK_GBS * 1000000000;
-    if (!wish->budget_count)
-        for (unsigned i = 0; i < sizeof(shares) / sizeof(*shares); i++)
-            wish->budgets[wish->budget_count++].share = shares[i];
+    if (!wish->budget_count) plan_default_budgets(wish);
     if (!wish->chunk_count) plan_seek_chunks(wish, program->peak_bytes, model->chunk_bytes);
     if (!wish->policy_count) wish->policies[wish->policy_count++] = strdup("plan");
     if (!wish->link_count)
@@ -136,7 +133,7 @@ static int predict(const char *path, const struct replay_program *program, const
     struct plan_report report = {program, &predictions, order->no_least ? NULL : &least, sought};
     int status = EXIT_FAILED;
     if (predictions_make(program, wish, &predictions) &&
-        (order->no_least || plan_least_budget(program, &predictions, &least)))
+        (order->no_least || plan_least_budget(program, wish, &predictions, &least)))
         status = EXIT_OK;
     if (status == EXIT_OK && order->sequence)
         status = write_sequence(program, wish, order->sequence, order->iterations);
