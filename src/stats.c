@@ -146,7 +146,7 @@ static void print_json(FILE *to, const struct sl_stats *stats, const struct sl_s
     if (last && !stats->iterations[last].launches)
         last--; /* the program ended where the next one would have begun */
     for (uint32_t i = 0; i <= last; i++) {
-        fprintf(to, "%s\n  {", i ? "," : "");
+        fprintf(to, "%s\n  {\"number\": %u, ", i ? "," : "", i + 1);
         print_counts(to, &stats->iterations[i]);
         fprintf(to, "}");
     }

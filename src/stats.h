@@ -26,7 +26,7 @@ struct sl_counts {
 struct sl_stats {
     struct sl_counts total;
     struct sl_counts *iterations;                     /* SL_MAX_ITERATIONS; the last one collects the rest */
-    _Atomic uint32_t iteration;                       /* the present one, from 0 */
+    _Atomic uint32_t iteration;                       /* the present one, as an index */
     _Atomic uint64_t in_by_cause[3], out_by_cause[3]; /* by enum sl_move_cause */
     _Atomic uint64_t populated_bytes, dropped_bytes;
     _Atomic uint64_t unused_bytes; /* fetched ahead, and taken away again before they were used */
