@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "file_kind.h"
 #include "identity.h"
 #include "log.h"
 #include "sample.h"
@@ -37,7 +38,7 @@ static void complain(struct sl_learned *learned, enum sl_status status, bool is_
     if (status == SL_ERR_IO && errno == ENOENT) return;
     const char *what = status == SL_ERR_IO ? strerror(errno) : sl_status_text(status);
     sl_log(SL_LOG_WARN, "cannot use the profile %s (%s): it is ignored%s", learned->path, what,
-           is_one ? "" : ", and left as it is");
+           is_one ? "" : ", and left as it is; SLUICE_OVERWRITE=1 or --force would replace it");
 }
 
 /* False: the profile is not for this program. */
@@ -59,9 +60,9 @@ static bool is_ours(struct sl_learned *learned)
     case SL_IDENTITY_OTHER_PROGRAM:
         break;
     }
-    sl_log(SL_LOG_WARN, "the profile %s is of another program (%s): it is ignored, and left as it is",
-           learned->path, which);
-    learned->in_the_way = true;
+    sl_log(SL_LOG_WARN, "the profile %s is of another program (%s): it is ignored%s", learned->path, which,
+           sl_file_overwrites() ? "" : ", and left as it is; SLUICE_OVERWRITE=1 or --force would replace it");
+    learned->in_the_way = !sl_file_overwrites();
     return false;
 }
 
@@ -193,7 +194,7 @@ static enum sl_status write_profile(struct sl_core *core)
     }
     if (status)
         sl_log(SL_LOG_WARN, "cannot write the profile %s: %s", learned->path,
-               status == SL_ERR_IO ? strerror(errno) : sl_status_text(status));
+               status == SL_ERR_IO ? sl_file_problem(&sl_file_profile, errno) : sl_status_text(status));
     sl_profile_free(&profile);
     return status;
 }

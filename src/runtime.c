@@ -1,5 +1,6 @@
 #include "runtime.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "daemon.h"
 #include "demand.h"
 #include "fact.h"
+#include "file_kind.h"
 #include "forked.h"
 #include "host_memory.h"
 #include "learned.h"
@@ -169,6 +171,17 @@ static void read_backing(struct sl_core *core)
     core->placement.backing.count = 0;
 }
 
+/* What cannot be written at the end is refused at the start. */
+static void check_stats(void)
+{
+    if (!options.stats[0]) return;
+    bool expanded = sl_options_expand(options.stats, path, sizeof path);
+    if (expanded && sl_file_path_replaceable(path, &sl_file_stats)) return;
+    sl_log(SL_LOG_WARN, "no statistics are written to %s: %s", options.stats,
+           expanded ? sl_file_problem(&sl_file_stats, errno) : "the name is too long");
+    options.stats = "";
+}
+
 static enum sl_status build(struct sl_core *core)
 {
     const struct sl_backend *backend = &core->backend;
@@ -176,6 +189,7 @@ static enum sl_status build(struct sl_core *core)
     enum sl_status status = backend->memory_info(backend->self, &free_bytes, &device_bytes);
     if (status) return status;
     sl_learned_read(core);
+    check_stats();
     decide_sizes(core, free_bytes, &chunk_bytes);
     pthread_mutexattr_t spinning; /* it is held for less than a sleep would take */
     if (pthread_mutexattr_init(&spinning)) return SL_ERR_NO_MEMORY;
@@ -289,10 +303,8 @@ static void report(struct sl_core *core)
         .primed = core->primed_symbols,
     };
     if (options.stats[0]) {
-        if (sl_options_expand(options.stats, path, sizeof path))
-            sl_stats_write(&core->stats, &facts, path);
-        else
-            sl_log(SL_LOG_WARN, "the name of the statistics file is too long; none is written");
+        sl_options_expand(options.stats, path, sizeof path); /* checked at the start */
+        sl_stats_write(&core->stats, &facts, path);
     }
     if (options.verbose >= 1) sl_stats_say(&core->stats, &facts);
 }

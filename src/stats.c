@@ -103,7 +103,8 @@ static void print_counts(FILE *to, const struct sl_counts *c)
 static void print_json(FILE *to, const struct sl_stats *stats, const struct sl_stats_facts *facts)
 {
     static const char *const causes[] = {"plan", "demand", "late"};
-    fprintf(to, "{\"version\": 1, \"policy\": \"%s\", \"daemon\": \"%s\",\n", facts->policy, facts->daemon);
+    fprintf(to, SL_STATS_MARKER ", \"version\": 1, \"policy\": \"%s\", \"daemon\": \"%s\",\n", facts->policy,
+            facts->daemon);
     fprintf(to,
             " \"budget_bytes\": %llu, \"chunk_bytes\": %llu, \"need_bytes\": %llu, \"live_bytes\": %llu, "
             "\"chunks\": %llu,\n",
@@ -165,11 +166,10 @@ enum sl_status sl_stats_write(const struct sl_stats *stats, const struct sl_stat
         free(text);
         return SL_ERR_NO_MEMORY;
     }
-    struct sl_output file = {.fd = -1};
-    enum sl_status status = sl_output_open(path, false, &file);
-    if (status == SL_OK) status = sl_output_write(&file, text, bytes);
-    if (status) sl_log(SL_LOG_WARN, "cannot write the statistics to %s: %s", path, strerror(errno));
-    sl_output_close(&file);
+    enum sl_status status = sl_output_replace(path, &sl_file_stats, text, bytes);
+    if (status)
+        sl_log(SL_LOG_WARN, "cannot write the statistics to %s: %s", path,
+               status == SL_ERR_IO ? sl_file_problem(&sl_file_stats, errno) : sl_status_text(status));
     free(text);
     return status;
 }

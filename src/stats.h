@@ -70,7 +70,10 @@ struct sl_stats_facts {
     uint64_t pinned_peak_bytes;               /* of live allocations */
     uint64_t primed;                          /* symbols of a profile that were foreseen at the start */
 };
-/* JSON to a new file (0600, never through a link). */
+/* What the JSON begins with. */
+#define SL_STATS_MARKER "{\"kind\": \"sluice statistics\""
+
+/* JSON to a file, all of it or nothing (see sl_output_replace). */
 enum sl_status sl_stats_write(const struct sl_stats *stats, const struct sl_stats_facts *facts,
                               const char *path);
 /* A few lines to the log. */

@@ -5,8 +5,10 @@
 
 #include "command_line.h"
 #include "options.h"
+#include "output_file.h"
 #include "plan_profile.h"
 #include "plan_report.h"
+#include "sequence.h"
 #include "tool.h"
 #include "trace.h"
 
@@ -103,15 +105,16 @@ static void forget(struct plan_wish *wish)
 static int write_sequence(const struct replay_program *program, const struct plan_wish *wish,
                           const char *path, uint64_t iterations)
 {
+    static const struct sl_file_kind kind = SL_FILE_KIND("no sequence of sluice's", SEQUENCE_KIND);
     struct replay_setting setting = {.chunk_bytes = wish->chunks[0],
                                      .policy = "demand",
                                      .in_bytes_per_s = wish->links[0].in_bytes_per_s,
                                      .out_bytes_per_s = wish->links[0].out_bytes_per_s,
                                      .both_percent = wish->both_percent,
-                                     .sequence = fopen(path, "we"),
+                                     .sequence = output_open(path, &kind),
                                      .sequence_iterations = (uint32_t)iterations};
     struct replay_result result;
-    if (!setting.sequence) return failure("cannot write %s: %s", path, strerror(errno));
+    if (!setting.sequence) return failure("cannot write %s: %s", path, sl_file_problem(&kind, errno));
     bool good = replay_all(program, &setting, 1, &result);
     fclose(setting.sequence);
     if (!good) return EXIT_FAILED;
@@ -122,7 +125,7 @@ static int write_sequence(const struct replay_program *program, const struct pla
 struct order { /* what to do beside predicting */
     const char *sequence, *profile;
     uint64_t iterations;
-    bool json, no_least;
+    bool json, no_least, force;
 };
 
 static int predict(const char *path, const struct replay_program *program, const struct plan_wish *wish,
@@ -202,6 +205,7 @@ int command_plan(int argc, char **argv)
         {"sequence", OPTION_TEXT, &order.sequence, "OUT",
          "Write the last iteration as the core saw it, in chunks, to OUT, as JSON."},
         {"iterations", OPTION_NUMBER, &order.iterations, "N", "With --sequence: the last N of them (1)."},
+        {"force", OPTION_SWITCH, &order.force, .help = FORCE_HELP},
         {"json", OPTION_SWITCH, &order.json, .help = "Print it as a JSON object."},
     };
     const struct command_syntax syntax = {
@@ -225,6 +229,7 @@ int command_plan(int argc, char **argv)
     if (wish.backing && !sl_options_check("SLUICE_BACKING", wish.backing, allowed, sizeof(allowed)))
         return usage_error("--backing %s is not allowed: it takes %s", wish.backing, allowed);
     wish.both_percent = (unsigned)both_percent;
+    output_force(order.force);
     if (attempts > 100000) return usage_error("--plan-attempts: at most 100000");
     wish.transfer_ns = 1000 * transfer_us;
     wish.plan_attempts = (unsigned)attempts;
