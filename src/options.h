@@ -33,6 +33,7 @@ struct sl_options {
     int trace_sample;       /* one in so many launches is timed; 0: none */
     const char *profile;    /* file; %p, %h, %r */
     const char *stats;      /* file for the JSON summary at exit; %p, %h */
+    const char *live;       /* file of the statistics while the program runs; %p, %h, %r */
     int overwrite;          /* whether files of other kinds are replaced */
     int verbose;            /* 0, 1, 2 */
     const char *log;        /* file, expanded; "" for stderr */

@@ -1,7 +1,7 @@
 #include "runtime.h"
 
-#include <errno.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -12,12 +12,12 @@
 #include "daemon.h"
 #include "demand.h"
 #include "fact.h"
-#include "file_kind.h"
 #include "forked.h"
 #include "host_memory.h"
 #include "learned.h"
 #include "log.h"
 #include "planner.h"
+#include "report.h"
 #include "sample.h"
 #include "text.h"
 
@@ -171,17 +171,6 @@ static void read_backing(struct sl_core *core)
     core->placement.backing.count = 0;
 }
 
-/* What cannot be written at the end is refused at the start. */
-static void check_stats(void)
-{
-    if (!options.stats[0]) return;
-    bool expanded = sl_options_expand(options.stats, path, sizeof path);
-    if (expanded && sl_file_path_replaceable(path, &sl_file_stats)) return;
-    sl_log(SL_LOG_WARN, "no statistics are written to %s: %s", options.stats,
-           expanded ? sl_file_problem(&sl_file_stats, errno) : "the name is too long");
-    options.stats = "";
-}
-
 static enum sl_status build(struct sl_core *core)
 {
     const struct sl_backend *backend = &core->backend;
@@ -189,7 +178,6 @@ static enum sl_status build(struct sl_core *core)
     enum sl_status status = backend->memory_info(backend->self, &free_bytes, &device_bytes);
     if (status) return status;
     sl_learned_read(core);
-    check_stats();
     decide_sizes(core, free_bytes, &chunk_bytes);
     pthread_mutexattr_t spinning; /* it is held for less than a sleep would take */
     if (pthread_mutexattr_init(&spinning)) return SL_ERR_NO_MEMORY;
@@ -205,6 +193,7 @@ static enum sl_status build(struct sl_core *core)
     core->predictor = sl_predictor_new(HISTORY_SYMBOLS);
     if (!core->predictor || !sl_symbols_init(&core->symbols)) return SL_ERR_NO_MEMORY;
     status = sl_stats_init(&core->stats);
+    if (status == SL_OK) sl_report_count(core);
     if (status == SL_OK)
         status = sl_mover_init(&core->mover, backend, &core->arena, &core->stats, &core->captures);
     if (status == SL_OK) status = sl_schedule_init(&core->schedule, &core->mover);
@@ -251,17 +240,49 @@ static void tear_down(struct sl_core *core, bool device_gone)
     sl_kernels_close(&core->kernels);
     sl_placement_close(&core->placement);
     sl_arena_close(&core->arena, device_gone);
-    sl_stats_close(&core->stats);
+    bool in_file = core->live != NULL;
+    sl_report_leave(core);
+    if (!in_file) sl_stats_close(&core->stats);
     free(core->resolved);
     free(core->touched_space);
     free(core->more_streams);
     if (!device_gone) backend->close(backend->self);
 }
 
+/* With the counters at the beginning of a page and in pages of their own: see live.h. */
+#define LEAD_BYTES                                                                                           \
+    ((offsetof(struct sl_core, stats) + SL_PAGE_BYTES - 1) / SL_PAGE_BYTES * (size_t)SL_PAGE_BYTES)
+_Static_assert(sizeof(struct sl_stats) <= SL_PAGE_BYTES && _Alignof(struct sl_core) <= 64,
+               "one page, aligned");
+
+static struct sl_core *new_core(void)
+{
+    char *block = aligned_alloc(SL_PAGE_BYTES, LEAD_BYTES + SL_PAGE_BYTES);
+    if (!block) return NULL;
+    memset(block, 0, LEAD_BYTES + SL_PAGE_BYTES);
+    return (struct sl_core *)(block + LEAD_BYTES - offsetof(struct sl_core, stats));
+}
+
+static void delete_core(struct sl_core *core)
+{
+    if (core) free((char *)&core->stats - LEAD_BYTES);
+}
+
+void sl_runtime_seen(void)
+{
+    sl_report_open(&options);
+}
+
+void sl_runtime_unused(void)
+{
+    sl_report_end(NULL);
+}
+
 enum sl_status sl_runtime_start(const struct sl_backend *backend)
 {
     if (atomic_exchange(&tried, true)) return sl_runtime_running() ? SL_OK : SL_ERR_UNSUPPORTED;
-    struct sl_core *core = calloc(1, sizeof *core);
+    sl_report_open(&options);
+    struct sl_core *core = new_core();
     enum sl_status status = SL_ERR_NO_MEMORY;
     if (core) {
         core->backend = *backend;
@@ -271,42 +292,15 @@ enum sl_status sl_runtime_start(const struct sl_backend *backend)
     }
     if (status) {
         sl_log(SL_LOG_WARN, "cannot start (%s); the program runs as without sluice", sl_status_text(status));
+        sl_report_end(NULL);
         if (core) tear_down(core, false);
-        free(core);
+        delete_core(core);
         return status;
     }
     started = core;
     sl_forget_in_children(&running, sizeof running);
     atomic_store_explicit(&running.core, core, memory_order_release);
     return SL_OK;
-}
-
-static void report(struct sl_core *core)
-{
-    struct sl_predictor_counts predictor = sl_core_foreseen(core);
-    struct sl_stats_facts facts = {
-        .budget_bytes = core->budget_bytes,
-        .chunk_bytes = core->arena.chunk_bytes,
-        .need_bytes = core->placement.peak_live_bytes,
-        .live_bytes = core->placement.live_bytes,
-        .chunks = core->arena.peak_chunks_used,
-        .placed_bytes = core->placement.peak_placed_bytes,
-        .placed_live_bytes = core->placement.live_at_peak,
-        .pinned_peak_bytes = core->placement.peak_pinned_live_bytes,
-        .policy = core->policy->name,
-        .daemon = core->daemon ? "thread" : "inline",
-        .predicted = predictor.predicted,
-        .fed = predictor.fed,
-        .memory = core->policy->memory,
-        .link_in_bytes_per_s = core->link_in_bytes_per_s,
-        .link_out_bytes_per_s = core->link_out_bytes_per_s,
-        .primed = core->primed_symbols,
-    };
-    if (options.stats[0]) {
-        sl_options_expand(options.stats, path, sizeof path); /* checked at the start */
-        sl_stats_write(&core->stats, &facts, path);
-    }
-    if (options.verbose >= 1) sl_stats_say(&core->stats, &facts);
 }
 
 /* A program may call exit in a signal handler that interrupted one of our calls, or have killed a thread
@@ -317,7 +311,7 @@ static bool lock_for_the_last_time(pthread_mutex_t *lock)
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += 1;
     if (pthread_mutex_timedlock(lock, &until) == 0) return true;
-    sl_log(SL_LOG_INFO, "the program ended inside a call: no statistics are written");
+    sl_log(SL_LOG_INFO, "the program ended inside a call: it writes no statistics");
     return false;
 }
 
@@ -339,7 +333,7 @@ void sl_runtime_stop(bool device_gone)
     }
     sl_facts_end(core);
     if (sl_learned_something(core)) sl_learned_write(core);
-    report(core);
+    sl_report_end(core);
     /* The rest stays as it is until the process ends: another thread may be between begin and end, and
      * addresses in our arenas stay ours. */
     sl_planner_stop(core->planning.planner);
@@ -359,6 +353,7 @@ void sl_runtime_after_fork(void)
 {
     atomic_store(&running.core, NULL);
     atomic_store(&running.at_rest, NULL);
+    sl_report_leave(started);
     if (!started) return;
     sl_trace_abandon(started->trace);
     started->trace = started->stats.trace = NULL;

@@ -12,6 +12,7 @@
 #include "options.h"
 #include "places.h"
 #include "tool.h"
+#include "watch.h"
 
 enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
 
@@ -160,8 +161,11 @@ int command_run(int argc, char **argv)
     const char *obstacle = preload_obstacle(argv[at]);
     if (obstacle)
         failure("%s %s, so sluice cannot work in it; it runs as without sluice", argv[at], obstacle);
+    struct watch watch;
+    watch_start(&watch, software);
     execvp(argv[at], argv + at);
     int error = errno;
+    watch_cancel(&watch);
     failure("cannot run %s: %s", argv[at], strerror(error));
     return error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 }
