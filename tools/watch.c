@@ -21,6 +21,7 @@
 #include "options.h"
 
 #define IN_MEMORY "/dev/shm/sluice-XXXXXX"
+#define ON_DISK "/tmp/sluice-XXXXXX"
 
 /* What the watcher knows. */
 struct watcher {
@@ -164,8 +165,8 @@ static bool choose_files(struct watch *watch, struct watcher *watcher)
     char template[sizeof(watch->folder) + 4];
     const char *named = getenv("SLUICE_LIVE");
     if (named && *named) return sl_options_expand(named, watcher->file, sizeof(watcher->file));
-    strcpy(watch->folder, IN_MEMORY);
-    if (!mkdtemp(watch->folder)) {
+    bool made = mkdtemp(strcpy(watch->folder, IN_MEMORY)) || mkdtemp(strcpy(watch->folder, ON_DISK));
+    if (!made) {
         watch->folder[0] = 0;
         return false;
     }
