@@ -18,7 +18,7 @@ struct sl_learned {
     struct sl_profile_wanted wanted;
     size_t primed;           /* symbols */
     bool in_the_way;         /* what is at `path` is not this program's */
-    bool failed;             /* the last attempt to write it */
+    bool failed;             /* the last attempt to write it, which was said */
     bool over;               /* what was learned was forgotten, after it was written */
     sl_symbol *head;         /* the first symbols, once there are more than are written */
     uint64_t steady, period; /* when the last iteration ended: symbols so far, in an iteration */
@@ -201,8 +201,9 @@ static enum sl_status write_profile(struct sl_core *core)
         status = sl_profile_write(learned->path, &profile);
         profile.wanted.backing = NULL;
     }
+    bool said = learned->failed;
     learned->failed = status != SL_OK;
-    if (status)
+    if (status && !said)
         sl_log(SL_LOG_WARN, "cannot write the profile %s: %s", learned->path,
                status == SL_ERR_IO ? sl_file_problem(&sl_file_profile, errno) : sl_status_text(status));
     sl_profile_free(&profile);
