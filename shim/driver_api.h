@@ -18,7 +18,10 @@
 #undef cuMemcpyBatchAsync
 #undef cuMemcpy3DBatchAsync
 #undef cuStreamBeginCapture
+#undef cuStreamBatchMemOp
 #undef cuStreamDestroy
+#undef cuStreamWaitValue32
+#undef cuStreamWaitValue64
 #undef cuGraphAddNode
 #undef cuGraphInstantiate
 #undef cuGraphExecUpdate

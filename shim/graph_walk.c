@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "driver.h"
+#include "handle.h"
 #include "log.h"
 #include "work.h"
 
@@ -110,6 +111,8 @@ static bool note(struct sl_graph_node *node)
     switch (node->type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
         if (!ANSWERED(driver->graph_kernel_node_get_params(node->handle, &kernel))) return false;
+        /* A captured launch of a CUkernel may be a node of the CUfunction that it became. */
+        sl_handle_note_unless_known((uintptr_t)kernel.func, SL_HANDLE_FUNCTION);
         launch = sl_graph_kernel(&kernel);
         node->function = (CUfunction)launch.function;
         break;

@@ -23,6 +23,12 @@ CUresult sl_capture_forbids(void)
                : CUDA_SUCCESS;
 }
 
+/* What the stream was given so far counts though it is about to capture. */
+static void note_before(struct sl_call call, CUstream stream)
+{
+    if (sl_runtime_running() && sl_session_on()) sl_runtime_capture_may_begin(sl_work_stream(call, stream));
+}
+
 /* Those of other contexts count too: where one ends, its context need not be the current one. */
 static CUresult note_begun(CUresult result)
 {
@@ -34,14 +40,14 @@ static CUresult note_begun(CUresult result)
 
 CUresult sl_hook_cuStreamBeginCapture(struct sl_call call, sl_fn_cuStreamBeginCapture *real, CUstream stream)
 {
-    (void)call;
+    note_before(call, stream);
     return note_begun(real(stream));
 }
 
 CUresult sl_hook_cuStreamBeginCapture_v2(struct sl_call call, sl_fn_cuStreamBeginCapture_v2 *real,
                                          CUstream stream, CUstreamCaptureMode mode)
 {
-    (void)call;
+    note_before(call, stream);
     return note_begun(real(stream, mode));
 }
 
@@ -49,8 +55,16 @@ CUresult sl_hook_cuStreamBeginCaptureToGraph(struct sl_call call, sl_fn_cuStream
                                              CUstream stream, CUgraph graph, const CUgraphNode *dependencies,
                                              const void *edges, size_t count, CUstreamCaptureMode mode)
 {
-    (void)call;
+    note_before(call, stream);
     return note_begun(real(stream, graph, dependencies, edges, count, mode));
+}
+
+/* A stream that is made to wait for one that captures captures as well. */
+CUresult sl_hook_cuStreamWaitEvent(struct sl_call call, sl_fn_cuStreamWaitEvent *real, CUstream stream,
+                                   CUevent event, unsigned flags)
+{
+    if (atomic_load(&captures)) note_before(call, stream);
+    return real(stream, event, flags);
 }
 
 /* A capture ends with an invalid graph too, but not where there was none. */

@@ -1,5 +1,6 @@
 /* Contexts, streams and modules: where what the core knows begins and ends. */
 #include "driver.h"
+#include "handle.h"
 #include "runtime.h"
 #include "session.h"
 
@@ -107,9 +108,12 @@ CUresult sl_hook_cuStreamDestroy_v2(struct sl_call call, sl_fn_cuStreamDestroy_v
     return real(stream);
 }
 
+/* The kinds of handles go before the driver's call, since it may give the same ones to another thread right
+ * after it; what was asked about them goes when they are gone. */
 CUresult sl_hook_cuModuleUnload(struct sl_call call, sl_fn_cuModuleUnload *real, CUmodule module)
 {
     (void)call;
+    sl_handles_forget((uintptr_t)module);
     CUresult result = real(module);
     if (result == CUDA_SUCCESS) sl_runtime_functions_changed();
     return result;
@@ -118,6 +122,7 @@ CUresult sl_hook_cuModuleUnload(struct sl_call call, sl_fn_cuModuleUnload *real,
 CUresult sl_hook_cuLibraryUnload(struct sl_call call, sl_fn_cuLibraryUnload *real, CUlibrary library)
 {
     (void)call;
+    sl_handles_forget((uintptr_t)library);
     CUresult result = real(library);
     if (result == CUDA_SUCCESS) sl_runtime_functions_changed();
     return result;

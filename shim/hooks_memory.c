@@ -10,15 +10,19 @@
 
 #define PITCH_BYTES 512 /* what every device wants for the rows of textures and copies */
 
-bool sl_memory_take(struct sl_call call, CUdeviceptr *address, uint64_t bytes, uint32_t pool,
-                    CUresult *result)
+bool sl_memory_status(enum sl_status status, CUresult *result)
 {
-    uint64_t given;
-    enum sl_status status = sl_runtime_alloc(bytes, sl_site_here(call.caller), pool, &given);
     if (status != SL_OK && status != SL_ERR_NO_MEMORY) return false;
     *result = status == SL_OK ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-    if (status == SL_OK) *address = given;
     return true;
+}
+
+bool sl_memory_take(struct sl_call call, CUdeviceptr *address, uint64_t bytes, CUresult *result)
+{
+    uint64_t given;
+    enum sl_status status = sl_runtime_alloc(bytes, sl_site_here(call.caller), 0, &given);
+    if (status == SL_OK) *address = given;
+    return sl_memory_status(status, result);
 }
 
 CUresult sl_memory_answer(struct sl_call call, CUresult result, uint64_t bytes)
@@ -28,17 +32,34 @@ CUresult sl_memory_answer(struct sl_call call, CUresult result, uint64_t bytes)
     return result;
 }
 
-/* A thread may free without a context, or with another one current. */
-CUresult sl_memory_give(CUdeviceptr address, bool waits)
+static CUresult given(enum sl_status status, const struct sl_allocation *freed)
+{
+    if (status != SL_OK) return CUDA_ERROR_INVALID_VALUE;
+    sl_pool_give(freed->tag & SL_TAG_POOL, freed->bytes);
+    return CUDA_SUCCESS;
+}
+
+/* The driver waits for all work before it frees memory of cuMemAlloc, and programs read host memory behind
+ * that which kernels have written; not so for a pool's. A thread may free without a context, or with another
+ * one current. */
+CUresult sl_memory_give(CUdeviceptr address)
 {
     struct sl_allocation freed = {0};
     bool entered = sl_session_enter();
-    if (waits && sl_runtime_find(address, &freed) && freed.address == address) sl_runtime_finish();
+    bool live = sl_runtime_find(address, &freed) && freed.address == address;
+    if (live && !(freed.tag & SL_TAG_POOL)) sl_runtime_finish();
     enum sl_status status = sl_runtime_free(address, &freed);
     sl_session_leave(entered);
-    if (status != SL_OK) return CUDA_ERROR_INVALID_VALUE;
-    sl_pool_give(freed.tag & SL_TAG_POOL, freed.bytes);
-    return CUDA_SUCCESS;
+    return given(status, &freed);
+}
+
+CUresult sl_memory_give_async(CUdeviceptr address, sl_stream stream)
+{
+    struct sl_allocation freed = {0};
+    bool entered = sl_session_enter();
+    enum sl_status status = sl_runtime_free_async(address, stream, &freed);
+    sl_session_leave(entered);
+    return given(status, &freed);
 }
 
 /* cuMemAlloc*'s answer from the core. False: the driver is to be asked. */
@@ -46,7 +67,7 @@ static bool alloc_ours(struct sl_call call, CUdeviceptr *address, uint64_t bytes
 {
     if (!address || !bytes || !sl_session_on_for_memory() || sl_runtime_records_only()) return false;
     *result = sl_capture_forbids();
-    return *result != CUDA_SUCCESS || sl_memory_take(call, address, bytes, 0, result);
+    return *result != CUDA_SUCCESS || sl_memory_take(call, address, bytes, result);
 }
 
 static void charge_address(struct sl_call call, CUresult result, const CUdeviceptr *address, uint64_t bytes)
@@ -82,13 +103,12 @@ CUresult sl_hook_cuMemAllocPitch_v2(struct sl_call call, sl_fn_cuMemAllocPitch_v
     return sl_memory_answer(call, result, row * height);
 }
 
-/* It waits as the driver's does: programs read host memory behind it, which kernels have written. */
 CUresult sl_hook_cuMemFree_v2(struct sl_call call, sl_fn_cuMemFree_v2 *real, CUdeviceptr address)
 {
     (void)call;
     if (sl_session_owns(address)) {
         CUresult forbidden = sl_capture_forbids();
-        return forbidden == CUDA_SUCCESS ? sl_memory_give(address, true) : forbidden;
+        return forbidden == CUDA_SUCCESS ? sl_memory_give(address) : forbidden;
     }
     struct sl_noted noted;
     bool known = sl_runtime_note_free(address, &noted);

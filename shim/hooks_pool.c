@@ -78,12 +78,14 @@ static bool take_ours(struct sl_call call, CUdeviceptr *address, size_t bytes, C
         *result = CUDA_ERROR_OUT_OF_MEMORY;
         return true;
     }
-    bool taken = sl_memory_take(call, address, bytes, number, result);
-    if (taken && *result == CUDA_SUCCESS)
-        sl_runtime_hand_over(*address, sl_work_stream(call, stream));
+    uint64_t given;
+    enum sl_status status = sl_runtime_alloc_async(bytes, sl_site_here(call.caller), number,
+                                                   sl_work_stream(call, stream), &given);
+    if (status == SL_OK)
+        *address = given;
     else
         sl_pool_give(number, bytes);
-    return taken;
+    return sl_memory_status(status, result);
 }
 
 static void charge_driver_s(struct sl_call call, CUdeviceptr address, size_t bytes)
@@ -127,8 +129,9 @@ CUresult sl_hook_cuMemFreeAsync(struct sl_call call, sl_fn_cuMemFreeAsync *real,
                                 CUstream stream)
 {
     if (sl_session_owns(address))
-        return takes_work(sl_work_stream(call, stream)) ? sl_memory_give(address, false)
-                                                        : real(address, stream);
+        return takes_work(sl_work_stream(call, stream))
+                   ? sl_memory_give_async(address, sl_work_stream(call, stream))
+                   : real(address, stream);
     CUmemoryPool pool = sl_runtime_running() ? pool_of(address) : NULL;
     struct sl_noted noted;
     bool known = sl_runtime_note_free(address, &noted);

@@ -7,6 +7,7 @@
 static CUresult note_waited(CUresult result, uint64_t began_ns, enum sl_sync_kind kind, const void *handle)
 {
     sl_runtime_wait_ended(began_ns, kind, (uintptr_t)handle);
+    if (result == CUDA_SUCCESS) sl_runtime_waited();
     if (began_ns && result != CUDA_SUCCESS) sl_runtime_failed(SL_ERROR_OTHER, result, 0, 0, 0);
     return result;
 }
@@ -16,7 +17,9 @@ CUresult sl_hook_cuCtxSynchronize(struct sl_call call, sl_fn_cuCtxSynchronize *r
 {
     (void)call;
     bool ours = sl_runtime_running() && sl_session_on();
-    uint64_t before = ours ? sl_runtime_synchronizing() : 0, began_ns = sl_runtime_wait_begins();
+    struct sl_sync_mark before = {0};
+    if (ours) before = sl_runtime_synchronizing();
+    uint64_t began_ns = sl_runtime_wait_begins();
     CUresult result = real();
     if (result == CUDA_SUCCESS && ours) sl_runtime_synchronized(before);
     return note_waited(result, began_ns, SL_SYNC_CONTEXT, NULL);
@@ -26,7 +29,9 @@ CUresult sl_hook_cuCtxSynchronize_v2(struct sl_call call, sl_fn_cuCtxSynchronize
 {
     (void)call;
     bool ours = sl_runtime_running() && (context ? context == sl_session_context() : sl_session_on());
-    uint64_t before = ours ? sl_runtime_synchronizing() : 0, began_ns = sl_runtime_wait_begins();
+    struct sl_sync_mark before = {0};
+    if (ours) before = sl_runtime_synchronizing();
+    uint64_t began_ns = sl_runtime_wait_begins();
     CUresult result = real(context);
     if (result == CUDA_SUCCESS && ours) sl_runtime_synchronized(before);
     return note_waited(result, began_ns, SL_SYNC_CONTEXT, NULL);

@@ -8,6 +8,7 @@
 #include "driver.h"
 #include "graph_memory.h"
 #include "graphs.h"
+#include "handle.h"
 #include "lookup.h"
 #include "marks.h"
 #include "physical.h"
@@ -24,6 +25,7 @@ void sl_after_fork(void)
     sl_pools_after_fork();
     sl_graphs_after_fork();
     sl_graph_memory_after_fork();
+    sl_handles_after_fork();
     sl_runtime_after_fork();
 }
 

@@ -11,17 +11,21 @@
 #define SL_TAG_POOL 0x7fffffffu        /* the number of its pool, or 0 */
 #define SL_TAG_SYNC_MEMOPS 0x80000000u /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS is set */
 
-/* An allocation from the core, with the pool's number or 0. False: the driver is to be asked; else *result is
+/* An allocation from the core. False: the driver is to be asked; else *result is
  * the program's answer. pre: sl_session_on_for_memory(), and nothing forbids allocating now. */
-bool sl_memory_take(struct sl_call call, CUdeviceptr *address, uint64_t bytes, uint32_t pool,
-                    CUresult *result);
+bool sl_memory_take(struct sl_call call, CUdeviceptr *address, uint64_t bytes, CUresult *result);
+
+/* An answer that the core gave as the driver's. False: the driver is to be asked. */
+bool sl_memory_status(enum sl_status status, CUresult *result);
 
 /* Hands the answer to an allocation on; tells the trace of one that was refused. */
 CUresult sl_memory_answer(struct sl_call call, CUresult result, uint64_t bytes);
 
-/* Frees memory of ours, whatever the thread's context. With `waits` only when the program's work is done.
- * pre: sl_session_owns(address). */
-CUresult sl_memory_give(CUdeviceptr address, bool waits);
+/* Frees memory of ours, whatever the thread's context, behind all work of the context. pre:
+ * sl_session_owns(address). */
+CUresult sl_memory_give(CUdeviceptr address);
+/* The same in the order of `stream`, which takes work. */
+CUresult sl_memory_give_async(CUdeviceptr address, sl_stream stream);
 
 /* Tells a core that only records of memory that the driver gave. */
 static inline void sl_memory_note(struct sl_call call, CUdeviceptr address, uint64_t bytes)

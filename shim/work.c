@@ -25,6 +25,8 @@ CUresult sl_work_end_synchronous(struct sl_work *work, sl_stream stream, CUresul
 {
     sl_work_end(work, result);
     if (result == CUDA_SUCCESS && work->waits) result = sl_driver_functions()->stream_synchronize(stream);
-    if (waited(work)) sl_runtime_wait_ended(work->began_ns, SL_SYNC_COPY, (uintptr_t)stream);
+    if (!waited(work)) return result;
+    sl_runtime_wait_ended(work->began_ns, SL_SYNC_COPY, (uintptr_t)stream);
+    sl_runtime_waited();
     return result;
 }

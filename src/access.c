@@ -219,8 +219,8 @@ static bool reserve_touched(struct sl_core *core, uint32_t more)
 static void touch(struct sl_core *core, sl_chunk c, sl_tick tick)
 {
     struct sl_chunk_record *chunk = sl_arena_record(&core->arena, c);
-    if (chunk->last_use == tick) return;
-    chunk->last_use = tick;
+    if (atomic_load_explicit(&chunk->last_use, memory_order_relaxed) == tick) return;
+    atomic_store_explicit(&chunk->last_use, tick, memory_order_relaxed);
     core->touched_space[core->touched_count++] = c;
 }
 

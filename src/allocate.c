@@ -2,7 +2,9 @@
 #include "core.h"
 #include "log.h"
 #include "record.h"
+#include "reuse.h"
 #include "sample.h"
+#include "test_delay.h"
 
 /* Slots that only remember where an allocation was, before they are forgotten. */
 #define MOST_REMEMBERED ((uint32_t)1 << 16)
@@ -32,11 +34,25 @@ static void tell_allocation(struct sl_core *core, uint32_t slot)
     sl_record_allocation(core, SL_EVENT_ALLOC, slot);
 }
 
-/* From now on there is something to plan, and it matters how long launches take. */
-static void come_under_pressure(struct sl_core *core)
+void sl_core_come_under_pressure(struct sl_core *core)
 {
     core->pressure = true;
     if (core->policy->plans) sl_sampler_open(core);
+}
+
+/* Places an allocation for the stream `serial`, or anybody. pre: the order lock is taken. */
+static enum sl_status place(struct sl_core *core, uint64_t bytes, uint64_t site, uint32_t tag,
+                            uint64_t serial, uint32_t *slot)
+{
+    forget_if_full(core);
+    core->arena.serial = serial;
+    enum sl_status status = sl_place(&core->placement, bytes, site, slot);
+    core->arena.serial = 0;
+    if (status) return status;
+    core->placement.slots[*slot].tag = tag;
+    if (sl_arena_moving_bytes(&core->arena) > sl_core_budget(core)) sl_core_come_under_pressure(core);
+    tell_allocation(core, *slot);
+    return SL_OK;
 }
 
 enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, uint64_t *address)
@@ -44,56 +60,59 @@ enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, uin
     struct sl_core *core = sl_core_running();
     if (!core || core->placement.noted) return SL_ERR_UNSUPPORTED;
     uint32_t slot;
+    SL_TEST_DELAY(ALLOC);
     pthread_mutex_lock(&core->order);
-    forget_if_full(core);
-    enum sl_status status = sl_place(&core->placement, bytes, site, &slot);
+    enum sl_status status = place(core, bytes, site, tag, 0, &slot);
     if (status == SL_OK) {
-        core->placement.slots[slot].tag = tag;
+        sl_reuse_by_all(core, &core->placement.slots[slot]);
         *address = core->placement.slots[slot].address;
-        if (sl_arena_moving_bytes(&core->arena) > sl_core_budget(core)) come_under_pressure(core);
-        tell_allocation(core, slot);
     }
     pthread_mutex_unlock(&core->order);
+    SL_TEST_DELAY(ALLOCATED);
     return status;
 }
 
-/* Marks the chunks of a slot that is freed. */
-static void retire(struct sl_core *core, struct sl_chunk_range range)
+enum sl_status sl_runtime_alloc_async(uint64_t bytes, uint64_t site, uint32_t tag, sl_stream stream,
+                                      uint64_t *address)
 {
-    core->retired_streams |= core->active_streams;
-    for (uint32_t i = 0; i < range.count; i++) {
-        struct sl_chunk_record *chunk = sl_arena_record(&core->arena, range.first + i);
-        if (chunk->freed_in != core->waits) chunk->debtors = 0;
-        chunk->freed_in = core->waits;
-        chunk->debtors |= core->active_streams;
-        chunk->settled = 0;
-        /* A kernel whose pointers nobody saw may still use it on any stream that has work. */
-        atomic_fetch_or(&chunk->users, core->active_streams);
+    struct sl_core *core = sl_core_running();
+    if (!core || core->placement.noted) return SL_ERR_UNSUPPORTED;
+    struct sl_reuse reuse = {0};
+    uint32_t slot;
+    SL_TEST_DELAY(ALLOC);
+    pthread_mutex_lock(&core->order);
+    uint32_t s = sl_core_stream(core, stream);
+    enum sl_status status = place(core, bytes, site, tag, sl_core_serial(core, s), &slot);
+    if (status == SL_OK) {
+        sl_reuse_by_stream(core, &core->placement.slots[slot], s, &reuse);
+        core->active_streams |= (uint64_t)1
+                                << s; /* its number is not another's until the program has waited */
+        *address = core->placement.slots[slot].address;
     }
+    pthread_mutex_unlock(&core->order);
+    SL_TEST_DELAY(ALLOCATED);
+    sl_reuse_wait(core, &reuse, stream);
+    return status;
 }
 
-/* What lies in host memory and is dead need not be copied in when the chunk is used again. */
+/* What lies in host memory and belongs to nobody need not be copied in when the chunk is used again. */
+static bool is_to_discard(const struct sl_chunk_record *chunk)
+{
+    return !atomic_load(&chunk->bytes) && atomic_load(&chunk->content) == SL_CONTENT_DEAD &&
+           atomic_load(&chunk->out_sequence);
+}
+
+/* pre: the order lock is not held. */
 static void discard_dead(struct sl_core *core, struct sl_chunk_range range)
 {
-    uint64_t users = 0;
     bool any = false;
-    for (uint32_t i = 0; i < range.count; i++) {
-        const struct sl_chunk_record *chunk = sl_arena_record(&core->arena, range.first + i);
-        if (chunk->bytes || atomic_load(&chunk->content) != SL_CONTENT_DEAD ||
-            !atomic_load(&chunk->out_sequence))
-            continue;
-        any = true;
-        users |= atomic_load(&chunk->users);
-    }
+    for (uint32_t i = 0; i < range.count && !any; i++)
+        any = is_to_discard(sl_arena_record(&core->arena, range.first + i));
     if (!any) return;
-    sl_core_record_fence(core, &core->demand_fence, users);
     pthread_mutex_lock(&core->mover.out.lock);
-    for (uint32_t i = 0; i < range.count; i++) {
-        const struct sl_chunk_record *chunk = sl_arena_record(&core->arena, range.first + i);
-        if (!chunk->bytes && atomic_load(&chunk->content) == SL_CONTENT_DEAD &&
-            atomic_load(&chunk->out_sequence))
-            sl_mover_discard(&core->mover, range.first + i, core->arena.chunk_bytes, &core->demand_fence);
-    }
+    for (uint32_t i = 0; i < range.count; i++)
+        if (is_to_discard(sl_arena_record(&core->arena, range.first + i)))
+            sl_mover_discard(&core->mover, range.first + i);
     pthread_mutex_unlock(&core->mover.out.lock);
 }
 
@@ -103,25 +122,72 @@ static struct sl_allocation describe(const struct sl_slot *slot)
         .address = slot->address, .bytes = slot->bytes, .number = slot->number, .tag = slot->tag};
 }
 
+/* The slot of a live allocation that starts at `address`, or SL_MAP_NONE. pre: the order lock is taken. */
+static uint32_t slot_at(const struct sl_core *core, uint64_t address)
+{
+    uint32_t s = sl_place_find(&core->placement, address);
+    return s != SL_MAP_NONE && core->placement.slots[s].address == address ? s : SL_MAP_NONE;
+}
+
+/* The allocation ends at `points`, which are recorded: they are known before its memory can be given out
+ * again, or discarded. */
+static enum sl_status end_allocation(struct sl_core *core, uint64_t address, struct sl_points *points,
+                                     struct sl_allocation *freed)
+{
+    struct sl_chunk_range range = {0};
+    SL_TEST_DELAY(POINTS);
+    pthread_mutex_lock(&core->order);
+    uint32_t s = slot_at(core, address);
+    if (s != SL_MAP_NONE) {
+        const struct sl_slot *slot = &core->placement.slots[s];
+        range = sl_slot_chunks(&core->placement, slot, 0, slot->bytes);
+        if (freed) *freed = describe(slot);
+        sl_reuse_freed(core, slot, points);
+        sl_record_allocation(core, SL_EVENT_FREE, s);
+        sl_unplace(&core->placement, address, &s);
+        feed_slot(core, SL_SYMBOL_FREE, s);
+    }
+    pthread_mutex_unlock(&core->order);
+    if (s == SL_MAP_NONE) {
+        sl_points_wait(&core->frees, points);
+        return SL_ERR_INVALID;
+    }
+    SL_TEST_DELAY(FREED);
+    discard_dead(core, range);
+    return SL_OK;
+}
+
+static bool is_live(struct sl_core *core, uint64_t address)
+{
+    pthread_mutex_lock(&core->order);
+    bool live = slot_at(core, address) != SL_MAP_NONE;
+    pthread_mutex_unlock(&core->order);
+    return live;
+}
+
 enum sl_status sl_runtime_free(uint64_t address, struct sl_allocation *freed)
 {
     struct sl_core *core = sl_core_running();
     if (!core) return SL_OK; /* after the stop: the memory goes with the process */
+    SL_TEST_DELAY(FREE);
+    if (!is_live(core, address)) return SL_ERR_INVALID;
+    return end_allocation(core, address, sl_core_points(core), freed);
+}
+
+enum sl_status sl_runtime_free_async(uint64_t address, sl_stream stream, struct sl_allocation *freed)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core) return SL_OK;
+    struct sl_free_stream where = {.handle = stream};
+    SL_TEST_DELAY(FREE);
     pthread_mutex_lock(&core->order);
-    uint32_t s = sl_place_find(&core->placement, address);
-    enum sl_status status = SL_ERR_INVALID;
-    if (s != SL_MAP_NONE && core->placement.slots[s].address == address) {
-        struct sl_slot *slot = &core->placement.slots[s];
-        struct sl_chunk_range range = sl_slot_chunks(&core->placement, slot, 0, slot->bytes);
-        if (freed) *freed = describe(slot);
-        retire(core, range);
-        sl_record_allocation(core, SL_EVENT_FREE, s);
-        status = sl_unplace(&core->placement, address, &s);
-        if (status == SL_OK) discard_dead(core, range);
-        feed_slot(core, SL_SYMBOL_FREE, s);
-    }
+    bool live = slot_at(core, address) != SL_MAP_NONE;
+    uint32_t s = live ? sl_core_stream(core, stream) : SL_SHARED_STREAM;
+    where.serial = sl_core_serial(core, s);
+    if (live) core->active_streams |= (uint64_t)1 << s;
     pthread_mutex_unlock(&core->order);
-    return status;
+    if (!live) return SL_ERR_INVALID;
+    return end_allocation(core, address, sl_points_record(&core->frees, &where, 1), freed);
 }
 
 /* pre: the order lock is taken. */

@@ -129,7 +129,7 @@ static bool adjacent(const struct sl_arena *arena, sl_chunk chunk)
 }
 
 /* Pinned slabs that the backend gave one by one are pinned one by one: nothing lies in two of them. */
-static sl_chunk find_run(const struct sl_arena *arena, uint32_t count, bool pinned)
+static sl_chunk find_run(const struct sl_arena *arena, uint32_t count, bool pinned, bool foreign)
 {
     size_t total = sl_arena_chunk_count(arena), length = 0;
     for (size_t c = 0; c < total; c++) {
@@ -140,7 +140,9 @@ static sl_chunk find_run(const struct sl_arena *arena, uint32_t count, bool pinn
             c += arena->chunks_per_slab - 1;
             continue;
         }
-        if (in_slab >= slab->chunk_count || !is_free(arena, (sl_chunk)c)) {
+        if (in_slab >= slab->chunk_count || !is_free(arena, (sl_chunk)c) ||
+            (!foreign &&
+             sl_arena_is_foreign(arena, sl_arena_record(arena, (sl_chunk)c)->address, arena->chunk_bytes))) {
             length = 0;
             continue;
         }
@@ -170,11 +172,9 @@ static void mark(struct sl_arena *arena, sl_chunk first, uint64_t bytes)
         arena->virtual_bytes_used += chunk->bytes;
         if (chunk->pinned) arena->pinned_bytes_used += chunk->bytes;
         arena->slabs[(first + i) / arena->chunks_per_slab].free_chunks--;
-        /* From here on somebody may write to it unseen, so it must not be dropped any more. */
+        /* From here on somebody may write to it unseen, so it must not be discarded any more. */
         int dead = SL_CONTENT_RESIDENT_DEAD;
         atomic_compare_exchange_strong(&chunk->content, &dead, SL_CONTENT_RESIDENT);
-        uint64_t out = atomic_load(&chunk->out_sequence);
-        if (out > arena->join_out) arena->join_out = out;
     }
 }
 
@@ -182,7 +182,9 @@ static void mark(struct sl_arena *arena, sl_chunk first, uint64_t bytes)
 static enum sl_status take(struct sl_arena *arena, uint64_t bytes, uint64_t slab_bytes, bool pinned,
                            sl_chunk *first)
 {
-    sl_chunk found = find_run(arena, chunks_for(arena, bytes), pinned);
+    sl_chunk found = find_run(arena, chunks_for(arena, bytes), pinned, false);
+    if (found == SL_NO_CHUNK && arena->serial)
+        found = find_run(arena, chunks_for(arena, bytes), pinned, true);
     if (found == SL_NO_CHUNK) {
         uint32_t before = atomic_load(&arena->slab_count);
         enum sl_status status = slab_bytes ? add_slabs(arena, slab_bytes, pinned) : SL_ERR_NO_MEMORY;

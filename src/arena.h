@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 
 #include "backend.h"
+#include "frees.h"
 #include "packing.h"
 #include "plan.h"
 
@@ -29,12 +30,10 @@ struct sl_chunk_record {
     _Atomic uint64_t out_sequence; /* its last eviction or drop; 0: never */
     _Atomic uint64_t users; /* bit set of streams (stream index % 64) that used it since it last left */
     _Atomic bool unused;    /* was fetched ahead of its use and not used since */
-    uint64_t debtors;  /* bits of streams that had work when memory in it was freed: others wait for them */
-    uint64_t settled;  /* bits of those that did */
-    uint64_t freed_in; /* sl_core.waits then: the program may have waited for all of that meanwhile */
-    bool pinned;       /* in pinned host memory: it counts as resident, takes no frame and never moves */
-    sl_tick last_use;
-    sl_tick due;                /* when it is expected to be used, though nothing is planned: see due.h */
+    _Atomic uint64_t drop_sequence; /* the out movement that last discarded it; 0: never */
+    bool pinned; /* in pinned host memory: it counts as resident, takes no frame and never moves */
+    _Atomic sl_tick last_use;
+    _Atomic sl_tick due;        /* when it is expected to be used, though nothing is planned: see due.h */
     sl_chunk run;               /* first chunk of the allocation that covers it whole, or itself */
     uint32_t run_chunks;        /* chunks of that run; 0: free */
     struct sl_packing *packing; /* what lies in a packed chunk; kept for the next time it is one */
@@ -63,12 +62,13 @@ struct sl_arena {
     uint32_t slab_shift; /* chunk number to slab number */
     struct sl_slab slabs[SL_MAX_SLABS];
     _Atomic uint32_t slab_count;
-    uint64_t virtual_bytes_used; /* sum of `bytes` of chunks that are in use */
-    uint64_t pinned_bytes_used;  /* those of them that are pinned */
-    uint64_t pinned_bytes;       /* that the backend gave, in use or not */
-    bool pinned_refused;         /* it gives no more of it */
+    _Atomic uint64_t virtual_bytes_used; /* sum of `bytes` of chunks that are in use */
+    _Atomic uint64_t pinned_bytes_used;  /* those of them that are pinned */
+    uint64_t pinned_bytes;               /* that the backend gave, in use or not */
+    bool pinned_refused;                 /* it gives no more of it */
+    struct sl_frees *frees;              /* or NULL */
+    uint64_t serial; /* the stream that memory is placed for: better not what another one freed; 0: anybody */
     uint32_t chunks_used, peak_chunks_used;
-    uint64_t join_out; /* out movement (a discard, perhaps) that must end before a placed chunk is written */
 };
 
 /* `chunk_bytes`: a power of two from 2 MiB to 1 GiB. */
@@ -120,6 +120,14 @@ static inline bool sl_chunk_is_resident(const struct sl_chunk_record *chunk)
     return sl_content_is_resident(atomic_load(&chunk->content));
 }
 
+/* Whether [address, address + bytes) would have to wait for another stream than the one that memory is placed
+ * for. */
+static inline bool sl_arena_is_foreign(const struct sl_arena *arena, uint64_t address, uint64_t bytes)
+{
+    return arena->serial && arena->frees &&
+           sl_frees_any(arena->frees, address, address + bytes, arena->serial);
+}
+
 /* What may have to be on the device. */
 static inline uint64_t sl_arena_moving_bytes(const struct sl_arena *arena)
 {
@@ -154,7 +162,7 @@ bool sl_arena_take_at(struct sl_arena *arena, sl_chunk first, uint64_t bytes);
 void sl_arena_split(struct sl_arena *arena, sl_chunk first);
 /* The chunk, which is in use, has at least `bytes` in use: whole blocks. */
 void sl_arena_grow(struct sl_arena *arena, sl_chunk c, uint64_t bytes);
-/* Gives chunks of sl_arena_take back: their content is dead from now on. */
+/* Gives chunks of sl_arena_take back: nobody owns their content from now on. */
 void sl_arena_give(struct sl_arena *arena, sl_chunk first);
 
 #endif

@@ -62,7 +62,10 @@ struct sl_backend {
      * good, so nothing is copied. NULL where the driver keeps no such copies. */
     enum sl_status (*leave)(void *self, uint64_t address, uint64_t bytes);
 
-    enum sl_status (*event_new)(void *self, sl_event_handle *out); /* with timing */
+    /* An event for order alone, and one whose time is read as well. Whoever waits for either on the host
+     * sleeps meanwhile. */
+    enum sl_status (*event_new)(void *self, sl_event_handle *out);
+    enum sl_status (*timed_event_new)(void *self, sl_event_handle *out);
     void (*event_delete)(void *self, sl_event_handle event);
     enum sl_status (*event_record)(void *self, sl_event_handle event, sl_stream stream);
     enum sl_status (*stream_wait)(void *self, sl_stream stream, sl_event_handle event);
@@ -70,7 +73,7 @@ struct sl_backend {
     enum sl_status (*event_wait)(void *self, sl_event_handle event); /* on the host */
     /* Waits on the host for all that was submitted to the stream: where no event could be had. */
     enum sl_status (*stream_finish)(void *self, sl_stream stream);
-    /* Nanoseconds from `from` to `to`, both done; 0 when `to` came first. */
+    /* Nanoseconds from `from` to `to`, both timed and done; 0 when `to` came first. */
     uint64_t (*event_elapsed_ns)(void *self, sl_event_handle from, sl_event_handle to);
 
     /* True while `stream` captures a graph: nothing may be enqueued on its behalf. */
@@ -93,12 +96,16 @@ static inline bool sl_backend_has_event(const struct sl_backend *backend, sl_eve
 {
     return *event || backend->event_new(backend->self, event) == SL_OK;
 }
-
-/* Records the event, which is made where *event is NULL. False: the driver wants none. */
-static inline bool sl_backend_record(const struct sl_backend *backend, sl_event_handle *event,
-                                     sl_stream stream)
+static inline bool sl_backend_has_timed_event(const struct sl_backend *backend, sl_event_handle *event)
 {
-    return sl_backend_has_event(backend, event) &&
+    return *event || backend->timed_event_new(backend->self, event) == SL_OK;
+}
+
+/* Records a timed event, which is made where *event is NULL. False: the driver wants none. */
+static inline bool sl_backend_record_timed(const struct sl_backend *backend, sl_event_handle *event,
+                                           sl_stream stream)
+{
+    return sl_backend_has_timed_event(backend, event) &&
            backend->event_record(backend->self, *event, stream) == SL_OK;
 }
 

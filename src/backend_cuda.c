@@ -1,10 +1,13 @@
 #include "backend_cuda.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "handle.h"
+#include "host_memory.h"
 #include "log.h"
 #include "reserve.h"
 
@@ -17,6 +20,7 @@ struct cuda {
     CUdevice device;
     enum sl_memory_use use;
     CUstream in, out;
+    _Atomic int host_node; /* nearest to the device, where there are several; or -1 */
 };
 
 static enum sl_status judge(const struct cuda *cuda, CUresult result, const char *what)
@@ -51,10 +55,34 @@ static enum sl_status judge(const struct cuda *cuda, CUresult result, const char
         beside_;                                                                                             \
     }))
 
-static CUmemLocation host_location(void)
+static CUmemLocation host_location(const struct cuda *cuda)
 {
-    return (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_HOST};
+    int node = atomic_load_explicit(&cuda->host_node, memory_order_relaxed);
+    if (node < 0) return (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_HOST};
+    return (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_HOST_NUMA, .id = node};
 }
+
+/* Whether there is another place on the host to try: the driver wants none that is a node, or the node has no
+ * room. From then on it is any host memory. */
+static bool leaves_node(struct cuda *cuda, CUmemLocation *to)
+{
+    if (to->type != CU_MEM_LOCATION_TYPE_HOST_NUMA) return false;
+    if (atomic_exchange(&cuda->host_node, -1) >= 0)
+        sl_log(SL_LOG_INFO, "NUMA node %d takes no more: host memory is wherever the driver puts it", to->id);
+    *to = host_location(cuda);
+    return true;
+}
+
+/* The host node that is nearest to the device; -1 where there is only one, or the driver does not tell. */
+static int nearest_node(const struct cuda *cuda)
+{
+    int node = -1;
+    if (cuda->driver->device_get_attribute(&node, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID, cuda->device) !=
+        CUDA_SUCCESS)
+        return -1;
+    return node > 0 || (node == 0 && sl_host_has_nodes()) ? node : -1;
+}
+
 static CUmemLocation device_location(const struct cuda *cuda)
 {
     return (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = cuda->device};
@@ -71,12 +99,15 @@ struct reservation {
 static struct reservation *reservations; /* changed under the core's order lock */
 
 /* Preferred in host memory and within the device's reach: nothing becomes resident unless it is fetched. */
-static enum sl_status keep_from_moving(const struct cuda *cuda, CUdeviceptr slab, uint64_t bytes)
+static enum sl_status keep_from_moving(struct cuda *cuda, CUdeviceptr slab, uint64_t bytes)
 {
     const struct sl_cuda_driver *driver = cuda->driver;
-    enum sl_status status =
-        check(cuda, driver->mem_advise(slab, bytes, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, host_location()),
-              "cuMemAdvise (preferred location)");
+    CUmemLocation host = host_location(cuda);
+    CUmem_advise advice = CU_MEM_ADVISE_SET_PREFERRED_LOCATION;
+    CUresult result = UNCANCELLED(driver->mem_advise(slab, bytes, advice, host));
+    if (result != CUDA_SUCCESS && leaves_node(cuda, &host))
+        result = UNCANCELLED(driver->mem_advise(slab, bytes, advice, host));
+    enum sl_status status = judge(cuda, result, "cuMemAdvise (preferred location)");
     if (status) return status;
     return check(cuda, driver->mem_advise(slab, bytes, CU_MEM_ADVISE_SET_ACCESSED_BY, device_location(cuda)),
                  "cuMemAdvise (accessed by)");
@@ -84,7 +115,7 @@ static enum sl_status keep_from_moving(const struct cuda *cuda, CUdeviceptr slab
 
 static enum sl_status slab_new(void *self, uint64_t bytes, uint64_t *address)
 {
-    const struct cuda *cuda = self;
+    struct cuda *cuda = self;
     const struct sl_cuda_driver *driver = cuda->driver;
     struct reservation *reservation = malloc(sizeof *reservation);
     if (!reservation) return SL_ERR_NO_MEMORY;
@@ -170,13 +201,16 @@ static sl_stream stream_out(void *self)
     return ((struct cuda *)self)->out;
 }
 
-static enum sl_status prefetch(const struct cuda *cuda, uint64_t address, uint64_t bytes, CUmemLocation to,
+static enum sl_status prefetch(struct cuda *cuda, uint64_t address, uint64_t bytes, CUmemLocation to,
                                CUstream stream)
 {
+    const struct sl_cuda_driver *driver = cuda->driver;
     for (uint64_t at = 0; at < bytes; at += LARGEST_PREFETCH_BYTES) {
         uint64_t piece = bytes - at < LARGEST_PREFETCH_BYTES ? bytes - at : LARGEST_PREFETCH_BYTES;
-        enum sl_status status =
-            check(cuda, cuda->driver->mem_prefetch(address + at, piece, to, 0, stream), "cuMemPrefetchAsync");
+        CUresult result = UNCANCELLED(driver->mem_prefetch(address + at, piece, to, 0, stream));
+        if (result != CUDA_SUCCESS && leaves_node(cuda, &to))
+            result = UNCANCELLED(driver->mem_prefetch(address + at, piece, to, 0, stream));
+        enum sl_status status = judge(cuda, result, "cuMemPrefetchAsync");
         if (status) return status;
     }
     return SL_OK;
@@ -184,14 +218,14 @@ static enum sl_status prefetch(const struct cuda *cuda, uint64_t address, uint64
 
 static enum sl_status fetch(void *self, uint64_t address, uint64_t bytes)
 {
-    const struct cuda *cuda = self;
+    struct cuda *cuda = self;
     return prefetch(cuda, address, bytes, device_location(cuda), cuda->in);
 }
 
 static enum sl_status evict(void *self, uint64_t address, uint64_t bytes)
 {
-    const struct cuda *cuda = self;
-    return prefetch(cuda, address, bytes, host_location(), cuda->out);
+    struct cuda *cuda = self;
+    return prefetch(cuda, address, bytes, host_location(cuda), cuda->out);
 }
 
 static enum sl_status discard(void *self, uint64_t address, uint64_t bytes)
@@ -204,14 +238,25 @@ static enum sl_status discard(void *self, uint64_t address, uint64_t bytes)
                  "cuMemDiscardBatchAsync");
 }
 
-static enum sl_status event_new(void *self, sl_event_handle *out)
+/* With CU_EVENT_BLOCKING_SYNC a host wait sleeps. Without it each thread of the daemon would keep a core
+ * busy. */
+static enum sl_status create_event(const struct cuda *cuda, unsigned flags, sl_event_handle *out)
 {
-    const struct cuda *cuda = self;
     CUevent event;
     enum sl_status status =
-        check(cuda, cuda->driver->event_create(&event, CU_EVENT_DEFAULT), "cuEventCreate");
+        check(cuda, cuda->driver->event_create(&event, CU_EVENT_BLOCKING_SYNC | flags), "cuEventCreate");
     if (status == SL_OK) *out = event;
     return status;
+}
+
+static enum sl_status event_new(void *self, sl_event_handle *out)
+{
+    return create_event(self, CU_EVENT_DISABLE_TIMING, out);
+}
+
+static enum sl_status timed_event_new(void *self, sl_event_handle *out)
+{
+    return create_event(self, CU_EVENT_DEFAULT, out);
 }
 
 static void event_delete(void *self, sl_event_handle event)
@@ -266,40 +311,56 @@ static bool stream_capturing(void *self, sl_stream stream)
            status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/* A launch names a CUkernel or a CUfunction in the same argument; the driver knows which it is. */
-static uint64_t module_of(const struct sl_cuda_driver *driver, uint64_t function, bool is_kernel)
+static uint64_t module_of(const struct sl_cuda_driver *driver, uint64_t function, enum sl_handle_kind kind)
 {
     CUfunction plain = (CUfunction)function;
     CUmodule module;
-    if (is_kernel && (!driver->kernel_get_function ||
-                      driver->kernel_get_function(&plain, (CUkernel)function) != CUDA_SUCCESS))
+    if (kind == SL_HANDLE_KERNEL && (!driver->kernel_get_function ||
+                                     driver->kernel_get_function(&plain, (CUkernel)function) != CUDA_SUCCESS))
         return 0;
     if (!driver->func_get_module || driver->func_get_module(&module, plain) != CUDA_SUCCESS) return 0;
     return (uintptr_t)module;
 }
 
+static CUresult ask_for_name(const struct sl_cuda_driver *driver, uint64_t function, enum sl_handle_kind kind,
+                             const char **name)
+{
+    return kind == SL_HANDLE_KERNEL ? driver->kernel_get_name(name, (CUkernel)function)
+                                    : driver->func_get_name(name, (CUfunction)function);
+}
+
+static CUresult ask_for_parameter(const struct sl_cuda_driver *driver, uint64_t function,
+                                  enum sl_handle_kind kind, uint32_t index, size_t *offset, size_t *bytes)
+{
+    return kind == SL_HANDLE_KERNEL ? driver->kernel_get_param_info((CUkernel)function, index, offset, bytes)
+                                    : driver->func_get_param_info((CUfunction)function, index, offset, bytes);
+}
+
+/* Of a handle whose kind is not known nothing is asked: no question about it is safe. */
 static enum sl_status ask_for_layout(const struct sl_cuda_driver *driver, uint64_t function,
                                      struct sl_kernel_layout *out)
 {
+    enum sl_handle_kind kind = sl_handle_kind(function);
+    const char *name = NULL;
     if (!driver->func_get_param_info || !driver->kernel_get_param_info || !driver->func_get_name ||
         !driver->kernel_get_name)
         return SL_ERR_UNSUPPORTED;
-    const char *name = NULL;
-    bool is_kernel = driver->kernel_get_name(&name, (CUkernel)function) == CUDA_SUCCESS && name;
-    if (!is_kernel && (driver->func_get_name(&name, (CUfunction)function) != CUDA_SUCCESS || !name))
+    if (kind == SL_HANDLE_UNKNOWN) {
+        sl_log(SL_LOG_INFO, "a kernel is launched whose handle came from a call that is not followed");
         return SL_ERR_UNSUPPORTED;
+    }
+    if (ask_for_name(driver, function, kind, &name) != CUDA_SUCCESS || !name) return SL_ERR_UNSUPPORTED;
     snprintf(out->name, sizeof out->name, "%s", name);
     for (out->parameter_count = 0; out->parameter_count < SL_MAX_PARAMETERS; out->parameter_count++) {
         size_t offset, bytes;
         uint32_t p = out->parameter_count;
-        CUresult result = is_kernel ? driver->kernel_get_param_info((CUkernel)function, p, &offset, &bytes)
-                                    : driver->func_get_param_info((CUfunction)function, p, &offset, &bytes);
+        CUresult result = ask_for_parameter(driver, function, kind, p, &offset, &bytes);
         if (result == CUDA_ERROR_INVALID_VALUE) break; /* there is no count: this is the end */
         if (result != CUDA_SUCCESS) return SL_ERR_UNSUPPORTED;
         out->offsets[p] = (uint32_t)offset;
         out->sizes[p] = (uint32_t)bytes;
     }
-    out->module = module_of(driver, function, is_kernel);
+    out->module = module_of(driver, function, kind);
     return SL_OK;
 }
 
@@ -308,11 +369,26 @@ static enum sl_status kernel_layout(void *self, uint64_t function, struct sl_ker
     return UNCANCELLED(ask_for_layout(((struct cuda *)self)->driver, function, out));
 }
 
+/* Of the context's device, whatever context the calling thread has. */
+static CUresult ask_for_memory(const struct cuda *cuda, size_t *free_size, size_t *total_size)
+{
+    const struct sl_cuda_driver *driver = cuda->driver;
+    CUcontext current = NULL;
+    if (driver->ctx_get_current(&current) == CUDA_SUCCESS && current == cuda->context)
+        return driver->mem_get_info(free_size, total_size);
+    CUresult result = driver->ctx_push_current(cuda->context);
+    if (result != CUDA_SUCCESS) return result;
+    result = driver->mem_get_info(free_size, total_size);
+    driver->ctx_pop_current(&current);
+    return result;
+}
+
 static enum sl_status memory_info(void *self, uint64_t *free_bytes, uint64_t *total_bytes)
 {
     const struct cuda *cuda = self;
     size_t free_size, total_size;
-    enum sl_status status = check(cuda, cuda->driver->mem_get_info(&free_size, &total_size), "cuMemGetInfo");
+    enum sl_status status = judge(
+        cuda, BESIDE_CAPTURES(cuda->driver, ask_for_memory(cuda, &free_size, &total_size)), "cuMemGetInfo");
     if (status) return status;
     *free_bytes = free_size;
     *total_bytes = total_size;
@@ -378,6 +454,7 @@ enum sl_status sl_backend_cuda_new(const struct sl_cuda_driver *driver, enum sl_
     enum sl_status status = check(cuda, driver->ctx_get_current(&cuda->context), "cuCtxGetCurrent");
     if (status == SL_OK) status = check(cuda, driver->ctx_get_device(&cuda->device), "cuCtxGetDevice");
     if (status == SL_OK) status = check_device(cuda);
+    cuda->host_node = status == SL_OK ? nearest_node(cuda) : -1;
     if (status == SL_OK)
         status = check(cuda, driver->stream_create(&cuda->in, CU_STREAM_NON_BLOCKING, 0), "cuStreamCreate");
     if (status == SL_OK)
@@ -398,6 +475,7 @@ enum sl_status sl_backend_cuda_new(const struct sl_cuda_driver *driver, enum sl_
         .evict = evict,
         .discard = discard,
         .event_new = event_new,
+        .timed_event_new = timed_event_new,
         .event_delete = event_delete,
         .event_record = event_record,
         .stream_wait = stream_wait,

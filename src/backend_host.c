@@ -28,6 +28,7 @@ struct host {
 
 struct host_event {
     _Atomic uint64_t time_ns; /* 0: never recorded */
+    bool timed;
 };
 
 static void count(struct host *host)
@@ -162,6 +163,13 @@ static enum sl_status event_new(void *self, sl_event_handle *out)
     return SL_OK;
 }
 
+static enum sl_status timed_event_new(void *self, sl_event_handle *out)
+{
+    enum sl_status status = event_new(self, out);
+    if (status == SL_OK) ((struct host_event *)*out)->timed = true;
+    return status;
+}
+
 static void event_delete(void *self, sl_event_handle event)
 {
     count(self);
@@ -201,8 +209,9 @@ static enum sl_status event_wait(void *self, sl_event_handle event)
 static uint64_t event_elapsed_ns(void *self, sl_event_handle from, sl_event_handle to)
 {
     count(self);
-    uint64_t begin = atomic_load(&((struct host_event *)from)->time_ns);
-    uint64_t end = atomic_load(&((struct host_event *)to)->time_ns);
+    const struct host_event *first = from, *last = to;
+    if (!first->timed || !last->timed) atomic_fetch_add(&((struct host *)self)->books.wrong, 1);
+    uint64_t begin = atomic_load(&first->time_ns), end = atomic_load(&last->time_ns);
     return end > begin ? end - begin : 0;
 }
 
@@ -283,6 +292,7 @@ enum sl_status sl_backend_host_new(uint64_t device_bytes, struct sl_backend *out
         .evict = evict,
         .discard = discard,
         .event_new = event_new,
+        .timed_event_new = timed_event_new,
         .event_delete = event_delete,
         .event_record = event_record,
         .stream_wait = stream_wait,

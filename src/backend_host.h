@@ -21,7 +21,7 @@ struct sl_host_books {
     _Atomic uint64_t calls; /* of any kind since the start */
     _Atomic uint64_t bytes_in, bytes_out, bytes_discarded;
     _Atomic uint64_t pinned_bytes;
-    _Atomic uint64_t wrong; /* movements that break the contract */
+    _Atomic uint64_t wrong; /* movements and questions that break the contract */
 };
 
 /* A device of `device_bytes` bytes. Discarding fills memory with a pattern, so that a test sees what should

@@ -302,6 +302,7 @@ enum sl_status sl_backend_sim_new(const struct sl_sim_device *device, struct sl_
         .discard = discard,
         .leave = device->keeps_copies ? leave : NULL,
         .event_new = event_new,
+        .timed_event_new = event_new,
         .event_delete = event_delete,
         .event_record = event_record,
         .stream_wait = stream_wait,

@@ -7,10 +7,12 @@
 #ifndef SLUICE_CORE_H
 #define SLUICE_CORE_H
 
+#include "budget.h"
 #include "due.h"
 #include "duration.h"
 #include "face.h"
 #include "footprint.h"
+#include "frees.h"
 #include "kernel.h"
 #include "live.h"
 #include "place.h"
@@ -31,6 +33,7 @@
 #define SL_STALLS 64
 #define SL_STEADY_STREAK SL_TRUST_LEAST /* symbols in a row that came true before a prediction is trusted */
 #define SL_VICTIMS 64
+#define SL_MOST_JOINS 64
 #define SL_LEAST_BUDGET (4 * SL_BLOCK_BYTES)
 #define SL_ASSUMED_LINK_BYTES_PER_S 24000000000u /* until it is measured: what PCIe 4 x16 carries */
 #define SL_BYTES_FOR_THREAD 4                    /* that a kernel reaches at least, for each thread */
@@ -38,7 +41,7 @@
 /* A launch that had to wait for a fetch: from `reached` to the fetch's event it stalled. */
 struct sl_stall {
     sl_event_handle reached;
-    uint64_t in_sequence; /* 0: free */
+    _Atomic uint64_t in_sequence; /* 0: free, or not measured yet */
     sl_tick tick;
     uint32_t iteration;
 };
@@ -71,7 +74,8 @@ struct sl_core {
     struct sl_planning planning;
     struct sl_due due;
 
-    uint64_t budget_bytes; /* as given */
+    uint64_t budget_bytes; /* as decided at the start */
+    struct sl_budget_watch watch;
     _Atomic int64_t charged_bytes;
     uint64_t host_limit_bytes, virtual_size_bytes;
     uint64_t allocations; /* so far */
@@ -96,24 +100,33 @@ struct sl_core {
 
     struct sl_known_stream {
         sl_stream handle;
+        uint64_t serial;                /* no other stream has or had it */
         uint64_t thread;                /* whose default stream it is; 0: any thread's */
         uint64_t joined_out, joined_in; /* the last movement of each direction that it waited for */
     } streams[SL_SHARED_STREAM];
+    sl_event_handle
+        before_capture[SL_SHARED_STREAM]; /* what a stream that captures was given before; or NULL */
+    uint64_t serials;                     /* given so far */
     uint32_t stream_count;
     uint32_t last_stream;    /* the one asked for last */
     sl_stream *more_streams; /* that found no number of their own */
     uint32_t more_stream_count, more_stream_capacity;
-    uint64_t active_streams;  /* bits of those used since the program last waited for its whole context */
-    uint64_t waits;           /* how often the program waited for its whole context */
-    uint64_t retired_streams; /* bits of those that had work when memory was freed since then */
-    _Atomic int captures;     /* stream captures under way in the process */
+    uint64_t active_streams; /* bits of those used since the program last waited for its whole context */
+    struct sl_waits gone;    /* what streams that are gone left behind since then */
+    _Atomic int captures;    /* stream captures under way in the process */
+    struct sl_frees frees;
+    struct sl_join {
+        struct sl_wait wait;
+        uint64_t joined;    /* bits of the streams that wait already */
+    } joins[SL_MOST_JOINS]; /* what all streams wait for, see reuse.h */
+    uint32_t join_count;
+    uint64_t join_out; /* the same: a movement of the out direction */
 
     struct sl_victim {
         sl_chunk chunk;
         uint64_t turn;
     } victims[SL_VICTIMS]; /* the first to leave when last looked, in their order: see demand.c */
     uint32_t victim_count, victim_next;
-    struct sl_fence demand_fence;
     struct sl_stall stalls[SL_STALLS];
     uint32_t stall_next;
 
@@ -145,8 +158,17 @@ struct sl_core {
     _Alignas(64) struct sl_stats stats; /* at the beginning of a page and last, as it may be a file's */
 };
 
-/* What chunks may occupy now: the budget less what the program took past us. */
+/* The serial of stream number `s`; 0 where it is not one stream's. */
+static inline uint64_t sl_core_serial(const struct sl_core *core, uint32_t s)
+{
+    return s == SL_SHARED_STREAM ? 0 : core->streams[s].serial;
+}
+
+/* What chunks may occupy now: the budget less what the program took past us and others take. */
 uint64_t sl_core_budget(const struct sl_core *core);
+
+/* From now on there is something to plan, and it matters how long launches take. */
+void sl_core_come_under_pressure(struct sl_core *core);
 
 /* Appends a symbol to the present: feeds the predictor, drops the schedule on a surprise, counts iterations.
  * `stream`: the number of the one that it belongs to. */

@@ -45,6 +45,7 @@
     X(stream_is_capturing,   "cuStreamIsCapturing",               10000, true,  (CUstream stream, CUstreamCaptureStatus *status)) \
     X(stream_get_capture_info, "cuStreamGetCaptureInfo_v2",       11030, false, (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph, const CUgraphNode **dependencies, size_t *count)) \
     X(stream_exchange_capture_mode, "cuThreadExchangeStreamCaptureMode", 10010, true, (CUstreamCaptureMode *mode))              \
+    X(launch_host_func,      "cuLaunchHostFunc",                  10000, false, (CUstream stream, CUhostFn function, void *data))    \
     X(event_create,          "cuEventCreate",                     2000,  true,  (CUevent *event, unsigned flags))               \
     X(event_destroy,         "cuEventDestroy_v2",                 4000,  true,  (CUevent event))                                \
     X(event_record,          "cuEventRecord",                     2000,  true,  (CUevent event, CUstream stream))               \
@@ -55,6 +56,8 @@
     X(func_get_param_info,   "cuFuncGetParamInfo",                12040, false, (CUfunction function, size_t index, size_t *offset, size_t *bytes)) \
     X(func_get_module,       "cuFuncGetModule",                   11000, false, (CUmodule *module, CUfunction function))         \
     X(library_get_module,    "cuLibraryGetModule",                12000, false, (CUmodule *module, CUlibrary library))           \
+    X(module_get_function_count, "cuModuleGetFunctionCount",      12040, false, (unsigned *count, CUmodule module))                 \
+    X(library_get_kernel_count, "cuLibraryGetKernelCount",        12040, false, (unsigned *count, CUlibrary library))              \
     X(kernel_get_name,       "cuKernelGetName",                   12030, false, (const char **name, CUkernel kernel))            \
     X(kernel_get_param_info, "cuKernelGetParamInfo",              12040, false, (CUkernel kernel, size_t index, size_t *offset, size_t *bytes)) \
     X(device_get_default_pool, "cuDeviceGetDefaultMemPool",       11020, false, (CUmemoryPool *pool, CUdevice device))           \

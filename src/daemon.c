@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "test_delay.h"
 #include "thread.h"
 
 #define UNDER_WAY 2 /* movements of a direction that may be submitted and unfinished */
@@ -54,7 +55,7 @@ static void wait_until_ready(const struct sl_daemon *daemon, bool out, const str
         sl_mover_wait_host(mover, direction, issued - UNDER_WAY);
     if (pending->out_sequence && !atomic_load(&daemon->stopping))
         sl_mover_wait_host(mover, &mover->out, pending->out_sequence);
-    if (!pending->fence) return;
+    if (!pending->fence || sl_mover_is_held(mover)) return;
     uint64_t users = atomic_load(&sl_arena_record(mover->arena, pending->chunk)->users);
     for (uint64_t rest = users & atomic_load(&pending->fence->streams); rest; rest &= rest - 1)
         if (!atomic_load(&daemon->stopping))
@@ -81,11 +82,13 @@ static void *work(void *argument)
     while (!atomic_load(&daemon->stopping)) {
         uint32_t seen = atomic_load(&daemon->news);
         struct sl_pending pending;
+        SL_TEST_DELAY(PEEK);
         if (!sl_schedule_peek(schedule, worker->out, &pending)) {
             sleep_unless_news(daemon, seen);
             continue;
         }
         if (!wait_for_step(worker, &pending)) break;
+        SL_TEST_DELAY(ISSUE);
         if (atomic_load(&daemon->stopping)) break;
         sl_schedule_issue_pending(schedule, worker->out, &pending);
         if (worker->out) sl_daemon_wake(daemon); /* a frame for the other direction */

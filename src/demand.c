@@ -13,18 +13,18 @@ static uint64_t lacking_bytes(const struct sl_chunk_record *chunk)
     return bytes > held ? bytes - held : 0;
 }
 
-bool sl_demand_lacking(const struct sl_core *core)
+bool sl_demand_lacking(const struct sl_core *core, const sl_chunk *chunks, uint32_t count)
 {
-    for (uint32_t i = 0; i < core->touched_count; i++)
-        if (lacking_bytes(sl_arena_record(&core->arena, core->touched[i]))) return true;
+    for (uint32_t i = 0; i < count; i++)
+        if (lacking_bytes(sl_arena_record(&core->arena, chunks[i]))) return true;
     return false;
 }
 
-uint64_t sl_demand_own_bytes(const struct sl_core *core)
+uint64_t sl_demand_own_bytes(const struct sl_core *core, const sl_chunk *chunks, uint32_t count)
 {
     uint64_t own = 0;
-    for (uint32_t i = 0; i < core->touched_count; i++) {
-        const struct sl_chunk_record *chunk = sl_arena_record(&core->arena, core->touched[i]);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct sl_chunk_record *chunk = sl_arena_record(&core->arena, chunks[i]);
         if (!chunk->pinned) own += chunk->bytes;
     }
     return own;
@@ -52,7 +52,7 @@ static void look_for_victims(struct sl_core *core, sl_tick tick)
     core->victim_count = core->victim_next = 0;
     for (size_t c = 0; c < sl_arena_chunk_count(&core->arena); c++) {
         const struct sl_chunk_record *chunk = sl_arena_record(&core->arena, (sl_chunk)c);
-        if (!sl_chunk_is_resident(chunk) || chunk->pinned || chunk->last_use == tick) continue;
+        if (!sl_chunk_is_resident(chunk) || chunk->pinned || chunk->last_use >= tick) continue;
         uint64_t turn = turn_of(core, chunk);
         uint32_t at = core->victim_count;
         if (at == SL_VICTIMS && turn >= core->victims[at - 1].turn) continue;
@@ -68,7 +68,7 @@ static sl_chunk next_victim(struct sl_core *core, sl_tick tick)
     while (core->victim_next < core->victim_count) {
         const struct sl_victim *victim = &core->victims[core->victim_next++];
         const struct sl_chunk_record *chunk = sl_arena_record(&core->arena, victim->chunk);
-        if (sl_chunk_is_resident(chunk) && turn_of(core, chunk) == victim->turn && chunk->last_use != tick)
+        if (sl_chunk_is_resident(chunk) && turn_of(core, chunk) == victim->turn && chunk->last_use < tick)
             return victim->chunk;
     }
     return SL_NO_CHUNK;
@@ -82,91 +82,151 @@ static sl_chunk find_victim(struct sl_core *core, sl_tick tick)
     return next_victim(core, tick);
 }
 
+/* What some launch brings, and what has to leave for it. */
+struct demand {
+    struct sl_core *core;
+    sl_tick tick;           /* the launch, whose own chunks stay */
+    struct sl_fence *fence; /* behind all work so far; NULL: nothing has to leave, or waits for nobody */
+};
+
+/* A fence behind what was submitted until now, if more than there is room for will come; or NULL. Enqueues.
+ */
+static struct sl_fence *fence_for(struct sl_core *core, uint64_t bytes)
+{
+    struct sl_fence_stream streams[SL_STREAMS];
+    if (atomic_load(&core->mover.occupied_bytes) + bytes <= sl_core_budget(core)) return NULL;
+    struct sl_fence *fence = sl_fences_new(&core->schedule.fences, 0);
+    if (!fence) return NULL;
+    pthread_mutex_lock(&core->order);
+    uint32_t count = sl_core_fence_streams(core, core->active_streams, streams);
+    pthread_mutex_unlock(&core->order);
+    sl_fence_record(&core->backend, fence, streams, count);
+    return fence;
+}
+
+static void end(const struct demand *demand)
+{
+    if (demand->fence) sl_fences_give(&demand->core->schedule.fences, demand->fence);
+}
+
 /* Evicts until `bytes` more fit, but nothing that is due up to `until`. False when only that is left, or the
  * launch's own chunks. */
-static bool make_room(struct sl_core *core, sl_tick tick, uint64_t bytes, sl_tick until)
+static bool make_room(const struct demand *demand, uint64_t bytes, sl_tick until)
 {
+    struct sl_core *core = demand->core;
     uint64_t budget = sl_core_budget(core);
     while (atomic_load(&core->mover.occupied_bytes) + bytes > budget) {
-        sl_chunk victim = sl_schedule_take_back(&core->schedule, tick);
-        if (victim == SL_NO_CHUNK) victim = find_victim(core, tick);
+        sl_chunk victim = sl_schedule_take_back(&core->schedule, demand->tick);
+        if (victim == SL_NO_CHUNK) victim = find_victim(core, demand->tick);
         if (victim == SL_NO_CHUNK) return false;
         const struct sl_chunk_record *chunk = sl_arena_record(&core->arena, victim);
-        if (chunk->due > tick && chunk->due <= until) {
+        if (chunk->due > demand->tick && chunk->due <= until) {
             core->victim_next--; /* it stays the first */
             return false;
         }
-        sl_core_record_fence(core, &core->demand_fence, atomic_load(&chunk->users));
-        if (!sl_mover_release(&core->mover, victim, &core->demand_fence, SL_CAUSE_DEMAND)) return false;
+        if (!sl_mover_release(&core->mover, victim, demand->fence, SL_CAUSE_DEMAND)) return false;
     }
     return true;
 }
 
-/* What has to leave is copied out while this launch runs, instead of while the next one waits: nobody knows
- * what that will lack, but it is about as much as this one did. Not where all that lives has room. */
-static void make_spare_room(struct sl_core *core, sl_tick tick, uint64_t brought_bytes)
+/* Bytes to keep free behind a launch for which `brought_bytes` came. What has to leave is copied out while
+ * this launch runs, instead of while the next one waits: nobody knows what that will lack, but it is about as
+ * much as this one did. Not where all that lives has room. */
+static uint64_t spare_room(const struct sl_core *core, uint64_t brought_bytes, bool due)
 {
     uint64_t budget = sl_core_budget(core), most = budget / MOST_SPARE_PART;
-    uint64_t spare = budget / (core->due.heap_count ? SPARE_PART_WHILE_DUE : SPARE_PART);
+    uint64_t spare = budget / (due ? SPARE_PART_WHILE_DUE : SPARE_PART);
     bool ahead = core->policy->plans && core->policy->when == SL_PLAN_AHEAD;
-    if (!ahead || most < core->arena.chunk_bytes || sl_arena_moving_bytes(&core->arena) <= budget) return;
+    if (!ahead || most < core->arena.chunk_bytes || sl_arena_moving_bytes(&core->arena) <= budget) return 0;
     if (spare < LAUNCHES_TO_SPARE_FOR * brought_bytes) spare = LAUNCHES_TO_SPARE_FOR * brought_bytes;
-    make_room(core, tick, spare < most ? spare : most, tick);
+    return spare < most ? spare : most;
 }
 
-uint32_t sl_demand_bring(struct sl_core *core, sl_tick tick)
+static uint64_t lacking_in_all(const struct sl_core *core, const struct sl_demand_for *launch)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < launch->count; i++)
+        bytes += lacking_bytes(sl_arena_record(&core->arena, launch->chunks[i]));
+    return bytes;
+}
+
+uint32_t sl_demand_bring(struct sl_core *core, const struct sl_demand_for *launch, bool *brought)
 {
     struct sl_mover *mover = &core->mover;
-    uint64_t brought_bytes = 0;
+    uint64_t brought_bytes = 0, lacking = lacking_in_all(core, launch), budget = sl_core_budget(core);
     uint32_t missing = 0;
-    bool fits = sl_demand_own_bytes(core) <= sl_core_budget(core);
-    pthread_mutex_lock(&mover->out.lock);
-    pthread_mutex_lock(&mover->in.lock);
-    for (uint32_t i = 0; i < core->touched_count; i++) {
-        struct sl_chunk_record *chunk = sl_arena_record(&core->arena, core->touched[i]);
+    bool fits = sl_demand_own_bytes(core, launch->chunks, launch->count) <= budget;
+    struct demand demand = {core, launch->tick,
+                            fence_for(core, lacking + spare_room(core, lacking, launch->due))};
+    sl_mover_lock(mover);
+    for (uint32_t i = 0; i < launch->count; i++) {
+        sl_chunk c = launch->chunks[i];
+        struct sl_chunk_record *chunk = sl_arena_record(&core->arena, c);
         uint64_t bytes = lacking_bytes(chunk);
         if (!bytes) continue;
         if (atomic_load(&chunk->content) != SL_CONTENT_DEAD) missing++;
-        bool room = fits ? make_room(core, tick, bytes, tick)
-                         : atomic_load(&mover->occupied_bytes) + bytes <= sl_core_budget(core);
+        bool room = fits ? make_room(&demand, bytes, launch->tick)
+                         : atomic_load(&mover->occupied_bytes) + bytes <= budget;
         if (!room) continue;
-        sl_mover_bring(mover, core->touched[i], chunk->bytes,
-                       sl_mover_room_after(mover, core->touched[i], chunk->bytes, sl_core_budget(core)),
+        sl_mover_bring(mover, c, chunk->bytes, sl_mover_room_after(mover, c, chunk->bytes, budget),
                        SL_CAUSE_DEMAND);
         brought_bytes += bytes;
     }
-    if (brought_bytes) core->due.idle_bytes = 0;
     if (fits && brought_bytes && !atomic_load(&core->schedule.active))
-        make_spare_room(core, tick, brought_bytes);
-    pthread_mutex_unlock(&mover->in.lock);
-    pthread_mutex_unlock(&mover->out.lock);
+        make_room(&demand, spare_room(core, brought_bytes, launch->due), launch->tick);
+    sl_mover_unlock(mover);
+    end(&demand);
+    *brought = brought_bytes > 0;
     return missing;
+}
+
+/* The link was idle for as long as the launch takes. */
+static void count_idle(struct sl_core *core)
+{
+    struct sl_due *due = &core->due;
+    uint64_t most = MOST_IDLE_CHUNKS * core->arena.chunk_bytes;
+    due->idle_bytes += (uint64_t)((double)due->launch_ns * (double)core->link_in_bytes_per_s / 1e9);
+    if (due->idle_bytes > most) due->idle_bytes = most;
+}
+
+/* Brings the next one that is due. False: there is none, or no time or no room for it. */
+static bool bring_next_due(struct sl_core *core)
+{
+    struct sl_mover *mover = &core->mover;
+    struct sl_due *due = &core->due;
+    struct demand demand = {.core = core};
+    sl_tick tick;
+    pthread_mutex_lock(&core->order);
+    demand.tick = core->tick;
+    sl_chunk chunk = sl_due_next(core, &tick);
+    uint64_t bytes = chunk == SL_NO_CHUNK ? 0 : atomic_load(&sl_arena_record(&core->arena, chunk)->bytes);
+    bool in_time = bytes && bytes <= due->idle_bytes;
+    pthread_mutex_unlock(&core->order);
+    if (!in_time) return false;
+    demand.fence = fence_for(core, bytes);
+    sl_mover_lock(mover);
+    bool came = make_room(&demand, bytes, tick) &&
+                sl_mover_bring(mover, chunk, bytes,
+                               sl_mover_room_after(mover, chunk, bytes, sl_core_budget(core)), SL_CAUSE_PLAN);
+    sl_mover_unlock(mover);
+    end(&demand);
+    if (!came) return false;
+    pthread_mutex_lock(&core->order);
+    due->idle_bytes -= bytes < due->idle_bytes ? bytes : due->idle_bytes;
+    pthread_mutex_unlock(&core->order);
+    return true;
 }
 
 void sl_demand_bring_due(struct sl_core *core)
 {
-    struct sl_mover *mover = &core->mover;
-    struct sl_due *due = &core->due;
-    uint64_t most = MOST_IDLE_CHUNKS * core->arena.chunk_bytes;
-    sl_tick tick;
-    sl_chunk chunk;
-    if (!due->heap_count) return;
-    due->idle_bytes += (uint64_t)((double)due->launch_ns * (double)core->link_in_bytes_per_s / 1e9);
-    if (due->idle_bytes > most) due->idle_bytes = most;
-    pthread_mutex_lock(&mover->out.lock);
-    pthread_mutex_lock(&mover->in.lock);
-    while ((chunk = sl_due_next(core, &tick)) != SL_NO_CHUNK) {
-        uint64_t bytes = atomic_load(&sl_arena_record(&core->arena, chunk)->bytes);
-        if (bytes > due->idle_bytes || !make_room(core, core->tick, bytes, tick)) break;
-        uint64_t after_out = sl_mover_room_after(mover, chunk, bytes, sl_core_budget(core));
-        if (!sl_mover_bring(mover, chunk, bytes, after_out, SL_CAUSE_PLAN)) break;
-        due->idle_bytes -= bytes;
-    }
-    pthread_mutex_unlock(&mover->in.lock);
-    pthread_mutex_unlock(&mover->out.lock);
+    pthread_mutex_lock(&core->order);
+    bool any = core->due.heap_count > 0;
+    if (any) count_idle(core);
+    pthread_mutex_unlock(&core->order);
+    while (any) any = bring_next_due(core);
 }
 
-void sl_demand_leave_to_driver(struct sl_core *core)
+void sl_demand_leave_to_driver(struct sl_core *core, const sl_chunk *chunks, uint32_t count)
 {
-    for (uint32_t i = 0; i < core->touched_count; i++) sl_mover_concede(&core->mover, core->touched[i]);
+    for (uint32_t i = 0; i < count; i++) sl_mover_concede(&core->mover, chunks[i]);
 }

@@ -6,23 +6,32 @@
 
 #include "core.h"
 
-/* Bytes of the launch's chunks that take frames: what is pinned takes none. */
-uint64_t sl_demand_own_bytes(const struct sl_core *core);
+/* A launch, as far as it lacks something. */
+struct sl_demand_for {
+    sl_tick tick;
+    const sl_chunk *chunks; /* each once */
+    uint32_t count;
+    bool due; /* something is due though nothing is planned */
+};
 
-/* Brings those of core->touched that are not resident, evicting what launch `tick` does not use. A launch
- * whose own chunks exceed the budget gets what fits beside what is there, and uses the rest in place. Returns
- * the number of chunks that were missing. Caller holds the order lock. */
-uint32_t sl_demand_bring(struct sl_core *core, sl_tick tick);
+/* Bytes of the chunks that take frames: what is pinned takes none. */
+uint64_t sl_demand_own_bytes(const struct sl_core *core, const sl_chunk *chunks, uint32_t count);
+
+/* Brings those of the launch's chunks that are not resident, evicting what it does not use. A launch whose
+ * own chunks exceed the budget gets what fits beside what is there, and uses the rest in place. *brought:
+ * whether something came. Returns the number of chunks that were missing. Enqueues: the order lock must not
+ * be held. */
+uint32_t sl_demand_bring(struct sl_core *core, const struct sl_demand_for *launch, bool *brought);
 
 /* Brings what is due (due.h), as much as the link has had the time for while launches had nothing to wait
- * for. Caller holds the order lock. */
+ * for. The same. */
 void sl_demand_bring_due(struct sl_core *core);
 
-/* Whether core->touched has a chunk that is not resident, or only in part. */
-bool sl_demand_lacking(const struct sl_core *core);
+/* Whether one of the chunks is not resident, or only in part. */
+bool sl_demand_lacking(const struct sl_core *core, const sl_chunk *chunks, uint32_t count);
 
-/* Where the driver moves memory: what core->touched names it brings itself, as the launch uses it. Caller
- * holds the order lock. */
-void sl_demand_leave_to_driver(struct sl_core *core);
+/* Where the driver moves memory: it brings the chunks itself, as the launch uses them. Caller holds the order
+ * lock. */
+void sl_demand_leave_to_driver(struct sl_core *core, const sl_chunk *chunks, uint32_t count);
 
 #endif

@@ -27,7 +27,7 @@ struct sl_device_clock *sl_device_clock_new(const struct sl_backend *backend, sl
     if (!clock) return NULL;
     clock->backend = backend;
     if (pthread_mutex_init(&clock->lock, NULL) == 0 &&
-        sl_backend_record(backend, &clock->now.event, stream)) {
+        sl_backend_record_timed(backend, &clock->now.event, stream)) {
         clock->now.ns = clock->anchored_at_ns = sl_clock_ns(CLOCK_MONOTONIC);
         return clock;
     }
@@ -56,7 +56,7 @@ bool sl_device_clock_is_old(struct sl_device_clock *clock)
 void sl_device_clock_anchor(struct sl_device_clock *clock, sl_stream stream, bool idle)
 {
     pthread_mutex_lock(&clock->lock);
-    if (!clock->has_next && sl_backend_record(clock->backend, &clock->next.event, stream)) {
+    if (!clock->has_next && sl_backend_record_timed(clock->backend, &clock->next.event, stream)) {
         clock->anchored_at_ns = sl_clock_ns(CLOCK_MONOTONIC);
         clock->next.ns = idle ? clock->anchored_at_ns : 0;
         clock->has_next = true;

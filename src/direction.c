@@ -19,6 +19,14 @@ static _Atomic(sl_event_handle) *event_at(const struct sl_direction *direction, 
     return &direction->events[sequence % SL_EVENTS_MOST];
 }
 
+/* Stalls are measured up to the end of the fetch that a launch waited for, so those have a time. */
+static enum sl_status new_event(const struct sl_direction *direction, const struct sl_backend *backend,
+                                sl_event_handle *out)
+{
+    bool timed = direction->stream == backend->stream_in(backend->self);
+    return timed ? backend->timed_event_new(backend->self, out) : backend->event_new(backend->self, out);
+}
+
 enum sl_status sl_direction_init(struct sl_direction *direction, const struct sl_backend *backend,
                                  sl_stream stream)
 {
@@ -27,7 +35,7 @@ enum sl_status sl_direction_init(struct sl_direction *direction, const struct sl
     if (!direction->events || pthread_mutex_init(&direction->lock, NULL)) return SL_ERR_NO_MEMORY;
     for (uint64_t first = 1; first <= SL_EVENTS_LEAST; first++) {
         sl_event_handle event;
-        enum sl_status status = backend->event_new(backend->self, &event);
+        enum sl_status status = new_event(direction, backend, &event);
         if (status) return status;
         atomic_store(event_at(direction, first), event);
         atomic_store(&direction->event_count, (uint32_t)first);
@@ -55,7 +63,7 @@ static sl_event_handle event_for(struct sl_direction *direction, const struct sl
     uint64_t oldest = sequence - count;
     bool free = sl_direction_known_done(direction, oldest) ||
                 (ask && sl_direction_is_done(direction, backend, oldest));
-    if (!free && count < SL_EVENTS_MOST && backend->event_new(backend->self, &event) == SL_OK)
+    if (!free && count < SL_EVENTS_MOST && new_event(direction, backend, &event) == SL_OK)
         atomic_store(&direction->event_count, count + 1);
     else
         event = atomic_load(event_at(direction, oldest));

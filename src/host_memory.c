@@ -93,3 +93,9 @@ uint64_t sl_host_memory_limit(const struct sl_host_memory *memory, uint64_t rese
     if (limit == UINT64_MAX) return limit;
     return limit > reserve_bytes ? limit - reserve_bytes : 0;
 }
+
+bool sl_host_has_nodes(void)
+{
+    char text[256]; /* such as 0-1,4 */
+    return read_text("/sys/devices/system/node/online", text, sizeof text) && strpbrk(text, "-,");
+}

@@ -13,6 +13,9 @@ struct sl_host_memory {
 /* Reads /proc/meminfo and the process's memory cgroup (v2, or v1's memory controller). Never fails. */
 void sl_host_memory_read(struct sl_host_memory *out);
 
+/* Whether the machine has several NUMA nodes. */
+bool sl_host_has_nodes(void);
+
 /* min(available, cgroup) less `reserve_bytes`; UINT64_MAX when nothing is known. */
 uint64_t sl_host_memory_limit(const struct sl_host_memory *memory, uint64_t reserve_bytes);
 

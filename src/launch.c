@@ -1,38 +1,20 @@
 /* The launch path: from sl_runtime_launch_begin to _end, and what stands between two launches. */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "access.h"
 #include "core.h"
 #include "daemon.h"
 #include "demand.h"
+#include "launch_context.h"
 #include "log.h"
 #include "record.h"
+#include "reuse.h"
 #include "sample.h"
 #include "stall.h"
+#include "test_delay.h"
 #include "text.h"
-
-/* Memory that was freed and given out again: what other streams still do to it comes first. */
-static void join_users(struct sl_core *core, uint64_t users, sl_stream stream)
-{
-    sl_core_record_fence(core, &core->demand_fence, users);
-    for (uint64_t rest = atomic_load(&core->demand_fence.streams); rest; rest &= rest - 1)
-        sl_wait_event(&core->backend, stream, core->demand_fence.events[__builtin_ctzll(rest)]);
-}
-
-/* The streams that stream number `s` has to wait for before it uses the chunk. Those who use other memory in
- * it are none of them: they may in turn wait, by whatever means, for what `s` is about to do. */
-static uint64_t debtors_for(const struct sl_core *core, const struct sl_chunk_record *chunk, uint32_t s)
-{
-    uint64_t bit = (uint64_t)1 << s;
-    if (!chunk->debtors || chunk->freed_in != core->waits) return 0;
-    if (s == SL_SHARED_STREAM) return chunk->debtors;
-    return chunk->settled & bit ? 0 : chunk->debtors & ~bit;
-}
-
-static uint64_t settle_debts(const struct sl_core *core, struct sl_chunk_record *chunk, uint32_t s)
-{
-    uint64_t debtors = debtors_for(core, chunk, s);
-    if (s != SL_SHARED_STREAM) chunk->settled |= (uint64_t)1 << s;
-    return debtors;
-}
 
 /* Marks the launch's chunks as used where that is all there is to do: every one is resident, its stream has
  * used them since they came, and knows of their arrival. */
@@ -44,72 +26,34 @@ static bool use_plainly(struct sl_core *core, uint32_t s)
     for (uint32_t i = 0; i < core->touched_count; i++) {
         struct sl_chunk_record *chunk = sl_arena_record(&core->arena, core->touched[i]);
         uint64_t users = atomic_load_explicit(&chunk->users, memory_order_relaxed);
-        chunk->last_use = core->tick;
+        atomic_store_explicit(&chunk->last_use, core->tick, memory_order_relaxed);
         plain &= atomic_load_explicit(&chunk->content, memory_order_relaxed) == SL_CONTENT_RESIDENT &&
                  atomic_load_explicit(&chunk->bytes, memory_order_relaxed) <=
                      atomic_load_explicit(&chunk->frame_bytes, memory_order_relaxed) &&
-                 users & bit && !debtors_for(core, chunk, s) &&
-                 atomic_load_explicit(&chunk->in_sequence, memory_order_relaxed) <= joined;
+                 users & bit && atomic_load_explicit(&chunk->in_sequence, memory_order_relaxed) <= joined;
     }
     return plain;
 }
 
-/* Marks the launch's chunks as used by its stream. Returns the last fetch that it has to wait for; adds up
- * what it will use in place. */
-static uint64_t use_chunks(struct sl_core *core, uint32_t s, sl_stream stream, uint64_t *in_place_bytes)
+/* Marks the launch's chunks as used by its stream, and finds the last fetch that it has to wait for. Returns
+ * the bytes that it will use in place. */
+static uint64_t use_chunks(struct sl_core *core, struct sl_launch_context *context)
 {
-    uint64_t bit = (uint64_t)1 << s, latest = 0, joined = 0;
-    for (uint32_t i = 0; i < core->touched_count; i++) {
-        struct sl_chunk_record *chunk = sl_arena_record(&core->arena, core->touched[i]);
+    uint64_t bit = (uint64_t)1 << context->stream, in_place_bytes = 0;
+    for (uint32_t i = 0; i < context->chunk_count; i++) {
+        struct sl_chunk_record *chunk = sl_arena_record(&core->arena, context->chunks[i]);
         uint64_t users = atomic_load_explicit(&chunk->users, memory_order_relaxed);
-        joined |= settle_debts(core, chunk, s);
         if (!(users & bit)) atomic_fetch_or(&chunk->users, bit);
         atomic_store_explicit(&chunk->unused, false, memory_order_relaxed);
         if (atomic_load(&chunk->content) != SL_CONTENT_RESIDENT) {
             int dead = SL_CONTENT_DEAD;
             atomic_compare_exchange_strong(&chunk->content, &dead, SL_CONTENT_HOST); /* written in place */
-            if (atomic_load(&chunk->content) == SL_CONTENT_HOST) *in_place_bytes += chunk->bytes;
+            if (atomic_load(&chunk->content) == SL_CONTENT_HOST) in_place_bytes += chunk->bytes;
         }
         uint64_t sequence = atomic_load(&chunk->in_sequence);
-        if (sequence > latest) latest = sequence;
+        if (sequence > context->in_sequence) context->in_sequence = sequence;
     }
-    if (joined) join_users(core, joined, stream);
-    return latest;
-}
-
-/* Whether the launch may touch memory that nobody knows of. */
-static bool is_blind(const struct sl_core *core, const struct sl_launch *launch, uint32_t kernel)
-{
-    if (launch->kind == SL_LAUNCH_GRAPH) return !launch->footprint || launch->footprint->partial;
-    if (launch->kind != SL_LAUNCH_KERNEL) return false;
-    bool given = launch->parameters || launch->packed;
-    return !kernel || (!given && core->kernels.kernels[kernel].parameter_count);
-}
-
-/* It may be the first to use memory that was given out again: all that others did before the memory was freed
- * comes first. */
-static void join_retired(struct sl_core *core, uint32_t s, sl_stream stream)
-{
-    uint64_t own = s == SL_SHARED_STREAM ? 0 : (uint64_t)1 << s, others = core->retired_streams & ~own;
-    if (others) join_users(core, others, stream);
-}
-
-void sl_runtime_hand_over(uint64_t address, sl_stream stream)
-{
-    struct sl_core *core = sl_core_running();
-    if (!core) return;
-    pthread_mutex_lock(&core->order);
-    uint32_t slot = sl_place_find(&core->placement, address), s = sl_core_stream(core, stream);
-    uint64_t joined = 0;
-    if (slot != SL_MAP_NONE) {
-        struct sl_chunk_range range = sl_slot_chunks(&core->placement, &core->placement.slots[slot], 0,
-                                                     core->placement.slots[slot].bytes);
-        for (uint32_t i = 0; i < range.count; i++)
-            joined |= settle_debts(core, sl_arena_record(&core->arena, range.first + i), s);
-    }
-    if (joined) join_users(core, joined, stream);
-    core->active_streams |= (uint64_t)1 << s; /* its number is not another's until the program has waited */
-    pthread_mutex_unlock(&core->order);
+    return in_place_bytes;
 }
 
 static const char *launch_name(const struct sl_core *core, const struct sl_launch *launch, uint32_t kernel)
@@ -126,27 +70,46 @@ static void say_oversize(struct sl_core *core, const char *name, uint64_t own)
     atomic_fetch_add(&core->stats.oversize_launches, 1);
 }
 
-/* Sees to chunks that neither were resident nor came by the schedule. */
-static void see_to_lacking(struct sl_core *core, const struct sl_launch *launch, uint32_t kernel)
+/* Whether what the launch lacks is to be fetched for it. pre: the order lock is taken. */
+static bool is_to_bring(struct sl_core *core, const struct sl_launch_context *context, bool *oversize)
 {
     if (core->policy->memory == SL_MEMORY_PAGED) {
-        sl_demand_leave_to_driver(core);
-        return;
+        sl_demand_leave_to_driver(core, context->chunks, context->chunk_count);
+        return false;
     }
-    uint64_t own = sl_demand_own_bytes(core);
-    bool oversize = own > sl_core_budget(core), planned = atomic_load(&core->schedule.active);
-    if (oversize) {
-        say_oversize(core, launch_name(core, launch, kernel), own);
-        if (planned) return; /* the plan knows of it, and promised the frames to others */
-    } else if (planned && core->schedule.steps.strands) {
+    uint64_t own = sl_demand_own_bytes(core, context->chunks, context->chunk_count);
+    bool planned = atomic_load(&core->schedule.active);
+    *oversize = own > sl_core_budget(core);
+    if (*oversize) {
+        say_oversize(core, launch_name(core, context->launch, context->kernel), own);
+        return !planned; /* the plan knows of it, and promised the frames to others */
+    }
+    if (planned && core->schedule.steps.strands) {
         /* It came earlier than was thought; the rest of the plan is no worse for it. */
         sl_core_plan_soon(core);
     } else if (planned) {
         atomic_fetch_add(&core->stats.surprises, 1);
         sl_core_drop_schedule(core); /* its frames are no longer where it believes them */
     }
-    uint32_t missing = sl_demand_bring(core, core->tick);
+    return true;
+}
+
+/* Sees to chunks that neither were resident nor came by the schedule. */
+static void see_to_lacking(struct sl_core *core, struct sl_launch_context *context)
+{
+    const struct sl_demand_for launch = {context->tick, context->chunks, context->chunk_count,
+                                         context->makes_due};
+    bool oversize = false, brought = false;
+    pthread_mutex_lock(&core->order);
+    bool to_bring = is_to_bring(core, context, &oversize);
+    pthread_mutex_unlock(&core->order);
+    if (!to_bring) return;
+    uint32_t missing = sl_demand_bring(core, &launch, &brought);
     if (!oversize) SL_COUNT(&core->stats, demand_misses, missing);
+    if (!brought) return;
+    pthread_mutex_lock(&core->order);
+    core->due.idle_bytes = 0;
+    pthread_mutex_unlock(&core->order);
 }
 
 /* Which of its chunks the launch may write: what host memory has of them is old from then on. */
@@ -163,16 +126,15 @@ static void note_written(struct sl_core *core)
     }
 }
 
-/* Sees to the launch's chunks. True: all are on the device when its stream gets there. */
-static bool use(struct sl_core *core, const struct sl_launch *launch, uint32_t s, uint32_t kernel)
+/* Sees to the launch's chunks. */
+static void bring(struct sl_core *core, struct sl_launch_context *context)
 {
-    uint64_t in_place = 0;
-    if (use_plainly(core, s)) return true;
-    if (sl_demand_lacking(core)) see_to_lacking(core, launch, kernel);
-    uint64_t fetch = use_chunks(core, s, launch->stream, &in_place);
-    if (sl_core_must_join(core, s, &core->mover.in, fetch)) sl_stall_wait(core, launch->stream, fetch);
+    sl_schedule_issue(&core->schedule, &context->due);
+    if (context->resident) return;
+    if (sl_demand_lacking(core, context->chunks, context->chunk_count)) see_to_lacking(core, context);
+    uint64_t in_place = use_chunks(core, context);
     if (in_place) SL_COUNT(&core->stats, remote_bytes, in_place);
-    return !in_place && !sl_demand_lacking(core);
+    context->resident = !in_place && !sl_demand_lacking(core, context->chunks, context->chunk_count);
 }
 
 /* Without a daemon: whether what is due is issued behind a launch, as the program may wait before its next
@@ -183,37 +145,78 @@ static bool moves_between_launches(const struct sl_core *core)
     return core->policy->when == SL_PLAN_AHEAD && !core->schedule.steps.strands;
 }
 
-static void begin(struct sl_core *core, struct sl_launch *launch)
+/* What the launch uses, and what of it is known to be there. pre: the order lock is taken, until the end of
+ * what follows. */
+static void understand(struct sl_core *core, struct sl_launch_context *context)
 {
-    uint32_t s = sl_core_stream(core, launch->stream), kernel = 0;
-    core->stream = s;
-    launch->tick = ++core->tick;
+    struct sl_launch *launch = context->launch;
+    uint32_t s = sl_core_stream(core, launch->stream);
+    core->stream = context->stream = s;
+    launch->tick = context->tick = ++core->tick;
     atomic_store_explicit(&core->open[launch->tick % SL_OPEN_LAUNCHES], launch->tick, memory_order_relaxed);
     atomic_store_explicit(&core->stats.tick, core->tick, memory_order_relaxed);
     core->active_streams |= (uint64_t)1 << s;
     if (core->symbols.full) sl_core_forget(core);
-    sl_symbol symbol = sl_access_scan(core, launch, &kernel);
-    sl_core_feed(core, symbol, s);
+    context->symbol = sl_access_scan(core, launch, &context->kernel);
+    sl_core_feed(core, context->symbol, s);
     sl_stats_launched(&core->stats);
-    sl_record_launch(core, launch, symbol, kernel);
-    bool everything = !core->daemon && !moves_between_launches(core);
-    if (sl_schedule_begin(&core->schedule, core->tick, everything) && core->daemon)
-        sl_daemon_wake(core->daemon);
-    if (sl_core_must_join(core, s, &core->mover.out, core->arena.join_out))
-        sl_mover_wait(&core->mover, &core->mover.out, core->arena.join_out, launch->stream);
-    if (is_blind(core, launch, kernel)) join_retired(core, s, launch->stream);
-    sl_access_chunks(core, launch, symbol, kernel);
-    bool noted = sl_due_is_noted(core);
-    if (noted) sl_due_note(core, symbol);
-    bool resident = !core->touched_count || use(core, launch, s, kernel);
+    sl_record_launch(core, launch, context->symbol, context->kernel);
+    sl_schedule_begin(&core->schedule, core->tick, !core->daemon && !moves_between_launches(core),
+                      &context->due);
+    if (core->join_count) sl_joins_collect(core, s, &context->joins);
+    if (sl_core_must_join(core, s, &core->mover.out, core->join_out)) context->out_sequence = core->join_out;
+    sl_access_chunks(core, launch, context->symbol, context->kernel);
+    if (sl_due_is_noted(core)) {
+        sl_due_note(core, context->symbol);
+        context->makes_due = core->due.heap_count > 0;
+    }
+    context->resident = !core->touched_count || use_plainly(core, s);
     if (core->backend.leave) note_written(core);
     if (core->pinned_bytes) {
         SL_COUNT(&core->stats, remote_bytes, core->pinned_bytes);
         SL_COUNT(&core->stats, pinned_bytes, core->pinned_bytes);
     }
-    if (noted) sl_demand_bring_due(core);
+}
+
+/* Keeps what the launch uses for when others launch meanwhile. Without memory it is used where it is. */
+static void keep_chunks(const struct sl_core *core, struct sl_launch_context *context)
+{
+    uint32_t count = core->touched_count;
+    sl_chunk *chunks = context->few;
+    if (count > SL_FEW_CHUNKS) chunks = context->many = malloc(count * sizeof *chunks);
+    if (!chunks) return;
+    memcpy(chunks, core->touched, count * sizeof *chunks);
+    context->chunks = chunks;
+    context->chunk_count = count;
+}
+
+/* What follows from it. */
+static void conclude(struct sl_core *core, struct sl_launch_context *context)
+{
+    struct sl_launch *launch = context->launch;
+    if (context->in_sequence) {
+        if (sl_core_must_join(core, context->stream, &core->mover.in, context->in_sequence))
+            context->stall = sl_stall_new(core);
+        else
+            context->in_sequence = 0;
+    }
     sl_core_plan(core);
-    if (core->sampler) launch->state = sl_sample_begin(core, launch, symbol, kernel, resident);
+    if (core->sampler)
+        launch->state = sl_sample_begin(core, launch, context->symbol, context->kernel, context->resident);
+}
+
+/* Makes the stream wait for what comes before the launch. */
+static void enqueue_waits(struct sl_core *core, struct sl_launch_context *context)
+{
+    struct sl_launch *launch = context->launch;
+    if (context->joins.count) {
+        sl_waits_enqueue(&context->joins, &core->backend, launch->stream);
+        sl_waits_end(&context->joins, &core->frees);
+    }
+    if (context->out_sequence)
+        sl_mover_wait(&core->mover, &core->mover.out, context->out_sequence, launch->stream);
+    if (context->in_sequence) sl_stall_wait(core, context->stall, launch->stream, context->in_sequence);
+    if (launch->state) sl_sample_record(core, launch->state, launch->stream);
 }
 
 struct sl_footprint *sl_runtime_footprint(const struct sl_launch *launch)
@@ -226,6 +229,31 @@ struct sl_footprint *sl_runtime_footprint(const struct sl_launch *launch)
     return footprint;
 }
 
+/* The lock is given up before anything is enqueued: a stream whose queue is full holds up whoever gives it
+ * more, and nobody else. */
+static void begin(struct sl_core *core, struct sl_launch *launch)
+{
+    struct sl_launch_context context;
+    memset(&context, 0, offsetof(struct sl_launch_context, few));
+    memset(&context.many, 0, sizeof context - offsetof(struct sl_launch_context, many));
+    context.launch = launch;
+    pthread_mutex_lock(&core->order);
+    understand(core, &context);
+    bool moves = !context.resident || context.due.any || context.makes_due;
+    if (moves) {
+        if (!context.resident) keep_chunks(core, &context);
+        pthread_mutex_unlock(&core->order);
+        bring(core, &context);
+        if (context.makes_due) sl_demand_bring_due(core);
+        free(context.many);
+        pthread_mutex_lock(&core->order);
+    }
+    conclude(core, &context);
+    pthread_mutex_unlock(&core->order);
+    if (context.due.waited_for && core->daemon) sl_daemon_wake(core->daemon);
+    enqueue_waits(core, &context);
+}
+
 void sl_runtime_launch_begin(struct sl_launch *launch)
 {
     struct sl_core *core = sl_core_running();
@@ -235,16 +263,43 @@ void sl_runtime_launch_begin(struct sl_launch *launch)
     if (atomic_load_explicit(&core->captures, memory_order_relaxed) &&
         core->backend.stream_capturing(core->backend.self, launch->stream))
         return;
-    pthread_mutex_lock(&core->order);
     begin(core, launch);
-    pthread_mutex_unlock(&core->order);
+    SL_TEST_DELAY(LAUNCH_BEGUN);
 }
 
-static void end_sample(struct sl_core *core, const struct sl_launch *launch, bool ok)
+/* From here on it counts as submitted. */
+static void close_launch(struct sl_core *core, sl_tick tick)
 {
+    _Atomic sl_tick *open = &core->open[tick % SL_OPEN_LAUNCHES];
+    if (atomic_load_explicit(open, memory_order_relaxed) == tick)
+        atomic_store_explicit(open, 0, memory_order_release);
+}
+
+/* Puts a fence behind the launch for what leaves after it. Returns whether there is something to do: for the
+ * daemon, or, in *due, for the launching thread. */
+static bool end_planned(struct sl_core *core, const struct sl_launch *launch, struct sl_schedule_due *due)
+{
+    struct sl_fence_stream streams[SL_STREAMS];
+    struct sl_fence *fence = NULL;
+    uint32_t count = 0;
     pthread_mutex_lock(&core->order);
-    if (core->sampler) sl_sample_end(core, launch->state, launch, ok);
+    uint64_t leaving = sl_schedule_leaving_users(&core->schedule, launch->tick);
+    if (leaving) {
+        count = sl_core_fence_streams(core, leaving, streams);
+        if (count) fence = sl_schedule_fence(&core->schedule);
+    }
+    if (fence) {
+        pthread_mutex_unlock(&core->order);
+        sl_fence_record(&core->backend, fence, streams, count);
+        sl_fences_put(&core->schedule.fences, fence, launch->tick);
+        pthread_mutex_lock(&core->order);
+    }
+    close_launch(core, launch->tick);
+    sl_schedule_submitted(&core->schedule, sl_core_submitted(core));
+    sl_schedule_go_on(&core->schedule, due);
+    bool moves = due->any && (core->daemon || moves_between_launches(core));
     pthread_mutex_unlock(&core->order);
+    return moves;
 }
 
 /* A launch that was refused used nothing: its chunks are resident all the same. */
@@ -252,19 +307,16 @@ void sl_runtime_launch_end(struct sl_launch *launch, bool ok)
 {
     struct sl_core *core = sl_core_running();
     if (!core || !launch->tick) return;
-    if (launch->state) end_sample(core, launch, ok);
-    _Atomic sl_tick *open = &core->open[launch->tick % SL_OPEN_LAUNCHES];
-    sl_tick own = launch->tick;
-    if (atomic_load_explicit(open, memory_order_relaxed) == own)
-        atomic_store_explicit(open, 0, memory_order_release);
-    if (!atomic_load_explicit(&core->schedule.active, memory_order_acquire)) return;
-    pthread_mutex_lock(&core->order);
-    uint64_t leaving = sl_schedule_leaving_users(&core->schedule, launch->tick);
-    if (leaving) sl_core_record_fence(core, sl_schedule_fence(&core->schedule, launch->tick), leaving);
-    sl_schedule_submitted(&core->schedule, sl_core_submitted(core));
+    SL_TEST_DELAY(LAUNCH_GIVEN);
+    if (launch->state) sl_sample_end(core, launch->state, launch, ok);
+    if (!atomic_load_explicit(&core->schedule.active, memory_order_acquire)) {
+        close_launch(core, launch->tick);
+        return;
+    }
+    struct sl_schedule_due due;
+    if (!end_planned(core, launch, &due)) return;
     if (core->daemon)
         sl_daemon_wake(core->daemon);
-    else if (moves_between_launches(core))
-        sl_schedule_go_on(&core->schedule);
-    pthread_mutex_unlock(&core->order);
+    else
+        sl_schedule_issue(&core->schedule, &due);
 }

@@ -46,21 +46,9 @@ void sl_mover_time(struct sl_mover *mover, struct sl_trace *trace)
         sl_transfers_new(mover->backend, mover->clock, trace, &mover->link.out, mover->out.stream);
 }
 
-/* pre: the direction's lock is taken. */
-static void settle_times(struct sl_mover *mover, struct sl_direction *direction)
+void sl_mover_settle_times(struct sl_mover *mover, struct sl_direction *direction)
 {
     if (direction->transfers && !atomic_load(mover->captures)) sl_transfers_settle(direction->transfers);
-}
-
-void sl_mover_settle_times(struct sl_mover *mover)
-{
-    struct sl_direction *directions[] = {&mover->out, &mover->in};
-    for (int d = 0; d < 2; d++) {
-        if (!directions[d]->transfers) continue;
-        pthread_mutex_lock(&directions[d]->lock);
-        settle_times(mover, directions[d]);
-        pthread_mutex_unlock(&directions[d]->lock);
-    }
 }
 
 /* Both directions at once, so that it is seen what they did at the same time. The clock gets an anchor in
@@ -85,16 +73,36 @@ static void measure(struct sl_mover *mover)
     if (!mover->traced && sl_transfers_settled(mover->out.transfers)) time_some(mover);
 }
 
-void sl_mover_measure(struct sl_mover *mover, bool wait, uint64_t *in_bytes_per_s, uint64_t *out_bytes_per_s)
+void sl_mover_lock(struct sl_mover *mover)
 {
-    if (!mover->in.transfers || !mover->out.transfers) return;
-    if (wait ? pthread_mutex_lock(&mover->out.lock) : pthread_mutex_trylock(&mover->out.lock)) return;
-    if (!(wait ? pthread_mutex_lock(&mover->in.lock) : pthread_mutex_trylock(&mover->in.lock))) {
-        measure(mover);
-        sl_link_speeds(&mover->link, in_bytes_per_s, out_bytes_per_s);
-        pthread_mutex_unlock(&mover->in.lock);
-    }
+    pthread_mutex_lock(&mover->out.lock);
+    pthread_mutex_lock(&mover->in.lock);
+}
+
+void sl_mover_unlock(struct sl_mover *mover)
+{
+    pthread_mutex_unlock(&mover->in.lock);
     pthread_mutex_unlock(&mover->out.lock);
+}
+
+bool sl_mover_try_lock(struct sl_mover *mover, int tries)
+{
+    for (; tries > 0; tries--) {
+        if (pthread_mutex_trylock(&mover->out.lock) == 0) {
+            if (pthread_mutex_trylock(&mover->in.lock) == 0) return true;
+            pthread_mutex_unlock(&mover->out.lock);
+        }
+        if (tries > 1) sched_yield();
+    }
+    return false;
+}
+
+void sl_mover_measure(struct sl_mover *mover, uint64_t *in_bytes_per_s, uint64_t *out_bytes_per_s)
+{
+    if (!mover->in.transfers || !mover->out.transfers || !sl_mover_try_lock(mover, 1)) return;
+    measure(mover);
+    sl_link_speeds(&mover->link, in_bytes_per_s, out_bytes_per_s);
+    sl_mover_unlock(mover);
 }
 
 bool sl_mover_done(struct sl_mover *mover, struct sl_direction *direction, uint64_t sequence)
@@ -127,7 +135,8 @@ void sl_mover_wait_host(struct sl_mover *mover, struct sl_direction *direction, 
         sl_direction_set_done(direction, sequence);
 }
 
-/* Makes the out stream wait for everything that may still use the chunk. */
+/* Makes the out stream wait for those who were seen to use the chunk: what leaves under their hands is slow.
+ */
 static void wait_for_users(struct sl_mover *mover, struct sl_chunk_record *chunk,
                            const struct sl_fence *fence)
 {
@@ -135,9 +144,22 @@ static void wait_for_users(struct sl_mover *mover, struct sl_chunk_record *chunk
     uint64_t fetch = atomic_load(&chunk->in_sequence);
     if (fetch) sl_mover_wait(mover, &mover->in, fetch, mover->out.stream);
     uint64_t users = atomic_load(&chunk->users);
-    if (!fence) return;
+    if (!fence || sl_mover_is_held(mover)) return;
     for (uint64_t rest = users & atomic_load(&fence->streams); rest; rest &= rest - 1)
         sl_wait_event(backend, mover->out.stream, fence->events[__builtin_ctzll(rest)]);
+}
+
+/* Makes the out stream wait for the frees of all memory in the chunk. False: one of them may be long in
+ * coming, so nothing may wait for it. */
+static bool wait_for_frees(struct sl_mover *mover, const struct sl_chunk_record *chunk)
+{
+    struct sl_waits waits = {0};
+    if (!mover->frees) return true;
+    sl_frees_peek(mover->frees, chunk->address, chunk->address + mover->arena->chunk_bytes, &waits);
+    bool may_wait = !waits.count || !sl_mover_is_held(mover);
+    if (may_wait) sl_waits_enqueue(&waits, mover->backend, mover->out.stream);
+    sl_waits_end(&waits, mover->frees);
+    return may_wait;
 }
 
 /* pre: the direction's lock is taken. */
@@ -164,7 +186,7 @@ uint64_t sl_mover_when(struct sl_mover *mover, sl_event_handle event)
 static void begin_timing(struct sl_mover *mover, struct sl_direction *direction)
 {
     if (!direction->transfers || !mover->traced) return;
-    settle_times(mover, direction);
+    sl_mover_settle_times(mover, direction);
     tie_clock(mover, direction);
 }
 
@@ -244,14 +266,21 @@ uint64_t sl_mover_release(struct sl_mover *mover, sl_chunk c, const struct sl_fe
     uint64_t sequence = atomic_load(&mover->out.issued) + 1;
     if (atomic_load(&mover->failed) || chunk->pinned || !sl_chunk_is_resident(chunk)) return 0;
     /* Before the content says that it left, so that whoever sees that also sees what to wait for. */
+    uint64_t dropped = atomic_load(&chunk->drop_sequence);
     atomic_store(&chunk->out_sequence, sequence);
     bool evicted = change(chunk, SL_CONTENT_RESIDENT, SL_CONTENT_HOST);
-    if (!evicted && !change(chunk, SL_CONTENT_RESIDENT_DEAD, SL_CONTENT_DEAD))
-        return give_up(mover, &mover->out);
+    if (!evicted) {
+        if (!mover->keeps_dead) atomic_store(&chunk->drop_sequence, sequence);
+        if (!change(chunk, SL_CONTENT_RESIDENT_DEAD, SL_CONTENT_DEAD)) {
+            atomic_store(&chunk->drop_sequence, dropped);
+            return give_up(mover, &mover->out);
+        }
+    }
     begin_timing(mover, &mover->out);
     wait_for_users(mover, chunk, fence);
     uint64_t bytes = atomic_load(&chunk->frame_bytes);
-    enum sl_action_kind kind = !evicted                                          ? SL_ACTION_DROP
+    bool drops = !evicted && !mover->keeps_dead && wait_for_frees(mover, chunk);
+    enum sl_action_kind kind = drops                                             ? SL_ACTION_DROP
                                : backend->leave && !atomic_load(&chunk->written) ? SL_ACTION_LEAVE
                                                                                  : SL_ACTION_EVICT;
     /* Not when it comes: a launch may still write it in place, and a fetch does not wait for that. */
@@ -320,14 +349,25 @@ void sl_mover_concede(struct sl_mover *mover, sl_chunk c)
     atomic_store(&chunk->frame_bytes, atomic_load(&chunk->bytes));
 }
 
-void sl_mover_discard(struct sl_mover *mover, sl_chunk c, uint64_t bytes, const struct sl_fence *fence)
+void sl_mover_discard(struct sl_mover *mover, sl_chunk c)
 {
+    const struct sl_backend *backend = mover->backend;
     struct sl_chunk_record *chunk = sl_arena_record(mover->arena, c);
-    if (atomic_load(&mover->failed)) return;
     uint64_t sequence = atomic_load(&mover->out.issued) + 1;
+    if (atomic_load(&mover->failed) || mover->keeps_dead || atomic_load(&chunk->bytes) ||
+        atomic_load(&chunk->content) != SL_CONTENT_DEAD)
+        return;
+    /* Either whoever takes the chunk sees this number, or the chunk is seen to be taken here. */
+    uint64_t dropped = atomic_exchange(&chunk->drop_sequence, sequence);
+    if (atomic_load(&chunk->bytes)) {
+        atomic_store(&chunk->drop_sequence, dropped);
+        give_up(mover, &mover->out);
+        return;
+    }
     note_left(mover, sequence, 0);
     atomic_store(&chunk->out_sequence, sequence);
-    wait_for_users(mover, chunk, fence);
-    submitted(mover, &mover->out, mover->backend->discard(mover->backend->self, chunk->address, bytes));
+    bool drops = wait_for_frees(mover, chunk);
+    submitted(mover, &mover->out,
+              drops ? backend->discard(backend->self, chunk->address, mover->arena->chunk_bytes) : SL_OK);
     atomic_store(&chunk->users, 0);
 }

@@ -1,34 +1,54 @@
 /* The mover: the two directions of the link (direction.h). Movements of one direction are issued under its
  * lock. Locks are taken in the order out, in.
  *
- * Every content change is a compare-and-swap made before the driver call, under the direction's lock:
- *   evict     RESIDENT -> HOST          drop      RESIDENT_DEAD -> DEAD
- *   fetch     HOST -> RESIDENT          populate  DEAD -> RESIDENT, or RESIDENT_DEAD before it is allocated
- * A free changes RESIDENT -> RESIDENT_DEAD and HOST -> DEAD; an allocation RESIDENT_DEAD -> RESIDENT. So a
- * chunk is dropped only while no allocation lies in it: what a kernel may have written unseen is never thrown
- * away.
+ * The content of a chunk, and what changes it:
+ *
+ *                    sl_mover_bring (fetch)
+ *            HOST ───────────────────────────▶ RESIDENT
+ *            │  ▲ ◀─────────────────────────── │  ▲
+ *            │  │    sl_mover_release (evict)  │  │
+ *   sl_arena_give  use in place     sl_arena_give  sl_arena_take
+ *            ▼  │                              ▼  │
+ *            DEAD ◀─────────────────────────── RESIDENT_DEAD
+ *                  sl_mover_release (discard)
+ *            DEAD ───────────────────────────▶ RESIDENT, or RESIDENT_DEAD where no allocation lies in it
+ *                  sl_mover_bring (populate)
+ *
+ * The mover's changes are compare-and-swaps made before the driver call, under the direction's lock.
+ *
+ * One rule keeps data: only a free makes content dead, and only what is dead is discarded. A chunk is
+ * RESIDENT_DEAD or DEAD only while no allocation lies in it, whatever a plan believed. A discard waits on the
+ * device for the points of the frees (frees.h) of all memory in the chunk; whoever gets memory of the chunk
+ * waits for the discard (sl_chunk_record.drop_sequence). Evictions copy, and fetches copy back: these are
+ * right at any time, whoever uses the chunk meanwhile, and what they wait for is for speed alone.
  */
 #ifndef SLUICE_MOVER_H
 #define SLUICE_MOVER_H
 
 #include "arena.h"
 #include "direction.h"
+#include "frees.h"
 #include "link_speed.h"
 #include "stats.h"
 
 #define SL_STREAMS 64
 #define SL_SHARED_STREAM 63 /* the number of all streams that found none of their own */
 
-/* Events that stand for "all that was submitted to these streams until now". */
+/* Events that stand for "all that was submitted to these streams until now". What waits for one does so for
+ * speed alone. */
 struct sl_fence {
     _Atomic uint64_t streams; /* bit set */
     sl_event_handle events[SL_STREAMS];
+    sl_tick tick; /* the launch that it lies behind; see fences.h */
 };
 
 struct sl_mover {
     const struct sl_backend *backend;
     struct sl_arena *arena;
     struct sl_stats *stats;
+    struct sl_frees *frees; /* NULL: nothing is freed while the device may use it */
+    bool keeps_dead;        /* what is dead is copied like all else */
+    _Atomic uint32_t held;  /* see sl_mover_is_held */
     struct sl_direction in, out;
     _Atomic uint64_t occupied_bytes; /* sum of the frames held by chunks, in issue order */
     _Atomic uint64_t *left_bytes;    /* by out movement s and all before it, at s % SL_EVENTS_MOST */
@@ -47,13 +67,27 @@ enum sl_status sl_mover_init(struct sl_mover *mover, const struct sl_backend *ba
 void sl_mover_time(struct sl_mover *mover, struct sl_trace *trace);
 /* When `event`, which is done, was reached, on the records' clock; 0: not known. May take in's lock. */
 uint64_t sl_mover_when(struct sl_mover *mover, sl_event_handle event);
-/* Tells the trace of the movements that are done. Takes the locks. */
-void sl_mover_settle_times(struct sl_mover *mover);
+/* Tells the trace of the direction's movements that are done. Caller holds its lock. */
+void sl_mover_settle_times(struct sl_mover *mover, struct sl_direction *direction);
 /* Brings up to date what is known of the link's speed (see sl_link_speeds), to be called now and then: where
- * every movement is timed, or some were, or it is time to. Does nothing where somebody moves something,
- * unless `wait`. */
-void sl_mover_measure(struct sl_mover *mover, bool wait, uint64_t *in_bytes_per_s, uint64_t *out_bytes_per_s);
+ * every movement is timed, or some were, or it is time to. Does nothing where somebody moves something. */
+void sl_mover_measure(struct sl_mover *mover, uint64_t *in_bytes_per_s, uint64_t *out_bytes_per_s);
 void sl_mover_close(struct sl_mover *mover, bool device_gone); /* accepts a half-built one */
+
+/* Whether a stream of the program may wait for something that is not the device's own work, such as a host
+ * function. What lies behind it may not come before the program is done with something else, so no movement
+ * waits for any stream of the program then. */
+static inline bool sl_mover_is_held(const struct sl_mover *mover)
+{
+    return atomic_load_explicit(&mover->held, memory_order_acquire) > 0;
+}
+
+/* Takes both directions' locks, with at most `tries` looks. Whoever holds the order lock takes them in no
+ * other way: they are held while a movement is enqueued, which may take as long as the device does. */
+#define SL_PATIENCE 1000
+bool sl_mover_try_lock(struct sl_mover *mover, int tries);
+void sl_mover_lock(struct sl_mover *mover);
+void sl_mover_unlock(struct sl_mover *mover);
 
 /* Whether movement `sequence` of the direction has finished. Asks the driver at most once. */
 bool sl_mover_done(struct sl_mover *mover, struct sl_direction *direction, uint64_t sequence);
@@ -69,9 +103,9 @@ void sl_mover_wait_host(struct sl_mover *mover, struct sl_direction *direction, 
 uint64_t sl_mover_room_after(const struct sl_mover *mover, sl_chunk chunk, uint64_t bytes,
                              uint64_t budget_bytes);
 
-/* Frees the chunk's frame: copies it out, or drops it if its content is dead. It starts when the chunk's
- * users in `fence` (NULL: none) and its own fetch have finished. Caller holds out.lock. Returns the
- * movement's sequence, or 0 if the chunk held no frame. */
+/* Frees the chunk's frame: copies it out, or discards it if its content is dead. It starts when the chunk's
+ * users in `fence` (NULL: none), its own fetch and, for a discard, the frees of its memory have finished.
+ * Caller holds out.lock. Returns the movement's sequence, or 0 if the chunk held no frame. */
 uint64_t sl_mover_release(struct sl_mover *mover, sl_chunk chunk, const struct sl_fence *fence,
                           enum sl_move_cause cause);
 
@@ -85,8 +119,8 @@ uint64_t sl_mover_bring(struct sl_mover *mover, sl_chunk chunk, uint64_t bytes, 
  * now on, and nothing is moved or counted. Caller holds the order lock. */
 void sl_mover_concede(struct sl_mover *mover, sl_chunk chunk);
 
-/* Tells the driver that the chunk, which is not resident, holds nothing, so that it will not be copied in.
- * Caller holds out.lock; pre: no allocation lies in the chunk. */
-void sl_mover_discard(struct sl_mover *mover, sl_chunk chunk, uint64_t bytes, const struct sl_fence *fence);
+/* Tells the driver that the chunk, if it is not resident and no allocation lies in it, holds nothing, so that
+ * it will not be copied in. Caller holds out.lock. */
+void sl_mover_discard(struct sl_mover *mover, sl_chunk chunk);
 
 #endif

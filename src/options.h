@@ -16,6 +16,7 @@ enum sl_policy {
     SL_POLICY_OFF
 };
 enum sl_daemon_mode { SL_DAEMON_THREAD, SL_DAEMON_INLINE };
+enum sl_discard { SL_DISCARD_ON, SL_DISCARD_OFF };
 enum sl_trace_full { SL_TRACE_DROP, SL_TRACE_WAIT };
 
 /* One field for each row of options.def, in its order. Strings point into the environment copy that lives as
@@ -26,6 +27,7 @@ struct sl_options {
     const char *backing;    /* rules as of backing.h */
     int policy;             /* enum sl_policy */
     int daemon;             /* enum sl_daemon_mode */
+    int discard;            /* enum sl_discard */
     const char *trace;      /* file; %p process id, %h host name, %r rank */
     int trace_full;         /* enum sl_trace_full */
     uint64_t trace_limit;   /* bytes; 0: none */
@@ -41,6 +43,10 @@ struct sl_options {
                                reserve */
     uint64_t host_reserve;  /* bytes of host memory left to others */
     uint64_t virtual_size;  /* bytes that cuMemGetInfo reports as total; 0: the host limit */
+#ifdef SLUICE_TEST_HOOKS
+    int test_delay;       /* seed; 0: none */
+    int test_wrong_plans; /* seed; 0: none */
+#endif
 };
 
 /* Reads every option from the environment, and opens the log with its two (sl_log_open) so that what is said

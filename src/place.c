@@ -6,6 +6,7 @@
 #include "grow.h"
 
 #define MAX_INTERIOR 65536u
+#define MOST_FOREIGN 16 /* slots of a key that wait for other streams, before one of them is taken */
 
 _Static_assert(SL_NO_RANGE == SL_MAP_NONE, "no slot");
 
@@ -77,7 +78,14 @@ static uint32_t add_slot(struct sl_placement *placement, uint32_t k)
     return slot;
 }
 
-/* The smallest ordinal of the key that is not live; a new slot where all are. */
+/* Whether the slot's last place was freed by another stream, which its next owner would have to wait for. */
+static bool is_foreign(const struct sl_placement *placement, const struct sl_slot *slot)
+{
+    return slot->address && sl_arena_is_foreign(placement->arena, slot->address, slot->bytes);
+}
+
+/* The smallest ordinal of the key, of some, that is not live, and whose memory no other stream may still use;
+ * a new slot where there is none. */
 static uint32_t slot_for(struct sl_placement *placement, uint64_t site, uint64_t bytes)
 {
     uint32_t k = key_for(placement, site, bytes);
@@ -85,7 +93,14 @@ static uint32_t slot_for(struct sl_placement *placement, uint64_t site, uint64_t
     struct sl_slot_key *key = &placement->keys[k];
     while (key->lowest_free < key->count && placement->slots[key->slots[key->lowest_free]].live)
         key->lowest_free++;
-    return key->lowest_free < key->count ? key->slots[key->lowest_free] : add_slot(placement, k);
+    uint32_t looked = 0;
+    for (uint32_t i = key->lowest_free; i < key->count && looked < MOST_FOREIGN; i++) {
+        const struct sl_slot *slot = &placement->slots[key->slots[i]];
+        if (slot->live) continue;
+        if (!is_foreign(placement, slot)) return key->slots[i];
+        looked++;
+    }
+    return looked < MOST_FOREIGN ? add_slot(placement, k) : key->slots[key->lowest_free];
 }
 
 bool sl_placement_remember(struct sl_placement *placement, uint64_t site, uint64_t bytes, uint32_t count,

@@ -9,7 +9,9 @@
 #include "clock.h"
 #include "pace.h"
 #include "plan_content.h"
+#include "test_delay.h"
 #include "thread.h"
+#include "wrong_plan.h"
 
 enum state { FREE, TO_MAKE, MADE, TO_FREE, STOPPING };
 
@@ -63,6 +65,7 @@ void sl_plan_job_make(struct sl_plan_job *job, struct sl_plan_memory *memory, bo
 {
     uint64_t start = sl_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     job->status = reserve(job) ? make(job, memory, hurried) : SL_ERR_NO_MEMORY;
+    if (job->status == SL_OK) SL_WRONG_PLAN(&job->input, &job->plan);
     if (job->status == SL_OK)
         job->status = sl_steps_new(&job->plan, &job->input, job->serve, job->input.chunk_count, &job->steps);
     job->cpu_ns = sl_clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;
@@ -74,6 +77,7 @@ static void make_next(struct sl_planner *planner)
     sl_plan_job_free(job);
     *job = planner->next;
     sl_plan_job_make(job, &planner->memory, sl_pace_hurries(&planner->pace));
+    SL_TEST_DELAY(PLAN);
     if (job->status || job->plan.seconds_ns == 0) return;
     double part = (double)job->serve / (double)job->input.launch_count;
     sl_pace_made(&planner->pace, job->cpu_ns, part * (double)job->plan.seconds_ns, job->again);

@@ -7,6 +7,7 @@
 #include "plan_content.h"
 #include "planner.h"
 #include "takeover.h"
+#include "wrong_plan.h"
 
 #define LAUNCHES_BETWEEN_PLANS 16 /* that are begun anew, while surprises are frequent */
 /* What a launch does for the next forecast, in chunks and accesses looked at: some microseconds. More where
@@ -21,25 +22,6 @@ enum { LEAST_BELIEVED = 12 }; /* symbols: less is not worth a plan */
 enum { SURE_CONTEXT = 16 };   /* symbols that came like this before */
 /* When so many chunks came ahead, or such a part of the budget, it is judged by how much was used. */
 enum { ENOUGH_CHUNKS = 16, ENOUGH_PART = 4 };
-
-static bool lock_directions(struct sl_mover *mover, bool wait)
-{
-    if (wait) {
-        pthread_mutex_lock(&mover->out.lock);
-        pthread_mutex_lock(&mover->in.lock);
-        return true;
-    }
-    if (pthread_mutex_trylock(&mover->out.lock)) return false;
-    if (!pthread_mutex_trylock(&mover->in.lock)) return true;
-    pthread_mutex_unlock(&mover->out.lock);
-    return false;
-}
-
-static void unlock_directions(struct sl_mover *mover)
-{
-    pthread_mutex_unlock(&mover->in.lock);
-    pthread_mutex_unlock(&mover->out.lock);
-}
 
 static void say(enum sl_status status)
 {
@@ -100,6 +82,7 @@ static enum sl_status make_plan(struct sl_core *core, struct sl_steps *steps)
     struct sl_plan plan;
     status = sl_plan_make(&input, lessons(core), &plan);
     if (status) return status;
+    SL_WRONG_PLAN(&input, &plan);
     status = sl_steps_new(&plan, &input, forecast->served_launches, 0, steps);
     if (core->planning.planner) /* who goes on where this one ends */
         sl_plan_content(&input, &plan, forecast->served_launches, forecast->at_end.content);
@@ -127,14 +110,14 @@ static void plan_here(struct sl_core *core)
     struct sl_steps steps = {0};
     note_begin(core);
     sl_core_learn_extents(core);
-    lock_directions(&core->mover, true);
+    if (!sl_mover_try_lock(&core->mover, SL_PATIENCE)) return; /* the next launch does */
     enum sl_status status = make_plan(core, &steps);
     if (status == SL_OK)
         sl_schedule_take(schedule, &steps);
     else
         sl_schedule_clear(schedule);
     sl_schedule_submitted(schedule, sl_core_submitted(core));
-    unlock_directions(&core->mover);
+    sl_mover_unlock(&core->mover);
     if (status == SL_OK) core->planning.carried_out = atomic_load(&schedule->generation);
     sl_steps_free(&steps);
     say(status);
@@ -225,12 +208,12 @@ static void take_plan(struct sl_core *core)
     struct sl_planning *planning = &core->planning;
     struct sl_plan_job *job = sl_planner_job(planning->planner);
     if (job->status == SL_OK && still_serves(core, job) && follow_streams(planning, job)) {
-        if (!lock_directions(&core->mover, planning->refusals == MOST_REFUSALS)) {
-            planning->refusals++;
+        if (!sl_mover_try_lock(&core->mover, planning->refusals < MOST_REFUSALS ? 1 : SL_PATIENCE)) {
+            planning->refusals += planning->refusals < MOST_REFUSALS;
             return;
         }
         sl_take_over(core, job, planning->continues);
-        unlock_directions(&core->mover);
+        sl_mover_unlock(&core->mover);
         planning->carried_out = atomic_load(&core->schedule.generation);
         atomic_fetch_add(&core->stats.plans, 1);
         atomic_fetch_add(&core->stats.plans_again, job->again);

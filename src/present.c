@@ -16,12 +16,8 @@ enum { FAR_EARLY = 16, LEAST_AGE = 16 };
 
 void sl_core_drop_schedule(struct sl_core *core)
 {
-    pthread_mutex_lock(&core->mover.out.lock);
-    pthread_mutex_lock(&core->mover.in.lock);
     core->planning.surprises++;
-    sl_schedule_clear(&core->schedule);
-    pthread_mutex_unlock(&core->mover.in.lock);
-    pthread_mutex_unlock(&core->mover.out.lock);
+    sl_schedule_drop(&core->schedule);
 }
 
 void sl_core_learn_extents(struct sl_core *core)
@@ -44,8 +40,7 @@ static void count_iterations(struct sl_core *core, bool hit)
     sl_core_settle_stalls(core);
     sl_samples_settle(core);
     if (core->pressure)
-        sl_mover_measure(&core->mover, !core->daemon, &core->link_in_bytes_per_s,
-                         &core->link_out_bytes_per_s);
+        sl_mover_measure(&core->mover, &core->link_in_bytes_per_s, &core->link_out_bytes_per_s);
     sl_core_learn_extents(core);
     sl_stats_next_iteration(&core->stats);
     sl_facts_iteration(core);

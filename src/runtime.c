@@ -18,8 +18,8 @@
 #include "log.h"
 #include "planner.h"
 #include "report.h"
+#include "reuse.h"
 #include "sample.h"
-#include "text.h"
 
 #define HISTORY_SYMBOLS (((size_t)1 << 20) - 1) /* its ring: 28 MiB when full */
 
@@ -70,21 +70,6 @@ bool sl_runtime_running(void)
     return sl_core_running() != NULL;
 }
 
-uint64_t sl_core_budget(const struct sl_core *core)
-{
-    int64_t charged = atomic_load_explicit(&core->charged_bytes, memory_order_relaxed);
-    uint64_t taken = charged > 0 ? (uint64_t)charged : 0;
-    return core->budget_bytes > taken + SL_LEAST_BUDGET ? core->budget_bytes - taken : SL_LEAST_BUDGET;
-}
-
-/* What is free, less 5 % and at least 512 MiB; on a device too small for that, less 5 %. */
-static uint64_t automatic_budget(uint64_t free_bytes)
-{
-    uint64_t reserve = free_bytes / 20 > 512 * SL_MIB ? free_bytes / 20 : 512 * SL_MIB;
-    if (free_bytes < 2 * reserve) reserve = free_bytes / 20;
-    return (free_bytes - reserve) & ~(SL_BLOCK_BYTES - 1);
-}
-
 /* Large enough that transfers run at full speed, small enough that the budget holds many. */
 static uint64_t automatic_chunk(uint64_t budget_bytes)
 {
@@ -129,27 +114,10 @@ static uint64_t virtual_size(void)
     return atomic_compare_exchange_strong(&decided, &none, size) ? size : none;
 }
 
-static void say_unheld(uint64_t free_bytes)
-{
-    char given[SL_BYTES_TEXT], free_text[SL_BYTES_TEXT];
-    sl_log(SL_LOG_WARN,
-           "a budget of %s cannot be held by the policy driver: the driver fills the %s that are free",
-           sl_bytes_text(options.device_budget, given), sl_bytes_text(free_bytes, free_text));
-}
-
 static void decide_sizes(struct sl_core *core, uint64_t free_bytes, uint64_t *chunk_bytes)
 {
     struct sl_profile_wanted wanted = sl_learned_wanted(core);
-    bool paged = core->policy->memory == SL_MEMORY_PAGED;
-    core->budget_bytes = paged                   ? free_bytes
-                         : options.device_budget ? options.device_budget
-                                                 : wanted.budget_bytes;
-    if (!core->budget_bytes) core->budget_bytes = automatic_budget(free_bytes);
-    if (paged && options.device_budget && options.device_budget < free_bytes) say_unheld(free_bytes);
-    if (core->budget_bytes < SL_LEAST_BUDGET) {
-        sl_log(SL_LOG_WARN, "the budget is less than 8 MiB, the least that can be kept; 8 MiB it is");
-        core->budget_bytes = SL_LEAST_BUDGET;
-    }
+    sl_budget_decide(core, free_bytes, wanted.budget_bytes);
     *chunk_bytes = options.chunk        ? options.chunk
                    : wanted.chunk_bytes ? wanted.chunk_bytes
                                         : automatic_chunk(core->budget_bytes);
@@ -194,8 +162,11 @@ static enum sl_status build(struct sl_core *core)
     if (!core->predictor || !sl_symbols_init(&core->symbols)) return SL_ERR_NO_MEMORY;
     status = sl_stats_init(&core->stats);
     if (status == SL_OK) sl_report_count(core);
+    if (status == SL_OK) status = sl_frees_init(&core->frees, backend);
     if (status == SL_OK)
         status = sl_mover_init(&core->mover, backend, &core->arena, &core->stats, &core->captures);
+    core->mover.frees = core->arena.frees = &core->frees;
+    core->mover.keeps_dead = options.discard == SL_DISCARD_OFF;
     if (status == SL_OK) status = sl_schedule_init(&core->schedule, &core->mover);
     if (status == SL_OK) status = open_trace(core, device_bytes);
     if (status == SL_OK && (core->trace || core->policy->plans)) sl_mover_time(&core->mover, core->trace);
@@ -221,13 +192,18 @@ static void tear_down(struct sl_core *core, bool device_gone)
     sl_trace_close(core->trace);
     core->trace = core->stats.trace = NULL;
     const struct sl_backend *backend = &core->backend;
-    for (int s = 0; s < SL_STREAMS && !device_gone; s++)
-        if (core->demand_fence.events[s]) backend->event_delete(backend->self, core->demand_fence.events[s]);
+    for (int s = 0; s < SL_SHARED_STREAM && !device_gone; s++)
+        if (core->before_capture[s]) backend->event_delete(backend->self, core->before_capture[s]);
     for (int i = 0; i < SL_STALLS && !device_gone; i++)
         if (core->stalls[i].reached) backend->event_delete(backend->self, core->stalls[i].reached);
     sl_sampler_close(core, device_gone);
     sl_durations_close(&core->durations);
     sl_schedule_close(&core->schedule, device_gone);
+    if (core->frees.backend) {
+        sl_joins_end(core);
+        sl_waits_end(&core->gone, &core->frees);
+    }
+    sl_frees_close(&core->frees, device_gone);
     sl_mover_close(&core->mover, device_gone);
     sl_forecast_close(&core->planning.forecast);
     sl_due_forget(&core->due);
@@ -312,7 +288,19 @@ static bool lock_for_the_last_time(pthread_mutex_t *lock)
     until.tv_sec += 1;
     if (pthread_mutex_timedlock(lock, &until) == 0) return true;
     sl_log(SL_LOG_INFO, "the program ended inside a call: it writes no statistics");
+    sl_log(SL_LOG_INFO, "the program ended inside a call: not everything can be written");
     return false;
+}
+
+/* The same holds for a direction's lock: the trace then lacks the times of the last movements. */
+static void settle_movements(struct sl_core *core)
+{
+    struct sl_direction *directions[] = {&core->mover.out, &core->mover.in};
+    for (int d = 0; d < 2; d++) {
+        if (!lock_for_the_last_time(&directions[d]->lock)) continue;
+        sl_mover_settle_times(&core->mover, directions[d]);
+        pthread_mutex_unlock(&directions[d]->lock);
+    }
 }
 
 void sl_runtime_stop(bool device_gone)
@@ -322,14 +310,10 @@ void sl_runtime_stop(bool device_gone)
     if (!core || !lock_for_the_last_time(&core->order)) return;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* files are written with the lock held */
     if (!device_gone) sl_core_settle_stalls(core);
-    pthread_mutex_lock(&core->mover.out.lock);
-    pthread_mutex_lock(&core->mover.in.lock);
-    sl_schedule_clear(&core->schedule);
-    pthread_mutex_unlock(&core->mover.in.lock);
-    pthread_mutex_unlock(&core->mover.out.lock);
+    sl_schedule_drop(&core->schedule);
     if (!device_gone) {
         sl_samples_settle(core);
-        sl_mover_settle_times(&core->mover);
+        settle_movements(core);
     }
     sl_facts_end(core);
     if (sl_learned_something(core)) sl_learned_write(core);
@@ -378,6 +362,11 @@ void sl_runtime_capture(int change)
 {
     struct sl_core *core = sl_core_running();
     if (core) atomic_fetch_add(&core->captures, change);
+}
+
+void sl_runtime_hold(int change)
+{
+    if (started) atomic_fetch_add(&started->mover.held, (uint32_t)change);
 }
 
 void sl_runtime_variable(uint64_t address, uint64_t bytes, uint64_t module)

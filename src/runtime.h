@@ -59,14 +59,19 @@ struct sl_allocation {
  * instead. `site` from sl_site_here. */
 enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, uint64_t *address);
 
-/* The allocation at `address` is new and for `stream` alone until that says otherwise: the stream waits for
- * whoever used the memory before. It must take work. */
-void sl_runtime_hand_over(uint64_t address, sl_stream stream);
+/* The same in the order of `stream`, which must take work: only what comes behind the call in that order may
+ * use the memory, and the stream waits for whoever used it before. */
+enum sl_status sl_runtime_alloc_async(uint64_t bytes, uint64_t site, uint32_t tag, sl_stream stream,
+                                      uint64_t *address);
 
-/* Frees what sl_runtime_alloc gave; *freed (may be NULL) is what it was. The memory is used again only when
- * everything issued before has finished. SL_ERR_INVALID if `address` is in our arenas but no allocation
- * starts there. After the stop all succeeds and *freed stays as it was. pre: sl_runtime_owns(address). */
+/* Frees what the two above gave; *freed (may be NULL) is what it was. Whoever gets the memory next does so
+ * behind everything that was issued to any stream until now. SL_ERR_INVALID if `address` is in our arenas but
+ * no allocation starts there. After the stop all succeeds and *freed stays as it was. pre:
+ * sl_runtime_owns(address). */
 enum sl_status sl_runtime_free(uint64_t address, struct sl_allocation *freed);
+/* The same in the order of `stream`, which must take work: the memory is used again behind what was issued
+ * to that stream until now, and behind nothing else. */
+enum sl_status sl_runtime_free_async(uint64_t address, sl_stream stream, struct sl_allocation *freed);
 
 /* Memory that the driver gave to the program, while the core only records; does nothing otherwise. To be told
  * of after the driver gave it; of its end before the driver takes it back, as another thread may get the same
@@ -163,6 +168,14 @@ struct sl_footprint *sl_runtime_footprint(const struct sl_launch *launch);
 /* A stream capture began (+1) or ended (-1) anywhere in the process. While any is under way, launches on
  * capturing streams are left alone. */
 void sl_runtime_capture(int change);
+/* The program is about to begin a capture on the stream, or to make it wait for something while there is any
+ * capture, which may draw it in. What it was given until now counts when memory is freed during the capture.
+ */
+void sl_runtime_capture_may_begin(sl_stream stream);
+
+/* A stream was given work (+1) that waits for something else than the device's own work, or that is done
+ * (-1). May be called where the driver's functions must not be. */
+void sl_runtime_hold(int change);
 
 /* The program is about to destroy a stream; what it submitted there may still run. */
 void sl_runtime_stream_gone(sl_stream stream);
@@ -181,8 +194,16 @@ void sl_runtime_finish(void);
 
 /* The program waits for its whole context (cuCtxSynchronize): the first before the driver's call, the second,
  * with what the first returned, after it succeeded. Everything issued before is then done. */
-uint64_t sl_runtime_synchronizing(void);
-void sl_runtime_synchronized(uint64_t before);
+struct sl_sync_mark {
+    sl_tick tick;   /* the last launch that the wait covers, UINT64_MAX: not known */
+    uint64_t frees; /* so many that it covers */
+};
+struct sl_sync_mark sl_runtime_synchronizing(void);
+void sl_runtime_synchronized(struct sl_sync_mark before);
+
+/* The program's thread has waited for the device, so it has time: now and then sees whether others took
+ * memory of the device. pre: no lock of the core's is held. */
+void sl_runtime_waited(void);
 
 /* Writes what was learned so far to SLUICE_PROFILE. SL_ERR_UNSUPPORTED: the core does not run, no profile is
  * asked for, nothing repeated itself yet, or the file there is another program's. */

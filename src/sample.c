@@ -167,8 +167,8 @@ struct sl_sample *sl_sample_begin(struct sl_core *core, const struct sl_launch *
         sampler->since = sampler->searched = 0;
         known->sampled = sampler->round;
     }
-    if (!sl_backend_has_event(backend, &sample->after) ||
-        !sl_backend_record(backend, &sample->before, launch->stream)) {
+    if (!sl_backend_has_timed_event(backend, &sample->before) ||
+        !sl_backend_has_timed_event(backend, &sample->after)) {
         sampler->refused = true;
         return NULL;
     }
@@ -181,13 +181,27 @@ struct sl_sample *sl_sample_begin(struct sl_core *core, const struct sl_launch *
     return sample;
 }
 
+void sl_sample_record(struct sl_core *core, const struct sl_sample *sample, sl_stream stream)
+{
+    const struct sl_backend *backend = &core->backend;
+    if (backend->event_record(backend->self, sample->before, stream) == SL_OK) return;
+    pthread_mutex_lock(&core->order);
+    if (core->sampler) core->sampler->refused = true;
+    pthread_mutex_unlock(&core->order);
+}
+
 void sl_sample_end(struct sl_core *core, struct sl_sample *sample, const struct sl_launch *launch, bool ok)
 {
     const struct sl_backend *backend = &core->backend;
+    pthread_mutex_lock(&core->order);
     /* What another thread launched meanwhile may lie between the events. */
-    bool alone = core->tick == launch->tick && !atomic_load(&core->captures);
-    sample->state = DROPPED;
-    if (!ok || !alone) return;
-    if (sample->told) sample->idle = backend->event_done(backend->self, sample->before);
-    if (backend->event_record(backend->self, sample->after, launch->stream) == SL_OK) sample->state = RUNNING;
+    bool alone = core->tick == launch->tick && !atomic_load(&core->captures) && !core->sampler->refused;
+    pthread_mutex_unlock(&core->order);
+    bool idle = ok && alone && sample->told && backend->event_done(backend->self, sample->before);
+    bool recorded =
+        ok && alone && backend->event_record(backend->self, sample->after, launch->stream) == SL_OK;
+    pthread_mutex_lock(&core->order);
+    sample->idle = idle;
+    sample->state = recorded ? RUNNING : DROPPED;
+    pthread_mutex_unlock(&core->order);
 }

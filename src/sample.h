@@ -1,6 +1,6 @@
-/* How long launches take on the device, for the trace and for plans: some are put between two events, which are
- * read later, without waiting. Launches whose chunks are all resident, in the steady state, never while
- * anything is captured. Caller holds the order lock.
+/* How long launches take on the device, for the trace and for plans: some are put between two events, which
+ * are read later, without waiting. Launches whose chunks are all resident, in the steady state, never while
+ * anything is captured. Caller holds the order lock, but for the two functions that enqueue.
  *
  * For the trace one in so many: every symbol once, eight times as often as said, so that all are known soon;
  * then round by round, so that none is timed a second time in a round in which another was not. A fixed
@@ -24,7 +24,9 @@ void sl_sampler_close(struct sl_core *core, bool device_gone); /* also where the
  * by the time that its stream gets there. Its sample, or NULL: it is not timed. */
 struct sl_sample *sl_sample_begin(struct sl_core *core, const struct sl_launch *launch, sl_symbol symbol,
                                   uint32_t kernel, bool resident);
-/* The driver has it, or refused it. */
+/* Notes when the launch began. Enqueues: the order lock must not be held. */
+void sl_sample_record(struct sl_core *core, const struct sl_sample *sample, sl_stream stream);
+/* The driver has it, or refused it. The same. */
 void sl_sample_end(struct sl_core *core, struct sl_sample *sample, const struct sl_launch *launch, bool ok);
 
 /* Reads those that have run. */

@@ -5,25 +5,22 @@
 
 enum sl_status sl_schedule_init(struct sl_schedule *schedule, struct sl_mover *mover)
 {
-    const struct sl_backend *backend = mover->backend;
     memset(schedule, 0, sizeof *schedule);
     schedule->mover = mover;
-    for (int f = 0; f <= SL_FENCES; f++) {
-        enum sl_status status = backend->event_new(backend->self, &schedule->fences[f].events[0]);
-        if (status) return status;
-    }
-    return SL_OK;
+    return sl_fences_init(&schedule->fences, mover->backend);
 }
 
 void sl_schedule_close(struct sl_schedule *schedule, bool device_gone)
 {
     sl_steps_free(&schedule->steps);
-    const struct sl_backend *backend = schedule->mover ? schedule->mover->backend : NULL;
-    for (int f = 0; f <= SL_FENCES && backend && !device_gone; f++)
-        for (int s = 0; s < SL_STREAMS; s++)
-            if (schedule->fences[f].events[s])
-                backend->event_delete(backend->self, schedule->fences[f].events[s]);
+    sl_fences_close(&schedule->fences, device_gone);
     memset(schedule, 0, sizeof *schedule);
+}
+
+void sl_schedule_drop(struct sl_schedule *schedule)
+{
+    atomic_store(&schedule->active, false);
+    atomic_fetch_add(&schedule->generation, 1);
 }
 
 void sl_schedule_clear(struct sl_schedule *schedule)
@@ -54,9 +51,10 @@ static bool may_leave(const struct sl_schedule *schedule, const struct sl_step *
 static void issue_out(struct sl_schedule *schedule, uint32_t until, enum sl_move_cause cause)
 {
     for (uint32_t i = atomic_load(&schedule->next_out); i < until && i < schedule->steps.out_count; i++) {
+        if (!atomic_load(&schedule->active)) return;
         const struct sl_step *step = &schedule->steps.out[i];
         if (!may_leave(schedule, step)) return;
-        sl_mover_release(schedule->mover, step->chunk, &schedule->fences[step->waits_for], cause);
+        sl_mover_release(schedule->mover, step->chunk, sl_fences_find(&schedule->fences, step->after), cause);
         atomic_store(&schedule->next_out, i + 1);
     }
 }
@@ -84,6 +82,7 @@ static bool may_come(const struct sl_schedule *schedule, const struct sl_step *s
 static void issue_in(struct sl_schedule *schedule, uint32_t until, enum sl_move_cause cause)
 {
     for (uint32_t i = atomic_load(&schedule->next_in); i < until && i < schedule->steps.in_count; i++) {
+        if (!atomic_load(&schedule->active)) return;
         const struct sl_step *step = &schedule->steps.in[i];
         if (!may_come(schedule, step)) return;
         sl_mover_bring(schedule->mover, step->chunk, step->bytes, out_sequence_for(schedule, step), cause);
@@ -91,20 +90,53 @@ static void issue_in(struct sl_schedule *schedule, uint32_t until, enum sl_move_
     }
 }
 
-/* Steps below `out` and `in`. */
-static void issue(struct sl_schedule *schedule, uint32_t out, uint32_t in, enum sl_move_cause cause)
+static bool is_current(const struct sl_schedule *schedule, uint64_t generation)
+{
+    return atomic_load(&schedule->active) && atomic_load(&schedule->generation) == generation;
+}
+
+/* Releases below `out`, of the plan of that generation. */
+static void issue_out_of(struct sl_schedule *schedule, uint64_t generation, uint32_t out,
+                         enum sl_move_cause cause)
 {
     struct sl_mover *mover = schedule->mover;
-    if (out > atomic_load_explicit(&schedule->next_out, memory_order_relaxed)) {
-        pthread_mutex_lock(&mover->out.lock);
-        issue_out(schedule, out, cause);
-        pthread_mutex_unlock(&mover->out.lock);
-    }
-    if (in > atomic_load_explicit(&schedule->next_in, memory_order_relaxed)) {
-        pthread_mutex_lock(&mover->in.lock);
-        issue_in(schedule, in, cause);
-        pthread_mutex_unlock(&mover->in.lock);
-    }
+    if (out <= atomic_load_explicit(&schedule->next_out, memory_order_relaxed)) return;
+    pthread_mutex_lock(&mover->out.lock);
+    if (is_current(schedule, generation)) issue_out(schedule, out, cause);
+    pthread_mutex_unlock(&mover->out.lock);
+}
+
+/* Fetches below `in`. */
+static void issue_in_of(struct sl_schedule *schedule, uint64_t generation, uint32_t in,
+                        enum sl_move_cause cause)
+{
+    struct sl_mover *mover = schedule->mover;
+    if (in <= atomic_load_explicit(&schedule->next_in, memory_order_relaxed)) return;
+    pthread_mutex_lock(&mover->in.lock);
+    if (is_current(schedule, generation)) issue_in(schedule, in, cause);
+    pthread_mutex_unlock(&mover->in.lock);
+}
+
+/* How many releases the fetches below `in` wait for. */
+static uint32_t releases_for(struct sl_schedule *schedule, uint64_t generation, uint32_t in)
+{
+    uint32_t out = 0;
+    if (in <= atomic_load_explicit(&schedule->next_in, memory_order_relaxed)) return 0;
+    pthread_mutex_lock(&schedule->mover->in.lock);
+    if (is_current(schedule, generation) && in <= schedule->steps.in_count)
+        out = schedule->steps.in[in - 1].waits_for;
+    pthread_mutex_unlock(&schedule->mover->in.lock);
+    return out;
+}
+
+void sl_schedule_issue(struct sl_schedule *schedule, const struct sl_schedule_due *due)
+{
+    if (!due->any) return;
+    issue_out_of(schedule, due->generation, releases_for(schedule, due->generation, due->needed_in),
+                 SL_CAUSE_LATE);
+    issue_in_of(schedule, due->generation, due->needed_in, SL_CAUSE_LATE);
+    issue_out_of(schedule, due->generation, due->out, SL_CAUSE_PLAN);
+    issue_in_of(schedule, due->generation, due->in, SL_CAUSE_PLAN);
 }
 
 /* Where the tables have the launch; false: it is none of the plan's. */
@@ -121,25 +153,42 @@ static bool waited_for(const struct sl_step *steps, uint32_t next, uint32_t coun
     return next < count && steps[next].dead && steps[next].after + 1 == tick;
 }
 
-bool sl_schedule_begin(struct sl_schedule *schedule, sl_tick tick, bool everything)
+static void count_due(const struct sl_schedule *schedule, struct sl_schedule_due *due)
+{
+    uint32_t next_out = atomic_load_explicit(&schedule->next_out, memory_order_relaxed);
+    uint32_t next_in = atomic_load_explicit(&schedule->next_in, memory_order_relaxed);
+    due->generation = atomic_load(&schedule->generation);
+    due->any = due->out > next_out || due->in > next_in || due->needed_in > next_in;
+}
+
+void sl_schedule_begin(struct sl_schedule *schedule, sl_tick tick, bool everything,
+                       struct sl_schedule_due *due)
 {
     const struct sl_steps *steps = &schedule->steps;
     size_t at;
-    if (!atomic_load_explicit(&schedule->active, memory_order_relaxed)) return false;
+    *due = (struct sl_schedule_due){0};
+    if (!atomic_load_explicit(&schedule->active, memory_order_relaxed)) return;
     atomic_store_explicit(&schedule->begun, tick, memory_order_release);
-    if (!find(schedule, tick, &at)) return false;
-    uint32_t in = steps->need_in[at], out = in ? steps->in[in - 1].waits_for : 0;
-    issue(schedule, out, in, SL_CAUSE_LATE);
-    if (everything) issue(schedule, steps->due_out[at], steps->due_in[at], SL_CAUSE_PLAN);
-    return waited_for(steps->out, atomic_load(&schedule->next_out), steps->out_count, tick) ||
-           waited_for(steps->in, atomic_load(&schedule->next_in), steps->in_count, tick);
+    if (!find(schedule, tick, &at)) return;
+    due->needed_in = steps->need_in[at];
+    if (everything) {
+        due->out = steps->due_out[at];
+        due->in = steps->due_in[at];
+    }
+    count_due(schedule, due);
+    due->waited_for = !steps->strands &&
+                      (waited_for(steps->out, atomic_load(&schedule->next_out), steps->out_count, tick) ||
+                       waited_for(steps->in, atomic_load(&schedule->next_in), steps->in_count, tick));
 }
 
-void sl_schedule_go_on(struct sl_schedule *schedule)
+void sl_schedule_go_on(struct sl_schedule *schedule, struct sl_schedule_due *due)
 {
     size_t at;
-    if (find(schedule, atomic_load(&schedule->submitted) + 1, &at))
-        issue(schedule, schedule->steps.due_out[at], schedule->steps.due_in[at], SL_CAUSE_PLAN);
+    *due = (struct sl_schedule_due){0};
+    if (!find(schedule, atomic_load(&schedule->submitted) + 1, &at)) return;
+    due->out = schedule->steps.due_out[at];
+    due->in = schedule->steps.due_in[at];
+    count_due(schedule, due);
 }
 
 static uint64_t users_of(const struct sl_schedule *schedule, uint32_t i)
@@ -152,7 +201,7 @@ uint64_t sl_schedule_leaving_users(const struct sl_schedule *schedule, sl_tick t
     const struct sl_steps *steps = &schedule->steps;
     uint64_t users = 0;
     if (!atomic_load_explicit(&schedule->active, memory_order_relaxed)) return 0;
-    for (uint32_t i = 0; tick < schedule->begun_at && i < schedule->taken_over; i++)
+    for (uint32_t i = 0; tick <= schedule->begun_at && i < schedule->taken_over; i++)
         if (steps->out[i].after == tick) users |= users_of(schedule, i);
     if (tick + 1 < steps->first_tick) return users;
     size_t at = (size_t)(tick + 1 - steps->first_tick); /* the launch that the leaving makes room for */
@@ -162,9 +211,11 @@ uint64_t sl_schedule_leaving_users(const struct sl_schedule *schedule, sl_tick t
     return users;
 }
 
-struct sl_fence *sl_schedule_fence(struct sl_schedule *schedule, sl_tick tick)
+struct sl_fence *sl_schedule_fence(struct sl_schedule *schedule)
 {
-    return &schedule->fences[tick % SL_FENCES];
+    const struct sl_steps *steps = &schedule->steps;
+    uint32_t next = atomic_load(&schedule->next_out);
+    return sl_fences_new(&schedule->fences, next < steps->out_count ? steps->out[next].after : UINT64_MAX);
 }
 
 void sl_schedule_submitted(struct sl_schedule *schedule, sl_tick tick)
@@ -185,7 +236,7 @@ bool sl_schedule_peek(struct sl_schedule *schedule, bool out, struct sl_pending 
                     : step->after <= atomic_load(&schedule->submitted) && may_come(schedule, step);
         *pending = (struct sl_pending){
             .generation = atomic_load(&schedule->generation), .index = i, .chunk = step->chunk};
-        if (found && out) pending->fence = &schedule->fences[step->waits_for];
+        if (found && out) pending->fence = sl_fences_find(&schedule->fences, step->after);
         if (found && !out) pending->out_sequence = out_sequence_for(schedule, step);
     }
     pthread_mutex_unlock(&direction->lock);

@@ -11,15 +11,12 @@
 #ifndef SLUICE_SCHEDULE_H
 #define SLUICE_SCHEDULE_H
 
-#include "mover.h"
+#include "fences.h"
 #include "plan.h"
-
-#define SL_FENCES 64
-#define SL_FENCE_NOW SL_FENCES /* of what leaves because a plan begins */
 
 struct sl_step {
     sl_chunk chunk;
-    uint32_t waits_for; /* in: releases that must be issued before; out: its fence */
+    uint32_t waits_for; /* in: releases that must be issued before */
     sl_tick after, deadline;
     uint64_t bytes;
     bool dead; /* no content is to be copied: what there was died after launch `after` at the latest */
@@ -52,7 +49,7 @@ struct sl_schedule {
     struct sl_steps steps;
     _Atomic uint32_t next_out, next_in;
 
-    struct sl_fence fences[SL_FENCES + 1];
+    struct sl_fences fences;
 };
 
 enum sl_status sl_schedule_init(struct sl_schedule *schedule, struct sl_mover *mover);
@@ -80,8 +77,8 @@ void sl_schedule_take_over(struct sl_schedule *schedule, struct sl_steps *steps,
 /* Launch `tick`, which is being begun, is the next one of `strand`. If it comes before others that the plan
  * has in front of it, the plan goes on with these behind it: what it needs comes first, what its strand alone
  * uses leaves after it, and all else that leaves does so no earlier than when all the same launches have run.
- * *early: how many it came before. False: the plan has no such launch within SL_SCHEDULE_REACH. Caller holds
- * the order lock. pre: the plan is for strands. */
+ * *early: how many it came before. False: the plan has no such launch within SL_SCHEDULE_REACH, or somebody
+ * moves something for long. Caller holds the order lock. pre: the plan is for strands. */
 #define SL_SCHEDULE_REACH 256
 bool sl_schedule_pull(struct sl_schedule *schedule, sl_tick tick, uint8_t strand, size_t *early);
 /* The same for steps of which nothing was issued. Caller: whoever owns them. */
@@ -91,21 +88,34 @@ bool sl_steps_pull(struct sl_steps *steps, sl_tick tick, uint8_t strand);
  * Caller holds the order lock and both directions' locks. */
 sl_chunk sl_schedule_take_back(struct sl_schedule *schedule, sl_tick tick);
 
-/* Drops what was not issued. Caller holds the order lock and both directions' locks. */
+/* Drops what was not issued, but for a step that somebody is about to issue. Caller holds the order lock. */
+void sl_schedule_drop(struct sl_schedule *schedule);
+/* The same, and frees it. Caller holds the order lock and both directions' locks. */
 void sl_schedule_clear(struct sl_schedule *schedule);
 
-/* While launch `tick` is being begun: issues what its own chunks need, or `everything` that is due. Returns
- * whether something else waited for this. Caller holds the order lock. */
-bool sl_schedule_begin(struct sl_schedule *schedule, sl_tick tick, bool everything);
-/* Issues all that is due behind what was submitted so far, up to what the program has yet to free. Caller
- * holds the order lock. */
-void sl_schedule_go_on(struct sl_schedule *schedule);
+/* Steps that a launch issues. */
+struct sl_schedule_due {
+    uint64_t generation;
+    uint32_t needed_in; /* fetches up to here, and the releases that they wait for, first; */
+    uint32_t out, in;   /* then these */
+    bool any;           /* there may be one that nobody issued */
+    bool waited_for;    /* that the launch began is what a step waited for: the daemon is to look */
+};
+/* Launch `tick` is being begun: what its own chunks need, or `everything` that is due. Caller holds the order
+ * lock. */
+void sl_schedule_begin(struct sl_schedule *schedule, sl_tick tick, bool everything,
+                       struct sl_schedule_due *due);
+/* All that is due behind what was submitted so far, up to what the program has yet to free. Caller holds the
+ * order lock. */
+void sl_schedule_go_on(struct sl_schedule *schedule, struct sl_schedule_due *due);
+/* Issues it, as far as the plan is still the same: enqueues. The order lock must not be held. */
+void sl_schedule_issue(struct sl_schedule *schedule, const struct sl_schedule_due *due);
 
 /* The union of the streams that use the chunks that leave after `tick`; 0: none leave. */
 uint64_t sl_schedule_leaving_users(const struct sl_schedule *schedule, sl_tick tick);
-/* The fence that their release will wait for; the caller records it before it calls
- * sl_schedule_submitted(tick). */
-struct sl_fence *sl_schedule_fence(struct sl_schedule *schedule, sl_tick tick);
+/* A fence that their release will wait for, or NULL: the caller records it and puts it behind `tick` before
+ * it calls sl_schedule_submitted(tick). */
+struct sl_fence *sl_schedule_fence(struct sl_schedule *schedule);
 void sl_schedule_submitted(struct sl_schedule *schedule, sl_tick tick);
 
 /* For the daemon's threads. `out`: which direction. Looks at the next step that may be issued now; false if

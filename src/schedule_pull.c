@@ -51,7 +51,6 @@ static void pull_out(struct sl_steps *steps, const struct pull *pull)
     for (uint32_t i = begin; i < middle + moved; i++) {
         struct sl_step *step = &steps->out[i];
         step->after = i < begin + moved ? pull->tick : step->after + 1;
-        step->waits_for = (uint32_t)(step->after % SL_FENCES);
     }
     memmove(&due[pull->to + 1], &due[pull->to], (pull->at - pull->to) * sizeof *due);
     for (size_t x = pull->to + 1; x <= pull->at; x++) due[x] += moved;
@@ -118,11 +117,9 @@ bool sl_schedule_pull(struct sl_schedule *schedule, sl_tick tick, uint8_t strand
     if (!find(&schedule->steps, tick, strand, &pull)) return false;
     *early = pull.at - pull.to;
     if (!*early) return true;
-    pthread_mutex_lock(&mover->out.lock);
-    pthread_mutex_lock(&mover->in.lock);
+    if (!sl_mover_try_lock(mover, SL_PATIENCE)) return false;
     put_in_front(&schedule->steps, &pull, atomic_load(&schedule->next_in));
-    pthread_mutex_unlock(&mover->in.lock);
-    pthread_mutex_unlock(&mover->out.lock);
+    sl_mover_unlock(mover);
     return true;
 }
 

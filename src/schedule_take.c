@@ -113,8 +113,6 @@ enum sl_status sl_steps_new(const struct sl_plan *plan, const struct sl_plan_inp
                                .bytes = input->chunk_bytes[action->chunk],
                                .dead = action->kind == SL_ACTION_DROP || action->kind == SL_ACTION_POPULATE};
         if (is_out(action)) {
-            step.waits_for =
-                (uint32_t)(action->after % SL_FENCES); /* one for what leaves after the same tick */
             release_of[a] = steps.out_count;
             steps.out[steps.out_count++] = step;
         } else {

@@ -29,17 +29,22 @@ void sl_core_settle_stalls(struct sl_core *core)
     }
 }
 
-void sl_stall_wait(struct sl_core *core, sl_stream stream, uint64_t sequence)
+struct sl_stall *sl_stall_new(struct sl_core *core)
 {
-    const struct sl_backend *backend = &core->backend;
     struct sl_stall *stall = &core->stalls[core->stall_next % SL_STALLS];
     if (core->stall_next % SL_STALLS == 0 && stall->in_sequence) sl_core_settle_stalls(core);
     core->stall_next++;
     stall->in_sequence = 0;
-    if (sl_backend_record(backend, &stall->reached, stream)) {
-        stall->in_sequence = sequence;
-        stall->tick = core->tick;
-        stall->iteration = atomic_load(&core->stats.iteration);
-    }
+    if (!sl_backend_has_timed_event(&core->backend, &stall->reached)) return NULL;
+    stall->tick = core->tick;
+    stall->iteration = atomic_load(&core->stats.iteration);
+    return stall;
+}
+
+void sl_stall_wait(struct sl_core *core, struct sl_stall *stall, sl_stream stream, uint64_t sequence)
+{
+    const struct sl_backend *backend = &core->backend;
+    bool measured = stall && backend->event_record(backend->self, stall->reached, stream) == SL_OK;
     sl_mover_wait(&core->mover, &core->mover.in, sequence, stream);
+    if (measured) atomic_store(&stall->in_sequence, sequence);
 }

@@ -2,6 +2,7 @@
 
 #include "core.h"
 #include "grow.h"
+#include "reuse.h"
 
 /* Never the number of another thread, not even of one that is gone. */
 static uint64_t this_thread(void)
@@ -44,7 +45,9 @@ uint32_t sl_core_stream(struct sl_core *core, sl_stream stream)
     if (vacant == SL_SHARED_STREAM)
         share_number(core, thread ? NULL : stream); /* the legacy stream waits for every default stream */
     else
-        core->streams[vacant] = (struct sl_known_stream){.handle = stream, .thread = thread};
+        core->streams[vacant] =
+            (struct sl_known_stream){.handle = stream, .serial = ++core->serials, .thread = thread};
+    sl_joins_new_stream(core, vacant);
     return vacant;
 }
 
@@ -59,46 +62,37 @@ bool sl_core_must_join(struct sl_core *core, uint32_t s, struct sl_direction *di
     return true;
 }
 
-/* From now on the out direction's stream waits for what was submitted to `stream`, and can stand for it: a
- * fence that is recorded there is no weaker. */
-static void stand_in(struct sl_core *core, sl_stream stream)
+/* Where this thread can record an event that covers stream number `s` and nothing else; false: nowhere. */
+static bool recordable(struct sl_core *core, uint32_t s, sl_stream *out)
 {
-    const struct sl_backend *backend = &core->backend;
-    sl_event_handle last;
-    if (core->placement.noted) return; /* nothing is moved that would have to wait */
-    if (backend->stream_capturing(backend->self, stream)) return;
-    if (backend->event_new(backend->self, &last) != SL_OK) {
-        backend->stream_finish(backend->self, stream);
-        return;
-    }
-    if (sl_record_event(backend, last, stream) == SL_OK) sl_wait_event(backend, core->mover.out.stream, last);
-    backend->event_delete(backend->self, last);
+    if (s == SL_SHARED_STREAM) return false;
+    const struct sl_known_stream *stream = &core->streams[s];
+    *out = stream->handle;
+    if (stream->handle == core->mover.out.stream || (stream->thread && stream->thread != this_thread()))
+        return false;
+    return !atomic_load(&core->captures) || !core->backend.stream_capturing(core->backend.self, *out);
 }
 
-/* Where an event that covers stream number `s` can be recorded by this thread. */
-static sl_stream recordable(struct sl_core *core, uint32_t s)
+uint32_t sl_core_fence_streams(struct sl_core *core, uint64_t streams, struct sl_fence_stream *list)
 {
-    if (s == SL_SHARED_STREAM) {
-        for (uint32_t i = 0; i < core->more_stream_count; i++) stand_in(core, core->more_streams[i]);
-        return core->mover.out.stream;
-    }
-    /* Another thread's default stream has no name here, but the legacy stream waits for it. */
-    uint64_t thread = core->streams[s].thread;
-    return thread && thread != this_thread() ? NULL : core->streams[s].handle;
-}
-
-void sl_core_record_fence(struct sl_core *core, struct sl_fence *fence, uint64_t streams)
-{
-    const struct sl_backend *backend = &core->backend;
-    uint64_t recorded = 0;
-    for (uint64_t rest = streams; rest; rest &= rest - 1) {
+    uint32_t count = 0;
+    for (uint64_t rest = sl_mover_is_held(&core->mover) ? 0 : streams; rest; rest &= rest - 1) {
         uint32_t s = (uint32_t)__builtin_ctzll(rest);
-        sl_stream stream = recordable(core, s);
-        if (atomic_load(&core->captures) && backend->stream_capturing(backend->self, stream)) continue;
-        if (!sl_backend_has_event(backend, &fence->events[s]))
-            backend->stream_finish(backend->self, stream);
-        else if (sl_record_event(backend, fence->events[s], stream) == SL_OK)
-            recorded |= (uint64_t)1 << s;
+        list[count].number = s;
+        count += recordable(core, s, &list[count].handle);
+    }
+    return count;
+}
+
+void sl_fence_record(const struct sl_backend *backend, struct sl_fence *fence,
+                     const struct sl_fence_stream *list, uint32_t count)
+{
+    uint64_t recorded = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        sl_event_handle *event = &fence->events[list[i].number];
+        if (sl_backend_has_event(backend, event) &&
+            backend->event_record(backend->self, *event, list[i].handle) == SL_OK)
+            recorded |= (uint64_t)1 << list[i].number;
     }
     atomic_store(&fence->streams, recorded);
 }
@@ -109,71 +103,154 @@ static sl_tick all_submitted(const struct sl_core *core)
     return sl_core_submitted(core) == core->tick ? core->tick : UINT64_MAX;
 }
 
-uint64_t sl_runtime_synchronizing(void)
+struct sl_sync_mark sl_runtime_synchronizing(void)
 {
     struct sl_core *core = sl_core_running();
-    if (!core) return 0;
+    struct sl_sync_mark mark = {0};
+    if (!core) return mark;
     pthread_mutex_lock(&core->order);
-    sl_tick before = all_submitted(core);
+    mark = (struct sl_sync_mark){.tick = all_submitted(core), .frees = sl_frees_now(&core->frees)};
     pthread_mutex_unlock(&core->order);
-    return before;
+    return mark;
 }
 
-void sl_runtime_synchronized(uint64_t before)
+void sl_runtime_synchronized(struct sl_sync_mark before)
 {
     struct sl_core *core = sl_core_running();
     if (!core) return;
     pthread_mutex_lock(&core->order);
-    if (core->tick == before) { /* nobody launched meanwhile */
-        core->active_streams = core->retired_streams = 0;
-        core->waits++;
+    sl_frees_pass(&core->frees, before.frees);
+    if (core->tick == before.tick) { /* nobody launched meanwhile */
+        core->active_streams = 0;
+        sl_waits_end(&core->gone, &core->frees);
+        sl_joins_end(core);
     }
     pthread_mutex_unlock(&core->order);
+}
+
+/* Adds what stands for stream number `s`, the shared one included. Streams that are gone are in core->gone.
+ */
+static uint32_t list_stream(struct sl_core *core, uint32_t s, struct sl_free_stream *list, uint32_t most)
+{
+    uint32_t count = 0;
+    if (s == SL_SHARED_STREAM) {
+        for (uint32_t i = 0; i < core->more_stream_count && count < most; i++)
+            list[count++] = (struct sl_free_stream){.handle = core->more_streams[i]};
+        return count;
+    }
+    const struct sl_known_stream *stream = &core->streams[s];
+    /* Another thread's default stream has no name here, but the legacy stream waits for it. */
+    if (stream->thread && stream->thread != this_thread())
+        list[count++] = (struct sl_free_stream){.handle = NULL};
+    else if (stream->handle != core->mover.out.stream)
+        list[count++] = (struct sl_free_stream){.handle = stream->handle, .serial = stream->serial};
+    return count;
+}
+
+struct sl_active *sl_core_active(struct sl_core *core)
+{
+    const struct sl_backend *backend = &core->backend;
+    uint32_t most = SL_STREAMS + core->more_stream_count;
+    struct sl_active *active = calloc(1, sizeof *active + most * sizeof active->streams[0]);
+    if (!active) return NULL;
+    for (uint64_t rest = core->active_streams; rest; rest &= rest - 1) {
+        uint32_t s = (uint32_t)__builtin_ctzll(rest), first = active->count;
+        active->count += list_stream(core, s, &active->streams[first], most - first);
+        if (!atomic_load(&core->captures)) continue;
+        uint32_t kept = first;
+        for (uint32_t i = first; i < active->count; i++) {
+            if (!backend->stream_capturing(backend->self, active->streams[i].handle))
+                active->streams[kept++] = active->streams[i];
+            else if (s != SL_SHARED_STREAM && core->before_capture[s])
+                active->captured[active->captured_count++] = core->before_capture[s];
+        }
+        active->count = kept;
+    }
+    return active;
+}
+
+/* Waits on the host for what streams were given before they captured, or before they were gone. */
+static void wait_for_past(struct sl_core *core, const struct sl_active *active, struct sl_waits *gone)
+{
+    const struct sl_backend *backend = &core->backend;
+    for (uint32_t i = 0; i < active->captured_count; i++)
+        backend->event_wait(backend->self, active->captured[i]);
+    for (uint32_t i = 0; i < gone->count; i++) backend->event_wait(backend->self, gone->at[i].event);
+    sl_waits_end(gone, &core->frees);
+}
+
+struct sl_points *sl_core_points(struct sl_core *core)
+{
+    pthread_mutex_lock(&core->order);
+    struct sl_active *active = sl_core_active(core);
+    struct sl_waits gone = core->gone;
+    core->gone = (struct sl_waits){0};
+    pthread_mutex_unlock(&core->order);
+    if (!active) return NULL;
+    wait_for_past(core, active, &gone);
+    struct sl_points *points = sl_points_record(&core->frees, active->streams, active->count);
+    free(active);
+    return points;
 }
 
 void sl_runtime_finish(void)
 {
     struct sl_core *core = sl_core_running();
-    struct sl_fence fence = {0};
     if (!core) return;
-    const struct sl_backend *backend = &core->backend;
+    struct sl_sync_mark before = sl_runtime_synchronizing();
     pthread_mutex_lock(&core->order);
-    sl_tick before = all_submitted(core);
-    uint64_t active = core->active_streams;
-    if (active) sl_core_record_fence(core, &fence, active);
-    /* A stream that captures may hold back work from before, though another stands for it. */
-    bool all = active && atomic_load(&fence.streams) == active && !atomic_load(&core->captures);
+    bool work = core->active_streams != 0;
     pthread_mutex_unlock(&core->order);
-    uint64_t began_ns = all ? sl_runtime_wait_begins() : 0;
-    for (uint64_t rest = atomic_load(&fence.streams); rest; rest &= rest - 1)
-        all &= backend->event_wait(backend->self, fence.events[__builtin_ctzll(rest)]) == SL_OK;
-    for (int s = 0; s < SL_STREAMS; s++)
-        if (fence.events[s]) backend->event_delete(backend->self, fence.events[s]);
-    if (!all) return;
+    if (!work) return;
+    struct sl_points *points = sl_core_points(core);
+    uint64_t began_ns = sl_runtime_wait_begins();
+    sl_points_wait(&core->frees, points);
     sl_runtime_wait_ended(began_ns, SL_SYNC_CONTEXT, 0);
-    sl_runtime_synchronized(before); /* frees in a row ask the driver once */
+    /* A stream that captures has work still, though what came before the capture is done. */
+    if (!atomic_load(&core->captures))
+        sl_runtime_synchronized(before); /* frees in a row ask the driver once */
 }
 
-static void forget_shared(struct sl_core *core, sl_stream stream)
-{
-    for (uint32_t i = 0; i < core->more_stream_count; i++) {
-        if (core->more_streams[i] != stream) continue;
-        stand_in(core, stream);
-        core->more_streams[i] = core->more_streams[--core->more_stream_count];
-        return;
-    }
-}
-
+/* What the stream was given goes on after its handle is dead. */
 void sl_runtime_stream_gone(sl_stream stream)
 {
     struct sl_core *core = sl_core_running();
     if (!core || !stream) return;
+    const struct sl_backend *backend = &core->backend;
+    bool known = false;
     pthread_mutex_lock(&core->order);
-    for (uint32_t s = 0; s < core->stream_count; s++) {
-        if (core->streams[s].handle != stream) continue;
-        stand_in(core, stream); /* its work goes on after its handle is dead */
-        core->streams[s].handle = core->mover.out.stream;
-    }
-    forget_shared(core, stream);
+    for (uint32_t s = 0; s < core->stream_count; s++)
+        known |= core->streams[s].handle == stream && core->active_streams >> s & 1;
+    for (uint32_t i = 0; i < core->more_stream_count; i++) known |= core->more_streams[i] == stream;
     pthread_mutex_unlock(&core->order);
+    struct sl_free_stream last = {.handle = stream};
+    bool records = known && !backend->stream_capturing(backend->self, stream);
+    struct sl_points *points = records ? sl_points_record(&core->frees, &last, 1) : NULL;
+    pthread_mutex_lock(&core->order);
+    if (points) sl_points_give(&core->frees, points, &core->gone);
+    for (uint32_t s = 0; s < core->stream_count; s++)
+        if (core->streams[s].handle == stream) core->streams[s].handle = core->mover.out.stream;
+    for (uint32_t i = 0; i < core->more_stream_count; i++)
+        if (core->more_streams[i] == stream)
+            core->more_streams[i--] = core->more_streams[--core->more_stream_count];
+    pthread_mutex_unlock(&core->order);
+}
+
+void sl_runtime_capture_may_begin(sl_stream stream)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core) return;
+    const struct sl_backend *backend = &core->backend;
+    if (backend->stream_capturing(backend->self, stream)) return;
+    pthread_mutex_lock(&core->order);
+    uint32_t s = sl_core_stream(core, stream);
+    bool has_work = core->active_streams >> s & 1;
+    bool has_event =
+        has_work && s != SL_SHARED_STREAM && sl_backend_has_event(backend, &core->before_capture[s]);
+    sl_event_handle event = has_event ? core->before_capture[s] : NULL;
+    pthread_mutex_unlock(&core->order);
+    if (has_event)
+        sl_record_event(backend, event, stream);
+    else if (has_work)
+        backend->stream_finish(backend->self, stream);
 }

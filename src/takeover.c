@@ -4,6 +4,7 @@
 
 #include "core.h"
 #include "plan_content.h"
+#include "test_delay.h"
 
 enum { LEAVES = 1, COMES, IS_COMING };
 #define PARTS 16
@@ -15,7 +16,6 @@ struct takeover {
     size_t launch; /* of the plan, that comes next */
     uint32_t out_count, in_count, coming;
     sl_tick submitted;
-    uint64_t users; /* of what leaves without a fence of its own */
 };
 
 /* Where the plan would have the chunks now. Its steps are in the order in which its launches came, which may
@@ -36,10 +36,10 @@ static void run_steps(const struct takeover *t, enum sl_chunk_content *content)
     }
 }
 
-static void let_go(struct takeover *t, sl_chunk c, sl_tick after, uint32_t fence)
+static void let_go(struct takeover *t, sl_chunk c, sl_tick after)
 {
     t->job->marks[c] = LEAVES;
-    t->job->out[t->out_count++] = (struct sl_step){.chunk = c, .after = after, .waits_for = fence};
+    t->job->out[t->out_count++] = (struct sl_step){.chunk = c, .after = after};
 }
 
 /* What the present schedule was about to release keeps its place and its fence. */
@@ -53,12 +53,11 @@ static void keep_releases(struct takeover *t)
         if (step->after >= t->core->tick) return;
         bool leaves = sl_content_is_resident(atomic_load(&sl_arena_record(&t->core->arena, c)->content)) &&
                       !sl_content_is_resident(t->planned[c]) && !t->job->marks[c];
-        if (leaves) let_go(t, c, step->after, step->waits_for);
+        if (leaves) let_go(t, c, step->after);
     }
 }
 
-/* Not to be released: a launch that was begun and not submitted is not waited for by an event that is
- * recorded now. */
+/* What leaves does so behind the launch that is being begun, and its fence. */
 static void compare(struct takeover *t, sl_chunk c)
 {
     const struct sl_chunk_record *chunk = sl_arena_record(&t->core->arena, c);
@@ -68,8 +67,7 @@ static void compare(struct takeover *t, sl_chunk c)
         t->job->marks[c] = COMES;
         t->coming++;
     } else if (chunk->last_use <= t->submitted) {
-        t->users |= atomic_load(&chunk->users);
-        let_go(t, c, t->core->tick - 1, SL_FENCE_NOW);
+        let_go(t, c, t->core->tick);
     }
 }
 
@@ -125,6 +123,7 @@ static void promise_frames(struct takeover *t)
 
 void sl_take_over(struct sl_core *core, struct sl_plan_job *job, bool follows)
 {
+    SL_TEST_DELAY(TAKE_OVER);
     struct takeover t = {.core = core,
                          .job = job,
                          .planned = job->input.content,
@@ -144,7 +143,6 @@ void sl_take_over(struct sl_core *core, struct sl_plan_job *job, bool follows)
         compare_all(&t);
     bring_lacking(&t);
     promise_frames(&t);
-    if (t.users) sl_core_record_fence(core, &core->schedule.fences[SL_FENCE_NOW], t.users);
     sl_schedule_take_over(&core->schedule, &job->steps, core->tick, job->out, t.out_count, job->in,
                           t.in_count);
     sl_schedule_submitted(&core->schedule, sl_core_submitted(core));

@@ -76,7 +76,7 @@ bool sl_transfers_begin(struct sl_transfers *transfers)
     if (transfers->issued == transfers->until) return false;
     struct transfer *transfer = &transfers->ring[transfers->issued % transfers->capacity];
     return transfers->issued - transfers->first < transfers->capacity &&
-           sl_backend_record(transfers->backend, &transfer->begin, transfers->stream);
+           sl_backend_record_timed(transfers->backend, &transfer->begin, transfers->stream);
 }
 
 void sl_transfers_end(struct sl_transfers *transfers, const struct sl_event *move, bool whole)
@@ -85,7 +85,7 @@ void sl_transfers_end(struct sl_transfers *transfers, const struct sl_event *mov
     transfer->event = *move;
     transfer->event.type = SL_EVENT_TRANSFER;
     transfer->whole = whole;
-    if (sl_backend_record(transfers->backend, &transfer->end, transfers->stream)) transfers->issued++;
+    if (sl_backend_record_timed(transfers->backend, &transfer->end, transfers->stream)) transfers->issued++;
 }
 
 /* The median, since some of what counts as moved may have been there already. */

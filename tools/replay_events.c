@@ -80,7 +80,7 @@ static void wait_as(struct replaying *r, const struct model_sync *sync)
 {
     switch (sync->kind) {
     case SL_SYNC_CONTEXT: {
-        uint64_t before = sl_runtime_synchronizing();
+        struct sl_sync_mark before = sl_runtime_synchronizing();
         sl_backend_sim_finish_all(&r->backend);
         sl_runtime_synchronized(before);
         break;

@@ -49,7 +49,8 @@ class Bench:
             env = {k: v for k, v in os.environ.items() if not k.startswith(("SLUICE_", "SOFTCUDA_"))}
             device_stats, sluice_stats = os.path.join(folder, "device.json"), os.path.join(folder, "sluice.json")
             env.update({"LD_LIBRARY_PATH": os.path.join(self.build, "subprojects", "softcuda", "lib"),
-                        "SOFTCUDA_SCHEDULE": schedule, "SOFTCUDA_STATS": device_stats})
+                        "SOFTCUDA_SCHEDULE": schedule, "SOFTCUDA_STATS": device_stats,
+                        "SOFTCUDA_STRICT_HANDLES": "1"})
             if device_bytes:
                 env["SOFTCUDA_MEMORY"] = str(device_bytes)
             preload = [os.environ.get("E2E_PRELOAD")]  # a sanitizer's runtime
@@ -335,8 +336,26 @@ def small_budget(bench):
     need(sum("more than the budget" in line for line in run.errors.splitlines()) == 1, "said once", run)
 
 
+def others(bench):
+    """All of the program fits, until another process takes a part of the device. Then the driver evicts what sluice keeps there,
+    but only until sluice sees it, says so, and keeps less."""
+    evicted = {}
+    for steps in ("6", "10"):
+        arguments = MODEL + ["--steps", steps]
+        whole = reference(bench, arguments)
+        device, taken = whole.peak * 3 // 2, whole.peak // 2 + whole.peak // 32
+        run = bench.run(arguments, device_bytes=device, sluice={"CHUNK": "2M", "DAEMON": "inline"}, environment={
+            "SOFTCUDA_MANAGED_COUNTS": "1", "SOFTCUDA_OTHERS": str(taken), "SOFTCUDA_OTHERS_AFTER": "300"})
+        need(run.same_bits(whole), "same bits", whole, run)
+        need(sum("others took" in line for line in run.errors.splitlines()) == 1, "said once", run)
+        need(run.sluice["plans"] > 0, "sluice gives way by plans", run)
+        evicted[steps] = run.device["bytes_out"]["eviction"]
+        print("ok", steps, "steps:", evicted[steps], "bytes evicted by the driver")
+    need(0 < evicted["10"] == evicted["6"], f"the driver evicts for a while only: {evicted}")
+
+
 TESTS = {t.__name__: t for t in (identical, perceptron, steady, irregular, slab, out_of_memory, resident, large_chunks, off,
-                                 bad_options, host_memory, small_budget, backing)}
+                                 bad_options, host_memory, small_budget, others, backing)}
 
 
 def main():

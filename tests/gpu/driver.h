@@ -34,6 +34,7 @@
     X(cuMemHostGetDevicePointer)                                                                             \
     X(cuMemcpyHtoDAsync)                                                                                     \
     X(cuMemcpyDtoHAsync)                                                                                     \
+    X(cuMemsetD32Async)                                                                                      \
     X(cuMemAdvise)                                                                                           \
     X(cuMemPrefetchAsync)                                                                                    \
     X(cuMemRangeGetAttribute)                                                                                \
@@ -47,11 +48,24 @@
     X(cuEventRecord)                                                                                         \
     X(cuEventQuery)                                                                                          \
     X(cuEventSynchronize)                                                                                    \
-    X(cuEventElapsedTime)
+    X(cuEventElapsedTime)                                                                                    \
+    X(cuLaunchHostFunc)                                                                                      \
+    X(cuModuleUnload)                                                                                        \
+    X(cuDeviceGetPCIBusId)
 
 #define OPTIONAL_FUNCTIONS(X)                                                                                \
     X(cuMemDiscardBatchAsync)                                                                                \
-    X(cuMemDiscardAndPrefetchBatchAsync)
+    X(cuMemDiscardAndPrefetchBatchAsync)                                                                     \
+    X(cuMemAllocAsync)                                                                                       \
+    X(cuMemFreeAsync)                                                                                        \
+    X(cuLibraryLoadData)                                                                                     \
+    X(cuLibraryGetKernel)                                                                                    \
+    X(cuKernelGetFunction)                                                                                   \
+    X(cuKernelGetName)                                                                                       \
+    X(cuKernelGetParamInfo)                                                                                  \
+    X(cuKernelGetLibrary)                                                                                    \
+    X(cuFuncGetName)                                                                                         \
+    X(cuFuncGetModule)
 
 struct driver {
 #define FIELD(name) __typeof__(name) *name;

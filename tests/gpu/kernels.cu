@@ -32,6 +32,31 @@ extern "C" __global__ void write_all(float4 *data, uint64_t count, float value)
         data[i] = make_float4(value, value, value, value);
 }
 
+extern "C" __global__ void fill(unsigned *data, uint64_t count, unsigned value)
+{
+    const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
+    for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) data[i] = value;
+}
+
+// Adds up in *others how many words of `data` are not `value`.
+extern "C" __global__ void count_others(const unsigned *data, uint64_t count, unsigned value,
+                                        unsigned long long *others)
+{
+    const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
+    unsigned long long found = 0;
+    for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step)
+        found += data[i] != value;
+    if (found) atomicAdd(others, found);
+}
+
+// Needs local memory, which the driver sets aside for all threads of the device when such a kernel is first used.
+extern "C" __global__ void deep(float *out, int depth)
+{
+    volatile float stack[512];
+    for (int i = 0; i < depth; i++) stack[i & 511] = (float)(i ^ threadIdx.x);
+    if (depth > 0) *out = stack[(depth * 7) & 511];
+}
+
 // c = a b for square matrices whose width is a multiple of TILE; a block of TILE x TILE threads for each tile
 // of c.
 extern "C" __global__ void product(const float *a, const float *b, float *c, int width)

@@ -5,6 +5,10 @@
 #include <string.h>
 #include <time.h>
 
+const char probe_kernels[] =
+#include "kernels.ptx.inc"
+    ;
+
 const char *const advice_names[ADVICE_COUNT] = {"none", "accessed by", "host, accessed by"};
 
 void must_succeed(CUresult result, const char *what)
@@ -108,6 +112,37 @@ void launch_write(const struct probe *probe, CUdeviceptr data, uint64_t bytes, C
     uint64_t count = bytes / 16;
     float value = 1.0f;
     launch(probe->write_all, blocks_for(count), THREADS, (void *[]){&data, &count, &value}, stream);
+}
+
+void launch_fill(const struct probe *probe, CUdeviceptr data, uint64_t bytes, unsigned value, CUstream stream)
+{
+    uint64_t count = bytes / 4;
+    launch(probe->fill, blocks_for(count), THREADS, (void *[]){&data, &count, &value}, stream);
+}
+
+void launch_count(const struct probe *probe, CUdeviceptr data, uint64_t bytes, unsigned value,
+                  CUstream stream)
+{
+    uint64_t count = bytes / 4;
+    CUdeviceptr out = probe->scratch + 8; /* the other kernels' result lies before it */
+    MUST(cu.cuMemsetD32Async(out, 0, 2, stream));
+    launch(probe->count_others, blocks_for(count), THREADS, (void *[]){&data, &count, &value, &out}, stream);
+}
+
+uint64_t counted(const struct probe *probe, CUstream stream)
+{
+    uint64_t count = 0;
+    MUST(cu.cuMemcpyDtoHAsync(&count, probe->scratch + 8, sizeof count, stream));
+    MUST(cu.cuStreamSynchronize(stream));
+    return count;
+}
+
+uint64_t words_other_than(const void *data, uint64_t bytes, unsigned value)
+{
+    const unsigned *words = data;
+    uint64_t others = 0;
+    for (uint64_t i = 0; i < bytes / sizeof *words; i++) others += words[i] != value;
+    return others;
 }
 
 void prefetch(const struct probe *probe, CUdeviceptr data, uint64_t bytes, bool to_device, CUstream stream)

@@ -15,7 +15,7 @@
 struct probe {
     CUdevice device;
     CUcontext context;
-    CUfunction spin, nothing, read_all, write_all, product;
+    CUfunction spin, nothing, read_all, write_all, product, fill, count_others;
     CUdeviceptr scratch; /* device memory that kernels may write a result to */
     uint64_t bytes;      /* managed memory that a part may have populated at one time */
     uint64_t spin_count; /* for about 20 ms, or what the command line allows */
@@ -23,6 +23,9 @@ struct probe {
     int product_width;   /* of the square matrices */
     bool can_discard;
 };
+
+/* The image of kernels.cu. */
+extern const char probe_kernels[];
 
 void must_succeed(CUresult result, const char *what);
 #define MUST(call) must_succeed(call, #call)
@@ -45,6 +48,16 @@ void launch_spin(const struct probe *probe, CUstream stream);
 void launch_nothing(const struct probe *probe, CUstream stream);
 void launch_read(const struct probe *probe, CUdeviceptr data, uint64_t bytes, CUstream stream);
 void launch_write(const struct probe *probe, CUdeviceptr data, uint64_t bytes, CUstream stream);
+/* Words, not bytes: all of `data` becomes `value`. */
+void launch_fill(const struct probe *probe, CUdeviceptr data, uint64_t bytes, unsigned value,
+                 CUstream stream);
+/* Counts the words that are other than `value`, for counted(). */
+void launch_count(const struct probe *probe, CUdeviceptr data, uint64_t bytes, unsigned value,
+                  CUstream stream);
+/* What the last launch_count() on the stream found; waits for it. */
+uint64_t counted(const struct probe *probe, CUstream stream);
+/* The same for memory of the host. */
+uint64_t words_other_than(const void *data, uint64_t bytes, unsigned value);
 void prefetch(const struct probe *probe, CUdeviceptr data, uint64_t bytes, bool to_device, CUstream stream);
 
 /* One step that managed memory goes through:
@@ -67,5 +80,15 @@ void part_moves(struct probe *probe);
 void part_remote(struct probe *probe);
 void part_calls(struct probe *probe);
 void part_allocate(struct probe *probe);
+/* What sluice's makers doubt: see answer.h for what these print. part_names opens no device: it is given
+ * nothing. */
+void part_names(struct probe *probe);
+void part_events(struct probe *probe);
+void part_prefetches(struct probe *probe);
+void part_memory(struct probe *probe);
+void part_nodes(struct probe *probe);
+void part_queue(struct probe *probe);
+void part_discards(struct probe *probe);
+void part_reuse(struct probe *probe);
 
 #endif

@@ -1,8 +1,9 @@
 """Gathers what the parts of run.sh printed into one JSON file, and prints Markdown tables of it.
 
-Usage: report.py FOLDER_OF_PARTS JSON_FILE SIZE
+Usage: report.py FOLDER_OF_PARTS JSON_FILE SIZE [--doubts]
 
-Status 1 if a part did not end well, a program failed, or a run under sluice was not identical to its control.
+--doubts: nothing but the doubts was asked. Status 1 if a part did not end well, a program failed, a run under sluice was not
+identical to its control, or something does not hold that sluice relies on.
 """
 import glob
 import json
@@ -74,8 +75,9 @@ def read_lines(path):
         return []
 
 
-def find_problems(records, folder):
-    problems = []
+def find_problems(records, folder, only_doubts):
+    problems = [f"{answer['probe']}: does not hold: {answer['what']}"
+                for answer in records.get("doubt", []) if answer.get("holds") is False]
     for part in records.get("part", []):
         last = read_lines(os.path.join(folder, part["name"] + ".log"))[-1:]
         said = f": {last[0]}" if last else ""
@@ -86,14 +88,17 @@ def find_problems(records, folder):
     for program in records.get("program", []):
         if program["result"] in ("failed", "not run"):
             problems.append(f"program {program['name']}: {program['result']}")
-    if not records.get("program"):
+        elif program.get("sluice_result", "passed") != "passed":
+            problems.append(f"program {program['name']} under sluice: {program['sluice_result']}")
+    for kind in ("gpt", "torch"):
+        for run in records.get(kind, []):
+            if run["status"] != 0:
+                problems.append(f"{kind} {run['name']}: status {run['status']}")
+            elif run.get("identical") is False:
+                problems.append(f"{kind} {run['name']}: other bits than its control")
+    if not only_doubts and not records.get("program"):
         problems.append("no program of softcuda's tests was found")
-    for run in records.get("gpt", []):
-        if run["status"] != 0:
-            problems.append(f"gpt {run['name']}: status {run['status']}")
-        elif run.get("identical") is False:
-            problems.append(f"gpt {run['name']}: other bits than its control")
-    if not records.get("gpt"):
+    if not only_doubts and not records.get("gpt"):
         problems.append("gpt was not run")
     return problems
 
@@ -117,17 +122,31 @@ def table(title, head, rows):
         print("| " + " | ".join(row) + " |")
 
 
+def print_doubts(answers):
+    def text(answer):
+        if "holds" in answer:
+            return "yes" if answer["holds"] else "NO"
+        return answer.get("answer") or f"{answer['value']:.4g} {answer['unit']}".strip()
+    table("Doubts", ["probe", "what", "answer"], [(a["probe"], a["what"], text(a)) for a in answers])
+
+
 def print_programs(programs):
     counts = {}
     for program in programs:
         counts[program["result"]] = counts.get(program["result"], 0) + 1
+    under = sum(program.get("sluice_result") == "passed" for program in programs)
+    if programs:
+        counts["passed under sluice, too"] = under
     table("softcuda's test programs on this driver", ["result", "programs"], sorted(counts.items()))
+    table("Programs that pass, but not under sluice", ["program", "result", "said"],
+          [(p["name"], p["sluice_result"], p["sluice_said"].replace("\n", "<br>").replace("|", "\\|"))
+           for p in programs if "sluice_said" in p])
     table("Programs that did not pass", ["program", "result", "said"],
           [(p["name"], p["result"], p["said"].replace("\n", "<br>").replace("|", "\\|"))
            for p in programs if p["result"] not in ("passed", "softcuda only")])
 
 
-def print_gpt(runs):
+def print_runs(kind, runs):
     rows = []
     for run in runs:
         sluice = run.get("sluice") or {}
@@ -140,9 +159,9 @@ def print_gpt(runs):
                      number(steady["stall_seconds"] * 1e3, 1) if steady else "–",
                      number(steady["bytes_in"] / GIB) if steady else "–",
                      number(steady["bytes_out"] / GIB) if steady else "–"))
-    table("gpt: with sluice against the control", ["run", "memory GiB", "same bits", "first step ms", "steady step ms",
+    table(f"{kind}: with sluice against the control", ["run", "memory GiB", "same bits", "first step ms", "steady step ms",
           "demand misses", "late fetches", "stall ms", "in GiB", "out GiB"], rows)
-    table("gpt: runs that ended badly or said something", ["run", "status", "said"],
+    table(f"{kind}: runs that ended badly or said something", ["run", "status", "said"],
           [(run["name"], run["status"], run["said"].replace("\n", "<br>").replace("|", "\\|"))
            for run in runs if run.get("said")])
 
@@ -190,18 +209,22 @@ def print_calls(records):
 
 
 def main():
-    folder, path, size = sys.argv[1:]
+    folder, path, size, *more = sys.argv[1:]
     records = load(folder)
     machine = describe_machine(records, size)
-    problems = find_problems(records, folder)
+    problems = find_problems(records, folder, "--doubts" in more)
     with open(path, "w") as file:
         json.dump({"version": 1, "size": size, "machine": machine, "ok": not problems, "problems": problems,
                    "doctor": read_lines(os.path.join(folder, "doctor.log")),
                    **{kind: rows for kind, rows in records.items() if kind != "device"}}, file, indent=1)
         file.write("\n")
     print(f"Machine: {machine_line(machine)}. Sizes: {size}.")
+    print_doubts(records.get("doubt", []))
     print_programs(records.get("program", []))
-    print_gpt(records.get("gpt", []))
+    print_runs("gpt", records.get("gpt", []))
+    for found in records.get("torch_version", []):
+        print(f"\nPyTorch: {found['version'] or 'none that sees the device'}.")
+    print_runs("PyTorch", records.get("torch", []))
     print_transfers(records)
     print_places(records)
     print_calls(records)

@@ -1,20 +1,25 @@
 #!/usr/bin/env bash
-# Measures sluice and unified memory on a machine with a GPU, from a build folder that was carried there. Needs bash,
-# Python 3, NVIDIA's driver and, for all that uses the CUDA runtime, a libcudart.so.13; no compiler. Under 8 minutes.
+# Measures sluice and unified memory on a machine with a GPU, from a kit of pack.sh or a build folder that was carried there.
+# Needs bash, Python 3, NVIDIA's driver and, for all that uses the CUDA runtime, a libcudart.so.13, which a kit has; no compiler.
+# Under 10 minutes; what is doubted most is answered in the first.
 set -euo pipefail
 
-usage="Usage: tests/gpu/run.sh BUILD_DIR [--out DIR] [--quick] [--software] [--check]
+usage="Usage: tests/gpu/run.sh BUILD_DIR [--out DIR] [--doubts] [--quick] [--software] [--check]
+       run.sh ...                     from a kit, which is its own BUILD_DIR
 
-  --out DIR    where gpu-results.json, gpu-results.md and parts/ with what each part said go (BUILD_DIR/gpu-results)
+  --out DIR    where gpu-results.json, gpu-results.md and parts/ with what each part said go (gpu-results in BUILD_DIR or
+               the kit)
+  --doubts     only the first minute
   --quick      small sizes: two minutes
   --software   on softcuda, with tiny sizes: tests this script, measures nothing
   --check      only say whether this machine can run it
 
+PYTHON names the Python whose PyTorch is used (python3).
 Prints Markdown tables. Exit status: 0 all parts ran and every result was right, 1 not so, 2 wrong usage, 77 there is
 no GPU with NVIDIA's driver."
 
 here=$(cd "$(dirname "$0")" && pwd)
-build='' out='' size=full software='' check=''
+build='' out='' size=full software='' check='' doubts=''
 
 fail_usage() {
     echo "run.sh: $1 (see run.sh --help)" >&2
@@ -31,6 +36,7 @@ while [ $# -gt 0 ]; do
     --quick) size=quick ;;
     --software) software=1 ;;
     --check) check=1 ;;
+    --doubts) doubts=1 ;;
     --help)
         echo "$usage"
         exit 0
@@ -43,6 +49,11 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
+data=$here/../../workloads/data/gpl-3.txt
+if [ -e "$here/build/programs.json" ]; then
+    [ -z "$build" ] || fail_usage "unexpected argument '$build': a kit has its own build folder"
+    build=$here/build data=$here/gpl-3.txt out=${out:-$here/gpu-results}
+fi
 [ -n "$build" ] || fail_usage 'BUILD_DIR is missing'
 [ -x "$build/tests/gpu/um_probe" ] || fail_usage "'$build' is no build folder of sluice"
 build=$(cd "$build" && pwd)
@@ -50,6 +61,7 @@ build=$(cd "$build" && pwd)
 
 # The folders where the loader and the usual installations have libraries, a line each.
 library_folders() {
+    printf '%s\n' "$here/lib" # a kit's
     printf '%s\n' "${LD_LIBRARY_PATH:-}" | tr ':' '\n'
     for root in "${CUDA_HOME:-}" "${CUDA_PATH:-}" /usr/local/cuda /usr/local/cuda-13*; do
         [ -z "$root" ] || printf '%s\n' "$root/lib64" "$root/lib" "$root/targets/x86_64-linux/lib"
@@ -107,6 +119,8 @@ mkdir -p "$out/parts"
 out=$(cd "$out" && pwd)
 parts=$out/parts
 rm -f "$parts"/*.jsonl "$parts"/*.log "$out"/gpu-results.{json,md}
+# PyTorch finds what it needs by itself, and has a CUDA runtime of its own.
+torch_libraries=${software:+$driver:}${LD_LIBRARY_PATH:-}
 export LD_LIBRARY_PATH=$driver${runtime:+:$runtime}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 
 # Runs a part for at most $2 seconds. What it printed stays even when it is stopped.
@@ -125,14 +139,18 @@ quick) probe=(--repeat 1 --bytes $((512 << 20)) --width 1024) ;;
 software) probe=(--repeat 1 --bytes $((64 << 20)) --width 64 --spin 20000) ;;
 esac
 
-timeout -k 5 20 "$build/tools/sluice" doctor ${software:+--software} >"$parts/doctor.log" 2>&1 || true
-for name in device bandwidth residency moves remote calls allocate; do
-    part "$name" 25 "$build/tests/gpu/um_probe" "$name" "${probe[@]}"
-done
-if [ -n "$runtime" ]; then
-    part gpt 200 python3 "$here/gpt.py" "$build" --data "$here/../../workloads/data/gpl-3.txt" --size "$size" \
-        --limit 190
+python3 "$here/doubts.py" "$build" "$parts" --limit 60 -- "${probe[@]}" || true
+if [ -z "$doubts" ]; then
+    timeout -k 5 20 "$build/tools/sluice" doctor ${software:+--software} >"$parts/doctor.log" 2>&1 || true
+    for name in device bandwidth residency moves remote calls allocate; do
+        part "$name" 20 "$build/tests/gpu/um_probe" "$name" "${probe[@]}"
+    done
+    if [ -n "$runtime" ]; then
+        part gpt 150 python3 "$here/gpt.py" "$build" --data "$data" --size "$size" --limit 140
+    fi
+    part torch 100 env LD_LIBRARY_PATH="$torch_libraries" "${PYTHON:-python3}" "$here/torch_runs.py" "$build" \
+        --size "$size" --limit 95
+    # Last, because a program that the driver cannot stop may hold the device.
+    part programs 110 python3 "$here/programs.py" "$build" "$driver" --limit 105
 fi
-# Last, because a program that the driver cannot stop may hold the device.
-part programs 80 python3 "$here/programs.py" "$build" "$driver" --limit 75
-python3 "$here/report.py" "$parts" "$out/gpu-results.json" "$size" | tee "$out/gpu-results.md"
+python3 "$here/report.py" "$parts" "$out/gpu-results.json" "$size" ${doubts:+--doubts} | tee "$out/gpu-results.md"

@@ -1,18 +1,55 @@
-"""run.sh as a user runs it: on softcuda every part works and the results are complete; without a GPU it ends with 77.
+"""run.sh as a user runs it: from a kit of pack.sh, on softcuda, every part works and the results are complete; without a
+GPU it ends with 77.
 
 Usage: test_run.py BUILD TEST...   (the tests' names are the class and method names of unittest)
 """
 import json
 import os
+import re
+import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
 
 BUILD = sys.argv[1]
-RUN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "run.sh")
+HERE = os.path.dirname(os.path.abspath(__file__))
+RUN, PACK = os.path.join(HERE, "run.sh"), os.path.join(HERE, "pack.sh")
+SOURCE = os.path.dirname(os.path.dirname(HERE))
+MOST_BYTES = 40 << 20
+# What may be missing on no machine; the driver and the CUDA runtime come from the vendor, or are in the kit.
+BARE = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "ld-linux-x86-64.so.2", "libstdc++.so.6",
+        "libgcc_s.so.1", "libcuda.so.1", "libcudart.so.13", "libcudart.so.12"}
+PROBES = {"names", "reuse", "discards", "events", "prefetches", "memory", "queue", "nodes"}
 SOFTWARE = os.path.join(BUILD, "subprojects", "softcuda", "lib")
 GPT_FIELDS = {"name", "identical", "step_ms", "losses", "weights_hash", "sluice", "budget_bytes"}
+
+
+def can_hide():
+    """Whether this machine lets us have a mount namespace."""
+    try:
+        return subprocess.run(["unshare", "--user", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"],
+                              capture_output=True).returncode == 0
+    except OSError:
+        return False
+
+
+def run_bare(kit, *arguments):
+    """The kit's run.sh where there is neither a variable nor, if the machine allows, the source, the build and a toolkit."""
+    path = os.pathsep.join(["/usr/bin", "/bin", os.path.dirname(sys.executable)])
+    command = ["env", "-i", f"PATH={path}", os.path.join(kit, "run.sh"), *arguments]
+    if can_hide():
+        hidden = [folder for folder in (BUILD, SOURCE, "/usr/local/cuda") if os.path.isdir(folder)]
+        hide = "".join(f"mount -t tmpfs none {shlex.quote(os.path.realpath(folder))} && " for folder in hidden
+                       if not os.path.realpath(kit).startswith(os.path.realpath(folder) + os.sep))
+        command = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", hide + 'cd / && exec "$@"', "sh", *command]
+    return subprocess.run(command, cwd="/", capture_output=True, text=True)
+
+
+def needed(path):
+    listing = subprocess.run(["readelf", "-d", path], capture_output=True, text=True).stdout
+    return re.findall(r"\(NEEDED\).*\[(.*)\]", listing)
 
 
 def run(*arguments, libraries=None):
@@ -27,32 +64,82 @@ def machine_has_gpu():
     return any(os.path.exists(node) for node in ("/dev/nvidiactl", "/dev/dxg"))
 
 
-class Software(unittest.TestCase):
-    """Breaks when a part of the script, the probe or a program no longer works; then a lease of a GPU is not wasted."""
+class Packed(unittest.TestCase):
+    """Breaks when a part of the script, the probe or a program no longer works, or needs what a machine with a GPU lacks; then
+    a lease of a GPU is not wasted."""
 
     @classmethod
     def setUpClass(cls):
-        with tempfile.TemporaryDirectory() as folder:
-            cls.result = run(BUILD, "--software", "--quick", "--out", folder)
-            with open(os.path.join(folder, "gpu-results.json")) as file:
+        cls.folder = tempfile.mkdtemp()
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        cls.kit = os.path.join(cls.folder, "kit")
+        cls.packing = subprocess.run([PACK, BUILD, cls.kit], capture_output=True, text=True)
+        if cls.packing.returncode:
+            raise AssertionError(cls.packing.stderr)
+        cls.files = [os.path.join(folder, name) for folder, _, names in os.walk(cls.kit) for name in names]
+        cls.bytes = sum(os.path.getsize(file) for file in cls.files)
+        cls.result = run_bare(cls.kit, "--software", "--quick")
+        try:
+            with open(os.path.join(cls.kit, "gpu-results", "gpu-results.json")) as file:
                 cls.found = json.load(file)
+        except OSError:
+            raise AssertionError(cls.result.stdout + cls.result.stderr) from None
+
+    def test_is_small(self):
+        self.assertLessEqual(self.bytes, MOST_BYTES)
+
+    def test_needs_nothing_that_a_bare_machine_lacks(self):
+        for file in self.files:
+            self.assertLessEqual(set(needed(file)), BARE, file)
+
+    def test_is_stripped(self):
+        for file in self.files:
+            sections = subprocess.run(["readelf", "-SW", file], capture_output=True, text=True).stdout
+            self.assertFalse(".debug_info" in sections, file)
+
+    def test_is_not_packed_twice_into_one_folder(self):
+        self.assertEqual(subprocess.run([PACK, BUILD, self.kit], capture_output=True).returncode, 2)
 
     def test_ends_well(self):
         """Whether softcuda's programs pass on softcuda is their own tests' matter; here they only have to run."""
         ours = [problem for problem in self.found["problems"] if not problem.startswith("program ")]
         self.assertEqual(ours, [], self.result.stdout + self.result.stderr)
         self.assertNotIn("not run", {program["result"] for program in self.found["program"]})
+        self.assertIn("passed", {program.get("sluice_result") for program in self.found["program"]})
         self.assertEqual(self.found["ok"], not self.found["problems"])
         self.assertEqual(self.result.returncode, 0 if self.found["ok"] else 1, self.result.stderr)
+
+    def test_doubts_come_first(self):
+        lines = self.result.stdout.splitlines()
+        self.assertEqual({line.split()[1].rstrip(":") for line in lines[:len(PROBES)]}, PROBES)
+        self.assertTrue(all(line.startswith("probe ") for line in lines[:len(PROBES)]), lines[:len(PROBES)])
+
+    def test_doubts_are_answered(self):
+        answers = {}
+        for answer in self.found["doubt"]:
+            answers.setdefault(answer["probe"], []).append(answer)
+        least = {"names": 18, "reuse": 18, "discards": 20, "events": 20, "prefetches": 20, "memory": 12, "queue": 20, "nodes": 8}
+        for probe, count in least.items():
+            self.assertGreaterEqual(len(answers.get(probe, [])), count, probe)
+        self.assertGreaterEqual(sum("holds" in answer for answer in self.found["doubt"]), 20)
+
+    def test_what_softcuda_is_known_to_do(self):
+        """The answers are the device's, not the probe's."""
+        answers = {(a["probe"], a["what"]): a.get("answer") for a in self.found["doubt"]}
+        self.assertEqual(answers["reuse", "cuMemFree of what the held stream uses"], "waits")
+        self.assertEqual(answers["reuse", "cuMemAlloc"], "returns")
+        self.assertEqual(answers["reuse", "same stream: address"], "the same")
+        self.assertEqual(answers["queue", "a launch waits when the queue is full"], "yes")
 
     def test_says_on_what_machine(self):
         self.assertTrue(self.found["machine"]["device"]["name"])
         self.assertGreater(self.found["machine"]["processors"], 0)
-        self.assertTrue(self.result.stdout.startswith("Machine: "))
+        self.assertIn("\nMachine: ", self.result.stdout)
 
     def test_every_part_ran(self):
         self.assertEqual({part["name"] for part in self.found["part"]},
-                         {"device", "bandwidth", "residency", "moves", "remote", "calls", "allocate", "programs", "gpt"})
+                         {"device", "bandwidth", "residency", "moves", "remote", "calls", "allocate", "programs", "gpt",
+                          "torch"} | PROBES)
         for kind, least in (("copy", 3), ("bandwidth", 30), ("residency", 20), ("moves", 30), ("stream", 4),
                             ("product", 7), ("calls", 50), ("allocate", 2), ("program", 5)):
             self.assertGreaterEqual(len(self.found.get(kind, [])), least, kind)

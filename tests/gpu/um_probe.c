@@ -4,21 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer.h"
 #include "probe.h"
 
 enum { EXIT_USAGE = 2, EXIT_SKIPPED = 77 };
-
-static const char kernels[] =
-#include "kernels.ptx.inc"
-    ;
 
 static const struct {
     const char *name;
     void (*run)(struct probe *probe);
 } parts[] = {
-    {"device", part_device},     {"bandwidth", part_bandwidth}, {"residency", part_residency},
-    {"moves", part_moves},       {"remote", part_remote},       {"calls", part_calls},
-    {"allocate", part_allocate},
+    {"device", part_device},         {"bandwidth", part_bandwidth}, {"residency", part_residency},
+    {"moves", part_moves},           {"remote", part_remote},       {"calls", part_calls},
+    {"allocate", part_allocate},     {"names", part_names},         {"events", part_events},
+    {"prefetches", part_prefetches}, {"memory", part_memory},       {"nodes", part_nodes},
+    {"queue", part_queue},           {"discards", part_discards},   {"reuse", part_reuse},
 };
 enum { PART_COUNT = sizeof parts / sizeof *parts };
 
@@ -116,12 +115,14 @@ static void probe_open(struct probe *probe, const struct arguments *arguments)
     MUST(cu.cuDeviceGet(&probe->device, 0));
     MUST(cu.cuDevicePrimaryCtxRetain(&probe->context, probe->device));
     MUST(cu.cuCtxSetCurrent(probe->context));
-    MUST(cu.cuModuleLoadData(&module, kernels));
+    MUST(cu.cuModuleLoadData(&module, probe_kernels));
     MUST(cu.cuModuleGetFunction(&probe->spin, module, "spin"));
     MUST(cu.cuModuleGetFunction(&probe->nothing, module, "nothing"));
     MUST(cu.cuModuleGetFunction(&probe->read_all, module, "read_all"));
     MUST(cu.cuModuleGetFunction(&probe->write_all, module, "write_all"));
     MUST(cu.cuModuleGetFunction(&probe->product, module, "product"));
+    MUST(cu.cuModuleGetFunction(&probe->fill, module, "fill"));
+    MUST(cu.cuModuleGetFunction(&probe->count_others, module, "count_others"));
     MUST(cu.cuMemAlloc(&probe->scratch, 4096));
     probe->can_discard = cu.cuMemDiscardBatchAsync && cu.cuMemDiscardAndPrefetchBatchAsync;
     probe->repeat = (int)arguments->repeat;
@@ -144,6 +145,11 @@ int main(int argc, char **argv)
     setvbuf(stdout, NULL, _IOLBF, 0);
     setenv("CUDA_MODULE_LOADING", "EAGER", 0); /* no kernel's first launch pays for its loading */
     if (!driver_load()) return EXIT_SKIPPED;
+    answer_for(parts[arguments.part].name);
+    if (parts[arguments.part].run == part_names) {
+        part_names(NULL);
+        return EXIT_SUCCESS;
+    }
     probe_open(&probe, &arguments);
     MUST(cu.cuDeviceGetAttribute(&concurrent, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, probe.device));
     if (parts[arguments.part].run != part_device && (!concurrent || probe.bytes < 32 * MIB)) {

@@ -110,13 +110,17 @@ def options_for(seed, peak_bytes):
         "SLUICE_CHUNK": chance.choice(["2M", "2M", "4M", "8M"]),
         "SLUICE_DAEMON": chance.choice(["inline", "thread"]),
         "SLUICE_POLICY": chance.choice(["plan", "plan", "plan", "next", "belady", "lru", "demand", "driver"]),
+        "SOFTCUDA_STRICT_HANDLES": "1",
+        "SOFTCUDA_BLOCKING_MOVES": str(seed % 2),
+        "SOFTCUDA_NUMA_NODES": str(1 + seed % 3),
         "SOFTCUDA_SCHEDULE": chance.choice(["late", "eager", f"random:{seed}"]),
     }
     if options["SLUICE_POLICY"] == "driver":  # the driver keeps no budget but the device's own size
         del options["SLUICE_DEVICE_BUDGET"]
         options["SOFTCUDA_MEMORY"] = str(budget)
-    elif chance.random() < 0.1:  # another process has taken most of the device, behind sluice's back
-        options["SOFTCUDA_MEMORY"] = str(budget // 2)
+    elif chance.random() < 0.1:  # another process takes most of the device, behind sluice's back
+        options.update({"SOFTCUDA_MEMORY": str(budget), "SOFTCUDA_OTHERS": str(budget // 2), "SOFTCUDA_OTHERS_AFTER": "4",
+                        "SOFTCUDA_MANAGED_COUNTS": "1"})
     if random.Random(-1 - seed).random() < 0.3:  # some of its memory is pinned
         options["SLUICE_BACKING"] = f"from:{2 ** random.Random(-1 - seed).choice([0, 0, 12, 16, 20])}=pinned"
     if chance.random() < 0.3:  # with a trace, for which launches are timed

@@ -59,7 +59,7 @@ static uint64_t event_elapsed_ns(void *self, sl_event_handle from, sl_event_hand
     return ms > 0 ? (uint64_t)((double)ms * 1e6) : 0;
 }
 
-static const struct sl_backend backend = {.event_new = event_new,
+static const struct sl_backend backend = {.timed_event_new = event_new,
                                           .event_delete = event_delete,
                                           .event_record = event_record,
                                           .event_done = event_done,

@@ -116,11 +116,9 @@ static int absent(int e)
 static void bring(uint64_t idle_bytes)
 {
     struct sl_core *core = sl_core_running();
-    pthread_mutex_lock(&core->order);
     core->due.launch_ns = 0;
     core->due.idle_bytes = idle_bytes;
     sl_demand_bring_due(core);
-    pthread_mutex_unlock(&core->order);
 }
 
 static void what_was_taken_is_due_again(void **unused)

@@ -199,7 +199,9 @@ static void check_late(bool everything)
         struct sl_pending pending;
         for (int c = 0; c < 2; c++) use(chunks[c]);
         plan_two(core, chunks);
-        sl_schedule_begin(&core->schedule, core->tick + 1, everything);
+        struct sl_schedule_due due;
+        sl_schedule_begin(&core->schedule, core->tick + 1, everything, &due);
+        sl_schedule_issue(&core->schedule, &due);
         assert_true(is_resident(chunks[0]));
         assert_int_equal(is_resident(chunks[1]), everything);
         if (sl_schedule_peek(&core->schedule, false, &pending))

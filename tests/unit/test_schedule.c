@@ -71,13 +71,17 @@ static void die(sl_chunk c, int dead)
 /* What the schedule is told around a launch. */
 static void begin(sl_tick tick)
 {
-    sl_schedule_begin(&core->schedule, tick, false);
+    struct sl_schedule_due due;
+    sl_schedule_begin(&core->schedule, tick, false, &due);
+    sl_schedule_issue(&core->schedule, &due);
 }
 
 static void end(sl_tick tick)
 {
+    struct sl_schedule_due due;
     sl_schedule_submitted(&core->schedule, tick);
-    sl_schedule_go_on(&core->schedule);
+    sl_schedule_go_on(&core->schedule, &due);
+    sl_schedule_issue(&core->schedule, &due);
 }
 
 static void what_leaves_after_a_launch_does_not_wait_for_the_next(void **state)

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/accesses.h"
 #include "engine/touches.h"
 
 struct sc_module;   /* one loaded PTX module */
@@ -111,6 +112,8 @@ struct sc_cost {
     /* Where sc_launch.touches asks for it; a kernel that faulted has touched what is told, and perhaps more. */
     struct sc_touched *touched;
     size_t touched_count;
+    struct sc_accessed *accessed; /* the same, where sc_launch.accesses asks for it */
+    size_t accessed_count;
 };
 void sc_cost_free(struct sc_cost *cost);
 
@@ -143,6 +146,7 @@ struct sc_launch {
     uint32_t workers; /* threads to use at most, at least 1 */
     uint64_t watchdog_instructions; /* a block's limit; 0 for none */
     bool touches;                   /* fill sc_cost.touched; sc_engine_note_touches was called */
+    bool accesses;                  /* fill sc_cost.accessed; the same */
 };
 
 /* Runs the whole grid before it returns. Results do not depend on `workers`. On SC_ENGINE_FAULT *fault is

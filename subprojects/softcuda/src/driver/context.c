@@ -48,6 +48,7 @@ void sc_context_unref(struct sc_context *context)
 {
     if (--context->refs) return;
     free(context->left_behind);
+    sc_clock_unref(context->reached);
     free(context);
 }
 

@@ -26,6 +26,9 @@ static CUresult attribute_value(CUdevice_attribute attribute, int *value)
     const struct sc_options *o = sc_options();
     int version = (int)(o->capability * 10 + 0.5);
     switch (attribute) {
+    case CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID:
+        *value = (int)o->numa_nodes - 1;
+        return CUDA_SUCCESS;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
         *value = version / 10;
         return CUDA_SUCCESS;

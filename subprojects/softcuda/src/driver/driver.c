@@ -6,6 +6,7 @@
 
 #include "capture.h"
 #include "queue.h"
+#include "races.h"
 #include "stats.h"
 #include "touched.h"
 
@@ -129,6 +130,7 @@ static CUresult initialise(void)
     driver.watched = madvise(&here, sizeof here, MADV_WIPEONFORK) == 0;
     if (sc_options()->verbose) sc_options_log(sc_options());
     sc_touched_init();
+    sc_races_init();
     driver.initialised = true;
     return CUDA_SUCCESS;
 }
@@ -165,6 +167,7 @@ __attribute__((destructor)) static void finish(void)
         sc_stats_write(sc_queue_timing());
         sc_timeline_close();
         sc_touched_close();
+        sc_races_close();
     }
     sc_unlock();
 }

@@ -22,6 +22,7 @@
 #define SC_LIMITS 11 /* CU_LIMIT_MAX of CUDA 13 */
 
 struct sc_branch;
+struct sc_clock;
 struct sc_op;
 struct sc_stream;
 struct sc_loaded;
@@ -43,6 +44,7 @@ struct sc_context {
     struct sc_op **left_behind;  /* last operations of destroyed blocking streams */
     size_t left_count;
     uint64_t last_end_ns; /* of the operations timed so far */
+    struct sc_clock *reached; /* the same for races.h, or NULL */
 };
 
 struct sc_stream {
@@ -56,7 +58,7 @@ struct sc_stream {
     unsigned long long id;
     struct sc_op *last;
     struct sc_branch *branch; /* where a capture is in it, or NULL */
-    struct sc_past past; /* frees that `last` comes after */
+    struct sc_past past;      /* frees that `last` comes after */
 };
 
 struct sc_event {
@@ -131,6 +133,8 @@ void sc_event_unref(struct sc_event *event);
 /* Takes device memory off what is left, or gives it back, and logs that for the timing. false: it ran out. */
 bool sc_device_charge(uint64_t bytes);
 void sc_device_discharge(uint64_t bytes);
+/* A kernel was launched: another process may take memory now (SOFTCUDA_OTHERS). */
+void sc_memory_launched(void);
 /* Device memory that cuMemAlloc may still give. */
 uint64_t sc_memory_free_bytes(void);
 /* Takes device memory, charges it and logs it for the timing; NULL when it ran out. */

@@ -4,6 +4,7 @@
 #include "driver.h"
 #include "pool.h"
 #include "queue.h"
+#include "races.h"
 
 #define EVENT_FLAGS (CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING)
 
@@ -143,6 +144,10 @@ CUresult CUDAAPI cuEventElapsedTime_v2(float *milliseconds, CUevent start_handle
         sc_queue_settle(last);
     } else if (!sc_queue_ended(first) || !sc_queue_ended(last)) {
         result = CUDA_ERROR_NOT_READY;
+    }
+    if (!result) {
+        sc_races_waited(first);
+        sc_races_waited(last);
     }
     if (!result) *milliseconds = (float)(((double)last->end_ns - (double)first->end_ns) * 1e-6);
     sc_op_unref(first);

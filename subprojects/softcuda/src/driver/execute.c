@@ -5,6 +5,7 @@
 
 #include "native.h"
 #include "queue.h"
+#include "races.h"
 #include "touched.h"
 
 #define GARBAGE 0xd5
@@ -64,6 +65,7 @@ static CUresult run_kernel(struct sc_op *op)
         .workers = worker_count(),
         .watchdog_instructions = sc_options()->watchdog,
         .touches = sc_touched_wanted(),
+        .accesses = sc_races_wanted(),
     };
     struct sc_fault fault = {0};
     enum sc_engine_status status = work->native ? sc_native_run(work->native, &launch, &op->cost, &fault)
@@ -72,6 +74,7 @@ static CUresult run_kernel(struct sc_op *op)
     case SC_ENGINE_OK:
         return CUDA_SUCCESS;
     case SC_ENGINE_FAULT:
+        if (fault.kind == SC_FAULT_ILLEGAL_ADDRESS) op->fault_address = fault.address;
         return fault_result(op, &fault);
     case SC_ENGINE_NO_MEMORY:
         sc_log("kernel %s: no host memory to run it", work->name);

@@ -1,4 +1,6 @@
 /* What can be asked about a function, and how many of its blocks fit on a multiprocessor. */
+#include <stdlib.h>
+
 #include "image.h"
 #include "module.h"
 
@@ -80,12 +82,27 @@ CUresult sc_function_set_attribute(struct sc_func *func, CUfunction_attribute at
     }
 }
 
+/* A vendor's driver reads what the handle points to. */
+void sc_function_misnamed(const void *handle, const char *wanted)
+{
+    if (!handle || !sc_options()->strict_handles) return;
+    const char *kind = sc_handle_is(handle, SC_HANDLE_KERNEL)     ? "a CUkernel"
+                       : sc_handle_is(handle, SC_HANDLE_FUNCTION) ? "a CUfunction"
+                                                                  : "no handle";
+    sc_log("%p is asked about as a %s and is %s: the process ends (SOFTCUDA_STRICT_HANDLES)", handle, wanted,
+           kind);
+    abort();
+}
+
 /* pre: like sc_enter. Where only a CUfunction is legal, a CUkernel is not. */
 static CUresult enter_function(CUfunction handle, struct sc_func **out)
 {
     CUresult result = sc_enter(SC_NEED_CONTEXT);
     if (result) return result;
-    if (!sc_handle_is(handle, SC_HANDLE_FUNCTION)) return sc_leave(CUDA_ERROR_INVALID_HANDLE);
+    if (!sc_handle_is(handle, SC_HANDLE_FUNCTION)) {
+        sc_function_misnamed(handle, "CUfunction");
+        return sc_leave(CUDA_ERROR_INVALID_HANDLE);
+    }
     *out = (struct sc_func *)handle;
     return CUDA_SUCCESS;
 }

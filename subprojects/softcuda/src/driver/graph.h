@@ -153,6 +153,7 @@ struct sc_op *sc_graph_memory_op(struct sc_graph_memory *memory, bool live, stru
 void sc_graph_memory_switch(struct sc_graph_memory *memory, bool live); /* when such an operation runs */
 void sc_graph_memory_op_done(struct sc_graph_memory *memory);           /* when it is timed; accepts NULL */
 void sc_graph_memory_unref(struct sc_graph_memory *memory);             /* accepts NULL */
+const struct sc_allocation *sc_graph_memory_allocation(const struct sc_graph_memory *memory);
 struct sc_graph_memory *sc_graph_memory_ref(struct sc_graph_memory *memory);
 /* What cuMemFree and cuMemFreeAsync do to such memory; *mine says whether it is. */
 CUresult sc_graph_memory_free(CUdeviceptr address, struct sc_stream *stream, bool *mine);

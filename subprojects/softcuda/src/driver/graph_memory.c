@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "graph.h"
+#include "races.h"
 
 #define ALIGN 512
 
@@ -31,6 +32,11 @@ static struct {
 static uint64_t size_of(const struct sc_graph_memory *memory)
 {
     return (memory->allocation->bytes + ALIGN - 1) & ~(uint64_t)(ALIGN - 1);
+}
+
+const struct sc_allocation *sc_graph_memory_allocation(const struct sc_graph_memory *memory)
+{
+    return memory->allocation;
 }
 
 struct sc_graph_memory *sc_graph_memory_ref(struct sc_graph_memory *memory)
@@ -94,6 +100,7 @@ CUresult sc_payload_allocate(CUDA_MEM_ALLOC_NODE_PARAMS *p, struct sc_payload *o
         free(memory);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    sc_races_fresh(memory->allocation->begin, memory->allocation->span);
     memory->refs = 1;
     memory->allocation->owner = context;
     memory->allocation->internal = true; /* the context does not free it */

@@ -133,6 +133,7 @@ static CUresult launch(CUfunction handle, const struct sc_shape *shape, CUstream
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     op->launch = work;
+    sc_memory_launched();
     return sc_queue_submit(stream, op);
 }
 

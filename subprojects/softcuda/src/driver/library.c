@@ -227,7 +227,10 @@ static CUresult enter_kernel(CUkernel handle, enum sc_need need, struct sc_kern 
 {
     CUresult result = sc_enter(need);
     if (result) return result;
-    if (!sc_handle_is(handle, SC_HANDLE_KERNEL)) return sc_leave(CUDA_ERROR_INVALID_HANDLE);
+    if (!sc_handle_is(handle, SC_HANDLE_KERNEL)) {
+        sc_function_misnamed(handle, "CUkernel");
+        return sc_leave(CUDA_ERROR_INVALID_HANDLE);
+    }
     *out = (struct sc_kern *)handle;
     return CUDA_SUCCESS;
 }

@@ -30,7 +30,7 @@ void sc_log(const char *format, ...)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, open_log);
     if (descriptor < 0) return;
-    char line[1024] = "softcuda: ";
+    char line[4096] = "softcuda: ";
     size_t used = strlen(line);
     va_list arguments;
     va_start(arguments, format);

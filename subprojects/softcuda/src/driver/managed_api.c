@@ -1,6 +1,7 @@
 /* Advice, prefetch, discard and the attributes of managed memory. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "driver.h"
 #include "queue.h"
@@ -18,7 +19,7 @@ static bool place_of(CUmemLocation location, enum sc_place *out)
         return true;
     case CU_MEM_LOCATION_TYPE_HOST_NUMA:
         *out = SC_HOST;
-        return location.id == 0;
+        return location.id >= 0 && (uint64_t)location.id < sc_options()->numa_nodes;
     default:
         return false;
     }
@@ -83,6 +84,28 @@ CUresult CUDAAPI cuMemAdvise(CUdeviceptr address, size_t bytes, CUmem_advise adv
     return cuMemAdvise_v2(address, bytes, advice, location_of(device));
 }
 
+/* How long the caller of a prefetch is held up on its own clock, beyond what the simulated one says: a
+ * vendor's driver moves to the host inside the call where the stream has nothing to do. */
+static uint64_t blocked_ns(const struct sc_stream *stream, enum sc_op_kind kind, const struct sc_span *spans,
+                           size_t count)
+{
+    const struct sc_options *options = sc_options();
+    uint64_t bytes = 0;
+    if (!options->blocking_moves || kind != SC_OP_PREFETCH || stream->branch) return 0;
+    if (stream->last && stream->last->state != SC_OP_DONE) return 0;
+    for (size_t i = 0; i < count; i++)
+        if (spans[i].to == SC_HOST) bytes += spans[i].bytes;
+    return (uint64_t)((double)bytes / options->link_out_gbps) * options->blocking_moves;
+}
+
+/* pre: the lock is not held. */
+static void block(uint64_t ns)
+{
+    struct timespec left = {.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
+    while (ns && nanosleep(&left, &left)) {
+    }
+}
+
 static CUresult submit_move(enum sc_op_kind kind, CUstream handle, struct sc_span *spans, size_t count)
 {
     CUresult result = sc_enter(SC_NEED_CONTEXT);
@@ -100,8 +123,11 @@ static CUresult submit_move(enum sc_op_kind kind, CUstream handle, struct sc_spa
         free(spans);
         return sc_leave(result);
     }
+    uint64_t held_up_ns = blocked_ns(stream, kind, spans, count);
     op->move = (struct sc_move_work){spans, count};
-    return sc_leave(sc_queue_submit(stream, op));
+    result = sc_leave(sc_queue_submit(stream, op));
+    block(held_up_ns);
+    return result;
 }
 
 CUresult CUDAAPI cuMemPrefetchAsync_v2(CUdeviceptr address, size_t bytes, CUmemLocation location,

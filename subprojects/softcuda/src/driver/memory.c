@@ -7,6 +7,7 @@
 #include "graph.h"
 #include "pool.h"
 #include "queue.h"
+#include "races.h"
 
 #define DEVICE_ALIGN 512
 #define HOST_ALIGN 4096
@@ -51,6 +52,14 @@ bool sc_device_charge(uint64_t bytes)
     return true;
 }
 
+void sc_memory_launched(void)
+{
+    static uint64_t launches;
+    const struct sc_options *options = sc_options();
+    if (!options->others_bytes || launches++ != options->others_after) return;
+    if (!sc_device_charge(options->others_bytes)) sc_log("another process finds no memory (SOFTCUDA_OTHERS)");
+}
+
 void sc_device_discharge(uint64_t bytes)
 {
     charged_bytes -= bytes;
@@ -70,6 +79,7 @@ struct sc_allocation *sc_device_allocate(struct sc_context *context, uint64_t by
         sc_space_release(allocation);
         return NULL;
     }
+    sc_races_fresh(allocation->begin, allocation->span);
     allocation->owner = context;
     allocation->charged_bytes = charge;
     charged_bytes += charge;
@@ -84,6 +94,7 @@ struct sc_allocation *sc_managed_memory(struct sc_context *context, uint64_t byt
         sc_space_release(allocation);
         return NULL;
     }
+    sc_races_fresh(allocation->begin, allocation->span);
     allocation->owner = context;
     allocation->flags = flags;
     return allocation;
@@ -235,6 +246,7 @@ CUresult CUDAAPI cuMemHostAlloc(void **out, size_t bytes, unsigned int flags)
     }
     struct sc_allocation *allocation = sc_space_allocate(SC_MEMORY_PINNED, bytes, HOST_ALIGN);
     if (!allocation) return sc_leave(CUDA_ERROR_OUT_OF_MEMORY);
+    sc_races_fresh(allocation->begin, allocation->span);
     allocation->owner = sc_current();
     allocation->flags = flags | CU_MEMHOSTALLOC_DEVICEMAP;
     *out = (void *)allocation->begin;
@@ -267,6 +279,7 @@ CUresult CUDAAPI cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned int 
         return sc_leave(CUDA_ERROR_INVALID_VALUE); /* no host memory */
     allocation = sc_space_register((uint64_t)pointer, bytes);
     if (!allocation) return sc_leave(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+    sc_races_fresh(allocation->begin, allocation->bytes);
     allocation->owner = sc_current();
     allocation->flags = flags;
     return sc_leave(CUDA_SUCCESS);
@@ -314,8 +327,15 @@ CUresult CUDAAPI cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
     if (!free_bytes || !total) return CUDA_ERROR_INVALID_VALUE;
     CUresult result = sc_enter(SC_NEED_CONTEXT);
     if (result) return result;
-    /* Managed memory is not counted: it gives way, and its residency depends on what was executed so far. */
+    /* Managed memory gives way, and how much of it is there depends on what was executed so far: unless asked
+     * for, it is not counted. */
+    uint64_t there = 0;
+    if (sc_options()->managed_counts) {
+        sc_queue_settle(NULL);
+        there = sc_queue_timing()->managed.resident_bytes;
+    }
     *free_bytes = sc_memory_free_bytes();
+    *free_bytes -= there < *free_bytes ? there : *free_bytes;
     *total = sc_options()->memory_bytes;
     return sc_leave(CUDA_SUCCESS);
 }

@@ -67,6 +67,9 @@ bool sc_loaded_variable(const struct sc_loaded *loaded, const char *name, uint64
 CUresult sc_library_in(struct sc_library *library, struct sc_context *context, struct sc_loaded **out);
 /* What a launch means: a CUfunction, or a CUkernel of the current context. */
 CUresult sc_function_resolve(CUfunction handle, struct sc_func **out);
+/* function.c: `handle` is not of the kind that a question wants. Ends the process under
+ * SOFTCUDA_STRICT_HANDLES, unless the handle is NULL. */
+void sc_function_misnamed(const void *handle, const char *wanted);
 /* function.c: what cuFuncGet... and cuKernelGet... have in common. */
 CUresult sc_function_parameter(const struct sc_func *func, size_t index, size_t *offset, size_t *bytes);
 CUresult sc_function_attribute(const struct sc_func *func, CUfunction_attribute attribute, int *value);

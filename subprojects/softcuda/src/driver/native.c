@@ -66,6 +66,7 @@ struct run {
     struct sc_cost *cost;
     struct sc_range range; /* that was looked up last */
     struct sc_touches touches;
+    struct sc_accesses accesses;
     size_t block_capacity;
     uint64_t fault_address;
     bool faulted;
@@ -95,6 +96,10 @@ static bool touch_row(struct run *run, uint64_t begin, uint64_t end, const struc
 {
     if (run->wish->touches && access->reads) sc_touches_add(&run->touches, begin, end - begin, false);
     if (run->wish->touches && access->writes) sc_touches_add(&run->touches, begin, end - begin, true);
+    if (run->wish->accesses && access->reads)
+        sc_accesses_add(&run->accesses, begin, end - begin, SC_ACCESS_READ);
+    if (run->wish->accesses && access->writes)
+        sc_accesses_add(&run->accesses, begin, end - begin, SC_ACCESS_WRITE);
     while (begin < end) {
         if (begin < run->range.begin || begin >= run->range.end) {
             const struct sc_address_space *space = run->wish->space;
@@ -207,6 +212,8 @@ enum sc_engine_status sc_native_run(const struct sc_native_kernel *kernel, const
     cost->flops = run.launch.flops;
     ok = ok && sc_touches_ranges(&run.touches, &cost->touched, &cost->touched_count);
     sc_touches_free(&run.touches);
+    ok = ok && sc_accesses_ranges(&run.accesses, &cost->accessed, &cost->accessed_count);
+    sc_accesses_free(&run.accesses);
     if (run.faulted) {
         *fault = (struct sc_fault){.kind = SC_FAULT_ILLEGAL_ADDRESS, .address = run.fault_address};
         return SC_ENGINE_FAULT;

@@ -113,6 +113,18 @@ static bool parse_schedule(struct sc_options *options)
     return true;
 }
 
+static bool parse_races(struct sc_options *options)
+{
+    static const char *const names[] = {"off", "report", "error"};
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(options->races, names[i])) {
+            options->race_mode = (enum sc_race_mode)i;
+            return true;
+        }
+    options->race_mode = SC_RACES_OFF;
+    return false;
+}
+
 unsigned sc_options_parse(struct sc_options *out, const char *(*lookup)(const char *name))
 {
     unsigned bad = 0;
@@ -138,6 +150,10 @@ unsigned sc_options_parse(struct sc_options *out, const char *(*lookup)(const ch
     out->profile = profile->name;
     if (!parse_schedule(out)) {
         sc_log("SOFTCUDA_SCHEDULE=%s is not eager, late or random:SEED; taking late", out->schedule);
+        bad++;
+    }
+    if (!parse_races(out)) {
+        sc_log("SOFTCUDA_RACES=%s is not off, report or error; taking off", out->races);
         bad++;
     }
     if (!out->queue_limit) out->queue_limit = 1;

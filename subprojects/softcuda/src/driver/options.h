@@ -9,6 +9,7 @@ typedef uint64_t sc_option_COUNT;
 typedef double sc_option_REAL;
 typedef const char *sc_option_TEXT;
 
+enum sc_race_mode { SC_RACES_OFF, SC_RACES_REPORT, SC_RACES_ERROR };
 enum sc_schedule { SC_SCHEDULE_LATE, SC_SCHEDULE_EAGER, SC_SCHEDULE_RANDOM };
 
 struct sc_options {
@@ -17,6 +18,7 @@ struct sc_options {
 #undef SC_OPTION
     enum sc_schedule order; /* parsed from `schedule` */
     uint64_t seed;
+    enum sc_race_mode race_mode; /* parsed from `races` */
 };
 
 /* The options, read from the environment at the first call; a value that does not parse is logged once and

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "races.h"
+
 struct sc_block {
     struct sc_block *next; /* of the free ones */
     struct sc_pool *pool;
@@ -235,7 +237,7 @@ static void trim_all(void)
     }
 }
 
-CUresult sc_pool_allocate(struct sc_pool *pool, struct sc_stream *stream, uint64_t bytes, CUdeviceptr *out)
+static CUresult allocate(struct sc_pool *pool, struct sc_stream *stream, uint64_t bytes, CUdeviceptr *out)
 {
     struct sc_block *block = find_free(pool, stream, bytes, false);
     if (block) return use_again(block, stream, bytes, out);
@@ -254,13 +256,26 @@ CUresult sc_pool_allocate(struct sc_pool *pool, struct sc_stream *stream, uint64
     return take_new(pool, stream, bytes, out) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+CUresult sc_pool_allocate(struct sc_pool *pool, struct sc_stream *stream, uint64_t bytes, CUdeviceptr *out)
+{
+    CUdeviceptr address;
+    CUresult result = allocate(pool, stream, bytes, &address);
+    if (result) return result;
+    *out = address;
+    return sc_races_allocated(stream, address, sc_space_find(address)->block->bytes);
+}
+
 CUresult sc_pool_free(struct sc_allocation *allocation, struct sc_stream *stream)
 {
     struct sc_op *op = sc_op_new(SC_OP_FREE, stream->context);
     if (!op) return CUDA_ERROR_OUT_OF_MEMORY;
     struct sc_block *block = allocation->block;
     allocation->freeing = true;
-    op->free = (struct sc_free_work){allocation, block, block ? 0 : allocation->charged_bytes};
+    op->free = (struct sc_free_work){.allocation = allocation,
+                                     .block = block,
+                                     .charged_bytes = block ? 0 : allocation->charged_bytes,
+                                     .address = allocation->begin,
+                                     .bytes = block ? block->bytes : allocation->bytes};
     if (!block) return sc_queue_submit(stream, op);
     block->refs++;
     op->refs++;

@@ -7,6 +7,7 @@
 #include "graph.h"
 #include "module.h"
 #include "pool.h"
+#include "races.h"
 #include "work.h"
 
 #define RANDOM_WINDOW 256
@@ -125,6 +126,7 @@ __attribute__((noinline)) void sc_op_unref(struct sc_op *op)
 {
     if (!op || --op->refs) return;
     drop_work(op);
+    sc_clock_unref(op->clock);
     free(op);
 }
 
@@ -148,6 +150,7 @@ static void append(struct sc_op *op)
     *(queue.last ? &queue.last->next : &queue.first) = op;
     queue.last = op;
     queue.count++;
+    sc_races_submitted(op);
     if (op->state == SC_OP_DONE) return;
     op->previous_pending = queue.last_pending;
     *(queue.last_pending ? &queue.last_pending->next_pending : &queue.first_pending) = op;
@@ -194,6 +197,8 @@ static void run(struct sc_op *op, struct sc_op **next)
     op->state = SC_OP_RUNNING;
     if (context->sticky) op->dropped = true;
     if (!op->dropped) {
+        /* Whoever the function wakes up knows what came before it. */
+        if (op->kind == SC_OP_CALL) sc_races_waited(op);
         bool counts = op->kind != SC_OP_CALL;
         queue.running += counts;
         sc_unlock();
@@ -454,6 +459,7 @@ CUresult sc_queue_wait_op(struct sc_op *op)
     else
         sc_op_unref(entry);
     require(op);
+    sc_races_waited(op);
     bound();
     sc_op_unref(op);
     CUresult result = ok ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
@@ -471,13 +477,16 @@ CUresult sc_queue_wait_context(struct sc_context *context)
     struct sc_op *entry = sc_op_new(SC_OP_SYNC, context);
     if (entry) {
         entry->whole_context = true;
+        entry->refs++;
         sc_queue_host(entry);
     }
     require_context(context);
+    sc_races_waited(entry);
     bound();
     sc_pool_completed(&past);
     sc_past_clear(&past);
     CUresult result = entry ? context->sticky : CUDA_ERROR_OUT_OF_MEMORY;
+    sc_op_unref(entry);
     sc_context_unref(context);
     return result;
 }
@@ -489,6 +498,7 @@ bool sc_queue_ended(struct sc_op *op)
     sc_queue_settle(op);
     struct sc_thread *thread = sc_self();
     bool ended = op->end_ns <= thread->clock_ns + thread->pending_ns;
+    if (ended) sc_races_waited(op);
     sc_op_unref(op);
     if (!ended) thread->pending_ns += sc_options()->poll_ns;
     return ended;

@@ -15,10 +15,12 @@
 #ifndef SOFTCUDA_QUEUE_H
 #define SOFTCUDA_QUEUE_H
 
+#include "clock.h"
 #include "driver.h"
 #include "timing.h"
 
 struct sc_native_kernel;
+struct sc_site;
 
 enum sc_op_kind {
     SC_OP_KERNEL,
@@ -33,12 +35,16 @@ enum sc_op_kind {
     SC_OP_FREE, /* of pool memory, in stream order */
     SC_OP_JOIN, /* does nothing: where a graph begins and ends, and its nodes that do nothing */
     SC_OP_GRAPH_MEMORY,
+    SC_OP_ALLOCATE, /* for races.h only: memory comes in stream order */
     /* Acts of the host; nothing is executed. */
     SC_OP_SYNC,
     SC_OP_CHARGE,
     SC_OP_MANAGED_ALLOCATE,
     SC_OP_MANAGED_FREE,
     SC_OP_ADVISE,
+    /* The same, for races.h only. */
+    SC_OP_KNOWN, /* a thread knows that its dependency is over */
+    SC_OP_FRESH, /* memory that nobody has used */
 };
 
 enum sc_op_state { SC_OP_QUEUED, SC_OP_RUNNING, SC_OP_DONE };
@@ -92,6 +98,7 @@ struct sc_free_work {
     struct sc_allocation *allocation; /* to end, unless it is a block */
     struct sc_block *block;           /* of a memory pool: a reference; or NULL */
     uint64_t charged_bytes;
+    uint64_t address, bytes;
 };
 
 /* Memory of a graph comes or goes (graph_memory.c). */
@@ -122,6 +129,11 @@ struct sc_op {
     bool has_predecessor; /* dependencies[0] is the stream's previous operation */
     uint64_t start_ns, end_ns;
     struct sc_cost cost;
+    /* For races.h. */
+    const struct sc_site *site;
+    struct sc_moment moment;
+    struct sc_clock *clock; /* owned; NULL before it is timed */
+    uint64_t fault_address; /* of a kernel: what it could not access, or 0 */
     union {
         struct sc_launch_work launch;
         struct sc_copy_work copy;
@@ -133,7 +145,7 @@ struct sc_op {
         struct sc_graph_memory_work graph_memory;
         struct sc_user_set *kept; /* JOIN: what a graph's launch keeps alive, or NULL */
         int64_t charge_bytes;
-        struct sc_span span; /* MANAGED_* */
+        struct sc_span span; /* MANAGED_*, ALLOCATE, FRESH */
     };
 };
 

@@ -1,5 +1,6 @@
 /* The second life of an entry: its place on the simulated clock. */
 #include "queue.h"
+#include "races.h"
 #include "touched.h"
 
 #include <errno.h>
@@ -11,6 +12,7 @@ static const char *const kind_names[] = {
     [SC_OP_PREFETCH] = "prefetch", [SC_OP_DISCARD] = "discard", [SC_OP_DISCARD_PREFETCH] = "discard_prefetch",
     [SC_OP_RECORD] = "record",     [SC_OP_WAIT] = "wait",       [SC_OP_CALL] = "call",
     [SC_OP_FREE] = "free",         [SC_OP_JOIN] = "join",       [SC_OP_GRAPH_MEMORY] = "graph_memory",
+    [SC_OP_ALLOCATE] = "allocate",
 };
 
 static FILE *timeline;
@@ -150,6 +152,10 @@ static void fold(struct sc_timing *timing)
 
 void sc_op_time(struct sc_timing *timing, struct sc_op *op)
 {
+    if (op->kind == SC_OP_KNOWN || op->kind == SC_OP_FRESH) {
+        sc_races_timed(op);
+        return;
+    }
     tick_host(op);
     struct sc_thread *thread = op->thread;
     struct sc_effect effect = {0};
@@ -182,5 +188,6 @@ void sc_op_time(struct sc_timing *timing, struct sc_op *op)
         break;
     }
     if (op->end_ns < thread->clock_ns && op->kind >= SC_OP_SYNC) op->end_ns = thread->clock_ns;
+    sc_races_timed(op);
     fold(timing);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "driver.h"
+#include "race_report.h"
 
 static const char *const causes[SC_CAUSES] = {"copy", "prefetch", "fault", "eviction", "remote"};
 static const char *const engines[SC_ENGINES] = {"compute", "copy_in", "copy_out"};
@@ -47,6 +48,7 @@ void sc_stats_write(struct sc_timing *timing)
     write_number(file, "launches", timing->launches);
     write_number(file, "flops", timing->flops);
     write_number(file, "device_traffic_bytes", timing->device_bytes);
+    if (o->race_mode != SC_RACES_OFF) write_number(file, "races", sc_race_report_count());
     fprintf(file, "  \"busy_seconds\": {");
     for (int i = 0; i < SC_ENGINES; i++)
         fprintf(file, "%s\"%s\": %.9f", i ? ", " : "", engines[i], (double)timing->engines[i].busy_ns * 1e-9);

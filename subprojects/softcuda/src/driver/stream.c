@@ -4,6 +4,7 @@
 #include "driver.h"
 #include "pool.h"
 #include "queue.h"
+#include "races.h"
 
 void sc_stream_set_priority(struct sc_stream *stream, int priority)
 {
@@ -44,7 +45,7 @@ void sc_stream_destroy(struct sc_stream *stream)
     struct sc_stream **at = &context->streams;
     while (*at != stream) at = &(*at)->next;
     *at = stream->next;
-    if (stream->last && !stream->last->timed && !(stream->flags & CU_STREAM_NON_BLOCKING))
+    if (stream->last && (!stream->last->timed || sc_races_wanted()) && !(stream->flags & CU_STREAM_NON_BLOCKING))
         leave_behind(context, stream->last);
     if (context->legacy && stream != context->legacy && !(stream->flags & CU_STREAM_NON_BLOCKING))
         sc_past_join(&context->legacy->past, &stream->past);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "queue.h"
+#include "races.h"
 
 struct sc_physical {
     int file;
@@ -205,6 +206,7 @@ CUresult sc_vmm_map(uint64_t address, uint64_t bytes, struct sc_physical *physic
         .next = *at, .begin = address, .bytes = bytes, .physical = physical, .allocation = allocation};
     *at = mapping;
     physical->mappings++;
+    sc_races_fresh(address, bytes);
     return CUDA_SUCCESS;
 }
 

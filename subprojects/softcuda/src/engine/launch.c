@@ -177,6 +177,26 @@ static bool sum_touches(const struct launch *launch, struct sc_cost *cost)
     return true;
 }
 
+/* Whole ranges are in one allocation or in neighbouring ones, so their first byte says what they are. */
+static bool sum_accesses(const struct launch *launch, struct sc_cost *cost)
+{
+    struct sc_accesses *all = launch->workers[0].accesses;
+    if (!all) return true;
+    for (uint32_t w = 1; w < launch->worker_count; w++)
+        if (launch->workers[w].accesses) sc_accesses_merge(all, launch->workers[w].accesses);
+    if (!sc_accesses_ranges(all, &cost->accessed, &cost->accessed_count)) return false;
+    const struct sc_address_space *space = launch->wish->space;
+    struct sc_range range = {0};
+    size_t kept = 0;
+    for (size_t i = 0; i < cost->accessed_count; i++) {
+        uint64_t begin = cost->accessed[i].begin;
+        bool known = begin >= range.begin && begin < range.end;
+        if (known || space->find(space->context, begin, &range)) cost->accessed[kept++] = cost->accessed[i];
+    }
+    cost->accessed_count = kept;
+    return true;
+}
+
 static uint32_t count_workers(const struct sc_launch *wish, uint64_t blocks)
 {
     uint32_t workers = wish->workers ? wish->workers : 1;
@@ -209,7 +229,8 @@ enum sc_engine_status sc_run(const struct sc_launch *wish, struct sc_cost *cost,
             cost->bytes_read += launch.workers[w].bytes_read;
             cost->bytes_written += launch.workers[w].bytes_written;
         }
-        ok = sum_traffic(&launch, cost) && sum_touches(&launch, cost) && !launch.no_memory;
+        ok = sum_traffic(&launch, cost) && sum_touches(&launch, cost) && sum_accesses(&launch, cost) &&
+             !launch.no_memory;
         for (uint32_t w = 0; w < launch.worker_count; w++) sc_worker_free(&launch.workers[w]);
     }
     free(launch.workers);
@@ -228,4 +249,7 @@ void sc_cost_free(struct sc_cost *cost)
     free(cost->touched);
     cost->touched = NULL;
     cost->touched_count = 0;
+    free(cost->accessed);
+    cost->accessed = NULL;
+    cost->accessed_count = 0;
 }

@@ -28,7 +28,7 @@ static bool check(struct sc_group *group, const struct sc_op *op, uint64_t addre
     }
     if (!sc_check_address(group, op, &window, address, bytes, lane)) return false;
     sc_count(group->worker, &window, address, bytes, write);
-    sc_touch(group->worker, &window, address, bytes, write);
+    sc_touch(group->worker, &window, address, bytes, write ? SC_ACCESS_WRITE : SC_ACCESS_READ);
     return true;
 }
 

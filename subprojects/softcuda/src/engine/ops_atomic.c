@@ -168,6 +168,9 @@ bool sc_run_atomic(struct sc_group *group, const struct sc_op *op)
     struct tally tally = {{0, 0, 0}, 0, 0};
     const unsigned bytes = x->element_bytes;
     bool in_shared = x->space == SC_SPACE_SHARED;
+    /* An exchange whose result nobody wants reads nothing. */
+    enum sc_access_kind kind =
+        x->operation == SC_ATOMIC_EXCH && !op->d ? SC_ACCESS_PUBLISH : SC_ACCESS_UPDATE;
     uint64_t base = in_shared ? (uint64_t)(uintptr_t)group->shared : 0, previous = 1;
     uint32_t first = group->first_chunk * SC_CHUNK, end = first + group->chunks * SC_CHUNK;
     if (op->d) sc_poll(group);
@@ -184,8 +187,7 @@ bool sc_run_atomic(struct sc_group *group, const struct sc_op *op)
         if (address != previous && !on_chip)
             note(group, &tally, window, address, address == previous + bytes ? bytes : 32);
         previous = address;
-        sc_touch(worker, window, address, bytes, false);
-        sc_touch(worker, window, address, bytes, true);
+        sc_touch(worker, window, address, bytes, kind);
         uint64_t b = operand(group, op->b, op->stride_b, i, x->result_bytes);
         uint64_t c = op->c ? operand(group, op->c, op->stride_c, i, x->result_bytes) : 0;
         void *cell = (void *)(uintptr_t)address;

@@ -259,7 +259,7 @@ static bool access_for(struct sc_group *group, const struct sc_op *op, uint64_t 
     bool inside = address >= window->begin && address <= window->end && window->end - address >= bytes;
     if (!inside && !sc_check_address(group, op, window, address, bytes, lane)) return false;
     sc_count(group->worker, window, address, bytes, write);
-    sc_touch(group->worker, window, address, bytes, write);
+    sc_touch(group->worker, window, address, bytes, write ? SC_ACCESS_WRITE : SC_ACCESS_READ);
     return true;
 }
 

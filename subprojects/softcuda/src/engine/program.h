@@ -98,7 +98,8 @@ struct sc_access {
     uint8_t operation;     /* enum sc_atomic of an atomic; mode of shuffle and vote */
     uint8_t result_bytes;  /* container of the registers: 4 or 8 */
     uint8_t type;          /* atomics: 'u', 's', 'f', 'b', 'h' (two halves) */
-    uint8_t turn; /* enum sc_turn; of a load as selected, SC_TURN_WAIT if it is volatile or the like */
+    uint8_t turn;   /* enum sc_turn; of a load as selected, SC_TURN_WAIT if it is volatile or the like */
+    uint8_t strong; /* a load or store that is volatile, relaxed, acquire or release */
 };
 
 struct sc_op {

@@ -71,6 +71,13 @@ static bool watches_others(struct sc_build *build)
            sc_has(build, "mmio") || sc_has(build, "cv");
 }
 
+/* Accesses that two threads may make to one place at the same time, as the memory model has it */
+static bool is_strong(struct sc_build *build)
+{
+    return sc_has(build, "volatile") || sc_has(build, "relaxed") || sc_has(build, "acquire") ||
+           sc_has(build, "release") || sc_has(build, "mmio");
+}
+
 /* Sets an address operand as source 0 with its offset; absolute ones become a constant. */
 static bool set_address(struct sc_build *build, const struct sc_operand *operand, struct sc_access *access,
                         uint32_t *base, int64_t *offset)
@@ -208,6 +215,7 @@ static bool select_ld(struct sc_build *build)
     uint32_t value[8], base = 0;
     int64_t offset = 0;
     if (watches_others(build)) access.turn = SC_TURN_WAIT;
+    access.strong = is_strong(build);
     skip_hints(build);
     if (access.count == 8) return split_access(build, false);
     if (now->count < 2) return sc_fail(build, now->line, "ld takes 2 operands");
@@ -233,6 +241,7 @@ static bool select_st(struct sc_build *build)
     struct sc_access access = {.space = (uint8_t)space_of(build), .count = (uint8_t)vector_count(build)};
     uint32_t value[8], base = 0;
     int64_t offset = 0;
+    access.strong = is_strong(build);
     skip_hints(build);
     if (access.count == 8) return split_access(build, true);
     if (now->count < 2) return sc_fail(build, now->line, "st takes 2 operands");

@@ -241,8 +241,10 @@ bool sc_worker_init(struct sc_worker *worker, const struct sc_launch *launch, co
     worker->stacks = apart ? calloc(1, local) : NULL;
     worker->memory = aligned_alloc(4096, total);
     worker->touches = launch->touches ? calloc(1, sizeof *worker->touches) : NULL;
+    worker->accesses = launch->accesses ? calloc(1, sizeof *worker->accesses) : NULL;
+    worker->watched = launch->touches || launch->accesses;
     if (!worker->groups || !worker->memory || (apart && !worker->stacks) ||
-        (launch->touches && !worker->touches))
+        (launch->touches && !worker->touches) || (launch->accesses && !worker->accesses))
         return false;
     memset(worker->memory, 0, total);
     worker->shared = worker->memory;
@@ -279,7 +281,10 @@ void sc_worker_free(struct sc_worker *worker)
     sc_traffic_free(&worker->traffic);
     if (worker->touches) sc_touches_free(worker->touches);
     free(worker->touches);
+    if (worker->accesses) sc_accesses_free(worker->accesses);
+    free(worker->accesses);
     worker->touches = NULL;
+    worker->accesses = NULL;
     worker->groups = NULL;
     worker->memory = NULL;
     worker->stacks = NULL;

@@ -2,6 +2,7 @@
 #ifndef SOFTCUDA_ENGINE_WORKER_H
 #define SOFTCUDA_ENGINE_WORKER_H
 
+#include "accesses.h"
 #include "group.h"
 #include "order.h"
 #include "touches.h"
@@ -39,7 +40,9 @@ struct sc_worker {
     void *context;
     uint32_t parameter_bytes;
     struct sc_traffic traffic;
-    struct sc_touches *touches; /* NULL: nobody asks */
+    struct sc_touches *touches;   /* NULL: nobody asks */
+    struct sc_accesses *accesses; /* the same */
+    bool watched;                 /* somebody asks for one of them */
     uint32_t block[3];
     uint32_t arrived[16]; /* threads that bar.arrive counted, by barrier */
     struct sc_fault fault;
@@ -73,12 +76,15 @@ void sc_traffic_add(struct sc_worker *worker, uint64_t address, uint64_t bytes, 
 /* Counts what a link moves for accesses that all lie in the block of `address`, however much that is. */
 void sc_traffic_add_here(struct sc_worker *worker, uint64_t address, uint64_t bytes, bool write);
 
+/* pre: the worker is watched and the bytes are not on the chip. */
+void sc_note_access(struct sc_worker *worker, uint64_t address, uint64_t bytes, enum sc_access_kind kind);
+
 /* Notes what one access touched, for those who ask. */
 static inline void sc_touch(struct sc_worker *worker, const struct sc_window *window, uint64_t address,
-                            uint64_t bytes, bool write)
+                            uint64_t bytes, enum sc_access_kind kind)
 {
-    if (__builtin_expect(worker->touches != NULL, 0) && window->kind != SC_WINDOW_ON_CHIP)
-        sc_touches_add(worker->touches, address, bytes, write);
+    if (__builtin_expect(worker->watched, 0) && window->kind != SC_WINDOW_ON_CHIP)
+        sc_note_access(worker, address, bytes, kind);
 }
 
 static inline void sc_count_here(struct sc_worker *worker, const struct sc_window *window, uint64_t address,

@@ -1,0 +1,91 @@
+#include "reuse.h"
+
+#include <stdlib.h>
+
+#include "core.h"
+
+static uint64_t end_of(const struct sl_slot *slot)
+{
+    return slot->address + ((slot->bytes + SL_ALLOCATION_ALIGN - 1) & ~(uint64_t)(SL_ALLOCATION_ALIGN - 1));
+}
+
+/* The newest discard of a chunk that the slot lies in. */
+static uint64_t drop_of(const struct sl_core *core, const struct sl_slot *slot)
+{
+    struct sl_chunk_range range = sl_slot_chunks(&core->placement, slot, 0, slot->bytes);
+    uint64_t newest = 0;
+    for (uint32_t i = 0; i < range.count; i++) {
+        const struct sl_chunk_record *chunk = sl_arena_record(&core->arena, range.first + i);
+        uint64_t sequence = atomic_load(&chunk->drop_sequence);
+        if (sequence > newest) newest = sequence;
+    }
+    return sl_direction_known_done(&core->mover.out, newest) ? 0 : newest;
+}
+
+void sl_reuse_by_stream(struct sl_core *core, const struct sl_slot *slot, uint32_t s, struct sl_reuse *reuse)
+{
+    *reuse = (struct sl_reuse){.drop_sequence = drop_of(core, slot)};
+    sl_frees_take(&core->frees, slot->address, end_of(slot), sl_core_serial(core, s), &reuse->waits);
+}
+
+void sl_reuse_wait(struct sl_core *core, struct sl_reuse *reuse, sl_stream stream)
+{
+    sl_waits_enqueue(&reuse->waits, &core->backend, stream);
+    sl_waits_end(&reuse->waits, &core->frees);
+    if (reuse->drop_sequence) sl_mover_wait(&core->mover, &core->mover.out, reuse->drop_sequence, stream);
+}
+
+/* Takes the place of an earlier one on its stream. Where there are too many it is waited for on the host. */
+static void add_join(struct sl_core *core, struct sl_wait *wait)
+{
+    uint32_t i = 0;
+    while (i < core->join_count && !sl_wait_covers(wait, &core->joins[i].wait)) i++;
+    if (i == SL_MOST_JOINS) {
+        core->backend.event_wait(core->backend.self, wait->event);
+        sl_wait_end(wait, &core->frees);
+        return;
+    }
+    if (i < core->join_count)
+        sl_wait_end(&core->joins[i].wait, &core->frees);
+    else
+        core->join_count++;
+    core->joins[i] = (struct sl_join){.wait = *wait};
+}
+
+void sl_reuse_by_all(struct sl_core *core, const struct sl_slot *slot)
+{
+    uint64_t drop = drop_of(core, slot);
+    struct sl_waits waits = {0};
+    if (drop > core->join_out) core->join_out = drop;
+    sl_frees_take(&core->frees, slot->address, end_of(slot), 0, &waits);
+    for (uint32_t i = 0; i < waits.count; i++) add_join(core, &waits.at[i]);
+    free(waits.at);
+}
+
+void sl_joins_collect(struct sl_core *core, uint32_t s, struct sl_waits *waits)
+{
+    uint64_t bit = s == SL_SHARED_STREAM ? 0 : (uint64_t)1 << s;
+    uint64_t serial = sl_core_serial(core, s);
+    for (uint32_t i = 0; i < core->join_count; i++) {
+        struct sl_join *join = &core->joins[i];
+        if (join->joined & bit) continue;
+        join->joined |= bit;
+        if (!serial || join->wait.serial != serial) sl_waits_add(waits, &join->wait, &core->frees);
+    }
+}
+
+void sl_joins_new_stream(struct sl_core *core, uint32_t s)
+{
+    for (uint32_t i = 0; s != SL_SHARED_STREAM && i < core->join_count; i++)
+        core->joins[i].joined &= ~((uint64_t)1 << s);
+}
+
+void sl_joins_end(struct sl_core *core)
+{
+    while (core->join_count) sl_wait_end(&core->joins[--core->join_count].wait, &core->frees);
+}
+
+void sl_reuse_freed(struct sl_core *core, const struct sl_slot *slot, struct sl_points *points)
+{
+    sl_frees_add(&core->frees, slot->address, end_of(slot), points);
+}

@@ -1,0 +1,38 @@
+/* Memory that is given out again while the device may still use it for whom it belonged to before.
+ *
+ * Memory from cuMemAllocAsync is its stream's: that one waits for the points of the frees (frees.h) and for
+ * the discard of the chunk, and whoever else uses the memory comes behind it. Memory from cuMemAlloc is
+ * anybody's at once, so every stream waits before its next launch, whether that is seen to use the memory or
+ * not. Caller holds the order lock.
+ */
+#ifndef SLUICE_REUSE_H
+#define SLUICE_REUSE_H
+
+#include "frees.h"
+#include "place.h"
+
+struct sl_core;
+
+/* What the owner of `slot`, which was just placed, has to wait for. */
+struct sl_reuse {
+    struct sl_waits waits;
+    uint64_t drop_sequence; /* out movement; 0: none */
+};
+/* For an owner whose work comes behind stream number `s`; the caller makes the stream wait, without the lock,
+ * by sl_reuse_wait. */
+void sl_reuse_by_stream(struct sl_core *core, const struct sl_slot *slot, uint32_t s, struct sl_reuse *reuse);
+void sl_reuse_wait(struct sl_core *core, struct sl_reuse *reuse, sl_stream stream);
+/* For an owner that may use it on any stream. */
+void sl_reuse_by_all(struct sl_core *core, const struct sl_slot *slot);
+
+/* Appends what stream number `s` has to wait for before its next launch, and has not. */
+void sl_joins_collect(struct sl_core *core, uint32_t s, struct sl_waits *waits);
+/* A new stream has the number `s`: it has waited for nothing. */
+void sl_joins_new_stream(struct sl_core *core, uint32_t s);
+/* The host has waited for all of them. */
+void sl_joins_end(struct sl_core *core);
+
+/* The slot's memory was freed at `points`, see sl_frees_add. */
+void sl_reuse_freed(struct sl_core *core, const struct sl_slot *slot, struct sl_points *points);
+
+#endif

@@ -1,0 +1,32 @@
+/* Lists of uses, each kept once (shadow.h). NULL is the empty list: memory that nobody has used.
+ *
+ * pre: the driver's lock is held, everywhere. */
+#ifndef SOFTCUDA_SHADOW_STATE_H
+#define SOFTCUDA_SHADOW_STATE_H
+
+#include "shadow.h"
+
+struct sc_state;
+
+/* Begins and ends the uses of one operation. What is wrong with them is in `findings` at the end. */
+struct sc_step {
+    struct sc_actor *actor;
+    const struct sc_clock *clock;
+    uint64_t serial;
+    struct sc_state **made; /* referenced until the end */
+    size_t made_count, made_capacity;
+    struct sc_finding *findings;
+    size_t finding_count, finding_capacity;
+    bool failed; /* no memory */
+};
+
+void sc_step_begin(struct sc_step *step, struct sc_actor *actor, const struct sc_clock *clock);
+/* The list that `state` becomes for the range, which is noted in what is found. The caller takes a reference
+ * if it keeps the result beyond sc_step_end. */
+struct sc_state *sc_step_take(struct sc_step *step, struct sc_state *state, const struct sc_use_range *range);
+void sc_step_end(struct sc_step *step);
+
+void sc_state_ref(struct sc_state *state); /* both accept NULL */
+void sc_state_unref(struct sc_state *state);
+
+#endif

@@ -1,0 +1,271 @@
+/* Who waits for what when memory was freed and is given out again: breaks if an owner would use memory before
+ * the work of the last one is done, or wait for work that has nothing to do with it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fences.h"
+#include "frees.h"
+
+enum { MOST_EVENTS = 256, KIB = 1024 };
+
+/* A device that notes where events were recorded, and who waits for them. */
+static struct {
+    struct event {
+        uint64_t recorded; /* how often something was recorded before; 0: never */
+        sl_stream stream;
+        bool done;
+    } events[MOST_EVENTS];
+    int made, deleted;
+    uint64_t records;
+    sl_event_handle waited[MOST_EVENTS];
+    int wait_count, host_waits;
+} device;
+
+static enum sl_status event_new(void *self, sl_event_handle *out)
+{
+    (void)self;
+    assert_true(device.made < MOST_EVENTS);
+    *out = &device.events[device.made++];
+    return SL_OK;
+}
+
+static void event_delete(void *self, sl_event_handle event)
+{
+    (void)self, (void)event;
+    device.deleted++;
+}
+
+static enum sl_status event_record(void *self, sl_event_handle event, sl_stream stream)
+{
+    (void)self;
+    *(struct event *)event = (struct event){.recorded = ++device.records, .stream = stream};
+    return SL_OK;
+}
+
+static enum sl_status stream_wait(void *self, sl_stream stream, sl_event_handle event)
+{
+    (void)self, (void)stream;
+    device.waited[device.wait_count++] = event;
+    return SL_OK;
+}
+
+static bool event_done(void *self, sl_event_handle event)
+{
+    (void)self;
+    return ((struct event *)event)->done;
+}
+
+static enum sl_status event_wait(void *self, sl_event_handle event)
+{
+    (void)self, (void)event;
+    device.host_waits++;
+    return SL_OK;
+}
+
+static const struct sl_backend backend = {.event_new = event_new,
+                                          .event_delete = event_delete,
+                                          .event_record = event_record,
+                                          .stream_wait = stream_wait,
+                                          .event_done = event_done,
+                                          .event_wait = event_wait};
+static struct sl_frees frees;
+static int a, b, c; /* their addresses are streams */
+static const struct sl_free_stream on_a = {&a, 1}, on_b = {&b, 2};
+
+static int start(void **state)
+{
+    (void)state;
+    memset(&device, 0, sizeof device);
+    return sl_frees_init(&frees, &backend) == SL_OK ? 0 : -1;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    sl_frees_close(&frees, false);
+    return device.deleted == device.made ? 0 : -1; /* none is lost */
+}
+
+static void freed(uint64_t begin, uint64_t end, struct sl_free_stream stream)
+{
+    sl_frees_add(&frees, begin * KIB, end * KIB, sl_points_record(&frees, &stream, 1));
+}
+
+/* On which streams the events lie that the owner of the memory waits for, as bits: 1 a, 2 b. */
+static int waits_of(uint64_t begin, uint64_t end, uint64_t serial)
+{
+    struct sl_waits waits = {0};
+    int streams = 0;
+    device.wait_count = 0;
+    sl_frees_take(&frees, begin * KIB, end * KIB, serial, &waits);
+    sl_waits_enqueue(&waits, &backend, &c);
+    for (int i = 0; i < device.wait_count; i++)
+        streams |= ((struct event *)device.waited[i])->stream == &a ? 1 : 2;
+    sl_waits_end(&waits, &frees);
+    return streams;
+}
+
+static void the_same_stream_does_not_wait(void **state)
+{
+    (void)state;
+    freed(0, 4, on_a);
+    assert_int_equal(waits_of(0, 4, on_a.serial), 0);
+    freed(0, 4, on_a);
+    assert_int_equal(waits_of(0, 4, on_b.serial), 1);
+    assert_int_equal(waits_of(0, 4, on_b.serial), 0); /* it has an owner */
+}
+
+static void nobody_waits_for_other_memory(void **state)
+{
+    (void)state;
+    freed(0, 4, on_a);
+    freed(8, 12, on_b);
+    assert_int_equal(waits_of(4, 8, 3), 0);
+    assert_int_equal(waits_of(3, 8, 3), 1);
+    assert_int_equal(waits_of(2, 9, 3), 3);
+    assert_int_equal(waits_of(0, 2, 3), 1);
+    assert_int_equal(waits_of(9, 12, 3), 2);
+    assert_int_equal(waits_of(0, 12, 3), 0);
+}
+
+static void the_middle_of_a_range_is_taken(void **state)
+{
+    (void)state;
+    freed(0, 64, on_a);
+    for (uint64_t i = 1; i < 64; i += 2) assert_int_equal(waits_of(i, i + 1, 3), 1);
+    for (uint64_t i = 0; i < 64; i += 2) assert_int_equal(waits_of(i, i + 1, 3), 1);
+    assert_int_equal(waits_of(0, 64, 3), 0);
+}
+
+static void a_stream_nobody_knows_is_waited_for_by_all(void **state)
+{
+    (void)state;
+    freed(0, 4, (struct sl_free_stream){&a, 0});
+    assert_int_equal(waits_of(0, 4, 0), 1);
+}
+
+/* The host has waited for what was freed before it began to, and for nothing later. */
+static void what_the_host_waited_for_is_over(void **state)
+{
+    (void)state;
+    freed(0, 4, on_a);
+    uint64_t now = sl_frees_now(&frees);
+    freed(4, 8, on_b);
+    sl_frees_pass(&frees, now);
+    assert_int_equal(waits_of(0, 8, 3), 2);
+}
+
+static void a_later_point_stands_for_an_earlier_one(void **state)
+{
+    (void)state;
+    for (uint64_t i = 0; i < 8; i++) freed(i, i + 1, on_a);
+    assert_int_equal(waits_of(0, 8, 3), 1);
+    assert_int_equal(device.wait_count, 1);
+    assert_int_equal(((struct event *)device.waited[0])->recorded, device.records);
+}
+
+/* Two threads free on one stream: whose event lies behind the other's is not known, so both count. */
+static void points_recorded_side_by_side_both_count(void **state)
+{
+    (void)state;
+    struct sl_points *first = sl_points_record(&frees, &on_a, 1),
+                     *second = sl_points_record(&frees, &on_a, 1);
+    sl_frees_add(&frees, 0, KIB, second);
+    sl_frees_add(&frees, KIB, 2 * KIB, first);
+    assert_int_equal(waits_of(0, 2, 3), 1);
+    assert_int_equal(device.wait_count, 2);
+}
+
+/* An event serves again, but not while somebody is about to wait for it. */
+static void events_are_not_recorded_under_a_wait(void **state)
+{
+    (void)state;
+    struct sl_waits waits = {0};
+    freed(0, 4, on_a);
+    sl_frees_take(&frees, 0, 4 * KIB, 3, &waits);
+    assert_int_equal(waits.count, 1);
+    uint64_t recorded = ((struct event *)waits.at[0].event)->recorded;
+    for (uint64_t i = 0; i < 16; i++) {
+        freed(8, 12, on_b);
+        waits_of(8, 12, 3);
+    }
+    assert_int_equal(((struct event *)waits.at[0].event)->recorded, recorded);
+    sl_waits_end(&waits, &frees);
+    assert_true(device.made <= 3);
+}
+
+static void a_discard_waits_and_takes_nothing(void **state)
+{
+    (void)state;
+    struct sl_waits waits = {0};
+    freed(0, 4, on_a);
+    sl_frees_peek(&frees, 0, 4 * KIB, &waits);
+    assert_int_equal(waits.count, 1);
+    sl_waits_end(&waits, &frees);
+    assert_true(sl_frees_any(&frees, 0, 4 * KIB, on_b.serial));
+    assert_false(sl_frees_any(&frees, 0, 4 * KIB, on_a.serial));
+    assert_int_equal(waits_of(0, 4, on_b.serial), 1);
+}
+
+/* --- fences --- */
+
+/* No fence is recorded anew while a release of its launch is left. */
+static void fences_are_kept(void **state)
+{
+    (void)state;
+    struct sl_fences *fences = calloc(1, sizeof *fences);
+    assert_int_equal(sl_fences_init(fences, &backend), SL_OK);
+    for (sl_tick tick = 1; tick <= 200; tick++) {
+        struct sl_fence *fence = sl_fences_new(fences, tick > 100 ? tick - 100 : 0);
+        assert_non_null(fence);
+        for (sl_tick kept = tick > 100 ? tick - 100 : 1; kept < tick; kept++)
+            assert_true(sl_fences_find(fences, kept) && sl_fences_find(fences, kept) != fence);
+        sl_fences_put(fences, fence, tick);
+        assert_ptr_equal(sl_fences_find(fences, tick), fence);
+    }
+    assert_null(sl_fences_find(fences, 50));
+    assert_int_equal(fences->made, 101);
+    sl_fences_close(fences, false);
+    free(fences);
+}
+
+static void launches_may_end_in_any_order(void **state)
+{
+    static const sl_tick order[] = {3, 1, 2, 5, 4};
+    struct sl_fence *put[6];
+    (void)state;
+    struct sl_fences *fences = calloc(1, sizeof *fences);
+    assert_int_equal(sl_fences_init(fences, &backend), SL_OK);
+    for (int i = 0; i < 5; i++) {
+        put[order[i]] = sl_fences_new(fences, 0);
+        sl_fences_put(fences, put[order[i]], order[i]);
+    }
+    for (sl_tick tick = 1; tick <= 5; tick++) assert_ptr_equal(sl_fences_find(fences, tick), put[tick]);
+    assert_null(sl_fences_find(fences, 6));
+    sl_fences_close(fences, false);
+    free(fences);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_same_stream_does_not_wait, start, stop),
+        cmocka_unit_test_setup_teardown(nobody_waits_for_other_memory, start, stop),
+        cmocka_unit_test_setup_teardown(the_middle_of_a_range_is_taken, start, stop),
+        cmocka_unit_test_setup_teardown(a_stream_nobody_knows_is_waited_for_by_all, start, stop),
+        cmocka_unit_test_setup_teardown(what_the_host_waited_for_is_over, start, stop),
+        cmocka_unit_test_setup_teardown(a_later_point_stands_for_an_earlier_one, start, stop),
+        cmocka_unit_test_setup_teardown(points_recorded_side_by_side_both_count, start, stop),
+        cmocka_unit_test_setup_teardown(events_are_not_recorded_under_a_wait, start, stop),
+        cmocka_unit_test_setup_teardown(a_discard_waits_and_takes_nothing, start, stop),
+        cmocka_unit_test_setup_teardown(fences_are_kept, start, stop),
+        cmocka_unit_test_setup_teardown(launches_may_end_in_any_order, start, stop),
+    };
+    return cmocka_run_group_tests_name("frees", tests, NULL, NULL);
+}
