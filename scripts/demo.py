@@ -96,7 +96,7 @@ def directions(name, bytes_in, bytes_out):
 
 def print_table(summary, full, small, sluice):
     print("\nstep   loss on a large device   loss under sluice at a third   bits")
-    for i, (a, b) in enumerate(zip(full.losses, sluice.losses)):
+    for i, (a, b) in enumerate(zip(full.losses, sluice.losses), 1):
         print(f"{i:>4}   {a[0]:>22}   {b[0]:>28}   {'same' if a == b else 'DIFFER'}")
     print(f"\nweights after the last step: {full.weights} and {sluice.weights}: "
           f"{'same' if full.weights == sluice.weights else 'DIFFERENT'}")
@@ -112,8 +112,8 @@ def print_table(summary, full, small, sluice):
         for cause, count in sluice.device["bytes_in"].items():
             print(directions(cause, count, sluice.device["bytes_out"][cause]))
     print("iteration   launches   demand misses   late fetches   in place        in       out   stalled")
-    for i, it in enumerate(summary["iterations"]):
-        print(f"{i:>9}   {it['launches']:>8}   {it['demand_misses']:>13}   {it['late_fetches']:>12}   "
+    for it in summary["iterations"]:
+        print(f"{it['number']:>9}   {it['launches']:>8}   {it['demand_misses']:>13}   {it['late_fetches']:>12}   "
               f"{mib(it['remote_bytes']):>8}  {mib(it['bytes_in']):>8}  {mib(it['bytes_out']):>8}  "
               f"{it['stall_seconds'] * 1000:>6.2f} ms")
     seconds = summary["step_seconds"]

@@ -7,6 +7,10 @@
 #include "log.h"
 #include "work.h"
 
+/* A node is asked once for all launches of its graph, and never again as its handle may be gone by then. So
+ * what the driver refuses for a moment, for want of host memory say, is asked a second time. */
+#define ANSWERED(call) ((call) == CUDA_SUCCESS || (call) == CUDA_SUCCESS)
+
 struct sl_launch sl_graph_kernel(const CUDA_KERNEL_NODE_PARAMS_v2 *parameters)
 {
     struct sl_launch launch = {.kind = SL_LAUNCH_KERNEL,
@@ -95,7 +99,7 @@ static struct sl_graph_node *append(struct sl_graph_nodes *nodes)
     return &nodes->list[nodes->count++];
 }
 
-/* Asks for the parameters of a node and notes what it touches. False when they could not be had. */
+/* Asks for the parameters of a node and notes what it touches. False: that is not known. */
 static bool note(struct sl_graph_node *node)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();
@@ -106,22 +110,22 @@ static bool note(struct sl_graph_node *node)
     struct sl_launch launch;
     switch (node->type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
-        if (driver->graph_kernel_node_get_params(node->handle, &kernel) != CUDA_SUCCESS) return false;
+        if (!ANSWERED(driver->graph_kernel_node_get_params(node->handle, &kernel))) return false;
         /* A captured launch of a CUkernel may be a node of the CUfunction that it became. */
         sl_handle_note_unless_known((uintptr_t)kernel.func, SL_HANDLE_FUNCTION);
         launch = sl_graph_kernel(&kernel);
         node->function = (CUfunction)launch.function;
         break;
     case CU_GRAPH_NODE_TYPE_MEMCPY:
-        if (driver->graph_memcpy_node_get_params(node->handle, &copy) != CUDA_SUCCESS) return false;
+        if (!ANSWERED(driver->graph_memcpy_node_get_params(node->handle, &copy))) return false;
         launch = sl_graph_copy(&copy);
         break;
     case CU_GRAPH_NODE_TYPE_MEMSET:
-        if (driver->graph_memset_node_get_params(node->handle, &set) != CUDA_SUCCESS) return false;
+        if (!ANSWERED(driver->graph_memset_node_get_params(node->handle, &set))) return false;
         launch = sl_graph_set(&set);
         break;
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
-        if (driver->graph_mem_alloc_node_get_params(node->handle, &memory) != CUDA_SUCCESS) return false;
+        if (!ANSWERED(driver->graph_mem_alloc_node_get_params(node->handle, &memory))) return false;
         node->allocated_bytes = memory.bytesize;
         return true;
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
@@ -129,9 +133,7 @@ static bool note(struct sl_graph_node *node)
         sl_log(SL_LOG_INFO,
                "a graph has a node of kind %d, which is not followed; what it uses stays in host memory",
                (int)node->type);
-        node->footprint = sl_footprint_new(0, NULL, 0);
-        if (node->footprint) node->footprint->partial = true;
-        return node->footprint != NULL;
+        return false;
     default: /* events, host functions, semaphores, frees */
         return true;
     }
@@ -142,17 +144,25 @@ static bool note(struct sl_graph_node *node)
 static bool walk_node(struct sl_graph_nodes *nodes, CUgraphNode handle)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();
-    CUgraphNodeType type;
     CUgraph child;
-    if (driver->graph_node_get_type(handle, &type) != CUDA_SUCCESS) return false;
     struct sl_graph_node *node = append(nodes);
     if (!node) return false;
     node->handle = handle;
-    node->type = type;
-    if (type != CU_GRAPH_NODE_TYPE_GRAPH) return note(node);
+    if (!ANSWERED(driver->graph_node_get_type(handle, &node->type))) {
+        node->type = CU_GRAPH_NODE_TYPE_EMPTY;
+        node->unknown = true;
+        return true;
+    }
+    if (node->type != CU_GRAPH_NODE_TYPE_GRAPH) {
+        node->unknown = !note(node);
+        return true;
+    }
+    if (!ANSWERED(driver->graph_child_graph_node_get_graph(handle, &child))) {
+        node->unknown = true;
+        return true;
+    }
     size_t at = nodes->count - 1;
-    bool whole = driver->graph_child_graph_node_get_graph(handle, &child) == CUDA_SUCCESS &&
-                 sl_graph_walk(nodes, child);
+    bool whole = sl_graph_walk(nodes, child);
     nodes->list[at].inside = nodes->count - at - 1;
     return whole;
 }
@@ -164,7 +174,8 @@ bool sl_graph_walk(struct sl_graph_nodes *nodes, CUgraph graph)
     if (driver->graph_get_nodes(graph, NULL, &count) != CUDA_SUCCESS) return false;
     CUgraphNode *handles = malloc((count + 1) * sizeof *handles);
     bool whole = handles && (!count || driver->graph_get_nodes(graph, handles, &count) == CUDA_SUCCESS);
-    for (size_t i = 0; whole && i < count; i++) whole = walk_node(nodes, handles[i]);
+    if (!whole) count = 0;
+    for (size_t i = 0; i < count; i++) whole &= walk_node(nodes, handles[i]);
     free(handles);
     return whole;
 }
@@ -174,6 +185,7 @@ void sl_graph_nodes_drop(struct sl_graph_nodes *nodes, size_t first, size_t coun
     for (size_t i = first; i < first + count; i++) {
         free(nodes->list[i].footprint);
         nodes->list[i].footprint = NULL;
+        nodes->list[i].unknown = false;
     }
 }
 

@@ -15,6 +15,7 @@ struct sl_graph_node {
     struct sl_footprint *footprint; /* NULL: nothing that is known */
     size_t inside;                  /* how many of the following nodes are its child graph's */
     uint64_t allocated_bytes;       /* by a memory node */
+    bool unknown;                   /* it may touch what the footprint does not say */
     bool disabled;
 };
 
@@ -24,11 +25,11 @@ struct sl_graph_nodes {
     size_t count, capacity;
 };
 
-/* Appends the nodes of `graph`. Asks the driver; safe while any thread captures. False: what could not be
- * asked or kept is missing. */
+/* Appends the nodes of `graph`. Asks the driver; safe while any thread captures. A node that the driver says
+ * nothing about is unknown, and the others are noted all the same. False: nodes are missing. */
 bool sl_graph_walk(struct sl_graph_nodes *nodes, CUgraph graph);
 
-/* Frees what [first, first + count) have noted. */
+/* Forgets what [first, first + count) touch. */
 void sl_graph_nodes_drop(struct sl_graph_nodes *nodes, size_t first, size_t count);
 void sl_graph_nodes_free(struct sl_graph_nodes *nodes); /* accepts zeroed ones */
 

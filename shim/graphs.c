@@ -23,7 +23,7 @@ struct executable {
     struct sl_map by_handle;
     struct replacement *replacements;
     size_t replacement_count;
-    bool partial; /* not all of its nodes could be noted */
+    bool partial; /* nodes are missing */
     struct sl_footprint *joined;
     bool joined_is_old;
 };
@@ -109,13 +109,18 @@ void sl_graphs_made(CUgraphExec exec, CUgraph graph)
     sl_graphs_forget(exec); /* of a context that is gone */
     struct executable *executable = calloc(1, sizeof *executable);
     if (!executable) return;
+    size_t unread = 0;
     executable->joined_is_old = true;
-    bool whole = sl_graph_walk(&executable->nodes, graph);
-    for (size_t i = 0; whole && i < executable->nodes.count && i < SL_MAP_NONE; i++)
-        whole = sl_map_put(&executable->by_handle, (uintptr_t)executable->nodes.list[i].handle, (uint32_t)i);
-    if (!whole)
-        sl_log(SL_LOG_INFO, "not all nodes of a graph are known; what the others use stays in host memory");
-    executable->partial = !whole;
+    executable->partial = !sl_graph_walk(&executable->nodes, graph);
+    for (size_t i = 0; i < executable->nodes.count && i < SL_MAP_NONE; i++) {
+        const struct sl_graph_node *node = &executable->nodes.list[i];
+        unread += node->unknown;
+        if (!sl_map_put(&executable->by_handle, (uintptr_t)node->handle, (uint32_t)i))
+            executable->partial = true;
+    }
+    if (unread || executable->partial)
+        sl_log(SL_LOG_INFO, "%zu of %zu nodes of a graph are not known%s; what they use stays in host memory",
+               unread, executable->nodes.count, executable->partial ? ", and some are missing" : "");
     charge(exec, &executable->nodes);
     if (keep(exec, executable)) return;
     sl_graph_memory_add(-(int64_t)sl_uncharge(SL_CHARGE_GRAPH, (uintptr_t)exec));
@@ -177,11 +182,13 @@ static void adopt(struct executable *executable, size_t owner, size_t first, siz
     bool alike = whole && are_alike(nodes, count, &fresh);
     for (size_t i = 0; alike && i < count; i++) {
         nodes[i].footprint = fresh.list[i].footprint;
+        nodes[i].unknown = fresh.list[i].unknown;
         fresh.list[i].footprint = NULL;
     }
     bool kept = !alike && add_replacement(executable, owner, &fresh);
     if (!kept) sl_graph_nodes_free(&fresh);
-    executable->partial |= !whole || (!alike && !kept);
+    bool missing = !whole || (!alike && !kept);
+    executable->partial = missing || (owner != WHOLE && executable->partial);
 }
 
 void sl_graphs_updated(CUgraphExec exec, CUgraph graph)
@@ -193,8 +200,9 @@ void sl_graphs_updated(CUgraphExec exec, CUgraph graph)
 void sl_graphs_child_updated(CUgraphExec exec, CUgraphNode node, CUgraph graph)
 {
     struct executable *executable = find(exec);
-    const struct sl_graph_node *parent = executable ? find_node(executable, node) : NULL;
+    struct sl_graph_node *parent = executable ? find_node(executable, node) : NULL;
     if (!parent) return;
+    parent->unknown = false; /* the graph in it is known now */
     size_t owner = (size_t)(parent - executable->nodes.list);
     adopt(executable, owner, owner + 1, parent->inside, graph);
 }
@@ -206,7 +214,7 @@ void sl_graphs_node_set(CUgraphExec exec, CUgraphNode node, const struct sl_laun
     if (!changed) return;
     free(changed->footprint);
     changed->footprint = sl_graph_note(launch);
-    executable->partial |= !changed->footprint;
+    changed->unknown = !changed->footprint;
     if (launch->kind == SL_LAUNCH_KERNEL) changed->function = (CUfunction)launch->function;
     executable->joined_is_old = true;
 }
@@ -220,11 +228,15 @@ void sl_graphs_node_enabled(CUgraphExec exec, CUgraphNode node, bool enabled)
     executable->joined_is_old = true;
 }
 
-static size_t gather(const struct sl_graph_nodes *nodes, const struct sl_footprint **parts)
+/* *unknown is set if any of the nodes is. */
+static size_t gather(const struct sl_graph_nodes *nodes, const struct sl_footprint **parts, bool *unknown)
 {
     size_t count = 0;
-    for (size_t i = 0; i < nodes->count; i++)
-        if (!nodes->list[i].disabled) parts[count++] = nodes->list[i].footprint;
+    for (size_t i = 0; i < nodes->count; i++) {
+        if (nodes->list[i].disabled) continue;
+        parts[count++] = nodes->list[i].footprint;
+        *unknown |= nodes->list[i].unknown;
+    }
     return count;
 }
 
@@ -234,13 +246,14 @@ static struct sl_footprint *join(const struct executable *executable)
     for (size_t r = 0; r < executable->replacement_count; r++)
         most += executable->replacements[r].nodes.count;
     const struct sl_footprint **parts = malloc((most + 1) * sizeof(*parts));
+    bool unknown = executable->partial;
     if (!parts) return NULL;
-    count = gather(&executable->nodes, parts);
+    count = gather(&executable->nodes, parts, &unknown);
     for (size_t r = 0; r < executable->replacement_count; r++)
-        count += gather(&executable->replacements[r].nodes, parts + count);
+        count += gather(&executable->replacements[r].nodes, parts + count, &unknown);
     struct sl_footprint *joined = sl_footprint_join(parts, count);
     free(parts);
-    if (joined) joined->partial |= executable->partial;
+    if (joined) joined->partial |= unknown;
     return joined;
 }
 

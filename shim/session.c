@@ -92,10 +92,13 @@ bool sl_session_start(void)
     if (__atomic_load_n(&sl_session_view.state, __ATOMIC_RELAXED) == SL_SESSION_WAITING) {
         const struct sl_cuda_driver *driver = sl_runtime_wanted() ? sl_driver_functions() : NULL;
         CUcontext context = NULL;
+        bool usable = driver && driver->ctx_get_current(&context) == CUDA_SUCCESS && context;
+        if (!driver || usable) sl_runtime_seen();
         if (!driver)
             set_state(SL_SESSION_OVER);
-        else if (driver->ctx_get_current(&context) == CUDA_SUCCESS && context)
+        else if (usable)
             set_state(start_on(driver, context));
+        if (sl_session_view.state == SL_SESSION_OVER) sl_runtime_unused();
     }
     pthread_mutex_unlock(&session.lock);
     pthread_setcancelstate(cancel_state, NULL);

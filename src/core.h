@@ -14,6 +14,7 @@
 #include "footprint.h"
 #include "frees.h"
 #include "kernel.h"
+#include "live.h"
 #include "place.h"
 #include "planning.h"
 #include "policy.h"
@@ -67,7 +68,6 @@ struct sl_core {
     struct sl_symbols symbols;
     struct sl_tables tables;
     struct sl_predictor *predictor;
-    struct sl_stats stats;
     struct sl_mover mover;
     struct sl_schedule schedule;
     struct sl_daemon *daemon; /* NULL: inline */
@@ -155,6 +155,9 @@ struct sl_core {
     uint64_t extents_learned;   /* the version and the symbols that sl_extents_learn saw last */
     uint32_t symbols_learned;
     uint64_t learned_at; /* symbols_fed when sl_extents_learn was last called */
+
+    struct sl_live *live;               /* NULL: no figures are kept for a sudden end */
+    _Alignas(64) struct sl_stats stats; /* at the beginning of a page and last, as it may be a file's */
 };
 
 /* The serial of stream number `s`; 0 where it is not one stream's. */
@@ -211,6 +214,9 @@ sl_tick sl_core_submitted(const struct sl_core *core);
 void sl_core_settle_stalls(struct sl_core *core);
 
 bool sl_core_trace(struct sl_core *core, struct sl_event event);
+
+/* What is said of the run beside the counts, as of now. Caller holds the order lock. */
+void sl_core_facts(const struct sl_core *core, struct sl_stats_facts *out);
 
 /* The running core, or NULL. */
 struct sl_core *sl_core_running(void);

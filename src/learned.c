@@ -5,13 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "file_kind.h"
 #include "identity.h"
 #include "log.h"
 #include "sample.h"
 
 #define LEAST_ITERATIONS 2 /* of which one came as predicted: before there is nothing to plan by */
-#define FIRST_WRITTEN                                                                                        \
-    8 /* after so many the profile is written for the first time: the program may be killed */
 
 struct sl_learned {
     char *path;
@@ -19,6 +18,7 @@ struct sl_learned {
     struct sl_profile_wanted wanted;
     size_t primed;           /* symbols */
     bool in_the_way;         /* what is at `path` is not this program's */
+    bool failed;             /* the last attempt to write it, which was said */
     bool over;               /* what was learned was forgotten, after it was written */
     sl_symbol *head;         /* the first symbols, once there are more than are written */
     uint64_t steady, period; /* when the last iteration ended: symbols so far, in an iteration */
@@ -37,7 +37,7 @@ static void complain(struct sl_learned *learned, enum sl_status status, bool is_
     if (status == SL_ERR_IO && errno == ENOENT) return;
     const char *what = status == SL_ERR_IO ? strerror(errno) : sl_status_text(status);
     sl_log(SL_LOG_WARN, "cannot use the profile %s (%s): it is ignored%s", learned->path, what,
-           is_one ? "" : ", and left as it is");
+           is_one ? "" : ", and left as it is; SLUICE_OVERWRITE=1 or --force would replace it");
 }
 
 /* False: the profile is not for this program. */
@@ -59,9 +59,9 @@ static bool is_ours(struct sl_learned *learned)
     case SL_IDENTITY_OTHER_PROGRAM:
         break;
     }
-    sl_log(SL_LOG_WARN, "the profile %s is of another program (%s): it is ignored, and left as it is",
-           learned->path, which);
-    learned->in_the_way = true;
+    sl_log(SL_LOG_WARN, "the profile %s is of another program (%s): it is ignored%s", learned->path, which,
+           sl_file_overwrites() ? "" : ", and left as it is; SLUICE_OVERWRITE=1 or --force would replace it");
+    learned->in_the_way = !sl_file_overwrites();
     return false;
 }
 
@@ -147,6 +147,16 @@ static void keep_head(struct sl_core *core)
     }
 }
 
+/* The program may be killed at any time. Each time it has done as much again the profile is written, so that
+ * all of it costs little more than the last time. One that was read is not replaced by less. */
+static bool is_due(const struct sl_core *core)
+{
+    const struct sl_learned *learned = core->learned;
+    bool power_of_two = !(core->iterations & (core->iterations - 1));
+    return power_of_two && !learned->failed && core->symbols_fed >= learned->primed &&
+           sl_learned_something(core);
+}
+
 void sl_learned_iteration(struct sl_core *core)
 {
     struct sl_learned *learned = core->learned;
@@ -155,7 +165,7 @@ void sl_learned_iteration(struct sl_core *core)
     learned->period = sl_core_period(core, false);
     learned->unforeseen = sl_core_foreseen(core).surprises;
     keep_head(core);
-    if (core->iterations == FIRST_WRITTEN && !learned->primed) sl_learned_write(core);
+    if (is_due(core)) sl_learned_write(core);
 }
 
 bool sl_learned_something(const struct sl_core *core)
@@ -191,9 +201,11 @@ static enum sl_status write_profile(struct sl_core *core)
         status = sl_profile_write(learned->path, &profile);
         profile.wanted.backing = NULL;
     }
-    if (status)
+    bool said = learned->failed;
+    learned->failed = status != SL_OK;
+    if (status && !said)
         sl_log(SL_LOG_WARN, "cannot write the profile %s: %s", learned->path,
-               status == SL_ERR_IO ? strerror(errno) : sl_status_text(status));
+               status == SL_ERR_IO ? sl_file_problem(&sl_file_profile, errno) : sl_status_text(status));
     sl_profile_free(&profile);
     return status;
 }

@@ -51,7 +51,7 @@ static int descriptor(void)
     const char *path = atomic_load(&file_path);
     if (!path) return on_stderr;
     if (atomic_compare_exchange_strong(&file_state, &not_tried, OPENING)) {
-        bool opened = sl_output_open(path, true, &file) == SL_OK;
+        bool opened = sl_output_open(path, NULL, &file) == SL_OK;
         char line[512];
         int length = opened ? 0
                             : snprintf(line, sizeof line,

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "backing.h"
+#include "file_kind.h"
 #include "log.h"
 #include "text.h"
 
@@ -211,9 +212,16 @@ void sl_options_read(struct sl_options *out)
     for (size_t i = 0; i < SL_OPTION_COUNT; i++) good[i] = read_row(&sl_option_rows[i], out);
     if (*out->log && sl_options_expand(out->log, log_path, sizeof(log_path))) out->log = log_path;
     sl_log_open(out->verbose, out->log);
+    sl_file_overwrite(out->overwrite);
     for (size_t i = 0; i < SL_OPTION_COUNT; i++)
         if (!good[i]) warn_row(&sl_option_rows[i]);
     warn_unknown();
+}
+
+bool sl_options_overwrite(void)
+{
+    struct sl_options values;
+    return read_row(&sl_option_rows[SL_OPTION_overwrite], &values) && values.overwrite;
 }
 
 const char *sl_options_env_for_flag(const char *flag, bool *takes_value)

@@ -35,6 +35,8 @@ struct sl_options {
     int trace_sample;       /* one in so many launches is timed; 0: none */
     const char *profile;    /* file; %p, %h, %r */
     const char *stats;      /* file for the JSON summary at exit; %p, %h */
+    const char *live;       /* file of the statistics while the program runs; %p, %h, %r */
+    int overwrite;          /* whether files of other kinds are replaced */
     int verbose;            /* 0, 1, 2 */
     const char *log;        /* file, expanded; "" for stderr */
     uint64_t host_limit;    /* bytes of host memory that chunks may take; 0: min(available, cgroup) less the
@@ -53,6 +55,9 @@ struct sl_options {
  * variable one line with the nearest name. Nothing is read in a process with the rights of another user.
  * Never fails. Not thread-safe; a second call overwrites the strings of the first. */
 void sl_options_read(struct sl_options *out);
+
+/* Whether files of other kinds are replaced, for programs that read no other option. */
+bool sl_options_overwrite(void);
 
 /* Parses a size such as "8G", "1.5GiB", "512m", "4096": bytes. Returns false on anything else or on overflow.
  */

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* O_NONBLOCK: opening a pipe without a reader must not hang the program. */
-#define OPEN_FLAGS (O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+#define OPEN_FLAGS (O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
 
 /* A file that was there before may have been put there for us to fill: in a shared folder, by somebody who
  * wants to read it, or as another name of a file that we must not change. */
@@ -21,12 +21,14 @@ static bool is_somebody_elses(const struct stat *at)
     return S_ISREG(at->st_mode) && (at->st_uid != geteuid() || at->st_nlink != 1);
 }
 
-enum sl_status sl_output_open(const char *path, bool append, struct sl_output *out)
+enum sl_status sl_output_open(const char *path, const struct sl_file_kind *kind, struct sl_output *out)
 {
-    int mode = OPEN_FLAGS | (append ? O_APPEND : 0);
+    int mode = OPEN_FLAGS | (kind ? O_RDWR : O_WRONLY | O_APPEND);
     int fd = open(path, mode | O_CREAT | O_EXCL, 0600);
     bool old = fd < 0 && errno == EEXIST;
     if (old) fd = open(path, mode);
+    if (old && kind && fd < 0 && errno == EACCES)
+        fd = open(path, OPEN_FLAGS | O_WRONLY); /* a terminal, say */
     if (fd < 0) return SL_ERR_IO;
     struct stat at;
     int error = EINVAL;
@@ -46,7 +48,8 @@ enum sl_status sl_output_open(const char *path, bool append, struct sl_output *o
         error = EPERM;
         goto error;
     }
-    if (!append && S_ISREG(at.st_mode)) {
+    if (kind && !sl_file_replaceable(fd, kind)) goto error_errno;
+    if (kind && S_ISREG(at.st_mode)) {
         /* Where files cannot be locked at all, nobody is known to write it. */
         if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) goto error_errno;
         if (ftruncate(fd, 0) != 0) goto error_errno;
@@ -110,10 +113,11 @@ void sl_output_close(struct sl_output *output)
 }
 
 /* *ours (may be NULL): the file at `path` is one that this call opened. */
-static enum sl_status write_whole(const char *path, const void *bytes, size_t count, bool *ours)
+static enum sl_status write_whole(const char *path, const struct sl_file_kind *kind, const void *bytes,
+                                  size_t count, bool *ours)
 {
     struct sl_output file = {.fd = -1};
-    enum sl_status status = sl_output_open(path, false, &file);
+    enum sl_status status = sl_output_open(path, kind, &file);
     if (ours) *ours = status == SL_OK;
     if (status) return status;
     status = sl_output_write(&file, bytes, count);
@@ -124,25 +128,26 @@ static enum sl_status write_whole(const char *path, const void *bytes, size_t co
 }
 
 /* What is at `path` now may be replaced. */
-static bool is_replaceable(const struct stat *at)
+static bool is_replaceable(const char *path, const struct stat *at, const struct sl_file_kind *kind)
 {
-    if (S_ISREG(at->st_mode) && !is_somebody_elses(at)) return true;
+    if (S_ISREG(at->st_mode) && !is_somebody_elses(at)) return sl_file_path_replaceable(path, kind);
     errno = S_ISREG(at->st_mode) || S_ISLNK(at->st_mode) ? EPERM : EINVAL;
     return false;
 }
 
-enum sl_status sl_output_replace(const char *path, const void *bytes, size_t count)
+enum sl_status sl_output_replace(const char *path, const struct sl_file_kind *kind, const void *bytes,
+                                 size_t count)
 {
     struct stat at;
     bool there = lstat(path, &at) == 0, ours;
-    if (there && S_ISCHR(at.st_mode)) return write_whole(path, bytes, count, NULL);
-    if (there && !is_replaceable(&at)) return SL_ERR_IO;
+    if (there && S_ISCHR(at.st_mode)) return write_whole(path, kind, bytes, count, NULL);
+    if (there && !is_replaceable(path, &at, kind)) return SL_ERR_IO;
     size_t room = strlen(path) + 32; /* not on the stack: the thread may have little of it */
     char *beside = malloc(room);
     if (!beside) return SL_ERR_NO_MEMORY;
     /* Of each process its own: the last one to finish stands. */
     snprintf(beside, room, "%s.%ld", path, (long)getpid());
-    enum sl_status status = write_whole(beside, bytes, count, &ours);
+    enum sl_status status = write_whole(beside, kind, bytes, count, &ours);
     if (status == SL_OK && rename(beside, path) != 0) status = SL_ERR_IO;
     int error = errno;
     if (status && ours) unlink(beside);

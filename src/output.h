@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include "file_kind.h"
 #include "types.h"
 
 /* A file of ours and its identity: a program that closes all its descriptors (daemons do) may get the same
@@ -13,17 +14,18 @@ struct sl_output {
     uint64_t device, inode;
 };
 
-/* Opens `path` for writing, mode 0600 if it is new: at its end (`append`), or emptied and locked until it is
- * closed. Never through a symbolic link, never a file that was there before and is another user's or has
- * other names (EPERM), never a pipe or socket (whose reader could block or end the program), never as
- * descriptor 0, 1 or 2. On SL_ERR_IO errno says why and *out is unchanged; EWOULDBLOCK: another process has
- * it locked. */
-enum sl_status sl_output_open(const char *path, bool append, struct sl_output *out);
+/* Opens `path` for writing, mode 0600 if it is new: emptied and locked until it is closed, or at its end
+ * (`kind` is NULL). Never through a symbolic link, never a file that was there before and is another user's
+ * or has other names (EPERM) or is of another kind (EEXIST), never a pipe or socket (whose reader could block
+ * or end the program), never as descriptor 0, 1 or 2. On SL_ERR_IO errno says why, see sl_file_problem, and
+ * *out is unchanged; EWOULDBLOCK: another process has it locked. */
+enum sl_status sl_output_open(const char *path, const struct sl_file_kind *kind, struct sl_output *out);
 
 /* Puts a complete file in the place of `path`, or leaves what is there as it is. Mode 0600; never through a
- * symbolic link, and never in the place of anything but a plain file of the same user without other names
- * (EPERM, EINVAL). A device gets the bytes. On SL_ERR_IO errno says why. */
-enum sl_status sl_output_replace(const char *path, const void *bytes, size_t count);
+ * symbolic link, and never in the place of anything but a plain file of the same user and kind without other
+ * names (EPERM, EINVAL, EEXIST). A device gets the bytes. On SL_ERR_IO errno says why. */
+enum sl_status sl_output_replace(const char *path, const struct sl_file_kind *kind, const void *bytes,
+                                 size_t count);
 
 /* Whether the descriptor still is our file. */
 bool sl_output_valid(const struct sl_output *output);

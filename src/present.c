@@ -11,7 +11,8 @@ enum { TROUBLES = 16, FORGOTTEN = 64 };
 /* A launch that came before so many others is a reason to plan again, if the plan is so many launches old. */
 enum { FAR_EARLY = 16, LEAST_AGE = 16 };
 
-#define ACCESSES_FOR_SYMBOL 8 /* that each symbol pays for when extents are learned from all accesses */
+#define ACCESSES_FOR_SYMBOL 8    /* that each symbol pays for when extents are learned from all accesses */
+#define SYMBOLS_BETWEEN_FACTS 64 /* for the summary of a program that is killed */
 
 void sl_core_drop_schedule(struct sl_core *core)
 {
@@ -141,6 +142,7 @@ void sl_core_feed(struct sl_core *core, sl_symbol symbol, uint32_t stream)
         sl_core_drop_schedule(core);
     }
     count_iterations(core, hit);
+    if (core->live && core->symbols_fed % SYMBOLS_BETWEEN_FACTS == 0) sl_core_facts(core, &core->live->facts);
 }
 
 sl_tick sl_core_submitted(const struct sl_core *core)

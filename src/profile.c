@@ -11,13 +11,14 @@
 
 #define FILE_MOST (128 * SL_MIB)
 
-/* All of a plain file. *out is malloc's. */
+/* All of a plain file; a device is empty. *out is malloc's. */
 static enum sl_status read_whole(int file, uint8_t **out, size_t *count)
 {
     struct stat at;
     if (fstat(file, &at) != 0) return SL_ERR_IO;
-    if (!S_ISREG(at.st_mode) || (uint64_t)at.st_size > FILE_MOST) return SL_ERR_FORMAT;
-    size_t size = (size_t)at.st_size, used = 0;
+    bool device = S_ISCHR(at.st_mode);
+    if ((!device && !S_ISREG(at.st_mode)) || (uint64_t)at.st_size > FILE_MOST) return SL_ERR_FORMAT;
+    size_t size = device ? 0 : (size_t)at.st_size, used = 0;
     uint8_t *bytes = malloc(size + 1);
     if (!bytes) return SL_ERR_NO_MEMORY;
     while (used < size) {
@@ -49,7 +50,7 @@ enum sl_status sl_profile_read(const char *path, struct sl_profile *out, bool *i
     int error = errno;
     close(file);
     if (status == SL_OK) {
-        replaceable = !count || sl_profile_is_one(bytes, count);
+        replaceable = !count || sl_profile_is_one(bytes, count) || sl_file_overwrites();
         status =
             count ? sl_profile_decode(bytes, count, out) : SL_ERR_IO; /* made beforehand, as mktemp does */
         error = ENOENT;
@@ -66,7 +67,7 @@ enum sl_status sl_profile_write(const char *path, const struct sl_profile *profi
     size_t count;
     enum sl_status status = sl_profile_encode(profile, &bytes, &count);
     if (status) return status;
-    status = sl_output_replace(path, bytes, count);
+    status = sl_output_replace(path, &sl_file_profile, bytes, count);
     int error = errno;
     free(bytes);
     errno = error;

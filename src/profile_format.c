@@ -11,7 +11,6 @@
 #include "symbol.h"
 #include "varint.h"
 
-#define MAGIC "SLPROF\r\n"
 #define PAYLOAD_MOST ((uint64_t)64 * SL_MIB)
 #define TEXT_MOST 4096u
 #define OBJECTS_MOST 4096u
@@ -303,7 +302,7 @@ enum sl_status sl_profile_encode(const struct sl_profile *profile, uint8_t **out
                                                        most - sizeof(struct header), c.bytes, c.used, LEVEL)
                                    : (size_t)-1;
         ZSTD_freeCCtx(compressor);
-        struct header header = {.magic = MAGIC,
+        struct header header = {.magic = SL_PROFILE_MAGIC,
                                 .version = SL_PROFILE_VERSION,
                                 .header_bytes = sizeof header,
                                 .payload_bytes = c.used,
@@ -324,7 +323,8 @@ enum sl_status sl_profile_encode(const struct sl_profile *profile, uint8_t **out
 
 bool sl_profile_is_one(const uint8_t *bytes, size_t count)
 {
-    return count >= sizeof MAGIC - 1 && !memcmp(bytes, MAGIC, sizeof MAGIC - 1);
+    return count >= sizeof SL_PROFILE_MAGIC - 1 &&
+           !memcmp(bytes, SL_PROFILE_MAGIC, sizeof SL_PROFILE_MAGIC - 1);
 }
 
 static enum sl_status unpack(const uint8_t *bytes, size_t count, uint8_t **payload, size_t *payload_bytes)

@@ -1,6 +1,7 @@
 #include "runtime.h"
 
 #include <limits.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -16,6 +17,7 @@
 #include "learned.h"
 #include "log.h"
 #include "planner.h"
+#include "report.h"
 #include "reuse.h"
 #include "sample.h"
 
@@ -156,6 +158,7 @@ static enum sl_status build(struct sl_core *core)
     core->predictor = sl_predictor_new(HISTORY_SYMBOLS);
     if (!core->predictor || !sl_symbols_init(&core->symbols)) return SL_ERR_NO_MEMORY;
     status = sl_stats_init(&core->stats);
+    if (status == SL_OK) sl_report_count(core);
     if (status == SL_OK) status = sl_frees_init(&core->frees, backend);
     if (status == SL_OK)
         status = sl_mover_init(&core->mover, backend, &core->arena, &core->stats, &core->captures);
@@ -210,17 +213,49 @@ static void tear_down(struct sl_core *core, bool device_gone)
     sl_kernels_close(&core->kernels);
     sl_placement_close(&core->placement);
     sl_arena_close(&core->arena, device_gone);
-    sl_stats_close(&core->stats);
+    bool in_file = core->live != NULL;
+    sl_report_leave(core);
+    if (!in_file) sl_stats_close(&core->stats);
     free(core->resolved);
     free(core->touched_space);
     free(core->more_streams);
     if (!device_gone) backend->close(backend->self);
 }
 
+/* With the counters at the beginning of a page and in pages of their own: see live.h. */
+#define LEAD_BYTES                                                                                           \
+    ((offsetof(struct sl_core, stats) + SL_PAGE_BYTES - 1) / SL_PAGE_BYTES * (size_t)SL_PAGE_BYTES)
+_Static_assert(sizeof(struct sl_stats) <= SL_PAGE_BYTES && _Alignof(struct sl_core) <= 64,
+               "one page, aligned");
+
+static struct sl_core *new_core(void)
+{
+    char *block = aligned_alloc(SL_PAGE_BYTES, LEAD_BYTES + SL_PAGE_BYTES);
+    if (!block) return NULL;
+    memset(block, 0, LEAD_BYTES + SL_PAGE_BYTES);
+    return (struct sl_core *)(block + LEAD_BYTES - offsetof(struct sl_core, stats));
+}
+
+static void delete_core(struct sl_core *core)
+{
+    if (core) free((char *)&core->stats - LEAD_BYTES);
+}
+
+void sl_runtime_seen(void)
+{
+    sl_report_open(&options);
+}
+
+void sl_runtime_unused(void)
+{
+    sl_report_end(NULL);
+}
+
 enum sl_status sl_runtime_start(const struct sl_backend *backend)
 {
     if (atomic_exchange(&tried, true)) return sl_runtime_running() ? SL_OK : SL_ERR_UNSUPPORTED;
-    struct sl_core *core = calloc(1, sizeof *core);
+    sl_report_open(&options);
+    struct sl_core *core = new_core();
     enum sl_status status = SL_ERR_NO_MEMORY;
     if (core) {
         core->backend = *backend;
@@ -230,44 +265,15 @@ enum sl_status sl_runtime_start(const struct sl_backend *backend)
     }
     if (status) {
         sl_log(SL_LOG_WARN, "cannot start (%s); the program runs as without sluice", sl_status_text(status));
+        sl_report_end(NULL);
         if (core) tear_down(core, false);
-        free(core);
+        delete_core(core);
         return status;
     }
     started = core;
     sl_forget_in_children(&running, sizeof running);
     atomic_store_explicit(&running.core, core, memory_order_release);
     return SL_OK;
-}
-
-static void report(struct sl_core *core)
-{
-    struct sl_predictor_counts predictor = sl_core_foreseen(core);
-    struct sl_stats_facts facts = {
-        .budget_bytes = core->budget_bytes,
-        .chunk_bytes = core->arena.chunk_bytes,
-        .need_bytes = core->placement.peak_live_bytes,
-        .live_bytes = core->placement.live_bytes,
-        .chunks = core->arena.peak_chunks_used,
-        .placed_bytes = core->placement.peak_placed_bytes,
-        .placed_live_bytes = core->placement.live_at_peak,
-        .pinned_peak_bytes = core->placement.peak_pinned_live_bytes,
-        .policy = core->policy->name,
-        .daemon = core->daemon ? "thread" : "inline",
-        .predicted = predictor.predicted,
-        .fed = predictor.fed,
-        .memory = core->policy->memory,
-        .link_in_bytes_per_s = core->link_in_bytes_per_s,
-        .link_out_bytes_per_s = core->link_out_bytes_per_s,
-        .primed = core->primed_symbols,
-    };
-    if (options.stats[0]) {
-        if (sl_options_expand(options.stats, path, sizeof path))
-            sl_stats_write(&core->stats, &facts, path);
-        else
-            sl_log(SL_LOG_WARN, "the name of the statistics file is too long; none is written");
-    }
-    if (options.verbose >= 1) sl_stats_say(&core->stats, &facts);
 }
 
 /* A program may call exit in a signal handler that interrupted one of our calls, or have killed a thread
@@ -310,7 +316,7 @@ void sl_runtime_stop(bool device_gone)
     }
     sl_facts_end(core);
     if (sl_learned_something(core)) sl_learned_write(core);
-    report(core);
+    sl_report_end(core);
     /* The rest stays as it is until the process ends: another thread may be between begin and end, and
      * addresses in our arenas stay ours. */
     sl_planner_stop(core->planning.planner);
@@ -330,6 +336,7 @@ void sl_runtime_after_fork(void)
 {
     atomic_store(&running.core, NULL);
     atomic_store(&running.at_rest, NULL);
+    sl_report_leave(started);
     if (!started) return;
     sl_trace_abandon(started->trace);
     started->trace = started->stats.trace = NULL;

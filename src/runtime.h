@@ -26,6 +26,11 @@ bool sl_runtime_records_only(void);
 /* Whose the program's memory is: what the backend must be made for. */
 enum sl_memory_use sl_runtime_memory(void);
 
+/* CUDA is used, whether or not the core will start: the first thing to be said, and idempotent. And: it will
+ * not start. */
+void sl_runtime_seen(void);
+void sl_runtime_unused(void);
+
 /* Starts the core on `backend`, whose context is current. Idempotent: only the first call works, and a
  * failure is final (one warning line; the program runs as without sluice). The core owns *backend from then
  * on. */

@@ -1,10 +1,9 @@
 #include "stats.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "clock.h"
 #include "log.h"
@@ -100,10 +99,12 @@ static void print_counts(FILE *to, const struct sl_counts *c)
             (unsigned long long)c->stall_ns / 1000000000, (unsigned long long)c->stall_ns % 1000000000);
 }
 
-static void print_json(FILE *to, const struct sl_stats *stats, const struct sl_stats_facts *facts)
+void sl_stats_print(FILE *to, const struct sl_stats *stats, const struct sl_stats_facts *facts)
 {
     static const char *const causes[] = {"plan", "demand", "late"};
-    fprintf(to, "{\"version\": 1, \"policy\": \"%s\", \"daemon\": \"%s\",\n", facts->policy, facts->daemon);
+    fprintf(to,
+            SL_STATS_MARKER ", \"version\": 1, \"complete\": %s,\n \"policy\": \"%s\", \"daemon\": \"%s\",\n",
+            facts->complete ? "true" : "false", facts->policy, facts->daemon);
     fprintf(to,
             " \"budget_bytes\": %llu, \"chunk_bytes\": %llu, \"need_bytes\": %llu, \"live_bytes\": %llu, "
             "\"chunks\": %llu,\n",
@@ -146,7 +147,7 @@ static void print_json(FILE *to, const struct sl_stats *stats, const struct sl_s
     if (last && !stats->iterations[last].launches)
         last--; /* the program ended where the next one would have begun */
     for (uint32_t i = 0; i <= last; i++) {
-        fprintf(to, "%s\n  {", i ? "," : "");
+        fprintf(to, "%s\n  {\"number\": %u, ", i ? "," : "", i + 1);
         print_counts(to, &stats->iterations[i]);
         fprintf(to, "}");
     }
@@ -160,64 +161,74 @@ enum sl_status sl_stats_write(const struct sl_stats *stats, const struct sl_stat
     size_t bytes = 0;
     FILE *memory = open_memstream(&text, &bytes);
     if (!memory) return SL_ERR_NO_MEMORY;
-    print_json(memory, stats, facts);
+    sl_stats_print(memory, stats, facts);
     if (fclose(memory)) {
         free(text);
         return SL_ERR_NO_MEMORY;
     }
-    struct sl_output file = {.fd = -1};
-    enum sl_status status = sl_output_open(path, false, &file);
-    if (status == SL_OK) status = sl_output_write(&file, text, bytes);
-    if (status) sl_log(SL_LOG_WARN, "cannot write the statistics to %s: %s", path, strerror(errno));
-    sl_output_close(&file);
+    enum sl_status status = sl_output_replace(path, &sl_file_stats, text, bytes);
+    if (status)
+        sl_log(SL_LOG_WARN, "cannot write the statistics to %s: %s", path,
+               status == SL_ERR_IO ? sl_file_problem(&sl_file_stats, errno) : sl_status_text(status));
     free(text);
     return status;
 }
 
-static void say_unmoved(const struct sl_stats *stats, const struct sl_stats_facts *facts, double predicted)
+__attribute__((format(printf, 2, 3))) static void line(void (*say)(const char *line), const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    say(text);
+}
+
+static void say_unmoved(const struct sl_stats *stats, const struct sl_stats_facts *facts, double predicted,
+                        void (*say)(const char *line))
 {
     char need[SL_BYTES_TEXT], budget[SL_BYTES_TEXT];
     sl_bytes_text(facts->need_bytes, need);
     if (facts->memory == SL_MEMORY_NOTED)
-        sl_log(SL_LOG_INFO,
-               "recorded only: the program used %s of device memory; %llu launches, %.1f %% of %llu "
-               "events predicted",
-               need, (unsigned long long)stats->total.launches, predicted, (unsigned long long)facts->fed);
+        line(say,
+             "recorded only: the program used %s of device memory; %llu launches, %.1f %% of %llu "
+             "events predicted",
+             need, (unsigned long long)stats->total.launches, predicted, (unsigned long long)facts->fed);
     else
-        sl_log(SL_LOG_INFO,
-               "left to the driver: the program needed %s, %s were free; %llu launches, %.1f %% of %llu "
-               "events predicted",
-               need, sl_bytes_text(facts->budget_bytes, budget), (unsigned long long)stats->total.launches,
-               predicted, (unsigned long long)facts->fed);
+        line(say,
+             "left to the driver: the program needed %s, %s were free; %llu launches, %.1f %% of %llu "
+             "events predicted",
+             need, sl_bytes_text(facts->budget_bytes, budget), (unsigned long long)stats->total.launches,
+             predicted, (unsigned long long)facts->fed);
 }
 
-void sl_stats_say(const struct sl_stats *stats, const struct sl_stats_facts *facts)
+void sl_stats_say(const struct sl_stats *stats, const struct sl_stats_facts *facts,
+                  void (*say)(const char *line))
 {
     char need[SL_BYTES_TEXT], budget[SL_BYTES_TEXT], peak[SL_BYTES_TEXT], in[SL_BYTES_TEXT],
         out[SL_BYTES_TEXT];
     double predicted = facts->fed ? 100.0 * (double)facts->predicted / (double)facts->fed : 0.0;
     if (facts->memory != SL_MEMORY_MOVED) {
-        say_unmoved(stats, facts, predicted);
+        say_unmoved(stats, facts, predicted, say);
         return;
     }
-    sl_log(SL_LOG_INFO, "memory: the program needed %s, was given %s, used %s; chunks of %llu MiB",
-           sl_bytes_text(facts->need_bytes, need), sl_bytes_text(facts->budget_bytes, budget),
-           sl_bytes_text(stats->peak_occupied_bytes, peak),
-           (unsigned long long)(facts->chunk_bytes / SL_MIB));
+    line(say, "memory: the program needed %s, was given %s, used %s; chunks of %llu MiB",
+         sl_bytes_text(facts->need_bytes, need), sl_bytes_text(facts->budget_bytes, budget),
+         sl_bytes_text(stats->peak_occupied_bytes, peak), (unsigned long long)(facts->chunk_bytes / SL_MIB));
     if (facts->placed_bytes)
-        sl_log(SL_LOG_INFO, "placed: chunks held %s for %s of data, %.1f %% of it unused",
-               sl_bytes_text(facts->placed_bytes, need), sl_bytes_text(facts->placed_live_bytes, in),
-               100.0 - 100.0 * (double)facts->placed_live_bytes / (double)facts->placed_bytes);
+        line(say, "placed: chunks held %s for %s of data, %.1f %% of it unused",
+             sl_bytes_text(facts->placed_bytes, need), sl_bytes_text(facts->placed_live_bytes, in),
+             100.0 - 100.0 * (double)facts->placed_live_bytes / (double)facts->placed_bytes);
     if (facts->pinned_peak_bytes)
-        sl_log(SL_LOG_INFO, "pinned: %s of it lay in pinned host memory; launches used %s there in place",
-               sl_bytes_text(facts->pinned_peak_bytes, need), sl_bytes_text(stats->total.pinned_bytes, in));
-    sl_log(SL_LOG_INFO,
-           "moved: %s in, %s out; %llu launches, %llu demand misses, %llu late fetches, %llu stalls (%.3f s)",
-           sl_bytes_text(stats->total.bytes_in, in), sl_bytes_text(stats->total.bytes_out, out),
-           (unsigned long long)stats->total.launches, (unsigned long long)stats->total.demand_misses,
-           (unsigned long long)stats->total.late_fetches, (unsigned long long)stats->total.stalls,
-           (double)stats->total.stall_ns * 1e-9);
-    sl_log(SL_LOG_INFO, "plan: %llu plans, %llu surprises, %.1f %% of %llu events predicted",
-           (unsigned long long)stats->plans, (unsigned long long)stats->surprises, predicted,
-           (unsigned long long)facts->fed);
+        line(say, "pinned: %s of it lay in pinned host memory; launches used %s there in place",
+             sl_bytes_text(facts->pinned_peak_bytes, need), sl_bytes_text(stats->total.pinned_bytes, in));
+    line(say,
+         "moved: %s in, %s out; %llu launches, %llu demand misses, %llu late fetches, %llu stalls (%.3f s)",
+         sl_bytes_text(stats->total.bytes_in, in), sl_bytes_text(stats->total.bytes_out, out),
+         (unsigned long long)stats->total.launches, (unsigned long long)stats->total.demand_misses,
+         (unsigned long long)stats->total.late_fetches, (unsigned long long)stats->total.stalls,
+         (double)stats->total.stall_ns * 1e-9);
+    line(say, "plan: %llu plans, %llu surprises, %.1f %% of %llu events predicted",
+         (unsigned long long)stats->plans, (unsigned long long)stats->surprises, predicted,
+         (unsigned long long)facts->fed);
 }

@@ -26,7 +26,7 @@ struct sl_counts {
 struct sl_stats {
     struct sl_counts total;
     struct sl_counts *iterations;                     /* SL_MAX_ITERATIONS; the last one collects the rest */
-    _Atomic uint32_t iteration;                       /* the present one, from 0 */
+    _Atomic uint32_t iteration;                       /* the present one, as an index */
     _Atomic uint64_t in_by_cause[3], out_by_cause[3]; /* by enum sl_move_cause */
     _Atomic uint64_t populated_bytes, dropped_bytes;
     _Atomic uint64_t unused_bytes; /* fetched ahead, and taken away again before they were used */
@@ -62,18 +62,24 @@ void sl_stats_next_iteration(struct sl_stats *stats);
 /* What the summary says beside the counts. */
 struct sl_stats_facts {
     uint64_t budget_bytes, chunk_bytes, need_bytes, live_bytes, chunks;
-    const char *policy, *daemon;
+    char policy[16], daemon[16];
     uint64_t predicted, fed;
     enum sl_memory_use memory;
     uint64_t link_in_bytes_per_s, link_out_bytes_per_s; /* each direction, while both run, as plans take it */
     uint64_t placed_bytes, placed_live_bytes; /* most bytes of chunks in use, and what lived in them then */
     uint64_t pinned_peak_bytes;               /* of live allocations */
     uint64_t primed;                          /* symbols of a profile that were foreseen at the start */
+    bool complete;                            /* the program told them itself, at its end */
 };
-/* JSON to a new file (0600, never through a link). */
+/* What the JSON begins with. */
+#define SL_STATS_MARKER "{\"kind\": \"sluice statistics\""
+
+/* JSON to a file, all of it or nothing (see sl_output_replace). */
 enum sl_status sl_stats_write(const struct sl_stats *stats, const struct sl_stats_facts *facts,
                               const char *path);
-/* A few lines to the log. */
-void sl_stats_say(const struct sl_stats *stats, const struct sl_stats_facts *facts);
+void sl_stats_print(FILE *to, const struct sl_stats *stats, const struct sl_stats_facts *facts);
+/* Says a few lines, without their ends. */
+void sl_stats_say(const struct sl_stats *stats, const struct sl_stats_facts *facts,
+                  void (*say)(const char *line));
 
 #endif

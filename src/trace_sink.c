@@ -65,7 +65,7 @@ enum sl_status sl_trace_sink_open(struct sl_trace_sink *sink, const char *path, 
         errno = ENAMETOOLONG;
         return SL_ERR_IO;
     }
-    enum sl_status status = sl_output_open(path, false, &sink->file);
+    enum sl_status status = sl_output_open(path, &sl_file_trace, &sink->file);
     if (status) return status;
     memcpy(sink->path, path, strlen(path) + 1);
     sink->at = sizeof(struct sluice_trace_header);

@@ -160,7 +160,7 @@ enum sl_status sl_trace_open(const char *path, const struct sl_trace_options *op
     if (error) {
         sl_log(SL_LOG_WARN, "cannot record the trace %s: %s", path,
                error == EWOULDBLOCK ? "another process writes it (%p in the name gives each its own)"
-                                    : strerror(error));
+                                    : sl_file_problem(&sl_file_trace, error));
         sl_trace_sink_close(&trace->sink);
         munmap(trace, sizeof(*trace));
         return SL_ERR_IO;

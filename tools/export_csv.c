@@ -2,9 +2,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "output_file.h"
 #include "progress.h"
 #include "tool.h"
 #include "trace.h"
@@ -20,6 +22,11 @@ static const struct {
     {SL_EVENT_SYNC, {"kind", NULL}},    {SL_EVENT_ERROR, {"kind", NULL}},
     {SL_EVENT_MARK, {"kind", NULL}},    {SL_EVENT_GAP, {NULL, NULL}},
 };
+
+#define TITLES 256 /* bytes of the longest line of them */
+#define FACT_TITLES "what,value\nformat,"
+#define TABLE_REFUSAL                                                                                        \
+    "there is a file that is no table of sluice's, which SLUICE_OVERWRITE=1 or --force would replace"
 
 struct tables {
     const char *folder;
@@ -50,35 +57,42 @@ static void put_text(FILE *to, const char *text)
     fputc('"', to);
 }
 
-static FILE *open_table(const char *folder, const char *name)
+/* Opens a table, which begins with `titles`. */
+static FILE *open_table(const char *folder, const char *name, const char *titles)
 {
-    char path[4096];
+    char path[PATH_MAX];
+    const struct sl_file_kind kind = {TABLE_REFUSAL, titles, strlen(titles)};
     if ((size_t)snprintf(path, sizeof(path), "%s/%s.csv", folder, name) >= sizeof(path)) {
         errno = ENAMETOOLONG;
         return NULL;
     }
-    return fopen(path, "we");
+    FILE *to = output_open(path, &kind);
+    if (to) fputs(titles, to);
+    return to;
 }
 
-static void print_titles(FILE *to, unsigned type)
+/* The titles of a type's table. */
+static void put_titles(char titles[TITLES], unsigned type)
 {
     const struct sl_trace_type_info *info = sl_trace_type(type);
     const char *fields[RECORD_FIELDS] = {info->id, info->a, info->b, info->c, info->d};
-    fputs("tick,time_ns,thread", to);
-    for (unsigned i = 0; i < 2 && keys_of(type)[i]; i++) fprintf(to, ",%s", keys_of(type)[i]);
+    size_t used = (size_t)snprintf(titles, TITLES, "tick,time_ns,thread");
+    for (unsigned i = 0; i < 2 && keys_of(type)[i]; i++)
+        used += (size_t)snprintf(titles + used, TITLES - used, ",%s", keys_of(type)[i]);
     for (unsigned i = 0; i < RECORD_FIELDS; i++)
-        if (fields[i]) fprintf(to, ",%s", fields[i]);
-    fputs(has_name(type) ? ",name\n" : "\n", to);
+        if (fields[i]) used += (size_t)snprintf(titles + used, TITLES - used, ",%s", fields[i]);
+    snprintf(titles + used, TITLES - used, has_name(type) ? ",name\n" : "\n");
 }
 
 static bool open_tables(struct tables *tables)
 {
     if (mkdir(tables->folder, 0777) != 0 && errno != EEXIST) return false;
     for (unsigned type = 0; type <= UINT8_MAX; type++) {
+        char titles[TITLES];
         if (!sl_trace_type(type)) continue;
-        tables->files[type] = open_table(tables->folder, sl_trace_type(type)->name);
+        put_titles(titles, type);
+        tables->files[type] = open_table(tables->folder, sl_trace_type(type)->name, titles);
         if (!tables->files[type]) return false;
-        print_titles(tables->files[type], type);
     }
     return true;
 }
@@ -131,10 +145,10 @@ static void print_row(struct tables *tables, const struct sl_trace_record *recor
 static bool write_facts(const char *folder, const struct sluice_trace_header *header, bool complete,
                         uint64_t records)
 {
-    FILE *to = open_table(folder, "trace");
+    FILE *to = open_table(folder, "trace", FACT_TITLES);
     if (!to) return false;
-    fprintf(to, "what,value\nformat,%u.%u\nprocess,%" PRIu32 "\nstart_ns,%" PRIu64 "\nprogram",
-            header->major_version, header->minor_version, header->process, header->realtime_ns);
+    fprintf(to, "%u.%u\nprocess,%" PRIu32 "\nstart_ns,%" PRIu64 "\nprogram", header->major_version,
+            header->minor_version, header->process, header->realtime_ns);
     put_text(to, program_name(header).text);
     fprintf(to, "\ncomplete,%s\nrecords,%" PRIu64 "\n", complete ? "true" : "false", records);
     bool written = !ferror(to);
@@ -174,7 +188,8 @@ int export_csv(const char *path, const char *folder, uint64_t *records)
     if (good && !write_facts(folder, sl_trace_reader_header(reader), problem->status == SL_OK, count))
         good = false, error = errno;
     if (!good)
-        status = failure("the tables in %s cannot be written: %s", folder, strerror(error));
+        status = failure("the tables in %s cannot be written: %s", folder,
+                         error == EEXIST ? TABLE_REFUSAL : strerror(error));
     else if (status == EXIT_OK)
         status = end_status(path, problem);
     if (good) *records = count;

@@ -144,6 +144,7 @@ void perfetto_open(struct perfetto *perfetto, FILE *to, uint64_t monotonic_ns, u
     put_clock(message, CLOCK_IS_REALTIME, realtime_ns);
     protobuf_number(message, SNAPSHOT_PRIMARY, CLOCK_IS_MONOTONIC);
     protobuf_end(message, snapshot);
+    intern(perfetto, CATEGORIES, PERFETTO_MARKER);
     end_packet(perfetto, packet);
 }
 

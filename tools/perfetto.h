@@ -42,6 +42,9 @@ struct perfetto_event {
     size_t note_count;
 };
 
+/* In the first packet of every trace. */
+#define PERFETTO_MARKER "sluice trace export"
+
 /* Begins a trace. `monotonic_ns` and `realtime_ns` are one moment on both clocks. `to` must stay open until
  * perfetto_close. */
 void perfetto_open(struct perfetto *perfetto, FILE *to, uint64_t monotonic_ns, uint64_t realtime_ns);

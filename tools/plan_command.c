@@ -5,8 +5,10 @@
 
 #include "command_line.h"
 #include "options.h"
+#include "output_file.h"
 #include "plan_profile.h"
 #include "plan_report.h"
+#include "sequence.h"
 #include "tool.h"
 #include "trace.h"
 
@@ -82,12 +84,9 @@ static bool take_link(struct plan_wish *wish, const char *word)
 
 static void complete(struct plan_wish *wish, const struct replay_program *program)
 {
-    static const double shares[] = {0.8, 0.66, 0.5, 0.33, 0.25};
     const struct model *model = program->model;
     uint64_t assumed = (uint64_t)DEFAULT_LINK_GBS * 1000000000;
-    if (!wish->budget_count)
-        for (unsigned i = 0; i < sizeof(shares) / sizeof(*shares); i++)
-            wish->budgets[wish->budget_count++].share = shares[i];
+    if (!wish->budget_count) plan_default_budgets(wish);
     if (!wish->chunk_count) plan_seek_chunks(wish, program->peak_bytes, model->chunk_bytes);
     if (!wish->policy_count) wish->policies[wish->policy_count++] = strdup("plan");
     if (!wish->link_count)
@@ -106,15 +105,16 @@ static void forget(struct plan_wish *wish)
 static int write_sequence(const struct replay_program *program, const struct plan_wish *wish,
                           const char *path, uint64_t iterations)
 {
+    static const struct sl_file_kind kind = SL_FILE_KIND("no sequence of sluice's", SEQUENCE_KIND);
     struct replay_setting setting = {.chunk_bytes = wish->chunks[0],
                                      .policy = "demand",
                                      .in_bytes_per_s = wish->links[0].in_bytes_per_s,
                                      .out_bytes_per_s = wish->links[0].out_bytes_per_s,
                                      .both_percent = wish->both_percent,
-                                     .sequence = fopen(path, "we"),
+                                     .sequence = output_open(path, &kind),
                                      .sequence_iterations = (uint32_t)iterations};
     struct replay_result result;
-    if (!setting.sequence) return failure("cannot write %s: %s", path, strerror(errno));
+    if (!setting.sequence) return failure("cannot write %s: %s", path, sl_file_problem(&kind, errno));
     bool good = replay_all(program, &setting, 1, &result);
     fclose(setting.sequence);
     if (!good) return EXIT_FAILED;
@@ -125,7 +125,7 @@ static int write_sequence(const struct replay_program *program, const struct pla
 struct order { /* what to do beside predicting */
     const char *sequence, *profile;
     uint64_t iterations;
-    bool json, no_least;
+    bool json, no_least, force;
 };
 
 static int predict(const char *path, const struct replay_program *program, const struct plan_wish *wish,
@@ -136,7 +136,7 @@ static int predict(const char *path, const struct replay_program *program, const
     struct plan_report report = {program, &predictions, order->no_least ? NULL : &least, sought};
     int status = EXIT_FAILED;
     if (predictions_make(program, wish, &predictions) &&
-        (order->no_least || plan_least_budget(program, &predictions, &least)))
+        (order->no_least || plan_least_budget(program, wish, &predictions, &least)))
         status = EXIT_OK;
     if (status == EXIT_OK && order->sequence)
         status = write_sequence(program, wish, order->sequence, order->iterations);
@@ -205,6 +205,7 @@ int command_plan(int argc, char **argv)
         {"sequence", OPTION_TEXT, &order.sequence, "OUT",
          "Write the last iteration as the core saw it, in chunks, to OUT, as JSON."},
         {"iterations", OPTION_NUMBER, &order.iterations, "N", "With --sequence: the last N of them (1)."},
+        {"force", OPTION_SWITCH, &order.force, .help = FORCE_HELP},
         {"json", OPTION_SWITCH, &order.json, .help = "Print it as a JSON object."},
     };
     const struct command_syntax syntax = {
@@ -228,6 +229,7 @@ int command_plan(int argc, char **argv)
     if (wish.backing && !sl_options_check("SLUICE_BACKING", wish.backing, allowed, sizeof(allowed)))
         return usage_error("--backing %s is not allowed: it takes %s", wish.backing, allowed);
     wish.both_percent = (unsigned)both_percent;
+    output_force(order.force);
     if (attempts > 100000) return usage_error("--plan-attempts: at most 100000");
     wish.transfer_ns = 1000 * transfer_us;
     wish.plan_attempts = (unsigned)attempts;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "file_kind.h"
 #include "profile.h"
 #include "tool.h"
 
@@ -47,8 +48,12 @@ int plan_write_profile(const struct model *model, const struct prediction *best,
 {
     struct sl_profile profile = {0};
     const struct model_module *program = find_program(model);
-    enum sl_status status = sl_profile_read(path, &profile, NULL);
-    if (status == SL_ERR_IO && errno == ENOENT) {
+    bool is_one;
+    enum sl_status status = sl_profile_read(path, &profile, &is_one);
+    if (status && status != SL_ERR_IO && !is_one)
+        return failure("cannot write the profile %s: %s", path, sl_file_profile.refusal);
+    bool none = status == SL_ERR_IO && errno == ENOENT;
+    if (none || (status && sl_file_overwrites())) {
         if (!program)
             return failure(
                 "the trace does not say which program it is of; name a profile that a run has written");
@@ -62,7 +67,7 @@ int plan_write_profile(const struct model *model, const struct prediction *best,
         if (best->setting.backing && !profile.wanted.backing) status = SL_ERR_NO_MEMORY;
     }
     if (status == SL_OK) status = sl_profile_write(path, &profile);
-    const char *why = status == SL_ERR_IO ? strerror(errno) : sl_status_text(status);
+    const char *why = status == SL_ERR_IO ? sl_file_problem(&sl_file_profile, errno) : sl_status_text(status);
     if (status) failure("cannot write the profile %s: %s", path, why);
     sl_profile_free(&profile);
     return status ? EXIT_FAILED : EXIT_OK;

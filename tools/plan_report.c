@@ -94,6 +94,11 @@ static void print_least(const struct prediction *least)
 {
     char budget[SL_BYTES_TEXT], chunk[SL_BYTES_TEXT], rest[SL_BYTES_TEXT], in[SL_BYTES_TEXT],
         out[SL_BYTES_TEXT];
+    if (least->need_bytes <= plan_smallest_budget()) {
+        printf("\nThe program needs no more than %s, the least budget that there is.\n",
+               sl_bytes_text(plan_smallest_budget(), budget));
+        return;
+    }
     if (!least->setting.budget_bytes) {
         printf("\nLess memory than is needed always costs more than %d %%.\n", PLAN_TOLERANCE_PERCENT);
         return;

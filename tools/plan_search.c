@@ -26,6 +26,19 @@ void plan_seek_chunks(struct plan_wish *wish, uint64_t peak_bytes, uint64_t reco
                                                 : SL_BLOCK_BYTES;
 }
 
+uint64_t plan_smallest_budget(void)
+{
+    return SL_LEAST_BUDGET;
+}
+
+void plan_default_budgets(struct plan_wish *wish)
+{
+    static const double shares[] = {0.8, 0.66, 0.5, 0.33, 0.25};
+    wish->budget_count = 0;
+    for (unsigned i = 0; i < sizeof(shares) / sizeof(*shares); i++)
+        wish->budgets[wish->budget_count++] = (struct plan_budget){.share = shares[i]};
+}
+
 /* One run with everything resident for each link and chunk size: what is needed, and how fast it could be. */
 static bool run_resident(const struct replay_program *program, const struct plan_wish *wish,
                          struct replay_result *results)
@@ -91,15 +104,35 @@ static void list(const struct plan_wish *wish, const struct replay_result *resid
                 }
 }
 
-static bool run_listed(const struct replay_program *program, struct prediction *predictions, size_t count)
+/* The prediction of the same setting among those of the same wish, or NULL. */
+static const struct prediction *recall(const struct predictions *known, const struct replay_setting *setting)
+{
+    for (size_t i = 0; known && i < known->count; i++) {
+        const struct replay_setting *other = &known->at[i].setting;
+        if (other->budget_bytes == setting->budget_bytes && other->chunk_bytes == setting->chunk_bytes &&
+            other->in_bytes_per_s == setting->in_bytes_per_s &&
+            other->out_bytes_per_s == setting->out_bytes_per_s && !strcmp(other->policy, setting->policy))
+            return &known->at[i];
+    }
+    return NULL;
+}
+
+/* Fills in the results: those that are `known` (may be NULL), and the others by a replay each. */
+static bool run_listed(const struct replay_program *program, const struct predictions *known,
+                       struct prediction *predictions, size_t count)
 {
     struct replay_setting *settings = calloc(count + 1, sizeof(*settings));
     struct replay_result *results = calloc(count + 1, sizeof(*results));
+    size_t replayed = 0, taken = 0;
     bool good = settings && results;
     if (!good) failure("out of memory");
-    for (size_t i = 0; good && i < count; i++) settings[i] = predictions[i].setting;
-    good = good && replay_all(program, settings, count, results);
-    for (size_t i = 0; good && i < count; i++) predictions[i].result = results[i];
+    for (size_t i = 0; good && i < count; i++)
+        if (!recall(known, &predictions[i].setting)) settings[replayed++] = predictions[i].setting;
+    good = good && replay_all(program, settings, replayed, results);
+    for (size_t i = 0; good && i < count; i++) {
+        const struct prediction *same = recall(known, &predictions[i].setting);
+        predictions[i].result = same ? same->result : results[taken++];
+    }
     free(settings);
     free(results);
     return good;
@@ -147,8 +180,8 @@ static bool all_went_well(const struct replay_result *results, size_t count)
     return true;
 }
 
-bool predictions_make(const struct replay_program *program, const struct plan_wish *wish,
-                      struct predictions *out)
+static bool predict(const struct replay_program *program, const struct plan_wish *wish,
+                    const struct predictions *known, struct predictions *out)
 {
     size_t resident_count = (size_t)wish->link_count * wish->chunk_count;
     size_t count = resident_count * wish->policy_count * wish->budget_count;
@@ -158,10 +191,16 @@ bool predictions_make(const struct replay_program *program, const struct plan_wi
     if (!good) failure("out of memory");
     good = good && run_resident(program, wish, resident) && all_went_well(resident, resident_count);
     if (good) list(wish, resident, out);
-    good = good && run_listed(program, out->at, out->count);
+    good = good && run_listed(program, known, out->at, out->count);
     if (good) find_best(out);
     free(resident);
     return good;
+}
+
+bool predictions_make(const struct replay_program *program, const struct plan_wish *wish,
+                      struct predictions *out)
+{
+    return predict(program, wish, NULL, out);
 }
 
 const struct prediction *predictions_fastest(const struct predictions *predictions)
@@ -181,18 +220,15 @@ static bool is_enough(const struct prediction *one)
            one->result.steady.took_ns <= one->resident_ns / 100 * (100 + PLAN_TOLERANCE_PERCENT);
 }
 
-/* The least that is enough, and the most that is not, of those that are the first one's rivals but for the
- * budget, and the best of their budget. */
+/* The least that is enough and less than the need, and the most that is not enough, of those that are the
+ * best of their budget. pre: they differ in budget and chunk size only. */
 static void bracket(const struct predictions *predictions, struct prediction *enough, uint64_t *too_little)
 {
-    const struct replay_setting *first = &predictions->at[0].setting;
     *enough = predictions->at[0];
     enough->setting.budget_bytes = 0;
     for (size_t i = 0; i < predictions->count; i++) {
         const struct prediction *one = &predictions->at[i];
-        if (!one->best || one->setting.policy != first->policy ||
-            one->setting.in_bytes_per_s != first->in_bytes_per_s || !is_enough(one))
-            continue;
+        if (!one->best || one->setting.budget_bytes >= one->need_bytes || !is_enough(one)) continue;
         if (!enough->setting.budget_bytes || one->setting.budget_bytes < enough->setting.budget_bytes)
             *enough = *one;
     }
@@ -200,18 +236,15 @@ static void bracket(const struct predictions *predictions, struct prediction *en
     *too_little = SL_LEAST_BUDGET;
     for (size_t i = 0; i < predictions->count; i++) {
         const struct prediction *one = &predictions->at[i];
-        if (one->setting.policy == first->policy && one->setting.in_bytes_per_s == first->in_bytes_per_s &&
-            one->setting.budget_bytes < most && one->setting.budget_bytes > *too_little)
+        if (one->setting.budget_bytes < most && one->setting.budget_bytes > *too_little)
             *too_little = one->setting.budget_bytes;
     }
 }
 
-bool plan_least_budget(const struct replay_program *program, const struct predictions *predictions,
-                       struct prediction *out)
+/* Between what is enough and what is not: *out is the former, `low` the latter. */
+static bool narrow(const struct replay_program *program, uint64_t low, struct prediction *out)
 {
     struct prediction tried[POINTS];
-    uint64_t low;
-    bracket(predictions, out, &low);
     for (int round = 0; round < ROUNDS; round++) {
         uint64_t chunk = out->setting.chunk_bytes;
         uint64_t high = out->setting.budget_bytes ? out->setting.budget_bytes : out->need_bytes;
@@ -224,7 +257,7 @@ bool plan_least_budget(const struct replay_program *program, const struct predic
             tried[count++].setting.budget_bytes = budget;
         }
         if (!count) break;
-        if (!run_listed(program, tried, count)) return false;
+        if (!run_listed(program, NULL, tried, count)) return false;
         for (size_t i = count; i-- > 0;) {
             if (!is_enough(&tried[i])) {
                 low = tried[i].setting.budget_bytes;
@@ -234,6 +267,24 @@ bool plan_least_budget(const struct replay_program *program, const struct predic
         }
     }
     return true;
+}
+
+bool plan_least_budget(const struct replay_program *program, const struct plan_wish *wish,
+                       const struct predictions *known, struct prediction *out)
+{
+    struct plan_wish own = *wish;
+    struct predictions shares = {0};
+    uint64_t low;
+    plan_default_budgets(&own);
+    own.policies[0] = "plan";
+    own.policy_count = own.link_count = 1;
+    bool good = predict(program, &own, known, &shares);
+    if (good) {
+        bracket(&shares, out, &low);
+        good = narrow(program, low, out);
+    }
+    predictions_free(&shares);
+    return good;
 }
 
 void predictions_free(struct predictions *predictions)

@@ -46,6 +46,12 @@ struct predictions {
  * all of them as well. */
 void plan_seek_chunks(struct plan_wish *wish, uint64_t peak_bytes, uint64_t recorded);
 
+/* The least that a run can be given. */
+uint64_t plan_smallest_budget(void);
+
+/* The shares of the need that are looked at where no budget is asked for. */
+void plan_default_budgets(struct plan_wish *wish);
+
 /* All combinations, by link, policy, budget, chunk size. False: what went wrong was said on stderr. */
 bool predictions_make(const struct replay_program *program, const struct plan_wish *wish,
                       struct predictions *out);
@@ -54,11 +60,11 @@ void predictions_free(struct predictions *predictions);
 /* The one with the shortest step, of those that went well; NULL: there is none. */
 const struct prediction *predictions_fastest(const struct predictions *predictions);
 
-/* Elixir's question, for the first policy and link: the least budget with which a step takes at most
- * PLAN_TOLERANCE_PERCENT longer than with all on the device. False: something went wrong, which was said on
- * stderr.
- * (*out)->setting.budget_bytes is 0 where nothing but the whole need is enough. */
-bool plan_least_budget(const struct replay_program *program, const struct predictions *predictions,
-                       struct prediction *out);
+/* Elixir's question: the least budget with which a step takes at most PLAN_TOLERANCE_PERCENT longer than with
+ * all on the device, under the policy `plan` and with the first link. The budgets and policies of the wish
+ * make no difference. `known`: what was predicted so far is not replayed again. False: something went wrong,
+ * which was said on stderr. (*out)->setting.budget_bytes is 0 where nothing but the whole need is enough. */
+bool plan_least_budget(const struct replay_program *program, const struct plan_wish *wish,
+                       const struct predictions *known, struct prediction *out);
 
 #endif

@@ -8,9 +8,11 @@
 #include <unistd.h>
 
 #include "executable.h"
+#include "file_kind.h"
 #include "options.h"
 #include "places.h"
 #include "tool.h"
+#include "watch.h"
 
 enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
 
@@ -62,6 +64,23 @@ static int set_path(const char *flag, const char *variable, const char *value)
     return setenv(variable, path, 1) ? failure("cannot set %s: %s", variable, strerror(errno)) : EXIT_OK;
 }
 
+/* Files that the program could not replace are refused now, too. */
+static int check_files(void)
+{
+    static const struct {
+        const char *flag;
+        const struct sl_file_kind *kind;
+    } files[] = {{"trace", &sl_file_trace}, {"profile", &sl_file_profile}, {"stats", &sl_file_stats}};
+    for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+        const char *template = getenv(sl_options_env_for_flag(files[i].flag, &(bool){false}));
+        char path[PATH_MAX];
+        if (template && *template && sl_options_expand(template, path, sizeof(path)) &&
+            !sl_file_path_replaceable(path, files[i].kind))
+            return usage_error("--%s %s: %s", files[i].flag, path, sl_file_problem(files[i].kind, errno));
+    }
+    return EXIT_OK;
+}
+
 static int set_option(const char *flag, const char *variable, const char *value)
 {
     char allowed[128];
@@ -92,6 +111,7 @@ static int take_option(char **argv, int *at, bool *software, unsigned *verbose)
     if (!variable) return unknown_word("option", word, flag_name, "sluice run");
     if (!takes_value) {
         if (equals) return usage_error("--%s takes no value", flag);
+        if (strcmp(flag, "verbose") != 0) return set_option(flag, variable, "1");
         ++*verbose;
         return EXIT_OK;
     }
@@ -134,13 +154,18 @@ int command_run(int argc, char **argv)
         status = set_option("verbose", sl_options_env_for_flag("verbose", &(bool){false}), level);
         if (status != EXIT_OK) return status;
     }
-    status = set_libraries(software);
+    sl_file_overwrite(sl_options_overwrite());
+    status = check_files();
+    if (status == EXIT_OK) status = set_libraries(software);
     if (status != EXIT_OK) return status;
     const char *obstacle = preload_obstacle(argv[at]);
     if (obstacle)
         failure("%s %s, so sluice cannot work in it; it runs as without sluice", argv[at], obstacle);
+    struct watch watch;
+    watch_start(&watch, software);
     execvp(argv[at], argv + at);
     int error = errno;
+    watch_cancel(&watch);
     failure("cannot run %s: %s", argv[at], strerror(error));
     return error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 }

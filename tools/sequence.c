@@ -142,6 +142,7 @@ bool sequence_write(struct sequence *sequence, const char *name, FILE *to)
     errno = ENOMEM;
     if (sequence->no_memory) return false;
     json_object(&json, NULL, true);
+    json_text(&json, "kind", SEQUENCE_KIND);
     json_text(&json, "name", name);
     json_array(&json, "chunk_bytes", false);
     for (size_t c = 0; c < sequence->chunk_bytes.count; c++)

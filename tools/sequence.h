@@ -1,6 +1,6 @@
 /* Iterations as the core saw them, launch by launch, in chunks: for solvers and benchmarks of policies.
  *
- *   {"name": "...", "chunk_bytes": [of chunk 0, ...], "alive": [chunks],
+ *   {"kind": "sluice sequence", "name": "...", "chunk_bytes": [of chunk 0, ...], "alive": [chunks],
  *    "launches": [{"ns": ..., "reads": [chunks], "writes": [chunks], "deaths": [chunks]}, ...]}
  *
  * They come again and again. `alive` have content before the first launch; `reads` are used and surely not
@@ -13,6 +13,8 @@
 #include <stdio.h>
 
 #include "arena.h"
+
+#define SEQUENCE_KIND "sluice sequence"
 
 struct sequence;
 

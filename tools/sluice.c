@@ -18,6 +18,7 @@ static const struct command {
     {"trace", command_trace, "show what a trace file holds"},
     {"plan", command_plan, "predict what less device memory would cost a traced program"},
     {"profile", command_profile, "show what a run learned for the next one"},
+    {"stats", command_stats, "show the statistics of a run that is not over, or was killed"},
     {"doctor", command_doctor, "say whether sluice works on this machine, or why not"},
     {"options", command_options, NULL},
 };

@@ -11,6 +11,7 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 int command_run(int argc, char **argv);
 int command_trace(int argc, char **argv);
 int command_plan(int argc, char **argv);
+int command_stats(int argc, char **argv);
 int command_profile(int argc, char **argv);
 int command_doctor(int argc, char **argv);
 int command_options(int argc, char **argv);

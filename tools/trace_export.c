@@ -9,6 +9,8 @@
 #include "command_line.h"
 #include "export.h"
 #include "json.h"
+#include "output_file.h"
+#include "perfetto.h"
 #include "terminal.h"
 #include "text.h"
 #include "tool.h"
@@ -42,9 +44,10 @@ static int cannot_write(const char *out, int error)
 static int write_perfetto(const struct perfetto_job *job, const char *out, struct export_counts *counts,
                           uint64_t *bytes)
 {
+    static const struct sl_file_kind kind = SL_FILE_KIND("no export of sluice's", PERFETTO_MARKER);
     bool standard = is_standard_output(out);
-    FILE *to = standard ? stdout : fopen(out, "we");
-    if (!to) return failure("%s: cannot be written: %s", out, strerror(errno));
+    FILE *to = standard ? stdout : output_open(out, &kind);
+    if (!to) return failure("%s: cannot be written: %s", out, sl_file_problem(&kind, errno));
     bool memory = export_perfetto(job->model, &job->phases, job->window, to, counts);
     bool written = fflush(to) == 0 && !ferror(to);
     int error = errno;
@@ -136,7 +139,7 @@ int trace_export(int argc, char **argv)
 {
     const char *perfetto = NULL, *csv = NULL;
     uint64_t step = 0;
-    bool json = false;
+    bool json = false, force = false;
     const struct command_option options[] = {
         {"perfetto", OPTION_TEXT, &perfetto, "OUT",
          "Write the file OUT for ui.perfetto.dev: a track for each stream with the launches, for each\n"
@@ -153,11 +156,12 @@ int trace_export(int argc, char **argv)
          "Times are nanoseconds since the trace began."},
         {"iteration", OPTION_NUMBER, &step, "N",
          "With --perfetto, only what overlaps the Nth step of training, from 1."},
+        {"force", OPTION_SWITCH, &force, .help = FORCE_HELP},
         {"json", OPTION_SWITCH, &json, .help = "Say what was written as JSON."},
     };
     const struct command_syntax syntax = {
         .name = "trace export",
-        .synopsis = "--perfetto OUT [--iteration N]|--csv FOLDER [--json] FILE",
+        .synopsis = "--perfetto OUT [--iteration N]|--csv FOLDER [--force] [--json] FILE",
         .about = "Writes a trace in a format that other programs read.\n",
         .options = options,
         .option_count = sizeof(options) / sizeof(*options),
@@ -169,6 +173,7 @@ int trace_export(int argc, char **argv)
         return usage_error("trace export: %s; see sluice trace export --help",
                            csv ? "--perfetto or --csv, not both"
                                : "--perfetto OUT or --csv FOLDER is needed");
+    output_force(force);
     if (csv && step) return usage_error("trace export: --iteration is for --perfetto");
     return perfetto ? to_perfetto(path, perfetto, step, json) : to_csv(path, csv, json);
 }

@@ -110,13 +110,18 @@ static void print_memory(const struct view *view)
     if (info->failed_calls) print_number("other failed calls", info->failed_calls);
 }
 
+/* Steps of training where they were found; else the repetitions that sluice saw the end of. */
+static uint64_t iteration_count(const struct view *view)
+{
+    return view->info.steps_found ? view->phases.step_count : view->model->iterations.count;
+}
+
 static void print_steps(const struct view *view)
 {
     const struct info *info = &view->info;
     const struct spread *times = &info->step_times;
     const struct model *model = view->model;
-    printf("%-20s %" PRIu64, "iterations",
-           info->steps_found ? (uint64_t)view->phases.step_count : (uint64_t)model->iterations.count);
+    printf("%-20s %" PRIu64, "iterations", iteration_count(view));
     if (info->steps_found)
         printf(" steps of training, of %" PRIu64 " launches", info->step_launches);
     else if (model->iterations.count)
@@ -236,7 +241,8 @@ static void json_steps(struct json *json, const struct view *view)
     json_bool(json, "phases_found", view->phases.found);
     json_number(json, "steps", view->phases.step_count);
     json_number(json, "step_launches", info->step_launches);
-    json_number(json, "iterations", view->model->iterations.count);
+    json_number(json, "iterations", iteration_count(view));
+    json_number(json, "repetitions", view->model->iterations.count);
     json_number(json, "evaluations", info->evaluations);
     json_object(json, "step_ns", false);
     json_number(json, "count", info->step_times.count);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Runs test_graphs under the shim on graphs that are launched again and again, on one beyond the budget, and on one that
-allocates for itself.
+allocates for itself; and where the driver does not say what one of the nodes does.
 
 usage: check_graphs.py PROGRAM PRELOAD SLUICE
 """
@@ -63,6 +63,22 @@ def memory():
         sys.exit(f"memory nodes: {in_place(device)} bytes in place, expected none")
 
 
+def unreadable():
+    """Of a node that the driver says nothing about only its own block is used in place, and the others are there."""
+    rounds, block = 23, 2 << 20
+    for call in ("cuGraphKernelNodeGetParams", "cuGraphNodeGetType"):
+        refused = [f"{call}:once={n}:CUDA_ERROR_UNKNOWN" for n in (1, 2)]
+        errors, device, _ = run("steady", str(rounds), SLUICE_DAEMON="inline", SLUICE_VERBOSE="2", SOFTCUDA_LOG="none",
+                                SOFTCUDA_FAULT=",".join(refused))
+        if errors.count("1 of 3 nodes of a graph are not known;") != 1:
+            sys.exit(f"{call}: not said once: {errors}")
+        if not 0 < in_place(device) <= 2 * rounds * block:
+            sys.exit(f"{call}: {in_place(device)} bytes in place, expected those of one block")
+        errors, device, _ = run("steady", str(rounds), SLUICE_DAEMON="inline", SOFTCUDA_LOG="none", SOFTCUDA_FAULT=refused[0])
+        if in_place(device):
+            sys.exit(f"{call}: refused once, {in_place(device)} bytes in place, expected none")
+
+
 def traced():
     """The trace has what each launch of a graph touched."""
     with tempfile.TemporaryDirectory() as folder:
@@ -86,4 +102,5 @@ for daemon in ("inline", "thread"):
     repeated(daemon)
 oversize()
 memory()
+unreadable()
 traced()

@@ -2,6 +2,7 @@
  * after that stream, whatever kind of stream it is. The device works as late as it may, so a wait that is
  * missing shows. */
 #include <pthread.h>
+#include <stdbool.h>
 
 #include "adder.h"
 
@@ -102,8 +103,9 @@ static void between_streams_without_a_number(void **state)
     for (int i = 0; i < MANY - 1; i++) ok(cuStreamDestroy(streams[i]));
 }
 
-/* The new owner is a graph. */
-static void between_a_stream_and_a_graph(void **state)
+/* The new owner is a graph, of whose node the driver may tell nothing. `in_order`: the memory is freed in the
+ * order of the stream that writes to it, and nobody waits. */
+static void take_over_by_graph(bool in_order)
 {
     CUstream streams[2];
     CUgraph graph;
@@ -111,13 +113,18 @@ static void between_a_stream_and_a_graph(void **state)
     CUgraphExec exec;
     CUcontext context;
     uint32_t word = 0;
-    (void)state;
     for (int i = 0; i < 2; i++) ok(cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING));
     ok(cuCtxGetCurrent(&context));
     struct user user = {.stream = streams[0], .value = 40};
-    write_and_free(&user);
+    if (in_order) {
+        user.memory = take();
+        ok(cuMemsetD32Async(user.memory, user.value, WORDS, user.stream));
+        ok(cuMemFreeAsync(user.memory, user.stream));
+    } else {
+        write_and_free(&user);
+    }
     CUdeviceptr memory = take();
-    assert_int_equal(memory, user.memory);
+    if (!in_order) assert_int_equal(memory, user.memory);
     CUDA_MEMSET_NODE_PARAMS set = {.dst = memory, .elementSize = 4, .value = 41, .width = WORDS, .height = 1};
     ok(cuGraphCreate(&graph, 0));
     ok(cuGraphAddMemsetNode(&node, graph, NULL, 0, &set, context));
@@ -131,6 +138,13 @@ static void between_a_stream_and_a_graph(void **state)
     ok(cuGraphExecDestroy(exec));
     ok(cuGraphDestroy(graph));
     for (int i = 0; i < 2; i++) ok(cuStreamDestroy(streams[i]));
+}
+
+static void between_a_stream_and_a_graph(void **state)
+{
+    (void)state;
+    take_over_by_graph(false);
+    take_over_by_graph(true);
 }
 
 /* The new owner is a kernel, of whose parameters the driver may tell nothing. */

@@ -10,21 +10,21 @@ from support import SOURCE, TOOL, ToolTest, clean_environment, record_gpt, sluic
 WEIGHTS, STEPS, MIB = 16, 14, 1 << 20
 
 
-def sweep(only_read=()):
-    """A program that goes through its weights of 4 MiB forwards and back again, a launch of 0.1 ms for each. The weights in
+def sweep(only_read=(), weights=WEIGHTS):
+    """A program that goes through its weights of 4 MiB forwards and back again, a launch of 0.1 ms for each. Those in
     `only_read` are never written."""
     records = [("kernel", {"id": 1}, "sweep")]
     tick, now = 0, 1000
-    for slot in range(WEIGHTS):
+    for slot in range(weights):
         now += 1000
         records.append(("alloc", {"id": slot, "time": now, "a": 0x7f0000000000 + slot * 4 * MIB, "b": 4 * MIB, "c": 7 + slot}))
     for step in range(STEPS):
-        for slot in [*range(WEIGHTS), *reversed(range(WEIGHTS))]:
+        for slot in [*range(weights), *reversed(range(weights))]:
             tick, now = tick + 1, now + 100_000
             records += [("launch", {"id": 1, "tick": tick, "time": now, "b": 1024}),
                         ("access", {"id": slot, "tick": tick, "time": now, "b": 4 * MIB, "flags": int(slot in only_read)}),
                         ("duration", {"id": 1, "tick": tick, "time": now, "a": 100_000})]
-        records.append(("iteration", {"id": step + 1, "tick": tick, "time": now, "a": 2 * WEIGHTS}))
+        records.append(("iteration", {"id": step + 1, "tick": tick, "time": now, "a": 2 * weights}))
     return records
 
 
@@ -158,6 +158,22 @@ class Plan(ToolTest):
         self.assertNotIn("sluice run", sluice("plan", "--chunk", "2M", "--no-least", self.trace).stdout)
         crawling = self.ask("--chunk", "2M", "--link-gbs", "0.01", self.trace)
         self.assertNotIn("least", crawling)
+
+    def test_the_least_budget_is_a_matter_of_the_program_alone(self):
+        least = self.ask("--chunk", "2M", self.trace)["least"]
+        for options in (("--budget", "1G"), ("--budget", "12M"), ("--budget", "0.9,1"), ("--policy", "lru"),
+                        ("--budget", "0.25", "--policy", "demand,plan")):
+            with self.subTest(options):
+                self.assertEqual(self.ask("--chunk", "2M", *options, self.trace)["least"], least)
+        said = sluice("plan", "--chunk", "2M", "--budget", "1G", self.trace).stdout
+        away = (least["need_bytes"] - least["budget_bytes"]) // MIB
+        self.assertIn(f" {away} MiB are away at a time;", said)
+
+    def test_a_program_smaller_than_any_budget(self):
+        small = write_trace(self.folder / "small.slt", sweep(weights=2), per_block=100_000)
+        said = sluice("plan", small).stdout
+        self.assertIn("The program needs no more than 8 MiB, the least budget that there is.\n", said)
+        self.assertNotIn("least", self.ask("--budget", "1G", small))
 
     def test_profile(self):
         """What it says, a run does."""

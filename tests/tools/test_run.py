@@ -22,7 +22,9 @@ def static_program(exit_status):
 class Run(ToolTest):
     def shown(self, *arguments, env=None, **options):
         result = sluice("run", *arguments, *SHOW, tool=self.tool, env=env, **options)
-        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertEqual(result.returncode, 0)
+        said = {"-v", "-vv", "--verbose"} & set(arguments)
+        self.assertEqual(result.stderr.count("\n"), 1 if said else 0, "that CUDA was not used")
         return dict(line.split("=", 1) for line in result.stdout.splitlines())
 
     def setUp(self):
@@ -37,7 +39,7 @@ class Run(ToolTest):
                            "1.5GiB", "-v")
         self.assertEqual(shown, {"LD_PRELOAD": self.preloaded, "SLUICE_DEVICE_BUDGET": "8G", "SLUICE_POLICY": "demand",
                                  "SLUICE_CHUNK": "32M", "SLUICE_DAEMON": "inline", "SLUICE_HOST_LIMIT": "1.5GiB",
-                                 "SLUICE_VERBOSE": "1"})
+                                 "SLUICE_VERBOSE": "1", "SLUICE_LIVE": shown["SLUICE_LIVE"]})
         self.assertEqual(self.shown("-vv")["SLUICE_VERBOSE"], "2")
         self.assertEqual(self.shown("-v", "--verbose")["SLUICE_VERBOSE"], "2")
 

@@ -101,6 +101,7 @@ class Training(ToolTest):
     def test_info(self):
         info = self.json("info")
         self.assertEqual((info["steps"], info["evaluations"], info["step_launches"]), (STEPS, 1, 34))
+        self.assertEqual(info["iterations"], STEPS, "as the text says")
         peak = info["peak_by_class"]
         # Weights, gradients, moments, all activations of a pass, and the gradient of one.
         self.assertEqual([peak[name] // CHUNK for name in ("parameters", "gradients", "optimizer state", "activations",

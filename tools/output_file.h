@@ -1,0 +1,17 @@
+/* Files that a command writes where its user says. */
+#ifndef SLUICE_TOOL_OUTPUT_FILE_H
+#define SLUICE_TOOL_OUTPUT_FILE_H
+
+#include <stdio.h>
+
+#include "file_kind.h"
+
+#define FORCE_HELP "Replace a file that is there, whatever is in it (also: SLUICE_OVERWRITE=1)."
+
+/* Before files are opened: whether those of other kinds are replaced. */
+void output_force(bool force);
+
+/* Opens `path`, emptied. NULL: errno says why, see sl_file_problem; EEXIST: it is a file of another kind. */
+FILE *output_open(const char *path, const struct sl_file_kind *kind);
+
+#endif
