@@ -41,14 +41,16 @@ void sl_core_come_under_pressure(struct sl_core *core)
     if (core->policy->plans) sl_sampler_open(core);
 }
 
-/* Places an allocation for the stream `serial`, or anybody. pre: the order lock is taken. */
+/* Places an allocation for stream number `stream` - 1, or, 0, for anybody. pre: the order lock is taken. */
 static enum sl_status place(struct sl_core *core, uint64_t bytes, uint64_t site, uint32_t tag,
-                            uint64_t serial, uint32_t *slot)
+                            uint32_t stream, uint32_t *slot)
 {
     forget_if_full(core);
-    core->arena.serial = serial;
+    core->arena.serial = stream ? sl_core_serial(core, stream - 1) : 0;
+    core->placement.stream = stream;
     enum sl_status status = sl_place(&core->placement, bytes, site, slot);
     core->arena.serial = 0;
+    core->placement.stream = 0;
     if (status) return status;
     core->placement.slots[*slot].tag = tag;
     if (sl_arena_moving_bytes(&core->arena) > sl_core_budget(core)) sl_core_come_under_pressure(core);
@@ -83,7 +85,7 @@ enum sl_status sl_runtime_alloc_async(uint64_t bytes, uint64_t site, uint32_t ta
     SL_TEST_DELAY(ALLOC);
     sl_lock(&core->order);
     uint32_t s = sl_core_stream(core, stream);
-    enum sl_status status = place(core, bytes, site, tag, sl_core_serial(core, s), &slot);
+    enum sl_status status = place(core, bytes, site, tag, s + 1, &slot);
     if (status == SL_OK) {
         sl_reuse_by_stream(core, &core->placement.slots[slot], s, &reuse);
         core->active_streams |= (uint64_t)1

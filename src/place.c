@@ -6,7 +6,7 @@
 #include "grow.h"
 
 #define MAX_INTERIOR 65536u
-#define MOST_FOREIGN 16 /* slots of a key that wait for other streams, before one of them is taken */
+#define MOST_OF_OTHERS 64 /* free slots of a key that are other streams', before one of them is taken */
 
 _Static_assert(SL_NO_RANGE == SL_MAP_NONE, "no slot");
 
@@ -78,29 +78,23 @@ static uint32_t add_slot(struct sl_placement *placement, uint32_t k)
     return slot;
 }
 
-/* Whether the slot's last place was freed by another stream, which its next owner would have to wait for. */
-static bool is_foreign(const struct sl_placement *placement, const struct sl_slot *slot)
-{
-    return slot->address && sl_arena_is_foreign(placement->arena, slot->address, slot->bytes);
-}
-
-/* The smallest ordinal of the key, of some, that is not live, and whose memory no other stream may still use;
- * a new slot where there is none. */
+/* The smallest ordinal of the key that is not live and not another stream's, whose memory would have to be
+ * waited for; a new slot where there is none. Which one it is depends on the program's order alone. */
 static uint32_t slot_for(struct sl_placement *placement, uint64_t site, uint64_t bytes)
 {
-    uint32_t k = key_for(placement, site, bytes);
+    uint32_t k = key_for(placement, site, bytes), stream = placement->stream;
     if (k == SL_MAP_NONE) return SL_MAP_NONE;
     struct sl_slot_key *key = &placement->keys[k];
     while (key->lowest_free < key->count && placement->slots[key->slots[key->lowest_free]].live)
         key->lowest_free++;
     uint32_t looked = 0;
-    for (uint32_t i = key->lowest_free; i < key->count && looked < MOST_FOREIGN; i++) {
+    for (uint32_t i = key->lowest_free; i < key->count && looked < MOST_OF_OTHERS; i++) {
         const struct sl_slot *slot = &placement->slots[key->slots[i]];
         if (slot->live) continue;
-        if (!is_foreign(placement, slot)) return key->slots[i];
+        if (!stream || !slot->home || slot->home == stream) return key->slots[i];
         looked++;
     }
-    return looked < MOST_FOREIGN ? add_slot(placement, k) : key->slots[key->lowest_free];
+    return looked < MOST_OF_OTHERS ? add_slot(placement, k) : key->slots[key->lowest_free];
 }
 
 bool sl_placement_remember(struct sl_placement *placement, uint64_t site, uint64_t bytes, uint32_t count,
@@ -150,6 +144,7 @@ static void begin_life(struct sl_placement *placement, uint32_t s, uint64_t addr
     struct sl_slot *slot = &placement->slots[s];
     placement->moves += slot->address && slot->address != address;
     slot->live = true;
+    if (placement->stream) slot->home = (uint8_t)placement->stream;
     slot->address = address;
     slot->pinned = pinned;
     placement->version++;

@@ -21,6 +21,7 @@ struct sl_slot {
     uint32_t ordinal;     /* among the slots of that key */
     bool live;
     bool pinned;            /* it lies in pinned memory */
+    uint8_t home;           /* 1 + the number of the stream that it was last allocated for; 0: anybody */
     uint8_t stream;         /* 1 + the number of the first one whose launches were seen to use it; or 0 */
     uint32_t tag;           /* of the live allocation: the shim's */
     uint64_t number;        /* of the live allocation: never another's */
@@ -55,6 +56,7 @@ struct sl_placement {
     uint64_t live_chunk_bytes_limit; /* host memory that chunks may take */
     uint64_t version;                /* counts allocations and frees */
     uint64_t moves;                  /* counts slots that did not take their last place again */
+    uint32_t stream;                 /* 1 + the number of the one that memory is placed for; 0: anybody */
     bool noted;                      /* allocations are the driver's, and lie in `ranges`; set at the start */
     struct sl_ranges ranges;         /* to the slot */
     uint32_t free_slot, free_slots;  /* the first slot that is nobody's, linked by `key`; how many */
