@@ -228,14 +228,12 @@ void sl_graphs_node_enabled(CUgraphExec exec, CUgraphNode node, bool enabled)
     executable->joined_is_old = true;
 }
 
-/* *unknown is set if any of the nodes is. */
-static size_t gather(const struct sl_graph_nodes *nodes, const struct sl_footprint **parts, bool *unknown)
+static size_t gather(const struct sl_graph_nodes *nodes, const struct sl_footprint **parts)
 {
     size_t count = 0;
     for (size_t i = 0; i < nodes->count; i++) {
         if (nodes->list[i].disabled) continue;
         parts[count++] = nodes->list[i].footprint;
-        *unknown |= nodes->list[i].unknown;
     }
     return count;
 }
@@ -246,14 +244,12 @@ static struct sl_footprint *join(const struct executable *executable)
     for (size_t r = 0; r < executable->replacement_count; r++)
         most += executable->replacements[r].nodes.count;
     const struct sl_footprint **parts = malloc((most + 1) * sizeof(*parts));
-    bool unknown = executable->partial;
     if (!parts) return NULL;
-    count = gather(&executable->nodes, parts, &unknown);
+    count = gather(&executable->nodes, parts);
     for (size_t r = 0; r < executable->replacement_count; r++)
-        count += gather(&executable->replacements[r].nodes, parts + count, &unknown);
+        count += gather(&executable->replacements[r].nodes, parts + count);
     struct sl_footprint *joined = sl_footprint_join(parts, count);
     free(parts);
-    if (joined) joined->partial |= unknown;
     return joined;
 }
 

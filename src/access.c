@@ -171,7 +171,6 @@ struct sl_footprint *sl_access_footprint(struct sl_core *core, const struct sl_l
     struct sl_footprint *footprint = sl_footprint_new(shape, core->words, core->word_count);
     for (uint32_t w = 0; footprint && w < footprint->count; w++)
         footprint->words[w].threads = threads_of(launch);
-    if (footprint) footprint->partial = launch->kind == SL_LAUNCH_KERNEL && !kernel;
     return footprint;
 }
 

@@ -17,7 +17,6 @@ struct sl_footprint *sl_footprint_new(uint64_t shape, const struct sl_word *word
     if (!footprint) return NULL;
     footprint->shape = shape;
     footprint->count = count;
-    footprint->partial = false;
     if (count) memcpy(footprint->words, words, count * sizeof *words);
     return footprint;
 }
@@ -55,12 +54,10 @@ struct sl_footprint *sl_footprint_join(const struct sl_footprint *const *parts, 
     if (!joined) return NULL;
     joined->shape = count;
     joined->count = 0;
-    joined->partial = false;
     bool ok = true;
     for (size_t p = 0; p < count && ok; p++) {
         const struct sl_footprint *part = parts[p];
         joined->shape = sl_hash_word(joined->shape, part ? part->shape : 0);
-        joined->partial |= part && part->partial;
         for (uint32_t w = 0; part && w < part->count && ok; w++) ok = add(joined, &seen, &part->words[w]);
     }
     sl_map_free(&seen);

@@ -17,11 +17,10 @@ struct sl_word {
 struct sl_footprint {
     uint64_t shape; /* a hash of all but the addresses */
     uint32_t count;
-    bool partial; /* more is touched than the words say */
     struct sl_word words[];
 };
 
-/* A copy of the words, not partial. NULL when there is no memory. */
+/* A copy of the words. NULL when there is no memory. */
 struct sl_footprint *sl_footprint_new(uint64_t shape, const struct sl_word *words, uint32_t count);
 
 /* All that `parts`, of which any may be NULL for nothing, touch: each address once for each parameter, in the

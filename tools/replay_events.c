@@ -153,7 +153,6 @@ static bool gather(struct replaying *r, const struct model_shape *shape)
     r->footprint->shape = sl_hash_word(sl_hash_word(sl_mix(shape->size), shape->kernel),
                                        (uint64_t)shape->kind << 8 | shape->direction);
     r->footprint->count = 0;
-    r->footprint->partial = false;
     for (uint32_t i = 0; i < set->count; i++) {
         const struct model_range *range = model_set_range(model, set, i);
         uint64_t address = r->address_of[range->slot], bytes = model->slots.at[range->slot].bytes;
