@@ -24,6 +24,7 @@ struct executable {
     struct replacement *replacements;
     size_t replacement_count;
     bool partial; /* nodes are missing */
+    bool waits;   /* one of them waits for something else than the device */
     struct sl_footprint *joined;
     bool joined_is_old;
 };
@@ -104,6 +105,12 @@ static void charge(CUgraphExec exec, const struct sl_graph_nodes *nodes)
     sl_graph_memory_add((int64_t)bytes);
 }
 
+static bool waits(const struct sl_graph_node *node)
+{
+    return node->type == CU_GRAPH_NODE_TYPE_HOST || node->type == CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT ||
+           node->type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP;
+}
+
 void sl_graphs_made(CUgraphExec exec, CUgraph graph)
 {
     sl_graphs_forget(exec); /* of a context that is gone */
@@ -115,6 +122,7 @@ void sl_graphs_made(CUgraphExec exec, CUgraph graph)
     for (size_t i = 0; i < executable->nodes.count && i < SL_MAP_NONE; i++) {
         const struct sl_graph_node *node = &executable->nodes.list[i];
         unread += node->unknown;
+        executable->waits |= waits(node);
         if (!sl_map_put(&executable->by_handle, (uintptr_t)node->handle, (uint32_t)i))
             executable->partial = true;
     }
@@ -251,6 +259,12 @@ static struct sl_footprint *join(const struct executable *executable)
     struct sl_footprint *joined = sl_footprint_join(parts, count);
     free(parts);
     return joined;
+}
+
+bool sl_graphs_wait(CUgraphExec exec)
+{
+    const struct executable *executable = find(exec);
+    return executable && executable->waits;
 }
 
 const struct sl_footprint *sl_graphs_footprint(CUgraphExec exec)

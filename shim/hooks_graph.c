@@ -4,6 +4,7 @@
 #include "graph_walk.h"
 #include "graph_memory.h"
 #include "graphs.h"
+#include "hold.h"
 #include "work.h"
 
 static CUresult note_made(CUresult result, const CUgraphExec *exec, CUgraph graph)
@@ -194,5 +195,6 @@ CUresult sl_hook_cuGraphLaunch(struct sl_call call, sl_fn_cuGraphLaunch *real, C
                                          .footprint = sl_graphs_footprint(exec)};
         sl_runtime_launch_begin(&work.launch);
     }
-    return sl_work_end(&work, real(exec, stream));
+    bool held = work.seen && sl_graphs_wait(exec) && sl_hold(call, stream);
+    return sl_work_end(&work, sl_let_go_behind(call, stream, held, real(exec, stream)));
 }

@@ -1,5 +1,6 @@
-/* Work that waits for something else than the device: host functions, words in memory, other interfaces.
- * Until it is done the core lets no movement wait for a stream of the program, see sl_runtime_hold. */
+/* Host functions, waits for words in memory and for other interfaces. */
+#include "hold.h"
+
 #include <stdlib.h>
 
 #include "driver.h"
@@ -76,7 +77,7 @@ CUresult sl_hook_cuStreamAddCallback(struct sl_call call, sl_fn_cuStreamAddCallb
     return result;
 }
 
-static bool hold(struct sl_call call, CUstream stream)
+bool sl_hold(struct sl_call call, CUstream stream)
 {
     if (!is_seen(call, stream) || !sl_driver_functions()->launch_host_func) return false;
     sl_runtime_hold(1);
@@ -84,7 +85,7 @@ static bool hold(struct sl_call call, CUstream stream)
 }
 
 /* What is behind the wait in its stream says that it is over. */
-static CUresult let_go_behind(struct sl_call call, CUstream stream, bool held, CUresult result)
+CUresult sl_let_go_behind(struct sl_call call, CUstream stream, bool held, CUresult result)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();
     if (held && (result != CUDA_SUCCESS ||
@@ -97,8 +98,8 @@ static CUresult let_go_behind(struct sl_call call, CUstream stream, bool held, C
     CUresult sl_hook_##symbol(struct sl_call call, sl_fn_##symbol *real, CUstream stream,                    \
                               CUdeviceptr address, type value, unsigned flags)                               \
     {                                                                                                        \
-        bool held = hold(call, stream);                                                                      \
-        return let_go_behind(call, stream, held, real(stream, address, value, flags));                       \
+        bool held = sl_hold(call, stream);                                                                   \
+        return sl_let_go_behind(call, stream, held, real(stream, address, value, flags));                    \
     }
 WAIT_VALUE(cuStreamWaitValue32, cuuint32_t)
 WAIT_VALUE(cuStreamWaitValue32_v2, cuuint32_t)
@@ -109,8 +110,8 @@ WAIT_VALUE(cuStreamWaitValue64_v2, cuuint64_t)
     CUresult sl_hook_##symbol(struct sl_call call, sl_fn_##symbol *real, CUstream stream, unsigned count,    \
                               void *operations, unsigned flags)                                              \
     {                                                                                                        \
-        bool held = hold(call, stream);                                                                      \
-        return let_go_behind(call, stream, held, real(stream, count, operations, flags));                    \
+        bool held = sl_hold(call, stream);                                                                   \
+        return sl_let_go_behind(call, stream, held, real(stream, count, operations, flags));                 \
     }
 BATCH(cuStreamBatchMemOp)
 BATCH(cuStreamBatchMemOp_v2)
@@ -120,6 +121,6 @@ CUresult sl_hook_cuWaitExternalSemaphoresAsync(struct sl_call call, sl_fn_cuWait
                                                const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *parameters,
                                                unsigned count, CUstream stream)
 {
-    bool held = hold(call, stream);
-    return let_go_behind(call, stream, held, real(semaphores, parameters, count, stream));
+    bool held = sl_hold(call, stream);
+    return sl_let_go_behind(call, stream, held, real(semaphores, parameters, count, stream));
 }

@@ -125,6 +125,9 @@ void sl_fence_record(struct sl_core *core, struct sl_fence *fence, const struct 
             is_plain(core, list[i].number, list[i].handle, list[i].mark))
             recorded |= (uint64_t)1 << list[i].number;
     }
+    /* What holds a stream up may have come in front of the event; it is counted before it is given to the
+     * stream. */
+    if (sl_mover_is_held(&core->mover)) recorded = 0;
     atomic_store(&fence->streams, recorded);
 }
 
