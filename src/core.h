@@ -119,7 +119,9 @@ struct sl_core {
     struct sl_frees frees;
     struct sl_join {
         struct sl_wait wait;
-        uint64_t joined;    /* bits of the streams that wait already */
+        /* Bits of the streams that wait already. A number becomes another stream's only when the program
+         * waited for the context since it was used, and then there are no joins. */
+        uint64_t joined;
     } joins[SL_MOST_JOINS]; /* what all streams wait for, see reuse.h */
     uint32_t join_count;
     uint64_t join_out; /* the same: a movement of the out direction */

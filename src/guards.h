@@ -14,7 +14,6 @@
     X(STREAM_WAITS_DROP)    /* and for the discard of the chunk */                                           \
     X(ALL_WAIT)             /* behind cuMemAlloc every stream waits for the points */                        \
     X(ALL_WAIT_DROP)        /* and for the discard */                                                        \
-    X(NEW_STREAM_WAITS)     /* also one that has the number of another that waited */                        \
     X(DISCARD_WAITS)        /* a discard waits for the points of the chunk */                                \
     X(TAKEN_IS_COPIED)      /* a dead chunk that is taken before it leaves is copied */                      \
     X(TAKEN_ON_ARRIVAL)     /* so is one that was taken while it came */                                     \

@@ -76,13 +76,6 @@ void sl_joins_collect(struct sl_core *core, uint32_t s, struct sl_waits *waits)
     }
 }
 
-void sl_joins_new_stream(struct sl_core *core, uint32_t s)
-{
-    if (!SL_GUARD(NEW_STREAM_WAITS)) return;
-    for (uint32_t i = 0; s != SL_SHARED_STREAM && i < core->join_count; i++)
-        core->joins[i].joined &= ~((uint64_t)1 << s);
-}
-
 void sl_joins_end(struct sl_core *core)
 {
     while (core->join_count) sl_wait_end(&core->joins[--core->join_count].wait, &core->frees);

@@ -27,8 +27,6 @@ void sl_reuse_by_all(struct sl_core *core, const struct sl_slot *slot);
 
 /* Appends what stream number `s` has to wait for before its next launch, and has not. */
 void sl_joins_collect(struct sl_core *core, uint32_t s, struct sl_waits *waits);
-/* A new stream has the number `s`: it has waited for nothing. */
-void sl_joins_new_stream(struct sl_core *core, uint32_t s);
 /* The host has waited for all of them. */
 void sl_joins_end(struct sl_core *core);
 

@@ -54,7 +54,6 @@ uint32_t sl_core_stream(struct sl_core *core, sl_stream stream)
     else
         core->streams[vacant] =
             (struct sl_known_stream){.handle = stream, .serial = new_serial(core, vacant), .thread = thread};
-    sl_joins_new_stream(core, vacant);
     return vacant;
 }
 

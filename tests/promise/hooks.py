@@ -3,6 +3,8 @@
 
 usage: hooks.py BUILD
 """
+import pathlib
+import re
 import resource
 import sys
 
@@ -53,6 +55,18 @@ def check_delays(bench):
     need(max(counts[1:]) > 2 * counts[0], "delays give the processor up")
 
 
+def check_mutant(bench):
+    """A guard that is left out is missed by the program that relies on it (test_guards.c has the others)."""
+    guards = pathlib.Path(__file__).parents[2] / "src" / "guards.h"
+    number = re.findall(r"^ +X\((\w+)\)", guards.read_text(), re.M).index("FREE_FINISHES") + 1
+    for order in ("late", *(f"random:{seed}" for seed in SEEDS)):
+        run = bench.run("plain_free_waits_for_work", [], {"SOFTCUDA_SCHEDULE": order},
+                        {"DEVICE_BUDGET": "256M", "CHUNK": "2M", "TEST_MUTANT": str(number)})
+        if run.wrong():
+            return
+    sys.exit("FAILED: cudaFree that waits for nothing is not noticed")
+
+
 def check_told(bench):
     """The object that is installed knows nothing of this."""
     run = bench.run("unreadable_node", [], {**DEVICE, "SLUICE_TEST_DELAY": "1", "SLUICE_TEST_WRONG_PLANS": "1"}, INLINE)
@@ -64,6 +78,7 @@ def main():
     check_told(bench)
     check_wrong_plans(bench)
     check_delays(bench)
+    check_mutant(bench)
 
 
 if __name__ == "__main__":

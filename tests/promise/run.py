@@ -45,6 +45,7 @@ PROMISES = {
     "free_delays_no_stream": Promise(("512M", []), device={"SOFTCUDA_LAUNCH_NS": "150000"}),
     "free_waits_for_nobody_else": Promise(("256M", []), orders=PATIENT),
     "full_queue_holds_nobody": Promise(("256M", ["20"]), device={"SOFTCUDA_QUEUE": "10"}, orders=PATIENT),
+    "plain_free_waits_for_work": Promise(("256M", [])),
     # A daemon of its own brings a little more or less from run to run.
     "unreadable_node": Promise(("40M", []), fault=UNREADABLE, modes=("inline",)),
 }

@@ -1,0 +1,494 @@
+/* The waits and checks that keep data, one at a time: each scenario is right, and is wrong without its guard
+ * (src/guards.h). What is ordered behind what is followed by clocks, one entry for each stream, so no device
+ * has to be late for a missing wait to show.
+ *
+ * usage: guards
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "backend_host.h"
+#include "core.h"
+#include "guards.h"
+#include "reuse.h"
+
+#define CHUNK (2 * SL_MIB)
+
+enum { A, B, C, OUT, IN, STREAMS };
+
+/* How far each stream has come, and what each is known to come behind. */
+static int own[STREAMS]; /* their addresses are the program's streams */
+static struct clock {
+    unsigned at[STREAMS];
+} clocks[STREAMS], discarded;
+static struct {
+    sl_event_handle event;
+    struct clock clock;
+} events[4096];
+static int event_count, discards, host_waits, capturing = -1;
+static struct sl_backend host;
+static pthread_mutex_t books = PTHREAD_MUTEX_INITIALIZER;
+static void (*while_discarding)(void);
+
+static sl_stream stream(int s)
+{
+    return s == OUT ? host.stream_out(host.self) : s == IN ? host.stream_in(host.self) : &own[s];
+}
+
+static int number_of(sl_stream handle)
+{
+    for (int s = 0; s < STREAMS; s++)
+        if (stream(s) == handle) return s;
+    fprintf(stderr, "an unknown stream\n");
+    exit(2);
+}
+
+static struct clock *clock_of(sl_event_handle event)
+{
+    for (int i = 0; i < event_count; i++)
+        if (events[i].event == event) return &events[i].clock;
+    if (event_count == 4096) exit(2);
+    events[event_count].event = event;
+    return &events[event_count++].clock;
+}
+
+static enum sl_status event_record(void *self, sl_event_handle event, sl_stream handle)
+{
+    pthread_mutex_lock(&books);
+    *clock_of(event) = clocks[number_of(handle)];
+    pthread_mutex_unlock(&books);
+    return host.event_record(self, event, handle);
+}
+
+static enum sl_status stream_wait(void *self, sl_stream handle, sl_event_handle event)
+{
+    pthread_mutex_lock(&books);
+    struct clock *waits = &clocks[number_of(handle)];
+    const struct clock *behind = clock_of(event);
+    for (int s = 0; s < STREAMS; s++)
+        if (behind->at[s] > waits->at[s]) waits->at[s] = behind->at[s];
+    pthread_mutex_unlock(&books);
+    return host.stream_wait(self, handle, event);
+}
+
+static enum sl_status discard(void *self, uint64_t address, uint64_t bytes)
+{
+    if (while_discarding) while_discarding();
+    pthread_mutex_lock(&books);
+    clocks[OUT].at[OUT]++;
+    discarded = clocks[OUT];
+    discards++;
+    pthread_mutex_unlock(&books);
+    return host.discard(self, address, bytes);
+}
+
+/* Events are never seen to be done: what waits, waits on the device. */
+static bool event_done(void *self, sl_event_handle event)
+{
+    (void)self, (void)event;
+    return false;
+}
+
+static bool stream_capturing(void *self, sl_stream handle)
+{
+    (void)self;
+    return capturing >= 0 && handle == stream(capturing);
+}
+
+static enum sl_status event_wait(void *self, sl_event_handle event)
+{
+    host_waits++;
+    return host.event_wait(self, event);
+}
+
+static struct sl_core *start(void)
+{
+    static struct sl_backend backend;
+    setenv("SLUICE_DEVICE_BUDGET", "64M", 1);
+    setenv("SLUICE_HOST_LIMIT", "1G", 1); /* one slab */
+    setenv("SLUICE_CHUNK", "2M", 1);
+    setenv("SLUICE_POLICY", "lru", 1);
+    setenv("SLUICE_DAEMON", "inline", 1);
+    sl_runtime_load();
+    if (sl_backend_host_new(SL_GIB, &host)) exit(2);
+    backend = host;
+    backend.event_record = event_record;
+    backend.stream_wait = stream_wait;
+    backend.discard = discard;
+    backend.event_done = event_done;
+    backend.event_wait = event_wait;
+    backend.stream_capturing = stream_capturing;
+    if (sl_runtime_start(&backend)) exit(2);
+    return sl_core_running();
+}
+
+/* Work on the stream, which uses the memory if it is told of any. */
+static void work(int s, uint64_t address)
+{
+    struct sl_launch launch = {.kind = SL_LAUNCH_SET, .stream = stream(s)};
+    if (address) launch.spans[launch.span_count++] = (struct sl_span){address, CHUNK, true};
+    sl_runtime_launch_begin(&launch);
+    clocks[s].at[s]++;
+    sl_runtime_launch_end(&launch, true);
+}
+
+static uint64_t take(int s)
+{
+    uint64_t address = 0;
+    if (sl_runtime_alloc_async(CHUNK, 1, 0, stream(s), &address)) exit(2);
+    return address;
+}
+
+static uint64_t take_for_all(void)
+{
+    uint64_t address = 0;
+    if (sl_runtime_alloc(CHUNK, 1, 0, &address)) exit(2);
+    return address;
+}
+
+static void give(uint64_t address, int s)
+{
+    if (sl_runtime_free_async(address, stream(s), NULL)) exit(2);
+}
+
+static void release(struct sl_core *core, uint64_t address)
+{
+    sl_lock(&core->mover.out.lock);
+    sl_mover_release(&core->mover, sl_arena_chunk(&core->arena, address), NULL, SL_CAUSE_DEMAND);
+    sl_unlock(&core->mover.out.lock);
+}
+
+/* All that is left of host memory, so that what comes next takes what was freed. */
+static void fill(void)
+{
+    uint64_t address;
+    while (sl_runtime_alloc(CHUNK, 2, 0, &address) == SL_OK) {
+    }
+}
+
+/* Whether the stream comes behind all that the other one did until now. */
+static bool is_behind(int s, int other)
+{
+    return clocks[s].at[other] >= clocks[other].at[other];
+}
+
+static bool is_behind_discard(int s)
+{
+    return clocks[s].at[OUT] >= discarded.at[OUT];
+}
+
+/* --- scenarios --- */
+
+static bool another_stream_waits_for_the_free(void)
+{
+    start();
+    uint64_t memory = take(A);
+    work(A, memory);
+    fill();
+    give(memory, A);
+    return take(B) == memory && is_behind(B, A) && !is_behind(C, A);
+}
+
+static bool any_stream_waits_behind_a_plain_allocation(void)
+{
+    start();
+    uint64_t memory = take(A);
+    work(A, memory);
+    fill();
+    give(memory, A);
+    bool same = take_for_all() == memory;
+    work(C, 0); /* by whatever pointers */
+    return same && is_behind(C, A);
+}
+
+static bool a_discard_waits_for_the_free(void)
+{
+    struct sl_core *core = start();
+    uint64_t memory = take(A);
+    work(A, memory);
+    work(B, memory);
+    clocks[A].at[B] = clocks[B].at[B]; /* by an event of the program's */
+    give(memory, A);
+    release(core, memory);
+    return discards == 1 && discarded.at[A] >= clocks[A].at[A] && discarded.at[B] >= clocks[B].at[B];
+}
+
+static bool a_stream_waits_for_the_discard(void)
+{
+    struct sl_core *core = start();
+    uint64_t memory = take(A);
+    work(A, memory);
+    fill();
+    give(memory, A);
+    release(core, memory);
+    return take(A) == memory && discards == 1 && is_behind_discard(A);
+}
+
+static bool all_streams_wait_for_the_discard(void)
+{
+    struct sl_core *core = start();
+    uint64_t memory = take(A);
+    work(A, memory);
+    fill();
+    give(memory, A);
+    release(core, memory);
+    bool same = take_for_all() == memory;
+    work(C, 0);
+    return same && discards == 1 && is_behind_discard(C);
+}
+
+static bool what_is_taken_again_is_copied(void)
+{
+    struct sl_core *core = start();
+    uint64_t memory = take(A);
+    work(A, memory);
+    fill();
+    give(memory, A);
+    bool same = take(A) == memory;
+    release(core, memory);
+    return same && discards == 0;
+}
+
+static bool what_is_taken_while_it_is_away_is_copied(void)
+{
+    struct sl_core *core = start();
+    uint64_t memory = take(A);
+    work(A, memory);
+    fill();
+    give(memory, A);
+    release(core, memory);
+    bool same = take(A) == memory;
+    sl_lock(&core->mover.in.lock);
+    sl_mover_bring(&core->mover, sl_arena_chunk(&core->arena, memory), CHUNK, 0, SL_CAUSE_PLAN);
+    sl_unlock(&core->mover.in.lock);
+    release(core, memory);
+    return same && discards == 1;
+}
+
+static bool what_is_taken_is_not_discarded_in_host_memory(void)
+{
+    struct sl_core *core = start();
+    uint64_t memory = take(A);
+    work(A, memory);
+    fill();
+    give(memory, A);
+    release(core, memory);
+    bool same = take(A) == memory;
+    sl_lock(&core->mover.out.lock);
+    sl_mover_discard(&core->mover, sl_arena_chunk(&core->arena, memory));
+    sl_unlock(&core->mover.out.lock);
+    return same && discards == 1;
+}
+
+/* The memory is taken by another thread between the moment when its content is dead and the discard. */
+static struct sl_core *discarding;
+static uint64_t wanted;
+static pthread_t taker;
+
+static void *take_wanted(void *unused)
+{
+    (void)unused;
+    wanted = take(A);
+    return NULL;
+}
+
+static void let_it_be_taken(void)
+{
+    uint64_t before = discarding->allocations;
+    while_discarding = NULL;
+    pthread_create(&taker, NULL, take_wanted, NULL);
+    while (__atomic_load_n(&discarding->allocations, __ATOMIC_ACQUIRE) == before) usleep(1000);
+    usleep(10000);
+}
+
+static bool who_takes_it_meanwhile_sees_the_discard(void)
+{
+    discarding = start();
+    uint64_t memory = take(A);
+    work(A, memory);
+    fill();
+    give(memory, A);
+    while_discarding = let_it_be_taken;
+    release(discarding, memory);
+    pthread_join(taker, NULL);
+    return wanted == memory && discards == 1 && is_behind_discard(A);
+}
+
+/* While a thread waits for the context another one frees. */
+static bool what_is_freed_during_a_wait_is_not_over(void)
+{
+    start();
+    uint64_t memory = take(A);
+    fill();
+    struct sl_sync_mark before = sl_runtime_synchronizing();
+    give(memory, A);
+    clocks[A].at[A]++;
+    uint64_t again = take(A);
+    work(A, again);
+    give(again, A);
+    sl_runtime_synchronized(before);
+    return take(B) == memory && is_behind(B, A);
+}
+
+static bool what_is_launched_during_a_wait_is_not_over(void)
+{
+    start();
+    uint64_t memory = take(A);
+    fill();
+    struct sl_sync_mark before = sl_runtime_synchronizing();
+    work(A, memory);
+    sl_runtime_synchronized(before);
+    sl_runtime_free(memory, NULL);
+    return take(B) == memory && is_behind(B, A);
+}
+
+static bool a_number_that_was_another_streams_is_no_reason_not_to_wait(void)
+{
+    start();
+    uint64_t memory = take(A);
+    fill();
+    struct sl_sync_mark before = sl_runtime_synchronizing();
+    clocks[A].at[A]++;
+    give(memory, A);
+    sl_runtime_synchronized(before);
+    sl_runtime_stream_gone(stream(A));
+    return take(B) == memory && is_behind(B, A);
+}
+
+static bool what_a_destroyed_stream_left_is_waited_for(void)
+{
+    start();
+    uint64_t memory = take(A);
+    work(A, memory);
+    sl_runtime_stream_gone(stream(A));
+    sl_runtime_free(memory, NULL);
+    return host_waits > 0; /* there is no stream any more that could be waited for */
+}
+
+static bool two_threads_free_on_one_stream(void)
+{
+    struct sl_core *core = start();
+    const struct sl_free_stream where = {stream(A), 1};
+    struct sl_points *first = sl_points_record(&core->frees, &where, 1);
+    clocks[A].at[A]++;
+    struct sl_points *second = sl_points_record(&core->frees, &where, 1);
+    struct sl_waits waits = {0};
+    sl_frees_add(&core->frees, 4096, 8192, second);
+    sl_frees_add(&core->frees, 0, 4096, first);
+    sl_frees_take(&core->frees, 0, 8192, 2, &waits);
+    sl_waits_enqueue(&waits, &core->backend, stream(B));
+    return is_behind(B, A);
+}
+
+static bool what_a_stream_had_before_it_captured_is_waited_for(void)
+{
+    start();
+    uint64_t memory = take(A);
+    work(A, memory);
+    sl_runtime_capture_may_begin(stream(A));
+    sl_runtime_capture(1);
+    capturing = A;
+    sl_runtime_free(memory, NULL);
+    return host_waits > 0; /* nothing can be recorded there now */
+}
+
+/* Another thread takes the memory as soon as it can be had. */
+enum { ROUNDS = 3000 };
+static _Atomic int rounds;
+static uint64_t contested;
+
+static void *take_at_once(void *wrong)
+{
+    for (int round = 0; round < ROUNDS; round++) {
+        while (atomic_load(&rounds) < 2 * round + 1) {
+        }
+        uint64_t address;
+        while (sl_runtime_alloc_async(CHUNK, 1, 0, stream(B), &address) != SL_OK) {
+        }
+        *(bool *)wrong |= !is_behind(B, A);
+        sl_runtime_free(address, NULL);
+        atomic_fetch_add(&rounds, 1);
+    }
+    return NULL;
+}
+
+static bool memory_is_not_given_out_before_its_points_are_known(void)
+{
+    pthread_t thread;
+    bool wrong = false;
+    start();
+    contested = take(A);
+    fill();
+    pthread_create(&thread, NULL, take_at_once, &wrong);
+    for (int round = 0; round < ROUNDS; round++) {
+        work(A, 0);
+        atomic_fetch_add(&rounds, 1);
+        give(contested, A);
+        while (atomic_load(&rounds) < 2 * round + 2) {
+        }
+        if (round + 1 < ROUNDS) contested = take(A);
+    }
+    pthread_join(thread, NULL);
+    return !wrong;
+}
+
+static const struct scenario {
+    enum sl_guard guard;
+    const char *name;
+    bool (*is_right)(void);
+} scenarios[] = {
+#define SCENARIO(guard, function)                                                                            \
+    {                                                                                                        \
+        SL_GUARD_##guard, #guard ": " #function, function                                                    \
+    }
+    SCENARIO(POINT_OF_FREE, another_stream_waits_for_the_free),
+    SCENARIO(POINT_OF_FREE, a_discard_waits_for_the_free),
+    SCENARIO(POINT_BEFORE_GIVEN, memory_is_not_given_out_before_its_points_are_known),
+    SCENARIO(STREAM_WAITS, another_stream_waits_for_the_free),
+    SCENARIO(STREAM_WAITS_DROP, a_stream_waits_for_the_discard),
+    SCENARIO(ALL_WAIT, any_stream_waits_behind_a_plain_allocation),
+    SCENARIO(ALL_WAIT_DROP, all_streams_wait_for_the_discard),
+    SCENARIO(DISCARD_WAITS, a_discard_waits_for_the_free),
+    SCENARIO(TAKEN_IS_COPIED, what_is_taken_again_is_copied),
+    SCENARIO(TAKEN_ON_ARRIVAL, what_is_taken_while_it_is_away_is_copied),
+    SCENARIO(TAKEN_IS_KEPT, what_is_taken_is_not_discarded_in_host_memory),
+    SCENARIO(DROP_IS_TOLD_FIRST, who_takes_it_meanwhile_sees_the_discard),
+    SCENARIO(WORK_BEFORE_CAPTURE, what_a_stream_had_before_it_captured_is_waited_for),
+    SCENARIO(WORK_OF_THE_GONE, what_a_destroyed_stream_left_is_waited_for),
+    SCENARIO(SERIALS_DIFFER, a_number_that_was_another_streams_is_no_reason_not_to_wait),
+    SCENARIO(LATER_BY_RECORDING, two_threads_free_on_one_stream),
+    SCENARIO(PASSED_BEFORE, what_is_freed_during_a_wait_is_not_over),
+    SCENARIO(QUIET_BEFORE, what_is_launched_during_a_wait_is_not_over),
+};
+
+/* Whether the scenario is right without the guard; in a process of its own. */
+static bool is_right(const struct scenario *scenario, enum sl_guard without)
+{
+    int status;
+    char number[16];
+    snprintf(number, sizeof number, "%d", (int)without);
+    fflush(NULL);
+    pid_t child = fork();
+    if (!child) {
+        setenv("SLUICE_TEST_MUTANT", number, 1);
+        _exit(scenario->is_right() ? 0 : 1);
+    }
+    return waitpid(child, &status, 0) == child && status == 0;
+}
+
+int main(void)
+{
+    int failed = 0;
+    for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
+        bool right = is_right(&scenarios[i], SL_GUARD_NONE);
+        bool noticed = !is_right(&scenarios[i], scenarios[i].guard);
+        printf("%-80s %s%s\n", scenarios[i].name, right ? "right" : "WRONG",
+               noticed ? ", and wrong without" : ", AND RIGHT WITHOUT");
+        failed += !right || !noticed;
+    }
+    return failed != 0;
+}
