@@ -51,6 +51,8 @@ class Bench:
             env.update({"LD_LIBRARY_PATH": os.path.join(self.build, "subprojects", "softcuda", "lib"),
                         "SOFTCUDA_SCHEDULE": schedule, "SOFTCUDA_STATS": device_stats,
                         "SOFTCUDA_STRICT_HANDLES": "1"})
+            if os.environ.get("E2E_RACES"):  # off, report, error
+                env["SOFTCUDA_RACES"] = os.environ["E2E_RACES"]
             if device_bytes:
                 env["SOFTCUDA_MEMORY"] = str(device_bytes)
             preload = [os.environ.get("E2E_PRELOAD")]  # a sanitizer's runtime

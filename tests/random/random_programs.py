@@ -19,6 +19,7 @@ import sys
 import tempfile
 
 MIB = 1 << 20
+RACES = 4  # one program in so many runs under the race detector, which ends it at a use that is not ordered
 RECORDED = 10  # every so many programs run with SLUICE_POLICY=off and a trace, too
 WARM = 8  # every so many run twice with a profile
 # Driver functions that the programs themselves never call.
@@ -175,6 +176,8 @@ def check(build, seed, faults, daemon=None):
     budget, options = options_for(seed, int(whole["peak_bytes"]))
     if daemon:
         options["SLUICE_DAEMON"] = daemon
+    if not faults and seed % RACES == 1:
+        options["SOFTCUDA_RACES"] = "error"
     if faults:
         options.update({"SOFTCUDA_FAULT": fault_for(seed), "SOFTCUDA_LOG": "none"})
     repeat = " ".join(f"{name}={value}" for name, value in options.items())
