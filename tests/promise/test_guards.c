@@ -5,6 +5,7 @@
  * usage: guards
  */
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -465,6 +466,66 @@ static const struct scenario {
     SCENARIO(QUIET_BEFORE, what_is_launched_during_a_wait_is_not_over),
 };
 
+/* --- locks: what docs/concurrency.md forbids ends a build with checks --- */
+
+static struct sl_lock order, out, frees;
+
+static void take_an_earlier_one(void)
+{
+    sl_lock(&out);
+    sl_lock(&order);
+}
+
+static void wait_for_a_direction_under_order(void)
+{
+    sl_lock(&order);
+    sl_lock(&out);
+}
+
+static void enqueue_under_order(void)
+{
+    sl_lock(&order);
+    sl_check_may_enqueue();
+}
+
+static void enqueue_under_a_leaf(void)
+{
+    sl_lock(&out);
+    sl_check_may_enqueue(); /* allowed */
+    sl_lock(&frees);
+    sl_check_may_enqueue();
+}
+
+static void (*const forbidden[])(void) = {take_an_earlier_one, wait_for_a_direction_under_order,
+                                          enqueue_under_order, enqueue_under_a_leaf};
+
+static bool ends(void (*breaks)(void))
+{
+    int status;
+    fflush(NULL);
+    pid_t child = fork();
+    if (!child) {
+        if (!freopen("/dev/null", "w", stderr)) _exit(2);
+        breaks();
+        _exit(0);
+    }
+    return waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+}
+
+static bool locks_are_checked(void)
+{
+    bool all = sl_lock_init(&order, SL_LOCK_ORDER, true) && sl_lock_init(&out, SL_LOCK_OUT, false) &&
+               sl_lock_init(&frees, SL_LOCK_FREES, true);
+    for (size_t i = 0; i < sizeof forbidden / sizeof *forbidden; i++) all &= ends(forbidden[i]);
+    sl_lock(&order); /* what is allowed */
+    all &= sl_try_lock(&out);
+    sl_lock(&frees);
+    sl_unlock(&frees);
+    sl_unlock(&out);
+    sl_unlock(&order);
+    return all;
+}
+
 /* Whether the scenario is right without the guard; in a process of its own. */
 static bool is_right(const struct scenario *scenario, enum sl_guard without)
 {
@@ -482,7 +543,8 @@ static bool is_right(const struct scenario *scenario, enum sl_guard without)
 
 int main(void)
 {
-    int failed = 0;
+    int failed = !locks_are_checked();
+    printf("locks that are taken wrongly %s\n", failed ? "GO UNSEEN" : "are seen");
     for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
         bool right = is_right(&scenarios[i], SL_GUARD_NONE);
         bool noticed = !is_right(&scenarios[i], scenarios[i].guard);
