@@ -339,6 +339,18 @@ void sl_wait_end(struct sl_wait *wait, struct sl_frees *frees)
     sl_unlock(&frees->lock);
 }
 
+void sl_waits_prune(struct sl_waits *waits, struct sl_frees *frees)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < waits->count; i++) {
+        if (frees->backend->event_done(frees->backend->self, waits->at[i].event))
+            sl_wait_end(&waits->at[i], frees);
+        else
+            waits->at[kept++] = waits->at[i];
+    }
+    waits->count = kept;
+}
+
 void sl_waits_end(struct sl_waits *waits, struct sl_frees *frees)
 {
     for (uint32_t i = 0; i < waits->count; i++) sl_wait_end(&waits->at[i], frees);

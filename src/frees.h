@@ -84,6 +84,8 @@ bool sl_wait_covers(const struct sl_wait *later, const struct sl_wait *earlier);
 void sl_waits_enqueue(const struct sl_waits *waits, const struct sl_backend *backend, sl_stream stream);
 /* Appends one that another list has and keeps. */
 void sl_waits_add(struct sl_waits *waits, const struct sl_wait *wait, struct sl_frees *frees);
+/* Gives up those that have passed. Asks the driver. */
+void sl_waits_prune(struct sl_waits *waits, struct sl_frees *frees);
 /* Gives them up, and leaves none. */
 void sl_waits_end(struct sl_waits *waits, struct sl_frees *frees);
 /* Gives one up. */

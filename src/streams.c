@@ -299,23 +299,33 @@ void sl_runtime_finish(void)
         sl_runtime_synchronized(before); /* frees in a row ask the driver once */
 }
 
+/* Beyond so many streams that left something, it is asked for now and then whether that is done. */
+enum { MANY_GONE = 256 };
+
 /* What the stream was given goes on after its handle is dead. */
 void sl_runtime_stream_gone(sl_stream stream)
 {
     struct sl_core *core = sl_core_running();
     if (!core || !stream) return;
     const struct sl_backend *backend = &core->backend;
+    sl_event_handle before_capture = NULL;
     bool known = false;
     sl_lock(&core->order);
-    for (uint32_t s = 0; s < core->stream_count; s++)
-        known |= core->streams[s].handle == stream && core->active_streams >> s & 1;
+    for (uint32_t s = 0; s < core->stream_count; s++) {
+        if (core->streams[s].handle != stream || !(core->active_streams >> s & 1)) continue;
+        known = true;
+        before_capture = core->before_capture[s];
+    }
     for (uint32_t i = 0; i < core->more_stream_count; i++) known |= core->more_streams[i] == stream;
     sl_unlock(&core->order);
     struct sl_free_stream last = {.handle = stream};
     bool records = known && !backend->stream_capturing(backend->self, stream);
     struct sl_points *points = records ? sl_points_record(&core->frees, &last, 1) : NULL;
+    if (known && !records && before_capture) backend->event_wait(backend->self, before_capture);
     sl_lock(&core->order);
     if (points) sl_points_give(&core->frees, points, &core->gone);
+    if (core->gone.count >= MANY_GONE && core->gone.count % MANY_GONE == 0)
+        sl_waits_prune(&core->gone, &core->frees);
     for (uint32_t s = 0; s < core->stream_count; s++)
         if (core->streams[s].handle == stream) core->streams[s].handle = core->mover.out.stream;
     for (uint32_t i = 0; i < core->more_stream_count; i++)
