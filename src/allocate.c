@@ -132,6 +132,19 @@ static uint32_t slot_at(const struct sl_core *core, uint64_t address)
     return s != SL_MAP_NONE && core->placement.slots[s].address == address ? s : SL_MAP_NONE;
 }
 
+/* Ends the life of slot `s`. pre: the order lock is taken, and the points of the free are known. Returns its
+ * chunks. */
+static struct sl_chunk_range end_slot(struct sl_core *core, uint32_t s, struct sl_allocation *freed)
+{
+    const struct sl_slot *slot = &core->placement.slots[s];
+    struct sl_chunk_range range = sl_slot_chunks(&core->placement, slot, 0, slot->bytes);
+    if (freed) *freed = describe(slot);
+    sl_record_allocation(core, SL_EVENT_FREE, s);
+    sl_unplace(&core->placement, slot->address, &s);
+    feed_slot(core, SL_SYMBOL_FREE, s);
+    return range;
+}
+
 /* The allocation ends at `points`, which are recorded: they are known before its memory can be given out
  * again, or discarded. */
 static enum sl_status end_allocation(struct sl_core *core, uint64_t address, struct sl_points *points,
@@ -144,12 +157,8 @@ static enum sl_status end_allocation(struct sl_core *core, uint64_t address, str
     uint32_t s = slot_at(core, address);
     if (s != SL_MAP_NONE) {
         slot = core->placement.slots[s];
-        range = sl_slot_chunks(&core->placement, &slot, 0, slot.bytes);
-        if (freed) *freed = describe(&slot);
         if (SL_GUARD(POINT_BEFORE_GIVEN)) sl_reuse_freed(core, &slot, points);
-        sl_record_allocation(core, SL_EVENT_FREE, s);
-        sl_unplace(&core->placement, address, &s);
-        feed_slot(core, SL_SYMBOL_FREE, s);
+        range = end_slot(core, s, freed);
     }
     sl_unlock(&core->order);
     if (s == SL_MAP_NONE) {
@@ -162,22 +171,24 @@ static enum sl_status end_allocation(struct sl_core *core, uint64_t address, str
     return SL_OK;
 }
 
-static bool is_live(struct sl_core *core, uint64_t address)
-{
-    sl_lock(&core->order);
-    bool live = slot_at(core, address) != SL_MAP_NONE;
-    sl_unlock(&core->order);
-    return live;
-}
-
 enum sl_status sl_runtime_free(uint64_t address, struct sl_allocation *freed)
 {
     struct sl_core *core = sl_core_running();
     if (!core) return SL_OK; /* after the stop: the memory goes with the process */
     SL_TEST_DELAY(FREE);
-    if (!is_live(core, address)) return SL_ERR_INVALID;
-    struct sl_points *points = SL_GUARD(POINT_OF_FREE) ? sl_core_points(core) : NULL;
-    return end_allocation(core, address, points, freed);
+    struct sl_chunk_range range = {0};
+    sl_lock(&core->order);
+    uint32_t s = slot_at(core, address);
+    bool live = s != SL_MAP_NONE, idle = !core->active_streams && !core->gone.count;
+    if (live && idle) range = end_slot(core, s, freed); /* nothing to wait for */
+    sl_unlock(&core->order);
+    if (!live) return SL_ERR_INVALID;
+    if (!idle) {
+        struct sl_points *points = SL_GUARD(POINT_OF_FREE) ? sl_core_points(core) : NULL;
+        return end_allocation(core, address, points, freed);
+    }
+    discard_dead(core, range);
+    return SL_OK;
 }
 
 enum sl_status sl_runtime_free_async(uint64_t address, sl_stream stream, struct sl_allocation *freed)
