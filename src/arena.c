@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "guards.h"
 #include "log.h"
 
 #define NO_SLAB UINT16_MAX /* memory of the driver's */
@@ -175,8 +174,7 @@ static void mark(struct sl_arena *arena, sl_chunk first, uint64_t bytes)
         arena->slabs[(first + i) / arena->chunks_per_slab].free_chunks--;
         /* From here on somebody may write to it unseen, so it must not be discarded any more. */
         int dead = SL_CONTENT_RESIDENT_DEAD;
-        if (SL_GUARD(TAKEN_IS_COPIED))
-            atomic_compare_exchange_strong(&chunk->content, &dead, SL_CONTENT_RESIDENT);
+        atomic_compare_exchange_strong(&chunk->content, &dead, SL_CONTENT_RESIDENT);
     }
 }
 

@@ -1,8 +1,8 @@
 /* The core's one instance, private to src/.
  *
  * `order` serialises what gives the program its order: allocations, frees and the beginnings and ends of
- * launches. It is never held while the program's own driver call runs, and the daemon never takes it. Lock
- * order: order, out, in.
+ * launches. Nothing is enqueued while it is held, and the daemon never takes it. docs/concurrency.md has all
+ * locks.
  */
 #ifndef SLUICE_CORE_H
 #define SLUICE_CORE_H

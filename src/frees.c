@@ -109,6 +109,7 @@ static void insert(struct sl_frees *frees, uint32_t at, struct sl_freed range)
 
 static void erase(struct sl_frees *frees, uint32_t from, uint32_t until)
 {
+    if (from == until) return;
     memmove(&frees->ranges[from], &frees->ranges[until], (frees->count - until) * sizeof *frees->ranges);
     frees->count -= until - from;
 }

@@ -15,9 +15,7 @@
     X(ALL_WAIT)             /* behind cuMemAlloc every stream waits for the points */                        \
     X(ALL_WAIT_DROP)        /* and for the discard */                                                        \
     X(DISCARD_WAITS)        /* a discard waits for the points of the chunk */                                \
-    X(TAKEN_IS_COPIED)      /* a dead chunk that is taken before it leaves is copied */                      \
-    X(TAKEN_ON_ARRIVAL)     /* so is one that was taken while it came */                                     \
-    X(TAKEN_IS_KEPT)        /* what lies in host memory is not discarded once its chunk is taken */          \
+    X(TAKEN_MEANWHILE)      /* what is taken before its discard has looked at the frees is copied */         \
     X(DROP_IS_TOLD_FIRST)   /* the number of a discard is known before the content is dead */                \
     X(FREE_FINISHES)        /* cuMemFree waits for all work */                                               \
     X(WORK_BEFORE_CAPTURE)  /* also for what a stream was given before it began to capture */                \

@@ -151,14 +151,16 @@ static void wait_for_users(struct sl_mover *mover, struct sl_chunk_record *chunk
         sl_wait_event(backend, mover->out.stream, fence->events[__builtin_ctzll(rest)]);
 }
 
-/* Makes the out stream wait for the frees of all memory in the chunk. False: one of them may be long in
- * coming, so nothing may wait for it. */
+/* Makes the out stream wait for the frees of all memory in the chunk, whose content is said to be dead and
+ * whose discard is announced. False: it must not be discarded, since a free may be long in coming, or the
+ * chunk was taken in between: then its frees left the list with that, perhaps before they were seen here. */
 static bool wait_for_frees(struct sl_mover *mover, const struct sl_chunk_record *chunk)
 {
     struct sl_waits waits = {0};
     if (!mover->frees) return true;
     sl_frees_peek(mover->frees, chunk->address, chunk->address + mover->arena->chunk_bytes, &waits);
-    bool may_wait = !waits.count || !sl_mover_is_held(mover);
+    bool taken = atomic_load(&chunk->bytes) && SL_GUARD(TAKEN_MEANWHILE);
+    bool may_wait = !taken && (!waits.count || !sl_mover_is_held(mover));
     if (may_wait && SL_GUARD(DISCARD_WAITS)) sl_waits_enqueue(&waits, mover->backend, mover->out.stream);
     sl_waits_end(&waits, mover->frees);
     return may_wait;
@@ -314,8 +316,7 @@ static bool arrive(struct sl_chunk_record *chunk, bool *dead)
     *dead = change(chunk, SL_CONTENT_DEAD, SL_CONTENT_RESIDENT_DEAD);
     if (!*dead) return change(chunk, SL_CONTENT_HOST, SL_CONTENT_RESIDENT);
     /* An allocation that came in between did not see RESIDENT_DEAD; one that comes later does. */
-    if (atomic_load(&chunk->bytes) && SL_GUARD(TAKEN_ON_ARRIVAL))
-        change(chunk, SL_CONTENT_RESIDENT_DEAD, SL_CONTENT_RESIDENT);
+    if (atomic_load(&chunk->bytes)) change(chunk, SL_CONTENT_RESIDENT_DEAD, SL_CONTENT_RESIDENT);
     return true;
 }
 
@@ -364,17 +365,11 @@ void sl_mover_discard(struct sl_mover *mover, sl_chunk c)
     const struct sl_backend *backend = mover->backend;
     struct sl_chunk_record *chunk = sl_arena_record(mover->arena, c);
     uint64_t sequence = atomic_load(&mover->out.issued) + 1;
-    if (atomic_load(&mover->failed) || mover->keeps_dead ||
-        (atomic_load(&chunk->bytes) && SL_GUARD(TAKEN_IS_KEPT)) ||
+    if (atomic_load(&mover->failed) || mover->keeps_dead || atomic_load(&chunk->bytes) ||
         atomic_load(&chunk->content) != SL_CONTENT_DEAD)
         return;
-    /* Either whoever takes the chunk sees this number, or the chunk is seen to be taken here. */
-    uint64_t dropped = atomic_exchange(&chunk->drop_sequence, sequence);
-    if (atomic_load(&chunk->bytes) && SL_GUARD(TAKEN_IS_KEPT)) {
-        atomic_store(&chunk->drop_sequence, dropped);
-        give_up(mover, &mover->out);
-        return;
-    }
+    /* Either whoever takes the chunk sees this number, or the chunk is seen to be taken. */
+    atomic_store(&chunk->drop_sequence, sequence);
     note_left(mover, sequence, 0);
     atomic_store(&chunk->out_sequence, sequence);
     bool drops = wait_for_frees(mover, chunk);
