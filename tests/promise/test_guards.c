@@ -183,25 +183,30 @@ static bool is_behind_discard(int s)
     return clocks[s].at[OUT] >= discarded.at[OUT];
 }
 
+/* Memory that stream A used and freed; there is no other left. */
+static struct sl_core *start_with_freed(uint64_t *memory)
+{
+    struct sl_core *core = start();
+    *memory = take(A);
+    work(A, *memory);
+    fill();
+    give(*memory, A);
+    return core;
+}
+
 /* --- scenarios --- */
 
 static bool another_stream_waits_for_the_free(void)
 {
-    start();
-    uint64_t memory = take(A);
-    work(A, memory);
-    fill();
-    give(memory, A);
+    uint64_t memory;
+    start_with_freed(&memory);
     return take(B) == memory && is_behind(B, A) && !is_behind(C, A);
 }
 
 static bool any_stream_waits_behind_a_plain_allocation(void)
 {
-    start();
-    uint64_t memory = take(A);
-    work(A, memory);
-    fill();
-    give(memory, A);
+    uint64_t memory;
+    start_with_freed(&memory);
     bool same = take_for_all() == memory;
     work(C, 0); /* by whatever pointers */
     return same && is_behind(C, A);
@@ -221,22 +226,16 @@ static bool a_discard_waits_for_the_free(void)
 
 static bool a_stream_waits_for_the_discard(void)
 {
-    struct sl_core *core = start();
-    uint64_t memory = take(A);
-    work(A, memory);
-    fill();
-    give(memory, A);
+    uint64_t memory;
+    struct sl_core *core = start_with_freed(&memory);
     release(core, memory);
     return take(A) == memory && discards == 1 && is_behind_discard(A);
 }
 
 static bool all_streams_wait_for_the_discard(void)
 {
-    struct sl_core *core = start();
-    uint64_t memory = take(A);
-    work(A, memory);
-    fill();
-    give(memory, A);
+    uint64_t memory;
+    struct sl_core *core = start_with_freed(&memory);
     release(core, memory);
     bool same = take_for_all() == memory;
     work(C, 0);
@@ -245,11 +244,8 @@ static bool all_streams_wait_for_the_discard(void)
 
 static bool what_is_taken_again_is_copied(void)
 {
-    struct sl_core *core = start();
-    uint64_t memory = take(A);
-    work(A, memory);
-    fill();
-    give(memory, A);
+    uint64_t memory;
+    struct sl_core *core = start_with_freed(&memory);
     bool same = take(A) == memory;
     release(core, memory);
     return same && discards == 0;
@@ -257,11 +253,8 @@ static bool what_is_taken_again_is_copied(void)
 
 static bool what_is_taken_while_it_is_away_is_copied(void)
 {
-    struct sl_core *core = start();
-    uint64_t memory = take(A);
-    work(A, memory);
-    fill();
-    give(memory, A);
+    uint64_t memory;
+    struct sl_core *core = start_with_freed(&memory);
     release(core, memory);
     bool same = take(A) == memory;
     sl_lock(&core->mover.in.lock);
@@ -273,11 +266,8 @@ static bool what_is_taken_while_it_is_away_is_copied(void)
 
 static bool what_is_taken_is_not_discarded_in_host_memory(void)
 {
-    struct sl_core *core = start();
-    uint64_t memory = take(A);
-    work(A, memory);
-    fill();
-    give(memory, A);
+    uint64_t memory;
+    struct sl_core *core = start_with_freed(&memory);
     release(core, memory);
     bool same = take(A) == memory;
     sl_lock(&core->mover.out.lock);
@@ -309,11 +299,8 @@ static void let_it_be_taken(void)
 
 static bool who_takes_it_meanwhile_sees_the_discard(void)
 {
-    discarding = start();
-    uint64_t memory = take(A);
-    work(A, memory);
-    fill();
-    give(memory, A);
+    uint64_t memory;
+    discarding = start_with_freed(&memory);
     while_discarding = let_it_be_taken;
     release(discarding, memory);
     pthread_join(taker, NULL);
