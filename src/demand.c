@@ -32,10 +32,10 @@ uint64_t sl_demand_own_bytes(const struct sl_core *core, const sl_chunk *chunks,
 
 /* The order in which chunks leave, the lowest first: dead ones, which nobody misses, then as the policy has
  * it, and last what is due, the latest first, unless a plan knows better. */
-static uint64_t turn_of(const struct sl_core *core, const struct sl_chunk_record *chunk)
+static uint64_t turn_of(const struct sl_core *core, const struct sl_chunk_record *chunk, sl_tick tick)
 {
     if (atomic_load(&chunk->content) == SL_CONTENT_RESIDENT_DEAD) return 0;
-    if (chunk->due > core->tick && !atomic_load_explicit(&core->schedule.active, memory_order_relaxed))
+    if (chunk->due > tick && !atomic_load_explicit(&core->schedule.active, memory_order_relaxed))
         return UINT64_MAX - chunk->due;
     switch (core->policy->victims) {
     case SL_VICTIMS_FIRST_IN:
@@ -53,7 +53,7 @@ static void look_for_victims(struct sl_core *core, sl_tick tick)
     for (size_t c = 0; c < sl_arena_chunk_count(&core->arena); c++) {
         const struct sl_chunk_record *chunk = sl_arena_record(&core->arena, (sl_chunk)c);
         if (!sl_chunk_is_resident(chunk) || chunk->pinned || chunk->last_use >= tick) continue;
-        uint64_t turn = turn_of(core, chunk);
+        uint64_t turn = turn_of(core, chunk, tick);
         uint32_t at = core->victim_count;
         if (at == SL_VICTIMS && turn >= core->victims[at - 1].turn) continue;
         if (at == SL_VICTIMS) at--;
@@ -68,7 +68,8 @@ static sl_chunk next_victim(struct sl_core *core, sl_tick tick)
     while (core->victim_next < core->victim_count) {
         const struct sl_victim *victim = &core->victims[core->victim_next++];
         const struct sl_chunk_record *chunk = sl_arena_record(&core->arena, victim->chunk);
-        if (sl_chunk_is_resident(chunk) && turn_of(core, chunk) == victim->turn && chunk->last_use < tick)
+        if (sl_chunk_is_resident(chunk) && turn_of(core, chunk, tick) == victim->turn &&
+            chunk->last_use < tick)
             return victim->chunk;
     }
     return SL_NO_CHUNK;
