@@ -22,6 +22,30 @@ void sl_arena_init(struct sl_arena *arena, const struct sl_backend *backend, uin
     arena->chunks_per_slab = (uint32_t)1 << arena->slab_shift;
 }
 
+#ifdef SLUICE_CHECKS
+static bool may_change(int from, int to)
+{
+    switch (from) {
+    case SL_CONTENT_DEAD: /* populated with or without an owner, or used in place */
+        return to == SL_CONTENT_RESIDENT_DEAD || to == SL_CONTENT_HOST;
+    case SL_CONTENT_HOST:
+        return to == SL_CONTENT_RESIDENT || to == SL_CONTENT_DEAD;
+    case SL_CONTENT_RESIDENT:
+        return to == SL_CONTENT_HOST || to == SL_CONTENT_RESIDENT_DEAD;
+    default:
+        return to == SL_CONTENT_DEAD || to == SL_CONTENT_RESIDENT;
+    }
+}
+#endif
+
+bool sl_content_change(struct sl_chunk_record *chunk, int from, int to)
+{
+#ifdef SLUICE_CHECKS
+    if (!may_change(from, to)) abort();
+#endif
+    return atomic_compare_exchange_strong(&chunk->content, &from, to);
+}
+
 static void give_back(const struct sl_arena *arena, uint64_t address, uint64_t bytes, bool pinned)
 {
     const struct sl_backend *backend = arena->backend;
@@ -173,8 +197,7 @@ static void mark(struct sl_arena *arena, sl_chunk first, uint64_t bytes)
         if (chunk->pinned) arena->pinned_bytes_used += chunk->bytes;
         arena->slabs[(first + i) / arena->chunks_per_slab].free_chunks--;
         /* From here on somebody may write to it unseen, so it must not be discarded any more. */
-        int dead = SL_CONTENT_RESIDENT_DEAD;
-        atomic_compare_exchange_strong(&chunk->content, &dead, SL_CONTENT_RESIDENT);
+        sl_content_change(chunk, SL_CONTENT_RESIDENT_DEAD, SL_CONTENT_RESIDENT);
     }
 }
 
@@ -263,11 +286,10 @@ void sl_arena_give(struct sl_arena *arena, sl_chunk first)
         arena->virtual_bytes_used -= chunk->bytes;
         if (chunk->pinned) arena->pinned_bytes_used -= chunk->bytes;
         atomic_store(&chunk->bytes, 0);
-        for (int content = atomic_load(&chunk->content);
-             content == SL_CONTENT_RESIDENT || content == SL_CONTENT_HOST;)
-            atomic_compare_exchange_strong(&chunk->content, &content,
-                                           content == SL_CONTENT_RESIDENT ? SL_CONTENT_RESIDENT_DEAD
-                                                                          : SL_CONTENT_DEAD);
+        /* The mover may change it meanwhile, from one of the two to the other. */
+        while (!sl_content_is_dead(atomic_load(&chunk->content)))
+            if (!sl_content_change(chunk, SL_CONTENT_RESIDENT, SL_CONTENT_RESIDENT_DEAD))
+                sl_content_change(chunk, SL_CONTENT_HOST, SL_CONTENT_DEAD);
         chunk->run = first + i;
         chunk->run_chunks = 0;
         chunk->run_slot = SL_NO_SLOT;

@@ -109,10 +109,19 @@ static inline struct sl_chunk_record *sl_arena_record(const struct sl_arena *are
 {
     return &arena->slabs[chunk >> arena->slab_shift].chunks[chunk & (arena->chunks_per_slab - 1)];
 }
+/* Changes the chunk's content if it is `from` (both enum sl_chunk_content). The one way to do so: builds with
+ * checks end where the diagram in mover.h has no such change. */
+bool sl_content_change(struct sl_chunk_record *chunk, int from, int to);
+
 /* Whether the chunk is on the device, or on its way there. */
 static inline bool sl_content_is_resident(int content)
 {
     return content == SL_CONTENT_RESIDENT || content == SL_CONTENT_RESIDENT_DEAD;
+}
+
+static inline bool sl_content_is_dead(int content)
+{
+    return content == SL_CONTENT_DEAD || content == SL_CONTENT_RESIDENT_DEAD;
 }
 
 static inline bool sl_chunk_is_resident(const struct sl_chunk_record *chunk)

@@ -46,8 +46,7 @@ static uint64_t use_chunks(struct sl_core *core, struct sl_launch_context *conte
         if (!(users & bit)) atomic_fetch_or(&chunk->users, bit);
         atomic_store_explicit(&chunk->unused, false, memory_order_relaxed);
         if (atomic_load(&chunk->content) != SL_CONTENT_RESIDENT) {
-            int dead = SL_CONTENT_DEAD;
-            atomic_compare_exchange_strong(&chunk->content, &dead, SL_CONTENT_HOST); /* written in place */
+            sl_content_change(chunk, SL_CONTENT_DEAD, SL_CONTENT_HOST); /* written in place */
             if (atomic_load(&chunk->content) == SL_CONTENT_HOST) in_place_bytes += chunk->bytes;
         }
         uint64_t sequence = atomic_load(&chunk->in_sequence);

@@ -216,11 +216,6 @@ static uint64_t submitted(struct sl_mover *mover, struct sl_direction *direction
     return sequence;
 }
 
-static bool change(struct sl_chunk_record *chunk, int from, int to)
-{
-    return atomic_compare_exchange_strong(&chunk->content, &from, to);
-}
-
 static enum sl_status let_go(const struct sl_backend *backend, enum sl_action_kind kind, uint64_t address,
                              uint64_t bytes)
 {
@@ -278,10 +273,10 @@ uint64_t sl_mover_release(struct sl_mover *mover, sl_chunk c, const struct sl_fe
     /* Before the content says that it left, so that whoever sees that also sees what to wait for. */
     uint64_t dropped = atomic_load(&chunk->drop_sequence);
     atomic_store(&chunk->out_sequence, sequence);
-    bool evicted = change(chunk, SL_CONTENT_RESIDENT, SL_CONTENT_HOST);
+    bool evicted = sl_content_change(chunk, SL_CONTENT_RESIDENT, SL_CONTENT_HOST);
     if (!evicted) {
         if (!mover->keeps_dead && SL_GUARD(DROP_IS_TOLD_FIRST)) atomic_store(&chunk->drop_sequence, sequence);
-        if (!change(chunk, SL_CONTENT_RESIDENT_DEAD, SL_CONTENT_DEAD)) {
+        if (!sl_content_change(chunk, SL_CONTENT_RESIDENT_DEAD, SL_CONTENT_DEAD)) {
             atomic_store(&chunk->drop_sequence, dropped);
             return give_up(mover, &mover->out);
         }
@@ -313,10 +308,10 @@ uint64_t sl_mover_release(struct sl_mover *mover, sl_chunk c, const struct sl_fe
 /* Changes an absent chunk's content to resident. False when it is resident or changes under our hands. */
 static bool arrive(struct sl_chunk_record *chunk, bool *dead)
 {
-    *dead = change(chunk, SL_CONTENT_DEAD, SL_CONTENT_RESIDENT_DEAD);
-    if (!*dead) return change(chunk, SL_CONTENT_HOST, SL_CONTENT_RESIDENT);
+    *dead = sl_content_change(chunk, SL_CONTENT_DEAD, SL_CONTENT_RESIDENT_DEAD);
+    if (!*dead) return sl_content_change(chunk, SL_CONTENT_HOST, SL_CONTENT_RESIDENT);
     /* An allocation that came in between did not see RESIDENT_DEAD; one that comes later does. */
-    if (atomic_load(&chunk->bytes)) change(chunk, SL_CONTENT_RESIDENT_DEAD, SL_CONTENT_RESIDENT);
+    if (atomic_load(&chunk->bytes)) sl_content_change(chunk, SL_CONTENT_RESIDENT_DEAD, SL_CONTENT_RESIDENT);
     return true;
 }
 
