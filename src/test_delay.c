@@ -29,9 +29,12 @@ static void sleep_ns(uint64_t ns)
     nanosleep(&(struct timespec){.tv_nsec = (long)ns}, NULL);
 }
 
+void (*sl_test_delay_hook)(enum sl_delay_place place);
+
 void sl_test_delay(enum sl_delay_place place)
 {
     static _Atomic uint64_t visits[SL_DELAY_PLACES];
+    if (sl_test_delay_hook) sl_test_delay_hook(place);
     uint64_t seed = (uint64_t)sl_runtime_options()->test_delay;
     if (!seed) return;
     uint64_t dice = sl_hash_word(sl_hash_word(seed, place), 1 + atomic_fetch_add(&visits[place], 1));

@@ -25,6 +25,8 @@ enum sl_delay_place {
 /* Mostly returns at once; else yields, or sleeps for some milliseconds at most. What a place does is drawn
  * from the seed, the place, and how often it was come to. Thread-safe. */
 void sl_test_delay(enum sl_delay_place place);
+/* Called at each place where it is set: what another thread may do meanwhile. */
+extern void (*sl_test_delay_hook)(enum sl_delay_place place);
 #define SL_TEST_DELAY(place) sl_test_delay(SL_DELAY_##place)
 #else
 #define SL_TEST_DELAY(place) ((void)0)

@@ -16,6 +16,7 @@
 #include "core.h"
 #include "guards.h"
 #include "reuse.h"
+#include "test_delay.h"
 
 #define CHUNK (2 * SL_MIB)
 
@@ -408,44 +409,23 @@ static bool what_a_stream_had_before_it_captured_is_waited_for(void)
     return host_waits > 0; /* nothing can be recorded there now */
 }
 
-/* Another thread takes the memory as soon as it can be had. */
-enum { ROUNDS = 3000 };
-static _Atomic int rounds;
-static uint64_t contested;
-
-static void *take_at_once(void *wrong)
+/* As soon as the memory can be had another thread takes it. */
+static void take_at_once(enum sl_delay_place place)
 {
-    for (int round = 0; round < ROUNDS; round++) {
-        while (atomic_load(&rounds) < 2 * round + 1) {
-        }
-        uint64_t address;
-        while (sl_runtime_alloc_async(CHUNK, 1, 0, stream(B), &address) != SL_OK) {
-        }
-        *(bool *)wrong |= !is_behind(B, A);
-        sl_runtime_free(address, NULL);
-        atomic_fetch_add(&rounds, 1);
-    }
-    return NULL;
+    if (place != SL_DELAY_FREED) return;
+    sl_test_delay_hook = NULL;
+    wanted = take(B);
 }
 
 static bool memory_is_not_given_out_before_its_points_are_known(void)
 {
-    pthread_t thread;
-    bool wrong = false;
     start();
-    contested = take(A);
+    uint64_t memory = take(A);
+    work(A, memory);
     fill();
-    pthread_create(&thread, NULL, take_at_once, &wrong);
-    for (int round = 0; round < ROUNDS; round++) {
-        work(A, 0);
-        atomic_fetch_add(&rounds, 1);
-        give(contested, A);
-        while (atomic_load(&rounds) < 2 * round + 2) {
-        }
-        if (round + 1 < ROUNDS) contested = take(A);
-    }
-    pthread_join(thread, NULL);
-    return !wrong;
+    sl_test_delay_hook = take_at_once;
+    give(memory, A);
+    return wanted == memory && is_behind(B, A);
 }
 
 static const struct scenario {
