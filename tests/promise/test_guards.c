@@ -5,6 +5,7 @@
  * usage: guards
  */
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -289,13 +290,21 @@ static void *take_wanted(void *unused)
     return NULL;
 }
 
+static _Atomic bool taken;
+
+/* It is the taker's, and known what that has to wait for. */
+static void note_taken(enum sl_delay_place place)
+{
+    if (place == SL_DELAY_ALLOCATED) atomic_store(&taken, true);
+}
+
 static void let_it_be_taken(void)
 {
-    uint64_t before = discarding->allocations;
     while_discarding = while_waiting = NULL;
+    sl_test_delay_hook = note_taken;
     pthread_create(&taker, NULL, take_wanted, NULL);
-    while (__atomic_load_n(&discarding->allocations, __ATOMIC_ACQUIRE) == before) usleep(1000);
-    usleep(10000);
+    while (!atomic_load(&taken)) sched_yield();
+    sl_test_delay_hook = NULL;
 }
 
 static bool who_takes_it_meanwhile_sees_the_discard(void)
