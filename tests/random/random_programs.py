@@ -120,7 +120,8 @@ def options_for(seed, peak_bytes):
         del options["SLUICE_DEVICE_BUDGET"]
         options["SOFTCUDA_MEMORY"] = str(budget)
     elif chance.random() < 0.1:  # another process takes most of the device, behind sluice's back
-        options.update({"SOFTCUDA_MEMORY": str(budget), "SOFTCUDA_OTHERS": str(budget // 2), "SOFTCUDA_OTHERS_AFTER": "4",
+        others = min(budget // 2, budget - int(options["SLUICE_CHUNK"][:-1]) * MIB)  # one movement must fit beside them
+        options.update({"SOFTCUDA_MEMORY": str(budget), "SOFTCUDA_OTHERS": str(others), "SOFTCUDA_OTHERS_AFTER": "4",
                         "SOFTCUDA_MANAGED_COUNTS": "1"})
     if random.Random(-1 - seed).random() < 0.3:  # some of its memory is pinned
         options["SLUICE_BACKING"] = f"from:{2 ** random.Random(-1 - seed).choice([0, 0, 12, 16, 20])}=pinned"
