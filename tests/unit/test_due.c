@@ -135,6 +135,14 @@ static void what_was_taken_is_due_again(void **unused)
 }
 
 /* Between forward and update there are five to eleven launches, between backward and update four. */
+/* From now on a launch leaves the link no time, however long it takes on this machine. */
+static void keep_link_busy(void)
+{
+    struct sl_core *core = sl_core_running();
+    core->link_in_bytes_per_s = 0;
+    core->due.idle_bytes = 0;
+}
+
 static void the_earliest_comes_first(void **unused)
 {
     (void)unused;
@@ -142,11 +150,13 @@ static void the_earliest_comes_first(void **unused)
     train();
     int late = absent(0), early;
     for (;; late = absent(late + 1)) {
+        keep_link_busy();
         use(&forward, parameter[late]);
         if (record_of(moment[late])->due > sl_core_running()->tick + 5) break;
         rest();
     }
     early = absent(late + 1);
+    keep_link_busy();
     use(&backward, parameter[early]);
     bool good = !is_resident(moment[early]) && !is_resident(moment[late]);
     bring(CHUNK - 1);
