@@ -14,6 +14,7 @@
     X(STREAM_WAITS_DROP)    /* and for the discard of the chunk */                                           \
     X(ALL_WAIT)             /* behind cuMemAlloc every stream waits for the points */                        \
     X(ALL_WAIT_DROP)        /* and for the discard */                                                        \
+    X(JOINED_AFTER_WAIT)    /* and counts as waiting only when it does */                                    \
     X(DISCARD_WAITS)        /* a discard waits for the points of the chunk */                                \
     X(TAKEN_MEANWHILE)      /* what is taken before its discard has looked at the frees is copied */         \
     X(DROP_IS_TOLD_FIRST)   /* the number of a discard is known before the content is dead */                \

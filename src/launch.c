@@ -162,8 +162,7 @@ static void understand(struct sl_core *core, struct sl_launch_context *context)
     sl_record_launch(core, launch, context->symbol, context->kernel);
     sl_schedule_begin(&core->schedule, core->tick, !core->daemon && !moves_between_launches(core),
                       &context->due);
-    if (core->join_count) sl_joins_collect(core, s, &context->joins);
-    if (sl_core_must_join(core, s, &core->mover.out, core->join_out)) context->out_sequence = core->join_out;
+    if (core->join_count || core->join_out) sl_joins_collect(core, s, &context->joining);
     sl_access_chunks(core, launch, context->symbol, context->kernel);
     if (sl_due_is_noted(core)) {
         sl_due_note(core, context->symbol);
@@ -194,7 +193,7 @@ static void conclude(struct sl_core *core, struct sl_launch_context *context)
 {
     struct sl_launch *launch = context->launch;
     if (context->in_sequence) {
-        if (sl_core_must_join(core, context->stream, &core->mover.in, context->in_sequence))
+        if (sl_core_must_join(core, context->stream, context->in_sequence))
             context->stall = sl_stall_new(core);
         else
             context->in_sequence = 0;
@@ -208,12 +207,8 @@ static void conclude(struct sl_core *core, struct sl_launch_context *context)
 static void enqueue_waits(struct sl_core *core, struct sl_launch_context *context)
 {
     struct sl_launch *launch = context->launch;
-    if (context->joins.count) {
-        sl_waits_enqueue(&context->joins, &core->backend, launch->stream);
-        sl_waits_end(&context->joins, &core->frees);
-    }
-    if (context->out_sequence)
-        sl_mover_wait(&core->mover, &core->mover.out, context->out_sequence, launch->stream);
+    if (sl_joins_any(&context->joining))
+        sl_joins_wait(core, context->stream, &context->joining, launch->stream);
     if (context->in_sequence) sl_stall_wait(core, context->stall, launch->stream, context->in_sequence);
     if (launch->state) sl_sample_record(core, launch->state, launch->stream);
 }

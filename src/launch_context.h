@@ -3,7 +3,7 @@
 #ifndef SLUICE_LAUNCH_CONTEXT_H
 #define SLUICE_LAUNCH_CONTEXT_H
 
-#include "frees.h"
+#include "reuse.h"
 #include "schedule.h"
 
 enum { SL_FEW_CHUNKS = 64 };
@@ -17,12 +17,12 @@ struct sl_launch_context {
     const sl_chunk *chunks; /* that it uses, each once: `few` or `many` */
     uint32_t chunk_count;
     sl_chunk few[SL_FEW_CHUNKS], *many;
-    struct sl_schedule_due due;         /* of the plan */
-    bool makes_due;                     /* something is due though nothing is planned */
-    bool resident;                      /* its chunks are, when its stream gets there */
-    uint64_t in_sequence, out_sequence; /* movements that its stream has to wait for; 0: none */
-    struct sl_waits joins;              /* events that it has to wait for */
-    struct sl_stall *stall;             /* that measures the wait for in_sequence, or NULL */
+    struct sl_schedule_due due; /* of the plan */
+    bool makes_due;             /* something is due though nothing is planned */
+    bool resident;              /* its chunks are, when its stream gets there */
+    uint64_t in_sequence;       /* the fetch that its stream has to wait for; 0: none */
+    struct sl_joining joining;  /* what keeps data: its stream waits for that, too */
+    struct sl_stall *stall;     /* that measures the wait for in_sequence, or NULL */
 };
 
 #endif

@@ -64,16 +64,43 @@ void sl_reuse_by_all(struct sl_core *core, const struct sl_slot *slot)
     free(waits.at);
 }
 
-void sl_joins_collect(struct sl_core *core, uint32_t s, struct sl_waits *waits)
+static uint64_t bit_of(uint32_t s)
 {
-    uint64_t bit = s == SL_SHARED_STREAM ? 0 : (uint64_t)1 << s;
+    return s == SL_SHARED_STREAM ? 0 : (uint64_t)1 << s;
+}
+
+/* The stream waits for all of it. Joins may have been replaced meanwhile. pre: the order lock is taken. */
+static void note_joined(struct sl_core *core, uint32_t s, const struct sl_joining *joining)
+{
+    if (s == SL_SHARED_STREAM) return;
+    for (uint32_t w = 0; w < joining->waits.count; w++)
+        for (uint32_t i = 0; i < core->join_count; i++)
+            if (core->joins[i].wait.event == joining->waits.at[w].event) core->joins[i].joined |= bit_of(s);
+    if (joining->out_sequence > core->streams[s].joined_out)
+        core->streams[s].joined_out = joining->out_sequence;
+}
+
+void sl_joins_collect(struct sl_core *core, uint32_t s, struct sl_joining *joining)
+{
     uint64_t serial = sl_core_serial(core, s);
     for (uint32_t i = 0; i < core->join_count && SL_GUARD(ALL_WAIT); i++) {
-        struct sl_join *join = &core->joins[i];
-        if (join->joined & bit) continue;
-        join->joined |= bit;
-        if (!serial || join->wait.serial != serial) sl_waits_add(waits, &join->wait, &core->frees);
+        const struct sl_join *join = &core->joins[i];
+        if (!(join->joined & bit_of(s)) && (!serial || join->wait.serial != serial))
+            sl_waits_add(&joining->waits, &join->wait, &core->frees);
     }
+    uint64_t joined = s == SL_SHARED_STREAM ? core->mover.out.done : core->streams[s].joined_out;
+    if (core->join_out > joined) joining->out_sequence = core->join_out;
+    if (!SL_GUARD(JOINED_AFTER_WAIT)) note_joined(core, s, joining);
+}
+
+void sl_joins_wait(struct sl_core *core, uint32_t s, struct sl_joining *joining, sl_stream stream)
+{
+    sl_waits_enqueue(&joining->waits, &core->backend, stream);
+    if (joining->out_sequence) sl_mover_wait(&core->mover, &core->mover.out, joining->out_sequence, stream);
+    sl_lock(&core->order);
+    note_joined(core, s, joining);
+    sl_unlock(&core->order);
+    sl_waits_end(&joining->waits, &core->frees);
 }
 
 void sl_joins_end(struct sl_core *core)

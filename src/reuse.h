@@ -25,8 +25,20 @@ void sl_reuse_wait(struct sl_core *core, struct sl_reuse *reuse, sl_stream strea
 /* For an owner that may use it on any stream. */
 void sl_reuse_by_all(struct sl_core *core, const struct sl_slot *slot);
 
-/* Appends what stream number `s` has to wait for before its next launch, and has not. */
-void sl_joins_collect(struct sl_core *core, uint32_t s, struct sl_waits *waits);
+/* What a stream has to wait for before its next launch, beside what it waits for already. */
+struct sl_joining {
+    struct sl_waits waits;
+    uint64_t out_sequence; /* 0: none */
+};
+/* For stream number `s`. */
+void sl_joins_collect(struct sl_core *core, uint32_t s, struct sl_joining *joining);
+static inline bool sl_joins_any(const struct sl_joining *joining)
+{
+    return joining->waits.count || joining->out_sequence;
+}
+/* Makes the stream wait, and only then notes that it does: another thread that launches on it meanwhile makes
+ * it wait as well. Enqueues: the order lock must not be held. */
+void sl_joins_wait(struct sl_core *core, uint32_t s, struct sl_joining *joining, sl_stream stream);
 /* The host has waited for all of them. */
 void sl_joins_end(struct sl_core *core);
 

@@ -57,14 +57,12 @@ uint32_t sl_core_stream(struct sl_core *core, sl_stream stream)
     return vacant;
 }
 
-bool sl_core_must_join(struct sl_core *core, uint32_t s, struct sl_direction *direction, uint64_t sequence)
+bool sl_core_must_join(struct sl_core *core, uint32_t s, uint64_t sequence)
 {
     if (!sequence) return false;
-    if (s == SL_SHARED_STREAM) return !sl_mover_done(&core->mover, direction, sequence);
-    uint64_t *joined =
-        direction == &core->mover.out ? &core->streams[s].joined_out : &core->streams[s].joined_in;
-    if (sequence <= *joined) return false;
-    *joined = sequence;
+    if (s == SL_SHARED_STREAM) return !sl_mover_done(&core->mover, &core->mover.in, sequence);
+    if (sequence <= core->streams[s].joined_in) return false;
+    core->streams[s].joined_in = sequence;
     return true;
 }
 

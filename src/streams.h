@@ -13,9 +13,9 @@ struct sl_core;
 /* The number of a stream, as the calling thread names it. */
 uint32_t sl_core_stream(struct sl_core *core, sl_stream stream);
 
-/* Whether work in stream number `s` must be made to wait for movement `sequence` first. The caller then does
- * so. */
-bool sl_core_must_join(struct sl_core *core, uint32_t s, struct sl_direction *direction, uint64_t sequence);
+/* Whether work in stream number `s` is to wait for fetch `sequence` first. The caller then does so. For speed
+ * alone: another thread that launches on the stream meanwhile does not. */
+bool sl_core_must_join(struct sl_core *core, uint32_t s, uint64_t sequence);
 
 /* How often stream number `s` was about to capture, and captures ended, until now. */
 struct sl_capture_mark {

@@ -35,7 +35,7 @@ static struct {
 static int event_count, discards, host_waits, capturing = -1;
 static struct sl_backend host;
 static pthread_mutex_t books = PTHREAD_MUTEX_INITIALIZER;
-static void (*while_discarding)(void), (*while_waiting)(void);
+static void (*while_discarding)(void), (*while_waiting)(void), (*beside)(void);
 
 static sl_stream stream(int s)
 {
@@ -70,6 +70,7 @@ static enum sl_status event_record(void *self, sl_event_handle event, sl_stream 
 static enum sl_status stream_wait(void *self, sl_stream handle, sl_event_handle event)
 {
     if (while_waiting && handle == stream(OUT)) while_waiting();
+    if (beside && handle == stream(C)) beside();
     pthread_mutex_lock(&books);
     struct clock *waits = &clocks[number_of(handle)];
     const struct clock *behind = clock_of(event);
@@ -278,6 +279,37 @@ static bool what_is_taken_is_not_discarded_in_host_memory(void)
     return same && discards == 1;
 }
 
+/* Another thread launches on the stream while this one makes it wait. */
+static bool other_is_behind;
+
+static void launch_beside(void)
+{
+    beside = NULL;
+    work(C, 0);
+    other_is_behind = is_behind(C, A) && (!discards || is_behind_discard(C));
+}
+
+static bool another_thread_does_not_slip_in_front_of_the_wait(void)
+{
+    uint64_t memory;
+    start_with_freed(&memory);
+    bool same = take_for_all() == memory;
+    beside = launch_beside;
+    work(C, 0);
+    return same && !beside && other_is_behind;
+}
+
+static bool nor_in_front_of_the_wait_for_the_discard(void)
+{
+    uint64_t memory;
+    struct sl_core *core = start_with_freed(&memory);
+    release(core, memory);
+    bool same = take_for_all() == memory;
+    beside = launch_beside;
+    work(C, 0);
+    return same && discards == 1 && !beside && other_is_behind;
+}
+
 /* The memory is taken by another thread between the moment when its content is dead and the discard. */
 static struct sl_core *discarding;
 static uint64_t wanted;
@@ -453,6 +485,8 @@ static const struct scenario {
     SCENARIO(STREAM_WAITS_DROP, a_stream_waits_for_the_discard),
     SCENARIO(ALL_WAIT, any_stream_waits_behind_a_plain_allocation),
     SCENARIO(ALL_WAIT_DROP, all_streams_wait_for_the_discard),
+    SCENARIO(JOINED_AFTER_WAIT, another_thread_does_not_slip_in_front_of_the_wait),
+    SCENARIO(JOINED_AFTER_WAIT, nor_in_front_of_the_wait_for_the_discard),
     SCENARIO(DISCARD_WAITS, a_discard_waits_for_the_free),
     SCENARIO(NONE, what_is_taken_again_is_copied),
     SCENARIO(NONE, what_is_taken_while_it_is_away_is_copied),
