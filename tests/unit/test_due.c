@@ -134,7 +134,6 @@ static void what_was_taken_is_due_again(void **unused)
     core_end_child(good);
 }
 
-/* Between forward and update there are five to eleven launches, between backward and update four. */
 /* From now on a launch leaves the link no time, however long it takes on this machine. */
 static void keep_link_busy(void)
 {
@@ -143,6 +142,7 @@ static void keep_link_busy(void)
     core->due.idle_bytes = 0;
 }
 
+/* Between forward and update there are five to eleven launches, between backward and update four. */
 static void the_earliest_comes_first(void **unused)
 {
     (void)unused;

@@ -81,15 +81,15 @@ static struct sl_predictor_counts foreseen(void)
     return sl_core_foreseen(sl_core_running());
 }
 
-/* Runs so many launches. Whether nearly all were foreseen, and there was less than one miss for ten launches.
- */
+/* Runs so many launches. Whether nearly all were foreseen, and there was less than one miss for five launches:
+ * with plans one in ten to thirty misses, as the threads happen to run; without, three of five. */
 static bool runs_well(uint32_t launches)
 {
     struct sl_predictor_counts before = foreseen();
     uint64_t missed = core_misses();
     run(launches);
     uint64_t fed = foreseen().fed - before.fed, predicted = foreseen().predicted - before.predicted;
-    return predicted * 100 > fed * 95 && (core_misses() - missed) * 10 < launches;
+    return predicted * 100 > fed * 95 && (core_misses() - missed) * 5 < launches;
 }
 
 static void each_stream_is_foreseen(void **state)
