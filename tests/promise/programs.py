@@ -6,9 +6,9 @@ usage: programs.py BUILD FIRST COUNT [--wrong-plans yes|no|both] [--delays yes|n
 
 Each seed is a program (see woven_program.cu), a budget, a chunk size, a daemon mode, a policy, an order of the device's work,
 and perhaps delays and plans that are wrong, by chance. A program that finds anything wrong, or comes to no end, is printed
-with the command that repeats it. --held: the programs
-also hold streams up until the host has seen what another one does. --alone: without sluice, to see that the programs are right. --races: the device also
-ends the program at the first access that is not ordered.
+with the command that repeats it. --held: the programs also hold streams up until the host has seen what another one does.
+--alone: without sluice, to see that the programs are right. --races: the device also ends the program at the first access that
+is not ordered.
 """
 import argparse
 import os
@@ -16,7 +16,7 @@ import random
 import subprocess
 import sys
 
-from run import PATIENT, Bench, check_all
+from run import Bench, check_all
 
 MIB = 1 << 20
 LEAST = 8 * MIB  # that sluice takes for a budget
@@ -40,8 +40,6 @@ def options_for(bench, seed, told):
         "POLICY": chance.choice(["plan"] * 7 + ["next", "belady", "lru", "demand"]),
     }
     order = chance.choice(["late", "eager", f"random:{seed}", f"random:{seed}"])
-    if told.held:
-        order = PATIENT[0]
     if told.daemon:
         options["DAEMON"] = told.daemon
     if drawn(told.delays, f"delays {seed}"):

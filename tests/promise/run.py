@@ -19,7 +19,6 @@ import sys
 import tempfile
 
 ORDERS = ("late", "eager", "random")
-PATIENT = ("late",)  # in other orders softcuda may run a function of the host in a thread that waits for something else
 MODES = ("thread", "inline")
 SLOWER = 1.03  # than without sluice, at most
 MORE_OR_LESS = 0.01  # of what is brought
@@ -28,10 +27,10 @@ UNREADABLE = "cuGraphKernelNodeGetParams:once=1:CUDA_ERROR_UNKNOWN"
 
 class Promise:
     """How a program is run: with variables of softcuda's, with calls that fail, and what the runs choose among: pairs of a
-    budget and arguments, orders of the device's work, daemon modes."""
+    budget and arguments, and daemon modes."""
 
-    def __init__(self, *cases, device=None, fault=None, orders=ORDERS, modes=MODES):
-        self.cases, self.device, self.orders, self.modes = cases, device or {}, orders, modes
+    def __init__(self, *cases, device=None, fault=None, modes=MODES):
+        self.cases, self.device, self.modes = cases, device or {}, modes
         self.fault = {"SOFTCUDA_FAULT": fault, "SOFTCUDA_LOG": "none"} if fault else {}
 
 
@@ -43,8 +42,8 @@ PROMISES = {
     "free_beside_capture": Promise(("256M", [])),
     "capture_beside_frees": Promise(("16M", [])),
     "free_delays_no_stream": Promise(("512M", []), device={"SOFTCUDA_LAUNCH_NS": "150000"}),
-    "free_waits_for_nobody_else": Promise(("256M", []), orders=PATIENT),
-    "full_queue_holds_nobody": Promise(("256M", ["20"]), device={"SOFTCUDA_QUEUE": "10"}, orders=PATIENT),
+    "free_waits_for_nobody_else": Promise(("256M", [])),
+    "full_queue_holds_nobody": Promise(("256M", ["20"]), device={"SOFTCUDA_QUEUE": "10"}),
     "plain_free_waits_for_work": Promise(("256M", [])),
     # A daemon of its own brings a little more or less from run to run.
     "unreadable_node": Promise(("40M", []), fault=UNREADABLE, modes=("inline",)),
@@ -118,9 +117,9 @@ def load(path):
 
 def told_for(promise, number, delays):
     """The order, the arguments, and sluice's variables, of a run."""
-    orders, modes = len(promise.orders), len(promise.modes)
+    orders, modes = len(ORDERS), len(promise.modes)
     budget, arguments = promise.cases[number % len(promise.cases)]
-    order, mode = promise.orders[number % orders], promise.modes[number // orders % modes]
+    order, mode = ORDERS[number % orders], promise.modes[number // orders % modes]
     options = {"DEVICE_BUDGET": budget, "CHUNK": "2M", "DAEMON": mode}
     if delays == "yes" or (delays == "both" and number // (orders * modes) % 2):
         options["TEST_DELAY"] = str(number + 1)
@@ -177,7 +176,7 @@ def main():
     told = parser.parse_args()
     bench = Bench(told.build, told.patience, told.races)
     numbers = range(told.first, told.first + told.runs)
-    if check_all(lambda order: check_alone(bench, told.program, order), PROMISES[told.program].orders, told.jobs):
+    if check_all(lambda order: check_alone(bench, told.program, order), ORDERS, told.jobs):
         sys.exit(1)
     failed = check_all(lambda number: check(bench, told.program, number, told.delays), numbers, told.jobs)
     print(f"{told.program}: {told.runs - failed} of {told.runs} runs are right")

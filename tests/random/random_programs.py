@@ -193,7 +193,8 @@ def check(build, seed, faults, daemon=None):
             return f"{wrong}\n  {repeat}"
     if small["log"] != whole["log"]:
         return f"results differ: {whole['log']} and {small['log']}\n  {repeat}"
-    kept = options.get("SOFTCUDA_FAULT", "").split(":")[0] not in LEAVE_TO_THE_DRIVER
+    # Where another process takes memory the driver evicts on its own, beside movements that are under way.
+    kept = options.get("SOFTCUDA_FAULT", "").split(":")[0] not in LEAVE_TO_THE_DRIVER and "SOFTCUDA_OTHERS" not in options
     if kept and whole["passed_bytes"] == "0" and device["peak_device_bytes"] > budget:
         return f"the device held {device['peak_device_bytes']} bytes, {budget} were allowed\n  {repeat}"
     if not faults and "refused to move" in device["errors"]:

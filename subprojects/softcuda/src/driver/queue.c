@@ -2,7 +2,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "calls.h"
 #include "capture.h"
 #include "graph.h"
 #include "module.h"
@@ -12,6 +14,7 @@
 
 #define RANDOM_WINDOW 256
 #define SNAPSHOT_LIMIT (UINT64_C(256) << 20)
+#define CALL_PATIENCE_NS 10000000
 
 static struct {
     struct sc_op *first, *last;                 /* not timed */
@@ -21,7 +24,8 @@ static struct {
     uint64_t snapshot_bytes;
     uint64_t random;
     bool open;
-    unsigned running; /* without host functions */
+    unsigned running;                 /* without host functions */
+    unsigned short_calls, long_calls; /* host functions that run: that may end soon; that take long */
     struct sc_timing timing;
     pthread_cond_t progress; /* an operation that ran without the lock has ended */
 } queue = {.next_id = 1, .progress = PTHREAD_COND_INITIALIZER};
@@ -164,15 +168,37 @@ static void unlink_pending(struct sc_op *op)
     op->next_pending = op->previous_pending = NULL;
 }
 
-/* Times what has become the head of the list. */
+static void unlink_entry(struct sc_op *op)
+{
+    *(op->previous ? &op->previous->next : &queue.first) = op->next;
+    *(op->next ? &op->next->previous : &queue.last) = op->previous;
+    op->next = op->previous = NULL;
+    queue.count--;
+}
+
+/* Whether it waits for a host function that takes long. pre: asked of all entries in front of it just before.
+ */
+static bool is_held(struct sc_op *op, const struct sc_op *last_held)
+{
+    op->held = op->kind == SC_OP_CALL && op->call.takes_long && op->state == SC_OP_RUNNING;
+    for (size_t i = 0; i < op->dependency_count; i++) op->held |= op->dependencies[i]->held;
+    return op->held |= op->whole_context && last_held;
+}
+
+/* Times what has become the head of the list, or would be without what waits for host functions that take
+ * long. */
 static void advance(void)
 {
-    while (queue.first && queue.first->state == SC_OP_DONE) {
-        struct sc_op *op = queue.first;
-        queue.first = op->next;
-        *(op->next ? &op->next->previous : &queue.last) = NULL;
-        op->next = NULL;
-        queue.count--;
+    struct sc_op *last_held = NULL;
+    for (struct sc_op *op = queue.first, *next; op; op = next) {
+        next = op->next;
+        if (queue.long_calls && is_held(op, last_held)) {
+            last_held = op;
+            continue;
+        }
+        if (op->state != SC_OP_DONE) break;
+        unlink_entry(op);
+        op->held = false;
         sc_op_time(&queue.timing, op);
         op->timed = true;
         drop_work(op);
@@ -188,17 +214,66 @@ static bool ready(const struct sc_op *op)
     return true;
 }
 
-/* Executes one operation that is ready. The lock is released meanwhile; afterwards *next, if not NULL, is the
- * operation that follows in the pending list. */
-static void run(struct sc_op *op, struct sc_op **next)
+/* `op` was executed, or dropped: drops a reference. Returns what follows in the pending list. */
+static struct sc_op *end(struct sc_op *op)
+{
+    if (op->kind == SC_OP_FREE) sc_pool_freed(op);
+    if (op->kind == SC_OP_GRAPH_MEMORY)
+        sc_graph_memory_switch(op->graph_memory.memory, op->graph_memory.live);
+    /* The program may wait for a destructor of its own, and so without a call that would time this. */
+    if (op->kind == SC_OP_JOIN) drop_kept(op);
+    op->state = SC_OP_DONE;
+    struct sc_op *next = op->next_pending;
+    unlink_pending(op);
+    advance();
+    sc_op_unref(op);
+    pthread_cond_broadcast(&queue.progress);
+    return next;
+}
+
+/* Has the host function run by another thread, and waits for it a while. */
+static bool call(struct sc_op *op)
+{
+    struct timespec until;
+    op->refs++;
+    if (!sc_calls_begin(op)) {
+        op->refs--;
+        return false;
+    }
+    queue.short_calls++;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += CALL_PATIENCE_NS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    int error = 0;
+    while (op->state != SC_OP_DONE && !error)
+        error = pthread_cond_clockwait(&queue.progress, &sc_driver_lock, CLOCK_MONOTONIC, &until);
+    if (op->state != SC_OP_DONE) {
+        op->call.takes_long = true;
+        queue.short_calls--;
+        queue.long_calls++;
+        advance();
+        pthread_cond_broadcast(&queue.progress);
+    }
+    return true;
+}
+
+/* Executes one operation that is ready; a host function that takes long may still run afterwards. The lock is
+ * released meanwhile. Returns where in the pending list to go on. */
+static struct sc_op *run(struct sc_op *op)
 {
     struct sc_context *context = op->context;
     op->refs++;
     op->state = SC_OP_RUNNING;
     if (context->sticky) op->dropped = true;
+    /* Whoever the function wakes up knows what came before it. */
+    for (size_t i = 0; !op->dropped && op->kind == SC_OP_CALL && i < op->dependency_count; i++)
+        sc_races_waited(op->dependencies[i]);
+    if (!op->dropped && op->kind == SC_OP_CALL && call(op)) {
+        sc_op_unref(op);
+        return queue.first_pending;
+    }
     if (!op->dropped) {
-        /* Whoever the function wakes up knows what came before it. */
-        if (op->kind == SC_OP_CALL) sc_races_waited(op);
         bool counts = op->kind != SC_OP_CALL;
         queue.running += counts;
         sc_unlock();
@@ -207,17 +282,7 @@ static void run(struct sc_op *op, struct sc_op **next)
         queue.running -= counts;
         if (fault && !context->sticky) context->sticky = fault;
     }
-    if (op->kind == SC_OP_FREE) sc_pool_freed(op);
-    if (op->kind == SC_OP_GRAPH_MEMORY)
-        sc_graph_memory_switch(op->graph_memory.memory, op->graph_memory.live);
-    /* The program may wait for a destructor of its own, and so without a call that would time this. */
-    if (op->kind == SC_OP_JOIN) drop_kept(op);
-    op->state = SC_OP_DONE;
-    if (next) *next = op->next_pending;
-    unlink_pending(op);
-    advance();
-    sc_op_unref(op);
-    pthread_cond_broadcast(&queue.progress);
+    return end(op);
 }
 
 /* Marks what `op` needs. Dependencies have smaller numbers, so one walk towards the head finds all of them.
@@ -258,26 +323,30 @@ static struct sc_op *pick_wanted(struct sc_op *from)
     return from;
 }
 
-/* Executes until `done(argument)`. pre: the operations that make it true are marked as wanted. A thread that is
- * cancelled meanwhile ends afterwards: not inside an operation, nor with the driver's lock. */
-static void run_until(bool (*done)(void *), void *argument)
+/* The next operation to execute, at `from` or anywhere; NULL: none can be. */
+static struct sc_op *pick(struct sc_op *from)
+{
+    if (sc_options()->order == SC_SCHEDULE_RANDOM) return pick_random();
+    struct sc_op *op = pick_wanted(from);
+    return op ? op : pick_wanted(queue.first_pending);
+}
+
+/* Executes until `done(argument)`, or, unless `patient`, until all that is left waits for host functions.
+ * pre: the operations that make it true are marked as wanted. A thread that is cancelled meanwhile ends
+ * afterwards: not inside an operation, nor with the driver's lock. */
+static void run_until(bool (*done)(void *), void *argument, bool patient)
 {
     int cancel_state;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-    struct sc_op *cursor = queue.first_pending;
+    struct sc_op *cursor = queue.first_pending, *op;
     while (!done(argument)) {
-        struct sc_op *op;
-        if (sc_options()->order == SC_SCHEDULE_RANDOM) {
-            op = pick_random();
-        } else {
-            op = pick_wanted(cursor);
-            if (!op) op = pick_wanted(queue.first_pending);
-        }
-        if (op) {
-            run(op, &cursor);
-        } else {
+        if ((op = pick(cursor))) {
+            cursor = run(op);
+        } else if (patient || queue.running || queue.short_calls) {
             pthread_cond_wait(&queue.progress, &sc_driver_lock);
             cursor = queue.first_pending;
+        } else {
+            break;
         }
     }
     pthread_setcancelstate(cancel_state, NULL);
@@ -292,8 +361,30 @@ static void require(struct sc_op *op)
 {
     op->refs++;
     want(op);
-    run_until(op_done, op);
+    run_until(op_done, op, true);
     sc_op_unref(op);
+}
+
+/* What can be executed at once is. */
+static void begin(struct sc_op *op)
+{
+    op->refs++;
+    want(op);
+    run_until(op_done, op, false);
+    sc_op_unref(op);
+}
+
+static bool none_pending(void *unused)
+{
+    (void)unused;
+    return !queue.first_pending;
+}
+
+void sc_queue_called(struct sc_op *op)
+{
+    (*(op->call.takes_long ? &queue.long_calls : &queue.short_calls))--;
+    end(op);
+    if (sc_options()->order == SC_SCHEDULE_EAGER) run_until(none_pending, NULL, false);
 }
 
 static bool context_done(void *context)
@@ -311,7 +402,7 @@ static void require_context(struct sc_context *context)
         if (op->wanted)
             for (size_t i = 0; i < op->dependency_count; i++) op->dependencies[i]->wanted = true;
     }
-    run_until(context_done, context);
+    run_until(context_done, context, true);
 }
 
 static bool all_timed(void *id)
@@ -319,25 +410,34 @@ static bool all_timed(void *id)
     return !queue.first || queue.first->id > *(uint64_t *)id;
 }
 
-static void settle_to(uint64_t id)
+static void settle_to(uint64_t id, bool patient)
 {
     if (all_timed(&id)) return;
     for (struct sc_op *op = queue.first_pending; op && op->id <= id; op = op->next_pending) op->wanted = true;
-    run_until(all_timed, &id);
+    run_until(all_timed, &id, patient);
+}
+
+static uint64_t last_before(const struct sc_op *op)
+{
+    uint64_t id = sc_self()->last_entry;
+    return op && op->id > id ? op->id : id;
 }
 
 void sc_queue_settle(struct sc_op *op)
 {
-    uint64_t id = sc_self()->last_entry;
-    if (op && op->id > id) id = op->id;
-    settle_to(id);
+    settle_to(last_before(op), false);
+}
+
+static bool is_full(void)
+{
+    return queue.first && (queue.count > sc_options()->queue_limit || queue.snapshot_bytes > SNAPSHOT_LIMIT);
 }
 
 /* Memory stays bounded: beyond the limits the oldest entries are executed. */
 static void bound(void)
 {
-    while (queue.first && (queue.count > sc_options()->queue_limit || queue.snapshot_bytes > SNAPSHOT_LIMIT))
-        settle_to(queue.first->id);
+    if (queue.long_calls && is_full()) settle_to(queue.last->id, false);
+    while (is_full()) settle_to(queue.first->id, true);
 }
 
 /* Stream order, and the legacy stream, which waits for all blocking streams and they for it. */
@@ -384,7 +484,7 @@ static CUresult submit(struct sc_stream *stream, struct sc_op *op)
 static void settle_submitted(struct sc_op *op, CUresult result)
 {
     if (!result && sc_options()->order == SC_SCHEDULE_EAGER)
-        require(op); /* a fault shows at the next call, as in every schedule */
+        begin(op); /* a fault shows at the next call, as in every schedule */
     sc_op_unref(op);
     bound();
 }
@@ -497,7 +597,7 @@ bool sc_queue_ended(struct sc_op *op)
     op->refs++;
     sc_queue_settle(op);
     struct sc_thread *thread = sc_self();
-    bool ended = op->end_ns <= thread->clock_ns + thread->pending_ns;
+    bool ended = op->timed && op->end_ns <= thread->clock_ns + thread->pending_ns;
     if (ended) sc_races_waited(op);
     sc_op_unref(op);
     if (!ended) thread->pending_ns += sc_options()->poll_ns;

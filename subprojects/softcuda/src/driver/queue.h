@@ -9,6 +9,10 @@
  * Dependencies: the stream's previous operation, the legacy stream's barriers, recorded events. They always
  * point to earlier entries, so every order that respects them ends.
  *
+ * A host function runs in a thread of the driver's. Until it ends, or has run for 10 ms, nothing else begins,
+ * so that the order depends on no thread's speed. One that takes longer holds up what depends on it, and
+ * nothing else: that gets its times without it.
+ *
  * pre: all functions: the driver's lock is held. Functions that say "executes" release it while operations
  * run.
  */
@@ -87,6 +91,8 @@ struct sc_call_work {
     CUstreamCallback callback; /* either this or `function` */
     CUstream stream;
     void *data;
+    struct sc_op *next; /* for calls.h */
+    bool takes_long;
 };
 
 struct sc_advise_work {
@@ -119,6 +125,7 @@ struct sc_op {
     bool whole_context; /* SYNC: waits for all of the context */
     uint64_t graph;     /* the launch of a graph that it is part of: id of its first operation; 0: none */
     bool in_graph;      /* a node of a graph, whose addresses nobody has looked at since it was made */
+    bool held;          /* of use to queue.c only */
     bool timed;
     struct sc_context *context;
     struct sc_thread *thread;
@@ -160,11 +167,12 @@ bool sc_op_depends(struct sc_op *op, struct sc_op *on);
 /* Hands over `buffer`, from malloc, as the copy's source. */
 void sc_op_own_snapshot(struct sc_op *op, void *buffer, uint64_t bytes);
 
-/* Submits `count` > 0 operations as one: the first comes after the stream's work so far and the stream's later
- * work after the last, whose dependencies must make it the end of all of them; those between have their
+/* Submits `count` > 0 operations as one: the first comes after the stream's work so far and the stream's
+ * later work after the last, whose dependencies must make it the end of all of them; those between have their
  * dependencies only. Owns all of them from then on. May execute. */
 CUresult sc_queue_submit_graph(struct sc_stream *stream, struct sc_op **ops, size_t count);
-/* Submits work to a stream, or captures it if the stream is captured. May execute (schedule eager, or a full queue). */
+/* Submits work to a stream, or captures it if the stream is captured. May execute (schedule eager, or a full
+ * queue). */
 CUresult sc_queue_submit(struct sc_stream *stream, struct sc_op *op);
 /* Submits and waits: a synchronous call. Executes. */
 CUresult sc_queue_submit_and_wait(struct sc_stream *stream, struct sc_op *op);
@@ -179,8 +187,12 @@ CUresult sc_queue_wait_context(struct sc_context *context);
  * know. A false answer advances the clock a little. */
 bool sc_queue_ended(struct sc_op *op);
 
-/* Executes and times everything up to `op` and to the calling thread's last entry. */
+/* Executes and times everything up to `op` and to the calling thread's last entry, but for what waits for
+ * host functions that take long. */
 void sc_queue_settle(struct sc_op *op);
+
+/* For calls.h: a host function has ended. */
+void sc_queue_called(struct sc_op *op);
 
 /* Waits until no operation runs but host functions; others may then be queued. */
 void sc_queue_let_finish(void);

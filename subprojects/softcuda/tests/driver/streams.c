@@ -1,5 +1,7 @@
 /* What the rules of streams and events promise holds in every order of execution. */
 #include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "check.h"
@@ -84,6 +86,60 @@ static void host_functions(void)
     OK(cuStreamDestroy(a));
 }
 
+struct held {
+    _Atomic bool begun, released;
+};
+
+static void CUDA_CB wait_for_release(void *held)
+{
+    ((struct held *)held)->begun = true;
+    while (!((struct held *)held)->released) sched_yield();
+}
+
+/* A host function that waits for this very thread, which meanwhile submits, asks, waits and measures; and
+ * others that begin while it waits. */
+static void a_host_function_that_waits(void)
+{
+    static int list[4];
+    struct held held = {0};
+    CUstream a, b;
+    CUevent behind, start_event, end_event;
+    float milliseconds = -1;
+    OK(cuStreamCreate(&a, CU_STREAM_NON_BLOCKING));
+    OK(cuStreamCreate(&b, CU_STREAM_NON_BLOCKING));
+    OK(cuEventCreate(&behind, CU_EVENT_DEFAULT));
+    OK(cuEventCreate(&start_event, CU_EVENT_DEFAULT));
+    OK(cuEventCreate(&end_event, CU_EVENT_DEFAULT));
+    OK(cuLaunchHostFunc(a, wait_for_release, &held));
+    OK(cuMemsetD32Async(cell, 31, 1, a));
+    OK(cuEventRecord(behind, a));
+    for (int i = 1; i <= 3; i++) {
+        OK(cuEventRecord(start_event, b));
+        OK(cuMemcpyHtoDAsync(cell + 8, &(int){i}, sizeof i, b));
+        OK(cuMemcpyDtoHAsync(host, cell + 8, sizeof *host, b));
+        OK(cuLaunchHostFunc(b, append, list));
+        OK(cuEventRecord(end_event, b));
+        FAILS(cuEventQuery(behind), CUDA_ERROR_NOT_READY);
+        OK(cuStreamSynchronize(b));
+        FAILS(cuStreamQuery(a), CUDA_ERROR_NOT_READY);
+        OK(cuEventElapsedTime(&milliseconds, start_event, end_event));
+        CHECK(milliseconds >= 0 && milliseconds < 100);
+        FAILS(cuEventElapsedTime(&milliseconds, start_event, behind), CUDA_ERROR_NOT_READY);
+    }
+    CHECK(list[0] == 3 && list[1] == 1 && list[2] == 2 && list[3] == 3);
+    while (!held.begun) FAILS(cuEventQuery(behind), CUDA_ERROR_NOT_READY);
+    held.released = true;
+    OK(cuStreamSynchronize(a));
+    OK(cuEventQuery(behind));
+    OK(cuMemcpyDtoH(host, cell, sizeof *host));
+    CHECK(host[0] == 31);
+    OK(cuEventDestroy(behind));
+    OK(cuEventDestroy(start_event));
+    OK(cuEventDestroy(end_event));
+    OK(cuStreamDestroy(a));
+    OK(cuStreamDestroy(b));
+}
+
 static void polling(void)
 {
     CUstream a;
@@ -156,11 +212,12 @@ static void flood(void)
 int main(void)
 {
     CUdevice device = start();
-    OK(cuMemAlloc(&cell, 4));
+    OK(cuMemAlloc(&cell, 16));
     OK(cuMemAllocHost((void **)&host, sizeof *host));
     legacy_barrier();
     event_moment();
     host_functions();
+    a_host_function_that_waits();
     polling();
     threads();
     flood();

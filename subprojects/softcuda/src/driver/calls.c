@@ -1,0 +1,59 @@
+#include "calls.h"
+
+#include <signal.h>
+
+/* All of it is guarded by the driver's lock. */
+static struct {
+    struct sc_op *first, *last; /* that no thread has taken yet */
+    unsigned waiting, idle;     /* operations in that list; threads without one */
+    pthread_cond_t news;
+} calls = {.news = PTHREAD_COND_INITIALIZER};
+
+static struct sc_op *take(void)
+{
+    calls.idle++;
+    while (!calls.first) pthread_cond_wait(&calls.news, &sc_driver_lock);
+    calls.idle--;
+    struct sc_op *op = calls.first;
+    calls.first = op->call.next;
+    calls.waiting--;
+    return op;
+}
+
+static void *serve(void *unused)
+{
+    (void)unused;
+    sc_lock();
+    for (;;) {
+        struct sc_op *op = take();
+        sc_unlock();
+        sc_op_execute(op);
+        sc_lock();
+        sc_queue_called(op);
+    }
+    return NULL;
+}
+
+/* The program's signals are for its own threads. */
+static bool start_thread(void)
+{
+    pthread_t thread;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool started = !pthread_create(&thread, NULL, serve, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (started) pthread_detach(thread);
+    return started;
+}
+
+bool sc_calls_begin(struct sc_op *op)
+{
+    if (calls.waiting >= calls.idle && !start_thread()) return false;
+    op->call.next = NULL;
+    *(calls.first ? &calls.last->call.next : &calls.first) = op;
+    calls.last = op;
+    calls.waiting++;
+    pthread_cond_signal(&calls.news);
+    return true;
+}
