@@ -6,11 +6,16 @@ enum { SPARE_PART = 32, SPARE_PART_WHILE_DUE = 64, MOST_SPARE_PART = 8, LAUNCHES
 /* Idle time of the link is not saved for longer than it takes to carry so many chunks. */
 enum { MOST_IDLE_CHUNKS = 4 };
 
+/* What of a chunk's first `bytes` bytes is not on the device. */
+static uint64_t lacking_of(const struct sl_chunk_record *chunk, uint64_t bytes)
+{
+    uint64_t held = sl_chunk_is_resident(chunk) ? atomic_load(&chunk->frame_bytes) : 0;
+    return bytes > held ? bytes - held : 0;
+}
+
 static uint64_t lacking_bytes(const struct sl_chunk_record *chunk)
 {
-    uint64_t held = sl_chunk_is_resident(chunk) ? atomic_load(&chunk->frame_bytes) : 0,
-             bytes = atomic_load(&chunk->bytes);
-    return bytes > held ? bytes - held : 0;
+    return lacking_of(chunk, atomic_load(&chunk->bytes));
 }
 
 bool sl_demand_lacking(const struct sl_core *core, const sl_chunk *chunks, uint32_t count)
@@ -163,14 +168,14 @@ uint32_t sl_demand_bring(struct sl_core *core, const struct sl_demand_for *launc
     for (uint32_t i = 0; i < launch->count; i++) {
         sl_chunk c = launch->chunks[i];
         struct sl_chunk_record *chunk = sl_arena_record(&core->arena, c);
-        uint64_t bytes = lacking_bytes(chunk);
+        /* Asked for once: another thread may allocate in the chunk meanwhile, for which there is no room. */
+        uint64_t wanted = atomic_load(&chunk->bytes), bytes = lacking_of(chunk, wanted);
         if (!bytes) continue;
         if (atomic_load(&chunk->content) != SL_CONTENT_DEAD) missing++;
         bool room = fits ? make_room(&demand, bytes, launch->tick)
                          : atomic_load(&mover->occupied_bytes) + bytes <= budget;
         if (!room) continue;
-        sl_mover_bring(mover, c, chunk->bytes, sl_mover_room_after(mover, c, chunk->bytes, budget),
-                       SL_CAUSE_DEMAND);
+        sl_mover_bring(mover, c, wanted, sl_mover_room_after(mover, c, wanted, budget), SL_CAUSE_DEMAND);
         brought_bytes += bytes;
     }
     if (fits && brought_bytes && !atomic_load(&core->schedule.active))
