@@ -18,7 +18,7 @@ static void feed_slot(struct sl_core *core, enum sl_symbol_kind kind, uint32_t s
         struct sl_symbol_record record = {.kind = kind, .slot = s};
         *symbol = sl_symbols_intern(&core->symbols, sl_slot_signature(kind, s), record, NULL);
     }
-    sl_core_feed(core, *symbol, slot->stream ? slot->stream - 1u : core->last_stream);
+    sl_core_feed(core, *symbol, slot->stream ? slot->stream - 1u : core->streams.last);
 }
 
 static void forget_if_full(struct sl_core *core)
@@ -29,7 +29,7 @@ static void forget_if_full(struct sl_core *core)
 
 static void tell_allocation(struct sl_core *core, uint32_t slot)
 {
-    core->placement.slots[slot].number = ++core->allocations;
+    core->placement.slots[slot].number = ++core->placement.allocations;
     feed_slot(core, SL_SYMBOL_ALLOC, slot);
     sl_record_slabs(core);
     sl_record_allocation(core, SL_EVENT_ALLOC, slot);
@@ -37,7 +37,7 @@ static void tell_allocation(struct sl_core *core, uint32_t slot)
 
 void sl_core_come_under_pressure(struct sl_core *core)
 {
-    core->pressure = true;
+    core->budget.pressure = true;
     if (core->policy->plans) sl_sampler_open(core);
 }
 
@@ -46,7 +46,7 @@ static enum sl_status place(struct sl_core *core, uint64_t bytes, uint64_t site,
                             uint32_t stream, uint32_t *slot)
 {
     forget_if_full(core);
-    core->arena.serial = stream ? sl_core_serial(core, stream - 1) : 0;
+    core->arena.serial = stream ? sl_stream_serial(&core->streams, stream - 1) : 0;
     core->placement.stream = stream;
     enum sl_status status = sl_place(&core->placement, bytes, site, slot);
     core->arena.serial = 0;
@@ -80,7 +80,7 @@ enum sl_status sl_runtime_alloc_async(uint64_t bytes, uint64_t site, uint32_t ta
 {
     struct sl_core *core = sl_core_running();
     if (!core || core->placement.noted) return SL_ERR_UNSUPPORTED;
-    struct sl_reuse reuse = {0};
+    struct sl_reuse_waits reuse = {0};
     uint32_t slot;
     SL_TEST_DELAY(ALLOC);
     sl_lock(&core->order);
@@ -88,7 +88,7 @@ enum sl_status sl_runtime_alloc_async(uint64_t bytes, uint64_t site, uint32_t ta
     enum sl_status status = place(core, bytes, site, tag, s + 1, &slot);
     if (status == SL_OK) {
         sl_reuse_by_stream(core, &core->placement.slots[slot], s, &reuse);
-        core->active_streams |= (uint64_t)1
+        core->streams.active |= (uint64_t)1
                                 << s; /* its number is not another's until the program has waited */
         *address = core->placement.slots[slot].address;
     }
@@ -162,7 +162,7 @@ static enum sl_status end_allocation(struct sl_core *core, uint64_t address, str
     }
     sl_unlock(&core->order);
     if (s == SL_MAP_NONE) {
-        sl_points_wait(&core->frees, points);
+        sl_points_wait(&core->reuse.frees, points);
         return SL_ERR_INVALID;
     }
     SL_TEST_DELAY(FREED);
@@ -179,7 +179,7 @@ enum sl_status sl_runtime_free(uint64_t address, struct sl_allocation *freed)
     struct sl_chunk_range range = {0};
     sl_lock(&core->order);
     uint32_t s = slot_at(core, address);
-    bool live = s != SL_MAP_NONE, idle = !core->active_streams && !core->gone.count;
+    bool live = s != SL_MAP_NONE, idle = !core->streams.active && !core->streams.gone.count;
     if (live && idle) range = end_slot(core, s, freed); /* nothing to wait for */
     sl_unlock(&core->order);
     if (!live) return SL_ERR_INVALID;
@@ -200,11 +200,12 @@ enum sl_status sl_runtime_free_async(uint64_t address, sl_stream stream, struct 
     sl_lock(&core->order);
     bool live = slot_at(core, address) != SL_MAP_NONE;
     uint32_t s = live ? sl_core_stream(core, stream) : SL_SHARED_STREAM;
-    where.serial = sl_core_serial(core, s);
-    if (live) core->active_streams |= (uint64_t)1 << s;
+    where.serial = sl_stream_serial(&core->streams, s);
+    if (live) core->streams.active |= (uint64_t)1 << s;
     sl_unlock(&core->order);
     if (!live) return SL_ERR_INVALID;
-    struct sl_points *points = SL_GUARD(POINT_OF_FREE) ? sl_points_record(&core->frees, &where, 1) : NULL;
+    struct sl_points *points =
+        SL_GUARD(POINT_OF_FREE) ? sl_points_record(&core->reuse.frees, &where, 1) : NULL;
     return end_allocation(core, address, points, freed);
 }
 
@@ -308,8 +309,8 @@ bool sl_runtime_memory_info(uint64_t *free_bytes, uint64_t *total_bytes)
     struct sl_core *core = sl_core_running();
     if (!core || core->policy->memory == SL_MEMORY_NOTED) return false;
     sl_lock(&core->order);
-    int64_t charged = atomic_load_explicit(&core->charged_bytes, memory_order_relaxed);
-    uint64_t total = core->virtual_size_bytes,
+    int64_t charged = atomic_load_explicit(&core->budget.charged_bytes, memory_order_relaxed);
+    uint64_t total = core->budget.virtual_size_bytes,
              used = core->arena.virtual_bytes_used + (charged > 0 ? (uint64_t)charged : 0);
     sl_unlock(&core->order);
     *total_bytes = total;

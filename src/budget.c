@@ -10,10 +10,10 @@
 
 uint64_t sl_core_budget(const struct sl_core *core)
 {
-    int64_t charged = atomic_load_explicit(&core->charged_bytes, memory_order_relaxed);
+    int64_t charged = atomic_load_explicit(&core->budget.charged_bytes, memory_order_relaxed);
     uint64_t taken = charged > 0 ? (uint64_t)charged : 0;
-    taken += atomic_load_explicit(&core->watch.lost_bytes, memory_order_relaxed);
-    return core->budget_bytes > taken + SL_LEAST_BUDGET ? core->budget_bytes - taken : SL_LEAST_BUDGET;
+    taken += atomic_load_explicit(&core->budget.watch.lost_bytes, memory_order_relaxed);
+    return core->budget.bytes > taken + SL_LEAST_BUDGET ? core->budget.bytes - taken : SL_LEAST_BUDGET;
 }
 
 /* What is free, less 5 % and at least 512 MiB; on a device too small for that, less 5 %. */
@@ -44,18 +44,18 @@ static uint64_t capped(uint64_t given_bytes, uint64_t free_bytes)
 void sl_budget_decide(struct sl_core *core, uint64_t free_bytes, uint64_t wanted_bytes)
 {
     uint64_t given = core->options->device_budget ? core->options->device_budget : wanted_bytes;
-    core->watch.free_at_start = free_bytes;
-    core->budget_bytes = given ? given : automatic_budget(free_bytes);
+    core->budget.watch.free_at_start = free_bytes;
+    core->budget.bytes = given ? given : automatic_budget(free_bytes);
     if (core->policy->memory == SL_MEMORY_PAGED) {
         if (core->options->device_budget && core->options->device_budget < free_bytes)
             say_unheld(core->options->device_budget, free_bytes);
-        core->budget_bytes = free_bytes;
+        core->budget.bytes = free_bytes;
     } else if (core->policy->memory == SL_MEMORY_MOVED) {
-        core->budget_bytes = capped(core->budget_bytes, free_bytes);
+        core->budget.bytes = capped(core->budget.bytes, free_bytes);
     }
-    if (core->budget_bytes < SL_LEAST_BUDGET) {
+    if (core->budget.bytes < SL_LEAST_BUDGET) {
         sl_log(SL_LOG_WARN, "the budget is less than 8 MiB, the least that can be kept; 8 MiB it is");
-        core->budget_bytes = SL_LEAST_BUDGET;
+        core->budget.bytes = SL_LEAST_BUDGET;
     }
 }
 
@@ -74,11 +74,11 @@ uint64_t sl_budget_beside(uint64_t budget_bytes, uint64_t free_bytes, uint64_t t
 static uint64_t taken_by_others(const struct sl_core *core, uint64_t free_bytes)
 {
     const struct sl_stats *stats = &core->stats;
-    int64_t charged = atomic_load(&core->charged_bytes);
+    int64_t charged = atomic_load(&core->budget.charged_bytes);
     uint64_t came = atomic_load(&stats->total.bytes_in) + atomic_load(&stats->populated_bytes);
     uint64_t most = sl_arena_chunk_count(&core->arena) * core->arena.chunk_bytes;
     uint64_t known = (came < most ? came : most) + (charged > 0 ? (uint64_t)charged : 0);
-    uint64_t start = core->watch.free_at_start, gone = start > free_bytes ? start - free_bytes : 0;
+    uint64_t start = core->budget.watch.free_at_start, gone = start > free_bytes ? start - free_bytes : 0;
     return gone > known ? gone - known : 0;
 }
 
@@ -92,9 +92,9 @@ static void say_lost(uint64_t taken_bytes, uint64_t budget_bytes)
 /* Whether the budget has become less. pre: order is held. */
 static bool lose(struct sl_core *core, uint64_t taken_bytes)
 {
-    uint64_t budget = sl_budget_beside(core->budget_bytes, core->watch.free_at_start, taken_bytes);
-    if (core->budget_bytes - budget <= atomic_load(&core->watch.lost_bytes)) return false;
-    atomic_store(&core->watch.lost_bytes, core->budget_bytes - budget);
+    uint64_t budget = sl_budget_beside(core->budget.bytes, core->budget.watch.free_at_start, taken_bytes);
+    if (core->budget.bytes - budget <= atomic_load(&core->budget.watch.lost_bytes)) return false;
+    atomic_store(&core->budget.watch.lost_bytes, core->budget.bytes - budget);
     say_lost(taken_bytes, budget);
     return true;
 }
@@ -103,7 +103,7 @@ static bool lose(struct sl_core *core, uint64_t taken_bytes)
  * is held. */
 static void give_way(struct sl_core *core, bool is_less)
 {
-    if (core->pressure && !is_less) return;
+    if (core->budget.pressure && !is_less) return;
     if (sl_arena_moving_bytes(&core->arena) <= sl_core_budget(core)) return;
     sl_core_come_under_pressure(core);
     sl_core_drop_schedule(core);
@@ -111,7 +111,7 @@ static void give_way(struct sl_core *core, bool is_less)
 
 static void look(struct sl_core *core)
 {
-    struct sl_budget_watch *watch = &core->watch;
+    struct sl_budget_watch *watch = &core->budget.watch;
     const struct sl_backend *backend = &core->backend;
     uint64_t free_bytes, total_bytes;
     watch->refused = backend->memory_info(backend->self, &free_bytes, &total_bytes) != SL_OK;
@@ -136,10 +136,10 @@ static bool is_time(struct sl_budget_watch *watch, sl_tick tick)
 
 static void look_if(struct sl_core *core, bool now)
 {
-    struct sl_budget_watch *watch = &core->watch;
+    struct sl_budget_watch *watch = &core->budget.watch;
     sl_tick tick = atomic_load_explicit(&core->stats.tick, memory_order_relaxed);
     if (core->policy->memory != SL_MEMORY_MOVED || atomic_exchange(&watch->looking, true)) return;
-    if (!watch->refused && !atomic_load(&core->captures) && (now || is_time(watch, tick))) look(core);
+    if (!watch->refused && !atomic_load(&core->streams.captures) && (now || is_time(watch, tick))) look(core);
     atomic_store(&watch->looking, false);
 }
 
@@ -153,6 +153,6 @@ void sl_runtime_waited(void)
     struct sl_core *core = sl_core_running();
     if (!core) return;
     sl_tick tick = atomic_load_explicit(&core->stats.tick, memory_order_relaxed);
-    sl_tick last = atomic_load_explicit(&core->watch.looked_at, memory_order_relaxed);
+    sl_tick last = atomic_load_explicit(&core->budget.watch.looked_at, memory_order_relaxed);
     if (tick >= last + LAUNCHES_BETWEEN_LOOKS) look_if(core, false);
 }

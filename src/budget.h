@@ -19,6 +19,14 @@ struct sl_budget_watch {
     uint64_t looked_at_ns;
 };
 
+struct sl_budget {
+    uint64_t bytes; /* as decided at the start */
+    struct sl_budget_watch watch;
+    _Atomic int64_t charged_bytes; /* that the program took past us */
+    uint64_t host_limit_bytes, virtual_size_bytes;
+    bool pressure; /* it was too small at some time */
+};
+
 /* Decides the budget. pre: the core's options and policy are set, and nothing of it is on the device yet. */
 void sl_budget_decide(struct sl_core *core, uint64_t free_bytes, uint64_t wanted_bytes);
 

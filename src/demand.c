@@ -1,5 +1,7 @@
 #include "demand.h"
 
+#include "core.h"
+
 /* Parts of the budget that are kept free where nothing is planned, once something was lacking: at least, and
  * at most, where launches lack much. Less while something is due: part of what is lacking is known. */
 enum { SPARE_PART = 32, SPARE_PART_WHILE_DUE = 64, MOST_SPARE_PART = 8, LAUNCHES_TO_SPARE_FOR = 2 };
@@ -54,24 +56,25 @@ static uint64_t turn_of(const struct sl_core *core, const struct sl_chunk_record
  * that keeps the first SL_VICTIMS. Done once for that many victims, so that the launch path keeps no list. */
 static void look_for_victims(struct sl_core *core, sl_tick tick)
 {
-    core->victim_count = core->victim_next = 0;
+    core->victims.count = core->victims.next = 0;
     for (size_t c = 0; c < sl_arena_chunk_count(&core->arena); c++) {
         const struct sl_chunk_record *chunk = sl_arena_record(&core->arena, (sl_chunk)c);
         if (!sl_chunk_is_resident(chunk) || chunk->pinned || chunk->last_use >= tick) continue;
         uint64_t turn = turn_of(core, chunk, tick);
-        uint32_t at = core->victim_count;
-        if (at == SL_VICTIMS && turn >= core->victims[at - 1].turn) continue;
+        uint32_t at = core->victims.count;
+        if (at == SL_VICTIMS && turn >= core->victims.at[at - 1].turn) continue;
         if (at == SL_VICTIMS) at--;
-        for (; at > 0 && core->victims[at - 1].turn > turn; at--) core->victims[at] = core->victims[at - 1];
-        core->victims[at] = (struct sl_victim){(sl_chunk)c, turn};
-        if (core->victim_count < SL_VICTIMS) core->victim_count++;
+        for (; at > 0 && core->victims.at[at - 1].turn > turn; at--)
+            core->victims.at[at] = core->victims.at[at - 1];
+        core->victims.at[at] = (struct sl_victim){(sl_chunk)c, turn};
+        if (core->victims.count < SL_VICTIMS) core->victims.count++;
     }
 }
 
 static sl_chunk next_victim(struct sl_core *core, sl_tick tick)
 {
-    while (core->victim_next < core->victim_count) {
-        const struct sl_victim *victim = &core->victims[core->victim_next++];
+    while (core->victims.next < core->victims.count) {
+        const struct sl_victim *victim = &core->victims.at[core->victims.next++];
         const struct sl_chunk_record *chunk = sl_arena_record(&core->arena, victim->chunk);
         if (sl_chunk_is_resident(chunk) && turn_of(core, chunk, tick) == victim->turn &&
             chunk->last_use < tick)
@@ -104,7 +107,7 @@ static struct sl_fence *fence_for(struct sl_core *core, uint64_t bytes)
     struct sl_fence *fence = sl_fences_new(&core->schedule.fences, 0);
     if (!fence) return NULL;
     sl_lock(&core->order);
-    uint32_t count = sl_core_fence_streams(core, core->active_streams, streams);
+    uint32_t count = sl_core_fence_streams(core, core->streams.active, streams);
     sl_unlock(&core->order);
     sl_fence_record(core, fence, streams, count);
     return fence;
@@ -127,7 +130,7 @@ static bool make_room(const struct demand *demand, uint64_t bytes, sl_tick until
         if (victim == SL_NO_CHUNK) return false;
         const struct sl_chunk_record *chunk = sl_arena_record(&core->arena, victim);
         if (chunk->due > demand->tick && chunk->due <= until) {
-            core->victim_next--; /* it stays the first */
+            core->victims.next--; /* it stays the first */
             return false;
         }
         if (!sl_mover_release(&core->mover, victim, demand->fence, SL_CAUSE_DEMAND)) return false;
@@ -191,7 +194,7 @@ static void count_idle(struct sl_core *core)
 {
     struct sl_due *due = &core->due;
     uint64_t most = MOST_IDLE_CHUNKS * core->arena.chunk_bytes;
-    due->idle_bytes += (uint64_t)((double)due->launch_ns * (double)core->link_in_bytes_per_s / 1e9);
+    due->idle_bytes += (uint64_t)((double)due->launch_ns * (double)core->mover.link_in_bytes_per_s / 1e9);
     if (due->idle_bytes > most) due->idle_bytes = most;
 }
 
@@ -203,7 +206,7 @@ static bool bring_next_due(struct sl_core *core)
     struct demand demand = {.core = core};
     sl_tick tick;
     sl_lock(&core->order);
-    demand.tick = core->tick;
+    demand.tick = core->ticks.now;
     sl_chunk chunk = sl_due_next(core, &tick);
     uint64_t bytes = chunk == SL_NO_CHUNK ? 0 : atomic_load(&sl_arena_record(&core->arena, chunk)->bytes);
     bool in_time = bytes && bytes <= due->idle_bytes;

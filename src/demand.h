@@ -4,7 +4,20 @@
 #ifndef SLUICE_DEMAND_H
 #define SLUICE_DEMAND_H
 
-#include "core.h"
+#include "arena.h"
+
+struct sl_core;
+
+#define SL_VICTIMS 64
+
+/* The first to leave when last looked, in their order: see demand.c. */
+struct sl_victim_list {
+    struct sl_victim {
+        sl_chunk chunk;
+        uint64_t turn;
+    } at[SL_VICTIMS];
+    uint32_t count, next;
+};
 
 /* A launch, as far as it lacks something. */
 struct sl_demand_for {

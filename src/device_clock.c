@@ -50,7 +50,8 @@ void sl_device_clock_delete(struct sl_device_clock *clock, bool device_gone)
 bool sl_device_clock_is_old(struct sl_device_clock *clock)
 {
     sl_lock(&clock->lock);
-    bool old = !clock->has_next && !clock->anchoring && sl_clock_ns(CLOCK_MONOTONIC) - clock->anchored_at_ns > ANCHOR_AGE_NS;
+    bool old = !clock->has_next && !clock->anchoring &&
+               sl_clock_ns(CLOCK_MONOTONIC) - clock->anchored_at_ns > ANCHOR_AGE_NS;
     sl_unlock(&clock->lock);
     return old;
 }

@@ -43,13 +43,13 @@ void sl_due_forget(struct sl_due *due)
 
 bool sl_due_is_noted(const struct sl_core *core)
 {
-    return core->pressure && core->policy->plans && core->policy->when == SL_PLAN_AHEAD &&
+    return core->budget.pressure && core->policy->plans && core->policy->when == SL_PLAN_AHEAD &&
            !atomic_load_explicit(&core->schedule.active, memory_order_relaxed);
 }
 
 bool sl_due_is_used(const struct sl_core *core)
 {
-    return sl_due_is_noted(core) && core->symbols_fed >= ENOUGH_FED && core->due.surprised >= OFTEN;
+    return sl_due_is_noted(core) && core->history.fed >= ENOUGH_FED && core->due.surprised >= OFTEN;
 }
 
 /* --- the heap --- */
@@ -142,7 +142,7 @@ static void note_launch(struct sl_core *core, struct sl_due_use *use, sl_symbol 
     uint32_t count, before_count;
     const struct sl_access *now = accesses_of(core, symbol, &count), *before;
     if (use->symbol != SL_NO_SYMBOL) {
-        uint64_t took_ns = sl_durations_ns(&core->durations, use->symbol, 0);
+        uint64_t took_ns = sl_durations_ns(&core->sampling.durations, use->symbol, 0);
         if (took_ns) use->took_ns = took_ns;
     }
     if (use->symbol != SL_NO_SYMBOL && use->symbol != symbol) {
@@ -152,7 +152,7 @@ static void note_launch(struct sl_core *core, struct sl_due_use *use, sl_symbol 
                 use->always &= ~((uint64_t)1 << a);
     }
     use->symbol = symbol;
-    use->came = core->tick;
+    use->came = core->ticks.now;
 }
 
 /* --- what is due --- */
@@ -189,7 +189,7 @@ static void expect(struct sl_core *core, uint32_t u, sl_tick tick)
 static void expect_all(struct sl_core *core, uint32_t u)
 {
     const struct sl_due *due = &core->due;
-    sl_tick tick = core->tick;
+    sl_tick tick = core->ticks.now;
     for (int step = 0; step < MOST_STEPS && due->uses[u].sure >= SURE; step++) {
         tick += due->uses[u].distance;
         u = due->uses[u].successor;
@@ -204,7 +204,7 @@ void sl_due_note(struct sl_core *core, sl_symbol symbol)
     uint32_t count;
     const struct sl_access *accesses = accesses_of(core, symbol, &count);
     uint64_t took_ns = UINT64_MAX;
-    due->surprised += (core->streak ? 0 : CERTAIN / LATELY) - due->surprised / LATELY;
+    due->surprised += (core->history.streak ? 0 : CERTAIN / LATELY) - due->surprised / LATELY;
     bool used = sl_due_is_used(core);
     if (due->use_count == MOST || due->tensor_count == MOST) sl_due_forget(due);
     for (uint32_t a = 0; a < count; a++) {
@@ -212,16 +212,16 @@ void sl_due_note(struct sl_core *core, sl_symbol symbol)
         if (u == NONE || t == NONE) break;
         struct sl_due_tensor *tensor = &due->tensors[t];
         uint64_t number = core->placement.slots[accesses[a].slot].number;
-        if (tensor->use != NONE && tensor->number == number && tensor->tick < core->tick)
-            note_successor(&due->uses[tensor->use], u, (uint32_t)(core->tick - tensor->tick));
-        *tensor = (struct sl_due_tensor){number, u, core->tick};
+        if (tensor->use != NONE && tensor->number == number && tensor->tick < core->ticks.now)
+            note_successor(&due->uses[tensor->use], u, (uint32_t)(core->ticks.now - tensor->tick));
+        *tensor = (struct sl_due_tensor){number, u, core->ticks.now};
         note_launch(core, &due->uses[u], symbol);
         if (due->uses[u].took_ns && due->uses[u].took_ns < took_ns) took_ns = due->uses[u].took_ns;
         if (used) expect_all(core, u);
     }
-    due->launch_ns = sl_durations_ns(&core->durations, symbol, 0);
+    due->launch_ns = sl_durations_ns(&core->sampling.durations, symbol, 0);
     if (!due->launch_ns && took_ns != UINT64_MAX) due->launch_ns = took_ns;
-    if (!due->launch_ns) due->launch_ns = sl_durations_ns(&core->durations, symbol, record->kernel);
+    if (!due->launch_ns) due->launch_ns = sl_durations_ns(&core->sampling.durations, symbol, record->kernel);
 }
 
 static sl_chunk lacking(const struct sl_core *core, const struct sl_due_use *use)
@@ -240,7 +240,7 @@ sl_chunk sl_due_next(struct sl_core *core, sl_tick *tick)
     while (due->heap_count > 0) {
         const struct sl_due_use *use = &due->uses[due->heap[0].use];
         *tick = due->heap[0].tick;
-        bool came = use->came + EARLY >= *tick, over = *tick + EARLY <= core->tick;
+        bool came = use->came + EARLY >= *tick, over = *tick + EARLY <= core->ticks.now;
         sl_chunk chunk = came || over ? SL_NO_CHUNK : lacking(core, use);
         if (chunk != SL_NO_CHUNK) return chunk;
         pop(due);

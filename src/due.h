@@ -38,7 +38,7 @@ bool sl_due_is_noted(const struct sl_core *core);
 /* Whether, besides, launches surprise so often that plans cannot be waited for. */
 bool sl_due_is_used(const struct sl_core *core);
 
-/* The launch being begun, core->tick, is `symbol`. Where that is used, the chunks of what it makes due
+/* The launch being begun, core->ticks.now, is `symbol`. Where that is used, the chunks of what it makes due
  * get their `due`. */
 void sl_due_note(struct sl_core *core, sl_symbol symbol);
 

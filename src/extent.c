@@ -122,7 +122,8 @@ static bool settle(const struct sl_core *core, struct reach *reaches, size_t cou
 
 void sl_extents_learn(struct sl_core *core)
 {
-    if (core->extents_learned == core->extents_version && core->symbols_learned == core->symbols.count)
+    if (core->scan.extents.learned_version == core->scan.extents.version &&
+        core->scan.extents.learned_symbols == core->symbols.count)
         return;
     size_t count, end;
     struct reach *reaches = collect(core, &count);
@@ -136,7 +137,7 @@ void sl_extents_learn(struct sl_core *core)
         changed |= settle(core, reaches + begin, end - begin);
     }
     free(reaches);
-    core->extents_version += changed;
-    core->extents_learned = core->extents_version;
-    core->symbols_learned = core->symbols.count;
+    core->scan.extents.version += changed;
+    core->scan.extents.learned_version = core->scan.extents.version;
+    core->scan.extents.learned_symbols = core->symbols.count;
 }

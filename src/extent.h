@@ -14,7 +14,16 @@
 #ifndef SLUICE_EXTENT_H
 #define SLUICE_EXTENT_H
 
+#include "types.h"
+
 struct sl_core;
+
+struct sl_extents {
+    uint64_t version;         /* counts what was learned of where tensors end */
+    uint64_t learned_version; /* the version and the symbols that sl_extents_learn saw last */
+    uint32_t learned_symbols;
+    uint64_t learned_at; /* the symbols fed when it was last called */
+};
 
 /* Sets what accesses cover at least (sl_access.at_least) from all that is known now. Does nothing if nothing
  * was learned since the last time, or without memory. */

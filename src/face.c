@@ -64,42 +64,43 @@ const struct sl_face *sl_face_match(struct sl_core *core, const struct sl_launch
     const struct sl_symbol_record *record = &core->symbols.records[symbol];
     struct sl_face *face = record->face;
     if (!face || launch->kind != SL_LAUNCH_KERNEL ||
-        memcmp(&launch->function, &face->function, SHAPE_BYTES) || face->handles != core->kernels.version ||
-        face->extents != core->extents_version)
+        memcmp(&launch->function, &face->function, SHAPE_BYTES) ||
+        face->handles != core->scan.kernels.version || face->extents != core->scan.extents.version)
         return NULL;
-    if (!same_words(launch, &core->kernels.kernels[face->kernel], face)) return NULL;
+    if (!same_words(launch, &core->scan.kernels.kernels[face->kernel], face)) return NULL;
     if (face->places != core->placement.version) {
         if (!same_places(core, record, face)) return NULL;
         face->places = core->placement.version;
     }
-    core->accesses = &core->symbols.accesses[record->first_access];
-    core->access_count = record->access_count;
+    core->scan.accesses = &core->symbols.accesses[record->first_access];
+    core->scan.access_count = record->access_count;
     return face;
 }
 
 void sl_face_keep(struct sl_core *core, const struct sl_launch *launch, sl_symbol symbol, uint32_t kernel)
 {
     struct sl_symbol_record *record = &core->symbols.records[symbol];
-    if (!kernel || record->access_count != core->word_count) return;
-    const struct sl_kernel *known = &core->kernels.kernels[kernel];
+    if (!kernel || record->access_count != core->scan.word_count) return;
+    const struct sl_kernel *known = &core->scan.kernels.kernels[kernel];
     struct sl_face *face = realloc(record->face, sizeof *face + known->word_count * sizeof face->words[0] +
-                                                     core->touched_count * sizeof(sl_chunk));
+                                                     core->scan.touched_count * sizeof(sl_chunk));
     if (!face) return;
     record->face = face;
-    *face = (struct sl_face){.handles = core->kernels.version,
-                             .extents = core->extents_version,
+    *face = (struct sl_face){.handles = core->scan.kernels.version,
+                             .extents = core->scan.extents.version,
                              .places = core->placement.version,
                              .kernel = kernel,
                              .word_count = known->word_count,
-                             .chunk_count = core->touched_count,
-                             .pinned_bytes = core->pinned_bytes};
+                             .chunk_count = core->scan.touched_count,
+                             .pinned_bytes = core->scan.pinned_bytes};
     memcpy(&face->function, &launch->function, SHAPE_BYTES);
     uint32_t next = 0;
     for (uint32_t w = 0; w < known->word_count; w++) {
-        bool ours = next < core->word_count && core->words[next].where == known->words[w];
-        face->words[w] = ours ? core->words[next++].address : 0;
+        bool ours = next < core->scan.word_count && core->scan.words[next].where == known->words[w];
+        face->words[w] = ours ? core->scan.words[next++].address : 0;
     }
-    if (core->touched_count) /* none where sluice only records */
-        memcpy(face->words + known->word_count, core->touched, core->touched_count * sizeof(sl_chunk));
-    if (next != core->word_count) face->extents = UINT64_MAX; /* not all of it came from parameters */
+    if (core->scan.touched_count) /* none where sluice only records */
+        memcpy(face->words + known->word_count, core->scan.touched,
+               core->scan.touched_count * sizeof(sl_chunk));
+    if (next != core->scan.word_count) face->extents = UINT64_MAX; /* not all of it came from parameters */
 }

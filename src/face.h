@@ -30,7 +30,7 @@ static inline const sl_chunk *sl_face_chunks(const struct sl_face *face)
 const struct sl_face *sl_face_match(struct sl_core *core, const struct sl_launch *launch, sl_symbol symbol);
 
 /* Keeps the face of a launch that sl_access_scan found to be `symbol`, the one expected, and whose chunks are
- * in core->touched. */
+ * in core->scan.touched. */
 void sl_face_keep(struct sl_core *core, const struct sl_launch *launch, sl_symbol symbol, uint32_t kernel);
 
 #endif

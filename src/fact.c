@@ -1,5 +1,7 @@
 #include "fact.h"
 
+#include "core.h"
+
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -60,7 +62,7 @@ void sl_facts_start(struct sl_core *core)
 {
     const struct sl_backend *backend = &core->backend;
     struct sl_device_facts device = {0};
-    if (!core->trace) return;
+    if (!core->recorder.trace) return;
     backend->describe(backend->self, &device);
     fact(core, "sluice=%s", SLUICE_VERSION);
     fact(core, "policy=%s", core->policy->name);
@@ -87,39 +89,40 @@ static void tell_link(struct sl_core *core)
 {
     uint64_t in = sl_transfers_speed(core->mover.in.transfers),
              out = sl_transfers_speed(core->mover.out.transfers);
-    if (!has_grown(core->told_link_in, in) && !has_grown(core->told_link_out, out)) return;
-    core->told_link_in = in;
-    core->told_link_out = out;
+    if (!has_grown(core->recorder.told_link_in, in) && !has_grown(core->recorder.told_link_out, out)) return;
+    core->recorder.told_link_in = in;
+    core->recorder.told_link_out = out;
     sl_core_trace(core, (struct sl_event){.type = SL_EVENT_LINK, .a = in, .b = out});
 }
 
 void sl_facts_iteration(struct sl_core *core)
 {
-    struct sl_predictor_counts counts = sl_core_foreseen(core);
-    core->iterations++;
-    if (!core->trace) return;
+    struct sl_predictor_counts counts = sl_history_foreseen(&core->history);
+    core->history.iterations++;
+    if (!core->recorder.trace) return;
     sl_core_trace(core, (struct sl_event){.type = SL_EVENT_ITERATION,
-                                          .id = core->iterations,
-                                          .a = counts.fed - core->told_fed,
+                                          .id = core->history.iterations,
+                                          .a = counts.fed - core->recorder.told_fed,
                                           .b = counts.fed,
                                           .c = counts.predicted});
-    core->told_fed = counts.fed;
+    core->recorder.told_fed = counts.fed;
     tell_link(core);
     uint64_t now = sl_clock_ns(CLOCK_MONOTONIC);
     uint64_t changes = atomic_load(&core->stats.plans) + atomic_load(&core->stats.surprises);
-    if (changes == core->told_changes || now - core->told_at_ns < BETWEEN_CHANGES_NS) return;
-    core->told_changes = changes;
-    core->told_at_ns = now;
+    if (changes == core->recorder.told_changes || now - core->recorder.told_at_ns < BETWEEN_CHANGES_NS)
+        return;
+    core->recorder.told_changes = changes;
+    core->recorder.told_at_ns = now;
     tell_changes(core);
 }
 
 void sl_facts_end(struct sl_core *core)
 {
-    struct sl_predictor_counts counts = sl_core_foreseen(core);
-    if (!core->trace) return;
+    struct sl_predictor_counts counts = sl_history_foreseen(&core->history);
+    if (!core->recorder.trace) return;
     tell_link(core);
     tell_changes(core);
     number(core, "symbols", counts.fed);
     number(core, "predicted", counts.predicted);
-    number(core, "iterations", core->iterations);
+    number(core, "iterations", core->history.iterations);
 }

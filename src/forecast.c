@@ -89,16 +89,17 @@ static bool knows_clean(const struct sl_core *core)
 
 static size_t predict(const struct sl_core *core, struct sl_forecast *forecast, size_t count)
 {
-    forecast->woven = core->woven;
-    if (core->woven)
-        return sl_weave_next(core->weave, &core->symbols, forecast->symbols, forecast->strands, count);
-    return sl_predictor_next(core->predictor, forecast->symbols, count);
+    forecast->woven = core->history.woven;
+    if (core->history.woven)
+        return sl_weave_next(core->history.weave, &core->symbols, forecast->symbols, forecast->strands,
+                             count);
+    return sl_predictor_next(core->history.predictor, forecast->symbols, count);
 }
 
 /* The symbols from `skip` predicted ones on. */
 static enum sl_status begin(struct sl_core *core, struct sl_forecast *forecast, size_t skip)
 {
-    size_t period = sl_core_period(core, true), chunks = sl_arena_chunk_count(&core->arena);
+    size_t period = sl_history_period(&core->history, true), chunks = sl_arena_chunk_count(&core->arena);
     size_t wanted = window_for(period), believed = sl_core_believed(core);
     if (believed <= skip) return SL_ERR_UNSUPPORTED;
     if (!reserve(&forecast->symbols, &forecast->symbol_capacity, skip + wanted, sizeof *forecast->symbols) ||
@@ -129,8 +130,8 @@ enum sl_status sl_forecast_begin(struct sl_core *core, struct sl_forecast *forec
 {
     enum sl_status status = begin(core, forecast, 0);
     if (status) return status;
-    forecast->first_tick = core->tick + 1;
-    forecast->position = core->symbols_fed;
+    forecast->first_tick = core->ticks.now + 1;
+    forecast->position = core->history.fed;
     forecast->places = core->placement.moves;
     forecast->stocked = 0;
     return SL_OK;
@@ -140,10 +141,10 @@ enum sl_status sl_forecast_continue(struct sl_core *core, struct sl_forecast *fo
 {
     uint64_t position = forecast->position + forecast->end;
     sl_tick first_tick = forecast->first_tick + forecast->served_launches;
-    if (core->woven || position < core->symbols_fed || forecast->places != core->placement.moves ||
+    if (core->history.woven || position < core->history.fed || forecast->places != core->placement.moves ||
         forecast->chunks != sl_arena_chunk_count(&core->arena))
         return SL_ERR_UNSUPPORTED;
-    enum sl_status status = begin(core, forecast, (size_t)(position - core->symbols_fed));
+    enum sl_status status = begin(core, forecast, (size_t)(position - core->history.fed));
     if (status) return status;
     struct sl_stock stock = forecast->stock;
     forecast->stock = forecast->at_end;
@@ -160,7 +161,7 @@ static void look_at(const struct sl_core *core, struct sl_forecast *forecast, si
 {
     struct sl_chunk_record *chunk = sl_arena_record(&core->arena, (sl_chunk)c);
     uint64_t held = atomic_load(&chunk->frame_bytes), bytes = atomic_load(&chunk->bytes);
-    forecast->stocked_at[c] = (uint32_t)(core->symbols_fed - forecast->position);
+    forecast->stocked_at[c] = (uint32_t)(core->history.fed - forecast->position);
     if (chunk->pinned) { /* nothing about it is to be planned */
         forecast->stock.content[c] = SL_CONTENT_DEAD;
         forecast->stock.bytes[c] = 0;
@@ -293,7 +294,8 @@ static size_t predict_launch(struct sl_core *core, struct sl_forecast *forecast,
     forecast->launches[forecast->launch_count++] = (struct sl_plan_launch){
         .first_access = (uint32_t)forecast->access_count,
         .first_death = (uint32_t)forecast->death_count,
-        .duration_ns = sl_durations_ns(&core->durations, symbol, core->symbols.records[symbol].kernel),
+        .duration_ns =
+            sl_durations_ns(&core->sampling.durations, symbol, core->symbols.records[symbol].kernel),
     };
     size_t units = add_accesses(core, forecast, symbol, false, status);
     if (forecast->woven && *status == SL_OK) units += add_near(core, forecast, strand, status);
@@ -370,7 +372,7 @@ struct sl_plan_input sl_forecast_input(const struct sl_core *core, const struct 
         .when = core->policy->when,
         .attempts = attempts(core, forecast),
         .budget_bytes = sl_core_budget(core),
-        .in_bytes_per_s = core->link_in_bytes_per_s,
-        .out_bytes_per_s = core->link_out_bytes_per_s,
+        .in_bytes_per_s = core->mover.link_in_bytes_per_s,
+        .out_bytes_per_s = core->mover.link_out_bytes_per_s,
     };
 }

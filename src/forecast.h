@@ -41,7 +41,7 @@ struct sl_forecast {
         clean_capacity;
 };
 
-/* Begins with the launch after core->tick and the chunks as they are. SL_ERR_UNSUPPORTED when nothing is
+/* Begins with the launch after core->ticks.now and the chunks as they are. SL_ERR_UNSUPPORTED when nothing is
  * predicted. */
 enum sl_status sl_forecast_begin(struct sl_core *core, struct sl_forecast *forecast);
 

@@ -6,7 +6,7 @@
 
 #include "backend.h"
 #include "map.h"
-#include "runtime.h"
+#include "launch.h"
 
 struct sl_kernel {
     uint64_t name_hash;

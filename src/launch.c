@@ -21,12 +21,12 @@
 static bool use_plainly(struct sl_core *core, uint32_t s)
 {
     uint64_t bit = (uint64_t)1 << s;
-    uint64_t joined = s == SL_SHARED_STREAM ? 0 : core->streams[s].joined_in;
+    uint64_t joined = s == SL_SHARED_STREAM ? 0 : core->streams.known[s].joined_in;
     bool plain = true;
-    for (uint32_t i = 0; i < core->touched_count; i++) {
-        struct sl_chunk_record *chunk = sl_arena_record(&core->arena, core->touched[i]);
+    for (uint32_t i = 0; i < core->scan.touched_count; i++) {
+        struct sl_chunk_record *chunk = sl_arena_record(&core->arena, core->scan.touched[i]);
         uint64_t users = atomic_load_explicit(&chunk->users, memory_order_relaxed);
-        atomic_store_explicit(&chunk->last_use, core->tick, memory_order_relaxed);
+        atomic_store_explicit(&chunk->last_use, core->ticks.now, memory_order_relaxed);
         plain &= atomic_load_explicit(&chunk->content, memory_order_relaxed) == SL_CONTENT_RESIDENT &&
                  atomic_load_explicit(&chunk->bytes, memory_order_relaxed) <=
                      atomic_load_explicit(&chunk->frame_bytes, memory_order_relaxed) &&
@@ -57,7 +57,7 @@ static uint64_t use_chunks(struct sl_core *core, struct sl_launch_context *conte
 
 static const char *launch_name(const struct sl_core *core, const struct sl_launch *launch, uint32_t kernel)
 {
-    if (kernel) return core->kernels.kernels[kernel].name;
+    if (kernel) return core->scan.kernels.kernels[kernel].name;
     return launch->kind == SL_LAUNCH_GRAPH ? "a graph" : "a copy";
 }
 
@@ -114,8 +114,8 @@ static void see_to_lacking(struct sl_core *core, struct sl_launch_context *conte
 /* Which of its chunks the launch may write: what host memory has of them is old from then on. */
 static void note_written(struct sl_core *core)
 {
-    for (uint32_t a = 0; a < core->access_count; a++) {
-        const struct sl_access *access = &core->accesses[a];
+    for (uint32_t a = 0; a < core->scan.access_count; a++) {
+        const struct sl_access *access = &core->scan.accesses[a];
         const struct sl_slot *slot = &core->placement.slots[access->slot];
         if (access->only_read) continue;
         struct sl_chunk_range range = sl_slot_chunks(&core->placement, slot, access->offset,
@@ -150,40 +150,41 @@ static void understand(struct sl_core *core, struct sl_launch_context *context)
 {
     struct sl_launch *launch = context->launch;
     uint32_t s = sl_core_stream(core, launch->stream);
-    core->stream = context->stream = s;
-    launch->tick = context->tick = ++core->tick;
-    atomic_store_explicit(&core->open[launch->tick % SL_OPEN_LAUNCHES], launch->tick, memory_order_relaxed);
-    atomic_store_explicit(&core->stats.tick, core->tick, memory_order_relaxed);
-    core->active_streams |= (uint64_t)1 << s;
+    core->scan.stream = context->stream = s;
+    launch->tick = context->tick = ++core->ticks.now;
+    atomic_store_explicit(&core->ticks.open[launch->tick % SL_OPEN_LAUNCHES], launch->tick,
+                          memory_order_relaxed);
+    atomic_store_explicit(&core->stats.tick, core->ticks.now, memory_order_relaxed);
+    core->streams.active |= (uint64_t)1 << s;
     if (core->symbols.full) sl_core_forget(core);
     context->symbol = sl_access_scan(core, launch, &context->kernel);
     sl_core_feed(core, context->symbol, s);
     sl_stats_launched(&core->stats);
     sl_record_launch(core, launch, context->symbol, context->kernel);
-    sl_schedule_begin(&core->schedule, core->tick, !core->daemon && !moves_between_launches(core),
+    sl_schedule_begin(&core->schedule, core->ticks.now, !core->daemon && !moves_between_launches(core),
                       &context->due);
-    if (core->join_count || core->join_out) sl_joins_collect(core, s, &context->joining);
+    if (core->reuse.join_count || core->reuse.join_out) sl_joins_collect(core, s, &context->joining);
     sl_access_chunks(core, launch, context->symbol, context->kernel);
     if (sl_due_is_noted(core)) {
         sl_due_note(core, context->symbol);
         context->makes_due = core->due.heap_count > 0;
     }
-    context->resident = !core->touched_count || use_plainly(core, s);
+    context->resident = !core->scan.touched_count || use_plainly(core, s);
     if (core->backend.leave) note_written(core);
-    if (core->pinned_bytes) {
-        SL_COUNT(&core->stats, remote_bytes, core->pinned_bytes);
-        SL_COUNT(&core->stats, pinned_bytes, core->pinned_bytes);
+    if (core->scan.pinned_bytes) {
+        SL_COUNT(&core->stats, remote_bytes, core->scan.pinned_bytes);
+        SL_COUNT(&core->stats, pinned_bytes, core->scan.pinned_bytes);
     }
 }
 
 /* Keeps what the launch uses for when others launch meanwhile. Without memory it is used where it is. */
 static void keep_chunks(const struct sl_core *core, struct sl_launch_context *context)
 {
-    uint32_t count = core->touched_count;
+    uint32_t count = core->scan.touched_count;
     sl_chunk *chunks = context->few;
     if (count > SL_FEW_CHUNKS) chunks = context->many = malloc(count * sizeof *chunks);
     if (!chunks) return;
-    memcpy(chunks, core->touched, count * sizeof *chunks);
+    memcpy(chunks, core->scan.touched, count * sizeof *chunks);
     context->chunks = chunks;
     context->chunk_count = count;
 }
@@ -199,7 +200,7 @@ static void conclude(struct sl_core *core, struct sl_launch_context *context)
             context->in_sequence = 0;
     }
     sl_core_plan(core);
-    if (core->sampler)
+    if (core->sampling.sampler)
         launch->state = sl_sample_begin(core, launch, context->symbol, context->kernel, context->resident);
 }
 
@@ -254,7 +255,7 @@ void sl_runtime_launch_begin(struct sl_launch *launch)
     launch->tick = 0;
     launch->state = NULL;
     if (!core) return;
-    if (atomic_load_explicit(&core->captures, memory_order_relaxed) &&
+    if (atomic_load_explicit(&core->streams.captures, memory_order_relaxed) &&
         core->backend.stream_capturing(core->backend.self, launch->stream))
         return;
     begin(core, launch);
@@ -264,7 +265,7 @@ void sl_runtime_launch_begin(struct sl_launch *launch)
 /* From here on it counts as submitted. */
 static void close_launch(struct sl_core *core, sl_tick tick)
 {
-    _Atomic sl_tick *open = &core->open[tick % SL_OPEN_LAUNCHES];
+    _Atomic sl_tick *open = &core->ticks.open[tick % SL_OPEN_LAUNCHES];
     if (atomic_load_explicit(open, memory_order_relaxed) == tick)
         atomic_store_explicit(open, 0, memory_order_release);
 }

@@ -1,5 +1,7 @@
 #include "learned.h"
 
+#include "core.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -27,7 +29,7 @@ struct sl_learned {
 
 static bool has_iterated(const struct sl_core *core)
 {
-    return core->iterations >= LEAST_ITERATIONS;
+    return core->history.iterations >= LEAST_ITERATIONS;
 }
 
 /* Says what is wrong with the file. */
@@ -124,23 +126,23 @@ void sl_learned_use(struct sl_core *core)
     struct sl_learned *learned = core->learned;
     if (!learned || !learned->profile.string_count || core->policy->memory != SL_MEMORY_MOVED) return;
     learned->primed = sl_learned_prime(core, &learned->profile);
-    core->primed_symbols = learned->primed;
+    core->history.primed_symbols = learned->primed;
     if (learned->primed)
         sl_log(SL_LOG_INFO, "the profile %s foresees %zu events", learned->path, learned->primed);
     else
         sl_log(SL_LOG_WARN, "not enough memory for the profile %s: it is ignored", learned->path);
     sl_profile_free(&learned->profile);
-    if (core->pressure && core->policy->plans) sl_sampler_open(core);
+    if (core->budget.pressure && core->policy->plans) sl_sampler_open(core);
 }
 
 /* The string's ring goes round some day. */
 static void keep_head(struct sl_core *core)
 {
     struct sl_learned *learned = core->learned;
-    if (learned->head || core->symbols_fed < SL_PROFILE_LONGEST) return;
+    if (learned->head || core->history.fed < SL_PROFILE_LONGEST) return;
     learned->head = malloc(SL_PROFILE_LONGEST * sizeof *learned->head);
     if (learned->head &&
-        sl_predictor_begun(core->predictor, learned->head, SL_PROFILE_LONGEST) < SL_PROFILE_LONGEST) {
+        sl_predictor_begun(core->history.predictor, learned->head, SL_PROFILE_LONGEST) < SL_PROFILE_LONGEST) {
         free(learned->head);
         learned->head = NULL;
         learned->over = true;
@@ -152,8 +154,8 @@ static void keep_head(struct sl_core *core)
 static bool is_due(const struct sl_core *core)
 {
     const struct sl_learned *learned = core->learned;
-    bool power_of_two = !(core->iterations & (core->iterations - 1));
-    return power_of_two && !learned->failed && core->symbols_fed >= learned->primed &&
+    bool power_of_two = !(core->history.iterations & (core->history.iterations - 1));
+    return power_of_two && !learned->failed && core->history.fed >= learned->primed &&
            sl_learned_something(core);
 }
 
@@ -161,9 +163,9 @@ void sl_learned_iteration(struct sl_core *core)
 {
     struct sl_learned *learned = core->learned;
     if (!learned || learned->over) return;
-    learned->steady = core->symbols_fed;
-    learned->period = sl_core_period(core, false);
-    learned->unforeseen = sl_core_foreseen(core).surprises;
+    learned->steady = core->history.fed;
+    learned->period = sl_history_period(&core->history, false);
+    learned->unforeseen = sl_history_foreseen(&core->history).surprises;
     keep_head(core);
     if (is_due(core)) sl_learned_write(core);
 }
@@ -178,12 +180,12 @@ bool sl_learned_something(const struct sl_core *core)
 static enum sl_status collect(struct sl_core *core, struct sl_profile *out)
 {
     struct sl_learned *learned = core->learned;
-    size_t count = core->symbols_fed < SL_PROFILE_LONGEST ? core->symbols_fed : SL_PROFILE_LONGEST;
+    size_t count = core->history.fed < SL_PROFILE_LONGEST ? core->history.fed : SL_PROFILE_LONGEST;
     if (learned->head) return sl_learned_collect(core, learned->head, count, learned->steady, out);
     sl_symbol *head = malloc(count * sizeof *head + 1);
     enum sl_status status = SL_ERR_NO_MEMORY;
     if (head) {
-        count = sl_predictor_begun(core->predictor, head, count);
+        count = sl_predictor_begun(core->history.predictor, head, count);
         status = count ? sl_learned_collect(core, head, count, learned->steady, out) : SL_ERR_UNSUPPORTED;
     }
     free(head);

@@ -1,5 +1,6 @@
 /* From the core to a profile: only what the string names is taken, and numbered anew in the order in which it
  * comes. */
+#include "core.h"
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -109,7 +110,7 @@ static void fill_keys(struct collector *c)
 static bool fill_kernels(struct collector *c)
 {
     for (uint32_t k = 0; k < c->kernels.count; k++) {
-        const struct sl_kernel *kernel = &c->core->kernels.kernels[c->kernels.from[k]];
+        const struct sl_kernel *kernel = &c->core->scan.kernels.kernels[c->kernels.from[k]];
         size_t bytes = kernel->parameter_count * sizeof *kernel->offsets;
         struct sl_profile_kernel *out = &c->out->kernels[k];
         *out = (struct sl_profile_kernel){.name = strdup(kernel->name), .offsets = malloc(2 * bytes + 1)};
@@ -156,7 +157,7 @@ static void fill_symbols(struct collector *c)
             out->symbols[s].kernel = new_kernel(c, record->kernel);
             out->symbols[s].shape = record->shape;
             out->symbols[s].duration_ns =
-                sl_durations_ns(&c->core->durations, c->symbols.from[s], record->kernel);
+                sl_durations_ns(&c->core->sampling.durations, c->symbols.from[s], record->kernel);
             out->symbols[s].first_access = out->access_count;
             out->symbols[s].access_count = record->access_count;
             fill_accesses(c, record);
@@ -202,16 +203,16 @@ static uint64_t measured(uint64_t link_bytes_per_s)
 
 static bool fill_facts(const struct sl_core *core, struct sl_profile *out)
 {
-    struct sl_predictor_counts counts = sl_core_foreseen(core);
+    struct sl_predictor_counts counts = sl_history_foreseen(&core->history);
     out->facts = (struct sl_profile_facts){
-        .budget_bytes = core->budget_bytes,
+        .budget_bytes = core->budget.bytes,
         .chunk_bytes = core->arena.chunk_bytes,
         .need_bytes = core->placement.peak_live_bytes,
-        .link_in_bytes_per_s = measured(core->link_in_bytes_per_s),
-        .link_out_bytes_per_s = measured(core->link_out_bytes_per_s),
+        .link_in_bytes_per_s = measured(core->mover.link_in_bytes_per_s),
+        .link_out_bytes_per_s = measured(core->mover.link_out_bytes_per_s),
         .fed = counts.fed,
         .predicted = counts.predicted,
-        .iterations = core->iterations,
+        .iterations = core->history.iterations,
     };
     out->written_s = (uint64_t)time(NULL);
     out->sluice = strdup(SLUICE_VERSION);
@@ -226,7 +227,7 @@ enum sl_status sl_learned_collect(const struct sl_core *core, const sl_symbol *h
     struct collector c = {.core = core, .out = &profile};
     uint32_t keys = core->placement.key_count;
     bool ok = renumbering_new(&c.symbols, core->symbols.count) &&
-              renumbering_new(&c.kernels, core->kernels.count) && renumbering_new(&c.keys, keys) &&
+              renumbering_new(&c.kernels, core->scan.kernels.count) && renumbering_new(&c.keys, keys) &&
               (c.key_slots = malloc((keys + (size_t)1) * sizeof *c.key_slots)) &&
               (c.first_slot = malloc((keys + (size_t)1) * sizeof *c.first_slot));
     ok = ok && fill(&c, head, note_string(&c, head, count), steady) && fill_facts(core, &profile);

@@ -1,4 +1,5 @@
 /* From a profile to the core: what the run before knew at its end, this one knows before its first launch. */
+#include "core.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@ static uint32_t *know_kernels(struct sl_core *core, const struct sl_profile *pro
         struct sl_kernel_layout layout = {
             .parameter_count = kernel->parameter_count, .offsets = kernel->offsets, .sizes = kernel->sizes};
         snprintf(layout.name, sizeof layout.name, "%s", kernel->name);
-        numbers[k + 1] = sl_kernels_know(&core->kernels, &layout);
+        numbers[k + 1] = sl_kernels_know(&core->scan.kernels, &layout);
     }
     return numbers;
 }
@@ -51,7 +52,7 @@ static sl_symbol intern_launch(struct sl_core *core, const struct sl_profile *pr
                                          .only_read = from->only_read};
         if (!from->bytes) accesses[a].at_least = from->threads * SL_BYTES_FOR_THREAD;
         if (slot->bytes > core->arena.chunk_bytes && sl_slot_learn(slot, from->offset))
-            core->extents_version++;
+            core->scan.extents.version++;
         signature = sl_signature_add(signature, &accesses[a]);
     }
     struct sl_symbol_record record = {.kind = SL_SYMBOL_LAUNCH,
@@ -65,8 +66,8 @@ static sl_symbol intern_launch(struct sl_core *core, const struct sl_profile *pr
 static void note_duration(struct sl_core *core, sl_symbol symbol, uint64_t duration_ns)
 {
     if (!duration_ns) return;
-    sl_durations_note(&core->durations, symbol, core->symbols.records[symbol].kernel, duration_ns);
-    struct sl_duration *known = sl_durations_of(&core->durations, symbol);
+    sl_durations_note(&core->sampling.durations, symbol, core->symbols.records[symbol].kernel, duration_ns);
+    struct sl_duration *known = sl_durations_of(&core->sampling.durations, symbol);
     if (known) known->begun = 1;
 }
 
@@ -110,7 +111,7 @@ static bool rehearse(struct sl_core *core, const struct sl_profile *profile)
         }
         if (slot->live || sl_place(placement, slot->bytes, slot->site, &taken)) continue;
         if (slot->address != address) last_move = i + 1;
-        if (sl_arena_moving_bytes(&core->arena) > sl_core_budget(core)) core->pressure = true;
+        if (sl_arena_moving_bytes(&core->arena) > sl_core_budget(core)) core->budget.pressure = true;
     }
     for (uint32_t s = 0; s < placement->slot_count; s++)
         if (placement->slots[s].live) sl_unplace(placement, placement->slots[s].address, &taken);
@@ -139,7 +140,7 @@ static size_t prime_predictor(struct sl_core *core, const struct sl_profile *pro
     sl_symbol *string = malloc((profile->string_count + (size_t)1) * sizeof *string);
     bool primed = false;
     for (uint32_t i = 0; string && i < profile->string_count; i++) string[i] = symbols[profile->string[i]];
-    if (string) primed = sl_predictor_prime(core->predictor, string, profile->string_count);
+    if (string) primed = sl_predictor_prime(core->history.predictor, string, profile->string_count);
     free(string);
     return primed ? profile->string_count : 0;
 }
@@ -155,8 +156,10 @@ size_t sl_learned_prime(struct sl_core *core, const struct sl_profile *profile)
         sl_extents_learn(core);
         primed = prime_predictor(core, profile, symbols);
     }
-    if (profile->facts.link_in_bytes_per_s) core->link_in_bytes_per_s = profile->facts.link_in_bytes_per_s;
-    if (profile->facts.link_out_bytes_per_s) core->link_out_bytes_per_s = profile->facts.link_out_bytes_per_s;
+    if (profile->facts.link_in_bytes_per_s)
+        core->mover.link_in_bytes_per_s = profile->facts.link_in_bytes_per_s;
+    if (profile->facts.link_out_bytes_per_s)
+        core->mover.link_out_bytes_per_s = profile->facts.link_out_bytes_per_s;
     free(kernels);
     free(symbols);
     return primed;

@@ -19,6 +19,7 @@ enum sl_status sl_mover_init(struct sl_mover *mover, const struct sl_backend *ba
     mover->arena = arena;
     mover->stats = stats;
     mover->captures = captures;
+    mover->link_in_bytes_per_s = mover->link_out_bytes_per_s = SL_ASSUMED_LINK_BYTES_PER_S;
     mover->left_bytes = calloc(SL_EVENTS_MOST, sizeof *mover->left_bytes);
     if (!mover->left_bytes) return SL_ERR_NO_MEMORY;
     enum sl_status status =

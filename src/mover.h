@@ -42,6 +42,8 @@ struct sl_fence {
     sl_tick tick; /* the launch that it lies behind; see fences.h */
 };
 
+#define SL_ASSUMED_LINK_BYTES_PER_S 24000000000u /* until it is measured: what PCIe 4 x16 carries */
+
 struct sl_mover {
     const struct sl_backend *backend;
     struct sl_arena *arena;
@@ -57,6 +59,7 @@ struct sl_mover {
     bool traced;                     /* every movement is timed */
     _Atomic bool wants_anchor;       /* the clock, in front of the next movement */
     struct sl_link link;             /* how fast it was */
+    uint64_t link_in_bytes_per_s, link_out_bytes_per_s; /* as last worked out */
     uint64_t timed_at;           /* movements that were issued when some were last timed without a trace */
     const _Atomic int *captures; /* while there are any, there are no questions to the driver */
 };

@@ -44,7 +44,7 @@ struct sl_options {
     uint64_t host_reserve;  /* bytes of host memory left to others */
     uint64_t virtual_size;  /* bytes that cuMemGetInfo reports as total; 0: the host limit */
 #ifdef SLUICE_TEST_HOOKS
-    int test_mutant; /* enum sl_guard that does not work; 0: all do */
+    int test_mutant;      /* enum sl_guard that does not work; 0: all do */
     int test_delay;       /* seed; 0: none */
     int test_wrong_plans; /* seed; 0: none */
 #endif

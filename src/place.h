@@ -55,6 +55,7 @@ struct sl_placement {
     struct sl_backing backing;       /* the rules; set at the start */
     uint64_t live_chunk_bytes_limit; /* host memory that chunks may take */
     uint64_t version;                /* counts allocations and frees */
+    uint64_t allocations;            /* so far */
     uint64_t moves;                  /* counts slots that did not take their last place again */
     uint32_t stream;                 /* 1 + the number of the one that memory is placed for; 0: anybody */
     bool noted;                      /* allocations are the driver's, and lie in `ranges`; set at the start */

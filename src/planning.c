@@ -40,19 +40,19 @@ static struct sl_plan_lessons *lessons(struct sl_core *core)
 
 size_t sl_core_believed(struct sl_core *core)
 {
-    uint32_t streak = core->streak > SL_TRUST_LEAST ? core->streak : SL_TRUST_LEAST;
-    return sl_trust_left(&core->trust, streak, sl_core_period(core, false));
+    uint32_t streak = core->history.streak > SL_TRUST_LEAST ? core->history.streak : SL_TRUST_LEAST;
+    return sl_trust_left(&core->history.trust, streak, sl_history_period(&core->history, false));
 }
 
 /* Whether what is predicted is believed in for as far as would be planned. */
 static bool is_believed(struct sl_core *core)
 {
     const struct sl_schedule *schedule = &core->schedule;
-    sl_tick planned = atomic_load(&schedule->active) && schedule->end_tick > core->tick
-                          ? schedule->end_tick - core->tick
+    sl_tick planned = atomic_load(&schedule->active) && schedule->end_tick > core->ticks.now
+                          ? schedule->end_tick - core->ticks.now
                           : 0;
-    uint64_t chunks = ENOUGH_CHUNKS * core->arena.chunk_bytes, part = core->budget_bytes / ENOUGH_PART;
-    sl_trust_judge(&core->trust, atomic_load(&core->stats.in_by_cause[SL_CAUSE_PLAN]),
+    uint64_t chunks = ENOUGH_CHUNKS * core->arena.chunk_bytes, part = core->budget.bytes / ENOUGH_PART;
+    sl_trust_judge(&core->history.trust, atomic_load(&core->stats.in_by_cause[SL_CAUSE_PLAN]),
                    atomic_load(&core->stats.unused_bytes), chunks < part ? chunks : part);
     return sl_core_believed(core) >= planned + LEAST_BELIEVED;
 }
@@ -61,13 +61,13 @@ static bool is_believed(struct sl_core *core)
  * against it: where that one ends is where the unforeseen happened before. */
 static bool may_begin_anew(const struct sl_core *core)
 {
-    return core->tick >= core->planning.begun_anew_at + LAUNCHES_BETWEEN_PLANS;
+    return core->ticks.now >= core->planning.begun_anew_at + LAUNCHES_BETWEEN_PLANS;
 }
 
 static void note_begin(struct sl_core *core)
 {
-    core->planning.begun_at = core->tick;
-    if (!atomic_load(&core->schedule.active)) core->planning.begun_anew_at = core->tick;
+    core->planning.begun_at = core->ticks.now;
+    if (!atomic_load(&core->schedule.active)) core->planning.begun_anew_at = core->ticks.now;
 }
 
 /* --- by the launch --- */
@@ -93,14 +93,15 @@ static enum sl_status make_plan(struct sl_core *core, struct sl_steps *steps)
 /* What a profile foresees is planned before the program has gone far: nothing is on its way yet. */
 static bool is_first_of_profile(const struct sl_core *core)
 {
-    return core->primed_symbols && !core->planning.begun_at;
+    return core->history.primed_symbols && !core->planning.begun_at;
 }
 
 static bool must_plan_now(struct sl_core *core)
 {
     const struct sl_schedule *schedule = &core->schedule;
     if (is_first_of_profile(core)) return true;
-    bool now = atomic_load(&schedule->active) ? core->tick + 1 >= schedule->end_tick : may_begin_anew(core);
+    bool now =
+        atomic_load(&schedule->active) ? core->ticks.now + 1 >= schedule->end_tick : may_begin_anew(core);
     return now && is_believed(core);
 }
 
@@ -132,8 +133,8 @@ static bool is_time(struct sl_core *core)
     const struct sl_schedule *schedule = &core->schedule;
     if (!atomic_load_explicit(&schedule->active, memory_order_relaxed))
         return may_begin_anew(core) && is_believed(core);
-    return core->tick >= planning->begun_at + LAUNCHES_BETWEEN_PLANS &&
-           core->tick + schedule->steps.serve * planning->lead_eighths / EIGHTHS >= schedule->end_tick &&
+    return core->ticks.now >= planning->begun_at + LAUNCHES_BETWEEN_PLANS &&
+           core->ticks.now + schedule->steps.serve * planning->lead_eighths / EIGHTHS >= schedule->end_tick &&
            is_believed(core);
 }
 
@@ -143,7 +144,7 @@ static size_t units_for(const struct sl_core *core)
     const struct sl_planning *planning = &core->planning;
     const struct sl_forecast *forecast = &planning->forecast;
     if (!planning->continues) return UNITS_WITHOUT_PLAN;
-    size_t left = core->schedule.end_tick > core->tick ? core->schedule.end_tick - core->tick : 1;
+    size_t left = core->schedule.end_tick > core->ticks.now ? core->schedule.end_tick - core->ticks.now : 1;
     size_t units = 2 * forecast->last_units / left;
     return units > LEAST_UNITS ? units : LEAST_UNITS;
 }
@@ -186,11 +187,11 @@ static bool still_serves(struct sl_core *core, const struct sl_plan_job *job)
 {
     struct sl_planning *planning = &core->planning;
     if (planning->surprises != planning->foreseen) return false;
-    if (planning->continues && !planning->refusals && core->tick + 1 > job->input.first_tick) {
+    if (planning->continues && !planning->refusals && core->ticks.now + 1 > job->input.first_tick) {
         atomic_fetch_add(&core->stats.plans_late, 1);
         if (planning->lead_eighths < EIGHTHS) planning->lead_eighths += MORE_LEAD;
     }
-    return core->tick + 1 < job->input.first_tick + job->serve;
+    return core->ticks.now + 1 < job->input.first_tick + job->serve;
 }
 
 /* Puts the plan in the order in which the streams' launches came since it was begun. */
@@ -236,7 +237,7 @@ static bool has_work(struct sl_core *core)
     default:
         return !sl_planner_is_busy(planning->planner) &&
                (job->status || planning->surprises != planning->foreseen ||
-                core->tick + 1 >= job->input.first_tick);
+                core->ticks.now + 1 >= job->input.first_tick);
     }
 }
 
@@ -261,13 +262,14 @@ static void plan_beside(struct sl_core *core)
 /* A surprise in a place that is known well, where this followed before, is no reason to wait and see. */
 static bool knows_place(const struct sl_core *core)
 {
-    return core->streak >= SL_STEADY_STREAK || sl_predictor_match(core->predictor) >= SURE_CONTEXT;
+    return core->history.streak >= SL_STEADY_STREAK ||
+           sl_predictor_match(core->history.predictor) >= SURE_CONTEXT;
 }
 
 void sl_core_plan(struct sl_core *core)
 {
     struct sl_planning *planning = &core->planning;
-    if (!core->pressure || !core->policy->plans || !knows_place(core)) return;
+    if (!core->budget.pressure || !core->policy->plans || !knows_place(core)) return;
     bool beside = planning->planner && !is_first_of_profile(core);
     if (beside ? !has_work(core) : !must_plan_now(core)) return;
     uint64_t start = sl_clock_ns(CLOCK_MONOTONIC);

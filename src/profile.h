@@ -99,8 +99,8 @@ enum sl_status sl_profile_decode(const uint8_t *bytes, size_t count, struct sl_p
 bool sl_profile_is_one(const uint8_t *bytes, size_t count);
 
 /* Files. SL_ERR_IO with errno; otherwise as above. *is_one (may be NULL): whether the file is a profile, of
- * whatever version and however damaged, or empty, or may be overwritten: one that may be replaced. A file that is not there is
- * SL_ERR_IO and ENOENT. */
+ * whatever version and however damaged, or empty, or may be overwritten: one that may be replaced. A file
+ * that is not there is SL_ERR_IO and ENOENT. */
 enum sl_status sl_profile_read(const char *path, struct sl_profile *out, bool *is_one);
 /* All of it or nothing: the file is replaced when it is complete. Mode 0600; never through a link, never in
  * the place of another user's file. */

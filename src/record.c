@@ -1,5 +1,7 @@
 #include "record.h"
 
+#include "core.h"
+
 #include "access.h"
 #include "clock.h"
 
@@ -7,20 +9,20 @@
 
 bool sl_core_trace(struct sl_core *core, struct sl_event event)
 {
-    if (!core->trace) return false;
-    event.tick = core->tick;
+    if (!core->recorder.trace) return false;
+    event.tick = core->ticks.now;
     event.time_ns = sl_clock_ns(CLOCK_MONOTONIC);
-    return sl_trace_push(core->trace, &event);
+    return sl_trace_push(core->recorder.trace, &event);
 }
 
 void sl_record_slabs(struct sl_core *core)
 {
     uint32_t count = atomic_load(&core->arena.slab_count);
-    for (; core->trace && core->slabs_told < count; core->slabs_told++) {
+    for (; core->recorder.trace && core->recorder.slabs_told < count; core->recorder.slabs_told++) {
         struct sl_event event = {.type = SL_EVENT_SLAB,
-                                 .flags = core->arena.slabs[core->slabs_told].pinned,
-                                 .id = core->slabs_told * core->arena.chunks_per_slab,
-                                 .a = core->arena.slabs[core->slabs_told].address,
+                                 .flags = core->arena.slabs[core->recorder.slabs_told].pinned,
+                                 .id = core->recorder.slabs_told * core->arena.chunks_per_slab,
+                                 .a = core->arena.slabs[core->recorder.slabs_told].address,
                                  .b = SL_GIB};
         if (!sl_core_trace(core, event)) return; /* again with the next allocation */
     }
@@ -32,7 +34,7 @@ static struct sl_event launch_event(const struct sl_core *core, const struct sl_
     struct sl_event event = {.type = SL_EVENT_LAUNCH,
                              .flags = (uint8_t)(launch->kind | launch->direction << 4),
                              .id = kernel,
-                             .tick = core->tick,
+                             .tick = core->ticks.now,
                              .time_ns = sl_clock_ns(CLOCK_MONOTONIC),
                              .a = (uint64_t)launch->stream,
                              .c = launch->span_count ? launch->spans[0].bytes : 0};
@@ -50,7 +52,7 @@ static struct sl_event access_event(const struct sl_core *core, const struct sl_
     return (struct sl_event){.type = SL_EVENT_ACCESS,
                              .flags = access->only_read,
                              .id = access->slot,
-                             .tick = core->tick,
+                             .tick = core->ticks.now,
                              .time_ns = time_ns,
                              .a = access->offset,
                              .b = sl_access_end(&core->placement.slots[access->slot], access) -
@@ -59,9 +61,9 @@ static struct sl_event access_event(const struct sl_core *core, const struct sl_
 
 static void announce_kernel(struct sl_core *core, uint32_t kernel)
 {
-    struct sl_kernel *known = &core->kernels.kernels[kernel];
-    if (!kernel || known->announced == core->trace_lap + 1) return;
-    known->announced = core->trace_lap + 1;
+    struct sl_kernel *known = &core->scan.kernels.kernels[kernel];
+    if (!kernel || known->announced == core->recorder.lap + 1) return;
+    known->announced = core->recorder.lap + 1;
     sl_core_trace(core, (struct sl_event){.type = SL_EVENT_KERNEL, .id = kernel, .text = known->name});
 }
 
@@ -79,20 +81,21 @@ void sl_record_allocation(struct sl_core *core, enum sl_event_type type, uint32_
  * none is held up. */
 static void tell_again(struct sl_core *core)
 {
-    uint32_t lap = sl_trace_lap(core->trace), end = core->placement.slot_count;
-    if (lap != core->trace_lap) {
-        core->trace_lap = lap;
-        core->slabs_told = 0;
+    uint32_t lap = sl_trace_lap(core->recorder.trace), end = core->placement.slot_count;
+    if (lap != core->recorder.lap) {
+        core->recorder.lap = lap;
+        core->recorder.slabs_told = 0;
         sl_record_slabs(core);
-        core->told_slots = 0;
+        core->recorder.told_slots = 0;
     }
-    if (!lap || core->told_slots >= end) return;
-    if (end > core->told_slots + SLOTS_TOLD_AT_ONCE) end = core->told_slots + SLOTS_TOLD_AT_ONCE;
-    for (; core->told_slots < end; core->told_slots++) {
-        const struct sl_slot *slot = &core->placement.slots[core->told_slots];
+    if (!lap || core->recorder.told_slots >= end) return;
+    if (end > core->recorder.told_slots + SLOTS_TOLD_AT_ONCE)
+        end = core->recorder.told_slots + SLOTS_TOLD_AT_ONCE;
+    for (; core->recorder.told_slots < end; core->recorder.told_slots++) {
+        const struct sl_slot *slot = &core->placement.slots[core->recorder.told_slots];
         struct sl_event again = {.type = SL_EVENT_ALLOC,
                                  .flags = 1,
-                                 .id = core->told_slots,
+                                 .id = core->recorder.told_slots,
                                  .a = slot->address,
                                  .b = slot->bytes,
                                  .c = slot->site};
@@ -104,23 +107,23 @@ static void tell_again(struct sl_core *core)
  * record was lost is written again. */
 void sl_record_launch(struct sl_core *core, const struct sl_launch *launch, sl_symbol symbol, uint32_t kernel)
 {
-    if (!core->trace) return;
+    if (!core->recorder.trace) return;
     tell_again(core);
     announce_kernel(core, kernel);
-    uint64_t version = core->extents_version << 24 ^ core->trace_lap;
+    uint64_t version = core->scan.extents.version << 24 ^ core->recorder.lap;
     struct sl_symbol_record *known = &core->symbols.records[symbol];
     struct sl_event event = launch_event(core, launch, kernel);
     if (symbol && known->recorded && known->recorded_version == version) {
-        event.d = core->access_count ? known->recorded : 0;
-        sl_trace_push(core->trace, &event);
+        event.d = core->scan.access_count ? known->recorded : 0;
+        sl_trace_push(core->recorder.trace, &event);
         return;
     }
-    bool whole = sl_trace_push(core->trace, &event);
-    for (uint32_t a = 0; a < core->access_count; a++) {
-        struct sl_event access = access_event(core, &core->accesses[a], event.time_ns);
-        whole &= sl_trace_push(core->trace, &access);
+    bool whole = sl_trace_push(core->recorder.trace, &event);
+    for (uint32_t a = 0; a < core->scan.access_count; a++) {
+        struct sl_event access = access_event(core, &core->scan.accesses[a], event.time_ns);
+        whole &= sl_trace_push(core->recorder.trace, &access);
     }
     if (!whole) return;
-    known->recorded = core->tick;
+    known->recorded = core->ticks.now;
     known->recorded_version = version;
 }

@@ -1,5 +1,7 @@
 #include "report.h"
 
+#include "core.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,9 +47,9 @@ void sl_report_count(struct sl_core *core)
 
 void sl_core_facts(const struct sl_core *core, struct sl_stats_facts *out)
 {
-    struct sl_predictor_counts predictor = sl_core_foreseen(core);
+    struct sl_predictor_counts predictor = sl_history_foreseen(&core->history);
     *out = (struct sl_stats_facts){
-        .budget_bytes = core->budget_bytes,
+        .budget_bytes = core->budget.bytes,
         .chunk_bytes = core->arena.chunk_bytes,
         .need_bytes = core->placement.peak_live_bytes,
         .live_bytes = core->placement.live_bytes,
@@ -58,9 +60,9 @@ void sl_core_facts(const struct sl_core *core, struct sl_stats_facts *out)
         .predicted = predictor.predicted,
         .fed = predictor.fed,
         .memory = core->policy->memory,
-        .link_in_bytes_per_s = core->link_in_bytes_per_s,
-        .link_out_bytes_per_s = core->link_out_bytes_per_s,
-        .primed = core->primed_symbols,
+        .link_in_bytes_per_s = core->mover.link_in_bytes_per_s,
+        .link_out_bytes_per_s = core->mover.link_out_bytes_per_s,
+        .primed = core->history.primed_symbols,
     };
     snprintf(out->policy, sizeof(out->policy), "%s", core->policy->name);
     snprintf(out->daemon, sizeof(out->daemon), "%s", core->daemon ? "thread" : "inline");

@@ -13,15 +13,30 @@
 
 struct sl_core;
 
-/* What the owner of `slot`, which was just placed, has to wait for. */
+#define SL_MOST_JOINS 64
+
 struct sl_reuse {
+    struct sl_frees frees;
+    struct sl_join {
+        struct sl_wait wait;
+        /* Bits of the streams that wait already. A number becomes another stream's only when the program
+         * waited for the context since it was used, and then there are no joins. */
+        uint64_t joined;
+    } joins[SL_MOST_JOINS]; /* what all streams wait for */
+    uint32_t join_count;
+    uint64_t join_out; /* the same: a movement of the out direction */
+};
+
+/* What the owner of `slot`, which was just placed, has to wait for. */
+struct sl_reuse_waits {
     struct sl_waits waits;
     uint64_t drop_sequence; /* out movement; 0: none */
 };
 /* For an owner whose work comes behind stream number `s`; the caller makes the stream wait, without the lock,
  * by sl_reuse_wait. */
-void sl_reuse_by_stream(struct sl_core *core, const struct sl_slot *slot, uint32_t s, struct sl_reuse *reuse);
-void sl_reuse_wait(struct sl_core *core, struct sl_reuse *reuse, sl_stream stream);
+void sl_reuse_by_stream(struct sl_core *core, const struct sl_slot *slot, uint32_t s,
+                        struct sl_reuse_waits *reuse);
+void sl_reuse_wait(struct sl_core *core, struct sl_reuse_waits *reuse, sl_stream stream);
 /* For an owner that may use it on any stream. */
 void sl_reuse_by_all(struct sl_core *core, const struct sl_slot *slot);
 

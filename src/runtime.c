@@ -84,13 +84,13 @@ static enum sl_status open_trace(struct sl_core *core, uint64_t device_bytes)
     struct sl_trace_options how = {(enum sl_trace_full)options.trace_full, options.trace_limit};
     enum sl_status status = SL_ERR_INVALID;
     if (sl_options_expand(options.trace, path, sizeof path))
-        status = sl_trace_open(path, &how, &core->trace);
+        status = sl_trace_open(path, &how, &core->recorder.trace);
     else
         sl_log(SL_LOG_WARN, "the name of the trace is too long; no trace is written");
     if (status) return sl_runtime_records_only() ? status : SL_OK;
-    core->stats.trace = core->trace;
+    core->stats.trace = core->recorder.trace;
     sl_core_trace(core, (struct sl_event){.type = SL_EVENT_BUDGET,
-                                          .a = core->budget_bytes,
+                                          .a = core->budget.bytes,
                                           .b = core->arena.chunk_bytes,
                                           .c = device_bytes});
     return SL_OK;
@@ -120,10 +120,9 @@ static void decide_sizes(struct sl_core *core, uint64_t free_bytes, uint64_t *ch
     sl_budget_decide(core, free_bytes, wanted.budget_bytes);
     *chunk_bytes = options.chunk        ? options.chunk
                    : wanted.chunk_bytes ? wanted.chunk_bytes
-                                        : automatic_chunk(core->budget_bytes);
-    core->host_limit_bytes = host_limit();
-    core->virtual_size_bytes = virtual_size();
-    core->link_in_bytes_per_s = core->link_out_bytes_per_s = SL_ASSUMED_LINK_BYTES_PER_S;
+                                        : automatic_chunk(core->budget.bytes);
+    core->budget.host_limit_bytes = host_limit();
+    core->budget.virtual_size_bytes = virtual_size();
 }
 
 /* The environment's rules were checked when they were read; a profile's were not. */
@@ -149,24 +148,26 @@ static enum sl_status build(struct sl_core *core)
     decide_sizes(core, free_bytes, &chunk_bytes);
     if (!sl_lock_init(&core->order, SL_LOCK_ORDER, true)) return SL_ERR_NO_MEMORY;
     sl_arena_init(&core->arena, backend, chunk_bytes);
-    uint64_t limit_bytes =
-        core->host_limit_bytes < core->virtual_size_bytes ? core->host_limit_bytes : core->virtual_size_bytes;
+    uint64_t limit_bytes = core->budget.host_limit_bytes < core->budget.virtual_size_bytes
+                               ? core->budget.host_limit_bytes
+                               : core->budget.virtual_size_bytes;
     sl_placement_init(&core->placement, &core->arena, limit_bytes);
     core->placement.noted = sl_runtime_records_only();
     read_backing(core);
-    sl_kernels_init(&core->kernels, backend);
-    core->predictor = sl_predictor_new(HISTORY_SYMBOLS);
-    if (!core->predictor || !sl_symbols_init(&core->symbols)) return SL_ERR_NO_MEMORY;
+    sl_kernels_init(&core->scan.kernels, backend);
+    core->history.predictor = sl_predictor_new(HISTORY_SYMBOLS);
+    if (!core->history.predictor || !sl_symbols_init(&core->symbols)) return SL_ERR_NO_MEMORY;
     status = sl_stats_init(&core->stats);
     if (status == SL_OK) sl_report_count(core);
-    if (status == SL_OK) status = sl_frees_init(&core->frees, backend);
+    if (status == SL_OK) status = sl_frees_init(&core->reuse.frees, backend);
     if (status == SL_OK)
-        status = sl_mover_init(&core->mover, backend, &core->arena, &core->stats, &core->captures);
-    core->mover.frees = core->arena.frees = &core->frees;
+        status = sl_mover_init(&core->mover, backend, &core->arena, &core->stats, &core->streams.captures);
+    core->mover.frees = core->arena.frees = &core->reuse.frees;
     core->mover.keeps_dead = options.discard == SL_DISCARD_OFF;
     if (status == SL_OK) status = sl_schedule_init(&core->schedule, &core->mover);
     if (status == SL_OK) status = open_trace(core, device_bytes);
-    if (status == SL_OK && (core->trace || core->policy->plans)) sl_mover_time(&core->mover, core->trace);
+    if (status == SL_OK && (core->recorder.trace || core->policy->plans))
+        sl_mover_time(&core->mover, core->recorder.trace);
     if (status == SL_OK && options.daemon == SL_DAEMON_THREAD && sl_policy_moves_ahead(core->policy) &&
         sl_daemon_start(&core->schedule, &core->daemon) != SL_OK)
         sl_log(SL_LOG_WARN, "no thread could be started; data is moved by the launching thread");
@@ -175,7 +176,7 @@ static enum sl_status build(struct sl_core *core)
         sl_log(SL_LOG_WARN, "no thread could be started; plans are made by the launching thread");
     if (status == SL_OK) sl_learned_use(core);
     if (status == SL_OK) sl_facts_start(core);
-    if (status == SL_OK && core->trace) sl_sampler_open(core);
+    if (status == SL_OK && core->recorder.trace) sl_sampler_open(core);
     return status;
 }
 
@@ -186,39 +187,40 @@ static void tear_down(struct sl_core *core, bool device_gone)
     core->planning.planner = NULL;
     sl_daemon_stop(core->daemon, false);
     core->daemon = NULL;
-    sl_trace_close(core->trace);
-    core->trace = core->stats.trace = NULL;
+    sl_trace_close(core->recorder.trace);
+    core->recorder.trace = core->stats.trace = NULL;
     const struct sl_backend *backend = &core->backend;
     for (int s = 0; s < SL_SHARED_STREAM && !device_gone; s++)
-        if (core->before_capture[s]) backend->event_delete(backend->self, core->before_capture[s]);
+        if (core->streams.before_capture[s])
+            backend->event_delete(backend->self, core->streams.before_capture[s]);
     for (int i = 0; i < SL_STALLS && !device_gone; i++)
-        if (core->stalls[i].reached) backend->event_delete(backend->self, core->stalls[i].reached);
+        if (core->stalls.at[i].reached) backend->event_delete(backend->self, core->stalls.at[i].reached);
     sl_sampler_close(core, device_gone);
-    sl_durations_close(&core->durations);
+    sl_durations_close(&core->sampling.durations);
     sl_schedule_close(&core->schedule, device_gone);
-    if (core->frees.backend) {
+    if (core->reuse.frees.backend) {
         sl_joins_end(core);
-        sl_waits_end(&core->gone, &core->frees);
+        sl_waits_end(&core->streams.gone, &core->reuse.frees);
     }
-    sl_frees_close(&core->frees, device_gone);
+    sl_frees_close(&core->reuse.frees, device_gone);
     sl_mover_close(&core->mover, device_gone);
     sl_forecast_close(&core->planning.forecast);
     sl_due_forget(&core->due);
     sl_plan_lessons_free(&core->planning.lessons);
     sl_learned_close(core);
-    sl_weave_delete(core->weave);
-    sl_predictor_delete(core->predictor);
+    sl_weave_delete(core->history.weave);
+    sl_predictor_delete(core->history.predictor);
     sl_symbols_close(&core->symbols);
-    sl_tables_close(&core->tables);
-    sl_kernels_close(&core->kernels);
+    sl_tables_close(&core->scan.tables);
+    sl_kernels_close(&core->scan.kernels);
     sl_placement_close(&core->placement);
     sl_arena_close(&core->arena, device_gone);
     bool in_file = core->live != NULL;
     sl_report_leave(core);
     if (!in_file) sl_stats_close(&core->stats);
-    free(core->resolved);
-    free(core->touched_space);
-    free(core->more_streams);
+    free(core->scan.resolved);
+    free(core->scan.touched_space);
+    free(core->streams.more);
     if (!device_gone) backend->close(backend->self);
 }
 
@@ -323,8 +325,8 @@ void sl_runtime_stop(bool device_gone)
     core->planning.planner = NULL;
     sl_daemon_stop(core->daemon, !device_gone);
     core->daemon = NULL;
-    sl_trace_close(core->trace);
-    __atomic_store_n(&core->trace, NULL, __ATOMIC_RELEASE); /* read without the lock, see tell.c */
+    sl_trace_close(core->recorder.trace);
+    __atomic_store_n(&core->recorder.trace, NULL, __ATOMIC_RELEASE); /* read without the lock, see tell.c */
     core->stats.trace = NULL;
     sl_unlock(&core->order);
     pthread_setcancelstate(cancel_state, NULL);
@@ -338,8 +340,8 @@ void sl_runtime_after_fork(void)
     atomic_store(&running.at_rest, NULL);
     sl_report_leave(started);
     if (!started) return;
-    sl_trace_abandon(started->trace);
-    started->trace = started->stats.trace = NULL;
+    sl_trace_abandon(started->recorder.trace);
+    started->recorder.trace = started->stats.trace = NULL;
     started->daemon = NULL;
     started->planning.planner = NULL;
 }
@@ -354,15 +356,15 @@ bool sl_runtime_device_bytes(uint64_t *bytes)
 void sl_runtime_charge(int64_t bytes)
 {
     struct sl_core *core = sl_core_running();
-    if (core) atomic_fetch_add(&core->charged_bytes, bytes);
+    if (core) atomic_fetch_add(&core->budget.charged_bytes, bytes);
 }
 
 void sl_runtime_capture(int change)
 {
     struct sl_core *core = sl_core_running();
     if (!core) return;
-    if (change < 0) atomic_fetch_add(&core->captures_ended, 1);
-    atomic_fetch_add(&core->captures, change);
+    if (change < 0) atomic_fetch_add(&core->streams.captures_ended, 1);
+    atomic_fetch_add(&core->streams.captures, change);
 }
 
 void sl_runtime_hold(int change)
@@ -375,7 +377,7 @@ void sl_runtime_variable(uint64_t address, uint64_t bytes, uint64_t module)
     struct sl_core *core = sl_core_running();
     if (!core) return;
     sl_lock(&core->order);
-    sl_tables_variable(&core->tables, address, bytes, module);
+    sl_tables_variable(&core->scan.tables, address, bytes, module);
     sl_unlock(&core->order);
 }
 
@@ -384,7 +386,7 @@ void sl_runtime_functions_changed(void)
     struct sl_core *core = sl_core_running();
     if (!core) return;
     sl_lock(&core->order);
-    sl_kernels_forget(&core->kernels);
+    sl_kernels_forget(&core->scan.kernels);
     sl_unlock(&core->order);
 }
 

@@ -8,6 +8,7 @@
 #include "backend.h"
 #include "event.h"
 #include "footprint.h"
+#include "launch.h"
 #include "options.h"
 
 /* Reads the options and opens the log. Called once from the shim's constructor; touches no CUDA, starts no
@@ -116,45 +117,6 @@ uint64_t sl_site_here(const void *caller);
 /* --- launches
  * ----------------------------------------------------------------------------------------------- */
 
-enum sl_launch_kind {
-    SL_LAUNCH_KERNEL,
-    SL_LAUNCH_COPY,
-    SL_LAUNCH_SET,
-    SL_LAUNCH_GRAPH,
-    SL_LAUNCH_COLLECTIVE
-};
-
-struct sl_span {
-    uint64_t address, bytes;
-    bool write;
-};
-
-/* One launch, between begin and end. The shim fills the first part (zero the rest). */
-struct sl_launch {
-    enum sl_launch_kind kind;
-    sl_stream stream;  /* as the program gave it; with_ptsz calls pass CU_STREAM_PER_THREAD for NULL */
-    uint64_t function; /* kernels: the CUfunction or CUkernel handle */
-    uint32_t grid[3], block[3], shared_bytes;
-    void *const *parameters; /* kernels: kernelParams, or NULL */
-    const void *packed;      /* kernels: the buffer from `extra`, or NULL */
-    uint64_t packed_bytes;
-    struct sl_span spans[2]; /* copies and sets: the device ranges they name */
-    uint32_t span_count;
-    enum sl_copy_direction direction;
-    uint64_t copied_bytes; /* of copies, whatever memory they are between; 0: those of the first span */
-    const struct sl_span *more_spans; /* batches of copies, until begin returns: further ranges */
-    uint32_t more_span_count;
-    struct sl_upload {
-        const void *from; /* in host memory, readable or not */
-        uint64_t to, bytes;
-    } upload;                             /* copies from memory that is not ours, or zeros */
-    const struct sl_footprint *footprint; /* graphs: what its nodes may touch; NULL where that is not known */
-
-    /* The core's own, from begin to end. */
-    sl_tick tick;
-    void *state;
-};
-
 /* Before the real call: sees to the launch's chunks. Never fails: the worst case is a slow launch.
  * After it: `ok` says whether the driver took the launch. Every begin has its end, in the same thread. */
 void sl_runtime_launch_begin(struct sl_launch *launch);
@@ -165,8 +127,8 @@ void sl_runtime_launch_end(struct sl_launch *launch, bool ok);
  * core does not run or there is no memory. Freed with free(). */
 struct sl_footprint *sl_runtime_footprint(const struct sl_launch *launch);
 
-/* A stream capture is about to begin (+1), or ended, or did not begin (-1), anywhere in the process. While any is under way, launches on
- * capturing streams are left alone. */
+/* A stream capture is about to begin (+1), or ended, or did not begin (-1), anywhere in the process. While
+ * any is under way, launches on capturing streams are left alone. */
 void sl_runtime_capture(int change);
 /* The program is about to begin a capture on the stream, or to make it wait for something while there is any
  * capture, which may draw it in. What it was given until now counts when memory is freed during the capture.

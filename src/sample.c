@@ -1,5 +1,7 @@
 #include "sample.h"
 
+#include "core.h"
+
 #include <stdlib.h>
 
 #include "clock.h"
@@ -39,20 +41,20 @@ struct sl_sampler {
 
 void sl_sampler_open(struct sl_core *core)
 {
-    uint32_t every = core->trace ? (uint32_t)core->options->trace_sample : 0;
-    if (core->sampler) return;
-    core->sampler = calloc(1, sizeof *core->sampler);
-    if (!core->sampler) return;
-    core->sampler->every = every;
-    core->sampler->every_first = every > FIRST_FASTER ? every / FIRST_FASTER : 1;
-    core->sampler->round = 1;
+    uint32_t every = core->recorder.trace ? (uint32_t)core->options->trace_sample : 0;
+    if (core->sampling.sampler) return;
+    core->sampling.sampler = calloc(1, sizeof *core->sampling.sampler);
+    if (!core->sampling.sampler) return;
+    core->sampling.sampler->every = every;
+    core->sampling.sampler->every_first = every > FIRST_FASTER ? every / FIRST_FASTER : 1;
+    core->sampling.sampler->round = 1;
 }
 
 void sl_sampler_close(struct sl_core *core, bool device_gone)
 {
     const struct sl_backend *backend = &core->backend;
-    struct sl_sampler *sampler = core->sampler;
-    core->sampler = NULL;
+    struct sl_sampler *sampler = core->sampling.sampler;
+    core->sampling.sampler = NULL;
     for (int i = 0; sampler && !device_gone && i < SAMPLES; i++) {
         if (sampler->samples[i].before) backend->event_delete(backend->self, sampler->samples[i].before);
         if (sampler->samples[i].after) backend->event_delete(backend->self, sampler->samples[i].after);
@@ -63,14 +65,14 @@ void sl_sampler_close(struct sl_core *core, bool device_gone)
 /* Whether it is the turn of this symbol for the trace. */
 static bool is_due_for_trace(struct sl_core *core, const struct sl_symbol_record *symbol, bool resident)
 {
-    struct sl_sampler *sampler = core->sampler;
+    struct sl_sampler *sampler = core->sampling.sampler;
     if (!sampler->every || ++sampler->since < sampler->every_first || !resident) return false;
     if (sampler->every == 1) return true;
-    if (core->streak < SL_STEADY_STREAK) return false;
+    if (core->history.streak < SL_STEADY_STREAK) return false;
     if (!symbol->sampled) return true;
     if (sampler->since < sampler->every) return false;
     if (symbol->sampled < sampler->round) return true;
-    if (++sampler->searched > sl_core_period(core, false)) {
+    if (++sampler->searched > sl_history_period(&core->history, false)) {
         sampler->searched = 0;
         sampler->round++;
     }
@@ -82,18 +84,18 @@ static bool is_due_for_trace(struct sl_core *core, const struct sl_symbol_record
  */
 static bool is_due_for_plan(struct sl_core *core, sl_symbol symbol)
 {
-    struct sl_sampler *sampler = core->sampler;
-    bool steady = core->streak >= SL_STEADY_STREAK;
-    if (!core->pressure || !core->policy->plans) return false;
-    if (!steady && (!sl_due_is_used(core) || core->tick < sampler->again_at)) return false;
-    struct sl_duration *known = sl_durations_of(&core->durations, symbol);
-    if (!known || known->begun_in == core->iterations + 1) return false;
+    struct sl_sampler *sampler = core->sampling.sampler;
+    bool steady = core->history.streak >= SL_STEADY_STREAK;
+    if (!core->budget.pressure || !core->policy->plans) return false;
+    if (!steady && (!sl_due_is_used(core) || core->ticks.now < sampler->again_at)) return false;
+    struct sl_duration *known = sl_durations_of(&core->sampling.durations, symbol);
+    if (!known || known->begun_in == core->history.iterations + 1) return false;
     bool well = known->count >= SL_DURATION_SAMPLES || known->begun >= TRIES;
-    if (known->begun && core->tick < (well ? sampler->rare_at : sampler->again_at)) return false;
+    if (known->begun && core->ticks.now < (well ? sampler->rare_at : sampler->again_at)) return false;
     known->begun++;
-    known->begun_in = core->iterations + 1;
-    sampler->again_at = core->tick + BETWEEN_AGAIN;
-    sampler->rare_at = core->tick + BETWEEN_RARE + sl_mix(core->tick) % BETWEEN_RARE;
+    known->begun_in = core->history.iterations + 1;
+    sampler->again_at = core->ticks.now + BETWEEN_AGAIN;
+    sampler->rare_at = core->ticks.now + BETWEEN_RARE + sl_mix(core->ticks.now) % BETWEEN_RARE;
     return true;
 }
 
@@ -102,7 +104,7 @@ static void read_times(struct sl_core *core, const struct sl_sample *sample)
     const struct sl_backend *backend = &core->backend;
     uint64_t ns = backend->event_elapsed_ns(backend->self, sample->before, sample->after);
     if (!ns) return;
-    sl_durations_note(&core->durations, sample->symbol, sample->kernel, ns);
+    sl_durations_note(&core->sampling.durations, sample->symbol, sample->kernel, ns);
     if (!sample->told) return;
     struct sl_event event = {.type = SL_EVENT_DURATION,
                              .flags = sample->idle,
@@ -111,14 +113,14 @@ static void read_times(struct sl_core *core, const struct sl_sample *sample)
                              .time_ns = sl_clock_ns(CLOCK_MONOTONIC),
                              .a = ns,
                              .b = sl_mover_when(&core->mover, sample->before)};
-    sl_trace_push(core->trace, &event);
+    sl_trace_push(core->recorder.trace, &event);
 }
 
 void sl_samples_settle(struct sl_core *core)
 {
     const struct sl_backend *backend = &core->backend;
-    struct sl_sampler *sampler = core->sampler;
-    if (!sampler || atomic_load(&core->captures)) return;
+    struct sl_sampler *sampler = core->sampling.sampler;
+    if (!sampler || atomic_load(&core->streams.captures)) return;
     while (sampler->count) {
         struct sl_sample *sample = &sampler->samples[sampler->first % SAMPLES];
         if (sample->state == OPEN) return;
@@ -133,7 +135,7 @@ void sl_samples_settle(struct sl_core *core)
 
 void sl_samples_forget(struct sl_core *core)
 {
-    struct sl_sampler *sampler = core->sampler;
+    struct sl_sampler *sampler = core->sampling.sampler;
     for (uint32_t i = 0; sampler && i < sampler->count; i++)
         sampler->samples[(sampler->first + i) % SAMPLES].symbol = SL_NO_SYMBOL;
 }
@@ -141,10 +143,11 @@ void sl_samples_forget(struct sl_core *core)
 /* A place for one more sample, or NULL. */
 static struct sl_sample *next_place(struct sl_core *core, bool told)
 {
-    struct sl_sampler *sampler = core->sampler;
+    struct sl_sampler *sampler = core->sampling.sampler;
     bool full = sampler->count == SAMPLES;
-    if (told ? sampler->every > 1 || full : full && core->tick >= sampler->asked_at + BETWEEN_QUESTIONS) {
-        sampler->asked_at = core->tick;
+    if (told ? sampler->every > 1 || full
+             : full && core->ticks.now >= sampler->asked_at + BETWEEN_QUESTIONS) {
+        sampler->asked_at = core->ticks.now;
         sl_samples_settle(core);
     }
     if (sampler->count == SAMPLES) return NULL;
@@ -155,11 +158,11 @@ struct sl_sample *sl_sample_begin(struct sl_core *core, const struct sl_launch *
                                   uint32_t kernel, bool resident)
 {
     const struct sl_backend *backend = &core->backend;
-    struct sl_sampler *sampler = core->sampler;
+    struct sl_sampler *sampler = core->sampling.sampler;
     struct sl_symbol_record *known = &core->symbols.records[symbol];
     bool told = is_due_for_trace(core, known, resident);
     if (sampler->refused || (!told && !(resident && is_due_for_plan(core, symbol)))) return NULL;
-    if (atomic_load_explicit(&core->captures, memory_order_relaxed)) return NULL;
+    if (atomic_load_explicit(&core->streams.captures, memory_order_relaxed)) return NULL;
     if (sl_core_submitted(core) != launch->tick - 1) return NULL; /* another's may come between the events */
     struct sl_sample *sample = next_place(core, told);
     if (!sample) return NULL;
@@ -187,7 +190,7 @@ void sl_sample_record(struct sl_core *core, const struct sl_sample *sample, sl_s
     if (sample->told) sl_mover_tie_clock(&core->mover);
     if (backend->event_record(backend->self, sample->before, stream) == SL_OK) return;
     sl_lock(&core->order);
-    if (core->sampler) core->sampler->refused = true;
+    if (core->sampling.sampler) core->sampling.sampler->refused = true;
     sl_unlock(&core->order);
 }
 
@@ -196,7 +199,8 @@ void sl_sample_end(struct sl_core *core, struct sl_sample *sample, const struct 
     const struct sl_backend *backend = &core->backend;
     sl_lock(&core->order);
     /* What another thread launched meanwhile may lie between the events. */
-    bool alone = core->tick == launch->tick && !atomic_load(&core->captures) && !core->sampler->refused;
+    bool alone = core->ticks.now == launch->tick && !atomic_load(&core->streams.captures) &&
+                 !core->sampling.sampler->refused;
     sl_unlock(&core->order);
     bool idle = ok && alone && sample->told && backend->event_done(backend->self, sample->before);
     bool recorded =

@@ -12,11 +12,22 @@
 #ifndef SLUICE_SAMPLE_H
 #define SLUICE_SAMPLE_H
 
-#include "core.h"
+#include "backend.h"
+#include "duration.h"
+
+struct sl_core;
+struct sl_launch;
 
 struct sl_sample;
+struct sl_sampler;
 
-/* Sets core->sampler if it is not set: launches are timed from now on. Without memory there is none. */
+struct sl_sampling {
+    struct sl_sampler *sampler; /* NULL: no launch is timed */
+    struct sl_durations durations;
+};
+
+/* Sets core->sampling.sampler if it is not set: launches are timed from now on. Without memory there is none.
+ */
 void sl_sampler_open(struct sl_core *core);
 void sl_sampler_close(struct sl_core *core, bool device_gone); /* also where there is none */
 

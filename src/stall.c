@@ -1,5 +1,7 @@
 #include "stall.h"
 
+#include "core.h"
+
 static void settle(struct sl_core *core, struct sl_stall *stall)
 {
     const struct sl_backend *backend = &core->backend;
@@ -21,7 +23,7 @@ void sl_core_settle_stalls(struct sl_core *core)
 {
     const struct sl_backend *backend = &core->backend;
     for (int i = 0; i < SL_STALLS; i++) {
-        struct sl_stall *stall = &core->stalls[i];
+        struct sl_stall *stall = &core->stalls.at[i];
         if (!stall->in_sequence) continue;
         if (backend->event_done(backend->self, stall->reached) &&
             sl_mover_done(&core->mover, &core->mover.in, stall->in_sequence))
@@ -31,12 +33,12 @@ void sl_core_settle_stalls(struct sl_core *core)
 
 struct sl_stall *sl_stall_new(struct sl_core *core)
 {
-    struct sl_stall *stall = &core->stalls[core->stall_next % SL_STALLS];
-    if (core->stall_next % SL_STALLS == 0 && stall->in_sequence) sl_core_settle_stalls(core);
-    core->stall_next++;
+    struct sl_stall *stall = &core->stalls.at[core->stalls.next % SL_STALLS];
+    if (core->stalls.next % SL_STALLS == 0 && stall->in_sequence) sl_core_settle_stalls(core);
+    core->stalls.next++;
     stall->in_sequence = 0;
     if (!sl_backend_has_timed_event(&core->backend, &stall->reached)) return NULL;
-    stall->tick = core->tick;
+    stall->tick = core->ticks.now;
     stall->iteration = atomic_load(&core->stats.iteration);
     return stall;
 }

@@ -10,6 +10,33 @@ struct sl_core;
 /* CU_STREAM_PER_THREAD: a stream of its own for each thread that names it. */
 #define SL_STREAM_PER_THREAD ((sl_stream)2)
 
+struct sl_streams {
+    struct sl_known_stream {
+        sl_stream handle;
+        uint64_t serial;                /* no other stream has or had it */
+        uint64_t thread;                /* whose default stream it is; 0: any thread's */
+        uint64_t joined_out, joined_in; /* the last movement of each direction that it waited for */
+    } known[SL_SHARED_STREAM];
+    sl_event_handle
+        before_capture[SL_SHARED_STREAM]; /* what a stream that captures was given before; or NULL */
+    uint64_t serials;                     /* given so far */
+    uint32_t count;
+    uint32_t last;   /* the one asked for last */
+    sl_stream *more; /* that found no number of their own */
+    uint32_t more_count, more_capacity;
+    uint64_t active;      /* bits of those used since the program last waited for its whole context */
+    struct sl_waits gone; /* what streams that are gone left behind since then */
+    _Atomic int captures; /* stream captures under way in the process, or about to be */
+    _Atomic uint64_t captures_ended;
+    _Atomic uint32_t may_capture[SL_STREAMS]; /* how often a stream was about to capture, by number */
+};
+
+/* The serial of stream number `s`; 0 where it is not one stream's. */
+static inline uint64_t sl_stream_serial(const struct sl_streams *streams, uint32_t s)
+{
+    return s == SL_SHARED_STREAM ? 0 : streams->known[s].serial;
+}
+
 /* The number of a stream, as the calling thread names it. */
 uint32_t sl_core_stream(struct sl_core *core, sl_stream stream);
 

@@ -89,7 +89,7 @@ static uint32_t read_targets(const struct sl_core *core, const struct sl_launch 
 /* Launches that were recognised by how they looked did not know of a table that is new. */
 static void keep(struct sl_core *core, const struct sl_table *table)
 {
-    struct sl_tables *tables = &core->tables;
+    struct sl_tables *tables = &core->scan.tables;
     if (tables->count == tables->capacity) {
         uint32_t wanted = tables->capacity ? 2 * tables->capacity : 64;
         struct sl_table *larger =
@@ -105,12 +105,12 @@ static void keep(struct sl_core *core, const struct sl_table *table)
     memmove(&tables->tables[at + 1], &tables->tables[at], (tables->count - at) * sizeof *tables->tables);
     tables->tables[at] = *table;
     tables->count++;
-    core->extents_version++;
+    core->scan.extents.version++;
 }
 
 static void note_upload(struct sl_core *core, const struct sl_launch *launch)
 {
-    struct sl_tables *tables = &core->tables;
+    struct sl_tables *tables = &core->scan.tables;
     struct sl_table table = {.begin = launch->upload.to, .end = launch->upload.to + launch->upload.bytes};
     uint32_t at = table_from(tables, table.begin);
     struct sl_table *known = at < tables->count ? &tables->tables[at] : NULL;
@@ -141,36 +141,36 @@ void sl_tables_note(struct sl_core *core, const struct sl_launch *launch)
         return;
     }
     uint32_t own = launch->span_count;
-    for (uint32_t i = 0; core->tables.count && i < own + launch->more_span_count; i++) {
+    for (uint32_t i = 0; core->scan.tables.count && i < own + launch->more_span_count; i++) {
         const struct sl_span *span = i < own ? &launch->spans[i] : &launch->more_spans[i - own];
-        if (span->write) forget(&core->tables, span->address, span->address + span->bytes);
+        if (span->write) forget(&core->scan.tables, span->address, span->address + span->bytes);
     }
 }
 
 static void follow_table(struct sl_core *core, struct sl_table *table, uint64_t parameter)
 {
-    table->followed = core->tables.walks;
-    for (uint32_t t = 0; t < table->target_count && core->word_count < SL_MAX_WORDS; t++)
-        core->scanned[core->word_count++] = (struct sl_word){
+    table->followed = core->scan.tables.walks;
+    for (uint32_t t = 0; t < table->target_count && core->scan.word_count < SL_MAX_WORDS; t++)
+        core->scan.scanned[core->scan.word_count++] = (struct sl_word){
             .address = table->targets[t], .parameter = parameter, .where = (uint32_t)parameter};
 }
 
 static void follow_variables(struct sl_core *core, uint32_t number)
 {
-    uint64_t module = core->kernels.kernels[number].module;
-    for (uint32_t t = 0; module && t < core->tables.count; t++)
-        if (core->tables.tables[t].slot == SL_MAP_NONE && core->tables.tables[t].module == module)
-            follow_table(core, &core->tables.tables[t], (uint64_t)number << 32 | WHERE_TABLE | 0xffff);
+    uint64_t module = core->scan.kernels.kernels[number].module;
+    for (uint32_t t = 0; module && t < core->scan.tables.count; t++)
+        if (core->scan.tables.tables[t].slot == SL_MAP_NONE && core->scan.tables.tables[t].module == module)
+            follow_table(core, &core->scan.tables.tables[t], (uint64_t)number << 32 | WHERE_TABLE | 0xffff);
 }
 
 void sl_tables_follow(struct sl_core *core, uint32_t number)
 {
-    struct sl_tables *tables = &core->tables;
+    struct sl_tables *tables = &core->scan.tables;
     if (!tables->count) return;
     tables->walks++;
     if (tables->in_variables && number) follow_variables(core, number);
-    for (uint32_t w = 0; w < core->word_count; w++) {
-        uint64_t address = core->scanned[w].address;
+    for (uint32_t w = 0; w < core->scan.word_count; w++) {
+        uint64_t address = core->scan.scanned[w].address;
         uint32_t s = sl_place_find(&core->placement, address);
         if (s == SL_MAP_NONE) continue;
         const struct sl_slot *slot = &core->placement.slots[s];

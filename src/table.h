@@ -45,8 +45,8 @@ void sl_tables_variable(struct sl_tables *tables, uint64_t address, uint64_t byt
  * kept. */
 void sl_tables_note(struct sl_core *core, const struct sl_launch *launch);
 
-/* Adds to core->scanned what the tables point to that kernel `number` is given; 0: a graph, whose kernels'
- * variables were followed when it was noted. */
+/* Adds to core->scan.scanned what the tables point to that kernel `number` is given; 0: a graph, whose
+ * kernels' variables were followed when it was noted. */
 void sl_tables_follow(struct sl_core *core, uint32_t number);
 
 #endif

@@ -26,8 +26,8 @@ static void run_steps(const struct takeover *t, enum sl_chunk_content *content)
     const struct sl_steps *steps = &t->job->steps;
     memcpy(content, input->content, input->chunk_count * sizeof *content);
     for (uint32_t o = 0, i = 0;;) {
-        bool out = o < steps->out_count && steps->out[o].after < t->core->tick;
-        bool in = i < steps->in_count && steps->in[i].after < t->core->tick;
+        bool out = o < steps->out_count && steps->out[o].after < t->core->ticks.now;
+        bool in = i < steps->in_count && steps->in[i].after < t->core->ticks.now;
         if (!out && !in) return;
         if (out && (!in || steps->out[o].after <= steps->in[i].after))
             content[steps->out[o++].chunk] = SL_CONTENT_HOST;
@@ -50,7 +50,7 @@ static void keep_releases(struct takeover *t)
     for (uint32_t i = atomic_load(&schedule->next_out); i < schedule->steps.out_count; i++) {
         const struct sl_step *step = &schedule->steps.out[i];
         sl_chunk c = step->chunk;
-        if (step->after >= t->core->tick) return;
+        if (step->after >= t->core->ticks.now) return;
         bool leaves = sl_content_is_resident(atomic_load(&sl_arena_record(&t->core->arena, c)->content)) &&
                       !sl_content_is_resident(t->planned[c]) && !t->job->marks[c];
         if (leaves) let_go(t, c, step->after);
@@ -67,7 +67,7 @@ static void compare(struct takeover *t, sl_chunk c)
         t->job->marks[c] = COMES;
         t->coming++;
     } else if (chunk->last_use <= t->submitted) {
-        let_go(t, c, t->core->tick);
+        let_go(t, c, t->core->ticks.now);
     }
 }
 
@@ -82,7 +82,7 @@ static void compare_some(struct takeover *t)
     const struct sl_schedule *schedule = &t->core->schedule;
     size_t count = t->job->input.chunk_count;
     for (uint32_t i = atomic_load(&schedule->next_in); i < schedule->steps.in_count; i++)
-        if (schedule->steps.in[i].after < t->core->tick) compare(t, schedule->steps.in[i].chunk);
+        if (schedule->steps.in[i].after < t->core->ticks.now) compare(t, schedule->steps.in[i].chunk);
     for (size_t c = atomic_load(&t->core->stats.plans) % PARTS; c < count; c += PARTS)
         compare(t, (sl_chunk)c);
 }
@@ -91,8 +91,10 @@ static void bring(struct takeover *t, sl_chunk c, sl_tick deadline)
 {
     if (t->job->marks[c] != COMES) return;
     t->job->marks[c] = IS_COMING;
-    t->job->in[t->in_count++] = (struct sl_step){
-        .chunk = c, .after = t->core->tick - 1, .deadline = deadline, .bytes = t->job->input.chunk_bytes[c]};
+    t->job->in[t->in_count++] = (struct sl_step){.chunk = c,
+                                                 .after = t->core->ticks.now - 1,
+                                                 .deadline = deadline,
+                                                 .bytes = t->job->input.chunk_bytes[c]};
 }
 
 /* In the order of their next use. */
@@ -128,7 +130,7 @@ void sl_take_over(struct sl_core *core, struct sl_plan_job *job, bool follows)
                          .job = job,
                          .planned = job->input.content,
                          .submitted = sl_core_submitted(core),
-                         .launch = (size_t)(core->tick + 1 - job->input.first_tick)};
+                         .launch = (size_t)(core->ticks.now + 1 - job->input.first_tick)};
     if (t.launch) {
         if (job->steps.strands)
             run_steps(&t, job->now);
@@ -143,7 +145,7 @@ void sl_take_over(struct sl_core *core, struct sl_plan_job *job, bool follows)
         compare_all(&t);
     bring_lacking(&t);
     promise_frames(&t);
-    sl_schedule_take_over(&core->schedule, &job->steps, core->tick, job->out, t.out_count, job->in,
+    sl_schedule_take_over(&core->schedule, &job->steps, core->ticks.now, job->out, t.out_count, job->in,
                           t.in_count);
     sl_schedule_submitted(&core->schedule, sl_core_submitted(core));
 }

@@ -10,7 +10,7 @@
 
 static struct sl_trace *trace_of(const struct sl_core *core)
 {
-    return core ? __atomic_load_n(&core->trace, __ATOMIC_ACQUIRE) : NULL;
+    return core ? __atomic_load_n(&core->recorder.trace, __ATOMIC_ACQUIRE) : NULL;
 }
 
 bool sl_tell(struct sl_event event)

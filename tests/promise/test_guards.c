@@ -427,13 +427,13 @@ static bool two_threads_free_on_one_stream(void)
 {
     struct sl_core *core = start();
     const struct sl_free_stream where = {stream(A), 1};
-    struct sl_points *first = sl_points_record(&core->frees, &where, 1);
+    struct sl_points *first = sl_points_record(&core->reuse.frees, &where, 1);
     clocks[A].at[A]++;
-    struct sl_points *second = sl_points_record(&core->frees, &where, 1);
+    struct sl_points *second = sl_points_record(&core->reuse.frees, &where, 1);
     struct sl_waits waits = {0};
-    sl_frees_add(&core->frees, 4096, 8192, second);
-    sl_frees_add(&core->frees, 0, 4096, first);
-    sl_frees_take(&core->frees, 0, 8192, 2, &waits);
+    sl_frees_add(&core->reuse.frees, 4096, 8192, second);
+    sl_frees_add(&core->reuse.frees, 0, 4096, first);
+    sl_frees_take(&core->reuse.frees, 0, 8192, 2, &waits);
     sl_waits_enqueue(&waits, &core->backend, stream(B));
     return is_behind(B, A);
 }

@@ -56,9 +56,9 @@ void core_end_child(bool good)
     const struct sl_core *core = sl_core_running();
     const struct sl_host_books *books = sl_backend_host_books(&core->backend);
     const struct sl_stats *stats = &core->stats;
-    struct sl_predictor_counts foreseen = sl_core_foreseen(core);
-    good = good && !books->wrong && books->peak_resident_bytes <= core->budget_bytes &&
-           stats->peak_occupied_bytes <= core->budget_bytes;
+    struct sl_predictor_counts foreseen = sl_history_foreseen(&core->history);
+    good = good && !books->wrong && books->peak_resident_bytes <= core->budget.bytes &&
+           stats->peak_occupied_bytes <= core->budget.bytes;
     if (!good)
         fprintf(stderr,
                 "plans %llu, late %llu, surprises %llu, misses %llu, foreseen %llu of %llu, peak %llu\n",

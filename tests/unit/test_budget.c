@@ -125,7 +125,7 @@ static void early(void)
     others = 32 * SL_MIB;
     look_twice();
     assert_int_equal(budget(), 30 * SL_MIB); /* of 32 MiB, less 5 % */
-    assert_true(sl_core_running()->pressure);
+    assert_true(sl_core_running()->budget.pressure);
     others = 0;
     look_twice();
     assert_int_equal(budget(), 30 * SL_MIB);
@@ -166,12 +166,12 @@ static void charged(void)
     sl_runtime_charge(32 * SL_MIB);
     look_twice();
     assert_int_equal(budget(), 28 * SL_MIB);
-    assert_false(sl_core_running()->pressure);
+    assert_false(sl_core_running()->budget.pressure);
     uint64_t chunks[MOST_CHUNKS];
     take(chunks, 10);
     sl_runtime_charge(12 * SL_MIB);
     sl_budget_look(sl_core_running());
-    assert_true(sl_core_running()->pressure);
+    assert_true(sl_core_running()->budget.pressure);
 }
 
 static void what_is_charged_is_not_lost_as_well(void **state)
@@ -210,12 +210,12 @@ static void full(const char *policy, const char *daemon)
     take(chunks, 20);
     for (int i = 0; i < ITERATIONS; i++) use(chunks, 20);
     struct sl_core *core = sl_core_running();
-    assert_false(core->pressure);
+    assert_false(core->budget.pressure);
     assert_int_equal(atomic_load(&core->mover.occupied_bytes), 40 * SL_MIB);
     others = 24 * SL_MIB;
     look_twice();
     assert_int_equal(budget(), 38 * SL_MIB);
-    assert_true(core->pressure);
+    assert_true(core->budget.pressure);
     for (int i = 0; i < MOST_ITERATIONS && atomic_load(&core->mover.occupied_bytes) > budget(); i++)
         use(chunks, 20);
     assert_in_range(atomic_load(&core->mover.occupied_bytes), 1, 38 * SL_MIB);

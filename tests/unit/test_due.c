@@ -98,7 +98,7 @@ static struct sl_chunk_record *record_of(uint64_t address)
 
 static bool is_due(uint64_t address)
 {
-    return record_of(address)->due > sl_core_running()->tick;
+    return record_of(address)->due > sl_core_running()->ticks.now;
 }
 
 static bool is_resident(uint64_t address)
@@ -138,7 +138,7 @@ static void what_was_taken_is_due_again(void **unused)
 static void keep_link_busy(void)
 {
     struct sl_core *core = sl_core_running();
-    core->link_in_bytes_per_s = 0;
+    core->mover.link_in_bytes_per_s = 0;
     core->due.idle_bytes = 0;
 }
 
@@ -152,7 +152,7 @@ static void the_earliest_comes_first(void **unused)
     for (;; late = absent(late + 1)) {
         keep_link_busy();
         use(&forward, parameter[late]);
-        if (record_of(moment[late])->due > sl_core_running()->tick + 5) break;
+        if (record_of(moment[late])->due > sl_core_running()->ticks.now + 5) break;
         rest();
     }
     early = absent(late + 1);
@@ -195,7 +195,7 @@ static void what_is_due_sooner_stays(void **unused)
     size_t chunks = sl_arena_chunk_count(&core->arena);
     for (size_t c = 0; c < chunks && c < 64; c++) {
         resident[c] = sl_chunk_is_resident(sl_arena_record(&core->arena, (sl_chunk)c));
-        sl_arena_record(&core->arena, (sl_chunk)c)->due = core->tick + 1;
+        sl_arena_record(&core->arena, (sl_chunk)c)->due = core->ticks.now + 1;
     }
     for (int i = 0; i < 4; i++) bring(4 * CHUNK);
     for (size_t c = 0; c < chunks && c < 64; c++)

@@ -84,8 +84,8 @@ static int known_after(uint64_t bytes, int rounds, uint32_t least, uint64_t *cal
         for (int b = 0; b < PERIOD; b++) blocks[b] = core_take(bytes);
         launch_rounds(rounds);
         struct sl_core *core = sl_core_running();
-        for (uint32_t s = 0; s < core->durations.symbol_capacity; s++)
-            known += core->durations.symbols[s].count >= least;
+        for (uint32_t s = 0; s < core->sampling.durations.symbol_capacity; s++)
+            known += core->sampling.durations.symbols[s].count >= least;
         _Atomic uint64_t *count = &sl_backend_host_books(&core->backend)->calls;
         uint64_t before = *count;
         launch_rounds(rounds);

@@ -65,9 +65,9 @@ static void captures_hide_work(void **state)
     (void)state;
     struct sl_core *core = sl_core_running();
     launch();
-    atomic_fetch_add(&core->captures, 1);
+    atomic_fetch_add(&core->streams.captures, 1);
     assert_true(calls_to_finish() > 0);
-    atomic_fetch_sub(&core->captures, 1);
+    atomic_fetch_sub(&core->streams.captures, 1);
     assert_true(calls_to_finish() > 0);
     assert_int_equal(calls_to_finish(), 0);
 }

@@ -86,7 +86,7 @@ static void it_says_what_follows(void **state)
     begin(&forecast);
     finish(&forecast, SIZE_MAX, false);
     struct sl_plan_input input = sl_forecast_input(sl_core_running(), &forecast);
-    assert_int_equal(input.first_tick, sl_core_running()->tick + 1);
+    assert_int_equal(input.first_tick, sl_core_running()->ticks.now + 1);
     assert_in_range(input.launch_count, 3 * PERIOD, 1000);
     assert_in_range(forecast.served_launches, PERIOD, input.launch_count / 2);
     for (size_t t = 0; t < input.launch_count; t++) {
@@ -130,7 +130,7 @@ static void neither_does_what_happens_meanwhile(void **state)
         begin(&sliced);
         finish(&whole, SIZE_MAX, false);
         finish(&sliced, units, true);
-        assert_same(&whole, &sliced, sl_core_running()->tick + 1 - whole.first_tick);
+        assert_same(&whole, &sliced, sl_core_running()->ticks.now + 1 - whole.first_tick);
         sl_forecast_close(&whole);
         sl_forecast_close(&sliced);
     }
@@ -148,7 +148,7 @@ static void one_goes_on_where_the_other_ends(void **state)
     memcpy(first.at_end.content, first.stock.content, first.chunks * sizeof *first.stock.content);
     assert_int_equal(sl_forecast_continue(sl_core_running(), &first), SL_OK);
     finish(&first, 50, false);
-    while (sl_core_running()->tick + 1 < end) next();
+    while (sl_core_running()->ticks.now + 1 < end) next();
     begin(&fresh);
     finish(&fresh, SIZE_MAX, false);
     assert_int_equal(first.first_tick, fresh.first_tick);
@@ -180,7 +180,7 @@ static void it_knows_how_long_launches_take(void **state)
     for (size_t t = 0; t < forecast.count; t++)
         if (core->symbols.records[forecast.symbols[t]].kind == SL_SYMBOL_LAUNCH)
             for (int i = 0; i < SL_DURATION_SAMPLES; i++)
-                sl_durations_note(&core->durations, forecast.symbols[t], 0,
+                sl_durations_note(&core->sampling.durations, forecast.symbols[t], 0,
                                   SL_DURATION_STEP_NS * (1 + (uint64_t)forecast.symbols[t]));
     finish(&forecast, SIZE_MAX, false);
     for (size_t t = 0, launch = 0; t < forecast.count; t++)

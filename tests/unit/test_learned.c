@@ -74,10 +74,10 @@ static struct outcome run(void (*body)(void))
     if (child == 0) {
         if (core_start(NULL)) _exit(2);
         struct sl_core *core = sl_core_running();
-        outcome.pressure_at_start = core->pressure;
-        outcome.primed = core->primed_symbols;
+        outcome.pressure_at_start = core->budget.pressure;
+        outcome.primed = core->history.primed_symbols;
         outcome.chunk_bytes = core->arena.chunk_bytes;
-        outcome.budget_bytes = core->budget_bytes;
+        outcome.budget_bytes = core->budget.bytes;
         body();
         outcome.misses = core->stats.total.demand_misses;
         outcome.surprises = core->stats.surprises;

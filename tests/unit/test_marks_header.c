@@ -1,5 +1,5 @@
-/* The installed header compiles alone, before what it must not disturb, in C and (test_marks_header.cc) in C++.
- * Nobody listens: nothing happens. */
+/* The installed header compiles alone, before what it must not disturb, in C and (test_marks_header.cc) in
+ * C++. Nobody listens: nothing happens. */
 #include "sluice/marks.h"
 
 #include <dlfcn.h>

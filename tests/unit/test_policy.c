@@ -148,7 +148,7 @@ static void the_driver_is_left_alone(void **state)
         const struct sl_counts *total = &core->stats.total;
         assert_int_equal(total->launches, 100 * CHUNKS);
         assert_int_equal(total->demand_misses + total->remote_bytes + core->stats.plans, 0);
-        assert_true(core->budget_bytes > 8 * SL_MIB); /* the device's: the budget cannot be held */
+        assert_true(core->budget.bytes > 8 * SL_MIB); /* the device's: the budget cannot be held */
         assert_true(sl_runtime_memory_info(&free_bytes, &total_bytes));
         assert_int_equal(total_bytes - free_bytes, CHUNKS * CHUNK);
         uint64_t calls = books->calls;
@@ -166,7 +166,7 @@ static void plan_two(struct sl_core *core, const uint64_t *chunks)
 {
     struct sl_plan_action actions[2];
     uint64_t bytes[64] = {0};
-    sl_tick now = core->tick;
+    sl_tick now = core->ticks.now;
     sl_lock(&core->mover.out.lock);
     sl_lock(&core->mover.in.lock);
     for (int i = 0; i < 2; i++) {
@@ -200,7 +200,7 @@ static void check_late(bool everything)
         for (int c = 0; c < 2; c++) use(chunks[c]);
         plan_two(core, chunks);
         struct sl_schedule_due due;
-        sl_schedule_begin(&core->schedule, core->tick + 1, everything, &due);
+        sl_schedule_begin(&core->schedule, core->ticks.now + 1, everything, &due);
         sl_schedule_issue(&core->schedule, &due);
         assert_true(is_resident(chunks[0]));
         assert_int_equal(is_resident(chunks[1]), everything);

@@ -50,7 +50,7 @@ static void carry_out(struct sl_plan_action *actions, size_t count)
     for (int c = 0; c < 64; c++) bytes[c] = CHUNK;
     struct sl_plan plan = {.actions = actions, .action_count = count};
     struct sl_plan_input input = {
-        .first_tick = core->tick + 1, .launch_count = 3, .chunk_bytes = bytes, .budget_bytes = SL_GIB};
+        .first_tick = core->ticks.now + 1, .launch_count = 3, .chunk_bytes = bytes, .budget_bytes = SL_GIB};
     struct sl_steps steps;
     assert_int_equal(sl_steps_new(&plan, &input, 3, 0, &steps), SL_OK);
     sl_lock(&core->mover.out.lock);
@@ -87,7 +87,7 @@ static void end(sl_tick tick)
 static void what_leaves_after_a_launch_does_not_wait_for_the_next(void **state)
 {
     (void)state;
-    sl_tick first = core->tick + 3;
+    sl_tick first = core->ticks.now + 3;
     sl_chunk goes = chunk_of(used_block()), stays = chunk_of(used_block());
     struct sl_plan_action actions[] = {{SL_ACTION_EVICT, goes, first, first + 2, SL_NO_ACTION},
                                        {SL_ACTION_EVICT, stays, first + 1, first + 2, SL_NO_ACTION}};
@@ -102,7 +102,7 @@ static void what_leaves_after_a_launch_does_not_wait_for_the_next(void **state)
 static void what_is_freed_behind_a_launch_is_not_copied(void **state)
 {
     (void)state;
-    sl_tick first = core->tick + 3;
+    sl_tick first = core->ticks.now + 3;
     sl_chunk goes = chunk_of(used_block()), other = chunk_of(used_block());
     uint64_t before = core->stats.total.bytes_out;
     struct sl_plan_action actions[] = {{SL_ACTION_DROP, goes, first, first + 2, SL_NO_ACTION},
@@ -127,7 +127,7 @@ static void what_is_freed_behind_a_launch_is_not_copied(void **state)
 static void what_is_about_to_die_is_not_brought(void **state)
 {
     (void)state;
-    sl_tick first = core->tick + 2;
+    sl_tick first = core->ticks.now + 2;
     sl_chunk comes = chunk_of(used_block());
     struct sl_plan_action actions[] = {{SL_ACTION_POPULATE, comes, first, first + 2, SL_NO_ACTION}};
     struct sl_pending pending;

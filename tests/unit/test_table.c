@@ -41,8 +41,8 @@ static bool kernel_touches(const struct sl_host_kernel *kernel, uint64_t address
     for (int i = 0; i < 8; i++) core_launch(launch);
     uint32_t number;
     sl_access_scan(core, &launch, &number);
-    for (uint32_t a = 0; a < core->access_count; a++) {
-        const struct sl_access *access = &core->accesses[a];
+    for (uint32_t a = 0; a < core->scan.access_count; a++) {
+        const struct sl_access *access = &core->scan.accesses[a];
         if (core->placement.slots[access->slot].address + access->offset == wanted) return true;
     }
     return false;
@@ -160,8 +160,8 @@ static void tables_of_graphs(void **state)
     struct sl_launch graph = {.kind = SL_LAUNCH_GRAPH, .footprint = noted};
     uint32_t number;
     sl_access_scan(core, &graph, &number);
-    assert_int_equal(core->access_count, 2);
-    assert_int_equal(core->placement.slots[core->accesses[1].slot].address, first);
+    assert_int_equal(core->scan.access_count, 2);
+    assert_int_equal(core->placement.slots[core->scan.accesses[1].slot].address, first);
     free(noted);
     free(not_done);
 }

@@ -78,11 +78,11 @@ static bool in_child(const char *daemon)
 
 static struct sl_predictor_counts foreseen(void)
 {
-    return sl_core_foreseen(sl_core_running());
+    return sl_history_foreseen(&sl_core_running()->history);
 }
 
-/* Runs so many launches. Whether nearly all were foreseen, and there was less than one miss for five launches:
- * with plans one in ten to thirty misses, as the threads happen to run; without, three of five. */
+/* Runs so many launches. Whether nearly all were foreseen, and there was less than one miss for five
+ * launches: with plans one in ten to thirty misses, as the threads happen to run; without, three of five. */
 static bool runs_well(uint32_t launches)
 {
     struct sl_predictor_counts before = foreseen();
@@ -99,7 +99,7 @@ static void each_stream_is_foreseen(void **state)
     for (int d = 0; d < 2; d++) {
         if (!in_child(daemons[d])) continue;
         run(LEARNING);
-        bool good = sl_core_running()->woven;
+        bool good = sl_core_running()->history.woven;
         uint64_t plans = sl_core_running()->stats.plans;
         good = runs_well(LAUNCHES) && good;
         core_end_child(good && sl_core_running()->stats.plans > plans + 5);
@@ -115,13 +115,14 @@ static void streams_begin_and_end(void **state)
         run(LEARNING);
         jobs[2].weight = 20;
         run(LEARNING);
-        bool good = runs_well(LAUNCHES) && sl_core_running()->woven;
+        bool good = runs_well(LAUNCHES) && sl_core_running()->history.woven;
         jobs[0].weight = 0;
         run(200);
         good = runs_well(LAUNCHES) && good;
         jobs[1].weight = 0;
         run(2 * LEARNING); /* all there is is one stream */
-        good = runs_well(LAUNCHES) && good && !sl_core_running()->woven && !sl_core_running()->weave;
+        good = runs_well(LAUNCHES) && good && !sl_core_running()->history.woven &&
+               !sl_core_running()->history.weave;
         core_end_child(good);
     }
 }
@@ -135,7 +136,7 @@ static void a_weave_is_forgotten_with_the_symbols(void **state)
     sl_lock(&sl_core_running()->order);
     sl_core_forget(sl_core_running());
     sl_unlock(&sl_core_running()->order);
-    bool good = !sl_core_running()->woven && !sl_core_running()->weave;
+    bool good = !sl_core_running()->history.woven && !sl_core_running()->history.weave;
     run(LEARNING);
     core_end_child(runs_well(LAUNCHES) && good);
 }
