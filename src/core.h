@@ -49,7 +49,7 @@ struct sl_core {
     struct sl_arena arena;
     struct sl_placement placement;
     struct sl_symbols symbols;
-    struct sl_scan scan;
+    struct sl_scanner scanner;
     struct sl_history history;
     struct sl_mover mover;
     struct sl_schedule schedule;

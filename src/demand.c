@@ -207,7 +207,7 @@ static bool bring_next_due(struct sl_core *core)
     sl_tick tick;
     sl_lock(&core->order);
     demand.tick = core->ticks.now;
-    sl_chunk chunk = sl_due_next(core, &tick);
+    sl_chunk chunk = sl_due_next(&core->due, demand.tick, &tick);
     uint64_t bytes = chunk == SL_NO_CHUNK ? 0 : atomic_load(&sl_arena_record(&core->arena, chunk)->bytes);
     bool in_time = bytes && bytes <= due->idle_bytes;
     sl_unlock(&core->order);
@@ -224,6 +224,12 @@ static bool bring_next_due(struct sl_core *core)
     due->idle_bytes -= bytes < due->idle_bytes ? bytes : due->idle_bytes;
     sl_unlock(&core->order);
     return true;
+}
+
+bool sl_demand_notes_due(const struct sl_core *core)
+{
+    return core->budget.pressure && core->policy->plans && core->policy->when == SL_PLAN_AHEAD &&
+           !atomic_load_explicit(&core->schedule.active, memory_order_relaxed);
 }
 
 void sl_demand_bring_due(struct sl_core *core)

@@ -36,6 +36,9 @@ uint64_t sl_demand_own_bytes(const struct sl_core *core, const sl_chunk *chunks,
  * be held. */
 uint32_t sl_demand_bring(struct sl_core *core, const struct sl_demand_for *launch, bool *brought);
 
+/* Whether launches are to be noted by due.h: memory is short, and nothing is planned. */
+bool sl_demand_notes_due(const struct sl_core *core);
+
 /* Brings what is due (due.h), as much as the link has had the time for while launches had nothing to wait
  * for. The same. */
 void sl_demand_bring_due(struct sl_core *core);

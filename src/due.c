@@ -1,7 +1,6 @@
 #include "due.h"
 
 #include "access.h"
-#include "core.h"
 #include "grow.h"
 
 #define NONE SL_MAP_NONE
@@ -38,18 +37,20 @@ void sl_due_forget(struct sl_due *due)
     free(due->heap);
     sl_map_free(&due->use_of);
     sl_map_free(&due->tensor_of);
-    *due = (struct sl_due){0};
+    *due = (struct sl_due){.placement = due->placement, .symbols = due->symbols, .durations = due->durations};
 }
 
-bool sl_due_is_noted(const struct sl_core *core)
+void sl_due_init(struct sl_due *due, const struct sl_placement *placement, const struct sl_symbols *symbols,
+                 struct sl_durations *durations)
 {
-    return core->budget.pressure && core->policy->plans && core->policy->when == SL_PLAN_AHEAD &&
-           !atomic_load_explicit(&core->schedule.active, memory_order_relaxed);
+    due->placement = placement;
+    due->symbols = symbols;
+    due->durations = durations;
 }
 
-bool sl_due_is_used(const struct sl_core *core)
+bool sl_due_is_frequent(const struct sl_due *due, uint64_t fed)
 {
-    return sl_due_is_noted(core) && core->history.fed >= ENOUGH_FED && core->due.surprised >= OFTEN;
+    return fed >= ENOUGH_FED && due->surprised >= OFTEN;
 }
 
 /* --- the heap --- */
@@ -79,11 +80,11 @@ static void pop(struct sl_due *due)
 
 /* --- tensors and uses by their numbers --- */
 
-static const struct sl_access *accesses_of(const struct sl_core *core, sl_symbol symbol, uint32_t *count)
+static const struct sl_access *accesses_of(const struct sl_due *due, sl_symbol symbol, uint32_t *count)
 {
-    const struct sl_symbol_record *record = &core->symbols.records[symbol];
+    const struct sl_symbol_record *record = &due->symbols->records[symbol];
     *count = record->access_count < MOST_ACCESSES ? record->access_count : MOST_ACCESSES;
-    return &core->symbols.accesses[record->first_access];
+    return &due->symbols->accesses[record->first_access];
 }
 
 static bool is_same(const struct sl_access *one, const struct sl_access *other)
@@ -137,111 +138,107 @@ static void note_successor(struct sl_due_use *use, uint32_t successor, uint32_t 
     use->distance = distance;
 }
 
-static void note_launch(struct sl_core *core, struct sl_due_use *use, sl_symbol symbol)
+static void note_launch(struct sl_due *due, struct sl_due_use *use, sl_symbol symbol, sl_tick tick)
 {
     uint32_t count, before_count;
-    const struct sl_access *now = accesses_of(core, symbol, &count), *before;
+    const struct sl_access *now = accesses_of(due, symbol, &count), *before;
     if (use->symbol != SL_NO_SYMBOL) {
-        uint64_t took_ns = sl_durations_ns(&core->sampling.durations, use->symbol, 0);
+        uint64_t took_ns = sl_durations_ns(due->durations, use->symbol, 0);
         if (took_ns) use->took_ns = took_ns;
     }
     if (use->symbol != SL_NO_SYMBOL && use->symbol != symbol) {
-        before = accesses_of(core, use->symbol, &before_count);
+        before = accesses_of(due, use->symbol, &before_count);
         for (uint32_t a = 0; a < MOST_ACCESSES; a++)
             if (a >= count || a >= before_count || !is_same(&now[a], &before[a]))
                 use->always &= ~((uint64_t)1 << a);
     }
     use->symbol = symbol;
-    use->came = core->ticks.now;
+    use->came = tick;
 }
 
 /* --- what is due --- */
 
 /* The chunks of the use's next tensor that its launches always used, from access *a on. */
-static struct sl_chunk_range next_chunks(const struct sl_core *core, const struct sl_due_use *use,
-                                         uint32_t *a)
+static struct sl_chunk_range next_chunks(const struct sl_due *due, const struct sl_due_use *use, uint32_t *a)
 {
     uint32_t count;
-    const struct sl_access *accesses = accesses_of(core, use->symbol, &count);
+    const struct sl_access *accesses = accesses_of(due, use->symbol, &count);
     while (*a < count) {
         const struct sl_access *access = &accesses[(*a)++];
-        const struct sl_slot *slot = &core->placement.slots[access->slot];
+        const struct sl_slot *slot = &due->placement->slots[access->slot];
         if (!slot->live || !(use->always >> (*a - 1) & 1)) continue;
-        struct sl_chunk_range range = sl_slot_chunks(&core->placement, slot, access->offset,
+        struct sl_chunk_range range = sl_slot_chunks(due->placement, slot, access->offset,
                                                      sl_access_end(slot, access) - access->offset);
         if (range.count) return range;
     }
     return (struct sl_chunk_range){0};
 }
 
-static void expect(struct sl_core *core, uint32_t u, sl_tick tick)
+static void expect(struct sl_due *due, uint32_t u, sl_tick tick)
 {
-    struct sl_due_use *use = &core->due.uses[u];
+    struct sl_due_use *use = &due->uses[u];
     struct sl_chunk_range range;
-    for (uint32_t a = 0; (range = next_chunks(core, use, &a)).count;)
+    for (uint32_t a = 0; (range = next_chunks(due, use, &a)).count;)
         for (uint32_t i = 0; i < range.count; i++) {
-            struct sl_chunk_record *chunk = sl_arena_record(&core->arena, range.first + i);
+            struct sl_chunk_record *chunk = sl_arena_record(due->placement->arena, range.first + i);
             if (chunk->due < tick) chunk->due = tick;
         }
-    if (!use->listed) use->listed = push(&core->due, (struct sl_due_item){tick, u});
+    if (!use->listed) use->listed = push(due, (struct sl_due_item){tick, u});
 }
 
-static void expect_all(struct sl_core *core, uint32_t u)
+static void expect_all(struct sl_due *due, uint32_t u, sl_tick tick)
 {
-    const struct sl_due *due = &core->due;
-    sl_tick tick = core->ticks.now;
     for (int step = 0; step < MOST_STEPS && due->uses[u].sure >= SURE; step++) {
         tick += due->uses[u].distance;
         u = due->uses[u].successor;
-        expect(core, u, tick);
+        expect(due, u, tick);
     }
 }
 
-void sl_due_note(struct sl_core *core, sl_symbol symbol)
+void sl_due_note(struct sl_due *due, sl_symbol symbol, sl_tick tick, bool foreseen, uint64_t fed)
 {
-    struct sl_due *due = &core->due;
-    const struct sl_symbol_record *record = &core->symbols.records[symbol];
+    const struct sl_symbol_record *record = &due->symbols->records[symbol];
     uint32_t count;
-    const struct sl_access *accesses = accesses_of(core, symbol, &count);
+    const struct sl_access *accesses = accesses_of(due, symbol, &count);
     uint64_t took_ns = UINT64_MAX;
-    due->surprised += (core->history.streak ? 0 : CERTAIN / LATELY) - due->surprised / LATELY;
-    bool used = sl_due_is_used(core);
+    due->surprised += (foreseen ? 0 : CERTAIN / LATELY) - due->surprised / LATELY;
+    bool used = sl_due_is_frequent(due, fed);
     if (due->use_count == MOST || due->tensor_count == MOST) sl_due_forget(due);
     for (uint32_t a = 0; a < count; a++) {
         uint32_t u = find_use(due, record, &accesses[a]), t = find_tensor(due, &accesses[a]);
         if (u == NONE || t == NONE) break;
         struct sl_due_tensor *tensor = &due->tensors[t];
-        uint64_t number = core->placement.slots[accesses[a].slot].number;
-        if (tensor->use != NONE && tensor->number == number && tensor->tick < core->ticks.now)
-            note_successor(&due->uses[tensor->use], u, (uint32_t)(core->ticks.now - tensor->tick));
-        *tensor = (struct sl_due_tensor){number, u, core->ticks.now};
-        note_launch(core, &due->uses[u], symbol);
+        uint64_t number = due->placement->slots[accesses[a].slot].number;
+        if (tensor->use != NONE && tensor->number == number && tensor->tick < tick)
+            note_successor(&due->uses[tensor->use], u, (uint32_t)(tick - tensor->tick));
+        *tensor = (struct sl_due_tensor){number, u, tick};
+        note_launch(due, &due->uses[u], symbol, tick);
         if (due->uses[u].took_ns && due->uses[u].took_ns < took_ns) took_ns = due->uses[u].took_ns;
-        if (used) expect_all(core, u);
+        if (used) expect_all(due, u, tick);
     }
-    due->launch_ns = sl_durations_ns(&core->sampling.durations, symbol, 0);
+    due->launch_ns = sl_durations_ns(due->durations, symbol, 0);
     if (!due->launch_ns && took_ns != UINT64_MAX) due->launch_ns = took_ns;
-    if (!due->launch_ns) due->launch_ns = sl_durations_ns(&core->sampling.durations, symbol, record->kernel);
+    if (!due->launch_ns) due->launch_ns = sl_durations_ns(due->durations, symbol, record->kernel);
 }
 
-static sl_chunk lacking(const struct sl_core *core, const struct sl_due_use *use)
+static sl_chunk lacking(const struct sl_due *due, const struct sl_due_use *use)
 {
     struct sl_chunk_range range;
-    for (uint32_t a = 0; (range = next_chunks(core, use, &a)).count;)
+    for (uint32_t a = 0; (range = next_chunks(due, use, &a)).count;)
         for (uint32_t i = 0; i < range.count; i++)
-            if (atomic_load(&sl_arena_record(&core->arena, range.first + i)->content) == SL_CONTENT_HOST)
+            if (atomic_load(&sl_arena_record(due->placement->arena, range.first + i)->content) ==
+                SL_CONTENT_HOST)
                 return range.first + i;
     return SL_NO_CHUNK;
 }
 
-sl_chunk sl_due_next(struct sl_core *core, sl_tick *tick)
+sl_chunk sl_due_next(struct sl_due *due, sl_tick now, sl_tick *tick)
 {
-    struct sl_due *due = &core->due;
     while (due->heap_count > 0) {
         const struct sl_due_use *use = &due->uses[due->heap[0].use];
         *tick = due->heap[0].tick;
-        bool came = use->came + EARLY >= *tick, over = *tick + EARLY <= core->ticks.now;
-        sl_chunk chunk = came || over ? SL_NO_CHUNK : lacking(core, use);
+        bool came = use->came + EARLY >= *tick, over = *tick + EARLY <= now;
+        sl_chunk chunk = came || over ? SL_NO_CHUNK : lacking(due, use);
         if (chunk != SL_NO_CHUNK) return chunk;
         pop(due);
     }

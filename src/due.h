@@ -10,11 +10,15 @@
 #ifndef SLUICE_DUE_H
 #define SLUICE_DUE_H
 
+#include "duration.h"
 #include "map.h"
-
-struct sl_core;
+#include "place.h"
+#include "symbol.h"
 
 struct sl_due {
+    const struct sl_placement *placement;
+    const struct sl_symbols *symbols;
+    struct sl_durations *durations;
     struct sl_due_use *uses;
     struct sl_due_tensor *tensors;
     uint32_t use_count, use_capacity, tensor_count, tensor_capacity;
@@ -29,20 +33,21 @@ struct sl_due {
     uint64_t idle_bytes; /* that the link could have carried since a launch had to wait for it */
 };
 
-/* Accepts a zeroed one, and leaves one. Slots or symbols mean something else from now on, or it is the end.
- */
+/* pre: zeroed. What it is given outlives it. */
+void sl_due_init(struct sl_due *due, const struct sl_placement *placement, const struct sl_symbols *symbols,
+                 struct sl_durations *durations);
+/* Accepts a zeroed one. Slots or symbols mean something else from now on, or it is the end. */
 void sl_due_forget(struct sl_due *due);
 
-/* Whether launches are to be noted: memory is short, and nothing is planned. */
-bool sl_due_is_noted(const struct sl_core *core);
-/* Whether, besides, launches surprise so often that plans cannot be waited for. */
-bool sl_due_is_used(const struct sl_core *core);
+/* Whether launches surprise so often that plans cannot be waited for. `fed`: symbols so far. */
+bool sl_due_is_frequent(const struct sl_due *due, uint64_t fed);
 
-/* The launch being begun, core->ticks.now, is `symbol`. Where that is used, the chunks of what it makes due
- * get their `due`. */
-void sl_due_note(struct sl_core *core, sl_symbol symbol);
+/* The launch being begun, `tick`, is `symbol`; `foreseen`: it was predicted. Where surprises are frequent,
+ * the chunks of what it makes due get their `due`. */
+void sl_due_note(struct sl_due *due, sl_symbol symbol, sl_tick tick, bool foreseen, uint64_t fed);
 
-/* A chunk of what is due first of all that is not on the device, or SL_NO_CHUNK; *tick: when. */
-sl_chunk sl_due_next(struct sl_core *core, sl_tick *tick);
+/* A chunk of what is due first of all that is not on the device, or SL_NO_CHUNK; *tick: when. `now`: the
+ * launch being begun. */
+sl_chunk sl_due_next(struct sl_due *due, sl_tick now, sl_tick *tick);
 
 #endif

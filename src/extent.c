@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "core.h"
+#include "access.h"
 
 #define VIEWS_MAX 8    /* pointers that may be views of one tensor */
 #define VIEW_GAP 16    /* times as long as from the tensor's start to its last view */
@@ -40,9 +40,9 @@ static uint64_t over_views(const struct sl_slot *slot, uint64_t begin, uint64_t 
     return bytes;
 }
 
-static struct reach *collect(const struct sl_core *core, size_t *count)
+static struct reach *collect(const struct sl_scanner *scanner, size_t *count)
 {
-    const struct sl_symbols *symbols = &core->symbols;
+    const struct sl_symbols *symbols = scanner->symbols;
     struct reach *reaches = malloc((symbols->access_count + 1) * sizeof *reaches);
     *count = 0;
     for (uint32_t s = 0; reaches && s < symbols->count; s++) {
@@ -50,7 +50,7 @@ static struct reach *collect(const struct sl_core *core, size_t *count)
         if (record->kind != SL_SYMBOL_LAUNCH) continue;
         for (uint32_t a = 0; a < record->access_count; a++) {
             struct sl_access *access = &symbols->accesses[record->first_access + a];
-            const struct sl_slot *slot = &core->placement.slots[access->slot];
+            const struct sl_slot *slot = &scanner->placement->slots[access->slot];
             if (access->bytes || !access->parameter || !access->threads) continue;
             uint64_t bytes = sl_slot_extent_end(slot, access->offset) - access->offset;
             reaches[(*count)++] = (struct reach){.access = access,
@@ -104,7 +104,7 @@ static uint64_t reach_of(const struct reach *reach, double for_thread)
     return bytes > least ? bytes : least;
 }
 
-static bool settle(const struct sl_core *core, struct reach *reaches, size_t count)
+static bool settle(const struct sl_scanner *scanner, struct reach *reaches, size_t count)
 {
     size_t voters;
     double for_thread = usual(reaches, count, true, &voters);
@@ -112,7 +112,7 @@ static bool settle(const struct sl_core *core, struct reach *reaches, size_t cou
     if (!voters) for_thread = usual(reaches, count, false, &voters);
     for (size_t i = 0; i < count; i++) {
         struct sl_access *access = reaches[i].access;
-        if (core->placement.slots[access->slot].bytes <= core->arena.chunk_bytes) continue;
+        if (scanner->placement->slots[access->slot].bytes <= scanner->placement->arena->chunk_bytes) continue;
         uint64_t at_least = reach_of(&reaches[i], for_thread);
         changed |= access->at_least != at_least;
         access->at_least = at_least;
@@ -120,13 +120,13 @@ static bool settle(const struct sl_core *core, struct reach *reaches, size_t cou
     return changed;
 }
 
-void sl_extents_learn(struct sl_core *core)
+void sl_extents_learn(struct sl_scanner *scanner)
 {
-    if (core->scan.extents.learned_version == core->scan.extents.version &&
-        core->scan.extents.learned_symbols == core->symbols.count)
+    if (scanner->extents.learned_version == scanner->extents.version &&
+        scanner->extents.learned_symbols == scanner->symbols->count)
         return;
     size_t count, end;
-    struct reach *reaches = collect(core, &count);
+    struct reach *reaches = collect(scanner, &count);
     if (!reaches) return;
     bool changed = false;
     qsort(reaches, count, sizeof *reaches, by_parameter);
@@ -134,10 +134,10 @@ void sl_extents_learn(struct sl_core *core)
         for (end = begin + 1;
              end < count && reaches[end].access->parameter == reaches[begin].access->parameter;)
             end++;
-        changed |= settle(core, reaches + begin, end - begin);
+        changed |= settle(scanner, reaches + begin, end - begin);
     }
     free(reaches);
-    core->scan.extents.version += changed;
-    core->scan.extents.learned_version = core->scan.extents.version;
-    core->scan.extents.learned_symbols = core->symbols.count;
+    scanner->extents.version += changed;
+    scanner->extents.learned_version = scanner->extents.version;
+    scanner->extents.learned_symbols = scanner->symbols->count;
 }

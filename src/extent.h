@@ -16,7 +16,7 @@
 
 #include "types.h"
 
-struct sl_core;
+struct sl_scanner;
 
 struct sl_extents {
     uint64_t version;         /* counts what was learned of where tensors end */
@@ -27,6 +27,6 @@ struct sl_extents {
 
 /* Sets what accesses cover at least (sl_access.at_least) from all that is known now. Does nothing if nothing
  * was learned since the last time, or without memory. */
-void sl_extents_learn(struct sl_core *core);
+void sl_extents_learn(struct sl_scanner *scanner);
 
 #endif

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core.h"
+#include "access.h"
 
 /* The numbers that say how a kernel is launched lie next to each other in both structures. */
 #define SHAPE_BYTES (sizeof(uint64_t) + 7 * sizeof(uint32_t))
@@ -45,62 +45,66 @@ static bool same_words(const struct sl_launch *launch, const struct sl_kernel *k
 }
 
 /* Are the allocations where the face saw them? */
-static bool same_places(const struct sl_core *core, const struct sl_symbol_record *record,
+static bool same_places(const struct sl_scanner *scanner, const struct sl_symbol_record *record,
                         const struct sl_face *face)
 {
-    const struct sl_access *access = &core->symbols.accesses[record->first_access];
+    const struct sl_access *access = &scanner->symbols->accesses[record->first_access];
     for (uint32_t w = 0; w < face->word_count; w++) {
         if (!face->words[w]) continue;
-        const struct sl_slot *slot = &core->placement.slots[access->slot];
+        const struct sl_slot *slot = &scanner->placement->slots[access->slot];
         if (!slot->live || slot->address + access->offset != face->words[w]) return false;
         access++;
     }
     return true;
 }
 
-const struct sl_face *sl_face_match(struct sl_core *core, const struct sl_launch *launch, sl_symbol symbol)
+const struct sl_face *sl_face_match(struct sl_scanner *scanner, const struct sl_launch *launch,
+                                    sl_symbol symbol)
 {
-    if (symbol >= core->symbols.count) return NULL;
-    const struct sl_symbol_record *record = &core->symbols.records[symbol];
+    if (symbol >= scanner->symbols->count) return NULL;
+    const struct sl_symbol_record *record = &scanner->symbols->records[symbol];
     struct sl_face *face = record->face;
     if (!face || launch->kind != SL_LAUNCH_KERNEL ||
         memcmp(&launch->function, &face->function, SHAPE_BYTES) ||
-        face->handles != core->scan.kernels.version || face->extents != core->scan.extents.version)
+        face->handles != scanner->kernels.version || face->extents != scanner->extents.version)
         return NULL;
-    if (!same_words(launch, &core->scan.kernels.kernels[face->kernel], face)) return NULL;
-    if (face->places != core->placement.version) {
-        if (!same_places(core, record, face)) return NULL;
-        face->places = core->placement.version;
+    if (!same_words(launch, &scanner->kernels.kernels[face->kernel], face)) return NULL;
+    if (face->places != scanner->placement->version) {
+        if (!same_places(scanner, record, face)) return NULL;
+        face->places = scanner->placement->version;
     }
-    core->scan.accesses = &core->symbols.accesses[record->first_access];
-    core->scan.access_count = record->access_count;
+    scanner->usage.accesses = &scanner->symbols->accesses[record->first_access];
+    scanner->usage.access_count = record->access_count;
     return face;
 }
 
-void sl_face_keep(struct sl_core *core, const struct sl_launch *launch, sl_symbol symbol, uint32_t kernel)
+void sl_face_keep(struct sl_scanner *scanner, const struct sl_launch *launch)
 {
-    struct sl_symbol_record *record = &core->symbols.records[symbol];
-    if (!kernel || record->access_count != core->scan.word_count) return;
-    const struct sl_kernel *known = &core->scan.kernels.kernels[kernel];
+    sl_symbol symbol = scanner->usage.symbol;
+    uint32_t kernel = scanner->usage.kernel;
+    struct sl_symbol_record *record = &scanner->symbols->records[symbol];
+    if (!kernel || record->access_count != scanner->usage.word_count) return;
+    const struct sl_kernel *known = &scanner->kernels.kernels[kernel];
     struct sl_face *face = realloc(record->face, sizeof *face + known->word_count * sizeof face->words[0] +
-                                                     core->scan.touched_count * sizeof(sl_chunk));
+                                                     scanner->usage.chunk_count * sizeof(sl_chunk));
     if (!face) return;
     record->face = face;
-    *face = (struct sl_face){.handles = core->scan.kernels.version,
-                             .extents = core->scan.extents.version,
-                             .places = core->placement.version,
+    *face = (struct sl_face){.handles = scanner->kernels.version,
+                             .extents = scanner->extents.version,
+                             .places = scanner->placement->version,
                              .kernel = kernel,
                              .word_count = known->word_count,
-                             .chunk_count = core->scan.touched_count,
-                             .pinned_bytes = core->scan.pinned_bytes};
+                             .chunk_count = scanner->usage.chunk_count,
+                             .pinned_bytes = scanner->usage.pinned_bytes};
     memcpy(&face->function, &launch->function, SHAPE_BYTES);
     uint32_t next = 0;
     for (uint32_t w = 0; w < known->word_count; w++) {
-        bool ours = next < core->scan.word_count && core->scan.words[next].where == known->words[w];
-        face->words[w] = ours ? core->scan.words[next++].address : 0;
+        bool ours = next < scanner->usage.word_count && scanner->usage.words[next].where == known->words[w];
+        face->words[w] = ours ? scanner->usage.words[next++].address : 0;
     }
-    if (core->scan.touched_count) /* none where sluice only records */
-        memcpy(face->words + known->word_count, core->scan.touched,
-               core->scan.touched_count * sizeof(sl_chunk));
-    if (next != core->scan.word_count) face->extents = UINT64_MAX; /* not all of it came from parameters */
+    if (scanner->usage.chunk_count) /* none where sluice only records */
+        memcpy(face->words + known->word_count, scanner->usage.chunks,
+               scanner->usage.chunk_count * sizeof(sl_chunk));
+    if (next != scanner->usage.word_count)
+        face->extents = UINT64_MAX; /* not all of it came from parameters */
 }

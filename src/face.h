@@ -6,7 +6,7 @@
 
 #include "types.h"
 
-struct sl_core;
+struct sl_scanner;
 struct sl_launch;
 
 struct sl_face {
@@ -27,10 +27,10 @@ static inline const sl_chunk *sl_face_chunks(const struct sl_face *face)
 
 /* The face of `symbol` if the launch is the one that it stands for; NULL if it is not, or cannot be told this
  * way. */
-const struct sl_face *sl_face_match(struct sl_core *core, const struct sl_launch *launch, sl_symbol symbol);
+const struct sl_face *sl_face_match(struct sl_scanner *scanner, const struct sl_launch *launch,
+                                    sl_symbol symbol);
 
-/* Keeps the face of a launch that sl_access_scan found to be `symbol`, the one expected, and whose chunks are
- * in core->scan.touched. */
-void sl_face_keep(struct sl_core *core, const struct sl_launch *launch, sl_symbol symbol, uint32_t kernel);
+/* Keeps the face of the launch that was just scanned, is the one expected, and whose chunks are known. */
+void sl_face_keep(struct sl_scanner *scanner, const struct sl_launch *launch);
 
 #endif

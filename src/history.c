@@ -23,10 +23,11 @@ void sl_core_drop_schedule(struct sl_core *core)
 
 void sl_core_learn_extents(struct sl_core *core)
 {
-    if (core->history.fed - core->scan.extents.learned_at < core->symbols.access_count / ACCESSES_FOR_SYMBOL)
+    if (core->history.fed - core->scanner.extents.learned_at <
+        core->symbols.access_count / ACCESSES_FOR_SYMBOL)
         return;
-    core->scan.extents.learned_at = core->history.fed;
-    sl_extents_learn(core);
+    core->scanner.extents.learned_at = core->history.fed;
+    sl_extents_learn(&core->scanner);
 }
 
 /* An iteration is one period of the predicted string; before anything is predicted, all is the first one. */
@@ -175,8 +176,5 @@ void sl_core_forget(struct sl_core *core)
     sl_placement_forget(&core->placement);
     core->history.streak = 0;
     core->history.iteration_end = 0;
-    core->scan.extents.learned_symbols = 0;
-    core->scan.face = NULL;
-    core->scan.accesses = core->scan.resolved;
-    core->scan.access_count = 0;
+    sl_scanner_forget(&core->scanner);
 }

@@ -18,13 +18,13 @@
 
 /* Marks the launch's chunks as used where that is all there is to do: every one is resident, its stream has
  * used them since they came, and knows of their arrival. */
-static bool use_plainly(struct sl_core *core, uint32_t s)
+static bool use_plainly(struct sl_core *core, const struct sl_usage *usage, uint32_t s)
 {
     uint64_t bit = (uint64_t)1 << s;
     uint64_t joined = s == SL_SHARED_STREAM ? 0 : core->streams.known[s].joined_in;
     bool plain = true;
-    for (uint32_t i = 0; i < core->scan.touched_count; i++) {
-        struct sl_chunk_record *chunk = sl_arena_record(&core->arena, core->scan.touched[i]);
+    for (uint32_t i = 0; i < usage->chunk_count; i++) {
+        struct sl_chunk_record *chunk = sl_arena_record(&core->arena, usage->chunks[i]);
         uint64_t users = atomic_load_explicit(&chunk->users, memory_order_relaxed);
         atomic_store_explicit(&chunk->last_use, core->ticks.now, memory_order_relaxed);
         plain &= atomic_load_explicit(&chunk->content, memory_order_relaxed) == SL_CONTENT_RESIDENT &&
@@ -57,7 +57,7 @@ static uint64_t use_chunks(struct sl_core *core, struct sl_launch_context *conte
 
 static const char *launch_name(const struct sl_core *core, const struct sl_launch *launch, uint32_t kernel)
 {
-    if (kernel) return core->scan.kernels.kernels[kernel].name;
+    if (kernel) return core->scanner.kernels.kernels[kernel].name;
     return launch->kind == SL_LAUNCH_GRAPH ? "a graph" : "a copy";
 }
 
@@ -112,10 +112,10 @@ static void see_to_lacking(struct sl_core *core, struct sl_launch_context *conte
 }
 
 /* Which of its chunks the launch may write: what host memory has of them is old from then on. */
-static void note_written(struct sl_core *core)
+static void note_written(struct sl_core *core, const struct sl_usage *usage)
 {
-    for (uint32_t a = 0; a < core->scan.access_count; a++) {
-        const struct sl_access *access = &core->scan.accesses[a];
+    for (uint32_t a = 0; a < usage->access_count; a++) {
+        const struct sl_access *access = &usage->accesses[a];
         const struct sl_slot *slot = &core->placement.slots[access->slot];
         if (access->only_read) continue;
         struct sl_chunk_range range = sl_slot_chunks(&core->placement, slot, access->offset,
@@ -146,45 +146,53 @@ static bool moves_between_launches(const struct sl_core *core)
 
 /* What the launch uses, and what of it is known to be there. pre: the order lock is taken, until the end of
  * what follows. */
-static void understand(struct sl_core *core, struct sl_launch_context *context)
+static const struct sl_usage *understand(struct sl_core *core, struct sl_launch_context *context)
 {
     struct sl_launch *launch = context->launch;
-    uint32_t s = sl_core_stream(core, launch->stream);
-    core->scan.stream = context->stream = s;
+    uint32_t s = context->stream = sl_core_stream(core, launch->stream);
     launch->tick = context->tick = ++core->ticks.now;
     atomic_store_explicit(&core->ticks.open[launch->tick % SL_OPEN_LAUNCHES], launch->tick,
                           memory_order_relaxed);
-    atomic_store_explicit(&core->stats.tick, core->ticks.now, memory_order_relaxed);
+    atomic_store_explicit(&core->stats.tick, context->tick, memory_order_relaxed);
     core->streams.active |= (uint64_t)1 << s;
     if (core->symbols.full) sl_core_forget(core);
-    context->symbol = sl_access_scan(core, launch, &context->kernel);
-    sl_core_feed(core, context->symbol, s);
+    const struct sl_usage *usage =
+        sl_access_scan(&core->scanner, launch, sl_history_expected(&core->history, s), s);
+    context->symbol = usage->symbol;
+    context->kernel = usage->kernel;
+    sl_core_feed(core, usage->symbol, s);
     sl_stats_launched(&core->stats);
-    sl_record_launch(core, launch, context->symbol, context->kernel);
-    sl_schedule_begin(&core->schedule, core->ticks.now, !core->daemon && !moves_between_launches(core),
+    sl_record_launch(core, launch, usage);
+    sl_schedule_begin(&core->schedule, context->tick, !core->daemon && !moves_between_launches(core),
                       &context->due);
     if (core->reuse.join_count || core->reuse.join_out) sl_joins_collect(core, s, &context->joining);
-    sl_access_chunks(core, launch, context->symbol, context->kernel);
-    if (sl_due_is_noted(core)) {
-        sl_due_note(core, context->symbol);
+    sl_access_chunks(&core->scanner, launch, context->tick);
+    return usage;
+}
+
+/* Whether all that it uses is there, as far as is seen at once; and what follows for others. */
+static void see(struct sl_core *core, const struct sl_usage *usage, struct sl_launch_context *context)
+{
+    if (sl_demand_notes_due(core)) {
+        sl_due_note(&core->due, usage->symbol, context->tick, core->history.streak > 0, core->history.fed);
         context->makes_due = core->due.heap_count > 0;
     }
-    context->resident = !core->scan.touched_count || use_plainly(core, s);
-    if (core->backend.leave) note_written(core);
-    if (core->scan.pinned_bytes) {
-        SL_COUNT(&core->stats, remote_bytes, core->scan.pinned_bytes);
-        SL_COUNT(&core->stats, pinned_bytes, core->scan.pinned_bytes);
+    context->resident = !usage->chunk_count || use_plainly(core, usage, context->stream);
+    if (core->backend.leave) note_written(core, usage);
+    if (usage->pinned_bytes) {
+        SL_COUNT(&core->stats, remote_bytes, usage->pinned_bytes);
+        SL_COUNT(&core->stats, pinned_bytes, usage->pinned_bytes);
     }
 }
 
 /* Keeps what the launch uses for when others launch meanwhile. Without memory it is used where it is. */
-static void keep_chunks(const struct sl_core *core, struct sl_launch_context *context)
+static void keep_chunks(const struct sl_usage *usage, struct sl_launch_context *context)
 {
-    uint32_t count = core->scan.touched_count;
+    uint32_t count = usage->chunk_count;
     sl_chunk *chunks = context->few;
     if (count > SL_FEW_CHUNKS) chunks = context->many = malloc(count * sizeof *chunks);
     if (!chunks) return;
-    memcpy(chunks, core->scan.touched, count * sizeof *chunks);
+    memcpy(chunks, usage->chunks, count * sizeof *chunks);
     context->chunks = chunks;
     context->chunk_count = count;
 }
@@ -219,7 +227,7 @@ struct sl_footprint *sl_runtime_footprint(const struct sl_launch *launch)
     struct sl_core *core = sl_core_running();
     if (!core) return NULL;
     sl_lock(&core->order);
-    struct sl_footprint *footprint = sl_access_footprint(core, launch);
+    struct sl_footprint *footprint = sl_access_footprint(&core->scanner, launch);
     sl_unlock(&core->order);
     return footprint;
 }
@@ -233,10 +241,11 @@ static void begin(struct sl_core *core, struct sl_launch *launch)
     memset(&context.many, 0, sizeof context - offsetof(struct sl_launch_context, many));
     context.launch = launch;
     sl_lock(&core->order);
-    understand(core, &context);
+    const struct sl_usage *usage = understand(core, &context);
+    see(core, usage, &context);
     bool moves = !context.resident || context.due.any || context.makes_due;
     if (moves) {
-        if (!context.resident) keep_chunks(core, &context);
+        if (!context.resident) keep_chunks(usage, &context);
         sl_unlock(&core->order);
         bring(core, &context);
         if (context.makes_due) sl_demand_bring_due(core);

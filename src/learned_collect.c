@@ -110,7 +110,7 @@ static void fill_keys(struct collector *c)
 static bool fill_kernels(struct collector *c)
 {
     for (uint32_t k = 0; k < c->kernels.count; k++) {
-        const struct sl_kernel *kernel = &c->core->scan.kernels.kernels[c->kernels.from[k]];
+        const struct sl_kernel *kernel = &c->core->scanner.kernels.kernels[c->kernels.from[k]];
         size_t bytes = kernel->parameter_count * sizeof *kernel->offsets;
         struct sl_profile_kernel *out = &c->out->kernels[k];
         *out = (struct sl_profile_kernel){.name = strdup(kernel->name), .offsets = malloc(2 * bytes + 1)};
@@ -227,7 +227,7 @@ enum sl_status sl_learned_collect(const struct sl_core *core, const sl_symbol *h
     struct collector c = {.core = core, .out = &profile};
     uint32_t keys = core->placement.key_count;
     bool ok = renumbering_new(&c.symbols, core->symbols.count) &&
-              renumbering_new(&c.kernels, core->scan.kernels.count) && renumbering_new(&c.keys, keys) &&
+              renumbering_new(&c.kernels, core->scanner.kernels.count) && renumbering_new(&c.keys, keys) &&
               (c.key_slots = malloc((keys + (size_t)1) * sizeof *c.key_slots)) &&
               (c.first_slot = malloc((keys + (size_t)1) * sizeof *c.first_slot));
     ok = ok && fill(&c, head, note_string(&c, head, count), steady) && fill_facts(core, &profile);

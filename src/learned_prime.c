@@ -19,7 +19,7 @@ static uint32_t *know_kernels(struct sl_core *core, const struct sl_profile *pro
         struct sl_kernel_layout layout = {
             .parameter_count = kernel->parameter_count, .offsets = kernel->offsets, .sizes = kernel->sizes};
         snprintf(layout.name, sizeof layout.name, "%s", kernel->name);
-        numbers[k + 1] = sl_kernels_know(&core->scan.kernels, &layout);
+        numbers[k + 1] = sl_kernels_know(&core->scanner.kernels, &layout);
     }
     return numbers;
 }
@@ -52,7 +52,7 @@ static sl_symbol intern_launch(struct sl_core *core, const struct sl_profile *pr
                                          .only_read = from->only_read};
         if (!from->bytes) accesses[a].at_least = from->threads * SL_BYTES_FOR_THREAD;
         if (slot->bytes > core->arena.chunk_bytes && sl_slot_learn(slot, from->offset))
-            core->scan.extents.version++;
+            core->scanner.extents.version++;
         signature = sl_signature_add(signature, &accesses[a]);
     }
     struct sl_symbol_record record = {.kind = SL_SYMBOL_LAUNCH,
@@ -153,7 +153,7 @@ size_t sl_learned_prime(struct sl_core *core, const struct sl_profile *profile)
     if (kernels && remember_slots(core, profile)) symbols = intern_symbols(core, profile, kernels);
     if (symbols) {
         find_places(core, profile);
-        sl_extents_learn(core);
+        sl_extents_learn(&core->scanner);
         primed = prime_predictor(core, profile, symbols);
     }
     if (profile->facts.link_in_bytes_per_s)

@@ -61,7 +61,7 @@ static struct sl_event access_event(const struct sl_core *core, const struct sl_
 
 static void announce_kernel(struct sl_core *core, uint32_t kernel)
 {
-    struct sl_kernel *known = &core->scan.kernels.kernels[kernel];
+    struct sl_kernel *known = &core->scanner.kernels.kernels[kernel];
     if (!kernel || known->announced == core->recorder.lap + 1) return;
     known->announced = core->recorder.lap + 1;
     sl_core_trace(core, (struct sl_event){.type = SL_EVENT_KERNEL, .id = kernel, .text = known->name});
@@ -105,22 +105,22 @@ static void tell_again(struct sl_core *core)
 
 /* What a symbol stands for is written once: a launch that repeats itself is one record. A symbol of which a
  * record was lost is written again. */
-void sl_record_launch(struct sl_core *core, const struct sl_launch *launch, sl_symbol symbol, uint32_t kernel)
+void sl_record_launch(struct sl_core *core, const struct sl_launch *launch, const struct sl_usage *usage)
 {
     if (!core->recorder.trace) return;
     tell_again(core);
-    announce_kernel(core, kernel);
-    uint64_t version = core->scan.extents.version << 24 ^ core->recorder.lap;
-    struct sl_symbol_record *known = &core->symbols.records[symbol];
-    struct sl_event event = launch_event(core, launch, kernel);
-    if (symbol && known->recorded && known->recorded_version == version) {
-        event.d = core->scan.access_count ? known->recorded : 0;
+    announce_kernel(core, usage->kernel);
+    uint64_t version = core->scanner.extents.version << 24 ^ core->recorder.lap;
+    struct sl_symbol_record *known = &core->symbols.records[usage->symbol];
+    struct sl_event event = launch_event(core, launch, usage->kernel);
+    if (usage->symbol && known->recorded && known->recorded_version == version) {
+        event.d = usage->access_count ? known->recorded : 0;
         sl_trace_push(core->recorder.trace, &event);
         return;
     }
     bool whole = sl_trace_push(core->recorder.trace, &event);
-    for (uint32_t a = 0; a < core->scan.access_count; a++) {
-        struct sl_event access = access_event(core, &core->scan.accesses[a], event.time_ns);
+    for (uint32_t a = 0; a < usage->access_count; a++) {
+        struct sl_event access = access_event(core, &usage->accesses[a], event.time_ns);
         whole &= sl_trace_push(core->recorder.trace, &access);
     }
     if (!whole) return;

@@ -8,6 +8,7 @@
 struct sl_core;
 struct sl_launch;
 struct sl_trace;
+struct sl_usage;
 
 /* What the trace was told. */
 struct sl_recorder {
@@ -27,9 +28,8 @@ bool sl_core_trace(struct sl_core *core, struct sl_event event);
 /* Slabs that were taken since the last time. */
 void sl_record_slabs(struct sl_core *core);
 
-/* The launch that was just scanned, and what it may touch. `kernel`: its number, or 0. */
-void sl_record_launch(struct sl_core *core, const struct sl_launch *launch, sl_symbol symbol,
-                      uint32_t kernel);
+/* A launch, and what it may touch. */
+void sl_record_launch(struct sl_core *core, const struct sl_launch *launch, const struct sl_usage *usage);
 
 /* An allocation or a free of the slot. */
 void sl_record_allocation(struct sl_core *core, enum sl_event_type type, uint32_t slot);

@@ -154,7 +154,8 @@ static enum sl_status build(struct sl_core *core)
     sl_placement_init(&core->placement, &core->arena, limit_bytes);
     core->placement.noted = sl_runtime_records_only();
     read_backing(core);
-    sl_kernels_init(&core->scan.kernels, backend);
+    sl_due_init(&core->due, &core->placement, &core->symbols, &core->sampling.durations);
+    sl_scanner_init(&core->scanner, backend, &core->placement, &core->symbols);
     core->history.predictor = sl_predictor_new(HISTORY_SYMBOLS);
     if (!core->history.predictor || !sl_symbols_init(&core->symbols)) return SL_ERR_NO_MEMORY;
     status = sl_stats_init(&core->stats);
@@ -211,15 +212,12 @@ static void tear_down(struct sl_core *core, bool device_gone)
     sl_weave_delete(core->history.weave);
     sl_predictor_delete(core->history.predictor);
     sl_symbols_close(&core->symbols);
-    sl_tables_close(&core->scan.tables);
-    sl_kernels_close(&core->scan.kernels);
+    sl_scanner_close(&core->scanner);
     sl_placement_close(&core->placement);
     sl_arena_close(&core->arena, device_gone);
     bool in_file = core->live != NULL;
     sl_report_leave(core);
     if (!in_file) sl_stats_close(&core->stats);
-    free(core->scan.resolved);
-    free(core->scan.touched_space);
     free(core->streams.more);
     if (!device_gone) backend->close(backend->self);
 }
@@ -377,7 +375,7 @@ void sl_runtime_variable(uint64_t address, uint64_t bytes, uint64_t module)
     struct sl_core *core = sl_core_running();
     if (!core) return;
     sl_lock(&core->order);
-    sl_tables_variable(&core->scan.tables, address, bytes, module);
+    sl_tables_variable(&core->scanner.tables, address, bytes, module);
     sl_unlock(&core->order);
 }
 
@@ -386,7 +384,7 @@ void sl_runtime_functions_changed(void)
     struct sl_core *core = sl_core_running();
     if (!core) return;
     sl_lock(&core->order);
-    sl_kernels_forget(&core->scan.kernels);
+    sl_kernels_forget(&core->scanner.kernels);
     sl_unlock(&core->order);
 }
 

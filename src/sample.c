@@ -87,7 +87,8 @@ static bool is_due_for_plan(struct sl_core *core, sl_symbol symbol)
     struct sl_sampler *sampler = core->sampling.sampler;
     bool steady = core->history.streak >= SL_STEADY_STREAK;
     if (!core->budget.pressure || !core->policy->plans) return false;
-    if (!steady && (!sl_due_is_used(core) || core->ticks.now < sampler->again_at)) return false;
+    bool frequent = sl_demand_notes_due(core) && sl_due_is_frequent(&core->due, core->history.fed);
+    if (!steady && (!frequent || core->ticks.now < sampler->again_at)) return false;
     struct sl_duration *known = sl_durations_of(&core->sampling.durations, symbol);
     if (!known || known->begun_in == core->history.iterations + 1) return false;
     bool well = known->count >= SL_DURATION_SAMPLES || known->begun >= TRIES;

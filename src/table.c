@@ -5,7 +5,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "core.h"
+#include "access.h"
 
 #define TABLES_MAX 4096u
 #define WHERE_TABLE 0x80000000u /* in sl_word.where: not from a parameter itself */
@@ -68,7 +68,8 @@ static void forget(struct sl_tables *tables, uint64_t begin, uint64_t end)
 
 /* The words of a copy that are addresses in live allocations. The source is the program's, and may be no
  * memory at all: the driver says so, not a fault of ours. */
-static uint32_t read_targets(const struct sl_core *core, const struct sl_launch *launch, uint64_t **targets)
+static uint32_t read_targets(const struct sl_scanner *scanner, const struct sl_launch *launch,
+                             uint64_t **targets)
 {
     static uint64_t words[SL_TABLE_BYTES / 8]; /* under the order lock */
     uint64_t skip = -launch->upload.to & 7, bytes = launch->upload.bytes - skip;
@@ -77,7 +78,7 @@ static uint32_t read_targets(const struct sl_core *core, const struct sl_launch 
     if (launch->upload.bytes < skip + 8 || process_vm_readv(getpid(), &to, 1, &from, 1, 0) != (ssize_t)bytes)
         return 0;
     for (uint64_t w = 0; w < bytes / 8; w++)
-        if (sl_arena_owns(words[w]) && sl_place_find(&core->placement, words[w]) != SL_MAP_NONE)
+        if (sl_arena_owns(words[w]) && sl_place_find(scanner->placement, words[w]) != SL_MAP_NONE)
             words[count++] = words[w];
     if (!count) return 0;
     *targets = malloc(count * sizeof **targets);
@@ -87,9 +88,9 @@ static uint32_t read_targets(const struct sl_core *core, const struct sl_launch 
 }
 
 /* Launches that were recognised by how they looked did not know of a table that is new. */
-static void keep(struct sl_core *core, const struct sl_table *table)
+static void keep(struct sl_scanner *scanner, const struct sl_table *table)
 {
-    struct sl_tables *tables = &core->scan.tables;
+    struct sl_tables *tables = &scanner->tables;
     if (tables->count == tables->capacity) {
         uint32_t wanted = tables->capacity ? 2 * tables->capacity : 64;
         struct sl_table *larger =
@@ -105,21 +106,21 @@ static void keep(struct sl_core *core, const struct sl_table *table)
     memmove(&tables->tables[at + 1], &tables->tables[at], (tables->count - at) * sizeof *tables->tables);
     tables->tables[at] = *table;
     tables->count++;
-    core->scan.extents.version++;
+    scanner->extents.version++;
 }
 
-static void note_upload(struct sl_core *core, const struct sl_launch *launch)
+static void note_upload(struct sl_scanner *scanner, const struct sl_launch *launch)
 {
-    struct sl_tables *tables = &core->scan.tables;
+    struct sl_tables *tables = &scanner->tables;
     struct sl_table table = {.begin = launch->upload.to, .end = launch->upload.to + launch->upload.bytes};
     uint32_t at = table_from(tables, table.begin);
     struct sl_table *known = at < tables->count ? &tables->tables[at] : NULL;
-    table.slot = sl_place_find(&core->placement, table.begin);
+    table.slot = sl_place_find(scanner->placement, table.begin);
     const struct sl_variable *variable =
         table.slot == SL_MAP_NONE ? find_variable(tables, table.begin) : NULL;
     if (table.slot == SL_MAP_NONE && !variable) return;
     table.module = variable ? variable->module : 0;
-    table.target_count = read_targets(core, launch, &table.targets);
+    table.target_count = read_targets(scanner, launch, &table.targets);
     if (table.target_count && known && known->begin == table.begin && known->end == table.end) {
         free(known->targets);
         known->targets = table.targets;
@@ -131,56 +132,56 @@ static void note_upload(struct sl_core *core, const struct sl_launch *launch)
     forget(tables, table.begin, table.end);
     if (!table.target_count) return;
     tables->in_variables |= variable != NULL;
-    keep(core, &table);
+    keep(scanner, &table);
 }
 
-void sl_tables_note(struct sl_core *core, const struct sl_launch *launch)
+void sl_tables_note(struct sl_scanner *scanner, const struct sl_launch *launch)
 {
     if (launch->upload.bytes && launch->upload.bytes <= SL_TABLE_BYTES) {
-        note_upload(core, launch);
+        note_upload(scanner, launch);
         return;
     }
     uint32_t own = launch->span_count;
-    for (uint32_t i = 0; core->scan.tables.count && i < own + launch->more_span_count; i++) {
+    for (uint32_t i = 0; scanner->tables.count && i < own + launch->more_span_count; i++) {
         const struct sl_span *span = i < own ? &launch->spans[i] : &launch->more_spans[i - own];
-        if (span->write) forget(&core->scan.tables, span->address, span->address + span->bytes);
+        if (span->write) forget(&scanner->tables, span->address, span->address + span->bytes);
     }
 }
 
-static void follow_table(struct sl_core *core, struct sl_table *table, uint64_t parameter)
+static void follow_table(struct sl_scanner *scanner, struct sl_table *table, uint64_t parameter)
 {
-    table->followed = core->scan.tables.walks;
-    for (uint32_t t = 0; t < table->target_count && core->scan.word_count < SL_MAX_WORDS; t++)
-        core->scan.scanned[core->scan.word_count++] = (struct sl_word){
+    table->followed = scanner->tables.walks;
+    for (uint32_t t = 0; t < table->target_count && scanner->usage.word_count < SL_MAX_WORDS; t++)
+        scanner->scanned[scanner->usage.word_count++] = (struct sl_word){
             .address = table->targets[t], .parameter = parameter, .where = (uint32_t)parameter};
 }
 
-static void follow_variables(struct sl_core *core, uint32_t number)
+static void follow_variables(struct sl_scanner *scanner, uint32_t number)
 {
-    uint64_t module = core->scan.kernels.kernels[number].module;
-    for (uint32_t t = 0; module && t < core->scan.tables.count; t++)
-        if (core->scan.tables.tables[t].slot == SL_MAP_NONE && core->scan.tables.tables[t].module == module)
-            follow_table(core, &core->scan.tables.tables[t], (uint64_t)number << 32 | WHERE_TABLE | 0xffff);
+    uint64_t module = scanner->kernels.kernels[number].module;
+    for (uint32_t t = 0; module && t < scanner->tables.count; t++)
+        if (scanner->tables.tables[t].slot == SL_MAP_NONE && scanner->tables.tables[t].module == module)
+            follow_table(scanner, &scanner->tables.tables[t], (uint64_t)number << 32 | WHERE_TABLE | 0xffff);
 }
 
-void sl_tables_follow(struct sl_core *core, uint32_t number)
+void sl_tables_follow(struct sl_scanner *scanner, uint32_t number)
 {
-    struct sl_tables *tables = &core->scan.tables;
+    struct sl_tables *tables = &scanner->tables;
     if (!tables->count) return;
     tables->walks++;
-    if (tables->in_variables && number) follow_variables(core, number);
-    for (uint32_t w = 0; w < core->scan.word_count; w++) {
-        uint64_t address = core->scan.scanned[w].address;
-        uint32_t s = sl_place_find(&core->placement, address);
+    if (tables->in_variables && number) follow_variables(scanner, number);
+    for (uint32_t w = 0; w < scanner->usage.word_count; w++) {
+        uint64_t address = scanner->scanned[w].address;
+        uint32_t s = sl_place_find(scanner->placement, address);
         if (s == SL_MAP_NONE) continue;
-        const struct sl_slot *slot = &core->placement.slots[s];
+        const struct sl_slot *slot = &scanner->placement->slots[s];
         uint64_t end = slot->address + sl_slot_extent_end(slot, address - slot->address);
         if (end > address + SL_TABLE_BYTES) end = address + SL_TABLE_BYTES;
         for (uint32_t t = table_from(tables, address); t < tables->count && tables->tables[t].begin < end;
              t++) {
             struct sl_table *table = &tables->tables[t];
             if (table->slot == s && table->followed != tables->walks)
-                follow_table(core, table, (uint64_t)number << 32 | WHERE_TABLE | w);
+                follow_table(scanner, table, (uint64_t)number << 32 | WHERE_TABLE | w);
         }
     }
 }

@@ -11,7 +11,7 @@
 
 #include "types.h"
 
-struct sl_core;
+struct sl_scanner;
 struct sl_launch;
 
 #define SL_TABLE_BYTES (16 * SL_KIB) /* copies beyond are no tables */
@@ -43,10 +43,10 @@ void sl_tables_variable(struct sl_tables *tables, uint64_t address, uint64_t byt
 
 /* A copy or set that is about to be made: tables that it overwrites are forgotten, and one that it writes is
  * kept. */
-void sl_tables_note(struct sl_core *core, const struct sl_launch *launch);
+void sl_tables_note(struct sl_scanner *scanner, const struct sl_launch *launch);
 
-/* Adds to core->scan.scanned what the tables point to that kernel `number` is given; 0: a graph, whose
- * kernels' variables were followed when it was noted. */
-void sl_tables_follow(struct sl_core *core, uint32_t number);
+/* Adds to the words that are scanned, what the tables point to that kernel `number` is given; 0: a graph,
+ * whose kernels' variables were followed when it was noted. */
+void sl_tables_follow(struct sl_scanner *scanner, uint32_t number);
 
 #endif

@@ -201,8 +201,8 @@ static bool writes(const struct replaying *r, sl_chunk chunk)
 static void note_in_sequence(struct replaying *r, uint64_t took_ns)
 {
     sequence_launch(r->sequence, took_ns);
-    for (uint32_t i = 0; i < r->core->scan.touched_count; i++) {
-        sl_chunk chunk = r->core->scan.touched[i];
+    for (uint32_t i = 0; i < r->core->scanner.usage.chunk_count; i++) {
+        sl_chunk chunk = r->core->scanner.usage.chunks[i];
         sequence_use(r->sequence, chunk, atomic_load(&sl_arena_record(&r->core->arena, chunk)->bytes),
                      writes(r, chunk));
     }

@@ -97,3 +97,11 @@ void core_launch(struct sl_launch launch)
     sl_runtime_launch_begin(&launch);
     sl_runtime_launch_end(&launch, true);
 }
+
+sl_symbol core_scan(const struct sl_launch *launch)
+{
+    struct sl_core *core = sl_core_running();
+    uint32_t stream = sl_core_stream(core, launch->stream);
+    return sl_access_scan(&core->scanner, launch, sl_history_expected(&core->history, stream), stream)
+        ->symbol;
+}

@@ -28,6 +28,9 @@ uint64_t core_take_at(uint64_t site, uint64_t bytes);
 /* A launch of `kernel` in one dimension; `parameters` outlive it. */
 struct sl_launch core_kernel(const struct sl_host_kernel *kernel, void **parameters, uint32_t blocks);
 
+/* The launch's symbol. It is only looked at. */
+sl_symbol core_scan(const struct sl_launch *launch);
+
 /* Begins and ends the launch. */
 void core_launch(struct sl_launch launch);
 

@@ -37,8 +37,7 @@ static sl_symbol scan(struct pair pair)
 {
     void *parameters[2];
     struct sl_launch launch = launch_of(&pair, parameters);
-    uint32_t number;
-    return sl_access_scan(sl_core_running(), &launch, &number);
+    return core_scan(&launch);
 }
 
 /* Repeats one launch until it is what is expected next. */
@@ -51,22 +50,22 @@ static sl_symbol expect(struct pair pair)
     }
     sl_symbol symbol = scan(pair);
     assert_int_equal(symbol, sl_predictor_expected(core->history.predictor));
-    assert_ptr_not_equal(core->scan.accesses, core->scan.resolved);
+    assert_ptr_not_equal(core->scanner.usage.accesses, core->scanner.resolved);
     return symbol;
 }
 
 static uint64_t address_of(uint32_t access)
 {
     struct sl_core *core = sl_core_running();
-    return core->placement.slots[core->scan.accesses[access].slot].address +
-           core->scan.accesses[access].offset;
+    return core->placement.slots[core->scanner.usage.accesses[access].slot].address +
+           core->scanner.usage.accesses[access].offset;
 }
 
 static void the_expected_launch(void **state)
 {
     (void)state;
     expect((struct pair){first, second + 512, 4});
-    assert_int_equal(sl_core_running()->scan.access_count, 2);
+    assert_int_equal(sl_core_running()->scanner.usage.access_count, 2);
     assert_int_equal(address_of(0), first);
     assert_int_equal(address_of(1), second + 512);
 }
@@ -93,7 +92,7 @@ static void the_same_pointer_elsewhere(void **state)
     (void)state;
     sl_symbol symbol = expect((struct pair){first, 0, 4});
     assert_int_not_equal(scan((struct pair){0, first, 4}), symbol);
-    assert_int_equal(sl_core_running()->scan.accesses[0].where, 1 << 16);
+    assert_int_equal(sl_core_running()->scanner.usage.accesses[0].where, 1 << 16);
 }
 
 /* The slot of freed memory is remembered, but a pointer to it is no access. */
@@ -104,7 +103,7 @@ static void freed_memory(void **state)
     sl_symbol symbol = expect((struct pair){first, gone, 4});
     assert_int_equal(sl_runtime_free(gone, NULL), SL_OK);
     assert_int_not_equal(scan((struct pair){first, gone, 4}), symbol);
-    assert_int_equal(sl_core_running()->scan.access_count, 1);
+    assert_int_equal(sl_core_running()->scanner.usage.access_count, 1);
 }
 
 /* A launch is recognised by its face, whose chunks must follow what is learned of the allocation. */
@@ -115,12 +114,12 @@ static void a_tensor_found_later(void **state)
     uint64_t slab;
     assert_int_equal(sl_runtime_alloc(8 * SL_MIB, 4, 0, &slab), SL_OK);
     expect((struct pair){slab, 0, 4});
-    assert_non_null(core->scan.face);
-    assert_int_equal(core->scan.face->chunk_count, 4);
+    assert_non_null(core->scanner.usage.face);
+    assert_int_equal(core->scanner.usage.face->chunk_count, 4);
     scan((struct pair){slab + 4 * SL_MIB, 0, 4});
     expect((struct pair){slab, 0, 4});
-    assert_non_null(core->scan.face);
-    assert_int_equal(core->scan.face->chunk_count, 2);
+    assert_non_null(core->scanner.usage.face);
+    assert_int_equal(core->scanner.usage.face->chunk_count, 2);
     assert_int_equal(sl_runtime_free(slab, NULL), SL_OK);
 }
 
@@ -129,10 +128,10 @@ static void a_handle_used_again(void **state)
 {
     (void)state;
     expect((struct pair){first, second, 9});
-    assert_non_null(sl_core_running()->scan.face);
+    assert_non_null(sl_core_running()->scanner.usage.face);
     sl_runtime_functions_changed();
     scan((struct pair){first, second, 9});
-    assert_null(sl_core_running()->scan.face);
+    assert_null(sl_core_running()->scanner.usage.face);
 }
 
 static struct sl_footprint *footprint_of(struct pair pair)
@@ -147,8 +146,7 @@ static struct sl_footprint *footprint_of(struct pair pair)
 static sl_symbol scan_footprint(const struct sl_footprint *footprint)
 {
     struct sl_launch launch = {.kind = SL_LAUNCH_GRAPH, .footprint = footprint};
-    uint32_t number;
-    return sl_access_scan(sl_core_running(), &launch, &number);
+    return core_scan(&launch);
 }
 
 /* Each address of a parameter once, in the order of first mention, as far as the launch that reaches
@@ -166,9 +164,9 @@ static void footprints_that_are_joined(void **state)
     assert_int_equal(joined->words[0].threads, 4 * 32);
     assert_int_equal(joined->words[1].threads, 100 * 32);
     sl_symbol symbol = scan_footprint(joined);
-    assert_int_equal(sl_core_running()->scan.access_count, 2);
+    assert_int_equal(sl_core_running()->scanner.usage.access_count, 2);
     assert_int_equal(address_of(0), second);
-    assert_int_equal(sl_core_running()->scan.accesses[1].at_least, 100 * 32 * 4);
+    assert_int_equal(sl_core_running()->scanner.usage.accesses[1].at_least, 100 * 32 * 4);
     assert_int_equal(scan_footprint(joined), symbol);
     free(parts[2]);
     parts[2] = footprint_of((struct pair){12345, first, 101});
@@ -190,7 +188,7 @@ static void a_large_footprint(void **state)
         words[w] = (struct sl_word){.address = first + 8 * w, .bytes = 8, .where = w};
     struct sl_footprint *footprint = sl_footprint_new(1, words, WORDS);
     sl_symbol symbol = scan_footprint(footprint);
-    assert_int_equal(sl_core_running()->scan.access_count, WORDS);
+    assert_int_equal(sl_core_running()->scanner.usage.access_count, WORDS);
     assert_int_equal(address_of(WORDS - 1), first + 8 * (WORDS - 1));
     assert_int_equal(scan_footprint(footprint), symbol);
     free(footprint);
@@ -205,16 +203,16 @@ static void a_footprint_of_freed_memory(void **state)
     sl_symbol symbol = scan_footprint(footprint);
     assert_int_equal(sl_runtime_free(gone, NULL), SL_OK);
     assert_int_not_equal(scan_footprint(footprint), symbol);
-    assert_int_equal(sl_core_running()->scan.access_count, 1);
+    assert_int_equal(sl_core_running()->scanner.usage.access_count, 1);
     uint64_t other = core_take_at(5, SL_MIB);
     assert_int_equal(other, gone);
     uint64_t elsewhere = core_take_at(4, SL_MIB); /* the same slot at another address */
     scan_footprint(footprint);
-    assert_int_equal(sl_core_running()->scan.access_count, 2);
+    assert_int_equal(sl_core_running()->scanner.usage.access_count, 2);
     assert_int_equal(address_of(1), other);
     assert_int_equal(sl_runtime_free(other, NULL), SL_OK);
     scan_footprint(footprint);
-    assert_int_equal(sl_core_running()->scan.access_count, 1);
+    assert_int_equal(sl_core_running()->scanner.usage.access_count, 1);
     assert_int_equal(sl_runtime_free(elsewhere, NULL), SL_OK);
     free(footprint);
 }
@@ -234,12 +232,11 @@ static void a_name_used_by_two_kernels(void **state)
                                .grid = {1, 1, 1},
                                .block = {32, 1, 1},
                                .parameters = parameters};
-    uint32_t number;
-    sl_access_scan(sl_core_running(), &launch, &number);
-    assert_int_equal(sl_core_running()->scan.access_count, 1);
+    core_scan(&launch);
+    assert_int_equal(sl_core_running()->scanner.usage.access_count, 1);
     launch.function = (uint64_t)&small;
-    sl_access_scan(sl_core_running(), &launch, &number);
-    assert_int_equal(sl_core_running()->scan.access_count, 0);
+    core_scan(&launch);
+    assert_int_equal(sl_core_running()->scanner.usage.access_count, 0);
 }
 
 int main(void)

@@ -22,10 +22,9 @@ static uint64_t reach(const struct sl_host_kernel *kernel, uint64_t address, uin
     void *parameters[] = {&address};
     struct sl_launch launch = core_kernel(kernel, parameters, blocks);
     core_launch(launch);
-    uint32_t number;
-    sl_access_scan(core, &launch, &number);
-    sl_extents_learn(core);
-    sl_symbol symbol = sl_access_scan(core, &launch, &number);
+    core_scan(&launch);
+    sl_extents_learn(&core->scanner);
+    sl_symbol symbol = core_scan(&launch);
     const struct sl_access *access = &core->symbols.accesses[core->symbols.records[symbol].first_access];
     return sl_access_end(&core->placement.slots[access->slot], access) - access->offset;
 }

@@ -22,7 +22,7 @@ static void launch(uint64_t *address, uint32_t grid)
 static void assert_learns(uint64_t *address)
 {
     for (uint32_t i = 0; i < 64; i++) launch(address, 1 + i % 4);
-    assert_non_null(sl_core_running()->scan.face);
+    assert_non_null(sl_core_running()->scanner.usage.face);
 }
 
 static void new_launches_all_the_time(void **state)
@@ -58,8 +58,8 @@ static void new_sizes_all_the_time(void **state)
         assert_int_equal(core->placement.slots[slot].site, 100 + i);
         assert_int_equal(core->placement.slots[slot].address, kept[i]);
         launch(&kept[i], 1);
-        assert_int_equal(core->scan.access_count, 1);
-        assert_int_equal(core->scan.accesses[0].slot, slot);
+        assert_int_equal(core->scanner.usage.access_count, 1);
+        assert_int_equal(core->scanner.usage.accesses[0].slot, slot);
     }
     assert_learns(&kept[7]);
     for (uint64_t i = 0; i < 100; i++) assert_int_equal(sl_runtime_free(kept[i], NULL), SL_OK);

@@ -39,10 +39,9 @@ static bool kernel_touches(const struct sl_host_kernel *kernel, uint64_t address
     void *parameters[] = {&address};
     struct sl_launch launch = core_kernel(kernel, parameters, 1);
     for (int i = 0; i < 8; i++) core_launch(launch);
-    uint32_t number;
-    sl_access_scan(core, &launch, &number);
-    for (uint32_t a = 0; a < core->scan.access_count; a++) {
-        const struct sl_access *access = &core->scan.accesses[a];
+    core_scan(&launch);
+    for (uint32_t a = 0; a < core->scanner.usage.access_count; a++) {
+        const struct sl_access *access = &core->scanner.usage.accesses[a];
         if (core->placement.slots[access->slot].address + access->offset == wanted) return true;
     }
     return false;
@@ -158,10 +157,9 @@ static void tables_of_graphs(void **state)
     copy(given, pointers, sizeof pointers);
     struct sl_footprint *not_done = sl_runtime_footprint(&set);
     struct sl_launch graph = {.kind = SL_LAUNCH_GRAPH, .footprint = noted};
-    uint32_t number;
-    sl_access_scan(core, &graph, &number);
-    assert_int_equal(core->scan.access_count, 2);
-    assert_int_equal(core->placement.slots[core->scan.accesses[1].slot].address, first);
+    core_scan(&graph);
+    assert_int_equal(core->scanner.usage.access_count, 2);
+    assert_int_equal(core->placement.slots[core->scanner.usage.accesses[1].slot].address, first);
     free(noted);
     free(not_done);
 }
