@@ -67,7 +67,7 @@ enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, uin
     sl_lock(&core->order);
     enum sl_status status = place(core, bytes, site, tag, 0, &slot);
     if (status == SL_OK) {
-        sl_reuse_by_all(core, &core->placement.slots[slot]);
+        sl_reuse_by_all(&core->reuse, &core->placement.slots[slot]);
         *address = core->placement.slots[slot].address;
     }
     sl_unlock(&core->order);
@@ -84,17 +84,17 @@ enum sl_status sl_runtime_alloc_async(uint64_t bytes, uint64_t site, uint32_t ta
     uint32_t slot;
     SL_TEST_DELAY(ALLOC);
     sl_lock(&core->order);
-    uint32_t s = sl_core_stream(core, stream);
+    uint32_t s = sl_stream_number(&core->streams, stream);
     enum sl_status status = place(core, bytes, site, tag, s + 1, &slot);
     if (status == SL_OK) {
-        sl_reuse_by_stream(core, &core->placement.slots[slot], s, &reuse);
+        sl_reuse_by_stream(&core->reuse, &core->placement.slots[slot], s, &reuse);
         core->streams.active |= (uint64_t)1
                                 << s; /* its number is not another's until the program has waited */
         *address = core->placement.slots[slot].address;
     }
     sl_unlock(&core->order);
     SL_TEST_DELAY(ALLOCATED);
-    sl_reuse_wait(core, &reuse, stream);
+    sl_reuse_wait(&core->reuse, &reuse, stream);
     return status;
 }
 
@@ -157,7 +157,7 @@ static enum sl_status end_allocation(struct sl_core *core, uint64_t address, str
     uint32_t s = slot_at(core, address);
     if (s != SL_MAP_NONE) {
         slot = core->placement.slots[s];
-        if (SL_GUARD(POINT_BEFORE_GIVEN)) sl_reuse_freed(core, &slot, points);
+        if (SL_GUARD(POINT_BEFORE_GIVEN)) sl_reuse_freed(&core->reuse, &slot, points);
         range = end_slot(core, s, freed);
     }
     sl_unlock(&core->order);
@@ -166,7 +166,7 @@ static enum sl_status end_allocation(struct sl_core *core, uint64_t address, str
         return SL_ERR_INVALID;
     }
     SL_TEST_DELAY(FREED);
-    if (!SL_GUARD(POINT_BEFORE_GIVEN)) sl_reuse_freed(core, &slot, points);
+    if (!SL_GUARD(POINT_BEFORE_GIVEN)) sl_reuse_freed(&core->reuse, &slot, points);
     discard_dead(core, range);
     return SL_OK;
 }
@@ -184,7 +184,7 @@ enum sl_status sl_runtime_free(uint64_t address, struct sl_allocation *freed)
     sl_unlock(&core->order);
     if (!live) return SL_ERR_INVALID;
     if (!idle) {
-        struct sl_points *points = SL_GUARD(POINT_OF_FREE) ? sl_core_points(core) : NULL;
+        struct sl_points *points = SL_GUARD(POINT_OF_FREE) ? sl_streams_points(&core->streams) : NULL;
         return end_allocation(core, address, points, freed);
     }
     discard_dead(core, range);
@@ -199,7 +199,7 @@ enum sl_status sl_runtime_free_async(uint64_t address, sl_stream stream, struct 
     SL_TEST_DELAY(FREE);
     sl_lock(&core->order);
     bool live = slot_at(core, address) != SL_MAP_NONE;
-    uint32_t s = live ? sl_core_stream(core, stream) : SL_SHARED_STREAM;
+    uint32_t s = live ? sl_stream_number(&core->streams, stream) : SL_SHARED_STREAM;
     where.serial = sl_stream_serial(&core->streams, s);
     if (live) core->streams.active |= (uint64_t)1 << s;
     sl_unlock(&core->order);

@@ -107,9 +107,9 @@ static struct sl_fence *fence_for(struct sl_core *core, uint64_t bytes)
     struct sl_fence *fence = sl_fences_new(&core->schedule.fences, 0);
     if (!fence) return NULL;
     sl_lock(&core->order);
-    uint32_t count = sl_core_fence_streams(core, core->streams.active, streams);
+    uint32_t count = sl_streams_to_fence(&core->streams, core->streams.active, streams);
     sl_unlock(&core->order);
-    sl_fence_record(core, fence, streams, count);
+    sl_fence_record(&core->streams, fence, streams, count);
     return fence;
 }
 

@@ -149,7 +149,7 @@ static bool moves_between_launches(const struct sl_core *core)
 static const struct sl_usage *understand(struct sl_core *core, struct sl_launch_context *context)
 {
     struct sl_launch *launch = context->launch;
-    uint32_t s = context->stream = sl_core_stream(core, launch->stream);
+    uint32_t s = context->stream = sl_stream_number(&core->streams, launch->stream);
     launch->tick = context->tick = ++core->ticks.now;
     atomic_store_explicit(&core->ticks.open[launch->tick % SL_OPEN_LAUNCHES], launch->tick,
                           memory_order_relaxed);
@@ -165,7 +165,7 @@ static const struct sl_usage *understand(struct sl_core *core, struct sl_launch_
     sl_record_launch(core, launch, usage);
     sl_schedule_begin(&core->schedule, context->tick, !core->daemon && !moves_between_launches(core),
                       &context->due);
-    if (core->reuse.join_count || core->reuse.join_out) sl_joins_collect(core, s, &context->joining);
+    if (core->reuse.join_count || core->reuse.join_out) sl_joins_collect(&core->reuse, s, &context->joining);
     sl_access_chunks(&core->scanner, launch, context->tick);
     return usage;
 }
@@ -202,7 +202,7 @@ static void conclude(struct sl_core *core, struct sl_launch_context *context)
 {
     struct sl_launch *launch = context->launch;
     if (context->in_sequence) {
-        if (sl_core_must_join(core, context->stream, context->in_sequence))
+        if (sl_stream_must_join(&core->streams, context->stream, context->in_sequence))
             context->stall = sl_stall_new(core);
         else
             context->in_sequence = 0;
@@ -217,7 +217,7 @@ static void enqueue_waits(struct sl_core *core, struct sl_launch_context *contex
 {
     struct sl_launch *launch = context->launch;
     if (sl_joins_any(&context->joining))
-        sl_joins_wait(core, context->stream, &context->joining, launch->stream);
+        sl_joins_wait(&core->reuse, context->stream, &context->joining, launch->stream);
     if (context->in_sequence) sl_stall_wait(core, context->stall, launch->stream, context->in_sequence);
     if (launch->state) sl_sample_record(core, launch->state, launch->stream);
 }
@@ -289,12 +289,12 @@ static bool end_planned(struct sl_core *core, const struct sl_launch *launch, st
     sl_lock(&core->order);
     uint64_t leaving = sl_schedule_leaving_users(&core->schedule, launch->tick);
     if (leaving) {
-        count = sl_core_fence_streams(core, leaving, streams);
+        count = sl_streams_to_fence(&core->streams, leaving, streams);
         if (count) fence = sl_schedule_fence(&core->schedule);
     }
     if (fence) {
         sl_unlock(&core->order);
-        sl_fence_record(core, fence, streams, count);
+        sl_fence_record(&core->streams, fence, streams, count);
         sl_fences_put(&core->schedule.fences, fence, launch->tick);
         sl_lock(&core->order);
     }

@@ -10,12 +10,15 @@
 
 #include "frees.h"
 #include "place.h"
-
-struct sl_core;
+#include "streams.h"
 
 #define SL_MOST_JOINS 64
 
 struct sl_reuse {
+    struct sl_lock *order;
+    struct sl_mover *mover;
+    struct sl_streams *streams;
+    const struct sl_placement *placement;
     struct sl_frees frees;
     struct sl_join {
         struct sl_wait wait;
@@ -34,11 +37,11 @@ struct sl_reuse_waits {
 };
 /* For an owner whose work comes behind stream number `s`; the caller makes the stream wait, without the lock,
  * by sl_reuse_wait. */
-void sl_reuse_by_stream(struct sl_core *core, const struct sl_slot *slot, uint32_t s,
-                        struct sl_reuse_waits *reuse);
-void sl_reuse_wait(struct sl_core *core, struct sl_reuse_waits *reuse, sl_stream stream);
+void sl_reuse_by_stream(struct sl_reuse *reuse, const struct sl_slot *slot, uint32_t s,
+                        struct sl_reuse_waits *waits);
+void sl_reuse_wait(struct sl_reuse *reuse, struct sl_reuse_waits *waits, sl_stream stream);
 /* For an owner that may use it on any stream. */
-void sl_reuse_by_all(struct sl_core *core, const struct sl_slot *slot);
+void sl_reuse_by_all(struct sl_reuse *reuse, const struct sl_slot *slot);
 
 /* What a stream has to wait for before its next launch, beside what it waits for already. */
 struct sl_joining {
@@ -46,18 +49,18 @@ struct sl_joining {
     uint64_t out_sequence; /* 0: none */
 };
 /* For stream number `s`. */
-void sl_joins_collect(struct sl_core *core, uint32_t s, struct sl_joining *joining);
+void sl_joins_collect(struct sl_reuse *reuse, uint32_t s, struct sl_joining *joining);
 static inline bool sl_joins_any(const struct sl_joining *joining)
 {
     return joining->waits.count || joining->out_sequence;
 }
 /* Makes the stream wait, and only then notes that it does: another thread that launches on it meanwhile makes
  * it wait as well. Enqueues: the order lock must not be held. */
-void sl_joins_wait(struct sl_core *core, uint32_t s, struct sl_joining *joining, sl_stream stream);
+void sl_joins_wait(struct sl_reuse *reuse, uint32_t s, struct sl_joining *joining, sl_stream stream);
 /* The host has waited for all of them. */
-void sl_joins_end(struct sl_core *core);
+void sl_joins_end(struct sl_reuse *reuse);
 
 /* The slot's memory was freed at `points`, see sl_frees_add. */
-void sl_reuse_freed(struct sl_core *core, const struct sl_slot *slot, struct sl_points *points);
+void sl_reuse_freed(struct sl_reuse *reuse, const struct sl_slot *slot, struct sl_points *points);
 
 #endif

@@ -154,6 +154,11 @@ static enum sl_status build(struct sl_core *core)
     sl_placement_init(&core->placement, &core->arena, limit_bytes);
     core->placement.noted = sl_runtime_records_only();
     read_backing(core);
+    core->streams.order = core->reuse.order = &core->order;
+    core->streams.mover = core->reuse.mover = &core->mover;
+    core->streams.frees = &core->reuse.frees;
+    core->reuse.streams = &core->streams;
+    core->reuse.placement = &core->placement;
     sl_due_init(&core->due, &core->placement, &core->symbols, &core->sampling.durations);
     sl_scanner_init(&core->scanner, backend, &core->placement, &core->symbols);
     core->history.predictor = sl_predictor_new(HISTORY_SYMBOLS);
@@ -200,7 +205,7 @@ static void tear_down(struct sl_core *core, bool device_gone)
     sl_durations_close(&core->sampling.durations);
     sl_schedule_close(&core->schedule, device_gone);
     if (core->reuse.frees.backend) {
-        sl_joins_end(core);
+        sl_joins_end(&core->reuse);
         sl_waits_end(&core->streams.gone, &core->reuse.frees);
     }
     sl_frees_close(&core->reuse.frees, device_gone);

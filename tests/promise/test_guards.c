@@ -358,7 +358,7 @@ static bool who_takes_it_before_hides_no_free(void)
     uint64_t memory = take(A);
     work(A, memory);
     unsigned used = clocks[A].at[A];
-    uint32_t number = sl_core_stream(discarding, stream(A));
+    uint32_t number = sl_stream_number(&discarding->streams, stream(A));
     if (host.event_new(host.self, &fence.events[number])) exit(2);
     event_record(host.self, fence.events[number], stream(C)); /* so that something is waited for */
     atomic_store(&fence.streams, (uint64_t)1 << number);

@@ -101,7 +101,7 @@ void core_launch(struct sl_launch launch)
 sl_symbol core_scan(const struct sl_launch *launch)
 {
     struct sl_core *core = sl_core_running();
-    uint32_t stream = sl_core_stream(core, launch->stream);
+    uint32_t stream = sl_stream_number(&core->streams, launch->stream);
     return sl_access_scan(&core->scanner, launch, sl_history_expected(&core->history, stream), stream)
         ->symbol;
 }
