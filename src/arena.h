@@ -15,7 +15,7 @@
 #include "backend.h"
 #include "frees.h"
 #include "packing.h"
-#include "plan.h"
+#include "content.h"
 
 #define SL_SLAB_SHIFT 30
 #define SL_SLAB_TABLE ((size_t)1 << 17) /* 47 bits of address */

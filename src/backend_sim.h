@@ -12,7 +12,7 @@
 #define SLUICE_BACKEND_SIM_H
 
 #include "backend.h"
-#include "runtime.h"
+#include "launch.h"
 #include "sim_clock.h"
 
 struct sl_sim_device {

@@ -6,14 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "profile.h"
-#include "stats.h"
-#include "trace_format.h"
-
-const struct sl_file_kind sl_file_trace = SL_FILE_KIND("no trace", SLUICE_TRACE_MAGIC);
-const struct sl_file_kind sl_file_profile = SL_FILE_KIND("no profile", SL_PROFILE_MAGIC);
-const struct sl_file_kind sl_file_stats = SL_FILE_KIND("no statistics of sluice's", SL_STATS_MARKER);
-
 static bool overwrites;
 
 void sl_file_overwrite(bool allowed)

@@ -17,8 +17,6 @@ struct sl_file_kind {
             sizeof(marker_) - 1                                                                              \
     }
 
-extern const struct sl_file_kind sl_file_trace, sl_file_profile, sl_file_stats;
-
 /* Lets everything be replaced, or not. */
 void sl_file_overwrite(bool allowed);
 bool sl_file_overwrites(void);

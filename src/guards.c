@@ -1,10 +1,10 @@
 #include "guards.h"
 
 #ifdef SLUICE_TEST_HOOKS
-#include "runtime.h"
+#include "options.h"
 
 bool sl_guard_works(enum sl_guard guard)
 {
-    return sl_runtime_options()->test_mutant != (int)guard;
+    return sl_options_in_force()->test_mutant != (int)guard;
 }
 #endif

@@ -80,7 +80,7 @@ static const char *program_name(char path[PATH_MAX])
 }
 
 struct collection {
-    struct sl_profile_object *objects;
+    struct sl_object *objects;
     uint32_t count, capacity;
     bool failed;
 };
@@ -88,8 +88,8 @@ struct collection {
 static bool add(struct collection *to, const char *name, const struct dl_phdr_info *object)
 {
     if (!sl_grow(&to->objects, &to->capacity, to->count, sizeof *to->objects)) return false;
-    struct sl_profile_object *added = &to->objects[to->count];
-    *added = (struct sl_profile_object){.name = strdup(name)};
+    struct sl_object *added = &to->objects[to->count];
+    *added = (struct sl_object){.name = strdup(name)};
     read_build_id(object, added->build_id);
     to->count += added->name != NULL;
     return added->name != NULL;
@@ -109,7 +109,7 @@ static int collect_one(struct dl_phdr_info *object, size_t bytes, void *argument
     return to->failed;
 }
 
-bool sl_identity_collect(struct sl_profile_object **objects, uint32_t *count)
+bool sl_identity_collect(struct sl_object **objects, uint32_t *count)
 {
     struct collection to = {0};
     dl_iterate_phdr(collect_one, &to);
@@ -124,22 +124,22 @@ bool sl_identity_collect(struct sl_profile_object **objects, uint32_t *count)
 }
 
 struct comparison {
-    const struct sl_profile *profile;
+    const struct sl_object *objects;
+    uint32_t count;
     bool began;
-    const struct sl_profile_object *other; /* that has another build id */
+    const struct sl_object *other; /* that has another build id */
 };
 
 static int compare_one(struct dl_phdr_info *object, size_t bytes, void *argument)
 {
     struct comparison *comparison = argument;
-    const struct sl_profile *profile = comparison->profile;
     const char *name = last_part(object->dlpi_name);
     uint64_t id[2] = {0};
     (void)bytes;
     bool program = !comparison->began;
     comparison->began = true;
-    for (uint32_t i = 0; i < profile->object_count && (i == 0 || !program); i++) {
-        const struct sl_profile_object *known = &profile->objects[i];
+    for (uint32_t i = 0; i < comparison->count && (i == 0 || !program); i++) {
+        const struct sl_object *known = &comparison->objects[i];
         if ((i == 0) != program || (!program && strcmp(known->name, name) != 0)) continue;
         if (!known->build_id[0] && !known->build_id[1]) continue;
         read_build_id(object, id);
@@ -148,13 +148,13 @@ static int compare_one(struct dl_phdr_info *object, size_t bytes, void *argument
     return comparison->other != NULL;
 }
 
-enum sl_identity_match sl_identity_match(const struct sl_profile *profile, const char **which)
+enum sl_identity_match sl_identity_match(const struct sl_object *objects, uint32_t count, const char **which)
 {
-    struct comparison comparison = {.profile = profile};
+    struct comparison comparison = {.objects = objects, .count = count};
     char *path = malloc(PATH_MAX);
-    if (path && profile->object_count && strcmp(program_name(path), profile->objects[0].name) != 0) {
+    if (path && count && strcmp(program_name(path), objects[0].name) != 0) {
         free(path);
-        *which = profile->objects[0].name;
+        *which = objects[0].name;
         return SL_IDENTITY_OTHER_PROGRAM;
     }
     free(path);

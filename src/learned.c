@@ -52,7 +52,7 @@ static bool is_ours(struct sl_learned *learned)
                profile->sluice);
         return false;
     }
-    switch (sl_identity_match(profile, &which)) {
+    switch (sl_identity_match(profile->objects, profile->object_count, &which)) {
     case SL_IDENTITY_FITS:
         return true;
     case SL_IDENTITY_OTHER_VERSION:

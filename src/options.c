@@ -256,3 +256,15 @@ bool sl_options_check(const char *env, const char *value, char *allowed, size_t 
         snprintf(allowed, allowed_bytes, "nothing: there is no such variable");
     return false;
 }
+
+static struct sl_options in_force;
+
+void sl_options_load(void)
+{
+    sl_options_read(&in_force);
+}
+
+const struct sl_options *sl_options_in_force(void)
+{
+    return &in_force;
+}

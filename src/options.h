@@ -56,6 +56,10 @@ struct sl_options {
  * Never fails. Not thread-safe; a second call overwrites the strings of the first. */
 void sl_options_read(struct sl_options *out);
 
+/* The same into the one that the process goes by, and that one; zeroed until it is read. */
+void sl_options_load(void);
+const struct sl_options *sl_options_in_force(void);
+
 /* Whether files of other kinds are replaced, for programs that read no other option. */
 bool sl_options_overwrite(void);
 

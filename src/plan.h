@@ -13,14 +13,8 @@
 #ifndef SLUICE_PLAN_H
 #define SLUICE_PLAN_H
 
+#include "content.h"
 #include "types.h"
-
-enum sl_chunk_content {
-    SL_CONTENT_DEAD,          /* nothing in it that anybody may read; not resident */
-    SL_CONTENT_HOST,          /* its content is in host memory */
-    SL_CONTENT_RESIDENT,      /* on the device, or on its way there: it holds a frame */
-    SL_CONTENT_RESIDENT_DEAD, /* holds a frame, but its content is dead */
-};
 
 enum { SL_ACCESS_WRITE = 1 }; /* the launch may write; without it, it surely does not */
 struct sl_plan_access {

@@ -7,6 +7,8 @@
 #ifndef SLUICE_PROFILE_H
 #define SLUICE_PROFILE_H
 
+#include "file_kind.h"
+#include "identity.h"
 #include "types.h"
 
 #define SL_PROFILE_VERSION 1u
@@ -22,10 +24,7 @@ struct sl_profile {
     uint64_t written_s; /* since 1970 */
 
     /* Code that stood on the call stacks of allocations, the program itself first. */
-    struct sl_profile_object {
-        char *name;           /* of the file, without its folder */
-        uint64_t build_id[2]; /* its first 16 bytes; zeros: not known, any */
-    } * objects;
+    struct sl_object *objects;
     uint32_t object_count;
 
     /* What the next run is to use where the environment says nothing else. */
@@ -105,5 +104,8 @@ enum sl_status sl_profile_read(const char *path, struct sl_profile *out, bool *i
 /* All of it or nothing: the file is replaced when it is complete. Mode 0600; never through a link, never in
  * the place of another user's file. */
 enum sl_status sl_profile_write(const char *path, const struct sl_profile *profile);
+
+/* What a profile begins with. */
+extern const struct sl_file_kind sl_file_profile;
 
 #endif

@@ -11,6 +11,8 @@
 #include "symbol.h"
 #include "varint.h"
 
+const struct sl_file_kind sl_file_profile = SL_FILE_KIND("no profile", SL_PROFILE_MAGIC);
+
 #define PAYLOAD_MOST ((uint64_t)64 * SL_MIB)
 #define TEXT_MOST 4096u
 #define OBJECTS_MOST 4096u

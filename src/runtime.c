@@ -20,10 +20,10 @@
 #include "report.h"
 #include "reuse.h"
 #include "sample.h"
+#include "tell.h"
 
 #define HISTORY_SYMBOLS (((size_t)1 << 20) - 1) /* its ring: 28 MiB when full */
 
-static struct sl_options options;
 static struct sl_core *started; /* built once, kept until the process ends: threads may still look at it */
 static struct running {
     struct sl_core *_Atomic core;    /* NULL before the start, after the stop and in a child */
@@ -45,17 +45,17 @@ struct sl_core *sl_core_at_rest(void)
 
 void sl_runtime_load(void)
 {
-    sl_options_read(&options);
-    if (options.verbose >= 2) sl_options_print_values(stderr, &options);
+    sl_options_load();
+    if (sl_runtime_options()->verbose >= 2) sl_options_print_values(stderr, sl_options_in_force());
 }
 
 const struct sl_options *sl_runtime_options(void)
 {
-    return &options;
+    return sl_options_in_force();
 }
 bool sl_runtime_wanted(void)
 {
-    return options.policy != SL_POLICY_OFF || options.trace[0];
+    return sl_runtime_options()->policy != SL_POLICY_OFF || sl_runtime_options()->trace[0];
 }
 bool sl_runtime_records_only(void)
 {
@@ -63,7 +63,7 @@ bool sl_runtime_records_only(void)
 }
 enum sl_memory_use sl_runtime_memory(void)
 {
-    return sl_policy_facts(options.policy)->memory;
+    return sl_policy_facts(sl_runtime_options()->policy)->memory;
 }
 bool sl_runtime_running(void)
 {
@@ -80,10 +80,10 @@ static uint64_t automatic_chunk(uint64_t budget_bytes)
 
 static enum sl_status open_trace(struct sl_core *core, uint64_t device_bytes)
 {
-    if (!options.trace[0]) return SL_OK;
-    struct sl_trace_options how = {(enum sl_trace_full)options.trace_full, options.trace_limit};
+    if (!core->options->trace[0]) return SL_OK;
+    struct sl_trace_options how = {(enum sl_trace_full)core->options->trace_full, core->options->trace_limit};
     enum sl_status status = SL_ERR_INVALID;
-    if (sl_options_expand(options.trace, path, sizeof path))
+    if (sl_options_expand(core->options->trace, path, sizeof path))
         status = sl_trace_open(path, &how, &core->recorder.trace);
     else
         sl_log(SL_LOG_WARN, "the name of the trace is too long; no trace is written");
@@ -99,9 +99,9 @@ static enum sl_status open_trace(struct sl_core *core, uint64_t device_bytes)
 static uint64_t host_limit(void)
 {
     struct sl_host_memory host;
-    if (options.host_limit) return options.host_limit;
+    if (sl_runtime_options()->host_limit) return sl_runtime_options()->host_limit;
     sl_host_memory_read(&host);
-    return sl_host_memory_limit(&host, options.host_reserve);
+    return sl_host_memory_limit(&host, sl_runtime_options()->host_reserve);
 }
 
 /* Decided when it is first asked for, by whichever question. */
@@ -110,7 +110,7 @@ static uint64_t virtual_size(void)
     static _Atomic uint64_t decided;
     uint64_t none = 0, size = atomic_load(&decided);
     if (size) return size;
-    size = options.virtual_size ? options.virtual_size : host_limit();
+    size = sl_runtime_options()->virtual_size ? sl_runtime_options()->virtual_size : host_limit();
     return atomic_compare_exchange_strong(&decided, &none, size) ? size : none;
 }
 
@@ -118,7 +118,7 @@ static void decide_sizes(struct sl_core *core, uint64_t free_bytes, uint64_t *ch
 {
     struct sl_profile_wanted wanted = sl_learned_wanted(core);
     sl_budget_decide(core, free_bytes, wanted.budget_bytes);
-    *chunk_bytes = options.chunk        ? options.chunk
+    *chunk_bytes = core->options->chunk ? core->options->chunk
                    : wanted.chunk_bytes ? wanted.chunk_bytes
                                         : automatic_chunk(core->budget.bytes);
     core->budget.host_limit_bytes = host_limit();
@@ -129,8 +129,8 @@ static void decide_sizes(struct sl_core *core, uint64_t free_bytes, uint64_t *ch
 static void read_backing(struct sl_core *core)
 {
     struct sl_profile_wanted wanted = sl_learned_wanted(core);
-    bool given = options.backing[0];
-    const char *rules = given ? options.backing : wanted.backing ? wanted.backing : "";
+    bool given = core->options->backing[0];
+    const char *rules = given ? core->options->backing : wanted.backing ? wanted.backing : "";
     if (!sl_backing_parse(rules, &core->placement.backing))
         sl_log(SL_LOG_WARN, "the profile's rules for pinned memory are not understood; there are none");
     if (!core->placement.backing.count || core->backend.pinned_new) return;
@@ -169,12 +169,12 @@ static enum sl_status build(struct sl_core *core)
     if (status == SL_OK)
         status = sl_mover_init(&core->mover, backend, &core->arena, &core->stats, &core->streams.captures);
     core->mover.frees = core->arena.frees = &core->reuse.frees;
-    core->mover.keeps_dead = options.discard == SL_DISCARD_OFF;
+    core->mover.keeps_dead = core->options->discard == SL_DISCARD_OFF;
     if (status == SL_OK) status = sl_schedule_init(&core->schedule, &core->mover);
     if (status == SL_OK) status = open_trace(core, device_bytes);
     if (status == SL_OK && (core->recorder.trace || core->policy->plans))
         sl_mover_time(&core->mover, core->recorder.trace);
-    if (status == SL_OK && options.daemon == SL_DAEMON_THREAD && sl_policy_moves_ahead(core->policy) &&
+    if (status == SL_OK && core->options->daemon == SL_DAEMON_THREAD && sl_policy_moves_ahead(core->policy) &&
         sl_daemon_start(&core->schedule, &core->daemon) != SL_OK)
         sl_log(SL_LOG_WARN, "no thread could be started; data is moved by the launching thread");
     core->planning.lead_eighths = SL_PLANNING_LEAD;
@@ -248,7 +248,7 @@ static void delete_core(struct sl_core *core)
 
 void sl_runtime_seen(void)
 {
-    sl_report_open(&options);
+    sl_report_open(sl_options_in_force());
 }
 
 void sl_runtime_unused(void)
@@ -259,13 +259,13 @@ void sl_runtime_unused(void)
 enum sl_status sl_runtime_start(const struct sl_backend *backend)
 {
     if (atomic_exchange(&tried, true)) return sl_runtime_running() ? SL_OK : SL_ERR_UNSUPPORTED;
-    sl_report_open(&options);
+    sl_report_open(sl_options_in_force());
     struct sl_core *core = new_core();
     enum sl_status status = SL_ERR_NO_MEMORY;
     if (core) {
         core->backend = *backend;
-        core->options = &options;
-        core->policy = sl_policy_facts(options.policy);
+        core->options = sl_options_in_force();
+        core->policy = sl_policy_facts(sl_runtime_options()->policy);
         status = build(core);
     }
     if (status) {
@@ -277,6 +277,7 @@ enum sl_status sl_runtime_start(const struct sl_backend *backend)
     }
     started = core;
     sl_forget_in_children(&running, sizeof running);
+    sl_tell_to(core->recorder.trace, &core->stats.tick);
     atomic_store_explicit(&running.core, core, memory_order_release);
     return SL_OK;
 }
@@ -328,9 +329,9 @@ void sl_runtime_stop(bool device_gone)
     core->planning.planner = NULL;
     sl_daemon_stop(core->daemon, !device_gone);
     core->daemon = NULL;
+    sl_tell_to(NULL, NULL);
     sl_trace_close(core->recorder.trace);
-    __atomic_store_n(&core->recorder.trace, NULL, __ATOMIC_RELEASE); /* read without the lock, see tell.c */
-    core->stats.trace = NULL;
+    core->recorder.trace = core->stats.trace = NULL;
     sl_unlock(&core->order);
     pthread_setcancelstate(cancel_state, NULL);
     if (!device_gone) atomic_store(&running.at_rest, core);
@@ -341,6 +342,7 @@ void sl_runtime_after_fork(void)
 {
     atomic_store(&running.core, NULL);
     atomic_store(&running.at_rest, NULL);
+    sl_tell_to(NULL, NULL);
     sl_report_leave(started);
     if (!started) return;
     sl_trace_abandon(started->recorder.trace);

@@ -10,6 +10,7 @@
 #include "footprint.h"
 #include "launch.h"
 #include "options.h"
+#include "site.h"
 
 /* Reads the options and opens the log. Called once from the shim's constructor; touches no CUDA, starts no
  * thread. */
@@ -110,9 +111,6 @@ bool sl_runtime_tag(uint64_t address, uint32_t clear, uint32_t set);
 /* Device memory that the program takes past us (pass-through allocations: VMM, arrays, pools ...): +bytes,
  * -bytes. */
 void sl_runtime_charge(int64_t bytes);
-
-/* A hash of the calling library and the call stack above the shim. `caller` is the hook's return address. */
-uint64_t sl_site_here(const void *caller);
 
 /* --- launches
  * ----------------------------------------------------------------------------------------------- */

@@ -5,7 +5,7 @@
 #define SLUICE_SIM_MEMORY_H
 
 #include "arena.h"
-#include "runtime.h"
+#include "launch.h"
 
 struct sl_sim_memory {
     uint8_t *slabs[SL_MAX_SLABS]; /* a byte for each block */

@@ -1,4 +1,4 @@
-#include "runtime.h"
+#include "site.h"
 
 #include <link.h>
 #include <stdatomic.h>
@@ -8,6 +8,7 @@
 #include "map.h"
 #include "module.h"
 #include "site_told.h"
+#include "tell.h"
 
 #define MAX_FRAMES SL_SITE_FRAMES
 
@@ -93,7 +94,7 @@ static struct {
 static uint64_t find_site(const struct walk *walk, bool *told)
 {
     struct sl_frames frames = {.count = walk->frames};
-    struct places found = {.walk = walk, .frames = sl_runtime_tracing() ? &frames : NULL};
+    struct places found = {.walk = walk, .frames = sl_tells() ? &frames : NULL};
     uint64_t site = 0;
     for (int i = 0; i < walk->frames; i++) frames.offsets[i] = (uint64_t)walk->stack[i];
     dl_iterate_phdr(find_in_object, &found);

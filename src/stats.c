@@ -10,6 +10,8 @@
 #include "output.h"
 #include "text.h"
 
+const struct sl_file_kind sl_file_stats = SL_FILE_KIND("no statistics of sluice's", SL_STATS_MARKER);
+
 enum sl_status sl_stats_init(struct sl_stats *stats)
 {
     memset(stats, 0, sizeof *stats);

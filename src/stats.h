@@ -2,6 +2,7 @@
 #ifndef SLUICE_STATS_H
 #define SLUICE_STATS_H
 
+#include "file_kind.h"
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -81,5 +82,8 @@ void sl_stats_print(FILE *to, const struct sl_stats *stats, const struct sl_stat
 /* Says a few lines, without their ends. */
 void sl_stats_say(const struct sl_stats *stats, const struct sl_stats_facts *facts,
                   void (*say)(const char *line));
+
+/* What the statistics have near their beginning. */
+extern const struct sl_file_kind sl_file_stats;
 
 #endif

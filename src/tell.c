@@ -1,66 +1,31 @@
-/* What the shim tells the trace beside allocations and launches: without the order lock, since the program
- * may wait or fail anywhere. */
 #include "tell.h"
 
-#include <stdio.h>
-
 #include "clock.h"
-#include "core.h"
-#include "keep.h"
+#include "forked.h"
+#include "trace_write.h"
 
-static struct sl_trace *trace_of(const struct sl_core *core)
+static struct told {
+    struct sl_trace *_Atomic trace; /* NULL: none, and in a child */
+    const _Atomic sl_tick *_Atomic tick;
+} SL_OWN_PAGES told;
+
+void sl_tell_to(struct sl_trace *trace, const _Atomic sl_tick *tick)
 {
-    return core ? __atomic_load_n(&core->recorder.trace, __ATOMIC_ACQUIRE) : NULL;
+    sl_forget_in_children(&told, sizeof told);
+    atomic_store(&told.tick, tick);
+    atomic_store(&told.trace, trace);
+}
+
+bool sl_tells(void)
+{
+    return atomic_load_explicit(&told.trace, memory_order_acquire) != NULL;
 }
 
 bool sl_tell(struct sl_event event)
 {
-    struct sl_core *core = sl_core_running();
-    struct sl_trace *trace = trace_of(core);
+    struct sl_trace *trace = atomic_load_explicit(&told.trace, memory_order_acquire);
     if (!trace) return false;
-    if (!event.tick) event.tick = atomic_load_explicit(&core->stats.tick, memory_order_relaxed);
+    if (!event.tick) event.tick = atomic_load_explicit(atomic_load(&told.tick), memory_order_relaxed);
     if (!event.time_ns) event.time_ns = sl_clock_ns(CLOCK_MONOTONIC);
     return sl_trace_push(trace, &event);
-}
-
-bool sl_runtime_tracing(void)
-{
-    return trace_of(sl_core_running()) != NULL;
-}
-
-uint64_t sl_runtime_wait_begins(void)
-{
-    return sl_runtime_tracing() ? sl_clock_ns(CLOCK_MONOTONIC) : 0;
-}
-
-void sl_runtime_wait_ended(uint64_t began_ns, enum sl_sync_kind kind, uint64_t handle)
-{
-    if (!began_ns) return;
-    uint64_t now = sl_clock_ns(CLOCK_MONOTONIC);
-    sl_tell((struct sl_event){
-        .type = SL_EVENT_SYNC, .flags = (uint8_t)kind, .time_ns = now, .a = now - began_ns, .b = handle});
-}
-
-void sl_runtime_failed(enum sl_error_kind kind, uint32_t code, sl_tick tick, uint64_t bytes, uint64_t site)
-{
-    sl_tell((struct sl_event){
-        .type = SL_EVENT_ERROR, .flags = (uint8_t)kind, .id = code, .tick = tick, .a = bytes, .c = site});
-}
-
-void sl_runtime_mark(enum sl_mark_kind kind, enum sl_mark_source source, uint32_t domain, uint32_t range,
-                     const char *name)
-{
-    sl_tell((struct sl_event){.type = SL_EVENT_MARK,
-                              .flags = (uint8_t)kind,
-                              .id = range,
-                              .a = domain,
-                              .c = source,
-                              .text = sl_text_keep_some(name)});
-}
-
-void sl_runtime_mark_domain(uint32_t domain, const char *name)
-{
-    char text[256];
-    snprintf(text, sizeof text, "nvtx_domain_%u=%s", domain, name);
-    sl_tell((struct sl_event){.type = SL_EVENT_FACT, .text = sl_text_keep(text)});
 }

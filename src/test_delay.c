@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "map.h"
-#include "runtime.h"
+#include "options.h"
 
 #define LONGEST_NS 4000000
 
@@ -35,7 +35,7 @@ void sl_test_delay(enum sl_delay_place place)
 {
     static _Atomic uint64_t visits[SL_DELAY_PLACES];
     if (sl_test_delay_hook) sl_test_delay_hook(place);
-    uint64_t seed = (uint64_t)sl_runtime_options()->test_delay;
+    uint64_t seed = (uint64_t)sl_options_in_force()->test_delay;
     if (!seed) return;
     uint64_t dice = sl_hash_word(sl_hash_word(seed, place), 1 + atomic_fetch_add(&visits[place], 1));
     switch ((enum mood)(sl_hash_word(seed, place) % MOODS)) {

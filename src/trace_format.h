@@ -2,6 +2,7 @@
 #ifndef SLUICE_TRACE_FORMAT_H
 #define SLUICE_TRACE_FORMAT_H
 
+#include "file_kind.h"
 #include "event.h"
 #include "sluice/trace.h"
 
@@ -38,5 +39,8 @@ struct sl_trace_type_info {
 
 /* NULL for a type that this version does not know. */
 const struct sl_trace_type_info *sl_trace_type(unsigned type);
+
+/* What a trace begins with. */
+extern const struct sl_file_kind sl_file_trace;
 
 #endif

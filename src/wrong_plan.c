@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 
 #include "map.h"
-#include "runtime.h"
+#include "options.h"
 
 #define EARLIER 32 /* ticks, at most */
 
@@ -63,7 +63,7 @@ static void make_mistake(const struct sl_plan_input *input, struct sl_plan *plan
 void sl_wrong_plan(const struct sl_plan_input *input, struct sl_plan *plan)
 {
     static _Atomic uint64_t plans;
-    uint64_t seed = (uint64_t)sl_runtime_options()->test_wrong_plans;
+    uint64_t seed = (uint64_t)sl_options_in_force()->test_wrong_plans;
     if (!seed) return;
     uint64_t own = sl_hash_word(seed, atomic_fetch_add(&plans, 1));
     uint64_t one_in = (uint64_t)4 << own % 5;

@@ -60,7 +60,7 @@ static void print_bytes(const char *what, uint64_t bytes)
     print_row(what, bytes ? sl_bytes_text(bytes, text) : "as the environment says, or automatic");
 }
 
-static void build_id_text(const struct sl_profile_object *object, char text[33])
+static void build_id_text(const struct sl_object *object, char text[33])
 {
     uint8_t bytes[16];
     memcpy(bytes, object->build_id, sizeof bytes);

@@ -8,10 +8,12 @@
 #include <unistd.h>
 
 #include "executable.h"
-#include "file_kind.h"
 #include "options.h"
 #include "places.h"
+#include "profile.h"
+#include "stats.h"
 #include "tool.h"
+#include "trace_format.h"
 #include "watch.h"
 
 enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };

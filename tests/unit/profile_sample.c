@@ -16,7 +16,7 @@ static void *copy(const void *from, size_t bytes)
 
 struct sl_profile profile_sample(void)
 {
-    const struct sl_profile_object objects[] = {{strdup("train"), {1, 2}}, {strdup("libmodel.so"), {3, 4}}};
+    const struct sl_object objects[] = {{strdup("train"), {1, 2}}, {strdup("libmodel.so"), {3, 4}}};
     const uint32_t forward[] = {0, 8, 8, 8}, backward[] = {0, 8, 8, 24};
     const struct sl_profile_kernel kernels[] = {
         {strdup("forward"), 2, copy(forward, sizeof forward), NULL},
