@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "runtime.h"
+#include "core/runtime.h"
 
 /* Open addressing with linear probing; at most three quarters full. bytes == 0 marks a free slot. */
 struct entry {

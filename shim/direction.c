@@ -1,7 +1,7 @@
 #include "direction.h"
 
+#include "core/runtime.h"
 #include "driver.h"
-#include "runtime.h"
 
 enum sl_side sl_side_of(CUdeviceptr address)
 {

@@ -4,7 +4,7 @@
 
 #include <cuda.h>
 
-#include "event.h"
+#include "trace/event.h"
 
 enum sl_side { SL_SIDE_UNKNOWN, SL_SIDE_HOST, SL_SIDE_DEVICE };
 

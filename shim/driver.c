@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/log.h"
 #include "elf_symbol.h"
 #include "entry.h"
-#include "log.h"
 #include "lookup.h"
 
 #define DRIVER_FILE "libcuda.so.1"

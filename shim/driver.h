@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cuda_driver.h"
+#include "device/cuda_driver.h"
 #include "driver_api.h"
 
 /* Where the driver's code lies; empty until it is loaded. Written once, `low` first, before sl_real. */

@@ -2,9 +2,9 @@
 
 #include <stdlib.h>
 
+#include "base/log.h"
+#include "device/handle.h"
 #include "driver.h"
-#include "handle.h"
-#include "log.h"
 #include "work.h"
 
 /* A node is asked once for all launches of its graph, and never again as its handle may be gone by then. So

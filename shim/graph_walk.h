@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "core/runtime.h"
 #include "driver_api.h"
-#include "runtime.h"
 
 struct sl_graph_node {
     CUgraphNode handle;

@@ -3,11 +3,11 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/log.h"
+#include "base/map.h"
 #include "charge.h"
 #include "graph_memory.h"
 #include "graph_walk.h"
-#include "log.h"
-#include "map.h"
 
 #define WHOLE SIZE_MAX /* the owner of what an update of the whole graph brought */
 

@@ -12,7 +12,7 @@
 
 #include <cuda.h>
 
-#include "runtime.h"
+#include "core/runtime.h"
 
 /* The driver has made `exec` of `graph`. */
 void sl_graphs_made(CUgraphExec exec, CUgraph graph);

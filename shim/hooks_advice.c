@@ -2,8 +2,8 @@
  * refuses all of this; that it is managed underneath is nobody's business, and advice or a prefetch of the
  * program's would move what only the core may move. Managed memory of the program's own passes through.
  */
+#include "core/runtime.h"
 #include "driver.h"
-#include "runtime.h"
 #include "session.h"
 
 static bool any_is_ours(const CUdeviceptr *addresses, const size_t *bytes, size_t count)

@@ -3,9 +3,9 @@
 
 #include <stdatomic.h>
 
+#include "base/guards.h"
+#include "base/test_delay.h"
 #include "driver.h"
-#include "guards.h"
-#include "test_delay.h"
 #include "work.h"
 
 static _Atomic int captures; /* those that the core was told of */

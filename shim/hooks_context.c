@@ -1,7 +1,7 @@
 /* Contexts, streams and modules: where what the core knows begins and ends. */
+#include "core/runtime.h"
+#include "device/handle.h"
 #include "driver.h"
-#include "handle.h"
-#include "runtime.h"
 #include "session.h"
 
 static CUresult note_made(CUresult result, const CUcontext *context)

@@ -1,8 +1,8 @@
 /* Where programs get the handles that they launch: of which kind each is. Nothing else is done here, and
  * nothing is asked of the driver about the handle. */
+#include "core/runtime.h"
+#include "device/handle.h"
 #include "driver.h"
-#include "handle.h"
-#include "runtime.h"
 
 CUresult sl_hook_cuModuleGetFunction(struct sl_call call, sl_fn_cuModuleGetFunction *real,
                                      CUfunction *function, CUmodule module, const char *name)

@@ -1,8 +1,8 @@
 /* Graphs: what their nodes touch is noted when they are instantiated and changed, and is what a launch of
  * them touches. */
 #include "driver.h"
-#include "graph_walk.h"
 #include "graph_memory.h"
+#include "graph_walk.h"
 #include "graphs.h"
 #include "hold.h"
 #include "work.h"

@@ -1,12 +1,12 @@
 /* Allocation: memory of ours instead of the driver's where the core takes it, the driver's and a charge where
  * not. */
+#include "base/guards.h"
 #include "capture.h"
 #include "charge.h"
+#include "core/runtime.h"
 #include "driver.h"
-#include "guards.h"
 #include "memory.h"
 #include "pools.h"
-#include "runtime.h"
 #include "session.h"
 
 #define PITCH_BYTES 512 /* what every device wants for the rows of textures and copies */

@@ -4,10 +4,10 @@
  */
 #include "array_bytes.h"
 #include "charge.h"
+#include "core/runtime.h"
 #include "driver.h"
 #include "memory.h"
 #include "physical.h"
-#include "runtime.h"
 #include "session.h"
 
 /* Virtual memory management needs no current context. */

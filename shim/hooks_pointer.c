@@ -2,11 +2,11 @@
  * managed. */
 #include <string.h>
 
+#include "base/log.h"
+#include "core/runtime.h"
 #include "driver.h"
-#include "log.h"
 #include "memory.h"
 #include "pools.h"
-#include "runtime.h"
 #include "session.h"
 
 #define OUR_NUMBERS ((uint64_t)1 << 63) /* apart from the driver's own */

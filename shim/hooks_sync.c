@@ -1,6 +1,6 @@
 /* Where the program waits. What the core knows of the device's work, and how long it took, for the trace. */
+#include "core/runtime.h"
 #include "driver.h"
-#include "runtime.h"
 #include "session.h"
 
 /* An error that shows here is often one of work that was given to the device long ago. */

@@ -5,15 +5,15 @@
 #include <pthread.h>
 
 #include "charge.h"
+#include "core/runtime.h"
+#include "device/handle.h"
 #include "driver.h"
 #include "graph_memory.h"
 #include "graphs.h"
-#include "handle.h"
 #include "lookup.h"
 #include "marks.h"
 #include "physical.h"
 #include "pools.h"
-#include "runtime.h"
 #include "session.h"
 
 void sl_after_fork(void)

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "runtime.h"
+#include "core/runtime.h"
 #include "sluice/marks.h"
 
 const char *sl_mark_name(const char *name, char out[SL_MARK_NAME])

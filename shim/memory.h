@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
+#include "core/runtime.h"
 #include "driver_api.h"
-#include "runtime.h"
 
 /* An allocation's tag in the core. */
 #define SL_TAG_POOL 0x7fffffffu        /* the number of its pool, or 0 */

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "keep.h"
+#include "base/keep.h"
+#include "core/runtime.h"
 #include "marks.h"
-#include "runtime.h"
 
 #define VARIABLE "NVTX_INJECTION64_PATH"
 #define NO_LEVEL (-2) /* what push and pop return where nobody counts levels */

@@ -4,8 +4,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/map.h"
 #include "charge.h"
-#include "map.h"
 
 #define UNIT 65536u                     /* mappings are multiples of it */
 #define GRANULARITY ((uint64_t)2 << 20) /* and of it, where the memory is the device's */

@@ -3,8 +3,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/map.h"
 #include "driver.h"
-#include "map.h"
 #include "session.h"
 
 #define ALIGN 512u /* what the driver rounds an allocation up to */

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "backend_cuda.h"
+#include "base/log.h"
+#include "device/backend_cuda.h"
 #include "driver.h"
 #include "init.h"
-#include "log.h"
 
 #define MAX_DEVICES 64
 

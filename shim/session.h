@@ -9,8 +9,8 @@
 
 #include <cuda.h>
 
-#include "forked.h"
-#include "runtime.h"
+#include "base/forked.h"
+#include "core/runtime.h"
 
 enum sl_session_state { SL_SESSION_WAITING, SL_SESSION_RUNNING, SL_SESSION_OVER };
 

@@ -2,9 +2,9 @@
 #ifndef SLUICE_SHIM_WORK_H
 #define SLUICE_SHIM_WORK_H
 
+#include "core/runtime.h"
 #include "driver_api.h"
 #include "memory.h"
-#include "runtime.h"
 #include "session.h"
 
 struct sl_work {

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "map.h"
-#include "types.h"
+#include "base/map.h"
+#include "base/types.h"
 
 enum { PAIRS_MAX = 1 << 26 }; /* a file must not ask for all memory and all time */
 

@@ -6,7 +6,7 @@
 
 #include <cuda.h>
 
-#include "text.h"
+#include "base/text.h"
 
 enum {
     VERSION_PARAMETERS = 12040, /* cuFuncGetParamInfo */

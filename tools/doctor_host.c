@@ -9,9 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "host_memory.h"
+#include "base/host_memory.h"
+#include "base/text.h"
 #include "places.h"
-#include "text.h"
 
 static void examine_memory(struct findings *findings)
 {

@@ -10,7 +10,7 @@
 #include "progress.h"
 #include "tool.h"
 #include "trace.h"
-#include "trace_format.h"
+#include "trace/trace_format.h"
 
 /* The words that the flags of a type stand for have columns of these names. */
 static const struct {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arena.h"
+#include "memory/arena.h"
 #include "model_build.h"
 #include "sorted.h"
 

@@ -2,7 +2,7 @@
 #ifndef SLUICE_TOOL_MODEL_BUILD_H
 #define SLUICE_TOOL_MODEL_BUILD_H
 
-#include "map.h"
+#include "base/map.h"
 #include "model.h"
 
 enum {

@@ -1,5 +1,5 @@
 /* `sluice options [--markdown]`: the option table; docs/options.md is written with it. */
-#include "options.h"
+#include "base/options.h"
 
 #include <string.h>
 

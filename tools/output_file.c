@@ -1,6 +1,6 @@
 #include "output_file.h"
 
-#include "options.h"
+#include "base/options.h"
 
 void output_force(bool force)
 {

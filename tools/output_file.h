@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "file_kind.h"
+#include "base/file_kind.h"
 
 #define FORCE_HELP "Replace a file that is there, whatever is in it (also: SLUICE_OVERWRITE=1)."
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "map.h"
+#include "base/map.h"
 #include "protobuf.h"
 
 struct perfetto_text {

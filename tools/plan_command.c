@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "command_line.h"
-#include "options.h"
 #include "output_file.h"
 #include "plan_profile.h"
 #include "plan_report.h"

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "file_kind.h"
-#include "profile.h"
+#include "base/file_kind.h"
+#include "profile/profile.h"
 #include "tool.h"
 
 static const char *last_part(const char *path)

@@ -2,9 +2,9 @@
 
 #include <inttypes.h>
 
+#include "base/text.h"
 #include "json.h"
 #include "table.h"
-#include "text.h"
 
 static void add_row(struct table *table, const struct prediction *one)
 {

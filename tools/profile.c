@@ -1,15 +1,15 @@
 /* `sluice profile`: what a profile holds. */
-#include "profile.h"
+#include "profile/profile.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/text.h"
 #include "command_line.h"
 #include "json.h"
-#include "symbol.h"
-#include "text.h"
+#include "launch/symbol.h"
 #include "tool.h"
 #include "trace_text.h"
 

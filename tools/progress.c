@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "clock.h"
+#include "base/clock.h"
 #include "terminal.h"
 
 enum {

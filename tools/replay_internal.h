@@ -2,10 +2,10 @@
 #ifndef SLUICE_TOOL_REPLAY_INTERNAL_H
 #define SLUICE_TOOL_REPLAY_INTERNAL_H
 
-#include "backend_sim.h"
-#include "core.h"
+#include "core/core.h"
 #include "replay.h"
 #include "sequence.h"
+#include "sim/backend_sim.h"
 
 #define REPLAY_MOST_BYTES ((uint64_t)SL_MAX_SLABS * SL_GIB)
 

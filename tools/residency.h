@@ -3,7 +3,7 @@
 #ifndef SLUICE_TOOL_RESIDENCY_H
 #define SLUICE_TOOL_RESIDENCY_H
 
-#include "map.h"
+#include "base/map.h"
 #include "model.h"
 
 struct residency {

@@ -7,13 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/options.h"
 #include "executable.h"
-#include "options.h"
+#include "move/stats.h"
 #include "places.h"
-#include "profile.h"
-#include "stats.h"
+#include "profile/profile.h"
 #include "tool.h"
-#include "trace_format.h"
+#include "trace/trace_format.h"
 #include "watch.h"
 
 enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/map.h"
 #include "json.h"
-#include "map.h"
 
 struct launch {
     uint64_t took_ns;

@@ -12,7 +12,7 @@
 
 #include <stdio.h>
 
-#include "arena.h"
+#include "memory/arena.h"
 
 #define SEQUENCE_KIND "sluice sequence"
 

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "map.h"
+#include "base/map.h"
 #include "sorted.h"
 
 struct change {

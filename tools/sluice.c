@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "text.h"
+#include "base/text.h"
 
 static const struct command {
     const char *name;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "command_line.h"
-#include "live.h"
+#include "core/live.h"
 #include "tool.h"
 
 static void print_line(const char *line)

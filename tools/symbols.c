@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "demangle.h"
-#include "map.h"
 #include "symbol_file.h"
 #include "trace_text.h"
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "terminal.h"
-#include "text.h"
 
 #define GAP "  "
 enum { GAP_COLUMNS = 2, ELASTIC_MIN = 12 };

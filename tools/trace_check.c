@@ -4,11 +4,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/text.h"
 #include "check.h"
 #include "command_line.h"
 #include "json.h"
 #include "terminal.h"
-#include "text.h"
 #include "tool.h"
 
 enum { DAMAGES_SHOWN = 20 };

@@ -3,11 +3,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/text.h"
 #include "chunk_rows.h"
 #include "command_line.h"
 #include "json.h"
 #include "table.h"
-#include "text.h"
 #include "tool.h"
 
 enum order { BY_TRAFFIC, BY_FETCHES, BY_MISSES, BY_EVICTIONS, BY_RESIDENT, BY_CHUNK };

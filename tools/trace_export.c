@@ -6,13 +6,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "command_line.h"
 #include "export.h"
 #include "json.h"
 #include "output_file.h"
 #include "perfetto.h"
 #include "terminal.h"
-#include "text.h"
 #include "tool.h"
 
 static bool is_standard_output(const char *path)

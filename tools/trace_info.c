@@ -4,11 +4,11 @@
 #include <inttypes.h>
 #include <time.h>
 
+#include "base/text.h"
 #include "command_line.h"
 #include "info.h"
 #include "json.h"
 #include "table.h"
-#include "text.h"
 #include "tool.h"
 
 struct view {

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "accounts.h"
+#include "base/map.h"
 #include "command_line.h"
 #include "json.h"
-#include "map.h"
 #include "model.h"
 #include "table.h"
 #include "tool.h"

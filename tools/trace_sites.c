@@ -2,13 +2,13 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "command_line.h"
 #include "json.h"
 #include "sites.h"
 #include "symbol_file.h"
 #include "symbols.h"
 #include "terminal.h"
-#include "text.h"
 #include "tool.h"
 #include "trace.h"
 

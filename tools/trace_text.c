@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace_format.h"
+#include "trace/trace_format.h"
 
 enum { KERNELS_MAX = 1 << 20 }; /* a damaged number must not ask for all memory */
 

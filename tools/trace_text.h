@@ -2,10 +2,10 @@
 #ifndef SLUICE_TRACE_TEXT_H
 #define SLUICE_TRACE_TEXT_H
 
-#include "plan.h"
-#include "runtime.h"
-#include "trace_format.h"
-#include "trace_read.h"
+#include "core/runtime.h"
+#include "plan/plan.h"
+#include "trace/trace_format.h"
+#include "trace/trace_read.h"
 
 enum {
     LAUNCH_KINDS = SL_LAUNCH_COLLECTIVE + 1,

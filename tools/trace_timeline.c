@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "command_line.h"
 #include "json.h"
 #include "table.h"
 #include "terminal.h"
-#include "text.h"
 #include "timeline.h"
 #include "tool.h"
 

@@ -16,9 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "live.h"
-#include "log.h"
-#include "options.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "core/live.h"
 
 #define IN_MEMORY "/dev/shm/sluice-XXXXXX"
 #define ON_DISK "/tmp/sluice-XXXXXX"

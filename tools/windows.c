@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "map.h"
+#include "base/map.h"
 
 enum { COPIES_MIN = 3 }; /* weights are copied to the device once, or twice; batches come again and again */
 

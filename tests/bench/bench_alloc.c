@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "backend_host.h"
-#include "runtime.h"
+#include "core/runtime.h"
+#include "device/backend_host.h"
 
 #define LIVE 100000
 #define SITES 200

@@ -8,9 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "backend_host.h"
-#include "core.h"
-#include "runtime.h"
+#include "core/core.h"
+#include "core/runtime.h"
+#include "device/backend_host.h"
 
 #define POINTERS 8
 #define ROUNDS 400

@@ -8,10 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "backend_host.h"
-#include "clock.h"
-#include "core.h"
-#include "runtime.h"
+#include "base/clock.h"
+#include "core/core.h"
+#include "core/runtime.h"
+#include "device/backend_host.h"
 
 #define LAYERS 333
 #define CHUNKS_EACH 10 /* of a layer's parameters, activations and optimizer state */

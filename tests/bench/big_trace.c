@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "runtime.h"
-#include "trace_write.h"
+#include "core/runtime.h"
+#include "trace/trace_write.h"
 
 enum {
     LAYERS = 12,

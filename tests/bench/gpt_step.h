@@ -3,7 +3,7 @@
 #ifndef SLUICE_TESTS_GPT_STEP_H
 #define SLUICE_TESTS_GPT_STEP_H
 
-#include "plan.h"
+#include "plan/plan.h"
 
 struct gpt_shape {
     unsigned layers, accumulate, tokens;

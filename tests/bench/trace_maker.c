@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "clock.h"
-#include "trace_write.h"
+#include "base/clock.h"
+#include "trace/trace_write.h"
 
 #define FIRST_ADDRESS 0x7f0000000000
 #define MOST_SLOTS 65536

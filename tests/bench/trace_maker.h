@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "event.h"
-#include "runtime.h"
+#include "core/runtime.h"
+#include "trace/event.h"
 
 struct trace_maker;
 

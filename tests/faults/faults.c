@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cuda_driver.h"
+#include "device/cuda_driver.h"
 #include "driver.h"
 
 enum kind { MEMORY, DRIVER, THREAD, FILES, KINDS };

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "trace_format.h"
+#include "trace/trace_format.h"
 
 static uint32_t count_records(const uint8_t *bytes, size_t size)
 {

@@ -2,8 +2,8 @@
  * for each command. */
 #include <stdio.h>
 
+#include "trace/trace_format.h"
 #include "trace_file.h"
-#include "trace_format.h"
 #include "training.h"
 
 enum { COMMANDS = 24 }; /* at least as many as the fuzzer has */

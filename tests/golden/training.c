@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
-#include "plan.h"
-#include "runtime.h"
+#include "core/runtime.h"
+#include "plan/plan.h"
 
 enum { LAYERS = TRAINING_LAYERS_MAX, EVENTS_MAX = 4000 };
 enum kernel { EMBED = 1, LAYER, LOSS, LAYER_BACK, EMBED_BACK, ADAM };

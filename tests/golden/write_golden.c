@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "plan.h"
-#include "runtime.h"
+#include "core/runtime.h"
+#include "plan/plan.h"
 #include "trace_file.h"
 
 #define MOVE(kind, cause) SL_ACTION_##kind | SL_CAUSE_##cause << 4

@@ -57,7 +57,7 @@ def check_delays(bench):
 
 def check_mutant(bench):
     """A guard that is left out is missed by the program that relies on it (test_guards.c has the others)."""
-    guards = pathlib.Path(__file__).parents[2] / "src" / "guards.h"
+    guards = pathlib.Path(__file__).parents[2] / "src" / "base" / "guards.h"
     number = re.findall(r"^ +X\((\w+)\)", guards.read_text(), re.M).index("FREE_FINISHES") + 1
     for order in ("late", *(f"random:{seed}" for seed in SEEDS)):
         run = bench.run("plain_free_waits_for_work", [], {"SOFTCUDA_SCHEDULE": order},

@@ -1,5 +1,5 @@
 /* The waits and checks that keep data, one at a time: each scenario is right, and is wrong without its guard
- * (src/guards.h). What is ordered behind what is followed by clocks, one entry for each stream, so no device
+ * (src/base/guards.h). What is ordered behind what is followed by clocks, one entry for each stream, so no device
  * has to be late for a missing wait to show.
  *
  * usage: guards
@@ -13,11 +13,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "backend_host.h"
-#include "core.h"
-#include "guards.h"
-#include "reuse.h"
-#include "test_delay.h"
+#include "base/guards.h"
+#include "base/test_delay.h"
+#include "core/core.h"
+#include "device/backend_host.h"
+#include "move/reuse.h"
 
 #define CHUNK (2 * SL_MIB)
 

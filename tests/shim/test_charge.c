@@ -12,8 +12,8 @@
 
 #include "array_bytes.h"
 #include "charge.h"
+#include "core/runtime.h"
 #include "physical.h"
-#include "runtime.h"
 
 static _Atomic int64_t charged, lowest;
 

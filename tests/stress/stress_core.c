@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend_host.h"
-#include "core.h"
-#include "planner.h"
-#include "runtime.h"
+#include "core/core.h"
+#include "core/planner.h"
+#include "core/runtime.h"
+#include "device/backend_host.h"
 
 #define TENSORS 24
 #define BUDGET "24M"

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/trace_format.h"
 #include "trace_file.h"
-#include "trace_format.h"
 
 static unsigned type_number(const char *name)
 {

@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-#include "backend_host.h"
-#include "core.h"
+#include "core/core.h"
+#include "device/backend_host.h"
 
 /* Leaves budget and chunk size as they are in the environment. */
 extern bool core_say_nothing;

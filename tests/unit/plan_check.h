@@ -2,7 +2,7 @@
 #ifndef SLUICE_TESTS_PLAN_CHECK_H
 #define SLUICE_TESTS_PLAN_CHECK_H
 
-#include "plan.h"
+#include "plan/plan.h"
 
 /* Asserts, by cmocka, what plan.h promises about one plan's actions taken alone: order, references,
  * deadlines. */

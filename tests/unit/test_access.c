@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "access.h"
 #include "core_fixture.h"
+#include "launch/access.h"
 
 static const uint32_t offsets[] = {0, 8}, sizes[] = {8, 8};
 static const struct sl_host_kernel kernel = {"pair", 2, offsets, sizes};

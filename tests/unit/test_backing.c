@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "backend_host.h"
-#include "backing.h"
-#include "place.h"
+#include "base/backing.h"
+#include "device/backend_host.h"
+#include "memory/place.h"
 
 #define CHUNK (4 * SL_MIB)
 

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "clock.h"
-#include "device_clock.h"
+#include "base/clock.h"
+#include "device/device_clock.h"
 
 #define MS UINT64_C(1000000)
 #define S UINT64_C(1000000000)

@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
+#include "core/demand.h"
 #include "core_fixture.h"
-#include "demand.h"
-#include "due.h"
+#include "predict/due.h"
 
 #define CHUNK (2 * SL_MIB)
 enum { EXPERTS = 16, TAKEN = 4, STEPS = 100, OTHERS = 12 };

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "core_fixture.h"
-#include "duration.h"
+#include "predict/duration.h"
 
 #define PERIOD 48
 #define STEP SL_DURATION_STEP_NS

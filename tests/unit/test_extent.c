@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "access.h"
 #include "core_fixture.h"
-#include "extent.h"
+#include "launch/access.h"
+#include "launch/extent.h"
 
 static const uint32_t offsets[] = {0}, sizes[] = {8};
 static const struct sl_host_kernel plain = {"plain", 1, offsets, sizes}, other = {"other", 1, offsets, sizes};

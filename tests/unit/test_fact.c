@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
+#include "base/keep.h"
+#include "core/fact.h"
 #include "core_fixture.h"
-#include "fact.h"
-#include "keep.h"
 #include "trace_file.h"
 
 #define CHANGES 70000 /* there is room for 65536 texts */

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
+#include "core/forecast.h"
 #include "core_fixture.h"
-#include "forecast.h"
 
 #define BLOCKS 40 /* of a chunk each: more than the budget */
 #define PERIOD 60 /* launches */

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "fences.h"
-#include "frees.h"
+#include "memory/frees.h"
+#include "move/fences.h"
 
 enum { MOST_EVENTS = 256, KIB = 1024 };
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "handle.h"
+#include "device/handle.h"
 
 enum { LIBRARY = 0x1000, MODULE = 0x2000, HANDLES = 500 };
 

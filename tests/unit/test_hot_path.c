@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "backend_host.h"
-#include "runtime.h"
+#include "core/runtime.h"
+#include "device/backend_host.h"
 
 #define BLOCKS 4
 

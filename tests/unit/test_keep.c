@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include <pthread.h>
 
-#include "keep.h"
+#include "base/keep.h"
 
 #define THREADS 8
 #define TEXTS 500

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
+#include "core/learned.h"
 #include "core_fixture.h"
-#include "learned.h"
 
 #define LAYERS 24
 #define LAYER_BYTES (4 * SL_MIB) /* 96 MiB, and the budget is 64 */

@@ -1,4 +1,4 @@
-#include "linear.h"
+#include "plan/linear.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

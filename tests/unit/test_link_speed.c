@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "link_speed.h"
+#include "move/link_speed.h"
 
 #define MS UINT64_C(1000000)
 #define ASSUMED 123u

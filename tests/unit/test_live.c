@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
+#include "core/live.h"
 #include "core_fixture.h"
-#include "live.h"
 
 #define LAUNCHES 100
 

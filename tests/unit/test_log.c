@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "log.h"
+#include "base/log.h"
 
 static char folder[] = "/tmp/sluice-log-XXXXXX";
 static char path[64];

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "map.h"
+#include "base/map.h"
 
 #define KEYS 3000
 

@@ -12,7 +12,7 @@
 
 #include <sys/mman.h>
 
-#include "module.h"
+#include "trace/module.h"
 
 #define NAME "GNU"
 

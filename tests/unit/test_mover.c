@@ -8,8 +8,8 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#include "backend_sim.h"
-#include "core.h"
+#include "core/core.h"
+#include "sim/backend_sim.h"
 
 #define BLOCKS 1000 /* more than there are events to begin with */
 #define BLOCK_BYTES (2 * SL_MIB)

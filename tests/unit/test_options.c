@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "options.h"
-#include "text.h"
+#include "base/options.h"
+#include "base/text.h"
 
 static char messages[] = "/tmp/sluice-options-XXXXXX";
 

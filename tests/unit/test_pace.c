@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "pace.h"
+#include "core/pace.h"
 
 #define SERVED_NS 1e9
 #define COSTLY_NS 100000000 /* ten times the share of that */

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "map.h"
-#include "packing.h"
+#include "base/map.h"
+#include "memory/packing.h"
 
 struct model {
     uint32_t granules;

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "backend_host.h"
-#include "place.h"
+#include "device/backend_host.h"
+#include "memory/place.h"
 
 #define CHUNK (4 * SL_MIB)
 

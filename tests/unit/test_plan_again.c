@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "plan_again.h"
+#include "plan/plan_again.h"
 
 #define LAUNCHES 4
 #define MS UINT64_C(1000000)

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "plan_cost.h"
+#include "plan/plan_cost.h"
 
 static const struct sl_copied least = {100, 200, 300};
 

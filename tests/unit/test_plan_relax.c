@@ -1,4 +1,4 @@
-#include "plan_relax.h"
+#include "plan/plan_relax.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "plan_victims.h"
+#include "plan/plan_victims.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
+#include "core/planner.h"
 #include "core_fixture.h"
-#include "planner.h"
 
 #define BLOCKS 48 /* of a chunk each: half as much again as the budget */
 #define PERIOD 96

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
+#include "base/option_table.h"
 #include "core_fixture.h"
-#include "option_table.h"
 
 #define CHUNK (2 * SL_MIB)
 #define FOUR_CHUNKS "8M"

@@ -1,4 +1,4 @@
-#include "predict.h"
+#include "predict/predict.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "profile.h"
+#include "profile/profile.h"
 #include "profile_sample.h"
 
 static char folder[] = "/tmp/sluice-profile-XXXXXX";

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "range.h"
+#include "base/range.h"
 
 #define SPACE 2000
 

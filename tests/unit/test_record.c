@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "core_fixture.h"
+#include "trace/trace_ring.h"
 #include "trace_file.h"
-#include "trace_ring.h"
 
 #define TENSORS 100
 #define LAUNCHES 1500000

@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "backend_host.h"
-#include "core.h"
-#include "runtime.h"
+#include "core/core.h"
+#include "core/runtime.h"
+#include "device/backend_host.h"
 
 #define LAYERS 12
 #define PARTS 3 /* chunks for each layer's tensors */

@@ -1,6 +1,6 @@
 /* Plans whose launches come in another order: what each needs is there for it, nothing leaves before those
  * that were to use it have, and the tables say what the lists do. */
-#include "schedule.h"
+#include "move/schedule.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -7,8 +7,8 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#include "backend_sim.h"
-#include "sim_memory.h"
+#include "sim/backend_sim.h"
+#include "sim/sim_memory.h"
 
 /* A byte a nanosecond each way, half of that while both ways are in use. */
 static const struct sl_sim_link slow = {.bytes_per_ns = {1, 1}, .both = 0.5};

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
+#include "base/map.h"
 #include "core_fixture.h"
-#include "map.h"
 #include "trace_file.h"
 
 #define THREADS 4

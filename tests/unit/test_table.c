@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "access.h"
 #include "core_fixture.h"
+#include "launch/access.h"
 
 static const uint32_t offsets[] = {0}, sizes[] = {8};
 static const struct sl_host_kernel plain = {"plain", 1, offsets, sizes};

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
+#include "core/takeover.h"
 #include "core_fixture.h"
-#include "takeover.h"
 
 #define BLOCKS 48 /* of a chunk each: half as much again as the budget */
 #define BUDGET (64 * SL_MIB)

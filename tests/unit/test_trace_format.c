@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
+#include "trace/trace_format.h"
 #include "trace_file.h"
-#include "trace_format.h"
 
 static void assert_same_event(const struct sl_event *one, const struct sl_event *other)
 {

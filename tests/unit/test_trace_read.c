@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
+#include "trace/trace_format.h"
 #include "trace_file.h"
-#include "trace_format.h"
 
 enum { PER_BLOCK = 3 };
 

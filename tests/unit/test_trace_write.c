@@ -15,11 +15,11 @@
 
 #include <cmocka.h>
 
-#include "log.h"
+#include "base/log.h"
+#include "trace/trace_ring.h"
+#include "trace/trace_sink.h"
+#include "trace/trace_write.h"
 #include "trace_file.h"
-#include "trace_ring.h"
-#include "trace_sink.h"
-#include "trace_write.h"
 
 static char folder[] = "/tmp/sluice-trace-XXXXXX";
 static char path[64];

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "plan.h"
-#include "trust.h"
+#include "plan/plan.h"
+#include "predict/trust.h"
 
 #define ENOUGH 100
 #define PERIOD 1000

@@ -1,5 +1,5 @@
 /* Programs whose streams go their own ways: each stream's symbols are periodic, and interleave by chance. */
-#include "weave.h"
+#include "predict/weave.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "predict.h"
+#include "predict/predict.h"
 
 /* A stream that goes through `period` symbols from `first` on. */
 struct stream {

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
+#include "core/planner.h"
 #include "core_fixture.h"
-#include "planner.h"
 
 #define STREAMS 3
 #define LEARNING 800

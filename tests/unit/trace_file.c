@@ -5,7 +5,7 @@
 
 #include <zstd.h>
 
-#include "trace_format.h"
+#include "trace/trace_format.h"
 
 const struct sl_event trace_samples[] = {
     {.type = SL_EVENT_BUDGET, .time_ns = 1000, .a = 512 * SL_MIB, .b = 2 * SL_MIB, .c = SL_GIB},

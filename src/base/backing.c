@@ -1,0 +1,55 @@
+#include "base/backing.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/options.h"
+
+#define LONGEST_RULE 64
+
+static bool parse_site(const char *text, uint64_t *site)
+{
+    size_t digits = strspn(text += !strncmp(text, "0x", 2) ? 2 : 0, "0123456789abcdefABCDEF");
+    if (!digits || digits > 16 || text[digits]) return false;
+    *site = strtoull(text, NULL, 16);
+    return true;
+}
+
+static bool parse_rule(char *text, struct sl_backing_rule *rule)
+{
+    char *what = text, *backing = strchr(text, '=');
+    if (!backing) return false;
+    *backing++ = 0;
+    rule->pinned = !strcmp(backing, "pinned");
+    if (!rule->pinned && strcmp(backing, "unified") != 0) return false;
+    rule->by_site = !strncmp(what, "site:", 5);
+    if (rule->by_site) return parse_site(what + 5, &rule->value);
+    return !strncmp(what, "from:", 5) && sl_parse_size(what + 5, &rule->value);
+}
+
+bool sl_backing_parse(const char *text, struct sl_backing *out)
+{
+    struct sl_backing parsed = {.count = 0};
+    while (*text) {
+        size_t length = strcspn(text, ",");
+        char rule[LONGEST_RULE];
+        if (length >= sizeof rule || parsed.count == SL_MOST_BACKING_RULES) return false;
+        memcpy(rule, text, length);
+        rule[length] = 0;
+        if (!parse_rule(rule, &parsed.rules[parsed.count])) return false;
+        parsed.count++;
+        text += length;
+        if (*text == ',' && !*++text) return false;
+    }
+    *out = parsed;
+    return true;
+}
+
+bool sl_backing_is_pinned(const struct sl_backing *backing, uint64_t site, uint64_t bytes)
+{
+    for (uint32_t r = 0; r < backing->count; r++) {
+        const struct sl_backing_rule *rule = &backing->rules[r];
+        if (rule->by_site ? site == rule->value : bytes >= rule->value) return rule->pinned;
+    }
+    return false;
+}

@@ -1,0 +1,22 @@
+/* How much host memory chunks may take: managed pages cannot be swapped, and beyond the limit the kernel's
+ * out-of-memory killer ends the program. */
+#ifndef SLUICE_HOST_MEMORY_H
+#define SLUICE_HOST_MEMORY_H
+
+#include "base/types.h"
+
+struct sl_host_memory {
+    uint64_t available_bytes; /* MemAvailable; 0 when unknown */
+    uint64_t cgroup_bytes;    /* what the process's memory cgroup still allows; UINT64_MAX without a limit */
+};
+
+/* Reads /proc/meminfo and the process's memory cgroup (v2, or v1's memory controller). Never fails. */
+void sl_host_memory_read(struct sl_host_memory *out);
+
+/* Whether the machine has several NUMA nodes. */
+bool sl_host_has_nodes(void);
+
+/* min(available, cgroup) less `reserve_bytes`; UINT64_MAX when nothing is known. */
+uint64_t sl_host_memory_limit(const struct sl_host_memory *memory, uint64_t reserve_bytes);
+
+#endif

@@ -1,0 +1,68 @@
+#include "base/locks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+bool sl_lock_init(struct sl_lock *lock, enum sl_lock_rank rank, bool spins)
+{
+    pthread_mutexattr_t attributes;
+    lock->rank = rank;
+    if (!spins) return pthread_mutex_init(&lock->mutex, NULL) == 0;
+    if (pthread_mutexattr_init(&attributes)) return false;
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ADAPTIVE_NP);
+    return pthread_mutex_init(&lock->mutex, &attributes) == 0;
+}
+
+#ifdef SLUICE_CHECKS
+
+static const struct {
+    const char *name;
+    bool enqueues;
+} facts[] = {
+#define SL_FACT(rank, name, enqueues) {name, enqueues},
+    SL_LOCKS(SL_FACT)
+#undef SL_FACT
+};
+
+static __thread unsigned held __attribute__((tls_model("initial-exec"))); /* bits of ranks */
+
+static const char *name_of(unsigned ranks)
+{
+    return ranks ? facts[__builtin_ctz(ranks)].name : "none";
+}
+
+static void end(const char *what, const char *lock, unsigned ranks)
+{
+    fprintf(stderr, "sluice: check: %s %s while %s is held\n", what, lock, name_of(ranks));
+    abort();
+}
+
+/* A direction's lock is held while work is enqueued: whoever holds the order lock, which launches need, must
+ * not wait for it. */
+void sl_check_lock(const struct sl_lock *lock, bool waits)
+{
+    unsigned later = held & ~((1u << lock->rank) - 1);
+    bool direction = lock->rank == SL_LOCK_OUT || lock->rank == SL_LOCK_IN;
+    if (later) end("taking", facts[lock->rank].name, later);
+    if (waits && direction && held & 1u << SL_LOCK_ORDER)
+        end("waiting for", facts[lock->rank].name, 1u << SL_LOCK_ORDER);
+}
+
+void sl_check_locked(const struct sl_lock *lock)
+{
+    held |= 1u << lock->rank;
+}
+
+void sl_check_unlock(const struct sl_lock *lock)
+{
+    if (!(held & 1u << lock->rank)) end("giving up", facts[lock->rank].name, held);
+    held &= ~(1u << lock->rank);
+}
+
+void sl_check_may_enqueue(void)
+{
+    for (unsigned rest = held; rest; rest &= rest - 1)
+        if (!facts[__builtin_ctz(rest)].enqueues) end("enqueueing", "work", rest);
+}
+
+#endif

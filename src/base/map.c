@@ -1,0 +1,72 @@
+#include "base/map.h"
+
+#include <stdlib.h>
+
+static size_t probe(const struct sl_map *map, uint64_t key)
+{
+    size_t mask = map->capacity - 1, i = sl_mix(key) & mask;
+    while (map->keys[i] && map->keys[i] != key) i = (i + 1) & mask;
+    return i;
+}
+
+static bool grow(struct sl_map *map)
+{
+    struct sl_map larger = {.capacity = map->capacity ? map->capacity * 2 : 64, .count = map->count};
+    larger.keys = calloc(larger.capacity, sizeof *larger.keys);
+    larger.values = malloc(larger.capacity * sizeof *larger.values);
+    if (!larger.keys || !larger.values) {
+        sl_map_free(&larger);
+        return false;
+    }
+    for (size_t i = 0; i < map->capacity; i++) {
+        if (!map->keys[i]) continue;
+        size_t at = probe(&larger, map->keys[i]);
+        larger.keys[at] = map->keys[i];
+        larger.values[at] = map->values[i];
+    }
+    sl_map_free(map);
+    *map = larger;
+    return true;
+}
+
+void sl_map_free(struct sl_map *map)
+{
+    free(map->keys);
+    free(map->values);
+    *map = (struct sl_map){0};
+}
+
+uint32_t sl_map_get(const struct sl_map *map, uint64_t key)
+{
+    if (!map->capacity) return SL_MAP_NONE;
+    size_t at = probe(map, key);
+    return map->keys[at] ? map->values[at] : SL_MAP_NONE;
+}
+
+bool sl_map_put(struct sl_map *map, uint64_t key, uint32_t value)
+{
+    if (map->count * 2 >= map->capacity && !grow(map)) return false;
+    size_t at = probe(map, key);
+    if (!map->keys[at]) map->count++;
+    map->keys[at] = key;
+    map->values[at] = value;
+    return true;
+}
+
+void sl_map_remove(struct sl_map *map, uint64_t key)
+{
+    if (!map->capacity) return;
+    size_t mask = map->capacity - 1, hole = probe(map, key);
+    if (!map->keys[hole]) return;
+    map->keys[hole] = 0;
+    map->count--;
+    /* Entries that probed past the hole move back into it, so that look-ups need no tombstones. */
+    for (size_t i = (hole + 1) & mask; map->keys[i]; i = (i + 1) & mask) {
+        size_t home = sl_mix(map->keys[i]) & mask;
+        if (((i - home) & mask) < ((i - hole) & mask)) continue;
+        map->keys[hole] = map->keys[i];
+        map->values[hole] = map->values[i];
+        map->keys[i] = 0;
+        hole = i;
+    }
+}

@@ -1,0 +1,42 @@
+/* A hash map from a 64-bit key to a 32-bit value: open addressing, linear probing, power-of-two capacity.
+ * Not thread-safe. Keys are stored as they are; any key but 0 may be used. */
+#ifndef SLUICE_MAP_H
+#define SLUICE_MAP_H
+
+#include "base/types.h"
+
+struct sl_map {
+    uint64_t *keys; /* 0: free */
+    uint32_t *values;
+    size_t capacity, count;
+};
+
+#define SL_MAP_NONE UINT32_MAX
+
+void sl_map_free(struct sl_map *map); /* accepts a zeroed map */
+
+/* The value of `key`, or SL_MAP_NONE. */
+uint32_t sl_map_get(const struct sl_map *map, uint64_t key);
+
+/* Sets `key` to `value`. False when there is no memory; the map is then unchanged. */
+bool sl_map_put(struct sl_map *map, uint64_t key, uint32_t value);
+
+/* Removes `key` if it is there. */
+void sl_map_remove(struct sl_map *map, uint64_t key);
+
+/* A bijective mix of 64 bits (the finaliser of splitmix64), and a way to chain it over several words: the
+ * order of small words matters, too. */
+static inline uint64_t sl_mix(uint64_t x)
+{
+    x ^= x >> 30;
+    x *= 0xbf58476d1ce4e5b9u;
+    x ^= x >> 27;
+    x *= 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+static inline uint64_t sl_hash_word(uint64_t hash, uint64_t word)
+{
+    return sl_mix((hash + 1) * 0x9e3779b97f4a7c15u + word);
+}
+
+#endif

@@ -1,0 +1,269 @@
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "base/backing.h"
+#include "base/file_kind.h"
+#include "base/log.h"
+#include "base/option_table.h"
+#include "base/text.h"
+
+#define ENV_PREFIX "SLUICE_"
+
+const struct sl_option_row sl_option_rows[] = {
+#define SL_OPTION(field_, type_, env_, flag_, fallback_, low_, high_, names_, help_)                         \
+    {.env = ENV_PREFIX env_,                                                                                 \
+     .flag = flag_,                                                                                          \
+     .names = names_,                                                                                        \
+     .help = help_,                                                                                          \
+     .type = TYPE_##type_,                                                                                   \
+     .offset = offsetof(struct sl_options, field_),                                                          \
+     .fallback = fallback_,                                                                                  \
+     .low = low_,                                                                                            \
+     .high = high_},
+#include "base/options.def"
+#undef SL_OPTION
+};
+
+/* The field's C type must be the one that the row's type is stored as. */
+#define CTYPE_BYTES uint64_t
+#define CTYPE_POWER uint64_t
+#define CTYPE_ENUM int
+#define CTYPE_INTEGER int
+#define CTYPE_NUMBER int
+#define CTYPE_STRING const char *
+#define CTYPE_RULES const char *
+#define SL_OPTION(field_, type_, ...)                                                                        \
+    _Static_assert(_Generic(((struct sl_options *)0)->field_, CTYPE_##type_ : 1, default : 0), #field_);
+#include "base/options.def"
+#undef SL_OPTION
+
+/* Programs overwrite their environment block (setproctitle does), so strings are copied. */
+static char copies[SL_OPTION_COUNT][PATH_MAX];
+static char log_path[PATH_MAX]; /* expanded */
+
+static const struct sl_option_row *row_of_env(const char *env)
+{
+    for (size_t i = 0; i < SL_OPTION_COUNT; i++)
+        if (!strcmp(sl_option_rows[i].env, env)) return &sl_option_rows[i];
+    return NULL;
+}
+
+bool sl_parse_size(const char *text, uint64_t *out)
+{
+    const char *at = text;
+    unsigned __int128 whole = 0, fraction = 0, scale = 1;
+    if (*at < '0' || *at > '9') return false;
+    for (; *at >= '0' && *at <= '9'; at++) {
+        whole = whole * 10 + (unsigned)(*at - '0');
+        if (whole > UINT64_MAX) return false;
+    }
+    bool fractional = *at == '.';
+    if (fractional) {
+        const char *first = ++at;
+        for (; *at >= '0' && *at <= '9'; at++) {
+            if (at - first >= 18) return false;
+            fraction = fraction * 10 + (unsigned)(*at - '0');
+            scale *= 10;
+        }
+        if (at == first) return false;
+    }
+    unsigned shift = 0;
+    static const char units[] = "kmgt";
+    const char *unit = *at ? strchr(units, *at | 0x20) : NULL;
+    if (unit && *unit) {
+        shift = 10 * (unsigned)(unit - units + 1);
+        at++;
+        if ((*at | 0x20) == 'i') at++;
+    }
+    if ((*at | 0x20) == 'b') at++;
+    if (*at || (fractional && !shift)) return false;
+    unsigned __int128 bytes = (whole << shift) + (fraction << shift) / scale;
+    if (bytes > UINT64_MAX) return false;
+    *out = (uint64_t)bytes;
+    return true;
+}
+
+/* Index of `value` among "a|b|c". */
+static bool parse_name(const char *names, const char *value, uint64_t *out)
+{
+    size_t length = strlen(value);
+    for (uint64_t index = 0;; index++) {
+        size_t one = strcspn(names, "|");
+        if (one == length && !memcmp(names, value, one)) {
+            *out = index;
+            return true;
+        }
+        if (!names[one]) return false;
+        names += one + 1;
+    }
+}
+
+static bool parse_integer(const char *value, uint64_t *out)
+{
+    size_t length = strlen(value);
+    if (!length || length > 9 || strspn(value, "0123456789") != length) return false;
+    *out = (uint64_t)atoi(value);
+    return true;
+}
+
+/* Everything but strings, as a number; of a string, whether it can be kept. */
+static bool parse_value(const struct sl_option_row *row, const char *value, uint64_t *out)
+{
+    uint64_t number = 0;
+    switch (row->type) {
+    case TYPE_ENUM:
+        return parse_name(row->names, value, out);
+    case TYPE_INTEGER:
+    case TYPE_NUMBER:
+        if (!parse_integer(value, &number)) return false;
+        break;
+    case TYPE_BYTES:
+    case TYPE_POWER:
+        if (!sl_parse_size(value, &number)) return false;
+        if (row->type == TYPE_POWER && (number & (number - 1))) return false;
+        break;
+    case TYPE_STRING: {
+        char path[PATH_MAX];
+        return sl_options_absolute(value, path, sizeof(path));
+    }
+    case TYPE_RULES: {
+        struct sl_backing rules;
+        return strlen(value) < PATH_MAX && sl_backing_parse(value, &rules);
+    }
+    }
+    bool automatic = number == 0 && row->fallback == 0;
+    if (!automatic && (number < row->low || number > row->high)) return false;
+    *out = number;
+    return true;
+}
+
+static void store(const struct sl_option_row *row, struct sl_options *out, uint64_t number, const char *text)
+{
+    void *field = (char *)out + row->offset;
+    switch (row->type) {
+    case TYPE_BYTES:
+    case TYPE_POWER:
+        *(uint64_t *)field = number;
+        break;
+    case TYPE_ENUM:
+    case TYPE_INTEGER:
+    case TYPE_NUMBER:
+        *(int *)field = (int)number;
+        break;
+    case TYPE_STRING: {
+        char *copy = copies[row - sl_option_rows];
+        *(const char **)field = *text && sl_options_absolute(text, copy, PATH_MAX) ? copy : "";
+        break;
+    }
+    case TYPE_RULES:
+        *(const char **)field = strcpy(copies[row - sl_option_rows], text);
+        break;
+    }
+}
+
+/* Sets the row's field. Returns false when the environment's value is refused, and the default is taken. */
+static bool read_row(const struct sl_option_row *row, struct sl_options *out)
+{
+    const char *value =
+        secure_getenv(row->env); /* who starts a setuid program does not say where it writes */
+    uint64_t number = row->fallback;
+    bool given = value && *value, good = !given || parse_value(row, value, &number);
+    store(row, out, good ? number : row->fallback, given && good ? value : "");
+    return good;
+}
+
+static void warn_row(const struct sl_option_row *row)
+{
+    char allowed[128], fallback[64];
+    sl_option_describe_allowed(row, allowed, sizeof(allowed));
+    sl_option_describe_number(row, row->fallback, fallback, sizeof(fallback));
+    sl_log(SL_LOG_WARN, "%s=%.64s is not allowed: it takes %s; using the default, %s", row->env,
+           getenv(row->env), allowed, fallback);
+}
+
+static void warn_unknown(void)
+{
+    for (char **entry = getauxval(AT_SECURE) ? NULL : environ; entry && *entry; entry++) {
+        size_t length = strcspn(*entry, "=");
+        if (strncmp(*entry, ENV_PREFIX, sizeof(ENV_PREFIX) - 1) || length >= 64) continue;
+        char name[64];
+        memcpy(name, *entry, length);
+        name[length] = 0;
+        if (row_of_env(name)) continue;
+        size_t best = 0;
+        for (size_t i = 1; i < SL_OPTION_COUNT; i++)
+            if (sl_edit_distance(name, sl_option_rows[i].env) <
+                sl_edit_distance(name, sl_option_rows[best].env))
+                best = i;
+        sl_log(SL_LOG_WARN, "unknown variable %s is ignored; the nearest name is %s", name,
+               sl_option_rows[best].env);
+    }
+}
+
+void sl_options_read(struct sl_options *out)
+{
+    bool good[SL_OPTION_COUNT];
+    sl_options_note_rank();
+    for (size_t i = 0; i < SL_OPTION_COUNT; i++) good[i] = read_row(&sl_option_rows[i], out);
+    if (*out->log && sl_options_expand(out->log, log_path, sizeof(log_path))) out->log = log_path;
+    sl_log_open(out->verbose, out->log);
+    sl_file_overwrite(out->overwrite);
+    for (size_t i = 0; i < SL_OPTION_COUNT; i++)
+        if (!good[i]) warn_row(&sl_option_rows[i]);
+    warn_unknown();
+}
+
+bool sl_options_overwrite(void)
+{
+    struct sl_options values;
+    return read_row(&sl_option_rows[SL_OPTION_overwrite], &values) && values.overwrite;
+}
+
+const char *sl_options_env_for_flag(const char *flag, bool *takes_value)
+{
+    for (size_t i = 0; i < SL_OPTION_COUNT; i++) {
+        if (strcmp(sl_option_rows[i].flag, flag)) continue;
+        *takes_value = sl_option_rows[i].type != TYPE_INTEGER;
+        return sl_option_rows[i].env;
+    }
+    return NULL;
+}
+
+const char *sl_options_flag(size_t index)
+{
+    return index < SL_OPTION_COUNT ? sl_option_rows[index].flag : NULL;
+}
+
+bool sl_options_is_path(const char *env)
+{
+    const struct sl_option_row *row = row_of_env(env);
+    return row && row->type == TYPE_STRING;
+}
+
+bool sl_options_check(const char *env, const char *value, char *allowed, size_t allowed_bytes)
+{
+    const struct sl_option_row *row = row_of_env(env);
+    uint64_t number;
+    if (row && *value && parse_value(row, value, &number)) return true;
+    if (row)
+        sl_option_describe_allowed(row, allowed, allowed_bytes);
+    else
+        snprintf(allowed, allowed_bytes, "nothing: there is no such variable");
+    return false;
+}
+
+static struct sl_options in_force;
+
+void sl_options_load(void)
+{
+    sl_options_read(&in_force);
+}
+
+const struct sl_options *sl_options_in_force(void)
+{
+    return &in_force;
+}

@@ -1,0 +1,157 @@
+#include "base/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* O_NONBLOCK: opening a pipe without a reader must not hang the program. */
+#define OPEN_FLAGS (O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+
+/* A file that was there before may have been put there for us to fill: in a shared folder, by somebody who
+ * wants to read it, or as another name of a file that we must not change. */
+static bool is_somebody_elses(const struct stat *at)
+{
+    return S_ISREG(at->st_mode) && (at->st_uid != geteuid() || at->st_nlink != 1);
+}
+
+enum sl_status sl_output_open(const char *path, const struct sl_file_kind *kind, struct sl_output *out)
+{
+    int mode = OPEN_FLAGS | (kind ? O_RDWR : O_WRONLY | O_APPEND);
+    int fd = open(path, mode | O_CREAT | O_EXCL, 0600);
+    bool old = fd < 0 && errno == EEXIST;
+    if (old) fd = open(path, mode);
+    if (old && kind && fd < 0 && errno == EACCES)
+        fd = open(path, OPEN_FLAGS | O_WRONLY); /* a terminal, say */
+    if (fd < 0) return SL_ERR_IO;
+    struct stat at;
+    int error = EINVAL;
+    if (fd < 3) {
+        int higher = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+        int kept = errno;
+        close(fd);
+        if (higher < 0) {
+            errno = kept;
+            return SL_ERR_IO;
+        }
+        fd = higher;
+    }
+    if (fstat(fd, &at) != 0) goto error_errno;
+    if (!S_ISREG(at.st_mode) && !S_ISCHR(at.st_mode)) goto error;
+    if (old && is_somebody_elses(&at)) {
+        error = EPERM;
+        goto error;
+    }
+    if (kind && !sl_file_replaceable(fd, kind)) goto error_errno;
+    if (kind && S_ISREG(at.st_mode)) {
+        /* Where files cannot be locked at all, nobody is known to write it. */
+        if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) goto error_errno;
+        if (ftruncate(fd, 0) != 0) goto error_errno;
+    }
+    *out = (struct sl_output){.fd = fd, .device = at.st_dev, .inode = at.st_ino};
+    return SL_OK;
+
+error_errno:
+    error = errno;
+error:
+    close(fd);
+    errno = error;
+    return SL_ERR_IO;
+}
+
+bool sl_output_valid(const struct sl_output *output)
+{
+    struct stat now;
+    return output->fd >= 0 && fstat(output->fd, &now) == 0 && now.st_dev == output->device &&
+           now.st_ino == output->inode;
+}
+
+ssize_t sl_output_put(int fd, const void *bytes, size_t count)
+{
+    sigset_t ours, before, pending;
+    struct timespec at_once = {0};
+    sigemptyset(&ours);
+    sigaddset(&ours, SIGPIPE);
+    sigaddset(&ours, SIGXFSZ);
+    sigpending(&pending);
+    pthread_sigmask(SIG_BLOCK, &ours, &before);
+    ssize_t written = write(fd, bytes, count);
+    int error = errno, raised = error == EPIPE ? SIGPIPE : SIGXFSZ;
+    if (written < 0 && (error == EPIPE || error == EFBIG) && !sigismember(&pending, raised)) {
+        sigset_t this_one;
+        sigemptyset(&this_one);
+        sigaddset(&this_one, raised);
+        sigtimedwait(&this_one, NULL, &at_once);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return written;
+}
+
+enum sl_status sl_output_write(const struct sl_output *output, const void *bytes, size_t count)
+{
+    for (const char *at = bytes; count;) {
+        ssize_t written = sl_output_put(output->fd, at, count);
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) return SL_ERR_IO;
+        at += written;
+        count -= (size_t)written;
+    }
+    return SL_OK;
+}
+
+void sl_output_close(struct sl_output *output)
+{
+    if (sl_output_valid(output)) close(output->fd);
+    output->fd = -1;
+}
+
+/* *ours (may be NULL): the file at `path` is one that this call opened. */
+static enum sl_status write_whole(const char *path, const struct sl_file_kind *kind, const void *bytes,
+                                  size_t count, bool *ours)
+{
+    struct sl_output file = {.fd = -1};
+    enum sl_status status = sl_output_open(path, kind, &file);
+    if (ours) *ours = status == SL_OK;
+    if (status) return status;
+    status = sl_output_write(&file, bytes, count);
+    int error = errno;
+    sl_output_close(&file);
+    errno = error;
+    return status;
+}
+
+/* What is at `path` now may be replaced. */
+static bool is_replaceable(const char *path, const struct stat *at, const struct sl_file_kind *kind)
+{
+    if (S_ISREG(at->st_mode) && !is_somebody_elses(at)) return sl_file_path_replaceable(path, kind);
+    errno = S_ISREG(at->st_mode) || S_ISLNK(at->st_mode) ? EPERM : EINVAL;
+    return false;
+}
+
+enum sl_status sl_output_replace(const char *path, const struct sl_file_kind *kind, const void *bytes,
+                                 size_t count)
+{
+    struct stat at;
+    bool there = lstat(path, &at) == 0, ours;
+    if (there && S_ISCHR(at.st_mode)) return write_whole(path, kind, bytes, count, NULL);
+    if (there && !is_replaceable(path, &at, kind)) return SL_ERR_IO;
+    size_t room = strlen(path) + 32; /* not on the stack: the thread may have little of it */
+    char *beside = malloc(room);
+    if (!beside) return SL_ERR_NO_MEMORY;
+    /* Of each process its own: the last one to finish stands. */
+    snprintf(beside, room, "%s.%ld", path, (long)getpid());
+    enum sl_status status = write_whole(beside, kind, bytes, count, &ours);
+    if (status == SL_OK && rename(beside, path) != 0) status = SL_ERR_IO;
+    int error = errno;
+    if (status && ours) unlink(beside);
+    free(beside);
+    errno = error;
+    return status;
+}

@@ -1,0 +1,43 @@
+/* Files that sluice writes from inside somebody else's program. */
+#ifndef SLUICE_OUTPUT_H
+#define SLUICE_OUTPUT_H
+
+#include <sys/types.h>
+
+#include "base/file_kind.h"
+#include "base/types.h"
+
+/* A file of ours and its identity: a program that closes all its descriptors (daemons do) may get the same
+ * number for a file of its own, and must not find our bytes in it. */
+struct sl_output {
+    int fd; /* -1: none */
+    uint64_t device, inode;
+};
+
+/* Opens `path` for writing, mode 0600 if it is new: emptied and locked until it is closed, or at its end
+ * (`kind` is NULL). Never through a symbolic link, never a file that was there before and is another user's
+ * or has other names (EPERM) or is of another kind (EEXIST), never a pipe or socket (whose reader could block
+ * or end the program), never as descriptor 0, 1 or 2. On SL_ERR_IO errno says why, see sl_file_problem, and
+ * *out is unchanged; EWOULDBLOCK: another process has it locked. */
+enum sl_status sl_output_open(const char *path, const struct sl_file_kind *kind, struct sl_output *out);
+
+/* Puts a complete file in the place of `path`, or leaves what is there as it is. Mode 0600; never through a
+ * symbolic link, and never in the place of anything but a plain file of the same user and kind without other
+ * names (EPERM, EINVAL, EEXIST). A device gets the bytes. On SL_ERR_IO errno says why. */
+enum sl_status sl_output_replace(const char *path, const struct sl_file_kind *kind, const void *bytes,
+                                 size_t count);
+
+/* Whether the descriptor still is our file. */
+bool sl_output_valid(const struct sl_output *output);
+
+/* write() that raises no signal: a reader that is gone (SIGPIPE) and the limit of a file's size (SIGXFSZ) are
+ * errors to us, and would be the end of a program that never asked for our bytes. Any thread. */
+ssize_t sl_output_put(int fd, const void *bytes, size_t count);
+
+/* Writes everything, or returns SL_ERR_IO with errno. pre: sl_output_valid(output). */
+enum sl_status sl_output_write(const struct sl_output *output, const void *bytes, size_t count);
+
+/* Closes the file if it still is ours. Accepts one that is not open. */
+void sl_output_close(struct sl_output *output);
+
+#endif

@@ -1,0 +1,30 @@
+/* Address ranges that do not overlap, each with a number: where allocations of the driver's lie while the
+ * core only records. Not thread-safe. */
+#ifndef SLUICE_RANGE_H
+#define SLUICE_RANGE_H
+
+#include "base/types.h"
+
+#define SL_NO_RANGE UINT32_MAX
+
+struct sl_ranges {
+    struct sl_range {
+        uint64_t begin, end;
+        uint32_t number;
+    } * ranges; /* sorted */
+    uint32_t count, capacity;
+};
+
+void sl_ranges_free(struct sl_ranges *ranges); /* accepts a zeroed one */
+
+/* The number of the range that holds `address`, or SL_NO_RANGE. */
+uint32_t sl_ranges_find(const struct sl_ranges *ranges, uint64_t address);
+/* The number of the first range that has a part of [begin, end), or SL_NO_RANGE. */
+uint32_t sl_ranges_overlap(const struct sl_ranges *ranges, uint64_t begin, uint64_t end);
+
+/* False: no memory. pre: nothing overlaps it, and begin < end. */
+bool sl_ranges_put(struct sl_ranges *ranges, uint64_t begin, uint64_t end, uint32_t number);
+/* Removes the range that begins at `begin`, if there is one. */
+void sl_ranges_remove(struct sl_ranges *ranges, uint64_t begin);
+
+#endif

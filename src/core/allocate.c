@@ -1,0 +1,319 @@
+/* Allocations and frees, and what the program may ask about them. */
+#include "base/guards.h"
+#include "base/log.h"
+#include "base/test_delay.h"
+#include "core/core.h"
+#include "core/record.h"
+#include "core/sample.h"
+#include "move/reuse.h"
+
+/* Slots that only remember where an allocation was, before they are forgotten. */
+#define MOST_REMEMBERED ((uint32_t)1 << 16)
+
+static void feed_slot(struct sl_core *core, enum sl_symbol_kind kind, uint32_t s)
+{
+    struct sl_slot *slot = &core->placement.slots[s];
+    sl_symbol *symbol = kind == SL_SYMBOL_ALLOC ? &slot->taken : &slot->freed;
+    if (!*symbol) {
+        struct sl_symbol_record record = {.kind = kind, .slot = s};
+        *symbol = sl_symbols_intern(&core->symbols, sl_slot_signature(kind, s), record, NULL);
+    }
+    sl_core_feed(core, *symbol, slot->stream ? slot->stream - 1u : core->streams.last);
+}
+
+static void forget_if_full(struct sl_core *core)
+{
+    uint32_t remembered = sl_placement_remembered(&core->placement);
+    if (remembered > MOST_REMEMBERED && remembered > 4 * core->placement.live_count) sl_core_forget(core);
+}
+
+static void tell_allocation(struct sl_core *core, uint32_t slot)
+{
+    core->placement.slots[slot].number = ++core->placement.allocations;
+    feed_slot(core, SL_SYMBOL_ALLOC, slot);
+    sl_record_slabs(core);
+    sl_record_allocation(core, SL_EVENT_ALLOC, slot);
+}
+
+void sl_core_come_under_pressure(struct sl_core *core)
+{
+    core->budget.pressure = true;
+    if (core->policy->plans) sl_sampler_open(core);
+}
+
+/* Places an allocation for stream number `stream` - 1, or, 0, for anybody. pre: the order lock is taken. */
+static enum sl_status place(struct sl_core *core, uint64_t bytes, uint64_t site, uint32_t tag,
+                            uint32_t stream, uint32_t *slot)
+{
+    forget_if_full(core);
+    core->arena.serial = stream ? sl_stream_serial(&core->streams, stream - 1) : 0;
+    core->placement.stream = stream;
+    enum sl_status status = sl_place(&core->placement, bytes, site, slot);
+    core->arena.serial = 0;
+    core->placement.stream = 0;
+    if (status) return status;
+    core->placement.slots[*slot].tag = tag;
+    if (sl_arena_moving_bytes(&core->arena) > sl_core_budget(core)) sl_core_come_under_pressure(core);
+    tell_allocation(core, *slot);
+    return SL_OK;
+}
+
+enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, uint64_t *address)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core || core->placement.noted) return SL_ERR_UNSUPPORTED;
+    uint32_t slot;
+    SL_TEST_DELAY(ALLOC);
+    sl_lock(&core->order);
+    enum sl_status status = place(core, bytes, site, tag, 0, &slot);
+    if (status == SL_OK) {
+        sl_reuse_by_all(&core->reuse, &core->placement.slots[slot]);
+        *address = core->placement.slots[slot].address;
+    }
+    sl_unlock(&core->order);
+    SL_TEST_DELAY(ALLOCATED);
+    return status;
+}
+
+enum sl_status sl_runtime_alloc_async(uint64_t bytes, uint64_t site, uint32_t tag, sl_stream stream,
+                                      uint64_t *address)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core || core->placement.noted) return SL_ERR_UNSUPPORTED;
+    struct sl_reuse_waits reuse = {0};
+    uint32_t slot;
+    SL_TEST_DELAY(ALLOC);
+    sl_lock(&core->order);
+    uint32_t s = sl_stream_number(&core->streams, stream);
+    enum sl_status status = place(core, bytes, site, tag, s + 1, &slot);
+    if (status == SL_OK) {
+        sl_reuse_by_stream(&core->reuse, &core->placement.slots[slot], s, &reuse);
+        core->streams.active |= (uint64_t)1
+                                << s; /* its number is not another's until the program has waited */
+        *address = core->placement.slots[slot].address;
+    }
+    sl_unlock(&core->order);
+    SL_TEST_DELAY(ALLOCATED);
+    sl_reuse_wait(&core->reuse, &reuse, stream);
+    return status;
+}
+
+/* What lies in host memory and belongs to nobody need not be copied in when the chunk is used again. */
+static bool is_to_discard(const struct sl_chunk_record *chunk)
+{
+    return !atomic_load(&chunk->bytes) && atomic_load(&chunk->content) == SL_CONTENT_DEAD &&
+           atomic_load(&chunk->out_sequence);
+}
+
+/* pre: the order lock is not held. */
+static void discard_dead(struct sl_core *core, struct sl_chunk_range range)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < range.count && !any; i++)
+        any = is_to_discard(sl_arena_record(&core->arena, range.first + i));
+    if (!any) return;
+    sl_lock(&core->mover.out.lock);
+    for (uint32_t i = 0; i < range.count; i++)
+        if (is_to_discard(sl_arena_record(&core->arena, range.first + i)))
+            sl_mover_discard(&core->mover, range.first + i);
+    sl_unlock(&core->mover.out.lock);
+}
+
+static struct sl_allocation describe(const struct sl_slot *slot)
+{
+    return (struct sl_allocation){
+        .address = slot->address, .bytes = slot->bytes, .number = slot->number, .tag = slot->tag};
+}
+
+/* The slot of a live allocation that starts at `address`, or SL_MAP_NONE. pre: the order lock is taken. */
+static uint32_t slot_at(const struct sl_core *core, uint64_t address)
+{
+    uint32_t s = sl_place_find(&core->placement, address);
+    return s != SL_MAP_NONE && core->placement.slots[s].address == address ? s : SL_MAP_NONE;
+}
+
+/* Ends the life of slot `s`. pre: the order lock is taken, and the points of the free are known. Returns its
+ * chunks. */
+static struct sl_chunk_range end_slot(struct sl_core *core, uint32_t s, struct sl_allocation *freed)
+{
+    const struct sl_slot *slot = &core->placement.slots[s];
+    struct sl_chunk_range range = sl_slot_chunks(&core->placement, slot, 0, slot->bytes);
+    if (freed) *freed = describe(slot);
+    sl_record_allocation(core, SL_EVENT_FREE, s);
+    sl_unplace(&core->placement, slot->address, &s);
+    feed_slot(core, SL_SYMBOL_FREE, s);
+    return range;
+}
+
+/* The allocation ends at `points`, which are recorded: they are known before its memory can be given out
+ * again, or discarded. */
+static enum sl_status end_allocation(struct sl_core *core, uint64_t address, struct sl_points *points,
+                                     struct sl_allocation *freed)
+{
+    struct sl_chunk_range range = {0};
+    struct sl_slot slot = {0};
+    SL_TEST_DELAY(POINTS);
+    sl_lock(&core->order);
+    uint32_t s = slot_at(core, address);
+    if (s != SL_MAP_NONE) {
+        slot = core->placement.slots[s];
+        if (SL_GUARD(POINT_BEFORE_GIVEN)) sl_reuse_freed(&core->reuse, &slot, points);
+        range = end_slot(core, s, freed);
+    }
+    sl_unlock(&core->order);
+    if (s == SL_MAP_NONE) {
+        sl_points_wait(&core->reuse.frees, points);
+        return SL_ERR_INVALID;
+    }
+    SL_TEST_DELAY(FREED);
+    if (!SL_GUARD(POINT_BEFORE_GIVEN)) sl_reuse_freed(&core->reuse, &slot, points);
+    discard_dead(core, range);
+    return SL_OK;
+}
+
+enum sl_status sl_runtime_free(uint64_t address, struct sl_allocation *freed)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core) return SL_OK; /* after the stop: the memory goes with the process */
+    SL_TEST_DELAY(FREE);
+    struct sl_chunk_range range = {0};
+    sl_lock(&core->order);
+    uint32_t s = slot_at(core, address);
+    bool live = s != SL_MAP_NONE, idle = !core->streams.active && !core->streams.gone.count;
+    if (live && idle) range = end_slot(core, s, freed); /* nothing to wait for */
+    sl_unlock(&core->order);
+    if (!live) return SL_ERR_INVALID;
+    if (!idle) {
+        struct sl_points *points = SL_GUARD(POINT_OF_FREE) ? sl_streams_points(&core->streams) : NULL;
+        return end_allocation(core, address, points, freed);
+    }
+    discard_dead(core, range);
+    return SL_OK;
+}
+
+enum sl_status sl_runtime_free_async(uint64_t address, sl_stream stream, struct sl_allocation *freed)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core) return SL_OK;
+    struct sl_free_stream where = {.handle = stream};
+    SL_TEST_DELAY(FREE);
+    sl_lock(&core->order);
+    bool live = slot_at(core, address) != SL_MAP_NONE;
+    uint32_t s = live ? sl_stream_number(&core->streams, stream) : SL_SHARED_STREAM;
+    where.serial = sl_stream_serial(&core->streams, s);
+    if (live) core->streams.active |= (uint64_t)1 << s;
+    sl_unlock(&core->order);
+    if (!live) return SL_ERR_INVALID;
+    struct sl_points *points =
+        SL_GUARD(POINT_OF_FREE) ? sl_points_record(&core->reuse.frees, &where, 1) : NULL;
+    return end_allocation(core, address, points, freed);
+}
+
+/* pre: the order lock is taken. */
+static void end_noted(struct sl_core *core, uint32_t s)
+{
+    sl_record_allocation(core, SL_EVENT_FREE, s);
+    sl_unplace(&core->placement, core->placement.slots[s].address, &s);
+    feed_slot(core, SL_SYMBOL_FREE, s);
+}
+
+void sl_runtime_note_alloc(uint64_t address, uint64_t bytes, uint64_t site)
+{
+    struct sl_core *core = sl_core_running();
+    uint32_t s;
+    if (!core || !core->placement.noted || !bytes || address + bytes < address) return;
+    sl_lock(&core->order);
+    forget_if_full(core);
+    /* What was there ended in a way that nobody saw. */
+    while ((s = sl_ranges_overlap(&core->placement.ranges, address, address + bytes)) != SL_NO_RANGE)
+        end_noted(core, s);
+    if (sl_place_noted(&core->placement, address, bytes, site, &s) == SL_OK) tell_allocation(core, s);
+    sl_unlock(&core->order);
+}
+
+bool sl_runtime_note_free(uint64_t address, struct sl_noted *noted)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core || !core->placement.noted) return false;
+    sl_lock(&core->order);
+    uint32_t s = sl_place_find(&core->placement, address);
+    bool known = s != SL_MAP_NONE && core->placement.slots[s].address == address;
+    if (known) {
+        const struct sl_slot *slot = &core->placement.slots[s];
+        if (noted) *noted = (struct sl_noted){slot->address, slot->bytes, slot->site};
+        end_noted(core, s);
+    }
+    sl_unlock(&core->order);
+    return known;
+}
+
+void sl_runtime_note_unmap(uint64_t address, uint64_t bytes)
+{
+    struct sl_core *core = sl_core_running();
+    uint32_t s;
+    if (!core || !core->placement.noted || !bytes || address + bytes < address) return;
+    sl_lock(&core->order);
+    while ((s = sl_ranges_overlap(&core->placement.ranges, address, address + bytes)) != SL_NO_RANGE)
+        end_noted(core, s);
+    sl_unlock(&core->order);
+}
+
+bool sl_runtime_owns(uint64_t address)
+{
+    if (!sl_arena_owns(address)) return false;
+    struct sl_core *core = sl_core_running();
+    if (!core || !core->placement.noted) return true;
+    sl_lock(&core->order);
+    bool live = sl_place_find(&core->placement, address) != SL_MAP_NONE;
+    sl_unlock(&core->order);
+    return live;
+}
+
+bool sl_runtime_owns_part(uint64_t address, uint64_t last)
+{
+    uint64_t end = last >> SL_SLAB_SHIFT;
+    if (end >= SL_SLAB_TABLE) end = SL_SLAB_TABLE - 1;
+    for (uint64_t slab = address >> SL_SLAB_SHIFT; slab <= end; slab++)
+        if (sl_arena_owns(slab << SL_SLAB_SHIFT)) return true;
+    return false;
+}
+
+bool sl_runtime_tag(uint64_t address, uint32_t clear, uint32_t set)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core) return false;
+    sl_lock(&core->order);
+    uint32_t s = sl_place_find(&core->placement, address);
+    if (s != SL_MAP_NONE) {
+        struct sl_slot *slot = &core->placement.slots[s];
+        slot->tag = (slot->tag & ~clear) | set;
+    }
+    sl_unlock(&core->order);
+    return s != SL_MAP_NONE;
+}
+
+bool sl_runtime_find(uint64_t address, struct sl_allocation *found)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core) core = sl_core_at_rest();
+    if (!core) return false;
+    sl_lock(&core->order);
+    uint32_t s = sl_place_find(&core->placement, address);
+    if (s != SL_MAP_NONE) *found = describe(&core->placement.slots[s]);
+    sl_unlock(&core->order);
+    return s != SL_MAP_NONE;
+}
+
+bool sl_runtime_memory_info(uint64_t *free_bytes, uint64_t *total_bytes)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core || core->policy->memory == SL_MEMORY_NOTED) return false;
+    sl_lock(&core->order);
+    int64_t charged = atomic_load_explicit(&core->budget.charged_bytes, memory_order_relaxed);
+    uint64_t total = core->budget.virtual_size_bytes,
+             used = core->arena.virtual_bytes_used + (charged > 0 ? (uint64_t)charged : 0);
+    sl_unlock(&core->order);
+    *total_bytes = total;
+    *free_bytes = total > used ? total - used : 0;
+    return true;
+}

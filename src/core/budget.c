@@ -1,0 +1,158 @@
+#include "core/budget.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "core/core.h"
+
+#define LAUNCHES_BETWEEN_LOOKS 64
+#define BETWEEN_LOOKS_NS 100000000u /* the driver may take some hundred microseconds to answer */
+
+uint64_t sl_core_budget(const struct sl_core *core)
+{
+    int64_t charged = atomic_load_explicit(&core->budget.charged_bytes, memory_order_relaxed);
+    uint64_t taken = charged > 0 ? (uint64_t)charged : 0;
+    taken += atomic_load_explicit(&core->budget.watch.lost_bytes, memory_order_relaxed);
+    return core->budget.bytes > taken + SL_LEAST_BUDGET ? core->budget.bytes - taken : SL_LEAST_BUDGET;
+}
+
+/* What is free, less 5 % and at least 512 MiB; on a device too small for that, less 5 %. */
+static uint64_t automatic_budget(uint64_t free_bytes)
+{
+    uint64_t reserve = free_bytes / 20 > 512 * SL_MIB ? free_bytes / 20 : 512 * SL_MIB;
+    if (free_bytes < 2 * reserve) reserve = free_bytes / 20;
+    return (free_bytes - reserve) & ~(SL_BLOCK_BYTES - 1);
+}
+
+static void say_unheld(uint64_t given_bytes, uint64_t free_bytes)
+{
+    char given[SL_BYTES_TEXT], free_text[SL_BYTES_TEXT];
+    sl_log(SL_LOG_WARN,
+           "a budget of %s cannot be held by the policy driver: the driver fills the %s that are free",
+           sl_bytes_text(given_bytes, given), sl_bytes_text(free_bytes, free_text));
+}
+
+static uint64_t capped(uint64_t given_bytes, uint64_t free_bytes)
+{
+    char given[SL_BYTES_TEXT], free_text[SL_BYTES_TEXT];
+    if (given_bytes <= free_bytes) return given_bytes;
+    sl_log(SL_LOG_WARN, "a budget of %s is more than the device has free: it is %s",
+           sl_bytes_text(given_bytes, given), sl_bytes_text(free_bytes, free_text));
+    return free_bytes & ~(SL_BLOCK_BYTES - 1);
+}
+
+void sl_budget_decide(struct sl_core *core, uint64_t free_bytes, uint64_t wanted_bytes)
+{
+    uint64_t given = core->options->device_budget ? core->options->device_budget : wanted_bytes;
+    core->budget.watch.free_at_start = free_bytes;
+    core->budget.bytes = given ? given : automatic_budget(free_bytes);
+    if (core->policy->memory == SL_MEMORY_PAGED) {
+        if (core->options->device_budget && core->options->device_budget < free_bytes)
+            say_unheld(core->options->device_budget, free_bytes);
+        core->budget.bytes = free_bytes;
+    } else if (core->policy->memory == SL_MEMORY_MOVED) {
+        core->budget.bytes = capped(core->budget.bytes, free_bytes);
+    }
+    if (core->budget.bytes < SL_LEAST_BUDGET) {
+        sl_log(SL_LOG_WARN, "the budget is less than 8 MiB, the least that can be kept; 8 MiB it is");
+        core->budget.bytes = SL_LEAST_BUDGET;
+    }
+}
+
+uint64_t sl_budget_beside(uint64_t budget_bytes, uint64_t free_bytes, uint64_t taken_bytes)
+{
+    uint64_t left = free_bytes > taken_bytes ? free_bytes - taken_bytes : 0;
+    if (budget_bytes <= left) return budget_bytes;
+    uint64_t budget = automatic_budget(left);
+    return budget > SL_LEAST_BUDGET ? budget : SL_LEAST_BUDGET;
+}
+
+/* At least so much of what was free at the start is neither free now, nor charged, nor ours. Ours is all that
+ * ever came to the device: a driver may keep the frames of what left, for what comes next. pre: order is
+ * held.
+ */
+static uint64_t taken_by_others(const struct sl_core *core, uint64_t free_bytes)
+{
+    const struct sl_stats *stats = &core->stats;
+    int64_t charged = atomic_load(&core->budget.charged_bytes);
+    uint64_t came = atomic_load(&stats->total.bytes_in) + atomic_load(&stats->populated_bytes);
+    uint64_t most = sl_arena_chunk_count(&core->arena) * core->arena.chunk_bytes;
+    uint64_t known = (came < most ? came : most) + (charged > 0 ? (uint64_t)charged : 0);
+    uint64_t start = core->budget.watch.free_at_start, gone = start > free_bytes ? start - free_bytes : 0;
+    return gone > known ? gone - known : 0;
+}
+
+static void say_lost(uint64_t taken_bytes, uint64_t budget_bytes)
+{
+    char taken[SL_BYTES_TEXT], budget[SL_BYTES_TEXT];
+    sl_warn_once("others took %s of the device since the start: the budget is %s from now on",
+                 sl_bytes_text(taken_bytes, taken), sl_bytes_text(budget_bytes, budget));
+}
+
+/* Whether the budget has become less. pre: order is held. */
+static bool lose(struct sl_core *core, uint64_t taken_bytes)
+{
+    uint64_t budget = sl_budget_beside(core->budget.bytes, core->budget.watch.free_at_start, taken_bytes);
+    if (core->budget.bytes - budget <= atomic_load(&core->budget.watch.lost_bytes)) return false;
+    atomic_store(&core->budget.watch.lost_bytes, core->budget.bytes - budget);
+    say_lost(taken_bytes, budget);
+    return true;
+}
+
+/* What is charged may have brought pressure as well. What is planned believes in the old budget. pre: order
+ * is held. */
+static void give_way(struct sl_core *core, bool is_less)
+{
+    if (core->budget.pressure && !is_less) return;
+    if (sl_arena_moving_bytes(&core->arena) <= sl_core_budget(core)) return;
+    sl_core_come_under_pressure(core);
+    sl_core_drop_schedule(core);
+}
+
+static void look(struct sl_core *core)
+{
+    struct sl_budget_watch *watch = &core->budget.watch;
+    const struct sl_backend *backend = &core->backend;
+    uint64_t free_bytes, total_bytes;
+    watch->refused = backend->memory_info(backend->self, &free_bytes, &total_bytes) != SL_OK;
+    if (watch->refused) return;
+    sl_lock(&core->order);
+    uint64_t taken = taken_by_others(core, free_bytes),
+             sure = taken < watch->taken_before ? taken : watch->taken_before;
+    watch->taken_before = taken;
+    give_way(core, lose(core, sure));
+    sl_unlock(&core->order);
+}
+
+/* pre: no other thread looks. */
+static bool is_time(struct sl_budget_watch *watch, sl_tick tick)
+{
+    uint64_t now = sl_clock_ns(CLOCK_MONOTONIC);
+    if (watch->looked_at_ns && now < watch->looked_at_ns + BETWEEN_LOOKS_NS) return false;
+    atomic_store_explicit(&watch->looked_at, tick, memory_order_relaxed);
+    watch->looked_at_ns = now;
+    return true;
+}
+
+static void look_if(struct sl_core *core, bool now)
+{
+    struct sl_budget_watch *watch = &core->budget.watch;
+    sl_tick tick = atomic_load_explicit(&core->stats.tick, memory_order_relaxed);
+    if (core->policy->memory != SL_MEMORY_MOVED || atomic_exchange(&watch->looking, true)) return;
+    if (!watch->refused && !atomic_load(&core->streams.captures) && (now || is_time(watch, tick))) look(core);
+    atomic_store(&watch->looking, false);
+}
+
+void sl_budget_look(struct sl_core *core)
+{
+    look_if(core, true);
+}
+
+void sl_runtime_waited(void)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core) return;
+    sl_tick tick = atomic_load_explicit(&core->stats.tick, memory_order_relaxed);
+    sl_tick last = atomic_load_explicit(&core->budget.watch.looked_at, memory_order_relaxed);
+    if (tick >= last + LAUNCHES_BETWEEN_LOOKS) look_if(core, false);
+}

@@ -1,0 +1,41 @@
+/* How much of the device chunks may occupy: decided at the start, and less when others take of what was free
+ * then. */
+#ifndef SLUICE_BUDGET_H
+#define SLUICE_BUDGET_H
+
+#include <stdatomic.h>
+
+#include "base/types.h"
+
+struct sl_core;
+
+struct sl_budget_watch {
+    uint64_t free_at_start;
+    _Atomic uint64_t lost_bytes; /* of the budget, to others; only grows */
+    _Atomic sl_tick looked_at;   /* the last launch by then */
+    _Atomic bool looking;        /* a thread does; the following are its own */
+    bool refused;                /* the driver did not tell, and is not asked again */
+    uint64_t taken_before;       /* what others had taken at the last look */
+    uint64_t looked_at_ns;
+};
+
+struct sl_budget {
+    uint64_t bytes; /* as decided at the start */
+    struct sl_budget_watch watch;
+    _Atomic int64_t charged_bytes; /* that the program took past us */
+    uint64_t host_limit_bytes, virtual_size_bytes;
+    bool pressure; /* it was too small at some time */
+};
+
+/* Decides the budget. pre: the core's options and policy are set, and nothing of it is on the device yet. */
+void sl_budget_decide(struct sl_core *core, uint64_t free_bytes, uint64_t wanted_bytes);
+
+/* What is left of a budget where of `free_bytes`, free at the start, others have taken `taken_bytes`. */
+uint64_t sl_budget_beside(uint64_t budget_bytes, uint64_t free_bytes, uint64_t taken_bytes);
+
+/* Looks whether others have taken memory since the start. What was taken counts when it is seen a second
+ * time: what the program has just taken past us is charged a moment later. Takes `order`, and asks the driver
+ * without it. pre: no lock of the core's is held. Thread-safe. */
+void sl_budget_look(struct sl_core *core);
+
+#endif

@@ -1,0 +1,247 @@
+#include "core/demand.h"
+
+#include "core/core.h"
+
+/* Parts of the budget that are kept free where nothing is planned, once something was lacking: at least, and
+ * at most, where launches lack much. Less while something is due: part of what is lacking is known. */
+enum { SPARE_PART = 32, SPARE_PART_WHILE_DUE = 64, MOST_SPARE_PART = 8, LAUNCHES_TO_SPARE_FOR = 2 };
+/* Idle time of the link is not saved for longer than it takes to carry so many chunks. */
+enum { MOST_IDLE_CHUNKS = 4 };
+
+/* What of a chunk's first `bytes` bytes is not on the device. */
+static uint64_t lacking_of(const struct sl_chunk_record *chunk, uint64_t bytes)
+{
+    uint64_t held = sl_chunk_is_resident(chunk) ? atomic_load(&chunk->frame_bytes) : 0;
+    return bytes > held ? bytes - held : 0;
+}
+
+static uint64_t lacking_bytes(const struct sl_chunk_record *chunk)
+{
+    return lacking_of(chunk, atomic_load(&chunk->bytes));
+}
+
+bool sl_demand_lacking(const struct sl_core *core, const sl_chunk *chunks, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (lacking_bytes(sl_arena_record(&core->arena, chunks[i]))) return true;
+    return false;
+}
+
+uint64_t sl_demand_own_bytes(const struct sl_core *core, const sl_chunk *chunks, uint32_t count)
+{
+    uint64_t own = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct sl_chunk_record *chunk = sl_arena_record(&core->arena, chunks[i]);
+        if (!chunk->pinned) own += chunk->bytes;
+    }
+    return own;
+}
+
+/* The order in which chunks leave, the lowest first: dead ones, which nobody misses, then as the policy has
+ * it, and last what is due, the latest first, unless a plan knows better. */
+static uint64_t turn_of(const struct sl_core *core, const struct sl_chunk_record *chunk, sl_tick tick)
+{
+    if (atomic_load(&chunk->content) == SL_CONTENT_RESIDENT_DEAD) return 0;
+    if (chunk->due > tick && !atomic_load_explicit(&core->schedule.active, memory_order_relaxed))
+        return UINT64_MAX - chunk->due;
+    switch (core->policy->victims) {
+    case SL_VICTIMS_FIRST_IN:
+        return atomic_load(&chunk->in_sequence);
+    default:
+        return chunk->last_use;
+    }
+}
+
+/* Looks through all chunks for the first to leave of those that launch `tick` does not use: an insertion sort
+ * that keeps the first SL_VICTIMS. Done once for that many victims, so that the launch path keeps no list. */
+static void look_for_victims(struct sl_core *core, sl_tick tick)
+{
+    core->victims.count = core->victims.next = 0;
+    for (size_t c = 0; c < sl_arena_chunk_count(&core->arena); c++) {
+        const struct sl_chunk_record *chunk = sl_arena_record(&core->arena, (sl_chunk)c);
+        if (!sl_chunk_is_resident(chunk) || chunk->pinned || chunk->last_use >= tick) continue;
+        uint64_t turn = turn_of(core, chunk, tick);
+        uint32_t at = core->victims.count;
+        if (at == SL_VICTIMS && turn >= core->victims.at[at - 1].turn) continue;
+        if (at == SL_VICTIMS) at--;
+        for (; at > 0 && core->victims.at[at - 1].turn > turn; at--)
+            core->victims.at[at] = core->victims.at[at - 1];
+        core->victims.at[at] = (struct sl_victim){(sl_chunk)c, turn};
+        if (core->victims.count < SL_VICTIMS) core->victims.count++;
+    }
+}
+
+static sl_chunk next_victim(struct sl_core *core, sl_tick tick)
+{
+    while (core->victims.next < core->victims.count) {
+        const struct sl_victim *victim = &core->victims.at[core->victims.next++];
+        const struct sl_chunk_record *chunk = sl_arena_record(&core->arena, victim->chunk);
+        if (sl_chunk_is_resident(chunk) && turn_of(core, chunk, tick) == victim->turn &&
+            chunk->last_use < tick)
+            return victim->chunk;
+    }
+    return SL_NO_CHUNK;
+}
+
+static sl_chunk find_victim(struct sl_core *core, sl_tick tick)
+{
+    sl_chunk victim = next_victim(core, tick);
+    if (victim != SL_NO_CHUNK) return victim;
+    look_for_victims(core, tick);
+    return next_victim(core, tick);
+}
+
+/* What some launch brings, and what has to leave for it. */
+struct demand {
+    struct sl_core *core;
+    sl_tick tick;           /* the launch, whose own chunks stay */
+    struct sl_fence *fence; /* behind all work so far; NULL: nothing has to leave, or waits for nobody */
+};
+
+/* A fence behind what was submitted until now, if more than there is room for will come; or NULL. Enqueues.
+ */
+static struct sl_fence *fence_for(struct sl_core *core, uint64_t bytes)
+{
+    struct sl_fence_stream streams[SL_STREAMS];
+    if (atomic_load(&core->mover.occupied_bytes) + bytes <= sl_core_budget(core)) return NULL;
+    struct sl_fence *fence = sl_fences_new(&core->schedule.fences, 0);
+    if (!fence) return NULL;
+    sl_lock(&core->order);
+    uint32_t count = sl_streams_to_fence(&core->streams, core->streams.active, streams);
+    sl_unlock(&core->order);
+    sl_fence_record(&core->streams, fence, streams, count);
+    return fence;
+}
+
+static void end(const struct demand *demand)
+{
+    if (demand->fence) sl_fences_give(&demand->core->schedule.fences, demand->fence);
+}
+
+/* Evicts until `bytes` more fit, but nothing that is due up to `until`. False when only that is left, or the
+ * launch's own chunks. */
+static bool make_room(const struct demand *demand, uint64_t bytes, sl_tick until)
+{
+    struct sl_core *core = demand->core;
+    uint64_t budget = sl_core_budget(core);
+    while (atomic_load(&core->mover.occupied_bytes) + bytes > budget) {
+        sl_chunk victim = sl_schedule_take_back(&core->schedule, demand->tick);
+        if (victim == SL_NO_CHUNK) victim = find_victim(core, demand->tick);
+        if (victim == SL_NO_CHUNK) return false;
+        const struct sl_chunk_record *chunk = sl_arena_record(&core->arena, victim);
+        if (chunk->due > demand->tick && chunk->due <= until) {
+            core->victims.next--; /* it stays the first */
+            return false;
+        }
+        if (!sl_mover_release(&core->mover, victim, demand->fence, SL_CAUSE_DEMAND)) return false;
+    }
+    return true;
+}
+
+/* Bytes to keep free behind a launch for which `brought_bytes` came. What has to leave is copied out while
+ * this launch runs, instead of while the next one waits: nobody knows what that will lack, but it is about as
+ * much as this one did. Not where all that lives has room. */
+static uint64_t spare_room(const struct sl_core *core, uint64_t brought_bytes, bool due)
+{
+    uint64_t budget = sl_core_budget(core), most = budget / MOST_SPARE_PART;
+    uint64_t spare = budget / (due ? SPARE_PART_WHILE_DUE : SPARE_PART);
+    bool ahead = core->policy->plans && core->policy->when == SL_PLAN_AHEAD;
+    if (!ahead || most < core->arena.chunk_bytes || sl_arena_moving_bytes(&core->arena) <= budget) return 0;
+    if (spare < LAUNCHES_TO_SPARE_FOR * brought_bytes) spare = LAUNCHES_TO_SPARE_FOR * brought_bytes;
+    return spare < most ? spare : most;
+}
+
+static uint64_t lacking_in_all(const struct sl_core *core, const struct sl_demand_for *launch)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < launch->count; i++)
+        bytes += lacking_bytes(sl_arena_record(&core->arena, launch->chunks[i]));
+    return bytes;
+}
+
+uint32_t sl_demand_bring(struct sl_core *core, const struct sl_demand_for *launch, bool *brought)
+{
+    struct sl_mover *mover = &core->mover;
+    uint64_t brought_bytes = 0, lacking = lacking_in_all(core, launch), budget = sl_core_budget(core);
+    uint32_t missing = 0;
+    bool fits = sl_demand_own_bytes(core, launch->chunks, launch->count) <= budget;
+    struct demand demand = {core, launch->tick,
+                            fence_for(core, lacking + spare_room(core, lacking, launch->due))};
+    sl_mover_lock(mover);
+    for (uint32_t i = 0; i < launch->count; i++) {
+        sl_chunk c = launch->chunks[i];
+        struct sl_chunk_record *chunk = sl_arena_record(&core->arena, c);
+        /* Asked for once: another thread may allocate in the chunk meanwhile, for which there is no room. */
+        uint64_t wanted = atomic_load(&chunk->bytes), bytes = lacking_of(chunk, wanted);
+        if (!bytes) continue;
+        if (atomic_load(&chunk->content) != SL_CONTENT_DEAD) missing++;
+        bool room = fits ? make_room(&demand, bytes, launch->tick)
+                         : atomic_load(&mover->occupied_bytes) + bytes <= budget;
+        if (!room) continue;
+        sl_mover_bring(mover, c, wanted, sl_mover_room_after(mover, c, wanted, budget), SL_CAUSE_DEMAND);
+        brought_bytes += bytes;
+    }
+    if (fits && brought_bytes && !atomic_load(&core->schedule.active))
+        make_room(&demand, spare_room(core, brought_bytes, launch->due), launch->tick);
+    sl_mover_unlock(mover);
+    end(&demand);
+    *brought = brought_bytes > 0;
+    return missing;
+}
+
+/* The link was idle for as long as the launch takes. */
+static void count_idle(struct sl_core *core)
+{
+    struct sl_due *due = &core->due;
+    uint64_t most = MOST_IDLE_CHUNKS * core->arena.chunk_bytes;
+    due->idle_bytes += (uint64_t)((double)due->launch_ns * (double)core->mover.link_in_bytes_per_s / 1e9);
+    if (due->idle_bytes > most) due->idle_bytes = most;
+}
+
+/* Brings the next one that is due. False: there is none, or no time or no room for it. */
+static bool bring_next_due(struct sl_core *core)
+{
+    struct sl_mover *mover = &core->mover;
+    struct sl_due *due = &core->due;
+    struct demand demand = {.core = core};
+    sl_tick tick;
+    sl_lock(&core->order);
+    demand.tick = core->ticks.now;
+    sl_chunk chunk = sl_due_next(&core->due, demand.tick, &tick);
+    uint64_t bytes = chunk == SL_NO_CHUNK ? 0 : atomic_load(&sl_arena_record(&core->arena, chunk)->bytes);
+    bool in_time = bytes && bytes <= due->idle_bytes;
+    sl_unlock(&core->order);
+    if (!in_time) return false;
+    demand.fence = fence_for(core, bytes);
+    sl_mover_lock(mover);
+    bool came = make_room(&demand, bytes, tick) &&
+                sl_mover_bring(mover, chunk, bytes,
+                               sl_mover_room_after(mover, chunk, bytes, sl_core_budget(core)), SL_CAUSE_PLAN);
+    sl_mover_unlock(mover);
+    end(&demand);
+    if (!came) return false;
+    sl_lock(&core->order);
+    due->idle_bytes -= bytes < due->idle_bytes ? bytes : due->idle_bytes;
+    sl_unlock(&core->order);
+    return true;
+}
+
+bool sl_demand_notes_due(const struct sl_core *core)
+{
+    return core->budget.pressure && core->policy->plans && core->policy->when == SL_PLAN_AHEAD &&
+           !atomic_load_explicit(&core->schedule.active, memory_order_relaxed);
+}
+
+void sl_demand_bring_due(struct sl_core *core)
+{
+    sl_lock(&core->order);
+    bool any = core->due.heap_count > 0;
+    if (any) count_idle(core);
+    sl_unlock(&core->order);
+    while (any) any = bring_next_due(core);
+}
+
+void sl_demand_leave_to_driver(struct sl_core *core, const sl_chunk *chunks, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) sl_mover_concede(&core->mover, chunks[i]);
+}

@@ -1,0 +1,53 @@
+/* Fetching on demand: what a launch needs and nobody brought. Victims are dead chunks, then the least
+ * recently used or those that came first, as the policy has it, and last what is due. Used while nothing is
+ * predicted, after surprises, and by the policies that plan nothing. */
+#ifndef SLUICE_DEMAND_H
+#define SLUICE_DEMAND_H
+
+#include "memory/arena.h"
+
+struct sl_core;
+
+#define SL_VICTIMS 64
+
+/* The first to leave when last looked, in their order: see demand.c. */
+struct sl_victim_list {
+    struct sl_victim {
+        sl_chunk chunk;
+        uint64_t turn;
+    } at[SL_VICTIMS];
+    uint32_t count, next;
+};
+
+/* A launch, as far as it lacks something. */
+struct sl_demand_for {
+    sl_tick tick;
+    const sl_chunk *chunks; /* each once */
+    uint32_t count;
+    bool due; /* something is due though nothing is planned */
+};
+
+/* Bytes of the chunks that take frames: what is pinned takes none. */
+uint64_t sl_demand_own_bytes(const struct sl_core *core, const sl_chunk *chunks, uint32_t count);
+
+/* Brings those of the launch's chunks that are not resident, evicting what it does not use. A launch whose
+ * own chunks exceed the budget gets what fits beside what is there, and uses the rest in place. *brought:
+ * whether something came. Returns the number of chunks that were missing. Enqueues: the order lock must not
+ * be held. */
+uint32_t sl_demand_bring(struct sl_core *core, const struct sl_demand_for *launch, bool *brought);
+
+/* Whether launches are to be noted by due.h: memory is short, and nothing is planned. */
+bool sl_demand_notes_due(const struct sl_core *core);
+
+/* Brings what is due (due.h), as much as the link has had the time for while launches had nothing to wait
+ * for. The same. */
+void sl_demand_bring_due(struct sl_core *core);
+
+/* Whether one of the chunks is not resident, or only in part. */
+bool sl_demand_lacking(const struct sl_core *core, const sl_chunk *chunks, uint32_t count);
+
+/* Where the driver moves memory: it brings the chunks itself, as the launch uses them. Caller holds the order
+ * lock. */
+void sl_demand_leave_to_driver(struct sl_core *core, const sl_chunk *chunks, uint32_t count);
+
+#endif

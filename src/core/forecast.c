@@ -1,0 +1,378 @@
+#include "core/forecast.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/core.h"
+#include "launch/access.h"
+
+#define PERIODS 3 /* that are planned at once: the end of a plan does not know what comes next */
+#define LEAST_WINDOW 512
+#define LARGEST_WINDOW ((size_t)1 << 18)
+/* What is carried out ends, if it is longer than a period, when it has so many: launches of whole graphs use
+ * much. */
+#define MOST_ACCESSES ((size_t)1 << 16)
+
+/* An order of strands is only about right: a plan that fits it closely fits another one less. */
+#define MOST_ATTEMPTS_WOVEN 8
+
+/* Where the order between streams is not certain, a launch has with it what its stream's next ones need: of
+ * as many as long as it is less than a part of the budget; of one, unless that is half of it. */
+enum { NEAR_LAUNCHES = 2, NEAR_PART = 12, NEAR_MOST_PART = 2 };
+
+static bool reserve(void *array, size_t *capacity, size_t wanted, size_t size)
+{
+    if (wanted <= *capacity) return true;
+    size_t larger = *capacity ? *capacity : 256;
+    while (larger < wanted) larger *= 2;
+    void *moved = realloc(*(void **)array, larger * size);
+    if (!moved) return false;
+    *(void **)array = moved;
+    *capacity = larger;
+    return true;
+}
+
+static void free_stock(struct sl_stock *stock)
+{
+    free(stock->bytes);
+    free(stock->content);
+    free(stock->live);
+}
+
+void sl_forecast_close(struct sl_forecast *forecast)
+{
+    free(forecast->symbols);
+    free(forecast->strands);
+    free(forecast->launches);
+    free(forecast->accesses);
+    free(forecast->deaths);
+    free_stock(&forecast->stock);
+    free_stock(&forecast->at_end);
+    free(forecast->stocked_at);
+    free(forecast->seen);
+    free(forecast->clean);
+    *forecast = (struct sl_forecast){0};
+}
+
+static bool reserve_stock(struct sl_stock *stock, size_t capacity, size_t count)
+{
+    size_t each[3] = {capacity, capacity, capacity};
+    return reserve(&stock->bytes, &each[0], count, sizeof *stock->bytes) &&
+           reserve(&stock->content, &each[1], count, sizeof *stock->content) &&
+           reserve(&stock->live, &each[2], count, sizeof *stock->live);
+}
+
+static bool reserve_chunks(struct sl_forecast *forecast, size_t count)
+{
+    size_t before = forecast->chunk_capacity, marks = before, seen = before;
+    if (!reserve_stock(&forecast->stock, before, count) || !reserve_stock(&forecast->at_end, before, count) ||
+        !reserve(&forecast->stocked_at, &marks, count, sizeof *forecast->stocked_at) ||
+        !reserve(&forecast->seen, &seen, count, sizeof *forecast->seen))
+        return false;
+    memset(forecast->seen + before, 0, (seen - before) * sizeof *forecast->seen);
+    forecast->chunk_capacity = seen;
+    return true;
+}
+
+static size_t window_for(size_t period)
+{
+    size_t window = PERIODS * period;
+    if (window < LEAST_WINDOW) return LEAST_WINDOW;
+    return window < LARGEST_WINDOW ? window : LARGEST_WINDOW;
+}
+
+/* Of plans that are made beside the launches nobody says which chunks are clean when they take over. */
+static bool knows_clean(const struct sl_core *core)
+{
+    return core->backend.leave && !core->planning.planner;
+}
+
+static size_t predict(const struct sl_core *core, struct sl_forecast *forecast, size_t count)
+{
+    forecast->woven = core->history.woven;
+    if (core->history.woven)
+        return sl_weave_next(core->history.weave, &core->symbols, forecast->symbols, forecast->strands,
+                             count);
+    return sl_predictor_next(core->history.predictor, forecast->symbols, count);
+}
+
+/* The symbols from `skip` predicted ones on. */
+static enum sl_status begin(struct sl_core *core, struct sl_forecast *forecast, size_t skip)
+{
+    size_t period = sl_history_period(&core->history, true), chunks = sl_arena_chunk_count(&core->arena);
+    size_t wanted = window_for(period), believed = sl_core_believed(core);
+    if (believed <= skip) return SL_ERR_UNSUPPORTED;
+    if (!reserve(&forecast->symbols, &forecast->symbol_capacity, skip + wanted, sizeof *forecast->symbols) ||
+        !reserve(&forecast->strands, &forecast->strand_capacity, skip + wanted, sizeof *forecast->strands) ||
+        !reserve(&forecast->launches, &forecast->launch_capacity, wanted, sizeof *forecast->launches) ||
+        !reserve_chunks(forecast, chunks) ||
+        (knows_clean(core) &&
+         !reserve(&forecast->clean, &forecast->clean_capacity, chunks, sizeof *forecast->clean)))
+        return SL_ERR_NO_MEMORY;
+    size_t count = predict(core, forecast, skip + wanted);
+    if (count <= skip) return SL_ERR_UNSUPPORTED;
+    memmove(forecast->symbols, forecast->symbols + skip, (count - skip) * sizeof *forecast->symbols);
+    forecast->count = count - skip;
+    forecast->end = (forecast->count + PERIODS - 1) / PERIODS;
+    forecast->believed_on = believed - skip >= forecast->end;
+    if (!forecast->believed_on) forecast->end = believed - skip;
+    forecast->period = period;
+    forecast->chunks = chunks;
+    forecast->seen_before += forecast->launch_count + 1;
+    forecast->at = forecast->launch_count = forecast->access_count = forecast->death_count = 0;
+    forecast->served_launches = 0;
+    forecast->last_units = forecast->units;
+    forecast->units = 0;
+    return SL_OK;
+}
+
+enum sl_status sl_forecast_begin(struct sl_core *core, struct sl_forecast *forecast)
+{
+    enum sl_status status = begin(core, forecast, 0);
+    if (status) return status;
+    forecast->first_tick = core->ticks.now + 1;
+    forecast->position = core->history.fed;
+    forecast->places = core->placement.moves;
+    forecast->stocked = 0;
+    return SL_OK;
+}
+
+enum sl_status sl_forecast_continue(struct sl_core *core, struct sl_forecast *forecast)
+{
+    uint64_t position = forecast->position + forecast->end;
+    sl_tick first_tick = forecast->first_tick + forecast->served_launches;
+    if (core->history.woven || position < core->history.fed || forecast->places != core->placement.moves ||
+        forecast->chunks != sl_arena_chunk_count(&core->arena))
+        return SL_ERR_UNSUPPORTED;
+    enum sl_status status = begin(core, forecast, (size_t)(position - core->history.fed));
+    if (status) return status;
+    struct sl_stock stock = forecast->stock;
+    forecast->stock = forecast->at_end;
+    forecast->at_end = stock;
+    forecast->first_tick = first_tick;
+    forecast->position = position;
+    forecast->stocked = forecast->chunks;
+    memset(forecast->stocked_at, 0, forecast->chunks * sizeof *forecast->stocked_at);
+    return SL_OK;
+}
+
+/* The chunk as it is now. What was predicted to happen before is not to be counted again. */
+static void look_at(const struct sl_core *core, struct sl_forecast *forecast, size_t c)
+{
+    struct sl_chunk_record *chunk = sl_arena_record(&core->arena, (sl_chunk)c);
+    uint64_t held = atomic_load(&chunk->frame_bytes), bytes = atomic_load(&chunk->bytes);
+    forecast->stocked_at[c] = (uint32_t)(core->history.fed - forecast->position);
+    if (chunk->pinned) { /* nothing about it is to be planned */
+        forecast->stock.content[c] = SL_CONTENT_DEAD;
+        forecast->stock.bytes[c] = 0;
+        forecast->stock.live[c] = 0;
+        if (knows_clean(core)) forecast->clean[c] = false;
+        return;
+    }
+    forecast->stock.content[c] = (enum sl_chunk_content)atomic_load(&chunk->content);
+    forecast->stock.bytes[c] = bytes > held ? bytes : held;
+    forecast->stock.live[c] = chunk->group != SL_NO_GROUP ? chunk->packing->count : bytes != 0;
+    if (knows_clean(core)) forecast->clean[c] = !atomic_load(&chunk->written);
+}
+
+/* Whether the chunk, when it was looked at, was as the symbol that is looked at leaves it, or later ones. */
+static bool is_past(const struct sl_forecast *forecast, sl_chunk c)
+{
+    return forecast->at < forecast->stocked_at[c];
+}
+
+static size_t predict_alloc(struct sl_core *core, struct sl_forecast *forecast, const struct sl_slot *slot)
+{
+    struct sl_chunk_range range = sl_slot_chunks(&core->placement, slot, 0, slot->bytes);
+    for (uint32_t i = 0; i < range.count; i++) {
+        sl_chunk c = range.first + i;
+        uint64_t bytes = sl_spot_chunk_bytes(&core->arena, slot->address, slot->bytes, i);
+        if (c >= forecast->chunks || is_past(forecast, c) || sl_arena_record(&core->arena, c)->pinned)
+            continue;
+        if (bytes > forecast->stock.bytes[c]) forecast->stock.bytes[c] = bytes;
+        forecast->stock.live[c]++;
+    }
+    return range.count;
+}
+
+static size_t predict_free(struct sl_core *core, struct sl_forecast *forecast, const struct sl_slot *slot,
+                           enum sl_status *status)
+{
+    struct sl_stock *stock = &forecast->stock;
+    struct sl_chunk_range range = sl_slot_chunks(&core->placement, slot, 0, slot->bytes);
+    if (!reserve(&forecast->deaths, &forecast->death_capacity, forecast->death_count + range.count,
+                 sizeof *forecast->deaths))
+        *status = SL_ERR_NO_MEMORY;
+    for (uint32_t i = 0; i < range.count && *status == SL_OK; i++) {
+        sl_chunk c = range.first + i;
+        if (c >= forecast->chunks || is_past(forecast, c)) continue;
+        if (stock->live[c] == 0 || --stock->live[c] > 0) continue;
+        if (forecast->launch_count > 0) {
+            forecast->deaths[forecast->death_count++] = c;
+            forecast->launches[forecast->launch_count - 1].death_count++;
+        } else if (stock->content[c] == SL_CONTENT_RESIDENT) {
+            stock->content[c] = SL_CONTENT_RESIDENT_DEAD;
+        } else if (stock->content[c] == SL_CONTENT_HOST) {
+            stock->content[c] = SL_CONTENT_DEAD;
+        }
+    }
+    return range.count;
+}
+
+/* A chunk that was found before. */
+static void writes(struct sl_forecast *forecast, const struct sl_plan_launch *launch, sl_chunk c)
+{
+    struct sl_plan_access *access = &forecast->accesses[launch->first_access];
+    while (access->chunk != c) access++;
+    access->flags |= SL_ACCESS_WRITE;
+}
+
+/* Adds what a launch with this symbol touches to the last one. */
+static size_t add_accesses(struct sl_core *core, struct sl_forecast *forecast, sl_symbol symbol,
+                           bool only_near, enum sl_status *status)
+{
+    const struct sl_symbol_record *record = &core->symbols.records[symbol];
+    struct sl_plan_launch *launch = &forecast->launches[forecast->launch_count - 1];
+    uint64_t mark = forecast->seen_before + forecast->launch_count;
+    size_t units = 0;
+    for (uint32_t a = 0; a < record->access_count; a++) {
+        const struct sl_access *access = &core->symbols.accesses[record->first_access + a];
+        const struct sl_slot *slot = &core->placement.slots[access->slot];
+        struct sl_chunk_range range = sl_slot_chunks(&core->placement, slot, access->offset,
+                                                     sl_access_end(slot, access) - access->offset);
+        if (!reserve(&forecast->accesses, &forecast->access_capacity, forecast->access_count + range.count,
+                     sizeof *forecast->accesses)) {
+            *status = SL_ERR_NO_MEMORY;
+            return units;
+        }
+        units += 4 + range.count;
+        for (uint32_t i = 0; i < range.count; i++) {
+            sl_chunk c = range.first + i;
+            if (c >= forecast->chunks || (forecast->stock.live[c] == 0 && !is_past(forecast, c))) continue;
+            if (forecast->seen[c] == mark) {
+                if (!only_near && !access->only_read && knows_clean(core)) writes(forecast, launch, c);
+                continue;
+            }
+            forecast->seen[c] = mark;
+            forecast->accesses[forecast->access_count++] =
+                (struct sl_plan_access){c, only_near || access->only_read ? 0 : SL_ACCESS_WRITE};
+            launch->access_count++;
+        }
+    }
+    return units;
+}
+
+/* Adds what the next launches of the strand need to the last one, so that it is there before they can come.
+ */
+static size_t add_near(struct sl_core *core, struct sl_forecast *forecast, uint8_t strand,
+                       enum sl_status *status)
+{
+    struct sl_plan_launch *launch = &forecast->launches[forecast->launch_count - 1];
+    uint64_t budget = sl_core_budget(core) / core->arena.chunk_bytes; /* chunks */
+    size_t units = 0, found = 0;
+    for (size_t at = forecast->at + 1; found < NEAR_LAUNCHES && at < forecast->count; at++) {
+        sl_symbol symbol = forecast->symbols[at];
+        units++;
+        if (forecast->strands[at] != strand || core->symbols.records[symbol].kind != SL_SYMBOL_LAUNCH)
+            continue;
+        uint32_t before = launch->access_count;
+        if (found++ && before >= budget / NEAR_PART) break;
+        units += add_accesses(core, forecast, symbol, true, status);
+        if (*status == SL_OK && launch->access_count <= budget / NEAR_MOST_PART) continue;
+        forecast->access_count -= launch->access_count - before;
+        launch->access_count = before;
+        break;
+    }
+    return units;
+}
+
+static size_t predict_launch(struct sl_core *core, struct sl_forecast *forecast, sl_symbol symbol,
+                             enum sl_status *status)
+{
+    uint8_t strand = forecast->strands[forecast->at];
+    forecast->strands[forecast->launch_count] = strand;
+    forecast->launches[forecast->launch_count++] = (struct sl_plan_launch){
+        .first_access = (uint32_t)forecast->access_count,
+        .first_death = (uint32_t)forecast->death_count,
+        .duration_ns =
+            sl_durations_ns(&core->sampling.durations, symbol, core->symbols.records[symbol].kernel),
+    };
+    size_t units = add_accesses(core, forecast, symbol, false, status);
+    if (forecast->woven && *status == SL_OK) units += add_near(core, forecast, strand, status);
+    return units;
+}
+
+/* What is carried out ends here, and the next forecast begins. */
+static void reach_end(struct sl_forecast *forecast)
+{
+    forecast->end = forecast->at;
+    if (forecast->believed_on && forecast->count > PERIODS * forecast->end)
+        forecast->count = PERIODS * forecast->end;
+    forecast->served_launches = forecast->launch_count;
+    memcpy(forecast->at_end.bytes, forecast->stock.bytes, forecast->chunks * sizeof *forecast->stock.bytes);
+    memcpy(forecast->at_end.live, forecast->stock.live, forecast->chunks * sizeof *forecast->stock.live);
+}
+
+static size_t predict_symbol(struct sl_core *core, struct sl_forecast *forecast, enum sl_status *status)
+{
+    sl_symbol symbol = forecast->symbols[forecast->at];
+    const struct sl_symbol_record *record = &core->symbols.records[symbol];
+    if (record->kind == SL_SYMBOL_LAUNCH) return predict_launch(core, forecast, symbol, status);
+    const struct sl_slot *slot = &core->placement.slots[record->slot];
+    return record->kind == SL_SYMBOL_ALLOC ? predict_alloc(core, forecast, slot)
+                                           : predict_free(core, forecast, slot, status);
+}
+
+static bool is_end(const struct sl_forecast *forecast)
+{
+    if (forecast->at >= forecast->end) return forecast->at == forecast->end;
+    return forecast->at >= forecast->period && forecast->access_count >= MOST_ACCESSES;
+}
+
+bool sl_forecast_step(struct sl_core *core, struct sl_forecast *forecast, size_t units,
+                      enum sl_status *status)
+{
+    size_t done = 0;
+    *status = SL_OK;
+    for (; forecast->stocked < forecast->chunks && done < units; done++)
+        look_at(core, forecast, forecast->stocked++);
+    while (forecast->stocked == forecast->chunks && forecast->at < forecast->count && done < units) {
+        if (is_end(forecast)) reach_end(forecast);
+        done += 4 + predict_symbol(core, forecast, status);
+        if (*status) return true;
+        forecast->at++;
+    }
+    forecast->units += done;
+    if (forecast->stocked < forecast->chunks || forecast->at < forecast->count) return false;
+    if (forecast->launch_count == 0) *status = SL_ERR_UNSUPPORTED;
+    if (forecast->served_launches == 0) reach_end(forecast);
+    return true;
+}
+
+static unsigned attempts(const struct sl_core *core, const struct sl_forecast *forecast)
+{
+    unsigned wanted = (unsigned)core->options->plan_attempts;
+    return forecast->woven && wanted > MOST_ATTEMPTS_WOVEN ? MOST_ATTEMPTS_WOVEN : wanted;
+}
+
+struct sl_plan_input sl_forecast_input(const struct sl_core *core, const struct sl_forecast *forecast)
+{
+    return (struct sl_plan_input){
+        .first_tick = forecast->first_tick,
+        .launches = forecast->launches,
+        .launch_count = forecast->launch_count,
+        .believed = forecast->believed_on ? forecast->launch_count : forecast->served_launches,
+        .accesses = forecast->accesses,
+        .deaths = forecast->deaths,
+        .chunk_count = forecast->chunks,
+        .chunk_bytes = forecast->stock.bytes,
+        .content = forecast->stock.content,
+        .clean = knows_clean(core) ? forecast->clean : NULL,
+        .strands = forecast->woven ? forecast->strands : NULL,
+        .when = core->policy->when,
+        .attempts = attempts(core, forecast),
+        .budget_bytes = sl_core_budget(core),
+        .in_bytes_per_s = core->mover.link_in_bytes_per_s,
+        .out_bytes_per_s = core->mover.link_out_bytes_per_s,
+    };
+}

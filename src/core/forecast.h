@@ -1,0 +1,62 @@
+/* From prediction to plan: what the predictor says will follow, as launches over chunks. Made step by step,
+ * so that no launch is held up by all of it; what the program does meanwhile, as predicted, changes nothing.
+ * Caller holds the order lock. */
+#ifndef SLUICE_FORECAST_H
+#define SLUICE_FORECAST_H
+
+#include "plan/plan.h"
+
+struct sl_core;
+
+/* The chunks at one moment. */
+struct sl_stock {
+    uint64_t *bytes;
+    enum sl_chunk_content *content;
+    uint32_t *live; /* allocations in each */
+};
+
+/* Its space is kept from one to the next. */
+struct sl_forecast {
+    sl_tick first_tick;
+    uint64_t position; /* symbols that the program had fed before the first one */
+    uint64_t places;   /* the placement's count of moves */
+    sl_symbol *symbols;
+    uint8_t *strands;      /* of the symbols; of those that were looked at, of the launches among them */
+    bool woven;            /* the order of the symbols is certain in each strand only */
+    size_t count, end, at; /* symbols; the first of those that are not carried out; the next to look at */
+    bool believed_on;      /* what follows the end is believed in, too: chunks may come for it */
+    size_t period;
+    size_t chunks, stocked; /* whose content was looked at */
+    struct sl_plan_launch *launches;
+    struct sl_plan_access *accesses;
+    sl_chunk *deaths;
+    size_t launch_count, access_count, death_count, served_launches;
+    struct sl_stock stock, at_end; /* at_end.content is for whoever knows the plan to fill in */
+    uint32_t *stocked_at;          /* symbols of it that had been fed when the chunk was looked at */
+    uint64_t *seen;                /* the last launch that was found to use the chunk */
+    uint64_t seen_before;          /* what `seen` had reached when it began */
+    bool *clean;                   /* where chunks may leave without a copy; see plan.h; or NULL */
+    size_t units, last_units;      /* done for it, and for the one before */
+    size_t symbol_capacity, strand_capacity, launch_capacity, access_capacity, death_capacity, chunk_capacity,
+        clean_capacity;
+};
+
+/* Begins with the launch after core->ticks.now and the chunks as they are. SL_ERR_UNSUPPORTED when nothing is
+ * predicted. */
+enum sl_status sl_forecast_begin(struct sl_core *core, struct sl_forecast *forecast);
+
+/* Begins where what is carried out of the last one ends, whose at_end is complete. SL_ERR_UNSUPPORTED when
+ * nothing is predicted, the program went past that, or its streams go their own ways. */
+enum sl_status sl_forecast_continue(struct sl_core *core, struct sl_forecast *forecast);
+
+/* Goes on by about `units` chunks or accesses. True: done. */
+bool sl_forecast_step(struct sl_core *core, struct sl_forecast *forecast, size_t units,
+                      enum sl_status *status);
+
+/* What a plan needs; points into the finished forecast. Launches from served_launches on are there to look
+ * ahead. */
+struct sl_plan_input sl_forecast_input(const struct sl_core *core, const struct sl_forecast *forecast);
+
+void sl_forecast_close(struct sl_forecast *forecast);
+
+#endif

@@ -1,0 +1,180 @@
+#include "core/history.h"
+
+#include "core/core.h"
+#include "core/fact.h"
+#include "core/learned.h"
+#include "core/sample.h"
+#include "launch/extent.h"
+
+/* So many surprises, of which those from before FORGOTTEN symbols count half, are a reason to look at each
+ * stream by itself. */
+enum { TROUBLES = 16, FORGOTTEN = 64 };
+/* A launch that came before so many others is a reason to plan again, if the plan is so many launches old. */
+enum { FAR_EARLY = 16, LEAST_AGE = 16 };
+
+#define ACCESSES_FOR_SYMBOL 8    /* that each symbol pays for when extents are learned from all accesses */
+#define SYMBOLS_BETWEEN_FACTS 64 /* for the summary of a program that is killed */
+
+void sl_core_drop_schedule(struct sl_core *core)
+{
+    core->planning.surprises++;
+    sl_schedule_drop(&core->schedule);
+}
+
+void sl_core_learn_extents(struct sl_core *core)
+{
+    if (core->history.fed - core->scanner.extents.learned_at <
+        core->symbols.access_count / ACCESSES_FOR_SYMBOL)
+        return;
+    core->scanner.extents.learned_at = core->history.fed;
+    sl_extents_learn(&core->scanner);
+}
+
+/* An iteration is one period of the predicted string; before anything is predicted, all is the first one. */
+static void count_iterations(struct sl_core *core, bool hit)
+{
+    core->history.fed++;
+    if (!hit || core->history.streak < SL_STEADY_STREAK) return;
+    uint64_t period = sl_history_period(&core->history, false);
+    if (!period || core->history.fed < core->history.iteration_end) return;
+    /* Before it is seen that something repeats, it has; a profile says where it begins. */
+    bool late = !core->history.iteration_end && core->history.streak == SL_STEADY_STREAK;
+    core->history.iteration_end = core->history.fed + period - (late ? SL_STEADY_STREAK : 0);
+    sl_core_settle_stalls(core);
+    sl_samples_settle(core);
+    if (core->budget.pressure)
+        sl_mover_measure(&core->mover, &core->mover.link_in_bytes_per_s, &core->mover.link_out_bytes_per_s);
+    sl_core_learn_extents(core);
+    sl_stats_next_iteration(&core->stats);
+    sl_facts_iteration(core);
+    sl_learned_iteration(core);
+}
+
+size_t sl_history_period(const struct sl_history *history, bool horizon)
+{
+    if (history->woven) return sl_weave_period(history->weave);
+    return horizon ? sl_predictor_horizon(history->predictor) : sl_predictor_period(history->predictor);
+}
+
+struct sl_predictor_counts sl_history_foreseen(const struct sl_history *history)
+{
+    struct sl_predictor_counts counts = sl_predictor_counts(history->predictor);
+    counts.predicted += history->weave_gained;
+    counts.surprises -= history->weave_gained;
+    return counts;
+}
+
+/* Where several streams are in use and their symbols in one string surprise again and again. */
+static void note_trouble(struct sl_core *core)
+{
+    if (core->streams.count < 2 || !core->policy->plans) return;
+    uint64_t halves = (core->history.fed - core->history.trouble_at) / FORGOTTEN;
+    core->history.troubles = (halves < 32 ? core->history.troubles >> halves : 0) + 1;
+    core->history.trouble_at = core->history.fed;
+    if (core->history.troubles < TROUBLES) return;
+    core->history.troubles = 0;
+    core->history.weave = sl_weave_new();
+}
+
+static void unravel(struct sl_core *core)
+{
+    sl_weave_delete(core->history.weave);
+    core->history.weave = NULL;
+    core->history.woven = false;
+}
+
+void sl_core_plan_soon(struct sl_core *core)
+{
+    struct sl_schedule *schedule = &core->schedule;
+    if (core->ticks.now >= core->planning.begun_at + LEAST_AGE && core->ticks.now < schedule->end_tick)
+        schedule->end_tick = core->ticks.now;
+}
+
+/* What is being planned begins with launches that have come by the time when it is carried out. */
+static void note_came(struct sl_planning *planning, uint8_t strand)
+{
+    if (planning->stage == SL_PLANNING_IDLE) return;
+    if (planning->came_count < SL_PLANNING_CAME)
+        planning->came[planning->came_count++] = strand;
+    else
+        planning->surprises++; /* it comes to nothing */
+}
+
+/* Of a stream's next launch the plan knows, though it may come earlier or later than was thought. */
+static bool is_planned(struct sl_core *core, sl_symbol symbol, uint32_t stream)
+{
+    struct sl_schedule *schedule = &core->schedule;
+    uint8_t strand = sl_weave_strand(core->history.weave, stream);
+    size_t early;
+    if (core->symbols.records[symbol].kind != SL_SYMBOL_LAUNCH) return true;
+    note_came(&core->planning, strand);
+    if (!atomic_load_explicit(&schedule->active, memory_order_relaxed)) return true;
+    if (!schedule->steps.strands || !sl_schedule_pull(schedule, core->ticks.now, strand, &early))
+        return false;
+    if (early >= FAR_EARLY) sl_core_plan_soon(core);
+    return true;
+}
+
+/* Whether the symbol was foreseen, by whom lately foresaw more. `whole`: whether by the string of all. */
+static bool feed_strand(struct sl_core *core, sl_symbol symbol, uint32_t stream, bool whole)
+{
+    bool hit = sl_weave_feed(core->history.weave, stream, symbol, whole),
+         holds = sl_weave_holds(core->history.weave);
+    if (core->history.woven != holds) {
+        core->history.woven = holds;
+        return false; /* what is planned is something else */
+    }
+    if (!holds) {
+        if (sl_weave_is_idle(core->history.weave)) unravel(core);
+        return whole;
+    }
+    core->history.weave_gained += (uint64_t)hit - (uint64_t)whole;
+    return hit && is_planned(core, symbol, stream);
+}
+
+void sl_core_feed(struct sl_core *core, sl_symbol symbol, uint32_t stream)
+{
+    bool hit = sl_predictor_feed(core->history.predictor, symbol);
+    if (core->history.weave)
+        hit = feed_strand(core, symbol, stream, hit);
+    else if (!hit)
+        note_trouble(core);
+    if (!hit) sl_trust_ended(&core->history.trust, core->history.streak);
+    core->history.streak = hit ? core->history.streak + 1 : 0;
+    core->planning.surprises += !hit;
+    if (!hit && atomic_load_explicit(&core->schedule.active, memory_order_relaxed)) {
+        atomic_fetch_add(&core->stats.surprises, 1);
+        sl_core_drop_schedule(core);
+    }
+    count_iterations(core, hit);
+    if (core->live && core->history.fed % SYMBOLS_BETWEEN_FACTS == 0) sl_core_facts(core, &core->live->facts);
+}
+
+sl_tick sl_core_submitted(const struct sl_core *core)
+{
+    sl_tick until = core->ticks.now;
+    for (int i = 0; i < SL_OPEN_LAUNCHES; i++) {
+        sl_tick open = atomic_load_explicit(&core->ticks.open[i], memory_order_acquire);
+        if (open && open <= until) until = open - 1;
+    }
+    return until;
+}
+
+/* What was learned of the program's order is dropped when its tables are full of what does not come again,
+ * and learned anew from here on. */
+void sl_core_forget(struct sl_core *core)
+{
+    sl_learned_forget(core);
+    sl_core_drop_schedule(core);
+    sl_predictor_clear(core->history.predictor);
+    unravel(core);
+    sl_symbols_clear(&core->symbols);
+    sl_durations_forget(&core->sampling.durations);
+    sl_due_forget(&core->due);
+    sl_samples_forget(core);
+    core->planning.unlearn = true;
+    sl_placement_forget(&core->placement);
+    core->history.streak = 0;
+    core->history.iteration_end = 0;
+    sl_scanner_forget(&core->scanner);
+}

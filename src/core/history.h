@@ -1,0 +1,51 @@
+/* Where the program is in what repeats: its launches, allocations and frees are fed to the predictor, and
+ * what follows is planned. Caller holds the order lock. */
+#ifndef SLUICE_HISTORY_H
+#define SLUICE_HISTORY_H
+
+#include "predict/predict.h"
+#include "predict/trust.h"
+#include "predict/weave.h"
+
+struct sl_core;
+
+#define SL_STEADY_STREAK SL_TRUST_LEAST /* symbols in a row that came true before a prediction is trusted */
+
+struct sl_history {
+    struct sl_predictor *predictor;
+    uint32_t streak; /* symbols predicted in a row */
+    struct sl_trust trust;
+    struct sl_weave *weave; /* NULL: nothing speaks for it that streams go their own ways */
+    bool woven;             /* what is expected is what the weave expects, and not the predictor */
+    uint64_t weave_gained;  /* symbols that the weave foretold less those that the predictor would have */
+    uint32_t troubles;      /* lately not predicted; */
+    uint64_t trouble_at;    /* the last time */
+    uint64_t fed;           /* symbols so far */
+    uint64_t iteration_end;
+    uint32_t iterations;   /* that have ended */
+    size_t primed_symbols; /* of a profile, that were foreseen at the start */
+};
+
+/* What is expected to be the stream's next symbol. */
+static inline sl_symbol sl_history_expected(const struct sl_history *history, uint32_t stream)
+{
+    return history->woven ? sl_weave_expected(history->weave, stream)
+                          : sl_predictor_expected(history->predictor);
+}
+/* How many symbols are expected to come again, or, `horizon`, what to look ahead by; 0: nothing is. */
+size_t sl_history_period(const struct sl_history *history, bool horizon);
+/* What was foreseen of all symbols. */
+struct sl_predictor_counts sl_history_foreseen(const struct sl_history *history);
+
+/* Appends a symbol: feeds the predictor, drops the schedule on a surprise, counts iterations. `stream`: the
+ * number of the one that it belongs to. */
+void sl_core_feed(struct sl_core *core, sl_symbol symbol, uint32_t stream);
+
+/* Forgets what the program did, where tables have reached their bounds. */
+void sl_core_forget(struct sl_core *core);
+
+/* Where tensors end, from all accesses. Not more often than the launches since the last time pay for: a
+ * program that always does something new would else look at all that it ever did, again and again. */
+void sl_core_learn_extents(struct sl_core *core);
+
+#endif

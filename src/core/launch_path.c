@@ -1,0 +1,326 @@
+/* The launch path: from sl_runtime_launch_begin to _end, and what stands between two launches. */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/test_delay.h"
+#include "base/text.h"
+#include "core/core.h"
+#include "core/demand.h"
+#include "core/launch_context.h"
+#include "core/record.h"
+#include "core/sample.h"
+#include "core/stall.h"
+#include "launch/access.h"
+#include "move/daemon.h"
+#include "move/reuse.h"
+
+/* Marks the launch's chunks as used where that is all there is to do: every one is resident, its stream has
+ * used them since they came, and knows of their arrival. */
+static bool use_plainly(struct sl_core *core, const struct sl_usage *usage, uint32_t s)
+{
+    uint64_t bit = (uint64_t)1 << s;
+    uint64_t joined = s == SL_SHARED_STREAM ? 0 : core->streams.known[s].joined_in;
+    bool plain = true;
+    for (uint32_t i = 0; i < usage->chunk_count; i++) {
+        struct sl_chunk_record *chunk = sl_arena_record(&core->arena, usage->chunks[i]);
+        uint64_t users = atomic_load_explicit(&chunk->users, memory_order_relaxed);
+        atomic_store_explicit(&chunk->last_use, core->ticks.now, memory_order_relaxed);
+        plain &= atomic_load_explicit(&chunk->content, memory_order_relaxed) == SL_CONTENT_RESIDENT &&
+                 atomic_load_explicit(&chunk->bytes, memory_order_relaxed) <=
+                     atomic_load_explicit(&chunk->frame_bytes, memory_order_relaxed) &&
+                 users & bit && atomic_load_explicit(&chunk->in_sequence, memory_order_relaxed) <= joined;
+    }
+    return plain;
+}
+
+/* Marks the launch's chunks as used by its stream, and finds the last fetch that it has to wait for. Returns
+ * the bytes that it will use in place. */
+static uint64_t use_chunks(struct sl_core *core, struct sl_launch_context *context)
+{
+    uint64_t bit = (uint64_t)1 << context->stream, in_place_bytes = 0;
+    for (uint32_t i = 0; i < context->chunk_count; i++) {
+        struct sl_chunk_record *chunk = sl_arena_record(&core->arena, context->chunks[i]);
+        uint64_t users = atomic_load_explicit(&chunk->users, memory_order_relaxed);
+        if (!(users & bit)) atomic_fetch_or(&chunk->users, bit);
+        atomic_store_explicit(&chunk->unused, false, memory_order_relaxed);
+        if (atomic_load(&chunk->content) != SL_CONTENT_RESIDENT) {
+            sl_content_change(chunk, SL_CONTENT_DEAD, SL_CONTENT_HOST); /* written in place */
+            if (atomic_load(&chunk->content) == SL_CONTENT_HOST) in_place_bytes += chunk->bytes;
+        }
+        uint64_t sequence = atomic_load(&chunk->in_sequence);
+        if (sequence > context->in_sequence) context->in_sequence = sequence;
+    }
+    return in_place_bytes;
+}
+
+static const char *launch_name(const struct sl_core *core, const struct sl_launch *launch, uint32_t kernel)
+{
+    if (kernel) return core->scanner.kernels.kernels[kernel].name;
+    return launch->kind == SL_LAUNCH_GRAPH ? "a graph" : "a copy";
+}
+
+static void say_oversize(struct sl_core *core, const char *name, uint64_t own)
+{
+    char need[SL_BYTES_TEXT], budget[SL_BYTES_TEXT];
+    sl_warn_once("%s uses %s, more than the budget of %s: it runs partly in host memory", name,
+                 sl_bytes_text(own, need), sl_bytes_text(sl_core_budget(core), budget));
+    atomic_fetch_add(&core->stats.oversize_launches, 1);
+}
+
+/* Whether what the launch lacks is to be fetched for it. pre: the order lock is taken. */
+static bool is_to_bring(struct sl_core *core, const struct sl_launch_context *context, bool *oversize)
+{
+    if (core->policy->memory == SL_MEMORY_PAGED) {
+        sl_demand_leave_to_driver(core, context->chunks, context->chunk_count);
+        return false;
+    }
+    uint64_t own = sl_demand_own_bytes(core, context->chunks, context->chunk_count);
+    bool planned = atomic_load(&core->schedule.active);
+    *oversize = own > sl_core_budget(core);
+    if (*oversize) {
+        say_oversize(core, launch_name(core, context->launch, context->kernel), own);
+        return !planned; /* the plan knows of it, and promised the frames to others */
+    }
+    if (planned && core->schedule.steps.strands) {
+        /* It came earlier than was thought; the rest of the plan is no worse for it. */
+        sl_core_plan_soon(core);
+    } else if (planned) {
+        atomic_fetch_add(&core->stats.surprises, 1);
+        sl_core_drop_schedule(core); /* its frames are no longer where it believes them */
+    }
+    return true;
+}
+
+/* Sees to chunks that neither were resident nor came by the schedule. */
+static void see_to_lacking(struct sl_core *core, struct sl_launch_context *context)
+{
+    const struct sl_demand_for launch = {context->tick, context->chunks, context->chunk_count,
+                                         context->makes_due};
+    bool oversize = false, brought = false;
+    sl_lock(&core->order);
+    bool to_bring = is_to_bring(core, context, &oversize);
+    sl_unlock(&core->order);
+    if (!to_bring) return;
+    uint32_t missing = sl_demand_bring(core, &launch, &brought);
+    if (!oversize) SL_COUNT(&core->stats, demand_misses, missing);
+    if (!brought) return;
+    sl_lock(&core->order);
+    core->due.idle_bytes = 0;
+    sl_unlock(&core->order);
+}
+
+/* Which of its chunks the launch may write: what host memory has of them is old from then on. */
+static void note_written(struct sl_core *core, const struct sl_usage *usage)
+{
+    for (uint32_t a = 0; a < usage->access_count; a++) {
+        const struct sl_access *access = &usage->accesses[a];
+        const struct sl_slot *slot = &core->placement.slots[access->slot];
+        if (access->only_read) continue;
+        struct sl_chunk_range range = sl_slot_chunks(&core->placement, slot, access->offset,
+                                                     sl_access_end(slot, access) - access->offset);
+        for (uint32_t i = 0; i < range.count; i++)
+            atomic_store(&sl_arena_record(&core->arena, range.first + i)->written, true);
+    }
+}
+
+/* Sees to the launch's chunks. */
+static void bring(struct sl_core *core, struct sl_launch_context *context)
+{
+    sl_schedule_issue(&core->schedule, &context->due);
+    if (context->resident) return;
+    if (sl_demand_lacking(core, context->chunks, context->chunk_count)) see_to_lacking(core, context);
+    uint64_t in_place = use_chunks(core, context);
+    if (in_place) SL_COUNT(&core->stats, remote_bytes, in_place);
+    context->resident = !in_place && !sl_demand_lacking(core, context->chunks, context->chunk_count);
+}
+
+/* Without a daemon: whether what is due is issued behind a launch, as the program may wait before its next
+ * one. Policies that hardly look ahead do nothing then, and where streams go their own ways it is better
+ * known at the next launch what is due. */
+static bool moves_between_launches(const struct sl_core *core)
+{
+    return core->policy->when == SL_PLAN_AHEAD && !core->schedule.steps.strands;
+}
+
+/* What the launch uses, and what of it is known to be there. pre: the order lock is taken, until the end of
+ * what follows. */
+static const struct sl_usage *understand(struct sl_core *core, struct sl_launch_context *context)
+{
+    struct sl_launch *launch = context->launch;
+    uint32_t s = context->stream = sl_stream_number(&core->streams, launch->stream);
+    launch->tick = context->tick = ++core->ticks.now;
+    atomic_store_explicit(&core->ticks.open[launch->tick % SL_OPEN_LAUNCHES], launch->tick,
+                          memory_order_relaxed);
+    atomic_store_explicit(&core->stats.tick, context->tick, memory_order_relaxed);
+    core->streams.active |= (uint64_t)1 << s;
+    if (core->symbols.full) sl_core_forget(core);
+    const struct sl_usage *usage =
+        sl_access_scan(&core->scanner, launch, sl_history_expected(&core->history, s), s);
+    context->symbol = usage->symbol;
+    context->kernel = usage->kernel;
+    sl_core_feed(core, usage->symbol, s);
+    sl_stats_launched(&core->stats);
+    sl_record_launch(core, launch, usage);
+    sl_schedule_begin(&core->schedule, context->tick, !core->daemon && !moves_between_launches(core),
+                      &context->due);
+    if (core->reuse.join_count || core->reuse.join_out) sl_joins_collect(&core->reuse, s, &context->joining);
+    sl_access_chunks(&core->scanner, launch, context->tick);
+    return usage;
+}
+
+/* Whether all that it uses is there, as far as is seen at once; and what follows for others. */
+static void see(struct sl_core *core, const struct sl_usage *usage, struct sl_launch_context *context)
+{
+    if (sl_demand_notes_due(core)) {
+        sl_due_note(&core->due, usage->symbol, context->tick, core->history.streak > 0, core->history.fed);
+        context->makes_due = core->due.heap_count > 0;
+    }
+    context->resident = !usage->chunk_count || use_plainly(core, usage, context->stream);
+    if (core->backend.leave) note_written(core, usage);
+    if (usage->pinned_bytes) {
+        SL_COUNT(&core->stats, remote_bytes, usage->pinned_bytes);
+        SL_COUNT(&core->stats, pinned_bytes, usage->pinned_bytes);
+    }
+}
+
+/* Keeps what the launch uses for when others launch meanwhile. Without memory it is used where it is. */
+static void keep_chunks(const struct sl_usage *usage, struct sl_launch_context *context)
+{
+    uint32_t count = usage->chunk_count;
+    sl_chunk *chunks = context->few;
+    if (count > SL_FEW_CHUNKS) chunks = context->many = malloc(count * sizeof *chunks);
+    if (!chunks) return;
+    memcpy(chunks, usage->chunks, count * sizeof *chunks);
+    context->chunks = chunks;
+    context->chunk_count = count;
+}
+
+/* What follows from it. */
+static void conclude(struct sl_core *core, struct sl_launch_context *context)
+{
+    struct sl_launch *launch = context->launch;
+    if (context->in_sequence) {
+        if (sl_stream_must_join(&core->streams, context->stream, context->in_sequence))
+            context->stall = sl_stall_new(core);
+        else
+            context->in_sequence = 0;
+    }
+    sl_core_plan(core);
+    if (core->sampling.sampler)
+        launch->state = sl_sample_begin(core, launch, context->symbol, context->kernel, context->resident);
+}
+
+/* Makes the stream wait for what comes before the launch. */
+static void enqueue_waits(struct sl_core *core, struct sl_launch_context *context)
+{
+    struct sl_launch *launch = context->launch;
+    if (sl_joins_any(&context->joining))
+        sl_joins_wait(&core->reuse, context->stream, &context->joining, launch->stream);
+    if (context->in_sequence) sl_stall_wait(core, context->stall, launch->stream, context->in_sequence);
+    if (launch->state) sl_sample_record(core, launch->state, launch->stream);
+}
+
+struct sl_footprint *sl_runtime_footprint(const struct sl_launch *launch)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core) return NULL;
+    sl_lock(&core->order);
+    struct sl_footprint *footprint = sl_access_footprint(&core->scanner, launch);
+    sl_unlock(&core->order);
+    return footprint;
+}
+
+/* The lock is given up before anything is enqueued: a stream whose queue is full holds up whoever gives it
+ * more, and nobody else. */
+static void begin(struct sl_core *core, struct sl_launch *launch)
+{
+    struct sl_launch_context context;
+    memset(&context, 0, offsetof(struct sl_launch_context, few));
+    memset(&context.many, 0, sizeof context - offsetof(struct sl_launch_context, many));
+    context.launch = launch;
+    sl_lock(&core->order);
+    const struct sl_usage *usage = understand(core, &context);
+    see(core, usage, &context);
+    bool moves = !context.resident || context.due.any || context.makes_due;
+    if (moves) {
+        if (!context.resident) keep_chunks(usage, &context);
+        sl_unlock(&core->order);
+        bring(core, &context);
+        if (context.makes_due) sl_demand_bring_due(core);
+        free(context.many);
+        sl_lock(&core->order);
+    }
+    conclude(core, &context);
+    sl_unlock(&core->order);
+    if (context.due.waited_for && core->daemon) sl_daemon_wake(core->daemon);
+    enqueue_waits(core, &context);
+}
+
+void sl_runtime_launch_begin(struct sl_launch *launch)
+{
+    struct sl_core *core = sl_core_running();
+    launch->tick = 0;
+    launch->state = NULL;
+    if (!core) return;
+    if (atomic_load_explicit(&core->streams.captures, memory_order_relaxed) &&
+        core->backend.stream_capturing(core->backend.self, launch->stream))
+        return;
+    begin(core, launch);
+    SL_TEST_DELAY(LAUNCH_BEGUN);
+}
+
+/* From here on it counts as submitted. */
+static void close_launch(struct sl_core *core, sl_tick tick)
+{
+    _Atomic sl_tick *open = &core->ticks.open[tick % SL_OPEN_LAUNCHES];
+    if (atomic_load_explicit(open, memory_order_relaxed) == tick)
+        atomic_store_explicit(open, 0, memory_order_release);
+}
+
+/* Puts a fence behind the launch for what leaves after it. Returns whether there is something to do: for the
+ * daemon, or, in *due, for the launching thread. */
+static bool end_planned(struct sl_core *core, const struct sl_launch *launch, struct sl_schedule_due *due)
+{
+    struct sl_fence_stream streams[SL_STREAMS];
+    struct sl_fence *fence = NULL;
+    uint32_t count = 0;
+    sl_lock(&core->order);
+    uint64_t leaving = sl_schedule_leaving_users(&core->schedule, launch->tick);
+    if (leaving) {
+        count = sl_streams_to_fence(&core->streams, leaving, streams);
+        if (count) fence = sl_schedule_fence(&core->schedule);
+    }
+    if (fence) {
+        sl_unlock(&core->order);
+        sl_fence_record(&core->streams, fence, streams, count);
+        sl_fences_put(&core->schedule.fences, fence, launch->tick);
+        sl_lock(&core->order);
+    }
+    close_launch(core, launch->tick);
+    sl_schedule_submitted(&core->schedule, sl_core_submitted(core));
+    sl_schedule_go_on(&core->schedule, due);
+    bool moves = due->any && (core->daemon || moves_between_launches(core));
+    sl_unlock(&core->order);
+    return moves;
+}
+
+/* A launch that was refused used nothing: its chunks are resident all the same. */
+void sl_runtime_launch_end(struct sl_launch *launch, bool ok)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core || !launch->tick) return;
+    SL_TEST_DELAY(LAUNCH_GIVEN);
+    if (launch->state) sl_sample_end(core, launch->state, launch, ok);
+    if (!atomic_load_explicit(&core->schedule.active, memory_order_acquire)) {
+        close_launch(core, launch->tick);
+        return;
+    }
+    struct sl_schedule_due due;
+    if (!end_planned(core, launch, &due)) return;
+    if (core->daemon)
+        sl_daemon_wake(core->daemon);
+    else
+        sl_schedule_issue(&core->schedule, &due);
+}

@@ -1,0 +1,231 @@
+#include "core/learned.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file_kind.h"
+#include "base/log.h"
+#include "core/core.h"
+#include "core/sample.h"
+#include "trace/identity.h"
+
+#define LEAST_ITERATIONS 2 /* of which one came as predicted: before there is nothing to plan by */
+
+struct sl_learned {
+    char *path;
+    struct sl_profile profile; /* that was read, until it is used */
+    struct sl_profile_wanted wanted;
+    size_t primed;           /* symbols */
+    bool in_the_way;         /* what is at `path` is not this program's */
+    bool failed;             /* the last attempt to write it, which was said */
+    bool over;               /* what was learned was forgotten, after it was written */
+    sl_symbol *head;         /* the first symbols, once there are more than are written */
+    uint64_t steady, period; /* when the last iteration ended: symbols so far, in an iteration */
+    uint64_t unforeseen;     /* surprises until then */
+};
+
+static bool has_iterated(const struct sl_core *core)
+{
+    return core->history.iterations >= LEAST_ITERATIONS;
+}
+
+/* Says what is wrong with the file. */
+static void complain(struct sl_learned *learned, enum sl_status status, bool is_one)
+{
+    learned->in_the_way = !is_one;
+    if (status == SL_ERR_IO && errno == ENOENT) return;
+    const char *what = status == SL_ERR_IO ? strerror(errno) : sl_status_text(status);
+    sl_log(SL_LOG_WARN, "cannot use the profile %s (%s): it is ignored%s", learned->path, what,
+           is_one ? "" : ", and left as it is; SLUICE_OVERWRITE=1 or --force would replace it");
+}
+
+/* False: the profile is not for this program. */
+static bool is_ours(struct sl_learned *learned)
+{
+    const struct sl_profile *profile = &learned->profile;
+    const char *which;
+    if (strcmp(profile->sluice, SLUICE_VERSION) != 0) {
+        sl_log(SL_LOG_WARN, "the profile %s was written by sluice %s: it is ignored", learned->path,
+               profile->sluice);
+        return false;
+    }
+    switch (sl_identity_match(profile->objects, profile->object_count, &which)) {
+    case SL_IDENTITY_FITS:
+        return true;
+    case SL_IDENTITY_OTHER_VERSION:
+        sl_log(SL_LOG_WARN, "the profile %s is of another build of %s: it is ignored", learned->path, which);
+        return false;
+    case SL_IDENTITY_OTHER_PROGRAM:
+        break;
+    }
+    sl_log(SL_LOG_WARN, "the profile %s is of another program (%s): it is ignored%s", learned->path, which,
+           sl_file_overwrites() ? "" : ", and left as it is; SLUICE_OVERWRITE=1 or --force would replace it");
+    learned->in_the_way = !sl_file_overwrites();
+    return false;
+}
+
+static char *expanded(const char *option)
+{
+    char *path = malloc(PATH_MAX);
+    if (path && sl_options_expand(option, path, PATH_MAX)) return path;
+    free(path);
+    sl_log(SL_LOG_WARN, "the name of the profile is too long; there is none");
+    return NULL;
+}
+
+void sl_learned_read(struct sl_core *core)
+{
+    bool is_one;
+    if (!core->options->profile[0]) return;
+    struct sl_learned *learned = calloc(1, sizeof *learned);
+    if (learned) learned->path = expanded(core->options->profile);
+    if (!learned || !learned->path) {
+        free(learned);
+        return;
+    }
+    core->learned = learned;
+    enum sl_status status = sl_profile_read(learned->path, &learned->profile, &is_one);
+    if (status)
+        complain(learned, status, is_one);
+    else if (!is_ours(learned))
+        sl_profile_free(&learned->profile);
+    learned->wanted = learned->profile.wanted;
+    learned->profile.wanted.backing = NULL;
+}
+
+void sl_learned_close(struct sl_core *core)
+{
+    struct sl_learned *learned = core->learned;
+    if (!learned) return;
+    sl_profile_free(&learned->profile);
+    free(learned->wanted.backing);
+    free(learned->head);
+    free(learned->path);
+    free(learned);
+    core->learned = NULL;
+}
+
+static bool is_chunk_size(uint64_t bytes)
+{
+    return bytes >= SL_BLOCK_BYTES && bytes <= SL_GIB && !(bytes & (bytes - 1));
+}
+
+struct sl_profile_wanted sl_learned_wanted(const struct sl_core *core)
+{
+    struct sl_profile_wanted wanted = {0};
+    if (core->learned) wanted = core->learned->wanted;
+    if (!is_chunk_size(wanted.chunk_bytes)) wanted.chunk_bytes = 0;
+    return wanted;
+}
+
+void sl_learned_use(struct sl_core *core)
+{
+    struct sl_learned *learned = core->learned;
+    if (!learned || !learned->profile.string_count || core->policy->memory != SL_MEMORY_MOVED) return;
+    learned->primed = sl_learned_prime(core, &learned->profile);
+    core->history.primed_symbols = learned->primed;
+    if (learned->primed)
+        sl_log(SL_LOG_INFO, "the profile %s foresees %zu events", learned->path, learned->primed);
+    else
+        sl_log(SL_LOG_WARN, "not enough memory for the profile %s: it is ignored", learned->path);
+    sl_profile_free(&learned->profile);
+    if (core->budget.pressure && core->policy->plans) sl_sampler_open(core);
+}
+
+/* The string's ring goes round some day. */
+static void keep_head(struct sl_core *core)
+{
+    struct sl_learned *learned = core->learned;
+    if (learned->head || core->history.fed < SL_PROFILE_LONGEST) return;
+    learned->head = malloc(SL_PROFILE_LONGEST * sizeof *learned->head);
+    if (learned->head &&
+        sl_predictor_begun(core->history.predictor, learned->head, SL_PROFILE_LONGEST) < SL_PROFILE_LONGEST) {
+        free(learned->head);
+        learned->head = NULL;
+        learned->over = true;
+    }
+}
+
+/* The program may be killed at any time. Each time it has done as much again the profile is written, so that
+ * all of it costs little more than the last time. One that was read is not replaced by less. */
+static bool is_due(const struct sl_core *core)
+{
+    const struct sl_learned *learned = core->learned;
+    bool power_of_two = !(core->history.iterations & (core->history.iterations - 1));
+    return power_of_two && !learned->failed && core->history.fed >= learned->primed &&
+           sl_learned_something(core);
+}
+
+void sl_learned_iteration(struct sl_core *core)
+{
+    struct sl_learned *learned = core->learned;
+    if (!learned || learned->over) return;
+    learned->steady = core->history.fed;
+    learned->period = sl_history_period(&core->history, false);
+    learned->unforeseen = sl_history_foreseen(&core->history).surprises;
+    keep_head(core);
+    if (is_due(core)) sl_learned_write(core);
+}
+
+bool sl_learned_something(const struct sl_core *core)
+{
+    const struct sl_learned *learned = core->learned;
+    if (!learned || learned->in_the_way || learned->over || !has_iterated(core)) return false;
+    return !learned->primed || learned->unforeseen > 0;
+}
+
+static enum sl_status collect(struct sl_core *core, struct sl_profile *out)
+{
+    struct sl_learned *learned = core->learned;
+    size_t count = core->history.fed < SL_PROFILE_LONGEST ? core->history.fed : SL_PROFILE_LONGEST;
+    if (learned->head) return sl_learned_collect(core, learned->head, count, learned->steady, out);
+    sl_symbol *head = malloc(count * sizeof *head + 1);
+    enum sl_status status = SL_ERR_NO_MEMORY;
+    if (head) {
+        count = sl_predictor_begun(core->history.predictor, head, count);
+        status = count ? sl_learned_collect(core, head, count, learned->steady, out) : SL_ERR_UNSUPPORTED;
+    }
+    free(head);
+    return status;
+}
+
+static enum sl_status write_profile(struct sl_core *core)
+{
+    struct sl_learned *learned = core->learned;
+    struct sl_profile profile = {0};
+    enum sl_status status = collect(core, &profile);
+    if (status == SL_OK) {
+        profile.wanted = learned->wanted;
+        profile.facts.period = learned->period;
+        status = sl_profile_write(learned->path, &profile);
+        profile.wanted.backing = NULL;
+    }
+    bool said = learned->failed;
+    learned->failed = status != SL_OK;
+    if (status && !said)
+        sl_log(SL_LOG_WARN, "cannot write the profile %s: %s", learned->path,
+               status == SL_ERR_IO ? sl_file_problem(&sl_file_profile, errno) : sl_status_text(status));
+    sl_profile_free(&profile);
+    return status;
+}
+
+enum sl_status sl_learned_write(struct sl_core *core)
+{
+    const struct sl_learned *learned = core->learned;
+    int cancel_state;
+    if (!learned || learned->in_the_way || learned->over || !has_iterated(core)) return SL_ERR_UNSUPPORTED;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* the lock is held */
+    enum sl_status status = write_profile(core);
+    pthread_setcancelstate(cancel_state, NULL);
+    return status;
+}
+
+void sl_learned_forget(struct sl_core *core)
+{
+    struct sl_learned *learned = core->learned;
+    if (!learned) return;
+    if (sl_learned_something(core)) sl_learned_write(core);
+    learned->over = true;
+}

@@ -1,0 +1,247 @@
+/* From the core to a profile: only what the string names is taken, and numbered anew in the order in which it
+ * comes. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/core.h"
+#include "core/fact.h"
+#include "core/learned.h"
+#include "trace/identity.h"
+
+#define NONE UINT32_MAX
+
+/* New numbers by old ones, and old ones by new ones. */
+struct renumbering {
+    uint32_t *to, *from;
+    uint32_t count;
+};
+
+static bool renumbering_new(struct renumbering *r, uint32_t most)
+{
+    r->to = malloc((most + (size_t)1) * sizeof *r->to);
+    r->from = malloc((most + (size_t)1) * sizeof *r->from);
+    if (r->to) memset(r->to, 0xff, (most + (size_t)1) * sizeof *r->to);
+    return r->to && r->from;
+}
+
+static uint32_t renumber(struct renumbering *r, uint32_t old)
+{
+    if (r->to[old] == NONE) {
+        r->to[old] = r->count;
+        r->from[r->count++] = old;
+    }
+    return r->to[old];
+}
+
+struct collector {
+    const struct sl_core *core;
+    struct sl_profile *out;
+    struct renumbering symbols, kernels, keys;
+    uint32_t *key_slots;  /* of each new key: how many */
+    uint32_t *first_slot; /* of each new key */
+    uint32_t slots, accesses;
+};
+
+/* Slots are numbered by key and ordinal, so that they are the same whatever came first. False: too many. */
+static bool note_slot(struct collector *c, uint32_t s)
+{
+    const struct sl_slot *slot = &c->core->placement.slots[s];
+    bool is_new = c->keys.to[slot->key] == NONE;
+    uint32_t key = renumber(&c->keys, slot->key);
+    if (is_new) c->key_slots[key] = 0;
+    if (slot->ordinal >= c->key_slots[key]) {
+        c->slots += slot->ordinal + 1 - c->key_slots[key];
+        c->key_slots[key] = slot->ordinal + 1;
+    }
+    return c->slots <= SL_PROFILE_MOST_SLOTS;
+}
+
+/* False: with this symbol the profile would be too large; the string ends before it. */
+static bool note_symbol(struct collector *c, sl_symbol symbol)
+{
+    const struct sl_symbol_record *record = &c->core->symbols.records[symbol];
+    if (c->symbols.to[symbol] != NONE) return true;
+    if (c->symbols.count == SL_PROFILE_MOST_SYMBOLS ||
+        record->access_count > SL_PROFILE_MOST_ACCESSES - c->accesses)
+        return false;
+    if (record->kind != SL_SYMBOL_LAUNCH) {
+        if (!note_slot(c, record->slot)) return false;
+    } else {
+        if (record->kernel) renumber(&c->kernels, record->kernel);
+        for (uint32_t a = 0; a < record->access_count; a++) {
+            const struct sl_access *access = &c->core->symbols.accesses[record->first_access + a];
+            if (!note_slot(c, access->slot)) return false;
+            if (access->parameter >> 32) renumber(&c->kernels, (uint32_t)(access->parameter >> 32));
+        }
+    }
+    c->accesses += record->kind == SL_SYMBOL_LAUNCH ? record->access_count : 0;
+    renumber(&c->symbols, symbol);
+    return true;
+}
+
+static size_t note_string(struct collector *c, const sl_symbol *head, size_t count)
+{
+    if (!note_symbol(c, 0)) return 0;
+    for (size_t i = 0; i < count; i++)
+        if (!note_symbol(c, head[i])) return i;
+    return count;
+}
+
+static uint32_t new_slot(const struct collector *c, uint32_t s)
+{
+    const struct sl_slot *slot = &c->core->placement.slots[s];
+    return c->first_slot[c->keys.to[slot->key]] + slot->ordinal;
+}
+
+static void fill_keys(struct collector *c)
+{
+    uint32_t slots = 0;
+    for (uint32_t k = 0; k < c->keys.count; k++) {
+        const struct sl_slot_key *key = &c->core->placement.keys[c->keys.from[k]];
+        c->out->keys[k] =
+            (struct sl_profile_key){.site = key->site, .bytes = key->bytes, .slots = c->key_slots[k]};
+        c->first_slot[k] = slots;
+        slots += c->key_slots[k];
+    }
+    c->out->key_count = c->keys.count;
+}
+
+static bool fill_kernels(struct collector *c)
+{
+    for (uint32_t k = 0; k < c->kernels.count; k++) {
+        const struct sl_kernel *kernel = &c->core->scanner.kernels.kernels[c->kernels.from[k]];
+        size_t bytes = kernel->parameter_count * sizeof *kernel->offsets;
+        struct sl_profile_kernel *out = &c->out->kernels[k];
+        *out = (struct sl_profile_kernel){.name = strdup(kernel->name), .offsets = malloc(2 * bytes + 1)};
+        c->out->kernel_count = k + 1;
+        if (!out->name || !out->offsets) return false;
+        out->parameter_count = kernel->parameter_count;
+        out->sizes = out->offsets + kernel->parameter_count;
+        memcpy(out->offsets, kernel->offsets, bytes);
+        memcpy(out->sizes, kernel->sizes, bytes);
+    }
+    return true;
+}
+
+/* Numbers of kernels count from 1, here and there; 0 is none. */
+static uint32_t new_kernel(const struct collector *c, uint32_t kernel)
+{
+    return kernel ? c->kernels.to[kernel] + 1 : 0;
+}
+
+static void fill_accesses(struct collector *c, const struct sl_symbol_record *record)
+{
+    struct sl_profile *out = c->out;
+    for (uint32_t a = 0; a < record->access_count; a++) {
+        const struct sl_access *access = &c->core->symbols.accesses[record->first_access + a];
+        uint64_t rest = c->core->placement.slots[access->slot].bytes - access->offset;
+        out->accesses[out->access_count++] =
+            (struct sl_profile_access){.slot = new_slot(c, access->slot),
+                                       .where = access->where,
+                                       .kernel = new_kernel(c, (uint32_t)(access->parameter >> 32)),
+                                       .offset = access->offset,
+                                       .bytes = access->bytes < rest ? access->bytes : rest,
+                                       .threads = access->threads,
+                                       .only_read = access->only_read};
+    }
+}
+
+static void fill_symbols(struct collector *c)
+{
+    struct sl_profile *out = c->out;
+    for (uint32_t s = 0; s < c->symbols.count; s++) {
+        const struct sl_symbol_record *record = &c->core->symbols.records[c->symbols.from[s]];
+        out->symbols[s] = (struct sl_profile_symbol){.kind = (uint8_t)record->kind};
+        if (record->kind == SL_SYMBOL_LAUNCH) {
+            out->symbols[s].kernel = new_kernel(c, record->kernel);
+            out->symbols[s].shape = record->shape;
+            out->symbols[s].duration_ns =
+                sl_durations_ns(&c->core->sampling.durations, c->symbols.from[s], record->kernel);
+            out->symbols[s].first_access = out->access_count;
+            out->symbols[s].access_count = record->access_count;
+            fill_accesses(c, record);
+        } else {
+            out->symbols[s].slot = new_slot(c, record->slot);
+        }
+    }
+    out->symbol_count = c->symbols.count;
+}
+
+/* What was freed before the last iteration ended: at the end of a program all is. */
+static void note_short_lives(struct collector *c, const sl_symbol *head, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct sl_symbol_record *record = &c->core->symbols.records[head[i]];
+        if (record->kind == SL_SYMBOL_FREE)
+            c->out->keys[c->keys.to[c->core->placement.slots[record->slot].key]].short_lived = true;
+    }
+}
+
+static bool fill(struct collector *c, const sl_symbol *head, size_t count, size_t steady)
+{
+    struct sl_profile *out = c->out;
+    out->kernels = calloc(c->kernels.count + (size_t)1, sizeof *out->kernels);
+    out->keys = calloc(c->keys.count + (size_t)1, sizeof *out->keys);
+    out->symbols = calloc(c->symbols.count + (size_t)1, sizeof *out->symbols);
+    out->accesses = calloc(c->accesses + (size_t)1, sizeof *out->accesses);
+    out->string = malloc(count * sizeof *out->string + 1);
+    if (!out->kernels || !out->keys || !out->symbols || !out->accesses || !out->string || !fill_kernels(c))
+        return false;
+    fill_keys(c);
+    fill_symbols(c);
+    note_short_lives(c, head, steady < count ? steady : count);
+    for (size_t i = 0; i < count; i++) out->string[i] = c->symbols.to[head[i]];
+    out->string_count = (uint32_t)count;
+    return true;
+}
+
+static uint64_t measured(uint64_t link_bytes_per_s)
+{
+    return link_bytes_per_s == SL_ASSUMED_LINK_BYTES_PER_S ? 0 : link_bytes_per_s;
+}
+
+static bool fill_facts(const struct sl_core *core, struct sl_profile *out)
+{
+    struct sl_predictor_counts counts = sl_history_foreseen(&core->history);
+    out->facts = (struct sl_profile_facts){
+        .budget_bytes = core->budget.bytes,
+        .chunk_bytes = core->arena.chunk_bytes,
+        .need_bytes = core->placement.peak_live_bytes,
+        .link_in_bytes_per_s = measured(core->mover.link_in_bytes_per_s),
+        .link_out_bytes_per_s = measured(core->mover.link_out_bytes_per_s),
+        .fed = counts.fed,
+        .predicted = counts.predicted,
+        .iterations = core->history.iterations,
+    };
+    out->written_s = (uint64_t)time(NULL);
+    out->sluice = strdup(SLUICE_VERSION);
+    out->command = sl_facts_command();
+    return out->sluice && sl_identity_collect(&out->objects, &out->object_count);
+}
+
+enum sl_status sl_learned_collect(const struct sl_core *core, const sl_symbol *head, size_t count,
+                                  size_t steady, struct sl_profile *out)
+{
+    struct sl_profile profile = {0};
+    struct collector c = {.core = core, .out = &profile};
+    uint32_t keys = core->placement.key_count;
+    bool ok = renumbering_new(&c.symbols, core->symbols.count) &&
+              renumbering_new(&c.kernels, core->scanner.kernels.count) && renumbering_new(&c.keys, keys) &&
+              (c.key_slots = malloc((keys + (size_t)1) * sizeof *c.key_slots)) &&
+              (c.first_slot = malloc((keys + (size_t)1) * sizeof *c.first_slot));
+    ok = ok && fill(&c, head, note_string(&c, head, count), steady) && fill_facts(core, &profile);
+    struct renumbering *all[] = {&c.symbols, &c.kernels, &c.keys};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        free(all[i]->to);
+        free(all[i]->from);
+    }
+    free(c.key_slots);
+    free(c.first_slot);
+    if (!ok) {
+        sl_profile_free(&profile);
+        return SL_ERR_NO_MEMORY;
+    }
+    *out = profile;
+    return SL_OK;
+}

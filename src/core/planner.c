@@ -1,0 +1,155 @@
+#include "core/planner.h"
+
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/test_delay.h"
+#include "base/thread.h"
+#include "core/pace.h"
+#include "plan/plan_content.h"
+#include "plan/wrong_plan.h"
+
+enum state { FREE, TO_MAKE, MADE, TO_FREE, STOPPING };
+
+struct sl_planner {
+    pthread_t thread;
+    _Atomic uint32_t state;  /* the futex */
+    struct sl_plan_job job;  /* the caller's in MADE, else the thread's */
+    struct sl_plan_job next; /* the caller's, but in TO_MAKE */
+    struct sl_plan_memory memory;
+    struct sl_pace pace;
+};
+
+void sl_plan_job_free(struct sl_plan_job *job)
+{
+    sl_plan_free(&job->plan);
+    sl_steps_free(&job->steps);
+    free(job->out);
+    free(job->in);
+    free(job->marks);
+    free(job->now);
+    *job = (struct sl_plan_job){0};
+}
+
+static bool reserve(struct sl_plan_job *job)
+{
+    size_t chunks = job->input.chunk_count + 1;
+    job->out = malloc(chunks * sizeof *job->out);
+    job->in = malloc(chunks * sizeof *job->in);
+    job->marks = calloc(chunks, sizeof *job->marks);
+    job->now = malloc(chunks * sizeof *job->now);
+    return job->out && job->in && job->marks && job->now;
+}
+
+static enum sl_status make(struct sl_plan_job *job, struct sl_plan_memory *memory, bool hurried)
+{
+    job->again = sl_plan_again(memory, &job->input, hurried, &job->plan);
+    if (job->again) {
+        if (!hurried && job->lessons && sl_plan_learn(job->lessons, job->input.attempts))
+            sl_plan_look_again(memory);
+        memcpy(job->at_end, job->input.content, job->input.chunk_count * sizeof *job->at_end);
+        return SL_OK;
+    }
+    enum sl_status status = sl_plan_make(&job->input, job->lessons, &job->plan);
+    if (status) return status;
+    sl_plan_content(&job->input, &job->plan, job->serve, job->at_end);
+    sl_plan_keep(memory, &job->input, &job->plan, job->at_end);
+    return SL_OK;
+}
+
+void sl_plan_job_make(struct sl_plan_job *job, struct sl_plan_memory *memory, bool hurried)
+{
+    uint64_t start = sl_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    job->status = reserve(job) ? make(job, memory, hurried) : SL_ERR_NO_MEMORY;
+    if (job->status == SL_OK) SL_WRONG_PLAN(&job->input, &job->plan);
+    if (job->status == SL_OK)
+        job->status = sl_steps_new(&job->plan, &job->input, job->serve, job->input.chunk_count, &job->steps);
+    job->cpu_ns = sl_clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;
+}
+
+static void make_next(struct sl_planner *planner)
+{
+    struct sl_plan_job *job = &planner->job;
+    sl_plan_job_free(job);
+    *job = planner->next;
+    sl_plan_job_make(job, &planner->memory, sl_pace_hurries(&planner->pace));
+    SL_TEST_DELAY(PLAN);
+    if (job->status || job->plan.seconds_ns == 0) return;
+    double part = (double)job->serve / (double)job->input.launch_count;
+    sl_pace_made(&planner->pace, job->cpu_ns, part * (double)job->plan.seconds_ns, job->again);
+}
+
+static void *work(void *argument)
+{
+    struct sl_planner *planner = argument;
+    for (;;) {
+        uint32_t state = atomic_load(&planner->state);
+        switch (state) {
+        case STOPPING:
+            return NULL;
+        case TO_MAKE:
+            make_next(planner);
+            atomic_compare_exchange_strong(&planner->state, &state, MADE);
+            break;
+        case TO_FREE:
+            sl_plan_job_free(&planner->job);
+            atomic_compare_exchange_strong(&planner->state, &state, FREE);
+            break;
+        default:
+            syscall(SYS_futex, &planner->state, FUTEX_WAIT_PRIVATE, state, NULL, NULL, 0);
+        }
+    }
+}
+
+static void tell(struct sl_planner *planner, enum state state)
+{
+    atomic_store(&planner->state, state);
+    syscall(SYS_futex, &planner->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+enum sl_status sl_planner_start(struct sl_planner **out)
+{
+    struct sl_planner *planner = calloc(1, sizeof *planner);
+    if (!planner) return SL_ERR_NO_MEMORY;
+    if (sl_thread_start(&planner->thread, "sluice-plan", work, planner)) {
+        free(planner);
+        return SL_ERR_IO;
+    }
+    *out = planner;
+    return SL_OK;
+}
+
+void sl_planner_stop(struct sl_planner *planner)
+{
+    if (!planner) return;
+    tell(planner, STOPPING);
+    pthread_join(planner->thread, NULL);
+    sl_plan_job_free(&planner->job);
+    sl_plan_memory_free(&planner->memory);
+    free(planner);
+}
+
+void sl_planner_begin(struct sl_planner *planner, const struct sl_plan_job *job)
+{
+    planner->next = *job;
+    tell(planner, TO_MAKE);
+}
+
+bool sl_planner_is_busy(const struct sl_planner *planner)
+{
+    return atomic_load_explicit(&planner->state, memory_order_acquire) == TO_MAKE;
+}
+
+struct sl_plan_job *sl_planner_job(struct sl_planner *planner)
+{
+    return &planner->job;
+}
+
+void sl_planner_end(struct sl_planner *planner)
+{
+    tell(planner, TO_FREE);
+}

@@ -1,0 +1,45 @@
+/* A thread that makes plans beside the program's launches, one at a time. It calls no driver and takes no
+ * lock; pace.h says how much of a core it takes. Caller holds the order lock. */
+#ifndef SLUICE_PLANNER_H
+#define SLUICE_PLANNER_H
+
+#include "move/schedule.h"
+#include "plan/plan_again.h"
+
+struct sl_planner;
+
+/* A plan to be made, and what came of it. */
+struct sl_plan_job {
+    struct sl_plan_input input; /* what it points to stays as it is until the job is made */
+    size_t serve;
+    struct sl_plan_lessons *lessons;
+    enum sl_chunk_content *at_end; /* gets where the chunks are behind the served launches */
+    enum sl_status status;
+    bool again; /* it is the plan of before */
+    struct sl_plan plan;
+    struct sl_steps steps;
+    struct sl_step *out, *in;   /* room for a step for each chunk: see takeover.h */
+    uint8_t *marks;             /* zeroed, for each chunk */
+    enum sl_chunk_content *now; /* room for each chunk */
+    uint64_t cpu_ns;
+};
+
+enum sl_status sl_planner_start(struct sl_planner **out);
+/* Ends the thread after the job that it is at. Accepts NULL. */
+void sl_planner_stop(struct sl_planner *planner);
+
+/* Gives the thread a job, of which input, serve, lessons and at_end are set. pre: the one before was ended.
+ */
+void sl_planner_begin(struct sl_planner *planner, const struct sl_plan_job *job);
+/* Whether it still makes the job; a load. */
+bool sl_planner_is_busy(const struct sl_planner *planner);
+/* The job that was made. pre: not busy. */
+struct sl_plan_job *sl_planner_job(struct sl_planner *planner);
+/* It is of no more use: the thread frees it. pre: not busy; there is a job. */
+void sl_planner_end(struct sl_planner *planner);
+
+/* Makes the job in this thread. `memory`: of the plans before; one of them does, where `hurried`. */
+void sl_plan_job_make(struct sl_plan_job *job, struct sl_plan_memory *memory, bool hurried);
+void sl_plan_job_free(struct sl_plan_job *job); /* accepts a zeroed one, and zeroes it */
+
+#endif

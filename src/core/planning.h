@@ -1,0 +1,34 @@
+/* When plans are made, and by whom: by the launch that needs one, where data is moved by launches; else by a
+ * thread of its own, for launches to come. Private to the core. */
+#ifndef SLUICE_PLANNING_H
+#define SLUICE_PLANNING_H
+
+#include "core/forecast.h"
+
+struct sl_planner;
+
+#define SL_PLANNING_CAME 1024
+#define SL_PLANNING_LEAD 4 /* eighths, to begin with */
+
+struct sl_planning {
+    struct sl_planner *planner; /* NULL: launches make plans */
+    struct sl_forecast forecast;
+    struct sl_plan_lessons lessons; /* the planner's while it is busy */
+    bool unlearn;                   /* they are of no more use */
+    enum { SL_PLANNING_IDLE, SL_PLANNING_FORECAST, SL_PLANNING_MADE } stage; /* MADE: or being made */
+    bool continues;        /* what is being planned follows what is carried out */
+    uint64_t surprises;    /* so far: whatever was not foreseen */
+    uint64_t foreseen;     /* what that was when the forecast began */
+    uint64_t carried_out;  /* the schedule's generation that goes by the last forecast */
+    uint32_t lead_eighths; /* of what a plan serves: so early the next one is begun */
+    uint32_t refusals;     /* in a row, of a direction's lock */
+    size_t units;          /* for each launch */
+    sl_tick begun_at;
+    sl_tick begun_anew_at; /* the last that followed no other */
+    /* Where streams go their own ways: the strands of the launches since the forecast began, as they came,
+     * and for how many of them the steps of the plan that was made were put in that order. */
+    uint8_t came[SL_PLANNING_CAME];
+    uint32_t came_count, followed;
+};
+
+#endif

@@ -1,0 +1,128 @@
+#include "core/record.h"
+
+#include "base/clock.h"
+#include "core/core.h"
+#include "launch/access.h"
+
+#define SLOTS_TOLD_AT_ONCE 16
+
+bool sl_core_trace(struct sl_core *core, struct sl_event event)
+{
+    if (!core->recorder.trace) return false;
+    event.tick = core->ticks.now;
+    event.time_ns = sl_clock_ns(CLOCK_MONOTONIC);
+    return sl_trace_push(core->recorder.trace, &event);
+}
+
+void sl_record_slabs(struct sl_core *core)
+{
+    uint32_t count = atomic_load(&core->arena.slab_count);
+    for (; core->recorder.trace && core->recorder.slabs_told < count; core->recorder.slabs_told++) {
+        struct sl_event event = {.type = SL_EVENT_SLAB,
+                                 .flags = core->arena.slabs[core->recorder.slabs_told].pinned,
+                                 .id = core->recorder.slabs_told * core->arena.chunks_per_slab,
+                                 .a = core->arena.slabs[core->recorder.slabs_told].address,
+                                 .b = SL_GIB};
+        if (!sl_core_trace(core, event)) return; /* again with the next allocation */
+    }
+}
+
+static struct sl_event launch_event(const struct sl_core *core, const struct sl_launch *launch,
+                                    uint32_t kernel)
+{
+    struct sl_event event = {.type = SL_EVENT_LAUNCH,
+                             .flags = (uint8_t)(launch->kind | launch->direction << 4),
+                             .id = kernel,
+                             .tick = core->ticks.now,
+                             .time_ns = sl_clock_ns(CLOCK_MONOTONIC),
+                             .a = (uint64_t)launch->stream,
+                             .c = launch->span_count ? launch->spans[0].bytes : 0};
+    if (launch->copied_bytes) event.c = launch->copied_bytes;
+    if (launch->kind == SL_LAUNCH_KERNEL) {
+        event.b = 1;
+        for (int d = 0; d < 3; d++) event.b *= (uint64_t)launch->grid[d] * launch->block[d];
+    }
+    return event;
+}
+
+static struct sl_event access_event(const struct sl_core *core, const struct sl_access *access,
+                                    uint64_t time_ns)
+{
+    return (struct sl_event){.type = SL_EVENT_ACCESS,
+                             .flags = access->only_read,
+                             .id = access->slot,
+                             .tick = core->ticks.now,
+                             .time_ns = time_ns,
+                             .a = access->offset,
+                             .b = sl_access_end(&core->placement.slots[access->slot], access) -
+                                  access->offset};
+}
+
+static void announce_kernel(struct sl_core *core, uint32_t kernel)
+{
+    struct sl_kernel *known = &core->scanner.kernels.kernels[kernel];
+    if (!kernel || known->announced == core->recorder.lap + 1) return;
+    known->announced = core->recorder.lap + 1;
+    sl_core_trace(core, (struct sl_event){.type = SL_EVENT_KERNEL, .id = kernel, .text = known->name});
+}
+
+void sl_record_allocation(struct sl_core *core, enum sl_event_type type, uint32_t slot)
+{
+    const struct sl_slot *s = &core->placement.slots[slot];
+    sl_core_trace(core, (struct sl_event){.type = (uint8_t)type,
+                                          .id = slot,
+                                          .a = s->address,
+                                          .b = s->bytes,
+                                          .c = type == SL_EVENT_ALLOC ? s->site : 0});
+}
+
+/* A file with a limit has gone round: each of the next launches tells of some allocations that live, so that
+ * none is held up. */
+static void tell_again(struct sl_core *core)
+{
+    uint32_t lap = sl_trace_lap(core->recorder.trace), end = core->placement.slot_count;
+    if (lap != core->recorder.lap) {
+        core->recorder.lap = lap;
+        core->recorder.slabs_told = 0;
+        sl_record_slabs(core);
+        core->recorder.told_slots = 0;
+    }
+    if (!lap || core->recorder.told_slots >= end) return;
+    if (end > core->recorder.told_slots + SLOTS_TOLD_AT_ONCE)
+        end = core->recorder.told_slots + SLOTS_TOLD_AT_ONCE;
+    for (; core->recorder.told_slots < end; core->recorder.told_slots++) {
+        const struct sl_slot *slot = &core->placement.slots[core->recorder.told_slots];
+        struct sl_event again = {.type = SL_EVENT_ALLOC,
+                                 .flags = 1,
+                                 .id = core->recorder.told_slots,
+                                 .a = slot->address,
+                                 .b = slot->bytes,
+                                 .c = slot->site};
+        if (slot->live) sl_core_trace(core, again);
+    }
+}
+
+/* What a symbol stands for is written once: a launch that repeats itself is one record. A symbol of which a
+ * record was lost is written again. */
+void sl_record_launch(struct sl_core *core, const struct sl_launch *launch, const struct sl_usage *usage)
+{
+    if (!core->recorder.trace) return;
+    tell_again(core);
+    announce_kernel(core, usage->kernel);
+    uint64_t version = core->scanner.extents.version << 24 ^ core->recorder.lap;
+    struct sl_symbol_record *known = &core->symbols.records[usage->symbol];
+    struct sl_event event = launch_event(core, launch, usage->kernel);
+    if (usage->symbol && known->recorded && known->recorded_version == version) {
+        event.d = usage->access_count ? known->recorded : 0;
+        sl_trace_push(core->recorder.trace, &event);
+        return;
+    }
+    bool whole = sl_trace_push(core->recorder.trace, &event);
+    for (uint32_t a = 0; a < usage->access_count; a++) {
+        struct sl_event access = access_event(core, &usage->accesses[a], event.time_ns);
+        whole &= sl_trace_push(core->recorder.trace, &access);
+    }
+    if (!whole) return;
+    known->recorded = core->ticks.now;
+    known->recorded_version = version;
+}

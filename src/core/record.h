@@ -1,0 +1,37 @@
+/* What goes to the trace. Caller holds the order lock. */
+#ifndef SLUICE_RECORD_H
+#define SLUICE_RECORD_H
+
+#include "launch/symbol.h"
+#include "trace/event.h"
+
+struct sl_core;
+struct sl_launch;
+struct sl_trace;
+struct sl_usage;
+
+/* What the trace was told. */
+struct sl_recorder {
+    struct sl_trace *trace;               /* NULL: none is written */
+    uint32_t slabs_told;                  /* so many of the arena's */
+    uint32_t lap;                         /* of the trace's file, which was told what is alive in it */
+    uint32_t told_slots;                  /* up to here: the others in launches to come */
+    uint64_t told_link_in, told_link_out; /* speeds */
+    uint64_t told_fed;                    /* symbols, when the last of them had ended */
+    uint64_t told_at_ns;                  /* when it was last told what changes: see fact.c */
+    uint64_t told_changes;                /* and what it was */
+};
+
+/* False: no trace is written, or the record is lost. */
+bool sl_core_trace(struct sl_core *core, struct sl_event event);
+
+/* Slabs that were taken since the last time. */
+void sl_record_slabs(struct sl_core *core);
+
+/* A launch, and what it may touch. */
+void sl_record_launch(struct sl_core *core, const struct sl_launch *launch, const struct sl_usage *usage);
+
+/* An allocation or a free of the slot. */
+void sl_record_allocation(struct sl_core *core, enum sl_event_type type, uint32_t slot);
+
+#endif

@@ -1,0 +1,93 @@
+#include "core/report.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file_kind.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "core/core.h"
+
+#define BESIDE ".live" /* the name of the figures' file beside the statistics */
+
+static struct sl_live *live;
+static char stats_path[PATH_MAX], live_path[PATH_MAX]; /* not on the stack: a thread may have little */
+
+/* What cannot be written at the end is refused at the start. */
+static void check_stats(const char *template)
+{
+    if (!*template) return;
+    bool expanded = sl_options_expand(template, stats_path, sizeof(stats_path));
+    if (expanded && sl_file_path_replaceable(stats_path, &sl_file_stats)) return;
+    sl_log(SL_LOG_WARN, "no statistics are written to %s: %s", template,
+           expanded ? sl_file_problem(&sl_file_stats, errno) : "the name is too long");
+    stats_path[0] = 0;
+}
+
+void sl_report_open(const struct sl_options *options)
+{
+    static _Atomic bool done;
+    if (atomic_exchange(&done, true)) return;
+    check_stats(options->stats);
+    size_t length = strlen(stats_path);
+    bool named = options->live[0] && sl_options_expand(options->live, live_path, sizeof(live_path));
+    if (!named && (!length || length + sizeof(BESIDE) > sizeof(live_path))) return;
+    if (!named) snprintf(live_path, sizeof(live_path), "%.*s" BESIDE, (int)length, stats_path);
+    live = sl_live_open(live_path, options, stats_path);
+}
+
+void sl_report_count(struct sl_core *core)
+{
+    if (!live || !sl_live_count(live, &core->stats)) return;
+    core->live = live;
+    sl_core_facts(core, &live->facts);
+}
+
+void sl_core_facts(const struct sl_core *core, struct sl_stats_facts *out)
+{
+    struct sl_predictor_counts predictor = sl_history_foreseen(&core->history);
+    *out = (struct sl_stats_facts){
+        .budget_bytes = core->budget.bytes,
+        .chunk_bytes = core->arena.chunk_bytes,
+        .need_bytes = core->placement.peak_live_bytes,
+        .live_bytes = core->placement.live_bytes,
+        .chunks = core->arena.peak_chunks_used,
+        .placed_bytes = core->placement.peak_placed_bytes,
+        .placed_live_bytes = core->placement.live_at_peak,
+        .pinned_peak_bytes = core->placement.peak_pinned_live_bytes,
+        .predicted = predictor.predicted,
+        .fed = predictor.fed,
+        .memory = core->policy->memory,
+        .link_in_bytes_per_s = core->mover.link_in_bytes_per_s,
+        .link_out_bytes_per_s = core->mover.link_out_bytes_per_s,
+        .primed = core->history.primed_symbols,
+    };
+    snprintf(out->policy, sizeof(out->policy), "%s", core->policy->name);
+    snprintf(out->daemon, sizeof(out->daemon), "%s", core->daemon ? "thread" : "inline");
+}
+
+static void to_log(const char *line)
+{
+    sl_log(SL_LOG_INFO, "%s", line);
+}
+
+void sl_report_end(const struct sl_core *core)
+{
+    struct sl_stats_facts facts;
+    if (core) {
+        sl_core_facts(core, &facts);
+        facts.complete = true;
+        if (stats_path[0]) sl_stats_write(&core->stats, &facts, stats_path);
+        if (core->options->verbose >= 1) sl_stats_say(&core->stats, &facts, to_log);
+    }
+    sl_live_close(live);
+}
+
+void sl_report_leave(struct sl_core *core)
+{
+    bool counted = core && core->live;
+    sl_live_leave(live, counted ? &core->stats : NULL);
+    live = NULL;
+    if (counted) core->live = NULL;
+}

@@ -1,0 +1,212 @@
+#include "core/sample.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "core/core.h"
+
+#define SAMPLES 512
+#define FIRST_FASTER 8 /* a symbol's first sample for the trace comes so many times as early */
+
+/* For plans: launches between two samples of symbols that were measured before, and between two of those that
+ * are known well; the driver is asked no more often than once in so many what has run. */
+enum { BETWEEN_AGAIN = 8, BETWEEN_RARE = 1024, BETWEEN_QUESTIONS = 64 };
+#define TRIES 16 /* to measure a symbol whose launches are never alone, before that becomes rare as well */
+
+enum sample_state { OPEN, RUNNING, DROPPED };
+
+struct sl_sample {
+    sl_event_handle before, after;
+    enum sample_state state;
+    bool told; /* to the trace */
+    bool idle; /* the stream had nothing to do when the launch came */
+    sl_symbol symbol;
+    uint32_t kernel;
+    sl_tick tick;
+};
+
+/* Samples are in the order in which they began: `count` from `first` on. */
+struct sl_sampler {
+    uint32_t every, every_first; /* of the trace; 0: none is for it */
+    uint32_t since;              /* launches since the last sample for the trace */
+    uint32_t searched;           /* of these, that might have been one but for the round */
+    uint32_t round;
+    sl_tick again_at, rare_at; /* for plans */
+    sl_tick asked_at;          /* what has run */
+    bool refused;              /* the driver wants no events */
+    uint32_t first, count;
+    struct sl_sample samples[SAMPLES];
+};
+
+void sl_sampler_open(struct sl_core *core)
+{
+    uint32_t every = core->recorder.trace ? (uint32_t)core->options->trace_sample : 0;
+    if (core->sampling.sampler) return;
+    core->sampling.sampler = calloc(1, sizeof *core->sampling.sampler);
+    if (!core->sampling.sampler) return;
+    core->sampling.sampler->every = every;
+    core->sampling.sampler->every_first = every > FIRST_FASTER ? every / FIRST_FASTER : 1;
+    core->sampling.sampler->round = 1;
+}
+
+void sl_sampler_close(struct sl_core *core, bool device_gone)
+{
+    const struct sl_backend *backend = &core->backend;
+    struct sl_sampler *sampler = core->sampling.sampler;
+    core->sampling.sampler = NULL;
+    for (int i = 0; sampler && !device_gone && i < SAMPLES; i++) {
+        if (sampler->samples[i].before) backend->event_delete(backend->self, sampler->samples[i].before);
+        if (sampler->samples[i].after) backend->event_delete(backend->self, sampler->samples[i].after);
+    }
+    free(sampler);
+}
+
+/* Whether it is the turn of this symbol for the trace. */
+static bool is_due_for_trace(struct sl_core *core, const struct sl_symbol_record *symbol, bool resident)
+{
+    struct sl_sampler *sampler = core->sampling.sampler;
+    if (!sampler->every || ++sampler->since < sampler->every_first || !resident) return false;
+    if (sampler->every == 1) return true;
+    if (core->history.streak < SL_STEADY_STREAK) return false;
+    if (!symbol->sampled) return true;
+    if (sampler->since < sampler->every) return false;
+    if (symbol->sampled < sampler->round) return true;
+    if (++sampler->searched > sl_history_period(&core->history, false)) {
+        sampler->searched = 0;
+        sampler->round++;
+    }
+    return false;
+}
+
+/* Whether a plan, or whoever fetches what is due, should know better how long this one takes. The distance
+ * between those that are known well is never the same, so that they are not the same ones of each iteration.
+ */
+static bool is_due_for_plan(struct sl_core *core, sl_symbol symbol)
+{
+    struct sl_sampler *sampler = core->sampling.sampler;
+    bool steady = core->history.streak >= SL_STEADY_STREAK;
+    if (!core->budget.pressure || !core->policy->plans) return false;
+    bool frequent = sl_demand_notes_due(core) && sl_due_is_frequent(&core->due, core->history.fed);
+    if (!steady && (!frequent || core->ticks.now < sampler->again_at)) return false;
+    struct sl_duration *known = sl_durations_of(&core->sampling.durations, symbol);
+    if (!known || known->begun_in == core->history.iterations + 1) return false;
+    bool well = known->count >= SL_DURATION_SAMPLES || known->begun >= TRIES;
+    if (known->begun && core->ticks.now < (well ? sampler->rare_at : sampler->again_at)) return false;
+    known->begun++;
+    known->begun_in = core->history.iterations + 1;
+    sampler->again_at = core->ticks.now + BETWEEN_AGAIN;
+    sampler->rare_at = core->ticks.now + BETWEEN_RARE + sl_mix(core->ticks.now) % BETWEEN_RARE;
+    return true;
+}
+
+static void read_times(struct sl_core *core, const struct sl_sample *sample)
+{
+    const struct sl_backend *backend = &core->backend;
+    uint64_t ns = backend->event_elapsed_ns(backend->self, sample->before, sample->after);
+    if (!ns) return;
+    sl_durations_note(&core->sampling.durations, sample->symbol, sample->kernel, ns);
+    if (!sample->told) return;
+    struct sl_event event = {.type = SL_EVENT_DURATION,
+                             .flags = sample->idle,
+                             .id = sample->kernel,
+                             .tick = sample->tick,
+                             .time_ns = sl_clock_ns(CLOCK_MONOTONIC),
+                             .a = ns,
+                             .b = sl_mover_when(&core->mover, sample->before)};
+    sl_trace_push(core->recorder.trace, &event);
+}
+
+void sl_samples_settle(struct sl_core *core)
+{
+    const struct sl_backend *backend = &core->backend;
+    struct sl_sampler *sampler = core->sampling.sampler;
+    if (!sampler || atomic_load(&core->streams.captures)) return;
+    while (sampler->count) {
+        struct sl_sample *sample = &sampler->samples[sampler->first % SAMPLES];
+        if (sample->state == OPEN) return;
+        if (sample->state == RUNNING) {
+            if (!backend->event_done(backend->self, sample->after)) return;
+            read_times(core, sample);
+        }
+        sampler->first++;
+        sampler->count--;
+    }
+}
+
+void sl_samples_forget(struct sl_core *core)
+{
+    struct sl_sampler *sampler = core->sampling.sampler;
+    for (uint32_t i = 0; sampler && i < sampler->count; i++)
+        sampler->samples[(sampler->first + i) % SAMPLES].symbol = SL_NO_SYMBOL;
+}
+
+/* A place for one more sample, or NULL. */
+static struct sl_sample *next_place(struct sl_core *core, bool told)
+{
+    struct sl_sampler *sampler = core->sampling.sampler;
+    bool full = sampler->count == SAMPLES;
+    if (told ? sampler->every > 1 || full
+             : full && core->ticks.now >= sampler->asked_at + BETWEEN_QUESTIONS) {
+        sampler->asked_at = core->ticks.now;
+        sl_samples_settle(core);
+    }
+    if (sampler->count == SAMPLES) return NULL;
+    return &sampler->samples[(sampler->first + sampler->count) % SAMPLES];
+}
+
+struct sl_sample *sl_sample_begin(struct sl_core *core, const struct sl_launch *launch, sl_symbol symbol,
+                                  uint32_t kernel, bool resident)
+{
+    const struct sl_backend *backend = &core->backend;
+    struct sl_sampler *sampler = core->sampling.sampler;
+    struct sl_symbol_record *known = &core->symbols.records[symbol];
+    bool told = is_due_for_trace(core, known, resident);
+    if (sampler->refused || (!told && !(resident && is_due_for_plan(core, symbol)))) return NULL;
+    if (atomic_load_explicit(&core->streams.captures, memory_order_relaxed)) return NULL;
+    if (sl_core_submitted(core) != launch->tick - 1) return NULL; /* another's may come between the events */
+    struct sl_sample *sample = next_place(core, told);
+    if (!sample) return NULL;
+    if (told) {
+        sampler->since = sampler->searched = 0;
+        known->sampled = sampler->round;
+    }
+    if (!sl_backend_has_timed_event(backend, &sample->before) ||
+        !sl_backend_has_timed_event(backend, &sample->after)) {
+        sampler->refused = true;
+        return NULL;
+    }
+    sample->told = told;
+    sample->symbol = symbol;
+    sample->kernel = kernel;
+    sample->tick = launch->tick;
+    sample->state = OPEN;
+    sampler->count++;
+    return sample;
+}
+
+void sl_sample_record(struct sl_core *core, const struct sl_sample *sample, sl_stream stream)
+{
+    const struct sl_backend *backend = &core->backend;
+    if (sample->told) sl_mover_tie_clock(&core->mover);
+    if (backend->event_record(backend->self, sample->before, stream) == SL_OK) return;
+    sl_lock(&core->order);
+    if (core->sampling.sampler) core->sampling.sampler->refused = true;
+    sl_unlock(&core->order);
+}
+
+void sl_sample_end(struct sl_core *core, struct sl_sample *sample, const struct sl_launch *launch, bool ok)
+{
+    const struct sl_backend *backend = &core->backend;
+    sl_lock(&core->order);
+    /* What another thread launched meanwhile may lie between the events. */
+    bool alone = core->ticks.now == launch->tick && !atomic_load(&core->streams.captures) &&
+                 !core->sampling.sampler->refused;
+    sl_unlock(&core->order);
+    bool idle = ok && alone && sample->told && backend->event_done(backend->self, sample->before);
+    bool recorded =
+        ok && alone && backend->event_record(backend->self, sample->after, launch->stream) == SL_OK;
+    sl_lock(&core->order);
+    sample->idle = idle;
+    sample->state = recorded ? RUNNING : DROPPED;
+    sl_unlock(&core->order);
+}

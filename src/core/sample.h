@@ -1,0 +1,48 @@
+/* How long launches take on the device, for the trace and for plans: some are put between two events, which
+ * are read later, without waiting. Launches whose chunks are all resident, in the steady state, never while
+ * anything is captured. Caller holds the order lock, but for the two functions that enqueue.
+ *
+ * For the trace one in so many: every symbol once, eight times as often as said, so that all are known soon;
+ * then round by round, so that none is timed a second time in a round in which another was not. A fixed
+ * stride would meet the same launches of each iteration again.
+ *
+ * For plans, from the moment when memory is short: every symbol once as soon as it comes, then twice more, in
+ * other iterations, then one launch in some thousand.
+ */
+#ifndef SLUICE_SAMPLE_H
+#define SLUICE_SAMPLE_H
+
+#include "device/backend.h"
+#include "predict/duration.h"
+
+struct sl_core;
+struct sl_launch;
+
+struct sl_sample;
+struct sl_sampler;
+
+struct sl_sampling {
+    struct sl_sampler *sampler; /* NULL: no launch is timed */
+    struct sl_durations durations;
+};
+
+/* Sets core->sampling.sampler if it is not set: launches are timed from now on. Without memory there is none.
+ */
+void sl_sampler_open(struct sl_core *core);
+void sl_sampler_close(struct sl_core *core, bool device_gone); /* also where there is none */
+
+/* The launch is about to be given to the driver, after all that it waits for. `resident`: its chunks are,
+ * by the time that its stream gets there. Its sample, or NULL: it is not timed. */
+struct sl_sample *sl_sample_begin(struct sl_core *core, const struct sl_launch *launch, sl_symbol symbol,
+                                  uint32_t kernel, bool resident);
+/* Notes when the launch began. Enqueues: the order lock must not be held. */
+void sl_sample_record(struct sl_core *core, const struct sl_sample *sample, sl_stream stream);
+/* The driver has it, or refused it. The same. */
+void sl_sample_end(struct sl_core *core, struct sl_sample *sample, const struct sl_launch *launch, bool ok);
+
+/* Reads those that have run. */
+void sl_samples_settle(struct sl_core *core);
+/* Symbols mean something else from now on. */
+void sl_samples_forget(struct sl_core *core);
+
+#endif

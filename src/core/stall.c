@@ -1,0 +1,52 @@
+#include "core/stall.h"
+
+#include "core/core.h"
+
+static void settle(struct sl_core *core, struct sl_stall *stall)
+{
+    const struct sl_backend *backend = &core->backend;
+    struct sl_direction *in = &core->mover.in;
+    uint64_t sequence = stall->in_sequence;
+    stall->in_sequence = 0;
+    if (!sl_direction_has_event(in, sequence)) return;
+    uint64_t ns = backend->event_elapsed_ns(backend->self, stall->reached, sl_direction_event(in, sequence));
+    if (!ns) return;
+    struct sl_counts *counts[] = {&core->stats.total, &core->stats.iterations[stall->iteration]};
+    for (int i = 0; i < 2; i++) {
+        atomic_fetch_add(&counts[i]->stall_ns, ns);
+        atomic_fetch_add(&counts[i]->stalls, 1);
+    }
+    sl_core_trace(core, (struct sl_event){.type = SL_EVENT_STALL, .a = ns, .b = 1, .c = stall->tick});
+}
+
+void sl_core_settle_stalls(struct sl_core *core)
+{
+    const struct sl_backend *backend = &core->backend;
+    for (int i = 0; i < SL_STALLS; i++) {
+        struct sl_stall *stall = &core->stalls.at[i];
+        if (!stall->in_sequence) continue;
+        if (backend->event_done(backend->self, stall->reached) &&
+            sl_mover_done(&core->mover, &core->mover.in, stall->in_sequence))
+            settle(core, stall);
+    }
+}
+
+struct sl_stall *sl_stall_new(struct sl_core *core)
+{
+    struct sl_stall *stall = &core->stalls.at[core->stalls.next % SL_STALLS];
+    if (core->stalls.next % SL_STALLS == 0 && stall->in_sequence) sl_core_settle_stalls(core);
+    core->stalls.next++;
+    stall->in_sequence = 0;
+    if (!sl_backend_has_timed_event(&core->backend, &stall->reached)) return NULL;
+    stall->tick = core->ticks.now;
+    stall->iteration = atomic_load(&core->stats.iteration);
+    return stall;
+}
+
+void sl_stall_wait(struct sl_core *core, struct sl_stall *stall, sl_stream stream, uint64_t sequence)
+{
+    const struct sl_backend *backend = &core->backend;
+    bool measured = stall && backend->event_record(backend->self, stall->reached, stream) == SL_OK;
+    sl_mover_wait(&core->mover, &core->mover.in, sequence, stream);
+    if (measured) atomic_store(&stall->in_sequence, sequence);
+}

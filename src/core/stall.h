@@ -1,0 +1,31 @@
+/* Launches that have to wait for a fetch, and for how long they did. */
+#ifndef SLUICE_STALL_H
+#define SLUICE_STALL_H
+
+#include "device/backend.h"
+
+struct sl_core;
+
+#define SL_STALLS 64
+
+struct sl_stalls {
+    /* A launch that had to wait for a fetch: from `reached` to the fetch's event it stalled. */
+    struct sl_stall {
+        sl_event_handle reached;
+        _Atomic uint64_t in_sequence; /* 0: free, or not measured yet */
+        sl_tick tick;
+        uint32_t iteration;
+    } at[SL_STALLS];
+    uint32_t next;
+};
+
+/* The launch being begun has to wait. NULL: it is not measured for how long. Caller holds the order lock. */
+struct sl_stall *sl_stall_new(struct sl_core *core);
+/* Makes the stream wait for fetch `sequence`; `stall`, or NULL, notes when it got there. Enqueues: the order
+ * lock must not be held. */
+void sl_stall_wait(struct sl_core *core, struct sl_stall *stall, sl_stream stream, uint64_t sequence);
+
+/* Reads the stalls whose launches have run. Caller holds the order lock. */
+void sl_core_settle_stalls(struct sl_core *core);
+
+#endif

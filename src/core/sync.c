@@ -1,0 +1,66 @@
+/* What the program waits for, and the ends of its streams. */
+#include "base/guards.h"
+#include "base/test_delay.h"
+#include "core/core.h"
+
+/* No launch's tick if one that has begun may reach the driver after what is asked of it now. */
+static sl_tick all_submitted(const struct sl_core *core)
+{
+    return sl_core_submitted(core) == core->ticks.now ? core->ticks.now : UINT64_MAX;
+}
+
+struct sl_sync_mark sl_runtime_synchronizing(void)
+{
+    struct sl_core *core = sl_core_running();
+    struct sl_sync_mark mark = {0};
+    if (!core) return mark;
+    sl_lock(&core->order);
+    mark = (struct sl_sync_mark){.tick = all_submitted(core), .frees = sl_frees_now(&core->reuse.frees)};
+    sl_unlock(&core->order);
+    return mark;
+}
+
+void sl_runtime_synchronized(struct sl_sync_mark before)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core) return;
+    sl_lock(&core->order);
+    sl_frees_pass(&core->reuse.frees,
+                  SL_GUARD(PASSED_BEFORE) ? before.frees : sl_frees_now(&core->reuse.frees));
+    if (core->ticks.now == before.tick || !SL_GUARD(QUIET_BEFORE)) { /* nobody launched meanwhile */
+        core->streams.active = 0;
+        sl_waits_end(&core->streams.gone, &core->reuse.frees);
+        sl_joins_end(&core->reuse);
+    }
+    sl_unlock(&core->order);
+}
+
+void sl_runtime_finish(void)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core) return;
+    struct sl_sync_mark before = sl_runtime_synchronizing();
+    sl_lock(&core->order);
+    bool work = core->streams.active != 0;
+    sl_unlock(&core->order);
+    if (!work) return;
+    struct sl_points *points = sl_streams_points(&core->streams);
+    uint64_t began_ns = sl_runtime_wait_begins();
+    sl_points_wait(&core->reuse.frees, points);
+    sl_runtime_wait_ended(began_ns, SL_SYNC_CONTEXT, 0);
+    /* A stream that captures has work still, though what came before the capture is done. */
+    if (!atomic_load(&core->streams.captures))
+        sl_runtime_synchronized(before); /* frees in a row ask the driver once */
+}
+
+void sl_runtime_stream_gone(sl_stream stream)
+{
+    struct sl_core *core = sl_core_running();
+    if (core && stream) sl_stream_gone(&core->streams, stream);
+}
+
+void sl_runtime_capture_may_begin(sl_stream stream)
+{
+    struct sl_core *core = sl_core_running();
+    if (core) sl_stream_may_capture(&core->streams, stream);
+}

@@ -1,0 +1,445 @@
+#include "device/backend_cuda.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/host_memory.h"
+#include "base/locks.h"
+#include "base/log.h"
+#include "device/cuda_kernel.h"
+#include "device/reserve.h"
+
+#define OLDEST_DRIVER 12020                  /* cuMemAdvise_v2 and cuMemPrefetchAsync_v2 */
+#define LARGEST_PREFETCH_BYTES (32 * SL_MIB) /* each call holds the process's memory-map lock */
+
+struct cuda {
+    const struct sl_cuda_driver *driver;
+    CUcontext context;
+    CUdevice device;
+    enum sl_memory_use use;
+    CUstream in, out;
+    _Atomic int host_node; /* nearest to the device, where there are several; or -1 */
+};
+
+static enum sl_status judge(const struct cuda *cuda, CUresult result, const char *what)
+{
+    if (result == CUDA_SUCCESS) return SL_OK;
+    const char *name = NULL;
+    if (cuda->driver->get_error_name(result, &name) != CUDA_SUCCESS || !name) name = "unknown error";
+    sl_log(result == CUDA_ERROR_DEINITIALIZED ? SL_LOG_DEBUG : SL_LOG_WARN, "%s: %s", what, name);
+    return result == CUDA_ERROR_OUT_OF_MEMORY ? SL_ERR_NO_MEMORY : SL_ERR_DRIVER;
+}
+
+/* Locks of ours are held around the driver's calls: a thread that the program cancels must not end in one,
+ * which may be a point where that acts. */
+#define UNCANCELLED(call)                                                                                    \
+    ({                                                                                                       \
+        int cancel_state_;                                                                                   \
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state_);                                      \
+        __typeof__(call) result_ = (call);                                                                   \
+        pthread_setcancelstate(cancel_state_, NULL);                                                         \
+        result_;                                                                                             \
+    })
+#define check(cuda, call, what) judge(cuda, UNCANCELLED(call), what)
+
+/* Beside a capture that another thread of the program has under way, such a call would fail and end the
+ * capture: unlike the program, we know that it concerns nothing captured. */
+#define BESIDE_CAPTURES(driver, call)                                                                        \
+    UNCANCELLED(({                                                                                           \
+        CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;                                          \
+        (driver)->stream_exchange_capture_mode(&mode_);                                                      \
+        CUresult beside_ = (call);                                                                           \
+        (driver)->stream_exchange_capture_mode(&mode_);                                                      \
+        beside_;                                                                                             \
+    }))
+
+static CUmemLocation host_location(const struct cuda *cuda)
+{
+    int node = atomic_load_explicit(&cuda->host_node, memory_order_relaxed);
+    if (node < 0) return (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_HOST};
+    return (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_HOST_NUMA, .id = node};
+}
+
+/* Whether there is another place on the host to try: the driver wants none that is a node, or the node has no
+ * room. From then on it is any host memory. */
+static bool leaves_node(struct cuda *cuda, CUmemLocation *to)
+{
+    if (to->type != CU_MEM_LOCATION_TYPE_HOST_NUMA) return false;
+    if (atomic_exchange(&cuda->host_node, -1) >= 0)
+        sl_log(SL_LOG_INFO, "NUMA node %d takes no more: host memory is wherever the driver puts it", to->id);
+    *to = host_location(cuda);
+    return true;
+}
+
+/* The host node that is nearest to the device; -1 where there is only one, or the driver does not tell. */
+static int nearest_node(const struct cuda *cuda)
+{
+    int node = -1;
+    if (cuda->driver->device_get_attribute(&node, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID, cuda->device) !=
+        CUDA_SUCCESS)
+        return -1;
+    return node > 0 || (node == 0 && sl_host_has_nodes()) ? node : -1;
+}
+
+static CUmemLocation device_location(const struct cuda *cuda)
+{
+    return (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = cuda->device};
+}
+
+/* A slab starts at a multiple of 1 GiB in a reservation that is 1 GiB longer; what the driver gave is found
+ * again by its own address, so it is kept beside the slab. Unpopulated managed memory costs addresses only.
+ */
+struct reservation {
+    uint64_t slab;
+    CUdeviceptr given;
+    struct reservation *next;
+};
+static struct reservation *reservations; /* changed under the core's order lock */
+
+/* Preferred in host memory and within the device's reach: nothing becomes resident unless it is fetched. */
+static enum sl_status keep_from_moving(struct cuda *cuda, CUdeviceptr slab, uint64_t bytes)
+{
+    const struct sl_cuda_driver *driver = cuda->driver;
+    CUmemLocation host = host_location(cuda);
+    CUmem_advise advice = CU_MEM_ADVISE_SET_PREFERRED_LOCATION;
+    CUresult result = UNCANCELLED(driver->mem_advise(slab, bytes, advice, host));
+    if (result != CUDA_SUCCESS && leaves_node(cuda, &host))
+        result = UNCANCELLED(driver->mem_advise(slab, bytes, advice, host));
+    enum sl_status status = judge(cuda, result, "cuMemAdvise (preferred location)");
+    if (status) return status;
+    return check(cuda, driver->mem_advise(slab, bytes, CU_MEM_ADVISE_SET_ACCESSED_BY, device_location(cuda)),
+                 "cuMemAdvise (accessed by)");
+}
+
+static enum sl_status slab_new(void *self, uint64_t bytes, uint64_t *address)
+{
+    struct cuda *cuda = self;
+    const struct sl_cuda_driver *driver = cuda->driver;
+    struct reservation *reservation = malloc(sizeof *reservation);
+    if (!reservation) return SL_ERR_NO_MEMORY;
+    CUdeviceptr given;
+    enum sl_status status = judge(
+        cuda,
+        BESIDE_CAPTURES(driver, driver->mem_alloc_managed(&given, bytes + SL_GIB, CU_MEM_ATTACH_GLOBAL)),
+        "cuMemAllocManaged");
+    if (status) {
+        free(reservation);
+        return status;
+    }
+    CUdeviceptr slab = (given + SL_GIB - 1) & ~(CUdeviceptr)(SL_GIB - 1);
+    if (cuda->use == SL_MEMORY_MOVED) status = keep_from_moving(cuda, slab, bytes);
+    if (status) {
+        driver->mem_free(given);
+        free(reservation);
+        return status;
+    }
+    *reservation = (struct reservation){slab, given, reservations};
+    reservations = reservation;
+    *address = slab;
+    return SL_OK;
+}
+
+static void slab_delete(void *self, uint64_t address, uint64_t bytes)
+{
+    const struct cuda *cuda = self;
+    (void)bytes;
+    for (struct reservation **at = &reservations; *at; at = &(*at)->next) {
+        struct reservation *reservation = *at;
+        if (reservation->slab != address) continue;
+        check(cuda, cuda->driver->mem_free(reservation->given), "cuMemFree");
+        *at = reservation->next;
+        free(reservation);
+        return;
+    }
+}
+
+/* Not cuMemHostAlloc: which addresses are ours is told by the GiB that they lie in. */
+static enum sl_status pinned_new(void *self, uint64_t bytes, uint64_t *address)
+{
+    const struct cuda *cuda = self;
+    const struct sl_cuda_driver *driver = cuda->driver;
+    unsigned flags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
+    uint64_t begin;
+    CUdeviceptr seen;
+    if (!driver->mem_host_register || !driver->mem_host_unregister || !driver->mem_host_get_device_pointer)
+        return SL_ERR_UNSUPPORTED;
+    enum sl_status status = sl_reserve(bytes, &begin);
+    if (status) return status;
+    status = judge(cuda, BESIDE_CAPTURES(driver, driver->mem_host_register((void *)begin, bytes, flags)),
+                   "cuMemHostRegister");
+    if (status) {
+        sl_unreserve(begin, bytes);
+        return status;
+    }
+    status = check(cuda, driver->mem_host_get_device_pointer(&seen, (void *)begin, 0),
+                   "cuMemHostGetDevicePointer");
+    if (status == SL_OK && seen != begin) status = SL_ERR_UNSUPPORTED;
+    if (status) {
+        UNCANCELLED(driver->mem_host_unregister((void *)begin));
+        sl_unreserve(begin, bytes);
+        return status;
+    }
+    *address = begin;
+    return SL_OK;
+}
+
+static void pinned_delete(void *self, uint64_t address, uint64_t bytes)
+{
+    const struct cuda *cuda = self;
+    check(cuda, cuda->driver->mem_host_unregister((void *)address), "cuMemHostUnregister");
+    sl_unreserve(address, bytes);
+}
+
+static sl_stream stream_in(void *self)
+{
+    return ((struct cuda *)self)->in;
+}
+static sl_stream stream_out(void *self)
+{
+    return ((struct cuda *)self)->out;
+}
+
+static enum sl_status prefetch(struct cuda *cuda, uint64_t address, uint64_t bytes, CUmemLocation to,
+                               CUstream stream)
+{
+    sl_check_may_enqueue();
+    const struct sl_cuda_driver *driver = cuda->driver;
+    for (uint64_t at = 0; at < bytes; at += LARGEST_PREFETCH_BYTES) {
+        uint64_t piece = bytes - at < LARGEST_PREFETCH_BYTES ? bytes - at : LARGEST_PREFETCH_BYTES;
+        CUresult result = UNCANCELLED(driver->mem_prefetch(address + at, piece, to, 0, stream));
+        if (result != CUDA_SUCCESS && leaves_node(cuda, &to))
+            result = UNCANCELLED(driver->mem_prefetch(address + at, piece, to, 0, stream));
+        enum sl_status status = judge(cuda, result, "cuMemPrefetchAsync");
+        if (status) return status;
+    }
+    return SL_OK;
+}
+
+static enum sl_status fetch(void *self, uint64_t address, uint64_t bytes)
+{
+    struct cuda *cuda = self;
+    return prefetch(cuda, address, bytes, device_location(cuda), cuda->in);
+}
+
+static enum sl_status evict(void *self, uint64_t address, uint64_t bytes)
+{
+    struct cuda *cuda = self;
+    return prefetch(cuda, address, bytes, host_location(cuda), cuda->out);
+}
+
+static enum sl_status discard(void *self, uint64_t address, uint64_t bytes)
+{
+    sl_check_may_enqueue();
+    const struct cuda *cuda = self;
+    if (!cuda->driver->mem_discard_batch) return evict(self, address, bytes);
+    CUdeviceptr pointer = address;
+    size_t size = bytes;
+    return check(cuda, cuda->driver->mem_discard_batch(&pointer, &size, 1, 0, cuda->out),
+                 "cuMemDiscardBatchAsync");
+}
+
+/* With CU_EVENT_BLOCKING_SYNC a host wait sleeps. Without it each thread of the daemon would keep a core
+ * busy. */
+static enum sl_status create_event(const struct cuda *cuda, unsigned flags, sl_event_handle *out)
+{
+    CUevent event;
+    enum sl_status status =
+        check(cuda, cuda->driver->event_create(&event, CU_EVENT_BLOCKING_SYNC | flags), "cuEventCreate");
+    if (status == SL_OK) *out = event;
+    return status;
+}
+
+static enum sl_status event_new(void *self, sl_event_handle *out)
+{
+    return create_event(self, CU_EVENT_DISABLE_TIMING, out);
+}
+
+static enum sl_status timed_event_new(void *self, sl_event_handle *out)
+{
+    return create_event(self, CU_EVENT_DEFAULT, out);
+}
+
+static void event_delete(void *self, sl_event_handle event)
+{
+    ((struct cuda *)self)->driver->event_destroy(event);
+}
+
+static enum sl_status event_record(void *self, sl_event_handle event, sl_stream stream)
+{
+    sl_check_may_enqueue();
+    const struct cuda *cuda = self;
+    return check(cuda, cuda->driver->event_record(event, stream), "cuEventRecord");
+}
+
+static enum sl_status stream_wait(void *self, sl_stream stream, sl_event_handle event)
+{
+    sl_check_may_enqueue();
+    const struct cuda *cuda = self;
+    return check(cuda, cuda->driver->stream_wait_event(stream, event, 0), "cuStreamWaitEvent");
+}
+
+static bool event_done(void *self, sl_event_handle event)
+{
+    const struct sl_cuda_driver *driver = ((struct cuda *)self)->driver;
+    return BESIDE_CAPTURES(driver, driver->event_query(event)) == CUDA_SUCCESS;
+}
+
+static enum sl_status event_wait(void *self, sl_event_handle event)
+{
+    const struct cuda *cuda = self;
+    return judge(cuda, BESIDE_CAPTURES(cuda->driver, cuda->driver->event_synchronize(event)),
+                 "cuEventSynchronize");
+}
+
+static uint64_t event_elapsed_ns(void *self, sl_event_handle from, sl_event_handle to)
+{
+    float milliseconds = 0;
+    const struct sl_cuda_driver *driver = ((struct cuda *)self)->driver;
+    if (UNCANCELLED(driver->event_elapsed_time(&milliseconds, from, to)) != CUDA_SUCCESS) return 0;
+    return milliseconds > 0 ? (uint64_t)((double)milliseconds * 1e6) : 0;
+}
+
+static enum sl_status stream_finish(void *self, sl_stream stream)
+{
+    const struct cuda *cuda = self;
+    return judge(cuda, BESIDE_CAPTURES(cuda->driver, cuda->driver->stream_synchronize(stream)),
+                 "cuStreamSynchronize");
+}
+
+static bool stream_capturing(void *self, sl_stream stream)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    return ((struct cuda *)self)->driver->stream_is_capturing(stream, &status) != CUDA_SUCCESS ||
+           status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+static enum sl_status kernel_layout(void *self, uint64_t function, struct sl_kernel_layout *out)
+{
+    return UNCANCELLED(sl_cuda_kernel_layout(((struct cuda *)self)->driver, function, out));
+}
+
+/* Of the context's device, whatever context the calling thread has. */
+static CUresult ask_for_memory(const struct cuda *cuda, size_t *free_size, size_t *total_size)
+{
+    const struct sl_cuda_driver *driver = cuda->driver;
+    CUcontext current = NULL;
+    if (driver->ctx_get_current(&current) == CUDA_SUCCESS && current == cuda->context)
+        return driver->mem_get_info(free_size, total_size);
+    CUresult result = driver->ctx_push_current(cuda->context);
+    if (result != CUDA_SUCCESS) return result;
+    result = driver->mem_get_info(free_size, total_size);
+    driver->ctx_pop_current(&current);
+    return result;
+}
+
+static enum sl_status memory_info(void *self, uint64_t *free_bytes, uint64_t *total_bytes)
+{
+    const struct cuda *cuda = self;
+    size_t free_size, total_size;
+    enum sl_status status = judge(
+        cuda, BESIDE_CAPTURES(cuda->driver, ask_for_memory(cuda, &free_size, &total_size)), "cuMemGetInfo");
+    if (status) return status;
+    *free_bytes = free_size;
+    *total_bytes = total_size;
+    return SL_OK;
+}
+
+static void describe(void *self, struct sl_device_facts *out)
+{
+    const struct cuda *cuda = self;
+    if (!cuda->driver->device_get_name ||
+        cuda->driver->device_get_name(out->name, sizeof out->name, cuda->device) != CUDA_SUCCESS)
+        out->name[0] = 0;
+    if (cuda->driver->driver_get_version(&out->driver_version) != CUDA_SUCCESS) out->driver_version = 0;
+}
+
+static enum sl_status thread_attach(void *self)
+{
+    const struct cuda *cuda = self;
+    /* So that the program may capture a graph in another thread while this one works. */
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    cuda->driver->stream_exchange_capture_mode(&mode);
+    return check(cuda, cuda->driver->ctx_set_current(cuda->context), "cuCtxSetCurrent");
+}
+
+static void close_backend(void *self)
+{
+    struct cuda *cuda = self;
+    if (!cuda) return;
+    if (cuda->in) cuda->driver->stream_destroy(cuda->in);
+    if (cuda->out) cuda->driver->stream_destroy(cuda->out);
+    free(cuda);
+}
+
+static enum sl_status check_device(const struct cuda *cuda)
+{
+    const struct sl_cuda_driver *driver = cuda->driver;
+    int version = 0, concurrent = 0;
+    enum sl_status status = check(cuda, driver->driver_get_version(&version), "cuDriverGetVersion");
+    if (status) return status;
+    if (version < OLDEST_DRIVER) {
+        sl_log(SL_LOG_WARN, "the driver supports CUDA %d.%d; %d.%d or newer is needed", version / 1000,
+               version % 1000 / 10, OLDEST_DRIVER / 1000, OLDEST_DRIVER % 1000 / 10);
+        return SL_ERR_UNSUPPORTED;
+    }
+    status = check(cuda,
+                   driver->device_get_attribute(&concurrent, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS,
+                                                cuda->device),
+                   "cuDeviceGetAttribute");
+    if (status == SL_OK && cuda->use != SL_MEMORY_NOTED && !concurrent) {
+        sl_log(SL_LOG_WARN, "the device has no concurrent managed access");
+        return SL_ERR_UNSUPPORTED;
+    }
+    return status;
+}
+
+enum sl_status sl_backend_cuda_new(const struct sl_cuda_driver *driver, enum sl_memory_use use,
+                                   struct sl_backend *out)
+{
+    struct cuda *cuda = calloc(1, sizeof *cuda);
+    if (!cuda) return SL_ERR_NO_MEMORY;
+    cuda->driver = driver;
+    cuda->use = use;
+    enum sl_status status = check(cuda, driver->ctx_get_current(&cuda->context), "cuCtxGetCurrent");
+    if (status == SL_OK) status = check(cuda, driver->ctx_get_device(&cuda->device), "cuCtxGetDevice");
+    if (status == SL_OK) status = check_device(cuda);
+    cuda->host_node = status == SL_OK ? nearest_node(cuda) : -1;
+    if (status == SL_OK)
+        status = check(cuda, driver->stream_create(&cuda->in, CU_STREAM_NON_BLOCKING, 0), "cuStreamCreate");
+    if (status == SL_OK)
+        status = check(cuda, driver->stream_create(&cuda->out, CU_STREAM_NON_BLOCKING, 0), "cuStreamCreate");
+    if (status) {
+        close_backend(cuda);
+        return status;
+    }
+    *out = (struct sl_backend){
+        .self = cuda,
+        .slab_new = slab_new,
+        .slab_delete = slab_delete,
+        .pinned_new = pinned_new,
+        .pinned_delete = pinned_delete,
+        .stream_in = stream_in,
+        .stream_out = stream_out,
+        .fetch = fetch,
+        .evict = evict,
+        .discard = discard,
+        .event_new = event_new,
+        .timed_event_new = timed_event_new,
+        .event_delete = event_delete,
+        .event_record = event_record,
+        .stream_wait = stream_wait,
+        .event_done = event_done,
+        .event_wait = event_wait,
+        .stream_finish = stream_finish,
+        .event_elapsed_ns = event_elapsed_ns,
+        .stream_capturing = stream_capturing,
+        .kernel_layout = kernel_layout,
+        .memory_info = memory_info,
+        .describe = describe,
+        .thread_attach = thread_attach,
+        .close = close_backend,
+    };
+    return SL_OK;
+}

@@ -1,0 +1,286 @@
+#include "launch/access.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* `kernel`: its number, or 0 for a range of `bytes` bytes. */
+static void add_word(struct sl_scanner *scanner, uint64_t address, uint64_t bytes, uint32_t kernel,
+                     uint32_t where, bool only_read)
+{
+    if (!sl_arena_owns(address) || scanner->usage.word_count == SL_MAX_WORDS) return;
+    /* What is near the driver's allocations need not be one: there is host memory, too. */
+    if (scanner->placement->noted && sl_place_find(scanner->placement, address) == SL_MAP_NONE) return;
+    scanner->scanned[scanner->usage.word_count++] =
+        (struct sl_word){.address = address,
+                         .bytes = bytes,
+                         .parameter = kernel ? (uint64_t)kernel << 32 | where : 0,
+                         .where = where,
+                         .only_read = only_read};
+}
+
+/* A range. One of ours lies in one allocation; mappings of the driver's may follow each other. */
+static void add_span(struct sl_scanner *scanner, const struct sl_span *span, uint32_t where)
+{
+    uint64_t address = span->address, rest = span->bytes;
+    while (scanner->placement->noted && rest) {
+        uint32_t s = sl_place_find(scanner->placement, address);
+        if (s == SL_MAP_NONE) return;
+        uint64_t in_slot =
+            scanner->placement->slots[s].address + scanner->placement->slots[s].bytes - address;
+        uint64_t bytes = rest < in_slot ? rest : in_slot;
+        add_word(scanner, address, bytes, 0, where, !span->write);
+        address += bytes;
+        rest -= bytes;
+    }
+    if (rest) add_word(scanner, address, rest, 0, where, !span->write);
+}
+
+static void scan_parameters(struct sl_scanner *scanner, const struct sl_launch *launch, uint32_t number)
+{
+    const struct sl_kernel *kernel = &scanner->kernels.kernels[number];
+    for (uint32_t w = 0; w < kernel->word_count; w++) {
+        const char *value = sl_kernel_word(launch, kernel, w);
+        uint64_t word;
+        if (!value) continue;
+        memcpy(&word, value, sizeof word);
+        add_word(scanner, word, 0, number, kernel->words[w], false);
+    }
+}
+
+/* Three chains side by side: this is on the path of every launch. */
+static uint64_t kernel_shape(const struct sl_launch *launch, uint64_t name_hash)
+{
+    const uint32_t *grid = launch->grid, *block = launch->block;
+    uint64_t a = sl_hash_word(name_hash, (uint64_t)grid[0] << 32 | grid[1]),
+             b = sl_hash_word(launch->shared_bytes, (uint64_t)grid[2] << 32 | block[2]),
+             c = sl_hash_word(SL_LAUNCH_KERNEL, (uint64_t)block[0] << 32 | block[1]);
+    return sl_mix(a + 3 * b + 5 * c);
+}
+
+/* The words of a footprint, and what the tables among them point to now. */
+static uint64_t scan_footprint(struct sl_scanner *scanner, const struct sl_footprint *footprint)
+{
+    scanner->usage.words = footprint->words;
+    scanner->usage.word_count = footprint->count;
+    if (scanner->tables.count && footprint->count <= SL_MAX_WORDS) {
+        memcpy(scanner->scanned, footprint->words, footprint->count * sizeof *scanner->scanned);
+        scanner->usage.words = scanner->scanned;
+        sl_tables_follow(scanner, 0);
+    }
+    return footprint->shape;
+}
+
+/* Sets scanner->usage.words and returns the hash of everything else about the launch. `now`: it is about to
+ * be made.
+ */
+static uint64_t scan(struct sl_scanner *scanner, const struct sl_launch *launch, bool now, uint32_t *number)
+{
+    *number = 0;
+    if (launch->footprint) return scan_footprint(scanner, launch->footprint);
+    scanner->usage.words = scanner->scanned;
+    scanner->usage.word_count = 0;
+    if (launch->kind == SL_LAUNCH_KERNEL) {
+        *number = sl_kernels_find(&scanner->kernels, launch->function);
+        if (!*number) return sl_mix(SL_LAUNCH_KERNEL);
+        scan_parameters(scanner, launch, *number);
+        sl_tables_follow(scanner, *number);
+        return kernel_shape(launch, scanner->kernels.kernels[*number].name_hash);
+    }
+    uint64_t shape = sl_mix(launch->kind);
+    uint32_t own = launch->span_count;
+    for (uint32_t i = 0; i < own + launch->more_span_count; i++) {
+        const struct sl_span *span = i < own ? &launch->spans[i] : &launch->more_spans[i - own];
+        shape = sl_hash_word(shape, span->bytes << 1 | span->write);
+        add_span(scanner, span, i);
+    }
+    if (now) sl_tables_note(scanner, launch);
+    return shape;
+}
+
+/* Is the launch the one with this symbol? Its words need not be looked up then. */
+static bool is_launch(struct sl_scanner *scanner, sl_symbol symbol, uint64_t shape)
+{
+    if (symbol >= scanner->symbols->count) return false;
+    const struct sl_symbol_record *record = &scanner->symbols->records[symbol];
+    if (record->kind != SL_SYMBOL_LAUNCH || record->shape != shape ||
+        record->access_count != scanner->usage.word_count)
+        return false;
+    const struct sl_access *accesses = &scanner->symbols->accesses[record->first_access];
+    for (uint32_t w = 0; w < scanner->usage.word_count; w++) {
+        const struct sl_slot *slot = &scanner->placement->slots[accesses[w].slot];
+        if (!slot->live || slot->address + accesses[w].offset != scanner->usage.words[w].address ||
+            accesses[w].where != scanner->usage.words[w].where)
+            return false;
+    }
+    scanner->usage.accesses = accesses;
+    scanner->usage.access_count = record->access_count;
+    return true;
+}
+
+static bool reserve_resolved(struct sl_scanner *scanner)
+{
+    uint32_t wanted = scanner->resolved_capacity ? scanner->resolved_capacity : SL_MAX_WORDS;
+    while (wanted < scanner->usage.word_count) wanted *= 2;
+    if (wanted == scanner->resolved_capacity) return true;
+    struct sl_access *larger = realloc(scanner->resolved, wanted * sizeof *larger);
+    if (!larger) return false;
+    scanner->resolved = larger;
+    scanner->resolved_capacity = wanted;
+    return true;
+}
+
+/* Finds the allocations that the words point into and learns where their inner tensors begin. Returns the
+ * launch's signature. `threads`: of the launch's grid. `stream`: its number. */
+static uint64_t resolve(struct sl_scanner *scanner, uint64_t shape, uint64_t threads, uint32_t stream)
+{
+    uint64_t signature = sl_launch_signature(shape);
+    uint32_t words = reserve_resolved(scanner) ? scanner->usage.word_count : scanner->resolved_capacity;
+    scanner->usage.accesses = scanner->resolved;
+    scanner->usage.access_count = 0;
+    for (uint32_t w = 0; w < words; w++) {
+        const struct sl_word *word = &scanner->usage.words[w];
+        uint32_t s = sl_place_find(scanner->placement, word->address);
+        if (s == SL_MAP_NONE) continue;
+        struct sl_slot *slot = &scanner->placement->slots[s];
+        if (!slot->stream) slot->stream = (uint8_t)(stream + 1);
+        struct sl_access access = {.slot = s,
+                                   .where = word->where,
+                                   .offset = word->address - slot->address,
+                                   .bytes = word->bytes,
+                                   .parameter = word->parameter,
+                                   .threads = word->threads ? word->threads : threads,
+                                   .only_read = word->only_read};
+        if (!access.bytes) access.at_least = access.threads * SL_BYTES_FOR_THREAD;
+        if (slot->bytes > scanner->placement->arena->chunk_bytes && sl_slot_learn(slot, access.offset))
+            scanner->extents.version++;
+        scanner->resolved[scanner->usage.access_count++] = access;
+        signature = sl_signature_add(signature, &access);
+    }
+    return signature;
+}
+
+static uint64_t threads_of(const struct sl_launch *launch)
+{
+    uint64_t threads = 1;
+    for (int d = 0; d < 3; d++) threads *= (uint64_t)launch->grid[d] * launch->block[d];
+    return threads;
+}
+
+struct sl_footprint *sl_access_footprint(struct sl_scanner *scanner, const struct sl_launch *launch)
+{
+    uint32_t kernel;
+    uint64_t shape = scan(scanner, launch, false, &kernel);
+    struct sl_footprint *footprint = sl_footprint_new(shape, scanner->usage.words, scanner->usage.word_count);
+    for (uint32_t w = 0; footprint && w < footprint->count; w++)
+        footprint->words[w].threads = threads_of(launch);
+    return footprint;
+}
+
+const struct sl_usage *sl_access_scan(struct sl_scanner *scanner, const struct sl_launch *launch,
+                                      sl_symbol expected, uint32_t stream)
+{
+    struct sl_usage *usage = &scanner->usage;
+    usage->symbol = expected;
+    usage->face = sl_face_match(scanner, launch, expected);
+    if (usage->face) {
+        usage->kernel = usage->face->kernel;
+        return usage;
+    }
+    uint64_t shape = scan(scanner, launch, true, &usage->kernel);
+    if (!is_launch(scanner, expected, shape)) {
+        uint64_t signature = resolve(scanner, shape, threads_of(launch), stream);
+        struct sl_symbol_record record = {.kind = SL_SYMBOL_LAUNCH,
+                                          .kernel = usage->kernel,
+                                          .shape = shape,
+                                          .access_count = usage->access_count};
+        usage->symbol = sl_symbols_intern(scanner->symbols, signature, record, scanner->resolved);
+    }
+    usage->came_as_expected = usage->symbol == expected;
+    return usage;
+}
+
+uint64_t sl_access_end(const struct sl_slot *slot, const struct sl_access *access)
+{
+    if (access->bytes) return access->offset + access->bytes;
+    uint64_t end = sl_slot_extent_end(slot, access->offset);
+    if (end < access->offset + access->at_least) end = access->offset + access->at_least;
+    return end < slot->bytes ? end : slot->bytes;
+}
+
+static bool reserve_chunks(struct sl_scanner *scanner, uint32_t more)
+{
+    uint32_t wanted = scanner->chunk_capacity ? scanner->chunk_capacity : 256;
+    while (wanted < scanner->usage.chunk_count + more) wanted *= 2;
+    if (wanted == scanner->chunk_capacity) return true;
+    sl_chunk *larger = realloc(scanner->chunk_space, wanted * sizeof *larger);
+    if (!larger) return false;
+    scanner->chunk_space = larger;
+    scanner->chunk_capacity = wanted;
+    return true;
+}
+
+static void touch(struct sl_scanner *scanner, sl_chunk c, sl_tick tick)
+{
+    struct sl_chunk_record *chunk = sl_arena_record(scanner->placement->arena, c);
+    if (atomic_load_explicit(&chunk->last_use, memory_order_relaxed) == tick) return;
+    atomic_store_explicit(&chunk->last_use, tick, memory_order_relaxed);
+    scanner->chunk_space[scanner->usage.chunk_count++] = c;
+}
+
+static void list_chunks(struct sl_scanner *scanner, sl_tick tick)
+{
+    if (!reserve_chunks(scanner, scanner->usage.access_count)) return;
+    for (uint32_t a = 0; a < scanner->usage.access_count; a++) {
+        const struct sl_access *access = &scanner->usage.accesses[a];
+        const struct sl_slot *slot = &scanner->placement->slots[access->slot];
+        if (slot->pinned) scanner->usage.pinned_bytes += sl_access_end(slot, access) - access->offset;
+        if (slot->bytes <= scanner->placement->arena->chunk_bytes / 2) { /* packed: inside one chunk */
+            touch(scanner, sl_arena_chunk(scanner->placement->arena, slot->address), tick);
+            continue;
+        }
+        struct sl_chunk_range range = sl_slot_chunks(scanner->placement, slot, access->offset,
+                                                     sl_access_end(slot, access) - access->offset);
+        if (!reserve_chunks(scanner, range.count + scanner->usage.access_count)) return;
+        for (uint32_t i = 0; i < range.count; i++) touch(scanner, range.first + i, tick);
+    }
+}
+
+void sl_access_chunks(struct sl_scanner *scanner, const struct sl_launch *launch, sl_tick tick)
+{
+    struct sl_usage *usage = &scanner->usage;
+    if (usage->face) {
+        usage->chunks = sl_face_chunks(usage->face);
+        usage->chunk_count = usage->face->chunk_count;
+        usage->pinned_bytes = usage->face->pinned_bytes;
+        return;
+    }
+    usage->chunk_count = 0;
+    usage->pinned_bytes = 0;
+    if (!scanner->placement->noted) list_chunks(scanner, tick);
+    usage->chunks = scanner->chunk_space;
+    if (usage->came_as_expected) sl_face_keep(scanner, launch);
+}
+
+void sl_scanner_forget(struct sl_scanner *scanner)
+{
+    scanner->extents.learned_symbols = 0;
+    scanner->usage.face = NULL;
+    scanner->usage.accesses = scanner->resolved;
+    scanner->usage.access_count = 0;
+}
+
+void sl_scanner_init(struct sl_scanner *scanner, const struct sl_backend *backend,
+                     struct sl_placement *placement, struct sl_symbols *symbols)
+{
+    scanner->placement = placement;
+    scanner->symbols = symbols;
+    sl_kernels_init(&scanner->kernels, backend);
+}
+
+void sl_scanner_close(struct sl_scanner *scanner)
+{
+    sl_tables_close(&scanner->tables);
+    sl_kernels_close(&scanner->kernels);
+    free(scanner->resolved);
+    free(scanner->chunk_space);
+}

@@ -1,0 +1,72 @@
+/* Which memory a launch may touch, and its signature. Caller holds the order lock. */
+#ifndef SLUICE_ACCESS_H
+#define SLUICE_ACCESS_H
+
+#include "launch/extent.h"
+#include "launch/face.h"
+#include "launch/footprint.h"
+#include "launch/kernel.h"
+#include "launch/symbol.h"
+#include "launch/table.h"
+#include "memory/place.h"
+
+struct sl_launch;
+
+#define SL_MAX_WORDS 4096     /* pointers looked at in one launch */
+#define SL_BYTES_FOR_THREAD 4 /* that a kernel reaches at least, for each thread */
+
+/* What a launch uses. */
+struct sl_usage {
+    sl_symbol symbol;
+    uint32_t kernel;             /* its number; 0: not known, or no kernel */
+    const struct sl_word *words; /* addresses of arenas that it was given: `scanned`, or a footprint's */
+    uint32_t word_count;
+    const struct sl_access
+        *accesses; /* what they are: `resolved`, or those of the symbol that was expected */
+    uint32_t access_count;
+    const sl_chunk *chunks; /* each once: in `chunk_space`, or its face's */
+    uint32_t chunk_count;
+    uint64_t pinned_bytes;      /* that it uses in place because they are pinned */
+    const struct sl_face *face; /* that it was recognised by, or NULL */
+    bool came_as_expected;      /* without a face */
+};
+
+struct sl_scanner {
+    struct sl_placement *placement;
+    struct sl_symbols *symbols;
+    struct sl_kernels kernels;
+    struct sl_tables tables;
+    struct sl_extents extents;
+    struct sl_usage usage; /* of the launch that was scanned last, in the following arrays */
+    struct sl_word scanned[SL_MAX_WORDS];
+    struct sl_access *resolved;
+    sl_chunk *chunk_space;
+    uint32_t resolved_capacity, chunk_capacity;
+};
+
+/* pre: zeroed. The placement and the symbols outlive it. */
+void sl_scanner_init(struct sl_scanner *scanner, const struct sl_backend *backend,
+                     struct sl_placement *placement, struct sl_symbols *symbols);
+void sl_scanner_close(struct sl_scanner *scanner); /* accepts a zeroed one */
+/* The symbols were cleared. */
+void sl_scanner_forget(struct sl_scanner *scanner);
+
+/* What the launch uses but for its chunks, until the next one is scanned.
+ * Every aligned 8-byte word of a kernel's parameters that lies in a live allocation is an access; by-value
+ * structs are scanned whole. Copies and sets name their ranges themselves. A launch that is the expected one
+ * is recognised by comparison: no search, no look-up of its signature; a kernel by its face (face.h).
+ * `stream`: its number. */
+const struct sl_usage *sl_access_scan(struct sl_scanner *scanner, const struct sl_launch *launch,
+                                      sl_symbol expected, uint32_t stream);
+
+/* Adds the chunks of the launch that was just scanned, which is tick `tick`. */
+void sl_access_chunks(struct sl_scanner *scanner, const struct sl_launch *launch, sl_tick tick);
+
+/* What the launch may touch, noted for later launches; NULL when there is no memory. */
+struct sl_footprint *sl_access_footprint(struct sl_scanner *scanner, const struct sl_launch *launch);
+
+/* Where an access ends: what the launch itself said, or the end of the tensor that begins at its offset,
+ * widened to what the grid covers at least. */
+uint64_t sl_access_end(const struct sl_slot *slot, const struct sl_access *access);
+
+#endif

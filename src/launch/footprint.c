@@ -1,0 +1,67 @@
+#include "launch/footprint.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+
+static struct sl_footprint *reserve(size_t words)
+{
+    if (words >= SL_MAP_NONE) return NULL;
+    return malloc(sizeof(struct sl_footprint) + words * sizeof(struct sl_word));
+}
+
+struct sl_footprint *sl_footprint_new(uint64_t shape, const struct sl_word *words, uint32_t count)
+{
+    struct sl_footprint *footprint = reserve(count);
+    if (!footprint) return NULL;
+    footprint->shape = shape;
+    footprint->count = count;
+    if (count) memcpy(footprint->words, words, count * sizeof *words);
+    return footprint;
+}
+
+/* Both began at the same address: the longer of them, unknown if either is. */
+static void widen(struct sl_word *word, const struct sl_word *other)
+{
+    bool known = word->bytes && other->bytes;
+    word->bytes = !known ? 0 : word->bytes > other->bytes ? word->bytes : other->bytes;
+    if (word->threads < other->threads) word->threads = other->threads;
+    word->only_read &= other->only_read;
+}
+
+static bool add(struct sl_footprint *into, struct sl_map *seen, const struct sl_word *word)
+{
+    uint64_t key = sl_hash_word(word->address, word->parameter);
+    uint32_t known = sl_map_get(seen, key);
+    if (known != SL_MAP_NONE) {
+        widen(&into->words[known], word);
+        return true;
+    }
+    if (!sl_map_put(seen, key, into->count)) return false;
+    into->words[into->count] = *word;
+    into->words[into->count].where = into->count;
+    into->count++;
+    return true;
+}
+
+struct sl_footprint *sl_footprint_join(const struct sl_footprint *const *parts, size_t count)
+{
+    size_t words = 0;
+    for (size_t p = 0; p < count; p++) words += parts[p] ? parts[p]->count : 0;
+    struct sl_footprint *joined = reserve(words);
+    struct sl_map seen = {0};
+    if (!joined) return NULL;
+    joined->shape = count;
+    joined->count = 0;
+    bool ok = true;
+    for (size_t p = 0; p < count && ok; p++) {
+        const struct sl_footprint *part = parts[p];
+        joined->shape = sl_hash_word(joined->shape, part ? part->shape : 0);
+        for (uint32_t w = 0; part && w < part->count && ok; w++) ok = add(joined, &seen, &part->words[w]);
+    }
+    sl_map_free(&seen);
+    if (ok) return joined;
+    free(joined);
+    return NULL;
+}

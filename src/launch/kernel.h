@@ -1,0 +1,57 @@
+/* What is known of each kernel: its name and where its parameters lie. Asked of the backend once for each
+ * handle, and forgotten when modules are unloaded, since handles are used again. Caller holds the order lock.
+ */
+#ifndef SLUICE_KERNEL_H
+#define SLUICE_KERNEL_H
+
+#include "base/map.h"
+#include "device/backend.h"
+#include "launch/launch.h"
+
+struct sl_kernel {
+    uint64_t name_hash;
+    const char *name;   /* lives as long as the process: the trace and the log point to it */
+    uint32_t announced; /* in which of the trace's laps its name was told, counted from 1 */
+    uint64_t module;    /* whose it is, or 0 */
+    uint32_t parameter_count;
+    uint32_t *offsets, *sizes;
+    uint32_t
+        *words; /* where pointers may be, in order: parameter << 16 | offset in it, in whole aligned words */
+    uint32_t word_count;
+};
+
+struct sl_kernels {
+    const struct sl_backend *backend;
+    struct sl_kernel *kernels; /* number 0 is no kernel */
+    uint32_t count, capacity;
+    struct sl_map by_handle;
+    uint64_t version; /* counts how often handles were forgotten */
+};
+
+void sl_kernels_init(struct sl_kernels *kernels, const struct sl_backend *backend);
+void sl_kernels_close(struct sl_kernels *kernels); /* accepts a zeroed one; names are kept */
+
+/* The kernel's number, from 1; 0 when nothing can be known. pre: the launching stream captures nothing, or
+ * the handle was asked for before. */
+uint32_t sl_kernels_find(struct sl_kernels *kernels, uint64_t handle);
+
+/* Where the launch has word `w` of its parameters, or NULL where it has none. */
+static inline const char *sl_kernel_word(const struct sl_launch *launch, const struct sl_kernel *kernel,
+                                         uint32_t w)
+{
+    uint32_t parameter = kernel->words[w] >> 16, at = kernel->words[w] & 0xffff;
+    if (launch->parameters) {
+        const char *value = launch->parameters[parameter];
+        return value ? value + at : NULL;
+    }
+    uint64_t offset = (uint64_t)kernel->offsets[parameter] + at;
+    return launch->packed && offset + 8 <= launch->packed_bytes ? (const char *)launch->packed + offset
+                                                                : NULL;
+}
+
+/* The number of the kernel with this name and layout, which need not be loaded yet. 0: out of memory. */
+uint32_t sl_kernels_know(struct sl_kernels *kernels, const struct sl_kernel_layout *layout);
+
+void sl_kernels_forget(struct sl_kernels *kernels);
+
+#endif

@@ -1,0 +1,49 @@
+/* A launch as the program makes it: anything that makes the device work. */
+#ifndef SLUICE_LAUNCH_H
+#define SLUICE_LAUNCH_H
+
+#include "device/backend.h"
+#include "trace/event.h"
+
+struct sl_footprint;
+
+enum sl_launch_kind {
+    SL_LAUNCH_KERNEL,
+    SL_LAUNCH_COPY,
+    SL_LAUNCH_SET,
+    SL_LAUNCH_GRAPH,
+    SL_LAUNCH_COLLECTIVE
+};
+
+struct sl_span {
+    uint64_t address, bytes;
+    bool write;
+};
+
+/* One launch, between begin and end. The shim fills the first part (zero the rest). */
+struct sl_launch {
+    enum sl_launch_kind kind;
+    sl_stream stream;  /* as the program gave it; with_ptsz calls pass CU_STREAM_PER_THREAD for NULL */
+    uint64_t function; /* kernels: the CUfunction or CUkernel handle */
+    uint32_t grid[3], block[3], shared_bytes;
+    void *const *parameters; /* kernels: kernelParams, or NULL */
+    const void *packed;      /* kernels: the buffer from `extra`, or NULL */
+    uint64_t packed_bytes;
+    struct sl_span spans[2]; /* copies and sets: the device ranges they name */
+    uint32_t span_count;
+    enum sl_copy_direction direction;
+    uint64_t copied_bytes; /* of copies, whatever memory they are between; 0: those of the first span */
+    const struct sl_span *more_spans; /* batches of copies, until begin returns: further ranges */
+    uint32_t more_span_count;
+    struct sl_upload {
+        const void *from; /* in host memory, readable or not */
+        uint64_t to, bytes;
+    } upload;                             /* copies from memory that is not ours, or zeros */
+    const struct sl_footprint *footprint; /* graphs: what its nodes may touch; NULL where that is not known */
+
+    /* The core's own, from begin to end. */
+    sl_tick tick;
+    void *state;
+};
+
+#endif

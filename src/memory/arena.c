@@ -1,0 +1,299 @@
+#include "memory/arena.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+
+#define NO_SLAB UINT16_MAX /* memory of the driver's */
+#define LEAST_PINNED_BYTES (32 * SL_MIB)
+#define PINNED_GROWTH 8 /* a pinned slab has at least this part of what there is already */
+
+_Atomic uint16_t sl_slab_of[SL_SLAB_TABLE];
+struct sl_arena_range sl_arena_range = {UINT64_MAX, 0};
+
+void sl_arena_init(struct sl_arena *arena, const struct sl_backend *backend, uint64_t chunk_bytes)
+{
+    memset(arena, 0, sizeof *arena);
+    arena->backend = backend;
+    arena->chunk_bytes = chunk_bytes;
+    arena->chunk_shift = (uint32_t)__builtin_ctzll(chunk_bytes);
+    arena->slab_shift = SL_SLAB_SHIFT - arena->chunk_shift;
+    arena->chunks_per_slab = (uint32_t)1 << arena->slab_shift;
+}
+
+#ifdef SLUICE_CHECKS
+static bool may_change(int from, int to)
+{
+    switch (from) {
+    case SL_CONTENT_DEAD: /* populated with or without an owner, or used in place */
+        return to == SL_CONTENT_RESIDENT_DEAD || to == SL_CONTENT_HOST;
+    case SL_CONTENT_HOST:
+        return to == SL_CONTENT_RESIDENT || to == SL_CONTENT_DEAD;
+    case SL_CONTENT_RESIDENT:
+        return to == SL_CONTENT_HOST || to == SL_CONTENT_RESIDENT_DEAD;
+    default:
+        return to == SL_CONTENT_DEAD || to == SL_CONTENT_RESIDENT;
+    }
+}
+#endif
+
+bool sl_content_change(struct sl_chunk_record *chunk, int from, int to)
+{
+#ifdef SLUICE_CHECKS
+    if (!may_change(from, to)) abort();
+#endif
+    return atomic_compare_exchange_strong(&chunk->content, &from, to);
+}
+
+static void give_back(const struct sl_arena *arena, uint64_t address, uint64_t bytes, bool pinned)
+{
+    const struct sl_backend *backend = arena->backend;
+    (pinned ? backend->pinned_delete : backend->slab_delete)(backend->self, address, bytes);
+}
+
+void sl_arena_close(struct sl_arena *arena, bool device_gone)
+{
+    uint32_t count = atomic_load(&arena->slab_count);
+    for (uint32_t s = 0; s < count; s++) {
+        struct sl_slab *slab = &arena->slabs[s];
+        atomic_store(&sl_slab_of[slab->address >> SL_SLAB_SHIFT], 0);
+        if (slab->reservation_bytes && !device_gone)
+            give_back(arena, slab->address, slab->reservation_bytes, slab->pinned);
+        for (uint32_t c = 0; c < arena->chunks_per_slab; c++) sl_packing_delete(slab->chunks[c].packing);
+        free(slab->chunks);
+    }
+    atomic_store(&arena->slab_count, 0);
+}
+
+static void widen_range(uint64_t low, uint64_t high)
+{
+    if (low < atomic_load(&sl_arena_range.low)) atomic_store(&sl_arena_range.low, low);
+    if (high > atomic_load(&sl_arena_range.high)) atomic_store(&sl_arena_range.high, high);
+}
+
+bool sl_arena_note(uint64_t address, uint64_t bytes)
+{
+    uint64_t first = address >> SL_SLAB_SHIFT, last = (address + bytes - 1) >> SL_SLAB_SHIFT;
+    if (last >= SL_SLAB_TABLE) return false;
+    widen_range(first << SL_SLAB_SHIFT, (last + 1) << SL_SLAB_SHIFT);
+    for (uint64_t slab = first; slab <= last; slab++)
+        atomic_store_explicit(&sl_slab_of[slab], NO_SLAB, memory_order_release);
+    return true;
+}
+
+/* Its chunks are what remains of `bytes`. A pinned chunk is as a resident one. */
+static void fill_slab(struct sl_arena *arena, uint32_t s, uint64_t address, uint64_t bytes, bool pinned)
+{
+    struct sl_slab *slab = &arena->slabs[s];
+    uint64_t count = bytes >> arena->chunk_shift;
+    slab->address = address;
+    slab->pinned = pinned;
+    slab->chunk_count = count < arena->chunks_per_slab ? (uint32_t)count : arena->chunks_per_slab;
+    slab->free_chunks = slab->chunk_count;
+    for (uint32_t c = 0; c < arena->chunks_per_slab; c++) {
+        struct sl_chunk_record *chunk = &slab->chunks[c];
+        chunk->address = slab->address + ((uint64_t)c << arena->chunk_shift);
+        chunk->run = s * arena->chunks_per_slab + c;
+        chunk->group = SL_NO_GROUP;
+        chunk->run_slot = SL_NO_SLOT;
+        if (!pinned) continue;
+        chunk->pinned = true;
+        atomic_store(&chunk->content, SL_CONTENT_RESIDENT_DEAD);
+        atomic_store(&chunk->frame_bytes, arena->chunk_bytes);
+    }
+}
+
+/* Takes slabs for `bytes` bytes, whole chunks, that follow each other in address and in number. */
+static enum sl_status add_slabs(struct sl_arena *arena, uint64_t bytes, bool pinned)
+{
+    const struct sl_backend *backend = arena->backend;
+    uint32_t first = atomic_load(&arena->slab_count), count = (uint32_t)((bytes + SL_GIB - 1) / SL_GIB);
+    if (count > SL_MAX_SLABS - first) return SL_ERR_NO_MEMORY;
+    uint64_t address = 0;
+    enum sl_status status =
+        (pinned ? backend->pinned_new : backend->slab_new)(backend->self, bytes, &address);
+    if (status) return status;
+    if ((address + count * SL_GIB - 1) >> SL_SLAB_SHIFT >= SL_SLAB_TABLE) {
+        sl_log(SL_LOG_WARN, "the driver placed memory at 0x%llx, beyond 47 bits",
+               (unsigned long long)address);
+        give_back(arena, address, bytes, pinned);
+        return SL_ERR_UNSUPPORTED;
+    }
+    for (uint32_t s = first; s < first + count; s++) {
+        arena->slabs[s].chunks = calloc(arena->chunks_per_slab, sizeof(struct sl_chunk_record));
+        if (arena->slabs[s].chunks) continue;
+        while (s-- > first) free(arena->slabs[s].chunks);
+        give_back(arena, address, bytes, pinned);
+        return SL_ERR_NO_MEMORY;
+    }
+    widen_range(address, address + count * SL_GIB);
+    for (uint32_t s = first; s < first + count; s++) {
+        uint64_t at = (s - first) * SL_GIB;
+        fill_slab(arena, s, address + at, bytes - at, pinned);
+        arena->slabs[s].reservation_bytes = s == first ? bytes : 0;
+        atomic_store_explicit(&sl_slab_of[(address + at) >> SL_SLAB_SHIFT], (uint16_t)(s + 1),
+                              memory_order_release);
+    }
+    if (pinned) arena->pinned_bytes += bytes;
+    atomic_store_explicit(&arena->slab_count, first + count, memory_order_release);
+    return SL_OK;
+}
+
+static bool is_free(const struct sl_arena *arena, sl_chunk chunk)
+{
+    return sl_arena_record(arena, chunk)->bytes == 0;
+}
+
+/* A run may cross a slab's end only where the next slab follows in address. */
+static bool adjacent(const struct sl_arena *arena, sl_chunk chunk)
+{
+    return sl_arena_record(arena, chunk + 1)->address - sl_arena_record(arena, chunk)->address ==
+           arena->chunk_bytes;
+}
+
+/* Pinned slabs that the backend gave one by one are pinned one by one: nothing lies in two of them. */
+static sl_chunk find_run(const struct sl_arena *arena, uint32_t count, bool pinned, bool foreign)
+{
+    size_t total = sl_arena_chunk_count(arena), length = 0;
+    for (size_t c = 0; c < total; c++) {
+        const struct sl_slab *slab = &arena->slabs[c / arena->chunks_per_slab];
+        size_t in_slab = c % arena->chunks_per_slab;
+        if (in_slab == 0 && (slab->pinned != pinned || (pinned && slab->reservation_bytes))) length = 0;
+        if (in_slab == 0 && (slab->pinned != pinned || (length == 0 && !slab->free_chunks))) {
+            c += arena->chunks_per_slab - 1;
+            continue;
+        }
+        if (in_slab >= slab->chunk_count || !is_free(arena, (sl_chunk)c) ||
+            (!foreign &&
+             sl_arena_is_foreign(arena, sl_arena_record(arena, (sl_chunk)c)->address, arena->chunk_bytes))) {
+            length = 0;
+            continue;
+        }
+        length = length && adjacent(arena, (sl_chunk)c - 1) ? length + 1 : 1;
+        if (length == count) return (sl_chunk)(c + 1 - count);
+    }
+    return SL_NO_CHUNK;
+}
+
+static uint32_t chunks_for(const struct sl_arena *arena, uint64_t bytes)
+{
+    return (uint32_t)((bytes + arena->chunk_bytes - 1) >> arena->chunk_shift);
+}
+
+static void mark(struct sl_arena *arena, sl_chunk first, uint64_t bytes)
+{
+    uint32_t count = chunks_for(arena, bytes);
+    arena->chunks_used += count;
+    if (arena->chunks_used > arena->peak_chunks_used) arena->peak_chunks_used = arena->chunks_used;
+    for (uint32_t i = 0; i < count; i++) {
+        struct sl_chunk_record *chunk = sl_arena_record(arena, first + i);
+        uint64_t rest = bytes - i * arena->chunk_bytes;
+        chunk->bytes = rest < arena->chunk_bytes ? (rest + SL_BLOCK_BYTES - 1) & ~(SL_BLOCK_BYTES - 1)
+                                                 : arena->chunk_bytes;
+        chunk->run = first;
+        chunk->run_chunks = count;
+        arena->virtual_bytes_used += chunk->bytes;
+        if (chunk->pinned) arena->pinned_bytes_used += chunk->bytes;
+        arena->slabs[(first + i) / arena->chunks_per_slab].free_chunks--;
+        /* From here on somebody may write to it unseen, so it must not be discarded any more. */
+        sl_content_change(chunk, SL_CONTENT_RESIDENT_DEAD, SL_CONTENT_RESIDENT);
+    }
+}
+
+/* `slab_bytes`: to ask the backend for if there is no room. */
+static enum sl_status take(struct sl_arena *arena, uint64_t bytes, uint64_t slab_bytes, bool pinned,
+                           sl_chunk *first)
+{
+    sl_chunk found = find_run(arena, chunks_for(arena, bytes), pinned, false);
+    if (found == SL_NO_CHUNK && arena->serial)
+        found = find_run(arena, chunks_for(arena, bytes), pinned, true);
+    if (found == SL_NO_CHUNK) {
+        uint32_t before = atomic_load(&arena->slab_count);
+        enum sl_status status = slab_bytes ? add_slabs(arena, slab_bytes, pinned) : SL_ERR_NO_MEMORY;
+        if (status) return status;
+        found = before * arena->chunks_per_slab;
+    }
+    mark(arena, found, bytes);
+    *first = found;
+    return SL_OK;
+}
+
+enum sl_status sl_arena_take(struct sl_arena *arena, uint64_t bytes, sl_chunk *first)
+{
+    return take(arena, bytes, (bytes + SL_GIB - 1) & ~(SL_GIB - 1), false, first);
+}
+
+/* Few slabs, and little in them that nobody asked for. */
+static uint64_t pinned_slab_bytes(const struct sl_arena *arena, uint64_t bytes, uint64_t room_bytes)
+{
+    uint64_t least = (uint64_t)chunks_for(arena, bytes) << arena->chunk_shift;
+    uint64_t good = arena->pinned_bytes / PINNED_GROWTH;
+    if (good < LEAST_PINNED_BYTES) good = LEAST_PINNED_BYTES;
+    if (good > SL_GIB) good = SL_GIB;
+    good = (uint64_t)chunks_for(arena, good) << arena->chunk_shift;
+    if (least > room_bytes) return 0;
+    return least < good && good <= room_bytes ? good : least;
+}
+
+enum sl_status sl_arena_take_pinned(struct sl_arena *arena, uint64_t bytes, uint64_t room_bytes,
+                                    sl_chunk *first)
+{
+    uint64_t slab_bytes = arena->pinned_refused ? 0 : pinned_slab_bytes(arena, bytes, room_bytes);
+    enum sl_status status = take(arena, bytes, slab_bytes, true, first);
+    if (status && slab_bytes) {
+        sl_log(SL_LOG_WARN, "no pinned memory could be had (%s): from now on there is only unified memory",
+               sl_status_text(status));
+        arena->pinned_refused = true;
+    }
+    return status;
+}
+
+bool sl_arena_take_at(struct sl_arena *arena, sl_chunk first, uint64_t bytes)
+{
+    uint32_t count = chunks_for(arena, bytes);
+    if (first + count > sl_arena_chunk_count(arena)) return false;
+    for (uint32_t i = 0; i < count; i++)
+        if (!is_free(arena, first + i) || (i && !adjacent(arena, first + i - 1))) return false;
+    mark(arena, first, bytes);
+    return true;
+}
+
+void sl_arena_split(struct sl_arena *arena, sl_chunk first)
+{
+    struct sl_chunk_record *run = sl_arena_record(arena, first);
+    sl_chunk last = first + --run->run_chunks;
+    sl_arena_record(arena, last)->run = last;
+    sl_arena_record(arena, last)->run_chunks = 1;
+}
+
+void sl_arena_grow(struct sl_arena *arena, sl_chunk c, uint64_t bytes)
+{
+    struct sl_chunk_record *chunk = sl_arena_record(arena, c);
+    uint64_t before = atomic_load(&chunk->bytes);
+    if (bytes <= before) return;
+    arena->virtual_bytes_used += bytes - before;
+    if (chunk->pinned) arena->pinned_bytes_used += bytes - before;
+    atomic_store(&chunk->bytes, bytes);
+}
+
+void sl_arena_give(struct sl_arena *arena, sl_chunk first)
+{
+    uint32_t count = sl_arena_record(arena, first)->run_chunks;
+    arena->chunks_used -= count;
+    for (uint32_t i = 0; i < count; i++) {
+        struct sl_chunk_record *chunk = sl_arena_record(arena, first + i);
+        arena->virtual_bytes_used -= chunk->bytes;
+        if (chunk->pinned) arena->pinned_bytes_used -= chunk->bytes;
+        atomic_store(&chunk->bytes, 0);
+        /* The mover may change it meanwhile, from one of the two to the other. */
+        while (!sl_content_is_dead(atomic_load(&chunk->content)))
+            if (!sl_content_change(chunk, SL_CONTENT_RESIDENT, SL_CONTENT_RESIDENT_DEAD))
+                sl_content_change(chunk, SL_CONTENT_HOST, SL_CONTENT_DEAD);
+        chunk->run = first + i;
+        chunk->run_chunks = 0;
+        chunk->run_slot = SL_NO_SLOT;
+        chunk->group = SL_NO_GROUP;
+        arena->slabs[(first + i) / arena->chunks_per_slab].free_chunks++;
+    }
+}

@@ -1,0 +1,360 @@
+#include "memory/frees.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "base/guards.h"
+#include "device/ordering.h"
+
+/* Beyond so many ranges the oldest free is asked for at every so many frees: memory that is never used again
+ * would keep its events. */
+enum { MANY_RANGES = 4096, FREES_BETWEEN_QUESTIONS = 64 };
+
+struct sl_points {
+    uint32_t refs; /* guarded by the list's lock */
+    uint32_t count;
+    uint64_t began;  /* frees that were in the list before the events were recorded */
+    uint64_t number; /* of the free; UINT64_MAX: not in the list yet */
+    struct {
+        sl_event_handle event;
+        uint64_t serial;
+    } at[];
+};
+
+enum sl_status sl_frees_init(struct sl_frees *frees, const struct sl_backend *backend)
+{
+    memset(frees, 0, sizeof *frees);
+    if (!sl_lock_init(&frees->lock, SL_LOCK_FREES, true)) return SL_ERR_NO_MEMORY;
+    frees->backend = backend;
+    return SL_OK;
+}
+
+/* pre: the lock is taken, except at the end. */
+static void release(struct sl_frees *frees, struct sl_points *points)
+{
+    if (--points->refs) return;
+    for (uint32_t i = 0; i < points->count; i++) {
+        if (sl_grow(&frees->spare, &frees->spare_capacity, frees->spare_count, sizeof *frees->spare))
+            frees->spare[frees->spare_count++] = points->at[i].event;
+        else
+            frees->backend->event_delete(frees->backend->self, points->at[i].event);
+    }
+    free(points);
+}
+
+void sl_frees_close(struct sl_frees *frees, bool device_gone)
+{
+    if (!frees->backend) return;
+    for (uint32_t i = 0; i < frees->count; i++) release(frees, frees->ranges[i].points);
+    for (uint32_t i = 0; i < frees->spare_count && !device_gone; i++)
+        frees->backend->event_delete(frees->backend->self, frees->spare[i]);
+    free(frees->ranges);
+    free(frees->spare);
+    memset(frees, 0, sizeof *frees);
+}
+
+static bool take_event(struct sl_frees *frees, sl_event_handle *event)
+{
+    sl_lock(&frees->lock);
+    bool spare = frees->spare_count > 0;
+    if (spare) *event = frees->spare[--frees->spare_count];
+    sl_unlock(&frees->lock);
+    return spare || frees->backend->event_new(frees->backend->self, event) == SL_OK;
+}
+
+struct sl_points *sl_points_record(struct sl_frees *frees, const struct sl_free_stream *streams,
+                                   uint32_t count)
+{
+    const struct sl_backend *backend = frees->backend;
+    struct sl_points *points = count ? malloc(sizeof *points + count * sizeof points->at[0]) : NULL;
+    if (points) *points = (struct sl_points){.refs = 1, .began = sl_frees_now(frees), .number = UINT64_MAX};
+    for (uint32_t i = 0; i < count; i++) {
+        sl_event_handle event;
+        if (!points || !take_event(frees, &event)) {
+            backend->stream_finish(backend->self, streams[i].handle);
+            continue;
+        }
+        /* Where it cannot be recorded the stream was waited for; an event that never was holds nobody up. */
+        sl_record_event(backend, event, streams[i].handle);
+        points->at[points->count].event = event;
+        points->at[points->count++].serial = streams[i].serial;
+    }
+    if (!points || points->count) return points;
+    free(points);
+    return NULL;
+}
+
+/* The first range that ends behind `address`. */
+static uint32_t first_behind(const struct sl_frees *frees, uint64_t address)
+{
+    uint32_t low = 0, high = frees->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (frees->ranges[middle].end <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* pre: there is room for it. */
+static void insert(struct sl_frees *frees, uint32_t at, struct sl_freed range)
+{
+    memmove(&frees->ranges[at + 1], &frees->ranges[at], (frees->count - at) * sizeof *frees->ranges);
+    frees->ranges[at] = range;
+    frees->count++;
+}
+
+static void erase(struct sl_frees *frees, uint32_t from, uint32_t until)
+{
+    if (from == until) return;
+    memmove(&frees->ranges[from], &frees->ranges[until], (frees->count - until) * sizeof *frees->ranges);
+    frees->count -= until - from;
+}
+
+static void wait_on_host(const struct sl_frees *frees, const struct sl_points *points)
+{
+    const struct sl_backend *backend = frees->backend;
+    for (uint32_t i = 0; i < points->count; i++) backend->event_wait(backend->self, points->at[i].event);
+}
+
+/* What is behind the middle of a range becomes one of its own. */
+static void split(struct sl_frees *frees, uint32_t at, struct sl_freed rest)
+{
+    if (!sl_grow(&frees->ranges, &frees->capacity, frees->count, sizeof *frees->ranges)) {
+        wait_on_host(frees, rest.points);
+        return;
+    }
+    rest.points->refs++;
+    insert(frees, at, rest);
+}
+
+/* Takes [begin, end) out of the list. */
+static void cut(struct sl_frees *frees, uint64_t begin, uint64_t end)
+{
+    uint32_t at = first_behind(frees, begin);
+    if (at < frees->count && frees->ranges[at].begin < begin) {
+        struct sl_freed *range = &frees->ranges[at], rest = *range;
+        range->end = begin;
+        at++;
+        if (rest.end > end) {
+            rest.begin = end;
+            split(frees, at, rest);
+            return;
+        }
+    }
+    uint32_t until = at;
+    for (; until < frees->count && frees->ranges[until].end <= end; until++)
+        release(frees, frees->ranges[until].points);
+    erase(frees, at, until);
+    if (at < frees->count && frees->ranges[at].begin < end) frees->ranges[at].begin = end;
+}
+
+static bool have_passed(const struct sl_frees *frees, const struct sl_points *points)
+{
+    const struct sl_backend *backend = frees->backend;
+    if (points->number <= frees->passed) return true;
+    for (uint32_t i = 0; i < points->count; i++)
+        if (!backend->event_done(backend->self, points->at[i].event)) return false;
+    return true;
+}
+
+static void ask_for_oldest(struct sl_frees *frees)
+{
+    uint64_t oldest = UINT64_MAX;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < frees->count; i++)
+        if (frees->ranges[i].points->number < oldest) oldest = frees->ranges[i].points->number;
+    for (uint32_t i = 0; i < frees->count; i++) {
+        struct sl_points *points = frees->ranges[i].points;
+        if (points->number == oldest && have_passed(frees, points))
+            release(frees, points);
+        else
+            frees->ranges[kept++] = frees->ranges[i];
+    }
+    frees->count = kept;
+}
+
+void sl_points_wait(struct sl_frees *frees, struct sl_points *points)
+{
+    if (!points) return;
+    wait_on_host(frees, points);
+    sl_points_void(frees, points);
+}
+
+void sl_points_void(struct sl_frees *frees, struct sl_points *points)
+{
+    if (!points) return;
+    sl_lock(&frees->lock);
+    release(frees, points);
+    sl_unlock(&frees->lock);
+}
+
+/* pre: the lock is taken. */
+static bool add(struct sl_frees *frees, uint64_t begin, uint64_t end, struct sl_points *points)
+{
+    points->number = ++frees->added;
+    if (frees->count > MANY_RANGES && frees->added % FREES_BETWEEN_QUESTIONS == 0) ask_for_oldest(frees);
+    cut(frees, begin, end);
+    if (!sl_grow(&frees->ranges, &frees->capacity, frees->count, sizeof *frees->ranges)) return false;
+    insert(frees, first_behind(frees, begin), (struct sl_freed){begin, end, points});
+    return true;
+}
+
+void sl_frees_add(struct sl_frees *frees, uint64_t begin, uint64_t end, struct sl_points *points)
+{
+    if (!points) return;
+    sl_lock(&frees->lock);
+    bool added = add(frees, begin, end, points);
+    sl_unlock(&frees->lock);
+    if (added) return;
+    sl_points_wait(frees, points);
+}
+
+bool sl_wait_covers(const struct sl_wait *later, const struct sl_wait *earlier)
+{
+    return later->event == earlier->event ||
+           (later->serial && later->serial == earlier->serial &&
+            (earlier->points->number <= later->points->began || !SL_GUARD(LATER_BY_RECORDING)));
+}
+
+static void append(struct sl_frees *frees, struct sl_waits *waits, struct sl_points *points, uint32_t i)
+{
+    const struct sl_backend *backend = frees->backend;
+    struct sl_wait wait = {points->at[i].event, points, points->at[i].serial};
+    for (uint32_t w = 0; w < waits->count; w++) {
+        if (sl_wait_covers(&waits->at[w], &wait)) return;
+        if (!sl_wait_covers(&wait, &waits->at[w])) continue;
+        release(frees, waits->at[w].points);
+        waits->at[w] = wait;
+        points->refs++;
+        return;
+    }
+    if (!sl_grow(&waits->at, &waits->capacity, waits->count, sizeof *waits->at)) {
+        backend->event_wait(backend->self, wait.event);
+        return;
+    }
+    points->refs++;
+    waits->at[waits->count++] = wait;
+}
+
+static void collect(struct sl_frees *frees, uint64_t begin, uint64_t end, uint64_t serial,
+                    struct sl_waits *waits)
+{
+    for (uint32_t r = first_behind(frees, begin); r < frees->count && frees->ranges[r].begin < end; r++) {
+        struct sl_points *points = frees->ranges[r].points;
+        if (points->number <= frees->passed) continue;
+        for (uint32_t i = 0; i < points->count; i++)
+            if (!serial || points->at[i].serial != serial) append(frees, waits, points, i);
+    }
+}
+
+static bool has_other(const struct sl_points *points, uint64_t serial)
+{
+    for (uint32_t i = 0; i < points->count; i++)
+        if (points->at[i].serial != serial) return true;
+    return false;
+}
+
+bool sl_frees_any(struct sl_frees *frees, uint64_t begin, uint64_t end, uint64_t serial)
+{
+    bool any = false;
+    sl_lock(&frees->lock);
+    for (uint32_t r = first_behind(frees, begin); r < frees->count && frees->ranges[r].begin < end && !any;
+         r++)
+        any = frees->ranges[r].points->number > frees->passed && has_other(frees->ranges[r].points, serial);
+    sl_unlock(&frees->lock);
+    return any;
+}
+
+void sl_frees_take(struct sl_frees *frees, uint64_t begin, uint64_t end, uint64_t serial,
+                   struct sl_waits *waits)
+{
+    sl_lock(&frees->lock);
+    collect(frees, begin, end, serial, waits);
+    cut(frees, begin, end);
+    sl_unlock(&frees->lock);
+}
+
+void sl_frees_peek(struct sl_frees *frees, uint64_t begin, uint64_t end, struct sl_waits *waits)
+{
+    sl_lock(&frees->lock);
+    collect(frees, begin, end, 0, waits);
+    sl_unlock(&frees->lock);
+}
+
+void sl_points_give(struct sl_frees *frees, struct sl_points *points, struct sl_waits *waits)
+{
+    sl_lock(&frees->lock);
+    for (uint32_t i = 0; i < points->count; i++) append(frees, waits, points, i);
+    release(frees, points);
+    sl_unlock(&frees->lock);
+}
+
+uint64_t sl_frees_now(struct sl_frees *frees)
+{
+    sl_lock(&frees->lock);
+    uint64_t now = frees->added;
+    sl_unlock(&frees->lock);
+    return now;
+}
+
+void sl_frees_pass(struct sl_frees *frees, uint64_t until)
+{
+    sl_lock(&frees->lock);
+    if (until > frees->passed) frees->passed = until;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < frees->count; i++) {
+        if (frees->ranges[i].points->number <= frees->passed)
+            release(frees, frees->ranges[i].points);
+        else
+            frees->ranges[kept++] = frees->ranges[i];
+    }
+    frees->count = kept;
+    sl_unlock(&frees->lock);
+}
+
+void sl_waits_enqueue(const struct sl_waits *waits, const struct sl_backend *backend, sl_stream stream)
+{
+    for (uint32_t i = 0; i < waits->count; i++) sl_wait_event(backend, stream, waits->at[i].event);
+}
+
+void sl_waits_add(struct sl_waits *waits, const struct sl_wait *wait, struct sl_frees *frees)
+{
+    if (!sl_grow(&waits->at, &waits->capacity, waits->count, sizeof *waits->at)) {
+        frees->backend->event_wait(frees->backend->self, wait->event);
+        return;
+    }
+    sl_lock(&frees->lock);
+    wait->points->refs++;
+    sl_unlock(&frees->lock);
+    waits->at[waits->count++] = *wait;
+}
+
+void sl_wait_end(struct sl_wait *wait, struct sl_frees *frees)
+{
+    sl_lock(&frees->lock);
+    release(frees, wait->points);
+    sl_unlock(&frees->lock);
+}
+
+void sl_waits_prune(struct sl_waits *waits, struct sl_frees *frees)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < waits->count; i++) {
+        if (frees->backend->event_done(frees->backend->self, waits->at[i].event))
+            sl_wait_end(&waits->at[i], frees);
+        else
+            waits->at[kept++] = waits->at[i];
+    }
+    waits->count = kept;
+}
+
+void sl_waits_end(struct sl_waits *waits, struct sl_frees *frees)
+{
+    for (uint32_t i = 0; i < waits->count; i++) sl_wait_end(&waits->at[i], frees);
+    free(waits->at);
+    *waits = (struct sl_waits){0};
+}

@@ -1,0 +1,115 @@
+#include "move/reuse.h"
+
+#include <stdlib.h>
+
+#include "base/guards.h"
+
+static uint64_t end_of(const struct sl_slot *slot)
+{
+    return slot->address + ((slot->bytes + SL_ALLOCATION_ALIGN - 1) & ~(uint64_t)(SL_ALLOCATION_ALIGN - 1));
+}
+
+/* The newest discard of a chunk that the slot lies in. */
+static uint64_t drop_of(const struct sl_reuse *reuse, const struct sl_slot *slot)
+{
+    struct sl_chunk_range range = sl_slot_chunks(reuse->placement, slot, 0, slot->bytes);
+    uint64_t newest = 0;
+    for (uint32_t i = 0; i < range.count; i++) {
+        const struct sl_chunk_record *chunk = sl_arena_record(reuse->mover->arena, range.first + i);
+        uint64_t sequence = atomic_load(&chunk->drop_sequence);
+        if (sequence > newest) newest = sequence;
+    }
+    return sl_direction_known_done(&reuse->mover->out, newest) ? 0 : newest;
+}
+
+void sl_reuse_by_stream(struct sl_reuse *reuse, const struct sl_slot *slot, uint32_t s,
+                        struct sl_reuse_waits *waits)
+{
+    *waits = (struct sl_reuse_waits){.drop_sequence = drop_of(reuse, slot)};
+    sl_frees_take(&reuse->frees, slot->address, end_of(slot), sl_stream_serial(reuse->streams, s),
+                  &waits->waits);
+}
+
+void sl_reuse_wait(struct sl_reuse *reuse, struct sl_reuse_waits *waits, sl_stream stream)
+{
+    if (SL_GUARD(STREAM_WAITS)) sl_waits_enqueue(&waits->waits, reuse->mover->backend, stream);
+    sl_waits_end(&waits->waits, &reuse->frees);
+    if (waits->drop_sequence && SL_GUARD(STREAM_WAITS_DROP))
+        sl_mover_wait(reuse->mover, &reuse->mover->out, waits->drop_sequence, stream);
+}
+
+/* Takes the place of an earlier one on its stream. Where there are too many it is waited for on the host. */
+static void add_join(struct sl_reuse *reuse, struct sl_wait *wait)
+{
+    uint32_t i = 0;
+    while (i < reuse->join_count && !sl_wait_covers(wait, &reuse->joins[i].wait)) i++;
+    if (i == SL_MOST_JOINS) {
+        reuse->mover->backend->event_wait(reuse->mover->backend->self, wait->event);
+        sl_wait_end(wait, &reuse->frees);
+        return;
+    }
+    if (i < reuse->join_count)
+        sl_wait_end(&reuse->joins[i].wait, &reuse->frees);
+    else
+        reuse->join_count++;
+    reuse->joins[i] = (struct sl_join){.wait = *wait};
+}
+
+void sl_reuse_by_all(struct sl_reuse *reuse, const struct sl_slot *slot)
+{
+    uint64_t drop = drop_of(reuse, slot);
+    struct sl_waits waits = {0};
+    if (drop > reuse->join_out && SL_GUARD(ALL_WAIT_DROP)) reuse->join_out = drop;
+    sl_frees_take(&reuse->frees, slot->address, end_of(slot), 0, &waits);
+    for (uint32_t i = 0; i < waits.count; i++) add_join(reuse, &waits.at[i]);
+    free(waits.at);
+}
+
+static uint64_t bit_of(uint32_t s)
+{
+    return s == SL_SHARED_STREAM ? 0 : (uint64_t)1 << s;
+}
+
+/* The stream waits for all of it. Joins may have been replaced meanwhile. pre: the order lock is taken. */
+static void note_joined(struct sl_reuse *reuse, uint32_t s, const struct sl_joining *joining)
+{
+    if (s == SL_SHARED_STREAM) return;
+    for (uint32_t w = 0; w < joining->waits.count; w++)
+        for (uint32_t i = 0; i < reuse->join_count; i++)
+            if (reuse->joins[i].wait.event == joining->waits.at[w].event) reuse->joins[i].joined |= bit_of(s);
+    if (joining->out_sequence > reuse->streams->known[s].joined_out)
+        reuse->streams->known[s].joined_out = joining->out_sequence;
+}
+
+void sl_joins_collect(struct sl_reuse *reuse, uint32_t s, struct sl_joining *joining)
+{
+    uint64_t serial = sl_stream_serial(reuse->streams, s);
+    for (uint32_t i = 0; i < reuse->join_count && SL_GUARD(ALL_WAIT); i++) {
+        const struct sl_join *join = &reuse->joins[i];
+        if (!(join->joined & bit_of(s)) && (!serial || join->wait.serial != serial))
+            sl_waits_add(&joining->waits, &join->wait, &reuse->frees);
+    }
+    uint64_t joined = s == SL_SHARED_STREAM ? reuse->mover->out.done : reuse->streams->known[s].joined_out;
+    if (reuse->join_out > joined) joining->out_sequence = reuse->join_out;
+    if (!SL_GUARD(JOINED_AFTER_WAIT)) note_joined(reuse, s, joining);
+}
+
+void sl_joins_wait(struct sl_reuse *reuse, uint32_t s, struct sl_joining *joining, sl_stream stream)
+{
+    sl_waits_enqueue(&joining->waits, reuse->mover->backend, stream);
+    if (joining->out_sequence) sl_mover_wait(reuse->mover, &reuse->mover->out, joining->out_sequence, stream);
+    sl_lock(reuse->order);
+    note_joined(reuse, s, joining);
+    sl_unlock(reuse->order);
+    sl_waits_end(&joining->waits, &reuse->frees);
+}
+
+void sl_joins_end(struct sl_reuse *reuse)
+{
+    while (reuse->join_count) sl_wait_end(&reuse->joins[--reuse->join_count].wait, &reuse->frees);
+}
+
+void sl_reuse_freed(struct sl_reuse *reuse, const struct sl_slot *slot, struct sl_points *points)
+{
+    sl_frees_add(&reuse->frees, slot->address, end_of(slot), points);
+}

@@ -1,0 +1,257 @@
+#include "move/schedule.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum sl_status sl_schedule_init(struct sl_schedule *schedule, struct sl_mover *mover)
+{
+    memset(schedule, 0, sizeof *schedule);
+    schedule->mover = mover;
+    return sl_fences_init(&schedule->fences, mover->backend);
+}
+
+void sl_schedule_close(struct sl_schedule *schedule, bool device_gone)
+{
+    sl_steps_free(&schedule->steps);
+    sl_fences_close(&schedule->fences, device_gone);
+    memset(schedule, 0, sizeof *schedule);
+}
+
+void sl_schedule_drop(struct sl_schedule *schedule)
+{
+    atomic_store(&schedule->active, false);
+    atomic_fetch_add(&schedule->generation, 1);
+}
+
+void sl_schedule_clear(struct sl_schedule *schedule)
+{
+    atomic_store(&schedule->active, false);
+    atomic_fetch_add(&schedule->generation, 1);
+    atomic_store(&schedule->next_out, 0);
+    atomic_store(&schedule->next_in, 0);
+    sl_steps_free(&schedule->steps);
+}
+
+/* Whether the step must wait for the program to free what lies in the chunk, which it does, if at all, before
+ * its next launch: copies would be made for nothing. */
+static bool is_to_be_freed(const struct sl_schedule *schedule, const struct sl_step *step,
+                           enum sl_chunk_content alive)
+{
+    return step->dead && step->after >= atomic_load(&schedule->begun) &&
+           atomic_load(&sl_arena_record(schedule->mover->arena, step->chunk)->content) == (int)alive;
+}
+
+static bool may_leave(const struct sl_schedule *schedule, const struct sl_step *step)
+{
+    return step->after <= atomic_load(&schedule->submitted) &&
+           !is_to_be_freed(schedule, step, SL_CONTENT_RESIDENT);
+}
+
+/* Caller holds out.lock. Stops at a step whose launch was not submitted yet. */
+static void issue_out(struct sl_schedule *schedule, uint32_t until, enum sl_move_cause cause)
+{
+    for (uint32_t i = atomic_load(&schedule->next_out); i < until && i < schedule->steps.out_count; i++) {
+        if (!atomic_load(&schedule->active)) return;
+        const struct sl_step *step = &schedule->steps.out[i];
+        if (!may_leave(schedule, step)) return;
+        sl_mover_release(schedule->mover, step->chunk, sl_fences_find(&schedule->fences, step->after), cause);
+        atomic_store(&schedule->next_out, i + 1);
+    }
+}
+
+static uint64_t out_sequence_for(const struct sl_schedule *schedule, const struct sl_step *step)
+{
+    return sl_mover_room_after(schedule->mover, step->chunk, step->bytes, schedule->steps.budget_bytes);
+}
+
+static bool fits(const struct sl_schedule *schedule, const struct sl_step *step)
+{
+    const struct sl_mover *mover = schedule->mover;
+    uint64_t held = atomic_load(&sl_arena_record(mover->arena, step->chunk)->frame_bytes);
+    return step->bytes <= held ||
+           atomic_load(&mover->occupied_bytes) + step->bytes - held <= schedule->steps.budget_bytes;
+}
+
+static bool may_come(const struct sl_schedule *schedule, const struct sl_step *step)
+{
+    return step->waits_for <= atomic_load(&schedule->next_out) && fits(schedule, step) &&
+           !is_to_be_freed(schedule, step, SL_CONTENT_HOST);
+}
+
+/* Caller holds in.lock. Stops at a step whose frame was not released yet. */
+static void issue_in(struct sl_schedule *schedule, uint32_t until, enum sl_move_cause cause)
+{
+    for (uint32_t i = atomic_load(&schedule->next_in); i < until && i < schedule->steps.in_count; i++) {
+        if (!atomic_load(&schedule->active)) return;
+        const struct sl_step *step = &schedule->steps.in[i];
+        if (!may_come(schedule, step)) return;
+        sl_mover_bring(schedule->mover, step->chunk, step->bytes, out_sequence_for(schedule, step), cause);
+        atomic_store(&schedule->next_in, i + 1);
+    }
+}
+
+static bool is_current(const struct sl_schedule *schedule, uint64_t generation)
+{
+    return atomic_load(&schedule->active) && atomic_load(&schedule->generation) == generation;
+}
+
+/* Releases below `out`, of the plan of that generation. */
+static void issue_out_of(struct sl_schedule *schedule, uint64_t generation, uint32_t out,
+                         enum sl_move_cause cause)
+{
+    struct sl_mover *mover = schedule->mover;
+    if (out <= atomic_load_explicit(&schedule->next_out, memory_order_relaxed)) return;
+    sl_lock(&mover->out.lock);
+    if (is_current(schedule, generation)) issue_out(schedule, out, cause);
+    sl_unlock(&mover->out.lock);
+}
+
+/* Fetches below `in`. */
+static void issue_in_of(struct sl_schedule *schedule, uint64_t generation, uint32_t in,
+                        enum sl_move_cause cause)
+{
+    struct sl_mover *mover = schedule->mover;
+    if (in <= atomic_load_explicit(&schedule->next_in, memory_order_relaxed)) return;
+    sl_lock(&mover->in.lock);
+    if (is_current(schedule, generation)) issue_in(schedule, in, cause);
+    sl_unlock(&mover->in.lock);
+}
+
+/* How many releases the fetches below `in` wait for. */
+static uint32_t releases_for(struct sl_schedule *schedule, uint64_t generation, uint32_t in)
+{
+    uint32_t out = 0;
+    if (in <= atomic_load_explicit(&schedule->next_in, memory_order_relaxed)) return 0;
+    sl_lock(&schedule->mover->in.lock);
+    if (is_current(schedule, generation) && in <= schedule->steps.in_count)
+        out = schedule->steps.in[in - 1].waits_for;
+    sl_unlock(&schedule->mover->in.lock);
+    return out;
+}
+
+void sl_schedule_issue(struct sl_schedule *schedule, const struct sl_schedule_due *due)
+{
+    if (!due->any) return;
+    issue_out_of(schedule, due->generation, releases_for(schedule, due->generation, due->needed_in),
+                 SL_CAUSE_LATE);
+    issue_in_of(schedule, due->generation, due->needed_in, SL_CAUSE_LATE);
+    issue_out_of(schedule, due->generation, due->out, SL_CAUSE_PLAN);
+    issue_in_of(schedule, due->generation, due->in, SL_CAUSE_PLAN);
+}
+
+/* Where the tables have the launch; false: it is none of the plan's. */
+static bool find(const struct sl_schedule *schedule, sl_tick tick, size_t *at)
+{
+    if (!atomic_load_explicit(&schedule->active, memory_order_relaxed) || tick < schedule->steps.first_tick)
+        return false;
+    *at = (size_t)(tick - schedule->steps.first_tick);
+    return *at <= schedule->steps.window;
+}
+
+static bool waited_for(const struct sl_step *steps, uint32_t next, uint32_t count, sl_tick tick)
+{
+    return next < count && steps[next].dead && steps[next].after + 1 == tick;
+}
+
+static void count_due(const struct sl_schedule *schedule, struct sl_schedule_due *due)
+{
+    uint32_t next_out = atomic_load_explicit(&schedule->next_out, memory_order_relaxed);
+    uint32_t next_in = atomic_load_explicit(&schedule->next_in, memory_order_relaxed);
+    due->generation = atomic_load(&schedule->generation);
+    due->any = due->out > next_out || due->in > next_in || due->needed_in > next_in;
+}
+
+void sl_schedule_begin(struct sl_schedule *schedule, sl_tick tick, bool everything,
+                       struct sl_schedule_due *due)
+{
+    const struct sl_steps *steps = &schedule->steps;
+    size_t at;
+    *due = (struct sl_schedule_due){0};
+    if (!atomic_load_explicit(&schedule->active, memory_order_relaxed)) return;
+    atomic_store_explicit(&schedule->begun, tick, memory_order_release);
+    if (!find(schedule, tick, &at)) return;
+    due->needed_in = steps->need_in[at];
+    if (everything) {
+        due->out = steps->due_out[at];
+        due->in = steps->due_in[at];
+    }
+    count_due(schedule, due);
+    due->waited_for = !steps->strands &&
+                      (waited_for(steps->out, atomic_load(&schedule->next_out), steps->out_count, tick) ||
+                       waited_for(steps->in, atomic_load(&schedule->next_in), steps->in_count, tick));
+}
+
+void sl_schedule_go_on(struct sl_schedule *schedule, struct sl_schedule_due *due)
+{
+    size_t at;
+    *due = (struct sl_schedule_due){0};
+    if (!find(schedule, atomic_load(&schedule->submitted) + 1, &at)) return;
+    due->out = schedule->steps.due_out[at];
+    due->in = schedule->steps.due_in[at];
+    count_due(schedule, due);
+}
+
+static uint64_t users_of(const struct sl_schedule *schedule, uint32_t i)
+{
+    return atomic_load(&sl_arena_record(schedule->mover->arena, schedule->steps.out[i].chunk)->users);
+}
+
+uint64_t sl_schedule_leaving_users(const struct sl_schedule *schedule, sl_tick tick)
+{
+    const struct sl_steps *steps = &schedule->steps;
+    uint64_t users = 0;
+    if (!atomic_load_explicit(&schedule->active, memory_order_relaxed)) return 0;
+    for (uint32_t i = 0; tick <= schedule->begun_at && i < schedule->taken_over; i++)
+        if (steps->out[i].after == tick) users |= users_of(schedule, i);
+    if (tick + 1 < steps->first_tick) return users;
+    size_t at = (size_t)(tick + 1 - steps->first_tick); /* the launch that the leaving makes room for */
+    if (at > steps->window) return users;
+    for (uint32_t i = at ? steps->due_out[at - 1] : 0; i < steps->due_out[at]; i++)
+        users |= users_of(schedule, i);
+    return users;
+}
+
+struct sl_fence *sl_schedule_fence(struct sl_schedule *schedule)
+{
+    const struct sl_steps *steps = &schedule->steps;
+    uint32_t next = atomic_load(&schedule->next_out);
+    return sl_fences_new(&schedule->fences, next < steps->out_count ? steps->out[next].after : UINT64_MAX);
+}
+
+void sl_schedule_submitted(struct sl_schedule *schedule, sl_tick tick)
+{
+    atomic_store(&schedule->submitted, tick);
+}
+
+bool sl_schedule_peek(struct sl_schedule *schedule, bool out, struct sl_pending *pending)
+{
+    struct sl_direction *direction = out ? &schedule->mover->out : &schedule->mover->in;
+    bool found = false;
+    if (!atomic_load(&schedule->active)) return false;
+    sl_lock(&direction->lock);
+    uint32_t i = atomic_load(out ? &schedule->next_out : &schedule->next_in);
+    if (atomic_load(&schedule->active) && i < (out ? schedule->steps.out_count : schedule->steps.in_count)) {
+        const struct sl_step *step = out ? &schedule->steps.out[i] : &schedule->steps.in[i];
+        found = out ? may_leave(schedule, step)
+                    : step->after <= atomic_load(&schedule->submitted) && may_come(schedule, step);
+        *pending = (struct sl_pending){
+            .generation = atomic_load(&schedule->generation), .index = i, .chunk = step->chunk};
+        if (found && out) pending->fence = sl_fences_find(&schedule->fences, step->after);
+        if (found && !out) pending->out_sequence = out_sequence_for(schedule, step);
+    }
+    sl_unlock(&direction->lock);
+    return found;
+}
+
+void sl_schedule_issue_pending(struct sl_schedule *schedule, bool out, const struct sl_pending *pending)
+{
+    struct sl_direction *direction = out ? &schedule->mover->out : &schedule->mover->in;
+    sl_lock(&direction->lock);
+    if (atomic_load(&schedule->active) && atomic_load(&schedule->generation) == pending->generation) {
+        if (out && atomic_load(&schedule->next_out) == pending->index)
+            issue_out(schedule, pending->index + 1, SL_CAUSE_PLAN);
+        else if (!out && atomic_load(&schedule->next_in) == pending->index)
+            issue_in(schedule, pending->index + 1, SL_CAUSE_PLAN);
+    }
+    sl_unlock(&direction->lock);
+}

@@ -1,0 +1,134 @@
+/* The schedule: a plan being carried out, and who issues what.
+ *
+ * Actions of one direction are issued in plan order under that direction's lock, by the daemon's threads or
+ * by a launching thread. A launch first issues whatever its own chunks need that nobody issued yet, so it
+ * never waits for the daemon; in inline mode it issues everything that is due once it was submitted. A new
+ * plan replaces the old one under both locks, which drops what was not issued.
+ *
+ * Whatever a plan believes, no step is issued that would exceed its budget: then the launch that needs the
+ * chunk finds it lacking.
+ */
+#ifndef SLUICE_SCHEDULE_H
+#define SLUICE_SCHEDULE_H
+
+#include "move/fences.h"
+#include "plan/plan.h"
+
+struct sl_step {
+    sl_chunk chunk;
+    uint32_t waits_for; /* in: releases that must be issued before */
+    sl_tick after, deadline;
+    uint64_t bytes;
+    bool dead; /* no content is to be copied: what there was died after launch `after` at the latest */
+    bool own;  /* out: whoever uses the chunk is of the same strand as launch `after` */
+};
+
+/* A plan, split by direction; in plan order. */
+struct sl_steps {
+    struct sl_step *out, *in;
+    uint32_t out_count, in_count;
+    uint32_t *due_out, *due_in,
+        *need_in; /* by tick - first_tick: steps that are due, or needed, before that launch */
+    struct sl_step *out_space, *in_space; /* what `out` and `in` lie in, with room in front of them */
+    sl_tick first_tick;                   /* that is planned */
+    size_t window;                        /* launches that the tables cover */
+    uint8_t *strands;                     /* of these launches; NULL: their order is certain */
+    size_t serve;                         /* of these, to be carried out before the next plan begins */
+    uint64_t budget_bytes;
+};
+
+struct sl_schedule {
+    struct sl_mover *mover;
+    _Atomic bool active;
+    _Atomic uint64_t generation;
+    _Atomic sl_tick begun;     /* the last launch that was begun by a plan */
+    _Atomic sl_tick submitted; /* every launch up to this tick was given to the driver */
+    sl_tick end_tick;          /* launches before it are served; then plan again */
+    sl_tick begun_at;          /* the launch that was being begun when the plan took over; or 0 */
+    uint32_t taken_over;       /* releases in front that make the chunks be where the plan has them */
+    struct sl_steps steps;
+    _Atomic uint32_t next_out, next_in;
+
+    struct sl_fences fences;
+};
+
+enum sl_status sl_schedule_init(struct sl_schedule *schedule, struct sl_mover *mover);
+void sl_schedule_close(struct sl_schedule *schedule, bool device_gone); /* accepts a half-built one */
+
+/* Makes the plan ready for sl_schedule_take. `serve`: how many of the input's launches are to be carried out.
+ * `room`: how many steps may be taken over. Thread-safe. On SL_OK *out is released with sl_steps_free or
+ * taken. */
+enum sl_status sl_steps_new(const struct sl_plan *plan, const struct sl_plan_input *input, size_t serve,
+                            size_t room, struct sl_steps *out);
+void sl_steps_free(struct sl_steps *steps); /* accepts zeroed ones */
+
+/* Replaces what there was by `steps`, which are the schedule's from then on; what there was is in *steps
+ * then, to be freed. Caller holds the order lock and both directions' locks. */
+void sl_schedule_take(struct sl_schedule *schedule, struct sl_steps *steps);
+
+/* The same while launch `tick` is being begun, which may be a later one than that in front of the plan: what
+ * the plan had to be issued before is left out. Instead `out` leaves and then `in` comes, which is in the
+ * order of its deadlines and whose `waits_for` counts releases of `out`. pre: room for both, and the plan
+ * covers the next launch. */
+void sl_schedule_take_over(struct sl_schedule *schedule, struct sl_steps *steps, sl_tick tick,
+                           const struct sl_step *out, uint32_t out_count, const struct sl_step *in,
+                           uint32_t in_count);
+
+/* Launch `tick`, which is being begun, is the next one of `strand`. If it comes before others that the plan
+ * has in front of it, the plan goes on with these behind it: what it needs comes first, what its strand alone
+ * uses leaves after it, and all else that leaves does so no earlier than when all the same launches have run.
+ * *early: how many it came before. False: the plan has no such launch within SL_SCHEDULE_REACH, or somebody
+ * moves something for long. Caller holds the order lock. pre: the plan is for strands. */
+#define SL_SCHEDULE_REACH 256
+bool sl_schedule_pull(struct sl_schedule *schedule, sl_tick tick, uint8_t strand, size_t *early);
+/* The same for steps of which nothing was issued. Caller: whoever owns them. */
+bool sl_steps_pull(struct sl_steps *steps, sl_tick tick, uint8_t strand);
+/* Of a plan for strands: the chunk that was fetched last of those that nobody used since and that launch
+ * `tick` does not use. Its fetch then counts as not issued, and the caller has it leave. Or SL_NO_CHUNK.
+ * Caller holds the order lock and both directions' locks. */
+sl_chunk sl_schedule_take_back(struct sl_schedule *schedule, sl_tick tick);
+
+/* Drops what was not issued, but for a step that somebody is about to issue. Caller holds the order lock. */
+void sl_schedule_drop(struct sl_schedule *schedule);
+/* The same, and frees it. Caller holds the order lock and both directions' locks. */
+void sl_schedule_clear(struct sl_schedule *schedule);
+
+/* Steps that a launch issues. */
+struct sl_schedule_due {
+    uint64_t generation;
+    uint32_t needed_in; /* fetches up to here, and the releases that they wait for, first; */
+    uint32_t out, in;   /* then these */
+    bool any;           /* there may be one that nobody issued */
+    bool waited_for;    /* that the launch began is what a step waited for: the daemon is to look */
+};
+/* Launch `tick` is being begun: what its own chunks need, or `everything` that is due. Caller holds the order
+ * lock. */
+void sl_schedule_begin(struct sl_schedule *schedule, sl_tick tick, bool everything,
+                       struct sl_schedule_due *due);
+/* All that is due behind what was submitted so far, up to what the program has yet to free. Caller holds the
+ * order lock. */
+void sl_schedule_go_on(struct sl_schedule *schedule, struct sl_schedule_due *due);
+/* Issues it, as far as the plan is still the same: enqueues. The order lock must not be held. */
+void sl_schedule_issue(struct sl_schedule *schedule, const struct sl_schedule_due *due);
+
+/* The union of the streams that use the chunks that leave after `tick`; 0: none leave. */
+uint64_t sl_schedule_leaving_users(const struct sl_schedule *schedule, sl_tick tick);
+/* A fence that their release will wait for, or NULL: the caller records it and puts it behind `tick` before
+ * it calls sl_schedule_submitted(tick). */
+struct sl_fence *sl_schedule_fence(struct sl_schedule *schedule);
+void sl_schedule_submitted(struct sl_schedule *schedule, sl_tick tick);
+
+/* For the daemon's threads. `out`: which direction. Looks at the next step that may be issued now; false if
+ * there is none. */
+struct sl_pending {
+    uint64_t generation;
+    uint32_t index;
+    sl_chunk chunk;
+    uint64_t out_sequence;        /* in: what must have left before; 0: nothing */
+    const struct sl_fence *fence; /* out */
+};
+bool sl_schedule_peek(struct sl_schedule *schedule, bool out, struct sl_pending *pending);
+/* Issues the step if nobody did and the plan is still the same. */
+void sl_schedule_issue_pending(struct sl_schedule *schedule, bool out, const struct sl_pending *pending);
+
+#endif

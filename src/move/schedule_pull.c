@@ -1,0 +1,139 @@
+/* How a plan goes on where the streams' launches come in another order than was thought: the launch that came
+ * is put in front of those that it came before, and what was planned for each goes with it. */
+#include <string.h>
+
+#include "move/schedule.h"
+
+/* So many fetches are looked at for one that nobody used yet. */
+enum { LOOK_BACK = 32 };
+
+/* Launch `at` of the plan comes first of those from `to` on. */
+struct pull {
+    size_t to, at;
+    sl_tick tick; /* of `to` */
+};
+
+/* What a place in the order of fetches waits for, and when it is due, is the frame's that was promised to the
+ * place: it stays. */
+static void exchange(struct sl_step *a, struct sl_step *b, bool fetches)
+{
+    struct sl_step was = *a;
+    *a = *b;
+    *b = was;
+    if (!fetches) return;
+    b->after = a->after, b->waits_for = a->waits_for;
+    a->after = was.after, a->waits_for = was.waits_for;
+}
+
+static void reverse(struct sl_step *steps, uint32_t begin, uint32_t end, bool fetches)
+{
+    while (begin + 1 < end) exchange(&steps[begin++], &steps[--end], fetches);
+}
+
+/* What begins at `middle` comes to stand in front. */
+static void rotate(struct sl_step *steps, uint32_t begin, uint32_t middle, uint32_t end, bool fetches)
+{
+    if (begin == middle || middle == end) return;
+    reverse(steps, begin, middle, fetches);
+    reverse(steps, middle, end, fetches);
+    reverse(steps, begin, end, fetches);
+}
+
+/* What only the launch's own strand uses leaves right after it; the rest when all have run that it was to
+ * leave after. */
+static void pull_out(struct sl_steps *steps, const struct pull *pull)
+{
+    uint32_t *due = steps->due_out, begin = due[pull->to], middle = due[pull->at], end = due[pull->at + 1];
+    uint32_t moved = 0;
+    for (uint32_t i = middle; i < end; i++)
+        if (steps->out[i].own) rotate(steps->out, middle + moved++, i, i + 1, false);
+    rotate(steps->out, begin, middle, middle + moved, false);
+    for (uint32_t i = begin; i < middle + moved; i++) {
+        struct sl_step *step = &steps->out[i];
+        step->after = i < begin + moved ? pull->tick : step->after + 1;
+    }
+    memmove(&due[pull->to + 1], &due[pull->to], (pull->at - pull->to) * sizeof *due);
+    for (size_t x = pull->to + 1; x <= pull->at; x++) due[x] += moved;
+}
+
+static uint32_t no_less(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+/* `issued`: so many of the fetches were; they stay where they are. */
+static void pull_in(struct sl_steps *steps, const struct pull *pull, uint32_t issued)
+{
+    uint32_t *need = steps->need_in, before = pull->to ? need[pull->to - 1] : 0;
+    uint32_t begin = no_less(before, issued), middle = no_less(need[pull->at - 1], issued),
+             end = no_less(need[pull->at], issued), moved = end - middle;
+    rotate(steps->in, begin, middle, end, true);
+    for (uint32_t i = begin; i < end; i++) {
+        struct sl_step *step = &steps->in[i];
+        step->deadline = i < begin + moved ? pull->tick : step->deadline + 1;
+        if (step->after >= step->deadline) step->after = step->deadline - 1;
+    }
+    memmove(&need[pull->to + 1], &need[pull->to], (pull->at - pull->to) * sizeof *need);
+    need[pull->to] = before;
+    for (size_t x = pull->to; x <= pull->at; x++) {
+        if (moved) need[x] = no_less(need[x], begin) + moved;
+        steps->due_in[x] = no_less(steps->due_in[x], need[x]);
+    }
+}
+
+/* Where the next launch of the strand stands. */
+static bool find(const struct sl_steps *steps, sl_tick tick, uint8_t strand, struct pull *pull)
+{
+    if (tick < steps->first_tick || tick - steps->first_tick >= steps->window) return false;
+    *pull = (struct pull){.to = (size_t)(tick - steps->first_tick), .tick = tick};
+    size_t end = pull->to + SL_SCHEDULE_REACH;
+    if (end > steps->window) end = steps->window;
+    for (pull->at = pull->to; pull->at < end; pull->at++)
+        if (steps->strands[pull->at] == strand) return true;
+    return false;
+}
+
+static void put_in_front(struct sl_steps *steps, const struct pull *pull, uint32_t issued)
+{
+    uint8_t strand = steps->strands[pull->at];
+    memmove(&steps->strands[pull->to + 1], &steps->strands[pull->to], pull->at - pull->to);
+    steps->strands[pull->to] = strand;
+    pull_out(steps, pull);
+    pull_in(steps, pull, issued);
+}
+
+bool sl_steps_pull(struct sl_steps *steps, sl_tick tick, uint8_t strand)
+{
+    struct pull pull;
+    if (!find(steps, tick, strand, &pull)) return false;
+    if (pull.at > pull.to) put_in_front(steps, &pull, 0);
+    return true;
+}
+
+bool sl_schedule_pull(struct sl_schedule *schedule, sl_tick tick, uint8_t strand, size_t *early)
+{
+    struct sl_mover *mover = schedule->mover;
+    struct pull pull;
+    if (!find(&schedule->steps, tick, strand, &pull)) return false;
+    *early = pull.at - pull.to;
+    if (!*early) return true;
+    if (!sl_mover_try_lock(mover, SL_PATIENCE)) return false;
+    put_in_front(&schedule->steps, &pull, atomic_load(&schedule->next_in));
+    sl_mover_unlock(mover);
+    return true;
+}
+
+sl_chunk sl_schedule_take_back(struct sl_schedule *schedule, sl_tick tick)
+{
+    struct sl_step *steps = schedule->steps.in;
+    uint32_t issued = atomic_load(&schedule->next_in), last = issued > LOOK_BACK ? issued - LOOK_BACK : 0;
+    if (!atomic_load(&schedule->active) || !schedule->steps.strands) return SL_NO_CHUNK;
+    for (uint32_t i = issued; i-- > last;) {
+        const struct sl_chunk_record *chunk = sl_arena_record(schedule->mover->arena, steps[i].chunk);
+        if (!atomic_load(&chunk->unused) || chunk->last_use == tick) continue;
+        rotate(steps, i, i + 1, issued, true);
+        atomic_store(&schedule->next_in, issued - 1);
+        return steps[issued - 1].chunk;
+    }
+    return SL_NO_CHUNK;
+}

@@ -1,0 +1,196 @@
+/* How a plan becomes the schedule: its steps are laid out without any lock, and then take over. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "move/schedule.h"
+
+void sl_steps_free(struct sl_steps *steps)
+{
+    free(steps->out_space);
+    free(steps->in_space);
+    free(steps->due_out);
+    free(steps->due_in);
+    free(steps->need_in);
+    free(steps->strands);
+    *steps = (struct sl_steps){0};
+}
+
+static bool is_out(const struct sl_plan_action *action)
+{
+    return action->kind != SL_ACTION_FETCH && action->kind != SL_ACTION_POPULATE;
+}
+
+static bool reserve(struct sl_steps *steps, size_t actions, size_t room)
+{
+    size_t window = steps->window;
+    steps->out_space = calloc(room + actions + 1, sizeof *steps->out_space);
+    steps->in_space = calloc(room + actions + 1, sizeof *steps->in_space);
+    steps->due_out = calloc(window + 1, sizeof *steps->due_out);
+    steps->due_in = calloc(window + 1, sizeof *steps->due_in);
+    steps->need_in = calloc(window + 1, sizeof *steps->need_in);
+    return steps->out_space && steps->in_space && steps->due_out && steps->due_in && steps->need_in;
+}
+
+/* Counts a step towards every launch from `tick` on: first as a difference at that launch, summed up by the
+ * caller. Clamped to the window. */
+static void count_from(const struct sl_steps *steps, uint32_t *table, sl_tick tick)
+{
+    size_t at = tick <= steps->first_tick ? 0 : (size_t)(tick - steps->first_tick);
+    if (at <= steps->window) table[at]++;
+}
+
+static void fill_tables(struct sl_steps *steps)
+{
+    uint32_t *tables[] = {steps->due_out, steps->due_in, steps->need_in};
+    for (int i = 0; i < 3; i++) memset(tables[i], 0, (steps->window + 1) * sizeof *tables[i]);
+    for (uint32_t i = 0; i < steps->out_count; i++)
+        count_from(steps, steps->due_out, steps->out[i].after + 1);
+    for (uint32_t i = 0; i < steps->in_count; i++) {
+        count_from(steps, steps->due_in, steps->in[i].after + 1);
+        count_from(steps, steps->need_in, steps->in[i].deadline);
+    }
+    for (int i = 0; i < 3; i++)
+        for (size_t t = 1; t <= steps->window; t++) tables[i][t] += tables[i][t - 1];
+}
+
+enum { NOBODY = UINT8_MAX, MANY = UINT8_MAX - 1 };
+
+static void note_users(const struct sl_plan_input *input, uint8_t *user)
+{
+    memset(user, NOBODY, input->chunk_count);
+    for (size_t t = 0; t < input->launch_count; t++)
+        for (uint32_t k = 0; k < input->launches[t].access_count; k++) {
+            sl_chunk c = input->accesses[input->launches[t].first_access + k].chunk;
+            if (user[c] == NOBODY)
+                user[c] = input->strands[t];
+            else if (user[c] != input->strands[t])
+                user[c] = MANY;
+        }
+}
+
+/* What leaves with the launches of one strand, in whatever order the strands come. */
+static bool note_strands(struct sl_steps *steps, const struct sl_plan_input *input)
+{
+    if (!input->strands) return true;
+    uint8_t *user = malloc(input->chunk_count + 1);
+    steps->strands = malloc(input->launch_count + 1);
+    if (!user || !steps->strands) {
+        free(user);
+        return false;
+    }
+    memcpy(steps->strands, input->strands, input->launch_count);
+    note_users(input, user);
+    for (uint32_t i = 0; i < steps->out_count; i++) {
+        struct sl_step *step = &steps->out[i];
+        step->own = step->after >= input->first_tick &&
+                    user[step->chunk] == input->strands[step->after - input->first_tick];
+    }
+    free(user);
+    return true;
+}
+
+enum sl_status sl_steps_new(const struct sl_plan *plan, const struct sl_plan_input *input, size_t serve,
+                            size_t room, struct sl_steps *out)
+{
+    struct sl_steps steps = {.first_tick = input->first_tick,
+                             .window = input->launch_count,
+                             .serve = serve,
+                             .budget_bytes = input->budget_bytes};
+    uint32_t *release_of = calloc(plan->action_count + 1, sizeof *release_of);
+    if (!release_of || !reserve(&steps, plan->action_count, room)) {
+        free(release_of);
+        sl_steps_free(&steps);
+        return SL_ERR_NO_MEMORY;
+    }
+    steps.out = steps.out_space + room;
+    steps.in = steps.in_space + room;
+    uint32_t waits_for = 0; /* frames are promised in order, so is what a fetch waits for */
+    for (size_t a = 0; a < plan->action_count; a++) {
+        const struct sl_plan_action *action = &plan->actions[a];
+        struct sl_step step = {.chunk = action->chunk,
+                               .after = action->after,
+                               .deadline = action->deadline,
+                               .bytes = input->chunk_bytes[action->chunk],
+                               .dead = action->kind == SL_ACTION_DROP || action->kind == SL_ACTION_POPULATE};
+        if (is_out(action)) {
+            release_of[a] = steps.out_count;
+            steps.out[steps.out_count++] = step;
+        } else {
+            if (action->frame_from != SL_NO_ACTION && release_of[action->frame_from] + 1 > waits_for)
+                waits_for = release_of[action->frame_from] + 1;
+            step.waits_for = waits_for;
+            steps.in[steps.in_count++] = step;
+        }
+    }
+    free(release_of);
+    if (!note_strands(&steps, input)) {
+        sl_steps_free(&steps);
+        return SL_ERR_NO_MEMORY;
+    }
+    fill_tables(&steps);
+    *out = steps;
+    return SL_OK;
+}
+
+static void begin(struct sl_schedule *schedule, struct sl_steps *steps)
+{
+    struct sl_steps before = schedule->steps;
+    schedule->steps = (struct sl_steps){0};
+    sl_schedule_clear(schedule);
+    schedule->steps = *steps;
+    *steps = before;
+    schedule->end_tick = schedule->steps.first_tick + schedule->steps.serve;
+    schedule->begun_at = 0;
+    schedule->taken_over = 0;
+    atomic_store(&schedule->active, true);
+}
+
+void sl_schedule_take(struct sl_schedule *schedule, struct sl_steps *steps)
+{
+    begin(schedule, steps);
+}
+
+static uint32_t count_before(const struct sl_step *steps, uint32_t count, sl_tick tick)
+{
+    uint32_t before = 0;
+    while (before < count && steps[before].after < tick) before++;
+    return before;
+}
+
+/* Merges by deadline, in place: what is read is never overtaken by what is written in front of it. */
+static void merge(struct sl_steps *steps, const struct sl_step *in, uint32_t in_count, uint32_t left_out)
+{
+    struct sl_step *from = steps->in + left_out, *end = steps->in + steps->in_count, *to = from - in_count;
+    steps->in = to;
+    steps->in_count = steps->in_count - left_out + in_count;
+    for (uint32_t i = 0; i < in_count; *to++ = in[i++])
+        while (from < end && from->deadline < in[i].deadline) *to++ = *from++;
+    for (uint32_t i = 1; i < steps->in_count; i++) /* frames are promised in order */
+        if (steps->in[i].waits_for < steps->in[i - 1].waits_for)
+            steps->in[i].waits_for = steps->in[i - 1].waits_for;
+}
+
+void sl_schedule_take_over(struct sl_schedule *schedule, struct sl_steps *steps, sl_tick tick,
+                           const struct sl_step *out, uint32_t out_count, const struct sl_step *in,
+                           uint32_t in_count)
+{
+    uint32_t left_out = count_before(steps->out, steps->out_count, tick);
+    uint32_t left_in = count_before(steps->in, steps->in_count, tick);
+    if (!left_out && !left_in && !out_count && !in_count) {
+        begin(schedule, steps);
+        return;
+    }
+    for (uint32_t i = left_in; i < steps->in_count; i++) {
+        uint32_t *waits_for = &steps->in[i].waits_for;
+        *waits_for = (*waits_for > left_out ? *waits_for - left_out : 0) + out_count;
+    }
+    merge(steps, in, in_count, left_in);
+    steps->out += left_out;
+    steps->out -= out_count;
+    steps->out_count = steps->out_count - left_out + out_count;
+    if (out_count) memcpy(steps->out, out, out_count * sizeof *out);
+    fill_tables(steps);
+    begin(schedule, steps);
+    schedule->begun_at = tick;
+    schedule->taken_over = out_count;
+}

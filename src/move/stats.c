@@ -1,0 +1,236 @@
+#include "move/stats.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/output.h"
+#include "base/text.h"
+
+const struct sl_file_kind sl_file_stats = SL_FILE_KIND("no statistics of sluice's", SL_STATS_MARKER);
+
+enum sl_status sl_stats_init(struct sl_stats *stats)
+{
+    memset(stats, 0, sizeof *stats);
+    stats->iterations = calloc(SL_MAX_ITERATIONS, sizeof *stats->iterations);
+    return stats->iterations ? SL_OK : SL_ERR_NO_MEMORY;
+}
+
+void sl_stats_close(struct sl_stats *stats)
+{
+    free(stats->iterations);
+    stats->iterations = NULL;
+}
+
+struct sl_counts *sl_stats_now(struct sl_stats *stats)
+{
+    return &stats->iterations[atomic_load_explicit(&stats->iteration, memory_order_relaxed)];
+}
+
+void sl_stats_launched(struct sl_stats *stats)
+{
+    struct sl_counts *counts[] = {&stats->total, sl_stats_now(stats)};
+    for (int i = 0; i < 2; i++)
+        atomic_store_explicit(&counts[i]->launches,
+                              atomic_load_explicit(&counts[i]->launches, memory_order_relaxed) + 1,
+                              memory_order_relaxed);
+}
+
+struct sl_event sl_stats_moved(struct sl_stats *stats, enum sl_action_kind kind, enum sl_move_cause cause,
+                               sl_chunk chunk, uint64_t bytes)
+{
+    bool copied = kind == SL_ACTION_FETCH || kind == SL_ACTION_EVICT;
+    if (cause == SL_CAUSE_LATE && !copied) cause = SL_CAUSE_PLAN; /* nobody waits for it */
+    switch (kind) {
+    case SL_ACTION_FETCH:
+        SL_COUNT(stats, bytes_in, bytes);
+        if (cause == SL_CAUSE_LATE) SL_COUNT(stats, late_fetches, 1);
+        atomic_fetch_add(&stats->in_by_cause[cause], bytes);
+        break;
+    case SL_ACTION_EVICT:
+        SL_COUNT(stats, bytes_out, bytes);
+        atomic_fetch_add(&stats->out_by_cause[cause], bytes);
+        break;
+    case SL_ACTION_DROP:
+    case SL_ACTION_LEAVE:
+        atomic_fetch_add(&stats->dropped_bytes, bytes);
+        break;
+    case SL_ACTION_POPULATE:
+        atomic_fetch_add(&stats->populated_bytes, bytes);
+        break;
+    }
+    struct sl_event event = {.type = SL_EVENT_MOVE,
+                             .flags = (uint8_t)(kind | cause << 4),
+                             .id = chunk,
+                             .tick = atomic_load(&stats->tick),
+                             .a = bytes};
+    if (!stats->trace) return event;
+    event.time_ns = sl_clock_ns(CLOCK_MONOTONIC);
+    sl_trace_push(stats->trace, &event);
+    return event;
+}
+
+void sl_stats_occupied(struct sl_stats *stats, uint64_t occupied_bytes)
+{
+    uint64_t seen = atomic_load(&stats->peak_occupied_bytes);
+    while (seen < occupied_bytes &&
+           !atomic_compare_exchange_weak(&stats->peak_occupied_bytes, &seen, occupied_bytes)) {
+    }
+}
+
+void sl_stats_next_iteration(struct sl_stats *stats)
+{
+    uint32_t next = atomic_load(&stats->iteration) + 1;
+    if (next < SL_MAX_ITERATIONS) atomic_store(&stats->iteration, next);
+}
+
+/* Integers only: the program's locale may write a comma into a fraction. */
+static void print_counts(FILE *to, const struct sl_counts *c)
+{
+    fprintf(to,
+            "\"launches\": %llu, \"demand_misses\": %llu, \"late_fetches\": %llu, \"remote_bytes\": %llu, "
+            "\"pinned_bytes\": %llu, \"bytes_in\": %llu, \"bytes_out\": %llu, \"stalls\": %llu, "
+            "\"stall_seconds\": %llu.%09llu",
+            (unsigned long long)c->launches, (unsigned long long)c->demand_misses,
+            (unsigned long long)c->late_fetches, (unsigned long long)c->remote_bytes,
+            (unsigned long long)c->pinned_bytes, (unsigned long long)c->bytes_in,
+            (unsigned long long)c->bytes_out, (unsigned long long)c->stalls,
+            (unsigned long long)c->stall_ns / 1000000000, (unsigned long long)c->stall_ns % 1000000000);
+}
+
+void sl_stats_print(FILE *to, const struct sl_stats *stats, const struct sl_stats_facts *facts)
+{
+    static const char *const causes[] = {"plan", "demand", "late"};
+    fprintf(to,
+            SL_STATS_MARKER ", \"version\": 1, \"complete\": %s,\n \"policy\": \"%s\", \"daemon\": \"%s\",\n",
+            facts->complete ? "true" : "false", facts->policy, facts->daemon);
+    fprintf(to,
+            " \"budget_bytes\": %llu, \"chunk_bytes\": %llu, \"need_bytes\": %llu, \"live_bytes\": %llu, "
+            "\"chunks\": %llu,\n",
+            (unsigned long long)facts->budget_bytes, (unsigned long long)facts->chunk_bytes,
+            (unsigned long long)facts->need_bytes, (unsigned long long)facts->live_bytes,
+            (unsigned long long)facts->chunks);
+    fprintf(to,
+            " \"peak_bytes\": %llu, \"populated_bytes\": %llu, \"dropped_bytes\": %llu, \"unused_bytes\": "
+            "%llu,\n",
+            (unsigned long long)stats->peak_occupied_bytes, (unsigned long long)stats->populated_bytes,
+            (unsigned long long)stats->dropped_bytes, (unsigned long long)stats->unused_bytes);
+    fprintf(to,
+            " \"plans\": %llu, \"plans_late\": %llu, \"plans_again\": %llu, \"plan_seconds\": %llu.%09llu, "
+            "\"plan_launch_seconds_most\": %llu.%09llu, \"surprises\": %llu, \"oversize_launches\": %llu, ",
+            (unsigned long long)stats->plans, (unsigned long long)stats->plans_late,
+            (unsigned long long)stats->plans_again, (unsigned long long)stats->plan_ns / 1000000000,
+            (unsigned long long)stats->plan_ns % 1000000000,
+            (unsigned long long)stats->plan_longest_ns / 1000000000,
+            (unsigned long long)stats->plan_longest_ns % 1000000000, (unsigned long long)stats->surprises,
+            (unsigned long long)stats->oversize_launches);
+    fprintf(to, "\"predicted\": %llu, \"fed\": %llu, \"primed\": %llu,\n",
+            (unsigned long long)facts->predicted, (unsigned long long)facts->fed,
+            (unsigned long long)facts->primed);
+    fprintf(to, " \"placed_bytes\": %llu, \"placed_live_bytes\": %llu,\n",
+            (unsigned long long)facts->placed_bytes, (unsigned long long)facts->placed_live_bytes);
+    fprintf(to, " \"pinned_peak_bytes\": %llu,\n", (unsigned long long)facts->pinned_peak_bytes);
+    fprintf(to, " \"link_in_bytes_per_s\": %llu, \"link_out_bytes_per_s\": %llu,\n",
+            (unsigned long long)facts->link_in_bytes_per_s, (unsigned long long)facts->link_out_bytes_per_s);
+    for (int d = 0; d < 2; d++) {
+        fprintf(to, " \"bytes_%s_by_cause\": {", d ? "out" : "in");
+        for (int c = 0; c < 3; c++)
+            fprintf(to, "%s\"%s\": %llu", c ? ", " : "", causes[c],
+                    (unsigned long long)(d ? stats->out_by_cause[c] : stats->in_by_cause[c]));
+        fprintf(to, "},\n");
+    }
+    fprintf(to, " \"total\": {");
+    print_counts(to, &stats->total);
+    fprintf(to, "},\n \"iterations\": [");
+    uint32_t last = stats->iteration;
+    if (last && !stats->iterations[last].launches)
+        last--; /* the program ended where the next one would have begun */
+    for (uint32_t i = 0; i <= last; i++) {
+        fprintf(to, "%s\n  {\"number\": %u, ", i ? "," : "", i + 1);
+        print_counts(to, &stats->iterations[i]);
+        fprintf(to, "}");
+    }
+    fprintf(to, "]}\n");
+}
+
+enum sl_status sl_stats_write(const struct sl_stats *stats, const struct sl_stats_facts *facts,
+                              const char *path)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *memory = open_memstream(&text, &bytes);
+    if (!memory) return SL_ERR_NO_MEMORY;
+    sl_stats_print(memory, stats, facts);
+    if (fclose(memory)) {
+        free(text);
+        return SL_ERR_NO_MEMORY;
+    }
+    enum sl_status status = sl_output_replace(path, &sl_file_stats, text, bytes);
+    if (status)
+        sl_log(SL_LOG_WARN, "cannot write the statistics to %s: %s", path,
+               status == SL_ERR_IO ? sl_file_problem(&sl_file_stats, errno) : sl_status_text(status));
+    free(text);
+    return status;
+}
+
+__attribute__((format(printf, 2, 3))) static void line(void (*say)(const char *line), const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    say(text);
+}
+
+static void say_unmoved(const struct sl_stats *stats, const struct sl_stats_facts *facts, double predicted,
+                        void (*say)(const char *line))
+{
+    char need[SL_BYTES_TEXT], budget[SL_BYTES_TEXT];
+    sl_bytes_text(facts->need_bytes, need);
+    if (facts->memory == SL_MEMORY_NOTED)
+        line(say,
+             "recorded only: the program used %s of device memory; %llu launches, %.1f %% of %llu "
+             "events predicted",
+             need, (unsigned long long)stats->total.launches, predicted, (unsigned long long)facts->fed);
+    else
+        line(say,
+             "left to the driver: the program needed %s, %s were free; %llu launches, %.1f %% of %llu "
+             "events predicted",
+             need, sl_bytes_text(facts->budget_bytes, budget), (unsigned long long)stats->total.launches,
+             predicted, (unsigned long long)facts->fed);
+}
+
+void sl_stats_say(const struct sl_stats *stats, const struct sl_stats_facts *facts,
+                  void (*say)(const char *line))
+{
+    char need[SL_BYTES_TEXT], budget[SL_BYTES_TEXT], peak[SL_BYTES_TEXT], in[SL_BYTES_TEXT],
+        out[SL_BYTES_TEXT];
+    double predicted = facts->fed ? 100.0 * (double)facts->predicted / (double)facts->fed : 0.0;
+    if (facts->memory != SL_MEMORY_MOVED) {
+        say_unmoved(stats, facts, predicted, say);
+        return;
+    }
+    line(say, "memory: the program needed %s, was given %s, used %s; chunks of %llu MiB",
+         sl_bytes_text(facts->need_bytes, need), sl_bytes_text(facts->budget_bytes, budget),
+         sl_bytes_text(stats->peak_occupied_bytes, peak), (unsigned long long)(facts->chunk_bytes / SL_MIB));
+    if (facts->placed_bytes)
+        line(say, "placed: chunks held %s for %s of data, %.1f %% of it unused",
+             sl_bytes_text(facts->placed_bytes, need), sl_bytes_text(facts->placed_live_bytes, in),
+             100.0 - 100.0 * (double)facts->placed_live_bytes / (double)facts->placed_bytes);
+    if (facts->pinned_peak_bytes)
+        line(say, "pinned: %s of it lay in pinned host memory; launches used %s there in place",
+             sl_bytes_text(facts->pinned_peak_bytes, need), sl_bytes_text(stats->total.pinned_bytes, in));
+    line(say,
+         "moved: %s in, %s out; %llu launches, %llu demand misses, %llu late fetches, %llu stalls (%.3f s)",
+         sl_bytes_text(stats->total.bytes_in, in), sl_bytes_text(stats->total.bytes_out, out),
+         (unsigned long long)stats->total.launches, (unsigned long long)stats->total.demand_misses,
+         (unsigned long long)stats->total.late_fetches, (unsigned long long)stats->total.stalls,
+         (double)stats->total.stall_ns * 1e-9);
+    line(say, "plan: %llu plans, %llu surprises, %.1f %% of %llu events predicted",
+         (unsigned long long)stats->plans, (unsigned long long)stats->surprises, predicted,
+         (unsigned long long)facts->fed);
+}

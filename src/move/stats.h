@@ -1,0 +1,89 @@
+/* Counts for each iteration and in all, and what is said of them at exit. Thread-safe: plain atomics. */
+#ifndef SLUICE_STATS_H
+#define SLUICE_STATS_H
+
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "base/file_kind.h"
+#include "device/backend.h"
+#include "plan/plan.h"
+#include "trace/event.h"
+#include "trace/trace_write.h"
+
+struct sl_counts {
+    _Atomic uint64_t launches;
+    _Atomic uint64_t demand_misses; /* chunks that a launch needed and nobody had planned for it */
+    _Atomic uint64_t
+        late_fetches; /* chunks that were planned, but fetched only by the launch that needs them */
+    _Atomic uint64_t remote_bytes; /* used in place */
+    _Atomic uint64_t pinned_bytes; /* those of them that are pinned */
+    _Atomic uint64_t bytes_in, bytes_out;
+    _Atomic uint64_t stalls, stall_ns; /* launches that waited for fetches of whatever cause, and how long */
+};
+
+#define SL_MAX_ITERATIONS 4096
+
+struct sl_stats {
+    struct sl_counts total;
+    struct sl_counts *iterations;                     /* SL_MAX_ITERATIONS; the last one collects the rest */
+    _Atomic uint32_t iteration;                       /* the present one, as an index */
+    _Atomic uint64_t in_by_cause[3], out_by_cause[3]; /* by enum sl_move_cause */
+    _Atomic uint64_t populated_bytes, dropped_bytes;
+    _Atomic uint64_t unused_bytes; /* fetched ahead, and taken away again before they were used */
+    _Atomic uint64_t peak_occupied_bytes;
+    _Atomic uint64_t plans, surprises, oversize_launches, plan_ns;
+    _Atomic uint64_t plans_late;      /* that were made when what they follow had ended */
+    _Atomic uint64_t plans_again;     /* that were those of before */
+    _Atomic uint64_t plan_longest_ns; /* that a launch spent on planning */
+    struct sl_trace *trace;           /* gets the movements; or NULL */
+    _Atomic sl_tick tick;             /* of the newest launch, for them */
+};
+
+enum sl_status sl_stats_init(struct sl_stats *stats);
+void sl_stats_close(struct sl_stats *stats);
+
+/* The counters of the present iteration, to be added to together with `total`. */
+struct sl_counts *sl_stats_now(struct sl_stats *stats);
+#define SL_COUNT(stats, field, amount)                                                                       \
+    do {                                                                                                     \
+        atomic_fetch_add_explicit(&(stats)->total.field, (amount), memory_order_relaxed);                    \
+        atomic_fetch_add_explicit(&sl_stats_now(stats)->field, (amount), memory_order_relaxed);              \
+    } while (0)
+
+/* Counts a launch. Callers are serialised by the order lock, so no locked instruction is needed. */
+void sl_stats_launched(struct sl_stats *stats);
+
+/* Counts a movement and tells the trace, if there is one; returns its record. */
+struct sl_event sl_stats_moved(struct sl_stats *stats, enum sl_action_kind kind, enum sl_move_cause cause,
+                               sl_chunk chunk, uint64_t bytes);
+void sl_stats_occupied(struct sl_stats *stats, uint64_t occupied_bytes);
+void sl_stats_next_iteration(struct sl_stats *stats);
+
+/* What the summary says beside the counts. */
+struct sl_stats_facts {
+    uint64_t budget_bytes, chunk_bytes, need_bytes, live_bytes, chunks;
+    char policy[16], daemon[16];
+    uint64_t predicted, fed;
+    enum sl_memory_use memory;
+    uint64_t link_in_bytes_per_s, link_out_bytes_per_s; /* each direction, while both run, as plans take it */
+    uint64_t placed_bytes, placed_live_bytes; /* most bytes of chunks in use, and what lived in them then */
+    uint64_t pinned_peak_bytes;               /* of live allocations */
+    uint64_t primed;                          /* symbols of a profile that were foreseen at the start */
+    bool complete;                            /* the program told them itself, at its end */
+};
+/* What the JSON begins with. */
+#define SL_STATS_MARKER "{\"kind\": \"sluice statistics\""
+
+/* JSON to a file, all of it or nothing (see sl_output_replace). */
+enum sl_status sl_stats_write(const struct sl_stats *stats, const struct sl_stats_facts *facts,
+                              const char *path);
+void sl_stats_print(FILE *to, const struct sl_stats *stats, const struct sl_stats_facts *facts);
+/* Says a few lines, without their ends. */
+void sl_stats_say(const struct sl_stats *stats, const struct sl_stats_facts *facts,
+                  void (*say)(const char *line));
+
+/* What the statistics have near their beginning. */
+extern const struct sl_file_kind sl_file_stats;
+
+#endif

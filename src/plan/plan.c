@@ -1,0 +1,85 @@
+#include "plan/plan.h"
+
+#include <stdlib.h>
+
+#include "plan/plan_internal.h"
+
+#define MOST_GUESSED 0.5 /* of the time, for a comparison of attempts to mean anything */
+
+static bool valid(const struct sl_plan_input *input)
+{
+    if (!input->first_tick) return false;
+    if (input->launch_count >= UINT32_MAX / 4 || input->chunk_count >= UINT32_MAX / 4) return false;
+    if (input->budget_bytes > INT64_MAX || !input->in_bytes_per_s || !input->out_bytes_per_s) return false;
+    if ((unsigned)input->when > SL_PLAN_ON_DEMAND) return false;
+    for (size_t i = 0; i < input->chunk_count; i++)
+        if ((unsigned)input->content[i] > SL_CONTENT_RESIDENT_DEAD ||
+            input->chunk_bytes[i] > UINT32_MAX * SL_KIB)
+            return false;
+    uint64_t accesses = 0;
+    for (size_t i = 0; i < input->launch_count; i++) {
+        const struct sl_plan_launch *launch = &input->launches[i];
+        accesses += launch->access_count;
+        for (uint32_t k = 0; k < launch->access_count; k++)
+            if (input->accesses[launch->first_access + k].chunk >= input->chunk_count) return false;
+        for (uint32_t k = 0; k < launch->death_count; k++)
+            if (input->deaths[launch->first_death + k] >= input->chunk_count) return false;
+    }
+    return accesses < UINT32_MAX / 4;
+}
+
+static uint64_t used_bytes(const struct sl_plan_input *input, const struct sl_plan_launch *launch)
+{
+    uint64_t bytes = 0;
+    for (uint32_t k = 0; k < launch->access_count; k++)
+        bytes += input->chunk_bytes[input->accesses[launch->first_access + k].chunk];
+    return bytes;
+}
+
+/* How long each launch runs. One whose duration nobody knows is taken to go through its chunks at the speed
+ * of the others, or, if there are none, at a few times the link's: rarely right, but it tells long launches
+ * from short ones and lets none look free. Returns the share of the time that was guessed. */
+static double estimate(const struct sl_plan_input *input, double *launch_ns)
+{
+    double bytes = 0, known_ns = 0, guessed_ns = 0;
+    for (size_t t = 0; t < input->launch_count; t++) {
+        const struct sl_plan_launch *launch = &input->launches[t];
+        launch_ns[t] = (double)launch->duration_ns;
+        bytes += launch->duration_ns ? (double)used_bytes(input, launch) : 0;
+        known_ns += launch_ns[t];
+    }
+    double ns_per_byte = bytes > 0 ? known_ns / bytes : 1e9 / (4 * (double)input->in_bytes_per_s);
+    for (size_t t = 0; t < input->launch_count; t++) {
+        if (input->launches[t].duration_ns) continue;
+        launch_ns[t] = (double)used_bytes(input, &input->launches[t]) * ns_per_byte;
+        guessed_ns += launch_ns[t];
+    }
+    return guessed_ns > 0 ? guessed_ns / (guessed_ns + known_ns) : 0;
+}
+
+enum sl_status sl_plan_make(const struct sl_plan_input *input, struct sl_plan_lessons *lessons,
+                            struct sl_plan *out)
+{
+    struct sl_plan_input in = *input;
+    if (!valid(input)) return SL_ERR_INVALID;
+    double *launch_ns = malloc((input->launch_count + 1) * sizeof *launch_ns);
+    if (!launch_ns) return SL_ERR_NO_MEMORY;
+    if (estimate(input, launch_ns) > MOST_GUESSED || input->when != SL_PLAN_AHEAD) in.attempts = 0;
+    enum sl_status status = sl_plan_search(&in, launch_ns, lessons, out);
+    free(launch_ns);
+    if (status == SL_OK && input->believed) sl_plan_cut(out, input->first_tick + input->believed);
+    return status;
+}
+
+void sl_plan_free(struct sl_plan *plan)
+{
+    free(plan->actions);
+    *plan = (struct sl_plan){0};
+}
+
+void sl_plan_lessons_free(struct sl_plan_lessons *lessons)
+{
+    free(lessons->rows);
+    sl_relaxation_delete(lessons->relaxation);
+    *lessons = (struct sl_plan_lessons){0};
+}

@@ -1,0 +1,326 @@
+#include <stdlib.h>
+
+#include "plan/plan_internal.h"
+#include "plan/plan_victims.h"
+
+/* A simulation in the order of the launches: what one needs and finds absent comes, and while there is no
+ * room, the best victim leaves. A chunk whose next use nobody knows is taken to be used when the window
+ * repeats, one that is not used at all a window later. */
+struct chunk {
+    uint32_t moment;  /* after its last use or its death, so far */
+    uint32_t since;   /* when it last died or came to life without a frame */
+    uint32_t release; /* its last release; SL_NONE */
+    uint32_t access;  /* its last use, among all accesses; SL_NONE */
+    uint8_t content;
+    bool clean;   /* the copy in host memory is good, too */
+    bool written; /* in host memory, by a launch that a fetch does not wait for */
+};
+
+struct chooser {
+    const struct sl_plan_input *in;
+    const struct sl_outlook *outlook;
+    const struct sl_policy *policy;
+    struct sl_choice *choice;
+    struct chunk *chunk;
+    double *start; /* of each launch, and the end of the last; one ns more for each, so that all differ */
+    double in_share, out_share; /* of the link's time, of a byte that goes both ways */
+    struct sl_victims victims;
+    uint64_t resident_bytes;
+    bool lacks_memory;
+};
+
+/* What comes next for a chunk. */
+struct prospect {
+    uint32_t next, death; /* as in the outlook */
+    uint32_t moment;      /* from which it may leave */
+    double last;          /* when it was used last */
+};
+
+static double due(const struct chooser *c, sl_chunk chunk, const struct prospect *p)
+{
+    double window = c->start[c->in->launch_count];
+    uint32_t first = c->outlook->first[chunk];
+    /* Where copies have no price a death in between does not matter: the frame is free soon anyway. */
+    if (c->policy->prices && p->death != SL_NONE) return c->start[p->death + 1];
+    if (p->next != SL_NONE) return c->start[p->next];
+    return first != SL_NONE ? window + c->start[first] : 2 * window;
+}
+
+/* What a price is multiplied by. */
+static double guided(const struct chooser *c, sl_chunk chunk)
+{
+    static const double factors[] = {[SL_STAYS] = 1, [SL_MAY_LEAVE] = 0.3, [SL_LEAVES] = 0.05};
+    const struct sl_guide *guide = c->policy->guide;
+    uint32_t access = c->chunk[chunk].access;
+    if (!guide) return 1;
+    return factors[access == SL_NONE ? guide->by_chunk[chunk]
+                                     : guide->by_access[access % guide->access_count]];
+}
+
+static double price(const struct chooser *c, sl_chunk chunk, const struct prospect *p)
+{
+    const struct sl_policy *policy = c->policy;
+    if (!policy->prices) return 1;
+    uint32_t next = p->next != SL_NONE ? p->next : c->outlook->first[chunk];
+    double out = c->chunk[chunk].clean ? 0 : policy->least_price + policy->prices->out[p->moment];
+    uint32_t access = c->chunk[chunk].access;
+    if (policy->credit && access != SL_NONE)
+        out = out > policy->credit[access] ? out - policy->credit[access] : 0;
+    double in = p->death != SL_NONE || next == SL_NONE ? 0 : policy->least_price + policy->prices->in[next];
+    return (out * c->out_share + in * c->in_share) * guided(c, chunk);
+}
+
+static void may_leave(struct chooser *c, sl_chunk chunk, const struct prospect *p)
+{
+    bool added = sl_victims_add(&c->victims, chunk, due(c, chunk, p), p->last, price(c, chunk, p));
+    c->lacks_memory |= !added;
+}
+
+/* False: nothing may leave. `request`: the one that needs the room. */
+static bool release_one(struct chooser *c, uint32_t launch, uint32_t request)
+{
+    bool alive = c->victims.dead_first == SL_NO_CHUNK;
+    sl_chunk victim = alive ? sl_victims_best(&c->victims, c->start[launch]) : c->victims.dead_first;
+    if (victim == SL_NO_CHUNK) return false;
+    struct chunk *x = &c->chunk[victim];
+    enum sl_action_kind kind = !alive ? SL_ACTION_DROP : x->clean ? SL_ACTION_LEAVE : SL_ACTION_EVICT;
+    if (alive)
+        sl_victims_remove(&c->victims, victim);
+    else
+        sl_victims_remove_dead(&c->victims, victim);
+    x->content = alive ? SL_CONTENT_HOST : SL_CONTENT_DEAD;
+    x->written = false;
+    x->release = c->choice->release_count;
+    c->resident_bytes -= c->in->chunk_bytes[victim];
+    c->choice->releases[c->choice->release_count++] =
+        (struct sl_release){victim, x->moment, launch, request, x->access, kind};
+    return true;
+}
+
+/* Chunks that the launch is about to use are no victims; without all others they fit. */
+static void make_room(struct chooser *c, uint64_t bytes, uint32_t launch, uint32_t request)
+{
+    while (c->resident_bytes + bytes > c->in->budget_bytes && release_one(c, launch, request)) {
+    }
+}
+
+static bool has_room(const struct chooser *c, sl_chunk chunk)
+{
+    return c->resident_bytes + c->in->chunk_bytes[chunk] <= c->in->budget_bytes;
+}
+
+/* What is used in place goes over the link while its launch waits. */
+static bool costs_less_than_in_place(const struct chooser *c, uint32_t t, sl_chunk chunk)
+{
+    const struct sl_policy *policy = c->policy;
+    if (!policy->prices) return true;
+    double cost = 0, in_place = c->out_share;
+    if (c->chunk[chunk].content == SL_CONTENT_HOST) {
+        cost = c->in_share * (policy->least_price + policy->prices->in[t]);
+        in_place += c->in_share;
+    }
+    if (has_room(c, chunk) || c->victims.dead_first != SL_NO_CHUNK) return cost <= in_place;
+    sl_chunk victim = sl_victims_best(&c->victims, c->start[t]);
+    return victim != SL_NO_CHUNK && cost + c->victims.price[c->victims.of[victim].price] <= in_place;
+}
+
+static uint64_t lacking_bytes(const struct chooser *c, uint32_t t)
+{
+    const struct sl_plan_launch *launch = &c->in->launches[t];
+    uint64_t bytes = 0;
+    for (uint32_t k = 0; k < launch->access_count; k++) {
+        sl_chunk chunk = c->in->accesses[launch->first_access + k].chunk;
+        if (c->chunk[chunk].content != SL_CONTENT_RESIDENT) bytes += c->in->chunk_bytes[chunk];
+    }
+    return bytes;
+}
+
+/* All of them, or, where the launch does not fit, a part of them, of those that are worth their room. */
+static void request_missing(struct chooser *c, uint32_t t, bool fits)
+{
+    const struct sl_plan_launch *launch = &c->in->launches[t];
+    double most = fits ? 0 : c->policy->part_of_lacking * (double)lacking_bytes(c, t);
+    if (!fits && most == 0) return;
+    for (uint32_t k = 0; k < launch->access_count; k++) {
+        sl_chunk chunk = c->in->accesses[launch->first_access + k].chunk;
+        struct chunk *x = &c->chunk[chunk];
+        if (x->content == SL_CONTENT_RESIDENT) continue;
+        if (!fits && !costs_less_than_in_place(c, t, chunk)) continue;
+        most -= (double)c->in->chunk_bytes[chunk];
+        if (!fits && most < 0) return;
+        make_room(c, c->in->chunk_bytes[chunk], t, c->choice->request_count);
+        if (!has_room(c, chunk)) return;
+        c->choice->requests[c->choice->request_count++] =
+            (struct sl_request){chunk, t, x->since, x->release, x->content == SL_CONTENT_HOST};
+        x->clean = c->in->clean && x->content == SL_CONTENT_HOST && !x->written;
+        x->content = SL_CONTENT_RESIDENT;
+        c->resident_bytes += c->in->chunk_bytes[chunk];
+    }
+}
+
+/* What the launch uses is alive and cannot leave. */
+static bool begin_launch(struct chooser *c, uint32_t t)
+{
+    const struct sl_plan_launch *launch = &c->in->launches[t];
+    uint64_t bytes = 0;
+    for (uint32_t k = 0; k < launch->access_count; k++) {
+        sl_chunk chunk = c->in->accesses[launch->first_access + k].chunk;
+        bytes += c->in->chunk_bytes[chunk];
+        sl_victims_remove(&c->victims, chunk);
+        if (c->chunk[chunk].content != SL_CONTENT_RESIDENT_DEAD) continue;
+        sl_victims_remove_dead(&c->victims, chunk);
+        c->chunk[chunk].content = SL_CONTENT_RESIDENT;
+        c->chunk[chunk].clean = false;
+    }
+    return bytes <= c->in->budget_bytes;
+}
+
+/* `access`: the launch's first one in the outlook. */
+static void end_uses(struct chooser *c, uint32_t t, uint32_t access)
+{
+    const struct sl_plan_launch *launch = &c->in->launches[t];
+    struct sl_in_place in_place = {.launch = t};
+    for (uint32_t k = 0; k < launch->access_count; k++, access++) {
+        const struct sl_plan_access *use = &c->in->accesses[launch->first_access + k];
+        struct chunk *x = &c->chunk[use->chunk];
+        bool writes = use->flags & SL_ACCESS_WRITE || !c->in->clean;
+        /* Only a launch that exceeds the budget finds a chunk elsewhere: it writes it there. */
+        if (x->content != SL_CONTENT_RESIDENT) {
+            if (x->content == SL_CONTENT_HOST) in_place.in_bytes += c->in->chunk_bytes[use->chunk];
+            if (writes) in_place.out_bytes += c->in->chunk_bytes[use->chunk];
+            if (x->content == SL_CONTENT_DEAD) x->since = t + 1;
+            x->written |= writes;
+            x->content = SL_CONTENT_HOST;
+            continue;
+        }
+        x->moment = t + 1;
+        x->access = access;
+        x->clean = x->clean && !writes;
+        struct prospect p = {c->outlook->next[access], c->outlook->death[access], t + 1, c->start[t + 1]};
+        may_leave(c, use->chunk, &p);
+    }
+    if (in_place.in_bytes || in_place.out_bytes) c->choice->in_place[c->choice->in_place_count++] = in_place;
+}
+
+static void end_lives(struct chooser *c, uint32_t t)
+{
+    const struct sl_plan_launch *launch = &c->in->launches[t];
+    for (uint32_t k = 0; k < launch->death_count; k++) {
+        sl_chunk chunk = c->in->deaths[launch->first_death + k];
+        struct chunk *x = &c->chunk[chunk];
+        if (x->content == SL_CONTENT_HOST) {
+            x->content = SL_CONTENT_DEAD;
+            x->since = t + 1;
+        }
+        if (x->content != SL_CONTENT_RESIDENT) continue;
+        sl_victims_remove(&c->victims, chunk);
+        x->content = SL_CONTENT_RESIDENT_DEAD;
+        x->moment = t + 1;
+        sl_victims_add_dead(&c->victims, chunk);
+    }
+}
+
+static void take_stock(struct chooser *c)
+{
+    const struct sl_plan_input *in = c->in;
+    const struct sl_outlook *o = c->outlook;
+    double window = c->start[in->launch_count];
+    for (uint32_t i = 0; i < in->chunk_count; i++) {
+        struct chunk *x = &c->chunk[i];
+        x->release = x->access = SL_NONE;
+        x->content = (uint8_t)in->content[i];
+        x->clean = in->clean && in->clean[i];
+        /* Its last use lies before the window: where it would be if the window were what repeats. */
+        double last = o->last[i] == SL_NONE ? -window : c->start[o->last[i] + 1] - window;
+        struct prospect p = {o->first[i], o->first_death[i], 0, last};
+        if (x->content == SL_CONTENT_RESIDENT) may_leave(c, i, &p);
+        if (x->content == SL_CONTENT_RESIDENT_DEAD) sl_victims_add_dead(&c->victims, i);
+        if (x->content >= SL_CONTENT_RESIDENT) c->resident_bytes += in->chunk_bytes[i];
+    }
+    c->choice->room_bytes = (int64_t)in->budget_bytes - (int64_t)c->resident_bytes;
+}
+
+static void set_starts(struct chooser *c)
+{
+    double now = 0;
+    for (size_t t = 0; t <= c->in->launch_count; t++) {
+        c->start[t] = (c->policy->start ? c->policy->start[t] : now) + (double)t;
+        now += t < c->in->launch_count ? c->outlook->launch_ns[t] : 0;
+    }
+}
+
+static void choose(struct chooser *c)
+{
+    uint32_t access = 0;
+    set_starts(c);
+    take_stock(c);
+    make_room(c, 0, 0, SL_NONE);
+    for (uint32_t t = 0; t < c->in->launch_count; access += c->in->launches[t].access_count, t++) {
+        bool fits = begin_launch(c, t);
+        c->choice->oversize_launches += !fits;
+        request_missing(c, t, fits);
+        end_uses(c, t, access);
+        end_lives(c, t);
+    }
+}
+
+enum sl_status sl_plan_choose(const struct sl_plan_input *in, const struct sl_outlook *outlook,
+                              const struct sl_policy *policy, struct sl_choice *out)
+{
+    size_t accesses = outlook->access_count;
+    struct sl_choice choice = {0};
+    double both = (double)in->in_bytes_per_s + (double)in->out_bytes_per_s;
+    struct chooser c = {.in = in,
+                        .outlook = outlook,
+                        .policy = policy,
+                        .choice = &choice,
+                        .in_share = (double)in->out_bytes_per_s / both,
+                        .out_share = (double)in->in_bytes_per_s / both};
+    enum sl_status status = sl_victims_new(in->chunk_count, policy->weight_of_rest, &c.victims);
+    c.chunk = calloc(in->chunk_count + 1, sizeof *c.chunk);
+    c.start = malloc((in->launch_count + 1) * sizeof *c.start);
+    choice.releases = malloc((accesses + in->chunk_count + 1) * sizeof *choice.releases);
+    choice.requests = malloc((accesses + 1) * sizeof *choice.requests);
+    choice.in_place = malloc((in->launch_count + 1) * sizeof *choice.in_place);
+    if (!choice.in_place || !c.chunk || !c.start || !choice.releases || !choice.requests)
+        status = SL_ERR_NO_MEMORY;
+    if (status == SL_OK) choose(&c);
+    if (c.lacks_memory) status = SL_ERR_NO_MEMORY;
+    sl_victims_free(&c.victims);
+    free(c.chunk);
+    free(c.start);
+    if (status)
+        sl_choice_free(&choice);
+    else
+        *out = choice;
+    return status;
+}
+
+/* The moment from which request `i` may start. */
+static uint32_t allowed_from(const struct sl_choice *choice, uint32_t i, enum sl_plan_when when)
+{
+    if (when == SL_PLAN_NEXT) return i ? choice->requests[i - 1].launch : 0;
+    return choice->requests[i].launch;
+}
+
+void sl_choice_hold_back(struct sl_choice *choice, enum sl_plan_when when)
+{
+    if (when == SL_PLAN_AHEAD) return;
+    for (uint32_t i = 0; i < choice->request_count; i++) {
+        uint32_t from = allowed_from(choice, i, when);
+        if (choice->requests[i].moment < from) choice->requests[i].moment = from;
+    }
+    for (uint32_t i = 0; i < choice->release_count; i++) {
+        uint32_t request = choice->releases[i].request;
+        uint32_t from = request == SL_NONE ? 0 : allowed_from(choice, request, when);
+        if (choice->releases[i].moment < from) choice->releases[i].moment = from;
+    }
+}
+
+void sl_choice_free(struct sl_choice *choice)
+{
+    free(choice->releases);
+    free(choice->requests);
+    free(choice->in_place);
+    *choice = (struct sl_choice){0};
+}

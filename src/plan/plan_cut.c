@@ -1,0 +1,25 @@
+#include "plan/plan.h"
+
+static bool comes(const struct sl_plan_action *action)
+{
+    return action->kind == SL_ACTION_FETCH || action->kind == SL_ACTION_POPULATE;
+}
+
+/* What comes is in the order of its deadlines, and waits for what stands before it: so behind the last
+ * release that is waited for, others can be left out without the indices changing. */
+void sl_plan_cut(struct sl_plan *plan, sl_tick end)
+{
+    size_t until = 0, waited_for = 0, count = 0;
+    for (; until < plan->action_count; until++) {
+        const struct sl_plan_action *action = &plan->actions[until];
+        if (!comes(action)) continue;
+        if (action->deadline >= end) break;
+        if (action->frame_from != SL_NO_ACTION && action->frame_from >= waited_for)
+            waited_for = action->frame_from + 1;
+    }
+    for (size_t a = 0; a < until; a++) {
+        struct sl_plan_action action = plan->actions[a];
+        if (comes(&action) || a < waited_for || action.deadline < end) plan->actions[count++] = action;
+    }
+    plan->action_count = count;
+}

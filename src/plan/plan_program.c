@@ -1,0 +1,329 @@
+#include "plan/plan_program.h"
+
+#include <stdlib.h>
+
+#include "plan/plan_internal.h"
+
+enum {
+    BLOCKS = 256,       /* of about the same time, into which launches are put together, */
+    MOST_BLOCKS = 1024, /* where not those of large ones, by whose number their room is limited */
+    LEAST_PARTS = 4,    /* of the budget, that the chunks of a block exceed only if one launch does */
+    MOST_ACCESSES = 1 << 18,
+    SPARE_CHUNKS = 1, /* of room that whole chunks need, and parts do not */
+};
+/* Of a copy that makes nobody wait, against one that does: what need not leave stays. */
+#define COPY_COST 1e-3
+/* Of one beyond the fewest: it has to save more than a quarter of the time that it takes on the link. */
+#define MORE_COST 0.25
+/* Of a copy's time, at most, that each chunk's leaving costs by chance: of those that could leave in each
+ * other's stead whole ones do, instead of a part of each. */
+#define TIE_COST 0.05
+
+/* --- blocks of launches */
+
+/* `seen`: for each chunk, in which block it was used last. */
+static uint32_t divide_into_blocks(struct sl_program *p, const struct sl_plan_input *in,
+                                   const double *launch_ns, uint32_t *seen)
+{
+    double total_ns = 0, ns = 0;
+    uint64_t used = 0;
+    uint32_t block = 0;
+    for (size_t t = 0; t < p->uses.period; t++) total_ns += launch_ns[t];
+    for (uint32_t c = 0; c < p->uses.chunk_count; c++) seen[c] = SL_NONE;
+    for (uint32_t t = 0; t < p->uses.period; t++) {
+        const struct sl_plan_launch *l = &in->launches[t];
+        uint64_t more = 0;
+        for (uint32_t k = 0; k < l->access_count; k++) {
+            sl_chunk c = in->accesses[l->first_access + k].chunk;
+            if (seen[c] != block) more += in->chunk_bytes[c];
+        }
+        bool full = ns + launch_ns[t] > total_ns / BLOCKS || used + more > in->budget_bytes / LEAST_PARTS;
+        if (t && full) {
+            block++;
+            ns = 0;
+            used = 0;
+        }
+        for (uint32_t k = 0; k < l->access_count; k++) {
+            sl_chunk c = in->accesses[l->first_access + k].chunk;
+            if (seen[c] != block) used += in->chunk_bytes[c];
+            seen[c] = block;
+        }
+        if (used > in->budget_bytes) return 0;
+        ns += launch_ns[t];
+        p->block_of[t] = block;
+    }
+    return block + 1;
+}
+
+static void add_blocks(struct sl_program *p, const double *launch_ns, double out_cost, double size)
+{
+    struct sl_linear *l = p->linear;
+    for (size_t t = 0; t < p->uses.period; t++) p->blocks[p->block_of[t]].ns += launch_ns[t];
+    for (uint32_t i = 0; i < p->block_count; i++) {
+        struct sl_block *b = &p->blocks[i];
+        double run = b->ns / p->unit_ns, longest = size * (1 + out_cost);
+        uint32_t *states[] = {&b->away, &b->leaving_before, &b->leaving_behind, &b->early_before,
+                              &b->early_behind};
+        for (size_t k = 0; k < sizeof states / sizeof *states; k++)
+            *states[k] = sl_linear_variable(l, size, 0);
+        b->wait = sl_linear_variable(l, longest, 1);
+        b->in_wait = sl_linear_variable(l, longest, COPY_COST);
+        b->out_wait = sl_linear_variable(l, longest, COPY_COST);
+        b->in_run = sl_linear_variable(l, run, COPY_COST);
+        b->out_run = sl_linear_variable(l, run / out_cost, COPY_COST);
+    }
+}
+
+static void add_terms(struct sl_linear *l, uint32_t row, const uint32_t *plus, const uint32_t *minus)
+{
+    for (; *plus != SL_NONE; plus++) sl_linear_term(l, row, *plus, 1);
+    for (; *minus != SL_NONE; minus++) sl_linear_term(l, row, *minus, -1);
+}
+
+#define VARIABLES(...) ((const uint32_t[]){__VA_ARGS__, SL_NONE})
+
+/* What is not at once before or behind its place: amounts by block, from one to the next. */
+static void add_balance(struct sl_program *p)
+{
+    struct sl_linear *l = p->linear;
+    for (uint32_t i = 0; i < p->block_count; i++) {
+        struct sl_block *b = &p->blocks[i], *before = &p->blocks[(i + p->block_count - 1) % p->block_count];
+        add_terms(l, sl_linear_row(l, true, 0), VARIABLES(b->leaving_behind, b->out_run),
+                  VARIABLES(b->leaving_before));
+        add_terms(l, sl_linear_row(l, true, 0), VARIABLES(b->early_behind),
+                  VARIABLES(b->early_before, b->in_run));
+        b->away_row = sl_linear_row(l, true, 0);
+        b->leaving_row = sl_linear_row(l, true, 0);
+        b->early_row = sl_linear_row(l, true, 0);
+        if (p->block_count > 1) add_terms(l, b->away_row, VARIABLES(b->away), VARIABLES(before->away));
+        add_terms(l, b->leaving_row, VARIABLES(b->leaving_before, b->out_wait),
+                  VARIABLES(before->leaving_behind));
+        add_terms(l, b->early_row, VARIABLES(b->early_before), VARIABLES(before->early_behind, b->in_wait));
+    }
+    p->away_first_row = sl_linear_row(l, true, 0);
+    sl_linear_term(l, p->away_first_row, p->blocks[0].away, 1);
+}
+
+/* `live` is known when all gaps have been added. */
+static void add_limits(struct sl_program *p, double room, double out_cost, double most_copies)
+{
+    struct sl_linear *l = p->linear;
+    uint32_t copies = sl_linear_row(l, false, most_copies);
+    p->more = sl_linear_variable(l, most_copies, MORE_COST);
+    sl_linear_term(l, copies, p->more, -1);
+    for (uint32_t i = 0; i < p->block_count; i++) {
+        const struct sl_block *b = &p->blocks[i];
+        double room_left = room < b->live ? room - b->live : 0; /* and no more is away than lives */
+        add_terms(l, sl_linear_row(l, false, room_left), VARIABLES(b->leaving_before, b->early_before),
+                  VARIABLES(b->away));
+        add_terms(l, sl_linear_row(l, false, room_left), VARIABLES(b->leaving_behind, b->early_behind),
+                  VARIABLES(b->away));
+        add_terms(l, sl_linear_row(l, false, 0), VARIABLES(b->in_wait), VARIABLES(b->wait));
+        uint32_t out = sl_linear_row(l, false, 0);
+        sl_linear_term(l, out, b->out_wait, out_cost);
+        sl_linear_term(l, out, b->wait, -1);
+        add_terms(l, copies, VARIABLES(b->in_wait, b->in_run, b->out_wait, b->out_run), VARIABLES(SL_NONE));
+    }
+}
+
+/* --- gaps */
+
+struct chain {
+    double size;     /* of all that are used alike */
+    double cost;     /* of leaving, of each unit */
+    uint32_t copied; /* a variable: of how much a copy is held in host memory; SL_NONE: of nothing, */
+    bool all;        /* unless of all */
+};
+
+static void add_variable_to(struct sl_linear *l, uint32_t row, uint32_t variable, double by)
+{
+    if (variable != SL_NONE) sl_linear_term(l, row, variable, by);
+}
+
+/* Away in so many blocks, from `begin` on, round the end. */
+static void add_to_balance(struct sl_program *p, const struct sl_gap *gap, uint32_t begin, uint32_t inside,
+                           bool comes_back)
+{
+    struct sl_linear *l = p->linear;
+    uint32_t end = (begin + inside) % p->block_count;
+    const uint32_t variables[] = {gap->clean, gap->dirty};
+    for (int i = 0; i < 2; i++) {
+        add_variable_to(l, p->blocks[begin].away_row, variables[i], -1);
+        add_variable_to(l, p->blocks[end].away_row, variables[i], 1);
+        if (comes_back) add_variable_to(l, p->blocks[end].early_row, variables[i], 1);
+        bool first = begin == 0 || begin + inside > p->block_count;
+        if (first) add_variable_to(l, p->away_first_row, variables[i], -1);
+    }
+    add_variable_to(l, p->blocks[begin].leaving_row, gap->dirty, -1);
+}
+
+static void add_gap(struct sl_program *p, struct chain *chain, const struct sl_event *from,
+                    const struct sl_event *to)
+{
+    struct sl_linear *l = p->linear;
+    uint32_t begin = p->block_of[from->launch], end = p->block_of[to->launch], count = p->block_count;
+    bool comes_back = to->kind != SL_EVENT_DEATH,
+         round = comes_back ? to->launch <= from->launch : to->launch < from->launch;
+    int64_t inside = (int64_t)end + (round ? count : 0) - begin - (comes_back ? 1 : 0);
+    struct sl_gap gap = {SL_NONE, SL_NONE};
+    if (from->kind == SL_EVENT_WRITE) *chain = (struct chain){chain->size, chain->cost, SL_NONE, false};
+    if (inside <= 0) return;
+    if (inside >= count) inside = count - 1;
+    bool has_copy = chain->all || chain->copied != SL_NONE;
+    if (has_copy) gap.clean = sl_linear_variable(l, chain->size, chain->cost);
+    if (!chain->all) gap.dirty = sl_linear_variable(l, chain->size, chain->cost);
+    if (chain->copied != SL_NONE) {
+        uint32_t both = sl_linear_row(l, false, chain->size), held = sl_linear_row(l, false, 0);
+        add_terms(l, both, VARIABLES(gap.clean, gap.dirty), VARIABLES(SL_NONE));
+        add_terms(l, held, VARIABLES(gap.clean), VARIABLES(chain->copied));
+        uint32_t more = sl_linear_variable(l, chain->size, 0), sum = sl_linear_row(l, true, 0);
+        add_terms(l, sum, VARIABLES(more), VARIABLES(chain->copied, gap.dirty));
+        chain->copied = more;
+    } else if (!chain->all) {
+        chain->copied = gap.dirty;
+    }
+    p->gaps[from->access] = gap;
+    add_to_balance(p, &gap, (begin + 1) % count, (uint32_t)inside, comes_back);
+}
+
+/* Chunks live in the blocks from that of `from` to that of `to`; all the time where these are the same use.
+ */
+static void add_life(struct sl_program *p, const struct sl_event *from, const struct sl_event *to,
+                     double size)
+{
+    uint32_t begin = p->block_of[from->launch], end = p->block_of[to->launch];
+    uint32_t blocks = (end + p->block_count - begin) % p->block_count + 1;
+    if (to->launch < from->launch && begin == end) blocks = p->block_count;
+    for (uint32_t i = 0; i < blocks; i++) p->blocks[(begin + i) % p->block_count].live += size;
+}
+
+/* The event to begin with: new content, or a write, as a life's first. */
+static uint32_t find_beginning(const struct sl_event *events, uint32_t count, bool *dies)
+{
+    uint32_t first = 0;
+    bool writes = false;
+    *dies = false;
+    for (uint32_t i = 0; i < count; i++) {
+        if (events[i].kind == SL_EVENT_DEATH) first = i + 1;
+        *dies |= events[i].kind == SL_EVENT_DEATH;
+    }
+    for (uint32_t i = 0; i < count && !*dies && !writes; i++) {
+        writes = events[i].kind == SL_EVENT_WRITE;
+        first = writes ? i : 0;
+    }
+    return first % count;
+}
+
+static void add_chunks(struct sl_program *p, sl_chunk chunk, double size)
+{
+    const struct sl_event *events = p->uses.events + p->uses.first_event[chunk];
+    uint32_t count = p->uses.first_event[chunk + 1] - p->uses.first_event[chunk];
+    bool dies, is_used = false;
+    for (uint32_t i = 0; i < count; i++) is_used |= events[i].kind != SL_EVENT_DEATH;
+    if (!is_used) return;
+    uint32_t first = find_beginning(events, count, &dies);
+    double cost = TIE_COST * (double)(chunk * UINT32_C(2654435761) >> 8) / (1 << 24);
+    struct chain chain = {size, cost, SL_NONE, !dies && events[first].kind == SL_EVENT_READ};
+    const struct sl_event *birth = NULL, *last = NULL;
+    for (uint32_t i = 0; i < count + !dies; i++) {
+        struct sl_event event = events[(first + i) % count];
+        if (last) add_gap(p, &chain, last, &event);
+        if (event.kind == SL_EVENT_DEATH) {
+            if (birth) add_life(p, birth, &event, size);
+            birth = last = NULL;
+            continue;
+        }
+        if (!birth) birth = &events[(first + i) % count];
+        last = &events[(first + i) % count];
+        if (dies && last == birth)
+            chain = (struct chain){size, cost, SL_NONE, false}; /* new content has no copy */
+    }
+    for (uint32_t i = 0; i < p->block_count && !dies; i++) p->blocks[i].live += size;
+}
+
+/* --- the whole */
+
+static bool reserve(struct sl_program *p)
+{
+    size_t accesses = p->uses.access_count, chunks = p->uses.chunk_count;
+    p->linear = sl_linear_new();
+    p->gaps = malloc((accesses + 1) * sizeof *p->gaps);
+    p->units = malloc((chunks + 1) * sizeof *p->units);
+    p->block_of = malloc(p->uses.period * sizeof *p->block_of);
+    if (!p->linear || !p->gaps || !p->units || !p->block_of) return false;
+    for (size_t a = 0; a < accesses; a++) p->gaps[a] = (struct sl_gap){SL_NONE, SL_NONE};
+    return true;
+}
+
+static bool make_blocks(struct sl_program *p, const struct sl_plan_input *in, const double *launch_ns)
+{
+    uint32_t *seen = malloc((p->uses.chunk_count + 1) * sizeof *seen);
+    p->block_count = seen ? divide_into_blocks(p, in, launch_ns, seen) : 0;
+    free(seen);
+    if (!p->block_count || p->block_count > MOST_BLOCKS) return false;
+    p->blocks = calloc(p->block_count, sizeof *p->blocks);
+    return p->blocks;
+}
+
+/* Returns the bytes of all chunks, in units. */
+static double measure_chunks(struct sl_program *p, const struct sl_plan_input *in)
+{
+    double all = 0;
+    for (uint32_t c = 0; c < p->uses.chunk_count; c++)
+        if (p->unit_bytes < (double)in->chunk_bytes[c]) p->unit_bytes = (double)in->chunk_bytes[c];
+    for (uint32_t c = 0; c < p->uses.chunk_count; c++) {
+        p->units[c] = (double)in->chunk_bytes[c] / p->unit_bytes;
+        all += p->units[c];
+    }
+    p->unit_ns = p->unit_bytes / (double)in->in_bytes_per_s * 1e9;
+    return all;
+}
+
+static bool build(struct sl_program *p, const struct sl_plan_input *in, const double *launch_ns,
+                  double most_bytes)
+{
+    double out_cost = (double)in->in_bytes_per_s / (double)in->out_bytes_per_s, all = measure_chunks(p, in);
+    if (!make_blocks(p, in, launch_ns)) return false;
+    add_blocks(p, launch_ns, out_cost, all);
+    add_balance(p);
+    for (uint32_t i = 0; i < p->uses.chunk_count; i++) {
+        sl_chunk chunk = p->uses.order[i];
+        if (p->uses.rank_of[chunk] == 0)
+            add_chunks(p, chunk, (double)p->uses.alike_count[chunk] * p->units[chunk]);
+    }
+    double room = (double)in->budget_bytes / p->unit_bytes - SPARE_CHUNKS;
+    add_limits(p, room, out_cost, most_bytes / p->unit_bytes);
+    return sl_linear_close(p->linear) == SL_OK;
+}
+
+enum sl_status sl_program_make(const struct sl_plan_input *in, const double *launch_ns, size_t period,
+                               double most_bytes, struct sl_program *out)
+{
+    struct sl_program p = {0};
+    enum sl_status status = sl_uses_make(in, period, MOST_ACCESSES, &p.uses);
+    if (status) return status;
+    if (reserve(&p) && build(&p, in, launch_ns, most_bytes)) {
+        *out = p;
+        return SL_OK;
+    }
+    sl_program_free(&p);
+    return SL_ERR_UNSUPPORTED;
+}
+
+void sl_program_free(struct sl_program *p)
+{
+    sl_linear_delete(p->linear);
+    sl_uses_free(&p->uses);
+    free(p->gaps);
+    free(p->units);
+    free(p->block_of);
+    free(p->blocks);
+    *p = (struct sl_program){0};
+}
+
+double sl_program_wait_ns(const struct sl_program *p)
+{
+    double wait = 0;
+    for (uint32_t i = 0; i < p->block_count; i++) wait += sl_linear_value(p->linear, p->blocks[i].wait);
+    return wait * p->unit_ns;
+}

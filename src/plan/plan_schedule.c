@@ -1,0 +1,263 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan/plan_internal.h"
+
+/* The schedule comes out of a simulation: launches one after the other, releases through one queue, in order;
+ * requests through another, each once its frame is free. What has been put into the queue of releases is
+ * "queued".
+ *
+ * A release without a copy must not stand behind copies that could as well come later: the queue is filled
+ * only little further than the link gets while a launch runs, and drops go first. Requests, with content or
+ * without, keep the order of their deadlines: one queue can serve them. */
+struct scheduler {
+    const struct sl_plan_input *in;
+    const double *launch_ns;
+    const struct sl_choice *choice;
+    struct sl_plan *plan;
+    uint32_t *order; /* the releases: by moment, what is not copied in front of order[drop_count], copies from
+                        there */
+    uint32_t drop_count, next_drop, next_copy;
+    uint32_t *queued; /* for each release of the choice: its place in the queue; SL_NONE */
+    uint32_t *action; /* for each place in the queue: its action */
+    struct sl_course *course;
+    uint32_t queue_count;
+    uint32_t taken;      /* how many of the queue's frames have been given to requests */
+    int64_t room, cover; /* bytes that requests may still take: of all queued; of those taken */
+    uint32_t next_request;
+    double *ready; /* for each launch: when its chunks are there */
+    double now, link_in, link_out;
+    uint32_t next_in_place;
+    uint64_t in_place_bytes;
+};
+
+static double copy_ns(uint64_t bytes, uint64_t bytes_per_s)
+{
+    return (double)bytes / (double)bytes_per_s * 1e9;
+}
+
+static struct sl_plan_action *append(struct scheduler *s, enum sl_action_kind kind, sl_chunk chunk,
+                                     uint32_t moment, uint32_t launch)
+{
+    struct sl_plan_action *action = &s->plan->actions[s->plan->action_count++];
+    *action = (struct sl_plan_action){kind, chunk, s->in->first_tick + moment - 1, s->in->first_tick + launch,
+                                      SL_NO_ACTION};
+    return action;
+}
+
+static void queue_release(struct scheduler *s, uint32_t index, uint32_t moment)
+{
+    const struct sl_release *release = &s->choice->releases[index];
+    uint64_t bytes = s->in->chunk_bytes[release->chunk];
+    if (s->link_out < s->now) s->link_out = s->now;
+    double begin = s->link_out;
+    if (release->kind == SL_ACTION_EVICT) {
+        s->link_out += copy_ns(bytes, s->in->out_bytes_per_s);
+        s->plan->bytes_out += bytes;
+    }
+    s->action[s->queue_count] = (uint32_t)s->plan->action_count;
+    s->course->out_begin[s->queue_count] = begin;
+    s->course->out_end[s->queue_count] = s->link_out;
+    s->course->out_moment[s->queue_count] = moment;
+    s->queued[index] = s->queue_count++;
+    s->room += (int64_t)bytes;
+    append(s, release->kind, release->chunk, moment, release->launch);
+}
+
+static bool copy_waits(const struct scheduler *s, uint32_t moment)
+{
+    return s->next_copy < s->choice->release_count &&
+           s->choice->releases[s->order[s->next_copy]].moment <= moment;
+}
+
+static void queue_drops(struct scheduler *s, uint32_t moment)
+{
+    while (s->next_drop < s->drop_count && s->choice->releases[s->order[s->next_drop]].moment <= moment)
+        queue_release(s, s->order[s->next_drop++], moment);
+}
+
+static bool can_start(const struct scheduler *s, const struct sl_request *request, uint32_t moment)
+{
+    return s->room >= (int64_t)s->in->chunk_bytes[request->chunk] && request->moment <= moment &&
+           (request->release == SL_NONE || s->queued[request->release] != SL_NONE);
+}
+
+/* The release that the request waits for: frames are given in the order of the deadlines, each request waits
+ * for as many releases as the bytes of all up to it need, and for its own chunk's. So whatever has been
+ * started, the frames it takes are among those free. */
+static uint32_t take_frame(struct scheduler *s, const struct sl_request *request)
+{
+    int64_t bytes = (int64_t)s->in->chunk_bytes[request->chunk];
+    s->room -= bytes;
+    s->cover -= bytes;
+    while (s->cover < 0) {
+        struct sl_plan_action *release = &s->plan->actions[s->action[s->taken++]];
+        release->deadline = s->in->first_tick + request->launch;
+        s->cover += (int64_t)s->in->chunk_bytes[release->chunk];
+    }
+    uint32_t last = s->taken ? s->taken - 1 : SL_NONE;
+    uint32_t own = request->release == SL_NONE ? SL_NONE : s->queued[request->release];
+    return last == SL_NONE || (own != SL_NONE && own > last) ? own : last;
+}
+
+static void start_next_request(struct scheduler *s, uint32_t moment)
+{
+    uint32_t index = s->next_request++;
+    const struct sl_request *request = &s->choice->requests[index];
+    uint64_t bytes = s->in->chunk_bytes[request->chunk];
+    uint32_t frame = take_frame(s, request);
+    struct sl_plan_action *action = append(s, request->copy ? SL_ACTION_FETCH : SL_ACTION_POPULATE,
+                                           request->chunk, moment, request->launch);
+    if (frame != SL_NONE) {
+        action->frame_from = s->action[frame];
+        if (s->link_in < s->course->out_end[frame]) s->link_in = s->course->out_end[frame];
+    }
+    if (request->copy) {
+        s->link_in += copy_ns(bytes, s->in->in_bytes_per_s);
+        s->plan->bytes_in += bytes;
+    }
+    s->course->in_end[index] = s->link_in;
+    s->course->frame[index] = frame;
+    if (s->ready[request->launch] < s->link_in) s->ready[request->launch] = s->link_in;
+}
+
+/* Whatever the launch needs comes now at the latest. */
+static void serve_launch(struct scheduler *s, uint32_t t)
+{
+    const struct sl_choice *choice = s->choice;
+    while (s->room < 0 && copy_waits(s, t)) queue_release(s, s->order[s->next_copy++], t);
+    while (s->next_request < choice->request_count && choice->requests[s->next_request].launch == t) {
+        while (!can_start(s, &choice->requests[s->next_request], t) && copy_waits(s, t))
+            queue_release(s, s->order[s->next_copy++], t);
+        start_next_request(s, t);
+    }
+}
+
+/* Whether the link falls idle soon without the next copy: two copies in reserve bear launches that take less
+ * time than they did. */
+static bool link_gets_idle(const struct scheduler *s, double end)
+{
+    uint64_t bytes = s->in->chunk_bytes[s->choice->releases[s->order[s->next_copy]].chunk];
+    return s->link_out < end + 2 * copy_ns(bytes, s->in->out_bytes_per_s);
+}
+
+static void look_further(struct scheduler *s, uint32_t t, double end)
+{
+    const struct sl_choice *choice = s->choice;
+    while (copy_waits(s, t) && link_gets_idle(s, end)) queue_release(s, s->order[s->next_copy++], t);
+    while (s->next_request < choice->request_count && can_start(s, &choice->requests[s->next_request], t))
+        start_next_request(s, t);
+}
+
+/* When a launch that begins now has ended: what it uses in place goes over the link meanwhile, behind what is
+ * under way. */
+static double end_of(struct scheduler *s, uint32_t t)
+{
+    double end = s->course->start[t] + s->launch_ns[t];
+    if (s->next_in_place == s->choice->in_place_count || s->choice->in_place[s->next_in_place].launch != t)
+        return end;
+    const struct sl_in_place *use = &s->choice->in_place[s->next_in_place++];
+    if (s->link_in < s->course->start[t]) s->link_in = s->course->start[t];
+    if (s->link_out < s->course->start[t]) s->link_out = s->course->start[t];
+    s->in_place_bytes += use->in_bytes + use->out_bytes;
+    s->link_in += copy_ns(use->in_bytes, s->in->in_bytes_per_s);
+    s->link_out += copy_ns(use->out_bytes, s->in->out_bytes_per_s);
+    if (use->in_bytes && s->link_in > end) end = s->link_in;
+    if (use->out_bytes && s->link_out > end) end = s->link_out;
+    return end;
+}
+
+static void run(struct scheduler *s)
+{
+    double busy = 0;
+    s->course->first_bytes = s->course->most_ns = s->course->most_bytes = s->course->all_bytes = 0;
+    for (uint32_t t = 0; t < s->in->launch_count; t++) {
+        queue_drops(s, t);
+        serve_launch(s, t);
+        s->course->start[t] = s->now < s->ready[t] ? s->ready[t] : s->now;
+        double end = end_of(s, t);
+        look_further(s, t, end);
+        s->now = end;
+        uint32_t third = (uint32_t)(s->in->launch_count / 3);
+        double bytes = (double)s->plan->bytes_in + (double)s->plan->bytes_out + (double)s->in_place_bytes;
+        s->course->all_bytes = bytes;
+        if (t < third) s->course->first_bytes = bytes;
+        if (t < s->in->launch_count - third) {
+            s->course->most_ns = end;
+            s->course->most_bytes = bytes;
+        }
+        busy += s->launch_ns[t];
+    }
+    s->course->start[s->in->launch_count] = s->now;
+    s->plan->seconds_ns = (uint64_t)s->now;
+    s->plan->stall_ns = (uint64_t)(s->now - busy);
+}
+
+static bool is_copied(const struct sl_choice *choice, uint32_t release)
+{
+    return choice->releases[release].kind == SL_ACTION_EVICT;
+}
+
+/* `bounds` has room for two counters for each moment and one more. */
+static void sort_releases(struct scheduler *s, uint32_t *bounds, size_t moments)
+{
+    const struct sl_choice *choice = s->choice;
+    memset(bounds, 0, (2 * moments + 1) * sizeof *bounds);
+    for (uint32_t i = 0; i < choice->release_count; i++) {
+        bounds[(is_copied(choice, i) ? moments : 0) + choice->releases[i].moment + 1]++;
+        s->drop_count += !is_copied(choice, i);
+        s->queued[i] = SL_NONE;
+    }
+    for (size_t i = 1; i <= 2 * moments; i++) bounds[i] += bounds[i - 1];
+    for (uint32_t i = 0; i < choice->release_count; i++)
+        s->order[bounds[(is_copied(choice, i) ? moments : 0) + choice->releases[i].moment]++] = i;
+    s->next_copy = s->drop_count;
+}
+
+enum sl_status sl_course_new(size_t launches, size_t accesses, size_t chunks, struct sl_course *out)
+{
+    size_t requests = accesses + 1, places = accesses + chunks + 1;
+    double *times = malloc((launches + 1 + requests + 2 * places) * sizeof *times);
+    uint32_t *words = malloc((requests + places) * sizeof *words);
+    *out = (struct sl_course){.start = times, .frame = words};
+    if (!times || !words) {
+        sl_course_free(out);
+        return SL_ERR_NO_MEMORY;
+    }
+    out->in_end = times + launches + 1;
+    out->out_begin = out->in_end + requests;
+    out->out_end = out->out_begin + places;
+    out->out_moment = words + requests;
+    return SL_OK;
+}
+
+void sl_course_free(struct sl_course *course)
+{
+    free(course->start);
+    free(course->frame);
+    *course = (struct sl_course){0};
+}
+
+enum sl_status sl_plan_schedule(const struct sl_plan_input *in, const double *launch_ns,
+                                const struct sl_choice *choice, struct sl_plan *plan,
+                                struct sl_course *course)
+{
+    size_t moments = in->launch_count + 1, releases = choice->release_count, requests = choice->request_count;
+    struct scheduler s = {.in = in, .launch_ns = launch_ns, .choice = choice, .plan = plan, .course = course};
+    uint32_t *words = malloc((3 * releases + 2 * moments + 1) * sizeof *words);
+    s.ready = calloc(moments, sizeof *s.ready);
+    plan->actions = malloc((releases + requests + 1) * sizeof *plan->actions);
+    bool complete = words && s.ready && plan->actions;
+    if (complete) {
+        s.order = words;
+        s.queued = s.order + releases;
+        s.action = s.queued + releases;
+        s.room = s.cover = choice->room_bytes;
+        sort_releases(&s, s.action + releases, moments);
+        run(&s);
+        plan->oversize_launches = choice->oversize_launches;
+    }
+    free(s.ready);
+    free(words);
+    return complete ? SL_OK : SL_ERR_NO_MEMORY;
+}

@@ -1,0 +1,422 @@
+#include "sim/sim_clock.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NOBODY UINT32_MAX
+
+struct sl_sim_event {
+    uint64_t recorded, reached; /* counts of records: given, and executed */
+    double time_ns;             /* of the last executed */
+    uint32_t waiters;           /* streams, linked by `next`; or NOBODY */
+    uint32_t users;             /* operations that name it */
+    bool deleted;
+    struct sl_sim_event *previous, *next; /* of all events of the clock */
+};
+
+enum kind { WORK, RECORD, WAIT, MARK };
+
+struct operation {
+    enum kind kind;
+    bool stalls;
+    uint64_t given_ns;
+    uint64_t count; /* of the event's records */
+    union {
+        struct sl_sim_work work;
+        struct sl_sim_event *event;
+        struct sl_sim_mark *mark;
+    };
+};
+
+enum state {
+    EMPTY,    /* nothing to do */
+    BLOCKED,  /* at a wait, among the event's waiters */
+    EXPECTED, /* its next operation was not given to it yet */
+    FIXED,    /* at work whose bytes come behind the fixed time */
+    FLOWING,  /* at work: bytes and fixed time */
+};
+
+struct stream {
+    struct operation *ring;
+    uint32_t head, count, room; /* room: 0 or a power of two */
+    enum state state;
+    uint32_t next;           /* in the list that it is in */
+    double began_ns, end_ns; /* of the work: its beginning, the end of its fixed time */
+    double rest[SL_SIM_WAYS];
+    double done_ns[SL_SIM_WAYS]; /* scratch: when the rest will be there */
+};
+
+struct sl_sim_clock {
+    struct sl_sim_link link;
+    double now_ns;
+    struct stream *streams;
+    uint32_t stream_count, stream_room;
+    uint32_t *busy; /* streams that are EXPECTED, FIXED or FLOWING */
+    uint32_t busy_count;
+    uint32_t woken; /* streams that may go on, linked by `next` */
+    uint32_t flows[SL_SIM_WAYS];
+    uint64_t launches; /* that have ended */
+    double stall_ns, longer_ns;
+    struct sl_sim_event events; /* the ring's head */
+};
+
+struct sl_sim_clock *sl_sim_clock_new(const struct sl_sim_link *link)
+{
+    struct sl_sim_clock *clock = calloc(1, sizeof *clock);
+    if (!clock) return NULL;
+    clock->link = *link;
+    clock->woken = NOBODY;
+    clock->events.previous = clock->events.next = &clock->events;
+    return clock;
+}
+
+void sl_sim_clock_delete(struct sl_sim_clock *clock)
+{
+    if (!clock) return;
+    for (struct sl_sim_event *event = clock->events.next, *next; event != &clock->events; event = next) {
+        next = event->next;
+        free(event);
+    }
+    for (uint32_t s = 0; s < clock->stream_count; s++) free(clock->streams[s].ring);
+    free(clock->streams);
+    free(clock->busy);
+    free(clock);
+}
+
+bool sl_sim_stream_new(struct sl_sim_clock *clock, uint32_t *stream)
+{
+    if (clock->stream_count == clock->stream_room) {
+        uint32_t room = clock->stream_room ? 2 * clock->stream_room : 8;
+        struct stream *streams = realloc(clock->streams, room * sizeof *streams);
+        if (streams) clock->streams = streams;
+        uint32_t *busy = realloc(clock->busy, room * sizeof *busy);
+        if (busy) clock->busy = busy;
+        if (!streams || !busy) return false;
+        clock->stream_room = room;
+    }
+    clock->streams[clock->stream_count] = (struct stream){.state = EMPTY, .next = NOBODY};
+    *stream = clock->stream_count++;
+    return true;
+}
+
+struct sl_sim_event *sl_sim_event_new(struct sl_sim_clock *clock)
+{
+    struct sl_sim_event *event = calloc(1, sizeof *event);
+    if (!event) return NULL;
+    event->waiters = NOBODY;
+    event->next = &clock->events;
+    event->previous = clock->events.previous;
+    event->previous->next = event->next->previous = event;
+    return event;
+}
+
+static void free_if_unused(struct sl_sim_event *event)
+{
+    if (!event->deleted || event->users) return;
+    event->previous->next = event->next;
+    event->next->previous = event->previous;
+    free(event);
+}
+
+void sl_sim_event_delete(struct sl_sim_clock *clock, struct sl_sim_event *event)
+{
+    (void)clock;
+    event->deleted = true;
+    free_if_unused(event);
+}
+
+/* --- what a stream does next */
+
+static void wake(struct sl_sim_clock *clock, uint32_t s)
+{
+    clock->streams[s].next = clock->woken;
+    clock->woken = s;
+}
+
+static void begin_flows(struct sl_sim_clock *clock, struct stream *stream)
+{
+    stream->state = FLOWING;
+    for (int way = 0; way < SL_SIM_WAYS; way++) clock->flows[way] += stream->rest[way] > 0;
+}
+
+static void begin_work(struct sl_sim_clock *clock, struct stream *stream, const struct sl_sim_work *work)
+{
+    stream->began_ns = clock->now_ns;
+    stream->end_ns = clock->now_ns + (double)work->fixed_ns;
+    memcpy(stream->rest, work->bytes, sizeof stream->rest);
+    stream->state = FIXED;
+    if (!work->first) begin_flows(clock, stream);
+}
+
+static void reach(struct sl_sim_clock *clock, const struct operation *operation)
+{
+    struct sl_sim_event *event = operation->event;
+    if (operation->count > event->reached) event->reached = operation->count;
+    event->time_ns = clock->now_ns;
+    uint32_t s = event->waiters;
+    event->waiters = NOBODY;
+    while (s != NOBODY) {
+        uint32_t next = clock->streams[s].next;
+        wake(clock, s); /* whoever waits for a later record blocks again */
+        s = next;
+    }
+}
+
+static void end_operation(struct sl_sim_clock *clock, struct stream *stream)
+{
+    struct operation *operation = &stream->ring[stream->head];
+    stream->head = (stream->head + 1) & (stream->room - 1);
+    stream->count--;
+    stream->state = EMPTY;
+    if (operation->kind == WORK && operation->work.launch) {
+        double beyond = clock->now_ns - stream->began_ns - (double)operation->work.alone_ns;
+        clock->launches++;
+        if (beyond > 0) clock->longer_ns += beyond;
+    }
+    if (operation->kind == RECORD || operation->kind == WAIT) {
+        operation->event->users--;
+        free_if_unused(operation->event);
+    }
+}
+
+/* Executes the stream's next operation if it takes no time. False: the stream rests or works now. */
+static bool do_next(struct sl_sim_clock *clock, uint32_t s)
+{
+    struct stream *stream = &clock->streams[s];
+    if (!stream->count) {
+        stream->state = EMPTY;
+        return false;
+    }
+    struct operation *operation = &stream->ring[stream->head];
+    bool was_blocked = stream->state == BLOCKED;
+    if ((double)operation->given_ns > clock->now_ns) {
+        stream->state = EXPECTED;
+        clock->busy[clock->busy_count++] = s;
+        return false;
+    }
+    switch (operation->kind) {
+    case WORK:
+        begin_work(clock, stream, &operation->work);
+        clock->busy[clock->busy_count++] = s;
+        return false;
+    case RECORD:
+        reach(clock, operation);
+        break;
+    case WAIT:
+        if (operation->event->reached < operation->count) {
+            if (!was_blocked) stream->began_ns = clock->now_ns;
+            stream->state = BLOCKED;
+            stream->next = operation->event->waiters;
+            operation->event->waiters = s;
+            return false;
+        }
+        if (was_blocked && operation->stalls) clock->stall_ns += clock->now_ns - stream->began_ns;
+        break;
+    case MARK:
+        *operation->mark = (struct sl_sim_mark){clock->now_ns, clock->stall_ns, clock->longer_ns};
+        break;
+    }
+    end_operation(clock, stream);
+    return true;
+}
+
+static void go_on(struct sl_sim_clock *clock)
+{
+    while (clock->woken != NOBODY) {
+        uint32_t s = clock->woken;
+        clock->woken = clock->streams[s].next;
+        while (do_next(clock, s)) {
+        }
+    }
+}
+
+/* --- how time passes */
+
+static double speed(const struct sl_sim_clock *clock, int way)
+{
+    double alone = clock->link.bytes_per_ns[way] / clock->flows[way];
+    return clock->flows[!way] ? alone * clock->link.both : alone;
+}
+
+/* When the stream's state changes next. */
+static double next_change(const struct sl_sim_clock *clock, struct stream *stream)
+{
+    if (stream->state == EXPECTED) return (double)stream->ring[stream->head].given_ns;
+    double next = stream->end_ns > clock->now_ns || stream->state == FIXED ? stream->end_ns : INFINITY;
+    for (int way = 0; stream->state == FLOWING && way < SL_SIM_WAYS; way++) {
+        if (!(stream->rest[way] > 0)) continue;
+        stream->done_ns[way] = clock->now_ns + stream->rest[way] / speed(clock, way);
+        if (stream->done_ns[way] < next) next = stream->done_ns[way];
+    }
+    return next == INFINITY ? clock->now_ns : next;
+}
+
+/* Lets the stream's bytes flow until `until_ns`, with the speeds of before. */
+static void flow(struct stream *stream, double from_ns, double until_ns, const double speeds[SL_SIM_WAYS],
+                 uint32_t ended[SL_SIM_WAYS])
+{
+    for (int way = 0; way < SL_SIM_WAYS; way++) {
+        if (!(stream->rest[way] > 0)) continue;
+        if (stream->done_ns[way] <= until_ns) {
+            stream->rest[way] = 0;
+            ended[way]++;
+        } else {
+            stream->rest[way] -= (until_ns - from_ns) * speeds[way];
+            if (!(stream->rest[way] > 0)) stream->rest[way] = 1; /* less than the arithmetic resolves */
+        }
+    }
+}
+
+static bool is_over(const struct sl_sim_clock *clock, const struct stream *stream)
+{
+    return stream->state == FLOWING && stream->end_ns <= clock->now_ns && !(stream->rest[SL_SIM_IN] > 0) &&
+           !(stream->rest[SL_SIM_OUT] > 0);
+}
+
+/* Passes to the next change, at most to `limit_ns`. False: nothing will change up to there. */
+static bool step(struct sl_sim_clock *clock, double limit_ns)
+{
+    double next = INFINITY, speeds[SL_SIM_WAYS];
+    uint32_t ended[SL_SIM_WAYS] = {0}, kept = 0, count = clock->busy_count;
+    for (uint32_t i = 0; i < count; i++) {
+        double change = next_change(clock, &clock->streams[clock->busy[i]]);
+        if (change < next) next = change;
+    }
+    bool changes = next <= limit_ns && next != INFINITY;
+    if (!changes && limit_ns == INFINITY) return false;
+    if (!changes) next = limit_ns;
+    for (int way = 0; way < SL_SIM_WAYS; way++) speeds[way] = clock->flows[way] ? speed(clock, way) : 0;
+    if (next < clock->now_ns) next = clock->now_ns;
+    double from_ns = clock->now_ns;
+    clock->now_ns = next;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t s = clock->busy[i];
+        struct stream *stream = &clock->streams[s];
+        bool leaves = stream->state == EXPECTED && (double)stream->ring[stream->head].given_ns <= next;
+        if (stream->state == FLOWING) flow(stream, from_ns, next, speeds, ended);
+        if (stream->state == FIXED && stream->end_ns <= next) begin_flows(clock, stream);
+        if (is_over(clock, stream)) {
+            end_operation(clock, stream);
+            leaves = true;
+        }
+        if (leaves)
+            wake(clock, s);
+        else
+            clock->busy[kept++] = s;
+    }
+    clock->busy_count = kept;
+    for (int way = 0; way < SL_SIM_WAYS; way++) clock->flows[way] -= ended[way];
+    go_on(clock);
+    return changes;
+}
+
+void sl_sim_run(struct sl_sim_clock *clock, uint64_t until_ns)
+{
+    while (clock->now_ns <= (double)until_ns && step(clock, (double)until_ns)) {
+    }
+}
+
+bool sl_sim_idle(const struct sl_sim_clock *clock, uint32_t stream)
+{
+    return clock->streams[stream].count == 0;
+}
+
+static void tell_now(const struct sl_sim_clock *clock, uint64_t *now_ns)
+{
+    *now_ns = (uint64_t)ceil(clock->now_ns);
+}
+
+bool sl_sim_run_to_event(struct sl_sim_clock *clock, const struct sl_sim_event *event, uint64_t *now_ns)
+{
+    while (event->reached < event->recorded && step(clock, INFINITY)) {
+    }
+    tell_now(clock, now_ns);
+    return event->reached >= event->recorded;
+}
+
+bool sl_sim_run_to_launch(struct sl_sim_clock *clock, uint64_t launches, uint64_t *now_ns)
+{
+    while (clock->launches < launches && step(clock, INFINITY)) {
+    }
+    tell_now(clock, now_ns);
+    return clock->launches >= launches;
+}
+
+bool sl_sim_run_to_end(struct sl_sim_clock *clock, uint64_t *now_ns)
+{
+    while (step(clock, INFINITY)) {
+    }
+    tell_now(clock, now_ns);
+    for (uint32_t s = 0; s < clock->stream_count; s++)
+        if (clock->streams[s].count) return false;
+    return true;
+}
+
+bool sl_sim_reached(const struct sl_sim_event *event)
+{
+    return event->reached >= event->recorded;
+}
+
+double sl_sim_reached_ns(const struct sl_sim_event *event)
+{
+    return event->time_ns;
+}
+
+/* --- what is pushed */
+
+static bool push(struct sl_sim_clock *clock, uint32_t s, const struct operation *operation)
+{
+    struct stream *stream = &clock->streams[s];
+    if (stream->count == stream->room) {
+        uint32_t room = stream->room ? 2 * stream->room : 16;
+        struct operation *ring = calloc(room, sizeof *ring);
+        if (!ring) return false;
+        for (uint32_t i = 0; i < stream->count; i++)
+            ring[i] = stream->ring[(stream->head + i) & (stream->room - 1)];
+        free(stream->ring);
+        stream->ring = ring;
+        stream->room = room;
+        stream->head = 0;
+    }
+    stream->ring[(stream->head + stream->count++) & (stream->room - 1)] = *operation;
+    if (stream->count > 1 || stream->state != EMPTY) return true;
+    wake(clock, s);
+    go_on(clock);
+    return true;
+}
+
+bool sl_sim_push(struct sl_sim_clock *clock, uint32_t stream, uint64_t given_ns,
+                 const struct sl_sim_work *work)
+{
+    return push(clock, stream, &(struct operation){.kind = WORK, .given_ns = given_ns, .work = *work});
+}
+
+bool sl_sim_record(struct sl_sim_clock *clock, uint32_t stream, uint64_t given_ns, struct sl_sim_event *event)
+{
+    struct operation operation = {
+        .kind = RECORD, .given_ns = given_ns, .count = event->recorded + 1, .event = event};
+    event->users++;
+    event->recorded++;
+    if (push(clock, stream, &operation)) return true;
+    event->users--;
+    event->recorded--;
+    return false;
+}
+
+bool sl_sim_wait(struct sl_sim_clock *clock, uint32_t stream, uint64_t given_ns, struct sl_sim_event *event,
+                 bool stalls)
+{
+    struct operation operation = {
+        .kind = WAIT, .stalls = stalls, .given_ns = given_ns, .count = event->recorded, .event = event};
+    if (event->reached >= event->recorded) return true;
+    event->users++;
+    if (push(clock, stream, &operation)) return true;
+    event->users--;
+    return false;
+}
+
+bool sl_sim_mark(struct sl_sim_clock *clock, uint32_t stream, uint64_t given_ns, struct sl_sim_mark *mark)
+{
+    return push(clock, stream, &(struct operation){.kind = MARK, .given_ns = given_ns, .mark = mark});
+}

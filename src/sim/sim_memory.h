@@ -1,0 +1,45 @@
+/* Where a simulated device's memory is: addresses are invented, and each block of 2 MiB has its content
+ * nowhere, on the host or on the device. One thread at a time.
+ */
+#ifndef SLUICE_SIM_MEMORY_H
+#define SLUICE_SIM_MEMORY_H
+
+#include "launch/launch.h"
+#include "memory/arena.h"
+
+struct sl_sim_memory {
+    uint8_t *slabs[SL_MAX_SLABS]; /* a byte for each block */
+    bool pinned[SL_MAX_SLABS];    /* it stays in host memory, whoever moves the rest */
+    uint64_t next_address;
+    uint64_t resident_bytes;
+    /* Where the driver moves memory: the device's size, and the blocks in the order in which they came. */
+    uint64_t device_bytes;
+    uint64_t *order;
+    size_t order_first, order_count, order_room; /* room: 0 or a power of two */
+};
+
+void sl_sim_memory_init(struct sl_sim_memory *memory, uint64_t device_bytes);
+void sl_sim_memory_close(struct sl_sim_memory *memory);
+
+/* As slab_new, slab_delete and, where `pinned`, pinned_new and pinned_delete in struct sl_backend. */
+enum sl_status sl_sim_slab_new(struct sl_sim_memory *memory, uint64_t bytes, bool pinned, uint64_t *address);
+bool sl_sim_is_pinned(const struct sl_sim_memory *memory, uint64_t address);
+void sl_sim_slab_delete(struct sl_sim_memory *memory, uint64_t address, uint64_t bytes);
+
+/* Moves whole blocks; what is there already, or has no content, is not copied. Return the bytes that are. */
+uint64_t sl_sim_fetch(struct sl_sim_memory *memory, uint64_t address, uint64_t bytes);
+uint64_t sl_sim_evict(struct sl_sim_memory *memory, uint64_t address, uint64_t bytes);
+void sl_sim_discard(struct sl_sim_memory *memory, uint64_t address, uint64_t bytes);
+
+struct sl_sim_use {
+    uint64_t in, out; /* bytes over the link */
+    uint64_t faults;  /* blocks that came */
+};
+
+/* The device uses memory; what is not there is used where it is. Adds to *use. */
+void sl_sim_use_in_place(struct sl_sim_memory *memory, const struct sl_span *span, struct sl_sim_use *use);
+/* The same, and what is not there comes, in place of what came first: as unified memory does that is left to
+ * itself. False when there is no memory. */
+bool sl_sim_use_paged(struct sl_sim_memory *memory, const struct sl_span *span, struct sl_sim_use *use);
+
+#endif

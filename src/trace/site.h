@@ -1,0 +1,10 @@
+/* Where the program allocates. */
+#ifndef SLUICE_SITE_H
+#define SLUICE_SITE_H
+
+#include "base/types.h"
+
+/* A hash of the calling library and the call stack above the shim. `caller` is the hook's return address. */
+uint64_t sl_site_here(const void *caller);
+
+#endif

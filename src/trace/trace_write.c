@@ -1,0 +1,268 @@
+#include "trace/trace_write.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/thread.h"
+#include "trace/trace_ring.h"
+#include "trace/trace_sink.h"
+
+enum {
+    RING_MAX = 512,           /* threads that record at one time */
+    FLUSH_NS = 500 * 1000000, /* records are in the file after this time at the latest */
+};
+
+/* Everything is mapped and never unmapped: another thread of the program may be inside sl_trace_push at any
+ * time, and after the close, too. */
+struct sl_trace {
+    uint64_t generation;
+    pid_t process;
+    enum sl_trace_full full;
+    uint32_t wake;    /* futex: raised when the writer has something to do */
+    uint32_t stopped; /* nobody drains the rings any more */
+    uint32_t stop;    /* the writer is asked to end */
+    uint32_t ring_count, thread_count;
+    uint64_t unplaced; /* records of threads that got no ring */
+    struct sl_ring *rings[RING_MAX];
+    pthread_t writer;
+
+    struct sl_trace_sink sink; /* the writer's own, but for the lap */
+};
+
+/* The calling thread's ring, and the trace it is of: traces are told apart by number since they may follow
+ * each other. */
+static __thread struct {
+    uint64_t generation;
+    struct sl_ring *ring;
+} mine __attribute__((tls_model("initial-exec")));
+
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+static pthread_key_t thread_key;
+static bool have_key;
+
+static void thread_ends(void *ring)
+{
+    mine.generation = 0;
+    __atomic_store_n(&((struct sl_ring *)ring)->state, SL_RING_ORPHAN, __ATOMIC_RELEASE);
+}
+
+static void make_key(void)
+{
+    have_key = pthread_key_create(&thread_key, thread_ends) == 0;
+}
+
+static void futex_wait(uint32_t *word, uint32_t seen, long ns)
+{
+    struct timespec timeout = {.tv_nsec = ns};
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, &timeout, NULL, 0);
+}
+
+static void futex_raise(uint32_t *word)
+{
+    __atomic_fetch_add(word, 1, __ATOMIC_RELEASE);
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+static void *map(size_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+/* The writer: its thread is the only one that touches the sink. */
+
+static void drain_ring(struct sl_trace *trace, struct sl_ring *ring, bool last)
+{
+    /* Read before the records: an orphan's producer has written its last. */
+    bool orphan = __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE) == SL_RING_ORPHAN;
+    const struct sl_event *event;
+    uint32_t thread = 0;
+    /* A thread that records faster than we write must not keep the others waiting. */
+    for (uint64_t n = 0; n < SL_RING_SLOTS && (event = sl_ring_peek(ring)); n++) {
+        thread = __atomic_load_n(&ring->thread, __ATOMIC_RELAXED);
+        sl_trace_sink_add(&trace->sink, thread, event);
+        sl_ring_pop(ring);
+    }
+    struct sl_event gap;
+    if ((orphan || last) && sl_ring_take_lost(ring, sl_clock_ns(CLOCK_MONOTONIC), &gap)) {
+        thread = __atomic_load_n(&ring->thread, __ATOMIC_RELAXED);
+        sl_trace_sink_add(&trace->sink, thread, &gap);
+    }
+    sl_trace_sink_flush(&trace->sink, thread);
+    if (trace->full == SL_TRACE_WAIT) futex_raise(&ring->drained);
+    if (orphan) __atomic_store_n(&ring->state, SL_RING_FREE, __ATOMIC_RELEASE);
+}
+
+static void drain_all(struct sl_trace *trace, bool last)
+{
+    uint32_t count = __atomic_load_n(&trace->ring_count, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < count && i < RING_MAX; i++) {
+        struct sl_ring *ring = __atomic_load_n(&trace->rings[i], __ATOMIC_ACQUIRE);
+        if (ring) drain_ring(trace, ring, last);
+    }
+}
+
+static void write_end(struct sl_trace *trace)
+{
+    uint64_t now = sl_clock_ns(CLOCK_MONOTONIC),
+             unplaced = __atomic_load_n(&trace->unplaced, __ATOMIC_RELAXED);
+    struct sl_event gap = {.type = SL_EVENT_GAP, .time_ns = now, .a = unplaced};
+    sl_trace_sink_begin_group(&trace->sink); /* the end can be read whatever became of the rest */
+    if (unplaced) sl_trace_sink_add(&trace->sink, 0, &gap);
+    struct sl_event end = {
+        .type = SLUICE_TRACE_END, .time_ns = now, .a = trace->sink.records, .b = trace->sink.lost};
+    sl_trace_sink_add(&trace->sink, 0, &end);
+    sl_trace_sink_flush(&trace->sink, 0);
+}
+
+static void *writer_main(void *argument)
+{
+    struct sl_trace *trace = argument;
+    for (;;) {
+        uint32_t seen = __atomic_load_n(&trace->wake, __ATOMIC_ACQUIRE);
+        bool stop = __atomic_load_n(&trace->stop, __ATOMIC_ACQUIRE);
+        drain_all(trace, stop);
+        if (stop) break;
+        futex_wait(&trace->wake, seen, FLUSH_NS);
+    }
+    write_end(trace);
+    return NULL;
+}
+
+enum sl_status sl_trace_open(const char *path, const struct sl_trace_options *options, struct sl_trace **out)
+{
+    static uint64_t generations;
+    pthread_once(&key_once, make_key);
+    struct sl_trace *trace = map(sizeof(*trace));
+    if (!trace || !have_key) {
+        sl_log(SL_LOG_WARN, "cannot record the trace %s: out of memory or thread keys", path);
+        if (trace) munmap(trace, sizeof(*trace));
+        return SL_ERR_NO_MEMORY;
+    }
+    trace->sink.file.fd = -1;
+    trace->process = getpid();
+    trace->full = options->full;
+    trace->generation = __atomic_add_fetch(&generations, 1, __ATOMIC_RELAXED);
+    int error = 0;
+    uint64_t limit_bytes = options->limit_bytes;
+    if (limit_bytes && limit_bytes < SL_TRACE_LIMIT_LEAST) limit_bytes = SL_TRACE_LIMIT_LEAST;
+    if (sl_trace_sink_open(&trace->sink, path, limit_bytes) != SL_OK) error = errno;
+    if (!error) error = sl_thread_start(&trace->writer, "sluice-trace", writer_main, trace);
+    if (error) {
+        sl_log(SL_LOG_WARN, "cannot record the trace %s: %s", path,
+               error == EWOULDBLOCK ? "another process writes it (%p in the name gives each its own)"
+                                    : sl_file_problem(&sl_file_trace, error));
+        sl_trace_sink_close(&trace->sink);
+        munmap(trace, sizeof(*trace));
+        return SL_ERR_IO;
+    }
+    *out = trace;
+    return SL_OK;
+}
+
+uint32_t sl_trace_lap(const struct sl_trace *trace)
+{
+    return __atomic_load_n(&trace->sink.lap, __ATOMIC_ACQUIRE);
+}
+
+static bool is_ours(const struct sl_trace *trace)
+{
+    return trace->process == getpid();
+}
+
+void sl_trace_close(struct sl_trace *trace)
+{
+    if (!trace || __atomic_load_n(&trace->stopped, __ATOMIC_ACQUIRE)) return;
+    if (!is_ours(trace)) {
+        sl_trace_abandon(trace);
+        return;
+    }
+    __atomic_store_n(&trace->stop, 1, __ATOMIC_RELEASE);
+    futex_raise(&trace->wake);
+    pthread_join(trace->writer, NULL);
+    __atomic_store_n(&trace->stopped, 1, __ATOMIC_RELEASE);
+    sl_trace_sink_close(&trace->sink);
+}
+
+void sl_trace_abandon(struct sl_trace *trace)
+{
+    if (!trace) return;
+    __atomic_store_n(&trace->stopped, 1, __ATOMIC_RELEASE);
+    sl_trace_sink_close(&trace->sink); /* the child's copy of the descriptor only */
+}
+
+static struct sl_ring *claim_free_ring(struct sl_trace *trace, uint32_t count)
+{
+    for (uint32_t i = 0; i < count && i < RING_MAX; i++) {
+        struct sl_ring *ring = __atomic_load_n(&trace->rings[i], __ATOMIC_ACQUIRE);
+        uint32_t expected = SL_RING_FREE;
+        if (ring && __atomic_compare_exchange_n(&ring->state, &expected, SL_RING_OWNED, false,
+                                                __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+            return ring;
+    }
+    return NULL;
+}
+
+static __attribute__((noinline)) struct sl_ring *attach(struct sl_trace *trace)
+{
+    struct sl_ring *ring = claim_free_ring(trace, __atomic_load_n(&trace->ring_count, __ATOMIC_ACQUIRE));
+    uint32_t thread = __atomic_add_fetch(&trace->thread_count, 1, __ATOMIC_RELAXED);
+    if (ring) __atomic_store_n(&ring->thread, thread, __ATOMIC_RELAXED);
+    if (!ring && __atomic_load_n(&trace->ring_count, __ATOMIC_RELAXED) < RING_MAX) {
+        ring = map(sizeof(*ring));
+        uint32_t index = ring ? __atomic_fetch_add(&trace->ring_count, 1, __ATOMIC_ACQ_REL) : RING_MAX;
+        if (index >= RING_MAX) {
+            if (ring) munmap(ring, sizeof(*ring));
+            ring = NULL;
+        } else {
+            ring->state = SL_RING_OWNED;
+            ring->thread = thread;
+            __atomic_store_n(&trace->rings[index], ring, __ATOMIC_RELEASE);
+        }
+    }
+    mine.generation = trace->generation;
+    mine.ring = ring;
+    pthread_setspecific(thread_key, ring);
+    return ring;
+}
+
+/* The ring is full: waits for the writer, or gives the record up. */
+static __attribute__((noinline)) bool push_to_full(struct sl_trace *trace, struct sl_ring *ring,
+                                                   const struct sl_event *event)
+{
+    while (trace->full == SL_TRACE_WAIT && !__atomic_load_n(&trace->stop, __ATOMIC_ACQUIRE) &&
+           !__atomic_load_n(&trace->stopped, __ATOMIC_ACQUIRE) && is_ours(trace)) {
+        uint32_t seen = __atomic_load_n(&ring->drained, __ATOMIC_ACQUIRE);
+        if (sl_ring_push(ring, event)) return true;
+        futex_raise(&trace->wake);
+        futex_wait(&ring->drained, seen, FLUSH_NS);
+    }
+    sl_ring_lose(ring, event->tick);
+    return false;
+}
+
+bool sl_trace_push(struct sl_trace *trace, const struct sl_event *event)
+{
+    if (!trace) return false;
+    struct sl_ring *ring = mine.ring;
+    if (mine.generation != trace->generation) ring = attach(trace);
+    if (!ring) {
+        __atomic_fetch_add(&trace->unplaced, 1, __ATOMIC_RELAXED);
+        return false;
+    }
+    uint64_t before = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
+    if (!sl_ring_push(ring, event)) return push_to_full(trace, ring, event);
+    /* At each half of a ring the writer need not wait for its clock. */
+    uint64_t now = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
+    if (before / (SL_RING_SLOTS / 2) != now / (SL_RING_SLOTS / 2)) futex_raise(&trace->wake);
+    return true;
+}
