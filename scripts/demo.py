@@ -17,6 +17,9 @@ SOFTWARE_STEPS = 8
 GPU_MODEL = ["--layers", "24", "--width", "1024", "--heads", "16", "--context", "256", "--batch", "8"]
 GPU_STEPS = 10
 
+# summary.json keeps names that the statistics had before.
+SUMMARY_NAMES = {"late_prefetches": "late_fetches"}
+
 
 class Demo:
     def __init__(self, build, software, data):
@@ -179,7 +182,8 @@ def main():
         "without_sluice": without,
         "step_seconds": {"full": full.steady_seconds(), "sluice": sluice.steady_seconds(),
                          "unified": unified.steady_seconds() if unified else None},
-        "iterations": sluice.sluice["iterations"],
+        "iterations": [{SUMMARY_NAMES.get(name, name): value for name, value in iteration.items()}
+                       for iteration in sluice.sluice["iterations"]],
         "device": device,
     }
     with open(os.path.join(demo.folder, "summary.json"), "w", encoding="utf-8") as file:

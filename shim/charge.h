@@ -12,9 +12,9 @@ enum sl_charge_kind {
     SL_CHARGE_ARRAY,
     SL_CHARGE_GRAPH, /* what its memory nodes allocate */
     SL_CHARGE_EXTERNAL,
-    SL_CHARGE_IPC,  /* opened as often as charged */
+    SL_CHARGE_IPC,           /* opened as often as charged */
     SL_CHARGE_GRAPH_RESERVE, /* what the driver holds for graphs beyond that */
-    SL_CHARGE_POOL, /* what it holds and has not given out */
+    SL_CHARGE_POOL,          /* what it holds and has not given out */
 };
 
 /* Charges `bytes` for `handle`, in place of what was charged for it before. Without host memory to remember

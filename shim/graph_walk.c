@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "device/handle.h"
+#include "device/kernel_handles.h"
 #include "driver.h"
 #include "work.h"
 
@@ -33,7 +33,7 @@ struct sl_launch sl_graph_copy(const CUDA_MEMCPY3D *parameters)
 
 struct sl_launch sl_graph_set(const CUDA_MEMSET_NODE_PARAMS *parameters)
 {
-    struct sl_work work = {.launch = {.kind = SL_LAUNCH_SET}};
+    struct sl_work work = {.launch = {.kind = SL_LAUNCH_MEMSET}};
     sl_work_span(
         &work, parameters->dst,
         sl_work_rows_bytes(parameters->pitch, parameters->elementSize, parameters->width, parameters->height),

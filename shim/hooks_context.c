@@ -1,6 +1,6 @@
 /* Contexts, streams and modules: where what the core knows begins and ends. */
 #include "core/runtime.h"
-#include "device/handle.h"
+#include "device/kernel_handles.h"
 #include "driver.h"
 #include "session.h"
 

@@ -1,5 +1,5 @@
 /* Copies: the device ranges they read and write. */
-#include "direction.h"
+#include "copy_direction.h"
 #include "driver.h"
 #include "work.h"
 
@@ -12,7 +12,7 @@ struct corner {
 /* Between unified addresses. */
 static enum sl_copy_direction find_direction(CUdeviceptr to, CUdeviceptr from)
 {
-    return sl_runtime_tracing() ? sl_direction(sl_side_of(to), sl_side_of(from)) : SL_COPY_UNKNOWN;
+    return sl_runtime_tracing() ? sl_link_direction(sl_side_of(to), sl_side_of(from)) : SL_COPY_UNKNOWN;
 }
 
 /* Within one device; what lies on another one is neither in nor out. */
@@ -67,8 +67,8 @@ static bool begin_shaped(struct sl_work *work, sl_stream stream, const struct co
     work->launch =
         (struct sl_launch){.kind = SL_LAUNCH_COPY, .stream = stream, .copied_bytes = width * height * depth};
     if (work->began_ns)
-        work->launch.direction =
-            sl_direction(sl_side_of_type(to->type, to->address), sl_side_of_type(from->type, from->address));
+        work->launch.direction = sl_link_direction(sl_side_of_type(to->type, to->address),
+                                                   sl_side_of_type(from->type, from->address));
     sl_work_span(work, written.address, written.bytes, true);
     sl_work_span(work, read.address, read.bytes, false);
     sl_runtime_launch_begin(&work->launch);

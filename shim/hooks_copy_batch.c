@@ -1,7 +1,7 @@
 /* Batches of copies: one launch that names every range of ours. */
 #include <stdlib.h>
 
-#include "direction.h"
+#include "copy_direction.h"
 #include "driver.h"
 #include "work.h"
 
@@ -33,7 +33,7 @@ static void open_batch(struct batch *batch, size_t copies)
 /* Where a copy of the batch goes. Once they differ, the driver need not be asked any more. */
 static void note_way(struct batch *batch, bool first, enum sl_side to, enum sl_side from)
 {
-    enum sl_copy_direction direction = sl_direction(to, from);
+    enum sl_copy_direction direction = sl_link_direction(to, from);
     batch->mixed |= !first && direction != batch->direction;
     batch->direction = batch->mixed ? SL_COPY_UNKNOWN : direction;
 }

@@ -1,7 +1,7 @@
 /* Where programs get the handles that they launch: of which kind each is. Nothing else is done here, and
  * nothing is asked of the driver about the handle. */
 #include "core/runtime.h"
-#include "device/handle.h"
+#include "device/kernel_handles.h"
 #include "driver.h"
 
 CUresult sl_hook_cuModuleGetFunction(struct sl_call call, sl_fn_cuModuleGetFunction *real,

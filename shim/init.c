@@ -6,7 +6,7 @@
 
 #include "charge.h"
 #include "core/runtime.h"
-#include "device/handle.h"
+#include "device/kernel_handles.h"
 #include "driver.h"
 #include "graph_memory.h"
 #include "graphs.h"

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <wchar.h>
 
-#include "trace/event.h"
+#include "trace/events.h"
 
 #define SL_MARK_NAME 128 /* longer names are cut, each with its end */
 

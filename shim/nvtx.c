@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/keep.h"
+#include "base/intern.h"
 #include "core/runtime.h"
 #include "marks.h"
 
@@ -61,7 +61,7 @@ static const char *message_of(const struct attributes *attributes, char out[SL_M
     int type = attributes && attributes->bytes >= sizeof *attributes ? attributes->message_type : NO_MESSAGE;
     if (type == CHARACTERS) return sl_mark_name(attributes->message, out);
     if (type == WIDE_CHARACTERS) return sl_mark_wide_name(attributes->message, out);
-    if (type == REGISTERED && sl_text_is_kept(attributes->message)) return attributes->message;
+    if (type == REGISTERED && sl_is_interned(attributes->message)) return attributes->message;
     return "";
 }
 
@@ -177,20 +177,20 @@ static const void *register_text(uintptr_t domain, const char *text)
 {
     char cut[SL_MARK_NAME];
     (void)domain;
-    return sl_text_keep_some(sl_mark_name(text, cut));
+    return sl_intern_some(sl_mark_name(text, cut));
 }
 
 static const void *register_wide_text(uintptr_t domain, const wchar_t *text)
 {
     char cut[SL_MARK_NAME];
     (void)domain;
-    return sl_text_keep_some(sl_mark_wide_name(text, cut));
+    return sl_intern_some(sl_mark_wide_name(text, cut));
 }
 
 /* Those beyond the bound are taken for the last one. */
 static uintptr_t number_domain(const char *name)
 {
-    const char *kept = sl_text_keep_some(name);
+    const char *kept = sl_intern_some(name);
     for (uintptr_t i = 0; i < DOMAINS; i++) {
         const char *known = NULL;
         if (atomic_compare_exchange_strong(&domain_names[i], &known, kept) || known == kept) return i + 1;

@@ -89,7 +89,7 @@ static void count_moves(struct accounting *a)
         if (move->kind == SL_ACTION_FETCH) account->moved[TO_DEVICE][move->cause] += move->bytes;
         if (move->kind == SL_ACTION_EVICT) account->moved[FROM_DEVICE][move->cause] += move->bytes;
         if (move->kind == SL_ACTION_POPULATE) account->populated += move->bytes;
-        if (move->kind == SL_ACTION_DROP) account->dropped += move->bytes;
+        if (move->kind == SL_ACTION_DISCARD) account->dropped += move->bytes;
     }
     for (size_t i = 0; i < model->transfers.count; i++) {
         const struct model_transfer *transfer = &model->transfers.at[i];

@@ -79,7 +79,7 @@ static void examine_features(struct findings *findings, void *driver, int versio
         find(findings, VERDICT_BROKEN, "kernel arguments",
              "the driver cannot tell where they are: it must be 12.4 or newer");
     if (discard)
-        find(findings, VERDICT_OK, "discard", "freed memory is dropped without a copy");
+        find(findings, VERDICT_OK, "discard", "freed memory is discarded without a copy");
     else
         find(findings, VERDICT_NOTE, "discard",
              "not before driver 13.0: freed memory is copied like other memory");

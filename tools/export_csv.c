@@ -24,7 +24,7 @@ static const struct {
 };
 
 #define TITLES 256 /* bytes of the longest line of them */
-#define FACT_TITLES "what,value\nformat,"
+#define METADATA_TITLES "what,value\nformat,"
 #define TABLE_REFUSAL                                                                                        \
     "there is a file that is no table of sluice's, which SLUICE_OVERWRITE=1 or --force would replace"
 
@@ -145,7 +145,7 @@ static void print_row(struct tables *tables, const struct sl_trace_record *recor
 static bool write_facts(const char *folder, const struct sluice_trace_header *header, bool complete,
                         uint64_t records)
 {
-    FILE *to = open_table(folder, "trace", FACT_TITLES);
+    FILE *to = open_table(folder, "trace", METADATA_TITLES);
     if (!to) return false;
     fprintf(to, "%u.%u\nprocess,%" PRIu32 "\nstart_ns,%" PRIu64 "\nprogram", header->major_version,
             header->minor_version, header->process, header->realtime_ns);

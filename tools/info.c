@@ -5,7 +5,7 @@
 
 #include "sorted.h"
 
-const char *model_fact(const struct model *model, const char *name)
+const char *model_metadata(const struct model *model, const char *name)
 {
     size_t length = strlen(name);
     for (size_t i = model->facts.count; i-- > 0;) {

@@ -39,6 +39,6 @@ struct info {
 bool info_make(const struct model *model, const struct phases *phases, struct info *out);
 
 /* The value of a fact of the trace ("device"), the last that was told, or NULL. */
-const char *model_fact(const struct model *model, const char *name);
+const char *model_metadata(const struct model *model, const char *name);
 
 #endif

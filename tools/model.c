@@ -75,12 +75,12 @@ static void add_slab(struct model_build *build, const struct sl_event *e)
         MODEL_PUSH(build, model->slabs, (struct model_slab){e->a, e->b, e->id});
 }
 
-static void add_fact(struct model_build *build, const struct sl_event *e)
+static void add_metadata(struct model_build *build, const struct sl_event *e)
 {
     struct model *model = build->model;
     char number[SL_TRACE_NAME_MAX + 22];
     snprintf(number, sizeof(number), "%s=%" PRIu64, e->text, e->a);
-    PUSH_TEXT(build, model->facts, e->flags == SL_FACT_NUMBER ? number : e->text, kept_text);
+    PUSH_TEXT(build, model->facts, e->flags == SL_METADATA_NUMBER ? number : e->text, kept_text);
 }
 
 static void add_rare(struct model_build *build, const struct sl_trace_record *record)
@@ -131,8 +131,8 @@ static void add_rare(struct model_build *build, const struct sl_trace_record *re
     case SL_EVENT_SLAB:
         add_slab(build, e);
         break;
-    case SL_EVENT_FACT:
-        add_fact(build, e);
+    case SL_EVENT_METADATA:
+        add_metadata(build, e);
         break;
     default:
         break;

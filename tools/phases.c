@@ -208,7 +208,7 @@ static void tell_parameters(struct finder *f)
     uint8_t *class_of = f->out->class_of;
     for (uint32_t l = 0; l < f->windows.at[0].begin; l++) {
         const struct model_shape *shape = model_shape_of(f->model, &f->model->launches.at[l]);
-        if (shape->kind != SL_LAUNCH_COPY && shape->kind != SL_LAUNCH_SET) continue;
+        if (shape->kind != SL_LAUNCH_COPY && shape->kind != SL_LAUNCH_MEMSET) continue;
         FOR_SEGMENTS(f->model, &f->out->segments, shape, s)
         if (class_of[s] == CLASS_GRADIENT && !f->anchors.is_zeroed[s]) class_of[s] = CLASS_PARAMETER;
     }

@@ -169,7 +169,7 @@ static int plan(const char *path, const struct model *model, struct plan_wish *w
         complete(wish, &program);
         status = predict(path, &program, wish, sought, order);
     }
-    replay_release(&program);
+    replay_eviction(&program);
     return status == EXIT_OK ? end_status(path, &model->problem) : status;
 }
 

@@ -22,7 +22,7 @@ static void add_row(struct table *table, const struct prediction *one)
     table_cell(table, "%.2f", (double)steady->took_ns / (double)one->resident_ns);
     table_bytes(table, steady->bytes_in);
     table_bytes(table, steady->bytes_out);
-    table_bytes(table, steady->in_place_bytes);
+    table_bytes(table, steady->remote_bytes_used);
     table_time(table, steady->stall_ns);
     table_cell(table, "%" PRIu64, steady->missed);
 }
@@ -33,7 +33,7 @@ static bool print_table(const struct plan_report *report)
     static const struct table_column columns[] = {
         {"budget"}, {"share"},    {"chunk"},  {"policy", .text = true},
         {"GB/s"},   {"step"},     {"slower"}, {"in"},
-        {"out"},    {"in place"}, {"stall"},  {"misses"}};
+        {"out"},    {"zero-copy"}, {"stall"},  {"misses"}};
     struct table table = {.columns = columns, .column_count = sizeof(columns) / sizeof(*columns)};
     for (size_t i = 0; i < predictions->count; i++)
         if (!report->sought || predictions->at[i].best) add_row(&table, &predictions->at[i]);
@@ -136,7 +136,7 @@ static void print_iteration(struct json *json, const struct replay_iteration *it
     json_number(json, "step_ns", iteration->took_ns);
     json_number(json, "bytes_in", iteration->bytes_in);
     json_number(json, "bytes_out", iteration->bytes_out);
-    json_number(json, "in_place_bytes", iteration->in_place_bytes);
+    json_number(json, "remote_bytes", iteration->remote_bytes_used);
     json_number(json, "stall_ns", iteration->stall_ns);
     json_number(json, "longer_ns", iteration->longer_ns);
     json_number(json, "launches", iteration->launches);

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "command_line.h"
 #include "json.h"
-#include "launch/symbol.h"
+#include "launch/symbols.h"
 #include "tool.h"
 #include "trace_text.h"
 
@@ -69,7 +69,7 @@ static void build_id_text(const struct sl_object *object, char text[33])
 
 static void print_text(const struct sl_profile *profile)
 {
-    const struct sl_profile_facts *facts = &profile->facts;
+    const struct sl_profile_properties *facts = &profile->facts;
     struct figures figures = count(profile);
     time_t written = (time_t)profile->written_s;
     struct tm utc;
@@ -104,7 +104,7 @@ static void print_text(const struct sl_profile *profile)
 
 static void json_facts(struct json *json, const struct sl_profile *profile)
 {
-    const struct sl_profile_facts *facts = &profile->facts;
+    const struct sl_profile_properties *facts = &profile->facts;
     json_number(json, "need_bytes", facts->need_bytes);
     json_number(json, "budget_bytes", facts->budget_bytes);
     json_number(json, "chunk_bytes", facts->chunk_bytes);

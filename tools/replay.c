@@ -23,7 +23,7 @@ static enum sl_status pass_border(struct replaying *r, uint32_t launches)
     const struct sl_sim_books *books = sl_backend_sim_books(&r->backend);
     r->sums[r->border] = (struct replay_iteration){.bytes_in = books->bytes_in,
                                                    .bytes_out = books->bytes_out,
-                                                   .in_place_bytes = books->in_place_bytes,
+                                                   .remote_bytes_used = books->remote_bytes_used,
                                                    .launches = launches,
                                                    .misses = replay_misses(r),
                                                    .missed = r->missed};
@@ -48,7 +48,7 @@ static void sum_up(struct replaying *r)
             .longer_ns = (uint64_t)(end->longer_ns - begin->longer_ns),
             .bytes_in = to->bytes_in - from->bytes_in,
             .bytes_out = to->bytes_out - from->bytes_out,
-            .in_place_bytes = to->in_place_bytes - from->in_place_bytes,
+            .remote_bytes_used = to->remote_bytes_used - from->remote_bytes_used,
             .launches = to->launches - from->launches,
             .misses = to->misses - from->misses,
             .missed = to->missed - from->missed,

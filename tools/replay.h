@@ -40,9 +40,9 @@ struct replay_program {
     uint64_t peak_bytes; /* of the program's allocations */
 };
 
-/* False when there is no memory; replay_release accepts what is left then. */
+/* False when there is no memory; replay_eviction accepts what is left then. */
 bool replay_prepare(const struct model *model, struct replay_program *out);
-void replay_release(struct replay_program *program);
+void replay_eviction(struct replay_program *program);
 
 struct replay_setting {
     uint64_t budget_bytes; /* 0: whatever is needed */
@@ -61,7 +61,7 @@ struct replay_setting {
 struct replay_iteration {
     uint64_t took_ns, stall_ns;
     uint64_t longer_ns; /* launches took longer than alone: they used memory in place, or shared the link */
-    uint64_t bytes_in, bytes_out, in_place_bytes;
+    uint64_t bytes_in, bytes_out, remote_bytes_used;
     uint64_t launches, misses, missed; /* missed: launches with a demand miss */
 };
 

@@ -179,7 +179,7 @@ bool replay_prepare(const struct model *model, struct replay_program *out)
     return true;
 }
 
-void replay_release(struct replay_program *program)
+void replay_eviction(struct replay_program *program)
 {
     free(program->borders);
     free(program->shape_ns);

@@ -170,7 +170,7 @@ int trace_check(int argc, char **argv)
             "Verifies a trace: its header, the checksum of every block, every record, and that what records\n"
             "refer to is there. Says where the file is damaged, what is lost there, and where the next part\n"
             "begins that can be read. What the program could not write, or what the file's limit took, is\n"
-            "told, too, and is no damage. Exit status 0: the file is whole; 1: it is not.\n",
+            "reported, too, and is no damage. Exit status 0: the file is whole; 1: it is not.\n",
         .options = options,
         .option_count = sizeof(options) / sizeof(*options),
     };

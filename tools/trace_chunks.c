@@ -102,7 +102,7 @@ static void add_cells(struct table *table, const struct view *view, const struct
     table_cell(table, "%" PRIu64, chunk_row_moves(row, SL_ACTION_EVICT));
     table_cell(table, "%" PRIu64, not_planned(row, SL_ACTION_EVICT));
     table_cell(table, "%" PRIu64, chunk_row_moves(row, SL_ACTION_POPULATE));
-    table_cell(table, "%" PRIu64, chunk_row_moves(row, SL_ACTION_DROP));
+    table_cell(table, "%" PRIu64, chunk_row_moves(row, SL_ACTION_DISCARD));
     table_bytes(table, row->in_bytes);
     table_bytes(table, row->out_bytes);
     table_cell(table, "%zu", row->slot_count);
@@ -120,7 +120,7 @@ static int print_table(const struct view *view)
         {"evicted"},
         {"demand"},
         {"new"},
-        {"dropped"},
+        {"discarded"},
         {"in"},
         {"out"},
         {"slots"},
@@ -238,7 +238,7 @@ int trace_chunks(int argc, char **argv)
                  "            and late, planned but not issued before the launch came\n"
                  "  evicted   how often it was copied out: of these on demand, to make room at once\n"
                  "  new       how often it came without a copy, since there was nothing in it\n"
-                 "  dropped   how often it left without a copy, since all in it was freed\n"
+                 "  discarded how often it left without a copy, since all in it was freed\n"
                  "  in, out   bytes copied\n"
                  "  slots     how many allocations lay in it\n"
                  "  holds     what they are for, by bytes; where that is not known, the largest\n",

@@ -17,7 +17,7 @@ struct view {
     struct info info;
 };
 
-static const unsigned move_order[] = {SL_ACTION_FETCH, SL_ACTION_POPULATE, SL_ACTION_EVICT, SL_ACTION_DROP,
+static const unsigned move_order[] = {SL_ACTION_FETCH, SL_ACTION_POPULATE, SL_ACTION_EVICT, SL_ACTION_DISCARD,
                                       SL_ACTION_LEAVE};
 
 /* Facts that are shown, with their titles. */
@@ -60,7 +60,7 @@ static void print_program(const struct model *model)
     print_row("started", when);
     printf("%-20s %.3f s\n", "duration", (double)(model->last_ns - model->first_ns) / 1e9);
     for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++) {
-        const char *value = model_fact(model, facts[i][0]);
+        const char *value = model_metadata(model, facts[i][0]);
         if (value) print_row(facts[i][1], value);
     }
     print_bytes("device memory", model->device_bytes);
@@ -203,9 +203,9 @@ static void json_program(struct json *json, const struct model *model)
     json_number(json, "process", model->header.process);
     json_number(json, "start_ns", model->header.realtime_ns);
     json_number(json, "duration_ns", model->last_ns - model->first_ns);
-    json_object(json, "facts", true);
+    json_object(json, "metadata", true);
     for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++)
-        json_text(json, facts[i][0], model_fact(model, facts[i][0]));
+        json_text(json, facts[i][0], model_metadata(model, facts[i][0]));
     json_close(json);
     json_number(json, "device_bytes", model->device_bytes);
     json_number(json, "budget_bytes", model->budget_bytes);

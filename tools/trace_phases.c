@@ -132,7 +132,7 @@ static bool print_causes(const struct view *view)
 {
     static const struct table_column columns[] = {
         {"phase", .text = true}, {"in: plan"}, {"demand"}, {"late"},    {"program"}, {"populated"},
-        {"out: plan"},           {"demand"},   {"late"},   {"program"}, {"dropped"},
+        {"out: plan"},           {"demand"},   {"late"},   {"program"}, {"discarded"},
     };
     struct table table = {.columns = columns, .column_count = sizeof(columns) / sizeof(*columns)};
     for (unsigned p = 1; p <= PHASE_COUNT + 1; p++) {
@@ -163,7 +163,7 @@ static void print_notes(const struct view *view)
         puts("in at, out at, hidden: the trace has no measured transfers.");
     else if (!model->link_in && !model->link_out)
         puts("in at, out at: the link's own speed was not measured.");
-    puts("Not seen: what kernels read and write in place over the link, and what the driver itself moves.");
+    puts("Not seen: what kernels read and write over the link (zero-copy), and what the driver itself moves.");
 }
 
 static int print_text(const struct view *view)
@@ -202,7 +202,7 @@ static void print_account(struct json *json, const struct view *view, const char
         json_close(json);
     }
     json_number(json, "populated", account->populated);
-    json_number(json, "dropped", account->dropped);
+    json_number(json, "discarded", account->dropped);
     if (hidden(account) >= 0) json_real(json, "hidden", hidden(account) / 1000.0, 3);
     json_number(json, "stalls", account->stalls);
     json_number(json, "stall_ns", account->stall_ns);
@@ -243,7 +243,7 @@ static void print_json(const struct view *view, uint32_t begin, uint32_t end, bo
         if (is_shown(&view->accounts.of[p])) print_account(&json, view, phase_name(p), &view->accounts.of[p]);
     print_account(&json, view, "all", &view->accounts.all);
     json_close(&json);
-    json_text(&json, "not_seen", "used in place over the link, or moved by the driver itself");
+    json_text(&json, "not_seen", "used over the link (zero-copy), or moved by the driver itself");
     if (launches) print_launches(&json, view, begin, end);
     json_close(&json);
 }
@@ -304,7 +304,7 @@ int trace_phases(int argc, char **argv)
             "  stalled      time that launches waited for data\n"
             "  idle memory  part of the budget that nothing occupied, on average\n"
             "and the bytes by cause: planned; on demand, because a launch needed what nobody had planned;\n"
-            "late, planned but not yet begun; and the program's own copies. Populated and dropped bytes "
+            "late, planned but not yet begun; and the program's own copies. Populated and discarded bytes "
             "came\n"
             "and went without being copied.\n",
         .options = options,

@@ -21,7 +21,7 @@ const char *launch_kind_name(unsigned kind)
 
 const char *move_kind_name(unsigned kind)
 {
-    static const char *const names[MOVE_KINDS] = {"evict", "drop", "fetch", "populate", "leave"};
+    static const char *const names[MOVE_KINDS] = {"evict", "discard", "fetch", "populate", "leave"};
     return name_of(names, MOVE_KINDS, kind);
 }
 
@@ -152,7 +152,7 @@ void record_fields(const struct sl_event *event, struct record_field out[RECORD_
     bool launch = event->type == SL_EVENT_LAUNCH, kernel = (event->flags & 15) == SL_LAUNCH_KERNEL;
     if (launch) out[kernel ? 3 : 0].key = NULL;
     if (launch && !kernel) out[2].key = NULL;
-    if (event->type == SL_EVENT_FACT && event->flags != SL_FACT_NUMBER) out[1].key = NULL;
+    if (event->type == SL_EVENT_METADATA && event->flags != SL_METADATA_NUMBER) out[1].key = NULL;
     /* Later additions to their types */
     for (unsigned i = 2; event->type == SL_EVENT_ITERATION && i < 4; i++)
         if (!out[i].value) out[i].key = NULL;

@@ -24,7 +24,7 @@ static bool find_written(const struct model *model, const struct segments *segme
     for (uint32_t l = 0; l < model->launches.count; l++) {
         const struct model_shape *shape = model_shape_of(model, &model->launches.at[l]);
         work += is_work(model, l);
-        if (sets ? shape->kind != SL_LAUNCH_SET : !is_copy_in(shape)) continue;
+        if (sets ? shape->kind != SL_LAUNCH_MEMSET : !is_copy_in(shape)) continue;
         FOR_SEGMENTS(model, segments, shape, s)
         {
             if (seen[s].last == work) continue;

@@ -123,7 +123,7 @@ enum sluice_trace_type {
                                * text: its path */
     /* Of the device, the driver, the options, the run. text: "name=value"; flags: 1 if the text is the name
      * alone, and a: its value */
-    SLUICE_TRACE_FACT = 19,
+    SLUICE_TRACE_METADATA = 19,
     SLUICE_TRACE_SLAB = 20, /* Where chunks lie. id: the first; a: its address; b: bytes of all;
                              * flags: 1 if they are pinned host memory, which never moves */
     SLUICE_TRACE_END = 255, /* a: records in the file before this one; b: records lost */

@@ -19,9 +19,9 @@ static const struct {
     const char *name;
     bool enqueues;
 } facts[] = {
-#define SL_FACT(rank, name, enqueues) {name, enqueues},
-    SL_LOCKS(SL_FACT)
-#undef SL_FACT
+#define SL_METADATA(rank, name, enqueues) {name, enqueues},
+    SL_LOCKS(SL_METADATA)
+#undef SL_METADATA
 };
 
 static __thread unsigned held __attribute__((tls_model("initial-exec"))); /* bits of ranks */

@@ -17,10 +17,18 @@ enum mood { NEVER, YIELDS, SELDOM, OFTEN, MOODS };
 static const struct {
     uint32_t seldom, often;
 } rates[SL_DELAY_PLACES] = {
-    [SL_DELAY_PEEK] = {64, 4},     [SL_DELAY_ISSUE] = {64, 4},           [SL_DELAY_PLAN] = {8, 1},
-    [SL_DELAY_TAKE_OVER] = {8, 2}, [SL_DELAY_LAUNCH_BEGUN] = {2048, 64}, [SL_DELAY_LAUNCH_GIVEN] = {2048, 64},
-    [SL_DELAY_ALLOC] = {512, 32},  [SL_DELAY_ALLOCATED] = {512, 32},     [SL_DELAY_FREE] = {512, 32},
-    [SL_DELAY_POINTS] = {512, 32}, [SL_DELAY_RECORD] = {64, 4},          [SL_DELAY_CAPTURE_BEGUN] = {64, 4},
+    [SL_DELAY_PEEK] = {64, 4},
+    [SL_DELAY_ISSUE] = {64, 4},
+    [SL_DELAY_PLAN] = {8, 1},
+    [SL_DELAY_PLAN_SWITCH] = {8, 2},
+    [SL_DELAY_LAUNCH_BEGUN] = {2048, 64},
+    [SL_DELAY_LAUNCH_GIVEN] = {2048, 64},
+    [SL_DELAY_ALLOC] = {512, 32},
+    [SL_DELAY_ALLOCATED] = {512, 32},
+    [SL_DELAY_FREE] = {512, 32},
+    [SL_DELAY_POINTS] = {512, 32},
+    [SL_DELAY_RECORD] = {64, 4},
+    [SL_DELAY_CAPTURE_BEGUN] = {64, 4},
     [SL_DELAY_FREED] = {512, 32},
 };
 

@@ -8,7 +8,7 @@ enum sl_delay_place {
     SL_DELAY_PEEK,         /* the daemon is about to look for its next step */
     SL_DELAY_ISSUE,        /* what the step waits for has come; the daemon is about to issue it */
     SL_DELAY_PLAN,         /* the planner's thread has made a plan, and nobody knows yet */
-    SL_DELAY_TAKE_OVER,    /* a plan is about to take over */
+    SL_DELAY_PLAN_SWITCH,  /* a plan is about to take over */
     SL_DELAY_LAUNCH_BEGUN, /* the driver is about to be given the launch */
     SL_DELAY_LAUNCH_GIVEN, /* it was; the core does not know yet */
     SL_DELAY_ALLOC,

@@ -27,7 +27,7 @@ static void forget_if_full(struct sl_core *core)
     if (remembered > MOST_REMEMBERED && remembered > 4 * core->placement.live_count) sl_core_forget(core);
 }
 
-static void tell_allocation(struct sl_core *core, uint32_t slot)
+static void record_allocation(struct sl_core *core, uint32_t slot)
 {
     core->placement.slots[slot].number = ++core->placement.allocations;
     feed_slot(core, SL_SYMBOL_ALLOC, slot);
@@ -54,7 +54,7 @@ static enum sl_status place(struct sl_core *core, uint64_t bytes, uint64_t site,
     if (status) return status;
     core->placement.slots[*slot].tag = tag;
     if (sl_arena_moving_bytes(&core->arena) > sl_core_budget(core)) sl_core_come_under_pressure(core);
-    tell_allocation(core, *slot);
+    record_allocation(core, *slot);
     return SL_OK;
 }
 
@@ -112,11 +112,11 @@ static void discard_dead(struct sl_core *core, struct sl_chunk_range range)
     for (uint32_t i = 0; i < range.count && !any; i++)
         any = is_to_discard(sl_arena_record(&core->arena, range.first + i));
     if (!any) return;
-    sl_lock(&core->mover.out.lock);
+    sl_lock(&core->migrator.out.lock);
     for (uint32_t i = 0; i < range.count; i++)
         if (is_to_discard(sl_arena_record(&core->arena, range.first + i)))
-            sl_mover_discard(&core->mover, range.first + i);
-    sl_unlock(&core->mover.out.lock);
+            sl_migrator_discard(&core->migrator, range.first + i);
+    sl_unlock(&core->migrator.out.lock);
 }
 
 static struct sl_allocation describe(const struct sl_slot *slot)
@@ -227,7 +227,7 @@ void sl_runtime_note_alloc(uint64_t address, uint64_t bytes, uint64_t site)
     /* What was there ended in a way that nobody saw. */
     while ((s = sl_ranges_overlap(&core->placement.ranges, address, address + bytes)) != SL_NO_RANGE)
         end_noted(core, s);
-    if (sl_place_noted(&core->placement, address, bytes, site, &s) == SL_OK) tell_allocation(core, s);
+    if (sl_place_noted(&core->placement, address, bytes, site, &s) == SL_OK) record_allocation(core, s);
     sl_unlock(&core->order);
 }
 

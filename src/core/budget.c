@@ -106,7 +106,7 @@ static void give_way(struct sl_core *core, bool is_less)
     if (core->budget.pressure && !is_less) return;
     if (sl_arena_moving_bytes(&core->arena) <= sl_core_budget(core)) return;
     sl_core_come_under_pressure(core);
-    sl_core_drop_schedule(core);
+    sl_core_cancel_schedule(core);
 }
 
 static void look(struct sl_core *core)

@@ -18,13 +18,13 @@
 #include "core/sample.h"
 #include "core/stall.h"
 #include "launch/access.h"
-#include "launch/symbol.h"
-#include "memory/place.h"
+#include "launch/symbols.h"
+#include "memory/placement.h"
 #include "move/reuse.h"
 #include "move/schedule.h"
 #include "move/stats.h"
 #include "move/streams.h"
-#include "predict/due.h"
+#include "predict/successors.h"
 
 #define SL_OPEN_LAUNCHES 64 /* launches between begin and end, one for each thread */
 #define SL_LEAST_BUDGET (4 * SL_BLOCK_BYTES)
@@ -42,7 +42,7 @@ struct sl_core {
     struct sl_lock order;
     struct sl_backend backend;
     const struct sl_options *options;
-    const struct sl_policy_facts *policy;
+    const struct sl_policy_traits *policy;
     struct sl_recorder recorder;
     struct sl_sampling sampling;
     struct sl_learned *learned; /* NULL: no profile is asked for */
@@ -51,11 +51,11 @@ struct sl_core {
     struct sl_symbols symbols;
     struct sl_scanner scanner;
     struct sl_history history;
-    struct sl_mover mover;
+    struct sl_migrator migrator;
     struct sl_schedule schedule;
     struct sl_daemon *daemon; /* NULL: inline */
     struct sl_planning planning;
-    struct sl_due due;
+    struct sl_successors due;
     struct sl_budget budget;
     struct sl_ticks ticks;
     struct sl_streams streams;
@@ -77,7 +77,7 @@ void sl_core_come_under_pressure(struct sl_core *core);
 void sl_core_plan_soon(struct sl_core *core);
 
 /* Drops the schedule: what is planned is not issued any more. */
-void sl_core_drop_schedule(struct sl_core *core);
+void sl_core_cancel_schedule(struct sl_core *core);
 
 /* Sees to it that there is a plan for what is predicted. core->ticks.now is the launch being begun, whose
  * chunks are seen to. */
@@ -90,7 +90,7 @@ size_t sl_core_believed(struct sl_core *core);
 sl_tick sl_core_submitted(const struct sl_core *core);
 
 /* What is said of the run beside the counts, as of now. Caller holds the order lock. */
-void sl_core_facts(const struct sl_core *core, struct sl_stats_facts *out);
+void sl_core_summary(const struct sl_core *core, struct sl_run_summary *out);
 
 /* The running core, or NULL. */
 struct sl_core *sl_core_running(void);

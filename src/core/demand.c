@@ -4,7 +4,7 @@
 
 /* Parts of the budget that are kept free where nothing is planned, once something was lacking: at least, and
  * at most, where launches lack much. Less while something is due: part of what is lacking is known. */
-enum { SPARE_PART = 32, SPARE_PART_WHILE_DUE = 64, MOST_SPARE_PART = 8, LAUNCHES_TO_SPARE_FOR = 2 };
+enum { SPARE_PART = 32, SPARE_PART_WHILE_PREFETCHING = 64, MOST_SPARE_PART = 8, LAUNCHES_TO_SPARE_FOR = 2 };
 /* Idle time of the link is not saved for longer than it takes to carry so many chunks. */
 enum { MOST_IDLE_CHUNKS = 4 };
 
@@ -103,7 +103,7 @@ struct demand {
 static struct sl_fence *fence_for(struct sl_core *core, uint64_t bytes)
 {
     struct sl_fence_stream streams[SL_STREAMS];
-    if (atomic_load(&core->mover.occupied_bytes) + bytes <= sl_core_budget(core)) return NULL;
+    if (atomic_load(&core->migrator.occupied_bytes) + bytes <= sl_core_budget(core)) return NULL;
     struct sl_fence *fence = sl_fences_new(&core->schedule.fences, 0);
     if (!fence) return NULL;
     sl_lock(&core->order);
@@ -124,7 +124,7 @@ static bool make_room(const struct demand *demand, uint64_t bytes, sl_tick until
 {
     struct sl_core *core = demand->core;
     uint64_t budget = sl_core_budget(core);
-    while (atomic_load(&core->mover.occupied_bytes) + bytes > budget) {
+    while (atomic_load(&core->migrator.occupied_bytes) + bytes > budget) {
         sl_chunk victim = sl_schedule_take_back(&core->schedule, demand->tick);
         if (victim == SL_NO_CHUNK) victim = find_victim(core, demand->tick);
         if (victim == SL_NO_CHUNK) return false;
@@ -133,21 +133,21 @@ static bool make_room(const struct demand *demand, uint64_t bytes, sl_tick until
             core->victims.next--; /* it stays the first */
             return false;
         }
-        if (!sl_mover_release(&core->mover, victim, demand->fence, SL_CAUSE_DEMAND)) return false;
+        if (!sl_migrator_evict(&core->migrator, victim, demand->fence, SL_CAUSE_DEMAND)) return false;
     }
     return true;
 }
 
-/* Bytes to keep free behind a launch for which `brought_bytes` came. What has to leave is copied out while
+/* Bytes to keep free behind a launch for which `fetched_bytes` came. What has to leave is copied out while
  * this launch runs, instead of while the next one waits: nobody knows what that will lack, but it is about as
  * much as this one did. Not where all that lives has room. */
-static uint64_t spare_room(const struct sl_core *core, uint64_t brought_bytes, bool due)
+static uint64_t spare_room(const struct sl_core *core, uint64_t fetched_bytes, bool due)
 {
     uint64_t budget = sl_core_budget(core), most = budget / MOST_SPARE_PART;
-    uint64_t spare = budget / (due ? SPARE_PART_WHILE_DUE : SPARE_PART);
+    uint64_t spare = budget / (due ? SPARE_PART_WHILE_PREFETCHING : SPARE_PART);
     bool ahead = core->policy->plans && core->policy->when == SL_PLAN_AHEAD;
     if (!ahead || most < core->arena.chunk_bytes || sl_arena_moving_bytes(&core->arena) <= budget) return 0;
-    if (spare < LAUNCHES_TO_SPARE_FOR * brought_bytes) spare = LAUNCHES_TO_SPARE_FOR * brought_bytes;
+    if (spare < LAUNCHES_TO_SPARE_FOR * fetched_bytes) spare = LAUNCHES_TO_SPARE_FOR * fetched_bytes;
     return spare < most ? spare : most;
 }
 
@@ -159,15 +159,15 @@ static uint64_t lacking_in_all(const struct sl_core *core, const struct sl_deman
     return bytes;
 }
 
-uint32_t sl_demand_bring(struct sl_core *core, const struct sl_demand_for *launch, bool *brought)
+uint32_t sl_demand_fetch(struct sl_core *core, const struct sl_demand_for *launch, bool *fetched)
 {
-    struct sl_mover *mover = &core->mover;
-    uint64_t brought_bytes = 0, lacking = lacking_in_all(core, launch), budget = sl_core_budget(core);
+    struct sl_migrator *migrator = &core->migrator;
+    uint64_t fetched_bytes = 0, lacking = lacking_in_all(core, launch), budget = sl_core_budget(core);
     uint32_t missing = 0;
     bool fits = sl_demand_own_bytes(core, launch->chunks, launch->count) <= budget;
     struct demand demand = {core, launch->tick,
                             fence_for(core, lacking + spare_room(core, lacking, launch->due))};
-    sl_mover_lock(mover);
+    sl_migrator_lock(migrator);
     for (uint32_t i = 0; i < launch->count; i++) {
         sl_chunk c = launch->chunks[i];
         struct sl_chunk_record *chunk = sl_arena_record(&core->arena, c);
@@ -176,48 +176,50 @@ uint32_t sl_demand_bring(struct sl_core *core, const struct sl_demand_for *launc
         if (!bytes) continue;
         if (atomic_load(&chunk->content) != SL_CONTENT_DEAD) missing++;
         bool room = fits ? make_room(&demand, bytes, launch->tick)
-                         : atomic_load(&mover->occupied_bytes) + bytes <= budget;
+                         : atomic_load(&migrator->occupied_bytes) + bytes <= budget;
         if (!room) continue;
-        sl_mover_bring(mover, c, wanted, sl_mover_room_after(mover, c, wanted, budget), SL_CAUSE_DEMAND);
-        brought_bytes += bytes;
+        sl_migrator_fetch(migrator, c, wanted, sl_migrator_room_after(migrator, c, wanted, budget),
+                          SL_CAUSE_DEMAND);
+        fetched_bytes += bytes;
     }
-    if (fits && brought_bytes && !atomic_load(&core->schedule.active))
-        make_room(&demand, spare_room(core, brought_bytes, launch->due), launch->tick);
-    sl_mover_unlock(mover);
+    if (fits && fetched_bytes && !atomic_load(&core->schedule.active))
+        make_room(&demand, spare_room(core, fetched_bytes, launch->due), launch->tick);
+    sl_migrator_unlock(migrator);
     end(&demand);
-    *brought = brought_bytes > 0;
+    *fetched = fetched_bytes > 0;
     return missing;
 }
 
 /* The link was idle for as long as the launch takes. */
 static void count_idle(struct sl_core *core)
 {
-    struct sl_due *due = &core->due;
+    struct sl_successors *due = &core->due;
     uint64_t most = MOST_IDLE_CHUNKS * core->arena.chunk_bytes;
-    due->idle_bytes += (uint64_t)((double)due->launch_ns * (double)core->mover.link_in_bytes_per_s / 1e9);
+    due->idle_bytes += (uint64_t)((double)due->launch_ns * (double)core->migrator.link_in_bytes_per_s / 1e9);
     if (due->idle_bytes > most) due->idle_bytes = most;
 }
 
 /* Brings the next one that is due. False: there is none, or no time or no room for it. */
-static bool bring_next_due(struct sl_core *core)
+static bool prefetch_next_successor(struct sl_core *core)
 {
-    struct sl_mover *mover = &core->mover;
-    struct sl_due *due = &core->due;
+    struct sl_migrator *migrator = &core->migrator;
+    struct sl_successors *due = &core->due;
     struct demand demand = {.core = core};
     sl_tick tick;
     sl_lock(&core->order);
     demand.tick = core->ticks.now;
-    sl_chunk chunk = sl_due_next(&core->due, demand.tick, &tick);
+    sl_chunk chunk = sl_successors_next(&core->due, demand.tick, &tick);
     uint64_t bytes = chunk == SL_NO_CHUNK ? 0 : atomic_load(&sl_arena_record(&core->arena, chunk)->bytes);
     bool in_time = bytes && bytes <= due->idle_bytes;
     sl_unlock(&core->order);
     if (!in_time) return false;
     demand.fence = fence_for(core, bytes);
-    sl_mover_lock(mover);
+    sl_migrator_lock(migrator);
     bool came = make_room(&demand, bytes, tick) &&
-                sl_mover_bring(mover, chunk, bytes,
-                               sl_mover_room_after(mover, chunk, bytes, sl_core_budget(core)), SL_CAUSE_PLAN);
-    sl_mover_unlock(mover);
+                sl_migrator_fetch(migrator, chunk, bytes,
+                                  sl_migrator_room_after(migrator, chunk, bytes, sl_core_budget(core)),
+                                  SL_CAUSE_PLAN);
+    sl_migrator_unlock(migrator);
     end(&demand);
     if (!came) return false;
     sl_lock(&core->order);
@@ -226,22 +228,22 @@ static bool bring_next_due(struct sl_core *core)
     return true;
 }
 
-bool sl_demand_notes_due(const struct sl_core *core)
+bool sl_demand_learns_successors(const struct sl_core *core)
 {
     return core->budget.pressure && core->policy->plans && core->policy->when == SL_PLAN_AHEAD &&
            !atomic_load_explicit(&core->schedule.active, memory_order_relaxed);
 }
 
-void sl_demand_bring_due(struct sl_core *core)
+void sl_demand_prefetch_successors(struct sl_core *core)
 {
     sl_lock(&core->order);
     bool any = core->due.heap_count > 0;
     if (any) count_idle(core);
     sl_unlock(&core->order);
-    while (any) any = bring_next_due(core);
+    while (any) any = prefetch_next_successor(core);
 }
 
 void sl_demand_leave_to_driver(struct sl_core *core, const sl_chunk *chunks, uint32_t count)
 {
-    for (uint32_t i = 0; i < count; i++) sl_mover_concede(&core->mover, chunks[i]);
+    for (uint32_t i = 0; i < count; i++) sl_migrator_hand_to_driver(&core->migrator, chunks[i]);
 }

@@ -34,14 +34,14 @@ uint64_t sl_demand_own_bytes(const struct sl_core *core, const sl_chunk *chunks,
  * own chunks exceed the budget gets what fits beside what is there, and uses the rest in place. *brought:
  * whether something came. Returns the number of chunks that were missing. Enqueues: the order lock must not
  * be held. */
-uint32_t sl_demand_bring(struct sl_core *core, const struct sl_demand_for *launch, bool *brought);
+uint32_t sl_demand_fetch(struct sl_core *core, const struct sl_demand_for *launch, bool *fetched);
 
 /* Whether launches are to be noted by due.h: memory is short, and nothing is planned. */
-bool sl_demand_notes_due(const struct sl_core *core);
+bool sl_demand_learns_successors(const struct sl_core *core);
 
 /* Brings what is due (due.h), as much as the link has had the time for while launches had nothing to wait
  * for. The same. */
-void sl_demand_bring_due(struct sl_core *core);
+void sl_demand_prefetch_successors(struct sl_core *core);
 
 /* Whether one of the chunks is not resident, or only in part. */
 bool sl_demand_lacking(const struct sl_core *core, const sl_chunk *chunks, uint32_t count);

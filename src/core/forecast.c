@@ -14,7 +14,7 @@
 #define MOST_ACCESSES ((size_t)1 << 16)
 
 /* An order of strands is only about right: a plan that fits it closely fits another one less. */
-#define MOST_ATTEMPTS_WOVEN 8
+#define MOST_ATTEMPTS_INTERLEAVED 8
 
 /* Where the order between streams is not certain, a launch has with it what its stream's next ones need: of
  * as many as long as it is less than a part of the budget; of one, unless that is half of it. */
@@ -42,7 +42,7 @@ static void free_stock(struct sl_stock *stock)
 void sl_forecast_close(struct sl_forecast *forecast)
 {
     free(forecast->symbols);
-    free(forecast->strands);
+    free(forecast->histories);
     free(forecast->launches);
     free(forecast->accesses);
     free(forecast->deaths);
@@ -89,10 +89,10 @@ static bool knows_clean(const struct sl_core *core)
 
 static size_t predict(const struct sl_core *core, struct sl_forecast *forecast, size_t count)
 {
-    forecast->woven = core->history.woven;
-    if (core->history.woven)
-        return sl_weave_next(core->history.weave, &core->symbols, forecast->symbols, forecast->strands,
-                             count);
+    forecast->interleaved = core->history.interleaved;
+    if (core->history.interleaved)
+        return sl_interleaver_next(core->history.interleaver, &core->symbols, forecast->symbols,
+                                   forecast->histories, count);
     return sl_predictor_next(core->history.predictor, forecast->symbols, count);
 }
 
@@ -103,7 +103,8 @@ static enum sl_status begin(struct sl_core *core, struct sl_forecast *forecast, 
     size_t wanted = window_for(period), believed = sl_core_believed(core);
     if (believed <= skip) return SL_ERR_UNSUPPORTED;
     if (!reserve(&forecast->symbols, &forecast->symbol_capacity, skip + wanted, sizeof *forecast->symbols) ||
-        !reserve(&forecast->strands, &forecast->strand_capacity, skip + wanted, sizeof *forecast->strands) ||
+        !reserve(&forecast->histories, &forecast->history_capacity, skip + wanted,
+                 sizeof *forecast->histories) ||
         !reserve(&forecast->launches, &forecast->launch_capacity, wanted, sizeof *forecast->launches) ||
         !reserve_chunks(forecast, chunks) ||
         (knows_clean(core) &&
@@ -141,8 +142,8 @@ enum sl_status sl_forecast_continue(struct sl_core *core, struct sl_forecast *fo
 {
     uint64_t position = forecast->position + forecast->end;
     sl_tick first_tick = forecast->first_tick + forecast->served_launches;
-    if (core->history.woven || position < core->history.fed || forecast->places != core->placement.moves ||
-        forecast->chunks != sl_arena_chunk_count(&core->arena))
+    if (core->history.interleaved || position < core->history.fed ||
+        forecast->places != core->placement.moves || forecast->chunks != sl_arena_chunk_count(&core->arena))
         return SL_ERR_UNSUPPORTED;
     enum sl_status status = begin(core, forecast, (size_t)(position - core->history.fed));
     if (status) return status;
@@ -186,7 +187,7 @@ static size_t predict_alloc(struct sl_core *core, struct sl_forecast *forecast, 
     struct sl_chunk_range range = sl_slot_chunks(&core->placement, slot, 0, slot->bytes);
     for (uint32_t i = 0; i < range.count; i++) {
         sl_chunk c = range.first + i;
-        uint64_t bytes = sl_spot_chunk_bytes(&core->arena, slot->address, slot->bytes, i);
+        uint64_t bytes = sl_suballocator_chunk_bytes(&core->arena, slot->address, slot->bytes, i);
         if (c >= forecast->chunks || is_past(forecast, c) || sl_arena_record(&core->arena, c)->pinned)
             continue;
         if (bytes > forecast->stock.bytes[c]) forecast->stock.bytes[c] = bytes;
@@ -264,7 +265,7 @@ static size_t add_accesses(struct sl_core *core, struct sl_forecast *forecast, s
 
 /* Adds what the next launches of the strand need to the last one, so that it is there before they can come.
  */
-static size_t add_near(struct sl_core *core, struct sl_forecast *forecast, uint8_t strand,
+static size_t add_near(struct sl_core *core, struct sl_forecast *forecast, uint8_t history,
                        enum sl_status *status)
 {
     struct sl_plan_launch *launch = &forecast->launches[forecast->launch_count - 1];
@@ -273,7 +274,7 @@ static size_t add_near(struct sl_core *core, struct sl_forecast *forecast, uint8
     for (size_t at = forecast->at + 1; found < NEAR_LAUNCHES && at < forecast->count; at++) {
         sl_symbol symbol = forecast->symbols[at];
         units++;
-        if (forecast->strands[at] != strand || core->symbols.records[symbol].kind != SL_SYMBOL_LAUNCH)
+        if (forecast->histories[at] != history || core->symbols.records[symbol].kind != SL_SYMBOL_LAUNCH)
             continue;
         uint32_t before = launch->access_count;
         if (found++ && before >= budget / NEAR_PART) break;
@@ -289,8 +290,8 @@ static size_t add_near(struct sl_core *core, struct sl_forecast *forecast, uint8
 static size_t predict_launch(struct sl_core *core, struct sl_forecast *forecast, sl_symbol symbol,
                              enum sl_status *status)
 {
-    uint8_t strand = forecast->strands[forecast->at];
-    forecast->strands[forecast->launch_count] = strand;
+    uint8_t history = forecast->histories[forecast->at];
+    forecast->histories[forecast->launch_count] = history;
     forecast->launches[forecast->launch_count++] = (struct sl_plan_launch){
         .first_access = (uint32_t)forecast->access_count,
         .first_death = (uint32_t)forecast->death_count,
@@ -298,7 +299,7 @@ static size_t predict_launch(struct sl_core *core, struct sl_forecast *forecast,
             sl_durations_ns(&core->sampling.durations, symbol, core->symbols.records[symbol].kernel),
     };
     size_t units = add_accesses(core, forecast, symbol, false, status);
-    if (forecast->woven && *status == SL_OK) units += add_near(core, forecast, strand, status);
+    if (forecast->interleaved && *status == SL_OK) units += add_near(core, forecast, history, status);
     return units;
 }
 
@@ -352,7 +353,7 @@ bool sl_forecast_step(struct sl_core *core, struct sl_forecast *forecast, size_t
 static unsigned attempts(const struct sl_core *core, const struct sl_forecast *forecast)
 {
     unsigned wanted = (unsigned)core->options->plan_attempts;
-    return forecast->woven && wanted > MOST_ATTEMPTS_WOVEN ? MOST_ATTEMPTS_WOVEN : wanted;
+    return forecast->interleaved && wanted > MOST_ATTEMPTS_INTERLEAVED ? MOST_ATTEMPTS_INTERLEAVED : wanted;
 }
 
 struct sl_plan_input sl_forecast_input(const struct sl_core *core, const struct sl_forecast *forecast)
@@ -368,11 +369,11 @@ struct sl_plan_input sl_forecast_input(const struct sl_core *core, const struct 
         .chunk_bytes = forecast->stock.bytes,
         .content = forecast->stock.content,
         .clean = knows_clean(core) ? forecast->clean : NULL,
-        .strands = forecast->woven ? forecast->strands : NULL,
+        .histories = forecast->interleaved ? forecast->histories : NULL,
         .when = core->policy->when,
         .attempts = attempts(core, forecast),
         .budget_bytes = sl_core_budget(core),
-        .in_bytes_per_s = core->mover.link_in_bytes_per_s,
-        .out_bytes_per_s = core->mover.link_out_bytes_per_s,
+        .in_bytes_per_s = core->migrator.link_in_bytes_per_s,
+        .out_bytes_per_s = core->migrator.link_out_bytes_per_s,
     };
 }

@@ -21,8 +21,8 @@ struct sl_forecast {
     uint64_t position; /* symbols that the program had fed before the first one */
     uint64_t places;   /* the placement's count of moves */
     sl_symbol *symbols;
-    uint8_t *strands;      /* of the symbols; of those that were looked at, of the launches among them */
-    bool woven;            /* the order of the symbols is certain in each strand only */
+    uint8_t *histories;    /* of the symbols; of those that were looked at, of the launches among them */
+    bool interleaved;      /* the order of the symbols is certain in each strand only */
     size_t count, end, at; /* symbols; the first of those that are not carried out; the next to look at */
     bool believed_on;      /* what follows the end is believed in, too: chunks may come for it */
     size_t period;
@@ -37,8 +37,8 @@ struct sl_forecast {
     uint64_t seen_before;          /* what `seen` had reached when it began */
     bool *clean;                   /* where chunks may leave without a copy; see plan.h; or NULL */
     size_t units, last_units;      /* done for it, and for the one before */
-    size_t symbol_capacity, strand_capacity, launch_capacity, access_capacity, death_capacity, chunk_capacity,
-        clean_capacity;
+    size_t symbol_capacity, history_capacity, launch_capacity, access_capacity, death_capacity,
+        chunk_capacity, clean_capacity;
 };
 
 /* Begins with the launch after core->ticks.now and the chunks as they are. SL_ERR_UNSUPPORTED when nothing is

@@ -1,10 +1,10 @@
 #include "core/history.h"
 
 #include "core/core.h"
-#include "core/fact.h"
+#include "core/run_metadata.h"
 #include "core/learned.h"
 #include "core/sample.h"
-#include "launch/extent.h"
+#include "launch/extents.h"
 
 /* So many surprises, of which those from before FORGOTTEN symbols count half, are a reason to look at each
  * stream by itself. */
@@ -12,13 +12,13 @@ enum { TROUBLES = 16, FORGOTTEN = 64 };
 /* A launch that came before so many others is a reason to plan again, if the plan is so many launches old. */
 enum { FAR_EARLY = 16, LEAST_AGE = 16 };
 
-#define ACCESSES_FOR_SYMBOL 8    /* that each symbol pays for when extents are learned from all accesses */
-#define SYMBOLS_BETWEEN_FACTS 64 /* for the summary of a program that is killed */
+#define ACCESSES_FOR_SYMBOL 8 /* that each symbol pays for when extents are learned from all accesses */
+#define SYMBOLS_BETWEEN_SUMMARIES 64 /* for the summary of a program that is killed */
 
-void sl_core_drop_schedule(struct sl_core *core)
+void sl_core_cancel_schedule(struct sl_core *core)
 {
-    core->planning.surprises++;
-    sl_schedule_drop(&core->schedule);
+    core->planning.mispredictions++;
+    sl_schedule_cancel(&core->schedule);
 }
 
 void sl_core_learn_extents(struct sl_core *core)
@@ -43,24 +43,25 @@ static void count_iterations(struct sl_core *core, bool hit)
     sl_core_settle_stalls(core);
     sl_samples_settle(core);
     if (core->budget.pressure)
-        sl_mover_measure(&core->mover, &core->mover.link_in_bytes_per_s, &core->mover.link_out_bytes_per_s);
+        sl_migrator_measure(&core->migrator, &core->migrator.link_in_bytes_per_s,
+                            &core->migrator.link_out_bytes_per_s);
     sl_core_learn_extents(core);
     sl_stats_next_iteration(&core->stats);
-    sl_facts_iteration(core);
+    sl_run_metadata_iteration(core);
     sl_learned_iteration(core);
 }
 
 size_t sl_history_period(const struct sl_history *history, bool horizon)
 {
-    if (history->woven) return sl_weave_period(history->weave);
+    if (history->interleaved) return sl_interleaver_period(history->interleaver);
     return horizon ? sl_predictor_horizon(history->predictor) : sl_predictor_period(history->predictor);
 }
 
 struct sl_predictor_counts sl_history_foreseen(const struct sl_history *history)
 {
     struct sl_predictor_counts counts = sl_predictor_counts(history->predictor);
-    counts.predicted += history->weave_gained;
-    counts.surprises -= history->weave_gained;
+    counts.predicted += history->interleaver_gained;
+    counts.mispredictions -= history->interleaver_gained;
     return counts;
 }
 
@@ -73,14 +74,14 @@ static void note_trouble(struct sl_core *core)
     core->history.trouble_at = core->history.fed;
     if (core->history.troubles < TROUBLES) return;
     core->history.troubles = 0;
-    core->history.weave = sl_weave_new();
+    core->history.interleaver = sl_interleaver_new();
 }
 
 static void unravel(struct sl_core *core)
 {
-    sl_weave_delete(core->history.weave);
-    core->history.weave = NULL;
-    core->history.woven = false;
+    sl_interleaver_delete(core->history.interleaver);
+    core->history.interleaver = NULL;
+    core->history.interleaved = false;
 }
 
 void sl_core_plan_soon(struct sl_core *core)
@@ -91,63 +92,64 @@ void sl_core_plan_soon(struct sl_core *core)
 }
 
 /* What is being planned begins with launches that have come by the time when it is carried out. */
-static void note_came(struct sl_planning *planning, uint8_t strand)
+static void note_came(struct sl_planning *planning, uint8_t history)
 {
     if (planning->stage == SL_PLANNING_IDLE) return;
     if (planning->came_count < SL_PLANNING_CAME)
-        planning->came[planning->came_count++] = strand;
+        planning->came[planning->came_count++] = history;
     else
-        planning->surprises++; /* it comes to nothing */
+        planning->mispredictions++; /* it comes to nothing */
 }
 
 /* Of a stream's next launch the plan knows, though it may come earlier or later than was thought. */
 static bool is_planned(struct sl_core *core, sl_symbol symbol, uint32_t stream)
 {
     struct sl_schedule *schedule = &core->schedule;
-    uint8_t strand = sl_weave_strand(core->history.weave, stream);
+    uint8_t history = sl_interleaver_history(core->history.interleaver, stream);
     size_t early;
     if (core->symbols.records[symbol].kind != SL_SYMBOL_LAUNCH) return true;
-    note_came(&core->planning, strand);
+    note_came(&core->planning, history);
     if (!atomic_load_explicit(&schedule->active, memory_order_relaxed)) return true;
-    if (!schedule->steps.strands || !sl_schedule_pull(schedule, core->ticks.now, strand, &early))
+    if (!schedule->steps.histories || !sl_schedule_pull(schedule, core->ticks.now, history, &early))
         return false;
     if (early >= FAR_EARLY) sl_core_plan_soon(core);
     return true;
 }
 
 /* Whether the symbol was foreseen, by whom lately foresaw more. `whole`: whether by the string of all. */
-static bool feed_strand(struct sl_core *core, sl_symbol symbol, uint32_t stream, bool whole)
+static bool feed_stream(struct sl_core *core, sl_symbol symbol, uint32_t stream, bool whole)
 {
-    bool hit = sl_weave_feed(core->history.weave, stream, symbol, whole),
-         holds = sl_weave_holds(core->history.weave);
-    if (core->history.woven != holds) {
-        core->history.woven = holds;
+    bool hit = sl_interleaver_feed(core->history.interleaver, stream, symbol, whole),
+         holds = sl_interleaver_holds(core->history.interleaver);
+    if (core->history.interleaved != holds) {
+        core->history.interleaved = holds;
         return false; /* what is planned is something else */
     }
     if (!holds) {
-        if (sl_weave_is_idle(core->history.weave)) unravel(core);
+        if (sl_interleaver_is_idle(core->history.interleaver)) unravel(core);
         return whole;
     }
-    core->history.weave_gained += (uint64_t)hit - (uint64_t)whole;
+    core->history.interleaver_gained += (uint64_t)hit - (uint64_t)whole;
     return hit && is_planned(core, symbol, stream);
 }
 
 void sl_core_feed(struct sl_core *core, sl_symbol symbol, uint32_t stream)
 {
     bool hit = sl_predictor_feed(core->history.predictor, symbol);
-    if (core->history.weave)
-        hit = feed_strand(core, symbol, stream, hit);
+    if (core->history.interleaver)
+        hit = feed_stream(core, symbol, stream, hit);
     else if (!hit)
         note_trouble(core);
-    if (!hit) sl_trust_ended(&core->history.trust, core->history.streak);
+    if (!hit) sl_confidence_ended(&core->history.confidence, core->history.streak);
     core->history.streak = hit ? core->history.streak + 1 : 0;
-    core->planning.surprises += !hit;
+    core->planning.mispredictions += !hit;
     if (!hit && atomic_load_explicit(&core->schedule.active, memory_order_relaxed)) {
-        atomic_fetch_add(&core->stats.surprises, 1);
-        sl_core_drop_schedule(core);
+        atomic_fetch_add(&core->stats.mispredictions, 1);
+        sl_core_cancel_schedule(core);
     }
     count_iterations(core, hit);
-    if (core->live && core->history.fed % SYMBOLS_BETWEEN_FACTS == 0) sl_core_facts(core, &core->live->facts);
+    if (core->live && core->history.fed % SYMBOLS_BETWEEN_SUMMARIES == 0)
+        sl_core_summary(core, &core->live->facts);
 }
 
 sl_tick sl_core_submitted(const struct sl_core *core)
@@ -165,12 +167,12 @@ sl_tick sl_core_submitted(const struct sl_core *core)
 void sl_core_forget(struct sl_core *core)
 {
     sl_learned_forget(core);
-    sl_core_drop_schedule(core);
+    sl_core_cancel_schedule(core);
     sl_predictor_clear(core->history.predictor);
     unravel(core);
     sl_symbols_clear(&core->symbols);
     sl_durations_forget(&core->sampling.durations);
-    sl_due_forget(&core->due);
+    sl_successors_forget(&core->due);
     sl_samples_forget(core);
     core->planning.unlearn = true;
     sl_placement_forget(&core->placement);

@@ -3,21 +3,23 @@
 #ifndef SLUICE_HISTORY_H
 #define SLUICE_HISTORY_H
 
-#include "predict/predict.h"
-#include "predict/trust.h"
-#include "predict/weave.h"
+#include "predict/predictor.h"
+#include "predict/confidence.h"
+#include "predict/interleaver.h"
 
 struct sl_core;
 
-#define SL_STEADY_STREAK SL_TRUST_LEAST /* symbols in a row that came true before a prediction is trusted */
+#define SL_STEADY_STREAK                                                                                     \
+    SL_CONFIDENCE_LEAST /* symbols in a row that came true before a prediction is trusted */
 
 struct sl_history {
     struct sl_predictor *predictor;
     uint32_t streak; /* symbols predicted in a row */
-    struct sl_trust trust;
-    struct sl_weave *weave; /* NULL: nothing speaks for it that streams go their own ways */
-    bool woven;             /* what is expected is what the weave expects, and not the predictor */
-    uint64_t weave_gained;  /* symbols that the weave foretold less those that the predictor would have */
+    struct sl_confidence confidence;
+    struct sl_interleaver *interleaver; /* NULL: nothing speaks for it that streams go their own ways */
+    bool interleaved; /* what is expected is what the weave expects, and not the predictor */
+    uint64_t
+        interleaver_gained; /* symbols that the weave foretold less those that the predictor would have */
     uint32_t troubles;      /* lately not predicted; */
     uint64_t trouble_at;    /* the last time */
     uint64_t fed;           /* symbols so far */
@@ -29,8 +31,8 @@ struct sl_history {
 /* What is expected to be the stream's next symbol. */
 static inline sl_symbol sl_history_expected(const struct sl_history *history, uint32_t stream)
 {
-    return history->woven ? sl_weave_expected(history->weave, stream)
-                          : sl_predictor_expected(history->predictor);
+    return history->interleaved ? sl_interleaver_expected(history->interleaver, stream)
+                                : sl_predictor_expected(history->predictor);
 }
 /* How many symbols are expected to come again, or, `horizon`, what to look ahead by; 0: nothing is. */
 size_t sl_history_period(const struct sl_history *history, bool horizon);

@@ -39,7 +39,7 @@ static bool use_plainly(struct sl_core *core, const struct sl_usage *usage, uint
  * the bytes that it will use in place. */
 static uint64_t use_chunks(struct sl_core *core, struct sl_launch_context *context)
 {
-    uint64_t bit = (uint64_t)1 << context->stream, in_place_bytes = 0;
+    uint64_t bit = (uint64_t)1 << context->stream, remote_bytes_used = 0;
     for (uint32_t i = 0; i < context->chunk_count; i++) {
         struct sl_chunk_record *chunk = sl_arena_record(&core->arena, context->chunks[i]);
         uint64_t users = atomic_load_explicit(&chunk->users, memory_order_relaxed);
@@ -47,12 +47,12 @@ static uint64_t use_chunks(struct sl_core *core, struct sl_launch_context *conte
         atomic_store_explicit(&chunk->unused, false, memory_order_relaxed);
         if (atomic_load(&chunk->content) != SL_CONTENT_RESIDENT) {
             sl_content_change(chunk, SL_CONTENT_DEAD, SL_CONTENT_HOST); /* written in place */
-            if (atomic_load(&chunk->content) == SL_CONTENT_HOST) in_place_bytes += chunk->bytes;
+            if (atomic_load(&chunk->content) == SL_CONTENT_HOST) remote_bytes_used += chunk->bytes;
         }
         uint64_t sequence = atomic_load(&chunk->in_sequence);
         if (sequence > context->in_sequence) context->in_sequence = sequence;
     }
-    return in_place_bytes;
+    return remote_bytes_used;
 }
 
 static const char *launch_name(const struct sl_core *core, const struct sl_launch *launch, uint32_t kernel)
@@ -70,7 +70,7 @@ static void say_oversize(struct sl_core *core, const char *name, uint64_t own)
 }
 
 /* Whether what the launch lacks is to be fetched for it. pre: the order lock is taken. */
-static bool is_to_bring(struct sl_core *core, const struct sl_launch_context *context, bool *oversize)
+static bool is_to_fetch(struct sl_core *core, const struct sl_launch_context *context, bool *oversize)
 {
     if (core->policy->memory == SL_MEMORY_PAGED) {
         sl_demand_leave_to_driver(core, context->chunks, context->chunk_count);
@@ -83,12 +83,12 @@ static bool is_to_bring(struct sl_core *core, const struct sl_launch_context *co
         say_oversize(core, launch_name(core, context->launch, context->kernel), own);
         return !planned; /* the plan knows of it, and promised the frames to others */
     }
-    if (planned && core->schedule.steps.strands) {
+    if (planned && core->schedule.steps.histories) {
         /* It came earlier than was thought; the rest of the plan is no worse for it. */
         sl_core_plan_soon(core);
     } else if (planned) {
-        atomic_fetch_add(&core->stats.surprises, 1);
-        sl_core_drop_schedule(core); /* its frames are no longer where it believes them */
+        atomic_fetch_add(&core->stats.mispredictions, 1);
+        sl_core_cancel_schedule(core); /* its frames are no longer where it believes them */
     }
     return true;
 }
@@ -97,15 +97,15 @@ static bool is_to_bring(struct sl_core *core, const struct sl_launch_context *co
 static void see_to_lacking(struct sl_core *core, struct sl_launch_context *context)
 {
     const struct sl_demand_for launch = {context->tick, context->chunks, context->chunk_count,
-                                         context->makes_due};
-    bool oversize = false, brought = false;
+                                         context->prefetches_successors};
+    bool oversize = false, fetched = false;
     sl_lock(&core->order);
-    bool to_bring = is_to_bring(core, context, &oversize);
+    bool to_fetch = is_to_fetch(core, context, &oversize);
     sl_unlock(&core->order);
-    if (!to_bring) return;
-    uint32_t missing = sl_demand_bring(core, &launch, &brought);
+    if (!to_fetch) return;
+    uint32_t missing = sl_demand_fetch(core, &launch, &fetched);
     if (!oversize) SL_COUNT(&core->stats, demand_misses, missing);
-    if (!brought) return;
+    if (!fetched) return;
     sl_lock(&core->order);
     core->due.idle_bytes = 0;
     sl_unlock(&core->order);
@@ -141,7 +141,7 @@ static void bring(struct sl_core *core, struct sl_launch_context *context)
  * known at the next launch what is due. */
 static bool moves_between_launches(const struct sl_core *core)
 {
-    return core->policy->when == SL_PLAN_AHEAD && !core->schedule.steps.strands;
+    return core->policy->when == SL_PLAN_AHEAD && !core->schedule.steps.histories;
 }
 
 /* What the launch uses, and what of it is known to be there. pre: the order lock is taken, until the end of
@@ -173,9 +173,10 @@ static const struct sl_usage *understand(struct sl_core *core, struct sl_launch_
 /* Whether all that it uses is there, as far as is seen at once; and what follows for others. */
 static void see(struct sl_core *core, const struct sl_usage *usage, struct sl_launch_context *context)
 {
-    if (sl_demand_notes_due(core)) {
-        sl_due_note(&core->due, usage->symbol, context->tick, core->history.streak > 0, core->history.fed);
-        context->makes_due = core->due.heap_count > 0;
+    if (sl_demand_learns_successors(core)) {
+        sl_successors_note(&core->due, usage->symbol, context->tick, core->history.streak > 0,
+                           core->history.fed);
+        context->prefetches_successors = core->due.heap_count > 0;
     }
     context->resident = !usage->chunk_count || use_plainly(core, usage, context->stream);
     if (core->backend.leave) note_written(core, usage);
@@ -243,12 +244,12 @@ static void begin(struct sl_core *core, struct sl_launch *launch)
     sl_lock(&core->order);
     const struct sl_usage *usage = understand(core, &context);
     see(core, usage, &context);
-    bool moves = !context.resident || context.due.any || context.makes_due;
+    bool moves = !context.resident || context.due.any || context.prefetches_successors;
     if (moves) {
         if (!context.resident) keep_chunks(usage, &context);
         sl_unlock(&core->order);
         bring(core, &context);
-        if (context.makes_due) sl_demand_bring_due(core);
+        if (context.prefetches_successors) sl_demand_prefetch_successors(core);
         free(context.many);
         sl_lock(&core->order);
     }
@@ -281,7 +282,7 @@ static void close_launch(struct sl_core *core, sl_tick tick)
 
 /* Puts a fence behind the launch for what leaves after it. Returns whether there is something to do: for the
  * daemon, or, in *due, for the launching thread. */
-static bool end_planned(struct sl_core *core, const struct sl_launch *launch, struct sl_schedule_due *due)
+static bool end_planned(struct sl_core *core, const struct sl_launch *launch, struct sl_schedule_batch *due)
 {
     struct sl_fence_stream streams[SL_STREAMS];
     struct sl_fence *fence = NULL;
@@ -317,7 +318,7 @@ void sl_runtime_launch_end(struct sl_launch *launch, bool ok)
         close_launch(core, launch->tick);
         return;
     }
-    struct sl_schedule_due due;
+    struct sl_schedule_batch due;
     if (!end_planned(core, launch, &due)) return;
     if (core->daemon)
         sl_daemon_wake(core->daemon);

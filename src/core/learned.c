@@ -164,7 +164,7 @@ void sl_learned_iteration(struct sl_core *core)
     if (!learned || learned->over) return;
     learned->steady = core->history.fed;
     learned->period = sl_history_period(&core->history, false);
-    learned->unforeseen = sl_history_foreseen(&core->history).surprises;
+    learned->unforeseen = sl_history_foreseen(&core->history).mispredictions;
     keep_head(core);
     if (is_due(core)) sl_learned_write(core);
 }

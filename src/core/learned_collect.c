@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "core/core.h"
-#include "core/fact.h"
+#include "core/run_metadata.h"
 #include "core/learned.h"
 #include "trace/identity.h"
 
@@ -204,19 +204,19 @@ static uint64_t measured(uint64_t link_bytes_per_s)
 static bool fill_facts(const struct sl_core *core, struct sl_profile *out)
 {
     struct sl_predictor_counts counts = sl_history_foreseen(&core->history);
-    out->facts = (struct sl_profile_facts){
+    out->facts = (struct sl_profile_properties){
         .budget_bytes = core->budget.bytes,
         .chunk_bytes = core->arena.chunk_bytes,
         .need_bytes = core->placement.peak_live_bytes,
-        .link_in_bytes_per_s = measured(core->mover.link_in_bytes_per_s),
-        .link_out_bytes_per_s = measured(core->mover.link_out_bytes_per_s),
+        .link_in_bytes_per_s = measured(core->migrator.link_in_bytes_per_s),
+        .link_out_bytes_per_s = measured(core->migrator.link_out_bytes_per_s),
         .fed = counts.fed,
         .predicted = counts.predicted,
         .iterations = core->history.iterations,
     };
     out->written_s = (uint64_t)time(NULL);
     out->sluice = strdup(SLUICE_VERSION);
-    out->command = sl_facts_command();
+    out->command = sl_run_metadata_command();
     return out->sluice && sl_identity_collect(&out->objects, &out->object_count);
 }
 

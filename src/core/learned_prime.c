@@ -5,7 +5,7 @@
 
 #include "core/core.h"
 #include "core/learned.h"
-#include "launch/extent.h"
+#include "launch/extents.h"
 
 #define PLACE_PASSES 4 /* until every allocation finds its place where it was left */
 #define LOOK_ON 4096   /* symbols */
@@ -157,9 +157,9 @@ size_t sl_learned_prime(struct sl_core *core, const struct sl_profile *profile)
         primed = prime_predictor(core, profile, symbols);
     }
     if (profile->facts.link_in_bytes_per_s)
-        core->mover.link_in_bytes_per_s = profile->facts.link_in_bytes_per_s;
+        core->migrator.link_in_bytes_per_s = profile->facts.link_in_bytes_per_s;
     if (profile->facts.link_out_bytes_per_s)
-        core->mover.link_out_bytes_per_s = profile->facts.link_out_bytes_per_s;
+        core->migrator.link_out_bytes_per_s = profile->facts.link_out_bytes_per_s;
     free(kernels);
     free(symbols);
     return primed;

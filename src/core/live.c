@@ -102,7 +102,7 @@ bool sl_live_count(struct sl_live *live, struct sl_stats *stats)
 void sl_live_close(struct sl_live *live)
 {
     if (!live || !opened[0]) return;
-    atomic_store(&live->state, SL_LIVE_TOLD);
+    atomic_store(&live->state, SL_LIVE_REPORTED);
     unlink(opened);
     opened[0] = 0;
 }

@@ -18,9 +18,9 @@
 #define SL_LIVE_MAGIC "SLLIVE\r\n"
 
 enum sl_live_state {
-    SL_LIVE_SEEN,    /* CUDA is used; nothing is counted yet */
-    SL_LIVE_COUNTED, /* there is a core */
-    SL_LIVE_TOLD,    /* the program has told its figures itself */
+    SL_LIVE_SEEN,     /* CUDA is used; nothing is counted yet */
+    SL_LIVE_COUNTED,  /* there is a core */
+    SL_LIVE_REPORTED, /* the program has told its figures itself */
 };
 
 /* What the file begins with. */
@@ -34,7 +34,7 @@ struct sl_live {
     int32_t verbose;
     char program[16];
     char stats[PATH_MAX], log[PATH_MAX]; /* files, expanded; "": none */
-    struct sl_stats_facts facts;
+    struct sl_run_summary facts;
 };
 
 /* Makes the file at `path` and maps it; one that is there is replaced if it is of this kind. NULL: there is

@@ -4,8 +4,8 @@
 #include "base/log.h"
 #include "core/core.h"
 #include "core/planner.h"
-#include "core/takeover.h"
-#include "launch/extent.h"
+#include "core/plan_switch.h"
+#include "launch/extents.h"
 #include "plan/plan_content.h"
 #include "plan/wrong_plan.h"
 
@@ -40,8 +40,8 @@ static struct sl_plan_lessons *lessons(struct sl_core *core)
 
 size_t sl_core_believed(struct sl_core *core)
 {
-    uint32_t streak = core->history.streak > SL_TRUST_LEAST ? core->history.streak : SL_TRUST_LEAST;
-    return sl_trust_left(&core->history.trust, streak, sl_history_period(&core->history, false));
+    uint32_t streak = core->history.streak > SL_CONFIDENCE_LEAST ? core->history.streak : SL_CONFIDENCE_LEAST;
+    return sl_confidence_left(&core->history.confidence, streak, sl_history_period(&core->history, false));
 }
 
 /* Whether what is predicted is believed in for as far as would be planned. */
@@ -52,8 +52,8 @@ static bool is_believed(struct sl_core *core)
                           ? schedule->end_tick - core->ticks.now
                           : 0;
     uint64_t chunks = ENOUGH_CHUNKS * core->arena.chunk_bytes, part = core->budget.bytes / ENOUGH_PART;
-    sl_trust_judge(&core->history.trust, atomic_load(&core->stats.in_by_cause[SL_CAUSE_PLAN]),
-                   atomic_load(&core->stats.unused_bytes), chunks < part ? chunks : part);
+    sl_confidence_judge(&core->history.confidence, atomic_load(&core->stats.in_by_cause[SL_CAUSE_PLAN]),
+                        atomic_load(&core->stats.unused_bytes), chunks < part ? chunks : part);
     return sl_core_believed(core) >= planned + LEAST_BELIEVED;
 }
 
@@ -111,14 +111,14 @@ static void plan_here(struct sl_core *core)
     struct sl_steps steps = {0};
     note_begin(core);
     sl_core_learn_extents(core);
-    if (!sl_mover_try_lock(&core->mover, SL_PATIENCE)) return; /* the next launch does */
+    if (!sl_migrator_try_lock(&core->migrator, SL_PATIENCE)) return; /* the next launch does */
     enum sl_status status = make_plan(core, &steps);
     if (status == SL_OK)
         sl_schedule_take(schedule, &steps);
     else
         sl_schedule_clear(schedule);
     sl_schedule_submitted(schedule, sl_core_submitted(core));
-    sl_mover_unlock(&core->mover);
+    sl_migrator_unlock(&core->migrator);
     if (status == SL_OK) core->planning.carried_out = atomic_load(&schedule->generation);
     sl_steps_free(&steps);
     say(status);
@@ -156,7 +156,7 @@ static bool begin_forecast(struct sl_core *core)
     bool follows =
         atomic_load(&schedule->active) && planning->carried_out == atomic_load(&schedule->generation);
     note_begin(core);
-    planning->foreseen = planning->surprises;
+    planning->foreseen = planning->mispredictions;
     planning->refusals = planning->came_count = planning->followed = 0;
     sl_core_learn_extents(core);
     planning->continues = follows && sl_forecast_continue(core, &planning->forecast) == SL_OK;
@@ -186,7 +186,7 @@ static void go_on_forecasting(struct sl_core *core)
 static bool still_serves(struct sl_core *core, const struct sl_plan_job *job)
 {
     struct sl_planning *planning = &core->planning;
-    if (planning->surprises != planning->foreseen) return false;
+    if (planning->mispredictions != planning->foreseen) return false;
     if (planning->continues && !planning->refusals && core->ticks.now + 1 > job->input.first_tick) {
         atomic_fetch_add(&core->stats.plans_late, 1);
         if (planning->lead_eighths < EIGHTHS) planning->lead_eighths += MORE_LEAD;
@@ -197,7 +197,7 @@ static bool still_serves(struct sl_core *core, const struct sl_plan_job *job)
 /* Puts the plan in the order in which the streams' launches came since it was begun. */
 static bool follow_streams(struct sl_planning *planning, struct sl_plan_job *job)
 {
-    for (; job->input.strands && planning->followed < planning->came_count; planning->followed++)
+    for (; job->input.histories && planning->followed < planning->came_count; planning->followed++)
         if (!sl_steps_pull(&job->steps, job->input.first_tick + planning->followed,
                            planning->came[planning->followed]))
             return false;
@@ -209,12 +209,12 @@ static void take_plan(struct sl_core *core)
     struct sl_planning *planning = &core->planning;
     struct sl_plan_job *job = sl_planner_job(planning->planner);
     if (job->status == SL_OK && still_serves(core, job) && follow_streams(planning, job)) {
-        if (!sl_mover_try_lock(&core->mover, planning->refusals < MOST_REFUSALS ? 1 : SL_PATIENCE)) {
+        if (!sl_migrator_try_lock(&core->migrator, planning->refusals < MOST_REFUSALS ? 1 : SL_PATIENCE)) {
             planning->refusals += planning->refusals < MOST_REFUSALS;
             return;
         }
-        sl_take_over(core, job, planning->continues);
-        sl_mover_unlock(&core->mover);
+        sl_plan_switch(core, job, planning->continues);
+        sl_migrator_unlock(&core->migrator);
         planning->carried_out = atomic_load(&core->schedule.generation);
         atomic_fetch_add(&core->stats.plans, 1);
         atomic_fetch_add(&core->stats.plans_again, job->again);
@@ -236,7 +236,7 @@ static bool has_work(struct sl_core *core)
         return true;
     default:
         return !sl_planner_is_busy(planning->planner) &&
-               (job->status || planning->surprises != planning->foreseen ||
+               (job->status || planning->mispredictions != planning->foreseen ||
                 core->ticks.now + 1 >= job->input.first_tick);
     }
 }
@@ -249,7 +249,7 @@ static void plan_beside(struct sl_core *core)
         if (begin_forecast(core)) planning->stage = SL_PLANNING_FORECAST;
         return;
     case SL_PLANNING_FORECAST:
-        if (planning->surprises == planning->foreseen)
+        if (planning->mispredictions == planning->foreseen)
             go_on_forecasting(core);
         else
             planning->stage = SL_PLANNING_IDLE;

@@ -16,13 +16,13 @@ struct sl_planning {
     struct sl_plan_lessons lessons; /* the planner's while it is busy */
     bool unlearn;                   /* they are of no more use */
     enum { SL_PLANNING_IDLE, SL_PLANNING_FORECAST, SL_PLANNING_MADE } stage; /* MADE: or being made */
-    bool continues;        /* what is being planned follows what is carried out */
-    uint64_t surprises;    /* so far: whatever was not foreseen */
-    uint64_t foreseen;     /* what that was when the forecast began */
-    uint64_t carried_out;  /* the schedule's generation that goes by the last forecast */
-    uint32_t lead_eighths; /* of what a plan serves: so early the next one is begun */
-    uint32_t refusals;     /* in a row, of a direction's lock */
-    size_t units;          /* for each launch */
+    bool continues;          /* what is being planned follows what is carried out */
+    uint64_t mispredictions; /* so far: whatever was not foreseen */
+    uint64_t foreseen;       /* what that was when the forecast began */
+    uint64_t carried_out;    /* the schedule's generation that goes by the last forecast */
+    uint32_t lead_eighths;   /* of what a plan serves: so early the next one is begun */
+    uint32_t refusals;       /* in a row, of a direction's lock */
+    size_t units;            /* for each launch */
     sl_tick begun_at;
     sl_tick begun_anew_at; /* the last that followed no other */
     /* Where streams go their own ways: the strands of the launches since the forecast began, as they came,

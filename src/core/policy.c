@@ -1,6 +1,6 @@
 #include "core/policy.h"
 
-static const struct sl_policy_facts policies[] = {
+static const struct sl_policy_traits policies[] = {
     [SL_POLICY_PLAN] = {"plan", SL_MEMORY_MOVED, SL_VICTIMS_LEAST_RECENT, true, SL_PLAN_AHEAD},
     [SL_POLICY_NEXT] = {"next", SL_MEMORY_MOVED, SL_VICTIMS_LEAST_RECENT, true, SL_PLAN_NEXT},
     [SL_POLICY_BELADY] = {"belady", SL_MEMORY_MOVED, SL_VICTIMS_LEAST_RECENT, true, SL_PLAN_ON_DEMAND},
@@ -10,7 +10,7 @@ static const struct sl_policy_facts policies[] = {
     [SL_POLICY_OFF] = {"off", SL_MEMORY_NOTED},
 };
 
-const struct sl_policy_facts *sl_policy_facts(int policy)
+const struct sl_policy_traits *sl_policy_traits(int policy)
 {
     return &policies[policy];
 }

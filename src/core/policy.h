@@ -12,7 +12,7 @@ enum sl_victims {
     SL_VICTIMS_FIRST_IN,     /* the one that came first */
 };
 
-struct sl_policy_facts {
+struct sl_policy_traits {
     const char *name; /* as in the option table */
     enum sl_memory_use memory;
     enum sl_victims victims;
@@ -21,12 +21,12 @@ struct sl_policy_facts {
 };
 
 /* Whether anything moves before the launch that needs it is there: what the daemon's threads are for. */
-static inline bool sl_policy_moves_ahead(const struct sl_policy_facts *facts)
+static inline bool sl_policy_moves_ahead(const struct sl_policy_traits *facts)
 {
     return facts->plans && facts->when != SL_PLAN_ON_DEMAND;
 }
 
 /* `policy`: enum sl_policy. Thread-safe. */
-const struct sl_policy_facts *sl_policy_facts(int policy);
+const struct sl_policy_traits *sl_policy_traits(int policy);
 
 #endif

@@ -3,13 +3,13 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "base/keep.h"
+#include "base/intern.h"
 #include "core/runtime.h"
-#include "trace/tell.h"
+#include "trace/emit.h"
 
 bool sl_runtime_tracing(void)
 {
-    return sl_tells();
+    return sl_trace_emits();
 }
 
 uint64_t sl_runtime_wait_begins(void)
@@ -21,30 +21,30 @@ void sl_runtime_wait_ended(uint64_t began_ns, enum sl_sync_kind kind, uint64_t h
 {
     if (!began_ns) return;
     uint64_t now = sl_clock_ns(CLOCK_MONOTONIC);
-    sl_tell((struct sl_event){
+    sl_trace_emit((struct sl_event){
         .type = SL_EVENT_SYNC, .flags = (uint8_t)kind, .time_ns = now, .a = now - began_ns, .b = handle});
 }
 
 void sl_runtime_failed(enum sl_error_kind kind, uint32_t code, sl_tick tick, uint64_t bytes, uint64_t site)
 {
-    sl_tell((struct sl_event){
+    sl_trace_emit((struct sl_event){
         .type = SL_EVENT_ERROR, .flags = (uint8_t)kind, .id = code, .tick = tick, .a = bytes, .c = site});
 }
 
 void sl_runtime_mark(enum sl_mark_kind kind, enum sl_mark_source source, uint32_t domain, uint32_t range,
                      const char *name)
 {
-    sl_tell((struct sl_event){.type = SL_EVENT_MARK,
-                              .flags = (uint8_t)kind,
-                              .id = range,
-                              .a = domain,
-                              .c = source,
-                              .text = sl_text_keep_some(name)});
+    sl_trace_emit((struct sl_event){.type = SL_EVENT_MARK,
+                                    .flags = (uint8_t)kind,
+                                    .id = range,
+                                    .a = domain,
+                                    .c = source,
+                                    .text = sl_intern_some(name)});
 }
 
 void sl_runtime_mark_domain(uint32_t domain, const char *name)
 {
     char text[256];
     snprintf(text, sizeof text, "nvtx_domain_%u=%s", domain, name);
-    sl_tell((struct sl_event){.type = SL_EVENT_FACT, .text = sl_text_keep(text)});
+    sl_trace_emit((struct sl_event){.type = SL_EVENT_METADATA, .text = sl_intern(text)});
 }

@@ -4,7 +4,7 @@
 #include "core/core.h"
 #include "launch/access.h"
 
-#define SLOTS_TOLD_AT_ONCE 16
+#define SLOTS_WRITTEN_AT_ONCE 16
 
 bool sl_core_trace(struct sl_core *core, struct sl_event event)
 {
@@ -17,11 +17,11 @@ bool sl_core_trace(struct sl_core *core, struct sl_event event)
 void sl_record_slabs(struct sl_core *core)
 {
     uint32_t count = atomic_load(&core->arena.slab_count);
-    for (; core->recorder.trace && core->recorder.slabs_told < count; core->recorder.slabs_told++) {
+    for (; core->recorder.trace && core->recorder.slabs_written < count; core->recorder.slabs_written++) {
         struct sl_event event = {.type = SL_EVENT_SLAB,
-                                 .flags = core->arena.slabs[core->recorder.slabs_told].pinned,
-                                 .id = core->recorder.slabs_told * core->arena.chunks_per_slab,
-                                 .a = core->arena.slabs[core->recorder.slabs_told].address,
+                                 .flags = core->arena.slabs[core->recorder.slabs_written].pinned,
+                                 .id = core->recorder.slabs_written * core->arena.chunks_per_slab,
+                                 .a = core->arena.slabs[core->recorder.slabs_written].address,
                                  .b = SL_GIB};
         if (!sl_core_trace(core, event)) return; /* again with the next allocation */
     }
@@ -78,23 +78,23 @@ void sl_record_allocation(struct sl_core *core, enum sl_event_type type, uint32_
 
 /* A file with a limit has gone round: each of the next launches tells of some allocations that live, so that
  * none is held up. */
-static void tell_again(struct sl_core *core)
+static void write_again(struct sl_core *core)
 {
     uint32_t lap = sl_trace_lap(core->recorder.trace), end = core->placement.slot_count;
     if (lap != core->recorder.lap) {
         core->recorder.lap = lap;
-        core->recorder.slabs_told = 0;
+        core->recorder.slabs_written = 0;
         sl_record_slabs(core);
-        core->recorder.told_slots = 0;
+        core->recorder.slots_written = 0;
     }
-    if (!lap || core->recorder.told_slots >= end) return;
-    if (end > core->recorder.told_slots + SLOTS_TOLD_AT_ONCE)
-        end = core->recorder.told_slots + SLOTS_TOLD_AT_ONCE;
-    for (; core->recorder.told_slots < end; core->recorder.told_slots++) {
-        const struct sl_slot *slot = &core->placement.slots[core->recorder.told_slots];
+    if (!lap || core->recorder.slots_written >= end) return;
+    if (end > core->recorder.slots_written + SLOTS_WRITTEN_AT_ONCE)
+        end = core->recorder.slots_written + SLOTS_WRITTEN_AT_ONCE;
+    for (; core->recorder.slots_written < end; core->recorder.slots_written++) {
+        const struct sl_slot *slot = &core->placement.slots[core->recorder.slots_written];
         struct sl_event again = {.type = SL_EVENT_ALLOC,
                                  .flags = 1,
-                                 .id = core->recorder.told_slots,
+                                 .id = core->recorder.slots_written,
                                  .a = slot->address,
                                  .b = slot->bytes,
                                  .c = slot->site};
@@ -107,7 +107,7 @@ static void tell_again(struct sl_core *core)
 void sl_record_launch(struct sl_core *core, const struct sl_launch *launch, const struct sl_usage *usage)
 {
     if (!core->recorder.trace) return;
-    tell_again(core);
+    write_again(core);
     announce_kernel(core, usage->kernel);
     uint64_t version = core->scanner.extents.version << 24 ^ core->recorder.lap;
     struct sl_symbol_record *known = &core->symbols.records[usage->symbol];

@@ -2,8 +2,8 @@
 #ifndef SLUICE_RECORD_H
 #define SLUICE_RECORD_H
 
-#include "launch/symbol.h"
-#include "trace/event.h"
+#include "launch/symbols.h"
+#include "trace/events.h"
 
 struct sl_core;
 struct sl_launch;
@@ -12,14 +12,14 @@ struct sl_usage;
 
 /* What the trace was told. */
 struct sl_recorder {
-    struct sl_trace *trace;               /* NULL: none is written */
-    uint32_t slabs_told;                  /* so many of the arena's */
-    uint32_t lap;                         /* of the trace's file, which was told what is alive in it */
-    uint32_t told_slots;                  /* up to here: the others in launches to come */
-    uint64_t told_link_in, told_link_out; /* speeds */
-    uint64_t told_fed;                    /* symbols, when the last of them had ended */
-    uint64_t told_at_ns;                  /* when it was last told what changes: see fact.c */
-    uint64_t told_changes;                /* and what it was */
+    struct sl_trace *trace;                     /* NULL: none is written */
+    uint32_t slabs_written;                     /* so many of the arena's */
+    uint32_t lap;                               /* of the trace's file, which was told what is alive in it */
+    uint32_t slots_written;                     /* up to here: the others in launches to come */
+    uint64_t link_in_written, link_out_written; /* speeds */
+    uint64_t fed_written;                       /* symbols, when the last of them had ended */
+    uint64_t changes_written_ns;                /* when it was last told what changes: see fact.c */
+    uint64_t changes_written;                   /* and what it was */
 };
 
 /* False: no trace is written, or the record is lost. */

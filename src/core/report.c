@@ -41,13 +41,13 @@ void sl_report_count(struct sl_core *core)
 {
     if (!live || !sl_live_count(live, &core->stats)) return;
     core->live = live;
-    sl_core_facts(core, &live->facts);
+    sl_core_summary(core, &live->facts);
 }
 
-void sl_core_facts(const struct sl_core *core, struct sl_stats_facts *out)
+void sl_core_summary(const struct sl_core *core, struct sl_run_summary *out)
 {
     struct sl_predictor_counts predictor = sl_history_foreseen(&core->history);
-    *out = (struct sl_stats_facts){
+    *out = (struct sl_run_summary){
         .budget_bytes = core->budget.bytes,
         .chunk_bytes = core->arena.chunk_bytes,
         .need_bytes = core->placement.peak_live_bytes,
@@ -59,8 +59,8 @@ void sl_core_facts(const struct sl_core *core, struct sl_stats_facts *out)
         .predicted = predictor.predicted,
         .fed = predictor.fed,
         .memory = core->policy->memory,
-        .link_in_bytes_per_s = core->mover.link_in_bytes_per_s,
-        .link_out_bytes_per_s = core->mover.link_out_bytes_per_s,
+        .link_in_bytes_per_s = core->migrator.link_in_bytes_per_s,
+        .link_out_bytes_per_s = core->migrator.link_out_bytes_per_s,
         .primed = core->history.primed_symbols,
     };
     snprintf(out->policy, sizeof(out->policy), "%s", core->policy->name);
@@ -74,9 +74,9 @@ static void to_log(const char *line)
 
 void sl_report_end(const struct sl_core *core)
 {
-    struct sl_stats_facts facts;
+    struct sl_run_summary facts;
     if (core) {
-        sl_core_facts(core, &facts);
+        sl_core_summary(core, &facts);
         facts.complete = true;
         if (stats_path[0]) sl_stats_write(&core->stats, &facts, stats_path);
         if (core->options->verbose >= 1) sl_stats_say(&core->stats, &facts, to_log);

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "core/core.h"
 #include "core/demand.h"
-#include "core/fact.h"
+#include "core/run_metadata.h"
 #include "core/learned.h"
 #include "core/planner.h"
 #include "core/report.h"
@@ -20,7 +20,7 @@
 #include "launch/access.h"
 #include "move/daemon.h"
 #include "move/reuse.h"
-#include "trace/tell.h"
+#include "trace/emit.h"
 
 #define HISTORY_SYMBOLS (((size_t)1 << 20) - 1) /* its ring: 28 MiB when full */
 
@@ -63,7 +63,7 @@ bool sl_runtime_records_only(void)
 }
 enum sl_memory_use sl_runtime_memory(void)
 {
-    return sl_policy_facts(sl_runtime_options()->policy)->memory;
+    return sl_policy_traits(sl_runtime_options()->policy)->memory;
 }
 bool sl_runtime_running(void)
 {
@@ -155,11 +155,11 @@ static enum sl_status build(struct sl_core *core)
     core->placement.noted = sl_runtime_records_only();
     read_backing(core);
     core->streams.order = core->reuse.order = &core->order;
-    core->streams.mover = core->reuse.mover = &core->mover;
+    core->streams.migrator = core->reuse.migrator = &core->migrator;
     core->streams.frees = &core->reuse.frees;
     core->reuse.streams = &core->streams;
     core->reuse.placement = &core->placement;
-    sl_due_init(&core->due, &core->placement, &core->symbols, &core->sampling.durations);
+    sl_successors_init(&core->due, &core->placement, &core->symbols, &core->sampling.durations);
     sl_scanner_init(&core->scanner, backend, &core->placement, &core->symbols);
     core->history.predictor = sl_predictor_new(HISTORY_SYMBOLS);
     if (!core->history.predictor || !sl_symbols_init(&core->symbols)) return SL_ERR_NO_MEMORY;
@@ -167,13 +167,14 @@ static enum sl_status build(struct sl_core *core)
     if (status == SL_OK) sl_report_count(core);
     if (status == SL_OK) status = sl_frees_init(&core->reuse.frees, backend);
     if (status == SL_OK)
-        status = sl_mover_init(&core->mover, backend, &core->arena, &core->stats, &core->streams.captures);
-    core->mover.frees = core->arena.frees = &core->reuse.frees;
-    core->mover.keeps_dead = core->options->discard == SL_DISCARD_OFF;
-    if (status == SL_OK) status = sl_schedule_init(&core->schedule, &core->mover);
+        status =
+            sl_migrator_init(&core->migrator, backend, &core->arena, &core->stats, &core->streams.captures);
+    core->migrator.frees = core->arena.frees = &core->reuse.frees;
+    core->migrator.keeps_dead = core->options->discard == SL_DISCARD_OFF;
+    if (status == SL_OK) status = sl_schedule_init(&core->schedule, &core->migrator);
     if (status == SL_OK) status = open_trace(core, device_bytes);
     if (status == SL_OK && (core->recorder.trace || core->policy->plans))
-        sl_mover_time(&core->mover, core->recorder.trace);
+        sl_migrator_time(&core->migrator, core->recorder.trace);
     if (status == SL_OK && core->options->daemon == SL_DAEMON_THREAD && sl_policy_moves_ahead(core->policy) &&
         sl_daemon_start(&core->schedule, &core->daemon) != SL_OK)
         sl_log(SL_LOG_WARN, "no thread could be started; data is moved by the launching thread");
@@ -181,7 +182,7 @@ static enum sl_status build(struct sl_core *core)
     if (core->daemon && sl_planner_start(&core->planning.planner) != SL_OK)
         sl_log(SL_LOG_WARN, "no thread could be started; plans are made by the launching thread");
     if (status == SL_OK) sl_learned_use(core);
-    if (status == SL_OK) sl_facts_start(core);
+    if (status == SL_OK) sl_run_metadata_start(core);
     if (status == SL_OK && core->recorder.trace) sl_sampler_open(core);
     return status;
 }
@@ -209,12 +210,12 @@ static void tear_down(struct sl_core *core, bool device_gone)
         sl_waits_end(&core->streams.gone, &core->reuse.frees);
     }
     sl_frees_close(&core->reuse.frees, device_gone);
-    sl_mover_close(&core->mover, device_gone);
+    sl_migrator_close(&core->migrator, device_gone);
     sl_forecast_close(&core->planning.forecast);
-    sl_due_forget(&core->due);
+    sl_successors_forget(&core->due);
     sl_plan_lessons_free(&core->planning.lessons);
     sl_learned_close(core);
-    sl_weave_delete(core->history.weave);
+    sl_interleaver_delete(core->history.interleaver);
     sl_predictor_delete(core->history.predictor);
     sl_symbols_close(&core->symbols);
     sl_scanner_close(&core->scanner);
@@ -265,7 +266,7 @@ enum sl_status sl_runtime_start(const struct sl_backend *backend)
     if (core) {
         core->backend = *backend;
         core->options = sl_options_in_force();
-        core->policy = sl_policy_facts(sl_runtime_options()->policy);
+        core->policy = sl_policy_traits(sl_runtime_options()->policy);
         status = build(core);
     }
     if (status) {
@@ -277,7 +278,7 @@ enum sl_status sl_runtime_start(const struct sl_backend *backend)
     }
     started = core;
     sl_forget_in_children(&running, sizeof running);
-    sl_tell_to(core->recorder.trace, &core->stats.tick);
+    sl_trace_emit_to(core->recorder.trace, &core->stats.tick);
     atomic_store_explicit(&running.core, core, memory_order_release);
     return SL_OK;
 }
@@ -300,10 +301,10 @@ static bool lock_for_the_last_time(struct sl_lock *lock)
 /* The same holds for a direction's lock: the trace then lacks the times of the last movements. */
 static void settle_movements(struct sl_core *core)
 {
-    struct sl_direction *directions[] = {&core->mover.out, &core->mover.in};
+    struct sl_link_direction *directions[] = {&core->migrator.out, &core->migrator.in};
     for (int d = 0; d < 2; d++) {
         if (!lock_for_the_last_time(&directions[d]->lock)) continue;
-        sl_mover_settle_times(&core->mover, directions[d]);
+        sl_migrator_settle_times(&core->migrator, directions[d]);
         sl_unlock(&directions[d]->lock);
     }
 }
@@ -315,12 +316,12 @@ void sl_runtime_stop(bool device_gone)
     if (!core || !lock_for_the_last_time(&core->order)) return;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* files are written with the lock held */
     if (!device_gone) sl_core_settle_stalls(core);
-    sl_schedule_drop(&core->schedule);
+    sl_schedule_cancel(&core->schedule);
     if (!device_gone) {
         sl_samples_settle(core);
         settle_movements(core);
     }
-    sl_facts_end(core);
+    sl_run_metadata_end(core);
     if (sl_learned_something(core)) sl_learned_write(core);
     sl_report_end(core);
     /* The rest stays as it is until the process ends: another thread may be between begin and end, and
@@ -329,7 +330,7 @@ void sl_runtime_stop(bool device_gone)
     core->planning.planner = NULL;
     sl_daemon_stop(core->daemon, !device_gone);
     core->daemon = NULL;
-    sl_tell_to(NULL, NULL);
+    sl_trace_emit_to(NULL, NULL);
     sl_trace_close(core->recorder.trace);
     core->recorder.trace = core->stats.trace = NULL;
     sl_unlock(&core->order);
@@ -342,7 +343,7 @@ void sl_runtime_after_fork(void)
 {
     atomic_store(&running.core, NULL);
     atomic_store(&running.at_rest, NULL);
-    sl_tell_to(NULL, NULL);
+    sl_trace_emit_to(NULL, NULL);
     sl_report_leave(started);
     if (!started) return;
     sl_trace_abandon(started->recorder.trace);
@@ -374,7 +375,7 @@ void sl_runtime_capture(int change)
 
 void sl_runtime_hold(int change)
 {
-    if (started) atomic_fetch_add(&started->mover.held, (uint32_t)change);
+    if (started) atomic_fetch_add(&started->migrator.held, (uint32_t)change);
 }
 
 void sl_runtime_variable(uint64_t address, uint64_t bytes, uint64_t module)

@@ -9,8 +9,8 @@
 #include "device/backend.h"
 #include "launch/footprint.h"
 #include "launch/launch.h"
-#include "trace/event.h"
-#include "trace/site.h"
+#include "trace/events.h"
+#include "trace/sites.h"
 
 /* Reads the options and opens the log. Called once from the shim's constructor; touches no CUDA, starts no
  * thread. */

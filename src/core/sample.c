@@ -86,7 +86,8 @@ static bool is_due_for_plan(struct sl_core *core, sl_symbol symbol)
     struct sl_sampler *sampler = core->sampling.sampler;
     bool steady = core->history.streak >= SL_STEADY_STREAK;
     if (!core->budget.pressure || !core->policy->plans) return false;
-    bool frequent = sl_demand_notes_due(core) && sl_due_is_frequent(&core->due, core->history.fed);
+    bool frequent =
+        sl_demand_learns_successors(core) && sl_successors_are_needed(&core->due, core->history.fed);
     if (!steady && (!frequent || core->ticks.now < sampler->again_at)) return false;
     struct sl_duration *known = sl_durations_of(&core->sampling.durations, symbol);
     if (!known || known->begun_in == core->history.iterations + 1) return false;
@@ -112,7 +113,7 @@ static void read_times(struct sl_core *core, const struct sl_sample *sample)
                              .tick = sample->tick,
                              .time_ns = sl_clock_ns(CLOCK_MONOTONIC),
                              .a = ns,
-                             .b = sl_mover_when(&core->mover, sample->before)};
+                             .b = sl_migrator_when(&core->migrator, sample->before)};
     sl_trace_push(core->recorder.trace, &event);
 }
 
@@ -187,7 +188,7 @@ struct sl_sample *sl_sample_begin(struct sl_core *core, const struct sl_launch *
 void sl_sample_record(struct sl_core *core, const struct sl_sample *sample, sl_stream stream)
 {
     const struct sl_backend *backend = &core->backend;
-    if (sample->told) sl_mover_tie_clock(&core->mover);
+    if (sample->told) sl_migrator_tie_clock(&core->migrator);
     if (backend->event_record(backend->self, sample->before, stream) == SL_OK) return;
     sl_lock(&core->order);
     if (core->sampling.sampler) core->sampling.sampler->refused = true;

@@ -13,7 +13,7 @@
 #define SLUICE_SAMPLE_H
 
 #include "device/backend.h"
-#include "predict/duration.h"
+#include "predict/durations.h"
 
 struct sl_core;
 struct sl_launch;

@@ -5,11 +5,12 @@
 static void settle(struct sl_core *core, struct sl_stall *stall)
 {
     const struct sl_backend *backend = &core->backend;
-    struct sl_direction *in = &core->mover.in;
+    struct sl_link_direction *in = &core->migrator.in;
     uint64_t sequence = stall->in_sequence;
     stall->in_sequence = 0;
-    if (!sl_direction_has_event(in, sequence)) return;
-    uint64_t ns = backend->event_elapsed_ns(backend->self, stall->reached, sl_direction_event(in, sequence));
+    if (!sl_link_direction_has_event(in, sequence)) return;
+    uint64_t ns =
+        backend->event_elapsed_ns(backend->self, stall->reached, sl_link_direction_event(in, sequence));
     if (!ns) return;
     struct sl_counts *counts[] = {&core->stats.total, &core->stats.iterations[stall->iteration]};
     for (int i = 0; i < 2; i++) {
@@ -26,7 +27,7 @@ void sl_core_settle_stalls(struct sl_core *core)
         struct sl_stall *stall = &core->stalls.at[i];
         if (!stall->in_sequence) continue;
         if (backend->event_done(backend->self, stall->reached) &&
-            sl_mover_done(&core->mover, &core->mover.in, stall->in_sequence))
+            sl_migrator_done(&core->migrator, &core->migrator.in, stall->in_sequence))
             settle(core, stall);
     }
 }
@@ -47,6 +48,6 @@ void sl_stall_wait(struct sl_core *core, struct sl_stall *stall, sl_stream strea
 {
     const struct sl_backend *backend = &core->backend;
     bool measured = stall && backend->event_record(backend->self, stall->reached, stream) == SL_OK;
-    sl_mover_wait(&core->mover, &core->mover.in, sequence, stream);
+    sl_migrator_wait(&core->migrator, &core->migrator.in, sequence, stream);
     if (measured) atomic_store(&stall->in_sequence, sequence);
 }

@@ -20,7 +20,7 @@ struct sl_kernel_layout {
 };
 #define SL_MAX_PARAMETERS 1024
 
-struct sl_device_facts {
+struct sl_device_properties {
     char name[96];      /* "": not known */
     int driver_version; /* major * 1000 + minor * 10; 0: not known */
 };
@@ -85,7 +85,7 @@ struct sl_backend {
     /* What the device has and has free now, chunks included. */
     enum sl_status (*memory_info)(void *self, uint64_t *free_bytes, uint64_t *total_bytes);
     /* What is known of the device; *out is zeroed. */
-    void (*describe)(void *self, struct sl_device_facts *out);
+    void (*describe)(void *self, struct sl_device_properties *out);
     /* Makes the context current in a new thread of ours. */
     enum sl_status (*thread_attach)(void *self);
     void (*close)(void *self);

@@ -346,7 +346,7 @@ static enum sl_status memory_info(void *self, uint64_t *free_bytes, uint64_t *to
     return SL_OK;
 }
 
-static void describe(void *self, struct sl_device_facts *out)
+static void describe(void *self, struct sl_device_properties *out)
 {
     const struct cuda *cuda = self;
     if (!cuda->driver->device_get_name ||

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
-#include "device/handle.h"
+#include "device/kernel_handles.h"
 
 static uint64_t module_of(const struct sl_cuda_driver *driver, uint64_t function, enum sl_handle_kind kind)
 {

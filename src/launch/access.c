@@ -181,7 +181,7 @@ const struct sl_usage *sl_access_scan(struct sl_scanner *scanner, const struct s
 {
     struct sl_usage *usage = &scanner->usage;
     usage->symbol = expected;
-    usage->face = sl_face_match(scanner, launch, expected);
+    usage->face = sl_launch_cache_match(scanner, launch, expected);
     if (usage->face) {
         usage->kernel = usage->face->kernel;
         return usage;
@@ -249,7 +249,7 @@ void sl_access_chunks(struct sl_scanner *scanner, const struct sl_launch *launch
 {
     struct sl_usage *usage = &scanner->usage;
     if (usage->face) {
-        usage->chunks = sl_face_chunks(usage->face);
+        usage->chunks = sl_launch_cache_chunks(usage->face);
         usage->chunk_count = usage->face->chunk_count;
         usage->pinned_bytes = usage->face->pinned_bytes;
         return;
@@ -258,7 +258,7 @@ void sl_access_chunks(struct sl_scanner *scanner, const struct sl_launch *launch
     usage->pinned_bytes = 0;
     if (!scanner->placement->noted) list_chunks(scanner, tick);
     usage->chunks = scanner->chunk_space;
-    if (usage->came_as_expected) sl_face_keep(scanner, launch);
+    if (usage->came_as_expected) sl_launch_cache_put(scanner, launch);
 }
 
 void sl_scanner_forget(struct sl_scanner *scanner)

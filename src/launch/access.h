@@ -2,13 +2,13 @@
 #ifndef SLUICE_ACCESS_H
 #define SLUICE_ACCESS_H
 
-#include "launch/extent.h"
-#include "launch/face.h"
+#include "launch/extents.h"
+#include "launch/launch_cache.h"
 #include "launch/footprint.h"
-#include "launch/kernel.h"
-#include "launch/symbol.h"
-#include "launch/table.h"
-#include "memory/place.h"
+#include "launch/kernels.h"
+#include "launch/symbols.h"
+#include "launch/pointer_tables.h"
+#include "memory/placement.h"
 
 struct sl_launch;
 
@@ -26,9 +26,9 @@ struct sl_usage {
     uint32_t access_count;
     const sl_chunk *chunks; /* each once: in `chunk_space`, or its face's */
     uint32_t chunk_count;
-    uint64_t pinned_bytes;      /* that it uses in place because they are pinned */
-    const struct sl_face *face; /* that it was recognised by, or NULL */
-    bool came_as_expected;      /* without a face */
+    uint64_t pinned_bytes;                    /* that it uses in place because they are pinned */
+    const struct sl_launch_cache_entry *face; /* that it was recognised by, or NULL */
+    bool came_as_expected;                    /* without a face */
 };
 
 struct sl_scanner {

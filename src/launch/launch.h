@@ -3,14 +3,14 @@
 #define SLUICE_LAUNCH_H
 
 #include "device/backend.h"
-#include "trace/event.h"
+#include "trace/events.h"
 
 struct sl_footprint;
 
 enum sl_launch_kind {
     SL_LAUNCH_KERNEL,
     SL_LAUNCH_COPY,
-    SL_LAUNCH_SET,
+    SL_LAUNCH_MEMSET,
     SL_LAUNCH_GRAPH,
     SL_LAUNCH_COLLECTIVE
 };

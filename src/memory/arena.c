@@ -60,7 +60,7 @@ void sl_arena_close(struct sl_arena *arena, bool device_gone)
         atomic_store(&sl_slab_of[slab->address >> SL_SLAB_SHIFT], 0);
         if (slab->reservation_bytes && !device_gone)
             give_back(arena, slab->address, slab->reservation_bytes, slab->pinned);
-        for (uint32_t c = 0; c < arena->chunks_per_slab; c++) sl_packing_delete(slab->chunks[c].packing);
+        for (uint32_t c = 0; c < arena->chunks_per_slab; c++) sl_chunk_bitmap_delete(slab->chunks[c].packing);
         free(slab->chunks);
     }
     atomic_store(&arena->slab_count, 0);

@@ -15,7 +15,7 @@
 #include "device/backend.h"
 #include "memory/content.h"
 #include "memory/frees.h"
-#include "memory/packing.h"
+#include "memory/chunk_bitmap.h"
 
 #define SL_SLAB_SHIFT 30
 #define SL_SLAB_TABLE ((size_t)1 << 17) /* 47 bits of address */
@@ -30,15 +30,15 @@ struct sl_chunk_record {
     _Atomic uint64_t out_sequence; /* its last eviction or drop; 0: never */
     _Atomic uint64_t users; /* bit set of streams (stream index % 64) that used it since it last left */
     _Atomic bool unused;    /* was fetched ahead of its use and not used since */
-    _Atomic uint64_t drop_sequence; /* the out movement that last discarded it; 0: never */
+    _Atomic uint64_t discard_sequence; /* the out movement that last discarded it; 0: never */
     bool pinned; /* in pinned host memory: it counts as resident, takes no frame and never moves */
     _Atomic sl_tick last_use;
-    _Atomic sl_tick due;        /* when it is expected to be used, though nothing is planned: see due.h */
-    sl_chunk run;               /* first chunk of the allocation that covers it whole, or itself */
-    uint32_t run_chunks;        /* chunks of that run; 0: free */
-    struct sl_packing *packing; /* what lies in a packed chunk; kept for the next time it is one */
-    uint32_t run_slot;          /* of a run's first chunk: whose it is */
-    uint32_t group;             /* of a packed chunk; SL_NO_GROUP: free, or of a run */
+    _Atomic sl_tick due; /* when it is expected to be used, though nothing is planned: see due.h */
+    sl_chunk run;        /* first chunk of the allocation that covers it whole, or itself */
+    uint32_t run_chunks; /* chunks of that run; 0: free */
+    struct sl_chunk_bitmap *packing; /* what lies in a packed chunk; kept for the next time it is one */
+    uint32_t run_slot;               /* of a run's first chunk: whose it is */
+    uint32_t group;                  /* of a packed chunk; SL_NO_GROUP: free, or of a run */
     /* By a launch since it came, perhaps, or what came had no content: host memory has no copy of it. Kept
      * only where the backend can use it (struct sl_backend.leave). */
     _Atomic bool written;

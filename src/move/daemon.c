@@ -48,18 +48,19 @@ void sl_daemon_wake(struct sl_daemon *daemon)
  * meanwhile: issuing checks again. */
 static void wait_until_ready(const struct sl_daemon *daemon, bool out, const struct sl_pending *pending)
 {
-    struct sl_mover *mover = daemon->schedule->mover;
-    struct sl_direction *direction = out ? &mover->out : &mover->in;
+    struct sl_migrator *migrator = daemon->schedule->migrator;
+    struct sl_link_direction *direction = out ? &migrator->out : &migrator->in;
     uint64_t issued = atomic_load(&direction->issued);
     if (issued > UNDER_WAY && !atomic_load(&daemon->stopping))
-        sl_mover_wait_host(mover, direction, issued - UNDER_WAY);
+        sl_migrator_wait_host(migrator, direction, issued - UNDER_WAY);
     if (pending->out_sequence && !atomic_load(&daemon->stopping))
-        sl_mover_wait_host(mover, &mover->out, pending->out_sequence);
-    if (!pending->fence || sl_mover_is_held(mover)) return;
-    uint64_t users = atomic_load(&sl_arena_record(mover->arena, pending->chunk)->users);
+        sl_migrator_wait_host(migrator, &migrator->out, pending->out_sequence);
+    if (!pending->fence || sl_migrator_is_held(migrator)) return;
+    uint64_t users = atomic_load(&sl_arena_record(migrator->arena, pending->chunk)->users);
     for (uint64_t rest = users & atomic_load(&pending->fence->streams); rest; rest &= rest - 1)
         if (!atomic_load(&daemon->stopping))
-            mover->backend->event_wait(mover->backend->self, pending->fence->events[__builtin_ctzll(rest)]);
+            migrator->backend->event_wait(migrator->backend->self,
+                                          pending->fence->events[__builtin_ctzll(rest)]);
 }
 
 /* False when the daemon was stopped meanwhile and does not wait for us: what we work on may go away. */
@@ -77,7 +78,7 @@ static void *work(void *argument)
     struct worker *worker = argument;
     struct sl_daemon *daemon = worker->daemon;
     struct sl_schedule *schedule = daemon->schedule;
-    const struct sl_backend *backend = schedule->mover->backend;
+    const struct sl_backend *backend = schedule->migrator->backend;
     if (backend->thread_attach(backend->self) != SL_OK) return NULL;
     while (!atomic_load(&daemon->stopping)) {
         uint32_t seen = atomic_load(&daemon->news);

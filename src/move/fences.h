@@ -7,7 +7,7 @@
 #ifndef SLUICE_FENCES_H
 #define SLUICE_FENCES_H
 
-#include "move/mover.h"
+#include "move/migrator.h"
 
 #define SL_FENCES 4096 /* at once */
 

@@ -10,32 +10,32 @@ static uint64_t end_of(const struct sl_slot *slot)
 }
 
 /* The newest discard of a chunk that the slot lies in. */
-static uint64_t drop_of(const struct sl_reuse *reuse, const struct sl_slot *slot)
+static uint64_t discard_of(const struct sl_reuse *reuse, const struct sl_slot *slot)
 {
     struct sl_chunk_range range = sl_slot_chunks(reuse->placement, slot, 0, slot->bytes);
     uint64_t newest = 0;
     for (uint32_t i = 0; i < range.count; i++) {
-        const struct sl_chunk_record *chunk = sl_arena_record(reuse->mover->arena, range.first + i);
-        uint64_t sequence = atomic_load(&chunk->drop_sequence);
+        const struct sl_chunk_record *chunk = sl_arena_record(reuse->migrator->arena, range.first + i);
+        uint64_t sequence = atomic_load(&chunk->discard_sequence);
         if (sequence > newest) newest = sequence;
     }
-    return sl_direction_known_done(&reuse->mover->out, newest) ? 0 : newest;
+    return sl_link_direction_known_done(&reuse->migrator->out, newest) ? 0 : newest;
 }
 
 void sl_reuse_by_stream(struct sl_reuse *reuse, const struct sl_slot *slot, uint32_t s,
                         struct sl_reuse_waits *waits)
 {
-    *waits = (struct sl_reuse_waits){.drop_sequence = drop_of(reuse, slot)};
+    *waits = (struct sl_reuse_waits){.discard_sequence = discard_of(reuse, slot)};
     sl_frees_take(&reuse->frees, slot->address, end_of(slot), sl_stream_serial(reuse->streams, s),
                   &waits->waits);
 }
 
 void sl_reuse_wait(struct sl_reuse *reuse, struct sl_reuse_waits *waits, sl_stream stream)
 {
-    if (SL_GUARD(STREAM_WAITS)) sl_waits_enqueue(&waits->waits, reuse->mover->backend, stream);
+    if (SL_GUARD(STREAM_WAITS)) sl_waits_enqueue(&waits->waits, reuse->migrator->backend, stream);
     sl_waits_end(&waits->waits, &reuse->frees);
-    if (waits->drop_sequence && SL_GUARD(STREAM_WAITS_DROP))
-        sl_mover_wait(reuse->mover, &reuse->mover->out, waits->drop_sequence, stream);
+    if (waits->discard_sequence && SL_GUARD(STREAM_WAITS_DISCARD))
+        sl_migrator_wait(reuse->migrator, &reuse->migrator->out, waits->discard_sequence, stream);
 }
 
 /* Takes the place of an earlier one on its stream. Where there are too many it is waited for on the host. */
@@ -44,7 +44,7 @@ static void add_join(struct sl_reuse *reuse, struct sl_wait *wait)
     uint32_t i = 0;
     while (i < reuse->join_count && !sl_wait_covers(wait, &reuse->joins[i].wait)) i++;
     if (i == SL_MOST_JOINS) {
-        reuse->mover->backend->event_wait(reuse->mover->backend->self, wait->event);
+        reuse->migrator->backend->event_wait(reuse->migrator->backend->self, wait->event);
         sl_wait_end(wait, &reuse->frees);
         return;
     }
@@ -57,9 +57,9 @@ static void add_join(struct sl_reuse *reuse, struct sl_wait *wait)
 
 void sl_reuse_by_all(struct sl_reuse *reuse, const struct sl_slot *slot)
 {
-    uint64_t drop = drop_of(reuse, slot);
+    uint64_t drop = discard_of(reuse, slot);
     struct sl_waits waits = {0};
-    if (drop > reuse->join_out && SL_GUARD(ALL_WAIT_DROP)) reuse->join_out = drop;
+    if (drop > reuse->join_out && SL_GUARD(ALL_WAIT_DISCARD)) reuse->join_out = drop;
     sl_frees_take(&reuse->frees, slot->address, end_of(slot), 0, &waits);
     for (uint32_t i = 0; i < waits.count; i++) add_join(reuse, &waits.at[i]);
     free(waits.at);
@@ -89,15 +89,16 @@ void sl_joins_collect(struct sl_reuse *reuse, uint32_t s, struct sl_joining *joi
         if (!(join->joined & bit_of(s)) && (!serial || join->wait.serial != serial))
             sl_waits_add(&joining->waits, &join->wait, &reuse->frees);
     }
-    uint64_t joined = s == SL_SHARED_STREAM ? reuse->mover->out.done : reuse->streams->known[s].joined_out;
+    uint64_t joined = s == SL_SHARED_STREAM ? reuse->migrator->out.done : reuse->streams->known[s].joined_out;
     if (reuse->join_out > joined) joining->out_sequence = reuse->join_out;
     if (!SL_GUARD(JOINED_AFTER_WAIT)) note_joined(reuse, s, joining);
 }
 
 void sl_joins_wait(struct sl_reuse *reuse, uint32_t s, struct sl_joining *joining, sl_stream stream)
 {
-    sl_waits_enqueue(&joining->waits, reuse->mover->backend, stream);
-    if (joining->out_sequence) sl_mover_wait(reuse->mover, &reuse->mover->out, joining->out_sequence, stream);
+    sl_waits_enqueue(&joining->waits, reuse->migrator->backend, stream);
+    if (joining->out_sequence)
+        sl_migrator_wait(reuse->migrator, &reuse->migrator->out, joining->out_sequence, stream);
     sl_lock(reuse->order);
     note_joined(reuse, s, joining);
     sl_unlock(reuse->order);

@@ -9,14 +9,14 @@
 #define SLUICE_REUSE_H
 
 #include "memory/frees.h"
-#include "memory/place.h"
+#include "memory/placement.h"
 #include "move/streams.h"
 
 #define SL_MOST_JOINS 64
 
 struct sl_reuse {
     struct sl_lock *order;
-    struct sl_mover *mover;
+    struct sl_migrator *migrator;
     struct sl_streams *streams;
     const struct sl_placement *placement;
     struct sl_frees frees;
@@ -33,7 +33,7 @@ struct sl_reuse {
 /* What the owner of `slot`, which was just placed, has to wait for. */
 struct sl_reuse_waits {
     struct sl_waits waits;
-    uint64_t drop_sequence; /* out movement; 0: none */
+    uint64_t discard_sequence; /* out movement; 0: none */
 };
 /* For an owner whose work comes behind stream number `s`; the caller makes the stream wait, without the lock,
  * by sl_reuse_wait. */

@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum sl_status sl_schedule_init(struct sl_schedule *schedule, struct sl_mover *mover)
+enum sl_status sl_schedule_init(struct sl_schedule *schedule, struct sl_migrator *migrator)
 {
     memset(schedule, 0, sizeof *schedule);
-    schedule->mover = mover;
-    return sl_fences_init(&schedule->fences, mover->backend);
+    schedule->migrator = migrator;
+    return sl_fences_init(&schedule->fences, migrator->backend);
 }
 
 void sl_schedule_close(struct sl_schedule *schedule, bool device_gone)
@@ -17,7 +17,7 @@ void sl_schedule_close(struct sl_schedule *schedule, bool device_gone)
     memset(schedule, 0, sizeof *schedule);
 }
 
-void sl_schedule_drop(struct sl_schedule *schedule)
+void sl_schedule_cancel(struct sl_schedule *schedule)
 {
     atomic_store(&schedule->active, false);
     atomic_fetch_add(&schedule->generation, 1);
@@ -38,7 +38,7 @@ static bool is_to_be_freed(const struct sl_schedule *schedule, const struct sl_s
                            enum sl_chunk_content alive)
 {
     return step->dead && step->after >= atomic_load(&schedule->begun) &&
-           atomic_load(&sl_arena_record(schedule->mover->arena, step->chunk)->content) == (int)alive;
+           atomic_load(&sl_arena_record(schedule->migrator->arena, step->chunk)->content) == (int)alive;
 }
 
 static bool may_leave(const struct sl_schedule *schedule, const struct sl_step *step)
@@ -54,22 +54,23 @@ static void issue_out(struct sl_schedule *schedule, uint32_t until, enum sl_move
         if (!atomic_load(&schedule->active)) return;
         const struct sl_step *step = &schedule->steps.out[i];
         if (!may_leave(schedule, step)) return;
-        sl_mover_release(schedule->mover, step->chunk, sl_fences_find(&schedule->fences, step->after), cause);
+        sl_migrator_evict(schedule->migrator, step->chunk, sl_fences_find(&schedule->fences, step->after),
+                          cause);
         atomic_store(&schedule->next_out, i + 1);
     }
 }
 
 static uint64_t out_sequence_for(const struct sl_schedule *schedule, const struct sl_step *step)
 {
-    return sl_mover_room_after(schedule->mover, step->chunk, step->bytes, schedule->steps.budget_bytes);
+    return sl_migrator_room_after(schedule->migrator, step->chunk, step->bytes, schedule->steps.budget_bytes);
 }
 
 static bool fits(const struct sl_schedule *schedule, const struct sl_step *step)
 {
-    const struct sl_mover *mover = schedule->mover;
-    uint64_t held = atomic_load(&sl_arena_record(mover->arena, step->chunk)->frame_bytes);
+    const struct sl_migrator *migrator = schedule->migrator;
+    uint64_t held = atomic_load(&sl_arena_record(migrator->arena, step->chunk)->frame_bytes);
     return step->bytes <= held ||
-           atomic_load(&mover->occupied_bytes) + step->bytes - held <= schedule->steps.budget_bytes;
+           atomic_load(&migrator->occupied_bytes) + step->bytes - held <= schedule->steps.budget_bytes;
 }
 
 static bool may_come(const struct sl_schedule *schedule, const struct sl_step *step)
@@ -85,7 +86,8 @@ static void issue_in(struct sl_schedule *schedule, uint32_t until, enum sl_move_
         if (!atomic_load(&schedule->active)) return;
         const struct sl_step *step = &schedule->steps.in[i];
         if (!may_come(schedule, step)) return;
-        sl_mover_bring(schedule->mover, step->chunk, step->bytes, out_sequence_for(schedule, step), cause);
+        sl_migrator_fetch(schedule->migrator, step->chunk, step->bytes, out_sequence_for(schedule, step),
+                          cause);
         atomic_store(&schedule->next_in, i + 1);
     }
 }
@@ -99,22 +101,22 @@ static bool is_current(const struct sl_schedule *schedule, uint64_t generation)
 static void issue_out_of(struct sl_schedule *schedule, uint64_t generation, uint32_t out,
                          enum sl_move_cause cause)
 {
-    struct sl_mover *mover = schedule->mover;
+    struct sl_migrator *migrator = schedule->migrator;
     if (out <= atomic_load_explicit(&schedule->next_out, memory_order_relaxed)) return;
-    sl_lock(&mover->out.lock);
+    sl_lock(&migrator->out.lock);
     if (is_current(schedule, generation)) issue_out(schedule, out, cause);
-    sl_unlock(&mover->out.lock);
+    sl_unlock(&migrator->out.lock);
 }
 
 /* Fetches below `in`. */
 static void issue_in_of(struct sl_schedule *schedule, uint64_t generation, uint32_t in,
                         enum sl_move_cause cause)
 {
-    struct sl_mover *mover = schedule->mover;
+    struct sl_migrator *migrator = schedule->migrator;
     if (in <= atomic_load_explicit(&schedule->next_in, memory_order_relaxed)) return;
-    sl_lock(&mover->in.lock);
+    sl_lock(&migrator->in.lock);
     if (is_current(schedule, generation)) issue_in(schedule, in, cause);
-    sl_unlock(&mover->in.lock);
+    sl_unlock(&migrator->in.lock);
 }
 
 /* How many releases the fetches below `in` wait for. */
@@ -122,14 +124,14 @@ static uint32_t releases_for(struct sl_schedule *schedule, uint64_t generation, 
 {
     uint32_t out = 0;
     if (in <= atomic_load_explicit(&schedule->next_in, memory_order_relaxed)) return 0;
-    sl_lock(&schedule->mover->in.lock);
+    sl_lock(&schedule->migrator->in.lock);
     if (is_current(schedule, generation) && in <= schedule->steps.in_count)
         out = schedule->steps.in[in - 1].waits_for;
-    sl_unlock(&schedule->mover->in.lock);
+    sl_unlock(&schedule->migrator->in.lock);
     return out;
 }
 
-void sl_schedule_issue(struct sl_schedule *schedule, const struct sl_schedule_due *due)
+void sl_schedule_issue(struct sl_schedule *schedule, const struct sl_schedule_batch *due)
 {
     if (!due->any) return;
     issue_out_of(schedule, due->generation, releases_for(schedule, due->generation, due->needed_in),
@@ -153,7 +155,7 @@ static bool waited_for(const struct sl_step *steps, uint32_t next, uint32_t coun
     return next < count && steps[next].dead && steps[next].after + 1 == tick;
 }
 
-static void count_due(const struct sl_schedule *schedule, struct sl_schedule_due *due)
+static void count_due(const struct sl_schedule *schedule, struct sl_schedule_batch *due)
 {
     uint32_t next_out = atomic_load_explicit(&schedule->next_out, memory_order_relaxed);
     uint32_t next_in = atomic_load_explicit(&schedule->next_in, memory_order_relaxed);
@@ -162,11 +164,11 @@ static void count_due(const struct sl_schedule *schedule, struct sl_schedule_due
 }
 
 void sl_schedule_begin(struct sl_schedule *schedule, sl_tick tick, bool everything,
-                       struct sl_schedule_due *due)
+                       struct sl_schedule_batch *due)
 {
     const struct sl_steps *steps = &schedule->steps;
     size_t at;
-    *due = (struct sl_schedule_due){0};
+    *due = (struct sl_schedule_batch){0};
     if (!atomic_load_explicit(&schedule->active, memory_order_relaxed)) return;
     atomic_store_explicit(&schedule->begun, tick, memory_order_release);
     if (!find(schedule, tick, &at)) return;
@@ -176,15 +178,15 @@ void sl_schedule_begin(struct sl_schedule *schedule, sl_tick tick, bool everythi
         due->in = steps->due_in[at];
     }
     count_due(schedule, due);
-    due->waited_for = !steps->strands &&
+    due->waited_for = !steps->histories &&
                       (waited_for(steps->out, atomic_load(&schedule->next_out), steps->out_count, tick) ||
                        waited_for(steps->in, atomic_load(&schedule->next_in), steps->in_count, tick));
 }
 
-void sl_schedule_go_on(struct sl_schedule *schedule, struct sl_schedule_due *due)
+void sl_schedule_go_on(struct sl_schedule *schedule, struct sl_schedule_batch *due)
 {
     size_t at;
-    *due = (struct sl_schedule_due){0};
+    *due = (struct sl_schedule_batch){0};
     if (!find(schedule, atomic_load(&schedule->submitted) + 1, &at)) return;
     due->out = schedule->steps.due_out[at];
     due->in = schedule->steps.due_in[at];
@@ -193,7 +195,7 @@ void sl_schedule_go_on(struct sl_schedule *schedule, struct sl_schedule_due *due
 
 static uint64_t users_of(const struct sl_schedule *schedule, uint32_t i)
 {
-    return atomic_load(&sl_arena_record(schedule->mover->arena, schedule->steps.out[i].chunk)->users);
+    return atomic_load(&sl_arena_record(schedule->migrator->arena, schedule->steps.out[i].chunk)->users);
 }
 
 uint64_t sl_schedule_leaving_users(const struct sl_schedule *schedule, sl_tick tick)
@@ -225,7 +227,7 @@ void sl_schedule_submitted(struct sl_schedule *schedule, sl_tick tick)
 
 bool sl_schedule_peek(struct sl_schedule *schedule, bool out, struct sl_pending *pending)
 {
-    struct sl_direction *direction = out ? &schedule->mover->out : &schedule->mover->in;
+    struct sl_link_direction *direction = out ? &schedule->migrator->out : &schedule->migrator->in;
     bool found = false;
     if (!atomic_load(&schedule->active)) return false;
     sl_lock(&direction->lock);
@@ -245,7 +247,7 @@ bool sl_schedule_peek(struct sl_schedule *schedule, bool out, struct sl_pending 
 
 void sl_schedule_issue_pending(struct sl_schedule *schedule, bool out, const struct sl_pending *pending)
 {
-    struct sl_direction *direction = out ? &schedule->mover->out : &schedule->mover->in;
+    struct sl_link_direction *direction = out ? &schedule->migrator->out : &schedule->migrator->in;
     sl_lock(&direction->lock);
     if (atomic_load(&schedule->active) && atomic_load(&schedule->generation) == pending->generation) {
         if (out && atomic_load(&schedule->next_out) == pending->index)

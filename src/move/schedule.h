@@ -32,13 +32,13 @@ struct sl_steps {
     struct sl_step *out_space, *in_space; /* what `out` and `in` lie in, with room in front of them */
     sl_tick first_tick;                   /* that is planned */
     size_t window;                        /* launches that the tables cover */
-    uint8_t *strands;                     /* of these launches; NULL: their order is certain */
+    uint8_t *histories;                   /* of these launches; NULL: their order is certain */
     size_t serve;                         /* of these, to be carried out before the next plan begins */
     uint64_t budget_bytes;
 };
 
 struct sl_schedule {
-    struct sl_mover *mover;
+    struct sl_migrator *migrator;
     _Atomic bool active;
     _Atomic uint64_t generation;
     _Atomic sl_tick begun;     /* the last launch that was begun by a plan */
@@ -52,7 +52,7 @@ struct sl_schedule {
     struct sl_fences fences;
 };
 
-enum sl_status sl_schedule_init(struct sl_schedule *schedule, struct sl_mover *mover);
+enum sl_status sl_schedule_init(struct sl_schedule *schedule, struct sl_migrator *migrator);
 void sl_schedule_close(struct sl_schedule *schedule, bool device_gone); /* accepts a half-built one */
 
 /* Makes the plan ready for sl_schedule_take. `serve`: how many of the input's launches are to be carried out.
@@ -70,9 +70,9 @@ void sl_schedule_take(struct sl_schedule *schedule, struct sl_steps *steps);
  * the plan had to be issued before is left out. Instead `out` leaves and then `in` comes, which is in the
  * order of its deadlines and whose `waits_for` counts releases of `out`. pre: room for both, and the plan
  * covers the next launch. */
-void sl_schedule_take_over(struct sl_schedule *schedule, struct sl_steps *steps, sl_tick tick,
-                           const struct sl_step *out, uint32_t out_count, const struct sl_step *in,
-                           uint32_t in_count);
+void sl_schedule_switch(struct sl_schedule *schedule, struct sl_steps *steps, sl_tick tick,
+                        const struct sl_step *out, uint32_t out_count, const struct sl_step *in,
+                        uint32_t in_count);
 
 /* Launch `tick`, which is being begun, is the next one of `strand`. If it comes before others that the plan
  * has in front of it, the plan goes on with these behind it: what it needs comes first, what its strand alone
@@ -80,21 +80,21 @@ void sl_schedule_take_over(struct sl_schedule *schedule, struct sl_steps *steps,
  * *early: how many it came before. False: the plan has no such launch within SL_SCHEDULE_REACH, or somebody
  * moves something for long. Caller holds the order lock. pre: the plan is for strands. */
 #define SL_SCHEDULE_REACH 256
-bool sl_schedule_pull(struct sl_schedule *schedule, sl_tick tick, uint8_t strand, size_t *early);
+bool sl_schedule_pull(struct sl_schedule *schedule, sl_tick tick, uint8_t history, size_t *early);
 /* The same for steps of which nothing was issued. Caller: whoever owns them. */
-bool sl_steps_pull(struct sl_steps *steps, sl_tick tick, uint8_t strand);
+bool sl_steps_pull(struct sl_steps *steps, sl_tick tick, uint8_t history);
 /* Of a plan for strands: the chunk that was fetched last of those that nobody used since and that launch
  * `tick` does not use. Its fetch then counts as not issued, and the caller has it leave. Or SL_NO_CHUNK.
  * Caller holds the order lock and both directions' locks. */
 sl_chunk sl_schedule_take_back(struct sl_schedule *schedule, sl_tick tick);
 
 /* Drops what was not issued, but for a step that somebody is about to issue. Caller holds the order lock. */
-void sl_schedule_drop(struct sl_schedule *schedule);
+void sl_schedule_cancel(struct sl_schedule *schedule);
 /* The same, and frees it. Caller holds the order lock and both directions' locks. */
 void sl_schedule_clear(struct sl_schedule *schedule);
 
 /* Steps that a launch issues. */
-struct sl_schedule_due {
+struct sl_schedule_batch {
     uint64_t generation;
     uint32_t needed_in; /* fetches up to here, and the releases that they wait for, first; */
     uint32_t out, in;   /* then these */
@@ -104,12 +104,12 @@ struct sl_schedule_due {
 /* Launch `tick` is being begun: what its own chunks need, or `everything` that is due. Caller holds the order
  * lock. */
 void sl_schedule_begin(struct sl_schedule *schedule, sl_tick tick, bool everything,
-                       struct sl_schedule_due *due);
+                       struct sl_schedule_batch *due);
 /* All that is due behind what was submitted so far, up to what the program has yet to free. Caller holds the
  * order lock. */
-void sl_schedule_go_on(struct sl_schedule *schedule, struct sl_schedule_due *due);
+void sl_schedule_go_on(struct sl_schedule *schedule, struct sl_schedule_batch *due);
 /* Issues it, as far as the plan is still the same: enqueues. The order lock must not be held. */
-void sl_schedule_issue(struct sl_schedule *schedule, const struct sl_schedule_due *due);
+void sl_schedule_issue(struct sl_schedule *schedule, const struct sl_schedule_batch *due);
 
 /* The union of the streams that use the chunks that leave after `tick`; 0: none leave. */
 uint64_t sl_schedule_leaving_users(const struct sl_schedule *schedule, sl_tick tick);

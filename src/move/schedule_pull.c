@@ -82,44 +82,44 @@ static void pull_in(struct sl_steps *steps, const struct pull *pull, uint32_t is
 }
 
 /* Where the next launch of the strand stands. */
-static bool find(const struct sl_steps *steps, sl_tick tick, uint8_t strand, struct pull *pull)
+static bool find(const struct sl_steps *steps, sl_tick tick, uint8_t history, struct pull *pull)
 {
     if (tick < steps->first_tick || tick - steps->first_tick >= steps->window) return false;
     *pull = (struct pull){.to = (size_t)(tick - steps->first_tick), .tick = tick};
     size_t end = pull->to + SL_SCHEDULE_REACH;
     if (end > steps->window) end = steps->window;
     for (pull->at = pull->to; pull->at < end; pull->at++)
-        if (steps->strands[pull->at] == strand) return true;
+        if (steps->histories[pull->at] == history) return true;
     return false;
 }
 
 static void put_in_front(struct sl_steps *steps, const struct pull *pull, uint32_t issued)
 {
-    uint8_t strand = steps->strands[pull->at];
-    memmove(&steps->strands[pull->to + 1], &steps->strands[pull->to], pull->at - pull->to);
-    steps->strands[pull->to] = strand;
+    uint8_t history = steps->histories[pull->at];
+    memmove(&steps->histories[pull->to + 1], &steps->histories[pull->to], pull->at - pull->to);
+    steps->histories[pull->to] = history;
     pull_out(steps, pull);
     pull_in(steps, pull, issued);
 }
 
-bool sl_steps_pull(struct sl_steps *steps, sl_tick tick, uint8_t strand)
+bool sl_steps_pull(struct sl_steps *steps, sl_tick tick, uint8_t history)
 {
     struct pull pull;
-    if (!find(steps, tick, strand, &pull)) return false;
+    if (!find(steps, tick, history, &pull)) return false;
     if (pull.at > pull.to) put_in_front(steps, &pull, 0);
     return true;
 }
 
-bool sl_schedule_pull(struct sl_schedule *schedule, sl_tick tick, uint8_t strand, size_t *early)
+bool sl_schedule_pull(struct sl_schedule *schedule, sl_tick tick, uint8_t history, size_t *early)
 {
-    struct sl_mover *mover = schedule->mover;
+    struct sl_migrator *migrator = schedule->migrator;
     struct pull pull;
-    if (!find(&schedule->steps, tick, strand, &pull)) return false;
+    if (!find(&schedule->steps, tick, history, &pull)) return false;
     *early = pull.at - pull.to;
     if (!*early) return true;
-    if (!sl_mover_try_lock(mover, SL_PATIENCE)) return false;
+    if (!sl_migrator_try_lock(migrator, SL_PATIENCE)) return false;
     put_in_front(&schedule->steps, &pull, atomic_load(&schedule->next_in));
-    sl_mover_unlock(mover);
+    sl_migrator_unlock(migrator);
     return true;
 }
 
@@ -127,9 +127,9 @@ sl_chunk sl_schedule_take_back(struct sl_schedule *schedule, sl_tick tick)
 {
     struct sl_step *steps = schedule->steps.in;
     uint32_t issued = atomic_load(&schedule->next_in), last = issued > LOOK_BACK ? issued - LOOK_BACK : 0;
-    if (!atomic_load(&schedule->active) || !schedule->steps.strands) return SL_NO_CHUNK;
+    if (!atomic_load(&schedule->active) || !schedule->steps.histories) return SL_NO_CHUNK;
     for (uint32_t i = issued; i-- > last;) {
-        const struct sl_chunk_record *chunk = sl_arena_record(schedule->mover->arena, steps[i].chunk);
+        const struct sl_chunk_record *chunk = sl_arena_record(schedule->migrator->arena, steps[i].chunk);
         if (!atomic_load(&chunk->unused) || chunk->last_use == tick) continue;
         rotate(steps, i, i + 1, issued, true);
         atomic_store(&schedule->next_in, issued - 1);

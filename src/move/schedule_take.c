@@ -11,7 +11,7 @@ void sl_steps_free(struct sl_steps *steps)
     free(steps->due_out);
     free(steps->due_in);
     free(steps->need_in);
-    free(steps->strands);
+    free(steps->histories);
     *steps = (struct sl_steps){0};
 }
 
@@ -62,28 +62,28 @@ static void note_users(const struct sl_plan_input *input, uint8_t *user)
         for (uint32_t k = 0; k < input->launches[t].access_count; k++) {
             sl_chunk c = input->accesses[input->launches[t].first_access + k].chunk;
             if (user[c] == NOBODY)
-                user[c] = input->strands[t];
-            else if (user[c] != input->strands[t])
+                user[c] = input->histories[t];
+            else if (user[c] != input->histories[t])
                 user[c] = MANY;
         }
 }
 
 /* What leaves with the launches of one strand, in whatever order the strands come. */
-static bool note_strands(struct sl_steps *steps, const struct sl_plan_input *input)
+static bool note_histories(struct sl_steps *steps, const struct sl_plan_input *input)
 {
-    if (!input->strands) return true;
+    if (!input->histories) return true;
     uint8_t *user = malloc(input->chunk_count + 1);
-    steps->strands = malloc(input->launch_count + 1);
-    if (!user || !steps->strands) {
+    steps->histories = malloc(input->launch_count + 1);
+    if (!user || !steps->histories) {
         free(user);
         return false;
     }
-    memcpy(steps->strands, input->strands, input->launch_count);
+    memcpy(steps->histories, input->histories, input->launch_count);
     note_users(input, user);
     for (uint32_t i = 0; i < steps->out_count; i++) {
         struct sl_step *step = &steps->out[i];
         step->own = step->after >= input->first_tick &&
-                    user[step->chunk] == input->strands[step->after - input->first_tick];
+                    user[step->chunk] == input->histories[step->after - input->first_tick];
     }
     free(user);
     return true;
@@ -96,9 +96,9 @@ enum sl_status sl_steps_new(const struct sl_plan *plan, const struct sl_plan_inp
                              .window = input->launch_count,
                              .serve = serve,
                              .budget_bytes = input->budget_bytes};
-    uint32_t *release_of = calloc(plan->action_count + 1, sizeof *release_of);
-    if (!release_of || !reserve(&steps, plan->action_count, room)) {
-        free(release_of);
+    uint32_t *eviction_of = calloc(plan->action_count + 1, sizeof *eviction_of);
+    if (!eviction_of || !reserve(&steps, plan->action_count, room)) {
+        free(eviction_of);
         sl_steps_free(&steps);
         return SL_ERR_NO_MEMORY;
     }
@@ -111,19 +111,20 @@ enum sl_status sl_steps_new(const struct sl_plan *plan, const struct sl_plan_inp
                                .after = action->after,
                                .deadline = action->deadline,
                                .bytes = input->chunk_bytes[action->chunk],
-                               .dead = action->kind == SL_ACTION_DROP || action->kind == SL_ACTION_POPULATE};
+                               .dead =
+                                   action->kind == SL_ACTION_DISCARD || action->kind == SL_ACTION_POPULATE};
         if (is_out(action)) {
-            release_of[a] = steps.out_count;
+            eviction_of[a] = steps.out_count;
             steps.out[steps.out_count++] = step;
         } else {
-            if (action->frame_from != SL_NO_ACTION && release_of[action->frame_from] + 1 > waits_for)
-                waits_for = release_of[action->frame_from] + 1;
+            if (action->frame_from != SL_NO_ACTION && eviction_of[action->frame_from] + 1 > waits_for)
+                waits_for = eviction_of[action->frame_from] + 1;
             step.waits_for = waits_for;
             steps.in[steps.in_count++] = step;
         }
     }
-    free(release_of);
-    if (!note_strands(&steps, input)) {
+    free(eviction_of);
+    if (!note_histories(&steps, input)) {
         sl_steps_free(&steps);
         return SL_ERR_NO_MEMORY;
     }
@@ -170,9 +171,9 @@ static void merge(struct sl_steps *steps, const struct sl_step *in, uint32_t in_
             steps->in[i].waits_for = steps->in[i - 1].waits_for;
 }
 
-void sl_schedule_take_over(struct sl_schedule *schedule, struct sl_steps *steps, sl_tick tick,
-                           const struct sl_step *out, uint32_t out_count, const struct sl_step *in,
-                           uint32_t in_count)
+void sl_schedule_switch(struct sl_schedule *schedule, struct sl_steps *steps, sl_tick tick,
+                        const struct sl_step *out, uint32_t out_count, const struct sl_step *in,
+                        uint32_t in_count)
 {
     uint32_t left_out = count_before(steps->out, steps->out_count, tick);
     uint32_t left_in = count_before(steps->in, steps->in_count, tick);

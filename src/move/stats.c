@@ -47,14 +47,14 @@ struct sl_event sl_stats_moved(struct sl_stats *stats, enum sl_action_kind kind,
     switch (kind) {
     case SL_ACTION_FETCH:
         SL_COUNT(stats, bytes_in, bytes);
-        if (cause == SL_CAUSE_LATE) SL_COUNT(stats, late_fetches, 1);
+        if (cause == SL_CAUSE_LATE) SL_COUNT(stats, late_prefetches, 1);
         atomic_fetch_add(&stats->in_by_cause[cause], bytes);
         break;
     case SL_ACTION_EVICT:
         SL_COUNT(stats, bytes_out, bytes);
         atomic_fetch_add(&stats->out_by_cause[cause], bytes);
         break;
-    case SL_ACTION_DROP:
+    case SL_ACTION_DISCARD:
     case SL_ACTION_LEAVE:
         atomic_fetch_add(&stats->dropped_bytes, bytes);
         break;
@@ -91,17 +91,17 @@ void sl_stats_next_iteration(struct sl_stats *stats)
 static void print_counts(FILE *to, const struct sl_counts *c)
 {
     fprintf(to,
-            "\"launches\": %llu, \"demand_misses\": %llu, \"late_fetches\": %llu, \"remote_bytes\": %llu, "
+            "\"launches\": %llu, \"demand_misses\": %llu, \"late_prefetches\": %llu, \"remote_bytes\": %llu, "
             "\"pinned_bytes\": %llu, \"bytes_in\": %llu, \"bytes_out\": %llu, \"stalls\": %llu, "
             "\"stall_seconds\": %llu.%09llu",
             (unsigned long long)c->launches, (unsigned long long)c->demand_misses,
-            (unsigned long long)c->late_fetches, (unsigned long long)c->remote_bytes,
+            (unsigned long long)c->late_prefetches, (unsigned long long)c->remote_bytes,
             (unsigned long long)c->pinned_bytes, (unsigned long long)c->bytes_in,
             (unsigned long long)c->bytes_out, (unsigned long long)c->stalls,
             (unsigned long long)c->stall_ns / 1000000000, (unsigned long long)c->stall_ns % 1000000000);
 }
 
-void sl_stats_print(FILE *to, const struct sl_stats *stats, const struct sl_stats_facts *facts)
+void sl_stats_print(FILE *to, const struct sl_stats *stats, const struct sl_run_summary *facts)
 {
     static const char *const causes[] = {"plan", "demand", "late"};
     fprintf(to,
@@ -114,19 +114,19 @@ void sl_stats_print(FILE *to, const struct sl_stats *stats, const struct sl_stat
             (unsigned long long)facts->need_bytes, (unsigned long long)facts->live_bytes,
             (unsigned long long)facts->chunks);
     fprintf(to,
-            " \"peak_bytes\": %llu, \"populated_bytes\": %llu, \"dropped_bytes\": %llu, \"unused_bytes\": "
+            " \"peak_bytes\": %llu, \"populated_bytes\": %llu, \"discarded_bytes\": %llu, \"unused_bytes\": "
             "%llu,\n",
             (unsigned long long)stats->peak_occupied_bytes, (unsigned long long)stats->populated_bytes,
             (unsigned long long)stats->dropped_bytes, (unsigned long long)stats->unused_bytes);
     fprintf(to,
             " \"plans\": %llu, \"plans_late\": %llu, \"plans_again\": %llu, \"plan_seconds\": %llu.%09llu, "
-            "\"plan_launch_seconds_most\": %llu.%09llu, \"surprises\": %llu, \"oversize_launches\": %llu, ",
+            "\"plan_launch_seconds_most\": %llu.%09llu, \"mispredictions\": %llu, \"oversize_launches\": %llu, ",
             (unsigned long long)stats->plans, (unsigned long long)stats->plans_late,
             (unsigned long long)stats->plans_again, (unsigned long long)stats->plan_ns / 1000000000,
             (unsigned long long)stats->plan_ns % 1000000000,
             (unsigned long long)stats->plan_longest_ns / 1000000000,
-            (unsigned long long)stats->plan_longest_ns % 1000000000, (unsigned long long)stats->surprises,
-            (unsigned long long)stats->oversize_launches);
+            (unsigned long long)stats->plan_longest_ns % 1000000000,
+            (unsigned long long)stats->mispredictions, (unsigned long long)stats->oversize_launches);
     fprintf(to, "\"predicted\": %llu, \"fed\": %llu, \"primed\": %llu,\n",
             (unsigned long long)facts->predicted, (unsigned long long)facts->fed,
             (unsigned long long)facts->primed);
@@ -156,7 +156,7 @@ void sl_stats_print(FILE *to, const struct sl_stats *stats, const struct sl_stat
     fprintf(to, "]}\n");
 }
 
-enum sl_status sl_stats_write(const struct sl_stats *stats, const struct sl_stats_facts *facts,
+enum sl_status sl_stats_write(const struct sl_stats *stats, const struct sl_run_summary *facts,
                               const char *path)
 {
     char *text = NULL;
@@ -186,7 +186,7 @@ __attribute__((format(printf, 2, 3))) static void line(void (*say)(const char *l
     say(text);
 }
 
-static void say_unmoved(const struct sl_stats *stats, const struct sl_stats_facts *facts, double predicted,
+static void say_unmoved(const struct sl_stats *stats, const struct sl_run_summary *facts, double predicted,
                         void (*say)(const char *line))
 {
     char need[SL_BYTES_TEXT], budget[SL_BYTES_TEXT];
@@ -204,7 +204,7 @@ static void say_unmoved(const struct sl_stats *stats, const struct sl_stats_fact
              predicted, (unsigned long long)facts->fed);
 }
 
-void sl_stats_say(const struct sl_stats *stats, const struct sl_stats_facts *facts,
+void sl_stats_say(const struct sl_stats *stats, const struct sl_run_summary *facts,
                   void (*say)(const char *line))
 {
     char need[SL_BYTES_TEXT], budget[SL_BYTES_TEXT], peak[SL_BYTES_TEXT], in[SL_BYTES_TEXT],
@@ -222,15 +222,15 @@ void sl_stats_say(const struct sl_stats *stats, const struct sl_stats_facts *fac
              sl_bytes_text(facts->placed_bytes, need), sl_bytes_text(facts->placed_live_bytes, in),
              100.0 - 100.0 * (double)facts->placed_live_bytes / (double)facts->placed_bytes);
     if (facts->pinned_peak_bytes)
-        line(say, "pinned: %s of it lay in pinned host memory; launches used %s there in place",
+        line(say, "pinned: %s of it lay in pinned host memory; launches used %s there zero-copy",
              sl_bytes_text(facts->pinned_peak_bytes, need), sl_bytes_text(stats->total.pinned_bytes, in));
     line(say,
-         "moved: %s in, %s out; %llu launches, %llu demand misses, %llu late fetches, %llu stalls (%.3f s)",
+         "moved: %s in, %s out; %llu launches, %llu demand misses, %llu late prefetches, %llu stalls (%.3f s)",
          sl_bytes_text(stats->total.bytes_in, in), sl_bytes_text(stats->total.bytes_out, out),
          (unsigned long long)stats->total.launches, (unsigned long long)stats->total.demand_misses,
-         (unsigned long long)stats->total.late_fetches, (unsigned long long)stats->total.stalls,
+         (unsigned long long)stats->total.late_prefetches, (unsigned long long)stats->total.stalls,
          (double)stats->total.stall_ns * 1e-9);
-    line(say, "plan: %llu plans, %llu surprises, %.1f %% of %llu events predicted",
-         (unsigned long long)stats->plans, (unsigned long long)stats->surprises, predicted,
+    line(say, "plan: %llu plans, %llu mispredictions, %.1f %% of %llu events predicted",
+         (unsigned long long)stats->plans, (unsigned long long)stats->mispredictions, predicted,
          (unsigned long long)facts->fed);
 }

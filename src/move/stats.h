@@ -8,14 +8,14 @@
 #include "base/file_kind.h"
 #include "device/backend.h"
 #include "plan/plan.h"
-#include "trace/event.h"
+#include "trace/events.h"
 #include "trace/trace_write.h"
 
 struct sl_counts {
     _Atomic uint64_t launches;
     _Atomic uint64_t demand_misses; /* chunks that a launch needed and nobody had planned for it */
     _Atomic uint64_t
-        late_fetches; /* chunks that were planned, but fetched only by the launch that needs them */
+        late_prefetches; /* chunks that were planned, but fetched only by the launch that needs them */
     _Atomic uint64_t remote_bytes; /* used in place */
     _Atomic uint64_t pinned_bytes; /* those of them that are pinned */
     _Atomic uint64_t bytes_in, bytes_out;
@@ -32,7 +32,7 @@ struct sl_stats {
     _Atomic uint64_t populated_bytes, dropped_bytes;
     _Atomic uint64_t unused_bytes; /* fetched ahead, and taken away again before they were used */
     _Atomic uint64_t peak_occupied_bytes;
-    _Atomic uint64_t plans, surprises, oversize_launches, plan_ns;
+    _Atomic uint64_t plans, mispredictions, oversize_launches, plan_ns;
     _Atomic uint64_t plans_late;      /* that were made when what they follow had ended */
     _Atomic uint64_t plans_again;     /* that were those of before */
     _Atomic uint64_t plan_longest_ns; /* that a launch spent on planning */
@@ -61,7 +61,7 @@ void sl_stats_occupied(struct sl_stats *stats, uint64_t occupied_bytes);
 void sl_stats_next_iteration(struct sl_stats *stats);
 
 /* What the summary says beside the counts. */
-struct sl_stats_facts {
+struct sl_run_summary {
     uint64_t budget_bytes, chunk_bytes, need_bytes, live_bytes, chunks;
     char policy[16], daemon[16];
     uint64_t predicted, fed;
@@ -76,11 +76,11 @@ struct sl_stats_facts {
 #define SL_STATS_MARKER "{\"kind\": \"sluice statistics\""
 
 /* JSON to a file, all of it or nothing (see sl_output_replace). */
-enum sl_status sl_stats_write(const struct sl_stats *stats, const struct sl_stats_facts *facts,
+enum sl_status sl_stats_write(const struct sl_stats *stats, const struct sl_run_summary *facts,
                               const char *path);
-void sl_stats_print(FILE *to, const struct sl_stats *stats, const struct sl_stats_facts *facts);
+void sl_stats_print(FILE *to, const struct sl_stats *stats, const struct sl_run_summary *facts);
 /* Says a few lines, without their ends. */
-void sl_stats_say(const struct sl_stats *stats, const struct sl_stats_facts *facts,
+void sl_stats_say(const struct sl_stats *stats, const struct sl_run_summary *facts,
                   void (*say)(const char *line));
 
 /* What the statistics have near their beginning. */

@@ -18,7 +18,7 @@ static uint64_t this_thread(void)
 /* A stream that is gone and whose work the program has waited for leaves its number to another. */
 static bool is_vacant(const struct sl_streams *streams, uint32_t s)
 {
-    return streams->known[s].handle == streams->mover->out.stream && !(streams->active >> s & 1);
+    return streams->known[s].handle == streams->migrator->out.stream && !(streams->active >> s & 1);
 }
 
 static uint64_t new_serial(struct sl_streams *streams, uint32_t s)
@@ -58,7 +58,7 @@ uint32_t sl_stream_number(struct sl_streams *streams, sl_stream stream)
 bool sl_stream_must_join(struct sl_streams *streams, uint32_t s, uint64_t sequence)
 {
     if (!sequence) return false;
-    if (s == SL_SHARED_STREAM) return !sl_mover_done(streams->mover, &streams->mover->in, sequence);
+    if (s == SL_SHARED_STREAM) return !sl_migrator_done(streams->migrator, &streams->migrator->in, sequence);
     if (sequence <= streams->known[s].joined_in) return false;
     streams->known[s].joined_in = sequence;
     return true;
@@ -75,7 +75,7 @@ struct sl_capture_mark sl_stream_capture_mark(struct sl_streams *streams, uint32
 static bool captures(struct sl_streams *streams, sl_stream stream)
 {
     return atomic_load(&streams->captures) &&
-           streams->mover->backend->stream_capturing(streams->mover->backend->self, stream);
+           streams->migrator->backend->stream_capturing(streams->migrator->backend->self, stream);
 }
 
 /* Whether what was recorded on the stream since the mark is none of a capture's. pre: it did not capture
@@ -92,7 +92,8 @@ static bool recordable(struct sl_streams *streams, uint32_t s, sl_stream *out)
     if (s == SL_SHARED_STREAM) return false;
     const struct sl_known_stream *stream = &streams->known[s];
     *out = stream->handle;
-    if (stream->handle == streams->mover->out.stream || (stream->thread && stream->thread != this_thread()))
+    if (stream->handle == streams->migrator->out.stream ||
+        (stream->thread && stream->thread != this_thread()))
         return false;
     return !captures(streams, *out);
 }
@@ -100,7 +101,7 @@ static bool recordable(struct sl_streams *streams, uint32_t s, sl_stream *out)
 uint32_t sl_streams_to_fence(struct sl_streams *streams, uint64_t numbers, struct sl_fence_stream *list)
 {
     uint32_t count = 0;
-    for (uint64_t rest = sl_mover_is_held(streams->mover) ? 0 : numbers; rest; rest &= rest - 1) {
+    for (uint64_t rest = sl_migrator_is_held(streams->migrator) ? 0 : numbers; rest; rest &= rest - 1) {
         uint32_t s = (uint32_t)__builtin_ctzll(rest);
         list[count].number = s;
         list[count].mark = sl_stream_capture_mark(streams, s);
@@ -112,7 +113,7 @@ uint32_t sl_streams_to_fence(struct sl_streams *streams, uint64_t numbers, struc
 void sl_fence_record(struct sl_streams *streams, struct sl_fence *fence, const struct sl_fence_stream *list,
                      uint32_t count)
 {
-    const struct sl_backend *backend = streams->mover->backend;
+    const struct sl_backend *backend = streams->migrator->backend;
     uint64_t recorded = 0;
     for (uint32_t i = 0; i < count; i++) {
         sl_event_handle *event = &fence->events[list[i].number];
@@ -123,7 +124,7 @@ void sl_fence_record(struct sl_streams *streams, struct sl_fence *fence, const s
     }
     /* What holds a stream up may have come in front of the event; it is counted before it is given to the
      * stream. */
-    if (sl_mover_is_held(streams->mover)) recorded = 0;
+    if (sl_migrator_is_held(streams->migrator)) recorded = 0;
     atomic_store(&fence->streams, recorded);
 }
 
@@ -155,7 +156,7 @@ static uint32_t list_stream(struct sl_streams *streams, uint32_t s, struct sl_fr
     /* Another thread's default stream has no name here, but the legacy stream waits for it. */
     if (stream->thread && stream->thread != this_thread())
         list[count++] = (struct sl_free_stream){.handle = NULL};
-    else if (stream->handle != streams->mover->out.stream)
+    else if (stream->handle != streams->migrator->out.stream)
         list[count++] = (struct sl_free_stream){.handle = stream->handle, .serial = stream->serial};
     return count;
 }
@@ -206,14 +207,14 @@ static struct sl_points *finish_all(struct sl_streams *streams)
     sl_unlock(streams->order);
     for (uint32_t i = 0; i < count; i++)
         if (!captures(streams, list[i].handle))
-            streams->mover->backend->stream_finish(streams->mover->backend->self, list[i].handle);
+            streams->migrator->backend->stream_finish(streams->migrator->backend->self, list[i].handle);
     return NULL;
 }
 
 /* Waits on the host for what streams were given before they captured, or before they were gone. */
 static void wait_for_past(struct sl_streams *streams, const struct active *active, struct sl_waits *gone)
 {
-    const struct sl_backend *backend = streams->mover->backend;
+    const struct sl_backend *backend = streams->migrator->backend;
     for (uint32_t i = 0; i < active->captured_count && SL_GUARD(WORK_BEFORE_CAPTURE); i++)
         backend->event_wait(backend->self, active->captured[i]);
     for (uint32_t i = 0; i < gone->count && SL_GUARD(WORK_OF_THE_GONE); i++)
@@ -255,7 +256,7 @@ enum { MANY_GONE = 256 };
 /* What the stream was given goes on after its handle is dead. */
 void sl_stream_gone(struct sl_streams *streams, sl_stream stream)
 {
-    const struct sl_backend *backend = streams->mover->backend;
+    const struct sl_backend *backend = streams->migrator->backend;
     sl_event_handle before_capture = NULL;
     bool known = false;
     sl_lock(streams->order);
@@ -275,7 +276,7 @@ void sl_stream_gone(struct sl_streams *streams, sl_stream stream)
     if (streams->gone.count >= MANY_GONE && streams->gone.count % MANY_GONE == 0)
         sl_waits_prune(&streams->gone, streams->frees);
     for (uint32_t s = 0; s < streams->count; s++)
-        if (streams->known[s].handle == stream) streams->known[s].handle = streams->mover->out.stream;
+        if (streams->known[s].handle == stream) streams->known[s].handle = streams->migrator->out.stream;
     for (uint32_t i = 0; i < streams->more_count; i++)
         if (streams->more[i] == stream) streams->more[i--] = streams->more[--streams->more_count];
     sl_unlock(streams->order);
@@ -283,7 +284,7 @@ void sl_stream_gone(struct sl_streams *streams, sl_stream stream)
 
 void sl_stream_may_capture(struct sl_streams *streams, sl_stream stream)
 {
-    const struct sl_backend *backend = streams->mover->backend;
+    const struct sl_backend *backend = streams->migrator->backend;
     if (backend->stream_capturing(backend->self, stream)) return;
     sl_lock(streams->order);
     uint32_t s = sl_stream_number(streams, stream);

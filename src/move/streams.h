@@ -3,14 +3,14 @@
 #ifndef SLUICE_STREAMS_H
 #define SLUICE_STREAMS_H
 
-#include "move/mover.h"
+#include "move/migrator.h"
 
 /* CU_STREAM_PER_THREAD: a stream of its own for each thread that names it. */
 #define SL_STREAM_PER_THREAD ((sl_stream)2)
 
 struct sl_streams {
     struct sl_lock *order;
-    struct sl_mover *mover;
+    struct sl_migrator *migrator;
     struct sl_frees *frees;
     struct sl_known_stream {
         sl_stream handle;
@@ -53,7 +53,7 @@ struct sl_capture_mark {
 struct sl_capture_mark sl_stream_capture_mark(struct sl_streams *streams, uint32_t s);
 
 /* Those of the streams `numbers` on which the calling thread can record an event: at most SL_STREAMS, in
- * *list. None while one of them may be held up, see sl_mover_is_held. Returns their count. */
+ * *list. None while one of them may be held up, see sl_migrator_is_held. Returns their count. */
 struct sl_fence_stream {
     sl_stream handle;
     uint32_t number;

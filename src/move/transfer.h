@@ -8,7 +8,7 @@
 #include "device/backend.h"
 #include "move/link_speed.h"
 #include "plan/plan.h"
-#include "trace/event.h"
+#include "trace/events.h"
 
 struct sl_device_clock;
 struct sl_trace;

@@ -52,7 +52,7 @@ struct sl_plan_input {
     const bool *clean;
     /* For whoever carries the plan out: by launch, the strand that it belongs to (see weave.h); NULL: the
      * order of the launches is certain. */
-    const uint8_t *strands;
+    const uint8_t *histories;
     enum sl_plan_when when;
     /* How many other choices are tried where Belady's waits, if the durations are known. 0: none. */
     unsigned attempts;
@@ -62,7 +62,7 @@ struct sl_plan_input {
 
 enum sl_action_kind {
     SL_ACTION_EVICT,    /* copy out, then its frame is free */
-    SL_ACTION_DROP,     /* dead content: its frame is free without a copy */
+    SL_ACTION_DISCARD,  /* dead content: its frame is free without a copy */
     SL_ACTION_FETCH,    /* copy in */
     SL_ACTION_POPULATE, /* a frame for a chunk with no content: nothing is copied */
     SL_ACTION_LEAVE,    /* the copy in host memory is still good: its frame is free without another */

@@ -121,7 +121,7 @@ static void replace(struct sl_plan_memory *memory, const struct sl_plan_input *i
     struct sl_plan_memory kept = {
         .input = *input, .plan = *plan, .launches_ns = sums.ns, .made = made, .idle = idle};
     bool complete = true;
-    kept.input.strands = NULL; /* the actions are the same, whoever's launches they are for */
+    kept.input.histories = NULL; /* the actions are the same, whoever's launches they are for */
     kept.input.launches = copy(input->launches, input->launch_count, sizeof *input->launches, &complete);
     kept.input.accesses = copy(input->accesses, sums.accesses, sizeof *input->accesses, &complete);
     kept.input.deaths = copy(input->deaths, sums.deaths, sizeof *input->deaths, &complete);

@@ -77,22 +77,22 @@ static void may_leave(struct chooser *c, sl_chunk chunk, const struct prospect *
 }
 
 /* False: nothing may leave. `request`: the one that needs the room. */
-static bool release_one(struct chooser *c, uint32_t launch, uint32_t request)
+static bool evict_one(struct chooser *c, uint32_t launch, uint32_t request)
 {
     bool alive = c->victims.dead_first == SL_NO_CHUNK;
     sl_chunk victim = alive ? sl_victims_best(&c->victims, c->start[launch]) : c->victims.dead_first;
     if (victim == SL_NO_CHUNK) return false;
     struct chunk *x = &c->chunk[victim];
-    enum sl_action_kind kind = !alive ? SL_ACTION_DROP : x->clean ? SL_ACTION_LEAVE : SL_ACTION_EVICT;
+    enum sl_action_kind kind = !alive ? SL_ACTION_DISCARD : x->clean ? SL_ACTION_LEAVE : SL_ACTION_EVICT;
     if (alive)
         sl_victims_remove(&c->victims, victim);
     else
         sl_victims_remove_dead(&c->victims, victim);
     x->content = alive ? SL_CONTENT_HOST : SL_CONTENT_DEAD;
     x->written = false;
-    x->release = c->choice->release_count;
+    x->release = c->choice->eviction_count;
     c->resident_bytes -= c->in->chunk_bytes[victim];
-    c->choice->releases[c->choice->release_count++] =
+    c->choice->releases[c->choice->eviction_count++] =
         (struct sl_release){victim, x->moment, launch, request, x->access, kind};
     return true;
 }
@@ -100,7 +100,7 @@ static bool release_one(struct chooser *c, uint32_t launch, uint32_t request)
 /* Chunks that the launch is about to use are no victims; without all others they fit. */
 static void make_room(struct chooser *c, uint64_t bytes, uint32_t launch, uint32_t request)
 {
-    while (c->resident_bytes + bytes > c->in->budget_bytes && release_one(c, launch, request)) {
+    while (c->resident_bytes + bytes > c->in->budget_bytes && evict_one(c, launch, request)) {
     }
 }
 
@@ -110,7 +110,7 @@ static bool has_room(const struct chooser *c, sl_chunk chunk)
 }
 
 /* What is used in place goes over the link while its launch waits. */
-static bool costs_less_than_in_place(const struct chooser *c, uint32_t t, sl_chunk chunk)
+static bool costs_less_than_remote(const struct chooser *c, uint32_t t, sl_chunk chunk)
 {
     const struct sl_policy *policy = c->policy;
     if (!policy->prices) return true;
@@ -145,7 +145,7 @@ static void request_missing(struct chooser *c, uint32_t t, bool fits)
         sl_chunk chunk = c->in->accesses[launch->first_access + k].chunk;
         struct chunk *x = &c->chunk[chunk];
         if (x->content == SL_CONTENT_RESIDENT) continue;
-        if (!fits && !costs_less_than_in_place(c, t, chunk)) continue;
+        if (!fits && !costs_less_than_remote(c, t, chunk)) continue;
         most -= (double)c->in->chunk_bytes[chunk];
         if (!fits && most < 0) return;
         make_room(c, c->in->chunk_bytes[chunk], t, c->choice->request_count);
@@ -179,7 +179,7 @@ static bool begin_launch(struct chooser *c, uint32_t t)
 static void end_uses(struct chooser *c, uint32_t t, uint32_t access)
 {
     const struct sl_plan_launch *launch = &c->in->launches[t];
-    struct sl_in_place in_place = {.launch = t};
+    struct sl_remote in_place = {.launch = t};
     for (uint32_t k = 0; k < launch->access_count; k++, access++) {
         const struct sl_plan_access *use = &c->in->accesses[launch->first_access + k];
         struct chunk *x = &c->chunk[use->chunk];
@@ -199,7 +199,7 @@ static void end_uses(struct chooser *c, uint32_t t, uint32_t access)
         struct prospect p = {c->outlook->next[access], c->outlook->death[access], t + 1, c->start[t + 1]};
         may_leave(c, use->chunk, &p);
     }
-    if (in_place.in_bytes || in_place.out_bytes) c->choice->in_place[c->choice->in_place_count++] = in_place;
+    if (in_place.in_bytes || in_place.out_bytes) c->choice->in_place[c->choice->remote_count++] = in_place;
 }
 
 static void end_lives(struct chooser *c, uint32_t t)
@@ -310,7 +310,7 @@ void sl_choice_hold_back(struct sl_choice *choice, enum sl_plan_when when)
         uint32_t from = allowed_from(choice, i, when);
         if (choice->requests[i].moment < from) choice->requests[i].moment = from;
     }
-    for (uint32_t i = 0; i < choice->release_count; i++) {
+    for (uint32_t i = 0; i < choice->eviction_count; i++) {
         uint32_t request = choice->releases[i].request;
         uint32_t from = request == SL_NONE ? 0 : allowed_from(choice, request, when);
         if (choice->releases[i].moment < from) choice->releases[i].moment = from;

@@ -9,7 +9,7 @@ static enum sl_chunk_content carried_out(enum sl_action_kind kind, enum sl_chunk
         return SL_CONTENT_RESIDENT;
     case SL_ACTION_POPULATE:
         return content == SL_CONTENT_RESIDENT ? content : SL_CONTENT_RESIDENT_DEAD;
-    case SL_ACTION_DROP:
+    case SL_ACTION_DISCARD:
         return SL_CONTENT_DEAD;
     default:
         return SL_CONTENT_HOST;

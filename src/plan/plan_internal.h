@@ -49,17 +49,17 @@ struct sl_request {
 };
 
 /* What a launch that exceeds the budget uses in place, over the link. */
-struct sl_in_place {
+struct sl_remote {
     uint32_t launch;
     uint64_t in_bytes, out_bytes;
 };
 
 struct sl_choice {
-    struct sl_in_place *in_place; /* in the order of the launches */
-    uint32_t in_place_count;
+    struct sl_remote *in_place; /* in the order of the launches */
+    uint32_t remote_count;
     struct sl_release *releases;
     struct sl_request *requests;
-    uint32_t release_count, request_count;
+    uint32_t eviction_count, request_count;
     int64_t room_bytes; /* free before moment 0; negative if more than the budget is resident */
     size_t oversize_launches;
 };

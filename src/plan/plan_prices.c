@@ -91,9 +91,9 @@ void sl_prices_credit(const struct sl_prices *prices, const struct sl_plan_input
 {
     uint32_t count = outlook->access_count, access = count;
     for (uint32_t i = 0; i < count; i++) credit[i] = -1;
-    for (uint32_t i = 0; i < choice->release_count; i++) {
+    for (uint32_t i = 0; i < choice->eviction_count; i++) {
         const struct sl_release *release = &choice->releases[i];
-        if (release->access == SL_NONE || release->kind == SL_ACTION_DROP) continue;
+        if (release->access == SL_NONE || release->kind == SL_ACTION_DISCARD) continue;
         credit[release->access] = least_price + prices->out[release->moment];
     }
     /* First, from the end: what it saves if the chunk's copy is good when this use begins. */

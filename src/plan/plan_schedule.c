@@ -17,7 +17,7 @@ struct scheduler {
     struct sl_plan *plan;
     uint32_t *order; /* the releases: by moment, what is not copied in front of order[drop_count], copies from
                         there */
-    uint32_t drop_count, next_drop, next_copy;
+    uint32_t drop_count, next_discard, next_copy;
     uint32_t *queued; /* for each release of the choice: its place in the queue; SL_NONE */
     uint32_t *action; /* for each place in the queue: its action */
     struct sl_course *course;
@@ -27,8 +27,8 @@ struct scheduler {
     uint32_t next_request;
     double *ready; /* for each launch: when its chunks are there */
     double now, link_in, link_out;
-    uint32_t next_in_place;
-    uint64_t in_place_bytes;
+    uint32_t next_remote;
+    uint64_t remote_bytes_used;
 };
 
 static double copy_ns(uint64_t bytes, uint64_t bytes_per_s)
@@ -66,14 +66,14 @@ static void queue_release(struct scheduler *s, uint32_t index, uint32_t moment)
 
 static bool copy_waits(const struct scheduler *s, uint32_t moment)
 {
-    return s->next_copy < s->choice->release_count &&
+    return s->next_copy < s->choice->eviction_count &&
            s->choice->releases[s->order[s->next_copy]].moment <= moment;
 }
 
-static void queue_drops(struct scheduler *s, uint32_t moment)
+static void queue_discards(struct scheduler *s, uint32_t moment)
 {
-    while (s->next_drop < s->drop_count && s->choice->releases[s->order[s->next_drop]].moment <= moment)
-        queue_release(s, s->order[s->next_drop++], moment);
+    while (s->next_discard < s->drop_count && s->choice->releases[s->order[s->next_discard]].moment <= moment)
+        queue_release(s, s->order[s->next_discard++], moment);
 }
 
 static bool can_start(const struct scheduler *s, const struct sl_request *request, uint32_t moment)
@@ -154,12 +154,12 @@ static void look_further(struct scheduler *s, uint32_t t, double end)
 static double end_of(struct scheduler *s, uint32_t t)
 {
     double end = s->course->start[t] + s->launch_ns[t];
-    if (s->next_in_place == s->choice->in_place_count || s->choice->in_place[s->next_in_place].launch != t)
+    if (s->next_remote == s->choice->remote_count || s->choice->in_place[s->next_remote].launch != t)
         return end;
-    const struct sl_in_place *use = &s->choice->in_place[s->next_in_place++];
+    const struct sl_remote *use = &s->choice->in_place[s->next_remote++];
     if (s->link_in < s->course->start[t]) s->link_in = s->course->start[t];
     if (s->link_out < s->course->start[t]) s->link_out = s->course->start[t];
-    s->in_place_bytes += use->in_bytes + use->out_bytes;
+    s->remote_bytes_used += use->in_bytes + use->out_bytes;
     s->link_in += copy_ns(use->in_bytes, s->in->in_bytes_per_s);
     s->link_out += copy_ns(use->out_bytes, s->in->out_bytes_per_s);
     if (use->in_bytes && s->link_in > end) end = s->link_in;
@@ -172,14 +172,14 @@ static void run(struct scheduler *s)
     double busy = 0;
     s->course->first_bytes = s->course->most_ns = s->course->most_bytes = s->course->all_bytes = 0;
     for (uint32_t t = 0; t < s->in->launch_count; t++) {
-        queue_drops(s, t);
+        queue_discards(s, t);
         serve_launch(s, t);
         s->course->start[t] = s->now < s->ready[t] ? s->ready[t] : s->now;
         double end = end_of(s, t);
         look_further(s, t, end);
         s->now = end;
         uint32_t third = (uint32_t)(s->in->launch_count / 3);
-        double bytes = (double)s->plan->bytes_in + (double)s->plan->bytes_out + (double)s->in_place_bytes;
+        double bytes = (double)s->plan->bytes_in + (double)s->plan->bytes_out + (double)s->remote_bytes_used;
         s->course->all_bytes = bytes;
         if (t < third) s->course->first_bytes = bytes;
         if (t < s->in->launch_count - third) {
@@ -203,13 +203,13 @@ static void sort_releases(struct scheduler *s, uint32_t *bounds, size_t moments)
 {
     const struct sl_choice *choice = s->choice;
     memset(bounds, 0, (2 * moments + 1) * sizeof *bounds);
-    for (uint32_t i = 0; i < choice->release_count; i++) {
+    for (uint32_t i = 0; i < choice->eviction_count; i++) {
         bounds[(is_copied(choice, i) ? moments : 0) + choice->releases[i].moment + 1]++;
         s->drop_count += !is_copied(choice, i);
         s->queued[i] = SL_NONE;
     }
     for (size_t i = 1; i <= 2 * moments; i++) bounds[i] += bounds[i - 1];
-    for (uint32_t i = 0; i < choice->release_count; i++)
+    for (uint32_t i = 0; i < choice->eviction_count; i++)
         s->order[bounds[(is_copied(choice, i) ? moments : 0) + choice->releases[i].moment]++] = i;
     s->next_copy = s->drop_count;
 }
@@ -242,7 +242,8 @@ enum sl_status sl_plan_schedule(const struct sl_plan_input *in, const double *la
                                 const struct sl_choice *choice, struct sl_plan *plan,
                                 struct sl_course *course)
 {
-    size_t moments = in->launch_count + 1, releases = choice->release_count, requests = choice->request_count;
+    size_t moments = in->launch_count + 1, releases = choice->eviction_count,
+           requests = choice->request_count;
     struct scheduler s = {.in = in, .launch_ns = launch_ns, .choice = choice, .plan = plan, .course = course};
     uint32_t *words = malloc((3 * releases + 2 * moments + 1) * sizeof *words);
     s.ready = calloc(moments, sizeof *s.ready);

@@ -17,10 +17,10 @@ static enum sl_action_kind of_other_life(enum sl_action_kind kind)
         return SL_ACTION_POPULATE;
     case SL_ACTION_POPULATE:
         return SL_ACTION_FETCH;
-    case SL_ACTION_DROP:
+    case SL_ACTION_DISCARD:
         return SL_ACTION_EVICT;
     default:
-        return SL_ACTION_DROP;
+        return SL_ACTION_DISCARD;
     }
 }
 

@@ -34,7 +34,7 @@ struct sl_profile {
     } wanted;
 
     /* What the run was like. */
-    struct sl_profile_facts {
+    struct sl_profile_properties {
         uint64_t budget_bytes, chunk_bytes, need_bytes;
         uint64_t link_in_bytes_per_s, link_out_bytes_per_s; /* 0: not measured */
         uint64_t fed, predicted, iterations;

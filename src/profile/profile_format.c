@@ -8,7 +8,7 @@
 
 #include "base/varint.h"
 #include "device/backend.h"
-#include "launch/symbol.h"
+#include "launch/symbols.h"
 #include "profile/profile.h"
 
 const struct sl_file_kind sl_file_profile = SL_FILE_KIND("no profile", SL_PROFILE_MAGIC);

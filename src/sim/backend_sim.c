@@ -245,7 +245,7 @@ static enum sl_status memory_info(void *self, uint64_t *free_bytes, uint64_t *to
     return SL_OK;
 }
 
-static void describe(void *self, struct sl_device_facts *out)
+static void describe(void *self, struct sl_device_properties *out)
 {
     (void)self;
     snprintf(out->name, sizeof out->name, "a clock");
@@ -333,13 +333,13 @@ static bool use_spans(struct sim *sim, const struct sl_sim_launch *launch, struc
         if (sim->device.pages && !sl_sim_is_pinned(&sim->memory, span->address))
             good &= sl_sim_use_paged(&sim->memory, span, &paged);
         else
-            sl_sim_use_in_place(&sim->memory, span, &place);
+            sl_sim_use_remote(&sim->memory, span, &place);
     }
     work->bytes[SL_SIM_IN] += (double)place.in + 2 * (double)paged.in;
     work->bytes[SL_SIM_OUT] += (double)place.out + (double)paged.out;
     work->fixed_ns += paged.faults * sim->device.fault_ns;
     work->first = paged.faults != 0;
-    sim->books.in_place_bytes += place.in > place.out ? place.in : place.out;
+    sim->books.remote_bytes_used += place.in > place.out ? place.in : place.out;
     sim->books.bytes_in += paged.in;
     sim->books.bytes_out += paged.out;
     sim->books.faults += paged.faults;

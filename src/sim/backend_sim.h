@@ -41,7 +41,7 @@ struct sl_sim_launch {
 /* What moved so far, in the order of the calls. */
 struct sl_sim_books {
     uint64_t bytes_in, bytes_out; /* by movements */
-    uint64_t in_place_bytes;      /* by launches that used what was not on the device */
+    uint64_t remote_bytes_used;   /* by launches that used what was not on the device */
     uint64_t faults;              /* blocks that came because they were used; they count as moved */
 };
 

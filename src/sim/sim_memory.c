@@ -106,7 +106,7 @@ static uint64_t part_of_block(uint64_t at, uint64_t end)
     return (next < end ? next : end) - at;
 }
 
-void sl_sim_use_in_place(struct sl_sim_memory *memory, const struct sl_span *span, struct sl_sim_use *use)
+void sl_sim_use_remote(struct sl_sim_memory *memory, const struct sl_span *span, struct sl_sim_use *use)
 {
     uint64_t bytes;
     for (uint64_t at = span->address, end = at + span->bytes; at < end; at += bytes) {

@@ -37,7 +37,7 @@ struct sl_sim_use {
 };
 
 /* The device uses memory; what is not there is used where it is. Adds to *use. */
-void sl_sim_use_in_place(struct sl_sim_memory *memory, const struct sl_span *span, struct sl_sim_use *use);
+void sl_sim_use_remote(struct sl_sim_memory *memory, const struct sl_span *span, struct sl_sim_use *use);
 /* The same, and what is not there comes, in place of what came first: as unified memory does that is left to
  * itself. False when there is no memory. */
 bool sl_sim_use_paged(struct sl_sim_memory *memory, const struct sl_span *span, struct sl_sim_use *use);

@@ -9,7 +9,7 @@
 
 #include "base/grow.h"
 #include "base/map.h"
-#include "trace/module.h"
+#include "trace/modules.h"
 
 #define NOTED_MOST 256
 #define CODE_BYTES 65536u /* that stand for an object without a build id */

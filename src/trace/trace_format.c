@@ -33,7 +33,7 @@ static const struct sl_trace_type_info types[] = {
     [SL_EVENT_SITE] = {"site", NULL, NULL, NULL, "site", .address_c = true, .text_after = SL_TRACE_FIELDS},
     [SL_EVENT_MODULE] = {"module", "module", "address", "build", "build2", .address_a = true,
                          .text_after = SL_TRACE_FIELDS},
-    [SL_EVENT_FACT] = {"fact", .a = "value", .text_after = SL_TRACE_FIELDS},
+    [SL_EVENT_METADATA] = {"metadata", .a = "value", .text_after = SL_TRACE_FIELDS},
     [SL_EVENT_SLAB] = {"slab", "chunk", "address", "bytes", .address_a = true},
 };
 

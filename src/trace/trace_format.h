@@ -4,7 +4,7 @@
 
 #include "base/file_kind.h"
 #include "sluice/trace.h"
-#include "trace/event.h"
+#include "trace/events.h"
 
 /* An encoded record is never longer. */
 #define SL_TRACE_NAME_MAX 1023 /* longer texts are cut */

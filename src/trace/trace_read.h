@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "sluice/trace.h"
-#include "trace/event.h"
+#include "trace/events.h"
 
 struct sl_trace_reader;
 

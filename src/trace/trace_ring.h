@@ -3,7 +3,7 @@
 #ifndef SLUICE_TRACE_RING_H
 #define SLUICE_TRACE_RING_H
 
-#include "trace/event.h"
+#include "trace/events.h"
 
 /* Records; a power of two. The last part is kept for the rare records without which the others mean nothing.
  */

@@ -6,7 +6,7 @@
 #include <limits.h>
 
 #include "base/output.h"
-#include "trace/event.h"
+#include "trace/events.h"
 #include "trace/trace_format.h"
 
 #define SL_TRACE_BLOCK_BYTES ((size_t)64 << 10) /* of payload; a larger one loses more to a kill */

@@ -4,7 +4,7 @@
 #define SLUICE_TRACE_WRITE_H
 
 #include "base/options.h"
-#include "trace/event.h"
+#include "trace/events.h"
 #include "trace/trace_ring.h"
 
 struct sl_trace;

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "predict/predict.h"
+#include "predict/predictor.h"
 
 /* Of this thread, so that what else runs does not count. */
 static double seconds(void)

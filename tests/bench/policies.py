@@ -28,7 +28,7 @@ def summary(case, one):
     missed = sum(iteration["missed_launches"] for iteration in later) / sum(i["launches"] for i in later)
     return dict(seconds=mean("step_ns") / 1e9, bytes_in=round(mean("bytes_in")), bytes_out=round(mean("bytes_out")),
                 stall_seconds=mean("stall_ns", "longer_ns") / 1e9, missed_share=missed,
-                in_place_bytes=round(mean("in_place_bytes")), resident_seconds=one["resident_ns"] / 1e9)
+                in_place_bytes=round(mean("remote_bytes")), resident_seconds=one["resident_ns"] / 1e9)
 
 
 def run(bench, names):

@@ -87,7 +87,7 @@ static bool read_launch(const struct step *step, char *text, struct line *line)
                             : strcmp(direction, "out") == 0 ? SL_COPY_OUT
                                                             : SL_COPY_ON_DEVICE;
     } else if (sscanf(text, "set %u %llu %llu%n", &launch->stream, &size, &ns, &end) == 3) {
-        launch->kind = SL_LAUNCH_SET;
+        launch->kind = SL_LAUNCH_MEMSET;
     } else {
         return false;
     }

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "core/runtime.h"
-#include "trace/event.h"
+#include "trace/events.h"
 
 struct trace_maker;
 

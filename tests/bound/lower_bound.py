@@ -67,7 +67,7 @@ class Program:
         fetched_alone = 2 * (1 + self.out_cost) * (sum(used) / unit + 1)
         self.horizon = sum(self.run) + fetched_alone  # no amount or time of a best schedule is larger
         self.program = LinearProgram()
-        (self.begins, self.ends, self.dirty, self.returns, self.in_place, self.read_in_place, self.written_in_place) = (
+        (self.begins, self.ends, self.dirty, self.returns, self.in_place, self.read_remotely, self.written_remotely) = (
             [[] for _ in range(self.count)] for _ in range(7))
         self.away_first = []
         lives = gaps.lives_of(sequence)
@@ -80,7 +80,7 @@ class Program:
             self.program.at_most(self.copies, most_bytes / unit)
 
     def add_life(self, life, size):
-        placed = self.uses_in_place(life, size)
+        placed = self.uses_remotely(life, size)
         copied = []  # terms whose sum has a copy in host memory; None: all of it has
         if life.cyclic and not any(gap.written for gap in life.gaps):
             copied = None
@@ -107,7 +107,7 @@ class Program:
                     self.program.at_most(terms + negative(away), 0)
             self.add_gap(gap, away, last)
 
-    def uses_in_place(self, life, size):
+    def uses_remotely(self, life, size):
         """For the use that each gap begins with, and that which the last ends with: terms of what it finds in place."""
         placed = []
         for number, gap in enumerate(life.gaps):
@@ -116,9 +116,9 @@ class Program:
                 placed[-1].append((self.program.variable(size), 1.0))
                 self.in_place[gap.start] += placed[-1]
                 if life.cyclic or number > 0:  # else it is new
-                    self.read_in_place[gap.start] += placed[-1]
+                    self.read_remotely[gap.start] += placed[-1]
                 if gap.written:
-                    self.written_in_place[gap.start] += placed[-1]
+                    self.written_remotely[gap.start] += placed[-1]
         return placed + [placed[0] if life.cyclic else []]
 
     def add_gap(self, gap, away, stays_away):
@@ -142,8 +142,8 @@ class Program:
         leaving_before, leaving_behind, early_before, early_behind = (self.variables() for _ in range(4))
         p.equal([(away[0], 1)] + negative(self.away_first), 0)
         for i in range(self.count):
-            copied_in, copied_out = self.add_link(self.run[i], i in self.oversize, self.read_in_place[i],
-                                                  self.written_in_place[i])
+            copied_in, copied_out = self.add_link(self.run[i], i in self.oversize, self.read_remotely[i],
+                                                  self.written_remotely[i])
             p.equal([(leaving_behind[i], 1), (leaving_before[i], -1), (copied_out, 1)], 0)
             p.equal([(early_behind[i], 1), (early_before[i], -1), (copied_in, -1)], 0)
             for leaving, early in (leaving_before, early_before), (leaving_behind, early_behind):
@@ -158,14 +158,14 @@ class Program:
             p.equal([(leaving_before[after], 1), (leaving_behind[i], -1), (copied_out, 1)] + negative(self.dirty[i]), 0)
             p.equal([(early_before[after], 1), (early_behind[i], -1), (copied_in, -1)] + self.returns[after], 0)
 
-    def add_link(self, least, longer, read_in_place=(), written_in_place=()):
+    def add_link(self, least, longer, read_remotely=(), written_remotely=()):
         """Copies during a time of a certain length, or of a longer one at its cost: (in, out)."""
         p = self.program
         copied = [p.variable(self.horizon), p.variable(self.horizon)]
         self.copies += [(copied[0], 1.0), (copied[1], 1.0)]
         link = [[(copied[0], 1.0)], [(copied[1], self.out_cost)]]
-        link[0] += read_in_place
-        link[1] += [(variable, self.out_cost) for variable, _ in written_in_place]
+        link[0] += read_remotely
+        link[1] += [(variable, self.out_cost) for variable, _ in written_remotely]
         wait = [(p.variable(self.horizon, 1.0), -1.0)] if longer else []
         for one, other in (0, 1), (1, 0):
             p.at_most(link[one] + [(v, c * self.lost) for v, c in link[other]] + wait, least)

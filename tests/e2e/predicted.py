@@ -71,7 +71,7 @@ def agrees(bench, row, link, timeline):
     print(f"{row['budget_bytes'] >> 20} MiB, {link} GB/s, pinned: {row.get('backing', 'nothing')}: predicted {row['step_ns'] / 1e6:.3f} ms, {real_ns / 1e6:.3f} ms in truth; "
           f"stalled {row['stall_ns'] / 1e6:.3f} ms and {stall_ns / 1e6:.3f} ms", flush=True)
     if "backing" in row:
-        return row["in_place_bytes"] > 0 and abs(row["step_ns"] - real_ns) <= WITHIN_PINNED * real_ns
+        return row["remote_bytes"] > 0 and abs(row["step_ns"] - real_ns) <= WITHIN_PINNED * real_ns
     return abs(row["step_ns"] - real_ns) <= WITHIN * real_ns and stall_ns <= 1.1 * row["stall_ns"]
 
 

@@ -57,19 +57,19 @@ def recorded(bench):
         need(len(ours) == len(theirs), f"{what}: {len(ours)} records, with a budget for all of it {len(theirs)}", off)
 
 
-def facts(bench):
+def metadata(bench):
     """What the run was, and what came of it: as the options say, as softcuda and sluice count."""
     arguments = SMALL + ["--steps", "8"]
     plain = bench.run(arguments)
     run, records = traced(bench, arguments, {"CHUNK": "2M", "DEVICE_BUDGET": max(8 * MIB, plain.peak // 2), "DAEMON": "inline"})
-    all_told = [record for record in records if record["type"] == "fact"]
+    all_told = [record for record in records if record["type"] == "metadata"]
     told = dict(record["name"].split("=", 1) for record in all_told if "value" not in record)
     numbers = {record["name"]: record["value"] for record in all_told if "value" in record}
     for name, value in {"policy": "plan", "daemon": "inline", "driver": "13.0"}.items():
         need(told[name] == value, f"{name} is {value}: {told}", run)
     need("softcuda" in told["device"].lower(), f"the device's name: {told}", run)
     need(told["command"].endswith(" ".join(arguments)), f"the command: {told}", run)
-    for name in ("plans", "surprises", "predicted"):
+    for name in ("plans", "mispredictions", "predicted"):
         need(numbers[name] == run.sluice[name], f"{name} as in the statistics: {numbers}", run)
     need(numbers["symbols"] == run.sluice["fed"], f"symbols as in the statistics: {numbers}", run)
     ends = [record for record in records if record["type"] == "iteration"]
@@ -142,7 +142,7 @@ def transfers(bench):
 
 def main():
     bench, name = Bench(sys.argv[1]), sys.argv[2]
-    {"recorded": recorded, "facts": facts, "durations": durations, "transfers": transfers}[name](bench)
+    {"recorded": recorded, "metadata": metadata, "durations": durations, "transfers": transfers}[name](bench)
 
 
 if __name__ == "__main__":

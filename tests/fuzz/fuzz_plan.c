@@ -62,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         program.name = "fuzz";
         replay(&program, bytes[0]);
     }
-    replay_release(&program);
+    replay_eviction(&program);
     model_close(model);
     close(fd);
     return 0;

@@ -106,7 +106,7 @@ static void forward(bool evaluation)
     LAUNCH(LOSS, HIDDEN + shape.layers - 1, TOKENS);
     for (uint32_t l = 0; evaluation && l < shape.layers; l++) {
         life(SL_EVENT_FREE, HIDDEN + l);
-        move(SL_ACTION_DROP, SL_CAUSE_PLAN, HIDDEN + l);
+        move(SL_ACTION_DISCARD, SL_CAUSE_PLAN, HIDDEN + l);
     }
 }
 
@@ -120,10 +120,10 @@ static void backward(void)
         else
             LAUNCH(EMBED_BACK, TOKENS, HIDDEN, GRADIENTS, DELTA);
         life(SL_EVENT_FREE, HIDDEN + l);
-        move(SL_ACTION_DROP, SL_CAUSE_PLAN, HIDDEN + l);
+        move(SL_ACTION_DISCARD, SL_CAUSE_PLAN, HIDDEN + l);
     }
     life(SL_EVENT_FREE, DELTA);
-    move(SL_ACTION_DROP, SL_CAUSE_PLAN, DELTA);
+    move(SL_ACTION_DISCARD, SL_CAUSE_PLAN, DELTA);
 }
 
 /* The moments come one by one and leave again; those of the first layer are forgotten. */
@@ -155,7 +155,7 @@ static void begin(void)
     event->b = SL_GIB;
     event = push(SL_EVENT_LINK, 0);
     event->a = event->b = UINT64_C(80) * CHUNK_BYTES * 1000 / 8; /* a chunk in 0.1 ms */
-    push(SL_EVENT_FACT, 0)->text = "device=Invented 1";
+    push(SL_EVENT_METADATA, 0)->text = "device=Invented 1";
     for (uint32_t k = 0; k < 6; k++) push(SL_EVENT_KERNEL, k + 1)->text = names[k];
     for (uint32_t s = TOKENS; s < HIDDEN; s++) life(SL_EVENT_ALLOC, s);
     for (uint32_t l = 0; l < shape.layers; l++) {

@@ -4,7 +4,7 @@
 #ifndef TRAINING_H
 #define TRAINING_H
 
-#include "trace/event.h"
+#include "trace/events.h"
 
 enum { TRAINING_LAYERS_MAX = 6 };
 struct training {

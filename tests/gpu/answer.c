@@ -35,7 +35,7 @@ void answer_number(double value, const char *unit, const char *what, ...)
     printf("\"value\": %.3f, \"unit\": \"%s\"}\n", value, unit);
 }
 
-void answer_fact(bool holds, const char *what, ...)
+void answer_metadata(bool holds, const char *what, ...)
 {
     va_list arguments;
     va_start(arguments, what);

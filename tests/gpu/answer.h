@@ -11,6 +11,6 @@ void answer_text(const char *answer, const char *what, ...) __attribute__((forma
 void answer_number(double value, const char *unit, const char *what, ...)
     __attribute__((format(printf, 3, 4)));
 /* Something that sluice relies on. */
-void answer_fact(bool holds, const char *what, ...) __attribute__((format(printf, 2, 3)));
+void answer_metadata(bool holds, const char *what, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -52,8 +52,8 @@ static void check_writes(const struct probe *probe, uint64_t bytes, CUstream str
         move_all(probe, writes[i].before, memory, bytes, stream);
         for (const char *s = writes[i].steps; *s; s++) step(probe, *s, memory, bytes, stream);
         MUST(cu.cuStreamSynchronize(stream));
-        answer_fact(words_other_than((const void *)(uintptr_t)memory, bytes, NEW) == 0, "right: %s",
-                    writes[i].name);
+        answer_metadata(words_other_than((const void *)(uintptr_t)memory, bytes, NEW) == 0, "right: %s",
+                        writes[i].name);
         MUST(cu.cuMemFree(memory));
     }
 }
@@ -96,7 +96,7 @@ static void check_order(const struct probe *probe, uint64_t bytes, bool ordered)
     uint64_t lost = counted(probe, reader);
     MUST(cu.cuStreamSynchronize(discarder));
     if (ordered)
-        answer_fact(lost == 0, "a discard behind a reader's event does not reach the reader");
+        answer_metadata(lost == 0, "a discard behind a reader's event does not reach the reader");
     else
         answer_number(100 * (double)lost / (double)(bytes / 4), "%",
                       "lost to a reader on another stream by a discard without order");
@@ -120,7 +120,7 @@ static void check_neighbours(const struct probe *probe, uint64_t block, CUstream
     move(probe, 'e', memory, bytes, stream);
     MUST(cu.cuStreamSynchronize(stream));
     const char *host = (const char *)(uintptr_t)memory;
-    answer_fact(
+    answer_metadata(
         words_other_than(host, block, OLD) == 0 && words_other_than(host + 2 * block, block, OLD) == 0,
         "neighbours of a discarded block of %llu KiB keep their content", (unsigned long long)(block / 1024));
     MUST(cu.cuMemFree(memory));

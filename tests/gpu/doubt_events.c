@@ -86,7 +86,7 @@ static void check_wait(const struct probe *probe, CUstream stream, CUevent event
         MUST(cu.cuEventSynchronize(event));
         right = right && words_other_than(copy, bytes, round) == 0 && cu.cuEventQuery(event) == CUDA_SUCCESS;
     }
-    answer_fact(right, "%s: all that was enqueued before is there after the wait", name);
+    answer_metadata(right, "%s: all that was enqueued before is there after the wait", name);
     MUST(cu.cuMemFree(memory));
     MUST(cu.cuMemFreeHost(copy));
 }

@@ -172,7 +172,8 @@ void part_names(struct probe *probe)
             hear(asked[kind], answer);
             answer_text(answer, "%s of %s", question->name, handle_names[kind]);
             if (question->needed && question->of_kernel == (kind == FROM_LIBRARY))
-                answer_fact(!strcmp(answer, "right"), "%s answers of %s", question->name, handle_names[kind]);
+                answer_metadata(!strcmp(answer, "right"), "%s answers of %s", question->name,
+                                handle_names[kind]);
         }
     }
 }

@@ -37,7 +37,8 @@ static void check_stream_order(const struct probe *probe, enum relation relation
     bool stream_waits = hold_end(&hold);
     MUST(cu.cuStreamSynchronize(second));
     launch_count(probe, fresh, bytes, SECOND, second);
-    answer_fact(counted(probe, second) == 0, "%s: what is given out again keeps what is written to it", name);
+    answer_metadata(counted(probe, second) == 0, "%s: what is given out again keeps what is written to it",
+                    name);
     answer_text(fresh == old ? "the same" : "another", "%s: address", name);
     answer_number(call * 1e6, "us", "%s: cuMemAllocAsync: call", name);
     answer_text(call_waits ? "waits" : "returns", "%s: cuMemAllocAsync", name);

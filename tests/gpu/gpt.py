@@ -23,7 +23,7 @@ SIZES = {
     "software": {"layers": 4, "width": 128, "heads": 4, "context": 32, "batch": 2, "steps": 4},
 }
 RUN_LIMIT_SECONDS = 60
-COUNTS = ("demand_misses", "late_fetches", "remote_bytes", "bytes_in", "bytes_out", "stall_seconds")
+COUNTS = ("demand_misses", "late_prefetches", "remote_bytes", "bytes_in", "bytes_out", "stall_seconds")
 
 
 @dataclass(frozen=True)

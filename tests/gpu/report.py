@@ -155,7 +155,7 @@ def print_runs(kind, runs):
         budget = run.get("budget_bytes") or run.get("peak_bytes")
         rows.append((run["name"], number(budget / GIB) if budget else "–", same, number(run.get("first_step_ms"), 1),
                      number(run.get("step_ms"), 1), number(steady.get("demand_misses"), 1),
-                     number(steady.get("late_fetches"), 1),
+                     number(steady.get("late_prefetches"), 1),
                      number(steady["stall_seconds"] * 1e3, 1) if steady else "–",
                      number(steady["bytes_in"] / GIB) if steady else "–",
                      number(steady["bytes_out"] / GIB) if steady else "–"))

@@ -37,9 +37,9 @@ def right(bench, program, hooks):
 
 def check_wrong_plans(bench):
     """Chunks that a wrong plan forgets come on demand or late."""
-    plain = total(right(bench, "unreadable_node", {"TEST_WRONG_PLANS": "0"}), "demand_misses", "late_fetches")
+    plain = total(right(bench, "unreadable_node", {"TEST_WRONG_PLANS": "0"}), "demand_misses", "late_prefetches")
     for seed in SEEDS[:3]:
-        wrong = total(right(bench, "unreadable_node", {"TEST_WRONG_PLANS": str(seed)}), "demand_misses", "late_fetches")
+        wrong = total(right(bench, "unreadable_node", {"TEST_WRONG_PLANS": str(seed)}), "demand_misses", "late_prefetches")
         print(f"wrong plans {seed}: {wrong} chunks on demand or late, {plain} without")
         need(wrong > plain, "a wrong plan makes chunks come on demand or late")
 

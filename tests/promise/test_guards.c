@@ -1,6 +1,6 @@
 /* The waits and checks that keep data, one at a time: each scenario is right, and is wrong without its guard
- * (src/base/guards.h). What is ordered behind what is followed by clocks, one entry for each stream, so no device
- * has to be late for a missing wait to show.
+ * (src/base/guards.h). What is ordered behind what is followed by clocks, one entry for each stream, so no
+ * device has to be late for a missing wait to show.
  *
  * usage: guards
  */
@@ -134,7 +134,7 @@ static struct sl_core *start(void)
 /* Work on the stream, which uses the memory if it is told of any. */
 static void work(int s, uint64_t address)
 {
-    struct sl_launch launch = {.kind = SL_LAUNCH_SET, .stream = stream(s)};
+    struct sl_launch launch = {.kind = SL_LAUNCH_MEMSET, .stream = stream(s)};
     if (address) launch.spans[launch.span_count++] = (struct sl_span){address, CHUNK, true};
     sl_runtime_launch_begin(&launch);
     clocks[s].at[s]++;
@@ -162,9 +162,9 @@ static void give(uint64_t address, int s)
 
 static void release(struct sl_core *core, uint64_t address)
 {
-    sl_lock(&core->mover.out.lock);
-    sl_mover_release(&core->mover, sl_arena_chunk(&core->arena, address), NULL, SL_CAUSE_DEMAND);
-    sl_unlock(&core->mover.out.lock);
+    sl_lock(&core->migrator.out.lock);
+    sl_migrator_evict(&core->migrator, sl_arena_chunk(&core->arena, address), NULL, SL_CAUSE_DEMAND);
+    sl_unlock(&core->migrator.out.lock);
 }
 
 /* All that is left of host memory, so that what comes next takes what was freed. */
@@ -260,9 +260,9 @@ static bool what_is_taken_while_it_is_away_is_copied(void)
     struct sl_core *core = start_with_freed(&memory);
     release(core, memory);
     bool same = take(A) == memory;
-    sl_lock(&core->mover.in.lock);
-    sl_mover_bring(&core->mover, sl_arena_chunk(&core->arena, memory), CHUNK, 0, SL_CAUSE_PLAN);
-    sl_unlock(&core->mover.in.lock);
+    sl_lock(&core->migrator.in.lock);
+    sl_migrator_fetch(&core->migrator, sl_arena_chunk(&core->arena, memory), CHUNK, 0, SL_CAUSE_PLAN);
+    sl_unlock(&core->migrator.in.lock);
     release(core, memory);
     return same && discards == 1;
 }
@@ -273,9 +273,9 @@ static bool what_is_taken_is_not_discarded_in_host_memory(void)
     struct sl_core *core = start_with_freed(&memory);
     release(core, memory);
     bool same = take(A) == memory;
-    sl_lock(&core->mover.out.lock);
-    sl_mover_discard(&core->mover, sl_arena_chunk(&core->arena, memory));
-    sl_unlock(&core->mover.out.lock);
+    sl_lock(&core->migrator.out.lock);
+    sl_migrator_discard(&core->migrator, sl_arena_chunk(&core->arena, memory));
+    sl_unlock(&core->migrator.out.lock);
     return same && discards == 1;
 }
 
@@ -365,9 +365,10 @@ static bool who_takes_it_before_hides_no_free(void)
     fill();
     give(memory, A);
     while_waiting = let_it_be_taken;
-    sl_lock(&discarding->mover.out.lock);
-    sl_mover_release(&discarding->mover, sl_arena_chunk(&discarding->arena, memory), &fence, SL_CAUSE_DEMAND);
-    sl_unlock(&discarding->mover.out.lock);
+    sl_lock(&discarding->migrator.out.lock);
+    sl_migrator_evict(&discarding->migrator, sl_arena_chunk(&discarding->arena, memory), &fence,
+                      SL_CAUSE_DEMAND);
+    sl_unlock(&discarding->migrator.out.lock);
     pthread_join(taker, NULL);
     return wanted == memory && !while_waiting && (!discards || discarded.at[A] >= used);
 }
@@ -482,9 +483,9 @@ static const struct scenario {
     SCENARIO(POINT_OF_FREE, a_discard_waits_for_the_free),
     SCENARIO(POINT_BEFORE_GIVEN, memory_is_not_given_out_before_its_points_are_known),
     SCENARIO(STREAM_WAITS, another_stream_waits_for_the_free),
-    SCENARIO(STREAM_WAITS_DROP, a_stream_waits_for_the_discard),
+    SCENARIO(STREAM_WAITS_DISCARD, a_stream_waits_for_the_discard),
     SCENARIO(ALL_WAIT, any_stream_waits_behind_a_plain_allocation),
-    SCENARIO(ALL_WAIT_DROP, all_streams_wait_for_the_discard),
+    SCENARIO(ALL_WAIT_DISCARD, all_streams_wait_for_the_discard),
     SCENARIO(JOINED_AFTER_WAIT, another_thread_does_not_slip_in_front_of_the_wait),
     SCENARIO(JOINED_AFTER_WAIT, nor_in_front_of_the_wait_for_the_discard),
     SCENARIO(DISCARD_WAITS, a_discard_waits_for_the_free),
@@ -492,7 +493,7 @@ static const struct scenario {
     SCENARIO(NONE, what_is_taken_while_it_is_away_is_copied),
     SCENARIO(NONE, what_is_taken_is_not_discarded_in_host_memory),
     SCENARIO(TAKEN_MEANWHILE, who_takes_it_before_hides_no_free),
-    SCENARIO(DROP_IS_TOLD_FIRST, who_takes_it_meanwhile_sees_the_discard),
+    SCENARIO(DISCARD_IS_TOLD_FIRST, who_takes_it_meanwhile_sees_the_discard),
     SCENARIO(WORK_BEFORE_CAPTURE, what_a_stream_had_before_it_captured_is_waited_for),
     SCENARIO(WORK_OF_THE_GONE, what_a_destroyed_stream_left_is_waited_for),
     SCENARIO(SERIALS_DIFFER, a_number_that_was_another_streams_is_no_reason_not_to_wait),

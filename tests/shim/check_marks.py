@@ -49,7 +49,7 @@ def check_nvtx():
     expect("domains", domains, [
         ("push", "registered", 1), ("push", "inner", 2), ("pop", "", 1), ("pop", "", 2), ("moment", "registered", 1),
         ("moment", "", 0), ("begin", "inner", 2), ("end", "", 2), ("moment", "a" * 126, 0)])
-    facts = [r["name"] for r in records if r["type"] == "fact" and r["name"].startswith("nvtx")]
+    facts = [r["name"] for r in records if r["type"] == "metadata" and r["name"].startswith("nvtx")]
     expect("names of domains", facts, ["nvtx_domain_1=library", "nvtx_domain_2=other"])
     expect("who says so", {r["source"] for r in records if r["type"] == "mark"}, {0})
 

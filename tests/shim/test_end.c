@@ -77,7 +77,7 @@ static void context_destroyed(void)
     cuMemFree(early);
 }
 
-static void last_release(void)
+static void last_eviction(void)
 {
     CUdevice device;
     start();
@@ -98,7 +98,7 @@ int main(int argc, char **argv)
     } ends[] = {{"exit", freed_at_exit},
                 {"reset", device_reset},
                 {"destroy", context_destroyed},
-                {"release", last_release}};
+                {"release", last_eviction}};
     for (size_t i = 0; argc == 2 && i < sizeof(ends) / sizeof(ends[0]); i++)
         if (!strcmp(argv[1], ends[i].name)) {
             ends[i].run();

@@ -44,7 +44,7 @@ static void *in_a_thread(void *user)
 
 /* The new owner writes, and waits for its own stream only. Everything else happens later, and must not show.
  */
-static void take_over(const struct user *before, CUstream stream)
+static void switch_plan(const struct user *before, CUstream stream)
 {
     uint32_t word = 0;
     CUdeviceptr memory = take();
@@ -65,7 +65,7 @@ static void between_two_streams(void **state)
     for (int i = 0; i < 2; i++) ok(cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING));
     struct user user = {.stream = streams[0], .value = 10};
     write_and_free(&user);
-    take_over(&user, streams[1]);
+    switch_plan(&user, streams[1]);
     for (int i = 0; i < 2; i++) ok(cuStreamDestroy(streams[i]));
 }
 
@@ -79,7 +79,7 @@ static void between_the_default_streams_of_threads(void **state)
     pthread_barrier_init(&taken_over, NULL, 2);
     assert_int_equal(pthread_create(&thread, NULL, in_a_thread, &user), 0);
     pthread_barrier_wait(&freed);
-    take_over(&user, CU_STREAM_PER_THREAD);
+    switch_plan(&user, CU_STREAM_PER_THREAD);
     pthread_barrier_wait(&taken_over);
     assert_int_equal(pthread_join(thread, NULL), 0);
 }
@@ -95,11 +95,11 @@ static void between_streams_without_a_number(void **state)
     }
     struct user user = {.stream = streams[MANY - 1], .value = 30};
     write_and_free(&user);
-    take_over(&user, streams[MANY - 2]);
+    switch_plan(&user, streams[MANY - 2]);
     ok(cuMemsetD32Async(memory, 0, WORDS, user.stream));
     write_and_free(&user);
     ok(cuStreamDestroy(user.stream)); /* its work goes on */
-    take_over(&user, streams[MANY - 2]);
+    switch_plan(&user, streams[MANY - 2]);
     for (int i = 0; i < MANY - 1; i++) ok(cuStreamDestroy(streams[i]));
 }
 

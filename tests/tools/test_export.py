@@ -54,9 +54,9 @@ EVERYTHING = [
     ("mark", dict(flags=4, id=5, time=3800)),
     ("mark", dict(flags=4, id=6, time=3800)),  # never begun
     ("mark", dict(flags=3, id=7, time=3900, c=1), "never ended"),
-    ("fact", dict(time=9600), "driver=13.0"),
-    ("fact", dict(flags=1, time=9600, a=12), "plans"),
-    ("fact", dict(flags=1, time=9600), "surprises"),
+    ("metadata", dict(time=9600), "driver=13.0"),
+    ("metadata", dict(flags=1, time=9600, a=12), "plans"),
+    ("metadata", dict(flags=1, time=9600), "mispredictions"),
     ("error", dict(flags=0, id=2, tick=4, time=9700, a=1 << 40, c=2)),
     ("gap", dict(tick=4, time=9800, a=12)),
     ("free", dict(id=1, tick=4, time=9850, a=0x7f0000000000, b=8 * MIB)),
@@ -281,8 +281,8 @@ class Csv(ToolTest):
         tables = self.assert_records(write_trace(self.folder / "all.slt", EVERYTHING))
         self.assertEqual(tables["kernel"][0]["name"], 'name with "quotes", commas and \u00e9')
         self.assertEqual(len(tables["launch"]), 4)
-        self.assertEqual([(row["value"], row["name"]) for row in tables["fact"]],
-                         [("", "driver=13.0"), ("12", "plans"), ("0", "surprises")])
+        self.assertEqual([(row["value"], row["name"]) for row in tables["metadata"]],
+                         [("", "driver=13.0"), ("12", "plans"), ("0", "mispredictions")])
         self.assertEqual(tables["module"], [])  # has its titles only
 
     def test_the_golden_trace(self):

@@ -120,13 +120,13 @@ class Plan(ToolTest):
         moved, = self.plan(*options, "plan", self.trace)
         for policy in ("plan", "driver"):
             some, = self.plan(*options, policy, "--backing", "site:0x7=pinned", self.trace)
-            self.assertEqual((some["backing"], some["in_place_bytes"]), ("site:0x7=pinned", 2 * 4 * MIB))
+            self.assertEqual((some["backing"], some["remote_bytes"]), ("site:0x7=pinned", 2 * 4 * MIB))
             self.assertEqual(some["budget_bytes"], moved["budget_bytes"])
             whole, = self.plan(*options, policy, "--backing", "from:4M=pinned", self.trace)
             self.assertEqual((whole["bytes_in"], whole["bytes_out"]), (0, 0))
-            self.assertEqual(whole["in_place_bytes"], 2 * WEIGHTS * 4 * MIB)
+            self.assertEqual(whole["remote_bytes"], 2 * WEIGHTS * 4 * MIB)
             self.assertGreater(whole["longer_ns"], 0, "the link is slower than the launches")
-        self.assertEqual(moved["in_place_bytes"], 0)
+        self.assertEqual(moved["remote_bytes"], 0)
         text = sluice("plan", "--chunk", "2M", "--link-gbs", "60", "--backing", "site:0x7=pinned", self.trace).stdout
         self.assertRegex(text, r"\nsluice run --budget \d+M --chunk 2M --backing site:0x7=pinned\n")
 

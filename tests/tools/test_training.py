@@ -112,7 +112,7 @@ class Training(ToolTest):
         self.assertEqual(info["step_ns"]["count"], STEPS)
         self.assertEqual(info["step_ns"]["median"], 3220000)
         self.assertEqual(info["movements"]["fetch"]["demand"], {"count": STEPS, "bytes": STEPS * CHUNK})
-        self.assertEqual(info["facts"]["device"], "Invented 1")
+        self.assertEqual(info["metadata"]["device"], "Invented 1")
 
     def test_marks_stand_above(self):
         self.trace = self.write("marks")

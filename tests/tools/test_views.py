@@ -144,7 +144,7 @@ class Chunks(ToolTest):
         self.assertEqual(rows[512]["slots"][0]["site"], "0xabc")
         self.assertEqual([row["slots"][0]["offset"] for row in list(rows.values())[1:]], [0, 2 * MIB, 4 * MIB])
         self.assertEqual((rows[512]["in_bytes"], rows[512]["out_bytes"]), (2 * MIB, 2 * MIB))
-        self.assertEqual([rows[512][kind] for kind in ("evict", "drop", "fetch", "populate")],
+        self.assertEqual([rows[512][kind] for kind in ("evict", "discard", "fetch", "populate")],
                          [dict(plan=1, demand=0, late=0), dict(plan=0, demand=1, late=0),
                           dict(plan=0, demand=1, late=0), dict(plan=0, demand=1, late=0)])
 
@@ -171,7 +171,7 @@ class Chunks(ToolTest):
                 copied[r["kind"]] += r["bytes"]
         self.assertGreater(copied["fetch"], 0)
         self.assertEqual({(row["chunk"], kind, cause): count for row in told["chunks"]
-                          for kind in ("evict", "drop", "fetch", "populate")
+                          for kind in ("evict", "discard", "fetch", "populate")
                           for cause, count in row[kind].items() if count}, moves)
         self.assertEqual(sum(row["in_bytes"] for row in told["chunks"]), copied["fetch"])
         self.assertEqual(sum(row["out_bytes"] for row in told["chunks"]), copied["evict"])

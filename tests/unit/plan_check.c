@@ -12,7 +12,7 @@ uint32_t random_below(uint64_t *state, uint32_t n)
     return (uint32_t)((*state >> 33) % n);
 }
 
-static bool is_release(const struct sl_plan_action *action)
+static bool is_eviction(const struct sl_plan_action *action)
 {
     return action->kind != SL_ACTION_FETCH && action->kind != SL_ACTION_POPULATE;
 }
@@ -36,12 +36,12 @@ void check_actions(const struct sl_plan_input *in, const struct sl_plan *plan)
         if (in->launch_count) assert_true(action->deadline >= in->first_tick && action->deadline < end);
         bytes_in += action->kind == SL_ACTION_FETCH ? in->chunk_bytes[action->chunk] : 0;
         bytes_out += action->kind == SL_ACTION_EVICT ? in->chunk_bytes[action->chunk] : 0;
-        if (is_release(action)) continue;
+        if (is_eviction(action)) continue;
         assert_true(action->after < action->deadline && action->deadline >= served);
         served = action->deadline;
         if (action->frame_from == SL_NO_ACTION) continue;
         assert_true(action->frame_from < i);
-        assert_true(is_release(&plan->actions[action->frame_from]));
+        assert_true(is_eviction(&plan->actions[action->frame_from]));
     }
     assert_int_equal(bytes_in, plan->bytes_in);
     assert_int_equal(bytes_out, plan->bytes_out);
@@ -65,9 +65,9 @@ struct device {
     uint64_t bytes;
 };
 
-static size_t next_release(const struct sl_plan *plan, size_t from)
+static size_t next_eviction(const struct sl_plan *plan, size_t from)
 {
-    while (from < plan->action_count && !is_release(&plan->actions[from])) from++;
+    while (from < plan->action_count && !is_eviction(&plan->actions[from])) from++;
     return from;
 }
 
@@ -99,7 +99,7 @@ static bool is_in_use(const struct device *d, sl_chunk chunk)
 }
 
 /* Releases: one queue, in order, each after the launch it is keyed to. */
-static bool step_release(struct device *d)
+static bool step_evict(struct device *d)
 {
     size_t i = d->release;
     if (i == d->plan->action_count) return false;
@@ -111,7 +111,7 @@ static bool step_release(struct device *d)
         assert_false(is_in_use(d, action->chunk));
         d->written[action->chunk] = false;
         bool lives = content_lives_after(d->in, action->chunk, launches);
-        if (action->kind == SL_ACTION_DROP) assert_false(lives);
+        if (action->kind == SL_ACTION_DISCARD) assert_false(lives);
         if (action->kind == SL_ACTION_LEAVE) assert_true(!lives || d->clean[action->chunk]);
         d->busy[action->chunk] = true;
         d->progress[i] = RUNNING;
@@ -121,7 +121,7 @@ static bool step_release(struct device *d)
     d->content[action->chunk] = SL_CONTENT_HOST;
     d->bytes -= d->in->chunk_bytes[action->chunk];
     d->progress[i] = COMPLETE;
-    d->release = next_release(d->plan, i + 1);
+    d->release = next_eviction(d->plan, i + 1);
     return true;
 }
 
@@ -129,7 +129,7 @@ static bool step_release(struct device *d)
 static bool step_request(struct device *d, size_t i)
 {
     const struct sl_plan_action *action = &d->plan->actions[i];
-    if (is_release(action) || !is_due(d, i) || d->progress[i] == COMPLETE) return false;
+    if (is_eviction(action) || !is_due(d, i) || d->progress[i] == COMPLETE) return false;
     if (d->progress[i] == RUNNING) {
         d->busy[action->chunk] = false;
         d->content[action->chunk] = SL_CONTENT_RESIDENT;
@@ -158,7 +158,7 @@ static bool step_launch(struct device *d)
     if (d->launched == d->submitted) return false;
     size_t t = d->launched;
     for (size_t i = 0; i < d->plan->action_count; i++)
-        if (!is_release(&d->plan->actions[i]) && d->plan->actions[i].deadline == d->in->first_tick + t &&
+        if (!is_eviction(&d->plan->actions[i]) && d->plan->actions[i].deadline == d->in->first_tick + t &&
             d->progress[i] != COMPLETE)
             return false;
     bool fits = !is_oversize(d->in, t);
@@ -176,7 +176,7 @@ static bool step_launch(struct device *d)
 
 void check_execution(const struct sl_plan_input *in, const struct sl_plan *plan, uint64_t seed)
 {
-    struct device d = {.in = in, .plan = plan, .release = next_release(plan, 0)};
+    struct device d = {.in = in, .plan = plan, .release = next_eviction(plan, 0)};
     d.content = malloc((in->chunk_count + 1) * sizeof *d.content);
     d.busy = calloc(in->chunk_count + 1, sizeof *d.busy);
     d.clean = calloc(in->chunk_count + 1, sizeof *d.clean);
@@ -197,7 +197,7 @@ void check_execution(const struct sl_plan_input *in, const struct sl_plan *plan,
             moved = d.submitted < in->launch_count;
             d.submitted += moved;
         } else if (draw < weight[0] + weight[1]) {
-            moved = step_release(&d);
+            moved = step_evict(&d);
         } else if (draw < weight[0] + weight[1] + weight[2]) {
             moved = step_launch(&d);
         } else if (plan->action_count) {
@@ -207,7 +207,7 @@ void check_execution(const struct sl_plan_input *in, const struct sl_plan *plan,
         assert_true(idle < 100000); /* nothing may move any more: a deadlock */
     }
     for (size_t i = 0; i < plan->action_count; i++)
-        assert_true(is_release(&plan->actions[i]) || d.progress[i] == COMPLETE);
+        assert_true(is_eviction(&plan->actions[i]) || d.progress[i] == COMPLETE);
     free(d.progress);
     free(d.busy);
     free(d.clean);

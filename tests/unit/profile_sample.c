@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launch/symbol.h"
+#include "launch/symbols.h"
 
 /* A copy in memory of its own, for the profile to free. */
 static void *copy(const void *from, size_t bytes)

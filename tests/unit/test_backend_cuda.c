@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "device/backend_cuda.h"
-#include "device/handle.h"
+#include "device/kernel_handles.h"
 
 enum { KERNEL = 0x100, FUNCTION = 0x200, UNKNOWN = 0x300, LIBRARY = 0x400, MODULE = 0x500 };
 

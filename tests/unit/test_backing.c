@@ -9,7 +9,7 @@
 
 #include "base/backing.h"
 #include "device/backend_host.h"
-#include "memory/place.h"
+#include "memory/placement.h"
 
 #define CHUNK (4 * SL_MIB)
 

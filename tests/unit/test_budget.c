@@ -211,14 +211,14 @@ static void full(const char *policy, const char *daemon)
     for (int i = 0; i < ITERATIONS; i++) use(chunks, 20);
     struct sl_core *core = sl_core_running();
     assert_false(core->budget.pressure);
-    assert_int_equal(atomic_load(&core->mover.occupied_bytes), 40 * SL_MIB);
+    assert_int_equal(atomic_load(&core->migrator.occupied_bytes), 40 * SL_MIB);
     others = 24 * SL_MIB;
     look_twice();
     assert_int_equal(budget(), 38 * SL_MIB);
     assert_true(core->budget.pressure);
-    for (int i = 0; i < MOST_ITERATIONS && atomic_load(&core->mover.occupied_bytes) > budget(); i++)
+    for (int i = 0; i < MOST_ITERATIONS && atomic_load(&core->migrator.occupied_bytes) > budget(); i++)
         use(chunks, 20);
-    assert_in_range(atomic_load(&core->mover.occupied_bytes), 1, 38 * SL_MIB);
+    assert_in_range(atomic_load(&core->migrator.occupied_bytes), 1, 38 * SL_MIB);
 }
 
 static void full_inline(void)

@@ -60,7 +60,7 @@ static void step(void)
 }
 
 struct outcome {
-    uint64_t misses, surprises, plans, primed, chunk_bytes, budget_bytes;
+    uint64_t misses, mispredictions, plans, primed, chunk_bytes, budget_bytes;
     bool pressure_at_start;
 };
 
@@ -80,7 +80,7 @@ static struct outcome run(void (*body)(void))
         outcome.budget_bytes = core->budget.bytes;
         body();
         outcome.misses = core->stats.total.demand_misses;
-        outcome.surprises = core->stats.surprises;
+        outcome.mispredictions = core->stats.mispredictions;
         outcome.plans = core->stats.plans;
         core_stop(NULL);
         _exit(write(ends[1], &outcome, sizeof outcome) == sizeof outcome ? 0 : 1);
@@ -115,7 +115,7 @@ static void a_second_run_misses_nothing(void **state)
     assert_true(second.primed > 6 * LAYERS);
     assert_true(second.pressure_at_start);
     assert_int_equal(second.misses, 0);
-    assert_int_equal(second.surprises, 0);
+    assert_int_equal(second.mispredictions, 0);
     assert_true(second.plans > 0);
     unlink(path);
 }
@@ -237,7 +237,7 @@ static void another_program_learns_its_own(void **state)
     assert_true(otherwise.primed > 0);
     struct outcome again = run(train_otherwise);
     assert_int_equal(again.misses, 0);
-    assert_int_equal(again.surprises, 0);
+    assert_int_equal(again.mispredictions, 0);
     unlink(path);
 }
 

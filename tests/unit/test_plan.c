@@ -230,7 +230,7 @@ static void test_dead_frames_are_dropped_before_anything_is_copied(void **state)
     assert_int_equal(plan.bytes_out, 0);
     assert_int_equal(plan.action_count, 3);
     assert_int_equal(plan.actions[0].kind, SL_ACTION_POPULATE);
-    assert_int_equal(plan.actions[1].kind, SL_ACTION_DROP);
+    assert_int_equal(plan.actions[1].kind, SL_ACTION_DISCARD);
     assert_int_equal(plan.actions[1].after, 1);
     assert_int_equal(plan.actions[1].deadline, 3);
     assert_int_equal(plan.actions[2].kind, SL_ACTION_FETCH);
@@ -281,7 +281,7 @@ static void test_a_drop_overtakes_copies_that_can_wait(void **state)
     struct sl_plan plan = make_checked(&s, 1);
     size_t drop = 0, before = 0, copies = 0;
     for (size_t i = 0; i < plan.action_count; i++) {
-        if (plan.actions[i].kind == SL_ACTION_DROP) drop = i;
+        if (plan.actions[i].kind == SL_ACTION_DISCARD) drop = i;
         copies += plan.actions[i].kind == SL_ACTION_EVICT;
     }
     for (size_t i = 0; i < drop; i++) before += plan.actions[i].kind == SL_ACTION_EVICT;
@@ -405,7 +405,7 @@ static void test_a_smaller_budget_is_obeyed_at_once(void **state)
     scene_string(&s, "abc");
     struct sl_plan plan = make_checked(&s, 1);
     assert_int_equal(plan.action_count, 2);
-    assert_int_equal(plan.actions[0].kind, SL_ACTION_DROP);
+    assert_int_equal(plan.actions[0].kind, SL_ACTION_DISCARD);
     assert_int_equal(plan.actions[1].kind, SL_ACTION_EVICT);
     assert_int_equal(plan.actions[1].chunk, 3); /* the one that is not used */
     assert_int_equal(plan.actions[1].after, 0);

@@ -32,7 +32,7 @@ static double later(double a, double b)
     return a > b ? a : b;
 }
 
-static double run_release(struct training *t, const struct sl_plan_action *action)
+static double run_eviction(struct training *t, const struct sl_plan_action *action)
 {
     double bytes = (double)t->step->chunk_bytes[action->chunk];
     bool evict = action->kind == SL_ACTION_EVICT;
@@ -109,8 +109,8 @@ static void run_step(struct training *t, uint64_t budget_bytes, size_t number)
     for (size_t i = 0; i < launches; i++) {
         for (; next < plan.action_count && plan.actions[next].after < in.first_tick + i; next++) {
             const struct sl_plan_action *action = &plan.actions[next];
-            if (action->kind == SL_ACTION_EVICT || action->kind == SL_ACTION_DROP)
-                done[next] = run_release(t, action);
+            if (action->kind == SL_ACTION_EVICT || action->kind == SL_ACTION_DISCARD)
+                done[next] = run_eviction(t, action);
             else
                 t->arrival[action->chunk] = run_request(t, action, done, &left);
         }
@@ -119,7 +119,7 @@ static void run_step(struct training *t, uint64_t budget_bytes, size_t number)
     size_t kept = 0;
     for (; left < t->leaving_count; left++) t->leaving[kept++] = t->leaving[left];
     for (size_t i = 0; i < next; i++)
-        if ((plan.actions[i].kind == SL_ACTION_EVICT || plan.actions[i].kind == SL_ACTION_DROP) &&
+        if ((plan.actions[i].kind == SL_ACTION_EVICT || plan.actions[i].kind == SL_ACTION_DISCARD) &&
             done[i] > t->now)
             t->leaving[kept++] = (struct frame){done[i], (double)t->step->chunk_bytes[plan.actions[i].chunk]};
     t->leaving_count = kept;

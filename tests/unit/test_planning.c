@@ -67,7 +67,7 @@ static void plans_follow_each_other_without_a_miss(void **state)
     uint64_t before = core_misses(), plans = stats->plans;
     for (int i = 0; i < 60; i++) launch_period();
     core_end_child(plans > 2 && stats->plans > plans + 10 && core_misses() == before &&
-                   stats->plans_late == 0 && stats->surprises <= 1);
+                   stats->plans_late == 0 && stats->mispredictions <= 1);
 }
 
 static void what_dies_is_foreseen(void **state)
@@ -122,19 +122,19 @@ static void a_known_turn_is_planned_at_once(void **state)
 {
     (void)state;
     if (!in_child_with("inline")) return;
-    int surprises = 0;
+    int mispredictions = 0;
     for (int common = 2; common < PERIOD; common += 6) {
         for (int i = 0; i < 6; i++) launch_period();
         turn_after(common);
         for (int i = 0; i < 2 + common / 6; i++) launch_period();
         for (int i = 0; i < common; i++) launch(i % BLOCKS, (i * 5 + 1) % BLOCKS);
         const struct sl_stats *stats = &sl_core_running()->stats;
-        uint64_t plans = stats->plans, before = stats->surprises;
+        uint64_t plans = stats->plans, before = stats->mispredictions;
         launch(BLOCKS - 1, common % BLOCKS);
-        surprises += stats->surprises > before;
-        if (stats->surprises > before && stats->plans == plans) core_end_child(false);
+        mispredictions += stats->mispredictions > before;
+        if (stats->mispredictions > before && stats->plans == plans) core_end_child(false);
     }
-    core_end_child(surprises > 8);
+    core_end_child(mispredictions > 8);
 }
 
 int main(void)

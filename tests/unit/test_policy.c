@@ -74,7 +74,7 @@ static void the_table_is_that_of_the_options(void **state)
         for (const char *at = row->names; *at; at++) count += *at == '|';
         for (int policy = 0; policy < count; policy++) {
             sl_option_describe_number(row, (uint64_t)policy, name, sizeof name);
-            assert_string_equal(sl_policy_facts(policy)->name, name);
+            assert_string_equal(sl_policy_traits(policy)->name, name);
         }
         return;
     }
@@ -167,13 +167,13 @@ static void plan_two(struct sl_core *core, const uint64_t *chunks)
     struct sl_plan_action actions[2];
     uint64_t bytes[64] = {0};
     sl_tick now = core->ticks.now;
-    sl_lock(&core->mover.out.lock);
-    sl_lock(&core->mover.in.lock);
+    sl_lock(&core->migrator.out.lock);
+    sl_lock(&core->migrator.in.lock);
     for (int i = 0; i < 2; i++) {
         sl_chunk c = sl_arena_chunk(&core->arena, chunks[i]);
         assert_true(c < 64);
         bytes[c] = CHUNK;
-        assert_true(sl_mover_release(&core->mover, c, NULL, SL_CAUSE_DEMAND) != 0);
+        assert_true(sl_migrator_evict(&core->migrator, c, NULL, SL_CAUSE_DEMAND) != 0);
         actions[i] = (struct sl_plan_action){SL_ACTION_FETCH, c, now, now + 1 + (sl_tick)i, SL_NO_ACTION};
     }
     struct sl_plan plan = {.actions = actions, .action_count = 2};
@@ -184,8 +184,8 @@ static void plan_two(struct sl_core *core, const uint64_t *chunks)
     sl_schedule_take(&core->schedule, &steps);
     sl_steps_free(&steps);
     sl_schedule_submitted(&core->schedule, now);
-    sl_unlock(&core->mover.in.lock);
-    sl_unlock(&core->mover.out.lock);
+    sl_unlock(&core->migrator.in.lock);
+    sl_unlock(&core->migrator.out.lock);
 }
 
 /* What a launch issues for itself is late; what it, or a thread of the daemon, issues ahead is not. */
@@ -199,7 +199,7 @@ static void check_late(bool everything)
         struct sl_pending pending;
         for (int c = 0; c < 2; c++) use(chunks[c]);
         plan_two(core, chunks);
-        struct sl_schedule_due due;
+        struct sl_schedule_batch due;
         sl_schedule_begin(&core->schedule, core->ticks.now + 1, everything, &due);
         sl_schedule_issue(&core->schedule, &due);
         assert_true(is_resident(chunks[0]));
@@ -209,7 +209,7 @@ static void check_late(bool everything)
         assert_true(is_resident(chunks[1]));
         assert_int_equal(core->stats.in_by_cause[SL_CAUSE_LATE], CHUNK);
         assert_int_equal(core->stats.in_by_cause[SL_CAUSE_PLAN], CHUNK);
-        assert_int_equal(core->stats.total.late_fetches, 1);
+        assert_int_equal(core->stats.total.late_prefetches, 1);
         assert_int_equal(core->stats.total.bytes_in, 2 * CHUNK);
         end_child();
     }
@@ -228,7 +228,7 @@ static uint64_t occupied_after_misses(const char *policy, int chunks)
         uint64_t addresses[24];
         for (int c = 0; c < chunks; c++) addresses[c] = core_take(CHUNK);
         for (int c = 0; c < chunks; c++) use(addresses[c]);
-        *occupied = atomic_load(&sl_core_running()->mover.occupied_bytes) / CHUNK;
+        *occupied = atomic_load(&sl_core_running()->migrator.occupied_bytes) / CHUNK;
         end_child();
     }
     await(child);

@@ -54,7 +54,8 @@ static void launch(const struct sl_host_kernel *kernel, uint64_t *a, uint64_t *b
 /* Only what the program wrote counts: new memory is set before it is used. */
 static void set(uint64_t *address, int value)
 {
-    struct sl_launch l = {.kind = SL_LAUNCH_SET, .spans = {{(uint64_t)address, 64, true}}, .span_count = 1};
+    struct sl_launch l = {
+        .kind = SL_LAUNCH_MEMSET, .spans = {{(uint64_t)address, 64, true}}, .span_count = 1};
     sl_runtime_launch_begin(&l);
     memset(address, value, 64);
     sl_runtime_launch_end(&l, true);
@@ -100,7 +101,7 @@ static uint64_t train(uint64_t bytes, int evaluate_every)
 
 struct outcome {
     uint64_t hash, peak, wrong, calls_in_last_step, misses_last, stats_iterations, bytes_in;
-    uint64_t ahead, late, late_fetches; /* bytes fetched by plans, and how often late */
+    uint64_t ahead, late, late_prefetches; /* bytes fetched by plans, and how often late */
 };
 
 /* One core a process, so each case runs in a child and reports through a pipe. */
@@ -128,7 +129,7 @@ static struct outcome run(const char *policy, const char *daemon, const char *bu
         outcome.bytes_in = core->stats.iterations[core->stats.iteration - 1].bytes_in;
         outcome.ahead = core->stats.in_by_cause[SL_CAUSE_PLAN];
         outcome.late = core->stats.in_by_cause[SL_CAUSE_LATE];
-        outcome.late_fetches = core->stats.total.late_fetches;
+        outcome.late_prefetches = core->stats.total.late_prefetches;
         sl_runtime_stop(false);
         outcome.peak = books->peak_resident_bytes;
         outcome.wrong = books->wrong;
@@ -184,7 +185,7 @@ static void policies_differ_in_how_far_ahead_they_bring(void **state)
     struct outcome belady = run("belady", "thread", "180M", TENSOR, 0);
     assert_int_equal(belady.ahead, 0);
     assert_true(belady.late > 0);
-    assert_int_equal(belady.late_fetches, belady.late / (2 * SL_MIB));
+    assert_int_equal(belady.late_prefetches, belady.late / (2 * SL_MIB));
     assert_int_equal(next.misses_last, 0);
     assert_int_equal(belady.misses_last, 0);
     assert_true(plan.late < next.late && next.late < belady.late);

@@ -53,11 +53,11 @@ static void carry_out(struct sl_plan_action *actions, size_t count)
         .first_tick = core->ticks.now + 1, .launch_count = 3, .chunk_bytes = bytes, .budget_bytes = SL_GIB};
     struct sl_steps steps;
     assert_int_equal(sl_steps_new(&plan, &input, 3, 0, &steps), SL_OK);
-    sl_lock(&core->mover.out.lock);
-    sl_lock(&core->mover.in.lock);
+    sl_lock(&core->migrator.out.lock);
+    sl_lock(&core->migrator.in.lock);
     sl_schedule_take(&core->schedule, &steps);
-    sl_unlock(&core->mover.in.lock);
-    sl_unlock(&core->mover.out.lock);
+    sl_unlock(&core->migrator.in.lock);
+    sl_unlock(&core->migrator.out.lock);
     sl_steps_free(&steps);
 }
 
@@ -71,14 +71,14 @@ static void die(sl_chunk c, int dead)
 /* What the schedule is told around a launch. */
 static void begin(sl_tick tick)
 {
-    struct sl_schedule_due due;
+    struct sl_schedule_batch due;
     sl_schedule_begin(&core->schedule, tick, false, &due);
     sl_schedule_issue(&core->schedule, &due);
 }
 
 static void end(sl_tick tick)
 {
-    struct sl_schedule_due due;
+    struct sl_schedule_batch due;
     sl_schedule_submitted(&core->schedule, tick);
     sl_schedule_go_on(&core->schedule, &due);
     sl_schedule_issue(&core->schedule, &due);
@@ -105,8 +105,8 @@ static void what_is_freed_behind_a_launch_is_not_copied(void **state)
     sl_tick first = core->ticks.now + 3;
     sl_chunk goes = chunk_of(used_block()), other = chunk_of(used_block());
     uint64_t before = core->stats.total.bytes_out;
-    struct sl_plan_action actions[] = {{SL_ACTION_DROP, goes, first, first + 2, SL_NO_ACTION},
-                                       {SL_ACTION_DROP, other, first, first + 2, SL_NO_ACTION}};
+    struct sl_plan_action actions[] = {{SL_ACTION_DISCARD, goes, first, first + 2, SL_NO_ACTION},
+                                       {SL_ACTION_DISCARD, other, first, first + 2, SL_NO_ACTION}};
     struct sl_pending pending;
     carry_out(actions, 2);
     begin(first);
@@ -131,9 +131,9 @@ static void what_is_about_to_die_is_not_brought(void **state)
     sl_chunk comes = chunk_of(used_block());
     struct sl_plan_action actions[] = {{SL_ACTION_POPULATE, comes, first, first + 2, SL_NO_ACTION}};
     struct sl_pending pending;
-    sl_lock(&core->mover.out.lock);
-    assert_int_not_equal(sl_mover_release(&core->mover, comes, NULL, SL_CAUSE_DEMAND), 0);
-    sl_unlock(&core->mover.out.lock);
+    sl_lock(&core->migrator.out.lock);
+    assert_int_not_equal(sl_migrator_evict(&core->migrator, comes, NULL, SL_CAUSE_DEMAND), 0);
+    sl_unlock(&core->migrator.out.lock);
     uint64_t before = core->stats.total.bytes_in;
     carry_out(actions, 1);
     begin(first);

@@ -11,12 +11,12 @@
 
 #include "plan_check.h"
 
-enum { LAUNCHES = 120, CHUNKS = 40, USES = 3, STRANDS = 3, FIRST = 1000, BUDGET = 20 };
+enum { LAUNCHES = 120, CHUNKS = 40, USES = 3, HISTORIES = 3, FIRST = 1000, BUDGET = 20 };
 
 struct fixture {
     struct sl_plan_launch launches[LAUNCHES];
     struct sl_plan_access accesses[LAUNCHES * USES];
-    uint8_t strands[LAUNCHES];
+    uint8_t histories[LAUNCHES];
     uint64_t bytes[CHUNKS];
     enum sl_chunk_content content[CHUNKS];
     struct sl_steps steps;
@@ -35,12 +35,12 @@ static void make(struct fixture *f, uint64_t *random)
     }
     for (uint32_t t = 0; t < LAUNCHES; t++) {
         struct sl_plan_launch *launch = &f->launches[t];
-        uint8_t strand = (uint8_t)random_below(random, STRANDS);
-        f->strands[t] = strand;
+        uint8_t history = (uint8_t)random_below(random, HISTORIES);
+        f->histories[t] = history;
         *launch =
             (struct sl_plan_launch){.first_access = t * USES, .access_count = USES, .duration_ns = 1000000};
         for (uint32_t k = 0; k < USES; k++) {
-            sl_chunk c = strand * 12 + (k + random_below(random, 4) * USES) % 12;
+            sl_chunk c = history * 12 + (k + random_below(random, 4) * USES) % 12;
             if (k == 2 && random_below(random, 3) == 0) c = 36 + random_below(random, 4);
             f->accesses[t * USES + k] = (struct sl_plan_access){c, SL_ACCESS_WRITE};
         }
@@ -53,7 +53,7 @@ static void make(struct fixture *f, uint64_t *random)
                                   .chunk_count = CHUNKS,
                                   .chunk_bytes = f->bytes,
                                   .content = f->content,
-                                  .strands = f->strands,
+                                  .histories = f->histories,
                                   .budget_bytes = BUDGET,
                                   .in_bytes_per_s = 1000,
                                   .out_bytes_per_s = 1000};
@@ -129,10 +129,10 @@ static void check_fetches(const struct fixture *f, uint32_t issued)
 }
 
 /* The next launch of the strand comes as number `t`. False: there is none. */
-static bool pull(struct fixture *f, uint32_t t, uint8_t strand)
+static bool pull(struct fixture *f, uint32_t t, uint8_t history)
 {
     uint32_t at = t;
-    while (at < LAUNCHES && f->strands[f->order[at]] != strand) at++;
+    while (at < LAUNCHES && f->histories[f->order[at]] != history) at++;
     if (at == LAUNCHES) return false;
     uint32_t launch = f->order[at];
     memmove(&f->order[t + 1], &f->order[t], (at - t) * sizeof *f->order);
@@ -149,12 +149,12 @@ static void any_order_is_served(void **state)
         uint64_t random = seed;
         make(&f, &random);
         for (uint32_t t = 0; t < LAUNCHES; t++) {
-            uint8_t strand = (uint8_t)random_below(&random, STRANDS);
-            bool there = pull(&f, t, strand);
-            assert_int_equal(sl_steps_pull(&f.steps, FIRST + t, strand), there);
-            if (!there) assert_true(sl_steps_pull(&f.steps, FIRST + t, f.strands[f.order[t]]));
+            uint8_t history = (uint8_t)random_below(&random, HISTORIES);
+            bool there = pull(&f, t, history);
+            assert_int_equal(sl_steps_pull(&f.steps, FIRST + t, history), there);
+            if (!there) assert_true(sl_steps_pull(&f.steps, FIRST + t, f.histories[f.order[t]]));
             for (uint32_t i = 0; i < LAUNCHES; i++)
-                assert_int_equal(f.steps.strands[i], f.strands[f.order[i]]);
+                assert_int_equal(f.steps.histories[i], f.histories[f.order[i]]);
             check_releases(&f);
             check_fetches(&f, 0);
         }
@@ -167,21 +167,21 @@ static void what_was_issued_stays(void **state)
 {
     (void)state;
     static struct fixture f;
-    struct sl_mover mover = {.in.lock = SL_LOCK_INITIALIZER(SL_LOCK_IN),
-                             .out.lock = SL_LOCK_INITIALIZER(SL_LOCK_OUT)};
+    struct sl_migrator migrator = {.in.lock = SL_LOCK_INITIALIZER(SL_LOCK_IN),
+                                   .out.lock = SL_LOCK_INITIALIZER(SL_LOCK_OUT)};
     for (uint64_t seed = 1; seed <= 40; seed++) {
         uint64_t random = seed;
         size_t early;
         make(&f, &random);
-        struct sl_schedule schedule = {.mover = &mover, .steps = f.steps};
+        struct sl_schedule schedule = {.migrator = &migrator, .steps = f.steps};
         for (uint32_t t = 0; t < LAUNCHES; t++) {
-            uint8_t strand = (uint8_t)random_below(&random, STRANDS);
+            uint8_t history = (uint8_t)random_below(&random, HISTORIES);
             uint32_t issued = atomic_load(&schedule.next_in), more = issued + random_below(&random, 4);
             if (more < f.steps.need_in[t ? t - 1 : 0]) more = f.steps.need_in[t ? t - 1 : 0];
             if (more > f.steps.in_count) more = f.steps.in_count;
             atomic_store(&schedule.next_in, more);
-            if (!pull(&f, t, strand)) break;
-            assert_true(sl_schedule_pull(&schedule, FIRST + t, strand, &early));
+            if (!pull(&f, t, history)) break;
+            assert_true(sl_schedule_pull(&schedule, FIRST + t, history, &early));
             check_releases(&f);
             check_fetches(&f, more);
         }
@@ -195,7 +195,7 @@ static void a_launch_that_is_not_planned_is_none_of_it(void **state)
     static struct fixture f;
     uint64_t random = 7;
     make(&f, &random);
-    assert_false(sl_steps_pull(&f.steps, FIRST, STRANDS));
+    assert_false(sl_steps_pull(&f.steps, FIRST, HISTORIES));
     assert_false(sl_steps_pull(&f.steps, FIRST - 1, 0));
     assert_false(sl_steps_pull(&f.steps, FIRST + LAUNCHES, 0));
     discard(&f);

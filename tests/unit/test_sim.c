@@ -231,11 +231,11 @@ static void test_use_in_place(void **state)
     struct sl_sim_use use = {0};
     sl_sim_fetch(&memory, at, block);
     struct sl_span span = {.address = at + block - 100, .bytes = 300, .write = true};
-    sl_sim_use_in_place(&memory, &span, &use); /* 100 on the device, 200 new */
+    sl_sim_use_remote(&memory, &span, &use); /* 100 on the device, 200 new */
     assert_int_equal(use.in, 0);
     assert_int_equal(use.out, 200);
     span.write = false;
-    sl_sim_use_in_place(&memory, &span, &use);
+    sl_sim_use_remote(&memory, &span, &use);
     assert_int_equal(use.in, 200);
     assert_int_equal(use.out, 200);
     assert_int_equal(use.faults, 0);
@@ -315,7 +315,7 @@ static void test_a_launch_waits_for_its_fetch(void **state)
     assert_float_equal(marks[1].time_ns - marks[0].time_ns, 1000 + BLOCK_NS + 100, 1);
     assert_in_range((uint64_t)marks[1].stall_ns, BLOCK_NS - 5000, BLOCK_NS);
     assert_int_equal(sl_backend_sim_books(&b)->bytes_in, SL_BLOCK_BYTES);
-    assert_int_equal(sl_backend_sim_books(&b)->in_place_bytes, SL_BLOCK_BYTES);
+    assert_int_equal(sl_backend_sim_books(&b)->remote_bytes_used, SL_BLOCK_BYTES);
     b.event_delete(b.self, here);
     b.close(b.self);
 }

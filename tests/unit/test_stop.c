@@ -43,7 +43,7 @@ static bool train(void)
         if (sl_runtime_alloc(2 * SL_MIB, 1, 0, &blocks[i]) != SL_OK) return false;
     for (int i = 0; i < 1000000 && !__atomic_load_n(&daemon_waits, __ATOMIC_ACQUIRE); i++) {
         struct sl_launch launch = {
-            .kind = SL_LAUNCH_SET, .spans = {{blocks[i % BLOCKS], 64, true}}, .span_count = 1};
+            .kind = SL_LAUNCH_MEMSET, .spans = {{blocks[i % BLOCKS], 64, true}}, .span_count = 1};
         sl_runtime_launch_begin(&launch);
         sl_runtime_launch_end(&launch, true);
         sched_yield();

@@ -1,0 +1,151 @@
+#include "core/plan_switch.h"
+
+#include <string.h>
+
+#include "base/test_delay.h"
+#include "core/core.h"
+#include "plan/plan_content.h"
+
+enum { LEAVES = 1, COMES, IS_COMING };
+#define PARTS 16
+
+struct takeover {
+    struct sl_core *core;
+    struct sl_plan_job *job;
+    const enum sl_chunk_content *planned;
+    size_t launch; /* of the plan, that comes next */
+    uint32_t out_count, in_count, coming;
+    sl_tick submitted;
+};
+
+/* Where the plan would have the chunks now. Its steps are in the order in which its launches came, which may
+ * be another one than that of its launches where streams go their own ways. */
+static void run_steps(const struct takeover *t, enum sl_chunk_content *content)
+{
+    const struct sl_plan_input *input = &t->job->input;
+    const struct sl_steps *steps = &t->job->steps;
+    memcpy(content, input->content, input->chunk_count * sizeof *content);
+    for (uint32_t o = 0, i = 0;;) {
+        bool out = o < steps->out_count && steps->out[o].after < t->core->ticks.now;
+        bool in = i < steps->in_count && steps->in[i].after < t->core->ticks.now;
+        if (!out && !in) return;
+        if (out && (!in || steps->out[o].after <= steps->in[i].after))
+            content[steps->out[o++].chunk] = SL_CONTENT_HOST;
+        else
+            content[steps->in[i++].chunk] = SL_CONTENT_RESIDENT;
+    }
+}
+
+static void let_go(struct takeover *t, sl_chunk c, sl_tick after)
+{
+    t->job->marks[c] = LEAVES;
+    t->job->out[t->out_count++] = (struct sl_step){.chunk = c, .after = after};
+}
+
+/* What the present schedule was about to release keeps its place and its fence. */
+static void keep_releases(struct takeover *t)
+{
+    const struct sl_schedule *schedule = &t->core->schedule;
+    if (!atomic_load(&schedule->active)) return;
+    for (uint32_t i = atomic_load(&schedule->next_out); i < schedule->steps.out_count; i++) {
+        const struct sl_step *step = &schedule->steps.out[i];
+        sl_chunk c = step->chunk;
+        if (step->after >= t->core->ticks.now) return;
+        bool leaves = sl_content_is_resident(atomic_load(&sl_arena_record(&t->core->arena, c)->content)) &&
+                      !sl_content_is_resident(t->planned[c]) && !t->job->marks[c];
+        if (leaves) let_go(t, c, step->after);
+    }
+}
+
+/* What leaves does so behind the launch that is being begun, and its fence. */
+static void compare(struct takeover *t, sl_chunk c)
+{
+    const struct sl_chunk_record *chunk = sl_arena_record(&t->core->arena, c);
+    bool held = sl_content_is_resident(atomic_load_explicit(&chunk->content, memory_order_relaxed));
+    if (held == sl_content_is_resident(t->planned[c]) || t->job->marks[c] || chunk->pinned) return;
+    if (!held) {
+        t->job->marks[c] = COMES;
+        t->coming++;
+    } else if (chunk->last_use <= t->submitted) {
+        let_go(t, c, t->core->ticks.now);
+    }
+}
+
+static void compare_all(struct takeover *t)
+{
+    for (size_t c = 0; c < t->job->input.chunk_count; c++) compare(t, (sl_chunk)c);
+}
+
+/* What should have come by now, and a part of the chunks, whose places nothing else would put right. */
+static void compare_some(struct takeover *t)
+{
+    const struct sl_schedule *schedule = &t->core->schedule;
+    size_t count = t->job->input.chunk_count;
+    for (uint32_t i = atomic_load(&schedule->next_in); i < schedule->steps.in_count; i++)
+        if (schedule->steps.in[i].after < t->core->ticks.now) compare(t, schedule->steps.in[i].chunk);
+    for (size_t c = atomic_load(&t->core->stats.plans) % PARTS; c < count; c += PARTS)
+        compare(t, (sl_chunk)c);
+}
+
+static void bring(struct takeover *t, sl_chunk c, sl_tick deadline)
+{
+    if (t->job->marks[c] != COMES) return;
+    t->job->marks[c] = IS_COMING;
+    t->job->in[t->in_count++] = (struct sl_step){.chunk = c,
+                                                 .after = t->core->ticks.now - 1,
+                                                 .deadline = deadline,
+                                                 .bytes = t->job->input.chunk_bytes[c]};
+}
+
+/* In the order of their next use. */
+static void fetch_lacking(struct takeover *t)
+{
+    const struct sl_plan_input *input = &t->job->input;
+    for (size_t l = t->launch; l < input->launch_count && t->in_count < t->coming; l++)
+        for (uint32_t k = 0; k < input->launches[l].access_count; k++)
+            bring(t, input->accesses[input->launches[l].first_access + k].chunk, input->first_tick + l);
+    for (size_t c = 0; c < input->chunk_count && t->in_count < t->coming; c++)
+        bring(t, (sl_chunk)c, input->first_tick + input->launch_count);
+}
+
+/* Each takes the frames that are free, then those that become so, in order. */
+static void promise_frames(struct takeover *t)
+{
+    const struct sl_core *core = t->core;
+    uint64_t occupied = atomic_load(&core->migrator.occupied_bytes), budget = t->job->input.budget_bytes;
+    uint32_t out = 0;
+    for (uint32_t i = 0; i < t->in_count; i++) {
+        struct sl_step *step = &t->job->in[i];
+        occupied += step->bytes;
+        while (occupied > budget && out < t->out_count)
+            occupied -= atomic_load(&sl_arena_record(&core->arena, t->job->out[out++].chunk)->frame_bytes);
+        step->waits_for = out;
+    }
+}
+
+void sl_plan_switch(struct sl_core *core, struct sl_plan_job *job, bool follows)
+{
+    SL_TEST_DELAY(PLAN_SWITCH);
+    struct takeover t = {.core = core,
+                         .job = job,
+                         .planned = job->input.content,
+                         .submitted = sl_core_submitted(core),
+                         .launch = (size_t)(core->ticks.now + 1 - job->input.first_tick)};
+    if (t.launch) {
+        if (job->steps.histories)
+            run_steps(&t, job->now);
+        else
+            sl_plan_content(&job->input, &job->plan, t.launch, job->now);
+        t.planned = job->now;
+    }
+    keep_releases(&t);
+    if (follows && !t.launch)
+        compare_some(&t);
+    else
+        compare_all(&t);
+    fetch_lacking(&t);
+    promise_frames(&t);
+    sl_schedule_switch(&core->schedule, &job->steps, core->ticks.now, job->out, t.out_count, job->in,
+                       t.in_count);
+    sl_schedule_submitted(&core->schedule, sl_core_submitted(core));
+}

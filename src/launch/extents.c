@@ -1,0 +1,143 @@
+#include "launch/extents.h"
+
+#include <stdlib.h>
+
+#include "launch/access.h"
+
+#define VIEWS_MAX 8    /* pointers that may be views of one tensor */
+#define VIEW_GAP 16    /* times as long as from the tensor's start to its last view */
+#define TOLERANCE 0.04 /* tensors are padded */
+
+/* An access of unknown length. Allocations up to the size of a chunk are taken whole; what is known of them
+ * helps to judge others. */
+struct reach {
+    struct sl_access *access;
+    uint64_t bytes;      /* up to the next pointer */
+    uint64_t over_views; /* up to the next that is no view */
+    double for_thread;
+};
+
+static int by_parameter(const void *left, const void *right)
+{
+    const struct reach *a = left, *b = right;
+    if (a->access->parameter != b->access->parameter)
+        return a->access->parameter < b->access->parameter ? -1 : 1;
+    if (a->for_thread != b->for_thread) return a->for_thread < b->for_thread ? -1 : 1;
+    if (a->access->slot != b->access->slot) return a->access->slot < b->access->slot ? -1 : 1;
+    return (a->access->offset > b->access->offset) - (a->access->offset < b->access->offset);
+}
+
+/* Bytes from an access to the end of the tensor whose first views the nearest pointers may be; its own if
+ * there are none such. */
+static uint64_t over_views(const struct sl_slot *slot, uint64_t begin, uint64_t bytes)
+{
+    uint64_t end = begin + bytes;
+    for (int i = 0; i < VIEWS_MAX && end < slot->bytes; i++) {
+        uint64_t next = sl_slot_extent_end(slot, end);
+        if (next - end >= VIEW_GAP * (end - begin)) return next - begin;
+        end = next;
+    }
+    return bytes;
+}
+
+static struct reach *collect(const struct sl_scanner *scanner, size_t *count)
+{
+    const struct sl_symbols *symbols = scanner->symbols;
+    struct reach *reaches = malloc((symbols->access_count + 1) * sizeof *reaches);
+    *count = 0;
+    for (uint32_t s = 0; reaches && s < symbols->count; s++) {
+        const struct sl_symbol_record *record = &symbols->records[s];
+        if (record->kind != SL_SYMBOL_LAUNCH) continue;
+        for (uint32_t a = 0; a < record->access_count; a++) {
+            struct sl_access *access = &symbols->accesses[record->first_access + a];
+            const struct sl_slot *slot = &scanner->placement->slots[access->slot];
+            if (access->bytes || !access->parameter || !access->threads) continue;
+            uint64_t bytes = sl_slot_extent_end(slot, access->offset) - access->offset;
+            reaches[(*count)++] = (struct reach){.access = access,
+                                                 .bytes = bytes,
+                                                 .over_views = over_views(slot, access->offset, bytes),
+                                                 .for_thread = (double)bytes / (double)access->threads};
+        }
+    }
+    return reaches;
+}
+
+static bool is_voter(const struct reach *reach, bool surely)
+{
+    return !surely || reach->over_views == reach->bytes;
+}
+
+/* Whether reach `i` is a tensor that was not seen before it, and one that is asked. pre: they are sorted. */
+static bool is_new_voter(const struct reach *reaches, size_t i, bool surely)
+{
+    return is_voter(&reaches[i], surely) && (!i || by_parameter(&reaches[i - 1], &reaches[i]));
+}
+
+/* What most tensors of one parameter have for each thread, or 0; `surely`: of those whose end is no view.
+ * *voters: how many tensors were asked. pre: `reaches` are sorted. */
+static double usual(const struct reach *reaches, size_t count, bool surely, size_t *voters)
+{
+    size_t best = 0, run = 0, end = 0; /* `run` voters are in [i, end) */
+    double found = 0;
+    *voters = 0;
+    for (size_t i = 0; i < count; i++) *voters += is_new_voter(reaches, i, surely);
+    for (size_t i = 0; i < count && end < count; i++) {
+        while (end < count && reaches[end].for_thread <= reaches[i].for_thread * (1 + TOLERANCE))
+            run += is_new_voter(reaches, end++, surely);
+        if (run > best) {
+            best = run;
+            found = reaches[end - 1].for_thread;
+        }
+        run -= is_new_voter(reaches, i, surely);
+    }
+    return best >= 2 && 2 * best >= *voters ? found : 0;
+}
+
+/* What is cut short by its rule has pointers inside that are views: it reaches over all of them. */
+static uint64_t reach_of(const struct reach *reach, double for_thread)
+{
+    uint64_t bytes = (uint64_t)(for_thread * (double)reach->access->threads);
+    bool cut = for_thread <= 0 ||
+               (double)reach->bytes < for_thread / (1 + TOLERANCE) * (double)reach->access->threads;
+    if (cut && bytes < reach->over_views) bytes = reach->over_views;
+    uint64_t least = reach->access->threads * SL_BYTES_FOR_THREAD;
+    return bytes > least ? bytes : least;
+}
+
+static bool settle(const struct sl_scanner *scanner, struct reach *reaches, size_t count)
+{
+    size_t voters;
+    double for_thread = usual(reaches, count, true, &voters);
+    bool changed = false;
+    if (!voters) for_thread = usual(reaches, count, false, &voters);
+    for (size_t i = 0; i < count; i++) {
+        struct sl_access *access = reaches[i].access;
+        if (scanner->placement->slots[access->slot].bytes <= scanner->placement->arena->chunk_bytes) continue;
+        uint64_t at_least = reach_of(&reaches[i], for_thread);
+        changed |= access->at_least != at_least;
+        access->at_least = at_least;
+    }
+    return changed;
+}
+
+void sl_extents_learn(struct sl_scanner *scanner)
+{
+    if (scanner->extents.learned_version == scanner->extents.version &&
+        scanner->extents.learned_symbols == scanner->symbols->count)
+        return;
+    size_t count, end;
+    struct reach *reaches = collect(scanner, &count);
+    if (!reaches) return;
+    bool changed = false;
+    qsort(reaches, count, sizeof *reaches, by_parameter);
+    for (size_t begin = 0; begin < count; begin = end) {
+        for (end = begin + 1;
+             end < count && reaches[end].access->parameter == reaches[begin].access->parameter;)
+            end++;
+        changed |= settle(scanner, reaches + begin, end - begin);
+    }
+    free(reaches);
+    scanner->extents.version += changed;
+    scanner->extents.learned_version = scanner->extents.version;
+    scanner->extents.learned_symbols = scanner->symbols->count;
+}

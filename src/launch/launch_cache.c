@@ -1,0 +1,112 @@
+#include "launch/launch_cache.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "launch/access.h"
+
+/* The numbers that say how a kernel is launched lie next to each other in both structures. */
+#define SHAPE_BYTES (sizeof(uint64_t) + 7 * sizeof(uint32_t))
+_Static_assert(offsetof(struct sl_launch_cache_entry, shared_bytes) + 4 -
+                           offsetof(struct sl_launch_cache_entry, function) ==
+                       SHAPE_BYTES &&
+                   offsetof(struct sl_launch, shared_bytes) + 4 - offsetof(struct sl_launch, function) ==
+                       SHAPE_BYTES,
+               "compared as one piece");
+
+/* Where the launch has its parameter `p`, or NULL. */
+static const char *parameter_of(const struct sl_launch *launch, const struct sl_kernel *kernel, uint32_t p)
+{
+    if (launch->parameters) return launch->parameters[p];
+    uint64_t end = (uint64_t)kernel->offsets[p] + kernel->sizes[p];
+    return launch->packed && end <= launch->packed_bytes ? (const char *)launch->packed + kernel->offsets[p]
+                                                         : NULL;
+}
+
+/* Goes through the words in the order of kernel->words. A block of parameters may have hundreds of them, most
+ * of which are no addresses. */
+static bool same_words(const struct sl_launch *launch, const struct sl_kernel *kernel,
+                       const struct sl_launch_cache_entry *face)
+{
+    const uint64_t *expected = face->words;
+    uint64_t low = atomic_load_explicit(&sl_arena_range.low, memory_order_relaxed);
+    uint64_t span = atomic_load_explicit(&sl_arena_range.high, memory_order_relaxed) - low;
+    for (uint32_t p = 0; p < kernel->parameter_count; p++) {
+        const char *value = parameter_of(launch, kernel, p);
+        uint32_t at = -kernel->offsets[p] & 7;
+        if (at + 8 > kernel->sizes[p]) continue;
+        if (!value) return false;
+        for (; at + 8 <= kernel->sizes[p]; at += 8, expected++) {
+            uint64_t word;
+            memcpy(&word, value + at, sizeof word);
+            if (word != *expected && (*expected || (word - low < span && sl_arena_owns(word)))) return false;
+        }
+    }
+    return true;
+}
+
+/* Are the allocations where the face saw them? */
+static bool same_places(const struct sl_scanner *scanner, const struct sl_symbol_record *record,
+                        const struct sl_launch_cache_entry *face)
+{
+    const struct sl_access *access = &scanner->symbols->accesses[record->first_access];
+    for (uint32_t w = 0; w < face->word_count; w++) {
+        if (!face->words[w]) continue;
+        const struct sl_slot *slot = &scanner->placement->slots[access->slot];
+        if (!slot->live || slot->address + access->offset != face->words[w]) return false;
+        access++;
+    }
+    return true;
+}
+
+const struct sl_launch_cache_entry *sl_launch_cache_match(struct sl_scanner *scanner,
+                                                          const struct sl_launch *launch, sl_symbol symbol)
+{
+    if (symbol >= scanner->symbols->count) return NULL;
+    const struct sl_symbol_record *record = &scanner->symbols->records[symbol];
+    struct sl_launch_cache_entry *face = record->face;
+    if (!face || launch->kind != SL_LAUNCH_KERNEL ||
+        memcmp(&launch->function, &face->function, SHAPE_BYTES) ||
+        face->handles != scanner->kernels.version || face->extents != scanner->extents.version)
+        return NULL;
+    if (!same_words(launch, &scanner->kernels.kernels[face->kernel], face)) return NULL;
+    if (face->places != scanner->placement->version) {
+        if (!same_places(scanner, record, face)) return NULL;
+        face->places = scanner->placement->version;
+    }
+    scanner->usage.accesses = &scanner->symbols->accesses[record->first_access];
+    scanner->usage.access_count = record->access_count;
+    return face;
+}
+
+void sl_launch_cache_put(struct sl_scanner *scanner, const struct sl_launch *launch)
+{
+    sl_symbol symbol = scanner->usage.symbol;
+    uint32_t kernel = scanner->usage.kernel;
+    struct sl_symbol_record *record = &scanner->symbols->records[symbol];
+    if (!kernel || record->access_count != scanner->usage.word_count) return;
+    const struct sl_kernel *known = &scanner->kernels.kernels[kernel];
+    struct sl_launch_cache_entry *face =
+        realloc(record->face, sizeof *face + known->word_count * sizeof face->words[0] +
+                                  scanner->usage.chunk_count * sizeof(sl_chunk));
+    if (!face) return;
+    record->face = face;
+    *face = (struct sl_launch_cache_entry){.handles = scanner->kernels.version,
+                                           .extents = scanner->extents.version,
+                                           .places = scanner->placement->version,
+                                           .kernel = kernel,
+                                           .word_count = known->word_count,
+                                           .chunk_count = scanner->usage.chunk_count,
+                                           .pinned_bytes = scanner->usage.pinned_bytes};
+    memcpy(&face->function, &launch->function, SHAPE_BYTES);
+    uint32_t next = 0;
+    for (uint32_t w = 0; w < known->word_count; w++) {
+        bool ours = next < scanner->usage.word_count && scanner->usage.words[next].where == known->words[w];
+        face->words[w] = ours ? scanner->usage.words[next++].address : 0;
+    }
+    if (scanner->usage.chunk_count) /* none where sluice only records */
+        memcpy(face->words + known->word_count, scanner->usage.chunks,
+               scanner->usage.chunk_count * sizeof(sl_chunk));
+    if (next != scanner->usage.word_count)
+        face->extents = UINT64_MAX; /* not all of it came from parameters */
+}

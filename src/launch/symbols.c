@@ -1,0 +1,77 @@
+#include "launch/symbols.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "launch/launch_cache.h"
+
+#define MAX_SYMBOLS ((uint32_t)1 << 18)
+#define MAX_ACCESSES ((uint32_t)1 << 21)
+
+bool sl_symbols_init(struct sl_symbols *symbols)
+{
+    *symbols = (struct sl_symbols){.capacity = 1024};
+    symbols->records = calloc(symbols->capacity, sizeof *symbols->records);
+    if (!symbols->records) return false;
+    symbols->count = 1;
+    return true;
+}
+
+void sl_symbols_clear(struct sl_symbols *symbols)
+{
+    for (uint32_t s = 0; s < symbols->count; s++) free(symbols->records[s].face);
+    sl_map_free(&symbols->by_hash);
+    symbols->count = symbols->records ? 1 : 0;
+    symbols->access_count = 0;
+    symbols->full = false;
+    if (symbols->records) symbols->records[0] = (struct sl_symbol_record){0};
+}
+
+void sl_symbols_close(struct sl_symbols *symbols)
+{
+    sl_symbols_clear(symbols);
+    free(symbols->records);
+    free(symbols->accesses);
+    *symbols = (struct sl_symbols){0};
+}
+
+static bool reserve_accesses(struct sl_symbols *symbols, uint32_t more)
+{
+    uint32_t wanted = symbols->access_capacity ? symbols->access_capacity : 4096;
+    while (wanted < symbols->access_count + more) wanted *= 2;
+    if (wanted == symbols->access_capacity) return true;
+    if (wanted > MAX_ACCESSES) return !(symbols->full = true);
+    struct sl_access *larger = realloc(symbols->accesses, wanted * sizeof *larger);
+    if (!larger) return false;
+    symbols->accesses = larger;
+    symbols->access_capacity = wanted;
+    return true;
+}
+
+static bool reserve_record(struct sl_symbols *symbols)
+{
+    if (symbols->count < symbols->capacity) return true;
+    if (symbols->capacity >= MAX_SYMBOLS) return !(symbols->full = true);
+    struct sl_symbol_record *larger = realloc(symbols->records, 2 * symbols->capacity * sizeof *larger);
+    if (!larger) return false;
+    symbols->records = larger;
+    symbols->capacity *= 2;
+    return true;
+}
+
+sl_symbol sl_symbols_intern(struct sl_symbols *symbols, uint64_t signature, struct sl_symbol_record record,
+                            const struct sl_access *accesses)
+{
+    signature |= 1;
+    uint32_t known = sl_map_get(&symbols->by_hash, signature);
+    if (known != SL_MAP_NONE) return known;
+    if (!reserve_record(symbols) || !reserve_accesses(symbols, record.access_count) ||
+        !sl_map_put(&symbols->by_hash, signature, symbols->count))
+        return 0;
+    record.first_access = symbols->access_count;
+    if (record.access_count)
+        memcpy(symbols->accesses + symbols->access_count, accesses, record.access_count * sizeof *accesses);
+    symbols->access_count += record.access_count;
+    symbols->records[symbols->count] = record;
+    return symbols->count++;
+}

@@ -1,0 +1,328 @@
+#include "memory/placement.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+
+#define MAX_INTERIOR 65536u
+#define MOST_OF_OTHERS 64 /* free slots of a key that are other streams', before one of them is taken */
+
+_Static_assert(SL_NO_RANGE == SL_MAP_NONE, "no slot");
+
+void sl_placement_init(struct sl_placement *placement, struct sl_arena *arena, uint64_t limit_bytes)
+{
+    memset(placement, 0, sizeof *placement);
+    placement->arena = arena;
+    placement->live_chunk_bytes_limit = limit_bytes;
+    sl_suballocator_init(&placement->spots, arena);
+}
+
+void sl_placement_close(struct sl_placement *placement)
+{
+    for (uint32_t i = 0; i < placement->slot_count; i++) free(placement->slots[i].interior);
+    for (uint32_t i = 0; i < placement->key_count; i++) free(placement->keys[i].slots);
+    free(placement->slots);
+    free(placement->keys);
+    sl_map_free(&placement->key_of);
+    sl_ranges_free(&placement->ranges);
+    memset(placement, 0, sizeof *placement);
+}
+
+static uint64_t key_hash(uint64_t site, uint64_t bytes)
+{
+    return sl_hash_word(sl_mix(site), bytes) | 1;
+}
+
+static uint32_t key_for(struct sl_placement *placement, uint64_t site, uint64_t bytes)
+{
+    uint64_t hash = key_hash(site, bytes);
+    uint32_t key = sl_map_get(&placement->key_of, hash);
+    /* Memory depends on it, so two that share a hash are told apart. */
+    for (; key != SL_MAP_NONE; key = sl_map_get(&placement->key_of, hash)) {
+        if (placement->keys[key].site == site && placement->keys[key].bytes == bytes) return key;
+        hash += 2;
+    }
+    if (!sl_grow(&placement->keys, &placement->key_capacity, placement->key_count, sizeof *placement->keys))
+        return SL_MAP_NONE;
+    key = placement->key_count;
+    if (!sl_map_put(&placement->key_of, hash, key)) return SL_MAP_NONE;
+    placement->keys[placement->key_count++] = (struct sl_slot_key){
+        .site = site, .bytes = bytes, .pinned = sl_backing_is_pinned(&placement->backing, site, bytes)};
+    return key;
+}
+
+static uint32_t new_slot(struct sl_placement *placement)
+{
+    if (placement->free_slots) {
+        uint32_t slot = placement->free_slot;
+        placement->free_slot = placement->slots[slot].key;
+        placement->free_slots--;
+        return slot;
+    }
+    if (!sl_grow(&placement->slots, &placement->slot_capacity, placement->slot_count,
+                 sizeof *placement->slots))
+        return SL_MAP_NONE;
+    return placement->slot_count++;
+}
+
+static uint32_t add_slot(struct sl_placement *placement, uint32_t k)
+{
+    struct sl_slot_key *key = &placement->keys[k];
+    if (!sl_grow(&key->slots, &key->capacity, key->count, sizeof *key->slots)) return SL_MAP_NONE;
+    uint32_t slot = new_slot(placement);
+    if (slot == SL_MAP_NONE) return SL_MAP_NONE;
+    placement->slots[slot] =
+        (struct sl_slot){.site = key->site, .bytes = key->bytes, .key = k, .ordinal = key->count};
+    key->slots[key->count++] = slot;
+    return slot;
+}
+
+/* The smallest ordinal of the key that is not live and not another stream's, whose memory would have to be
+ * waited for; a new slot where there is none. Which one it is depends on the program's order alone. */
+static uint32_t slot_for(struct sl_placement *placement, uint64_t site, uint64_t bytes)
+{
+    uint32_t k = key_for(placement, site, bytes), stream = placement->stream;
+    if (k == SL_MAP_NONE) return SL_MAP_NONE;
+    struct sl_slot_key *key = &placement->keys[k];
+    while (key->lowest_free < key->count && placement->slots[key->slots[key->lowest_free]].live)
+        key->lowest_free++;
+    uint32_t looked = 0;
+    for (uint32_t i = key->lowest_free; i < key->count && looked < MOST_OF_OTHERS; i++) {
+        const struct sl_slot *slot = &placement->slots[key->slots[i]];
+        if (slot->live) continue;
+        if (!stream || !slot->home || slot->home == stream) return key->slots[i];
+        looked++;
+    }
+    return looked < MOST_OF_OTHERS ? add_slot(placement, k) : key->slots[key->lowest_free];
+}
+
+bool sl_placement_remember(struct sl_placement *placement, uint64_t site, uint64_t bytes, uint32_t count,
+                           bool freed)
+{
+    uint32_t k = key_for(placement, site, bytes);
+    if (k == SL_MAP_NONE) return false;
+    placement->keys[k].freed = freed;
+    while (count--)
+        if (add_slot(placement, k) == SL_MAP_NONE) return false;
+    return true;
+}
+
+static bool is_pinned(const struct sl_placement *placement, uint64_t address)
+{
+    return sl_arena_record(placement->arena, sl_arena_chunk(placement->arena, address))->pinned;
+}
+
+static enum sl_group_kind group_of(const struct sl_placement *placement, const struct sl_slot *slot,
+                                   bool pinned)
+{
+    bool freed = placement->keys[slot->key].freed;
+    if (pinned) return SL_GROUP_PINNED;
+    if (slot->bytes <= SL_TINY_BYTES) return freed ? SL_GROUP_TINY_FREED : SL_GROUP_TINY;
+    return freed ? SL_GROUP_FREED : SL_GROUP_LASTING;
+}
+
+/* The last one if it is free, else a new one. Where there is no pinned memory left, the other will do. */
+static enum sl_status find_place(struct sl_placement *placement, uint32_t s, uint64_t *address)
+{
+    const struct sl_slot *slot = &placement->slots[s];
+    struct sl_suballocator *spots = &placement->spots;
+    uint64_t taken = sl_arena_host_bytes(placement->arena), limit = placement->live_chunk_bytes_limit;
+    uint64_t room_bytes = limit > taken ? limit - taken : 0;
+    *address = slot->address;
+    if (*address &&
+        sl_suballocator_retake(spots, *address, slot->bytes,
+                               group_of(placement, slot, is_pinned(placement, *address)), room_bytes, s))
+        return SL_OK;
+    if (placement->keys[slot->key].pinned &&
+        sl_suballocator_take(spots, slot->bytes, SL_GROUP_PINNED, room_bytes, s, address) == SL_OK)
+        return SL_OK;
+    return sl_suballocator_take(spots, slot->bytes, group_of(placement, slot, false), room_bytes, s, address);
+}
+
+static void begin_life(struct sl_placement *placement, uint32_t s, uint64_t address, bool pinned)
+{
+    struct sl_slot *slot = &placement->slots[s];
+    placement->moves += slot->address && slot->address != address;
+    slot->live = true;
+    if (placement->stream) slot->home = (uint8_t)placement->stream;
+    slot->address = address;
+    slot->pinned = pinned;
+    placement->version++;
+    placement->live_count++;
+    placement->live_bytes += slot->bytes;
+    if (placement->live_bytes > placement->peak_live_bytes)
+        placement->peak_live_bytes = placement->live_bytes;
+    if (!pinned) return;
+    placement->pinned_live_bytes += slot->bytes;
+    if (placement->pinned_live_bytes > placement->peak_pinned_live_bytes)
+        placement->peak_pinned_live_bytes = placement->pinned_live_bytes;
+}
+
+static void end_life(struct sl_placement *placement, uint32_t s)
+{
+    struct sl_slot *slot = &placement->slots[s];
+    struct sl_slot_key *key = &placement->keys[slot->key];
+    slot->live = false;
+    placement->version++;
+    key->freed = true;
+    if (slot->ordinal < key->lowest_free) key->lowest_free = slot->ordinal;
+    placement->live_count--;
+    placement->live_bytes -= slot->bytes;
+    if (slot->pinned) placement->pinned_live_bytes -= slot->bytes;
+}
+
+static void note_waste(struct sl_placement *placement)
+{
+    uint64_t placed = placement->arena->virtual_bytes_used, live = placement->live_bytes;
+    if (placed < placement->peak_placed_bytes) return;
+    if (placed > placement->peak_placed_bytes || live > placement->live_at_peak)
+        placement->live_at_peak = live;
+    placement->peak_placed_bytes = placed;
+}
+
+enum sl_status sl_place(struct sl_placement *placement, uint64_t bytes, uint64_t site, uint32_t *slot_out)
+{
+    if (bytes > placement->live_chunk_bytes_limit) return SL_ERR_NO_MEMORY;
+    uint32_t s = slot_for(placement, site, bytes);
+    if (s == SL_MAP_NONE) return SL_ERR_NO_MEMORY;
+    uint64_t address;
+    enum sl_status status = find_place(placement, s, &address);
+    if (status) return status;
+    begin_life(placement, s, address, is_pinned(placement, address));
+    note_waste(placement);
+    *slot_out = s;
+    return SL_OK;
+}
+
+enum sl_status sl_place_noted(struct sl_placement *placement, uint64_t address, uint64_t bytes, uint64_t site,
+                              uint32_t *slot_out)
+{
+    if (!bytes || address + bytes < address ||
+        sl_ranges_overlap(&placement->ranges, address, address + bytes) != SL_NO_RANGE)
+        return SL_ERR_INVALID;
+    uint32_t s = slot_for(placement, site, bytes);
+    if (s == SL_MAP_NONE) return SL_ERR_NO_MEMORY;
+    if (!sl_arena_note(address, bytes)) return SL_ERR_INVALID;
+    if (!sl_ranges_put(&placement->ranges, address, address + bytes, s)) return SL_ERR_NO_MEMORY;
+    begin_life(placement, s, address, false);
+    *slot_out = s;
+    return SL_OK;
+}
+
+enum sl_status sl_unplace(struct sl_placement *placement, uint64_t address, uint32_t *slot_out)
+{
+    uint32_t s = sl_place_find(placement, address);
+    if (s == SL_MAP_NONE || placement->slots[s].address != address) return SL_ERR_INVALID;
+    end_life(placement, s);
+    if (placement->noted)
+        sl_ranges_remove(&placement->ranges, address);
+    else
+        sl_suballocator_give_back(&placement->spots, address, placement->slots[s].bytes);
+    *slot_out = s;
+    return SL_OK;
+}
+
+uint32_t sl_placement_remembered(const struct sl_placement *placement)
+{
+    return placement->slot_count - placement->free_slots - (uint32_t)placement->live_count;
+}
+
+/* Leaves the key its live slots only. True if there are any. */
+static bool keep_live(struct sl_placement *placement, struct sl_slot_key *key, uint32_t number)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < key->count; i++) {
+        uint32_t s = key->slots[i];
+        struct sl_slot *slot = &placement->slots[s];
+        if (slot->live) {
+            slot->key = number;
+            slot->ordinal = kept;
+            slot->taken = slot->freed = 0;
+            key->slots[kept++] = s;
+            continue;
+        }
+        free(slot->interior);
+        *slot = (struct sl_slot){.key = placement->free_slot};
+        placement->free_slot = s;
+        placement->free_slots++;
+    }
+    key->count = key->lowest_free = kept;
+    return kept > 0;
+}
+
+void sl_placement_forget(struct sl_placement *placement)
+{
+    uint32_t kept = 0;
+    sl_map_free(&placement->key_of);
+    for (uint32_t k = 0; k < placement->key_count; k++) {
+        struct sl_slot_key key = placement->keys[k];
+        if (!keep_live(placement, &key, kept)) {
+            free(key.slots);
+            continue;
+        }
+        uint64_t hash = key_hash(key.site, key.bytes);
+        while (sl_map_get(&placement->key_of, hash) != SL_MAP_NONE) hash += 2;
+        placement->keys[kept] = key;
+        /* Without memory for the entry the next such allocation gets a key of its own. */
+        sl_map_put(&placement->key_of, hash, kept++);
+    }
+    placement->key_count = kept;
+}
+
+uint32_t sl_place_find(const struct sl_placement *placement, uint64_t address)
+{
+    if (placement->noted) return sl_ranges_find(&placement->ranges, address);
+    uint32_t s = sl_suballocator_slot(placement->arena, address);
+    if (s == SL_NO_SLOT) return SL_MAP_NONE;
+    const struct sl_slot *slot = &placement->slots[s];
+    return address < slot->address + slot->bytes ? s : SL_MAP_NONE;
+}
+
+struct sl_chunk_range sl_slot_chunks(const struct sl_placement *placement, const struct sl_slot *slot,
+                                     uint64_t offset, uint64_t bytes)
+{
+    const struct sl_arena *arena = placement->arena;
+    if (!slot->address) return (struct sl_chunk_range){0};
+    uint64_t end = offset + (bytes ? bytes : 1);
+    if (end > slot->bytes || end < offset) end = slot->bytes;
+    sl_chunk first = sl_arena_chunk(arena, slot->address);
+    uint64_t base = slot->address & (arena->chunk_bytes - 1);
+    uint32_t from = (uint32_t)((base + offset) >> arena->chunk_shift);
+    uint32_t to = (uint32_t)((base + end - 1) >> arena->chunk_shift);
+    return (struct sl_chunk_range){first + from, to - from + 1};
+}
+
+static uint32_t interior_from(const struct sl_slot *slot, uint64_t offset)
+{
+    uint32_t low = 0, high = slot->interior_count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (slot->interior[middle] < offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+bool sl_slot_learn(struct sl_slot *slot, uint64_t offset)
+{
+    if (!offset) return false;
+    uint32_t at = interior_from(slot, offset);
+    if (at < slot->interior_count && slot->interior[at] == offset) return false;
+    if (slot->interior_count == MAX_INTERIOR ||
+        !sl_grow(&slot->interior, &slot->interior_capacity, slot->interior_count, sizeof *slot->interior))
+        return false;
+    memmove(&slot->interior[at + 1], &slot->interior[at],
+            (slot->interior_count - at) * sizeof *slot->interior);
+    slot->interior[at] = offset;
+    slot->interior_count++;
+    return true;
+}
+
+uint64_t sl_slot_extent_end(const struct sl_slot *slot, uint64_t offset)
+{
+    uint32_t at = interior_from(slot, offset + 1);
+    return at < slot->interior_count ? slot->interior[at] : slot->bytes;
+}

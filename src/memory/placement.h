@@ -1,0 +1,112 @@
+/* Placement: which address an allocation gets, and what its name (slot) is.
+ *
+ * Where in chunks it lies, spot.h says. A slot takes its last place again if that is free, so a program
+ * that repeats itself finds every allocation where it was an iteration ago. While the core only records,
+ * the driver has chosen the address, and no chunk is involved. Caller holds the order lock throughout.
+ */
+#ifndef SLUICE_PLACE_H
+#define SLUICE_PLACE_H
+
+#include "base/backing.h"
+#include "base/map.h"
+#include "base/range.h"
+#include "memory/arena.h"
+#include "memory/suballocator.h"
+
+#define SL_ALLOCATION_ALIGN SL_GRANULE_BYTES
+
+struct sl_slot {
+    uint64_t site, bytes; /* as requested */
+    uint32_t key;         /* index of its (site, bytes) */
+    uint32_t ordinal;     /* among the slots of that key */
+    bool live;
+    bool pinned;            /* it lies in pinned memory */
+    uint8_t home;           /* 1 + the number of the stream that it was last allocated for; 0: anybody */
+    uint8_t stream;         /* 1 + the number of the first one whose launches were seen to use it; or 0 */
+    uint32_t tag;           /* of the live allocation: the shim's */
+    uint64_t number;        /* of the live allocation: never another's */
+    uint64_t address;       /* where it is, or was last; 0: nowhere yet */
+    sl_symbol taken, freed; /* what stands for its allocation and its free; 0: not known yet */
+    uint64_t *interior;     /* offsets > 0 that launches were given, sorted: where its inner tensors begin */
+    uint32_t interior_count, interior_capacity;
+};
+
+struct sl_slot_key {
+    uint64_t site, bytes;
+    uint32_t *slots; /* by ordinal */
+    uint32_t count, capacity;
+    uint32_t lowest_free; /* no free ordinal lies below */
+    bool freed;           /* one of them was freed before: a short life is likely */
+    bool pinned;          /* by the rules */
+};
+
+struct sl_placement {
+    struct sl_arena *arena;
+    struct sl_slot *slots;
+    uint32_t slot_count, slot_capacity;
+    struct sl_slot_key *keys;
+    uint32_t key_count, key_capacity;
+    struct sl_map key_of; /* hash of (site, bytes) */
+    struct sl_suballocator spots;
+    uint64_t live_bytes, peak_live_bytes, live_count;
+    uint64_t pinned_live_bytes, peak_pinned_live_bytes;
+    uint64_t peak_placed_bytes;      /* of chunks in use, whole 2 MiB blocks; */
+    uint64_t live_at_peak;           /* and what lived in them: the rest was waste */
+    struct sl_backing backing;       /* the rules; set at the start */
+    uint64_t live_chunk_bytes_limit; /* host memory that chunks may take */
+    uint64_t version;                /* counts allocations and frees */
+    uint64_t allocations;            /* so far */
+    uint64_t moves;                  /* counts slots that did not take their last place again */
+    uint32_t stream;                 /* 1 + the number of the one that memory is placed for; 0: anybody */
+    bool noted;                      /* allocations are the driver's, and lie in `ranges`; set at the start */
+    struct sl_ranges ranges;         /* to the slot */
+    uint32_t free_slot, free_slots;  /* the first slot that is nobody's, linked by `key`; how many */
+};
+
+void sl_placement_init(struct sl_placement *placement, struct sl_arena *arena, uint64_t limit_bytes);
+void sl_placement_close(struct sl_placement *placement);
+
+/* Places `bytes` > 0 bytes from `site`. On SL_OK *slot is its live slot. SL_ERR_NO_MEMORY beyond the limit.
+ */
+enum sl_status sl_place(struct sl_placement *placement, uint64_t bytes, uint64_t site, uint32_t *slot);
+
+/* Names an allocation of the driver's. SL_ERR_INVALID where it overlaps one that is live, or lies beyond 47
+ * bits of address. pre: placement->noted. */
+enum sl_status sl_place_noted(struct sl_placement *placement, uint64_t address, uint64_t bytes, uint64_t site,
+                              uint32_t *slot);
+
+/* Frees the allocation that starts at `address`; *slot is its slot. A chunk that holds nothing any more is
+ * given back to the arena with its content dead (resident or not). SL_ERR_INVALID when none starts there. */
+enum sl_status sl_unplace(struct sl_placement *placement, uint64_t address, uint32_t *slot);
+
+/* Remembers `count` more slots of one site and size before any of them lived, in the order of their ordinals;
+ * the next slot numbers are theirs. `freed`: short lives are likely. False: out of memory. pre: nothing was
+ * forgotten or freed. */
+bool sl_placement_remember(struct sl_placement *placement, uint64_t site, uint64_t bytes, uint32_t count,
+                           bool freed);
+
+/* How many slots only remember where an allocation was. */
+uint32_t sl_placement_remembered(const struct sl_placement *placement);
+/* Forgets those, and the symbols of the live ones. Live slots keep their numbers and places. */
+void sl_placement_forget(struct sl_placement *placement);
+
+/* The live allocation that holds `address`: its slot, or SL_MAP_NONE. */
+uint32_t sl_place_find(const struct sl_placement *placement, uint64_t address);
+
+/* Chunks that a slot's bytes [offset, offset + bytes) lie in when it is at its (last) place; none where it
+ * has none. */
+struct sl_chunk_range {
+    sl_chunk first;
+    uint32_t count;
+};
+struct sl_chunk_range sl_slot_chunks(const struct sl_placement *placement, const struct sl_slot *slot,
+                                     uint64_t offset, uint64_t bytes);
+
+/* Notes that a launch was given `offset` into the slot. True if that was new. Bounded: beyond 65536 offsets
+ * nothing is learned. */
+bool sl_slot_learn(struct sl_slot *slot, uint64_t offset);
+/* Where the tensor that begins at `offset` ends at the latest: the next learned offset, or the allocation's
+ * end. */
+uint64_t sl_slot_extent_end(const struct sl_slot *slot, uint64_t offset);
+
+#endif

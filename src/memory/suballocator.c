@@ -1,0 +1,279 @@
+#include "memory/suballocator.h"
+
+#include <string.h>
+
+#define TINY_SEARCHED 8u /* chunks */
+
+static uint32_t granules_of(uint64_t bytes)
+{
+    return (uint32_t)((bytes + SL_GRANULE_BYTES - 1) / SL_GRANULE_BYTES);
+}
+
+static uint64_t whole_blocks(uint64_t bytes)
+{
+    return (bytes + SL_BLOCK_BYTES - 1) & ~(SL_BLOCK_BYTES - 1);
+}
+
+/* Of an allocation: what takes whole chunks. The rest is packed. */
+static uint64_t run_bytes(const struct sl_arena *arena, uint64_t bytes)
+{
+    return bytes & ~(arena->chunk_bytes - 1);
+}
+
+static uint32_t granule_at(const struct sl_arena *arena, uint64_t address)
+{
+    return (uint32_t)((address & (arena->chunk_bytes - 1)) / SL_GRANULE_BYTES);
+}
+
+static bool is_packed(const struct sl_chunk_record *chunk)
+{
+    return chunk->group != SL_NO_GROUP;
+}
+
+void sl_suballocator_init(struct sl_suballocator *spots, struct sl_arena *arena)
+{
+    memset(spots, 0, sizeof *spots);
+    spots->arena = arena;
+    for (int g = 0; g < SL_GROUPS; g++) spots->groups[g].newest = SL_NO_CHUNK;
+}
+
+/* --- chunks with room */
+
+static uint32_t room_in(const struct sl_suballocator *spots, sl_chunk c, uint32_t group)
+{
+    const struct sl_chunk_record *chunk = sl_arena_record(spots->arena, c);
+    if (chunk->group != group) return 0;
+    uint32_t behind = chunk->packing->granules - sl_chunk_bitmap_last(chunk->packing);
+    return behind > chunk->packing->longest ? behind : chunk->packing->longest;
+}
+
+/* Of a full list, the place of the one that is missed least. */
+static uint32_t least_room(const struct sl_suballocator *spots, uint32_t g)
+{
+    const struct sl_group *group = &spots->groups[g];
+    uint32_t least = 0, room = UINT32_MAX;
+    for (uint32_t i = 0; i < group->partial_count; i++) {
+        uint32_t one = room_in(spots, group->partial[i], g);
+        if (one >= room) continue;
+        room = one;
+        least = i;
+    }
+    return least;
+}
+
+static void put_last(struct sl_suballocator *spots, sl_chunk c)
+{
+    uint32_t g = sl_arena_record(spots->arena, c)->group, at = 0;
+    struct sl_group *group = &spots->groups[g];
+    if (group->partial_count && group->partial[group->partial_count - 1] == c) return;
+    while (at < group->partial_count && group->partial[at] != c) at++;
+    if (at == SL_PARTIAL) at = least_room(spots, g);
+    if (at == group->partial_count) group->partial_count++;
+    memmove(&group->partial[at], &group->partial[at + 1],
+            (group->partial_count - at - 1) * sizeof *group->partial);
+    group->partial[group->partial_count - 1] = c;
+}
+
+/* Behind all that lies in the chunk. */
+static bool fits_behind(const struct sl_chunk_bitmap *packing, uint32_t count, uint32_t *granule)
+{
+    *granule = sl_chunk_bitmap_last(packing);
+    return packing->granules - *granule >= count;
+}
+
+/* Within what a chunk takes already, or else in the last one that may become larger. */
+static bool find_gap(const struct sl_suballocator *spots, uint32_t g, uint32_t count, sl_chunk *found,
+                     uint32_t *granule)
+{
+    const struct sl_group *group = &spots->groups[g];
+    bool behind = false;
+    for (uint32_t i = group->partial_count, gap; i-- > 0;) {
+        const struct sl_chunk_record *chunk = sl_arena_record(spots->arena, group->partial[i]);
+        if (chunk->group != g) continue;
+        bool within = sl_chunk_bitmap_gap(chunk->packing, count, &gap);
+        if (!within && (behind || !fits_behind(chunk->packing, count, &gap))) continue;
+        *found = group->partial[i];
+        *granule = gap;
+        if (within) return true;
+        behind = true;
+    }
+    return behind;
+}
+
+/* A chunk holds so many tiny ones that few chunks are searched for a gap, and only when the newest is full.
+ */
+static bool find_tiny_gap(const struct sl_suballocator *spots, uint32_t g, uint32_t count, sl_chunk *found,
+                          uint32_t *granule)
+{
+    const struct sl_group *group = &spots->groups[g];
+    *found = group->newest;
+    if (*found != SL_NO_CHUNK) {
+        const struct sl_chunk_record *chunk = sl_arena_record(spots->arena, *found);
+        if (chunk->group == g && fits_behind(chunk->packing, count, granule)) return true;
+    }
+    uint32_t end = group->partial_count > TINY_SEARCHED ? group->partial_count - TINY_SEARCHED : 0;
+    for (uint32_t i = group->partial_count; i-- > end;) {
+        const struct sl_chunk_record *chunk = sl_arena_record(spots->arena, group->partial[i]);
+        *found = group->partial[i];
+        if (chunk->group == g && sl_chunk_bitmap_gap(chunk->packing, count, granule)) return true;
+    }
+    return false;
+}
+
+/* --- packed chunks */
+
+/* Makes a chunk that was just taken, by itself, a packed one. False: out of memory. */
+static bool begin_packed(struct sl_suballocator *spots, sl_chunk c, enum sl_group_kind group)
+{
+    struct sl_chunk_record *chunk = sl_arena_record(spots->arena, c);
+    if (!chunk->packing)
+        chunk->packing = sl_chunk_bitmap_new((uint32_t)(spots->arena->chunk_bytes / SL_GRANULE_BYTES));
+    if (!chunk->packing) return false;
+    sl_chunk_bitmap_use(chunk->packing, 0);
+    chunk->group = group;
+    spots->groups[group].newest = c;
+    return true;
+}
+
+/* What the chunk would take more. Pinned memory is the backend's already. */
+static uint64_t growth(const struct sl_suballocator *spots, sl_chunk c, uint32_t granule, uint64_t bytes)
+{
+    const struct sl_chunk_record *chunk = sl_arena_record(spots->arena, c);
+    uint64_t end = whole_blocks((uint64_t)granule * SL_GRANULE_BYTES + bytes), before = chunk->bytes;
+    return end > before && !chunk->pinned ? end - before : 0;
+}
+
+static void pack(struct sl_suballocator *spots, sl_chunk c, uint32_t granule, uint64_t bytes, uint32_t slot)
+{
+    struct sl_chunk_record *chunk = sl_arena_record(spots->arena, c);
+    sl_chunk_bitmap_take(chunk->packing, granule, granules_of(bytes), slot);
+    sl_arena_grow(spots->arena, c, whole_blocks((uint64_t)granule * SL_GRANULE_BYTES + bytes));
+    uint32_t end = (uint32_t)(chunk->bytes / SL_GRANULE_BYTES);
+    if (end > chunk->packing->end) sl_chunk_bitmap_use(chunk->packing, end);
+    put_last(spots, c);
+}
+
+static void unpack(struct sl_suballocator *spots, sl_chunk c, uint32_t granule)
+{
+    struct sl_chunk_record *chunk = sl_arena_record(spots->arena, c);
+    sl_chunk_bitmap_leave(chunk->packing, granule);
+    if (chunk->packing->count)
+        put_last(spots, c);
+    else
+        sl_arena_give(spots->arena, c);
+}
+
+/* --- spots */
+
+/* Chunks that were just taken become a run and a packed chunk. False: out of memory, and they are given back.
+ */
+static bool settle(struct sl_suballocator *spots, sl_chunk first, uint64_t bytes, enum sl_group_kind group,
+                   uint32_t slot)
+{
+    struct sl_arena *arena = spots->arena;
+    uint64_t whole = run_bytes(arena, bytes);
+    if (bytes > whole) {
+        sl_chunk last = first + (sl_chunk)(whole >> arena->chunk_shift);
+        if (whole) sl_arena_split(arena, first);
+        if (!begin_packed(spots, last, group)) {
+            if (whole) sl_arena_give(arena, first);
+            sl_arena_give(arena, last);
+            return false;
+        }
+        pack(spots, last, 0, bytes - whole, slot);
+    }
+    if (whole) sl_arena_record(arena, first)->run_slot = slot;
+    return true;
+}
+
+enum sl_status sl_suballocator_take(struct sl_suballocator *spots, uint64_t bytes, enum sl_group_kind group,
+                                    uint64_t room_bytes, uint32_t slot, uint64_t *address)
+{
+    struct sl_arena *arena = spots->arena;
+    bool pinned = group == SL_GROUP_PINNED;
+    uint32_t granule = 0;
+    sl_chunk c;
+    bool found = bytes <= SL_TINY_BYTES       ? find_tiny_gap(spots, group, granules_of(bytes), &c, &granule)
+                 : bytes < arena->chunk_bytes ? find_gap(spots, group, granules_of(bytes), &c, &granule)
+                                              : false;
+    if (found) {
+        if (growth(spots, c, granule, bytes) > room_bytes) return SL_ERR_NO_MEMORY;
+        pack(spots, c, granule, bytes, slot);
+    } else {
+        granule = 0;
+        if (!pinned && (bytes > room_bytes || whole_blocks(bytes) > room_bytes)) return SL_ERR_NO_MEMORY;
+        enum sl_status status =
+            pinned ? sl_arena_take_pinned(arena, bytes, room_bytes, &c) : sl_arena_take(arena, bytes, &c);
+        if (status) return status;
+        if (!settle(spots, c, bytes, group, slot)) return SL_ERR_NO_MEMORY;
+    }
+    *address = sl_arena_record(arena, c)->address + (uint64_t)granule * SL_GRANULE_BYTES;
+    return SL_OK;
+}
+
+static bool repack(struct sl_suballocator *spots, sl_chunk c, uint32_t granule, uint64_t bytes,
+                   enum sl_group_kind group, uint64_t room_bytes, uint32_t slot)
+{
+    struct sl_arena *arena = spots->arena;
+    struct sl_chunk_record *chunk = sl_arena_record(arena, c);
+    if (growth(spots, c, granule, bytes) > room_bytes) return false;
+    if (!chunk->bytes) {
+        if (!sl_arena_take_at(arena, c, (uint64_t)granule * SL_GRANULE_BYTES + bytes)) return false;
+        if (!begin_packed(spots, c, group)) {
+            sl_arena_give(arena, c);
+            return false;
+        }
+    } else if (!is_packed(chunk) || !sl_chunk_bitmap_is_free(chunk->packing, granule, granules_of(bytes))) {
+        return false;
+    }
+    pack(spots, c, granule, bytes, slot);
+    return true;
+}
+
+bool sl_suballocator_retake(struct sl_suballocator *spots, uint64_t address, uint64_t bytes,
+                            enum sl_group_kind group, uint64_t room_bytes, uint32_t slot)
+{
+    struct sl_arena *arena = spots->arena;
+    sl_chunk first = sl_arena_chunk(arena, address);
+    uint64_t whole = run_bytes(arena, bytes);
+    if (!whole) return repack(spots, first, granule_at(arena, address), bytes, group, room_bytes, slot);
+    if (!sl_arena_record(arena, first)->pinned) {
+        if (whole > room_bytes) return false;
+        room_bytes -= whole;
+    }
+    if (!sl_arena_take_at(arena, first, whole)) return false;
+    sl_chunk last = first + (sl_chunk)(whole >> arena->chunk_shift);
+    if (bytes > whole && !repack(spots, last, 0, bytes - whole, group, room_bytes, slot)) {
+        sl_arena_give(arena, first);
+        return false;
+    }
+    sl_arena_record(arena, first)->run_slot = slot;
+    return true;
+}
+
+void sl_suballocator_give_back(struct sl_suballocator *spots, uint64_t address, uint64_t bytes)
+{
+    struct sl_arena *arena = spots->arena;
+    sl_chunk first = sl_arena_chunk(arena, address);
+    uint64_t whole = run_bytes(arena, bytes);
+    if (whole) sl_arena_give(arena, first);
+    if (bytes > whole)
+        unpack(spots, first + (sl_chunk)(whole >> arena->chunk_shift), granule_at(arena, address));
+}
+
+uint32_t sl_suballocator_slot(const struct sl_arena *arena, uint64_t address)
+{
+    sl_chunk c = sl_arena_chunk(arena, address);
+    if (c == SL_NO_CHUNK) return SL_NO_SLOT;
+    const struct sl_chunk_record *chunk = sl_arena_record(arena, c);
+    uint32_t first;
+    return is_packed(chunk) ? sl_chunk_bitmap_find(chunk->packing, granule_at(arena, address), &first)
+                            : sl_arena_record(arena, chunk->run)->run_slot;
+}
+
+uint64_t sl_suballocator_chunk_bytes(const struct sl_arena *arena, uint64_t address, uint64_t bytes,
+                                     uint32_t number)
+{
+    uint64_t end = (address & (arena->chunk_bytes - 1)) + bytes - number * arena->chunk_bytes;
+    return end < arena->chunk_bytes ? whole_blocks(end) : arena->chunk_bytes;
+}

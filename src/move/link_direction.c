@@ -1,0 +1,108 @@
+#include "move/link_direction.h"
+
+#include <stdlib.h>
+
+#include "device/ordering.h"
+
+static _Atomic(sl_event_handle) *event_at(const struct sl_link_direction *direction, uint64_t sequence)
+{
+    return &direction->events[sequence % SL_EVENTS_MOST];
+}
+
+/* Stalls are measured up to the end of the fetch that a launch waited for, so those have a time. */
+static enum sl_status new_event(const struct sl_link_direction *direction, const struct sl_backend *backend,
+                                sl_event_handle *out)
+{
+    bool timed = direction->stream == backend->stream_in(backend->self);
+    return timed ? backend->timed_event_new(backend->self, out) : backend->event_new(backend->self, out);
+}
+
+enum sl_status sl_link_direction_init(struct sl_link_direction *direction, const struct sl_backend *backend,
+                                      sl_stream stream, enum sl_lock_rank rank)
+{
+    direction->stream = stream;
+    direction->events = calloc(SL_EVENTS_MOST, sizeof *direction->events);
+    if (!direction->events || !sl_lock_init(&direction->lock, rank, false)) return SL_ERR_NO_MEMORY;
+    for (uint64_t first = 1; first <= SL_EVENTS_LEAST; first++) {
+        sl_event_handle event;
+        enum sl_status status = new_event(direction, backend, &event);
+        if (status) return status;
+        atomic_store(event_at(direction, first), event);
+        atomic_store(&direction->event_count, (uint32_t)first);
+    }
+    return SL_OK;
+}
+
+void sl_link_direction_close(struct sl_link_direction *direction, const struct sl_backend *backend)
+{
+    uint64_t count = direction->event_count, last = direction->issued > count ? direction->issued : count;
+    for (uint64_t i = 0; backend && i < count; i++)
+        backend->event_delete(backend->self, atomic_load(event_at(direction, last - i)));
+    free((void *)direction->events);
+    direction->events = NULL;
+    atomic_store(&direction->event_count, 0);
+}
+
+/* The first movements have theirs from the start. */
+static sl_event_handle event_for(struct sl_link_direction *direction, const struct sl_backend *backend,
+                                 bool ask, uint64_t sequence)
+{
+    uint32_t count = atomic_load(&direction->event_count);
+    sl_event_handle event;
+    if (sequence <= count) return atomic_load(event_at(direction, sequence));
+    uint64_t oldest = sequence - count;
+    bool free = sl_link_direction_known_done(direction, oldest) ||
+                (ask && sl_link_direction_is_done(direction, backend, oldest));
+    if (!free && count < SL_EVENTS_MOST && new_event(direction, backend, &event) == SL_OK)
+        atomic_store(&direction->event_count, count + 1);
+    else
+        event = atomic_load(event_at(direction, oldest));
+    atomic_store(event_at(direction, sequence), event);
+    return event;
+}
+
+uint64_t sl_link_direction_submitted(struct sl_link_direction *direction, const struct sl_backend *backend,
+                                     bool ask, enum sl_status *status)
+{
+    uint64_t sequence = atomic_load(&direction->issued) + 1;
+    enum sl_status recorded =
+        sl_record_event(backend, event_for(direction, backend, ask, sequence), direction->stream);
+    if (*status == SL_OK) *status = recorded;
+    atomic_store_explicit(&direction->issued, sequence, memory_order_release);
+    return sequence;
+}
+
+static uint64_t first_with_event(const struct sl_link_direction *direction)
+{
+    uint64_t issued = atomic_load_explicit(&direction->issued, memory_order_acquire);
+    uint64_t count = atomic_load(&direction->event_count);
+    return issued > count ? issued - count + 1 : 1;
+}
+
+bool sl_link_direction_has_event(const struct sl_link_direction *direction, uint64_t sequence)
+{
+    return sequence >= first_with_event(direction);
+}
+
+sl_event_handle sl_link_direction_event(const struct sl_link_direction *direction, uint64_t sequence)
+{
+    uint64_t first = first_with_event(direction);
+    return atomic_load(event_at(direction, sequence > first ? sequence : first));
+}
+
+void sl_link_direction_set_done(struct sl_link_direction *direction, uint64_t sequence)
+{
+    uint64_t seen = atomic_load(&direction->done);
+    while (seen < sequence && !atomic_compare_exchange_weak(&direction->done, &seen, sequence)) {
+    }
+}
+
+bool sl_link_direction_is_done(struct sl_link_direction *direction, const struct sl_backend *backend,
+                               uint64_t sequence)
+{
+    if (sl_link_direction_known_done(direction, sequence)) return true;
+    if (sequence > atomic_load_explicit(&direction->issued, memory_order_acquire)) return false;
+    if (!backend->event_done(backend->self, sl_link_direction_event(direction, sequence))) return false;
+    sl_link_direction_set_done(direction, sequence);
+    return true;
+}

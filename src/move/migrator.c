@@ -1,0 +1,384 @@
+#include "move/migrator.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/guards.h"
+#include "base/log.h"
+#include "device/device_clock.h"
+#include "device/ordering.h"
+#include "move/transfer.h"
+
+#define MOVEMENTS_BETWEEN_TIMES 4096 /* without a trace */
+
+enum sl_status sl_migrator_init(struct sl_migrator *migrator, const struct sl_backend *backend,
+                                struct sl_arena *arena, struct sl_stats *stats, const _Atomic int *captures)
+{
+    memset(migrator, 0, sizeof *migrator);
+    migrator->backend = backend;
+    migrator->arena = arena;
+    migrator->stats = stats;
+    migrator->captures = captures;
+    migrator->link_in_bytes_per_s = migrator->link_out_bytes_per_s = SL_ASSUMED_LINK_BYTES_PER_S;
+    migrator->left_bytes = calloc(SL_EVENTS_MOST, sizeof *migrator->left_bytes);
+    if (!migrator->left_bytes) return SL_ERR_NO_MEMORY;
+    enum sl_status status =
+        sl_link_direction_init(&migrator->in, backend, backend->stream_in(backend->self), SL_LOCK_IN);
+    if (status) return status;
+    return sl_link_direction_init(&migrator->out, backend, backend->stream_out(backend->self), SL_LOCK_OUT);
+}
+
+void sl_migrator_close(struct sl_migrator *migrator, bool device_gone)
+{
+    struct sl_link_direction *directions[] = {&migrator->in, &migrator->out};
+    for (int d = 0; d < 2; d++) sl_transfers_delete(directions[d]->transfers, device_gone);
+    sl_device_clock_delete(migrator->clock, device_gone);
+    for (int d = 0; d < 2; d++)
+        sl_link_direction_close(directions[d], device_gone ? NULL : migrator->backend);
+    free((void *)migrator->left_bytes);
+    memset(migrator, 0, sizeof *migrator);
+}
+
+void sl_migrator_time(struct sl_migrator *migrator, struct sl_trace *trace)
+{
+    migrator->clock = sl_device_clock_new(migrator->backend, migrator->in.stream);
+    migrator->traced = trace != NULL;
+    if (!migrator->clock) return;
+    migrator->in.transfers =
+        sl_transfers_new(migrator->backend, migrator->clock, trace, &migrator->link.in, migrator->in.stream);
+    migrator->out.transfers = sl_transfers_new(migrator->backend, migrator->clock, trace, &migrator->link.out,
+                                               migrator->out.stream);
+}
+
+void sl_migrator_settle_times(struct sl_migrator *migrator, struct sl_link_direction *direction)
+{
+    if (direction->transfers && !atomic_load(migrator->captures)) sl_transfers_settle(direction->transfers);
+}
+
+/* Both directions at once, so that it is seen what they did at the same time. The clock gets an anchor in
+ * front of them: an old one would not be exact. pre: both locks are taken. */
+static void time_some(struct sl_migrator *migrator)
+{
+    uint64_t issued = atomic_load(&migrator->in.issued) + atomic_load(&migrator->out.issued);
+    if (migrator->timed_at && issued - migrator->timed_at < MOVEMENTS_BETWEEN_TIMES) return;
+    migrator->timed_at = issued + 1;
+    atomic_store(&migrator->wants_anchor, true);
+    sl_transfers_time_some(migrator->in.transfers);
+    sl_transfers_time_some(migrator->out.transfers);
+}
+
+/* Fetches first: the anchor stands in front of them. */
+static void measure(struct sl_migrator *migrator)
+{
+    if (atomic_load(migrator->captures)) return;
+    sl_transfers_settle(migrator->in.transfers);
+    if (!migrator->traced && !sl_transfers_settled(migrator->in.transfers)) return;
+    sl_transfers_settle(migrator->out.transfers);
+    if (!migrator->traced && sl_transfers_settled(migrator->out.transfers)) time_some(migrator);
+}
+
+void sl_migrator_lock(struct sl_migrator *migrator)
+{
+    sl_lock(&migrator->out.lock);
+    sl_lock(&migrator->in.lock);
+}
+
+void sl_migrator_unlock(struct sl_migrator *migrator)
+{
+    sl_unlock(&migrator->in.lock);
+    sl_unlock(&migrator->out.lock);
+}
+
+bool sl_migrator_try_lock(struct sl_migrator *migrator, int tries)
+{
+    for (; tries > 0; tries--) {
+        if (sl_try_lock(&migrator->out.lock)) {
+            if (sl_try_lock(&migrator->in.lock)) return true;
+            sl_unlock(&migrator->out.lock);
+        }
+        if (tries > 1) sched_yield();
+    }
+    return false;
+}
+
+void sl_migrator_measure(struct sl_migrator *migrator, uint64_t *in_bytes_per_s, uint64_t *out_bytes_per_s)
+{
+    if (!migrator->in.transfers || !migrator->out.transfers || !sl_migrator_try_lock(migrator, 1)) return;
+    measure(migrator);
+    sl_link_speeds(&migrator->link, in_bytes_per_s, out_bytes_per_s);
+    sl_migrator_unlock(migrator);
+}
+
+bool sl_migrator_done(struct sl_migrator *migrator, struct sl_link_direction *direction, uint64_t sequence)
+{
+    return sl_link_direction_is_done(direction, migrator->backend, sequence);
+}
+
+/* A number is given out just before the driver call: whoever saw it may be ahead of the thread that submits
+ * it. */
+static void wait_submitted(const struct sl_link_direction *direction, uint64_t sequence)
+{
+    while (atomic_load_explicit(&direction->issued, memory_order_acquire) < sequence) sched_yield();
+}
+
+void sl_migrator_wait(struct sl_migrator *migrator, struct sl_link_direction *direction, uint64_t sequence,
+                      sl_stream stream)
+{
+    wait_submitted(direction, sequence);
+    /* Its own is waited for though it be done: that tells a device with a time of its own what came first. */
+    if (!sl_link_direction_has_event(direction, sequence) &&
+        sl_link_direction_known_done(direction, sequence))
+        return;
+    sl_wait_event(migrator->backend, stream, sl_link_direction_event(direction, sequence));
+}
+
+void sl_migrator_wait_host(struct sl_migrator *migrator, struct sl_link_direction *direction,
+                           uint64_t sequence)
+{
+    if (sl_link_direction_known_done(direction, sequence)) return;
+    wait_submitted(direction, sequence);
+    sl_event_handle event = sl_link_direction_event(direction, sequence);
+    if (migrator->backend->event_wait(migrator->backend->self, event) == SL_OK)
+        sl_link_direction_set_done(direction, sequence);
+}
+
+/* Makes the out stream wait for those who were seen to use the chunk: what leaves under their hands is slow.
+ */
+static void wait_for_users(struct sl_migrator *migrator, struct sl_chunk_record *chunk,
+                           const struct sl_fence *fence)
+{
+    const struct sl_backend *backend = migrator->backend;
+    uint64_t fetch = atomic_load(&chunk->in_sequence);
+    if (fetch) sl_migrator_wait(migrator, &migrator->in, fetch, migrator->out.stream);
+    uint64_t users = atomic_load(&chunk->users);
+    if (!fence || sl_migrator_is_held(migrator)) return;
+    for (uint64_t rest = users & atomic_load(&fence->streams); rest; rest &= rest - 1)
+        sl_wait_event(backend, migrator->out.stream, fence->events[__builtin_ctzll(rest)]);
+}
+
+/* Makes the out stream wait for the frees of all memory in the chunk, whose content is said to be dead and
+ * whose discard is announced. False: it must not be discarded, since a free may be long in coming, or the
+ * chunk was taken in between: then its frees left the list with that, perhaps before they were seen here. */
+static bool wait_for_frees(struct sl_migrator *migrator, const struct sl_chunk_record *chunk)
+{
+    struct sl_waits waits = {0};
+    if (!migrator->frees) return true;
+    sl_frees_peek(migrator->frees, chunk->address, chunk->address + migrator->arena->chunk_bytes, &waits);
+    bool taken = atomic_load(&chunk->bytes) && SL_GUARD(TAKEN_MEANWHILE);
+    bool may_wait = !taken && (!waits.count || !sl_migrator_is_held(migrator));
+    if (may_wait && SL_GUARD(DISCARD_WAITS))
+        sl_waits_enqueue(&waits, migrator->backend, migrator->out.stream);
+    sl_waits_end(&waits, migrator->frees);
+    return may_wait;
+}
+
+/* pre: the direction's lock is taken. */
+static void tie_clock(struct sl_migrator *migrator, struct sl_link_direction *direction)
+{
+    if (!sl_device_clock_is_old(migrator->clock)) return;
+    bool idle = !atomic_load(migrator->captures) &&
+                sl_migrator_done(migrator, direction, atomic_load(&direction->issued));
+    sl_device_clock_anchor(migrator->clock, direction->stream, idle);
+}
+
+uint64_t sl_migrator_when(struct sl_migrator *migrator, sl_event_handle event)
+{
+    return migrator->clock && migrator->traced ? sl_device_clock_when(migrator->clock, event) : 0;
+}
+
+void sl_migrator_tie_clock(struct sl_migrator *migrator)
+{
+    if (!migrator->clock || !migrator->traced || !sl_device_clock_is_old(migrator->clock)) return;
+    /* Whoever holds the lock is about to move something, and sees to it. */
+    if (!sl_try_lock(&migrator->in.lock)) return;
+    tie_clock(migrator, &migrator->in);
+    sl_unlock(&migrator->in.lock);
+}
+
+/* Before the stream is made to wait for what must come before a movement. */
+static void begin_timing(struct sl_migrator *migrator, struct sl_link_direction *direction)
+{
+    if (!direction->transfers) return;
+    if (atomic_exchange(&migrator->wants_anchor, false))
+        sl_device_clock_anchor(migrator->clock, direction->stream, false);
+    if (!migrator->traced) return;
+    sl_migrator_settle_times(migrator, direction);
+    tie_clock(migrator, direction);
+}
+
+static bool begin_transfer(struct sl_link_direction *direction)
+{
+    return direction->transfers && sl_transfers_begin(direction->transfers);
+}
+
+/* Closes a movement: its event, its number. One that was refused has both, too: what it waited for counts. */
+static uint64_t submitted(struct sl_migrator *migrator, struct sl_link_direction *direction,
+                          enum sl_status status)
+{
+    bool ask = !atomic_load(migrator->captures);
+    uint64_t sequence = sl_link_direction_submitted(direction, migrator->backend, ask, &status);
+    if (status && !atomic_exchange(&migrator->failed, true))
+        sl_log(SL_LOG_WARN, "the driver refused to move memory (%s); data stays where it is from now on",
+               sl_status_text(status));
+    return sequence;
+}
+
+static enum sl_status let_go(const struct sl_backend *backend, enum sl_action_kind kind, uint64_t address,
+                             uint64_t bytes)
+{
+    if (kind == SL_ACTION_DISCARD) return backend->discard(backend->self, address, bytes);
+    if (kind == SL_ACTION_LEAVE) return backend->leave(backend->self, address, bytes);
+    return backend->evict(backend->self, address, bytes);
+}
+
+static _Atomic uint64_t *left_at(const struct sl_migrator *migrator, uint64_t sequence)
+{
+    return &migrator->left_bytes[sequence % SL_EVENTS_MOST];
+}
+
+/* Of the next out movement. pre: the direction's lock is taken. */
+static void note_left(struct sl_migrator *migrator, uint64_t sequence, uint64_t bytes)
+{
+    atomic_store(left_at(migrator, sequence), atomic_load(left_at(migrator, sequence - 1)) + bytes);
+}
+
+/* What is read first may be older than what is read then: that errs on the side of waiting. */
+uint64_t sl_migrator_room_after(const struct sl_migrator *migrator, sl_chunk c, uint64_t bytes,
+                                uint64_t budget_bytes)
+{
+    uint64_t held = atomic_load(&sl_arena_record(migrator->arena, c)->frame_bytes);
+    uint64_t occupied = atomic_load(&migrator->occupied_bytes) + (bytes > held ? bytes - held : 0);
+    uint64_t first = atomic_load(&migrator->out.done), last = atomic_load(&migrator->out.issued);
+    /* What older ones left is overwritten before long. */
+    if (last > first + SL_EVENTS_MOST / 2) first = last - SL_EVENTS_MOST / 2;
+    uint64_t left = atomic_load(left_at(migrator, last));
+    while (first < last) {
+        uint64_t middle = first + (last - first) / 2;
+        if (occupied + (left - atomic_load(left_at(migrator, middle))) <= budget_bytes)
+            last = middle;
+        else
+            first = middle + 1;
+    }
+    return first;
+}
+
+/* The chunk changed under our hands after it told the number: whoever saw that waits for it, so it comes,
+ * though nothing moves. */
+static uint64_t give_up(struct sl_migrator *migrator, struct sl_link_direction *direction)
+{
+    if (direction == &migrator->out) note_left(migrator, atomic_load(&direction->issued) + 1, 0);
+    submitted(migrator, direction, SL_OK);
+    return 0;
+}
+
+uint64_t sl_migrator_evict(struct sl_migrator *migrator, sl_chunk c, const struct sl_fence *fence,
+                           enum sl_move_cause cause)
+{
+    const struct sl_backend *backend = migrator->backend;
+    struct sl_chunk_record *chunk = sl_arena_record(migrator->arena, c);
+    uint64_t sequence = atomic_load(&migrator->out.issued) + 1;
+    if (atomic_load(&migrator->failed) || chunk->pinned || !sl_chunk_is_resident(chunk)) return 0;
+    /* Before the content says that it left, so that whoever sees that also sees what to wait for. */
+    uint64_t dropped = atomic_load(&chunk->discard_sequence);
+    atomic_store(&chunk->out_sequence, sequence);
+    bool evicted = sl_content_change(chunk, SL_CONTENT_RESIDENT, SL_CONTENT_HOST);
+    if (!evicted) {
+        if (!migrator->keeps_dead && SL_GUARD(DISCARD_IS_TOLD_FIRST))
+            atomic_store(&chunk->discard_sequence, sequence);
+        if (!sl_content_change(chunk, SL_CONTENT_RESIDENT_DEAD, SL_CONTENT_DEAD)) {
+            atomic_store(&chunk->discard_sequence, dropped);
+            return give_up(migrator, &migrator->out);
+        }
+    }
+    begin_timing(migrator, &migrator->out);
+    wait_for_users(migrator, chunk, fence);
+    uint64_t bytes = atomic_load(&chunk->frame_bytes);
+    bool drops = !evicted && !migrator->keeps_dead && wait_for_frees(migrator, chunk);
+    enum sl_action_kind kind = drops                                             ? SL_ACTION_DISCARD
+                               : backend->leave && !atomic_load(&chunk->written) ? SL_ACTION_LEAVE
+                                                                                 : SL_ACTION_EVICT;
+    /* Not when it comes: a launch may still write it in place, and a fetch does not wait for that. */
+    atomic_store(&chunk->written, false);
+    note_left(migrator, sequence, bytes);
+    bool timed = kind == SL_ACTION_EVICT && begin_transfer(&migrator->out);
+    enum sl_status status = let_go(backend, kind, chunk->address, bytes);
+    submitted(migrator, &migrator->out, status);
+    if (drops && !SL_GUARD(DISCARD_IS_TOLD_FIRST)) atomic_store(&chunk->discard_sequence, sequence);
+    atomic_store(&chunk->in_sequence, 0);
+    atomic_store(&chunk->users, 0);
+    atomic_store(&chunk->frame_bytes, 0);
+    if (atomic_exchange(&chunk->unused, false)) atomic_fetch_add(&migrator->stats->unused_bytes, bytes);
+    atomic_fetch_sub(&migrator->occupied_bytes, bytes);
+    struct sl_event move = sl_stats_moved(migrator->stats, kind, cause, c, bytes);
+    if (timed && status == SL_OK) sl_transfers_end(migrator->out.transfers, &move, true);
+    return sequence;
+}
+
+/* Changes an absent chunk's content to resident. False when it is resident or changes under our hands. */
+static bool arrive(struct sl_chunk_record *chunk, bool *dead)
+{
+    *dead = sl_content_change(chunk, SL_CONTENT_DEAD, SL_CONTENT_RESIDENT_DEAD);
+    if (!*dead) return sl_content_change(chunk, SL_CONTENT_HOST, SL_CONTENT_RESIDENT);
+    /* An allocation that came in between did not see RESIDENT_DEAD; one that comes later does. */
+    if (atomic_load(&chunk->bytes)) sl_content_change(chunk, SL_CONTENT_RESIDENT_DEAD, SL_CONTENT_RESIDENT);
+    return true;
+}
+
+uint64_t sl_migrator_fetch(struct sl_migrator *migrator, sl_chunk c, uint64_t bytes, uint64_t after_out,
+                           enum sl_move_cause cause)
+{
+    const struct sl_backend *backend = migrator->backend;
+    struct sl_chunk_record *chunk = sl_arena_record(migrator->arena, c);
+    uint64_t sequence = atomic_load(&migrator->in.issued) + 1, held = atomic_load(&chunk->frame_bytes);
+    bool dead = false;
+    if (atomic_load(&migrator->failed) || bytes <= held || (!held && sl_chunk_is_resident(chunk))) return 0;
+    /* Waiting comes before the content changes: a release that sees it resident waits for us in turn. */
+    uint64_t own = atomic_load(&chunk->out_sequence);
+    while (own > atomic_load(&migrator->out.issued)) {
+        sched_yield();
+        own = atomic_load(&chunk->out_sequence);
+    }
+    if (own > after_out) after_out = own;
+    atomic_store(&chunk->in_sequence, sequence);
+    if (!held && !arrive(chunk, &dead)) return give_up(migrator, &migrator->in);
+    if (dead) atomic_store(&chunk->written, true);
+    atomic_store(&chunk->frame_bytes, bytes);
+    atomic_store(&chunk->unused, cause == SL_CAUSE_PLAN && !dead);
+    uint64_t occupied = atomic_fetch_add(&migrator->occupied_bytes, bytes - held) + bytes - held;
+    begin_timing(migrator, &migrator->in);
+    if (after_out) sl_migrator_wait(migrator, &migrator->out, after_out, migrator->in.stream);
+    bool timed = !dead && begin_transfer(&migrator->in);
+    enum sl_status status = backend->fetch(backend->self, chunk->address, bytes);
+    submitted(migrator, &migrator->in, status);
+    sl_stats_occupied(migrator->stats, occupied);
+    struct sl_event move =
+        sl_stats_moved(migrator->stats, dead ? SL_ACTION_POPULATE : SL_ACTION_FETCH, cause, c, bytes - held);
+    if (timed && status == SL_OK) sl_transfers_end(migrator->in.transfers, &move, !held && own);
+    return sequence;
+}
+
+void sl_migrator_hand_to_driver(struct sl_migrator *migrator, sl_chunk c)
+{
+    struct sl_chunk_record *chunk = sl_arena_record(migrator->arena, c);
+    atomic_store(&chunk->content, SL_CONTENT_RESIDENT);
+    atomic_store(&chunk->frame_bytes, atomic_load(&chunk->bytes));
+}
+
+void sl_migrator_discard(struct sl_migrator *migrator, sl_chunk c)
+{
+    const struct sl_backend *backend = migrator->backend;
+    struct sl_chunk_record *chunk = sl_arena_record(migrator->arena, c);
+    uint64_t sequence = atomic_load(&migrator->out.issued) + 1;
+    if (atomic_load(&migrator->failed) || migrator->keeps_dead || atomic_load(&chunk->bytes) ||
+        atomic_load(&chunk->content) != SL_CONTENT_DEAD)
+        return;
+    /* Either whoever takes the chunk sees this number, or the chunk is seen to be taken. */
+    atomic_store(&chunk->discard_sequence, sequence);
+    note_left(migrator, sequence, 0);
+    atomic_store(&chunk->out_sequence, sequence);
+    bool drops = wait_for_frees(migrator, chunk);
+    submitted(migrator, &migrator->out,
+              drops ? backend->discard(backend->self, chunk->address, migrator->arena->chunk_bytes) : SL_OK);
+    atomic_store(&chunk->users, 0);
+}

@@ -1,0 +1,73 @@
+#include "predict/durations.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void sl_durations_close(struct sl_durations *durations)
+{
+    free(durations->symbols);
+    free(durations->kernels);
+    *durations = (struct sl_durations){0};
+}
+
+void sl_durations_forget(struct sl_durations *durations)
+{
+    if (!durations->symbols) return;
+    memset(durations->symbols, 0, durations->symbol_capacity * sizeof *durations->symbols);
+}
+
+/* Makes room for index `at` in an array that is zero where nothing was written. */
+static bool reserve(void *array, uint32_t *capacity, uint32_t at, size_t size)
+{
+    uint32_t wanted = *capacity ? *capacity : 64;
+    if (at < *capacity) return true;
+    while (wanted <= at) wanted *= 2;
+    char *larger = realloc(*(void **)array, wanted * size);
+    if (!larger) return false;
+    memset(larger + *capacity * size, 0, (wanted - *capacity) * size);
+    *(void **)array = larger;
+    *capacity = wanted;
+    return true;
+}
+
+struct sl_duration *sl_durations_of(struct sl_durations *durations, sl_symbol symbol)
+{
+    bool room = reserve(&durations->symbols, &durations->symbol_capacity, symbol, sizeof *durations->symbols);
+    return room ? &durations->symbols[symbol] : NULL;
+}
+
+void sl_durations_note(struct sl_durations *durations, sl_symbol symbol, uint32_t kernel, uint64_t ns)
+{
+    uint64_t steps = (ns + SL_DURATION_STEP_NS / 2) / SL_DURATION_STEP_NS;
+    struct sl_duration *known = symbol == SL_NO_SYMBOL ? NULL : sl_durations_of(durations, symbol);
+    if (known) {
+        known->last[known->count % SL_DURATION_SAMPLES] = steps < 1            ? 1
+                                                          : steps > UINT32_MAX ? UINT32_MAX
+                                                                               : (uint32_t)steps;
+        if (known->count < UINT32_MAX) known->count++;
+    }
+    if (!kernel ||
+        !reserve(&durations->kernels, &durations->kernel_capacity, kernel, sizeof *durations->kernels))
+        return;
+    durations->kernels[kernel].ns += ns;
+    durations->kernels[kernel].count++;
+}
+
+/* Of two the smaller one: what disturbs a measurement makes it longer. */
+static uint32_t median(const struct sl_duration *known)
+{
+    uint32_t a = known->last[0], b = known->last[1], c = known->last[2];
+    uint32_t low = a < b ? a : b, high = a < b ? b : a;
+    if (known->count == 1) return a;
+    if (known->count == 2 || c < low) return low;
+    return c < high ? c : high;
+}
+
+uint64_t sl_durations_ns(const struct sl_durations *durations, sl_symbol symbol, uint32_t kernel)
+{
+    if (symbol < durations->symbol_capacity && durations->symbols[symbol].count)
+        return (uint64_t)median(&durations->symbols[symbol]) * SL_DURATION_STEP_NS;
+    if (kernel < durations->kernel_capacity && durations->kernels[kernel].count)
+        return durations->kernels[kernel].ns / durations->kernels[kernel].count;
+    return 0;
+}

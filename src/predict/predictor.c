@@ -1,0 +1,394 @@
+#include "predict/predictor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Occurrences are found through hash chains over the last 1, 8, 64 and 512 symbols; the longest chains'
+ * entries are looked at first, because what agrees for 512 symbols agrees longer than what was only found
+ * for 64. */
+enum { LEVELS = 4, LEVEL_SHIFT = 3, POWERS = 32 };
+
+/* Every feed earns the right to look at a few candidates, a surprise spends what was saved: that bounds a
+ * long random string while a rare surprise in a regular one may look far. */
+enum { CREDIT_PER_FEED = 16, CREDIT_MOST = 8192 };
+
+/* A context of STRONG_MATCH symbols says more than a suffix shorter than WEAK_MATCH: after a symbol too many
+ * or a few too few the string most likely goes on nearby. */
+enum { STRONG_MATCH = 16, WEAK_MATCH = 2, RESUME_WINDOW = 64 };
+
+/* The chains are needed after a surprise only, and what came true meanwhile has entries from a period before:
+ * they catch up with this many boundaries, or one period. */
+enum { CATCH_UP = 4096 };
+
+#define HASH_BASE UINT64_C(0x9e3779b97f4a7c15)
+#define SLOT_FACTOR UINT64_C(0xd6e8feb86659fd93)
+
+/* Positions count symbols from the start and never wrap; rings are indexed by their low bits. A boundary b
+ * lies before the symbol at position b; hash[b] covers everything before it, so that any stretch's hash is a
+ * difference of two and the common suffix of two positions is found by bisection. */
+struct chain_links {
+    uint32_t prev[LEVELS]; /* the low bits of the boundary before in each chain */
+};
+
+/* A stretch of the given past in which one period holds: up to where another one does. */
+struct steady_stretch {
+    uint64_t from, end, period; /* symbols [from, end) have it */
+};
+#define NEVER UINT64_MAX
+
+struct sl_predictor {
+    uint64_t mask, count;
+    uint64_t entered; /* the last boundary that is in the chains */
+    sl_symbol *symbol;
+    uint64_t *hash;
+    struct chain_links *links; /* by boundary */
+    uint32_t *head[LEVELS];    /* by hash: the low bits of the latest boundary */
+    int head_shift;
+    uint64_t power[POWERS]; /* HASH_BASE to the 2^i */
+    bool following;
+    uint64_t cursor;  /* position of the predicted symbol */
+    uint64_t match;   /* symbols before the cursor that equal the present's */
+    uint64_t resume;  /* the cursor when the last strong match broke off */
+    uint64_t lost_at; /* the count then; 0: never */
+    uint64_t credit;
+    struct sl_predictor_counts counts;
+
+    /* The past that was given: symbols [0, given). */
+    uint64_t given, given_period;     /* it ends with that period; 0: with none */
+    struct steady_stretch *stretches; /* of it */
+    size_t stretch_count, stretch_capacity;
+    uint64_t mark;                /* the cursor at which what follows changes; NEVER outside the given past */
+    uint64_t period, next_period; /* at the cursor, while there is a mark */
+};
+
+struct sl_predictor *sl_predictor_new(size_t capacity)
+{
+    size_t size = 1024;
+    while (size <= capacity && size < (size_t)1 << 30) size *= 2;
+    struct sl_predictor *p = calloc(1, sizeof *p);
+    if (!p) return NULL;
+    p->mask = size - 1;
+    p->credit = CREDIT_MOST;
+    p->mark = NEVER;
+    p->symbol = malloc(size * sizeof *p->symbol);
+    p->hash = calloc(size, sizeof *p->hash);
+    p->links = calloc(size, sizeof *p->links);
+    bool complete = p->symbol && p->hash && p->links;
+    /* What repeats has fewer contexts than the ring has places: small tables stay in the cache. */
+    p->head_shift = 64 - __builtin_ctzll(size / 4);
+    for (int i = 0; i < LEVELS; i++) {
+        p->head[i] = calloc(size / 4, sizeof *p->head[i]);
+        complete = complete && p->head[i];
+    }
+    if (!complete) {
+        sl_predictor_delete(p);
+        return NULL;
+    }
+    p->power[0] = HASH_BASE;
+    for (int i = 1; i < POWERS; i++) p->power[i] = p->power[i - 1] * p->power[i - 1];
+    return p;
+}
+
+void sl_predictor_delete(struct sl_predictor *p)
+{
+    if (!p) return;
+    for (int i = 0; i < LEVELS; i++) free(p->head[i]);
+    free(p->stretches);
+    free(p->links);
+    free(p->hash);
+    free(p->symbol);
+    free(p);
+}
+
+void sl_predictor_clear(struct sl_predictor *p)
+{
+    for (int i = 0; i < LEVELS; i++) memset(p->head[i], 0, (p->mask + 1) / 4 * sizeof *p->head[i]);
+    p->hash[0] = 0;
+    p->count = p->entered = 0;
+    p->cursor = p->match = p->resume = p->lost_at = 0;
+    p->following = false;
+    p->credit = CREDIT_MOST;
+    p->given = p->given_period = 0;
+    p->stretch_count = 0;
+    p->mark = NEVER;
+}
+
+/* The oldest boundary that the ring still has. */
+static uint64_t oldest(const struct sl_predictor *p)
+{
+    return p->count <= p->mask ? 0 : p->count - p->mask;
+}
+
+/* Hash of the 2^exponent symbols that end at boundary `end`. */
+static uint64_t stretch(const struct sl_predictor *p, uint64_t end, int exponent)
+{
+    uint64_t begin = end - ((uint64_t)1 << exponent);
+    return p->hash[end & p->mask] - p->hash[begin & p->mask] * p->power[exponent];
+}
+
+static uint64_t slot_of(const struct sl_predictor *p, uint64_t end, int level)
+{
+    return stretch(p, end, level * LEVEL_SHIFT) * SLOT_FACTOR >> p->head_shift;
+}
+
+/* How many symbols before boundary `end` equal those before the present. */
+static uint64_t common_suffix(const struct sl_predictor *p, uint64_t end)
+{
+    uint64_t most = end - oldest(p), length = 0;
+    int exponent = 0;
+    while (exponent < POWERS - 1 && length + ((uint64_t)1 << exponent) <= most &&
+           stretch(p, end - length, exponent) == stretch(p, p->count - length, exponent)) {
+        length += (uint64_t)1 << exponent;
+        exponent++;
+    }
+    while (exponent-- > 0) {
+        uint64_t step = (uint64_t)1 << exponent;
+        if (length + step <= most &&
+            stretch(p, end - length, exponent) == stretch(p, p->count - length, exponent))
+            length += step;
+    }
+    return length;
+}
+
+/* The latest of the longest earlier occurrences of the present's suffix, among those there is credit for. But
+ * where a context was just `mistaken` and the present came three times in a row, it is taken to come again:
+ * else what was odd once in a long steady stretch would be expected again in each of as many periods as came
+ * before it. Assumes that the present is not in the chains yet. */
+static void find_longest(struct sl_predictor *p, bool mistaken)
+{
+    uint64_t best = 0, cursor = 0;
+    bool repeats = false;
+    for (int i = LEVELS - 1; i >= 0 && !best; i--) {
+        uint64_t least = (uint64_t)1 << i * LEVEL_SHIFT, seen = 0;
+        if (p->count - oldest(p) <= least) continue;
+        uint32_t at = p->head[i][slot_of(p, p->count, i)];
+        while (!repeats) {
+            uint64_t distance = (uint32_t)p->count - at;
+            /* Distances grow along a chain; one that does not was overwritten. */
+            if (distance <= seen || distance >= p->count - oldest(p) || p->credit == 0) break;
+            seen = distance;
+            p->credit--;
+            uint64_t length = common_suffix(p, p->count - distance);
+            /* Nothing followed at the end of a past that was given. */
+            if (length >= least && length > best && p->count - distance != p->given) {
+                best = length;
+                cursor = p->count - distance;
+                repeats = mistaken && length >= 2 * distance && length >= STRONG_MATCH;
+            }
+            at = p->links[at & p->mask].prev[i];
+        }
+    }
+    p->following = best > 0;
+    p->cursor = cursor;
+    p->match = best;
+}
+
+static void resume_context(struct sl_predictor *p, sl_symbol symbol)
+{
+    if (p->count - p->lost_at > RESUME_WINDOW || p->resume < oldest(p)) return;
+    for (uint64_t at = p->resume; at < p->resume + RESUME_WINDOW && at + 1 < p->count; at++) {
+        if (p->symbol[at & p->mask] != symbol) continue;
+        p->following = true;
+        p->cursor = at + 1;
+        p->match = common_suffix(p, p->cursor);
+        return;
+    }
+}
+
+/* Enters the boundaries before the present. */
+static void catch_up(struct sl_predictor *p, uint64_t period)
+{
+    uint64_t until = p->count - 1, most = period > CATCH_UP ? period : CATCH_UP;
+    if (until - p->entered > most) p->entered = until - most;
+    for (int i = 0; i < LEVELS; i++) {
+        uint64_t least = oldest(p) + ((uint64_t)1 << i * LEVEL_SHIFT);
+        for (uint64_t b = p->entered + 1 > least ? p->entered + 1 : least; b <= until; b++) {
+            uint32_t *head = &p->head[i][slot_of(p, b, i)];
+            p->links[b & p->mask].prev[i] = *head;
+            *head = (uint32_t)b;
+        }
+    }
+    p->entered = until;
+}
+
+/* The cursor has moved elsewhere. */
+static void find_stretch(struct sl_predictor *p)
+{
+    p->mark = NEVER;
+    if (!p->following || p->cursor >= p->given) return;
+    size_t low = 0, high = p->stretch_count; /* the first that begins behind the cursor */
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (p->stretches[middle].from <= p->cursor)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool last = low == p->stretch_count;
+    p->period = low ? p->stretches[low - 1].period : 0;
+    p->next_period = last ? 0 : p->stretches[low].period;
+    p->mark = last ? p->given : p->stretches[low].from;
+}
+
+/* All of the given past came again: it goes on as it went on last, by now in this run's own past, if that is
+ * long enough. */
+static void leave_given(struct sl_predictor *p)
+{
+    uint64_t own = p->count - p->given_period;
+    p->cursor = own > p->given ? own : p->given - p->given_period;
+    p->match = p->given_period ? common_suffix(p, p->cursor) : 0;
+    p->following = p->match > 0;
+}
+
+static void pass_mark(struct sl_predictor *p)
+{
+    if (p->cursor == p->given) leave_given(p);
+    find_stretch(p);
+}
+
+bool sl_predictor_feed(struct sl_predictor *p, sl_symbol symbol)
+{
+    bool hit = p->following && p->symbol[p->cursor & p->mask] == symbol;
+    uint64_t boundary = p->hash[p->count & p->mask];
+    p->symbol[p->count & p->mask] = symbol;
+    p->count++;
+    p->hash[p->count & p->mask] = boundary * HASH_BASE + symbol + 1;
+    if (p->credit < CREDIT_MOST) p->credit += CREDIT_PER_FEED;
+    p->counts.fed++;
+    if (hit) {
+        p->counts.predicted++;
+        p->match++;
+        if (++p->cursor == p->mark) pass_mark(p);
+    } else {
+        p->counts.mispredictions++;
+        if (p->following && p->match >= STRONG_MATCH) {
+            p->resume = p->cursor;
+            p->lost_at = p->count;
+        }
+        catch_up(p, p->following ? p->count - 1 - p->cursor : 0);
+        find_longest(p, p->following);
+        if (p->match < WEAK_MATCH && p->lost_at) resume_context(p, symbol);
+        if (p->given) find_stretch(p);
+    }
+    return hit;
+}
+
+/* What is followed while the given past is fed. */
+struct follower {
+    uint64_t from, began; /* where what repeats begins, and where that was noticed */
+    uint64_t period;      /* 0: nothing is followed */
+};
+
+/* Notes the stretch that ends here if half a period came again. What seemed to repeat inside of its first
+ * one is forgotten. */
+static bool end_stretch(struct sl_predictor *p, const struct follower *f, uint64_t end)
+{
+    if (!f->period || 2 * (end - f->began) < f->period || end - f->began < STRONG_MATCH) return true;
+    while (p->stretch_count && p->stretches[p->stretch_count - 1].from >= f->from) p->stretch_count--;
+    if (p->stretch_count == p->stretch_capacity) {
+        size_t wanted = p->stretch_capacity ? 2 * p->stretch_capacity : 16;
+        struct steady_stretch *larger = realloc(p->stretches, wanted * sizeof *larger);
+        if (!larger) return false;
+        p->stretches = larger;
+        p->stretch_capacity = wanted;
+    }
+    uint64_t free_from = p->stretch_count ? p->stretches[p->stretch_count - 1].end : 0;
+    uint64_t from = f->from > free_from ? f->from : free_from;
+    p->stretches[p->stretch_count++] = (struct steady_stretch){from, end, f->period};
+    return true;
+}
+
+static bool feed_given(struct sl_predictor *p, const sl_symbol *symbols, size_t count)
+{
+    struct follower f = {0};
+    for (size_t i = 0; i < count; i++) {
+        if (sl_predictor_feed(p, symbols[i])) continue;
+        if (!end_stretch(p, &f, p->count - 1)) return false;
+        f.period = sl_predictor_period(p);
+        f.began = p->count;
+        f.from = p->cursor - p->match;
+    }
+    if (p->following && p->match >= STRONG_MATCH) p->given_period = p->count - p->cursor;
+    return end_stretch(p, &f, p->count);
+}
+
+bool sl_predictor_prime(struct sl_predictor *p, const sl_symbol *symbols, size_t count)
+{
+    struct sl_predictor_counts counts = p->counts;
+    sl_predictor_clear(p);
+    if (count > (p->mask + 1) / 4) count = (p->mask + 1) / 4;
+    if (!count) return true;
+    bool fed = feed_given(p, symbols, count);
+    p->counts = counts;
+    if (!fed) {
+        sl_predictor_clear(p);
+        return false;
+    }
+    catch_up(p, p->count);
+    p->given = count;
+    p->following = true;
+    p->cursor = p->match = p->lost_at = 0;
+    p->credit = CREDIT_MOST;
+    find_stretch(p);
+    return true;
+}
+
+size_t sl_predictor_begun(const struct sl_predictor *p, sl_symbol *out, size_t count)
+{
+    uint64_t fed = p->count - p->given;
+    if (oldest(p) > p->given) return 0;
+    if (count > fed) count = fed;
+    for (size_t i = 0; i < count; i++) out[i] = p->symbol[(p->given + i) & p->mask];
+    return count;
+}
+
+struct sl_predictor_walk sl_predictor_walk(const struct sl_predictor *p)
+{
+    if (!p->following) return (struct sl_predictor_walk){0};
+    bool given = p->cursor < p->given;
+    uint64_t end = given ? p->given : p->count;
+    return (struct sl_predictor_walk){
+        .at = p->cursor, .end = end, .period = given ? p->given_period : end - p->cursor};
+}
+
+sl_symbol sl_predictor_step(const struct sl_predictor *p, struct sl_predictor_walk *walk)
+{
+    if (walk->at == walk->end && !walk->period) return SL_NO_SYMBOL;
+    if (walk->at == walk->end) walk->at -= walk->period;
+    return p->symbol[walk->at++ & p->mask];
+}
+
+size_t sl_predictor_next(const struct sl_predictor *p, sl_symbol *out, size_t count)
+{
+    struct sl_predictor_walk walk = sl_predictor_walk(p);
+    for (size_t i = 0; i < count; i++)
+        if ((out[i] = sl_predictor_step(p, &walk)) == SL_NO_SYMBOL) return i;
+    return count;
+}
+
+sl_symbol sl_predictor_expected(const struct sl_predictor *p)
+{
+    return p->following ? p->symbol[p->cursor & p->mask] : SL_NO_SYMBOL;
+}
+
+size_t sl_predictor_match(const struct sl_predictor *p)
+{
+    return p->following ? p->match : 0;
+}
+
+size_t sl_predictor_period(const struct sl_predictor *p)
+{
+    if (!p->following) return 0;
+    return p->mark == NEVER ? p->count - p->cursor : p->period;
+}
+
+size_t sl_predictor_horizon(const struct sl_predictor *p)
+{
+    size_t period = sl_predictor_period(p);
+    return p->mark != NEVER && p->next_period > period ? p->next_period : period;
+}
+
+struct sl_predictor_counts sl_predictor_counts(const struct sl_predictor *p)
+{
+    return p->counts;
+}

@@ -1,0 +1,131 @@
+/* How long launches are said to take, and when they are measured without a trace. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core_fixture.h"
+#include "predict/durations.h"
+
+#define PERIOD 48
+#define STEP SL_DURATION_STEP_NS
+
+static void the_median_of_the_last_three_counts(void **state)
+{
+    (void)state;
+    static const uint64_t ns[] = {100, 900, 120, 110, 5000, 115, 6000, 7000};
+    static const uint64_t said[] = {100, 100, 120, 120, 120, 115, 5000, 6000};
+    struct sl_durations durations = {0};
+    assert_int_equal(sl_durations_ns(&durations, 7, 0), 0);
+    for (int i = 0; i < 8; i++) {
+        sl_durations_note(&durations, 7, 0, STEP * ns[i]);
+        assert_int_equal(sl_durations_ns(&durations, 7, 0), STEP * said[i]);
+    }
+    assert_int_equal(sl_durations_ns(&durations, 6, 0), 0);
+    sl_durations_close(&durations);
+}
+
+static void no_launch_takes_nothing_and_none_for_ever(void **state)
+{
+    (void)state;
+    struct sl_durations durations = {0};
+    sl_durations_note(&durations, 0, 0, 1);
+    sl_durations_note(&durations, 1, 0, UINT64_MAX / 2);
+    assert_int_equal(sl_durations_ns(&durations, 0, 0), STEP);
+    assert_int_equal(sl_durations_ns(&durations, 1, 0), (uint64_t)UINT32_MAX * STEP);
+    sl_durations_close(&durations);
+}
+
+static void a_symbol_without_its_own_takes_the_mean_of_its_kernel(void **state)
+{
+    (void)state;
+    struct sl_durations durations = {0};
+    sl_durations_note(&durations, 1, 3, 1000);
+    sl_durations_note(&durations, 2, 3, 3000);
+    sl_durations_note(&durations, SL_NO_SYMBOL, 4, 500);
+    assert_int_equal(sl_durations_ns(&durations, 9, 3), 2000);
+    assert_int_equal(sl_durations_ns(&durations, 100000, 4), 500);
+    assert_int_equal(sl_durations_ns(&durations, 9, 0), 0);
+    assert_int_equal(sl_durations_ns(&durations, 9, 5), 0);
+    sl_durations_forget(&durations);
+    assert_int_equal(sl_durations_ns(&durations, 1, 0), 0);
+    assert_int_equal(sl_durations_ns(&durations, 1, 3), 2000);
+    sl_durations_close(&durations);
+}
+
+static const uint32_t offsets[] = {0}, sizes[] = {8};
+static const struct sl_host_kernel kernel = {"kernel", 1, offsets, sizes};
+static uint64_t blocks[PERIOD];
+
+/* Launches on their own memory each. */
+static void launch_rounds(int rounds)
+{
+    for (int i = 0; i < rounds * PERIOD; i++) {
+        void *parameters[] = {&blocks[i % PERIOD]};
+        core_launch(core_kernel(&kernel, parameters, 1));
+    }
+}
+
+/* Of how many symbols the duration is known by `least` measurements, after `rounds` over blocks of `bytes`;
+ * *calls: to the driver, in as many further rounds. */
+static int known_after(uint64_t bytes, int rounds, uint32_t least, uint64_t *calls)
+{
+    int ends[2], known = 0;
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    if (!child) {
+        setenv("SLUICE_DAEMON", "inline", 1);
+        if (core_start(NULL)) _exit(1);
+        for (int b = 0; b < PERIOD; b++) blocks[b] = core_take(bytes);
+        launch_rounds(rounds);
+        struct sl_core *core = sl_core_running();
+        for (uint32_t s = 0; s < core->sampling.durations.symbol_capacity; s++)
+            known += core->sampling.durations.symbols[s].count >= least;
+        _Atomic uint64_t *count = &sl_backend_host_books(&core->backend)->calls;
+        uint64_t before = *count;
+        launch_rounds(rounds);
+        *calls = *count - before;
+        if (write(ends[1], calls, sizeof *calls) < 0) _exit(1);
+        core_stop(NULL);
+        _exit(known);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(read(ends[0], calls, sizeof *calls), sizeof *calls);
+    close(ends[0]);
+    close(ends[1]);
+    return WEXITSTATUS(status);
+}
+
+static void every_symbol_is_measured_where_memory_is_short(void **state)
+{
+    (void)state;
+    uint64_t calls;
+    assert_int_equal(known_after(2 * SL_MIB, 40, SL_DURATION_SAMPLES, &calls), PERIOD);
+}
+
+static void nothing_is_measured_where_everything_fits(void **state)
+{
+    (void)state;
+    uint64_t calls;
+    assert_int_equal(known_after(SL_MIB, 40, 1, &calls), 0);
+    assert_int_equal(calls, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_median_of_the_last_three_counts),
+        cmocka_unit_test(no_launch_takes_nothing_and_none_for_ever),
+        cmocka_unit_test(a_symbol_without_its_own_takes_the_mean_of_its_kernel),
+        cmocka_unit_test(every_symbol_is_measured_where_memory_is_short),
+        cmocka_unit_test(nothing_is_measured_where_everything_fits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

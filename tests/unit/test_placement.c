@@ -1,0 +1,431 @@
+/* Placement: slots, last places, packing, runs, tensors inside slabs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "device/backend_host.h"
+#include "memory/placement.h"
+
+#define CHUNK (4 * SL_MIB)
+
+struct world {
+    struct sl_backend backend;
+    struct sl_arena arena;
+    struct sl_placement placement;
+};
+
+static struct world *open_world(uint64_t limit)
+{
+    struct world *world = calloc(1, sizeof *world);
+    assert_non_null(world);
+    assert_int_equal(sl_backend_host_new(SL_GIB, &world->backend), SL_OK);
+    sl_arena_init(&world->arena, &world->backend, CHUNK);
+    sl_placement_init(&world->placement, &world->arena, limit);
+    return world;
+}
+
+static void close_world(struct world *world)
+{
+    sl_placement_close(&world->placement);
+    sl_arena_close(&world->arena, false);
+    world->backend.close(world->backend.self);
+    free(world);
+}
+
+static uint32_t place(struct world *world, uint64_t bytes, uint64_t site)
+{
+    uint32_t slot;
+    assert_int_equal(sl_place(&world->placement, bytes, site, &slot), SL_OK);
+    return slot;
+}
+
+static uint64_t address_of(const struct world *world, uint32_t slot)
+{
+    return world->placement.slots[slot].address;
+}
+
+static void unplace(struct world *world, uint32_t slot)
+{
+    uint32_t freed;
+    assert_int_equal(sl_unplace(&world->placement, address_of(world, slot), &freed), SL_OK);
+    assert_int_equal(freed, slot);
+}
+
+static void equal_iterations_get_equal_names_and_places(void **state)
+{
+    (void)state;
+    struct world *world = open_world(UINT64_MAX);
+    uint32_t keep = place(world, 1000, 1), slots[3][8];
+    uint64_t addresses[8];
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 8; i++)
+            slots[round][i] = place(world, (uint64_t)(i % 3 + 1) * 700000, 2 + (uint64_t)(i % 2));
+        for (int i = 0; i < 8; i++) {
+            assert_int_equal(slots[round][i], slots[0][i]);
+            if (round) assert_int_equal(address_of(world, slots[round][i]), addresses[i]);
+            addresses[i] = address_of(world, slots[round][i]);
+        }
+        for (int i = 0; i < 8; i++) unplace(world, slots[round][(i * 3) % 8]);
+    }
+    unplace(world, keep);
+    assert_int_equal(world->arena.virtual_bytes_used, 0);
+    close_world(world);
+}
+
+static void the_smallest_free_ordinal_is_taken(void **state)
+{
+    (void)state;
+    struct world *world = open_world(UINT64_MAX);
+    uint32_t a = place(world, 512, 1), b = place(world, 512, 1), c = place(world, 512, 1);
+    unplace(world, b);
+    unplace(world, a);
+    assert_int_equal(place(world, 512, 1), a);
+    assert_int_equal(place(world, 512, 1), b);
+    assert_int_not_equal(place(world, 512, 1), c);
+    close_world(world);
+}
+
+static void allocations_do_not_overlap_and_are_found(void **state)
+{
+    (void)state;
+    struct world *world = open_world(UINT64_MAX);
+    uint32_t slots[200] = {0};
+    bool live[200] = {false};
+    srand(5);
+    for (int round = 0; round < 4000; round++) {
+        int i = rand() % 200;
+        if (live[i]) {
+            unplace(world, slots[i]);
+        } else {
+            uint64_t bytes =
+                (uint64_t)(rand() % 100 == 0 ? rand() % (20 * (int)SL_MIB) : rand() % 300000) + 1;
+            slots[i] = place(world, bytes, (uint64_t)(rand() % 5));
+        }
+        live[i] = !live[i];
+    }
+    for (int i = 0; i < 200; i++) {
+        if (!live[i]) continue;
+        const struct sl_slot *slot = &world->placement.slots[slots[i]];
+        assert_int_equal(slot->address % SL_ALLOCATION_ALIGN, 0);
+        assert_int_equal(sl_place_find(&world->placement, slot->address), slots[i]);
+        assert_int_equal(sl_place_find(&world->placement, slot->address + slot->bytes - 1), slots[i]);
+        for (int j = 0; j < i; j++) {
+            const struct sl_slot *other = &world->placement.slots[slots[j]];
+            if (live[j])
+                assert_true(slot->address + slot->bytes <= other->address ||
+                            other->address + other->bytes <= slot->address);
+        }
+        struct sl_chunk_range range = sl_slot_chunks(&world->placement, slot, 0, slot->bytes);
+        assert_int_equal(range.count, (slot->bytes + CHUNK - 1) / CHUNK);
+        for (uint32_t c = 0; c < range.count; c++)
+            assert_in_range(sl_arena_record(&world->arena, range.first + c)->bytes,
+                            sl_suballocator_chunk_bytes(&world->arena, slot->address, slot->bytes, c), CHUNK);
+    }
+    for (int i = 0; i < 200; i++)
+        if (live[i]) unplace(world, slots[i]);
+    assert_int_equal(world->arena.virtual_bytes_used, 0);
+    assert_int_equal(world->arena.chunks_used, 0);
+    close_world(world);
+}
+
+static void a_run_uses_whole_blocks_of_its_last_chunk_only(void **state)
+{
+    (void)state;
+    struct world *world = open_world(UINT64_MAX);
+    uint32_t slot = place(world, 2 * CHUNK + 100, 1);
+    sl_chunk first = sl_arena_chunk(&world->arena, address_of(world, slot));
+    assert_int_equal(sl_arena_record(&world->arena, first)->bytes, CHUNK);
+    assert_int_equal(sl_arena_record(&world->arena, first + 2)->bytes, SL_BLOCK_BYTES);
+    struct sl_chunk_range range =
+        sl_slot_chunks(&world->placement, &world->placement.slots[slot], CHUNK, CHUNK + 1);
+    assert_int_equal(range.first, first + 1);
+    assert_int_equal(range.count, 2);
+    close_world(world);
+}
+
+static uint64_t chunk_bytes(const struct world *world, uint64_t address)
+{
+    return sl_arena_record(&world->arena, sl_arena_chunk(&world->arena, address))->bytes;
+}
+
+/* What a large allocation leaves of its last chunk is room for others, which outlive it there; it finds its
+ * place again beside them. */
+static void the_rest_of_a_runs_last_chunk_is_room(void **state)
+{
+    (void)state;
+    struct world *world = open_world(UINT64_MAX);
+    uint32_t large = place(world, CHUNK + SL_MIB, 1), small = place(world, SL_MIB, 2);
+    uint64_t at = address_of(world, large), behind = address_of(world, small);
+    assert_int_equal(behind, at + CHUNK + SL_MIB);
+    assert_int_equal(world->arena.virtual_bytes_used, CHUNK + SL_BLOCK_BYTES);
+    assert_int_equal(sl_place_find(&world->placement, behind - 1), large);
+    assert_int_equal(sl_place_find(&world->placement, behind), small);
+    unplace(world, large);
+    assert_int_equal(world->arena.virtual_bytes_used, SL_BLOCK_BYTES);
+    assert_int_equal(sl_place_find(&world->placement, behind - 1), SL_MAP_NONE);
+    assert_int_equal(sl_place_find(&world->placement, at), SL_MAP_NONE);
+    assert_int_equal(place(world, CHUNK + SL_MIB, 1), large);
+    assert_int_equal(address_of(world, large), at);
+    unplace(world, small);
+    assert_int_equal(world->arena.virtual_bytes_used, CHUNK + SL_BLOCK_BYTES);
+    unplace(world, large);
+    assert_int_equal(world->arena.virtual_bytes_used, 0);
+    /* Alone in the chunk that was the large one's last, it begins where it was. */
+    assert_int_equal(place(world, SL_MIB, 2), small);
+    assert_int_equal(address_of(world, small), behind);
+    assert_int_equal(world->arena.virtual_bytes_used, SL_BLOCK_BYTES);
+    close_world(world);
+}
+
+/* Where its whole chunks are free but its rest's place is taken, a large one goes elsewhere, and leaves
+ * nothing behind. */
+static void a_run_whose_rest_is_taken_moves(void **state)
+{
+    (void)state;
+    struct world *world = open_world(UINT64_MAX);
+    uint32_t large = place(world, CHUNK + SL_MIB, 1), small = place(world, SL_MIB, 2);
+    uint64_t at = address_of(world, large);
+    unplace(world, large);
+    uint32_t other = place(world, SL_MIB, 3);
+    assert_int_equal(address_of(world, other), at + CHUNK);
+    assert_int_equal(place(world, CHUNK + SL_MIB, 1), large);
+    assert_int_not_equal(address_of(world, large), at);
+    assert_int_equal(sl_place_find(&world->placement, at), SL_MAP_NONE);
+    assert_int_equal(world->arena.virtual_bytes_used, CHUNK + 2 * SL_BLOCK_BYTES);
+    unplace(world, large);
+    unplace(world, other);
+    unplace(world, small);
+    assert_int_equal(world->arena.virtual_bytes_used, 0);
+    close_world(world);
+}
+
+/* Chunks with room are not forgotten when another one is begun. */
+static void what_fits_into_an_older_chunk_goes_there(void **state)
+{
+    (void)state;
+    struct world *world = open_world(UINT64_MAX);
+    uint64_t first = address_of(world, place(world, 3 * SL_MIB, 1));
+    for (uint64_t site = 2; site < 20; site++) place(world, 3 * SL_MIB, site);
+    uint64_t used = world->arena.virtual_bytes_used;
+    for (uint64_t site = 20; site < 39; site++) place(world, SL_MIB, site);
+    assert_int_equal(world->arena.virtual_bytes_used, used);
+    assert_int_not_equal(sl_place_find(&world->placement, first + 3 * SL_MIB), SL_MAP_NONE);
+    close_world(world);
+}
+
+/* Small ones in between would leave two halves of a chunk too little room each. */
+static void tiny_ones_do_not_divide_the_room_of_others(void **state)
+{
+    (void)state;
+    struct world *world = open_world(UINT64_MAX);
+    for (uint64_t site = 0; site < 16; site += 2) {
+        place(world, CHUNK / 2, site);
+        place(world, 1000, site + 1);
+    }
+    assert_int_equal(world->arena.virtual_bytes_used, 4 * CHUNK + SL_BLOCK_BYTES);
+    close_world(world);
+}
+
+static void a_packed_chunk_is_as_large_as_what_lies_in_it(void **state)
+{
+    (void)state;
+    struct world *world = open_world(3 * SL_MIB);
+    uint32_t refused, one = place(world, SL_MIB, 1);
+    assert_int_equal(chunk_bytes(world, address_of(world, one)), SL_BLOCK_BYTES);
+    /* It would have to become larger than the limit. */
+    assert_int_equal(sl_place(&world->placement, 3 * SL_MIB / 2, 2, &refused), SL_ERR_NO_MEMORY);
+    uint32_t two = place(world, SL_MIB, 3);
+    assert_int_equal(world->arena.virtual_bytes_used, SL_BLOCK_BYTES);
+    world->placement.live_chunk_bytes_limit = UINT64_MAX;
+    uint32_t three = place(world, SL_MIB, 4);
+    assert_int_equal(address_of(world, three), address_of(world, one) + 2 * SL_MIB);
+    assert_int_equal(chunk_bytes(world, address_of(world, one)), CHUNK);
+    assert_int_equal(world->arena.virtual_bytes_used, CHUNK);
+    unplace(world, three); /* it stays as large until it is empty */
+    assert_int_equal(world->arena.virtual_bytes_used, CHUNK);
+    unplace(world, two);
+    unplace(world, one);
+    assert_int_equal(place(world, SL_MIB, 1), one);
+    assert_int_equal(world->arena.virtual_bytes_used, SL_BLOCK_BYTES);
+    close_world(world);
+}
+
+static void larger_than_a_slab_is_contiguous(void **state)
+{
+    (void)state;
+    struct world *world = open_world(UINT64_MAX);
+    uint32_t slot = place(world, 5 * SL_GIB / 2, 1);
+    uint64_t base = address_of(world, slot);
+    for (uint64_t at = 0; at < 5 * SL_GIB / 2; at += CHUNK)
+        assert_int_equal(sl_place_find(&world->placement, base + at), slot);
+    assert_int_equal(
+        sl_slot_chunks(&world->placement, &world->placement.slots[slot], 0, 5 * SL_GIB / 2).count, 640);
+    unplace(world, slot);
+    close_world(world);
+}
+
+static void the_limit_holds_and_failure_leaves_nothing(void **state)
+{
+    (void)state;
+    struct world *world = open_world(3 * CHUNK);
+    uint32_t slot, held = place(world, 2 * CHUNK, 1);
+    assert_int_equal(sl_place(&world->placement, 2 * CHUNK, 1, &slot), SL_ERR_NO_MEMORY);
+    assert_int_equal(sl_place(&world->placement, UINT64_MAX - 5, 1, &slot), SL_ERR_NO_MEMORY);
+    assert_int_equal(world->arena.virtual_bytes_used, 2 * CHUNK);
+    unplace(world, held);
+    assert_int_equal(world->arena.virtual_bytes_used, 0);
+    held = place(world, 2 * CHUNK, 1);
+    close_world(world);
+}
+
+static void only_starts_can_be_freed(void **state)
+{
+    (void)state;
+    struct world *world = open_world(UINT64_MAX);
+    uint32_t freed, slot = place(world, 4096, 1);
+    assert_int_equal(sl_unplace(&world->placement, address_of(world, slot) + 512, &freed), SL_ERR_INVALID);
+    unplace(world, slot);
+    assert_int_equal(sl_unplace(&world->placement, address_of(world, slot), &freed), SL_ERR_INVALID);
+    close_world(world);
+}
+
+/* While the core only records, addresses are the driver's: names are what they would be. */
+static void what_the_driver_placed_is_named_alike(void **state)
+{
+    (void)state;
+    struct world *placed = open_world(SL_GIB), *noted = open_world(SL_GIB);
+    uint64_t address = (uint64_t)3 << 40;
+    noted->placement.noted = true;
+    for (int round = 0; round < 3; round++) {
+        uint32_t ours[4], theirs[4];
+        for (uint32_t i = 0; i < 4; i++, address += 1000) {
+            ours[i] = place(placed, 1000, i / 2);
+            assert_int_equal(sl_place_noted(&noted->placement, address, 1000, i / 2, &theirs[i]), SL_OK);
+            assert_int_equal(theirs[i], ours[i]);
+            assert_true(sl_arena_owns(address));
+            assert_int_equal(sl_place_find(&noted->placement, address + 999), theirs[i]);
+            assert_int_equal(sl_place_find(&noted->placement, address + 1000), SL_MAP_NONE);
+        }
+        for (uint32_t i = 0; i < 4; i++) {
+            unplace(placed, ours[i]);
+            uint64_t begin = noted->placement.slots[theirs[i]].address;
+            assert_int_equal(sl_unplace(&noted->placement, begin + 1, &theirs[i]), SL_ERR_INVALID);
+            unplace(noted, theirs[i]);
+            assert_int_equal(sl_place_find(&noted->placement, begin), SL_MAP_NONE);
+        }
+    }
+    assert_int_equal(noted->placement.live_bytes, 0);
+    assert_int_equal(noted->placement.peak_live_bytes, 4000);
+    assert_int_equal(noted->arena.chunks_used, 0);
+    close_world(placed);
+    close_world(noted);
+}
+
+static void what_overlaps_or_lies_beyond_is_not_noted(void **state)
+{
+    (void)state;
+    struct world *world = open_world(SL_GIB);
+    uint64_t address = (uint64_t)5 << 40;
+    uint32_t slot;
+    world->placement.noted = true;
+    assert_int_equal(sl_place_noted(&world->placement, address, 4096, 1, &slot), SL_OK);
+    for (int64_t by = -1; by <= 4095; by += 1024)
+        assert_int_equal(sl_place_noted(&world->placement, address + (uint64_t)by, 2, 1, &slot),
+                         SL_ERR_INVALID);
+    assert_int_equal(sl_place_noted(&world->placement, address - 2, 2, 1, &slot), SL_OK);
+    assert_int_equal(sl_place_noted(&world->placement, (uint64_t)1 << 50, 2, 1, &slot), SL_ERR_INVALID);
+    assert_int_equal(sl_place_noted(&world->placement, UINT64_MAX, 2, 1, &slot), SL_ERR_INVALID);
+    assert_int_equal(world->placement.live_count, 2);
+    close_world(world);
+}
+
+static void inner_tensors_end_where_the_next_begins(void **state)
+{
+    (void)state;
+    struct sl_slot slot = {.bytes = 1000};
+    assert_int_equal(sl_slot_extent_end(&slot, 0), 1000);
+    sl_slot_learn(&slot, 600);
+    sl_slot_learn(&slot, 200);
+    sl_slot_learn(&slot, 200);
+    assert_int_equal(slot.interior_count, 2);
+    assert_int_equal(sl_slot_extent_end(&slot, 0), 200);
+    assert_int_equal(sl_slot_extent_end(&slot, 200), 600);
+    assert_int_equal(sl_slot_extent_end(&slot, 601), 1000);
+    free(slot.interior);
+}
+
+/* A slot that were mistaken for another of more bytes would be given memory of its neighbour. */
+static void equal_sums_of_site_and_size_are_told_apart(void **state)
+{
+    (void)state;
+    struct world *world = open_world(SL_GIB);
+    uint32_t one = place(world, 1024, 2090), two = place(world, 2048, 1066);
+    unplace(world, one);
+    unplace(world, two);
+    assert_int_equal(place(world, 2048, 1066), two);
+    assert_int_equal(place(world, 1024, 2090), one);
+    assert_int_equal(world->placement.slots[one].bytes, 1024);
+    assert_int_equal(world->placement.slots[two].bytes, 2048);
+    close_world(world);
+}
+
+/* What architecture.md promises of waste: chunks in use hold at most twice what lives, and one more for each
+ * group; iterations that are alike take no more than the first did, in whatever order they free. */
+static void waste_is_bounded(void **state)
+{
+    (void)state;
+    struct world *world = open_world(UINT64_MAX);
+    uint32_t slots[600], random = 1;
+    uint64_t bytes[600], first_placed = 0;
+    for (int i = 0; i < 600; i++) {
+        random = random * 1664525 + 1013904223;
+        uint64_t largest = i % 5 ? 4096 : i % 10 ? CHUNK / 2 : 3 * CHUNK;
+        bytes[i] = 1 + random % largest;
+    }
+    for (int round = 0; round < 4; round++) {
+        for (int i = 0; i < 600; i++) {
+            if (round && i % 3 == 0) continue; /* lives long, in the chunks where it came */
+            slots[i] = place(world, bytes[i], (uint64_t)(1 + i % 7));
+        }
+        uint64_t placed = world->arena.virtual_bytes_used, live = world->placement.live_bytes;
+        uint64_t padding = (uint64_t)600 * SL_ALLOCATION_ALIGN;
+        assert_in_range(placed, live, 2 * (live + padding) + SL_GROUPS * CHUNK);
+        if (!round) first_placed = placed;
+        assert_in_range(placed, live, first_placed);
+        assert_int_equal(world->placement.peak_placed_bytes, first_placed);
+        assert_in_range(world->placement.live_at_peak, live, first_placed);
+        for (int i = 0; i < 600; i++) {
+            int freed = round % 2 ? 599 - i : i;
+            if (freed % 3) unplace(world, slots[freed]);
+        }
+    }
+    close_world(world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_sums_of_site_and_size_are_told_apart),
+        cmocka_unit_test(equal_iterations_get_equal_names_and_places),
+        cmocka_unit_test(the_smallest_free_ordinal_is_taken),
+        cmocka_unit_test(allocations_do_not_overlap_and_are_found),
+        cmocka_unit_test(a_run_uses_whole_blocks_of_its_last_chunk_only),
+        cmocka_unit_test(the_rest_of_a_runs_last_chunk_is_room),
+        cmocka_unit_test(a_run_whose_rest_is_taken_moves),
+        cmocka_unit_test(what_fits_into_an_older_chunk_goes_there),
+        cmocka_unit_test(tiny_ones_do_not_divide_the_room_of_others),
+        cmocka_unit_test(a_packed_chunk_is_as_large_as_what_lies_in_it),
+        cmocka_unit_test(larger_than_a_slab_is_contiguous),
+        cmocka_unit_test(the_limit_holds_and_failure_leaves_nothing),
+        cmocka_unit_test(only_starts_can_be_freed),
+        cmocka_unit_test(what_the_driver_placed_is_named_alike),
+        cmocka_unit_test(what_overlaps_or_lies_beyond_is_not_noted),
+        cmocka_unit_test(inner_tensors_end_where_the_next_begins),
+        cmocka_unit_test(waste_is_bounded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
