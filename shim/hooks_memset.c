@@ -1,4 +1,4 @@
-/* Sets. A synchronous set of managed memory would block the host, which a set of cuMemAlloc's memory does
+/* Memsets. A synchronous set of managed memory would block the host, which a set of cuMemAlloc's memory does
  * not: on our memory it is forwarded as its Async form on the stream that it is ordered by.
  */
 #include "driver.h"
