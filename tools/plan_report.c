@@ -31,8 +31,8 @@ static bool print_table(const struct plan_report *report)
 {
     const struct predictions *predictions = report->predictions;
     static const struct table_column columns[] = {
-        {"budget"}, {"share"},    {"chunk"},  {"policy", .text = true},
-        {"GB/s"},   {"step"},     {"slower"}, {"in"},
+        {"budget"}, {"share"},     {"chunk"},  {"policy", .text = true},
+        {"GB/s"},   {"step"},      {"slower"}, {"in"},
         {"out"},    {"zero-copy"}, {"stall"},  {"misses"}};
     struct table table = {.columns = columns, .column_count = sizeof(columns) / sizeof(*columns)};
     for (size_t i = 0; i < predictions->count; i++)

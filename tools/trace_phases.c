@@ -131,7 +131,7 @@ static bool print_rows(const struct view *view)
 static bool print_causes(const struct view *view)
 {
     static const struct table_column columns[] = {
-        {"phase", .text = true}, {"in: plan"}, {"demand"}, {"late"},    {"program"}, {"populated"},
+        {"phase", .text = true}, {"in: plan"}, {"demand"}, {"late"},    {"program"},   {"populated"},
         {"out: plan"},           {"demand"},   {"late"},   {"program"}, {"discarded"},
     };
     struct table table = {.columns = columns, .column_count = sizeof(columns) / sizeof(*columns)};
@@ -163,7 +163,8 @@ static void print_notes(const struct view *view)
         puts("in at, out at, hidden: the trace has no measured transfers.");
     else if (!model->link_in && !model->link_out)
         puts("in at, out at: the link's own speed was not measured.");
-    puts("Not seen: what kernels read and write over the link (zero-copy), and what the driver itself moves.");
+    puts(
+        "Not seen: what kernels read and write over the link (zero-copy), and what the driver itself moves.");
 }
 
 static int print_text(const struct view *view)

@@ -1,15 +1,4 @@
-/* The words of sluice, and the few types that every part shares.
- *
- *   chunk        the unit of residency and transfer: a power of two >= 2 MiB, aligned to its size
- *   allocation   what the program got from one cuMemAlloc*; inside one chunk, or over a run of chunks
- *   slot         an allocation's name that is equal in every iteration
- *   site         where an allocation came from: a hash of the calling library and the call stack
- *   launch       anything that makes the device work: kernel, copy, memset, collective, graph launch
- *   tick         a launch's number in the program's order; this project's clock; the first launch is tick 1
- *   symbol       an interned signature: launches, allocations and frees that repeat have equal symbols
- *   strand       the symbols of one stream, where streams interleave by chance; see weave.h
- *   demand miss  a launch needs a chunk that is neither resident nor on its way
- *   budget       the device bytes that chunks may occupy
+/* The few types that every part shares. docs/words.md has every term.
  *
  * Invariants:
  *   address >> 30 names a slab, (address & (1 GiB - 1)) / chunk bytes a chunk in it

@@ -55,7 +55,7 @@ struct sl_core {
     struct sl_schedule schedule;
     struct sl_daemon *daemon; /* NULL: inline */
     struct sl_planning planning;
-    struct sl_successors due;
+    struct sl_successors successors;
     struct sl_budget budget;
     struct sl_ticks ticks;
     struct sl_streams streams;

@@ -3,7 +3,8 @@
 #include "core/core.h"
 
 /* Parts of the budget that are kept free where nothing is planned, once something was lacking: at least, and
- * at most, where launches lack much. Less while something is due: part of what is lacking is known. */
+ * at most, where launches lack much. Less while successors are prefetched: part of what is lacking is known.
+ */
 enum { SPARE_PART = 32, SPARE_PART_WHILE_PREFETCHING = 64, MOST_SPARE_PART = 8, LAUNCHES_TO_SPARE_FOR = 2 };
 /* Idle time of the link is not saved for longer than it takes to carry so many chunks. */
 enum { MOST_IDLE_CHUNKS = 4 };
@@ -38,12 +39,12 @@ uint64_t sl_demand_own_bytes(const struct sl_core *core, const sl_chunk *chunks,
 }
 
 /* The order in which chunks leave, the lowest first: dead ones, which nobody misses, then as the policy has
- * it, and last what is due, the latest first, unless a plan knows better. */
+ * it, and last what has a deadline, the latest first, unless a plan knows better. */
 static uint64_t turn_of(const struct sl_core *core, const struct sl_chunk_record *chunk, sl_tick tick)
 {
     if (atomic_load(&chunk->content) == SL_CONTENT_RESIDENT_DEAD) return 0;
-    if (chunk->due > tick && !atomic_load_explicit(&core->schedule.active, memory_order_relaxed))
-        return UINT64_MAX - chunk->due;
+    if (chunk->deadline > tick && !atomic_load_explicit(&core->schedule.active, memory_order_relaxed))
+        return UINT64_MAX - chunk->deadline;
     switch (core->policy->victims) {
     case SL_VICTIMS_FIRST_IN:
         return atomic_load(&chunk->in_sequence);
@@ -118,8 +119,8 @@ static void end(const struct demand *demand)
     if (demand->fence) sl_fences_give(&demand->core->schedule.fences, demand->fence);
 }
 
-/* Evicts until `bytes` more fit, but nothing that is due up to `until`. False when only that is left, or the
- * launch's own chunks. */
+/* Evicts until `bytes` more fit, but nothing with a deadline up to `until`. False when only that is left, or
+ * the launch's own chunks. */
 static bool make_room(const struct demand *demand, uint64_t bytes, sl_tick until)
 {
     struct sl_core *core = demand->core;
@@ -129,7 +130,7 @@ static bool make_room(const struct demand *demand, uint64_t bytes, sl_tick until
         if (victim == SL_NO_CHUNK) victim = find_victim(core, demand->tick);
         if (victim == SL_NO_CHUNK) return false;
         const struct sl_chunk_record *chunk = sl_arena_record(&core->arena, victim);
-        if (chunk->due > demand->tick && chunk->due <= until) {
+        if (chunk->deadline > demand->tick && chunk->deadline <= until) {
             core->victims.next--; /* it stays the first */
             return false;
         }
@@ -141,10 +142,10 @@ static bool make_room(const struct demand *demand, uint64_t bytes, sl_tick until
 /* Bytes to keep free behind a launch for which `fetched_bytes` came. What has to leave is copied out while
  * this launch runs, instead of while the next one waits: nobody knows what that will lack, but it is about as
  * much as this one did. Not where all that lives has room. */
-static uint64_t spare_room(const struct sl_core *core, uint64_t fetched_bytes, bool due)
+static uint64_t spare_room(const struct sl_core *core, uint64_t fetched_bytes, bool prefetches)
 {
     uint64_t budget = sl_core_budget(core), most = budget / MOST_SPARE_PART;
-    uint64_t spare = budget / (due ? SPARE_PART_WHILE_PREFETCHING : SPARE_PART);
+    uint64_t spare = budget / (prefetches ? SPARE_PART_WHILE_PREFETCHING : SPARE_PART);
     bool ahead = core->policy->plans && core->policy->when == SL_PLAN_AHEAD;
     if (!ahead || most < core->arena.chunk_bytes || sl_arena_moving_bytes(&core->arena) <= budget) return 0;
     if (spare < LAUNCHES_TO_SPARE_FOR * fetched_bytes) spare = LAUNCHES_TO_SPARE_FOR * fetched_bytes;
@@ -166,7 +167,7 @@ uint32_t sl_demand_fetch(struct sl_core *core, const struct sl_demand_for *launc
     uint32_t missing = 0;
     bool fits = sl_demand_own_bytes(core, launch->chunks, launch->count) <= budget;
     struct demand demand = {core, launch->tick,
-                            fence_for(core, lacking + spare_room(core, lacking, launch->due))};
+                            fence_for(core, lacking + spare_room(core, lacking, launch->prefetches))};
     sl_migrator_lock(migrator);
     for (uint32_t i = 0; i < launch->count; i++) {
         sl_chunk c = launch->chunks[i];
@@ -183,7 +184,7 @@ uint32_t sl_demand_fetch(struct sl_core *core, const struct sl_demand_for *launc
         fetched_bytes += bytes;
     }
     if (fits && fetched_bytes && !atomic_load(&core->schedule.active))
-        make_room(&demand, spare_room(core, fetched_bytes, launch->due), launch->tick);
+        make_room(&demand, spare_room(core, fetched_bytes, launch->prefetches), launch->tick);
     sl_migrator_unlock(migrator);
     end(&demand);
     *fetched = fetched_bytes > 0;
@@ -193,24 +194,25 @@ uint32_t sl_demand_fetch(struct sl_core *core, const struct sl_demand_for *launc
 /* The link was idle for as long as the launch takes. */
 static void count_idle(struct sl_core *core)
 {
-    struct sl_successors *due = &core->due;
+    struct sl_successors *successors = &core->successors;
     uint64_t most = MOST_IDLE_CHUNKS * core->arena.chunk_bytes;
-    due->idle_bytes += (uint64_t)((double)due->launch_ns * (double)core->migrator.link_in_bytes_per_s / 1e9);
-    if (due->idle_bytes > most) due->idle_bytes = most;
+    successors->idle_bytes +=
+        (uint64_t)((double)successors->launch_ns * (double)core->migrator.link_in_bytes_per_s / 1e9);
+    if (successors->idle_bytes > most) successors->idle_bytes = most;
 }
 
-/* Brings the next one that is due. False: there is none, or no time or no room for it. */
+/* Fetches the next successor. False: there is none, or no time or no room for it. */
 static bool prefetch_next_successor(struct sl_core *core)
 {
     struct sl_migrator *migrator = &core->migrator;
-    struct sl_successors *due = &core->due;
+    struct sl_successors *successors = &core->successors;
     struct demand demand = {.core = core};
     sl_tick tick;
     sl_lock(&core->order);
     demand.tick = core->ticks.now;
-    sl_chunk chunk = sl_successors_next(&core->due, demand.tick, &tick);
+    sl_chunk chunk = sl_successors_next(&core->successors, demand.tick, &tick);
     uint64_t bytes = chunk == SL_NO_CHUNK ? 0 : atomic_load(&sl_arena_record(&core->arena, chunk)->bytes);
-    bool in_time = bytes && bytes <= due->idle_bytes;
+    bool in_time = bytes && bytes <= successors->idle_bytes;
     sl_unlock(&core->order);
     if (!in_time) return false;
     demand.fence = fence_for(core, bytes);
@@ -223,7 +225,7 @@ static bool prefetch_next_successor(struct sl_core *core)
     end(&demand);
     if (!came) return false;
     sl_lock(&core->order);
-    due->idle_bytes -= bytes < due->idle_bytes ? bytes : due->idle_bytes;
+    successors->idle_bytes -= bytes < successors->idle_bytes ? bytes : successors->idle_bytes;
     sl_unlock(&core->order);
     return true;
 }
@@ -237,7 +239,7 @@ bool sl_demand_learns_successors(const struct sl_core *core)
 void sl_demand_prefetch_successors(struct sl_core *core)
 {
     sl_lock(&core->order);
-    bool any = core->due.heap_count > 0;
+    bool any = core->successors.heap_count > 0;
     if (any) count_idle(core);
     sl_unlock(&core->order);
     while (any) any = prefetch_next_successor(core);

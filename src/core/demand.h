@@ -1,6 +1,6 @@
 /* Fetching on demand: what a launch needs and nobody brought. Victims are dead chunks, then the least
- * recently used or those that came first, as the policy has it, and last what is due. Used while nothing is
- * predicted, after surprises, and by the policies that plan nothing. */
+ * recently used or those that came first, as the policy has it, and last what is to be prefetched. Used while
+ * nothing is predicted, after mispredictions, and by the policies that plan nothing. */
 #ifndef SLUICE_DEMAND_H
 #define SLUICE_DEMAND_H
 
@@ -24,7 +24,7 @@ struct sl_demand_for {
     sl_tick tick;
     const sl_chunk *chunks; /* each once */
     uint32_t count;
-    bool due; /* something is due though nothing is planned */
+    bool prefetches; /* successors, though nothing is planned */
 };
 
 /* Bytes of the chunks that take frames: what is pinned takes none. */
@@ -36,11 +36,11 @@ uint64_t sl_demand_own_bytes(const struct sl_core *core, const sl_chunk *chunks,
  * be held. */
 uint32_t sl_demand_fetch(struct sl_core *core, const struct sl_demand_for *launch, bool *fetched);
 
-/* Whether launches are to be noted by due.h: memory is short, and nothing is planned. */
+/* Whether launches are to be noted by successors.h: memory is short, and nothing is planned. */
 bool sl_demand_learns_successors(const struct sl_core *core);
 
-/* Brings what is due (due.h), as much as the link has had the time for while launches had nothing to wait
- * for. The same. */
+/* Prefetches successors (successors.h), as much as the link has had the time for while launches had nothing
+ * to wait for. The same. */
 void sl_demand_prefetch_successors(struct sl_core *core);
 
 /* Whether one of the chunks is not resident, or only in part. */

@@ -13,7 +13,7 @@
  * much. */
 #define MOST_ACCESSES ((size_t)1 << 16)
 
-/* An order of strands is only about right: a plan that fits it closely fits another one less. */
+/* An order of stream histories is only about right: a plan that fits it closely fits another one less. */
 #define MOST_ATTEMPTS_INTERLEAVED 8
 
 /* Where the order between streams is not certain, a launch has with it what its stream's next ones need: of
@@ -172,7 +172,7 @@ static void look_at(const struct sl_core *core, struct sl_forecast *forecast, si
     }
     forecast->stock.content[c] = (enum sl_chunk_content)atomic_load(&chunk->content);
     forecast->stock.bytes[c] = bytes > held ? bytes : held;
-    forecast->stock.live[c] = chunk->group != SL_NO_GROUP ? chunk->packing->count : bytes != 0;
+    forecast->stock.live[c] = chunk->group != SL_NO_GROUP ? chunk->bitmap->count : bytes != 0;
     if (knows_clean(core)) forecast->clean[c] = !atomic_load(&chunk->written);
 }
 
@@ -263,7 +263,8 @@ static size_t add_accesses(struct sl_core *core, struct sl_forecast *forecast, s
     return units;
 }
 
-/* Adds what the next launches of the strand need to the last one, so that it is there before they can come.
+/* Adds what the next launches of the stream history need to the last one, so that it is there before they can
+ * come.
  */
 static size_t add_near(struct sl_core *core, struct sl_forecast *forecast, uint8_t history,
                        enum sl_status *status)

@@ -22,7 +22,7 @@ struct sl_forecast {
     uint64_t places;   /* the placement's count of moves */
     sl_symbol *symbols;
     uint8_t *histories;    /* of the symbols; of those that were looked at, of the launches among them */
-    bool interleaved;      /* the order of the symbols is certain in each strand only */
+    bool interleaved;      /* the order of the symbols is certain in each stream history only */
     size_t count, end, at; /* symbols; the first of those that are not carried out; the next to look at */
     bool believed_on;      /* what follows the end is believed in, too: chunks may come for it */
     size_t period;

@@ -6,8 +6,8 @@
 #include "core/sample.h"
 #include "launch/extents.h"
 
-/* So many surprises, of which those from before FORGOTTEN symbols count half, are a reason to look at each
- * stream by itself. */
+/* So many mispredictions, of which those from before FORGOTTEN symbols count half, are a reason to look at
+ * each stream by itself. */
 enum { TROUBLES = 16, FORGOTTEN = 64 };
 /* A launch that came before so many others is a reason to plan again, if the plan is so many launches old. */
 enum { FAR_EARLY = 16, LEAST_AGE = 16 };
@@ -65,7 +65,7 @@ struct sl_predictor_counts sl_history_foreseen(const struct sl_history *history)
     return counts;
 }
 
-/* Where several streams are in use and their symbols in one string surprise again and again. */
+/* Where several streams are in use and their symbols in one string are mispredicted again and again. */
 static void note_trouble(struct sl_core *core)
 {
     if (core->streams.count < 2 || !core->policy->plans) return;
@@ -172,7 +172,7 @@ void sl_core_forget(struct sl_core *core)
     unravel(core);
     sl_symbols_clear(&core->symbols);
     sl_durations_forget(&core->sampling.durations);
-    sl_successors_forget(&core->due);
+    sl_successors_forget(&core->successors);
     sl_samples_forget(core);
     core->planning.unlearn = true;
     sl_placement_forget(&core->placement);

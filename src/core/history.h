@@ -17,12 +17,12 @@ struct sl_history {
     uint32_t streak; /* symbols predicted in a row */
     struct sl_confidence confidence;
     struct sl_interleaver *interleaver; /* NULL: nothing speaks for it that streams go their own ways */
-    bool interleaved; /* what is expected is what the weave expects, and not the predictor */
-    uint64_t
-        interleaver_gained; /* symbols that the weave foretold less those that the predictor would have */
-    uint32_t troubles;      /* lately not predicted; */
-    uint64_t trouble_at;    /* the last time */
-    uint64_t fed;           /* symbols so far */
+    bool interleaved;            /* what is expected is what the interleaver expects, and not the predictor */
+    uint64_t interleaver_gained; /* symbols that the interleaver predicted less those that the predictor would
+                                    have */
+    uint32_t troubles;           /* lately not predicted; */
+    uint64_t trouble_at;         /* the last time */
+    uint64_t fed;                /* symbols so far */
     uint64_t iteration_end;
     uint32_t iterations;   /* that have ended */
     size_t primed_symbols; /* of a profile, that were foreseen at the start */
@@ -39,8 +39,8 @@ size_t sl_history_period(const struct sl_history *history, bool horizon);
 /* What was foreseen of all symbols. */
 struct sl_predictor_counts sl_history_foreseen(const struct sl_history *history);
 
-/* Appends a symbol: feeds the predictor, drops the schedule on a surprise, counts iterations. `stream`: the
- * number of the one that it belongs to. */
+/* Appends a symbol: feeds the predictor, drops the schedule on a misprediction, counts iterations. `stream`:
+ * the number of the one that it belongs to. */
 void sl_core_feed(struct sl_core *core, sl_symbol symbol, uint32_t stream);
 
 /* Forgets what the program did, where tables have reached their bounds. */

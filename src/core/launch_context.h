@@ -17,12 +17,12 @@ struct sl_launch_context {
     const sl_chunk *chunks; /* that it uses, each once: `few` or `many` */
     uint32_t chunk_count;
     sl_chunk few[SL_FEW_CHUNKS], *many;
-    struct sl_schedule_batch due; /* of the plan */
-    bool prefetches_successors;   /* something is due though nothing is planned */
-    bool resident;                /* its chunks are, when its stream gets there */
-    uint64_t in_sequence;         /* the fetch that its stream has to wait for; 0: none */
-    struct sl_joining joining;    /* what keeps data: its stream waits for that, too */
-    struct sl_stall *stall;       /* that measures the wait for in_sequence, or NULL */
+    struct sl_schedule_batch batch; /* of the plan */
+    bool prefetches_successors;     /* though nothing is planned */
+    bool resident;                  /* its chunks are, when its stream gets there */
+    uint64_t in_sequence;           /* the fetch that its stream has to wait for; 0: none */
+    struct sl_joining joining;      /* what keeps data: its stream waits for that, too */
+    struct sl_stall *stall;         /* that measures the wait for in_sequence, or NULL */
 };
 
 #endif

@@ -107,7 +107,7 @@ static void see_to_lacking(struct sl_core *core, struct sl_launch_context *conte
     if (!oversize) SL_COUNT(&core->stats, demand_misses, missing);
     if (!fetched) return;
     sl_lock(&core->order);
-    core->due.idle_bytes = 0;
+    core->successors.idle_bytes = 0;
     sl_unlock(&core->order);
 }
 
@@ -128,7 +128,7 @@ static void note_written(struct sl_core *core, const struct sl_usage *usage)
 /* Sees to the launch's chunks. */
 static void bring(struct sl_core *core, struct sl_launch_context *context)
 {
-    sl_schedule_issue(&core->schedule, &context->due);
+    sl_schedule_issue(&core->schedule, &context->batch);
     if (context->resident) return;
     if (sl_demand_lacking(core, context->chunks, context->chunk_count)) see_to_lacking(core, context);
     uint64_t in_place = use_chunks(core, context);
@@ -136,9 +136,9 @@ static void bring(struct sl_core *core, struct sl_launch_context *context)
     context->resident = !in_place && !sl_demand_lacking(core, context->chunks, context->chunk_count);
 }
 
-/* Without a daemon: whether what is due is issued behind a launch, as the program may wait before its next
- * one. Policies that hardly look ahead do nothing then, and where streams go their own ways it is better
- * known at the next launch what is due. */
+/* Without a daemon: whether what the plan has is issued behind a launch, as the program may wait before its
+ * next one. Policies that hardly look ahead do nothing then, and where streams go their own ways it is better
+ * known at the next launch what that is. */
 static bool moves_between_launches(const struct sl_core *core)
 {
     return core->policy->when == SL_PLAN_AHEAD && !core->schedule.steps.histories;
@@ -164,7 +164,7 @@ static const struct sl_usage *understand(struct sl_core *core, struct sl_launch_
     sl_stats_launched(&core->stats);
     sl_record_launch(core, launch, usage);
     sl_schedule_begin(&core->schedule, context->tick, !core->daemon && !moves_between_launches(core),
-                      &context->due);
+                      &context->batch);
     if (core->reuse.join_count || core->reuse.join_out) sl_joins_collect(&core->reuse, s, &context->joining);
     sl_access_chunks(&core->scanner, launch, context->tick);
     return usage;
@@ -174,9 +174,9 @@ static const struct sl_usage *understand(struct sl_core *core, struct sl_launch_
 static void see(struct sl_core *core, const struct sl_usage *usage, struct sl_launch_context *context)
 {
     if (sl_demand_learns_successors(core)) {
-        sl_successors_note(&core->due, usage->symbol, context->tick, core->history.streak > 0,
+        sl_successors_note(&core->successors, usage->symbol, context->tick, core->history.streak > 0,
                            core->history.fed);
-        context->prefetches_successors = core->due.heap_count > 0;
+        context->prefetches_successors = core->successors.heap_count > 0;
     }
     context->resident = !usage->chunk_count || use_plainly(core, usage, context->stream);
     if (core->backend.leave) note_written(core, usage);
@@ -244,7 +244,7 @@ static void begin(struct sl_core *core, struct sl_launch *launch)
     sl_lock(&core->order);
     const struct sl_usage *usage = understand(core, &context);
     see(core, usage, &context);
-    bool moves = !context.resident || context.due.any || context.prefetches_successors;
+    bool moves = !context.resident || context.batch.any || context.prefetches_successors;
     if (moves) {
         if (!context.resident) keep_chunks(usage, &context);
         sl_unlock(&core->order);
@@ -255,7 +255,7 @@ static void begin(struct sl_core *core, struct sl_launch *launch)
     }
     conclude(core, &context);
     sl_unlock(&core->order);
-    if (context.due.waited_for && core->daemon) sl_daemon_wake(core->daemon);
+    if (context.batch.waited_for && core->daemon) sl_daemon_wake(core->daemon);
     enqueue_waits(core, &context);
 }
 
@@ -281,8 +281,8 @@ static void close_launch(struct sl_core *core, sl_tick tick)
 }
 
 /* Puts a fence behind the launch for what leaves after it. Returns whether there is something to do: for the
- * daemon, or, in *due, for the launching thread. */
-static bool end_planned(struct sl_core *core, const struct sl_launch *launch, struct sl_schedule_batch *due)
+ * daemon, or, in *batch, for the launching thread. */
+static bool end_planned(struct sl_core *core, const struct sl_launch *launch, struct sl_schedule_batch *batch)
 {
     struct sl_fence_stream streams[SL_STREAMS];
     struct sl_fence *fence = NULL;
@@ -301,8 +301,8 @@ static bool end_planned(struct sl_core *core, const struct sl_launch *launch, st
     }
     close_launch(core, launch->tick);
     sl_schedule_submitted(&core->schedule, sl_core_submitted(core));
-    sl_schedule_go_on(&core->schedule, due);
-    bool moves = due->any && (core->daemon || moves_between_launches(core));
+    sl_schedule_go_on(&core->schedule, batch);
+    bool moves = batch->any && (core->daemon || moves_between_launches(core));
     sl_unlock(&core->order);
     return moves;
 }
@@ -318,10 +318,10 @@ void sl_runtime_launch_end(struct sl_launch *launch, bool ok)
         close_launch(core, launch->tick);
         return;
     }
-    struct sl_schedule_batch due;
-    if (!end_planned(core, launch, &due)) return;
+    struct sl_schedule_batch batch;
+    if (!end_planned(core, launch, &batch)) return;
     if (core->daemon)
         sl_daemon_wake(core->daemon);
     else
-        sl_schedule_issue(&core->schedule, &due);
+        sl_schedule_issue(&core->schedule, &batch);
 }

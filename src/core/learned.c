@@ -23,7 +23,7 @@ struct sl_learned {
     bool over;               /* what was learned was forgotten, after it was written */
     sl_symbol *head;         /* the first symbols, once there are more than are written */
     uint64_t steady, period; /* when the last iteration ended: symbols so far, in an iteration */
-    uint64_t unforeseen;     /* surprises until then */
+    uint64_t unforeseen;     /* mispredictions until then */
 };
 
 static bool has_iterated(const struct sl_core *core)
@@ -150,7 +150,7 @@ static void keep_head(struct sl_core *core)
 
 /* The program may be killed at any time. Each time it has done as much again the profile is written, so that
  * all of it costs little more than the last time. One that was read is not replaced by less. */
-static bool is_due(const struct sl_core *core)
+static bool is_time(const struct sl_core *core)
 {
     const struct sl_learned *learned = core->learned;
     bool power_of_two = !(core->history.iterations & (core->history.iterations - 1));
@@ -166,7 +166,7 @@ void sl_learned_iteration(struct sl_core *core)
     learned->period = sl_history_period(&core->history, false);
     learned->unforeseen = sl_history_foreseen(&core->history).mispredictions;
     keep_head(core);
-    if (is_due(core)) sl_learned_write(core);
+    if (is_time(core)) sl_learned_write(core);
 }
 
 bool sl_learned_something(const struct sl_core *core)

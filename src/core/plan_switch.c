@@ -9,7 +9,7 @@
 enum { LEAVES = 1, COMES, IS_COMING };
 #define PARTS 16
 
-struct takeover {
+struct plan_switch {
     struct sl_core *core;
     struct sl_plan_job *job;
     const enum sl_chunk_content *planned;
@@ -20,7 +20,7 @@ struct takeover {
 
 /* Where the plan would have the chunks now. Its steps are in the order in which its launches came, which may
  * be another one than that of its launches where streams go their own ways. */
-static void run_steps(const struct takeover *t, enum sl_chunk_content *content)
+static void run_steps(const struct plan_switch *t, enum sl_chunk_content *content)
 {
     const struct sl_plan_input *input = &t->job->input;
     const struct sl_steps *steps = &t->job->steps;
@@ -36,14 +36,14 @@ static void run_steps(const struct takeover *t, enum sl_chunk_content *content)
     }
 }
 
-static void let_go(struct takeover *t, sl_chunk c, sl_tick after)
+static void let_go(struct plan_switch *t, sl_chunk c, sl_tick after)
 {
     t->job->marks[c] = LEAVES;
     t->job->out[t->out_count++] = (struct sl_step){.chunk = c, .after = after};
 }
 
 /* What the present schedule was about to release keeps its place and its fence. */
-static void keep_releases(struct takeover *t)
+static void keep_evictions(struct plan_switch *t)
 {
     const struct sl_schedule *schedule = &t->core->schedule;
     if (!atomic_load(&schedule->active)) return;
@@ -58,7 +58,7 @@ static void keep_releases(struct takeover *t)
 }
 
 /* What leaves does so behind the launch that is being begun, and its fence. */
-static void compare(struct takeover *t, sl_chunk c)
+static void compare(struct plan_switch *t, sl_chunk c)
 {
     const struct sl_chunk_record *chunk = sl_arena_record(&t->core->arena, c);
     bool held = sl_content_is_resident(atomic_load_explicit(&chunk->content, memory_order_relaxed));
@@ -71,13 +71,13 @@ static void compare(struct takeover *t, sl_chunk c)
     }
 }
 
-static void compare_all(struct takeover *t)
+static void compare_all(struct plan_switch *t)
 {
     for (size_t c = 0; c < t->job->input.chunk_count; c++) compare(t, (sl_chunk)c);
 }
 
 /* What should have come by now, and a part of the chunks, whose places nothing else would put right. */
-static void compare_some(struct takeover *t)
+static void compare_some(struct plan_switch *t)
 {
     const struct sl_schedule *schedule = &t->core->schedule;
     size_t count = t->job->input.chunk_count;
@@ -87,7 +87,7 @@ static void compare_some(struct takeover *t)
         compare(t, (sl_chunk)c);
 }
 
-static void bring(struct takeover *t, sl_chunk c, sl_tick deadline)
+static void fetch(struct plan_switch *t, sl_chunk c, sl_tick deadline)
 {
     if (t->job->marks[c] != COMES) return;
     t->job->marks[c] = IS_COMING;
@@ -98,18 +98,18 @@ static void bring(struct takeover *t, sl_chunk c, sl_tick deadline)
 }
 
 /* In the order of their next use. */
-static void fetch_lacking(struct takeover *t)
+static void fetch_lacking(struct plan_switch *t)
 {
     const struct sl_plan_input *input = &t->job->input;
     for (size_t l = t->launch; l < input->launch_count && t->in_count < t->coming; l++)
         for (uint32_t k = 0; k < input->launches[l].access_count; k++)
-            bring(t, input->accesses[input->launches[l].first_access + k].chunk, input->first_tick + l);
+            fetch(t, input->accesses[input->launches[l].first_access + k].chunk, input->first_tick + l);
     for (size_t c = 0; c < input->chunk_count && t->in_count < t->coming; c++)
-        bring(t, (sl_chunk)c, input->first_tick + input->launch_count);
+        fetch(t, (sl_chunk)c, input->first_tick + input->launch_count);
 }
 
 /* Each takes the frames that are free, then those that become so, in order. */
-static void promise_frames(struct takeover *t)
+static void promise_frames(struct plan_switch *t)
 {
     const struct sl_core *core = t->core;
     uint64_t occupied = atomic_load(&core->migrator.occupied_bytes), budget = t->job->input.budget_bytes;
@@ -126,11 +126,11 @@ static void promise_frames(struct takeover *t)
 void sl_plan_switch(struct sl_core *core, struct sl_plan_job *job, bool follows)
 {
     SL_TEST_DELAY(PLAN_SWITCH);
-    struct takeover t = {.core = core,
-                         .job = job,
-                         .planned = job->input.content,
-                         .submitted = sl_core_submitted(core),
-                         .launch = (size_t)(core->ticks.now + 1 - job->input.first_tick)};
+    struct plan_switch t = {.core = core,
+                            .job = job,
+                            .planned = job->input.content,
+                            .submitted = sl_core_submitted(core),
+                            .launch = (size_t)(core->ticks.now + 1 - job->input.first_tick)};
     if (t.launch) {
         if (job->steps.histories)
             run_steps(&t, job->now);
@@ -138,7 +138,7 @@ void sl_plan_switch(struct sl_core *core, struct sl_plan_job *job, bool follows)
             sl_plan_content(&job->input, &job->plan, t.launch, job->now);
         t.planned = job->now;
     }
-    keep_releases(&t);
+    keep_evictions(&t);
     if (follows && !t.launch)
         compare_some(&t);
     else

@@ -18,7 +18,7 @@ struct sl_plan_job {
     bool again; /* it is the plan of before */
     struct sl_plan plan;
     struct sl_steps steps;
-    struct sl_step *out, *in;   /* room for a step for each chunk: see takeover.h */
+    struct sl_step *out, *in;   /* room for a step for each chunk: see plan_switch.h */
     uint8_t *marks;             /* zeroed, for each chunk */
     enum sl_chunk_content *now; /* room for each chunk */
     uint64_t cpu_ns;

@@ -9,7 +9,7 @@
 #include "plan/plan_content.h"
 #include "plan/wrong_plan.h"
 
-#define LAUNCHES_BETWEEN_PLANS 16 /* that are begun anew, while surprises are frequent */
+#define LAUNCHES_BETWEEN_PLANS 16 /* that are begun anew, while mispredictions are frequent */
 /* What a launch does for the next forecast, in chunks and accesses looked at: some microseconds. More where
  * nothing is planned yet. */
 #define LEAST_UNITS 256
@@ -259,7 +259,7 @@ static void plan_beside(struct sl_core *core)
     }
 }
 
-/* A surprise in a place that is known well, where this followed before, is no reason to wait and see. */
+/* A misprediction in a place that is known well, where this followed before, is no reason to wait and see. */
 static bool knows_place(const struct sl_core *core)
 {
     return core->history.streak >= SL_STEADY_STREAK ||

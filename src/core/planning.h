@@ -25,8 +25,8 @@ struct sl_planning {
     size_t units;            /* for each launch */
     sl_tick begun_at;
     sl_tick begun_anew_at; /* the last that followed no other */
-    /* Where streams go their own ways: the strands of the launches since the forecast began, as they came,
-     * and for how many of them the steps of the plan that was made were put in that order. */
+    /* Where streams go their own ways: the stream histories of the launches since the forecast began, as they
+     * came, and for how many of them the steps of the plan that was made were put in that order. */
     uint8_t came[SL_PLANNING_CAME];
     uint32_t came_count, followed;
 };

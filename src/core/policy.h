@@ -16,7 +16,8 @@ struct sl_policy_traits {
     const char *name; /* as in the option table */
     enum sl_memory_use memory;
     enum sl_victims victims;
-    bool plans; /* what is predicted is planned; until then, and after surprises, it is as without a plan */
+    bool plans; /* what is predicted is planned; until then, and after mispredictions, it is as without a plan
+                 */
     enum sl_plan_when when; /* of plans */
 };
 

@@ -18,7 +18,7 @@ struct sl_recorder {
     uint32_t slots_written;                     /* up to here: the others in launches to come */
     uint64_t link_in_written, link_out_written; /* speeds */
     uint64_t fed_written;                       /* symbols, when the last of them had ended */
-    uint64_t changes_written_ns;                /* when it was last told what changes: see fact.c */
+    uint64_t changes_written_ns;                /* when it was last told what changes: see run_metadata.c */
     uint64_t changes_written;                   /* and what it was */
 };
 

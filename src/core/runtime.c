@@ -159,7 +159,7 @@ static enum sl_status build(struct sl_core *core)
     core->streams.frees = &core->reuse.frees;
     core->reuse.streams = &core->streams;
     core->reuse.placement = &core->placement;
-    sl_successors_init(&core->due, &core->placement, &core->symbols, &core->sampling.durations);
+    sl_successors_init(&core->successors, &core->placement, &core->symbols, &core->sampling.durations);
     sl_scanner_init(&core->scanner, backend, &core->placement, &core->symbols);
     core->history.predictor = sl_predictor_new(HISTORY_SYMBOLS);
     if (!core->history.predictor || !sl_symbols_init(&core->symbols)) return SL_ERR_NO_MEMORY;
@@ -212,7 +212,7 @@ static void tear_down(struct sl_core *core, bool device_gone)
     sl_frees_close(&core->reuse.frees, device_gone);
     sl_migrator_close(&core->migrator, device_gone);
     sl_forecast_close(&core->planning.forecast);
-    sl_successors_forget(&core->due);
+    sl_successors_forget(&core->successors);
     sl_plan_lessons_free(&core->planning.lessons);
     sl_learned_close(core);
     sl_interleaver_delete(core->history.interleaver);

@@ -62,7 +62,7 @@ void sl_sampler_close(struct sl_core *core, bool device_gone)
 }
 
 /* Whether it is the turn of this symbol for the trace. */
-static bool is_due_for_trace(struct sl_core *core, const struct sl_symbol_record *symbol, bool resident)
+static bool is_for_trace(struct sl_core *core, const struct sl_symbol_record *symbol, bool resident)
 {
     struct sl_sampler *sampler = core->sampling.sampler;
     if (!sampler->every || ++sampler->since < sampler->every_first || !resident) return false;
@@ -78,16 +78,16 @@ static bool is_due_for_trace(struct sl_core *core, const struct sl_symbol_record
     return false;
 }
 
-/* Whether a plan, or whoever fetches what is due, should know better how long this one takes. The distance
+/* Whether a plan, or whoever prefetches successors, should know better how long this one takes. The distance
  * between those that are known well is never the same, so that they are not the same ones of each iteration.
  */
-static bool is_due_for_plan(struct sl_core *core, sl_symbol symbol)
+static bool is_for_plan(struct sl_core *core, sl_symbol symbol)
 {
     struct sl_sampler *sampler = core->sampling.sampler;
     bool steady = core->history.streak >= SL_STEADY_STREAK;
     if (!core->budget.pressure || !core->policy->plans) return false;
     bool frequent =
-        sl_demand_learns_successors(core) && sl_successors_are_needed(&core->due, core->history.fed);
+        sl_demand_learns_successors(core) && sl_successors_are_needed(&core->successors, core->history.fed);
     if (!steady && (!frequent || core->ticks.now < sampler->again_at)) return false;
     struct sl_duration *known = sl_durations_of(&core->sampling.durations, symbol);
     if (!known || known->begun_in == core->history.iterations + 1) return false;
@@ -161,8 +161,8 @@ struct sl_sample *sl_sample_begin(struct sl_core *core, const struct sl_launch *
     const struct sl_backend *backend = &core->backend;
     struct sl_sampler *sampler = core->sampling.sampler;
     struct sl_symbol_record *known = &core->symbols.records[symbol];
-    bool told = is_due_for_trace(core, known, resident);
-    if (sampler->refused || (!told && !(resident && is_due_for_plan(core, symbol)))) return NULL;
+    bool told = is_for_trace(core, known, resident);
+    if (sampler->refused || (!told && !(resident && is_for_plan(core, symbol)))) return NULL;
     if (atomic_load_explicit(&core->streams.captures, memory_order_relaxed)) return NULL;
     if (sl_core_submitted(core) != launch->tick - 1) return NULL; /* another's may come between the events */
     struct sl_sample *sample = next_place(core, told);

@@ -181,9 +181,9 @@ const struct sl_usage *sl_access_scan(struct sl_scanner *scanner, const struct s
 {
     struct sl_usage *usage = &scanner->usage;
     usage->symbol = expected;
-    usage->face = sl_launch_cache_match(scanner, launch, expected);
-    if (usage->face) {
-        usage->kernel = usage->face->kernel;
+    usage->cached = sl_launch_cache_match(scanner, launch, expected);
+    if (usage->cached) {
+        usage->kernel = usage->cached->kernel;
         return usage;
     }
     uint64_t shape = scan(scanner, launch, true, &usage->kernel);
@@ -248,10 +248,10 @@ static void list_chunks(struct sl_scanner *scanner, sl_tick tick)
 void sl_access_chunks(struct sl_scanner *scanner, const struct sl_launch *launch, sl_tick tick)
 {
     struct sl_usage *usage = &scanner->usage;
-    if (usage->face) {
-        usage->chunks = sl_launch_cache_chunks(usage->face);
-        usage->chunk_count = usage->face->chunk_count;
-        usage->pinned_bytes = usage->face->pinned_bytes;
+    if (usage->cached) {
+        usage->chunks = sl_launch_cache_chunks(usage->cached);
+        usage->chunk_count = usage->cached->chunk_count;
+        usage->pinned_bytes = usage->cached->pinned_bytes;
         return;
     }
     usage->chunk_count = 0;
@@ -264,7 +264,7 @@ void sl_access_chunks(struct sl_scanner *scanner, const struct sl_launch *launch
 void sl_scanner_forget(struct sl_scanner *scanner)
 {
     scanner->extents.learned_symbols = 0;
-    scanner->usage.face = NULL;
+    scanner->usage.cached = NULL;
     scanner->usage.accesses = scanner->resolved;
     scanner->usage.access_count = 0;
 }

@@ -24,11 +24,11 @@ struct sl_usage {
     const struct sl_access
         *accesses; /* what they are: `resolved`, or those of the symbol that was expected */
     uint32_t access_count;
-    const sl_chunk *chunks; /* each once: in `chunk_space`, or its face's */
+    const sl_chunk *chunks; /* each once: in `chunk_space`, or the launch cache's */
     uint32_t chunk_count;
-    uint64_t pinned_bytes;                    /* that it uses in place because they are pinned */
-    const struct sl_launch_cache_entry *face; /* that it was recognised by, or NULL */
-    bool came_as_expected;                    /* without a face */
+    uint64_t pinned_bytes;                      /* that it uses in place because they are pinned */
+    const struct sl_launch_cache_entry *cached; /* that it was recognised by, or NULL */
+    bool came_as_expected;                      /* not by the launch cache */
 };
 
 struct sl_scanner {
@@ -54,8 +54,8 @@ void sl_scanner_forget(struct sl_scanner *scanner);
 /* What the launch uses but for its chunks, until the next one is scanned.
  * Every aligned 8-byte word of a kernel's parameters that lies in a live allocation is an access; by-value
  * structs are scanned whole. Copies and sets name their ranges themselves. A launch that is the expected one
- * is recognised by comparison: no search, no look-up of its signature; a kernel by its face (face.h).
- * `stream`: its number. */
+ * is recognised by comparison: no search, no look-up of its signature; a kernel by the launch cache
+ * (launch_cache.h). `stream`: its number. */
 const struct sl_usage *sl_access_scan(struct sl_scanner *scanner, const struct sl_launch *launch,
                                       sl_symbol expected, uint32_t stream);
 

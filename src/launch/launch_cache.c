@@ -26,9 +26,9 @@ static const char *parameter_of(const struct sl_launch *launch, const struct sl_
 /* Goes through the words in the order of kernel->words. A block of parameters may have hundreds of them, most
  * of which are no addresses. */
 static bool same_words(const struct sl_launch *launch, const struct sl_kernel *kernel,
-                       const struct sl_launch_cache_entry *face)
+                       const struct sl_launch_cache_entry *entry)
 {
-    const uint64_t *expected = face->words;
+    const uint64_t *expected = entry->words;
     uint64_t low = atomic_load_explicit(&sl_arena_range.low, memory_order_relaxed);
     uint64_t span = atomic_load_explicit(&sl_arena_range.high, memory_order_relaxed) - low;
     for (uint32_t p = 0; p < kernel->parameter_count; p++) {
@@ -45,15 +45,15 @@ static bool same_words(const struct sl_launch *launch, const struct sl_kernel *k
     return true;
 }
 
-/* Are the allocations where the face saw them? */
+/* Are the allocations where the entry saw them? */
 static bool same_places(const struct sl_scanner *scanner, const struct sl_symbol_record *record,
-                        const struct sl_launch_cache_entry *face)
+                        const struct sl_launch_cache_entry *entry)
 {
     const struct sl_access *access = &scanner->symbols->accesses[record->first_access];
-    for (uint32_t w = 0; w < face->word_count; w++) {
-        if (!face->words[w]) continue;
+    for (uint32_t w = 0; w < entry->word_count; w++) {
+        if (!entry->words[w]) continue;
         const struct sl_slot *slot = &scanner->placement->slots[access->slot];
-        if (!slot->live || slot->address + access->offset != face->words[w]) return false;
+        if (!slot->live || slot->address + access->offset != entry->words[w]) return false;
         access++;
     }
     return true;
@@ -64,19 +64,19 @@ const struct sl_launch_cache_entry *sl_launch_cache_match(struct sl_scanner *sca
 {
     if (symbol >= scanner->symbols->count) return NULL;
     const struct sl_symbol_record *record = &scanner->symbols->records[symbol];
-    struct sl_launch_cache_entry *face = record->face;
-    if (!face || launch->kind != SL_LAUNCH_KERNEL ||
-        memcmp(&launch->function, &face->function, SHAPE_BYTES) ||
-        face->handles != scanner->kernels.version || face->extents != scanner->extents.version)
+    struct sl_launch_cache_entry *entry = record->cached;
+    if (!entry || launch->kind != SL_LAUNCH_KERNEL ||
+        memcmp(&launch->function, &entry->function, SHAPE_BYTES) ||
+        entry->handles != scanner->kernels.version || entry->extents != scanner->extents.version)
         return NULL;
-    if (!same_words(launch, &scanner->kernels.kernels[face->kernel], face)) return NULL;
-    if (face->places != scanner->placement->version) {
-        if (!same_places(scanner, record, face)) return NULL;
-        face->places = scanner->placement->version;
+    if (!same_words(launch, &scanner->kernels.kernels[entry->kernel], entry)) return NULL;
+    if (entry->places != scanner->placement->version) {
+        if (!same_places(scanner, record, entry)) return NULL;
+        entry->places = scanner->placement->version;
     }
     scanner->usage.accesses = &scanner->symbols->accesses[record->first_access];
     scanner->usage.access_count = record->access_count;
-    return face;
+    return entry;
 }
 
 void sl_launch_cache_put(struct sl_scanner *scanner, const struct sl_launch *launch)
@@ -86,27 +86,27 @@ void sl_launch_cache_put(struct sl_scanner *scanner, const struct sl_launch *lau
     struct sl_symbol_record *record = &scanner->symbols->records[symbol];
     if (!kernel || record->access_count != scanner->usage.word_count) return;
     const struct sl_kernel *known = &scanner->kernels.kernels[kernel];
-    struct sl_launch_cache_entry *face =
-        realloc(record->face, sizeof *face + known->word_count * sizeof face->words[0] +
-                                  scanner->usage.chunk_count * sizeof(sl_chunk));
-    if (!face) return;
-    record->face = face;
-    *face = (struct sl_launch_cache_entry){.handles = scanner->kernels.version,
-                                           .extents = scanner->extents.version,
-                                           .places = scanner->placement->version,
-                                           .kernel = kernel,
-                                           .word_count = known->word_count,
-                                           .chunk_count = scanner->usage.chunk_count,
-                                           .pinned_bytes = scanner->usage.pinned_bytes};
-    memcpy(&face->function, &launch->function, SHAPE_BYTES);
+    struct sl_launch_cache_entry *entry =
+        realloc(record->cached, sizeof *entry + known->word_count * sizeof entry->words[0] +
+                                    scanner->usage.chunk_count * sizeof(sl_chunk));
+    if (!entry) return;
+    record->cached = entry;
+    *entry = (struct sl_launch_cache_entry){.handles = scanner->kernels.version,
+                                            .extents = scanner->extents.version,
+                                            .places = scanner->placement->version,
+                                            .kernel = kernel,
+                                            .word_count = known->word_count,
+                                            .chunk_count = scanner->usage.chunk_count,
+                                            .pinned_bytes = scanner->usage.pinned_bytes};
+    memcpy(&entry->function, &launch->function, SHAPE_BYTES);
     uint32_t next = 0;
     for (uint32_t w = 0; w < known->word_count; w++) {
         bool ours = next < scanner->usage.word_count && scanner->usage.words[next].where == known->words[w];
-        face->words[w] = ours ? scanner->usage.words[next++].address : 0;
+        entry->words[w] = ours ? scanner->usage.words[next++].address : 0;
     }
     if (scanner->usage.chunk_count) /* none where sluice only records */
-        memcpy(face->words + known->word_count, scanner->usage.chunks,
+        memcpy(entry->words + known->word_count, scanner->usage.chunks,
                scanner->usage.chunk_count * sizeof(sl_chunk));
     if (next != scanner->usage.word_count)
-        face->extents = UINT64_MAX; /* not all of it came from parameters */
+        entry->extents = UINT64_MAX; /* not all of it came from parameters */
 }

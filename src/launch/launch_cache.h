@@ -10,7 +10,7 @@ struct sl_scanner;
 struct sl_launch;
 
 struct sl_launch_cache_entry {
-    uint64_t handles, extents; /* the core's versions of them when the face was kept */
+    uint64_t handles, extents; /* the core's versions of them when the entry was kept */
     uint64_t places;           /* the version of the placement for which it was last found true */
     uint64_t function;
     uint32_t grid[3], block[3], shared_bytes;
@@ -20,17 +20,17 @@ struct sl_launch_cache_entry {
                          ours; behind them the chunks */
 };
 
-static inline const sl_chunk *sl_launch_cache_chunks(const struct sl_launch_cache_entry *face)
+static inline const sl_chunk *sl_launch_cache_chunks(const struct sl_launch_cache_entry *entry)
 {
-    return (const sl_chunk *)(face->words + face->word_count);
+    return (const sl_chunk *)(entry->words + entry->word_count);
 }
 
-/* The face of `symbol` if the launch is the one that it stands for; NULL if it is not, or cannot be told this
- * way. */
+/* The entry of `symbol` if the launch is the one that it stands for; NULL if it is not, or cannot be told
+ * this way. */
 const struct sl_launch_cache_entry *sl_launch_cache_match(struct sl_scanner *scanner,
                                                           const struct sl_launch *launch, sl_symbol symbol);
 
-/* Keeps the face of the launch that was just scanned, is the one expected, and whose chunks are known. */
+/* Keeps the entry of the launch that was just scanned, is the one expected, and whose chunks are known. */
 void sl_launch_cache_put(struct sl_scanner *scanner, const struct sl_launch *launch);
 
 #endif

@@ -19,7 +19,7 @@ bool sl_symbols_init(struct sl_symbols *symbols)
 
 void sl_symbols_clear(struct sl_symbols *symbols)
 {
-    for (uint32_t s = 0; s < symbols->count; s++) free(symbols->records[s].face);
+    for (uint32_t s = 0; s < symbols->count; s++) free(symbols->records[s].cached);
     sl_map_free(&symbols->by_hash);
     symbols->count = symbols->records ? 1 : 0;
     symbols->access_count = 0;

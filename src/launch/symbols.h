@@ -30,7 +30,8 @@ struct sl_symbol_record {
     uint32_t sampled;                    /* the round in which a launch of it was timed last: see sample.h */
     uint64_t recorded, recorded_version; /* the tick at which the trace got its accesses; they hold in this
                                             version of the extents and lap of the trace */
-    struct sl_launch_cache_entry *face;  /* of LAUNCH, once it was expected and came: see face.h; or NULL */
+    struct sl_launch_cache_entry
+        *cached; /* of LAUNCH, once it was expected and came: see launch_cache.h; or NULL */
 };
 
 struct sl_symbols {

@@ -60,7 +60,7 @@ void sl_arena_close(struct sl_arena *arena, bool device_gone)
         atomic_store(&sl_slab_of[slab->address >> SL_SLAB_SHIFT], 0);
         if (slab->reservation_bytes && !device_gone)
             give_back(arena, slab->address, slab->reservation_bytes, slab->pinned);
-        for (uint32_t c = 0; c < arena->chunks_per_slab; c++) sl_chunk_bitmap_delete(slab->chunks[c].packing);
+        for (uint32_t c = 0; c < arena->chunks_per_slab; c++) sl_chunk_bitmap_delete(slab->chunks[c].bitmap);
         free(slab->chunks);
     }
     atomic_store(&arena->slab_count, 0);
@@ -286,7 +286,7 @@ void sl_arena_give(struct sl_arena *arena, sl_chunk first)
         arena->virtual_bytes_used -= chunk->bytes;
         if (chunk->pinned) arena->pinned_bytes_used -= chunk->bytes;
         atomic_store(&chunk->bytes, 0);
-        /* The mover may change it meanwhile, from one of the two to the other. */
+        /* The migrator may change it meanwhile, from one of the two to the other. */
         while (!sl_content_is_dead(atomic_load(&chunk->content)))
             if (!sl_content_change(chunk, SL_CONTENT_RESIDENT, SL_CONTENT_RESIDENT_DEAD))
                 sl_content_change(chunk, SL_CONTENT_HOST, SL_CONTENT_DEAD);

@@ -5,7 +5,7 @@
  * after slab.
  *
  * The placement fields of a chunk are written under the core's order lock; `content`, `in_sequence` and
- * `out_sequence` under the lock of the direction that moves it (mover.h), and read anywhere.
+ * `out_sequence` under the lock of the direction that moves it (migrator.h), and read anywhere.
  */
 #ifndef SLUICE_ARENA_H
 #define SLUICE_ARENA_H
@@ -33,12 +33,13 @@ struct sl_chunk_record {
     _Atomic uint64_t discard_sequence; /* the out movement that last discarded it; 0: never */
     bool pinned; /* in pinned host memory: it counts as resident, takes no frame and never moves */
     _Atomic sl_tick last_use;
-    _Atomic sl_tick due; /* when it is expected to be used, though nothing is planned: see due.h */
+    _Atomic sl_tick
+        deadline;        /* when it is expected to be used, though nothing is planned: see successors.h */
     sl_chunk run;        /* first chunk of the allocation that covers it whole, or itself */
     uint32_t run_chunks; /* chunks of that run; 0: free */
-    struct sl_chunk_bitmap *packing; /* what lies in a packed chunk; kept for the next time it is one */
-    uint32_t run_slot;               /* of a run's first chunk: whose it is */
-    uint32_t group;                  /* of a packed chunk; SL_NO_GROUP: free, or of a run */
+    struct sl_chunk_bitmap *bitmap; /* what lies in a packed chunk; kept for the next time it is one */
+    uint32_t run_slot;              /* of a run's first chunk: whose it is */
+    uint32_t group;                 /* of a packed chunk; SL_NO_GROUP: free, or of a run */
     /* By a launch since it came, perhaps, or what came had no content: host memory has no copy of it. Kept
      * only where the backend can use it (struct sl_backend.leave). */
     _Atomic bool written;
@@ -110,7 +111,7 @@ static inline struct sl_chunk_record *sl_arena_record(const struct sl_arena *are
     return &arena->slabs[chunk >> arena->slab_shift].chunks[chunk & (arena->chunks_per_slab - 1)];
 }
 /* Changes the chunk's content if it is `from` (both enum sl_chunk_content). The one way to do so: builds with
- * checks end where the diagram in mover.h has no such change. */
+ * checks end where the diagram in migrator.h has no such change. */
 bool sl_content_change(struct sl_chunk_record *chunk, int from, int to);
 
 /* Whether the chunk is on the device, or on its way there. */

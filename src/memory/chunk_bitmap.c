@@ -13,40 +13,40 @@ struct sl_chunk_bitmap *sl_chunk_bitmap_new(uint32_t granules)
 {
     size_t words = 0;
     for (int level = 0; level < SL_CHUNK_BITMAP_LEVELS; level++) words += words_of(granules, level);
-    struct sl_chunk_bitmap *packing = malloc(sizeof *packing);
+    struct sl_chunk_bitmap *bitmap = malloc(sizeof *bitmap);
     uint64_t *bits = calloc(words, sizeof *bits);
     struct sl_stretch *stretches = malloc(granules * sizeof *stretches);
-    if (!packing || !bits || !stretches) {
-        free(packing);
+    if (!bitmap || !bits || !stretches) {
+        free(bitmap);
         free(bits);
         free(stretches);
         return NULL;
     }
-    *packing = (struct sl_chunk_bitmap){.granules = granules, .stretches = stretches};
+    *bitmap = (struct sl_chunk_bitmap){.granules = granules, .stretches = stretches};
     for (int level = 0; level < SL_CHUNK_BITMAP_LEVELS; level++) {
-        packing->starts[level] = bits;
+        bitmap->starts[level] = bits;
         bits += words_of(granules, level);
     }
-    return packing;
+    return bitmap;
 }
 
-void sl_chunk_bitmap_delete(struct sl_chunk_bitmap *packing)
+void sl_chunk_bitmap_delete(struct sl_chunk_bitmap *bitmap)
 {
-    if (!packing) return;
-    free(packing->starts[0]);
-    free(packing->stretches);
-    free(packing);
+    if (!bitmap) return;
+    free(bitmap->starts[0]);
+    free(bitmap->stretches);
+    free(bitmap);
 }
 
 /* The last start at or before `granule`, or NONE. */
-static uint32_t start_before(const struct sl_chunk_bitmap *packing, uint32_t granule)
+static uint32_t start_before(const struct sl_chunk_bitmap *bitmap, uint32_t granule)
 {
     uint64_t at = granule, mask = UINT64_MAX >> (63 - (at & 63));
     for (int level = 0; level < SL_CHUNK_BITMAP_LEVELS; level++) {
-        uint64_t bits = packing->starts[level][at >> 6] & mask;
+        uint64_t bits = bitmap->starts[level][at >> 6] & mask;
         if (bits) {
             at = (at & ~UINT64_C(63)) | (63 - (unsigned)__builtin_clzll(bits));
-            while (level-- > 0) at = at << 6 | (63 - (unsigned)__builtin_clzll(packing->starts[level][at]));
+            while (level-- > 0) at = at << 6 | (63 - (unsigned)__builtin_clzll(bitmap->starts[level][at]));
             return (uint32_t)at;
         }
         at >>= 6;
@@ -56,14 +56,14 @@ static uint32_t start_before(const struct sl_chunk_bitmap *packing, uint32_t gra
 }
 
 /* The first start at or after `granule`, or NONE. */
-static uint32_t start_after(const struct sl_chunk_bitmap *packing, uint32_t granule)
+static uint32_t start_after(const struct sl_chunk_bitmap *bitmap, uint32_t granule)
 {
     uint64_t at = granule, mask = UINT64_MAX << (at & 63);
     for (int level = 0; level < SL_CHUNK_BITMAP_LEVELS; level++) {
-        uint64_t bits = packing->starts[level][at >> 6] & mask;
+        uint64_t bits = bitmap->starts[level][at >> 6] & mask;
         if (bits) {
             at = (at & ~UINT64_C(63)) | (unsigned)__builtin_ctzll(bits);
-            while (level-- > 0) at = at << 6 | (unsigned)__builtin_ctzll(packing->starts[level][at]);
+            while (level-- > 0) at = at << 6 | (unsigned)__builtin_ctzll(bitmap->starts[level][at]);
             return (uint32_t)at;
         }
         at >>= 6;
@@ -72,48 +72,48 @@ static uint32_t start_after(const struct sl_chunk_bitmap *packing, uint32_t gran
     return NONE;
 }
 
-static uint32_t end_of(const struct sl_chunk_bitmap *packing, uint32_t first)
+static uint32_t end_of(const struct sl_chunk_bitmap *bitmap, uint32_t first)
 {
-    return first + packing->stretches[first].granules;
+    return first + bitmap->stretches[first].granules;
 }
 
-uint32_t sl_chunk_bitmap_find(const struct sl_chunk_bitmap *packing, uint32_t granule, uint32_t *first)
+uint32_t sl_chunk_bitmap_find(const struct sl_chunk_bitmap *bitmap, uint32_t granule, uint32_t *first)
 {
-    uint32_t start = start_before(packing, granule);
-    if (start == NONE || granule >= end_of(packing, start)) return SL_NO_SLOT;
+    uint32_t start = start_before(bitmap, granule);
+    if (start == NONE || granule >= end_of(bitmap, start)) return SL_NO_SLOT;
     *first = start;
-    return packing->stretches[start].slot;
+    return bitmap->stretches[start].slot;
 }
 
-bool sl_chunk_bitmap_is_free(const struct sl_chunk_bitmap *packing, uint32_t first, uint32_t count)
+bool sl_chunk_bitmap_is_free(const struct sl_chunk_bitmap *bitmap, uint32_t first, uint32_t count)
 {
     uint32_t end = first + count;
-    if (end > packing->granules) return false;
-    uint32_t last_start = start_before(packing, end - 1);
-    return last_start == NONE || end_of(packing, last_start) <= first;
+    if (end > bitmap->granules) return false;
+    uint32_t last_start = start_before(bitmap, end - 1);
+    return last_start == NONE || end_of(bitmap, last_start) <= first;
 }
 
-uint32_t sl_chunk_bitmap_last(const struct sl_chunk_bitmap *packing)
+uint32_t sl_chunk_bitmap_last(const struct sl_chunk_bitmap *bitmap)
 {
-    uint32_t start = start_before(packing, packing->granules - 1);
-    return start == NONE ? 0 : end_of(packing, start);
+    uint32_t start = start_before(bitmap, bitmap->granules - 1);
+    return start == NONE ? 0 : end_of(bitmap, start);
 }
 
-void sl_chunk_bitmap_use(struct sl_chunk_bitmap *packing, uint32_t end)
+void sl_chunk_bitmap_use(struct sl_chunk_bitmap *bitmap, uint32_t end)
 {
-    uint32_t last = end ? sl_chunk_bitmap_last(packing) : 0;
+    uint32_t last = end ? sl_chunk_bitmap_last(bitmap) : 0;
     uint32_t behind = end > last ? end - last : 0;
-    packing->end = end;
-    if (!end) packing->longest = 0;
-    if (behind > packing->longest) packing->longest = behind;
+    bitmap->end = end;
+    if (!end) bitmap->longest = 0;
+    if (behind > bitmap->longest) bitmap->longest = behind;
 }
 
-bool sl_chunk_bitmap_gap(struct sl_chunk_bitmap *packing, uint32_t count, uint32_t *first)
+bool sl_chunk_bitmap_gap(struct sl_chunk_bitmap *bitmap, uint32_t count, uint32_t *first)
 {
-    if (count > packing->longest) return false;
-    uint32_t end = packing->end, longest = 0;
-    for (uint32_t start = start_before(packing, end - 1);; start = start_before(packing, start - 1)) {
-        uint32_t begin = start == NONE ? 0 : end_of(packing, start);
+    if (count > bitmap->longest) return false;
+    uint32_t end = bitmap->end, longest = 0;
+    for (uint32_t start = start_before(bitmap, end - 1);; start = start_before(bitmap, start - 1)) {
+        uint32_t begin = start == NONE ? 0 : end_of(bitmap, start);
         if (end - begin >= count) {
             *first = begin;
             return true;
@@ -122,25 +122,25 @@ bool sl_chunk_bitmap_gap(struct sl_chunk_bitmap *packing, uint32_t count, uint32
         if (start == NONE || start == 0) break;
         end = start;
     }
-    packing->longest = longest;
+    bitmap->longest = longest;
     return false;
 }
 
-void sl_chunk_bitmap_take(struct sl_chunk_bitmap *packing, uint32_t first, uint32_t count, uint32_t slot)
+void sl_chunk_bitmap_take(struct sl_chunk_bitmap *bitmap, uint32_t first, uint32_t count, uint32_t slot)
 {
-    packing->stretches[first] = (struct sl_stretch){count, slot};
+    bitmap->stretches[first] = (struct sl_stretch){count, slot};
     for (int level = 0; level < SL_CHUNK_BITMAP_LEVELS; level++, first >>= 6)
-        packing->starts[level][first >> 6] |= UINT64_C(1) << (first & 63);
-    packing->count++;
+        bitmap->starts[level][first >> 6] |= UINT64_C(1) << (first & 63);
+    bitmap->count++;
 }
 
-void sl_chunk_bitmap_leave(struct sl_chunk_bitmap *packing, uint32_t first)
+void sl_chunk_bitmap_leave(struct sl_chunk_bitmap *bitmap, uint32_t first)
 {
     uint32_t at = first;
     for (int level = 0; level < SL_CHUNK_BITMAP_LEVELS; level++, at >>= 6)
-        if (packing->starts[level][at >> 6] &= ~(UINT64_C(1) << (at & 63))) break;
-    packing->count--;
-    uint32_t before = first ? start_before(packing, first - 1) : NONE, after = start_after(packing, first);
-    uint32_t begin = before == NONE ? 0 : end_of(packing, before), end = after == NONE ? packing->end : after;
-    if (end - begin > packing->longest) packing->longest = end - begin;
+        if (bitmap->starts[level][at >> 6] &= ~(UINT64_C(1) << (at & 63))) break;
+    bitmap->count--;
+    uint32_t before = first ? start_before(bitmap, first - 1) : NONE, after = start_after(bitmap, first);
+    uint32_t begin = before == NONE ? 0 : end_of(bitmap, before), end = after == NONE ? bitmap->end : after;
+    if (end - begin > bitmap->longest) bitmap->longest = end - begin;
 }

@@ -23,29 +23,29 @@ struct sl_chunk_bitmap {
 
 /* For a chunk of `granules`, at most 2^24, nothing of it in use. NULL: out of memory. */
 struct sl_chunk_bitmap *sl_chunk_bitmap_new(uint32_t granules);
-void sl_chunk_bitmap_delete(struct sl_chunk_bitmap *packing); /* accepts NULL */
+void sl_chunk_bitmap_delete(struct sl_chunk_bitmap *bitmap); /* accepts NULL */
 
 /* All before `end` is in use; 0: nothing is any more, pre: there are no stretches. */
-void sl_chunk_bitmap_use(struct sl_chunk_bitmap *packing, uint32_t end);
+void sl_chunk_bitmap_use(struct sl_chunk_bitmap *bitmap, uint32_t end);
 
 /* The slot whose stretch holds `granule`, and where that begins; SL_NO_SLOT where none does. */
 #define SL_NO_SLOT UINT32_MAX
-uint32_t sl_chunk_bitmap_find(const struct sl_chunk_bitmap *packing, uint32_t granule, uint32_t *first);
+uint32_t sl_chunk_bitmap_find(const struct sl_chunk_bitmap *bitmap, uint32_t granule, uint32_t *first);
 
 /* Whether [first, first + count) is free. */
-bool sl_chunk_bitmap_is_free(const struct sl_chunk_bitmap *packing, uint32_t first, uint32_t count);
+bool sl_chunk_bitmap_is_free(const struct sl_chunk_bitmap *bitmap, uint32_t first, uint32_t count);
 
 /* A free stretch of `count` > 0 granules in what is in use, the last one first: after the newest neighbour is
  * where it usually is. False: there is none. */
-bool sl_chunk_bitmap_gap(struct sl_chunk_bitmap *packing, uint32_t count, uint32_t *first);
+bool sl_chunk_bitmap_gap(struct sl_chunk_bitmap *bitmap, uint32_t count, uint32_t *first);
 
 /* The end of the last stretch. */
-uint32_t sl_chunk_bitmap_last(const struct sl_chunk_bitmap *packing);
+uint32_t sl_chunk_bitmap_last(const struct sl_chunk_bitmap *bitmap);
 
 /* pre: the stretch is free. */
-void sl_chunk_bitmap_take(struct sl_chunk_bitmap *packing, uint32_t first, uint32_t count, uint32_t slot);
+void sl_chunk_bitmap_take(struct sl_chunk_bitmap *bitmap, uint32_t first, uint32_t count, uint32_t slot);
 
 /* Frees the stretch that begins at `first`. pre: one does. */
-void sl_chunk_bitmap_leave(struct sl_chunk_bitmap *packing, uint32_t first);
+void sl_chunk_bitmap_leave(struct sl_chunk_bitmap *bitmap, uint32_t first);
 
 #endif

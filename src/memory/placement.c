@@ -15,7 +15,7 @@ void sl_placement_init(struct sl_placement *placement, struct sl_arena *arena, u
     memset(placement, 0, sizeof *placement);
     placement->arena = arena;
     placement->live_chunk_bytes_limit = limit_bytes;
-    sl_suballocator_init(&placement->spots, arena);
+    sl_suballocator_init(&placement->suballocator, arena);
 }
 
 void sl_placement_close(struct sl_placement *placement)
@@ -126,18 +126,19 @@ static enum sl_group_kind group_of(const struct sl_placement *placement, const s
 static enum sl_status find_place(struct sl_placement *placement, uint32_t s, uint64_t *address)
 {
     const struct sl_slot *slot = &placement->slots[s];
-    struct sl_suballocator *spots = &placement->spots;
+    struct sl_suballocator *suballocator = &placement->suballocator;
     uint64_t taken = sl_arena_host_bytes(placement->arena), limit = placement->live_chunk_bytes_limit;
     uint64_t room_bytes = limit > taken ? limit - taken : 0;
     *address = slot->address;
     if (*address &&
-        sl_suballocator_retake(spots, *address, slot->bytes,
+        sl_suballocator_retake(suballocator, *address, slot->bytes,
                                group_of(placement, slot, is_pinned(placement, *address)), room_bytes, s))
         return SL_OK;
     if (placement->keys[slot->key].pinned &&
-        sl_suballocator_take(spots, slot->bytes, SL_GROUP_PINNED, room_bytes, s, address) == SL_OK)
+        sl_suballocator_take(suballocator, slot->bytes, SL_GROUP_PINNED, room_bytes, s, address) == SL_OK)
         return SL_OK;
-    return sl_suballocator_take(spots, slot->bytes, group_of(placement, slot, false), room_bytes, s, address);
+    return sl_suballocator_take(suballocator, slot->bytes, group_of(placement, slot, false), room_bytes, s,
+                                address);
 }
 
 static void begin_life(struct sl_placement *placement, uint32_t s, uint64_t address, bool pinned)
@@ -218,7 +219,7 @@ enum sl_status sl_unplace(struct sl_placement *placement, uint64_t address, uint
     if (placement->noted)
         sl_ranges_remove(&placement->ranges, address);
     else
-        sl_suballocator_give_back(&placement->spots, address, placement->slots[s].bytes);
+        sl_suballocator_give_back(&placement->suballocator, address, placement->slots[s].bytes);
     *slot_out = s;
     return SL_OK;
 }

@@ -1,8 +1,9 @@
 /* Placement: which address an allocation gets, and what its name (slot) is.
  *
- * Where in chunks it lies, spot.h says. A slot takes its last place again if that is free, so a program
- * that repeats itself finds every allocation where it was an iteration ago. While the core only records,
- * the driver has chosen the address, and no chunk is involved. Caller holds the order lock throughout.
+ * Where in chunks it lies, suballocator.h says. A slot takes its last place again if that is free, so a
+ * program that repeats itself finds every allocation where it was an iteration ago. While the core only
+ * records, the driver has chosen the address, and no chunk is involved. Caller holds the order lock
+ * throughout.
  */
 #ifndef SLUICE_PLACE_H
 #define SLUICE_PLACE_H
@@ -47,7 +48,7 @@ struct sl_placement {
     struct sl_slot_key *keys;
     uint32_t key_count, key_capacity;
     struct sl_map key_of; /* hash of (site, bytes) */
-    struct sl_suballocator spots;
+    struct sl_suballocator suballocator;
     uint64_t live_bytes, peak_live_bytes, live_count;
     uint64_t pinned_live_bytes, peak_pinned_live_bytes;
     uint64_t peak_placed_bytes;      /* of chunks in use, whole 2 MiB blocks; */

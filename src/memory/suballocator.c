@@ -30,30 +30,30 @@ static bool is_packed(const struct sl_chunk_record *chunk)
     return chunk->group != SL_NO_GROUP;
 }
 
-void sl_suballocator_init(struct sl_suballocator *spots, struct sl_arena *arena)
+void sl_suballocator_init(struct sl_suballocator *suballocator, struct sl_arena *arena)
 {
-    memset(spots, 0, sizeof *spots);
-    spots->arena = arena;
-    for (int g = 0; g < SL_GROUPS; g++) spots->groups[g].newest = SL_NO_CHUNK;
+    memset(suballocator, 0, sizeof *suballocator);
+    suballocator->arena = arena;
+    for (int g = 0; g < SL_GROUPS; g++) suballocator->groups[g].newest = SL_NO_CHUNK;
 }
 
 /* --- chunks with room */
 
-static uint32_t room_in(const struct sl_suballocator *spots, sl_chunk c, uint32_t group)
+static uint32_t room_in(const struct sl_suballocator *suballocator, sl_chunk c, uint32_t group)
 {
-    const struct sl_chunk_record *chunk = sl_arena_record(spots->arena, c);
+    const struct sl_chunk_record *chunk = sl_arena_record(suballocator->arena, c);
     if (chunk->group != group) return 0;
-    uint32_t behind = chunk->packing->granules - sl_chunk_bitmap_last(chunk->packing);
-    return behind > chunk->packing->longest ? behind : chunk->packing->longest;
+    uint32_t behind = chunk->bitmap->granules - sl_chunk_bitmap_last(chunk->bitmap);
+    return behind > chunk->bitmap->longest ? behind : chunk->bitmap->longest;
 }
 
 /* Of a full list, the place of the one that is missed least. */
-static uint32_t least_room(const struct sl_suballocator *spots, uint32_t g)
+static uint32_t least_room(const struct sl_suballocator *suballocator, uint32_t g)
 {
-    const struct sl_group *group = &spots->groups[g];
+    const struct sl_group *group = &suballocator->groups[g];
     uint32_t least = 0, room = UINT32_MAX;
     for (uint32_t i = 0; i < group->partial_count; i++) {
-        uint32_t one = room_in(spots, group->partial[i], g);
+        uint32_t one = room_in(suballocator, group->partial[i], g);
         if (one >= room) continue;
         room = one;
         least = i;
@@ -61,13 +61,13 @@ static uint32_t least_room(const struct sl_suballocator *spots, uint32_t g)
     return least;
 }
 
-static void put_last(struct sl_suballocator *spots, sl_chunk c)
+static void put_last(struct sl_suballocator *suballocator, sl_chunk c)
 {
-    uint32_t g = sl_arena_record(spots->arena, c)->group, at = 0;
-    struct sl_group *group = &spots->groups[g];
+    uint32_t g = sl_arena_record(suballocator->arena, c)->group, at = 0;
+    struct sl_group *group = &suballocator->groups[g];
     if (group->partial_count && group->partial[group->partial_count - 1] == c) return;
     while (at < group->partial_count && group->partial[at] != c) at++;
-    if (at == SL_PARTIAL) at = least_room(spots, g);
+    if (at == SL_PARTIAL) at = least_room(suballocator, g);
     if (at == group->partial_count) group->partial_count++;
     memmove(&group->partial[at], &group->partial[at + 1],
             (group->partial_count - at - 1) * sizeof *group->partial);
@@ -75,23 +75,23 @@ static void put_last(struct sl_suballocator *spots, sl_chunk c)
 }
 
 /* Behind all that lies in the chunk. */
-static bool fits_behind(const struct sl_chunk_bitmap *packing, uint32_t count, uint32_t *granule)
+static bool fits_behind(const struct sl_chunk_bitmap *bitmap, uint32_t count, uint32_t *granule)
 {
-    *granule = sl_chunk_bitmap_last(packing);
-    return packing->granules - *granule >= count;
+    *granule = sl_chunk_bitmap_last(bitmap);
+    return bitmap->granules - *granule >= count;
 }
 
 /* Within what a chunk takes already, or else in the last one that may become larger. */
-static bool find_gap(const struct sl_suballocator *spots, uint32_t g, uint32_t count, sl_chunk *found,
+static bool find_gap(const struct sl_suballocator *suballocator, uint32_t g, uint32_t count, sl_chunk *found,
                      uint32_t *granule)
 {
-    const struct sl_group *group = &spots->groups[g];
+    const struct sl_group *group = &suballocator->groups[g];
     bool behind = false;
     for (uint32_t i = group->partial_count, gap; i-- > 0;) {
-        const struct sl_chunk_record *chunk = sl_arena_record(spots->arena, group->partial[i]);
+        const struct sl_chunk_record *chunk = sl_arena_record(suballocator->arena, group->partial[i]);
         if (chunk->group != g) continue;
-        bool within = sl_chunk_bitmap_gap(chunk->packing, count, &gap);
-        if (!within && (behind || !fits_behind(chunk->packing, count, &gap))) continue;
+        bool within = sl_chunk_bitmap_gap(chunk->bitmap, count, &gap);
+        if (!within && (behind || !fits_behind(chunk->bitmap, count, &gap))) continue;
         *found = group->partial[i];
         *granule = gap;
         if (within) return true;
@@ -102,20 +102,20 @@ static bool find_gap(const struct sl_suballocator *spots, uint32_t g, uint32_t c
 
 /* A chunk holds so many tiny ones that few chunks are searched for a gap, and only when the newest is full.
  */
-static bool find_tiny_gap(const struct sl_suballocator *spots, uint32_t g, uint32_t count, sl_chunk *found,
-                          uint32_t *granule)
+static bool find_tiny_gap(const struct sl_suballocator *suballocator, uint32_t g, uint32_t count,
+                          sl_chunk *found, uint32_t *granule)
 {
-    const struct sl_group *group = &spots->groups[g];
+    const struct sl_group *group = &suballocator->groups[g];
     *found = group->newest;
     if (*found != SL_NO_CHUNK) {
-        const struct sl_chunk_record *chunk = sl_arena_record(spots->arena, *found);
-        if (chunk->group == g && fits_behind(chunk->packing, count, granule)) return true;
+        const struct sl_chunk_record *chunk = sl_arena_record(suballocator->arena, *found);
+        if (chunk->group == g && fits_behind(chunk->bitmap, count, granule)) return true;
     }
     uint32_t end = group->partial_count > TINY_SEARCHED ? group->partial_count - TINY_SEARCHED : 0;
     for (uint32_t i = group->partial_count; i-- > end;) {
-        const struct sl_chunk_record *chunk = sl_arena_record(spots->arena, group->partial[i]);
+        const struct sl_chunk_record *chunk = sl_arena_record(suballocator->arena, group->partial[i]);
         *found = group->partial[i];
-        if (chunk->group == g && sl_chunk_bitmap_gap(chunk->packing, count, granule)) return true;
+        if (chunk->group == g && sl_chunk_bitmap_gap(chunk->bitmap, count, granule)) return true;
     }
     return false;
 }
@@ -123,127 +123,132 @@ static bool find_tiny_gap(const struct sl_suballocator *spots, uint32_t g, uint3
 /* --- packed chunks */
 
 /* Makes a chunk that was just taken, by itself, a packed one. False: out of memory. */
-static bool begin_packed(struct sl_suballocator *spots, sl_chunk c, enum sl_group_kind group)
+static bool begin_packed(struct sl_suballocator *suballocator, sl_chunk c, enum sl_group_kind group)
 {
-    struct sl_chunk_record *chunk = sl_arena_record(spots->arena, c);
-    if (!chunk->packing)
-        chunk->packing = sl_chunk_bitmap_new((uint32_t)(spots->arena->chunk_bytes / SL_GRANULE_BYTES));
-    if (!chunk->packing) return false;
-    sl_chunk_bitmap_use(chunk->packing, 0);
+    struct sl_chunk_record *chunk = sl_arena_record(suballocator->arena, c);
+    if (!chunk->bitmap)
+        chunk->bitmap = sl_chunk_bitmap_new((uint32_t)(suballocator->arena->chunk_bytes / SL_GRANULE_BYTES));
+    if (!chunk->bitmap) return false;
+    sl_chunk_bitmap_use(chunk->bitmap, 0);
     chunk->group = group;
-    spots->groups[group].newest = c;
+    suballocator->groups[group].newest = c;
     return true;
 }
 
 /* What the chunk would take more. Pinned memory is the backend's already. */
-static uint64_t growth(const struct sl_suballocator *spots, sl_chunk c, uint32_t granule, uint64_t bytes)
+static uint64_t growth(const struct sl_suballocator *suballocator, sl_chunk c, uint32_t granule,
+                       uint64_t bytes)
 {
-    const struct sl_chunk_record *chunk = sl_arena_record(spots->arena, c);
+    const struct sl_chunk_record *chunk = sl_arena_record(suballocator->arena, c);
     uint64_t end = whole_blocks((uint64_t)granule * SL_GRANULE_BYTES + bytes), before = chunk->bytes;
     return end > before && !chunk->pinned ? end - before : 0;
 }
 
-static void pack(struct sl_suballocator *spots, sl_chunk c, uint32_t granule, uint64_t bytes, uint32_t slot)
+static void pack(struct sl_suballocator *suballocator, sl_chunk c, uint32_t granule, uint64_t bytes,
+                 uint32_t slot)
 {
-    struct sl_chunk_record *chunk = sl_arena_record(spots->arena, c);
-    sl_chunk_bitmap_take(chunk->packing, granule, granules_of(bytes), slot);
-    sl_arena_grow(spots->arena, c, whole_blocks((uint64_t)granule * SL_GRANULE_BYTES + bytes));
+    struct sl_chunk_record *chunk = sl_arena_record(suballocator->arena, c);
+    sl_chunk_bitmap_take(chunk->bitmap, granule, granules_of(bytes), slot);
+    sl_arena_grow(suballocator->arena, c, whole_blocks((uint64_t)granule * SL_GRANULE_BYTES + bytes));
     uint32_t end = (uint32_t)(chunk->bytes / SL_GRANULE_BYTES);
-    if (end > chunk->packing->end) sl_chunk_bitmap_use(chunk->packing, end);
-    put_last(spots, c);
+    if (end > chunk->bitmap->end) sl_chunk_bitmap_use(chunk->bitmap, end);
+    put_last(suballocator, c);
 }
 
-static void unpack(struct sl_suballocator *spots, sl_chunk c, uint32_t granule)
+static void unpack(struct sl_suballocator *suballocator, sl_chunk c, uint32_t granule)
 {
-    struct sl_chunk_record *chunk = sl_arena_record(spots->arena, c);
-    sl_chunk_bitmap_leave(chunk->packing, granule);
-    if (chunk->packing->count)
-        put_last(spots, c);
+    struct sl_chunk_record *chunk = sl_arena_record(suballocator->arena, c);
+    sl_chunk_bitmap_leave(chunk->bitmap, granule);
+    if (chunk->bitmap->count)
+        put_last(suballocator, c);
     else
-        sl_arena_give(spots->arena, c);
+        sl_arena_give(suballocator->arena, c);
 }
 
-/* --- spots */
+/* --- suballocator */
 
 /* Chunks that were just taken become a run and a packed chunk. False: out of memory, and they are given back.
  */
-static bool settle(struct sl_suballocator *spots, sl_chunk first, uint64_t bytes, enum sl_group_kind group,
-                   uint32_t slot)
+static bool settle(struct sl_suballocator *suballocator, sl_chunk first, uint64_t bytes,
+                   enum sl_group_kind group, uint32_t slot)
 {
-    struct sl_arena *arena = spots->arena;
+    struct sl_arena *arena = suballocator->arena;
     uint64_t whole = run_bytes(arena, bytes);
     if (bytes > whole) {
         sl_chunk last = first + (sl_chunk)(whole >> arena->chunk_shift);
         if (whole) sl_arena_split(arena, first);
-        if (!begin_packed(spots, last, group)) {
+        if (!begin_packed(suballocator, last, group)) {
             if (whole) sl_arena_give(arena, first);
             sl_arena_give(arena, last);
             return false;
         }
-        pack(spots, last, 0, bytes - whole, slot);
+        pack(suballocator, last, 0, bytes - whole, slot);
     }
     if (whole) sl_arena_record(arena, first)->run_slot = slot;
     return true;
 }
 
-enum sl_status sl_suballocator_take(struct sl_suballocator *spots, uint64_t bytes, enum sl_group_kind group,
-                                    uint64_t room_bytes, uint32_t slot, uint64_t *address)
+enum sl_status sl_suballocator_take(struct sl_suballocator *suballocator, uint64_t bytes,
+                                    enum sl_group_kind group, uint64_t room_bytes, uint32_t slot,
+                                    uint64_t *address)
 {
-    struct sl_arena *arena = spots->arena;
+    struct sl_arena *arena = suballocator->arena;
     bool pinned = group == SL_GROUP_PINNED;
     uint32_t granule = 0;
     sl_chunk c;
-    bool found = bytes <= SL_TINY_BYTES       ? find_tiny_gap(spots, group, granules_of(bytes), &c, &granule)
-                 : bytes < arena->chunk_bytes ? find_gap(spots, group, granules_of(bytes), &c, &granule)
-                                              : false;
+    bool found = bytes <= SL_TINY_BYTES ? find_tiny_gap(suballocator, group, granules_of(bytes), &c, &granule)
+                 : bytes < arena->chunk_bytes
+                     ? find_gap(suballocator, group, granules_of(bytes), &c, &granule)
+                     : false;
     if (found) {
-        if (growth(spots, c, granule, bytes) > room_bytes) return SL_ERR_NO_MEMORY;
-        pack(spots, c, granule, bytes, slot);
+        if (growth(suballocator, c, granule, bytes) > room_bytes) return SL_ERR_NO_MEMORY;
+        pack(suballocator, c, granule, bytes, slot);
     } else {
         granule = 0;
         if (!pinned && (bytes > room_bytes || whole_blocks(bytes) > room_bytes)) return SL_ERR_NO_MEMORY;
         enum sl_status status =
             pinned ? sl_arena_take_pinned(arena, bytes, room_bytes, &c) : sl_arena_take(arena, bytes, &c);
         if (status) return status;
-        if (!settle(spots, c, bytes, group, slot)) return SL_ERR_NO_MEMORY;
+        if (!settle(suballocator, c, bytes, group, slot)) return SL_ERR_NO_MEMORY;
     }
     *address = sl_arena_record(arena, c)->address + (uint64_t)granule * SL_GRANULE_BYTES;
     return SL_OK;
 }
 
-static bool repack(struct sl_suballocator *spots, sl_chunk c, uint32_t granule, uint64_t bytes,
+static bool repack(struct sl_suballocator *suballocator, sl_chunk c, uint32_t granule, uint64_t bytes,
                    enum sl_group_kind group, uint64_t room_bytes, uint32_t slot)
 {
-    struct sl_arena *arena = spots->arena;
+    struct sl_arena *arena = suballocator->arena;
     struct sl_chunk_record *chunk = sl_arena_record(arena, c);
-    if (growth(spots, c, granule, bytes) > room_bytes) return false;
+    if (growth(suballocator, c, granule, bytes) > room_bytes) return false;
     if (!chunk->bytes) {
         if (!sl_arena_take_at(arena, c, (uint64_t)granule * SL_GRANULE_BYTES + bytes)) return false;
-        if (!begin_packed(spots, c, group)) {
+        if (!begin_packed(suballocator, c, group)) {
             sl_arena_give(arena, c);
             return false;
         }
-    } else if (!is_packed(chunk) || !sl_chunk_bitmap_is_free(chunk->packing, granule, granules_of(bytes))) {
+    } else if (!is_packed(chunk) || !sl_chunk_bitmap_is_free(chunk->bitmap, granule, granules_of(bytes))) {
         return false;
     }
-    pack(spots, c, granule, bytes, slot);
+    pack(suballocator, c, granule, bytes, slot);
     return true;
 }
 
-bool sl_suballocator_retake(struct sl_suballocator *spots, uint64_t address, uint64_t bytes,
+bool sl_suballocator_retake(struct sl_suballocator *suballocator, uint64_t address, uint64_t bytes,
                             enum sl_group_kind group, uint64_t room_bytes, uint32_t slot)
 {
-    struct sl_arena *arena = spots->arena;
+    struct sl_arena *arena = suballocator->arena;
     sl_chunk first = sl_arena_chunk(arena, address);
     uint64_t whole = run_bytes(arena, bytes);
-    if (!whole) return repack(spots, first, granule_at(arena, address), bytes, group, room_bytes, slot);
+    if (!whole)
+        return repack(suballocator, first, granule_at(arena, address), bytes, group, room_bytes, slot);
     if (!sl_arena_record(arena, first)->pinned) {
         if (whole > room_bytes) return false;
         room_bytes -= whole;
     }
     if (!sl_arena_take_at(arena, first, whole)) return false;
     sl_chunk last = first + (sl_chunk)(whole >> arena->chunk_shift);
-    if (bytes > whole && !repack(spots, last, 0, bytes - whole, group, room_bytes, slot)) {
+    if (bytes > whole && !repack(suballocator, last, 0, bytes - whole, group, room_bytes, slot)) {
         sl_arena_give(arena, first);
         return false;
     }
@@ -251,14 +256,14 @@ bool sl_suballocator_retake(struct sl_suballocator *spots, uint64_t address, uin
     return true;
 }
 
-void sl_suballocator_give_back(struct sl_suballocator *spots, uint64_t address, uint64_t bytes)
+void sl_suballocator_give_back(struct sl_suballocator *suballocator, uint64_t address, uint64_t bytes)
 {
-    struct sl_arena *arena = spots->arena;
+    struct sl_arena *arena = suballocator->arena;
     sl_chunk first = sl_arena_chunk(arena, address);
     uint64_t whole = run_bytes(arena, bytes);
     if (whole) sl_arena_give(arena, first);
     if (bytes > whole)
-        unpack(spots, first + (sl_chunk)(whole >> arena->chunk_shift), granule_at(arena, address));
+        unpack(suballocator, first + (sl_chunk)(whole >> arena->chunk_shift), granule_at(arena, address));
 }
 
 uint32_t sl_suballocator_slot(const struct sl_arena *arena, uint64_t address)
@@ -267,7 +272,7 @@ uint32_t sl_suballocator_slot(const struct sl_arena *arena, uint64_t address)
     if (c == SL_NO_CHUNK) return SL_NO_SLOT;
     const struct sl_chunk_record *chunk = sl_arena_record(arena, c);
     uint32_t first;
-    return is_packed(chunk) ? sl_chunk_bitmap_find(chunk->packing, granule_at(arena, address), &first)
+    return is_packed(chunk) ? sl_chunk_bitmap_find(chunk->bitmap, granule_at(arena, address), &first)
                             : sl_arena_record(arena, chunk->run)->run_slot;
 }
 

@@ -1,4 +1,4 @@
-/* Spots: where in chunks allocations lie.
+/* The suballocator: where in chunks allocations lie.
  *
  * What is smaller than a chunk lies in a packed chunk, beside others of its group; what is larger has whole
  * chunks to itself, a run, and what is left of it lies at the beginning of a packed chunk behind them. A
@@ -36,25 +36,26 @@ struct sl_suballocator {
     struct sl_group groups[SL_GROUPS];
 };
 
-void sl_suballocator_init(struct sl_suballocator *spots, struct sl_arena *arena);
+void sl_suballocator_init(struct sl_suballocator *suballocator, struct sl_arena *arena);
 
-/* Takes a new spot for `slot`. Chunks in use may become larger by `room_bytes` in all; of pinned memory
+/* Takes a new place for `slot`. Chunks in use may become larger by `room_bytes` in all; of pinned memory
  * (SL_GROUP_PINNED) that is what the backend may be asked for. SL_ERR_NO_MEMORY, or the backend's error. */
-enum sl_status sl_suballocator_take(struct sl_suballocator *spots, uint64_t bytes, enum sl_group_kind group,
-                                    uint64_t room_bytes, uint32_t slot, uint64_t *address);
+enum sl_status sl_suballocator_take(struct sl_suballocator *suballocator, uint64_t bytes,
+                                    enum sl_group_kind group, uint64_t room_bytes, uint32_t slot,
+                                    uint64_t *address);
 
 /* Takes one again that sl_suballocator_take gave, for as many bytes. `group`: of a packed chunk that has to
  * be begun. False: something else lies there, or there is too little room. */
-bool sl_suballocator_retake(struct sl_suballocator *spots, uint64_t address, uint64_t bytes,
+bool sl_suballocator_retake(struct sl_suballocator *suballocator, uint64_t address, uint64_t bytes,
                             enum sl_group_kind group, uint64_t room_bytes, uint32_t slot);
 
 /* Leaves it. Chunks in which nothing lies any more are given back to the arena. */
-void sl_suballocator_give_back(struct sl_suballocator *spots, uint64_t address, uint64_t bytes);
+void sl_suballocator_give_back(struct sl_suballocator *suballocator, uint64_t address, uint64_t bytes);
 
-/* Whose spot holds `address`, to the end of its last 512 bytes at the most; SL_NO_SLOT: nobody's. */
+/* Whose place holds `address`, to the end of its last 512 bytes at the most; SL_NO_SLOT: nobody's. */
 uint32_t sl_suballocator_slot(const struct sl_arena *arena, uint64_t address);
 
-/* How large the spot makes chunk `number` of those that it lies in, at the least. */
+/* How large the place makes chunk `number` of those that it lies in, at the least. */
 uint64_t sl_suballocator_chunk_bytes(const struct sl_arena *arena, uint64_t address, uint64_t bytes,
                                      uint32_t number);
 

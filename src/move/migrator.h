@@ -1,5 +1,5 @@
-/* The mover: the two directions of the link (direction.h). Movements of one direction are issued under its
- * lock. Locks are taken in the order out, in.
+/* The migrator: the two directions of the link (link_direction.h). Movements of one direction are issued
+ * under its lock. Locks are taken in the order out, in.
  *
  * The content of a chunk, and what changes it:
  *
@@ -14,7 +14,7 @@
  *            DEAD ───────────────────────────▶ RESIDENT, or RESIDENT_DEAD where no allocation lies in it
  *                  sl_migrator_fetch (populate)
  *
- * The mover's changes are compare-and-swaps made before the driver call, under the direction's lock.
+ * The migrator's changes are compare-and-swaps made before the driver call, under the direction's lock.
  *
  * One rule keeps data: only a free makes content dead, and only what is dead is discarded. A chunk is
  * RESIDENT_DEAD or DEAD only while no allocation lies in it, whatever a plan believed. A discard waits on the

@@ -131,14 +131,14 @@ static uint32_t releases_for(struct sl_schedule *schedule, uint64_t generation, 
     return out;
 }
 
-void sl_schedule_issue(struct sl_schedule *schedule, const struct sl_schedule_batch *due)
+void sl_schedule_issue(struct sl_schedule *schedule, const struct sl_schedule_batch *batch)
 {
-    if (!due->any) return;
-    issue_out_of(schedule, due->generation, releases_for(schedule, due->generation, due->needed_in),
+    if (!batch->any) return;
+    issue_out_of(schedule, batch->generation, releases_for(schedule, batch->generation, batch->needed_in),
                  SL_CAUSE_LATE);
-    issue_in_of(schedule, due->generation, due->needed_in, SL_CAUSE_LATE);
-    issue_out_of(schedule, due->generation, due->out, SL_CAUSE_PLAN);
-    issue_in_of(schedule, due->generation, due->in, SL_CAUSE_PLAN);
+    issue_in_of(schedule, batch->generation, batch->needed_in, SL_CAUSE_LATE);
+    issue_out_of(schedule, batch->generation, batch->out, SL_CAUSE_PLAN);
+    issue_in_of(schedule, batch->generation, batch->in, SL_CAUSE_PLAN);
 }
 
 /* Where the tables have the launch; false: it is none of the plan's. */
@@ -155,42 +155,42 @@ static bool waited_for(const struct sl_step *steps, uint32_t next, uint32_t coun
     return next < count && steps[next].dead && steps[next].after + 1 == tick;
 }
 
-static void count_due(const struct sl_schedule *schedule, struct sl_schedule_batch *due)
+static void count_batch(const struct sl_schedule *schedule, struct sl_schedule_batch *batch)
 {
     uint32_t next_out = atomic_load_explicit(&schedule->next_out, memory_order_relaxed);
     uint32_t next_in = atomic_load_explicit(&schedule->next_in, memory_order_relaxed);
-    due->generation = atomic_load(&schedule->generation);
-    due->any = due->out > next_out || due->in > next_in || due->needed_in > next_in;
+    batch->generation = atomic_load(&schedule->generation);
+    batch->any = batch->out > next_out || batch->in > next_in || batch->needed_in > next_in;
 }
 
 void sl_schedule_begin(struct sl_schedule *schedule, sl_tick tick, bool everything,
-                       struct sl_schedule_batch *due)
+                       struct sl_schedule_batch *batch)
 {
     const struct sl_steps *steps = &schedule->steps;
     size_t at;
-    *due = (struct sl_schedule_batch){0};
+    *batch = (struct sl_schedule_batch){0};
     if (!atomic_load_explicit(&schedule->active, memory_order_relaxed)) return;
     atomic_store_explicit(&schedule->begun, tick, memory_order_release);
     if (!find(schedule, tick, &at)) return;
-    due->needed_in = steps->need_in[at];
+    batch->needed_in = steps->need_in[at];
     if (everything) {
-        due->out = steps->due_out[at];
-        due->in = steps->due_in[at];
+        batch->out = steps->ready_out[at];
+        batch->in = steps->ready_in[at];
     }
-    count_due(schedule, due);
-    due->waited_for = !steps->histories &&
-                      (waited_for(steps->out, atomic_load(&schedule->next_out), steps->out_count, tick) ||
-                       waited_for(steps->in, atomic_load(&schedule->next_in), steps->in_count, tick));
+    count_batch(schedule, batch);
+    batch->waited_for = !steps->histories &&
+                        (waited_for(steps->out, atomic_load(&schedule->next_out), steps->out_count, tick) ||
+                         waited_for(steps->in, atomic_load(&schedule->next_in), steps->in_count, tick));
 }
 
-void sl_schedule_go_on(struct sl_schedule *schedule, struct sl_schedule_batch *due)
+void sl_schedule_go_on(struct sl_schedule *schedule, struct sl_schedule_batch *batch)
 {
     size_t at;
-    *due = (struct sl_schedule_batch){0};
+    *batch = (struct sl_schedule_batch){0};
     if (!find(schedule, atomic_load(&schedule->submitted) + 1, &at)) return;
-    due->out = schedule->steps.due_out[at];
-    due->in = schedule->steps.due_in[at];
-    count_due(schedule, due);
+    batch->out = schedule->steps.ready_out[at];
+    batch->in = schedule->steps.ready_in[at];
+    count_batch(schedule, batch);
 }
 
 static uint64_t users_of(const struct sl_schedule *schedule, uint32_t i)
@@ -208,7 +208,7 @@ uint64_t sl_schedule_leaving_users(const struct sl_schedule *schedule, sl_tick t
     if (tick + 1 < steps->first_tick) return users;
     size_t at = (size_t)(tick + 1 - steps->first_tick); /* the launch that the leaving makes room for */
     if (at > steps->window) return users;
-    for (uint32_t i = at ? steps->due_out[at - 1] : 0; i < steps->due_out[at]; i++)
+    for (uint32_t i = at ? steps->ready_out[at - 1] : 0; i < steps->ready_out[at]; i++)
         users |= users_of(schedule, i);
     return users;
 }

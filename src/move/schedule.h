@@ -2,7 +2,7 @@
  *
  * Actions of one direction are issued in plan order under that direction's lock, by the daemon's threads or
  * by a launching thread. A launch first issues whatever its own chunks need that nobody issued yet, so it
- * never waits for the daemon; in inline mode it issues everything that is due once it was submitted. A new
+ * never waits for the daemon; in inline mode it issues everything that may be once it was submitted. A new
  * plan replaces the old one under both locks, which drops what was not issued.
  *
  * Whatever a plan believes, no step is issued that would exceed its budget: then the launch that needs the
@@ -20,15 +20,15 @@ struct sl_step {
     sl_tick after, deadline;
     uint64_t bytes;
     bool dead; /* no content is to be copied: what there was died after launch `after` at the latest */
-    bool own;  /* out: whoever uses the chunk is of the same strand as launch `after` */
+    bool own;  /* out: whoever uses the chunk is of the same stream history as launch `after` */
 };
 
 /* A plan, split by direction; in plan order. */
 struct sl_steps {
     struct sl_step *out, *in;
     uint32_t out_count, in_count;
-    uint32_t *due_out, *due_in,
-        *need_in; /* by tick - first_tick: steps that are due, or needed, before that launch */
+    uint32_t *ready_out, *ready_in,
+        *need_in; /* by tick - first_tick: steps that may be issued, or must be, before that launch */
     struct sl_step *out_space, *in_space; /* what `out` and `in` lie in, with room in front of them */
     sl_tick first_tick;                   /* that is planned */
     size_t window;                        /* launches that the tables cover */
@@ -74,18 +74,19 @@ void sl_schedule_switch(struct sl_schedule *schedule, struct sl_steps *steps, sl
                         const struct sl_step *out, uint32_t out_count, const struct sl_step *in,
                         uint32_t in_count);
 
-/* Launch `tick`, which is being begun, is the next one of `strand`. If it comes before others that the plan
- * has in front of it, the plan goes on with these behind it: what it needs comes first, what its strand alone
- * uses leaves after it, and all else that leaves does so no earlier than when all the same launches have run.
- * *early: how many it came before. False: the plan has no such launch within SL_SCHEDULE_REACH, or somebody
- * moves something for long. Caller holds the order lock. pre: the plan is for strands. */
+/* Launch `tick`, which is being begun, is the next one of `history`. If it comes before others that the plan
+ * has in front of it, the plan goes on with these behind it: what it needs comes first, what its stream
+ * history alone uses leaves after it, and all else that leaves does so no earlier than when all the same
+ * launches have run. *early: how many it came before. False: the plan has no such launch within
+ * SL_SCHEDULE_REACH, or somebody moves something for long. Caller holds the order lock. pre: the plan is for
+ * stream histories. */
 #define SL_SCHEDULE_REACH 256
 bool sl_schedule_pull(struct sl_schedule *schedule, sl_tick tick, uint8_t history, size_t *early);
 /* The same for steps of which nothing was issued. Caller: whoever owns them. */
 bool sl_steps_pull(struct sl_steps *steps, sl_tick tick, uint8_t history);
-/* Of a plan for strands: the chunk that was fetched last of those that nobody used since and that launch
- * `tick` does not use. Its fetch then counts as not issued, and the caller has it leave. Or SL_NO_CHUNK.
- * Caller holds the order lock and both directions' locks. */
+/* Of a plan for stream histories: the chunk that was fetched last of those that nobody used since and that
+ * launch `tick` does not use. Its fetch then counts as not issued, and the caller has it leave. Or
+ * SL_NO_CHUNK. Caller holds the order lock and both directions' locks. */
 sl_chunk sl_schedule_take_back(struct sl_schedule *schedule, sl_tick tick);
 
 /* Drops what was not issued, but for a step that somebody is about to issue. Caller holds the order lock. */
@@ -101,15 +102,15 @@ struct sl_schedule_batch {
     bool any;           /* there may be one that nobody issued */
     bool waited_for;    /* that the launch began is what a step waited for: the daemon is to look */
 };
-/* Launch `tick` is being begun: what its own chunks need, or `everything` that is due. Caller holds the order
- * lock. */
+/* Launch `tick` is being begun: what its own chunks need, or `everything` that may be issued. Caller holds
+ * the order lock. */
 void sl_schedule_begin(struct sl_schedule *schedule, sl_tick tick, bool everything,
-                       struct sl_schedule_batch *due);
-/* All that is due behind what was submitted so far, up to what the program has yet to free. Caller holds the
- * order lock. */
-void sl_schedule_go_on(struct sl_schedule *schedule, struct sl_schedule_batch *due);
+                       struct sl_schedule_batch *batch);
+/* All that may be issued behind what was submitted so far, up to what the program has yet to free. Caller
+ * holds the order lock. */
+void sl_schedule_go_on(struct sl_schedule *schedule, struct sl_schedule_batch *batch);
 /* Issues it, as far as the plan is still the same: enqueues. The order lock must not be held. */
-void sl_schedule_issue(struct sl_schedule *schedule, const struct sl_schedule_batch *due);
+void sl_schedule_issue(struct sl_schedule *schedule, const struct sl_schedule_batch *batch);
 
 /* The union of the streams that use the chunks that leave after `tick`; 0: none leave. */
 uint64_t sl_schedule_leaving_users(const struct sl_schedule *schedule, sl_tick tick);

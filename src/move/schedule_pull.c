@@ -13,7 +13,7 @@ struct pull {
     sl_tick tick; /* of `to` */
 };
 
-/* What a place in the order of fetches waits for, and when it is due, is the frame's that was promised to the
+/* What a place in the order of fetches waits for, and its deadline, is the frame's that was promised to the
  * place: it stays. */
 static void exchange(struct sl_step *a, struct sl_step *b, bool fetches)
 {
@@ -39,11 +39,12 @@ static void rotate(struct sl_step *steps, uint32_t begin, uint32_t middle, uint3
     reverse(steps, begin, end, fetches);
 }
 
-/* What only the launch's own strand uses leaves right after it; the rest when all have run that it was to
- * leave after. */
+/* What only the launch's own stream history uses leaves right after it; the rest when all have run that it
+ * was to leave after. */
 static void pull_out(struct sl_steps *steps, const struct pull *pull)
 {
-    uint32_t *due = steps->due_out, begin = due[pull->to], middle = due[pull->at], end = due[pull->at + 1];
+    uint32_t *ready = steps->ready_out, begin = ready[pull->to], middle = ready[pull->at],
+             end = ready[pull->at + 1];
     uint32_t moved = 0;
     for (uint32_t i = middle; i < end; i++)
         if (steps->out[i].own) rotate(steps->out, middle + moved++, i, i + 1, false);
@@ -52,8 +53,8 @@ static void pull_out(struct sl_steps *steps, const struct pull *pull)
         struct sl_step *step = &steps->out[i];
         step->after = i < begin + moved ? pull->tick : step->after + 1;
     }
-    memmove(&due[pull->to + 1], &due[pull->to], (pull->at - pull->to) * sizeof *due);
-    for (size_t x = pull->to + 1; x <= pull->at; x++) due[x] += moved;
+    memmove(&ready[pull->to + 1], &ready[pull->to], (pull->at - pull->to) * sizeof *ready);
+    for (size_t x = pull->to + 1; x <= pull->at; x++) ready[x] += moved;
 }
 
 static uint32_t no_less(uint32_t a, uint32_t b)
@@ -77,11 +78,11 @@ static void pull_in(struct sl_steps *steps, const struct pull *pull, uint32_t is
     need[pull->to] = before;
     for (size_t x = pull->to; x <= pull->at; x++) {
         if (moved) need[x] = no_less(need[x], begin) + moved;
-        steps->due_in[x] = no_less(steps->due_in[x], need[x]);
+        steps->ready_in[x] = no_less(steps->ready_in[x], need[x]);
     }
 }
 
-/* Where the next launch of the strand stands. */
+/* Where the next launch of the stream history stands. */
 static bool find(const struct sl_steps *steps, sl_tick tick, uint8_t history, struct pull *pull)
 {
     if (tick < steps->first_tick || tick - steps->first_tick >= steps->window) return false;

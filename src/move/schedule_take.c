@@ -8,8 +8,8 @@ void sl_steps_free(struct sl_steps *steps)
 {
     free(steps->out_space);
     free(steps->in_space);
-    free(steps->due_out);
-    free(steps->due_in);
+    free(steps->ready_out);
+    free(steps->ready_in);
     free(steps->need_in);
     free(steps->histories);
     *steps = (struct sl_steps){0};
@@ -25,10 +25,10 @@ static bool reserve(struct sl_steps *steps, size_t actions, size_t room)
     size_t window = steps->window;
     steps->out_space = calloc(room + actions + 1, sizeof *steps->out_space);
     steps->in_space = calloc(room + actions + 1, sizeof *steps->in_space);
-    steps->due_out = calloc(window + 1, sizeof *steps->due_out);
-    steps->due_in = calloc(window + 1, sizeof *steps->due_in);
+    steps->ready_out = calloc(window + 1, sizeof *steps->ready_out);
+    steps->ready_in = calloc(window + 1, sizeof *steps->ready_in);
     steps->need_in = calloc(window + 1, sizeof *steps->need_in);
-    return steps->out_space && steps->in_space && steps->due_out && steps->due_in && steps->need_in;
+    return steps->out_space && steps->in_space && steps->ready_out && steps->ready_in && steps->need_in;
 }
 
 /* Counts a step towards every launch from `tick` on: first as a difference at that launch, summed up by the
@@ -41,12 +41,12 @@ static void count_from(const struct sl_steps *steps, uint32_t *table, sl_tick ti
 
 static void fill_tables(struct sl_steps *steps)
 {
-    uint32_t *tables[] = {steps->due_out, steps->due_in, steps->need_in};
+    uint32_t *tables[] = {steps->ready_out, steps->ready_in, steps->need_in};
     for (int i = 0; i < 3; i++) memset(tables[i], 0, (steps->window + 1) * sizeof *tables[i]);
     for (uint32_t i = 0; i < steps->out_count; i++)
-        count_from(steps, steps->due_out, steps->out[i].after + 1);
+        count_from(steps, steps->ready_out, steps->out[i].after + 1);
     for (uint32_t i = 0; i < steps->in_count; i++) {
-        count_from(steps, steps->due_in, steps->in[i].after + 1);
+        count_from(steps, steps->ready_in, steps->in[i].after + 1);
         count_from(steps, steps->need_in, steps->in[i].deadline);
     }
     for (int i = 0; i < 3; i++)
@@ -68,7 +68,7 @@ static void note_users(const struct sl_plan_input *input, uint8_t *user)
         }
 }
 
-/* What leaves with the launches of one strand, in whatever order the strands come. */
+/* What leaves with the launches of one stream history, in whatever order the stream histories come. */
 static bool note_histories(struct sl_steps *steps, const struct sl_plan_input *input)
 {
     if (!input->histories) return true;

@@ -118,15 +118,16 @@ void sl_stats_print(FILE *to, const struct sl_stats *stats, const struct sl_run_
             "%llu,\n",
             (unsigned long long)stats->peak_occupied_bytes, (unsigned long long)stats->populated_bytes,
             (unsigned long long)stats->dropped_bytes, (unsigned long long)stats->unused_bytes);
-    fprintf(to,
-            " \"plans\": %llu, \"plans_late\": %llu, \"plans_again\": %llu, \"plan_seconds\": %llu.%09llu, "
-            "\"plan_launch_seconds_most\": %llu.%09llu, \"mispredictions\": %llu, \"oversize_launches\": %llu, ",
-            (unsigned long long)stats->plans, (unsigned long long)stats->plans_late,
-            (unsigned long long)stats->plans_again, (unsigned long long)stats->plan_ns / 1000000000,
-            (unsigned long long)stats->plan_ns % 1000000000,
-            (unsigned long long)stats->plan_longest_ns / 1000000000,
-            (unsigned long long)stats->plan_longest_ns % 1000000000,
-            (unsigned long long)stats->mispredictions, (unsigned long long)stats->oversize_launches);
+    fprintf(
+        to,
+        " \"plans\": %llu, \"plans_late\": %llu, \"plans_again\": %llu, \"plan_seconds\": %llu.%09llu, "
+        "\"plan_launch_seconds_most\": %llu.%09llu, \"mispredictions\": %llu, \"oversize_launches\": %llu, ",
+        (unsigned long long)stats->plans, (unsigned long long)stats->plans_late,
+        (unsigned long long)stats->plans_again, (unsigned long long)stats->plan_ns / 1000000000,
+        (unsigned long long)stats->plan_ns % 1000000000,
+        (unsigned long long)stats->plan_longest_ns / 1000000000,
+        (unsigned long long)stats->plan_longest_ns % 1000000000, (unsigned long long)stats->mispredictions,
+        (unsigned long long)stats->oversize_launches);
     fprintf(to, "\"predicted\": %llu, \"fed\": %llu, \"primed\": %llu,\n",
             (unsigned long long)facts->predicted, (unsigned long long)facts->fed,
             (unsigned long long)facts->primed);
@@ -224,12 +225,13 @@ void sl_stats_say(const struct sl_stats *stats, const struct sl_run_summary *fac
     if (facts->pinned_peak_bytes)
         line(say, "pinned: %s of it lay in pinned host memory; launches used %s there zero-copy",
              sl_bytes_text(facts->pinned_peak_bytes, need), sl_bytes_text(stats->total.pinned_bytes, in));
-    line(say,
-         "moved: %s in, %s out; %llu launches, %llu demand misses, %llu late prefetches, %llu stalls (%.3f s)",
-         sl_bytes_text(stats->total.bytes_in, in), sl_bytes_text(stats->total.bytes_out, out),
-         (unsigned long long)stats->total.launches, (unsigned long long)stats->total.demand_misses,
-         (unsigned long long)stats->total.late_prefetches, (unsigned long long)stats->total.stalls,
-         (double)stats->total.stall_ns * 1e-9);
+    line(
+        say,
+        "moved: %s in, %s out; %llu launches, %llu demand misses, %llu late prefetches, %llu stalls (%.3f s)",
+        sl_bytes_text(stats->total.bytes_in, in), sl_bytes_text(stats->total.bytes_out, out),
+        (unsigned long long)stats->total.launches, (unsigned long long)stats->total.demand_misses,
+        (unsigned long long)stats->total.late_prefetches, (unsigned long long)stats->total.stalls,
+        (double)stats->total.stall_ns * 1e-9);
     line(say, "plan: %llu plans, %llu mispredictions, %.1f %% of %llu events predicted",
          (unsigned long long)stats->plans, (unsigned long long)stats->mispredictions, predicted,
          (unsigned long long)facts->fed);

@@ -50,8 +50,8 @@ struct sl_plan_input {
     /* Of the resident ones, those whose copy in host memory is still good, because nothing wrote them since
      * they came: they leave without being copied. NULL: there are no such copies. */
     const bool *clean;
-    /* For whoever carries the plan out: by launch, the strand that it belongs to (see weave.h); NULL: the
-     * order of the launches is certain. */
+    /* For whoever carries the plan out: by launch, the stream history that it belongs to (see interleaver.h);
+     * NULL: the order of the launches is certain. */
     const uint8_t *histories;
     enum sl_plan_when when;
     /* How many other choices are tried where Belady's waits, if the durations are known. 0: none. */

@@ -36,7 +36,7 @@ struct prospect {
     double last;          /* when it was used last */
 };
 
-static double due(const struct chooser *c, sl_chunk chunk, const struct prospect *p)
+static double deadline_of(const struct chooser *c, sl_chunk chunk, const struct prospect *p)
 {
     double window = c->start[c->in->launch_count];
     uint32_t first = c->outlook->first[chunk];
@@ -72,7 +72,7 @@ static double price(const struct chooser *c, sl_chunk chunk, const struct prospe
 
 static void may_leave(struct chooser *c, sl_chunk chunk, const struct prospect *p)
 {
-    bool added = sl_victims_add(&c->victims, chunk, due(c, chunk, p), p->last, price(c, chunk, p));
+    bool added = sl_victims_add(&c->victims, chunk, deadline_of(c, chunk, p), p->last, price(c, chunk, p));
     c->lacks_memory |= !added;
 }
 

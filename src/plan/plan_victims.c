@@ -77,14 +77,14 @@ static bool reserve(struct sl_victim_heap *heap)
     return true;
 }
 
-bool sl_victims_add(struct sl_victims *v, sl_chunk chunk, double due, double last, double price)
+bool sl_victims_add(struct sl_victims *v, sl_chunk chunk, double deadline, double last, double price)
 {
     if (v->of[chunk].place != NONE) return true;
     uint32_t class = class_of(v, price);
     struct sl_victim_heap *heap = &v->heaps[class];
     if (!reserve(heap)) return false;
     v->of[chunk].price = class;
-    up(v, heap, heap->count++, (struct sl_candidate){due - v->weight * last, chunk});
+    up(v, heap, heap->count++, (struct sl_candidate){deadline - v->weight * last, chunk});
     return true;
 }
 

@@ -1,7 +1,7 @@
 /* The resident chunks that may leave. Those with content are ranked by for how long their frame is free, for
  * what their copies cost:
  *
- *   (due - now + weight * (now - last)) / price
+ *   (deadline - now + weight * (now - last)) / price
  *
  * Among chunks of one price the order does not change as time goes on. So prices are rounded to a few
  * classes, each with a heap, and only the heaps' first are compared. The dead ones are in the order of their
@@ -19,7 +19,7 @@ struct sl_victims {
     double price[SL_PRICE_CLASSES];
     struct sl_victim_heap {
         struct sl_candidate {
-            double merit; /* due - weight * last: the highest leaves first */
+            double merit; /* deadline - weight * last: the highest leaves first */
             sl_chunk chunk;
         } * at;
         size_t count, room;
@@ -35,9 +35,9 @@ struct sl_victims {
 enum sl_status sl_victims_new(size_t count, double weight, struct sl_victims *out);
 void sl_victims_free(struct sl_victims *victims); /* accepts a zeroed one */
 
-/* Adds a chunk with content, if it is not there: used last at `last` ns, and again, or dead, at `due`; its
- * copies cost `price`, of any unit. False when there is no memory. */
-bool sl_victims_add(struct sl_victims *victims, sl_chunk chunk, double due, double last, double price);
+/* Adds a chunk with content, if it is not there: used last at `last` ns, and again, or dead, at `deadline`;
+ * its copies cost `price`, of any unit. False when there is no memory. */
+bool sl_victims_add(struct sl_victims *victims, sl_chunk chunk, double deadline, double last, double price);
 /* Removes it if it is there. */
 void sl_victims_remove(struct sl_victims *victims, sl_chunk chunk);
 /* The best victim with content at `now`, or SL_NO_CHUNK. */

@@ -7,7 +7,7 @@
 #include "plan/plan.h"
 
 #ifdef SLUICE_TEST_HOOKS
-/* By chance leaves actions out, says that they are due earlier than they are, that live content is dead and
+/* By chance leaves actions out, makes them too early, that live content is dead and
  * dead content alive, or names another chunk. What it leaves can still be carried out: in the order of
  * `after`, frames from what comes before. */
 void sl_wrong_plan(const struct sl_plan_input *input, struct sl_plan *plan);

@@ -14,15 +14,15 @@
 enum { ONE = 1 << 20, SHARE_SHIFT = 7, SCORE_SHIFT = 6 };
 enum { CLEARLY = ONE / 8, HARDLY = ONE / 256, GOOD = ONE / 4 * 3 };
 #define IDLE_SYMBOLS 1024 /* predicted in a row by the string of all */
-/* A strand that is so many times as late as it comes on average has ended, or holds. */
+/* A stream history that is so many times as late as it comes on average has ended, or holds. */
 enum { TOO_LATE = 8 };
 
 struct history {
     struct sl_predictor *predictor;
-    uint64_t last;  /* symbols of all strands, when it was fed last */
+    uint64_t last;  /* symbols of all stream histories, when it was fed last */
     uint32_t share; /* of them, lately */
-    uint64_t usual; /* how many of them lay between two of this one, by then: the share of a strand that has
-                       ended tells nothing any more */
+    uint64_t usual; /* how many of them lay between two of this one, by then: the share of a stream history
+                       that has ended tells nothing any more */
 };
 
 struct sl_interleaver {
@@ -125,10 +125,10 @@ static bool goes_on(const struct sl_interleaver *interleaver, const struct histo
            interleaver->fed - history->last <= TOO_LATE * (1 + history->usual);
 }
 
-/* A strand being read; times are in symbols of all strands, as parts of ONE. */
+/* A stream history being read; times are in symbols of all stream histories, as parts of ONE. */
 struct thread {
     struct sl_predictor_walk walk;
-    sl_symbol next; /* SL_NO_SYMBOL: the strand has ended */
+    sl_symbol next; /* SL_NO_SYMBOL: the stream history has ended */
     uint64_t time, step;
 };
 

@@ -8,16 +8,16 @@
  * for 64. */
 enum { LEVELS = 4, LEVEL_SHIFT = 3, POWERS = 32 };
 
-/* Every feed earns the right to look at a few candidates, a surprise spends what was saved: that bounds a
- * long random string while a rare surprise in a regular one may look far. */
+/* Every feed earns the right to look at a few candidates, a misprediction spends what was saved: that bounds
+ * a long random string while a rare misprediction in a regular one may look far. */
 enum { CREDIT_PER_FEED = 16, CREDIT_MOST = 8192 };
 
 /* A context of STRONG_MATCH symbols says more than a suffix shorter than WEAK_MATCH: after a symbol too many
  * or a few too few the string most likely goes on nearby. */
 enum { STRONG_MATCH = 16, WEAK_MATCH = 2, RESUME_WINDOW = 64 };
 
-/* The chains are needed after a surprise only, and what came true meanwhile has entries from a period before:
- * they catch up with this many boundaries, or one period. */
+/* The chains are needed after a misprediction only, and what came true meanwhile has entries from a period
+ * before: they catch up with this many boundaries, or one period. */
 enum { CATCH_UP = 4096 };
 
 #define HASH_BASE UINT64_C(0x9e3779b97f4a7c15)

@@ -2,8 +2,8 @@
  *
  * The prediction at any time is what followed the longest suffix of the present where that suffix occurred
  * before (longest-suffix matching; see the LZ77 family of parsers), or, where that was just wrong, what came
- * three times in a row. It needs no period, and after a surprise it finds its place again. Not thread-safe:
- * the caller orders the calls.
+ * three times in a row. It needs no period, and after a misprediction it finds its place again. Not
+ * thread-safe: the caller orders the calls.
  */
 #ifndef SLUICE_PREDICT_H
 #define SLUICE_PREDICT_H
@@ -28,8 +28,8 @@ bool sl_predictor_prime(struct sl_predictor *predictor, const sl_symbol *symbols
  * them are forgotten already. */
 size_t sl_predictor_begun(const struct sl_predictor *predictor, sl_symbol *out, size_t count);
 
-/* Appends what really happened. Returns true if it was what had been predicted, false on a surprise (also
- * while nothing is predicted). Amortised O(1); allocates nothing. */
+/* Appends what really happened. Returns true if it was what had been predicted, false on a misprediction
+ * (also while nothing is predicted). Amortised O(1); allocates nothing. */
 bool sl_predictor_feed(struct sl_predictor *predictor, sl_symbol symbol);
 
 /* Copies up to `count` predicted symbols to `out`, the next one first, and returns how many there are.
@@ -57,7 +57,8 @@ size_t sl_predictor_period(const struct sl_predictor *predictor);
 size_t sl_predictor_horizon(const struct sl_predictor *predictor);
 
 struct sl_predictor_counts {
-    uint64_t fed, predicted, mispredictions; /* predicted: feeds that came true; surprises: that did not */
+    uint64_t fed, predicted,
+        mispredictions; /* predicted: feeds that came true; mispredictions: that did not */
 };
 struct sl_predictor_counts sl_predictor_counts(const struct sl_predictor *predictor);
 

@@ -5,8 +5,8 @@
 
 #define NONE SL_MAP_NONE
 #define MOST ((uint32_t)1 << 18) /* uses; tensors */
-#define ENOUGH_FED 1024          /* symbols: before, everything is a surprise */
-/* Of how many of the launches lately were surprises, in parts of CERTAIN. */
+#define ENOUGH_FED 1024          /* symbols: before, everything is a misprediction */
+/* Of how many of the launches lately were mispredictions, in parts of CERTAIN. */
 enum { CERTAIN = 1 << 16, LATELY = 64, OFTEN = CERTAIN / 8 };
 enum { SURE = 2 };                  /* times in a row that the successor came again as before */
 enum { MOST_STEPS = 4 };            /* from a use to its successor, to that one's, ... */
@@ -30,62 +30,63 @@ struct sl_successor_tensor {
     sl_tick tick;
 };
 
-void sl_successors_forget(struct sl_successors *due)
+void sl_successors_forget(struct sl_successors *table)
 {
-    free(due->uses);
-    free(due->tensors);
-    free(due->heap);
-    sl_map_free(&due->use_of);
-    sl_map_free(&due->tensor_of);
-    *due = (struct sl_successors){
-        .placement = due->placement, .symbols = due->symbols, .durations = due->durations};
+    free(table->uses);
+    free(table->tensors);
+    free(table->heap);
+    sl_map_free(&table->use_of);
+    sl_map_free(&table->tensor_of);
+    *table = (struct sl_successors){
+        .placement = table->placement, .symbols = table->symbols, .durations = table->durations};
 }
 
-void sl_successors_init(struct sl_successors *due, const struct sl_placement *placement,
+void sl_successors_init(struct sl_successors *table, const struct sl_placement *placement,
                         const struct sl_symbols *symbols, struct sl_durations *durations)
 {
-    due->placement = placement;
-    due->symbols = symbols;
-    due->durations = durations;
+    table->placement = placement;
+    table->symbols = symbols;
+    table->durations = durations;
 }
 
-bool sl_successors_are_needed(const struct sl_successors *due, uint64_t fed)
+bool sl_successors_are_needed(const struct sl_successors *table, uint64_t fed)
 {
-    return fed >= ENOUGH_FED && due->mispredicted >= OFTEN;
+    return fed >= ENOUGH_FED && table->mispredicted >= OFTEN;
 }
 
 /* --- the heap --- */
 
-static bool push(struct sl_successors *due, struct sl_successor_item item)
+static bool push(struct sl_successors *table, struct sl_successor_item item)
 {
-    if (!sl_grow(&due->heap, &due->heap_capacity, due->heap_count, sizeof *due->heap)) return false;
-    uint32_t at = due->heap_count++;
-    for (; at > 0 && due->heap[(at - 1) / 2].tick > item.tick; at = (at - 1) / 2)
-        due->heap[at] = due->heap[(at - 1) / 2];
-    due->heap[at] = item;
+    if (!sl_grow(&table->heap, &table->heap_capacity, table->heap_count, sizeof *table->heap)) return false;
+    uint32_t at = table->heap_count++;
+    for (; at > 0 && table->heap[(at - 1) / 2].tick > item.tick; at = (at - 1) / 2)
+        table->heap[at] = table->heap[(at - 1) / 2];
+    table->heap[at] = item;
     return true;
 }
 
-static void pop(struct sl_successors *due)
+static void pop(struct sl_successors *table)
 {
-    due->uses[due->heap[0].use].listed = false;
-    struct sl_successor_item last = due->heap[--due->heap_count];
+    table->uses[table->heap[0].use].listed = false;
+    struct sl_successor_item last = table->heap[--table->heap_count];
     uint32_t at = 0;
-    for (uint32_t child; (child = 2 * at + 1) < due->heap_count; at = child) {
-        if (child + 1 < due->heap_count && due->heap[child + 1].tick < due->heap[child].tick) child++;
-        if (due->heap[child].tick >= last.tick) break;
-        due->heap[at] = due->heap[child];
+    for (uint32_t child; (child = 2 * at + 1) < table->heap_count; at = child) {
+        if (child + 1 < table->heap_count && table->heap[child + 1].tick < table->heap[child].tick) child++;
+        if (table->heap[child].tick >= last.tick) break;
+        table->heap[at] = table->heap[child];
     }
-    due->heap[at] = last;
+    table->heap[at] = last;
 }
 
 /* --- tensors and uses by their numbers --- */
 
-static const struct sl_access *accesses_of(const struct sl_successors *due, sl_symbol symbol, uint32_t *count)
+static const struct sl_access *accesses_of(const struct sl_successors *table, sl_symbol symbol,
+                                           uint32_t *count)
 {
-    const struct sl_symbol_record *record = &due->symbols->records[symbol];
+    const struct sl_symbol_record *record = &table->symbols->records[symbol];
     *count = record->access_count < MOST_ACCESSES ? record->access_count : MOST_ACCESSES;
-    return &due->symbols->accesses[record->first_access];
+    return &table->symbols->accesses[record->first_access];
 }
 
 static bool is_same(const struct sl_access *one, const struct sl_access *other)
@@ -104,26 +105,26 @@ static uint32_t number_of(struct sl_map *map, uint64_t hash, void *array, uint32
     return room ? count : NONE;
 }
 
-static uint32_t find_tensor(struct sl_successors *due, const struct sl_access *access)
+static uint32_t find_tensor(struct sl_successors *table, const struct sl_access *access)
 {
     uint64_t hash = sl_hash_word(access->slot, access->offset);
-    uint32_t t = number_of(&due->tensor_of, hash, &due->tensors, &due->tensor_capacity, due->tensor_count,
-                           sizeof *due->tensors);
-    if (t != due->tensor_count) return t;
-    due->tensors[due->tensor_count++] = (struct sl_successor_tensor){.use = NONE};
+    uint32_t t = number_of(&table->tensor_of, hash, &table->tensors, &table->tensor_capacity,
+                           table->tensor_count, sizeof *table->tensors);
+    if (t != table->tensor_count) return t;
+    table->tensors[table->tensor_count++] = (struct sl_successor_tensor){.use = NONE};
     return t;
 }
 
 /* The kernel alone, not its grid, tells uses apart: how much an expert has to do differs every time. */
-static uint32_t find_use(struct sl_successors *due, const struct sl_symbol_record *record,
+static uint32_t find_use(struct sl_successors *table, const struct sl_symbol_record *record,
                          const struct sl_access *access)
 {
     uint64_t kernel = record->kernel ? record->kernel : record->shape;
     uint64_t hash = sl_hash_word(sl_hash_word(kernel, access->where), access->slot);
-    uint32_t u = number_of(&due->use_of, sl_hash_word(hash, access->offset), &due->uses, &due->use_capacity,
-                           due->use_count, sizeof *due->uses);
-    if (u != due->use_count) return u;
-    due->uses[due->use_count++] =
+    uint32_t u = number_of(&table->use_of, sl_hash_word(hash, access->offset), &table->uses,
+                           &table->use_capacity, table->use_count, sizeof *table->uses);
+    if (u != table->use_count) return u;
+    table->uses[table->use_count++] =
         (struct sl_successor_use){.symbol = SL_NO_SYMBOL, .always = UINT64_MAX, .successor = NONE};
     return u;
 }
@@ -139,17 +140,17 @@ static void note_successor(struct sl_successor_use *use, uint32_t successor, uin
     use->distance = distance;
 }
 
-static void note_launch(struct sl_successors *due, struct sl_successor_use *use, sl_symbol symbol,
+static void note_launch(struct sl_successors *table, struct sl_successor_use *use, sl_symbol symbol,
                         sl_tick tick)
 {
     uint32_t count, before_count;
-    const struct sl_access *now = accesses_of(due, symbol, &count), *before;
+    const struct sl_access *now = accesses_of(table, symbol, &count), *before;
     if (use->symbol != SL_NO_SYMBOL) {
-        uint64_t took_ns = sl_durations_ns(due->durations, use->symbol, 0);
+        uint64_t took_ns = sl_durations_ns(table->durations, use->symbol, 0);
         if (took_ns) use->took_ns = took_ns;
     }
     if (use->symbol != SL_NO_SYMBOL && use->symbol != symbol) {
-        before = accesses_of(due, use->symbol, &before_count);
+        before = accesses_of(table, use->symbol, &before_count);
         for (uint32_t a = 0; a < MOST_ACCESSES; a++)
             if (a >= count || a >= before_count || !is_same(&now[a], &before[a]))
                 use->always &= ~((uint64_t)1 << a);
@@ -158,93 +159,93 @@ static void note_launch(struct sl_successors *due, struct sl_successor_use *use,
     use->came = tick;
 }
 
-/* --- what is due --- */
+/* --- what follows --- */
 
 /* The chunks of the use's next tensor that its launches always used, from access *a on. */
-static struct sl_chunk_range next_chunks(const struct sl_successors *due, const struct sl_successor_use *use,
-                                         uint32_t *a)
+static struct sl_chunk_range next_chunks(const struct sl_successors *table,
+                                         const struct sl_successor_use *use, uint32_t *a)
 {
     uint32_t count;
-    const struct sl_access *accesses = accesses_of(due, use->symbol, &count);
+    const struct sl_access *accesses = accesses_of(table, use->symbol, &count);
     while (*a < count) {
         const struct sl_access *access = &accesses[(*a)++];
-        const struct sl_slot *slot = &due->placement->slots[access->slot];
+        const struct sl_slot *slot = &table->placement->slots[access->slot];
         if (!slot->live || !(use->always >> (*a - 1) & 1)) continue;
-        struct sl_chunk_range range = sl_slot_chunks(due->placement, slot, access->offset,
+        struct sl_chunk_range range = sl_slot_chunks(table->placement, slot, access->offset,
                                                      sl_access_end(slot, access) - access->offset);
         if (range.count) return range;
     }
     return (struct sl_chunk_range){0};
 }
 
-static void expect(struct sl_successors *due, uint32_t u, sl_tick tick)
+static void expect(struct sl_successors *table, uint32_t u, sl_tick tick)
 {
-    struct sl_successor_use *use = &due->uses[u];
+    struct sl_successor_use *use = &table->uses[u];
     struct sl_chunk_range range;
-    for (uint32_t a = 0; (range = next_chunks(due, use, &a)).count;)
+    for (uint32_t a = 0; (range = next_chunks(table, use, &a)).count;)
         for (uint32_t i = 0; i < range.count; i++) {
-            struct sl_chunk_record *chunk = sl_arena_record(due->placement->arena, range.first + i);
-            if (chunk->due < tick) chunk->due = tick;
+            struct sl_chunk_record *chunk = sl_arena_record(table->placement->arena, range.first + i);
+            if (chunk->deadline < tick) chunk->deadline = tick;
         }
-    if (!use->listed) use->listed = push(due, (struct sl_successor_item){tick, u});
+    if (!use->listed) use->listed = push(table, (struct sl_successor_item){tick, u});
 }
 
-static void expect_all(struct sl_successors *due, uint32_t u, sl_tick tick)
+static void expect_all(struct sl_successors *table, uint32_t u, sl_tick tick)
 {
-    for (int step = 0; step < MOST_STEPS && due->uses[u].sure >= SURE; step++) {
-        tick += due->uses[u].distance;
-        u = due->uses[u].successor;
-        expect(due, u, tick);
+    for (int step = 0; step < MOST_STEPS && table->uses[u].sure >= SURE; step++) {
+        tick += table->uses[u].distance;
+        u = table->uses[u].successor;
+        expect(table, u, tick);
     }
 }
 
-void sl_successors_note(struct sl_successors *due, sl_symbol symbol, sl_tick tick, bool foreseen,
+void sl_successors_note(struct sl_successors *table, sl_symbol symbol, sl_tick tick, bool foreseen,
                         uint64_t fed)
 {
-    const struct sl_symbol_record *record = &due->symbols->records[symbol];
+    const struct sl_symbol_record *record = &table->symbols->records[symbol];
     uint32_t count;
-    const struct sl_access *accesses = accesses_of(due, symbol, &count);
+    const struct sl_access *accesses = accesses_of(table, symbol, &count);
     uint64_t took_ns = UINT64_MAX;
-    due->mispredicted += (foreseen ? 0 : CERTAIN / LATELY) - due->mispredicted / LATELY;
-    bool used = sl_successors_are_needed(due, fed);
-    if (due->use_count == MOST || due->tensor_count == MOST) sl_successors_forget(due);
+    table->mispredicted += (foreseen ? 0 : CERTAIN / LATELY) - table->mispredicted / LATELY;
+    bool used = sl_successors_are_needed(table, fed);
+    if (table->use_count == MOST || table->tensor_count == MOST) sl_successors_forget(table);
     for (uint32_t a = 0; a < count; a++) {
-        uint32_t u = find_use(due, record, &accesses[a]), t = find_tensor(due, &accesses[a]);
+        uint32_t u = find_use(table, record, &accesses[a]), t = find_tensor(table, &accesses[a]);
         if (u == NONE || t == NONE) break;
-        struct sl_successor_tensor *tensor = &due->tensors[t];
-        uint64_t number = due->placement->slots[accesses[a].slot].number;
+        struct sl_successor_tensor *tensor = &table->tensors[t];
+        uint64_t number = table->placement->slots[accesses[a].slot].number;
         if (tensor->use != NONE && tensor->number == number && tensor->tick < tick)
-            note_successor(&due->uses[tensor->use], u, (uint32_t)(tick - tensor->tick));
+            note_successor(&table->uses[tensor->use], u, (uint32_t)(tick - tensor->tick));
         *tensor = (struct sl_successor_tensor){number, u, tick};
-        note_launch(due, &due->uses[u], symbol, tick);
-        if (due->uses[u].took_ns && due->uses[u].took_ns < took_ns) took_ns = due->uses[u].took_ns;
-        if (used) expect_all(due, u, tick);
+        note_launch(table, &table->uses[u], symbol, tick);
+        if (table->uses[u].took_ns && table->uses[u].took_ns < took_ns) took_ns = table->uses[u].took_ns;
+        if (used) expect_all(table, u, tick);
     }
-    due->launch_ns = sl_durations_ns(due->durations, symbol, 0);
-    if (!due->launch_ns && took_ns != UINT64_MAX) due->launch_ns = took_ns;
-    if (!due->launch_ns) due->launch_ns = sl_durations_ns(due->durations, symbol, record->kernel);
+    table->launch_ns = sl_durations_ns(table->durations, symbol, 0);
+    if (!table->launch_ns && took_ns != UINT64_MAX) table->launch_ns = took_ns;
+    if (!table->launch_ns) table->launch_ns = sl_durations_ns(table->durations, symbol, record->kernel);
 }
 
-static sl_chunk lacking(const struct sl_successors *due, const struct sl_successor_use *use)
+static sl_chunk lacking(const struct sl_successors *table, const struct sl_successor_use *use)
 {
     struct sl_chunk_range range;
-    for (uint32_t a = 0; (range = next_chunks(due, use, &a)).count;)
+    for (uint32_t a = 0; (range = next_chunks(table, use, &a)).count;)
         for (uint32_t i = 0; i < range.count; i++)
-            if (atomic_load(&sl_arena_record(due->placement->arena, range.first + i)->content) ==
+            if (atomic_load(&sl_arena_record(table->placement->arena, range.first + i)->content) ==
                 SL_CONTENT_HOST)
                 return range.first + i;
     return SL_NO_CHUNK;
 }
 
-sl_chunk sl_successors_next(struct sl_successors *due, sl_tick now, sl_tick *tick)
+sl_chunk sl_successors_next(struct sl_successors *table, sl_tick now, sl_tick *tick)
 {
-    while (due->heap_count > 0) {
-        const struct sl_successor_use *use = &due->uses[due->heap[0].use];
-        *tick = due->heap[0].tick;
+    while (table->heap_count > 0) {
+        const struct sl_successor_use *use = &table->uses[table->heap[0].use];
+        *tick = table->heap[0].tick;
         bool came = use->came + EARLY >= *tick, over = *tick + EARLY <= now;
-        sl_chunk chunk = came || over ? SL_NO_CHUNK : lacking(due, use);
+        sl_chunk chunk = came || over ? SL_NO_CHUNK : lacking(table, use);
         if (chunk != SL_NO_CHUNK) return chunk;
-        pop(due);
+        pop(table);
     }
     return SL_NO_CHUNK;
 }

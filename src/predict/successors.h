@@ -1,12 +1,13 @@
-/* What is due, though the order of launches has chance in it and nothing is planned. An expert that was taken
- * by chance in the forward pass is needed again in the backward pass, and then its moments are.
+/* Successor prefetch: what will be used soon, though the order of launches has chance in it and nothing is
+ * planned. An expert that was taken by chance in the forward pass is needed again in the backward pass, and
+ * then its moments are.
  *
  * A use is a tensor in one place of a kernel's parameters. Its successor is the use of the same tensor that
- * came next. Where that was the same one several times in a row, after about as many launches, it is due once
- * the use comes again; so are its own successor, and the other tensors that its launches always used. What is
- * due comes while the link has nothing else to do, and leaves last (demand.h). A prefetcher by correlation,
- * as processors have them (Joseph, Grunwald 1997), with tensors for addresses and launches for time. Caller
- * holds the order lock. */
+ * came next. Where that was the same one several times in a row, after about as many launches, it is expected
+ * once the use comes again; so are its own successor, and the other tensors that its launches always used.
+ * What is expected has a deadline: it is fetched while the link has nothing else to do, and evicted last
+ * (demand.h). A prefetcher by correlation, as processors have them (Joseph, Grunwald 1997), with tensors for
+ * addresses and launches for time. Caller holds the order lock. */
 #ifndef SLUICE_SUCCESSORS_H
 #define SLUICE_SUCCESSORS_H
 
@@ -34,21 +35,21 @@ struct sl_successors {
 };
 
 /* pre: zeroed. What it is given outlives it. */
-void sl_successors_init(struct sl_successors *due, const struct sl_placement *placement,
+void sl_successors_init(struct sl_successors *table, const struct sl_placement *placement,
                         const struct sl_symbols *symbols, struct sl_durations *durations);
 /* Accepts a zeroed one. Slots or symbols mean something else from now on, or it is the end. */
-void sl_successors_forget(struct sl_successors *due);
+void sl_successors_forget(struct sl_successors *table);
 
-/* Whether launches surprise so often that plans cannot be waited for. `fed`: symbols so far. */
-bool sl_successors_are_needed(const struct sl_successors *due, uint64_t fed);
+/* Whether launches are mispredicted so often that plans cannot be waited for. `fed`: symbols so far. */
+bool sl_successors_are_needed(const struct sl_successors *table, uint64_t fed);
 
-/* The launch being begun, `tick`, is `symbol`; `foreseen`: it was predicted. Where surprises are frequent,
- * the chunks of what it makes due get their `due`. */
-void sl_successors_note(struct sl_successors *due, sl_symbol symbol, sl_tick tick, bool foreseen,
+/* The launch being begun, `tick`, is `symbol`; `foreseen`: it was predicted. Where mispredictions are
+ * frequent, the chunks of what follows it get their deadline. */
+void sl_successors_note(struct sl_successors *table, sl_symbol symbol, sl_tick tick, bool foreseen,
                         uint64_t fed);
 
-/* A chunk of what is due first of all that is not on the device, or SL_NO_CHUNK; *tick: when. `now`: the
+/* A chunk of the earliest successor that is not on the device, or SL_NO_CHUNK; *tick: when. `now`: the
  * launch being begun. */
-sl_chunk sl_successors_next(struct sl_successors *due, sl_tick now, sl_tick *tick);
+sl_chunk sl_successors_next(struct sl_successors *table, sl_tick now, sl_tick *tick);
 
 #endif

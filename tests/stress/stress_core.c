@@ -85,7 +85,7 @@ static void renew(struct worker *worker, struct tensor *tensor, uint64_t site)
     launch(worker, tensor, tensor, true);
 }
 
-/* Mostly a loop that repeats itself, so that plans are made; now and then a surprise. */
+/* Mostly a loop that repeats itself, so that plans are made; now and then a misprediction. */
 static void *work(void *argument)
 {
     struct worker *worker = argument;
@@ -128,12 +128,13 @@ int main(int argc, char **argv)
     }
     for (int w = 0; w < threads; w++) pthread_join(workers[w].thread, NULL);
     struct sl_core *core = sl_core_running();
-    printf("%llu wrong marks, %llu broken movements, peak %llu of %s, %llu plans, %llu surprises, %llu MiB "
-           "in, %llu discarded\n",
-           (unsigned long long)wrong, (unsigned long long)books->wrong,
-           (unsigned long long)books->peak_resident_bytes, BUDGET, (unsigned long long)core->stats.plans,
-           (unsigned long long)core->stats.mispredictions, (unsigned long long)(books->bytes_in / SL_MIB),
-           (unsigned long long)(books->bytes_discarded / SL_MIB));
+    printf(
+        "%llu wrong marks, %llu broken movements, peak %llu of %s, %llu plans, %llu mispredictions, %llu MiB "
+        "in, %llu discarded\n",
+        (unsigned long long)wrong, (unsigned long long)books->wrong,
+        (unsigned long long)books->peak_resident_bytes, BUDGET, (unsigned long long)core->stats.plans,
+        (unsigned long long)core->stats.mispredictions, (unsigned long long)(books->bytes_in / SL_MIB),
+        (unsigned long long)(books->bytes_discarded / SL_MIB));
     bool good = !wrong && !books->wrong && books->peak_resident_bytes <= 24 * SL_MIB;
     sl_runtime_stop(false);
     free(workers);

@@ -61,7 +61,7 @@ void core_end_child(bool good)
            stats->peak_occupied_bytes <= core->budget.bytes;
     if (!good)
         fprintf(stderr,
-                "plans %llu, late %llu, surprises %llu, misses %llu, foreseen %llu of %llu, peak %llu\n",
+                "plans %llu, late %llu, mispredictions %llu, misses %llu, foreseen %llu of %llu, peak %llu\n",
                 (unsigned long long)stats->plans, (unsigned long long)stats->plans_late,
                 (unsigned long long)stats->mispredictions, (unsigned long long)core_misses(),
                 (unsigned long long)foreseen.predicted, (unsigned long long)foreseen.fed,

@@ -71,7 +71,7 @@ static size_t next_eviction(const struct sl_plan *plan, size_t from)
     return from;
 }
 
-static bool is_due(const struct device *d, size_t i)
+static bool may_begin(const struct device *d, size_t i)
 {
     return d->plan->actions[i].after < d->in->first_tick + d->submitted;
 }
@@ -106,7 +106,7 @@ static bool step_evict(struct device *d)
     const struct sl_plan_action *action = &d->plan->actions[i];
     if (d->progress[i] == WAITING) {
         size_t launches = action->after + 1 - d->in->first_tick;
-        if (!is_due(d, i) || d->finished < launches) return false;
+        if (!may_begin(d, i) || d->finished < launches) return false;
         assert_true(d->content[action->chunk] >= SL_CONTENT_RESIDENT && !d->busy[action->chunk]);
         assert_false(is_in_use(d, action->chunk));
         d->written[action->chunk] = false;
@@ -129,7 +129,7 @@ static bool step_evict(struct device *d)
 static bool step_request(struct device *d, size_t i)
 {
     const struct sl_plan_action *action = &d->plan->actions[i];
-    if (is_eviction(action) || !is_due(d, i) || d->progress[i] == COMPLETE) return false;
+    if (is_eviction(action) || !may_begin(d, i) || d->progress[i] == COMPLETE) return false;
     if (d->progress[i] == RUNNING) {
         d->busy[action->chunk] = false;
         d->content[action->chunk] = SL_CONTENT_RESIDENT;

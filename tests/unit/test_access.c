@@ -106,7 +106,8 @@ static void freed_memory(void **state)
     assert_int_equal(sl_core_running()->scanner.usage.access_count, 1);
 }
 
-/* A launch is recognised by its face, whose chunks must follow what is learned of the allocation. */
+/* A launch is recognised by its entry in the launch cache, whose chunks must follow what is learned of the
+ * allocation. */
 static void a_tensor_found_later(void **state)
 {
     (void)state;
@@ -114,12 +115,12 @@ static void a_tensor_found_later(void **state)
     uint64_t slab;
     assert_int_equal(sl_runtime_alloc(8 * SL_MIB, 4, 0, &slab), SL_OK);
     expect((struct pair){slab, 0, 4});
-    assert_non_null(core->scanner.usage.face);
-    assert_int_equal(core->scanner.usage.face->chunk_count, 4);
+    assert_non_null(core->scanner.usage.cached);
+    assert_int_equal(core->scanner.usage.cached->chunk_count, 4);
     scan((struct pair){slab + 4 * SL_MIB, 0, 4});
     expect((struct pair){slab, 0, 4});
-    assert_non_null(core->scanner.usage.face);
-    assert_int_equal(core->scanner.usage.face->chunk_count, 2);
+    assert_non_null(core->scanner.usage.cached);
+    assert_int_equal(core->scanner.usage.cached->chunk_count, 2);
     assert_int_equal(sl_runtime_free(slab, NULL), SL_OK);
 }
 
@@ -128,10 +129,10 @@ static void a_handle_used_again(void **state)
 {
     (void)state;
     expect((struct pair){first, second, 9});
-    assert_non_null(sl_core_running()->scanner.usage.face);
+    assert_non_null(sl_core_running()->scanner.usage.cached);
     sl_runtime_functions_changed();
     scan((struct pair){first, second, 9});
-    assert_null(sl_core_running()->scanner.usage.face);
+    assert_null(sl_core_running()->scanner.usage.cached);
 }
 
 static struct sl_footprint *footprint_of(struct pair pair)

@@ -40,35 +40,35 @@ static bool model_gap(const struct model *model, uint32_t count, uint32_t *first
     return false;
 }
 
-static void compare(const struct sl_chunk_bitmap *packing, const struct model *model, uint32_t granule)
+static void compare(const struct sl_chunk_bitmap *bitmap, const struct model *model, uint32_t granule)
 {
     uint32_t first = SL_NO_SLOT;
-    assert_int_equal(sl_chunk_bitmap_find(packing, granule, &first), model->slot[granule]);
+    assert_int_equal(sl_chunk_bitmap_find(bitmap, granule, &first), model->slot[granule]);
     if (model->slot[granule] != SL_NO_SLOT) assert_int_equal(first, model->first[granule]);
 }
 
 static void run(uint32_t granules, int steps, uint32_t most, uint64_t seed)
 {
-    struct sl_chunk_bitmap *packing = sl_chunk_bitmap_new(granules);
+    struct sl_chunk_bitmap *bitmap = sl_chunk_bitmap_new(granules);
     struct model model = {granules, malloc(granules * 4), malloc(granules * 4)};
-    assert_non_null(packing);
-    sl_chunk_bitmap_use(packing, granules);
+    assert_non_null(bitmap);
+    sl_chunk_bitmap_use(bitmap, granules);
     memset(model.slot, 0xff, granules * 4);
     uint32_t live = 0;
     for (int i = 0; i < steps; i++) {
         uint64_t r = seed = sl_mix(seed + 1);
         uint32_t count = 1 + (uint32_t)(r >> 40) % most, first = 0, wanted = 0;
         uint32_t granule = (uint32_t)(r >> 8) % granules;
-        assert_int_equal(sl_chunk_bitmap_is_free(packing, granule, count),
+        assert_int_equal(sl_chunk_bitmap_is_free(bitmap, granule, count),
                          model_is_free(&model, granule, count));
-        compare(packing, &model, granule);
+        compare(bitmap, &model, granule);
         if (r % 5 < 3) {
             bool found = model_gap(&model, count, &wanted);
-            assert_int_equal(sl_chunk_bitmap_gap(packing, count, &first), found);
+            assert_int_equal(sl_chunk_bitmap_gap(bitmap, count, &first), found);
             if (!found) continue;
             assert_int_equal(first, wanted);
             if (r % 5 == 0 && model_is_free(&model, granule, count)) first = granule;
-            sl_chunk_bitmap_take(packing, first, count, (uint32_t)i);
+            sl_chunk_bitmap_take(bitmap, first, count, (uint32_t)i);
             for (uint32_t g = first; g < first + count; g++) {
                 model.slot[g] = (uint32_t)i;
                 model.first[g] = first;
@@ -77,14 +77,14 @@ static void run(uint32_t granules, int steps, uint32_t most, uint64_t seed)
         } else if (model.slot[granule] != SL_NO_SLOT) {
             uint32_t slot = model.slot[granule];
             first = model.first[granule];
-            sl_chunk_bitmap_leave(packing, first);
+            sl_chunk_bitmap_leave(bitmap, first);
             for (uint32_t g = first; g < granules && model.slot[g] == slot; g++) model.slot[g] = SL_NO_SLOT;
             live--;
         }
-        assert_int_equal(packing->count, live);
+        assert_int_equal(bitmap->count, live);
     }
-    for (uint32_t g = 0; g < granules; g++) compare(packing, &model, g);
-    sl_chunk_bitmap_delete(packing);
+    for (uint32_t g = 0; g < granules; g++) compare(bitmap, &model, g);
+    sl_chunk_bitmap_delete(bitmap);
     free(model.slot);
     free(model.first);
 }

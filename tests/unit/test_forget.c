@@ -22,7 +22,7 @@ static void launch(uint64_t *address, uint32_t grid)
 static void assert_learns(uint64_t *address)
 {
     for (uint32_t i = 0; i < 64; i++) launch(address, 1 + i % 4);
-    assert_non_null(sl_core_running()->scanner.usage.face);
+    assert_non_null(sl_core_running()->scanner.usage.cached);
 }
 
 static void new_launches_all_the_time(void **state)

@@ -1,6 +1,6 @@
 /* Programs whose streams interleave by chance, in a core that holds two thirds of what they use: each stream
- * is foreseen by itself, a launch that comes early or late is no surprise, and the budget is kept. Each test
- * is a process of its own, since the core runs once. */
+ * is foreseen by itself, a launch that comes early or late is no misprediction, and the budget is kept. Each
+ * test is a process of its own, since the core runs once. */
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>

@@ -95,7 +95,7 @@ static void three_streams_are_foreseen(void **state)
     stop(&p);
 }
 
-/* Each strand in its own order, as often as it came. */
+/* Each stream history in its own order, as often as it came. */
 static void the_expected_order_is_right_for_each_stream(void **state)
 {
     (void)state;
@@ -156,7 +156,7 @@ static void a_stream_that_changes_is_learned_again(void **state)
     start(&p);
     run(&p, 1000);
     p.streams[1] = (struct stream){300, 13, 17, 0};
-    run(&p, 500); /* not more than one period of the one stream is a surprise */
+    run(&p, 500); /* not more than one period of the one stream is a misprediction */
     assert_in_range(p.foreseen, 500 - 13 - 4, 500);
     assert_true(sl_interleaver_holds(p.interleaver));
     run(&p, 1000);

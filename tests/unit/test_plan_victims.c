@@ -12,12 +12,12 @@ enum { CHUNKS = 40 };
 
 struct known {
     bool there;
-    double due, last, price;
+    double deadline, last, price;
 };
 
 static double rank(const struct sl_victims *v, const struct known *x, double now)
 {
-    return (x->due - now + v->weight * (now - x->last)) / x->price;
+    return (x->deadline - now + v->weight * (now - x->last)) / x->price;
 }
 
 /* Against looking at all of them. Prices are rounded to steps of 18 %, so the best may be that much worse. */
@@ -46,14 +46,14 @@ static void test_the_best_is_the_best_at_any_time(void **state)
         assert_int_equal(sl_victims_new(CHUNKS, weights[w], &v), SL_OK);
         for (double now = 0; now < 3000; now++) {
             sl_chunk c = random_below(&seed, CHUNKS);
-            if (known[c].there && (random_below(&seed, 2) || known[c].due <= now + 1)) {
+            if (known[c].there && (random_below(&seed, 2) || known[c].deadline <= now + 1)) {
                 sl_victims_remove(&v, c);
                 known[c].there = false;
             } else if (!known[c].there) {
                 known[c] =
                     (struct known){true, 4000 + random_below(&seed, 9000), now - random_below(&seed, 500),
                                    0.05 * (1 + random_below(&seed, 200))};
-                assert_true(sl_victims_add(&v, c, known[c].due, known[c].last, known[c].price));
+                assert_true(sl_victims_add(&v, c, known[c].deadline, known[c].last, known[c].price));
             }
             check_best(&v, known, now);
         }

@@ -199,9 +199,9 @@ static void check_late(bool everything)
         struct sl_pending pending;
         for (int c = 0; c < 2; c++) use(chunks[c]);
         plan_two(core, chunks);
-        struct sl_schedule_batch due;
-        sl_schedule_begin(&core->schedule, core->ticks.now + 1, everything, &due);
-        sl_schedule_issue(&core->schedule, &due);
+        struct sl_schedule_batch batch;
+        sl_schedule_begin(&core->schedule, core->ticks.now + 1, everything, &batch);
+        sl_schedule_issue(&core->schedule, &batch);
         assert_true(is_resident(chunks[0]));
         assert_int_equal(is_resident(chunks[1]), everything);
         if (sl_schedule_peek(&core->schedule, false, &pending))

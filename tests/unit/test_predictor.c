@@ -23,7 +23,7 @@ static uint32_t random_below(uint32_t n)
     return (uint32_t)((random_state >> 33) % n);
 }
 
-/* Feeds a run of consecutive symbols; returns the surprises. */
+/* Feeds a run of consecutive symbols; returns the mispredictions. */
 static unsigned feed_run(struct sl_predictor *p, sl_symbol first, unsigned count)
 {
     unsigned mispredictions = 0;
@@ -160,7 +160,8 @@ static void test_what_was_odd_once_is_soon_forgotten(void **state)
     }
 }
 
-/* After the second time it is known when it comes: neither the steps before it surprise nor itself. */
+/* After the second time it is known when it comes: neither the steps before it nor itself are mispredicted.
+ */
 static void test_a_rare_evaluation_is_foreseen_from_the_third_on(void **state)
 {
     (void)state;

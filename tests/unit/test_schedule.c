@@ -61,7 +61,7 @@ static void carry_out(struct sl_plan_action *actions, size_t count)
     sl_steps_free(&steps);
 }
 
-/* What a free does to the chunk; a real one would be a surprise, which ends the plan. */
+/* What a free does to the chunk; a real one would be a misprediction, which ends the plan. */
 static void die(sl_chunk c, int dead)
 {
     sl_arena_record(&core->arena, c)->content = dead;
@@ -71,17 +71,17 @@ static void die(sl_chunk c, int dead)
 /* What the schedule is told around a launch. */
 static void begin(sl_tick tick)
 {
-    struct sl_schedule_batch due;
-    sl_schedule_begin(&core->schedule, tick, false, &due);
-    sl_schedule_issue(&core->schedule, &due);
+    struct sl_schedule_batch batch;
+    sl_schedule_begin(&core->schedule, tick, false, &batch);
+    sl_schedule_issue(&core->schedule, &batch);
 }
 
 static void end(sl_tick tick)
 {
-    struct sl_schedule_batch due;
+    struct sl_schedule_batch batch;
     sl_schedule_submitted(&core->schedule, tick);
-    sl_schedule_go_on(&core->schedule, &due);
-    sl_schedule_issue(&core->schedule, &due);
+    sl_schedule_go_on(&core->schedule, &batch);
+    sl_schedule_issue(&core->schedule, &batch);
 }
 
 static void what_leaves_after_a_launch_does_not_wait_for_the_next(void **state)

@@ -25,7 +25,7 @@ struct fixture {
     uint32_t position[LAUNCHES]; /* and where each does */
 };
 
-/* Every strand goes over its own chunks, and now and then uses one of all's. */
+/* Every stream history goes over its own chunks, and now and then uses one of all's. */
 static void make(struct fixture *f, uint64_t *random)
 {
     memset(f, 0, sizeof *f);
@@ -100,7 +100,7 @@ static void check_releases(const struct fixture *f)
     }
     for (size_t x = 0, count = 0; x <= steps->window; x++) {
         while (count < steps->out_count && steps->out[count].after < FIRST + x) count++;
-        assert_int_equal(steps->due_out[x], count);
+        assert_int_equal(steps->ready_out[x], count);
     }
 }
 
@@ -123,12 +123,12 @@ static void check_fetches(const struct fixture *f, uint32_t issued)
         uint32_t needed = 0;
         for (uint32_t i = issued; i < steps->in_count; i++)
             if (steps->in[i].deadline <= FIRST + x) needed = i + 1;
-        assert_true(steps->need_in[x] >= needed && steps->due_in[x] >= needed);
+        assert_true(steps->need_in[x] >= needed && steps->ready_in[x] >= needed);
         if (needed) assert_int_equal(steps->need_in[x], needed);
     }
 }
 
-/* The next launch of the strand comes as number `t`. False: there is none. */
+/* The next launch of the stream history comes as number `t`. False: there is none. */
 static bool pull(struct fixture *f, uint32_t t, uint8_t history)
 {
     uint32_t at = t;

@@ -1,4 +1,4 @@
-/* What is due though nothing is planned: a mixture of experts in small. */
+/* Successor prefetch, where nothing is planned: a mixture of experts in small. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -70,7 +70,7 @@ static void rest(void)
     for (int i = 0; i < 32; i++) use(&idle, other[0]);
 }
 
-/* What was due of that is over at the end. */
+/* What had a deadline of that is over at the end. */
 static void train(void)
 {
     for (int step = 0; step < STEPS; step++) {
@@ -96,9 +96,9 @@ static struct sl_chunk_record *record_of(uint64_t address)
     return sl_arena_record(&core->arena, sl_arena_chunk(&core->arena, address));
 }
 
-static bool is_due(uint64_t address)
+static bool has_deadline(uint64_t address)
 {
-    return record_of(address)->due > sl_core_running()->ticks.now;
+    return record_of(address)->deadline > sl_core_running()->ticks.now;
 }
 
 static bool is_resident(uint64_t address)
@@ -116,8 +116,8 @@ static int absent(int e)
 static void bring(uint64_t idle_bytes)
 {
     struct sl_core *core = sl_core_running();
-    core->due.launch_ns = 0;
-    core->due.idle_bytes = idle_bytes;
+    core->successors.launch_ns = 0;
+    core->successors.idle_bytes = idle_bytes;
     sl_demand_prefetch_successors(core);
 }
 
@@ -129,8 +129,8 @@ static void what_was_taken_is_due_again(void **unused)
     use(&forward, parameter[3]);
     bool good = true;
     for (int e = 0; e < EXPERTS; e++)
-        good &= is_due(parameter[e]) == (e == 3) && is_due(moment[e]) == (e == 3);
-    for (int i = 0; i < OTHERS; i++) good &= record_of(other[i])->due != record_of(moment[3])->due;
+        good &= has_deadline(parameter[e]) == (e == 3) && has_deadline(moment[e]) == (e == 3);
+    for (int i = 0; i < OTHERS; i++) good &= record_of(other[i])->deadline != record_of(moment[3])->deadline;
     core_end_child(good);
 }
 
@@ -139,7 +139,7 @@ static void keep_link_busy(void)
 {
     struct sl_core *core = sl_core_running();
     core->migrator.link_in_bytes_per_s = 0;
-    core->due.idle_bytes = 0;
+    core->successors.idle_bytes = 0;
 }
 
 /* Between forward and update there are five to eleven launches, between backward and update four. */
@@ -152,7 +152,7 @@ static void the_earliest_comes_first(void **unused)
     for (;; late = absent(late + 1)) {
         keep_link_busy();
         use(&forward, parameter[late]);
-        if (record_of(moment[late])->due > sl_core_running()->ticks.now + 5) break;
+        if (record_of(moment[late])->deadline > sl_core_running()->ticks.now + 5) break;
         rest();
     }
     early = absent(late + 1);
@@ -181,7 +181,7 @@ static void what_is_due_leaves_last(void **unused)
     core_end_child(good && is_resident(parameter[e]) && is_resident(moment[e]));
 }
 
-/* More is due than there is room for, and all that is there is due sooner. */
+/* More is to be prefetched than there is room for, and all that is there has an earlier deadline. */
 static void what_is_due_sooner_stays(void **unused)
 {
     (void)unused;
@@ -195,7 +195,7 @@ static void what_is_due_sooner_stays(void **unused)
     size_t chunks = sl_arena_chunk_count(&core->arena);
     for (size_t c = 0; c < chunks && c < 64; c++) {
         resident[c] = sl_chunk_is_resident(sl_arena_record(&core->arena, (sl_chunk)c));
-        sl_arena_record(&core->arena, (sl_chunk)c)->due = core->ticks.now + 1;
+        sl_arena_record(&core->arena, (sl_chunk)c)->deadline = core->ticks.now + 1;
     }
     for (int i = 0; i < 4; i++) bring(4 * CHUNK);
     for (size_t c = 0; c < chunks && c < 64; c++)
@@ -224,7 +224,7 @@ static void at_any_time(uint64_t tensor, int i)
     use(&backward, tensor);
 }
 
-static void check_follower(follow follower, bool due)
+static void check_follower(follow follower, bool expected)
 {
     if (!in_child()) return;
     train();
@@ -235,7 +235,7 @@ static void check_follower(follow follower, bool due)
     }
     rest();
     use(&forward, other[1]);
-    core_end_child(is_due(other[1]) == due);
+    core_end_child(has_deadline(other[1]) == expected);
 }
 
 static void only_what_surely_follows_is_due(void **unused)
@@ -265,7 +265,7 @@ static void memory_that_was_freed_is_not_due(void **unused)
     rest();
     address = core_take_at(7, CHUNK);
     use(&forward, address);
-    core_end_child(!is_due(address));
+    core_end_child(!has_deadline(address));
 }
 
 int main(void)
