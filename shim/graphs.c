@@ -51,7 +51,7 @@ static struct executable *find(CUgraphExec exec)
 {
     pthread_mutex_lock(&lock);
     uint32_t place = sl_map_get(&by_exec, (uintptr_t)exec);
-    struct executable *found = place == SL_MAP_NONE ? NULL : executables[place];
+    struct executable *found = place == SL_NONE ? NULL : executables[place];
     pthread_mutex_unlock(&lock);
     return found;
 }
@@ -64,7 +64,7 @@ static uint32_t free_place(void)
     if (place < executable_capacity) return place;
     uint32_t wanted = executable_capacity ? 2 * executable_capacity : 64;
     struct executable **larger = realloc(executables, wanted * sizeof(*larger));
-    if (!larger) return SL_MAP_NONE;
+    if (!larger) return SL_NONE;
     for (uint32_t i = executable_capacity; i < wanted; i++) larger[i] = NULL;
     executables = larger;
     executable_capacity = wanted;
@@ -75,7 +75,7 @@ static bool keep(CUgraphExec exec, struct executable *executable)
 {
     pthread_mutex_lock(&lock);
     uint32_t place = free_place();
-    bool kept = place != SL_MAP_NONE && sl_map_put(&by_exec, (uintptr_t)exec, place);
+    bool kept = place != SL_NONE && sl_map_put(&by_exec, (uintptr_t)exec, place);
     if (kept) executables[place] = executable;
     pthread_mutex_unlock(&lock);
     return kept;
@@ -85,8 +85,8 @@ void sl_graphs_forget(CUgraphExec exec)
 {
     struct executable *gone = NULL;
     pthread_mutex_lock(&lock);
-    uint32_t place = exec ? sl_map_get(&by_exec, (uintptr_t)exec) : SL_MAP_NONE;
-    if (place != SL_MAP_NONE) {
+    uint32_t place = exec ? sl_map_get(&by_exec, (uintptr_t)exec) : SL_NONE;
+    if (place != SL_NONE) {
         gone = executables[place];
         executables[place] = NULL;
         sl_map_remove(&by_exec, (uintptr_t)exec);
@@ -119,7 +119,7 @@ void sl_graphs_made(CUgraphExec exec, CUgraph graph)
     size_t unread = 0;
     executable->joined_is_old = true;
     executable->partial = !sl_graph_walk(&executable->nodes, graph);
-    for (size_t i = 0; i < executable->nodes.count && i < SL_MAP_NONE; i++) {
+    for (size_t i = 0; i < executable->nodes.count && i < SL_NONE; i++) {
         const struct sl_graph_node *node = &executable->nodes.list[i];
         unread += node->unknown;
         executable->waits |= waits(node);
@@ -138,7 +138,7 @@ void sl_graphs_made(CUgraphExec exec, CUgraph graph)
 static struct sl_graph_node *find_node(struct executable *executable, CUgraphNode handle)
 {
     uint32_t at = sl_map_get(&executable->by_handle, (uintptr_t)handle);
-    return at == SL_MAP_NONE ? NULL : &executable->nodes.list[at];
+    return at == SL_NONE ? NULL : &executable->nodes.list[at];
 }
 
 /* Whether the nodes from `first` on are, one by one, of the kinds that `others` are. */

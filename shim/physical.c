@@ -21,22 +21,22 @@ struct memory {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct memory *memories;
-static uint32_t count, capacity, first_free = SL_MAP_NONE;
+static uint32_t count, capacity, first_free = SL_NONE;
 static struct sl_map by_handle;                   /* to the index */
 static struct sl_map mapped_memory, mapped_units; /* of each mapping's address: the index; how long it is */
 
-/* SL_MAP_NONE: no host memory; what is not known is not charged. */
+/* SL_NONE: no host memory; what is not known is not charged. */
 static uint32_t new_memory(void)
 {
     uint32_t index = first_free;
-    if (index != SL_MAP_NONE) {
+    if (index != SL_NONE) {
         first_free = memories[index].next_free;
         return index;
     }
     if (count == capacity) {
         uint32_t wanted = capacity ? 2 * capacity : 64;
         struct memory *larger = realloc(memories, wanted * sizeof *larger);
-        if (!larger) return SL_MAP_NONE;
+        if (!larger) return SL_NONE;
         memories = larger;
         capacity = wanted;
     }
@@ -56,7 +56,7 @@ void sl_physical_made(uint64_t handle, uint64_t bytes)
 {
     pthread_mutex_lock(&lock);
     uint32_t index = new_memory();
-    if (index != SL_MAP_NONE) {
+    if (index != SL_NONE) {
         memories[index] = (struct memory){.bytes = bytes, .handles = 1};
         if (sl_map_put(&by_handle, handle, index)) {
             sl_charge(SL_CHARGE_PHYSICAL, index, bytes);
@@ -68,24 +68,24 @@ void sl_physical_made(uint64_t handle, uint64_t bytes)
     pthread_mutex_unlock(&lock);
 }
 
-/* The mapping that holds the address: its memory's index, or SL_MAP_NONE. */
+/* The mapping that holds the address: its memory's index, or SL_NONE. */
 static uint32_t mapped_at(uint64_t address)
 {
     uint64_t at = address & ~(GRANULARITY - 1);
     for (uint32_t steps = 0; mapped_memory.count && steps < LONGEST_MAPPING; steps++, at -= GRANULARITY) {
-        uint32_t index = at ? sl_map_get(&mapped_memory, at) : SL_MAP_NONE;
-        if (index == SL_MAP_NONE) continue;
+        uint32_t index = at ? sl_map_get(&mapped_memory, at) : SL_NONE;
+        if (index == SL_NONE) continue;
         uint64_t length = (uint64_t)sl_map_get(&mapped_units, at) * UNIT;
-        return address - at < length ? index : SL_MAP_NONE;
+        return address - at < length ? index : SL_NONE;
     }
-    return SL_MAP_NONE;
+    return SL_NONE;
 }
 
 void sl_physical_retained(uint64_t handle, uint64_t address)
 {
     pthread_mutex_lock(&lock);
     uint32_t index = mapped_at(address);
-    if (index != SL_MAP_NONE && sl_map_put(&by_handle, handle, index)) memories[index].handles++;
+    if (index != SL_NONE && sl_map_put(&by_handle, handle, index)) memories[index].handles++;
     pthread_mutex_unlock(&lock);
 }
 
@@ -93,7 +93,7 @@ void sl_physical_released(uint64_t handle)
 {
     pthread_mutex_lock(&lock);
     uint32_t index = sl_map_get(&by_handle, handle);
-    if (index != SL_MAP_NONE && --memories[index].handles == 0) {
+    if (index != SL_NONE && --memories[index].handles == 0) {
         sl_map_remove(&by_handle, handle);
         end_if_unheld(index);
     }
@@ -105,7 +105,7 @@ bool sl_physical_mapped(uint64_t address, uint64_t bytes, uint64_t handle)
     pthread_mutex_lock(&lock);
     uint32_t index = sl_map_get(&by_handle, handle);
     uint64_t units = bytes / UNIT;
-    if (index != SL_MAP_NONE && units && units < SL_MAP_NONE &&
+    if (index != SL_NONE && units && units < SL_NONE &&
         sl_map_put(&mapped_units, address, (uint32_t)units)) {
         if (sl_map_put(&mapped_memory, address, index)) {
             struct memory *memory = &memories[index];
@@ -117,7 +117,7 @@ bool sl_physical_mapped(uint64_t address, uint64_t bytes, uint64_t handle)
         }
     }
     pthread_mutex_unlock(&lock);
-    return index != SL_MAP_NONE;
+    return index != SL_NONE;
 }
 
 void sl_physical_unmapped(uint64_t address, uint64_t bytes)
@@ -125,7 +125,7 @@ void sl_physical_unmapped(uint64_t address, uint64_t bytes)
     pthread_mutex_lock(&lock);
     for (uint64_t at = address, end = address + bytes; mapped_memory.count && at < end;) {
         uint32_t index = sl_map_get(&mapped_memory, at);
-        if (index == SL_MAP_NONE) {
+        if (index == SL_NONE) {
             at = (at | (GRANULARITY - 1)) + 1;
             continue;
         }
@@ -145,6 +145,6 @@ void sl_physical_after_fork(void)
     pthread_mutex_init(&lock, NULL);
     memories = NULL;
     count = capacity = 0;
-    first_free = SL_MAP_NONE;
+    first_free = SL_NONE;
     by_handle = mapped_memory = mapped_units = (struct sl_map){0};
 }

@@ -29,8 +29,8 @@ static uint64_t key_of(CUmemoryPool handle)
 
 static struct pool *find(CUmemoryPool handle)
 {
-    uint32_t number = handle ? sl_map_get(&numbers, key_of(handle)) : SL_MAP_NONE;
-    return number == SL_MAP_NONE ? NULL : &pools[number - 1];
+    uint32_t number = handle ? sl_map_get(&numbers, key_of(handle)) : SL_NONE;
+    return number == SL_NONE ? NULL : &pools[number - 1];
 }
 
 static bool is_free(const struct pool *pool)

@@ -38,7 +38,7 @@ static struct entry *entry_of(struct checker *checker, struct entries *entries, 
 {
     static struct entry none;
     uint32_t index = sl_map_get(&entries->of, number + 1);
-    if (index != SL_MAP_NONE) return &entries->at[index];
+    if (index != SL_NONE) return &entries->at[index];
     if (entries->count == entries->room) {
         size_t room = 2 * entries->room + 64;
         struct entry *grown = realloc(entries->at, room * sizeof(*grown));

@@ -33,18 +33,18 @@ static uint32_t row_of(struct maker *maker, uint32_t chunk)
 {
     struct chunk_rows *out = maker->out;
     uint32_t row = sl_map_get(&maker->row_of, (uint64_t)chunk + 1);
-    if (row != SL_MAP_NONE) return row;
+    if (row != SL_NONE) return row;
     if (out->count == maker->room) {
         size_t room = 2 * maker->room + 256;
         struct chunk_row *rows = realloc(out->rows, room * sizeof(*rows));
         if (rows) out->rows = rows;
         struct state *states = realloc(maker->states, room * sizeof(*states));
         if (states) maker->states = states;
-        if (!rows || !states) return SL_MAP_NONE;
+        if (!rows || !states) return SL_NONE;
         maker->room = room;
     }
     row = (uint32_t)out->count;
-    if (!sl_map_put(&maker->row_of, (uint64_t)chunk + 1, row)) return SL_MAP_NONE;
+    if (!sl_map_put(&maker->row_of, (uint64_t)chunk + 1, row)) return SL_NONE;
     out->rows[row] = (struct chunk_row){.chunk = chunk};
     maker->states[row] = (struct state){0};
     out->count++;
@@ -67,7 +67,7 @@ static bool add_moves(struct maker *maker)
     for (size_t i = 0; i < model->moves.count; i++) {
         const struct model_move *move = &model->moves.at[i];
         uint32_t index = row_of(maker, move->chunk);
-        if (index == SL_MAP_NONE) return false;
+        if (index == SL_NONE) return false;
         struct chunk_row *row = &maker->out->rows[index];
         struct state *state = &maker->states[index];
         row->moves[move->kind][move->cause]++;
@@ -114,7 +114,7 @@ static bool place_in_slab(struct maker *maker, const struct model_slab *slab, ui
         uint64_t part_end = end < chunk_end ? end : chunk_end;
         uint32_t row = row_of(maker, slab->chunk + (uint32_t)index);
         struct pair pair = {row, slot, begin - what->address, part_end - begin};
-        if (row == SL_MAP_NONE || !add_pair(maker, &pair)) return false;
+        if (row == SL_NONE || !add_pair(maker, &pair)) return false;
         begin = part_end;
     }
     return true;

@@ -28,7 +28,7 @@ static const char *source_name(const struct model_mark *mark)
 static struct mark_thread *thread_of(struct marks *marks, uint32_t thread)
 {
     uint32_t index = sl_map_get(&marks->thread_of, (uint64_t)thread + 1);
-    if (index != SL_MAP_NONE) return &marks->threads[index];
+    if (index != SL_NONE) return &marks->threads[index];
     if (!sl_map_put(&marks->thread_of, (uint64_t)thread + 1, (uint32_t)marks->thread_count))
         marks->no_memory = true;
     char name[40];
@@ -73,7 +73,7 @@ static void add_mark(struct marks *marks, size_t index)
         return;
     case SL_MARK_END: {
         uint32_t begin = sl_map_get(&marks->open, range);
-        if (begin == SL_MAP_NONE) return;
+        if (begin == SL_NONE) return;
         put_range(marks, &marks->exporter->model->marks.at[begin], mark->time_ns);
         sl_map_remove(&marks->open, range);
         return;

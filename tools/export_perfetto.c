@@ -82,7 +82,7 @@ enum { CLOCK_ERROR_NS = 1000000 };
 static uint64_t transfer_begin(const struct model *model, const struct model_transfer *transfer)
 {
     uint32_t launch = model_find_launch(model, transfer->tick);
-    if (launch == MODEL_NONE) return transfer->began_ns;
+    if (launch == SL_NONE) return transfer->began_ns;
     uint64_t issued_ns = model->launches.at[launch].time_ns;
     bool early = issued_ns > CLOCK_ERROR_NS && transfer->began_ns < issued_ns - CLOCK_ERROR_NS;
     return early ? issued_ns : transfer->began_ns;

@@ -217,7 +217,7 @@ static bool read_all(struct sl_trace_reader *reader, struct progress *progress, 
     struct model_build *build = calloc(1, sizeof(*build));
     if (!build) return false;
     build->model = model;
-    for (unsigned i = 0; i < MODEL_THREADS; i++) build->pending[i].launch = MODEL_NONE;
+    for (unsigned i = 0; i < MODEL_THREADS; i++) build->pending[i].launch = SL_NONE;
     MODEL_PUSH(build, model->sets, (struct model_set){0, 0});
     struct sl_trace_record record;
     while (!build->no_memory && sl_trace_reader_next(reader, &record)) {
@@ -296,7 +296,7 @@ uint32_t model_launches_to_time(const struct model *model, uint64_t time_ns)
 uint32_t model_find_launch(const struct model *model, uint64_t tick)
 {
     uint32_t behind = model_launches_to_tick(model, tick);
-    return behind && model->launches.at[behind - 1].tick == tick ? behind - 1 : MODEL_NONE;
+    return behind && model->launches.at[behind - 1].tick == tick ? behind - 1 : SL_NONE;
 }
 
 const char *model_launch_name(const struct model *model, const struct model_launch *launch)

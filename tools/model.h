@@ -15,7 +15,6 @@
 #include "progress.h"
 #include "trace_text.h"
 
-#define MODEL_NONE UINT32_MAX
 #define MODEL_ALWAYS UINT64_MAX /* a life that no free ended */
 
 struct model_launch {
@@ -185,7 +184,7 @@ bool model_read(struct sl_trace_reader *reader, struct progress *progress, struc
 int model_open(const char *path, struct model **out);
 void model_close(struct model *model); /* accepts NULL */
 
-/* The launch with this tick, or MODEL_NONE. */
+/* The launch with this tick, or SL_NONE. */
 uint32_t model_find_launch(const struct model *model, uint64_t tick);
 
 /* How many launches have ticks of at most `tick`, and how many were made up to `time_ns`: the indices of the

@@ -14,7 +14,7 @@ enum {
 /* The launch of a thread whose accesses are being read. */
 struct pending {
     uint64_t tick;
-    uint32_t launch; /* MODEL_NONE: there is none */
+    uint32_t launch; /* SL_NONE: there is none */
     MODEL_ARRAY(uint32_t) ranges;
 };
 
@@ -34,7 +34,7 @@ struct stray {
 /* What a slot's records were so far. */
 struct slot_state {
     uint64_t last_ns;
-    uint32_t life; /* the one that has not ended, or MODEL_NONE */
+    uint32_t life; /* the one that has not ended, or SL_NONE */
     bool tangled;  /* some of its records are strays */
 };
 

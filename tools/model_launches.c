@@ -6,14 +6,14 @@
 
 #include "sorted.h"
 
-/* The index of an element with this hash that `is` says is the one sought, or MODEL_NONE; *hash is then what
+/* The index of an element with this hash that `is` says is the one sought, or SL_NONE; *hash is then what
  * it should be put under: two that share a hash are told apart. */
 static uint32_t find(const struct sl_map *map, uint64_t *hash,
                      bool (*is)(const void *context, uint32_t index), const void *context)
 {
     *hash |= 1;
     uint32_t index;
-    while ((index = sl_map_get(map, *hash)) != SL_MAP_NONE && !is(context, index)) *hash += 2;
+    while ((index = sl_map_get(map, *hash)) != SL_NONE && !is(context, index)) *hash += 2;
     return index;
 }
 
@@ -40,9 +40,9 @@ static uint32_t range_index(struct model_build *build, struct model_range range)
     uint64_t hash = sl_hash_word(
         sl_hash_word(sl_mix((uint64_t)range.slot << 1 | range.only_read), range.offset), range.bytes);
     uint32_t index = find(&build->range_of, &hash, is_range, &sought);
-    if (index != MODEL_NONE) return index;
+    if (index != SL_NONE) return index;
     index = (uint32_t)build->model->ranges.count;
-    if (!MODEL_PUSH(build, build->model->ranges, range)) return MODEL_NONE;
+    if (!MODEL_PUSH(build, build->model->ranges, range)) return SL_NONE;
     model_put(build, &build->range_of, hash, index);
     return index;
 }
@@ -65,7 +65,7 @@ static uint32_t set_index(struct model_build *build, const uint32_t *ranges, siz
     uint64_t hash = sl_mix(count);
     for (size_t i = 0; i < count; i++) hash = sl_hash_word(hash, ranges[i]);
     uint32_t index = find(&build->set_of, &hash, is_set, &sought);
-    if (index != MODEL_NONE) return index;
+    if (index != SL_NONE) return index;
     uint32_t first = (uint32_t)model->set_ranges.count;
     for (size_t i = 0; i < count; i++)
         if (!MODEL_PUSH(build, model->set_ranges, ranges[i])) return 0;
@@ -93,7 +93,7 @@ static uint32_t shape_index(struct model_build *build, struct model_shape shape)
     uint64_t hash = sl_hash_word(sl_mix(shape.size), (uint64_t)shape.kernel << 32 | shape.set);
     hash = sl_hash_word(hash, (uint64_t)shape.kind << 16 | (uint64_t)shape.direction << 8 | shape.lost);
     uint32_t index = find(&build->shape_of, &hash, is_shape, &sought);
-    if (index != MODEL_NONE) return index;
+    if (index != SL_NONE) return index;
     index = (uint32_t)build->model->shapes.count;
     if (!MODEL_PUSH(build, build->model->shapes, shape)) return 0;
     model_put(build, &build->shape_of, hash, index);
@@ -116,7 +116,7 @@ static uint16_t stream_index(struct model_build *build, uint64_t handle)
     struct sought sought = {.model = model, .stream = handle};
     uint64_t hash = sl_mix(handle);
     uint32_t index = find(&build->stream_of, &hash, is_stream, &sought);
-    if (index != MODEL_NONE) return (uint16_t)index;
+    if (index != SL_NONE) return (uint16_t)index;
     index = (uint32_t)model->streams.count;
     if (index == MODEL_STREAMS) return MODEL_STREAMS - 1;
     if (!MODEL_PUSH(build, model->streams, handle)) return 0;
@@ -133,13 +133,13 @@ static struct pending *pending_of(struct model_build *build, uint32_t thread)
 static void complete(struct model_build *build, struct pending *pending)
 {
     struct model *model = build->model;
-    if (pending->launch == MODEL_NONE) return;
+    if (pending->launch == SL_NONE) return;
     struct model_launch *launch = &model->launches.at[pending->launch];
     struct model_shape shape = model->shapes.at[launch->shape];
     shape.set = set_index(build, pending->ranges.at, pending->ranges.count);
     launch->shape = shape_index(build, shape);
     if (pending->ranges.count) model_put(build, &build->heads, pending->tick, launch->shape);
-    pending->launch = MODEL_NONE;
+    pending->launch = SL_NONE;
     pending->ranges.count = 0;
 }
 
@@ -167,12 +167,12 @@ void model_add_launch(struct model_build *build, const struct sl_trace_record *r
                                 .kernel = kernel ? event->id : 0,
                                 .kind = event->flags & 15,
                                 .direction = event->flags >> 4};
-    uint32_t head = event->d ? sl_map_get(&build->heads, event->d) : SL_MAP_NONE;
-    shape.lost = event->d && head == SL_MAP_NONE;
+    uint32_t head = event->d ? sl_map_get(&build->heads, event->d) : SL_NONE;
+    shape.lost = event->d && head == SL_NONE;
     struct model_launch launch = {
         .tick = event->tick,
         .time_ns = event->time_ns,
-        .shape = head == SL_MAP_NONE ? shape_index(build, shape) : shape_like(build, shape, head),
+        .shape = head == SL_NONE ? shape_index(build, shape) : shape_like(build, shape, head),
         .stream = stream_index(build, event->a),
         .thread = record->thread < UINT16_MAX ? (uint16_t)record->thread : UINT16_MAX};
     if (!MODEL_PUSH(build, model->launches, launch)) return;
@@ -186,7 +186,7 @@ void model_add_access(struct model_build *build, const struct sl_trace_record *r
 {
     const struct sl_event *event = &record->event;
     struct pending *pending = pending_of(build, record->thread);
-    if (pending->launch == MODEL_NONE || pending->tick != event->tick) {
+    if (pending->launch == SL_NONE || pending->tick != event->tick) {
         build->model->missing.accesses++;
         return;
     }
@@ -195,9 +195,9 @@ void model_add_access(struct model_build *build, const struct sl_trace_record *r
                                 .slot = model_slot(build, event->id),
                                 .only_read = event->flags & 1};
     if (range.bytes > UINT64_MAX - range.offset) range.bytes = UINT64_MAX - range.offset;
-    if (range.slot == MODEL_NONE) return;
+    if (range.slot == SL_NONE) return;
     uint32_t index = range_index(build, range);
-    if (index != MODEL_NONE) MODEL_PUSH(build, pending->ranges, index);
+    if (index != SL_NONE) MODEL_PUSH(build, pending->ranges, index);
 }
 
 void model_finish_launches(struct model_build *build)
@@ -212,7 +212,7 @@ void model_finish_launches(struct model_build *build)
         const struct reference *reference = &build->references.at[i];
         struct model_launch *launch = &model->launches.at[reference->launch];
         uint32_t head = sl_map_get(&build->heads, reference->tick);
-        if (head == SL_MAP_NONE)
+        if (head == SL_NONE)
             model->missing.sets++;
         else
             launch->shape = shape_like(build, model->shapes.at[launch->shape], head);

@@ -9,12 +9,12 @@
 
 static uint32_t new_slot(struct model_build *build, struct model_slot slot)
 {
-    struct slot_state state = {.life = MODEL_NONE};
+    struct slot_state state = {.life = SL_NONE};
     uint32_t index = (uint32_t)build->model->slots.count;
-    if (!MODEL_PUSH(build, build->slot_states, state)) return MODEL_NONE;
+    if (!MODEL_PUSH(build, build->slot_states, state)) return SL_NONE;
     if (!MODEL_PUSH(build, build->model->slots, slot)) {
         build->slot_states.count--;
-        return MODEL_NONE;
+        return SL_NONE;
     }
     model_put(build, &build->slot_of, (uint64_t)slot.id + 1, index);
     return index;
@@ -23,19 +23,19 @@ static uint32_t new_slot(struct model_build *build, struct model_slot slot)
 uint32_t model_slot(struct model_build *build, uint32_t id)
 {
     uint32_t index = sl_map_get(&build->slot_of, (uint64_t)id + 1);
-    return index != SL_MAP_NONE ? index : new_slot(build, (struct model_slot){.id = id});
+    return index != SL_NONE ? index : new_slot(build, (struct model_slot){.id = id});
 }
 
 /* The slot that the record is about: another one than before if it has another size or site now. */
 static uint32_t slot_of_record(struct model_build *build, const struct sl_event *event)
 {
     uint32_t index = model_slot(build, event->id);
-    if (index == MODEL_NONE) return index;
+    if (index == SL_NONE) return index;
     struct model_slot *slot = &build->model->slots.at[index];
     bool alloc = event->type == SL_EVENT_ALLOC, known = slot->bytes != 0;
     if (known && (slot->bytes != event->b || (alloc && slot->site && slot->site != event->c))) {
         index = new_slot(build, (struct model_slot){.id = event->id});
-        if (index == MODEL_NONE) return index;
+        if (index == SL_NONE) return index;
         slot = &build->model->slots.at[index];
     }
     slot->bytes = event->b;
@@ -54,11 +54,11 @@ static void add_stray(struct model_build *build, const struct sl_event *event, u
 void model_add_alloc(struct model_build *build, const struct sl_event *event)
 {
     uint32_t slot = slot_of_record(build, event);
-    if (slot == MODEL_NONE) return;
+    if (slot == SL_NONE) return;
     struct slot_state *state = &build->slot_states.at[slot];
     bool again = event->flags & 1;
-    if (again && state->life != MODEL_NONE) return;
-    if (state->life != MODEL_NONE || event->time_ns < state->last_ns) {
+    if (again && state->life != SL_NONE) return;
+    if (state->life != SL_NONE || event->time_ns < state->last_ns) {
         add_stray(build, event, slot);
         return;
     }
@@ -76,15 +76,15 @@ void model_add_alloc(struct model_build *build, const struct sl_event *event)
 void model_add_free(struct model_build *build, const struct sl_event *event)
 {
     uint32_t slot = slot_of_record(build, event);
-    if (slot == MODEL_NONE) return;
+    if (slot == SL_NONE) return;
     struct slot_state *state = &build->slot_states.at[slot];
-    if (state->life == MODEL_NONE || event->time_ns < state->last_ns) {
+    if (state->life == SL_NONE || event->time_ns < state->last_ns) {
         add_stray(build, event, slot);
         return;
     }
     build->model->lives.at[state->life].died_ns = event->time_ns;
     build->model->lives.at[state->life].died_tick = event->tick;
-    state->life = MODEL_NONE;
+    state->life = SL_NONE;
     state->last_ns = event->time_ns;
 }
 
@@ -104,18 +104,18 @@ static void take_apart(struct model_build *build)
             MODEL_PUSH(build, build->strays, (struct stray){life.died_ns, life.died_tick, life.slot, true});
     }
     model->lives.count = kept;
-    for (size_t i = 0; i < build->slot_states.count; i++) build->slot_states.at[i].life = MODEL_NONE;
+    for (size_t i = 0; i < build->slot_states.count; i++) build->slot_states.at[i].life = SL_NONE;
 }
 
 static void put_together(struct model_build *build, const struct stray *stray)
 {
     struct model *model = build->model;
     uint32_t *life = &build->slot_states.at[stray->slot].life, index = (uint32_t)model->lives.count;
-    if (*life != MODEL_NONE) {
+    if (*life != SL_NONE) {
         model->missing.births += !stray->free;
         model->lives.at[*life].died_ns = stray->time_ns;
         model->lives.at[*life].died_tick = stray->tick;
-        *life = MODEL_NONE;
+        *life = SL_NONE;
         if (stray->free) return;
     } else if (stray->free) {
         model->missing.frees++;

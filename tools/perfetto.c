@@ -79,10 +79,9 @@ static uint64_t intern(struct perfetto *perfetto, enum interned kind, const char
 {
     uint64_t hash = hash_text(kind, text);
     uint32_t known = sl_map_get(&perfetto->text_of, hash);
-    if (known != SL_MAP_NONE && perfetto->texts[known].kind == kind &&
-        !strcmp(perfetto->texts[known].text, text))
+    if (known != SL_NONE && perfetto->texts[known].kind == kind && !strcmp(perfetto->texts[known].text, text))
         return known + 1;
-    if ((known == SL_MAP_NONE && !sl_map_put(&perfetto->text_of, hash, (uint32_t)perfetto->text_count)) ||
+    if ((known == SL_NONE && !sl_map_put(&perfetto->text_of, hash, (uint32_t)perfetto->text_count)) ||
         !keep_text(perfetto, kind, text))
         perfetto->no_memory = true;
     return perfetto->text_count;

@@ -29,7 +29,7 @@ bool touches_of_type(struct finder *finder, uint32_t type, struct touches *out);
 /* Cuts in this way and looks at the windows that show most. False: there are none. */
 bool try_way(struct finder *finder, uint32_t way, struct sample *sample);
 
-/* The best way to cut, or MODEL_NONE if none shows a backward pass. */
+/* The best way to cut, or SL_NONE if none shows a backward pass. */
 uint32_t choose_way(struct finder *finder);
 
 #endif

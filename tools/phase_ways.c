@@ -85,7 +85,7 @@ static bool find_sample(struct finder *f, struct sample *out)
         if (kept[t] + most / MARGIN < most || !most) continue;
         tried++;
         bool good = touches_of_type(f, t, &sample.touches);
-        if (good && !turns_find(&sample.touches, &known, MODEL_NONE, &sample.turns)) f->no_memory = true;
+        if (good && !turns_find(&sample.touches, &known, SL_NONE, &sample.turns)) f->no_memory = true;
         sample.update = good && sample.turns.update < sample.touches.positions;
         if (good && !f->no_memory && (!any || shows_more(&sample, out))) {
             if (any) touches_free(&out->touches);
@@ -127,7 +127,7 @@ static bool is_better(const struct merit *a, const struct merit *b)
 
 uint32_t choose_way(struct finder *f)
 {
-    uint32_t best = MODEL_NONE;
+    uint32_t best = SL_NONE;
     struct merit most = {0};
     for (uint32_t w = 0; w < f->anchors.ways && !f->no_memory; w++) {
         struct sample sample;
@@ -135,7 +135,7 @@ uint32_t choose_way(struct finder *f)
         struct merit merit = {sample.update, f->anchors.direct[w], sample.turns.score};
         bool passes = sample.turns.backward < sample.turns.update && sample.turns.score > 0;
         touches_free(&sample.touches);
-        if (!passes || (best != MODEL_NONE && !is_better(&merit, &most))) continue;
+        if (!passes || (best != SL_NONE && !is_better(&merit, &most))) continue;
         most = merit;
         best = w;
     }

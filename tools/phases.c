@@ -110,7 +110,7 @@ static void begin_update(const struct finder *f, const struct touches *touches, 
 static void settle(struct finder *f, const struct touches *touches, const struct knowledge *known,
                    struct turns *turns)
 {
-    if (!turns_find(touches, known, MODEL_NONE, turns)) {
+    if (!turns_find(touches, known, SL_NONE, turns)) {
         f->no_memory = true;
         return;
     }
@@ -196,7 +196,7 @@ static void label(struct finder *f, const struct division *divisions)
     label_rest(f, 0, begin);
     for (uint32_t w = 0; w < f->windows.count; w++) {
         const struct window *window = &f->windows.at[w];
-        label_work(f, window, window->type == MODEL_NONE ? NULL : &divisions[window->type]);
+        label_work(f, window, window->type == SL_NONE ? NULL : &divisions[window->type]);
         label_rest(f, window->begin, window->end);
     }
 }
@@ -220,7 +220,7 @@ static bool find_classes(struct finder *f, uint32_t *gradients, struct division 
 {
     struct sample sample;
     uint32_t way = choose_way(f);
-    if (way == MODEL_NONE || !try_way(f, way, &sample)) return false;
+    if (way == SL_NONE || !try_way(f, way, &sample)) return false;
     struct knowledge known = {
         .is_input = f->anchors.is_input, .is_zeroed = f->anchors.is_zeroed, .is_kept = f->is_kept};
     classify(f, &sample.touches, &sample.turns);

@@ -2,7 +2,7 @@
 #ifndef SLUICE_TOOL_PLAN_PROFILE_H
 #define SLUICE_TOOL_PLAN_PROFILE_H
 
-#include "plan_search.h"
+#include "configurations.h"
 
 /* The profile at `path` says from now on that budget and chunk size; what else a run wrote in it stays. Where
  * there is none, one is made for the program of the trace that says nothing but that. The exit status; what

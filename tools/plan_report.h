@@ -2,7 +2,7 @@
 #ifndef SLUICE_TOOL_PLAN_REPORT_H
 #define SLUICE_TOOL_PLAN_REPORT_H
 
-#include "plan_search.h"
+#include "configurations.h"
 
 struct plan_report {
     const struct replay_program *program;

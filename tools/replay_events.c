@@ -25,7 +25,7 @@ static void end_life(struct replaying *r, uint32_t slot)
 static void note_class(struct replaying *r, uint64_t address, uint8_t class)
 {
     uint32_t slot = sl_place_find(&r->core->placement, address);
-    if (slot == SL_MAP_NONE) return;
+    if (slot == SL_NONE) return;
     if (slot >= r->class_room) {
         uint32_t room = slot + 1 > 2 * r->class_room ? slot + 1 : 2 * r->class_room;
         uint8_t *larger = realloc(r->class_of, room);

@@ -7,7 +7,7 @@
 static uint64_t *held_by(struct residency *r, uint32_t chunk)
 {
     uint32_t index = sl_map_get(&r->index_of, (uint64_t)chunk + 1);
-    if (index != SL_MAP_NONE) return &r->held.at[index];
+    if (index != SL_NONE) return &r->held.at[index];
     if (r->held.count == r->held.room) {
         size_t room = r->held.room ? 2 * r->held.room : 256;
         uint64_t *larger = realloc(r->held.at, room * sizeof(*larger));
@@ -78,7 +78,7 @@ uint64_t residency_step(struct residency *r, uint64_t time_ns)
 bool residency_holds(const struct residency *r, uint32_t chunk)
 {
     uint32_t index = sl_map_get(&r->index_of, (uint64_t)chunk + 1);
-    return index != SL_MAP_NONE && r->held.at[index];
+    return index != SL_NONE && r->held.at[index];
 }
 
 void residency_free(struct residency *r)

@@ -85,7 +85,7 @@ void sequence_launch(struct sequence *sequence, uint64_t took_ns)
 void sequence_use(struct sequence *sequence, sl_chunk chunk, uint64_t bytes, bool writes)
 {
     uint32_t number = sl_map_get(&sequence->numbers, (uint64_t)chunk + 1);
-    if (number == SL_MAP_NONE) {
+    if (number == SL_NONE) {
         number = (uint32_t)sequence->chunk_bytes.count;
         PUSH(sequence, sequence->chunk_bytes, 0);
         if (sequence->no_memory || !sl_map_put(&sequence->numbers, (uint64_t)chunk + 1, number)) {
@@ -121,7 +121,7 @@ static void write_chunks(struct json *json, const struct sequence *sequence, con
 {
     for (size_t i = begin; i < end; i++) {
         uint32_t number = sl_map_get(&sequence->numbers, (uint64_t)chunks[i] + 1);
-        if (number != SL_MAP_NONE) json_number(json, NULL, number);
+        if (number != SL_NONE) json_number(json, NULL, number);
     }
 }
 

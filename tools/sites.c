@@ -41,7 +41,7 @@ static bool find_site(struct search *search, uint64_t site, uint32_t *out)
 {
     uint64_t key = site ? site : 1;
     *out = sl_map_get(&search->by_site, key);
-    if (*out != SL_MAP_NONE) return true;
+    if (*out != SL_NONE) return true;
     if (search->sites->count == search->room && !grow(search)) return false;
     *out = (uint32_t)search->sites->count;
     if (!sl_map_put(&search->by_site, key, *out)) return false;
@@ -134,7 +134,7 @@ static void add_frames(struct search *search)
     for (size_t i = 0; i < search->model->sites.count; i++) {
         const struct model_site *told = &search->model->sites.at[i];
         uint32_t s = sl_map_get(&search->by_site, told->site ? told->site : 1);
-        if (s != SL_MAP_NONE) search->sites->at[s].frames = told->frames;
+        if (s != SL_NONE) search->sites->at[s].frames = told->frames;
     }
 }
 

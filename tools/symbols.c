@@ -136,7 +136,7 @@ static const struct known_place *find_place(struct symbols *symbols, size_t modu
     const struct model_module *told = &symbols->model->modules.at[module];
     uint64_t key = sl_hash_word(sl_mix(module + 1), offset) | 1;
     uint32_t known = sl_map_get(&symbols->by_place, key);
-    if (known != SL_MAP_NONE) {
+    if (known != SL_NONE) {
         const struct known_place *place = symbols->places[known];
         return place->module == told && place->offset == offset ? place : NULL;
     }

@@ -7,7 +7,7 @@
 /* A part of a segment in one chunk, for as long as it lives. */
 struct piece {
     uint64_t born_ns, died_ns, bytes;
-    uint32_t chunk; /* MODEL_NONE: not told */
+    uint32_t chunk; /* SL_NONE: not told */
     uint8_t class;
 };
 
@@ -116,7 +116,7 @@ static bool clocks_agree(const struct model *model)
     for (size_t i = 0; i < model->transfers.count; i++) {
         const struct model_transfer *transfer = &model->transfers.at[i];
         uint32_t launch = model_find_launch(model, transfer->tick);
-        if (launch != MODEL_NONE)
+        if (launch != SL_NONE)
             early += transfer->began_ns < UINT64_MAX - CLOCK_ERROR_NS &&
                      transfer->began_ns + CLOCK_ERROR_NS < model->launches.at[launch].time_ns;
     }
@@ -149,8 +149,8 @@ static void find_traffic(const struct making *m)
     }
     for (size_t i = 0; i < model->stalls.count; i++) {
         const struct model_stall *stall = &model->stalls.at[i];
-        uint32_t launch = stall->launch ? model_find_launch(model, stall->launch) : MODEL_NONE;
-        uint64_t at = launch == MODEL_NONE ? stall->time_ns : model->launches.at[launch].time_ns;
+        uint32_t launch = stall->launch ? model_find_launch(model, stall->launch) : SL_NONE;
+        uint64_t at = launch == SL_NONE ? stall->time_ns : model->launches.at[launch].time_ns;
         if (is_within(t, at)) t->stall_ns[stretch_of(t, at)] += stall->took_ns;
     }
 }
@@ -183,7 +183,7 @@ static uint32_t chunk_at(const struct model *model, uint64_t address, uint64_t *
         *end = chunk_end;
         return slab->chunk + (uint32_t)index;
     }
-    return MODEL_NONE;
+    return SL_NONE;
 }
 
 static void add_life(struct making *m, const struct model_life *life)

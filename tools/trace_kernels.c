@@ -44,10 +44,10 @@ static uint32_t row_for(struct kernels *kernels, struct sl_map *names, const str
     uint64_t hash = shape->kind + 1;
     for (const char *at = name; *at; at++) hash = sl_hash_word(hash, (unsigned char)*at);
     uint32_t row = sl_map_get(names, hash | 1);
-    if (row != SL_MAP_NONE) return row;
+    if (row != SL_NONE) return row;
     row = (uint32_t)kernels->count++;
     kernels->rows[row] = (struct row){.name = name, .kind = shape->kind};
-    return sl_map_put(names, hash | 1, row) ? row : SL_MAP_NONE;
+    return sl_map_put(names, hash | 1, row) ? row : SL_NONE;
 }
 
 static bool make_rows(struct kernels *kernels)
@@ -60,7 +60,7 @@ static bool make_rows(struct kernels *kernels)
     if (!kernels->rows || !kernels->row_of_shape) return false;
     for (size_t s = 0; s < model->shapes.count && good; s++) {
         kernels->row_of_shape[s] = row_for(kernels, &names, &model->shapes.at[s]);
-        good = kernels->row_of_shape[s] != SL_MAP_NONE;
+        good = kernels->row_of_shape[s] != SL_NONE;
     }
     sl_map_free(&names);
     return good;
@@ -70,7 +70,7 @@ static bool make_rows(struct kernels *kernels)
 static struct row *row_at(struct kernels *kernels, uint64_t tick)
 {
     uint32_t launch = model_find_launch(kernels->model, tick);
-    if (launch == MODEL_NONE) return NULL;
+    if (launch == SL_NONE) return NULL;
     return &kernels->rows[kernels->row_of_shape[kernels->model->launches.at[launch].shape]];
 }
 

@@ -33,7 +33,7 @@ struct knowledge {
     const uint8_t *class_of;                       /* enum memory_class; NULL: not known yet */
 };
 
-/* The best turns of a window, or the best with the given `update`; MODEL_NONE: none is given. False when
+/* The best turns of a window, or the best with the given `update`; SL_NONE: none is given. False when
  * there is no memory. */
 bool turns_find(const struct touches *touches, const struct knowledge *known, uint32_t update,
                 struct turns *out);

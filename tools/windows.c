@@ -51,7 +51,7 @@ static uint32_t way_of(const struct model *model, uint32_t launch, uint32_t ways
     uint32_t key = shape->kind == SL_LAUNCH_GRAPH ? 0 : shape->kernel;
     for (uint32_t w = 0; w < *count; w++)
         if (ways[w] == key) return w;
-    if (*count == ANCHOR_WAYS) return MODEL_NONE;
+    if (*count == ANCHOR_WAYS) return SL_NONE;
     ways[*count] = key;
     return (*count)++;
 }
@@ -61,31 +61,31 @@ static bool collect(const struct model *model, const struct segments *segments, 
                     struct anchors *out)
 {
     uint8_t *fresh = calloc(segments->count + 1, 1);
-    uint32_t ways[ANCHOR_WAYS], room = 0, begin = MODEL_NONE;
+    uint32_t ways[ANCHOR_WAYS], room = 0, begin = SL_NONE;
     bool good = fresh != NULL;
     for (uint32_t l = 0; good && l < model->launches.count; l++) {
         const struct model_shape *shape = model_shape_of(model, &model->launches.at[l]);
         bool copy = is_copy_in(shape), work = is_work(model, l), first = false;
         uint32_t burst = begin;
-        if (work) begin = MODEL_NONE;
+        if (work) begin = SL_NONE;
         if (!touches[model->launches.at[l].shape] || (!copy && !work)) continue;
-        if (copy && begin == MODEL_NONE) begin = l;
+        if (copy && begin == SL_NONE) begin = l;
         FOR_SEGMENTS(model, segments, shape, s)
         {
             if (!out->is_input[s]) continue;
             first |= work && fresh[s];
             fresh[s] = copy;
         }
-        uint32_t way = first ? way_of(model, l, ways, &out->ways) : MODEL_NONE;
-        if (way == MODEL_NONE) continue;
-        out->direct[way] |= burst != MODEL_NONE;
+        uint32_t way = first ? way_of(model, l, ways, &out->ways) : SL_NONE;
+        if (way == SL_NONE) continue;
+        out->direct[way] |= burst != SL_NONE;
         if (out->count == room) {
             room = room ? 2 * room : 256;
             struct anchor *larger = realloc(out->at, room * sizeof(*larger));
             good = larger != NULL;
             if (good) out->at = larger;
         }
-        if (good) out->at[out->count++] = (struct anchor){l, way, burst == MODEL_NONE ? l : burst};
+        if (good) out->at[out->count++] = (struct anchor){l, way, burst == SL_NONE ? l : burst};
     }
     free(fresh);
     return good;
@@ -131,12 +131,12 @@ static bool find_types(const struct model *model, struct windows *windows)
     for (uint32_t w = 0; good && w < windows->count; w++) {
         uint64_t hash = content(model, &windows->at[w]);
         uint32_t type = sl_map_get(&types, hash);
-        if (type == SL_MAP_NONE && windows->type_count < WINDOW_TYPES) {
+        if (type == SL_NONE && windows->type_count < WINDOW_TYPES) {
             type = windows->type_count++;
             windows->types[type] = (struct window_type){.window = w};
             good = sl_map_put(&types, hash, type);
         }
-        if (type != SL_MAP_NONE) windows->types[type].count++;
+        if (type != SL_NONE) windows->types[type].count++;
         windows->at[w].type = type;
     }
     sl_map_free(&types);

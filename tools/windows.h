@@ -8,7 +8,7 @@
 struct window {
     uint32_t begin, end; /* launches */
     uint32_t anchor;     /* the first that uses the batch; before it only copies and sets */
-    uint32_t type;       /* MODEL_NONE: beyond WINDOW_TYPES */
+    uint32_t type;       /* SL_NONE: beyond WINDOW_TYPES */
 };
 
 struct window_type {

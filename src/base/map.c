@@ -38,9 +38,9 @@ void sl_map_free(struct sl_map *map)
 
 uint32_t sl_map_get(const struct sl_map *map, uint64_t key)
 {
-    if (!map->capacity) return SL_MAP_NONE;
+    if (!map->capacity) return SL_NONE;
     size_t at = probe(map, key);
-    return map->keys[at] ? map->values[at] : SL_MAP_NONE;
+    return map->keys[at] ? map->values[at] : SL_NONE;
 }
 
 bool sl_map_put(struct sl_map *map, uint64_t key, uint32_t value)

@@ -11,11 +11,9 @@ struct sl_map {
     size_t capacity, count;
 };
 
-#define SL_MAP_NONE UINT32_MAX
-
 void sl_map_free(struct sl_map *map); /* accepts a zeroed map */
 
-/* The value of `key`, or SL_MAP_NONE. */
+/* The value of `key`, or SL_NONE. */
 uint32_t sl_map_get(const struct sl_map *map, uint64_t key);
 
 /* Sets `key` to `value`. False when there is no memory; the map is then unchanged. */

@@ -28,7 +28,7 @@ static uint32_t ending_behind(const struct sl_ranges *ranges, uint64_t address)
 uint32_t sl_ranges_overlap(const struct sl_ranges *ranges, uint64_t begin, uint64_t end)
 {
     uint32_t at = ending_behind(ranges, begin);
-    return at < ranges->count && ranges->ranges[at].begin < end ? ranges->ranges[at].number : SL_NO_RANGE;
+    return at < ranges->count && ranges->ranges[at].begin < end ? ranges->ranges[at].number : SL_NONE;
 }
 
 uint32_t sl_ranges_find(const struct sl_ranges *ranges, uint64_t address)

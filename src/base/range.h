@@ -5,8 +5,6 @@
 
 #include "base/types.h"
 
-#define SL_NO_RANGE UINT32_MAX
-
 struct sl_ranges {
     struct sl_range {
         uint64_t begin, end;
@@ -17,9 +15,9 @@ struct sl_ranges {
 
 void sl_ranges_free(struct sl_ranges *ranges); /* accepts a zeroed one */
 
-/* The number of the range that holds `address`, or SL_NO_RANGE. */
+/* The number of the range that holds `address`, or SL_NONE. */
 uint32_t sl_ranges_find(const struct sl_ranges *ranges, uint64_t address);
-/* The number of the first range that has a part of [begin, end), or SL_NO_RANGE. */
+/* The number of the first range that has a part of [begin, end), or SL_NONE. */
 uint32_t sl_ranges_overlap(const struct sl_ranges *ranges, uint64_t begin, uint64_t end);
 
 /* False: no memory. pre: nothing overlaps it, and begin < end. */

@@ -14,9 +14,8 @@
 #define SL_KIB ((uint64_t)1 << 10)
 #define SL_MIB ((uint64_t)1 << 20)
 #define SL_GIB ((uint64_t)1 << 30)
+#define SL_NONE UINT32_MAX          /* no index: of a chunk, a slot, a symbol, an action */
 #define SL_BLOCK_BYTES (2 * SL_MIB) /* the driver's own unit of residency */
-#define SL_NO_CHUNK UINT32_MAX
-#define SL_NO_SYMBOL UINT32_MAX
 
 typedef uint64_t sl_tick;
 typedef uint32_t sl_chunk;  /* index into the chunk table */

@@ -125,11 +125,11 @@ static struct sl_allocation describe(const struct sl_slot *slot)
         .address = slot->address, .bytes = slot->bytes, .number = slot->number, .tag = slot->tag};
 }
 
-/* The slot of a live allocation that starts at `address`, or SL_MAP_NONE. pre: the order lock is taken. */
+/* The slot of a live allocation that starts at `address`, or SL_NONE. pre: the order lock is taken. */
 static uint32_t slot_at(const struct sl_core *core, uint64_t address)
 {
     uint32_t s = sl_place_find(&core->placement, address);
-    return s != SL_MAP_NONE && core->placement.slots[s].address == address ? s : SL_MAP_NONE;
+    return s != SL_NONE && core->placement.slots[s].address == address ? s : SL_NONE;
 }
 
 /* Ends the life of slot `s`. pre: the order lock is taken, and the points of the free are known. Returns its
@@ -155,13 +155,13 @@ static enum sl_status end_allocation(struct sl_core *core, uint64_t address, str
     SL_TEST_DELAY(POINTS);
     sl_lock(&core->order);
     uint32_t s = slot_at(core, address);
-    if (s != SL_MAP_NONE) {
+    if (s != SL_NONE) {
         slot = core->placement.slots[s];
         if (SL_GUARD(POINT_BEFORE_GIVEN)) sl_reuse_freed(&core->reuse, &slot, points);
         range = end_slot(core, s, freed);
     }
     sl_unlock(&core->order);
-    if (s == SL_MAP_NONE) {
+    if (s == SL_NONE) {
         sl_points_wait(&core->reuse.frees, points);
         return SL_ERR_INVALID;
     }
@@ -179,7 +179,7 @@ enum sl_status sl_runtime_free(uint64_t address, struct sl_allocation *freed)
     struct sl_chunk_range range = {0};
     sl_lock(&core->order);
     uint32_t s = slot_at(core, address);
-    bool live = s != SL_MAP_NONE, idle = !core->streams.active && !core->streams.gone.count;
+    bool live = s != SL_NONE, idle = !core->streams.active && !core->streams.gone.count;
     if (live && idle) range = end_slot(core, s, freed); /* nothing to wait for */
     sl_unlock(&core->order);
     if (!live) return SL_ERR_INVALID;
@@ -198,7 +198,7 @@ enum sl_status sl_runtime_free_async(uint64_t address, sl_stream stream, struct 
     struct sl_free_stream where = {.handle = stream};
     SL_TEST_DELAY(FREE);
     sl_lock(&core->order);
-    bool live = slot_at(core, address) != SL_MAP_NONE;
+    bool live = slot_at(core, address) != SL_NONE;
     uint32_t s = live ? sl_stream_number(&core->streams, stream) : SL_SHARED_STREAM;
     where.serial = sl_stream_serial(&core->streams, s);
     if (live) core->streams.active |= (uint64_t)1 << s;
@@ -225,7 +225,7 @@ void sl_runtime_note_alloc(uint64_t address, uint64_t bytes, uint64_t site)
     sl_lock(&core->order);
     forget_if_full(core);
     /* What was there ended in a way that nobody saw. */
-    while ((s = sl_ranges_overlap(&core->placement.ranges, address, address + bytes)) != SL_NO_RANGE)
+    while ((s = sl_ranges_overlap(&core->placement.ranges, address, address + bytes)) != SL_NONE)
         end_noted(core, s);
     if (sl_place_noted(&core->placement, address, bytes, site, &s) == SL_OK) record_allocation(core, s);
     sl_unlock(&core->order);
@@ -237,7 +237,7 @@ bool sl_runtime_note_free(uint64_t address, struct sl_noted *noted)
     if (!core || !core->placement.noted) return false;
     sl_lock(&core->order);
     uint32_t s = sl_place_find(&core->placement, address);
-    bool known = s != SL_MAP_NONE && core->placement.slots[s].address == address;
+    bool known = s != SL_NONE && core->placement.slots[s].address == address;
     if (known) {
         const struct sl_slot *slot = &core->placement.slots[s];
         if (noted) *noted = (struct sl_noted){slot->address, slot->bytes, slot->site};
@@ -253,7 +253,7 @@ void sl_runtime_note_unmap(uint64_t address, uint64_t bytes)
     uint32_t s;
     if (!core || !core->placement.noted || !bytes || address + bytes < address) return;
     sl_lock(&core->order);
-    while ((s = sl_ranges_overlap(&core->placement.ranges, address, address + bytes)) != SL_NO_RANGE)
+    while ((s = sl_ranges_overlap(&core->placement.ranges, address, address + bytes)) != SL_NONE)
         end_noted(core, s);
     sl_unlock(&core->order);
 }
@@ -264,7 +264,7 @@ bool sl_runtime_owns(uint64_t address)
     struct sl_core *core = sl_core_running();
     if (!core || !core->placement.noted) return true;
     sl_lock(&core->order);
-    bool live = sl_place_find(&core->placement, address) != SL_MAP_NONE;
+    bool live = sl_place_find(&core->placement, address) != SL_NONE;
     sl_unlock(&core->order);
     return live;
 }
@@ -284,12 +284,12 @@ bool sl_runtime_tag(uint64_t address, uint32_t clear, uint32_t set)
     if (!core) return false;
     sl_lock(&core->order);
     uint32_t s = sl_place_find(&core->placement, address);
-    if (s != SL_MAP_NONE) {
+    if (s != SL_NONE) {
         struct sl_slot *slot = &core->placement.slots[s];
         slot->tag = (slot->tag & ~clear) | set;
     }
     sl_unlock(&core->order);
-    return s != SL_MAP_NONE;
+    return s != SL_NONE;
 }
 
 bool sl_runtime_find(uint64_t address, struct sl_allocation *found)
@@ -299,9 +299,9 @@ bool sl_runtime_find(uint64_t address, struct sl_allocation *found)
     if (!core) return false;
     sl_lock(&core->order);
     uint32_t s = sl_place_find(&core->placement, address);
-    if (s != SL_MAP_NONE) *found = describe(&core->placement.slots[s]);
+    if (s != SL_NONE) *found = describe(&core->placement.slots[s]);
     sl_unlock(&core->order);
-    return s != SL_MAP_NONE;
+    return s != SL_NONE;
 }
 
 bool sl_runtime_memory_info(uint64_t *free_bytes, uint64_t *total_bytes)

@@ -81,13 +81,13 @@ static sl_chunk next_victim(struct sl_core *core, sl_tick tick)
             chunk->last_use < tick)
             return victim->chunk;
     }
-    return SL_NO_CHUNK;
+    return SL_NONE;
 }
 
 static sl_chunk find_victim(struct sl_core *core, sl_tick tick)
 {
     sl_chunk victim = next_victim(core, tick);
-    if (victim != SL_NO_CHUNK) return victim;
+    if (victim != SL_NONE) return victim;
     look_for_victims(core, tick);
     return next_victim(core, tick);
 }
@@ -127,8 +127,8 @@ static bool make_room(const struct demand *demand, uint64_t bytes, sl_tick until
     uint64_t budget = sl_core_budget(core);
     while (atomic_load(&core->migrator.occupied_bytes) + bytes > budget) {
         sl_chunk victim = sl_schedule_take_back(&core->schedule, demand->tick);
-        if (victim == SL_NO_CHUNK) victim = find_victim(core, demand->tick);
-        if (victim == SL_NO_CHUNK) return false;
+        if (victim == SL_NONE) victim = find_victim(core, demand->tick);
+        if (victim == SL_NONE) return false;
         const struct sl_chunk_record *chunk = sl_arena_record(&core->arena, victim);
         if (chunk->deadline > demand->tick && chunk->deadline <= until) {
             core->victims.next--; /* it stays the first */
@@ -211,7 +211,7 @@ static bool prefetch_next_successor(struct sl_core *core)
     sl_lock(&core->order);
     demand.tick = core->ticks.now;
     sl_chunk chunk = sl_successors_next(&core->successors, demand.tick, &tick);
-    uint64_t bytes = chunk == SL_NO_CHUNK ? 0 : atomic_load(&sl_arena_record(&core->arena, chunk)->bytes);
+    uint64_t bytes = chunk == SL_NONE ? 0 : atomic_load(&sl_arena_record(&core->arena, chunk)->bytes);
     bool in_time = bytes && bytes <= successors->idle_bytes;
     sl_unlock(&core->order);
     if (!in_time) return false;

@@ -172,7 +172,7 @@ static void look_at(const struct sl_core *core, struct sl_forecast *forecast, si
     }
     forecast->stock.content[c] = (enum sl_chunk_content)atomic_load(&chunk->content);
     forecast->stock.bytes[c] = bytes > held ? bytes : held;
-    forecast->stock.live[c] = chunk->group != SL_NO_GROUP ? chunk->bitmap->count : bytes != 0;
+    forecast->stock.live[c] = chunk->group != SL_NONE ? chunk->bitmap->count : bytes != 0;
     if (knows_clean(core)) forecast->clean[c] = !atomic_load(&chunk->written);
 }
 

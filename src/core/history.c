@@ -1,8 +1,8 @@
 #include "core/history.h"
 
 #include "core/core.h"
-#include "core/run_metadata.h"
 #include "core/learned.h"
+#include "core/run_metadata.h"
 #include "core/sample.h"
 #include "launch/extents.h"
 

@@ -3,9 +3,9 @@
 #ifndef SLUICE_HISTORY_H
 #define SLUICE_HISTORY_H
 
-#include "predict/predictor.h"
 #include "predict/confidence.h"
 #include "predict/interleaver.h"
+#include "predict/predictor.h"
 
 struct sl_core;
 

@@ -5,8 +5,8 @@
 #include <time.h>
 
 #include "core/core.h"
-#include "core/run_metadata.h"
 #include "core/learned.h"
+#include "core/run_metadata.h"
 #include "trace/identity.h"
 
 #define NONE UINT32_MAX

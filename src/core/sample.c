@@ -138,7 +138,7 @@ void sl_samples_forget(struct sl_core *core)
 {
     struct sl_sampler *sampler = core->sampling.sampler;
     for (uint32_t i = 0; sampler && i < sampler->count; i++)
-        sampler->samples[(sampler->first + i) % SAMPLES].symbol = SL_NO_SYMBOL;
+        sampler->samples[(sampler->first + i) % SAMPLES].symbol = SL_NONE;
 }
 
 /* A place for one more sample, or NULL. */

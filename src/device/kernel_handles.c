@@ -22,7 +22,7 @@ static struct {
 static uint32_t number_of(uint64_t owner)
 {
     uint32_t number = owner ? sl_map_get(&table.numbers, owner) : 0;
-    if (number != SL_MAP_NONE) return number;
+    if (number != SL_NONE) return number;
     if (table.owner_count == OWNERS_MOST ||
         !sl_grow(&table.owners, &table.owner_capacity, table.owner_count, sizeof *table.owners) ||
         !sl_map_put(&table.numbers, owner, table.owner_count))
@@ -50,14 +50,14 @@ void sl_handle_note_unless_known(uint64_t handle, enum sl_handle_kind kind)
 {
     if (!handle) return;
     pthread_mutex_lock(&table.lock);
-    if (sl_map_get(&table.handles, handle) == SL_MAP_NONE) put(handle, kind, 0);
+    if (sl_map_get(&table.handles, handle) == SL_NONE) put(handle, kind, 0);
     pthread_mutex_unlock(&table.lock);
 }
 
 static uint32_t value_of(uint64_t handle)
 {
     pthread_mutex_lock(&table.lock);
-    uint32_t value = handle ? sl_map_get(&table.handles, handle) : SL_MAP_NONE;
+    uint32_t value = handle ? sl_map_get(&table.handles, handle) : SL_NONE;
     pthread_mutex_unlock(&table.lock);
     return value;
 }
@@ -65,7 +65,7 @@ static uint32_t value_of(uint64_t handle)
 enum sl_handle_kind sl_handle_kind(uint64_t handle)
 {
     uint32_t value = value_of(handle);
-    if (value == SL_MAP_NONE) return SL_HANDLE_UNKNOWN;
+    if (value == SL_NONE) return SL_HANDLE_UNKNOWN;
     return value & 1 ? SL_HANDLE_FUNCTION : SL_HANDLE_KERNEL;
 }
 
@@ -73,8 +73,8 @@ uint64_t sl_handle_owner(uint64_t handle)
 {
     uint64_t owner = 0;
     pthread_mutex_lock(&table.lock);
-    uint32_t value = handle ? sl_map_get(&table.handles, handle) : SL_MAP_NONE;
-    if (value != SL_MAP_NONE && value >> 1) owner = table.owners[value >> 1];
+    uint32_t value = handle ? sl_map_get(&table.handles, handle) : SL_NONE;
+    if (value != SL_NONE && value >> 1) owner = table.owners[value >> 1];
     pthread_mutex_unlock(&table.lock);
     return owner;
 }
@@ -82,12 +82,12 @@ uint64_t sl_handle_owner(uint64_t handle)
 void sl_handles_forget(uint64_t owner)
 {
     pthread_mutex_lock(&table.lock);
-    uint32_t number = owner ? sl_map_get(&table.numbers, owner) : SL_MAP_NONE;
+    uint32_t number = owner ? sl_map_get(&table.numbers, owner) : SL_NONE;
     struct sl_map *handles = &table.handles;
     for (size_t i = 0; i < handles->capacity; i++) /* A removal may bring another handle to the same place. */
         while (handles->keys[i] && (handles->values[i] >> 1 == number || !(handles->values[i] >> 1)))
             sl_map_remove(handles, handles->keys[i]);
-    if (number != SL_MAP_NONE) sl_map_remove(&table.numbers, owner);
+    if (number != SL_NONE) sl_map_remove(&table.numbers, owner);
     pthread_mutex_unlock(&table.lock);
 }
 

@@ -9,7 +9,7 @@ static void add_word(struct sl_scanner *scanner, uint64_t address, uint64_t byte
 {
     if (!sl_arena_owns(address) || scanner->usage.word_count == SL_MAX_WORDS) return;
     /* What is near the driver's allocations need not be one: there is host memory, too. */
-    if (scanner->placement->noted && sl_place_find(scanner->placement, address) == SL_MAP_NONE) return;
+    if (scanner->placement->noted && sl_place_find(scanner->placement, address) == SL_NONE) return;
     scanner->scanned[scanner->usage.word_count++] =
         (struct sl_word){.address = address,
                          .bytes = bytes,
@@ -24,7 +24,7 @@ static void add_span(struct sl_scanner *scanner, const struct sl_span *span, uin
     uint64_t address = span->address, rest = span->bytes;
     while (scanner->placement->noted && rest) {
         uint32_t s = sl_place_find(scanner->placement, address);
-        if (s == SL_MAP_NONE) return;
+        if (s == SL_NONE) return;
         uint64_t in_slot =
             scanner->placement->slots[s].address + scanner->placement->slots[s].bytes - address;
         uint64_t bytes = rest < in_slot ? rest : in_slot;
@@ -140,7 +140,7 @@ static uint64_t resolve(struct sl_scanner *scanner, uint64_t shape, uint64_t thr
     for (uint32_t w = 0; w < words; w++) {
         const struct sl_word *word = &scanner->usage.words[w];
         uint32_t s = sl_place_find(scanner->placement, word->address);
-        if (s == SL_MAP_NONE) continue;
+        if (s == SL_NONE) continue;
         struct sl_slot *slot = &scanner->placement->slots[s];
         if (!slot->stream) slot->stream = (uint8_t)(stream + 1);
         struct sl_access access = {.slot = s,

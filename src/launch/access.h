@@ -3,11 +3,11 @@
 #define SLUICE_ACCESS_H
 
 #include "launch/extents.h"
-#include "launch/launch_cache.h"
 #include "launch/footprint.h"
 #include "launch/kernels.h"
-#include "launch/symbols.h"
+#include "launch/launch_cache.h"
 #include "launch/pointer_tables.h"
+#include "launch/symbols.h"
 #include "memory/placement.h"
 
 struct sl_launch;

@@ -7,7 +7,7 @@
 
 static struct sl_footprint *reserve(size_t words)
 {
-    if (words >= SL_MAP_NONE) return NULL;
+    if (words >= SL_NONE) return NULL;
     return malloc(sizeof(struct sl_footprint) + words * sizeof(struct sl_word));
 }
 
@@ -34,7 +34,7 @@ static bool add(struct sl_footprint *into, struct sl_map *seen, const struct sl_
 {
     uint64_t key = sl_hash_word(word->address, word->parameter);
     uint32_t known = sl_map_get(seen, key);
-    if (known != SL_MAP_NONE) {
+    if (known != SL_NONE) {
         widen(&into->words[known], word);
         return true;
     }

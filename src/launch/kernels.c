@@ -112,7 +112,7 @@ static uint32_t ask(struct sl_kernels *kernels, uint64_t handle)
 uint32_t sl_kernels_find(struct sl_kernels *kernels, uint64_t handle)
 {
     uint32_t number = sl_map_get(&kernels->by_handle, handle);
-    if (number != SL_MAP_NONE) return number;
+    if (number != SL_NONE) return number;
     number = ask(kernels, handle);
     sl_map_put(&kernels->by_handle, handle, number);
     return number;

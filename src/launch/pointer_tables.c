@@ -78,7 +78,7 @@ static uint32_t read_targets(const struct sl_scanner *scanner, const struct sl_l
     if (launch->upload.bytes < skip + 8 || process_vm_readv(getpid(), &to, 1, &from, 1, 0) != (ssize_t)bytes)
         return 0;
     for (uint64_t w = 0; w < bytes / 8; w++)
-        if (sl_arena_owns(words[w]) && sl_place_find(scanner->placement, words[w]) != SL_MAP_NONE)
+        if (sl_arena_owns(words[w]) && sl_place_find(scanner->placement, words[w]) != SL_NONE)
             words[count++] = words[w];
     if (!count) return 0;
     *targets = malloc(count * sizeof **targets);
@@ -116,9 +116,8 @@ static void note_upload(struct sl_scanner *scanner, const struct sl_launch *laun
     uint32_t at = table_from(tables, table.begin);
     struct sl_table *known = at < tables->count ? &tables->tables[at] : NULL;
     table.slot = sl_place_find(scanner->placement, table.begin);
-    const struct sl_variable *variable =
-        table.slot == SL_MAP_NONE ? find_variable(tables, table.begin) : NULL;
-    if (table.slot == SL_MAP_NONE && !variable) return;
+    const struct sl_variable *variable = table.slot == SL_NONE ? find_variable(tables, table.begin) : NULL;
+    if (table.slot == SL_NONE && !variable) return;
     table.module = variable ? variable->module : 0;
     table.target_count = read_targets(scanner, launch, &table.targets);
     if (table.target_count && known && known->begin == table.begin && known->end == table.end) {
@@ -160,7 +159,7 @@ static void follow_variables(struct sl_scanner *scanner, uint32_t number)
 {
     uint64_t module = scanner->kernels.kernels[number].module;
     for (uint32_t t = 0; module && t < scanner->tables.count; t++)
-        if (scanner->tables.tables[t].slot == SL_MAP_NONE && scanner->tables.tables[t].module == module)
+        if (scanner->tables.tables[t].slot == SL_NONE && scanner->tables.tables[t].module == module)
             follow_table(scanner, &scanner->tables.tables[t], (uint64_t)number << 32 | WHERE_TABLE | 0xffff);
 }
 
@@ -173,7 +172,7 @@ void sl_tables_follow(struct sl_scanner *scanner, uint32_t number)
     for (uint32_t w = 0; w < scanner->usage.word_count; w++) {
         uint64_t address = scanner->scanned[w].address;
         uint32_t s = sl_place_find(scanner->placement, address);
-        if (s == SL_MAP_NONE) continue;
+        if (s == SL_NONE) continue;
         const struct sl_slot *slot = &scanner->placement->slots[s];
         uint64_t end = slot->address + sl_slot_extent_end(slot, address - slot->address);
         if (end > address + SL_TABLE_BYTES) end = address + SL_TABLE_BYTES;

@@ -18,7 +18,7 @@ struct sl_launch;
 
 struct sl_table {
     uint64_t begin, end; /* what was copied */
-    uint32_t slot;       /* that it lies in; SL_MAP_NONE: in a variable */
+    uint32_t slot;       /* that it lies in; SL_NONE: in a variable */
     uint64_t module;     /* of the variable */
     uint64_t *targets;   /* the addresses in it that were ours */
     uint32_t target_count;

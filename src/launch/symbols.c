@@ -64,7 +64,7 @@ sl_symbol sl_symbols_intern(struct sl_symbols *symbols, uint64_t signature, stru
 {
     signature |= 1;
     uint32_t known = sl_map_get(&symbols->by_hash, signature);
-    if (known != SL_MAP_NONE) return known;
+    if (known != SL_NONE) return known;
     if (!reserve_record(symbols) || !reserve_accesses(symbols, record.access_count) ||
         !sl_map_put(&symbols->by_hash, signature, symbols->count))
         return 0;

@@ -95,8 +95,8 @@ static void fill_slab(struct sl_arena *arena, uint32_t s, uint64_t address, uint
         struct sl_chunk_record *chunk = &slab->chunks[c];
         chunk->address = slab->address + ((uint64_t)c << arena->chunk_shift);
         chunk->run = s * arena->chunks_per_slab + c;
-        chunk->group = SL_NO_GROUP;
-        chunk->run_slot = SL_NO_SLOT;
+        chunk->group = SL_NONE;
+        chunk->run_slot = SL_NONE;
         if (!pinned) continue;
         chunk->pinned = true;
         atomic_store(&chunk->content, SL_CONTENT_RESIDENT_DEAD);
@@ -173,7 +173,7 @@ static sl_chunk find_run(const struct sl_arena *arena, uint32_t count, bool pinn
         length = length && adjacent(arena, (sl_chunk)c - 1) ? length + 1 : 1;
         if (length == count) return (sl_chunk)(c + 1 - count);
     }
-    return SL_NO_CHUNK;
+    return SL_NONE;
 }
 
 static uint32_t chunks_for(const struct sl_arena *arena, uint64_t bytes)
@@ -206,9 +206,8 @@ static enum sl_status take(struct sl_arena *arena, uint64_t bytes, uint64_t slab
                            sl_chunk *first)
 {
     sl_chunk found = find_run(arena, chunks_for(arena, bytes), pinned, false);
-    if (found == SL_NO_CHUNK && arena->serial)
-        found = find_run(arena, chunks_for(arena, bytes), pinned, true);
-    if (found == SL_NO_CHUNK) {
+    if (found == SL_NONE && arena->serial) found = find_run(arena, chunks_for(arena, bytes), pinned, true);
+    if (found == SL_NONE) {
         uint32_t before = atomic_load(&arena->slab_count);
         enum sl_status status = slab_bytes ? add_slabs(arena, slab_bytes, pinned) : SL_ERR_NO_MEMORY;
         if (status) return status;
@@ -292,8 +291,8 @@ void sl_arena_give(struct sl_arena *arena, sl_chunk first)
                 sl_content_change(chunk, SL_CONTENT_HOST, SL_CONTENT_DEAD);
         chunk->run = first + i;
         chunk->run_chunks = 0;
-        chunk->run_slot = SL_NO_SLOT;
-        chunk->group = SL_NO_GROUP;
+        chunk->run_slot = SL_NONE;
+        chunk->group = SL_NONE;
         arena->slabs[(first + i) / arena->chunks_per_slab].free_chunks++;
     }
 }

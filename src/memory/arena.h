@@ -13,9 +13,9 @@
 #include <stdatomic.h>
 
 #include "device/backend.h"
+#include "memory/chunk_bitmap.h"
 #include "memory/content.h"
 #include "memory/frees.h"
-#include "memory/chunk_bitmap.h"
 
 #define SL_SLAB_SHIFT 30
 #define SL_SLAB_TABLE ((size_t)1 << 17) /* 47 bits of address */
@@ -39,12 +39,11 @@ struct sl_chunk_record {
     uint32_t run_chunks; /* chunks of that run; 0: free */
     struct sl_chunk_bitmap *bitmap; /* what lies in a packed chunk; kept for the next time it is one */
     uint32_t run_slot;              /* of a run's first chunk: whose it is */
-    uint32_t group;                 /* of a packed chunk; SL_NO_GROUP: free, or of a run */
+    uint32_t group;                 /* of a packed chunk; SL_NONE: free, or of a run */
     /* By a launch since it came, perhaps, or what came had no content: host memory has no copy of it. Kept
      * only where the backend can use it (struct sl_backend.leave). */
     _Atomic bool written;
 };
-#define SL_NO_GROUP UINT32_MAX
 
 struct sl_slab {
     uint64_t address;
@@ -98,11 +97,11 @@ static inline bool sl_arena_owns(uint64_t address)
     return sl_arena_slab(address) != 0;
 }
 
-/* The chunk that holds `address`, or SL_NO_CHUNK. Lock-free. */
+/* The chunk that holds `address`, or SL_NONE. Lock-free. */
 static inline sl_chunk sl_arena_chunk(const struct sl_arena *arena, uint64_t address)
 {
     uint32_t slab = sl_arena_slab(address);
-    if (!slab) return SL_NO_CHUNK;
+    if (!slab) return SL_NONE;
     return ((slab - 1) << arena->slab_shift) + (sl_chunk)((address & (SL_GIB - 1)) >> arena->chunk_shift);
 }
 

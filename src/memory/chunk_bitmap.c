@@ -80,7 +80,7 @@ static uint32_t end_of(const struct sl_chunk_bitmap *bitmap, uint32_t first)
 uint32_t sl_chunk_bitmap_find(const struct sl_chunk_bitmap *bitmap, uint32_t granule, uint32_t *first)
 {
     uint32_t start = start_before(bitmap, granule);
-    if (start == NONE || granule >= end_of(bitmap, start)) return SL_NO_SLOT;
+    if (start == NONE || granule >= end_of(bitmap, start)) return SL_NONE;
     *first = start;
     return bitmap->stretches[start].slot;
 }

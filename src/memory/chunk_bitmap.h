@@ -28,8 +28,7 @@ void sl_chunk_bitmap_delete(struct sl_chunk_bitmap *bitmap); /* accepts NULL */
 /* All before `end` is in use; 0: nothing is any more, pre: there are no stretches. */
 void sl_chunk_bitmap_use(struct sl_chunk_bitmap *bitmap, uint32_t end);
 
-/* The slot whose stretch holds `granule`, and where that begins; SL_NO_SLOT where none does. */
-#define SL_NO_SLOT UINT32_MAX
+/* The slot whose stretch holds `granule`, and where that begins; SL_NONE where none does. */
 uint32_t sl_chunk_bitmap_find(const struct sl_chunk_bitmap *bitmap, uint32_t granule, uint32_t *first);
 
 /* Whether [first, first + count) is free. */

@@ -8,7 +8,7 @@
 #define MAX_INTERIOR 65536u
 #define MOST_OF_OTHERS 64 /* free slots of a key that are other streams', before one of them is taken */
 
-_Static_assert(SL_NO_RANGE == SL_MAP_NONE, "no slot");
+_Static_assert(SL_NONE == SL_NONE, "no slot");
 
 void sl_placement_init(struct sl_placement *placement, struct sl_arena *arena, uint64_t limit_bytes)
 {
@@ -39,14 +39,14 @@ static uint32_t key_for(struct sl_placement *placement, uint64_t site, uint64_t 
     uint64_t hash = key_hash(site, bytes);
     uint32_t key = sl_map_get(&placement->key_of, hash);
     /* Memory depends on it, so two that share a hash are told apart. */
-    for (; key != SL_MAP_NONE; key = sl_map_get(&placement->key_of, hash)) {
+    for (; key != SL_NONE; key = sl_map_get(&placement->key_of, hash)) {
         if (placement->keys[key].site == site && placement->keys[key].bytes == bytes) return key;
         hash += 2;
     }
     if (!sl_grow(&placement->keys, &placement->key_capacity, placement->key_count, sizeof *placement->keys))
-        return SL_MAP_NONE;
+        return SL_NONE;
     key = placement->key_count;
-    if (!sl_map_put(&placement->key_of, hash, key)) return SL_MAP_NONE;
+    if (!sl_map_put(&placement->key_of, hash, key)) return SL_NONE;
     placement->keys[placement->key_count++] = (struct sl_slot_key){
         .site = site, .bytes = bytes, .pinned = sl_backing_is_pinned(&placement->backing, site, bytes)};
     return key;
@@ -62,16 +62,16 @@ static uint32_t new_slot(struct sl_placement *placement)
     }
     if (!sl_grow(&placement->slots, &placement->slot_capacity, placement->slot_count,
                  sizeof *placement->slots))
-        return SL_MAP_NONE;
+        return SL_NONE;
     return placement->slot_count++;
 }
 
 static uint32_t add_slot(struct sl_placement *placement, uint32_t k)
 {
     struct sl_slot_key *key = &placement->keys[k];
-    if (!sl_grow(&key->slots, &key->capacity, key->count, sizeof *key->slots)) return SL_MAP_NONE;
+    if (!sl_grow(&key->slots, &key->capacity, key->count, sizeof *key->slots)) return SL_NONE;
     uint32_t slot = new_slot(placement);
-    if (slot == SL_MAP_NONE) return SL_MAP_NONE;
+    if (slot == SL_NONE) return SL_NONE;
     placement->slots[slot] =
         (struct sl_slot){.site = key->site, .bytes = key->bytes, .key = k, .ordinal = key->count};
     key->slots[key->count++] = slot;
@@ -83,7 +83,7 @@ static uint32_t add_slot(struct sl_placement *placement, uint32_t k)
 static uint32_t slot_for(struct sl_placement *placement, uint64_t site, uint64_t bytes)
 {
     uint32_t k = key_for(placement, site, bytes), stream = placement->stream;
-    if (k == SL_MAP_NONE) return SL_MAP_NONE;
+    if (k == SL_NONE) return SL_NONE;
     struct sl_slot_key *key = &placement->keys[k];
     while (key->lowest_free < key->count && placement->slots[key->slots[key->lowest_free]].live)
         key->lowest_free++;
@@ -101,10 +101,10 @@ bool sl_placement_remember(struct sl_placement *placement, uint64_t site, uint64
                            bool freed)
 {
     uint32_t k = key_for(placement, site, bytes);
-    if (k == SL_MAP_NONE) return false;
+    if (k == SL_NONE) return false;
     placement->keys[k].freed = freed;
     while (count--)
-        if (add_slot(placement, k) == SL_MAP_NONE) return false;
+        if (add_slot(placement, k) == SL_NONE) return false;
     return true;
 }
 
@@ -186,7 +186,7 @@ enum sl_status sl_place(struct sl_placement *placement, uint64_t bytes, uint64_t
 {
     if (bytes > placement->live_chunk_bytes_limit) return SL_ERR_NO_MEMORY;
     uint32_t s = slot_for(placement, site, bytes);
-    if (s == SL_MAP_NONE) return SL_ERR_NO_MEMORY;
+    if (s == SL_NONE) return SL_ERR_NO_MEMORY;
     uint64_t address;
     enum sl_status status = find_place(placement, s, &address);
     if (status) return status;
@@ -200,10 +200,10 @@ enum sl_status sl_place_noted(struct sl_placement *placement, uint64_t address, 
                               uint32_t *slot_out)
 {
     if (!bytes || address + bytes < address ||
-        sl_ranges_overlap(&placement->ranges, address, address + bytes) != SL_NO_RANGE)
+        sl_ranges_overlap(&placement->ranges, address, address + bytes) != SL_NONE)
         return SL_ERR_INVALID;
     uint32_t s = slot_for(placement, site, bytes);
-    if (s == SL_MAP_NONE) return SL_ERR_NO_MEMORY;
+    if (s == SL_NONE) return SL_ERR_NO_MEMORY;
     if (!sl_arena_note(address, bytes)) return SL_ERR_INVALID;
     if (!sl_ranges_put(&placement->ranges, address, address + bytes, s)) return SL_ERR_NO_MEMORY;
     begin_life(placement, s, address, false);
@@ -214,7 +214,7 @@ enum sl_status sl_place_noted(struct sl_placement *placement, uint64_t address, 
 enum sl_status sl_unplace(struct sl_placement *placement, uint64_t address, uint32_t *slot_out)
 {
     uint32_t s = sl_place_find(placement, address);
-    if (s == SL_MAP_NONE || placement->slots[s].address != address) return SL_ERR_INVALID;
+    if (s == SL_NONE || placement->slots[s].address != address) return SL_ERR_INVALID;
     end_life(placement, s);
     if (placement->noted)
         sl_ranges_remove(&placement->ranges, address);
@@ -263,7 +263,7 @@ void sl_placement_forget(struct sl_placement *placement)
             continue;
         }
         uint64_t hash = key_hash(key.site, key.bytes);
-        while (sl_map_get(&placement->key_of, hash) != SL_MAP_NONE) hash += 2;
+        while (sl_map_get(&placement->key_of, hash) != SL_NONE) hash += 2;
         placement->keys[kept] = key;
         /* Without memory for the entry the next such allocation gets a key of its own. */
         sl_map_put(&placement->key_of, hash, kept++);
@@ -275,9 +275,9 @@ uint32_t sl_place_find(const struct sl_placement *placement, uint64_t address)
 {
     if (placement->noted) return sl_ranges_find(&placement->ranges, address);
     uint32_t s = sl_suballocator_slot(placement->arena, address);
-    if (s == SL_NO_SLOT) return SL_MAP_NONE;
+    if (s == SL_NONE) return SL_NONE;
     const struct sl_slot *slot = &placement->slots[s];
-    return address < slot->address + slot->bytes ? s : SL_MAP_NONE;
+    return address < slot->address + slot->bytes ? s : SL_NONE;
 }
 
 struct sl_chunk_range sl_slot_chunks(const struct sl_placement *placement, const struct sl_slot *slot,

@@ -91,7 +91,7 @@ uint32_t sl_placement_remembered(const struct sl_placement *placement);
 /* Forgets those, and the symbols of the live ones. Live slots keep their numbers and places. */
 void sl_placement_forget(struct sl_placement *placement);
 
-/* The live allocation that holds `address`: its slot, or SL_MAP_NONE. */
+/* The live allocation that holds `address`: its slot, or SL_NONE. */
 uint32_t sl_place_find(const struct sl_placement *placement, uint64_t address);
 
 /* Chunks that a slot's bytes [offset, offset + bytes) lie in when it is at its (last) place; none where it

@@ -27,14 +27,14 @@ static uint32_t granule_at(const struct sl_arena *arena, uint64_t address)
 
 static bool is_packed(const struct sl_chunk_record *chunk)
 {
-    return chunk->group != SL_NO_GROUP;
+    return chunk->group != SL_NONE;
 }
 
 void sl_suballocator_init(struct sl_suballocator *suballocator, struct sl_arena *arena)
 {
     memset(suballocator, 0, sizeof *suballocator);
     suballocator->arena = arena;
-    for (int g = 0; g < SL_GROUPS; g++) suballocator->groups[g].newest = SL_NO_CHUNK;
+    for (int g = 0; g < SL_GROUPS; g++) suballocator->groups[g].newest = SL_NONE;
 }
 
 /* --- chunks with room */
@@ -107,7 +107,7 @@ static bool find_tiny_gap(const struct sl_suballocator *suballocator, uint32_t g
 {
     const struct sl_group *group = &suballocator->groups[g];
     *found = group->newest;
-    if (*found != SL_NO_CHUNK) {
+    if (*found != SL_NONE) {
         const struct sl_chunk_record *chunk = sl_arena_record(suballocator->arena, *found);
         if (chunk->group == g && fits_behind(chunk->bitmap, count, granule)) return true;
     }
@@ -269,7 +269,7 @@ void sl_suballocator_give_back(struct sl_suballocator *suballocator, uint64_t ad
 uint32_t sl_suballocator_slot(const struct sl_arena *arena, uint64_t address)
 {
     sl_chunk c = sl_arena_chunk(arena, address);
-    if (c == SL_NO_CHUNK) return SL_NO_SLOT;
+    if (c == SL_NONE) return SL_NONE;
     const struct sl_chunk_record *chunk = sl_arena_record(arena, c);
     uint32_t first;
     return is_packed(chunk) ? sl_chunk_bitmap_find(chunk->bitmap, granule_at(arena, address), &first)

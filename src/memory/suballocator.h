@@ -52,7 +52,7 @@ bool sl_suballocator_retake(struct sl_suballocator *suballocator, uint64_t addre
 /* Leaves it. Chunks in which nothing lies any more are given back to the arena. */
 void sl_suballocator_give_back(struct sl_suballocator *suballocator, uint64_t address, uint64_t bytes);
 
-/* Whose place holds `address`, to the end of its last 512 bytes at the most; SL_NO_SLOT: nobody's. */
+/* Whose place holds `address`, to the end of its last 512 bytes at the most; SL_NONE: nobody's. */
 uint32_t sl_suballocator_slot(const struct sl_arena *arena, uint64_t address);
 
 /* How large the place makes chunk `number` of those that it lies in, at the least. */

@@ -86,7 +86,7 @@ bool sl_schedule_pull(struct sl_schedule *schedule, sl_tick tick, uint8_t histor
 bool sl_steps_pull(struct sl_steps *steps, sl_tick tick, uint8_t history);
 /* Of a plan for stream histories: the chunk that was fetched last of those that nobody used since and that
  * launch `tick` does not use. Its fetch then counts as not issued, and the caller has it leave. Or
- * SL_NO_CHUNK. Caller holds the order lock and both directions' locks. */
+ * SL_NONE. Caller holds the order lock and both directions' locks. */
 sl_chunk sl_schedule_take_back(struct sl_schedule *schedule, sl_tick tick);
 
 /* Drops what was not issued, but for a step that somebody is about to issue. Caller holds the order lock. */

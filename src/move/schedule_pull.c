@@ -128,7 +128,7 @@ sl_chunk sl_schedule_take_back(struct sl_schedule *schedule, sl_tick tick)
 {
     struct sl_step *steps = schedule->steps.in;
     uint32_t issued = atomic_load(&schedule->next_in), last = issued > LOOK_BACK ? issued - LOOK_BACK : 0;
-    if (!atomic_load(&schedule->active) || !schedule->steps.histories) return SL_NO_CHUNK;
+    if (!atomic_load(&schedule->active) || !schedule->steps.histories) return SL_NONE;
     for (uint32_t i = issued; i-- > last;) {
         const struct sl_chunk_record *chunk = sl_arena_record(schedule->migrator->arena, steps[i].chunk);
         if (!atomic_load(&chunk->unused) || chunk->last_use == tick) continue;
@@ -136,5 +136,5 @@ sl_chunk sl_schedule_take_back(struct sl_schedule *schedule, sl_tick tick)
         atomic_store(&schedule->next_in, issued - 1);
         return steps[issued - 1].chunk;
     }
-    return SL_NO_CHUNK;
+    return SL_NONE;
 }

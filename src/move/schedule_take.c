@@ -117,7 +117,7 @@ enum sl_status sl_steps_new(const struct sl_plan *plan, const struct sl_plan_inp
             eviction_of[a] = steps.out_count;
             steps.out[steps.out_count++] = step;
         } else {
-            if (action->frame_from != SL_NO_ACTION && eviction_of[action->frame_from] + 1 > waits_for)
+            if (action->frame_from != SL_NONE && eviction_of[action->frame_from] + 1 > waits_for)
                 waits_for = eviction_of[action->frame_from] + 1;
             step.waits_for = waits_for;
             steps.in[steps.in_count++] = step;

@@ -68,11 +68,9 @@ enum sl_action_kind {
     SL_ACTION_LEAVE,    /* the copy in host memory is still good: its frame is free without another */
 };
 
-#define SL_NO_ACTION UINT32_MAX
-
 /* Issue `kind` for `chunk` once launch `after` has been submitted (first_tick - 1: at once). FETCH and
  * POPULATE come in the order of their deadlines, name in `frame_from` the index of the last EVICT, DROP or
- * LEAVE that must be complete before they may start (with all earlier ones; SL_NO_ACTION: none), and serve
+ * LEAVE that must be complete before they may start (with all earlier ones; SL_NONE: none), and serve
  * launch `deadline`; a POPULATE may come before the program has asked for the memory. For EVICT, DROP and
  * LEAVE `deadline` is that of the first action that needs the frame. */
 struct sl_plan_action {

@@ -79,9 +79,9 @@ static void may_leave(struct chooser *c, sl_chunk chunk, const struct prospect *
 /* False: nothing may leave. `request`: the one that needs the room. */
 static bool evict_one(struct chooser *c, uint32_t launch, uint32_t request)
 {
-    bool alive = c->victims.dead_first == SL_NO_CHUNK;
+    bool alive = c->victims.dead_first == SL_NONE;
     sl_chunk victim = alive ? sl_victims_best(&c->victims, c->start[launch]) : c->victims.dead_first;
-    if (victim == SL_NO_CHUNK) return false;
+    if (victim == SL_NONE) return false;
     struct chunk *x = &c->chunk[victim];
     enum sl_action_kind kind = !alive ? SL_ACTION_DISCARD : x->clean ? SL_ACTION_LEAVE : SL_ACTION_EVICT;
     if (alive)
@@ -119,9 +119,9 @@ static bool costs_less_than_remote(const struct chooser *c, uint32_t t, sl_chunk
         cost = c->in_share * (policy->least_price + policy->prices->in[t]);
         in_place += c->in_share;
     }
-    if (has_room(c, chunk) || c->victims.dead_first != SL_NO_CHUNK) return cost <= in_place;
+    if (has_room(c, chunk) || c->victims.dead_first != SL_NONE) return cost <= in_place;
     sl_chunk victim = sl_victims_best(&c->victims, c->start[t]);
-    return victim != SL_NO_CHUNK && cost + c->victims.price[c->victims.of[victim].price] <= in_place;
+    return victim != SL_NONE && cost + c->victims.price[c->victims.of[victim].price] <= in_place;
 }
 
 static uint64_t lacking_bytes(const struct chooser *c, uint32_t t)

@@ -14,7 +14,7 @@ void sl_plan_cut(struct sl_plan *plan, sl_tick end)
         const struct sl_plan_action *action = &plan->actions[until];
         if (!comes(action)) continue;
         if (action->deadline >= end) break;
-        if (action->frame_from != SL_NO_ACTION && action->frame_from >= waited_for)
+        if (action->frame_from != SL_NONE && action->frame_from >= waited_for)
             waited_for = action->frame_from + 1;
     }
     for (size_t a = 0; a < until; a++) {

@@ -10,8 +10,6 @@
 #include "plan/plan.h"
 #include "plan/plan_relax.h"
 
-#define SL_NONE UINT32_MAX
-
 /* What the input says of the future, the same for every way. */
 struct sl_outlook {
     uint32_t *next; /* for each access, in the order of the launches: the chunk's next use, or SL_NONE */

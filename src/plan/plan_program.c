@@ -157,8 +157,8 @@ static void add_to_balance(struct sl_program *p, const struct sl_gap *gap, uint3
     add_variable_to(l, p->blocks[begin].leaving_row, gap->dirty, -1);
 }
 
-static void add_gap(struct sl_program *p, struct chain *chain, const struct sl_event *from,
-                    const struct sl_event *to)
+static void add_gap(struct sl_program *p, struct chain *chain, const struct sl_chunk_event *from,
+                    const struct sl_chunk_event *to)
 {
     struct sl_linear *l = p->linear;
     uint32_t begin = p->block_of[from->launch], end = p->block_of[to->launch], count = p->block_count;
@@ -188,7 +188,7 @@ static void add_gap(struct sl_program *p, struct chain *chain, const struct sl_e
 
 /* Chunks live in the blocks from that of `from` to that of `to`; all the time where these are the same use.
  */
-static void add_life(struct sl_program *p, const struct sl_event *from, const struct sl_event *to,
+static void add_life(struct sl_program *p, const struct sl_chunk_event *from, const struct sl_chunk_event *to,
                      double size)
 {
     uint32_t begin = p->block_of[from->launch], end = p->block_of[to->launch];
@@ -198,7 +198,7 @@ static void add_life(struct sl_program *p, const struct sl_event *from, const st
 }
 
 /* The event to begin with: new content, or a write, as a life's first. */
-static uint32_t find_beginning(const struct sl_event *events, uint32_t count, bool *dies)
+static uint32_t find_beginning(const struct sl_chunk_event *events, uint32_t count, bool *dies)
 {
     uint32_t first = 0;
     bool writes = false;
@@ -216,7 +216,7 @@ static uint32_t find_beginning(const struct sl_event *events, uint32_t count, bo
 
 static void add_chunks(struct sl_program *p, sl_chunk chunk, double size)
 {
-    const struct sl_event *events = p->uses.events + p->uses.first_event[chunk];
+    const struct sl_chunk_event *events = p->uses.events + p->uses.first_event[chunk];
     uint32_t count = p->uses.first_event[chunk + 1] - p->uses.first_event[chunk];
     bool dies, is_used = false;
     for (uint32_t i = 0; i < count; i++) is_used |= events[i].kind != SL_EVENT_DEATH;
@@ -224,9 +224,9 @@ static void add_chunks(struct sl_program *p, sl_chunk chunk, double size)
     uint32_t first = find_beginning(events, count, &dies);
     double cost = TIE_COST * (double)(chunk * UINT32_C(2654435761) >> 8) / (1 << 24);
     struct chain chain = {size, cost, SL_NONE, !dies && events[first].kind == SL_EVENT_READ};
-    const struct sl_event *birth = NULL, *last = NULL;
+    const struct sl_chunk_event *birth = NULL, *last = NULL;
     for (uint32_t i = 0; i < count + !dies; i++) {
-        struct sl_event event = events[(first + i) % count];
+        struct sl_chunk_event event = events[(first + i) % count];
         if (last) add_gap(p, &chain, last, &event);
         if (event.kind == SL_EVENT_DEATH) {
             if (birth) add_life(p, birth, &event, size);

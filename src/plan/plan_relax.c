@@ -97,8 +97,8 @@ static void renew_guide(struct sl_relaxation *r)
     const struct sl_uses *uses = &r->program.uses;
     for (uint32_t first = 0; first < uses->chunk_count; first++) {
         sl_chunk chunk = uses->order[first], like = uses->order[first - uses->rank_of[chunk]];
-        const struct sl_event *own = uses->events + uses->first_event[chunk],
-                              *theirs = uses->events + uses->first_event[like];
+        const struct sl_chunk_event *own = uses->events + uses->first_event[chunk],
+                                    *theirs = uses->events + uses->first_event[like];
         uint32_t count = uses->first_event[chunk + 1] - uses->first_event[chunk];
         r->by_chunk[chunk] = SL_STAYS;
         for (uint32_t e = 0; e < count; e++) {

@@ -41,7 +41,7 @@ static struct sl_plan_action *append(struct scheduler *s, enum sl_action_kind ki
 {
     struct sl_plan_action *action = &s->plan->actions[s->plan->action_count++];
     *action = (struct sl_plan_action){kind, chunk, s->in->first_tick + moment - 1, s->in->first_tick + launch,
-                                      SL_NO_ACTION};
+                                      SL_NONE};
     return action;
 }
 

@@ -65,11 +65,11 @@ static void list_events(struct sl_uses *u, const struct sl_plan_input *in)
             const struct sl_plan_access *use = access_of(in, l, k);
             bool reads = in->clean && !(use->flags & SL_ACCESS_WRITE);
             u->events[u->first_event[use->chunk]++] =
-                (struct sl_event){t, access, reads ? SL_EVENT_READ : SL_EVENT_WRITE};
+                (struct sl_chunk_event){t, access, reads ? SL_EVENT_READ : SL_EVENT_WRITE};
         }
         for (uint32_t k = 0; k < l->death_count; k++)
             u->events[u->first_event[in->deaths[l->first_death + k]]++] =
-                (struct sl_event){t, SL_NONE, SL_EVENT_DEATH};
+                (struct sl_chunk_event){t, SL_NONE, SL_EVENT_DEATH};
     }
     memmove(u->first_event + 1, u->first_event, in->chunk_count * sizeof *u->first_event);
     u->first_event[0] = 0;

@@ -7,7 +7,7 @@
 
 enum sl_event_kind { SL_EVENT_READ, SL_EVENT_WRITE, SL_EVENT_DEATH };
 
-struct sl_event {
+struct sl_chunk_event {
     uint32_t launch, access; /* access: in the order of the launches; none for a death */
     enum sl_event_kind kind;
 };
@@ -17,7 +17,7 @@ struct sl_uses {
     uint64_t hash; /* of all of it, the budget included */
     uint32_t chunk_count, access_count;
     uint32_t *first_event; /* by chunk, and one more, into: */
-    struct sl_event *events;
+    struct sl_chunk_event *events;
     sl_chunk *order;                 /* the chunks, those that are used alike behind one another */
     uint32_t *rank_of, *alike_count; /* by chunk: its place among those, and how many they are */
 };

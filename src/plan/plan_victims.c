@@ -9,7 +9,7 @@
 
 enum sl_status sl_victims_new(size_t count, double weight, struct sl_victims *out)
 {
-    struct sl_victims v = {.weight = weight, .dead_first = SL_NO_CHUNK, .dead_last = SL_NO_CHUNK};
+    struct sl_victims v = {.weight = weight, .dead_first = SL_NONE, .dead_last = SL_NONE};
     v.of = malloc((count + 1) * sizeof *v.of);
     if (!v.of) return SL_ERR_NO_MEMORY;
     for (size_t i = 0; i < count; i++) v.of[i].place = NONE;
@@ -104,13 +104,13 @@ void sl_victims_remove(struct sl_victims *v, sl_chunk chunk)
 
 sl_chunk sl_victims_best(const struct sl_victims *v, double now)
 {
-    sl_chunk best = SL_NO_CHUNK;
+    sl_chunk best = SL_NONE;
     double most = 0;
     for (uint32_t c = 0; c < SL_PRICE_CLASSES; c++) {
         if (!v->heaps[c].count) continue;
         const struct sl_candidate *first = &v->heaps[c].at[0];
         double rank = (first->merit - (1 - v->weight) * now) / v->price[c];
-        if (best != SL_NO_CHUNK && rank <= most) continue;
+        if (best != SL_NONE && rank <= most) continue;
         best = first->chunk;
         most = rank;
     }
@@ -120,14 +120,14 @@ sl_chunk sl_victims_best(const struct sl_victims *v, double now)
 void sl_victims_add_dead(struct sl_victims *v, sl_chunk chunk)
 {
     v->of[chunk].prev = v->dead_last;
-    v->of[chunk].next = SL_NO_CHUNK;
-    *(v->dead_last == SL_NO_CHUNK ? &v->dead_first : &v->of[v->dead_last].next) = chunk;
+    v->of[chunk].next = SL_NONE;
+    *(v->dead_last == SL_NONE ? &v->dead_first : &v->of[v->dead_last].next) = chunk;
     v->dead_last = chunk;
 }
 
 void sl_victims_remove_dead(struct sl_victims *v, sl_chunk chunk)
 {
     const struct sl_victim_place *x = &v->of[chunk];
-    *(x->prev == SL_NO_CHUNK ? &v->dead_first : &v->of[x->prev].next) = x->next;
-    *(x->next == SL_NO_CHUNK ? &v->dead_last : &v->of[x->next].prev) = x->prev;
+    *(x->prev == SL_NONE ? &v->dead_first : &v->of[x->prev].next) = x->next;
+    *(x->next == SL_NONE ? &v->dead_last : &v->of[x->next].prev) = x->prev;
 }

@@ -40,7 +40,7 @@ void sl_victims_free(struct sl_victims *victims); /* accepts a zeroed one */
 bool sl_victims_add(struct sl_victims *victims, sl_chunk chunk, double deadline, double last, double price);
 /* Removes it if it is there. */
 void sl_victims_remove(struct sl_victims *victims, sl_chunk chunk);
-/* The best victim with content at `now`, or SL_NO_CHUNK. */
+/* The best victim with content at `now`, or SL_NONE. */
 sl_chunk sl_victims_best(const struct sl_victims *victims, double now);
 
 void sl_victims_add_dead(struct sl_victims *victims, sl_chunk chunk);

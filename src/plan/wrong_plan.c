@@ -38,7 +38,7 @@ static void leave_out(struct sl_plan *plan, size_t a)
     for (size_t i = a; i < plan->action_count; i++) plan->actions[i] = plan->actions[i + 1];
     for (size_t i = a; i < plan->action_count; i++) {
         uint32_t *from = &plan->actions[i].frame_from;
-        if (*from != SL_NO_ACTION && *from >= a) *from = *from ? *from - 1 : SL_NO_ACTION;
+        if (*from != SL_NONE && *from >= a) *from = *from ? *from - 1 : SL_NONE;
     }
 }
 

@@ -39,7 +39,7 @@ struct sl_duration *sl_durations_of(struct sl_durations *durations, sl_symbol sy
 void sl_durations_note(struct sl_durations *durations, sl_symbol symbol, uint32_t kernel, uint64_t ns)
 {
     uint64_t steps = (ns + SL_DURATION_STEP_NS / 2) / SL_DURATION_STEP_NS;
-    struct sl_duration *known = symbol == SL_NO_SYMBOL ? NULL : sl_durations_of(durations, symbol);
+    struct sl_duration *known = symbol == SL_NONE ? NULL : sl_durations_of(durations, symbol);
     if (known) {
         known->last[known->count % SL_DURATION_SAMPLES] = steps < 1            ? 1
                                                           : steps > UINT32_MAX ? UINT32_MAX

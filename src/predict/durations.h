@@ -31,7 +31,7 @@ void sl_durations_forget(struct sl_durations *durations);
  * memory. */
 struct sl_duration *sl_durations_of(struct sl_durations *durations, sl_symbol symbol);
 
-/* A launch of `symbol` (SL_NO_SYMBOL: not known any more) took `ns`. `kernel`: its number, or 0. */
+/* A launch of `symbol` (SL_NONE: not known any more) took `ns`. `kernel`: its number, or 0. */
 void sl_durations_note(struct sl_durations *durations, sl_symbol symbol, uint32_t kernel, uint64_t ns);
 
 /* Nanoseconds that a launch of `symbol` takes; 0: not known. */

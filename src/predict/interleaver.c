@@ -111,7 +111,7 @@ bool sl_interleaver_is_idle(const struct sl_interleaver *interleaver)
 sl_symbol sl_interleaver_expected(const struct sl_interleaver *interleaver, uint32_t stream)
 {
     uint8_t s = interleaver->of_stream[stream];
-    return s == NO_HISTORY ? SL_NO_SYMBOL : sl_predictor_expected(interleaver->histories[s].predictor);
+    return s == NO_HISTORY ? SL_NONE : sl_predictor_expected(interleaver->histories[s].predictor);
 }
 
 uint8_t sl_interleaver_history(const struct sl_interleaver *interleaver, uint32_t stream)
@@ -121,14 +121,14 @@ uint8_t sl_interleaver_history(const struct sl_interleaver *interleaver, uint32_
 
 static bool goes_on(const struct sl_interleaver *interleaver, const struct history *history)
 {
-    return sl_predictor_expected(history->predictor) != SL_NO_SYMBOL &&
+    return sl_predictor_expected(history->predictor) != SL_NONE &&
            interleaver->fed - history->last <= TOO_LATE * (1 + history->usual);
 }
 
 /* A stream history being read; times are in symbols of all stream histories, as parts of ONE. */
 struct thread {
     struct sl_predictor_walk walk;
-    sl_symbol next; /* SL_NO_SYMBOL: the stream history has ended */
+    sl_symbol next; /* SL_NONE: the stream history has ended */
     uint64_t time, step;
 };
 
@@ -141,7 +141,7 @@ static struct thread *earliest(struct thread *threads, uint32_t count)
 {
     struct thread *first = NULL;
     for (uint32_t i = 0; i < count; i++)
-        if (threads[i].next != SL_NO_SYMBOL && (!first || threads[i].time < first->time)) first = &threads[i];
+        if (threads[i].next != SL_NONE && (!first || threads[i].time < first->time)) first = &threads[i];
     return first;
 }
 
@@ -152,13 +152,13 @@ size_t sl_interleaver_next(const struct sl_interleaver *interleaver, const struc
     for (uint32_t i = 0; i < interleaver->count; i++) {
         const struct history *history = &interleaver->histories[i];
         struct thread *t = &threads[i];
-        *t = (struct thread){.next = SL_NO_SYMBOL};
+        *t = (struct thread){.next = SL_NONE};
         if (!goes_on(interleaver, history)) continue;
         t->walk = sl_predictor_walk(history->predictor);
         t->next = sl_predictor_step(history->predictor, &t->walk);
         t->step = (uint64_t)ONE * ONE / (history->share ? history->share : 1);
         /* What still belongs to the last launch comes at once. */
-        t->time = t->next != SL_NO_SYMBOL && is_launch(symbols, t->next) ? t->step / 2 : 0;
+        t->time = t->next != SL_NONE && is_launch(symbols, t->next) ? t->step / 2 : 0;
     }
     for (size_t n = 0; n < count;) {
         struct thread *t = earliest(threads, interleaver->count);
@@ -168,7 +168,7 @@ size_t sl_interleaver_next(const struct sl_interleaver *interleaver, const struc
             histories[n++] = (uint8_t)(t - threads);
             t->time += t->step;
             t->next = sl_predictor_step(interleaver->histories[t - threads].predictor, &t->walk);
-        } while (n < count && t->next != SL_NO_SYMBOL && !is_launch(symbols, t->next));
+        } while (n < count && t->next != SL_NONE && !is_launch(symbols, t->next));
     }
     return count;
 }

@@ -27,7 +27,7 @@ bool sl_interleaver_holds(const struct sl_interleaver *interleaver);
 /* Whether they are of no more use: for long everything came as the string of all symbols predicts. */
 bool sl_interleaver_is_idle(const struct sl_interleaver *interleaver);
 
-/* The symbol that the next feed of the stream is expected to be, or SL_NO_SYMBOL. */
+/* The symbol that the next feed of the stream is expected to be, or SL_NONE. */
 sl_symbol sl_interleaver_expected(const struct sl_interleaver *interleaver, uint32_t stream);
 /* The number of the history of a stream that was fed. */
 uint8_t sl_interleaver_history(const struct sl_interleaver *interleaver, uint32_t stream);

@@ -353,7 +353,7 @@ struct sl_predictor_walk sl_predictor_walk(const struct sl_predictor *p)
 
 sl_symbol sl_predictor_step(const struct sl_predictor *p, struct sl_predictor_walk *walk)
 {
-    if (walk->at == walk->end && !walk->period) return SL_NO_SYMBOL;
+    if (walk->at == walk->end && !walk->period) return SL_NONE;
     if (walk->at == walk->end) walk->at -= walk->period;
     return p->symbol[walk->at++ & p->mask];
 }
@@ -362,13 +362,13 @@ size_t sl_predictor_next(const struct sl_predictor *p, sl_symbol *out, size_t co
 {
     struct sl_predictor_walk walk = sl_predictor_walk(p);
     for (size_t i = 0; i < count; i++)
-        if ((out[i] = sl_predictor_step(p, &walk)) == SL_NO_SYMBOL) return i;
+        if ((out[i] = sl_predictor_step(p, &walk)) == SL_NONE) return i;
     return count;
 }
 
 sl_symbol sl_predictor_expected(const struct sl_predictor *p)
 {
-    return p->following ? p->symbol[p->cursor & p->mask] : SL_NO_SYMBOL;
+    return p->following ? p->symbol[p->cursor & p->mask] : SL_NONE;
 }
 
 size_t sl_predictor_match(const struct sl_predictor *p)

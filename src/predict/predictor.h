@@ -37,14 +37,14 @@ bool sl_predictor_feed(struct sl_predictor *predictor, sl_symbol symbol);
  * be looked ahead of by any number of periods. 0 while nothing is predicted. */
 size_t sl_predictor_next(const struct sl_predictor *predictor, sl_symbol *out, size_t count);
 
-/* The same one symbol at a time; SL_NO_SYMBOL at the end. Feeding ends a walk. */
+/* The same one symbol at a time; SL_NONE at the end. Feeding ends a walk. */
 struct sl_predictor_walk {
     uint64_t at, end, period;
 };
 struct sl_predictor_walk sl_predictor_walk(const struct sl_predictor *predictor);
 sl_symbol sl_predictor_step(const struct sl_predictor *predictor, struct sl_predictor_walk *walk);
 
-/* The symbol that the next feed is expected to be, or SL_NO_SYMBOL. */
+/* The symbol that the next feed is expected to be, or SL_NONE. */
 sl_symbol sl_predictor_expected(const struct sl_predictor *predictor);
 
 /* How many symbols, up to the last one, came before as they came now. 0 while nothing is predicted. */

@@ -3,7 +3,7 @@
 #include "base/grow.h"
 #include "launch/access.h"
 
-#define NONE SL_MAP_NONE
+#define NONE SL_NONE
 #define MOST ((uint32_t)1 << 18) /* uses; tensors */
 #define ENOUGH_FED 1024          /* symbols: before, everything is a misprediction */
 /* Of how many of the launches lately were mispredictions, in parts of CERTAIN. */
@@ -100,7 +100,7 @@ static uint32_t number_of(struct sl_map *map, uint64_t hash, void *array, uint32
                           size_t size)
 {
     uint32_t known = sl_map_get(map, hash | 1);
-    if (known != SL_MAP_NONE) return known;
+    if (known != SL_NONE) return known;
     bool room = count < MOST && sl_grow(array, capacity, count, size) && sl_map_put(map, hash | 1, count);
     return room ? count : NONE;
 }
@@ -125,7 +125,7 @@ static uint32_t find_use(struct sl_successors *table, const struct sl_symbol_rec
                            &table->use_capacity, table->use_count, sizeof *table->uses);
     if (u != table->use_count) return u;
     table->uses[table->use_count++] =
-        (struct sl_successor_use){.symbol = SL_NO_SYMBOL, .always = UINT64_MAX, .successor = NONE};
+        (struct sl_successor_use){.symbol = SL_NONE, .always = UINT64_MAX, .successor = NONE};
     return u;
 }
 
@@ -145,11 +145,11 @@ static void note_launch(struct sl_successors *table, struct sl_successor_use *us
 {
     uint32_t count, before_count;
     const struct sl_access *now = accesses_of(table, symbol, &count), *before;
-    if (use->symbol != SL_NO_SYMBOL) {
+    if (use->symbol != SL_NONE) {
         uint64_t took_ns = sl_durations_ns(table->durations, use->symbol, 0);
         if (took_ns) use->took_ns = took_ns;
     }
-    if (use->symbol != SL_NO_SYMBOL && use->symbol != symbol) {
+    if (use->symbol != SL_NONE && use->symbol != symbol) {
         before = accesses_of(table, use->symbol, &before_count);
         for (uint32_t a = 0; a < MOST_ACCESSES; a++)
             if (a >= count || a >= before_count || !is_same(&now[a], &before[a]))
@@ -234,7 +234,7 @@ static sl_chunk lacking(const struct sl_successors *table, const struct sl_succe
             if (atomic_load(&sl_arena_record(table->placement->arena, range.first + i)->content) ==
                 SL_CONTENT_HOST)
                 return range.first + i;
-    return SL_NO_CHUNK;
+    return SL_NONE;
 }
 
 sl_chunk sl_successors_next(struct sl_successors *table, sl_tick now, sl_tick *tick)
@@ -243,9 +243,9 @@ sl_chunk sl_successors_next(struct sl_successors *table, sl_tick now, sl_tick *t
         const struct sl_successor_use *use = &table->uses[table->heap[0].use];
         *tick = table->heap[0].tick;
         bool came = use->came + EARLY >= *tick, over = *tick + EARLY <= now;
-        sl_chunk chunk = came || over ? SL_NO_CHUNK : lacking(table, use);
-        if (chunk != SL_NO_CHUNK) return chunk;
+        sl_chunk chunk = came || over ? SL_NONE : lacking(table, use);
+        if (chunk != SL_NONE) return chunk;
         pop(table);
     }
-    return SL_NO_CHUNK;
+    return SL_NONE;
 }

@@ -48,7 +48,7 @@ bool sl_successors_are_needed(const struct sl_successors *table, uint64_t fed);
 void sl_successors_note(struct sl_successors *table, sl_symbol symbol, sl_tick tick, bool foreseen,
                         uint64_t fed);
 
-/* A chunk of the earliest successor that is not on the device, or SL_NO_CHUNK; *tick: when. `now`: the
+/* A chunk of the earliest successor that is not on the device, or SL_NONE; *tick: when. `now`: the
  * launch being begun. */
 sl_chunk sl_successors_next(struct sl_successors *table, sl_tick now, sl_tick *tick);
 

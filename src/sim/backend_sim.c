@@ -58,16 +58,16 @@ static sl_stream stream_out(void *self)
     return &((struct sim *)self)->out;
 }
 
-/* SL_MAP_NONE when there is no memory. */
+/* SL_NONE when there is no memory. */
 static uint32_t stream_of(struct sim *sim, sl_stream handle)
 {
     if (handle == &sim->in) return sim->in;
     if (handle == &sim->out) return sim->out;
-    if (sim->last_stream != SL_MAP_NONE && handle == sim->last_handle) return sim->last_stream;
+    if (sim->last_stream != SL_NONE && handle == sim->last_handle) return sim->last_stream;
     uint32_t stream = sl_map_get(&sim->stream_of, (uint64_t)handle + 1);
-    if (stream == SL_MAP_NONE) {
-        if (!sl_sim_stream_new(sim->clock, &stream)) return SL_MAP_NONE;
-        if (!sl_map_put(&sim->stream_of, (uint64_t)handle + 1, stream)) return SL_MAP_NONE;
+    if (stream == SL_NONE) {
+        if (!sl_sim_stream_new(sim->clock, &stream)) return SL_NONE;
+        if (!sl_map_put(&sim->stream_of, (uint64_t)handle + 1, stream)) return SL_NONE;
     }
     sim->last_handle = handle;
     return sim->last_stream = stream;
@@ -76,7 +76,7 @@ static uint32_t stream_of(struct sim *sim, sl_stream handle)
 static enum sl_status push(struct sim *sim, sl_stream handle, const struct sl_sim_work *work)
 {
     uint32_t stream = stream_of(sim, handle);
-    return status_of(stream != SL_MAP_NONE && sl_sim_push(sim->clock, stream, sim->host_ns, work));
+    return status_of(stream != SL_NONE && sl_sim_push(sim->clock, stream, sim->host_ns, work));
 }
 
 /* The host goes on when what it waited for is there. */
@@ -171,7 +171,7 @@ static enum sl_status event_record(void *self, sl_event_handle handle, sl_stream
     uint32_t stream = stream_of(sim, on);
     sim->host_ns += sim->device.call_ns;
     event->ours = on == &sim->in || on == &sim->out;
-    return status_of(stream != SL_MAP_NONE && sl_sim_record(sim->clock, stream, sim->host_ns, event->event));
+    return status_of(stream != SL_NONE && sl_sim_record(sim->clock, stream, sim->host_ns, event->event));
 }
 
 static enum sl_status stream_wait(void *self, sl_stream on, sl_event_handle handle)
@@ -181,7 +181,7 @@ static enum sl_status stream_wait(void *self, sl_stream on, sl_event_handle hand
     uint32_t stream = stream_of(sim, on);
     bool program = on != &sim->in && on != &sim->out;
     sim->host_ns += sim->device.call_ns;
-    return status_of(stream != SL_MAP_NONE &&
+    return status_of(stream != SL_NONE &&
                      sl_sim_wait(sim->clock, stream, sim->host_ns, event->event, program && event->ours));
 }
 
@@ -208,7 +208,7 @@ static enum sl_status stream_finish(void *self, sl_stream handle)
     struct sim *sim = self;
     uint32_t stream = stream_of(sim, handle);
     sim->host_ns += sim->device.call_ns;
-    return stream == SL_MAP_NONE ? SL_ERR_NO_MEMORY : finish(sim, stream);
+    return stream == SL_NONE ? SL_ERR_NO_MEMORY : finish(sim, stream);
 }
 
 static uint64_t event_elapsed_ns(void *self, sl_event_handle from, sl_event_handle to)
@@ -276,7 +276,7 @@ static struct sim *new_sim(const struct sl_sim_device *device)
     if (!sim) return NULL;
     sim->device = *device;
     sl_sim_memory_init(&sim->memory, device->bytes);
-    sim->last_stream = SL_MAP_NONE;
+    sim->last_stream = SL_NONE;
     sim->clock = sl_sim_clock_new(&link);
     if (sim->clock) sim->joint = sl_sim_event_new(sim->clock);
     if (sim->joint && sl_sim_stream_new(sim->clock, &sim->in) && sl_sim_stream_new(sim->clock, &sim->out))
@@ -379,7 +379,7 @@ enum sl_status sl_backend_sim_follow(const struct sl_backend *backend, sl_stream
 {
     struct sim *sim = backend->self;
     uint32_t before = stream_of(sim, other), after = stream_of(sim, stream);
-    if (before == SL_MAP_NONE || after == SL_MAP_NONE) return SL_ERR_NO_MEMORY;
+    if (before == SL_NONE || after == SL_NONE) return SL_ERR_NO_MEMORY;
     struct sl_sim_event *event = sl_sim_event_new(sim->clock);
     if (!event) return SL_ERR_NO_MEMORY;
     bool good = sl_sim_record(sim->clock, before, sim->host_ns, event) &&
@@ -393,7 +393,7 @@ enum sl_status sl_backend_sim_finish(const struct sl_backend *backend, sl_stream
     struct sim *sim = backend->self;
     uint32_t known = stream_of(sim, stream);
     sim->host_ns += sim->device.call_ns;
-    return known == SL_MAP_NONE ? SL_ERR_NO_MEMORY : finish(sim, known);
+    return known == SL_NONE ? SL_ERR_NO_MEMORY : finish(sim, known);
 }
 
 enum sl_status sl_backend_sim_finish_all(const struct sl_backend *backend)
@@ -411,7 +411,7 @@ enum sl_status sl_backend_sim_mark(const struct sl_backend *backend, sl_stream s
 {
     struct sim *sim = backend->self;
     uint32_t known = stream_of(sim, stream);
-    return status_of(known != SL_MAP_NONE && sl_sim_mark(sim->clock, known, sim->host_ns, mark));
+    return status_of(known != SL_NONE && sl_sim_mark(sim->clock, known, sim->host_ns, mark));
 }
 
 const struct sl_sim_books *sl_backend_sim_books(const struct sl_backend *backend)

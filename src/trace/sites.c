@@ -5,10 +5,10 @@
 #include <unwind.h>
 
 #include "base/map.h"
+#include "trace/emit.h"
 #include "trace/identity.h"
 #include "trace/modules.h"
 #include "trace/site_records.h"
-#include "trace/emit.h"
 
 #define MAX_FRAMES SL_SITE_FRAMES
 

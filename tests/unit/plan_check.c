@@ -39,7 +39,7 @@ void check_actions(const struct sl_plan_input *in, const struct sl_plan *plan)
         if (is_eviction(action)) continue;
         assert_true(action->after < action->deadline && action->deadline >= served);
         served = action->deadline;
-        if (action->frame_from == SL_NO_ACTION) continue;
+        if (action->frame_from == SL_NONE) continue;
         assert_true(action->frame_from < i);
         assert_true(is_eviction(&plan->actions[action->frame_from]));
     }
@@ -136,7 +136,7 @@ static bool step_request(struct device *d, size_t i)
         d->progress[i] = COMPLETE;
         return true;
     }
-    if (action->frame_from != SL_NO_ACTION && d->progress[action->frame_from] != COMPLETE) return false;
+    if (action->frame_from != SL_NONE && d->progress[action->frame_from] != COMPLETE) return false;
     assert_true(d->content[action->chunk] < SL_CONTENT_RESIDENT && !d->busy[action->chunk]);
     bool lives = content_lives_after(d->in, action->chunk, action->deadline - d->in->first_tick);
     assert_int_equal(lives, action->kind == SL_ACTION_FETCH);

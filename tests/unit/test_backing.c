@@ -132,7 +132,7 @@ static void what_a_rule_names_lies_in_pinned_slabs(void **state)
                              at[i]);
     }
     assert_int_equal(world->arena.pinned_bytes, taken);
-    assert_int_equal(sl_place_find(&world->placement, at[5] + 71 * SL_MIB), SL_MAP_NONE);
+    assert_int_equal(sl_place_find(&world->placement, at[5] + 71 * SL_MIB), SL_NONE);
     close_world(world);
 }
 

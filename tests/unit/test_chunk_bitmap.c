@@ -12,14 +12,14 @@
 
 struct model {
     uint32_t granules;
-    uint32_t *slot, *first; /* of each granule; SL_NO_SLOT: free */
+    uint32_t *slot, *first; /* of each granule; SL_NONE: free */
 };
 
 static bool model_is_free(const struct model *model, uint32_t first, uint32_t count)
 {
     if (first + count > model->granules) return false;
     for (uint32_t g = first; g < first + count; g++)
-        if (model->slot[g] != SL_NO_SLOT) return false;
+        if (model->slot[g] != SL_NONE) return false;
     return true;
 }
 
@@ -29,22 +29,22 @@ static bool model_gap(const struct model *model, uint32_t count, uint32_t *first
     uint32_t end = model->granules;
     while (end > 0) {
         uint32_t begin = end;
-        while (begin > 0 && model->slot[begin - 1] == SL_NO_SLOT) begin--;
+        while (begin > 0 && model->slot[begin - 1] == SL_NONE) begin--;
         if (end - begin >= count) {
             *first = begin;
             return true;
         }
         end = begin;
-        while (end > 0 && model->slot[end - 1] != SL_NO_SLOT) end--;
+        while (end > 0 && model->slot[end - 1] != SL_NONE) end--;
     }
     return false;
 }
 
 static void compare(const struct sl_chunk_bitmap *bitmap, const struct model *model, uint32_t granule)
 {
-    uint32_t first = SL_NO_SLOT;
+    uint32_t first = SL_NONE;
     assert_int_equal(sl_chunk_bitmap_find(bitmap, granule, &first), model->slot[granule]);
-    if (model->slot[granule] != SL_NO_SLOT) assert_int_equal(first, model->first[granule]);
+    if (model->slot[granule] != SL_NONE) assert_int_equal(first, model->first[granule]);
 }
 
 static void run(uint32_t granules, int steps, uint32_t most, uint64_t seed)
@@ -74,11 +74,11 @@ static void run(uint32_t granules, int steps, uint32_t most, uint64_t seed)
                 model.first[g] = first;
             }
             live++;
-        } else if (model.slot[granule] != SL_NO_SLOT) {
+        } else if (model.slot[granule] != SL_NONE) {
             uint32_t slot = model.slot[granule];
             first = model.first[granule];
             sl_chunk_bitmap_leave(bitmap, first);
-            for (uint32_t g = first; g < granules && model.slot[g] == slot; g++) model.slot[g] = SL_NO_SLOT;
+            for (uint32_t g = first; g < granules && model.slot[g] == slot; g++) model.slot[g] = SL_NONE;
             live--;
         }
         assert_int_equal(bitmap->count, live);

@@ -47,7 +47,7 @@ static void a_symbol_without_its_own_takes_the_mean_of_its_kernel(void **state)
     struct sl_durations durations = {0};
     sl_durations_note(&durations, 1, 3, 1000);
     sl_durations_note(&durations, 2, 3, 3000);
-    sl_durations_note(&durations, SL_NO_SYMBOL, 4, 500);
+    sl_durations_note(&durations, SL_NONE, 4, 500);
     assert_int_equal(sl_durations_ns(&durations, 9, 3), 2000);
     assert_int_equal(sl_durations_ns(&durations, 100000, 4), 500);
     assert_int_equal(sl_durations_ns(&durations, 9, 0), 0);

@@ -115,7 +115,7 @@ static void test_threads_do_not_mix(void **state)
     }
     assert_int_equal(model->missing.sets + model->missing.accesses, 0);
     assert_int_equal(model_find_launch(model, 4), 3);
-    assert_int_equal(model_find_launch(model, 9), MODEL_NONE);
+    assert_int_equal(model_find_launch(model, 9), SL_NONE);
     assert_int_equal(model_launches_to_tick(model, 0), 0);
     assert_int_equal(model_launches_to_tick(model, 99), 8);
     assert_int_equal(model_launches_to_time(model, 399), 3);

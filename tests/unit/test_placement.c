@@ -166,8 +166,8 @@ static void the_rest_of_a_runs_last_chunk_is_room(void **state)
     assert_int_equal(sl_place_find(&world->placement, behind), small);
     unplace(world, large);
     assert_int_equal(world->arena.virtual_bytes_used, SL_BLOCK_BYTES);
-    assert_int_equal(sl_place_find(&world->placement, behind - 1), SL_MAP_NONE);
-    assert_int_equal(sl_place_find(&world->placement, at), SL_MAP_NONE);
+    assert_int_equal(sl_place_find(&world->placement, behind - 1), SL_NONE);
+    assert_int_equal(sl_place_find(&world->placement, at), SL_NONE);
     assert_int_equal(place(world, CHUNK + SL_MIB, 1), large);
     assert_int_equal(address_of(world, large), at);
     unplace(world, small);
@@ -194,7 +194,7 @@ static void a_run_whose_rest_is_taken_moves(void **state)
     assert_int_equal(address_of(world, other), at + CHUNK);
     assert_int_equal(place(world, CHUNK + SL_MIB, 1), large);
     assert_int_not_equal(address_of(world, large), at);
-    assert_int_equal(sl_place_find(&world->placement, at), SL_MAP_NONE);
+    assert_int_equal(sl_place_find(&world->placement, at), SL_NONE);
     assert_int_equal(world->arena.virtual_bytes_used, CHUNK + 2 * SL_BLOCK_BYTES);
     unplace(world, large);
     unplace(world, other);
@@ -213,7 +213,7 @@ static void what_fits_into_an_older_chunk_goes_there(void **state)
     uint64_t used = world->arena.virtual_bytes_used;
     for (uint64_t site = 20; site < 39; site++) place(world, SL_MIB, site);
     assert_int_equal(world->arena.virtual_bytes_used, used);
-    assert_int_not_equal(sl_place_find(&world->placement, first + 3 * SL_MIB), SL_MAP_NONE);
+    assert_int_not_equal(sl_place_find(&world->placement, first + 3 * SL_MIB), SL_NONE);
     close_world(world);
 }
 
@@ -308,14 +308,14 @@ static void what_the_driver_placed_is_named_alike(void **state)
             assert_int_equal(theirs[i], ours[i]);
             assert_true(sl_arena_owns(address));
             assert_int_equal(sl_place_find(&noted->placement, address + 999), theirs[i]);
-            assert_int_equal(sl_place_find(&noted->placement, address + 1000), SL_MAP_NONE);
+            assert_int_equal(sl_place_find(&noted->placement, address + 1000), SL_NONE);
         }
         for (uint32_t i = 0; i < 4; i++) {
             unplace(placed, ours[i]);
             uint64_t begin = noted->placement.slots[theirs[i]].address;
             assert_int_equal(sl_unplace(&noted->placement, begin + 1, &theirs[i]), SL_ERR_INVALID);
             unplace(noted, theirs[i]);
-            assert_int_equal(sl_place_find(&noted->placement, begin), SL_MAP_NONE);
+            assert_int_equal(sl_place_find(&noted->placement, begin), SL_NONE);
         }
     }
     assert_int_equal(noted->placement.live_bytes, 0);

@@ -212,7 +212,7 @@ static void test_enough_room_needs_no_releases(void **state)
     assert_int_equal(plan.bytes_in, 1);
     assert_int_equal(plan.bytes_out, 0);
     for (size_t i = 0; i < plan.action_count; i++) {
-        assert_int_equal(plan.actions[i].frame_from, SL_NO_ACTION);
+        assert_int_equal(plan.actions[i].frame_from, SL_NONE);
         assert_int_equal(plan.actions[i].after, 0);
     }
     sl_plan_free(&plan);

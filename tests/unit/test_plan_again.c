@@ -45,7 +45,7 @@ static int set_up(void **state)
                                    .budget_bytes = 4 * SL_MIB,
                                    .in_bytes_per_s = 24000000000,
                                    .out_bytes_per_s = 24000000000};
-    actions[0] = (struct sl_plan_action){SL_ACTION_EVICT, 0, 100, 102, SL_NO_ACTION};
+    actions[0] = (struct sl_plan_action){SL_ACTION_EVICT, 0, 100, 102, SL_NONE};
     actions[1] = (struct sl_plan_action){SL_ACTION_FETCH, 2, 100, 102, 0};
     plan = (struct sl_plan){.actions = actions, .action_count = 2, .seconds_ns = 1000 * MS};
     return 0;
@@ -83,7 +83,7 @@ static void it_is_given_for_later_launches(void **state)
     assert_int_equal(given.action_count, 2);
     assert_int_equal(given.actions[0].after, 250);
     assert_int_equal(given.actions[0].deadline, 252);
-    assert_int_equal(given.actions[0].frame_from, SL_NO_ACTION);
+    assert_int_equal(given.actions[0].frame_from, SL_NONE);
     assert_int_equal(given.actions[1].kind, SL_ACTION_FETCH);
     assert_int_equal(given.actions[1].frame_from, 0);
     assert_int_equal(given.seconds_ns, plan.seconds_ns);

@@ -47,7 +47,7 @@ static double run_request(struct training *t, const struct sl_plan_action *actio
                           size_t *left)
 {
     double bytes = (double)t->step->chunk_bytes[action->chunk], at = 0;
-    if (action->frame_from != SL_NO_ACTION) {
+    if (action->frame_from != SL_NONE) {
         at = done[action->frame_from];
     } else {
         for (t->room -= bytes; t->room < 0 && *left < t->leaving_count; ++*left)

@@ -28,7 +28,7 @@ static void check_best(const struct sl_victims *v, const struct known *known, do
         if (known[i].there && rank(v, &known[i], now) > most) most = rank(v, &known[i], now);
     sl_chunk best = sl_victims_best(v, now);
     if (most < 0) {
-        assert_int_equal(best, SL_NO_CHUNK);
+        assert_int_equal(best, SL_NONE);
         return;
     }
     assert_true(known[best].there);
@@ -66,7 +66,7 @@ static void test_the_dead_are_in_the_order_of_their_deaths(void **state)
     (void)state;
     struct sl_victims v;
     assert_int_equal(sl_victims_new(4, 0, &v), SL_OK);
-    assert_int_equal(v.dead_first, SL_NO_CHUNK);
+    assert_int_equal(v.dead_first, SL_NONE);
     for (sl_chunk c = 0; c < 4; c++) sl_victims_add_dead(&v, 3 - c);
     sl_victims_remove_dead(&v, 2);
     assert_int_equal(v.dead_first, 3);
@@ -74,8 +74,8 @@ static void test_the_dead_are_in_the_order_of_their_deaths(void **state)
     assert_int_equal(v.dead_first, 1);
     sl_victims_remove_dead(&v, 1);
     sl_victims_remove_dead(&v, 0);
-    assert_int_equal(v.dead_first, SL_NO_CHUNK);
-    assert_int_equal(sl_victims_best(&v, 0), SL_NO_CHUNK);
+    assert_int_equal(v.dead_first, SL_NONE);
+    assert_int_equal(sl_victims_best(&v, 0), SL_NONE);
     sl_victims_free(&v);
 }
 

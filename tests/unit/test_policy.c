@@ -174,7 +174,7 @@ static void plan_two(struct sl_core *core, const uint64_t *chunks)
         assert_true(c < 64);
         bytes[c] = CHUNK;
         assert_true(sl_migrator_evict(&core->migrator, c, NULL, SL_CAUSE_DEMAND) != 0);
-        actions[i] = (struct sl_plan_action){SL_ACTION_FETCH, c, now, now + 1 + (sl_tick)i, SL_NO_ACTION};
+        actions[i] = (struct sl_plan_action){SL_ACTION_FETCH, c, now, now + 1 + (sl_tick)i, SL_NONE};
     }
     struct sl_plan plan = {.actions = actions, .action_count = 2};
     struct sl_plan_input input = {

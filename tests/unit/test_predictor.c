@@ -382,7 +382,7 @@ static void test_a_past_without_period_ends(void **state)
     sl_predictor_clear(p);
     assert_int_equal(sl_predictor_next(p, out, 200), 0);
     assert_true(sl_predictor_prime(p, past, 0));
-    assert_int_equal(sl_predictor_expected(p), SL_NO_SYMBOL);
+    assert_int_equal(sl_predictor_expected(p), SL_NONE);
     sl_predictor_delete(p);
 }
 

@@ -89,8 +89,8 @@ static void what_leaves_after_a_launch_does_not_wait_for_the_next(void **state)
     (void)state;
     sl_tick first = core->ticks.now + 3;
     sl_chunk goes = chunk_of(used_block()), stays = chunk_of(used_block());
-    struct sl_plan_action actions[] = {{SL_ACTION_EVICT, goes, first, first + 2, SL_NO_ACTION},
-                                       {SL_ACTION_EVICT, stays, first + 1, first + 2, SL_NO_ACTION}};
+    struct sl_plan_action actions[] = {{SL_ACTION_EVICT, goes, first, first + 2, SL_NONE},
+                                       {SL_ACTION_EVICT, stays, first + 1, first + 2, SL_NONE}};
     carry_out(actions, 2);
     begin(first);
     assert_int_equal(content_of(goes), SL_CONTENT_RESIDENT);
@@ -105,8 +105,8 @@ static void what_is_freed_behind_a_launch_is_not_copied(void **state)
     sl_tick first = core->ticks.now + 3;
     sl_chunk goes = chunk_of(used_block()), other = chunk_of(used_block());
     uint64_t before = core->stats.total.bytes_out;
-    struct sl_plan_action actions[] = {{SL_ACTION_DISCARD, goes, first, first + 2, SL_NO_ACTION},
-                                       {SL_ACTION_DISCARD, other, first, first + 2, SL_NO_ACTION}};
+    struct sl_plan_action actions[] = {{SL_ACTION_DISCARD, goes, first, first + 2, SL_NONE},
+                                       {SL_ACTION_DISCARD, other, first, first + 2, SL_NONE}};
     struct sl_pending pending;
     carry_out(actions, 2);
     begin(first);
@@ -129,7 +129,7 @@ static void what_is_about_to_die_is_not_brought(void **state)
     (void)state;
     sl_tick first = core->ticks.now + 2;
     sl_chunk comes = chunk_of(used_block());
-    struct sl_plan_action actions[] = {{SL_ACTION_POPULATE, comes, first, first + 2, SL_NO_ACTION}};
+    struct sl_plan_action actions[] = {{SL_ACTION_POPULATE, comes, first, first + 2, SL_NONE}};
     struct sl_pending pending;
     sl_lock(&core->migrator.out.lock);
     assert_int_not_equal(sl_migrator_evict(&core->migrator, comes, NULL, SL_CAUSE_DEMAND), 0);

@@ -75,7 +75,7 @@ static void each_stack_is_told_once_and_first(void **state)
     for (size_t i = 0; i < content.count; i++) {
         const struct sl_event *event = &content.records[i].event;
         if (event->type != SL_EVENT_SITE) continue;
-        assert_int_equal(sl_map_get(&told, event->c), SL_MAP_NONE);
+        assert_int_equal(sl_map_get(&told, event->c), SL_NONE);
         assert_true(sl_map_put(&told, event->c, (uint32_t)i));
         sites++;
     }
@@ -83,7 +83,7 @@ static void each_stack_is_told_once_and_first(void **state)
         const struct sl_event *event = &content.records[i].event;
         if (event->type != SL_EVENT_ALLOC) continue;
         uint32_t site = sl_map_get(&told, event->c);
-        assert_int_not_equal(site, SL_MAP_NONE);
+        assert_int_not_equal(site, SL_NONE);
         assert_true(content.records[site].event.time_ns <= event->time_ns);
         allocations++;
     }

@@ -1,6 +1,6 @@
 /* The configurations that `sluice plan` looks at, and what each would cost. */
-#ifndef SLUICE_TOOL_PLAN_SEARCH_H
-#define SLUICE_TOOL_PLAN_SEARCH_H
+#ifndef SLUICE_TOOL_CONFIGURATIONS_H
+#define SLUICE_TOOL_CONFIGURATIONS_H
 
 #include "replay.h"
 

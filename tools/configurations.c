@@ -1,4 +1,4 @@
-#include "plan_search.h"
+#include "configurations.h"
 
 #include <stdlib.h>
 #include <string.h>
