@@ -3,7 +3,8 @@
 # a part of the random programs under the address, undefined-behaviour and thread sanitizers (of the unit suite, what
 # starts threads under the last), a part of the faults and of the end-to-end suite under the first two; the last line says
 # how many passed, failed and were skipped. --full runs the long suites too, the whole end-to-end suite under the first two
-# sanitizers and the unit suite under valgrind. docs/testing.md says more.
+# sanitizers and the unit suite under valgrind. --quick runs what is worth its time after every change, without sanitizers,
+# and builds no more than that needs. docs/testing.md says more.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -11,15 +12,22 @@ selection=(--no-suite full)
 # What runs under every sanitizer; where races are looked for, of the unit tests those that start threads.
 sanitized=(--suite=sluice:{stress,shim,life,random})
 full=
+quick=
 for argument in "$@"; do
     case $argument in
     --full)
         selection=()
         full=1
         ;;
+    --quick)
+        selection=(--no-suite full --suite=sluice:{unit,shim,life,quick})
+        quick=1
+        ;;
     --help)
-        echo "Usage: ./test.sh [--full]"
-        echo "Builds and runs the tests; --full runs the long suites too. CI=1 makes warnings errors."
+        echo "Usage: ./test.sh [--quick | --full]"
+        echo "Builds and runs the tests. CI=1 makes warnings errors."
+        echo "  --quick  a few minutes: the unit, shim and life suites and a part of the others, without sanitizers"
+        echo "  --full   many hours: the long suites too"
         exit 0
         ;;
     *)
@@ -29,9 +37,14 @@ for argument in "$@"; do
     esac
 done
 
+if [ -n "$quick" ] && [ -n "$full" ]; then
+    echo "test.sh: --quick and --full exclude each other" >&2
+    exit 2
+fi
+
 SETUP_VALGRIND=$full
 . scripts/setup.sh
-setup_build
+if [ -n "$quick" ]; then setup_configure; else setup_build; fi
 status=0
 logs=()
 
@@ -59,6 +72,11 @@ run_sanitized() {
 }
 
 run_tests build "${selection[@]}"
+if [ -n "$quick" ]; then
+    python3 scripts/count-tests.py "${logs[@]}" || status=1
+    exit "$status"
+fi
+
 # A sanitizer's runtime and its leak checker cannot see through a preloaded object to the program's end.
 export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 export TSAN_OPTIONS="suppressions='$PWD/tests/tsan.supp'"

@@ -109,8 +109,8 @@ PYTHON
     CUDA_TOOLKIT=$(scripts/find-cuda.sh root) || setup_fail "CUDA's wheels do not hold what was expected"
 }
 
-# Configures build/ on the first call, keeps its options up to date afterwards, and builds everything.
-setup_build() {
+# Configures build/ on the first call, keeps its options up to date afterwards.
+setup_configure() {
     local werror=false options
     [ "${CI:-}" = 1 ] || [ "${CI:-}" = true ] && werror=true
     # Meson does not pass later changes on to subprojects.
@@ -120,6 +120,11 @@ setup_build() {
     else
         meson setup build "${options[@]}" || setup_fail "meson cannot configure build/"
     fi
+}
+
+# The same, and builds everything.
+setup_build() {
+    setup_configure
     ninja -C build || setup_fail "the build failed"
 }
 
