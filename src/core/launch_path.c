@@ -94,7 +94,7 @@ static bool is_to_fetch(struct sl_core *core, const struct sl_launch_context *co
 }
 
 /* Sees to chunks that neither were resident nor came by the schedule. */
-static void see_to_lacking(struct sl_core *core, struct sl_launch_context *context)
+static void fetch_on_demand(struct sl_core *core, struct sl_launch_context *context)
 {
     const struct sl_demand_for launch = {context->tick, context->chunks, context->chunk_count,
                                          context->prefetches_successors};
@@ -126,11 +126,11 @@ static void note_written(struct sl_core *core, const struct sl_usage *usage)
 }
 
 /* Sees to the launch's chunks. */
-static void bring(struct sl_core *core, struct sl_launch_context *context)
+static void see_to_chunks(struct sl_core *core, struct sl_launch_context *context)
 {
     sl_schedule_issue(&core->schedule, &context->batch);
     if (context->resident) return;
-    if (sl_demand_lacking(core, context->chunks, context->chunk_count)) see_to_lacking(core, context);
+    if (sl_demand_lacking(core, context->chunks, context->chunk_count)) fetch_on_demand(core, context);
     uint64_t in_place = use_chunks(core, context);
     if (in_place) SL_COUNT(&core->stats, remote_bytes, in_place);
     context->resident = !in_place && !sl_demand_lacking(core, context->chunks, context->chunk_count);
@@ -248,7 +248,7 @@ static void begin(struct sl_core *core, struct sl_launch *launch)
     if (moves) {
         if (!context.resident) keep_chunks(usage, &context);
         sl_unlock(&core->order);
-        bring(core, &context);
+        see_to_chunks(core, &context);
         if (context.prefetches_successors) sl_demand_prefetch_successors(core);
         free(context.many);
         sl_lock(&core->order);
