@@ -18,13 +18,13 @@ static void feed_slot(struct sl_core *core, enum sl_symbol_kind kind, uint32_t s
         struct sl_symbol_record record = {.kind = kind, .slot = s};
         *symbol = sl_symbols_intern(&core->symbols, sl_slot_signature(kind, s), record, NULL);
     }
-    sl_core_feed(core, *symbol, slot->stream ? slot->stream - 1u : core->streams.last);
+    sl_history_feed(core, *symbol, slot->stream ? slot->stream - 1u : core->streams.last);
 }
 
 static void forget_if_full(struct sl_core *core)
 {
     uint32_t remembered = sl_placement_remembered(&core->placement);
-    if (remembered > MOST_REMEMBERED && remembered > 4 * core->placement.live_count) sl_core_forget(core);
+    if (remembered > MOST_REMEMBERED && remembered > 4 * core->placement.live_count) sl_history_forget(core);
 }
 
 static void record_allocation(struct sl_core *core, uint32_t slot)
@@ -33,12 +33,6 @@ static void record_allocation(struct sl_core *core, uint32_t slot)
     feed_slot(core, SL_SYMBOL_ALLOC, slot);
     sl_record_slabs(core);
     sl_record_allocation(core, SL_EVENT_ALLOC, slot);
-}
-
-void sl_core_come_under_pressure(struct sl_core *core)
-{
-    core->budget.pressure = true;
-    if (core->policy->plans) sl_sampler_open(core);
 }
 
 /* Places an allocation for stream number `stream` - 1, or, 0, for anybody. pre: the order lock is taken. */
@@ -53,7 +47,8 @@ static enum sl_status place(struct sl_core *core, uint64_t bytes, uint64_t site,
     core->placement.stream = 0;
     if (status) return status;
     core->placement.slots[*slot].tag = tag;
-    if (sl_arena_moving_bytes(&core->arena) > sl_core_budget(core)) sl_core_come_under_pressure(core);
+    if (sl_arena_moving_bytes(&core->arena) > sl_budget_bytes(&core->budget))
+        sl_budget_come_under_pressure(core);
     record_allocation(core, *slot);
     return SL_OK;
 }

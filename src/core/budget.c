@@ -8,12 +8,12 @@
 #define LAUNCHES_BETWEEN_LOOKS 64
 #define BETWEEN_LOOKS_NS 100000000u /* the driver may take some hundred microseconds to answer */
 
-uint64_t sl_core_budget(const struct sl_core *core)
+uint64_t sl_budget_bytes(const struct sl_budget *budget)
 {
-    int64_t charged = atomic_load_explicit(&core->budget.charged_bytes, memory_order_relaxed);
+    int64_t charged = atomic_load_explicit(&budget->charged_bytes, memory_order_relaxed);
     uint64_t taken = charged > 0 ? (uint64_t)charged : 0;
-    taken += atomic_load_explicit(&core->budget.watch.lost_bytes, memory_order_relaxed);
-    return core->budget.bytes > taken + SL_LEAST_BUDGET ? core->budget.bytes - taken : SL_LEAST_BUDGET;
+    taken += atomic_load_explicit(&budget->watch.lost_bytes, memory_order_relaxed);
+    return budget->bytes > taken + SL_LEAST_BUDGET ? budget->bytes - taken : SL_LEAST_BUDGET;
 }
 
 /* What is free, less 5 % and at least 512 MiB; on a device too small for that, less 5 %. */
@@ -99,14 +99,20 @@ static bool lose(struct sl_core *core, uint64_t taken_bytes)
     return true;
 }
 
+void sl_budget_come_under_pressure(struct sl_core *core)
+{
+    core->budget.pressure = true;
+    if (core->policy->plans) sl_sampler_open(core);
+}
+
 /* What is charged may have brought pressure as well. What is planned believes in the old budget. pre: order
  * is held. */
 static void give_way(struct sl_core *core, bool is_less)
 {
     if (core->budget.pressure && !is_less) return;
-    if (sl_arena_moving_bytes(&core->arena) <= sl_core_budget(core)) return;
-    sl_core_come_under_pressure(core);
-    sl_core_cancel_schedule(core);
+    if (sl_arena_moving_bytes(&core->arena) <= sl_budget_bytes(&core->budget)) return;
+    sl_budget_come_under_pressure(core);
+    sl_planning_cancel(core);
 }
 
 static void look(struct sl_core *core)

@@ -9,6 +9,8 @@
 
 struct sl_core;
 
+#define SL_LEAST_BUDGET (4 * SL_BLOCK_BYTES)
+
 struct sl_budget_watch {
     uint64_t free_at_start;
     _Atomic uint64_t lost_bytes; /* of the budget, to others; only grows */
@@ -26,6 +28,12 @@ struct sl_budget {
     uint64_t host_limit_bytes, virtual_size_bytes;
     bool pressure; /* it was too small at some time */
 };
+
+/* What chunks may occupy now: the budget less what the program took past us and others take. */
+uint64_t sl_budget_bytes(const struct sl_budget *budget);
+
+/* From now on there is something to plan, and it matters how long launches take. */
+void sl_budget_come_under_pressure(struct sl_core *core);
 
 /* Decides the budget. pre: the core's options and policy are set, and nothing of it is on the device yet. */
 void sl_budget_decide(struct sl_core *core, uint64_t free_bytes, uint64_t wanted_bytes);

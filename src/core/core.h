@@ -17,6 +17,7 @@
 #include "core/runtime.h"
 #include "core/sample.h"
 #include "core/stall.h"
+#include "core/ticks.h"
 #include "launch/access.h"
 #include "launch/symbols.h"
 #include "memory/placement.h"
@@ -26,17 +27,8 @@
 #include "move/streams.h"
 #include "predict/successors.h"
 
-#define SL_OPEN_LAUNCHES 64 /* launches between begin and end, one for each thread */
-#define SL_LEAST_BUDGET (4 * SL_BLOCK_BYTES)
-
 struct sl_daemon;
 struct sl_learned;
-
-/* The launches so far. */
-struct sl_ticks {
-    sl_tick now;                            /* of the last that has begun */
-    _Atomic sl_tick open[SL_OPEN_LAUNCHES]; /* begun and not ended; 0: free */
-};
 
 struct sl_core {
     struct sl_lock order;
@@ -65,32 +57,6 @@ struct sl_core {
     struct sl_live *live;               /* NULL: no figures are kept for a sudden end */
     _Alignas(64) struct sl_stats stats; /* at the beginning of a page and last, as it may be a file's */
 };
-
-/* What chunks may occupy now: the budget less what the program took past us and others take. */
-uint64_t sl_core_budget(const struct sl_core *core);
-
-/* From now on there is something to plan, and it matters how long launches take. */
-void sl_core_come_under_pressure(struct sl_core *core);
-
-/* The program went other ways than the plan, which still holds: the next one is made soon, but not too soon
- * after it. */
-void sl_core_plan_soon(struct sl_core *core);
-
-/* Drops the schedule: what is planned is not issued any more. */
-void sl_core_cancel_schedule(struct sl_core *core);
-
-/* Sees to it that there is a plan for what is predicted. core->ticks.now is the launch being begun, whose
- * chunks are seen to. */
-void sl_core_plan(struct sl_core *core);
-
-/* For how many symbols what is predicted is believed; SIZE_MAX: no end is in sight. */
-size_t sl_core_believed(struct sl_core *core);
-
-/* The newest tick up to which every launch has ended. */
-sl_tick sl_core_submitted(const struct sl_core *core);
-
-/* What is said of the run beside the counts, as of now. Caller holds the order lock. */
-void sl_core_summary(const struct sl_core *core, struct sl_run_summary *out);
 
 /* The running core, or NULL. */
 struct sl_core *sl_core_running(void);

@@ -104,7 +104,7 @@ struct demand {
 static struct sl_fence *fence_for(struct sl_core *core, uint64_t bytes)
 {
     struct sl_fence_stream streams[SL_STREAMS];
-    if (atomic_load(&core->migrator.occupied_bytes) + bytes <= sl_core_budget(core)) return NULL;
+    if (atomic_load(&core->migrator.occupied_bytes) + bytes <= sl_budget_bytes(&core->budget)) return NULL;
     struct sl_fence *fence = sl_fences_new(&core->schedule.fences, 0);
     if (!fence) return NULL;
     sl_lock(&core->order);
@@ -124,7 +124,7 @@ static void end(const struct demand *demand)
 static bool make_room(const struct demand *demand, uint64_t bytes, sl_tick until)
 {
     struct sl_core *core = demand->core;
-    uint64_t budget = sl_core_budget(core);
+    uint64_t budget = sl_budget_bytes(&core->budget);
     while (atomic_load(&core->migrator.occupied_bytes) + bytes > budget) {
         sl_chunk victim = sl_schedule_take_back(&core->schedule, demand->tick);
         if (victim == SL_NONE) victim = find_victim(core, demand->tick);
@@ -144,7 +144,7 @@ static bool make_room(const struct demand *demand, uint64_t bytes, sl_tick until
  * much as this one did. Not where all that lives has room. */
 static uint64_t spare_room(const struct sl_core *core, uint64_t fetched_bytes, bool prefetches)
 {
-    uint64_t budget = sl_core_budget(core), most = budget / MOST_SPARE_PART;
+    uint64_t budget = sl_budget_bytes(&core->budget), most = budget / MOST_SPARE_PART;
     uint64_t spare = budget / (prefetches ? SPARE_PART_WHILE_PREFETCHING : SPARE_PART);
     bool ahead = core->policy->plans && core->policy->when == SL_PLAN_AHEAD;
     if (!ahead || most < core->arena.chunk_bytes || sl_arena_moving_bytes(&core->arena) <= budget) return 0;
@@ -163,7 +163,8 @@ static uint64_t lacking_in_all(const struct sl_core *core, const struct sl_deman
 uint32_t sl_demand_fetch(struct sl_core *core, const struct sl_demand_for *launch, bool *fetched)
 {
     struct sl_migrator *migrator = &core->migrator;
-    uint64_t fetched_bytes = 0, lacking = lacking_in_all(core, launch), budget = sl_core_budget(core);
+    uint64_t fetched_bytes = 0, lacking = lacking_in_all(core, launch),
+             budget = sl_budget_bytes(&core->budget);
     uint32_t missing = 0;
     bool fits = sl_demand_own_bytes(core, launch->chunks, launch->count) <= budget;
     struct demand demand = {core, launch->tick,
@@ -217,10 +218,11 @@ static bool prefetch_next_successor(struct sl_core *core)
     if (!in_time) return false;
     demand.fence = fence_for(core, bytes);
     sl_migrator_lock(migrator);
-    bool came = make_room(&demand, bytes, tick) &&
-                sl_migrator_fetch(migrator, chunk, bytes,
-                                  sl_migrator_room_after(migrator, chunk, bytes, sl_core_budget(core)),
-                                  SL_CAUSE_PLAN);
+    bool came =
+        make_room(&demand, bytes, tick) &&
+        sl_migrator_fetch(migrator, chunk, bytes,
+                          sl_migrator_room_after(migrator, chunk, bytes, sl_budget_bytes(&core->budget)),
+                          SL_CAUSE_PLAN);
     sl_migrator_unlock(migrator);
     end(&demand);
     if (!came) return false;

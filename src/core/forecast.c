@@ -100,7 +100,7 @@ static size_t predict(const struct sl_core *core, struct sl_forecast *forecast, 
 static enum sl_status begin(struct sl_core *core, struct sl_forecast *forecast, size_t skip)
 {
     size_t period = sl_history_period(&core->history, true), chunks = sl_arena_chunk_count(&core->arena);
-    size_t wanted = window_for(period), believed = sl_core_believed(core);
+    size_t wanted = window_for(period), believed = sl_planning_believed(core);
     if (believed <= skip) return SL_ERR_UNSUPPORTED;
     if (!reserve(&forecast->symbols, &forecast->symbol_capacity, skip + wanted, sizeof *forecast->symbols) ||
         !reserve(&forecast->histories, &forecast->history_capacity, skip + wanted,
@@ -270,7 +270,7 @@ static size_t add_near(struct sl_core *core, struct sl_forecast *forecast, uint8
                        enum sl_status *status)
 {
     struct sl_plan_launch *launch = &forecast->launches[forecast->launch_count - 1];
-    uint64_t budget = sl_core_budget(core) / core->arena.chunk_bytes; /* chunks */
+    uint64_t budget = sl_budget_bytes(&core->budget) / core->arena.chunk_bytes; /* chunks */
     size_t units = 0, found = 0;
     for (size_t at = forecast->at + 1; found < NEAR_LAUNCHES && at < forecast->count; at++) {
         sl_symbol symbol = forecast->symbols[at];
@@ -373,7 +373,7 @@ struct sl_plan_input sl_forecast_input(const struct sl_core *core, const struct 
         .histories = forecast->interleaved ? forecast->histories : NULL,
         .when = core->policy->when,
         .attempts = attempts(core, forecast),
-        .budget_bytes = sl_core_budget(core),
+        .budget_bytes = sl_budget_bytes(&core->budget),
         .in_bytes_per_s = core->migrator.link_in_bytes_per_s,
         .out_bytes_per_s = core->migrator.link_out_bytes_per_s,
     };

@@ -2,6 +2,7 @@
 
 #include "core/core.h"
 #include "core/learned.h"
+#include "core/report.h"
 #include "core/run_metadata.h"
 #include "core/sample.h"
 #include "launch/extents.h"
@@ -9,19 +10,13 @@
 /* So many mispredictions, of which those from before FORGOTTEN symbols count half, are a reason to look at
  * each stream by itself. */
 enum { TROUBLES = 16, FORGOTTEN = 64 };
-/* A launch that came before so many others is a reason to plan again, if the plan is so many launches old. */
-enum { FAR_EARLY = 16, LEAST_AGE = 16 };
+/* A launch that came before so many others is a reason to plan again. */
+enum { FAR_EARLY = 16 };
 
 #define ACCESSES_FOR_SYMBOL 8 /* that each symbol pays for when extents are learned from all accesses */
 #define SYMBOLS_BETWEEN_SUMMARIES 64 /* for the summary of a program that is killed */
 
-void sl_core_cancel_schedule(struct sl_core *core)
-{
-    core->planning.mispredictions++;
-    sl_schedule_cancel(&core->schedule);
-}
-
-void sl_core_learn_extents(struct sl_core *core)
+void sl_history_learn_extents(struct sl_core *core)
 {
     if (core->history.fed - core->scanner.extents.learned_at <
         core->symbols.access_count / ACCESSES_FOR_SYMBOL)
@@ -40,12 +35,12 @@ static void count_iterations(struct sl_core *core, bool hit)
     /* Before it is seen that something repeats, it has; a profile says where it begins. */
     bool late = !core->history.iteration_end && core->history.streak == SL_STEADY_STREAK;
     core->history.iteration_end = core->history.fed + period - (late ? SL_STEADY_STREAK : 0);
-    sl_core_settle_stalls(core);
+    sl_stalls_settle(core);
     sl_samples_settle(core);
     if (core->budget.pressure)
         sl_migrator_measure(&core->migrator, &core->migrator.link_in_bytes_per_s,
                             &core->migrator.link_out_bytes_per_s);
-    sl_core_learn_extents(core);
+    sl_history_learn_extents(core);
     sl_stats_next_iteration(&core->stats);
     sl_run_metadata_iteration(core);
     sl_learned_iteration(core);
@@ -84,13 +79,6 @@ static void unravel(struct sl_core *core)
     core->history.interleaved = false;
 }
 
-void sl_core_plan_soon(struct sl_core *core)
-{
-    struct sl_schedule *schedule = &core->schedule;
-    if (core->ticks.now >= core->planning.begun_at + LEAST_AGE && core->ticks.now < schedule->end_tick)
-        schedule->end_tick = core->ticks.now;
-}
-
 /* What is being planned begins with launches that have come by the time when it is carried out. */
 static void note_came(struct sl_planning *planning, uint8_t history)
 {
@@ -112,7 +100,7 @@ static bool is_planned(struct sl_core *core, sl_symbol symbol, uint32_t stream)
     if (!atomic_load_explicit(&schedule->active, memory_order_relaxed)) return true;
     if (!schedule->steps.histories || !sl_schedule_pull(schedule, core->ticks.now, history, &early))
         return false;
-    if (early >= FAR_EARLY) sl_core_plan_soon(core);
+    if (early >= FAR_EARLY) sl_planning_hasten(core);
     return true;
 }
 
@@ -133,7 +121,7 @@ static bool feed_stream(struct sl_core *core, sl_symbol symbol, uint32_t stream,
     return hit && is_planned(core, symbol, stream);
 }
 
-void sl_core_feed(struct sl_core *core, sl_symbol symbol, uint32_t stream)
+void sl_history_feed(struct sl_core *core, sl_symbol symbol, uint32_t stream)
 {
     bool hit = sl_predictor_feed(core->history.predictor, symbol);
     if (core->history.interleaver)
@@ -145,29 +133,19 @@ void sl_core_feed(struct sl_core *core, sl_symbol symbol, uint32_t stream)
     core->planning.mispredictions += !hit;
     if (!hit && atomic_load_explicit(&core->schedule.active, memory_order_relaxed)) {
         atomic_fetch_add(&core->stats.mispredictions, 1);
-        sl_core_cancel_schedule(core);
+        sl_planning_cancel(core);
     }
     count_iterations(core, hit);
     if (core->live && core->history.fed % SYMBOLS_BETWEEN_SUMMARIES == 0)
-        sl_core_summary(core, &core->live->facts);
-}
-
-sl_tick sl_core_submitted(const struct sl_core *core)
-{
-    sl_tick until = core->ticks.now;
-    for (int i = 0; i < SL_OPEN_LAUNCHES; i++) {
-        sl_tick open = atomic_load_explicit(&core->ticks.open[i], memory_order_acquire);
-        if (open && open <= until) until = open - 1;
-    }
-    return until;
+        sl_report_summary(core, &core->live->facts);
 }
 
 /* What was learned of the program's order is dropped when its tables are full of what does not come again,
  * and learned anew from here on. */
-void sl_core_forget(struct sl_core *core)
+void sl_history_forget(struct sl_core *core)
 {
     sl_learned_forget(core);
-    sl_core_cancel_schedule(core);
+    sl_planning_cancel(core);
     sl_predictor_clear(core->history.predictor);
     unravel(core);
     sl_symbols_clear(&core->symbols);

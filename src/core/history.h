@@ -41,13 +41,13 @@ struct sl_predictor_counts sl_history_foreseen(const struct sl_history *history)
 
 /* Appends a symbol: feeds the predictor, drops the schedule on a misprediction, counts iterations. `stream`:
  * the number of the one that it belongs to. */
-void sl_core_feed(struct sl_core *core, sl_symbol symbol, uint32_t stream);
+void sl_history_feed(struct sl_core *core, sl_symbol symbol, uint32_t stream);
 
 /* Forgets what the program did, where tables have reached their bounds. */
-void sl_core_forget(struct sl_core *core);
+void sl_history_forget(struct sl_core *core);
 
 /* Where tensors end, from all accesses. Not more often than the launches since the last time pay for: a
  * program that always does something new would else look at all that it ever did, again and again. */
-void sl_core_learn_extents(struct sl_core *core);
+void sl_history_learn_extents(struct sl_core *core);
 
 #endif

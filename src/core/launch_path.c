@@ -65,7 +65,7 @@ static void say_oversize(struct sl_core *core, const char *name, uint64_t own)
 {
     char need[SL_BYTES_TEXT], budget[SL_BYTES_TEXT];
     sl_warn_once("%s uses %s, more than the budget of %s: it runs partly in host memory", name,
-                 sl_bytes_text(own, need), sl_bytes_text(sl_core_budget(core), budget));
+                 sl_bytes_text(own, need), sl_bytes_text(sl_budget_bytes(&core->budget), budget));
     atomic_fetch_add(&core->stats.oversize_launches, 1);
 }
 
@@ -78,17 +78,17 @@ static bool is_to_fetch(struct sl_core *core, const struct sl_launch_context *co
     }
     uint64_t own = sl_demand_own_bytes(core, context->chunks, context->chunk_count);
     bool planned = atomic_load(&core->schedule.active);
-    *oversize = own > sl_core_budget(core);
+    *oversize = own > sl_budget_bytes(&core->budget);
     if (*oversize) {
         say_oversize(core, launch_name(core, context->launch, context->kernel), own);
         return !planned; /* the plan knows of it, and promised the frames to others */
     }
     if (planned && core->schedule.steps.histories) {
         /* It came earlier than was thought; the rest of the plan is no worse for it. */
-        sl_core_plan_soon(core);
+        sl_planning_hasten(core);
     } else if (planned) {
         atomic_fetch_add(&core->stats.mispredictions, 1);
-        sl_core_cancel_schedule(core); /* its frames are no longer where it believes them */
+        sl_planning_cancel(core); /* its frames are no longer where it believes them */
     }
     return true;
 }
@@ -155,12 +155,12 @@ static const struct sl_usage *understand(struct sl_core *core, struct sl_launch_
                           memory_order_relaxed);
     atomic_store_explicit(&core->stats.tick, context->tick, memory_order_relaxed);
     core->streams.active |= (uint64_t)1 << s;
-    if (core->symbols.full) sl_core_forget(core);
+    if (core->symbols.full) sl_history_forget(core);
     const struct sl_usage *usage =
         sl_access_scan(&core->scanner, launch, sl_history_expected(&core->history, s), s);
     context->symbol = usage->symbol;
     context->kernel = usage->kernel;
-    sl_core_feed(core, usage->symbol, s);
+    sl_history_feed(core, usage->symbol, s);
     sl_stats_launched(&core->stats);
     sl_record_launch(core, launch, usage);
     sl_schedule_begin(&core->schedule, context->tick, !core->daemon && !moves_between_launches(core),
@@ -208,7 +208,7 @@ static void conclude(struct sl_core *core, struct sl_launch_context *context)
         else
             context->in_sequence = 0;
     }
-    sl_core_plan(core);
+    sl_planning_go_on(core);
     if (core->sampling.sampler)
         launch->state = sl_sample_begin(core, launch, context->symbol, context->kernel, context->resident);
 }
@@ -300,7 +300,7 @@ static bool end_planned(struct sl_core *core, const struct sl_launch *launch, st
         sl_lock(&core->order);
     }
     close_launch(core, launch->tick);
-    sl_schedule_submitted(&core->schedule, sl_core_submitted(core));
+    sl_schedule_submitted(&core->schedule, sl_ticks_submitted(&core->ticks));
     sl_schedule_go_on(&core->schedule, batch);
     bool moves = batch->any && (core->daemon || moves_between_launches(core));
     sl_unlock(&core->order);

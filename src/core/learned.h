@@ -4,8 +4,10 @@
 #ifndef SLUICE_LEARNED_H
 #define SLUICE_LEARNED_H
 
-#include "core/core.h"
+#include "launch/symbols.h"
 #include "profile/profile.h"
+
+struct sl_core;
 
 /* Looks for the profile that SLUICE_PROFILE names. One of another program or version, or a damaged one, is
  * ignored with one line. Before the core's sizes are decided: sl_learned_wanted may say something about them.

@@ -111,7 +111,8 @@ static bool rehearse(struct sl_core *core, const struct sl_profile *profile)
         }
         if (slot->live || sl_place(placement, slot->bytes, slot->site, &taken)) continue;
         if (slot->address != address) last_move = i + 1;
-        if (sl_arena_moving_bytes(&core->arena) > sl_core_budget(core)) core->budget.pressure = true;
+        if (sl_arena_moving_bytes(&core->arena) > sl_budget_bytes(&core->budget))
+            core->budget.pressure = true;
     }
     for (uint32_t s = 0; s < placement->slot_count; s++)
         if (placement->slots[s].live) sl_unplace(placement, placement->slots[s].address, &taken);

@@ -129,7 +129,7 @@ void sl_plan_switch(struct sl_core *core, struct sl_plan_job *job, bool follows)
     struct plan_switch t = {.core = core,
                             .job = job,
                             .planned = job->input.content,
-                            .submitted = sl_core_submitted(core),
+                            .submitted = sl_ticks_submitted(&core->ticks),
                             .launch = (size_t)(core->ticks.now + 1 - job->input.first_tick)};
     if (t.launch) {
         if (job->steps.histories)
@@ -147,5 +147,5 @@ void sl_plan_switch(struct sl_core *core, struct sl_plan_job *job, bool follows)
     promise_frames(&t);
     sl_schedule_switch(&core->schedule, &job->steps, core->ticks.now, job->out, t.out_count, job->in,
                        t.in_count);
-    sl_schedule_submitted(&core->schedule, sl_core_submitted(core));
+    sl_schedule_submitted(&core->schedule, sl_ticks_submitted(&core->ticks));
 }

@@ -23,6 +23,22 @@ enum { SURE_CONTEXT = 16 };   /* symbols that came like this before */
 /* When so many chunks came ahead, or such a part of the budget, it is judged by how much was used. */
 enum { ENOUGH_CHUNKS = 16, ENOUGH_PART = 4 };
 
+/* A plan that is so many launches old may be replaced before its end. */
+enum { LEAST_AGE = 16 };
+
+void sl_planning_cancel(struct sl_core *core)
+{
+    core->planning.mispredictions++;
+    sl_schedule_cancel(&core->schedule);
+}
+
+void sl_planning_hasten(struct sl_core *core)
+{
+    struct sl_schedule *schedule = &core->schedule;
+    if (core->ticks.now >= core->planning.begun_at + LEAST_AGE && core->ticks.now < schedule->end_tick)
+        schedule->end_tick = core->ticks.now;
+}
+
 static void say(enum sl_status status)
 {
     if (status && status != SL_ERR_UNSUPPORTED)
@@ -38,7 +54,7 @@ static struct sl_plan_lessons *lessons(struct sl_core *core)
     return &planning->lessons;
 }
 
-size_t sl_core_believed(struct sl_core *core)
+size_t sl_planning_believed(struct sl_core *core)
 {
     uint32_t streak = core->history.streak > SL_CONFIDENCE_LEAST ? core->history.streak : SL_CONFIDENCE_LEAST;
     return sl_confidence_left(&core->history.confidence, streak, sl_history_period(&core->history, false));
@@ -54,7 +70,7 @@ static bool is_believed(struct sl_core *core)
     uint64_t chunks = ENOUGH_CHUNKS * core->arena.chunk_bytes, part = core->budget.bytes / ENOUGH_PART;
     sl_confidence_judge(&core->history.confidence, atomic_load(&core->stats.in_by_cause[SL_CAUSE_PLAN]),
                         atomic_load(&core->stats.unused_bytes), chunks < part ? chunks : part);
-    return sl_core_believed(core) >= planned + LEAST_BELIEVED;
+    return sl_planning_believed(core) >= planned + LEAST_BELIEVED;
 }
 
 /* Whether it is worth while to plan where nothing is planned. One plan that follows another is no reason
@@ -110,14 +126,14 @@ static void plan_here(struct sl_core *core)
     struct sl_schedule *schedule = &core->schedule;
     struct sl_steps steps = {0};
     note_begin(core);
-    sl_core_learn_extents(core);
+    sl_history_learn_extents(core);
     if (!sl_migrator_try_lock(&core->migrator, SL_PATIENCE)) return; /* the next launch does */
     enum sl_status status = make_plan(core, &steps);
     if (status == SL_OK)
         sl_schedule_take(schedule, &steps);
     else
         sl_schedule_clear(schedule);
-    sl_schedule_submitted(schedule, sl_core_submitted(core));
+    sl_schedule_submitted(schedule, sl_ticks_submitted(&core->ticks));
     sl_migrator_unlock(&core->migrator);
     if (status == SL_OK) core->planning.carried_out = atomic_load(&schedule->generation);
     sl_steps_free(&steps);
@@ -158,7 +174,7 @@ static bool begin_forecast(struct sl_core *core)
     note_begin(core);
     planning->foreseen = planning->mispredictions;
     planning->refusals = planning->came_count = planning->followed = 0;
-    sl_core_learn_extents(core);
+    sl_history_learn_extents(core);
     planning->continues = follows && sl_forecast_continue(core, &planning->forecast) == SL_OK;
     enum sl_status status = planning->continues ? SL_OK : sl_forecast_begin(core, &planning->forecast);
     say(status);
@@ -266,7 +282,7 @@ static bool knows_place(const struct sl_core *core)
            sl_predictor_match(core->history.predictor) >= SURE_CONTEXT;
 }
 
-void sl_core_plan(struct sl_core *core)
+void sl_planning_go_on(struct sl_core *core)
 {
     struct sl_planning *planning = &core->planning;
     if (!core->budget.pressure || !core->policy->plans || !knows_place(core)) return;

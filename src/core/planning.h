@@ -5,6 +5,7 @@
 
 #include "core/forecast.h"
 
+struct sl_core;
 struct sl_planner;
 
 #define SL_PLANNING_CAME 1024
@@ -30,5 +31,19 @@ struct sl_planning {
     uint8_t came[SL_PLANNING_CAME];
     uint32_t came_count, followed;
 };
+
+/* Sees to it that there is a plan for what is predicted. core->ticks.now is the launch being begun, whose
+ * chunks are seen to. Caller holds the order lock, here and below. */
+void sl_planning_go_on(struct sl_core *core);
+
+/* The program went other ways than the plan, which still holds: the next one is made soon, but not too soon
+ * after it. */
+void sl_planning_hasten(struct sl_core *core);
+
+/* What is planned is not issued any more. */
+void sl_planning_cancel(struct sl_core *core);
+
+/* For how many symbols what is predicted is believed; SIZE_MAX: no end is in sight. */
+size_t sl_planning_believed(struct sl_core *core);
 
 #endif

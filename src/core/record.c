@@ -6,7 +6,7 @@
 
 #define SLOTS_WRITTEN_AT_ONCE 16
 
-bool sl_core_trace(struct sl_core *core, struct sl_event event)
+bool sl_record(struct sl_core *core, struct sl_event event)
 {
     if (!core->recorder.trace) return false;
     event.tick = core->ticks.now;
@@ -23,7 +23,7 @@ void sl_record_slabs(struct sl_core *core)
                                  .id = core->recorder.slabs_written * core->arena.chunks_per_slab,
                                  .a = core->arena.slabs[core->recorder.slabs_written].address,
                                  .b = SL_GIB};
-        if (!sl_core_trace(core, event)) return; /* again with the next allocation */
+        if (!sl_record(core, event)) return; /* again with the next allocation */
     }
 }
 
@@ -63,17 +63,17 @@ static void announce_kernel(struct sl_core *core, uint32_t kernel)
     struct sl_kernel *known = &core->scanner.kernels.kernels[kernel];
     if (!kernel || known->announced == core->recorder.lap + 1) return;
     known->announced = core->recorder.lap + 1;
-    sl_core_trace(core, (struct sl_event){.type = SL_EVENT_KERNEL, .id = kernel, .text = known->name});
+    sl_record(core, (struct sl_event){.type = SL_EVENT_KERNEL, .id = kernel, .text = known->name});
 }
 
 void sl_record_allocation(struct sl_core *core, enum sl_event_type type, uint32_t slot)
 {
     const struct sl_slot *s = &core->placement.slots[slot];
-    sl_core_trace(core, (struct sl_event){.type = (uint8_t)type,
-                                          .id = slot,
-                                          .a = s->address,
-                                          .b = s->bytes,
-                                          .c = type == SL_EVENT_ALLOC ? s->site : 0});
+    sl_record(core, (struct sl_event){.type = (uint8_t)type,
+                                      .id = slot,
+                                      .a = s->address,
+                                      .b = s->bytes,
+                                      .c = type == SL_EVENT_ALLOC ? s->site : 0});
 }
 
 /* A file with a limit has gone round: each of the next launches tells of some allocations that live, so that
@@ -98,7 +98,7 @@ static void write_again(struct sl_core *core)
                                  .a = slot->address,
                                  .b = slot->bytes,
                                  .c = slot->site};
-        if (slot->live) sl_core_trace(core, again);
+        if (slot->live) sl_record(core, again);
     }
 }
 

@@ -23,7 +23,7 @@ struct sl_recorder {
 };
 
 /* False: no trace is written, or the record is lost. */
-bool sl_core_trace(struct sl_core *core, struct sl_event event);
+bool sl_record(struct sl_core *core, struct sl_event event);
 
 /* Slabs that were taken since the last time. */
 void sl_record_slabs(struct sl_core *core);

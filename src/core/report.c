@@ -41,10 +41,10 @@ void sl_report_count(struct sl_core *core)
 {
     if (!live || !sl_live_count(live, &core->stats)) return;
     core->live = live;
-    sl_core_summary(core, &live->facts);
+    sl_report_summary(core, &live->facts);
 }
 
-void sl_core_summary(const struct sl_core *core, struct sl_run_summary *out)
+void sl_report_summary(const struct sl_core *core, struct sl_run_summary *out)
 {
     struct sl_predictor_counts predictor = sl_history_foreseen(&core->history);
     *out = (struct sl_run_summary){
@@ -76,7 +76,7 @@ void sl_report_end(const struct sl_core *core)
 {
     struct sl_run_summary facts;
     if (core) {
-        sl_core_summary(core, &facts);
+        sl_report_summary(core, &facts);
         facts.complete = true;
         if (stats_path[0]) sl_stats_write(&core->stats, &facts, stats_path);
         if (core->options->verbose >= 1) sl_stats_say(&core->stats, &facts, to_log);

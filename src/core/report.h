@@ -3,7 +3,10 @@
 #ifndef SLUICE_REPORT_H
 #define SLUICE_REPORT_H
 
-#include "core/core.h"
+#include "base/options.h"
+#include "move/stats.h"
+
+struct sl_core;
 
 /* CUDA is used: decides where figures go, and makes the file that keeps them for a sudden end (live.h), once.
  * Says if the statistics cannot be written. */
@@ -17,5 +20,8 @@ void sl_report_end(const struct sl_core *core);
 
 /* In a child, or before the core is freed: nothing of that file is in use any more. `core` may be NULL. */
 void sl_report_leave(struct sl_core *core);
+
+/* What is said of the run beside the counts, as of now. */
+void sl_report_summary(const struct sl_core *core, struct sl_run_summary *out);
 
 #endif

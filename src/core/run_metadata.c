@@ -22,16 +22,16 @@ __attribute__((format(printf, 2, 3))) static void fact(struct sl_core *core, con
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    sl_core_trace(core, (struct sl_event){.type = SL_EVENT_METADATA, .text = sl_intern(text)});
+    sl_record(core, (struct sl_event){.type = SL_EVENT_METADATA, .text = sl_intern(text)});
 }
 
 /* One that changes: its text is the name alone, since every text is kept for good. */
 static void number(struct sl_core *core, const char *name, uint64_t value)
 {
-    sl_core_trace(core, (struct sl_event){.type = SL_EVENT_METADATA,
-                                          .flags = SL_METADATA_NUMBER,
-                                          .a = value,
-                                          .text = sl_intern(name)});
+    sl_record(core, (struct sl_event){.type = SL_EVENT_METADATA,
+                                      .flags = SL_METADATA_NUMBER,
+                                      .a = value,
+                                      .text = sl_intern(name)});
 }
 
 char *sl_run_metadata_command(void)
@@ -93,7 +93,7 @@ static void write_link(struct sl_core *core)
         return;
     core->recorder.link_in_written = in;
     core->recorder.link_out_written = out;
-    sl_core_trace(core, (struct sl_event){.type = SL_EVENT_LINK, .a = in, .b = out});
+    sl_record(core, (struct sl_event){.type = SL_EVENT_LINK, .a = in, .b = out});
 }
 
 void sl_run_metadata_iteration(struct sl_core *core)
@@ -101,11 +101,11 @@ void sl_run_metadata_iteration(struct sl_core *core)
     struct sl_predictor_counts counts = sl_history_foreseen(&core->history);
     core->history.iterations++;
     if (!core->recorder.trace) return;
-    sl_core_trace(core, (struct sl_event){.type = SL_EVENT_ITERATION,
-                                          .id = core->history.iterations,
-                                          .a = counts.fed - core->recorder.fed_written,
-                                          .b = counts.fed,
-                                          .c = counts.predicted});
+    sl_record(core, (struct sl_event){.type = SL_EVENT_ITERATION,
+                                      .id = core->history.iterations,
+                                      .a = counts.fed - core->recorder.fed_written,
+                                      .b = counts.fed,
+                                      .c = counts.predicted});
     core->recorder.fed_written = counts.fed;
     write_link(core);
     uint64_t now = sl_clock_ns(CLOCK_MONOTONIC);

@@ -3,7 +3,7 @@
 #ifndef SLUICE_RUN_METADATA_H
 #define SLUICE_RUN_METADATA_H
 
-#include "core/core.h"
+struct sl_core;
 
 /* The program's arguments with spaces between them, cut where they are long; malloc's. NULL: not known. */
 char *sl_run_metadata_command(void);

@@ -89,10 +89,10 @@ static enum sl_status open_trace(struct sl_core *core, uint64_t device_bytes)
         sl_log(SL_LOG_WARN, "the name of the trace is too long; no trace is written");
     if (status) return sl_runtime_records_only() ? status : SL_OK;
     core->stats.trace = core->recorder.trace;
-    sl_core_trace(core, (struct sl_event){.type = SL_EVENT_BUDGET,
-                                          .a = core->budget.bytes,
-                                          .b = core->arena.chunk_bytes,
-                                          .c = device_bytes});
+    sl_record(core, (struct sl_event){.type = SL_EVENT_BUDGET,
+                                      .a = core->budget.bytes,
+                                      .b = core->arena.chunk_bytes,
+                                      .c = device_bytes});
     return SL_OK;
 }
 
@@ -315,7 +315,7 @@ void sl_runtime_stop(bool device_gone)
     int cancel_state;
     if (!core || !lock_for_the_last_time(&core->order)) return;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* files are written with the lock held */
-    if (!device_gone) sl_core_settle_stalls(core);
+    if (!device_gone) sl_stalls_settle(core);
     sl_schedule_cancel(&core->schedule);
     if (!device_gone) {
         sl_samples_settle(core);

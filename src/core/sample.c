@@ -164,7 +164,8 @@ struct sl_sample *sl_sample_begin(struct sl_core *core, const struct sl_launch *
     bool told = is_for_trace(core, known, resident);
     if (sampler->refused || (!told && !(resident && is_for_plan(core, symbol)))) return NULL;
     if (atomic_load_explicit(&core->streams.captures, memory_order_relaxed)) return NULL;
-    if (sl_core_submitted(core) != launch->tick - 1) return NULL; /* another's may come between the events */
+    if (sl_ticks_submitted(&core->ticks) != launch->tick - 1)
+        return NULL; /* another's may come between the events */
     struct sl_sample *sample = next_place(core, told);
     if (!sample) return NULL;
     if (told) {

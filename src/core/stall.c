@@ -17,10 +17,10 @@ static void settle(struct sl_core *core, struct sl_stall *stall)
         atomic_fetch_add(&counts[i]->stall_ns, ns);
         atomic_fetch_add(&counts[i]->stalls, 1);
     }
-    sl_core_trace(core, (struct sl_event){.type = SL_EVENT_STALL, .a = ns, .b = 1, .c = stall->tick});
+    sl_record(core, (struct sl_event){.type = SL_EVENT_STALL, .a = ns, .b = 1, .c = stall->tick});
 }
 
-void sl_core_settle_stalls(struct sl_core *core)
+void sl_stalls_settle(struct sl_core *core)
 {
     const struct sl_backend *backend = &core->backend;
     for (int i = 0; i < SL_STALLS; i++) {
@@ -35,7 +35,7 @@ void sl_core_settle_stalls(struct sl_core *core)
 struct sl_stall *sl_stall_new(struct sl_core *core)
 {
     struct sl_stall *stall = &core->stalls.at[core->stalls.next % SL_STALLS];
-    if (core->stalls.next % SL_STALLS == 0 && stall->in_sequence) sl_core_settle_stalls(core);
+    if (core->stalls.next % SL_STALLS == 0 && stall->in_sequence) sl_stalls_settle(core);
     core->stalls.next++;
     stall->in_sequence = 0;
     if (!sl_backend_has_timed_event(&core->backend, &stall->reached)) return NULL;

@@ -26,6 +26,6 @@ struct sl_stall *sl_stall_new(struct sl_core *core);
 void sl_stall_wait(struct sl_core *core, struct sl_stall *stall, sl_stream stream, uint64_t sequence);
 
 /* Reads the stalls whose launches have run. Caller holds the order lock. */
-void sl_core_settle_stalls(struct sl_core *core);
+void sl_stalls_settle(struct sl_core *core);
 
 #endif

@@ -6,7 +6,7 @@
 /* No launch's tick if one that has begun may reach the driver after what is asked of it now. */
 static sl_tick all_submitted(const struct sl_core *core)
 {
-    return sl_core_submitted(core) == core->ticks.now ? core->ticks.now : UINT64_MAX;
+    return sl_ticks_submitted(&core->ticks) == core->ticks.now ? core->ticks.now : UINT64_MAX;
 }
 
 struct sl_sync_mark sl_runtime_synchronizing(void)

@@ -85,7 +85,7 @@ static void look_twice(void)
 
 static uint64_t budget(void)
 {
-    return sl_core_budget(sl_core_running());
+    return sl_budget_bytes(&sl_core_running()->budget);
 }
 
 static void what_fits_is_kept(void **state)
