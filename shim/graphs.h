@@ -3,7 +3,7 @@
  *
  * As with the driver, calls that concern one executable graph are not made at the same time. Kernels that are
  * changed from the device, conditional nodes and batches of memory operations are not followed: what they
- * touch is served in place.
+ * touch is used remotely.
  */
 #ifndef SLUICE_SHIM_GRAPHS_H
 #define SLUICE_SHIM_GRAPHS_H

@@ -16,7 +16,7 @@ struct batch {
     uint64_t copied_bytes;
 };
 
-/* A batch of `copies`. Where there is no memory for all that it may name, the rest is served in place. */
+/* A batch of `copies`. Where there is no memory for all that it may name, the rest is used remotely. */
 static void open_batch(struct batch *batch, size_t copies)
 {
     batch->spans = copies <= FEW / 2 ? batch->few : malloc(copies * 2 * sizeof *batch->spans);
@@ -144,7 +144,7 @@ static bool begin_boxes(struct batch *batch, sl_stream stream, const void *copie
     return true;
 }
 #else
-/* Built with headers that do not know these copies: what they touch is served in place. */
+/* Built with headers that do not know these copies: what they touch is used remotely. */
 static bool begin_boxes(struct batch *batch, sl_stream stream, const void *copies, size_t count,
                         size_t *failed)
 {

@@ -67,7 +67,7 @@ CUresult sl_hook_cuLaunchCooperativeKernel(struct sl_call call, sl_fn_cuLaunchCo
 }
 
 /* The oldest launches take their block shape and parameters from calls that are not followed: what they touch
- * is served in place. */
+ * is used remotely. */
 static void begin_old_launch(struct sl_work *work, sl_stream stream, CUfunction function, int width,
                              int height)
 {

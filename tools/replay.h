@@ -60,7 +60,7 @@ struct replay_setting {
 
 struct replay_iteration {
     uint64_t took_ns, stall_ns;
-    uint64_t longer_ns; /* launches took longer than alone: they used memory in place, or shared the link */
+    uint64_t longer_ns; /* launches took longer than alone: they used memory remotely, or shared the link */
     uint64_t bytes_in, bytes_out, remote_bytes_used;
     uint64_t launches, misses, missed; /* missed: launches with a demand miss */
 };

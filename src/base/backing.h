@@ -1,5 +1,5 @@
 /* Rules that say where an allocation lives (SLUICE_BACKING): in unified memory, which moves, or in pinned
- * host memory, which the device reads and writes in place.
+ * host memory, which the device reads and writes over the link (zero-copy).
  *
  *   RULES  RULE[,RULE]...     the first that fits an allocation decides; unified where none does
  *   RULE   site:HASH=BACKING  allocations of one site, as `sluice trace sites` names it

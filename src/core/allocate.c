@@ -1,4 +1,5 @@
-/* Allocations and frees, and what the program may ask about them. */
+#include "core/allocate.h"
+
 #include "base/guards.h"
 #include "base/log.h"
 #include "base/test_delay.h"

@@ -31,7 +31,7 @@ struct sl_demand_for {
 uint64_t sl_demand_own_bytes(const struct sl_core *core, const sl_chunk *chunks, uint32_t count);
 
 /* Brings those of the launch's chunks that are not resident, evicting what it does not use. A launch whose
- * own chunks exceed the budget gets what fits beside what is there, and uses the rest in place. *brought:
+ * own chunks exceed the budget gets what fits beside what is there, and uses the rest remotely. *brought:
  * whether something came. Returns the number of chunks that were missing. Enqueues: the order lock must not
  * be held. */
 uint32_t sl_demand_fetch(struct sl_core *core, const struct sl_demand_for *launch, bool *fetched);

@@ -1,4 +1,5 @@
-/* The launch path: from sl_runtime_launch_begin to _end, and what stands between two launches. */
+#include "core/launch_path.h"
+
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +37,7 @@ static bool use_plainly(struct sl_core *core, const struct sl_usage *usage, uint
 }
 
 /* Marks the launch's chunks as used by its stream, and finds the last fetch that it has to wait for. Returns
- * the bytes that it will use in place. */
+ * the bytes that it will use remotely. */
 static uint64_t use_chunks(struct sl_core *core, struct sl_launch_context *context)
 {
     uint64_t bit = (uint64_t)1 << context->stream, remote_bytes_used = 0;
@@ -46,7 +47,7 @@ static uint64_t use_chunks(struct sl_core *core, struct sl_launch_context *conte
         if (!(users & bit)) atomic_fetch_or(&chunk->users, bit);
         atomic_store_explicit(&chunk->unused, false, memory_order_relaxed);
         if (atomic_load(&chunk->content) != SL_CONTENT_RESIDENT) {
-            sl_content_change(chunk, SL_CONTENT_DEAD, SL_CONTENT_HOST); /* written in place */
+            sl_content_change(chunk, SL_CONTENT_DEAD, SL_CONTENT_HOST); /* written remotely */
             if (atomic_load(&chunk->content) == SL_CONTENT_HOST) remote_bytes_used += chunk->bytes;
         }
         uint64_t sequence = atomic_load(&chunk->in_sequence);
@@ -131,9 +132,9 @@ static void see_to_chunks(struct sl_core *core, struct sl_launch_context *contex
     sl_schedule_issue(&core->schedule, &context->batch);
     if (context->resident) return;
     if (sl_demand_lacking(core, context->chunks, context->chunk_count)) fetch_on_demand(core, context);
-    uint64_t in_place = use_chunks(core, context);
-    if (in_place) SL_COUNT(&core->stats, remote_bytes, in_place);
-    context->resident = !in_place && !sl_demand_lacking(core, context->chunks, context->chunk_count);
+    uint64_t remote = use_chunks(core, context);
+    if (remote) SL_COUNT(&core->stats, remote_bytes, remote);
+    context->resident = !remote && !sl_demand_lacking(core, context->chunks, context->chunk_count);
 }
 
 /* Without a daemon: whether what the plan has is issued behind a launch, as the program may wait before its

@@ -1,5 +1,5 @@
-/* What the shim tells the trace beside allocations and launches: without the order lock, since the program
- * may wait or fail anywhere. */
+#include "core/program_events.h"
+
 #include <stdio.h>
 
 #include "base/clock.h"

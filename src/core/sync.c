@@ -1,4 +1,5 @@
-/* What the program waits for, and the ends of its streams. */
+#include "core/sync.h"
+
 #include "base/guards.h"
 #include "base/test_delay.h"
 #include "core/core.h"

@@ -26,7 +26,7 @@ struct sl_usage {
     uint32_t access_count;
     const sl_chunk *chunks; /* each once: in `chunk_space`, or the launch cache's */
     uint32_t chunk_count;
-    uint64_t pinned_bytes;                      /* that it uses in place because they are pinned */
+    uint64_t pinned_bytes;                      /* that it uses zero-copy because they are pinned */
     const struct sl_launch_cache_entry *cached; /* that it was recognised by, or NULL */
     bool came_as_expected;                      /* not by the launch cache */
 };

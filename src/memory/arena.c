@@ -26,7 +26,7 @@ void sl_arena_init(struct sl_arena *arena, const struct sl_backend *backend, uin
 static bool may_change(int from, int to)
 {
     switch (from) {
-    case SL_CONTENT_DEAD: /* populated with or without an owner, or used in place */
+    case SL_CONTENT_DEAD: /* populated with or without an owner, or used remotely */
         return to == SL_CONTENT_RESIDENT_DEAD || to == SL_CONTENT_HOST;
     case SL_CONTENT_HOST:
         return to == SL_CONTENT_RESIDENT || to == SL_CONTENT_DEAD;

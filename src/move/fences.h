@@ -1,6 +1,6 @@
-/* The fences that the schedule's releases wait for: one behind each launch after which something leaves.
+/* The fences that the schedule's evictions wait for: one behind each launch after which something leaves.
  *
- * A fence is never recorded anew while a release may still wait for it: it serves again when all releases of
+ * A fence is never recorded anew while a release may still wait for it: it serves again when all evictions of
  * its launch have been issued. When as many are needed as there can be, launches get none, and what leaves
  * behind them waits for nobody. Thread-safe.
  */

@@ -298,7 +298,7 @@ uint64_t sl_migrator_evict(struct sl_migrator *migrator, sl_chunk c, const struc
     enum sl_action_kind kind = drops                                             ? SL_ACTION_DISCARD
                                : backend->leave && !atomic_load(&chunk->written) ? SL_ACTION_LEAVE
                                                                                  : SL_ACTION_EVICT;
-    /* Not when it comes: a launch may still write it in place, and a fetch does not wait for that. */
+    /* Not when it comes: a launch may still write it remotely, and a fetch does not wait for that. */
     atomic_store(&chunk->written, false);
     note_left(migrator, sequence, bytes);
     bool timed = kind == SL_ACTION_EVICT && begin_transfer(&migrator->out);

@@ -7,7 +7,7 @@
  *            HOST ───────────────────────────▶ RESIDENT
  *            │  ▲ ◀─────────────────────────── │  ▲
  *            │  │    sl_migrator_evict (evict)  │  │
- *   sl_arena_give  use in place     sl_arena_give  sl_arena_take
+ *   sl_arena_give  remote use       sl_arena_give  sl_arena_take
  *            ▼  │                              ▼  │
  *            DEAD ◀─────────────────────────── RESIDENT_DEAD
  *                  sl_migrator_evict (discard)

@@ -119,8 +119,8 @@ static void issue_in_of(struct sl_schedule *schedule, uint64_t generation, uint3
     sl_unlock(&migrator->in.lock);
 }
 
-/* How many releases the fetches below `in` wait for. */
-static uint32_t releases_for(struct sl_schedule *schedule, uint64_t generation, uint32_t in)
+/* How many evictions the fetches below `in` wait for. */
+static uint32_t evictions_for(struct sl_schedule *schedule, uint64_t generation, uint32_t in)
 {
     uint32_t out = 0;
     if (in <= atomic_load_explicit(&schedule->next_in, memory_order_relaxed)) return 0;
@@ -134,7 +134,7 @@ static uint32_t releases_for(struct sl_schedule *schedule, uint64_t generation, 
 void sl_schedule_issue(struct sl_schedule *schedule, const struct sl_schedule_batch *batch)
 {
     if (!batch->any) return;
-    issue_out_of(schedule, batch->generation, releases_for(schedule, batch->generation, batch->needed_in),
+    issue_out_of(schedule, batch->generation, evictions_for(schedule, batch->generation, batch->needed_in),
                  SL_CAUSE_LATE);
     issue_in_of(schedule, batch->generation, batch->needed_in, SL_CAUSE_LATE);
     issue_out_of(schedule, batch->generation, batch->out, SL_CAUSE_PLAN);

@@ -16,7 +16,7 @@
 
 struct sl_step {
     sl_chunk chunk;
-    uint32_t waits_for; /* in: releases that must be issued before */
+    uint32_t waits_for; /* in: evictions that must be issued before */
     sl_tick after, deadline;
     uint64_t bytes;
     bool dead; /* no content is to be copied: what there was died after launch `after` at the latest */
@@ -45,7 +45,7 @@ struct sl_schedule {
     _Atomic sl_tick submitted; /* every launch up to this tick was given to the driver */
     sl_tick end_tick;          /* launches before it are served; then plan again */
     sl_tick begun_at;          /* the launch that was being begun when the plan took over; or 0 */
-    uint32_t taken_over;       /* releases in front that make the chunks be where the plan has them */
+    uint32_t taken_over;       /* evictions in front that make the chunks be where the plan has them */
     struct sl_steps steps;
     _Atomic uint32_t next_out, next_in;
 
@@ -68,7 +68,7 @@ void sl_schedule_take(struct sl_schedule *schedule, struct sl_steps *steps);
 
 /* The same while launch `tick` is being begun, which may be a later one than that in front of the plan: what
  * the plan had to be issued before is left out. Instead `out` leaves and then `in` comes, which is in the
- * order of its deadlines and whose `waits_for` counts releases of `out`. pre: room for both, and the plan
+ * order of its deadlines and whose `waits_for` counts evictions of `out`. pre: room for both, and the plan
  * covers the next launch. */
 void sl_schedule_switch(struct sl_schedule *schedule, struct sl_steps *steps, sl_tick tick,
                         const struct sl_step *out, uint32_t out_count, const struct sl_step *in,
@@ -97,7 +97,7 @@ void sl_schedule_clear(struct sl_schedule *schedule);
 /* Steps that a launch issues. */
 struct sl_schedule_batch {
     uint64_t generation;
-    uint32_t needed_in; /* fetches up to here, and the releases that they wait for, first; */
+    uint32_t needed_in; /* fetches up to here, and the evictions that they wait for, first; */
     uint32_t out, in;   /* then these */
     bool any;           /* there may be one that nobody issued */
     bool waited_for;    /* that the launch began is what a step waited for: the daemon is to look */

@@ -16,7 +16,7 @@ struct sl_counts {
     _Atomic uint64_t demand_misses; /* chunks that a launch needed and nobody had planned for it */
     _Atomic uint64_t
         late_prefetches; /* chunks that were planned, but fetched only by the launch that needs them */
-    _Atomic uint64_t remote_bytes; /* used in place */
+    _Atomic uint64_t remote_bytes; /* used remotely or zero-copy */
     _Atomic uint64_t pinned_bytes; /* those of them that are pinned */
     _Atomic uint64_t bytes_in, bytes_out;
     _Atomic uint64_t stalls, stall_ns; /* launches that waited for fetches of whatever cause, and how long */

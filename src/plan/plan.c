@@ -2,7 +2,8 @@
 
 #include <stdlib.h>
 
-#include "plan/plan_internal.h"
+#include "plan/plan_relax.h"
+#include "plan/plan_search.h"
 
 #define MOST_GUESSED 0.5 /* of the time, for a comparison of attempts to mean anything */
 

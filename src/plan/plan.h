@@ -84,7 +84,7 @@ struct sl_plan {
     struct sl_plan_action
         *actions; /* in the order to issue: by `after`; frame_from always points backwards */
     size_t action_count;
-    size_t oversize_launches; /* launches whose own chunks exceed the budget: they use in place what is not
+    size_t oversize_launches; /* launches whose own chunks exceed the budget: they use remotely what is not
                                  resident */
     uint64_t bytes_in, bytes_out;  /* FETCH, EVICT */
     uint64_t seconds_ns, stall_ns; /* predicted, from the durations and the link speeds */

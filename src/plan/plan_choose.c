@@ -1,6 +1,8 @@
+#include "plan/plan_choose.h"
+
 #include <stdlib.h>
 
-#include "plan/plan_internal.h"
+#include "plan/plan_outlook.h"
 #include "plan/plan_victims.h"
 
 /* A simulation in the order of the launches: what one needs and finds absent comes, and while there is no
@@ -92,8 +94,8 @@ static bool evict_one(struct chooser *c, uint32_t launch, uint32_t request)
     x->written = false;
     x->release = c->choice->eviction_count;
     c->resident_bytes -= c->in->chunk_bytes[victim];
-    c->choice->releases[c->choice->eviction_count++] =
-        (struct sl_release){victim, x->moment, launch, request, x->access, kind};
+    c->choice->evictions[c->choice->eviction_count++] =
+        (struct sl_eviction){victim, x->moment, launch, request, x->access, kind};
     return true;
 }
 
@@ -109,19 +111,19 @@ static bool has_room(const struct chooser *c, sl_chunk chunk)
     return c->resident_bytes + c->in->chunk_bytes[chunk] <= c->in->budget_bytes;
 }
 
-/* What is used in place goes over the link while its launch waits. */
+/* What is used remotely goes over the link while its launch waits. */
 static bool costs_less_than_remote(const struct chooser *c, uint32_t t, sl_chunk chunk)
 {
     const struct sl_policy *policy = c->policy;
     if (!policy->prices) return true;
-    double cost = 0, in_place = c->out_share;
+    double cost = 0, remote = c->out_share;
     if (c->chunk[chunk].content == SL_CONTENT_HOST) {
         cost = c->in_share * (policy->least_price + policy->prices->in[t]);
-        in_place += c->in_share;
+        remote += c->in_share;
     }
-    if (has_room(c, chunk) || c->victims.dead_first != SL_NONE) return cost <= in_place;
+    if (has_room(c, chunk) || c->victims.dead_first != SL_NONE) return cost <= remote;
     sl_chunk victim = sl_victims_best(&c->victims, c->start[t]);
-    return victim != SL_NONE && cost + c->victims.price[c->victims.of[victim].price] <= in_place;
+    return victim != SL_NONE && cost + c->victims.price[c->victims.of[victim].price] <= remote;
 }
 
 static uint64_t lacking_bytes(const struct chooser *c, uint32_t t)
@@ -179,15 +181,15 @@ static bool begin_launch(struct chooser *c, uint32_t t)
 static void end_uses(struct chooser *c, uint32_t t, uint32_t access)
 {
     const struct sl_plan_launch *launch = &c->in->launches[t];
-    struct sl_remote in_place = {.launch = t};
+    struct sl_remote remote = {.launch = t};
     for (uint32_t k = 0; k < launch->access_count; k++, access++) {
         const struct sl_plan_access *use = &c->in->accesses[launch->first_access + k];
         struct chunk *x = &c->chunk[use->chunk];
         bool writes = use->flags & SL_ACCESS_WRITE || !c->in->clean;
         /* Only a launch that exceeds the budget finds a chunk elsewhere: it writes it there. */
         if (x->content != SL_CONTENT_RESIDENT) {
-            if (x->content == SL_CONTENT_HOST) in_place.in_bytes += c->in->chunk_bytes[use->chunk];
-            if (writes) in_place.out_bytes += c->in->chunk_bytes[use->chunk];
+            if (x->content == SL_CONTENT_HOST) remote.in_bytes += c->in->chunk_bytes[use->chunk];
+            if (writes) remote.out_bytes += c->in->chunk_bytes[use->chunk];
             if (x->content == SL_CONTENT_DEAD) x->since = t + 1;
             x->written |= writes;
             x->content = SL_CONTENT_HOST;
@@ -199,7 +201,7 @@ static void end_uses(struct chooser *c, uint32_t t, uint32_t access)
         struct prospect p = {c->outlook->next[access], c->outlook->death[access], t + 1, c->start[t + 1]};
         may_leave(c, use->chunk, &p);
     }
-    if (in_place.in_bytes || in_place.out_bytes) c->choice->in_place[c->choice->remote_count++] = in_place;
+    if (remote.in_bytes || remote.out_bytes) c->choice->remotes[c->choice->remote_count++] = remote;
 }
 
 static void end_lives(struct chooser *c, uint32_t t)
@@ -279,10 +281,10 @@ enum sl_status sl_plan_choose(const struct sl_plan_input *in, const struct sl_ou
     enum sl_status status = sl_victims_new(in->chunk_count, policy->weight_of_rest, &c.victims);
     c.chunk = calloc(in->chunk_count + 1, sizeof *c.chunk);
     c.start = malloc((in->launch_count + 1) * sizeof *c.start);
-    choice.releases = malloc((accesses + in->chunk_count + 1) * sizeof *choice.releases);
+    choice.evictions = malloc((accesses + in->chunk_count + 1) * sizeof *choice.evictions);
     choice.requests = malloc((accesses + 1) * sizeof *choice.requests);
-    choice.in_place = malloc((in->launch_count + 1) * sizeof *choice.in_place);
-    if (!choice.in_place || !c.chunk || !c.start || !choice.releases || !choice.requests)
+    choice.remotes = malloc((in->launch_count + 1) * sizeof *choice.remotes);
+    if (!choice.remotes || !c.chunk || !c.start || !choice.evictions || !choice.requests)
         status = SL_ERR_NO_MEMORY;
     if (status == SL_OK) choose(&c);
     if (c.lacks_memory) status = SL_ERR_NO_MEMORY;
@@ -311,16 +313,16 @@ void sl_choice_hold_back(struct sl_choice *choice, enum sl_plan_when when)
         if (choice->requests[i].moment < from) choice->requests[i].moment = from;
     }
     for (uint32_t i = 0; i < choice->eviction_count; i++) {
-        uint32_t request = choice->releases[i].request;
+        uint32_t request = choice->evictions[i].request;
         uint32_t from = request == SL_NONE ? 0 : allowed_from(choice, request, when);
-        if (choice->releases[i].moment < from) choice->releases[i].moment = from;
+        if (choice->evictions[i].moment < from) choice->evictions[i].moment = from;
     }
 }
 
 void sl_choice_free(struct sl_choice *choice)
 {
-    free(choice->releases);
+    free(choice->evictions);
     free(choice->requests);
-    free(choice->in_place);
+    free(choice->remotes);
     *choice = (struct sl_choice){0};
 }

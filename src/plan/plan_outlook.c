@@ -1,7 +1,7 @@
+#include "plan/plan_outlook.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include "plan/plan_internal.h"
 
 /* One pass from the end: what is known of each chunk so far is what comes next for those before. */
 static void look_back(const struct sl_plan_input *in, struct sl_outlook *o)

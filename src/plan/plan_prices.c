@@ -1,4 +1,8 @@
-#include "plan/plan_internal.h"
+#include "plan/plan_prices.h"
+
+#include "plan/plan_choose.h"
+#include "plan/plan_outlook.h"
+#include "plan/plan_schedule.h"
 
 /* The critical path is followed from the end back to the beginning: a launch that waited waited for its last
  * fetch; a fetch for the one before it on the link, or for a frame; a frame's release for the one before it
@@ -92,7 +96,7 @@ void sl_prices_credit(const struct sl_prices *prices, const struct sl_plan_input
     uint32_t count = outlook->access_count, access = count;
     for (uint32_t i = 0; i < count; i++) credit[i] = -1;
     for (uint32_t i = 0; i < choice->eviction_count; i++) {
-        const struct sl_release *release = &choice->releases[i];
+        const struct sl_eviction *release = &choice->evictions[i];
         if (release->access == SL_NONE || release->kind == SL_ACTION_DISCARD) continue;
         credit[release->access] = least_price + prices->out[release->moment];
     }

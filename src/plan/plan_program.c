@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-#include "plan/plan_internal.h"
-
 enum {
     BLOCKS = 256,       /* of about the same time, into which launches are put together, */
     MOST_BLOCKS = 1024, /* where not those of large ones, by whose number their room is limited */

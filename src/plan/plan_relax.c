@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include "plan/plan_internal.h"
 #include "plan/plan_program.h"
 
 #define MOST_ITERATIONS 40000               /* by then it is solved, or nearly */

@@ -1,11 +1,13 @@
+#include "plan/plan_schedule.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan/plan_internal.h"
+#include "plan/plan_choose.h"
 
-/* The schedule comes out of a simulation: launches one after the other, releases through one queue, in order;
- * requests through another, each once its frame is free. What has been put into the queue of releases is
- * "queued".
+/* The schedule comes out of a simulation: launches one after the other, evictions through one queue, in
+ * order; requests through another, each once its frame is free. What has been put into the queue of evictions
+ * is "queued".
  *
  * A release without a copy must not stand behind copies that could as well come later: the queue is filled
  * only little further than the link gets while a launch runs, and drops go first. Requests, with content or
@@ -15,8 +17,8 @@ struct scheduler {
     const double *launch_ns;
     const struct sl_choice *choice;
     struct sl_plan *plan;
-    uint32_t *order; /* the releases: by moment, what is not copied in front of order[drop_count], copies from
-                        there */
+    uint32_t *order; /* the evictions: by moment, what is not copied in front of order[drop_count], copies
+                        from there */
     uint32_t drop_count, next_discard, next_copy;
     uint32_t *queued; /* for each release of the choice: its place in the queue; SL_NONE */
     uint32_t *action; /* for each place in the queue: its action */
@@ -47,7 +49,7 @@ static struct sl_plan_action *append(struct scheduler *s, enum sl_action_kind ki
 
 static void queue_release(struct scheduler *s, uint32_t index, uint32_t moment)
 {
-    const struct sl_release *release = &s->choice->releases[index];
+    const struct sl_eviction *release = &s->choice->evictions[index];
     uint64_t bytes = s->in->chunk_bytes[release->chunk];
     if (s->link_out < s->now) s->link_out = s->now;
     double begin = s->link_out;
@@ -67,12 +69,13 @@ static void queue_release(struct scheduler *s, uint32_t index, uint32_t moment)
 static bool copy_waits(const struct scheduler *s, uint32_t moment)
 {
     return s->next_copy < s->choice->eviction_count &&
-           s->choice->releases[s->order[s->next_copy]].moment <= moment;
+           s->choice->evictions[s->order[s->next_copy]].moment <= moment;
 }
 
 static void queue_discards(struct scheduler *s, uint32_t moment)
 {
-    while (s->next_discard < s->drop_count && s->choice->releases[s->order[s->next_discard]].moment <= moment)
+    while (s->next_discard < s->drop_count &&
+           s->choice->evictions[s->order[s->next_discard]].moment <= moment)
         queue_release(s, s->order[s->next_discard++], moment);
 }
 
@@ -83,7 +86,7 @@ static bool can_start(const struct scheduler *s, const struct sl_request *reques
 }
 
 /* The release that the request waits for: frames are given in the order of the deadlines, each request waits
- * for as many releases as the bytes of all up to it need, and for its own chunk's. So whatever has been
+ * for as many evictions as the bytes of all up to it need, and for its own chunk's. So whatever has been
  * started, the frames it takes are among those free. */
 static uint32_t take_frame(struct scheduler *s, const struct sl_request *request)
 {
@@ -137,7 +140,7 @@ static void serve_launch(struct scheduler *s, uint32_t t)
  * time than they did. */
 static bool link_gets_idle(const struct scheduler *s, double end)
 {
-    uint64_t bytes = s->in->chunk_bytes[s->choice->releases[s->order[s->next_copy]].chunk];
+    uint64_t bytes = s->in->chunk_bytes[s->choice->evictions[s->order[s->next_copy]].chunk];
     return s->link_out < end + 2 * copy_ns(bytes, s->in->out_bytes_per_s);
 }
 
@@ -149,14 +152,14 @@ static void look_further(struct scheduler *s, uint32_t t, double end)
         start_next_request(s, t);
 }
 
-/* When a launch that begins now has ended: what it uses in place goes over the link meanwhile, behind what is
+/* When a launch that begins now has ended: what it uses remotely goes over the link meanwhile, behind what is
  * under way. */
 static double end_of(struct scheduler *s, uint32_t t)
 {
     double end = s->course->start[t] + s->launch_ns[t];
-    if (s->next_remote == s->choice->remote_count || s->choice->in_place[s->next_remote].launch != t)
+    if (s->next_remote == s->choice->remote_count || s->choice->remotes[s->next_remote].launch != t)
         return end;
-    const struct sl_remote *use = &s->choice->in_place[s->next_remote++];
+    const struct sl_remote *use = &s->choice->remotes[s->next_remote++];
     if (s->link_in < s->course->start[t]) s->link_in = s->course->start[t];
     if (s->link_out < s->course->start[t]) s->link_out = s->course->start[t];
     s->remote_bytes_used += use->in_bytes + use->out_bytes;
@@ -195,7 +198,7 @@ static void run(struct scheduler *s)
 
 static bool is_copied(const struct sl_choice *choice, uint32_t release)
 {
-    return choice->releases[release].kind == SL_ACTION_EVICT;
+    return choice->evictions[release].kind == SL_ACTION_EVICT;
 }
 
 /* `bounds` has room for two counters for each moment and one more. */
@@ -204,13 +207,13 @@ static void sort_releases(struct scheduler *s, uint32_t *bounds, size_t moments)
     const struct sl_choice *choice = s->choice;
     memset(bounds, 0, (2 * moments + 1) * sizeof *bounds);
     for (uint32_t i = 0; i < choice->eviction_count; i++) {
-        bounds[(is_copied(choice, i) ? moments : 0) + choice->releases[i].moment + 1]++;
+        bounds[(is_copied(choice, i) ? moments : 0) + choice->evictions[i].moment + 1]++;
         s->drop_count += !is_copied(choice, i);
         s->queued[i] = SL_NONE;
     }
     for (size_t i = 1; i <= 2 * moments; i++) bounds[i] += bounds[i - 1];
     for (uint32_t i = 0; i < choice->eviction_count; i++)
-        s->order[bounds[(is_copied(choice, i) ? moments : 0) + choice->releases[i].moment]++] = i;
+        s->order[bounds[(is_copied(choice, i) ? moments : 0) + choice->evictions[i].moment]++] = i;
     s->next_copy = s->drop_count;
 }
 
@@ -242,19 +245,19 @@ enum sl_status sl_plan_schedule(const struct sl_plan_input *in, const double *la
                                 const struct sl_choice *choice, struct sl_plan *plan,
                                 struct sl_course *course)
 {
-    size_t moments = in->launch_count + 1, releases = choice->eviction_count,
+    size_t moments = in->launch_count + 1, evictions = choice->eviction_count,
            requests = choice->request_count;
     struct scheduler s = {.in = in, .launch_ns = launch_ns, .choice = choice, .plan = plan, .course = course};
-    uint32_t *words = malloc((3 * releases + 2 * moments + 1) * sizeof *words);
+    uint32_t *words = malloc((3 * evictions + 2 * moments + 1) * sizeof *words);
     s.ready = calloc(moments, sizeof *s.ready);
-    plan->actions = malloc((releases + requests + 1) * sizeof *plan->actions);
+    plan->actions = malloc((evictions + requests + 1) * sizeof *plan->actions);
     bool complete = words && s.ready && plan->actions;
     if (complete) {
         s.order = words;
-        s.queued = s.order + releases;
-        s.action = s.queued + releases;
+        s.queued = s.order + evictions;
+        s.action = s.queued + evictions;
         s.room = s.cover = choice->room_bytes;
-        sort_releases(&s, s.action + releases, moments);
+        sort_releases(&s, s.action + evictions, moments);
         run(&s);
         plan->oversize_launches = choice->oversize_launches;
     }

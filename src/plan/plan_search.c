@@ -1,14 +1,19 @@
+#include "plan/plan_search.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan/plan_choose.h"
 #include "plan/plan_cost.h"
-#include "plan/plan_internal.h"
+#include "plan/plan_outlook.h"
+#include "plan/plan_prices.h"
+#include "plan/plan_schedule.h"
 
 /* Belady's choice copies least: see plan_cost.h. Others are tried while it waits for more than a hundredth of
  * the time. */
 #define LEAST_WAIT 0.01
-#define MORE_FOR_OVERSIZE 0.25 /* of a period's bytes, where a launch uses in place what could be fetched */
+#define MORE_FOR_OVERSIZE 0.25 /* of a period's bytes, where a launch uses remotely what could be fetched */
 #define SAME_END 1.002         /* of the whole window's time */
 #define LEARNING_RATE 0.3
 

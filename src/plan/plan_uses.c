@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "plan/plan_internal.h"
 
 struct kind_of_use {
     uint64_t hash;

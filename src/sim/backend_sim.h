@@ -49,7 +49,7 @@ struct sl_sim_books {
 enum sl_status sl_backend_sim_new(const struct sl_sim_device *device, struct sl_backend *out);
 
 /* The program's launch, where its own call of the driver would be: between begin and end. What of it is not
- * on the device is used in place. */
+ * on the device is used remotely. */
 enum sl_status sl_backend_sim_launch(const struct sl_backend *backend, const struct sl_sim_launch *launch);
 
 /* From here on the stream does nothing before all is done that `other` was given. */
