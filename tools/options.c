@@ -1,5 +1,6 @@
 /* `sluice options [--markdown]`: the option table; docs/options.md is written with it. */
 #include "base/options.h"
+#include "base/options_text.h"
 
 #include <string.h>
 

@@ -1,4 +1,5 @@
 #include "plan_profile.h"
+#include "profile/profile_format.h"
 
 #include <errno.h>
 #include <stdlib.h>

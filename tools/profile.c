@@ -1,5 +1,6 @@
 /* `sluice profile`: what a profile holds. */
 #include "profile/profile.h"
+#include "profile/profile_format.h"
 
 #include <errno.h>
 #include <inttypes.h>

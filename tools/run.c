@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "base/options.h"
+#include "base/options_path.h"
+#include "base/options_text.h"
 #include "executable.h"
 #include "move/stats.h"
 #include "places.h"

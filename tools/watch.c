@@ -1,3 +1,4 @@
+#include "base/options_path.h"
 #include "watch.h"
 
 #include <dirent.h>

@@ -9,6 +9,7 @@
 #include "base/file_kind.h"
 #include "base/log.h"
 #include "base/option_table.h"
+#include "base/options_path.h"
 #include "base/text.h"
 
 #define ENV_PREFIX "SLUICE_"

@@ -67,12 +67,6 @@ bool sl_options_overwrite(void);
  */
 bool sl_parse_size(const char *text, uint64_t *out);
 
-/* The table as text: a line an option (SLUICE_VERBOSE=2, `sluice run --help`), or as Markdown
- * (docs/options.md). */
-void sl_options_print(FILE *to, bool markdown);
-/* The values in force, a line each. */
-void sl_options_print_values(FILE *to, const struct sl_options *values);
-
 /* The row's environment name for a command-line flag without its dashes ("budget"), or NULL. `sluice run`
  * uses it. A flag without a value (verbose) raises its variable by one each time it is given. */
 const char *sl_options_env_for_flag(const char *flag, bool *takes_value);
@@ -82,12 +76,5 @@ const char *sl_options_flag(size_t index);
 bool sl_options_is_path(const char *env);
 /* Whether `value` is allowed for the variable `env`; if not, `allowed` says in words what is. */
 bool sl_options_check(const char *env, const char *value, char *allowed, size_t allowed_bytes);
-
-/* `path` from the root; a % of the current folder's name is doubled, for sl_options_expand. Returns false
- * when it does not fit, or the folder has no name. */
-bool sl_options_absolute(const char *path, char *out, size_t out_bytes);
-
-/* `template` with %p, %h and %r expanded. Returns false when it does not fit. */
-bool sl_options_expand(const char *template, char *out, size_t out_bytes);
 
 #endif

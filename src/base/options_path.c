@@ -1,4 +1,5 @@
-/* The names of the files that options ask for. */
+#include "base/options_path.h"
+
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

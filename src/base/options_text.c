@@ -1,3 +1,5 @@
+#include "base/options_text.h"
+
 #include <limits.h>
 #include <string.h>
 

@@ -1,6 +1,7 @@
 #include "core/demand.h"
 
 #include "core/core.h"
+#include "move/schedule_pull.h"
 
 /* Parts of the budget that are kept free where nothing is planned, once something was lacking: at least, and
  * at most, where launches lack much. Less while successors are prefetched: part of what is lacking is known.

@@ -6,6 +6,7 @@
 #include "core/run_metadata.h"
 #include "core/sample.h"
 #include "launch/extents.h"
+#include "move/schedule_pull.h"
 
 /* So many mispredictions, of which those from before FORGOTTEN symbols count half, are a reason to look at
  * each stream by itself. */

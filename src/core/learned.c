@@ -7,8 +7,12 @@
 
 #include "base/file_kind.h"
 #include "base/log.h"
+#include "base/options_path.h"
 #include "core/core.h"
+#include "core/learned_collect.h"
+#include "core/learned_prime.h"
 #include "core/sample.h"
+#include "profile/profile_format.h"
 #include "trace/identity.h"
 
 #define LEAST_ITERATIONS 2 /* of which one came as predicted: before there is nothing to plan by */

@@ -34,15 +34,4 @@ bool sl_learned_something(const struct sl_core *core);
  * profile is in the way. */
 enum sl_status sl_learned_write(struct sl_core *core);
 
-/* --- the two directions, apart from files */
-
-/* Everything that a profile holds, but for what it wants. `head`: the symbols from the first on, of which
- * `steady` had come when the last iteration ended. SL_ERR_NO_MEMORY. */
-enum sl_status sl_learned_collect(const struct sl_core *core, const sl_symbol *head, size_t count,
-                                  size_t steady, struct sl_profile *out);
-
-/* Returns the symbols of which the predictor's past now consists; 0 when there was no memory for it all. pre:
- * as sl_learned_use. */
-size_t sl_learned_prime(struct sl_core *core, const struct sl_profile *profile);
-
 #endif

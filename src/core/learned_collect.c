@@ -1,5 +1,5 @@
-/* From the core to a profile: only what the string names is taken, and numbered anew in the order in which it
- * comes. */
+#include "core/learned_collect.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -7,6 +7,7 @@
 #include "core/core.h"
 #include "core/learned.h"
 #include "core/run_metadata.h"
+#include "profile/profile_format.h"
 #include "trace/identity.h"
 
 #define NONE UINT32_MAX

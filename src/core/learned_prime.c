@@ -1,4 +1,5 @@
-/* From a profile to the core: what the run before knew at its end, this one knows before its first launch. */
+#include "core/learned_prime.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,6 +4,7 @@
 
 #include "base/test_delay.h"
 #include "core/core.h"
+#include "move/schedule_take.h"
 #include "plan/plan_content.h"
 
 enum { LEAVES = 1, COMES, IS_COMING };

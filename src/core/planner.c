@@ -10,6 +10,7 @@
 #include "base/test_delay.h"
 #include "base/thread.h"
 #include "core/pace.h"
+#include "move/schedule_take.h"
 #include "plan/plan_content.h"
 #include "plan/wrong_plan.h"
 

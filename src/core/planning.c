@@ -6,6 +6,8 @@
 #include "core/plan_switch.h"
 #include "core/planner.h"
 #include "launch/extents.h"
+#include "move/schedule_pull.h"
+#include "move/schedule_take.h"
 #include "plan/plan_content.h"
 #include "plan/wrong_plan.h"
 

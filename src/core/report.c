@@ -7,6 +7,7 @@
 #include "base/file_kind.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "base/options_path.h"
 #include "core/core.h"
 
 #define BESIDE ".live" /* the name of the figures' file beside the statistics */

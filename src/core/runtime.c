@@ -10,6 +10,8 @@
 #include "base/forked.h"
 #include "base/host_memory.h"
 #include "base/log.h"
+#include "base/options_path.h"
+#include "base/options_text.h"
 #include "core/core.h"
 #include "core/demand.h"
 #include "core/learned.h"

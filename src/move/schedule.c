@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "move/schedule_take.h"
+
 enum sl_status sl_schedule_init(struct sl_schedule *schedule, struct sl_migrator *migrator)
 {
     memset(schedule, 0, sizeof *schedule);

@@ -55,40 +55,6 @@ struct sl_schedule {
 enum sl_status sl_schedule_init(struct sl_schedule *schedule, struct sl_migrator *migrator);
 void sl_schedule_close(struct sl_schedule *schedule, bool device_gone); /* accepts a half-built one */
 
-/* Makes the plan ready for sl_schedule_take. `serve`: how many of the input's launches are to be carried out.
- * `room`: how many steps may be taken over. Thread-safe. On SL_OK *out is released with sl_steps_free or
- * taken. */
-enum sl_status sl_steps_new(const struct sl_plan *plan, const struct sl_plan_input *input, size_t serve,
-                            size_t room, struct sl_steps *out);
-void sl_steps_free(struct sl_steps *steps); /* accepts zeroed ones */
-
-/* Replaces what there was by `steps`, which are the schedule's from then on; what there was is in *steps
- * then, to be freed. Caller holds the order lock and both directions' locks. */
-void sl_schedule_take(struct sl_schedule *schedule, struct sl_steps *steps);
-
-/* The same while launch `tick` is being begun, which may be a later one than that in front of the plan: what
- * the plan had to be issued before is left out. Instead `out` leaves and then `in` comes, which is in the
- * order of its deadlines and whose `waits_for` counts evictions of `out`. pre: room for both, and the plan
- * covers the next launch. */
-void sl_schedule_switch(struct sl_schedule *schedule, struct sl_steps *steps, sl_tick tick,
-                        const struct sl_step *out, uint32_t out_count, const struct sl_step *in,
-                        uint32_t in_count);
-
-/* Launch `tick`, which is being begun, is the next one of `history`. If it comes before others that the plan
- * has in front of it, the plan goes on with these behind it: what it needs comes first, what its stream
- * history alone uses leaves after it, and all else that leaves does so no earlier than when all the same
- * launches have run. *early: how many it came before. False: the plan has no such launch within
- * SL_SCHEDULE_REACH, or somebody moves something for long. Caller holds the order lock. pre: the plan is for
- * stream histories. */
-#define SL_SCHEDULE_REACH 256
-bool sl_schedule_pull(struct sl_schedule *schedule, sl_tick tick, uint8_t history, size_t *early);
-/* The same for steps of which nothing was issued. Caller: whoever owns them. */
-bool sl_steps_pull(struct sl_steps *steps, sl_tick tick, uint8_t history);
-/* Of a plan for stream histories: the chunk that was fetched last of those that nobody used since and that
- * launch `tick` does not use. Its fetch then counts as not issued, and the caller has it leave. Or
- * SL_NONE. Caller holds the order lock and both directions' locks. */
-sl_chunk sl_schedule_take_back(struct sl_schedule *schedule, sl_tick tick);
-
 /* Drops what was not issued, but for a step that somebody is about to issue. Caller holds the order lock. */
 void sl_schedule_cancel(struct sl_schedule *schedule);
 /* The same, and frees it. Caller holds the order lock and both directions' locks. */

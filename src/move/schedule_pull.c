@@ -1,5 +1,5 @@
-/* How a plan goes on where the streams' launches come in another order than was thought: the launch that came
- * is put in front of those that it came before, and what was planned for each goes with it. */
+#include "move/schedule_pull.h"
+
 #include <string.h>
 
 #include "move/schedule.h"

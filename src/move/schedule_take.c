@@ -1,4 +1,5 @@
-/* How a plan becomes the schedule: its steps are laid out without any lock, and then take over. */
+#include "move/schedule_take.h"
+
 #include <stdlib.h>
 #include <string.h>
 

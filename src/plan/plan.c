@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "plan/plan_cut.h"
 #include "plan/plan_relax.h"
 #include "plan/plan_search.h"
 

@@ -116,9 +116,4 @@ bool sl_plan_learn(struct sl_plan_lessons *lessons, unsigned attempts);
 void sl_plan_free(struct sl_plan *plan);                    /* accepts a zeroed plan */
 void sl_plan_lessons_free(struct sl_plan_lessons *lessons); /* accepts zeroed ones */
 
-/* Leaves out what is done for launches from `end` on: the plan then ends there. What it says about itself
- * stays.
- */
-void sl_plan_cut(struct sl_plan *plan, sl_tick end);
-
 #endif

@@ -1,3 +1,5 @@
+#include "plan/plan_cut.h"
+
 #include "plan/plan.h"
 
 static bool comes(const struct sl_plan_action *action)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/output.h"
+#include "profile/profile_format.h"
 
 #define FILE_MOST (128 * SL_MIB)
 

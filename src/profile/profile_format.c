@@ -1,4 +1,3 @@
-/* The profile as bytes. One description of each structure serves both directions. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +9,7 @@
 #include "device/backend.h"
 #include "launch/symbols.h"
 #include "profile/profile.h"
+#include "profile/profile_format.h"
 
 const struct sl_file_kind sl_file_profile = SL_FILE_KIND("no profile", SL_PROFILE_MAGIC);
 

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/options.h"
+#include "base/options_path.h"
 #include "base/text.h"
 
 static char messages[] = "/tmp/sluice-options-XXXXXX";

@@ -1,0 +1,13 @@
+/* From a profile to what the core knows. */
+#ifndef SLUICE_LEARNED_PRIME_H
+#define SLUICE_LEARNED_PRIME_H
+
+#include "profile/profile.h"
+
+struct sl_core;
+
+/* Returns the symbols of which the predictor's past now consists; 0 when there was no memory for it all. pre:
+ * as sl_learned_use. */
+size_t sl_learned_prime(struct sl_core *core, const struct sl_profile *profile);
+
+#endif
