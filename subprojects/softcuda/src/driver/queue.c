@@ -189,11 +189,11 @@ static bool is_held(struct sc_op *op, const struct sc_op *last_held)
  * long. */
 static void advance(void)
 {
-    struct sc_op *last_held = NULL;
-    for (struct sc_op *op = queue.first, *next; op; op = next) {
-        next = op->next;
-        if (queue.long_calls && is_held(op, last_held)) {
-            last_held = op;
+    struct sc_op *held = NULL, *op = queue.first;
+    while (op) {
+        if (queue.long_calls && is_held(op, held)) {
+            held = op;
+            op = op->next;
             continue;
         }
         if (op->state != SC_OP_DONE) break;
@@ -203,6 +203,8 @@ static void advance(void)
         op->timed = true;
         drop_work(op);
         sc_op_unref(op);
+        /* Memory that it gave back may have entered something, and that may have timed what followed. */
+        op = held ? held->next : queue.first;
     }
 }
 
