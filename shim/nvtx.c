@@ -238,7 +238,7 @@ static bool fill(const callbacks *from, int module, function *const *functions, 
 /* Called by each copy of NVTX in the process. 0: there is no tool. */
 int InitializeInjectionNvtx2(get_export_table *ask)
 {
-    if (!sl_runtime_options()->trace[0] || !ask) return 0;
+    if (!sl_options_in_force()->trace[0] || !ask) return 0;
     const callbacks *from = ask(CALLBACKS);
     if (!from || from->bytes < sizeof *from || !from->get_table) return 0;
     if (!fill(from, CORE, core_functions, sizeof core_functions / sizeof *core_functions)) return 0;
@@ -269,7 +269,7 @@ void sl_nvtx_offer(void)
     static char entry[sizeof VARIABLE + PATH_MAX] = VARIABLE "=";
     static char *larger[ENVIRONMENT_MOST + 2];
     size_t count = 0;
-    if (!sl_runtime_options()->trace[0] || !environ) return;
+    if (!sl_options_in_force()->trace[0] || !environ) return;
     for (; environ[count]; count++)
         if (!strncmp(environ[count], entry, sizeof VARIABLE)) return;
     if (count > ENVIRONMENT_MOST || !own_path(entry + sizeof VARIABLE, PATH_MAX)) return;

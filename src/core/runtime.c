@@ -48,16 +48,12 @@ struct sl_core *sl_core_at_rest(void)
 void sl_runtime_load(void)
 {
     sl_options_load();
-    if (sl_runtime_options()->verbose >= 2) sl_options_print_values(stderr, sl_options_in_force());
+    if (sl_options_in_force()->verbose >= 2) sl_options_print_values(stderr, sl_options_in_force());
 }
 
-const struct sl_options *sl_runtime_options(void)
-{
-    return sl_options_in_force();
-}
 bool sl_runtime_wanted(void)
 {
-    return sl_runtime_options()->policy != SL_POLICY_OFF || sl_runtime_options()->trace[0];
+    return sl_options_in_force()->policy != SL_POLICY_OFF || sl_options_in_force()->trace[0];
 }
 bool sl_runtime_records_only(void)
 {
@@ -65,7 +61,7 @@ bool sl_runtime_records_only(void)
 }
 enum sl_memory_use sl_runtime_memory(void)
 {
-    return sl_policy_traits(sl_runtime_options()->policy)->memory;
+    return sl_policy_traits(sl_options_in_force()->policy)->memory;
 }
 bool sl_runtime_running(void)
 {
@@ -101,9 +97,9 @@ static enum sl_status open_trace(struct sl_core *core, uint64_t device_bytes)
 static uint64_t host_limit(void)
 {
     struct sl_host_memory host;
-    if (sl_runtime_options()->host_limit) return sl_runtime_options()->host_limit;
+    if (sl_options_in_force()->host_limit) return sl_options_in_force()->host_limit;
     sl_host_memory_read(&host);
-    return sl_host_memory_limit(&host, sl_runtime_options()->host_reserve);
+    return sl_host_memory_limit(&host, sl_options_in_force()->host_reserve);
 }
 
 /* Decided when it is first asked for, by whichever question. */
@@ -112,7 +108,7 @@ static uint64_t virtual_size(void)
     static _Atomic uint64_t decided;
     uint64_t none = 0, size = atomic_load(&decided);
     if (size) return size;
-    size = sl_runtime_options()->virtual_size ? sl_runtime_options()->virtual_size : host_limit();
+    size = sl_options_in_force()->virtual_size ? sl_options_in_force()->virtual_size : host_limit();
     return atomic_compare_exchange_strong(&decided, &none, size) ? size : none;
 }
 
@@ -268,7 +264,7 @@ enum sl_status sl_runtime_start(const struct sl_backend *backend)
     if (core) {
         core->backend = *backend;
         core->options = sl_options_in_force();
-        core->policy = sl_policy_traits(sl_runtime_options()->policy);
+        core->policy = sl_policy_traits(sl_options_in_force()->policy);
         status = build(core);
     }
     if (status) {

@@ -15,7 +15,6 @@
 /* Reads the options and opens the log. Called once from the shim's constructor; touches no CUDA, starts no
  * thread. */
 void sl_runtime_load(void);
-const struct sl_options *sl_runtime_options(void);
 
 /* What the process needs of sluice at the first context: SL_POLICY_OFF without a trace wants nothing at all.
  */

@@ -8,8 +8,6 @@
 #define MAX_INTERIOR 65536u
 #define MOST_OF_OTHERS 64 /* free slots of a key that are other streams', before one of them is taken */
 
-_Static_assert(SL_NONE == SL_NONE, "no slot");
-
 void sl_placement_init(struct sl_placement *placement, struct sl_arena *arena, uint64_t limit_bytes)
 {
     memset(placement, 0, sizeof *placement);
