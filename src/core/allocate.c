@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/test_delay.h"
 #include "core/core.h"
+#include "core/feed.h"
 #include "core/record.h"
 #include "core/sample.h"
 #include "move/reuse.h"
@@ -19,21 +20,21 @@ static void feed_slot(struct sl_core *core, enum sl_symbol_kind kind, uint32_t s
         struct sl_symbol_record record = {.kind = kind, .slot = s};
         *symbol = sl_symbols_intern(&core->symbols, sl_slot_signature(kind, s), record, NULL);
     }
-    sl_history_feed(core, *symbol, slot->stream ? slot->stream - 1u : core->streams.last);
+    sl_core_feed(core, *symbol, slot->stream ? slot->stream - 1u : core->streams.last);
 }
 
 static void forget_if_full(struct sl_core *core)
 {
     uint32_t remembered = sl_placement_remembered(&core->placement);
-    if (remembered > MOST_REMEMBERED && remembered > 4 * core->placement.live_count) sl_history_forget(core);
+    if (remembered > MOST_REMEMBERED && remembered > 4 * core->placement.live_count) sl_core_forget(core);
 }
 
 static void record_allocation(struct sl_core *core, uint32_t slot)
 {
     core->placement.slots[slot].number = ++core->placement.allocations;
     feed_slot(core, SL_SYMBOL_ALLOC, slot);
-    sl_record_slabs(core);
-    sl_record_allocation(core, SL_EVENT_ALLOC, slot);
+    sl_record_slabs(&core->recorder);
+    sl_record_allocation(&core->recorder, SL_EVENT_ALLOC, slot);
 }
 
 /* Places an allocation for stream number `stream` - 1, or, 0, for anybody. pre: the order lock is taken. */
@@ -48,8 +49,7 @@ static enum sl_status place(struct sl_core *core, uint64_t bytes, uint64_t site,
     core->placement.stream = 0;
     if (status) return status;
     core->placement.slots[*slot].tag = tag;
-    if (sl_arena_moving_bytes(&core->arena) > sl_budget_bytes(&core->budget))
-        sl_budget_come_under_pressure(core);
+    if (sl_budget_is_short(&core->budget)) sl_core_under_pressure(core);
     record_allocation(core, *slot);
     return SL_OK;
 }
@@ -135,7 +135,7 @@ static struct sl_chunk_range end_slot(struct sl_core *core, uint32_t s, struct s
     const struct sl_slot *slot = &core->placement.slots[s];
     struct sl_chunk_range range = sl_slot_chunks(&core->placement, slot, 0, slot->bytes);
     if (freed) *freed = describe(slot);
-    sl_record_allocation(core, SL_EVENT_FREE, s);
+    sl_record_allocation(&core->recorder, SL_EVENT_FREE, s);
     sl_unplace(&core->placement, slot->address, &s);
     feed_slot(core, SL_SYMBOL_FREE, s);
     return range;
@@ -208,7 +208,7 @@ enum sl_status sl_runtime_free_async(uint64_t address, sl_stream stream, struct 
 /* pre: the order lock is taken. */
 static void end_noted(struct sl_core *core, uint32_t s)
 {
-    sl_record_allocation(core, SL_EVENT_FREE, s);
+    sl_record_allocation(&core->recorder, SL_EVENT_FREE, s);
     sl_unplace(&core->placement, core->placement.slots[s].address, &s);
     feed_slot(core, SL_SYMBOL_FREE, s);
 }

@@ -3,7 +3,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "core/core.h"
+#include "core/policy.h"
+#include "device/backend.h"
+#include "move/stats.h"
+#include "move/streams.h"
 
 #define LAUNCHES_BETWEEN_LOOKS 64
 #define BETWEEN_LOOKS_NS 100000000u /* the driver may take some hundred microseconds to answer */
@@ -41,21 +44,21 @@ static uint64_t capped(uint64_t given_bytes, uint64_t free_bytes)
     return free_bytes & ~(SL_BLOCK_BYTES - 1);
 }
 
-void sl_budget_decide(struct sl_core *core, uint64_t free_bytes, uint64_t wanted_bytes)
+void sl_budget_decide(struct sl_budget *budget, uint64_t free_bytes, uint64_t given_bytes,
+                      uint64_t wanted_bytes)
 {
-    uint64_t given = core->options->device_budget ? core->options->device_budget : wanted_bytes;
-    core->budget.watch.free_at_start = free_bytes;
-    core->budget.bytes = given ? given : automatic_budget(free_bytes);
-    if (core->policy->memory == SL_MEMORY_PAGED) {
-        if (core->options->device_budget && core->options->device_budget < free_bytes)
-            say_unheld(core->options->device_budget, free_bytes);
-        core->budget.bytes = free_bytes;
-    } else if (core->policy->memory == SL_MEMORY_MOVED) {
-        core->budget.bytes = capped(core->budget.bytes, free_bytes);
+    uint64_t given = given_bytes ? given_bytes : wanted_bytes;
+    budget->watch.free_at_start = free_bytes;
+    budget->bytes = given ? given : automatic_budget(free_bytes);
+    if (budget->policy->memory == SL_MEMORY_PAGED) {
+        if (given_bytes && given_bytes < free_bytes) say_unheld(given_bytes, free_bytes);
+        budget->bytes = free_bytes;
+    } else if (budget->policy->memory == SL_MEMORY_MOVED) {
+        budget->bytes = capped(budget->bytes, free_bytes);
     }
-    if (core->budget.bytes < SL_LEAST_BUDGET) {
+    if (budget->bytes < SL_LEAST_BUDGET) {
         sl_log(SL_LOG_WARN, "the budget is less than 8 MiB, the least that can be kept; 8 MiB it is");
-        core->budget.bytes = SL_LEAST_BUDGET;
+        budget->bytes = SL_LEAST_BUDGET;
     }
 }
 
@@ -71,14 +74,14 @@ uint64_t sl_budget_beside(uint64_t budget_bytes, uint64_t free_bytes, uint64_t t
  * ever came to the device: a driver may keep the frames of what left, for what comes next. pre: order is
  * held.
  */
-static uint64_t taken_by_others(const struct sl_core *core, uint64_t free_bytes)
+static uint64_t taken_by_others(const struct sl_budget *budget, uint64_t free_bytes)
 {
-    const struct sl_stats *stats = &core->stats;
-    int64_t charged = atomic_load(&core->budget.charged_bytes);
+    const struct sl_stats *stats = budget->stats;
+    int64_t charged = atomic_load(&budget->charged_bytes);
     uint64_t came = atomic_load(&stats->total.bytes_in) + atomic_load(&stats->populated_bytes);
-    uint64_t most = sl_arena_chunk_count(&core->arena) * core->arena.chunk_bytes;
+    uint64_t most = sl_arena_chunk_count(budget->arena) * budget->arena->chunk_bytes;
     uint64_t known = (came < most ? came : most) + (charged > 0 ? (uint64_t)charged : 0);
-    uint64_t start = core->budget.watch.free_at_start, gone = start > free_bytes ? start - free_bytes : 0;
+    uint64_t start = budget->watch.free_at_start, gone = start > free_bytes ? start - free_bytes : 0;
     return gone > known ? gone - known : 0;
 }
 
@@ -90,44 +93,36 @@ static void say_lost(uint64_t taken_bytes, uint64_t budget_bytes)
 }
 
 /* Whether the budget has become less. pre: order is held. */
-static bool lose(struct sl_core *core, uint64_t taken_bytes)
+static bool lose(struct sl_budget *budget, uint64_t taken_bytes)
 {
-    uint64_t budget = sl_budget_beside(core->budget.bytes, core->budget.watch.free_at_start, taken_bytes);
-    if (core->budget.bytes - budget <= atomic_load(&core->budget.watch.lost_bytes)) return false;
-    atomic_store(&core->budget.watch.lost_bytes, core->budget.bytes - budget);
-    say_lost(taken_bytes, budget);
+    uint64_t left = sl_budget_beside(budget->bytes, budget->watch.free_at_start, taken_bytes);
+    if (budget->bytes - left <= atomic_load(&budget->watch.lost_bytes)) return false;
+    atomic_store(&budget->watch.lost_bytes, budget->bytes - left);
+    say_lost(taken_bytes, left);
     return true;
 }
 
-void sl_budget_come_under_pressure(struct sl_core *core)
+bool sl_budget_is_short(const struct sl_budget *budget)
 {
-    core->budget.pressure = true;
-    if (core->policy->plans) sl_sampler_open(core);
+    return sl_arena_moving_bytes(budget->arena) > sl_budget_bytes(budget);
 }
 
-/* What is charged may have brought pressure as well. What is planned believes in the old budget. pre: order
- * is held. */
-static void give_way(struct sl_core *core, bool is_less)
+/* What is charged may have made memory short as well. */
+static bool look(struct sl_budget *budget)
 {
-    if (core->budget.pressure && !is_less) return;
-    if (sl_arena_moving_bytes(&core->arena) <= sl_budget_bytes(&core->budget)) return;
-    sl_budget_come_under_pressure(core);
-    sl_planning_cancel(core);
-}
-
-static void look(struct sl_core *core)
-{
-    struct sl_budget_watch *watch = &core->budget.watch;
-    const struct sl_backend *backend = &core->backend;
+    struct sl_budget_watch *watch = &budget->watch;
+    const struct sl_backend *backend = budget->backend;
     uint64_t free_bytes, total_bytes;
     watch->refused = backend->memory_info(backend->self, &free_bytes, &total_bytes) != SL_OK;
-    if (watch->refused) return;
-    sl_lock(&core->order);
-    uint64_t taken = taken_by_others(core, free_bytes),
+    if (watch->refused) return false;
+    sl_lock(budget->order);
+    uint64_t taken = taken_by_others(budget, free_bytes),
              sure = taken < watch->taken_before ? taken : watch->taken_before;
     watch->taken_before = taken;
-    give_way(core, lose(core, sure));
-    sl_unlock(&core->order);
+    bool is_less = lose(budget, sure);
+    bool gives_way = (is_less || !budget->pressure) && sl_budget_is_short(budget);
+    sl_unlock(budget->order);
+    return gives_way;
 }
 
 /* pre: no other thread looks. */
@@ -140,25 +135,16 @@ static bool is_time(struct sl_budget_watch *watch, sl_tick tick)
     return true;
 }
 
-static void look_if(struct sl_core *core, bool now)
+bool sl_budget_look(struct sl_budget *budget, bool now)
 {
-    struct sl_budget_watch *watch = &core->budget.watch;
-    sl_tick tick = atomic_load_explicit(&core->stats.tick, memory_order_relaxed);
-    if (core->policy->memory != SL_MEMORY_MOVED || atomic_exchange(&watch->looking, true)) return;
-    if (!watch->refused && !atomic_load(&core->streams.captures) && (now || is_time(watch, tick))) look(core);
+    struct sl_budget_watch *watch = &budget->watch;
+    bool gives_way = false;
+    sl_tick tick = atomic_load_explicit(&budget->stats->tick, memory_order_relaxed);
+    sl_tick last = atomic_load_explicit(&watch->looked_at, memory_order_relaxed);
+    if (!now && tick < last + LAUNCHES_BETWEEN_LOOKS) return false;
+    if (budget->policy->memory != SL_MEMORY_MOVED || atomic_exchange(&watch->looking, true)) return false;
+    if (!watch->refused && !atomic_load(&budget->streams->captures) && (now || is_time(watch, tick)))
+        gives_way = look(budget);
     atomic_store(&watch->looking, false);
-}
-
-void sl_budget_look(struct sl_core *core)
-{
-    look_if(core, true);
-}
-
-void sl_runtime_waited(void)
-{
-    struct sl_core *core = sl_core_running();
-    if (!core) return;
-    sl_tick tick = atomic_load_explicit(&core->stats.tick, memory_order_relaxed);
-    sl_tick last = atomic_load_explicit(&core->budget.watch.looked_at, memory_order_relaxed);
-    if (tick >= last + LAUNCHES_BETWEEN_LOOKS) look_if(core, false);
+    return gives_way;
 }

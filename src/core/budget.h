@@ -5,9 +5,13 @@
 
 #include <stdatomic.h>
 
-#include "base/types.h"
+#include "base/locks.h"
+#include "memory/arena.h"
 
-struct sl_core;
+struct sl_backend;
+struct sl_policy_traits;
+struct sl_stats;
+struct sl_streams;
 
 #define SL_LEAST_BUDGET (4 * SL_BLOCK_BYTES)
 
@@ -22,6 +26,12 @@ struct sl_budget_watch {
 };
 
 struct sl_budget {
+    struct sl_lock *order;
+    const struct sl_backend *backend;
+    const struct sl_policy_traits *policy;
+    const struct sl_arena *arena;
+    const struct sl_stats *stats;
+    const struct sl_streams *streams;
     uint64_t bytes; /* as decided at the start */
     struct sl_budget_watch watch;
     _Atomic int64_t charged_bytes; /* that the program took past us */
@@ -32,18 +42,21 @@ struct sl_budget {
 /* What chunks may occupy now: the budget less what the program took past us and others take. */
 uint64_t sl_budget_bytes(const struct sl_budget *budget);
 
-/* From now on there is something to plan, and it matters how long launches take. */
-void sl_budget_come_under_pressure(struct sl_core *core);
+/* Whether chunks need more than they may occupy. Caller holds the order lock. */
+bool sl_budget_is_short(const struct sl_budget *budget);
 
-/* Decides the budget. pre: the core's options and policy are set, and nothing of it is on the device yet. */
-void sl_budget_decide(struct sl_core *core, uint64_t free_bytes, uint64_t wanted_bytes);
+/* Decides the budget: as `given_bytes` says, else `wanted_bytes`; both 0: by what is free. pre: the policy is
+ * set, and nothing is on the device yet. */
+void sl_budget_decide(struct sl_budget *budget, uint64_t free_bytes, uint64_t given_bytes,
+                      uint64_t wanted_bytes);
 
 /* What is left of a budget where of `free_bytes`, free at the start, others have taken `taken_bytes`. */
 uint64_t sl_budget_beside(uint64_t budget_bytes, uint64_t free_bytes, uint64_t taken_bytes);
 
-/* Looks whether others have taken memory since the start. What was taken counts when it is seen a second
- * time: what the program has just taken past us is charged a moment later. Takes `order`, and asks the driver
+/* Looks whether others have taken memory since the start, `now` or when it was not looked at for a while.
+ * What was taken counts when it is seen a second time: what the program has just taken past us is charged a
+ * moment later. True: what is planned does not fit any more. Takes the order lock, and asks the driver
  * without it. pre: no lock of the core's is held. Thread-safe. */
-void sl_budget_look(struct sl_core *core);
+bool sl_budget_look(struct sl_budget *budget, bool now);
 
 #endif

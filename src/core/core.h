@@ -52,7 +52,7 @@ struct sl_core {
     struct sl_ticks ticks;
     struct sl_streams streams;
     struct sl_reuse reuse;
-    struct sl_victim_list victims;
+    struct sl_demand demand;
     struct sl_stalls stalls;
     struct sl_live *live;               /* NULL: no figures are kept for a sudden end */
     _Alignas(64) struct sl_stats stats; /* at the beginning of a page and last, as it may be a file's */

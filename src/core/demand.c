@@ -1,7 +1,11 @@
 #include "core/demand.h"
 
-#include "core/core.h"
+#include "core/budget.h"
+#include "core/policy.h"
+#include "core/ticks.h"
 #include "move/schedule_pull.h"
+#include "move/streams.h"
+#include "predict/successors.h"
 
 /* Parts of the budget that are kept free where nothing is planned, once something was lacking: at least, and
  * at most, where launches lack much. Less while successors are prefetched: part of what is lacking is known.
@@ -22,18 +26,18 @@ static uint64_t lacking_bytes(const struct sl_chunk_record *chunk)
     return lacking_of(chunk, atomic_load(&chunk->bytes));
 }
 
-bool sl_demand_lacking(const struct sl_core *core, const sl_chunk *chunks, uint32_t count)
+bool sl_demand_lacking(const struct sl_demand *demand, const sl_chunk *chunks, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        if (lacking_bytes(sl_arena_record(&core->arena, chunks[i]))) return true;
+        if (lacking_bytes(sl_arena_record(demand->arena, chunks[i]))) return true;
     return false;
 }
 
-uint64_t sl_demand_own_bytes(const struct sl_core *core, const sl_chunk *chunks, uint32_t count)
+uint64_t sl_demand_own_bytes(const struct sl_demand *demand, const sl_chunk *chunks, uint32_t count)
 {
     uint64_t own = 0;
     for (uint32_t i = 0; i < count; i++) {
-        const struct sl_chunk_record *chunk = sl_arena_record(&core->arena, chunks[i]);
+        const struct sl_chunk_record *chunk = sl_arena_record(demand->arena, chunks[i]);
         if (!chunk->pinned) own += chunk->bytes;
     }
     return own;
@@ -41,12 +45,12 @@ uint64_t sl_demand_own_bytes(const struct sl_core *core, const sl_chunk *chunks,
 
 /* The order in which chunks leave, the lowest first: dead ones, which nobody misses, then as the policy has
  * it, and last what has a deadline, the latest first, unless a plan knows better. */
-static uint64_t turn_of(const struct sl_core *core, const struct sl_chunk_record *chunk, sl_tick tick)
+static uint64_t turn_of(const struct sl_demand *demand, const struct sl_chunk_record *chunk, sl_tick tick)
 {
     if (atomic_load(&chunk->content) == SL_CONTENT_RESIDENT_DEAD) return 0;
-    if (chunk->deadline > tick && !atomic_load_explicit(&core->schedule.active, memory_order_relaxed))
+    if (chunk->deadline > tick && !atomic_load_explicit(&demand->schedule->active, memory_order_relaxed))
         return UINT64_MAX - chunk->deadline;
-    switch (core->policy->victims) {
+    switch (demand->policy->victims) {
     case SL_VICTIMS_FIRST_IN:
         return atomic_load(&chunk->in_sequence);
     default:
@@ -56,86 +60,87 @@ static uint64_t turn_of(const struct sl_core *core, const struct sl_chunk_record
 
 /* Looks through all chunks for the first to leave of those that launch `tick` does not use: an insertion sort
  * that keeps the first SL_VICTIMS. Done once for that many victims, so that the launch path keeps no list. */
-static void look_for_victims(struct sl_core *core, sl_tick tick)
+static void look_for_victims(struct sl_demand *demand, sl_tick tick)
 {
-    core->victims.count = core->victims.next = 0;
-    for (size_t c = 0; c < sl_arena_chunk_count(&core->arena); c++) {
-        const struct sl_chunk_record *chunk = sl_arena_record(&core->arena, (sl_chunk)c);
+    demand->victims.count = demand->victims.next = 0;
+    for (size_t c = 0; c < sl_arena_chunk_count(demand->arena); c++) {
+        const struct sl_chunk_record *chunk = sl_arena_record(demand->arena, (sl_chunk)c);
         if (!sl_chunk_is_resident(chunk) || chunk->pinned || chunk->last_use >= tick) continue;
-        uint64_t turn = turn_of(core, chunk, tick);
-        uint32_t at = core->victims.count;
-        if (at == SL_VICTIMS && turn >= core->victims.at[at - 1].turn) continue;
+        uint64_t turn = turn_of(demand, chunk, tick);
+        uint32_t at = demand->victims.count;
+        if (at == SL_VICTIMS && turn >= demand->victims.at[at - 1].turn) continue;
         if (at == SL_VICTIMS) at--;
-        for (; at > 0 && core->victims.at[at - 1].turn > turn; at--)
-            core->victims.at[at] = core->victims.at[at - 1];
-        core->victims.at[at] = (struct sl_victim){(sl_chunk)c, turn};
-        if (core->victims.count < SL_VICTIMS) core->victims.count++;
+        for (; at > 0 && demand->victims.at[at - 1].turn > turn; at--)
+            demand->victims.at[at] = demand->victims.at[at - 1];
+        demand->victims.at[at] = (struct sl_victim){(sl_chunk)c, turn};
+        if (demand->victims.count < SL_VICTIMS) demand->victims.count++;
     }
 }
 
-static sl_chunk next_victim(struct sl_core *core, sl_tick tick)
+static sl_chunk next_victim(struct sl_demand *demand, sl_tick tick)
 {
-    while (core->victims.next < core->victims.count) {
-        const struct sl_victim *victim = &core->victims.at[core->victims.next++];
-        const struct sl_chunk_record *chunk = sl_arena_record(&core->arena, victim->chunk);
-        if (sl_chunk_is_resident(chunk) && turn_of(core, chunk, tick) == victim->turn &&
+    while (demand->victims.next < demand->victims.count) {
+        const struct sl_victim *victim = &demand->victims.at[demand->victims.next++];
+        const struct sl_chunk_record *chunk = sl_arena_record(demand->arena, victim->chunk);
+        if (sl_chunk_is_resident(chunk) && turn_of(demand, chunk, tick) == victim->turn &&
             chunk->last_use < tick)
             return victim->chunk;
     }
     return SL_NONE;
 }
 
-static sl_chunk find_victim(struct sl_core *core, sl_tick tick)
+static sl_chunk find_victim(struct sl_demand *demand, sl_tick tick)
 {
-    sl_chunk victim = next_victim(core, tick);
+    sl_chunk victim = next_victim(demand, tick);
     if (victim != SL_NONE) return victim;
-    look_for_victims(core, tick);
-    return next_victim(core, tick);
+    look_for_victims(demand, tick);
+    return next_victim(demand, tick);
 }
 
 /* What some launch brings, and what has to leave for it. */
-struct demand {
-    struct sl_core *core;
+struct fetching {
+    struct sl_demand *demand;
     sl_tick tick;           /* the launch, whose own chunks stay */
     struct sl_fence *fence; /* behind all work so far; NULL: nothing has to leave, or waits for nobody */
 };
 
 /* A fence behind what was submitted until now, if more than there is room for will come; or NULL. Enqueues.
  */
-static struct sl_fence *fence_for(struct sl_core *core, uint64_t bytes)
+static struct sl_fence *fence_for(struct sl_demand *demand, uint64_t bytes)
 {
     struct sl_fence_stream streams[SL_STREAMS];
-    if (atomic_load(&core->migrator.occupied_bytes) + bytes <= sl_budget_bytes(&core->budget)) return NULL;
-    struct sl_fence *fence = sl_fences_new(&core->schedule.fences, 0);
+    if (atomic_load(&demand->migrator->occupied_bytes) + bytes <= sl_budget_bytes(demand->budget))
+        return NULL;
+    struct sl_fence *fence = sl_fences_new(&demand->schedule->fences, 0);
     if (!fence) return NULL;
-    sl_lock(&core->order);
-    uint32_t count = sl_streams_to_fence(&core->streams, core->streams.active, streams);
-    sl_unlock(&core->order);
-    sl_fence_record(&core->streams, fence, streams, count);
+    sl_lock(demand->order);
+    uint32_t count = sl_streams_to_fence(demand->streams, demand->streams->active, streams);
+    sl_unlock(demand->order);
+    sl_fence_record(demand->streams, fence, streams, count);
     return fence;
 }
 
-static void end(const struct demand *demand)
+static void end(const struct fetching *fetching)
 {
-    if (demand->fence) sl_fences_give(&demand->core->schedule.fences, demand->fence);
+    if (fetching->fence) sl_fences_give(&fetching->demand->schedule->fences, fetching->fence);
 }
 
 /* Evicts until `bytes` more fit, but nothing with a deadline up to `until`. False when only that is left, or
  * the launch's own chunks. */
-static bool make_room(const struct demand *demand, uint64_t bytes, sl_tick until)
+static bool make_room(const struct fetching *fetching, uint64_t bytes, sl_tick until)
 {
-    struct sl_core *core = demand->core;
-    uint64_t budget = sl_budget_bytes(&core->budget);
-    while (atomic_load(&core->migrator.occupied_bytes) + bytes > budget) {
-        sl_chunk victim = sl_schedule_take_back(&core->schedule, demand->tick);
-        if (victim == SL_NONE) victim = find_victim(core, demand->tick);
+    struct sl_demand *demand = fetching->demand;
+    uint64_t budget = sl_budget_bytes(demand->budget);
+    while (atomic_load(&demand->migrator->occupied_bytes) + bytes > budget) {
+        sl_chunk victim = sl_schedule_take_back(demand->schedule, fetching->tick);
+        if (victim == SL_NONE) victim = find_victim(demand, fetching->tick);
         if (victim == SL_NONE) return false;
-        const struct sl_chunk_record *chunk = sl_arena_record(&core->arena, victim);
-        if (chunk->deadline > demand->tick && chunk->deadline <= until) {
-            core->victims.next--; /* it stays the first */
+        const struct sl_chunk_record *chunk = sl_arena_record(demand->arena, victim);
+        if (chunk->deadline > fetching->tick && chunk->deadline <= until) {
+            demand->victims.next--; /* it stays the first */
             return false;
         }
-        if (!sl_migrator_evict(&core->migrator, victim, demand->fence, SL_CAUSE_DEMAND)) return false;
+        if (!sl_migrator_evict(demand->migrator, victim, fetching->fence, SL_CAUSE_DEMAND)) return false;
     }
     return true;
 }
@@ -143,112 +148,118 @@ static bool make_room(const struct demand *demand, uint64_t bytes, sl_tick until
 /* Bytes to keep free behind a launch for which `fetched_bytes` came. What has to leave is copied out while
  * this launch runs, instead of while the next one waits: nobody knows what that will lack, but it is about as
  * much as this one did. Not where all that lives has room. */
-static uint64_t spare_room(const struct sl_core *core, uint64_t fetched_bytes, bool prefetches)
+static uint64_t spare_room(const struct sl_demand *demand, uint64_t fetched_bytes, bool prefetches)
 {
-    uint64_t budget = sl_budget_bytes(&core->budget), most = budget / MOST_SPARE_PART;
+    uint64_t budget = sl_budget_bytes(demand->budget), most = budget / MOST_SPARE_PART;
     uint64_t spare = budget / (prefetches ? SPARE_PART_WHILE_PREFETCHING : SPARE_PART);
-    bool ahead = core->policy->plans && core->policy->when == SL_PLAN_AHEAD;
-    if (!ahead || most < core->arena.chunk_bytes || sl_arena_moving_bytes(&core->arena) <= budget) return 0;
+    bool ahead = demand->policy->plans && demand->policy->when == SL_PLAN_AHEAD;
+    if (!ahead || most < demand->arena->chunk_bytes || sl_arena_moving_bytes(demand->arena) <= budget)
+        return 0;
     if (spare < LAUNCHES_TO_SPARE_FOR * fetched_bytes) spare = LAUNCHES_TO_SPARE_FOR * fetched_bytes;
     return spare < most ? spare : most;
 }
 
-static uint64_t lacking_in_all(const struct sl_core *core, const struct sl_demand_for *launch)
+static uint64_t lacking_in_all(const struct sl_demand *demand, const struct sl_demand_for *launch)
 {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < launch->count; i++)
-        bytes += lacking_bytes(sl_arena_record(&core->arena, launch->chunks[i]));
+        bytes += lacking_bytes(sl_arena_record(demand->arena, launch->chunks[i]));
     return bytes;
 }
 
-uint32_t sl_demand_fetch(struct sl_core *core, const struct sl_demand_for *launch, bool *fetched)
+uint32_t sl_demand_fetch(struct sl_demand *demand, const struct sl_demand_for *launch, bool *fetched)
 {
-    struct sl_migrator *migrator = &core->migrator;
-    uint64_t fetched_bytes = 0, lacking = lacking_in_all(core, launch),
-             budget = sl_budget_bytes(&core->budget);
+    struct sl_migrator *migrator = demand->migrator;
+    uint64_t fetched_bytes = 0, lacking = lacking_in_all(demand, launch),
+             budget = sl_budget_bytes(demand->budget);
     uint32_t missing = 0;
-    bool fits = sl_demand_own_bytes(core, launch->chunks, launch->count) <= budget;
-    struct demand demand = {core, launch->tick,
-                            fence_for(core, lacking + spare_room(core, lacking, launch->prefetches))};
+    bool fits = sl_demand_own_bytes(demand, launch->chunks, launch->count) <= budget;
+    struct fetching fetching = {demand, launch->tick,
+                                fence_for(demand, lacking + spare_room(demand, lacking, launch->prefetches))};
     sl_migrator_lock(migrator);
     for (uint32_t i = 0; i < launch->count; i++) {
         sl_chunk c = launch->chunks[i];
-        struct sl_chunk_record *chunk = sl_arena_record(&core->arena, c);
+        struct sl_chunk_record *chunk = sl_arena_record(demand->arena, c);
         /* Asked for once: another thread may allocate in the chunk meanwhile, for which there is no room. */
         uint64_t wanted = atomic_load(&chunk->bytes), bytes = lacking_of(chunk, wanted);
         if (!bytes) continue;
         if (atomic_load(&chunk->content) != SL_CONTENT_DEAD) missing++;
-        bool room = fits ? make_room(&demand, bytes, launch->tick)
+        bool room = fits ? make_room(&fetching, bytes, launch->tick)
                          : atomic_load(&migrator->occupied_bytes) + bytes <= budget;
         if (!room) continue;
         sl_migrator_fetch(migrator, c, wanted, sl_migrator_room_after(migrator, c, wanted, budget),
                           SL_CAUSE_DEMAND);
         fetched_bytes += bytes;
     }
-    if (fits && fetched_bytes && !atomic_load(&core->schedule.active))
-        make_room(&demand, spare_room(core, fetched_bytes, launch->prefetches), launch->tick);
+    if (fits && fetched_bytes && !atomic_load(&demand->schedule->active))
+        make_room(&fetching, spare_room(demand, fetched_bytes, launch->prefetches), launch->tick);
     sl_migrator_unlock(migrator);
-    end(&demand);
+    end(&fetching);
     *fetched = fetched_bytes > 0;
     return missing;
 }
 
 /* The link was idle for as long as the launch takes. */
-static void count_idle(struct sl_core *core)
+static void count_idle(struct sl_demand *demand)
 {
-    struct sl_successors *successors = &core->successors;
-    uint64_t most = MOST_IDLE_CHUNKS * core->arena.chunk_bytes;
+    struct sl_successors *successors = demand->successors;
+    uint64_t most = MOST_IDLE_CHUNKS * demand->arena->chunk_bytes;
     successors->idle_bytes +=
-        (uint64_t)((double)successors->launch_ns * (double)core->migrator.link_in_bytes_per_s / 1e9);
+        (uint64_t)((double)successors->launch_ns * (double)demand->migrator->link_in_bytes_per_s / 1e9);
     if (successors->idle_bytes > most) successors->idle_bytes = most;
 }
 
 /* Fetches the next successor. False: there is none, or no time or no room for it. */
-static bool prefetch_next_successor(struct sl_core *core)
+static bool prefetch_next_successor(struct sl_demand *demand)
 {
-    struct sl_migrator *migrator = &core->migrator;
-    struct sl_successors *successors = &core->successors;
-    struct demand demand = {.core = core};
+    struct sl_migrator *migrator = demand->migrator;
+    struct sl_successors *successors = demand->successors;
+    struct fetching fetching = {.demand = demand};
     sl_tick tick;
-    sl_lock(&core->order);
-    demand.tick = core->ticks.now;
-    sl_chunk chunk = sl_successors_next(&core->successors, demand.tick, &tick);
-    uint64_t bytes = chunk == SL_NONE ? 0 : atomic_load(&sl_arena_record(&core->arena, chunk)->bytes);
+    sl_lock(demand->order);
+    fetching.tick = demand->ticks->now;
+    sl_chunk chunk = sl_successors_next(demand->successors, fetching.tick, &tick);
+    uint64_t bytes = chunk == SL_NONE ? 0 : atomic_load(&sl_arena_record(demand->arena, chunk)->bytes);
     bool in_time = bytes && bytes <= successors->idle_bytes;
-    sl_unlock(&core->order);
+    sl_unlock(demand->order);
     if (!in_time) return false;
-    demand.fence = fence_for(core, bytes);
+    fetching.fence = fence_for(demand, bytes);
     sl_migrator_lock(migrator);
     bool came =
-        make_room(&demand, bytes, tick) &&
+        make_room(&fetching, bytes, tick) &&
         sl_migrator_fetch(migrator, chunk, bytes,
-                          sl_migrator_room_after(migrator, chunk, bytes, sl_budget_bytes(&core->budget)),
+                          sl_migrator_room_after(migrator, chunk, bytes, sl_budget_bytes(demand->budget)),
                           SL_CAUSE_PLAN);
     sl_migrator_unlock(migrator);
-    end(&demand);
+    end(&fetching);
     if (!came) return false;
-    sl_lock(&core->order);
+    sl_lock(demand->order);
     successors->idle_bytes -= bytes < successors->idle_bytes ? bytes : successors->idle_bytes;
-    sl_unlock(&core->order);
+    sl_unlock(demand->order);
     return true;
 }
 
-bool sl_demand_learns_successors(const struct sl_core *core)
+bool sl_demand_is_short(const struct sl_demand *demand)
 {
-    return core->budget.pressure && core->policy->plans && core->policy->when == SL_PLAN_AHEAD &&
-           !atomic_load_explicit(&core->schedule.active, memory_order_relaxed);
+    return demand->budget->pressure && demand->policy->plans;
 }
 
-void sl_demand_prefetch_successors(struct sl_core *core)
+bool sl_demand_learns_successors(const struct sl_demand *demand)
 {
-    sl_lock(&core->order);
-    bool any = core->successors.heap_count > 0;
-    if (any) count_idle(core);
-    sl_unlock(&core->order);
-    while (any) any = prefetch_next_successor(core);
+    return sl_demand_is_short(demand) && demand->policy->when == SL_PLAN_AHEAD &&
+           !atomic_load_explicit(&demand->schedule->active, memory_order_relaxed);
 }
 
-void sl_demand_leave_to_driver(struct sl_core *core, const sl_chunk *chunks, uint32_t count)
+void sl_demand_prefetch_successors(struct sl_demand *demand)
 {
-    for (uint32_t i = 0; i < count; i++) sl_migrator_hand_to_driver(&core->migrator, chunks[i]);
+    sl_lock(demand->order);
+    bool any = demand->successors->heap_count > 0;
+    if (any) count_idle(demand);
+    sl_unlock(demand->order);
+    while (any) any = prefetch_next_successor(demand);
+}
+
+void sl_demand_leave_to_driver(struct sl_demand *demand, const sl_chunk *chunks, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) sl_migrator_hand_to_driver(demand->migrator, chunks[i]);
 }

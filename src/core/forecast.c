@@ -3,8 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/core.h"
+#include "core/budget.h"
+#include "core/history.h"
+#include "core/policy.h"
+#include "core/ticks.h"
 #include "launch/access.h"
+#include "move/migrator.h"
+#include "predict/durations.h"
 
 #define PERIODS 3 /* that are planned at once: the end of a plan does not know what comes next */
 #define LEAST_WINDOW 512
@@ -82,35 +87,36 @@ static size_t window_for(size_t period)
 }
 
 /* Of plans that are made beside the launches nobody says which chunks are clean when they take over. */
-static bool knows_clean(const struct sl_core *core)
+static bool knows_clean(const struct sl_forecast *forecast)
 {
-    return core->backend.leave && !core->planning.planner;
+    return forecast->from.knows_clean;
 }
 
-static size_t predict(const struct sl_core *core, struct sl_forecast *forecast, size_t count)
+static size_t predict(struct sl_forecast *forecast, size_t count)
 {
-    forecast->interleaved = core->history.interleaved;
-    if (core->history.interleaved)
-        return sl_interleaver_next(core->history.interleaver, &core->symbols, forecast->symbols,
-                                   forecast->histories, count);
-    return sl_predictor_next(core->history.predictor, forecast->symbols, count);
+    forecast->interleaved = forecast->from.history->interleaved;
+    if (forecast->from.history->interleaved)
+        return sl_interleaver_next(forecast->from.history->interleaver, forecast->from.symbols,
+                                   forecast->symbols, forecast->histories, count);
+    return sl_predictor_next(forecast->from.history->predictor, forecast->symbols, count);
 }
 
 /* The symbols from `skip` predicted ones on. */
-static enum sl_status begin(struct sl_core *core, struct sl_forecast *forecast, size_t skip)
+static enum sl_status begin(struct sl_forecast *forecast, size_t skip)
 {
-    size_t period = sl_history_period(&core->history, true), chunks = sl_arena_chunk_count(&core->arena);
-    size_t wanted = window_for(period), believed = sl_planning_believed(core);
+    size_t period = sl_history_period(forecast->from.history, true),
+           chunks = sl_arena_chunk_count(forecast->from.arena);
+    size_t wanted = window_for(period), believed = sl_history_believed(forecast->from.history);
     if (believed <= skip) return SL_ERR_UNSUPPORTED;
     if (!reserve(&forecast->symbols, &forecast->symbol_capacity, skip + wanted, sizeof *forecast->symbols) ||
         !reserve(&forecast->histories, &forecast->history_capacity, skip + wanted,
                  sizeof *forecast->histories) ||
         !reserve(&forecast->launches, &forecast->launch_capacity, wanted, sizeof *forecast->launches) ||
         !reserve_chunks(forecast, chunks) ||
-        (knows_clean(core) &&
+        (knows_clean(forecast) &&
          !reserve(&forecast->clean, &forecast->clean_capacity, chunks, sizeof *forecast->clean)))
         return SL_ERR_NO_MEMORY;
-    size_t count = predict(core, forecast, skip + wanted);
+    size_t count = predict(forecast, skip + wanted);
     if (count <= skip) return SL_ERR_UNSUPPORTED;
     memmove(forecast->symbols, forecast->symbols + skip, (count - skip) * sizeof *forecast->symbols);
     forecast->count = count - skip;
@@ -127,25 +133,26 @@ static enum sl_status begin(struct sl_core *core, struct sl_forecast *forecast, 
     return SL_OK;
 }
 
-enum sl_status sl_forecast_begin(struct sl_core *core, struct sl_forecast *forecast)
+enum sl_status sl_forecast_begin(struct sl_forecast *forecast)
 {
-    enum sl_status status = begin(core, forecast, 0);
+    enum sl_status status = begin(forecast, 0);
     if (status) return status;
-    forecast->first_tick = core->ticks.now + 1;
-    forecast->position = core->history.fed;
-    forecast->places = core->placement.moves;
+    forecast->first_tick = forecast->from.ticks->now + 1;
+    forecast->position = forecast->from.history->fed;
+    forecast->places = forecast->from.placement->moves;
     forecast->stocked = 0;
     return SL_OK;
 }
 
-enum sl_status sl_forecast_continue(struct sl_core *core, struct sl_forecast *forecast)
+enum sl_status sl_forecast_continue(struct sl_forecast *forecast)
 {
     uint64_t position = forecast->position + forecast->end;
     sl_tick first_tick = forecast->first_tick + forecast->served_launches;
-    if (core->history.interleaved || position < core->history.fed ||
-        forecast->places != core->placement.moves || forecast->chunks != sl_arena_chunk_count(&core->arena))
+    if (forecast->from.history->interleaved || position < forecast->from.history->fed ||
+        forecast->places != forecast->from.placement->moves ||
+        forecast->chunks != sl_arena_chunk_count(forecast->from.arena))
         return SL_ERR_UNSUPPORTED;
-    enum sl_status status = begin(core, forecast, (size_t)(position - core->history.fed));
+    enum sl_status status = begin(forecast, (size_t)(position - forecast->from.history->fed));
     if (status) return status;
     struct sl_stock stock = forecast->stock;
     forecast->stock = forecast->at_end;
@@ -158,22 +165,22 @@ enum sl_status sl_forecast_continue(struct sl_core *core, struct sl_forecast *fo
 }
 
 /* The chunk as it is now. What was predicted to happen before is not to be counted again. */
-static void look_at(const struct sl_core *core, struct sl_forecast *forecast, size_t c)
+static void look_at(struct sl_forecast *forecast, size_t c)
 {
-    struct sl_chunk_record *chunk = sl_arena_record(&core->arena, (sl_chunk)c);
+    struct sl_chunk_record *chunk = sl_arena_record(forecast->from.arena, (sl_chunk)c);
     uint64_t held = atomic_load(&chunk->frame_bytes), bytes = atomic_load(&chunk->bytes);
-    forecast->stocked_at[c] = (uint32_t)(core->history.fed - forecast->position);
+    forecast->stocked_at[c] = (uint32_t)(forecast->from.history->fed - forecast->position);
     if (chunk->pinned) { /* nothing about it is to be planned */
         forecast->stock.content[c] = SL_CONTENT_DEAD;
         forecast->stock.bytes[c] = 0;
         forecast->stock.live[c] = 0;
-        if (knows_clean(core)) forecast->clean[c] = false;
+        if (knows_clean(forecast)) forecast->clean[c] = false;
         return;
     }
     forecast->stock.content[c] = (enum sl_chunk_content)atomic_load(&chunk->content);
     forecast->stock.bytes[c] = bytes > held ? bytes : held;
     forecast->stock.live[c] = chunk->group != SL_NONE ? chunk->bitmap->count : bytes != 0;
-    if (knows_clean(core)) forecast->clean[c] = !atomic_load(&chunk->written);
+    if (knows_clean(forecast)) forecast->clean[c] = !atomic_load(&chunk->written);
 }
 
 /* Whether the chunk, when it was looked at, was as the symbol that is looked at leaves it, or later ones. */
@@ -182,13 +189,13 @@ static bool is_past(const struct sl_forecast *forecast, sl_chunk c)
     return forecast->at < forecast->stocked_at[c];
 }
 
-static size_t predict_alloc(struct sl_core *core, struct sl_forecast *forecast, const struct sl_slot *slot)
+static size_t predict_alloc(struct sl_forecast *forecast, const struct sl_slot *slot)
 {
-    struct sl_chunk_range range = sl_slot_chunks(&core->placement, slot, 0, slot->bytes);
+    struct sl_chunk_range range = sl_slot_chunks(forecast->from.placement, slot, 0, slot->bytes);
     for (uint32_t i = 0; i < range.count; i++) {
         sl_chunk c = range.first + i;
-        uint64_t bytes = sl_suballocator_chunk_bytes(&core->arena, slot->address, slot->bytes, i);
-        if (c >= forecast->chunks || is_past(forecast, c) || sl_arena_record(&core->arena, c)->pinned)
+        uint64_t bytes = sl_suballocator_chunk_bytes(forecast->from.arena, slot->address, slot->bytes, i);
+        if (c >= forecast->chunks || is_past(forecast, c) || sl_arena_record(forecast->from.arena, c)->pinned)
             continue;
         if (bytes > forecast->stock.bytes[c]) forecast->stock.bytes[c] = bytes;
         forecast->stock.live[c]++;
@@ -196,11 +203,10 @@ static size_t predict_alloc(struct sl_core *core, struct sl_forecast *forecast, 
     return range.count;
 }
 
-static size_t predict_free(struct sl_core *core, struct sl_forecast *forecast, const struct sl_slot *slot,
-                           enum sl_status *status)
+static size_t predict_free(struct sl_forecast *forecast, const struct sl_slot *slot, enum sl_status *status)
 {
     struct sl_stock *stock = &forecast->stock;
-    struct sl_chunk_range range = sl_slot_chunks(&core->placement, slot, 0, slot->bytes);
+    struct sl_chunk_range range = sl_slot_chunks(forecast->from.placement, slot, 0, slot->bytes);
     if (!reserve(&forecast->deaths, &forecast->death_capacity, forecast->death_count + range.count,
                  sizeof *forecast->deaths))
         *status = SL_ERR_NO_MEMORY;
@@ -229,17 +235,17 @@ static void writes(struct sl_forecast *forecast, const struct sl_plan_launch *la
 }
 
 /* Adds what a launch with this symbol touches to the last one. */
-static size_t add_accesses(struct sl_core *core, struct sl_forecast *forecast, sl_symbol symbol,
-                           bool only_near, enum sl_status *status)
+static size_t add_accesses(struct sl_forecast *forecast, sl_symbol symbol, bool only_near,
+                           enum sl_status *status)
 {
-    const struct sl_symbol_record *record = &core->symbols.records[symbol];
+    const struct sl_symbol_record *record = &forecast->from.symbols->records[symbol];
     struct sl_plan_launch *launch = &forecast->launches[forecast->launch_count - 1];
     uint64_t mark = forecast->seen_before + forecast->launch_count;
     size_t units = 0;
     for (uint32_t a = 0; a < record->access_count; a++) {
-        const struct sl_access *access = &core->symbols.accesses[record->first_access + a];
-        const struct sl_slot *slot = &core->placement.slots[access->slot];
-        struct sl_chunk_range range = sl_slot_chunks(&core->placement, slot, access->offset,
+        const struct sl_access *access = &forecast->from.symbols->accesses[record->first_access + a];
+        const struct sl_slot *slot = &forecast->from.placement->slots[access->slot];
+        struct sl_chunk_range range = sl_slot_chunks(forecast->from.placement, slot, access->offset,
                                                      sl_access_end(slot, access) - access->offset);
         if (!reserve(&forecast->accesses, &forecast->access_capacity, forecast->access_count + range.count,
                      sizeof *forecast->accesses)) {
@@ -251,7 +257,7 @@ static size_t add_accesses(struct sl_core *core, struct sl_forecast *forecast, s
             sl_chunk c = range.first + i;
             if (c >= forecast->chunks || (forecast->stock.live[c] == 0 && !is_past(forecast, c))) continue;
             if (forecast->seen[c] == mark) {
-                if (!only_near && !access->only_read && knows_clean(core)) writes(forecast, launch, c);
+                if (!only_near && !access->only_read && knows_clean(forecast)) writes(forecast, launch, c);
                 continue;
             }
             forecast->seen[c] = mark;
@@ -266,20 +272,20 @@ static size_t add_accesses(struct sl_core *core, struct sl_forecast *forecast, s
 /* Adds what the next launches of the stream history need to the last one, so that it is there before they can
  * come.
  */
-static size_t add_near(struct sl_core *core, struct sl_forecast *forecast, uint8_t history,
-                       enum sl_status *status)
+static size_t add_near(struct sl_forecast *forecast, uint8_t history, enum sl_status *status)
 {
     struct sl_plan_launch *launch = &forecast->launches[forecast->launch_count - 1];
-    uint64_t budget = sl_budget_bytes(&core->budget) / core->arena.chunk_bytes; /* chunks */
+    uint64_t budget = sl_budget_bytes(forecast->from.budget) / forecast->from.arena->chunk_bytes; /* chunks */
     size_t units = 0, found = 0;
     for (size_t at = forecast->at + 1; found < NEAR_LAUNCHES && at < forecast->count; at++) {
         sl_symbol symbol = forecast->symbols[at];
         units++;
-        if (forecast->histories[at] != history || core->symbols.records[symbol].kind != SL_SYMBOL_LAUNCH)
+        if (forecast->histories[at] != history ||
+            forecast->from.symbols->records[symbol].kind != SL_SYMBOL_LAUNCH)
             continue;
         uint32_t before = launch->access_count;
         if (found++ && before >= budget / NEAR_PART) break;
-        units += add_accesses(core, forecast, symbol, true, status);
+        units += add_accesses(forecast, symbol, true, status);
         if (*status == SL_OK && launch->access_count <= budget / NEAR_MOST_PART) continue;
         forecast->access_count -= launch->access_count - before;
         launch->access_count = before;
@@ -288,8 +294,7 @@ static size_t add_near(struct sl_core *core, struct sl_forecast *forecast, uint8
     return units;
 }
 
-static size_t predict_launch(struct sl_core *core, struct sl_forecast *forecast, sl_symbol symbol,
-                             enum sl_status *status)
+static size_t predict_launch(struct sl_forecast *forecast, sl_symbol symbol, enum sl_status *status)
 {
     uint8_t history = forecast->histories[forecast->at];
     forecast->histories[forecast->launch_count] = history;
@@ -297,10 +302,10 @@ static size_t predict_launch(struct sl_core *core, struct sl_forecast *forecast,
         .first_access = (uint32_t)forecast->access_count,
         .first_death = (uint32_t)forecast->death_count,
         .duration_ns =
-            sl_durations_ns(&core->sampling.durations, symbol, core->symbols.records[symbol].kernel),
+            sl_durations_ns(forecast->from.durations, symbol, forecast->from.symbols->records[symbol].kernel),
     };
-    size_t units = add_accesses(core, forecast, symbol, false, status);
-    if (forecast->interleaved && *status == SL_OK) units += add_near(core, forecast, history, status);
+    size_t units = add_accesses(forecast, symbol, false, status);
+    if (forecast->interleaved && *status == SL_OK) units += add_near(forecast, history, status);
     return units;
 }
 
@@ -315,14 +320,14 @@ static void reach_end(struct sl_forecast *forecast)
     memcpy(forecast->at_end.live, forecast->stock.live, forecast->chunks * sizeof *forecast->stock.live);
 }
 
-static size_t predict_symbol(struct sl_core *core, struct sl_forecast *forecast, enum sl_status *status)
+static size_t predict_symbol(struct sl_forecast *forecast, enum sl_status *status)
 {
     sl_symbol symbol = forecast->symbols[forecast->at];
-    const struct sl_symbol_record *record = &core->symbols.records[symbol];
-    if (record->kind == SL_SYMBOL_LAUNCH) return predict_launch(core, forecast, symbol, status);
-    const struct sl_slot *slot = &core->placement.slots[record->slot];
-    return record->kind == SL_SYMBOL_ALLOC ? predict_alloc(core, forecast, slot)
-                                           : predict_free(core, forecast, slot, status);
+    const struct sl_symbol_record *record = &forecast->from.symbols->records[symbol];
+    if (record->kind == SL_SYMBOL_LAUNCH) return predict_launch(forecast, symbol, status);
+    const struct sl_slot *slot = &forecast->from.placement->slots[record->slot];
+    return record->kind == SL_SYMBOL_ALLOC ? predict_alloc(forecast, slot)
+                                           : predict_free(forecast, slot, status);
 }
 
 static bool is_end(const struct sl_forecast *forecast)
@@ -331,16 +336,15 @@ static bool is_end(const struct sl_forecast *forecast)
     return forecast->at >= forecast->period && forecast->access_count >= MOST_ACCESSES;
 }
 
-bool sl_forecast_step(struct sl_core *core, struct sl_forecast *forecast, size_t units,
-                      enum sl_status *status)
+bool sl_forecast_step(struct sl_forecast *forecast, size_t units, enum sl_status *status)
 {
     size_t done = 0;
     *status = SL_OK;
     for (; forecast->stocked < forecast->chunks && done < units; done++)
-        look_at(core, forecast, forecast->stocked++);
+        look_at(forecast, forecast->stocked++);
     while (forecast->stocked == forecast->chunks && forecast->at < forecast->count && done < units) {
         if (is_end(forecast)) reach_end(forecast);
-        done += 4 + predict_symbol(core, forecast, status);
+        done += 4 + predict_symbol(forecast, status);
         if (*status) return true;
         forecast->at++;
     }
@@ -351,13 +355,13 @@ bool sl_forecast_step(struct sl_core *core, struct sl_forecast *forecast, size_t
     return true;
 }
 
-static unsigned attempts(const struct sl_core *core, const struct sl_forecast *forecast)
+static unsigned attempts(const struct sl_forecast *forecast)
 {
-    unsigned wanted = (unsigned)core->options->plan_attempts;
+    unsigned wanted = forecast->from.attempts;
     return forecast->interleaved && wanted > MOST_ATTEMPTS_INTERLEAVED ? MOST_ATTEMPTS_INTERLEAVED : wanted;
 }
 
-struct sl_plan_input sl_forecast_input(const struct sl_core *core, const struct sl_forecast *forecast)
+struct sl_plan_input sl_forecast_input(const struct sl_forecast *forecast)
 {
     return (struct sl_plan_input){
         .first_tick = forecast->first_tick,
@@ -369,12 +373,12 @@ struct sl_plan_input sl_forecast_input(const struct sl_core *core, const struct 
         .chunk_count = forecast->chunks,
         .chunk_bytes = forecast->stock.bytes,
         .content = forecast->stock.content,
-        .clean = knows_clean(core) ? forecast->clean : NULL,
+        .clean = knows_clean(forecast) ? forecast->clean : NULL,
         .histories = forecast->interleaved ? forecast->histories : NULL,
-        .when = core->policy->when,
-        .attempts = attempts(core, forecast),
-        .budget_bytes = sl_budget_bytes(&core->budget),
-        .in_bytes_per_s = core->migrator.link_in_bytes_per_s,
-        .out_bytes_per_s = core->migrator.link_out_bytes_per_s,
+        .when = forecast->from.policy->when,
+        .attempts = attempts(forecast),
+        .budget_bytes = sl_budget_bytes(forecast->from.budget),
+        .in_bytes_per_s = forecast->from.migrator->link_in_bytes_per_s,
+        .out_bytes_per_s = forecast->from.migrator->link_out_bytes_per_s,
     };
 }

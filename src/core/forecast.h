@@ -6,7 +6,30 @@
 
 #include "plan/plan.h"
 
-struct sl_core;
+struct sl_arena;
+struct sl_budget;
+struct sl_durations;
+struct sl_history;
+struct sl_migrator;
+struct sl_placement;
+struct sl_policy_traits;
+struct sl_symbols;
+struct sl_ticks;
+
+/* What it is made from. */
+struct sl_forecast_sources {
+    const struct sl_policy_traits *policy;
+    const struct sl_ticks *ticks;
+    const struct sl_arena *arena;
+    const struct sl_placement *placement;
+    const struct sl_budget *budget;
+    struct sl_history *history;
+    const struct sl_symbols *symbols;
+    struct sl_durations *durations;
+    const struct sl_migrator *migrator;
+    unsigned attempts; /* of the plan */
+    bool knows_clean;  /* which chunks may leave without a copy is known when the plan is carried out */
+};
 
 /* The chunks at one moment. */
 struct sl_stock {
@@ -17,6 +40,7 @@ struct sl_stock {
 
 /* Its space is kept from one to the next. */
 struct sl_forecast {
+    struct sl_forecast_sources from;
     sl_tick first_tick;
     uint64_t position; /* symbols that the program had fed before the first one */
     uint64_t places;   /* the placement's count of moves */
@@ -41,21 +65,20 @@ struct sl_forecast {
         chunk_capacity, clean_capacity;
 };
 
-/* Begins with the launch after core->ticks.now and the chunks as they are. SL_ERR_UNSUPPORTED when nothing is
- * predicted. */
-enum sl_status sl_forecast_begin(struct sl_core *core, struct sl_forecast *forecast);
+/* Begins with the launch after the last one that has begun and the chunks as they are. SL_ERR_UNSUPPORTED
+ * when nothing is predicted. */
+enum sl_status sl_forecast_begin(struct sl_forecast *forecast);
 
 /* Begins where what is carried out of the last one ends, whose at_end is complete. SL_ERR_UNSUPPORTED when
  * nothing is predicted, the program went past that, or its streams go their own ways. */
-enum sl_status sl_forecast_continue(struct sl_core *core, struct sl_forecast *forecast);
+enum sl_status sl_forecast_continue(struct sl_forecast *forecast);
 
 /* Goes on by about `units` chunks or accesses. True: done. */
-bool sl_forecast_step(struct sl_core *core, struct sl_forecast *forecast, size_t units,
-                      enum sl_status *status);
+bool sl_forecast_step(struct sl_forecast *forecast, size_t units, enum sl_status *status);
 
 /* What a plan needs; points into the finished forecast. Launches from served_launches on are there to look
  * ahead. */
-struct sl_plan_input sl_forecast_input(const struct sl_core *core, const struct sl_forecast *forecast);
+struct sl_plan_input sl_forecast_input(const struct sl_forecast *forecast);
 
 void sl_forecast_close(struct sl_forecast *forecast);
 

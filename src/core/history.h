@@ -1,13 +1,11 @@
-/* Where the program is in what repeats: its launches, allocations and frees are fed to the predictor, and
- * what follows is planned. Caller holds the order lock. */
+/* Where the program is in what repeats: its launches, allocations and frees are fed to the predictor. Caller
+ * holds the order lock. */
 #ifndef SLUICE_HISTORY_H
 #define SLUICE_HISTORY_H
 
 #include "predict/confidence.h"
 #include "predict/interleaver.h"
 #include "predict/predictor.h"
-
-struct sl_core;
 
 #define SL_STEADY_STREAK                                                                                     \
     SL_CONFIDENCE_LEAST /* symbols in a row that came true before a prediction is trusted */
@@ -39,15 +37,19 @@ size_t sl_history_period(const struct sl_history *history, bool horizon);
 /* What was foreseen of all symbols. */
 struct sl_predictor_counts sl_history_foreseen(const struct sl_history *history);
 
-/* Appends a symbol: feeds the predictor, drops the schedule on a misprediction, counts iterations. `stream`:
- * the number of the one that it belongs to. */
-void sl_history_feed(struct sl_core *core, sl_symbol symbol, uint32_t stream);
+/* For how many symbols what is predicted is believed; SIZE_MAX: no end is in sight. */
+size_t sl_history_believed(struct sl_history *history);
+
+/* Appends a symbol. `stream`: the number of the one that it belongs to. `interleaves`: several streams are in
+ * use, and it is worth while to look at each by itself. Whether the symbol was foreseen, as the stream's next
+ * one. */
+bool sl_history_feed(struct sl_history *history, sl_symbol symbol, uint32_t stream, bool interleaves);
+
+/* Counts the symbol that was just fed. `hit`: it was foreseen, and came as planned. Whether an iteration
+ * ended with it. */
+bool sl_history_count(struct sl_history *history, bool hit);
 
 /* Forgets what the program did, where tables have reached their bounds. */
-void sl_history_forget(struct sl_core *core);
-
-/* Where tensors end, from all accesses. Not more often than the launches since the last time pay for: a
- * program that always does something new would else look at all that it ever did, again and again. */
-void sl_history_learn_extents(struct sl_core *core);
+void sl_history_forget(struct sl_history *history);
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "core/core.h"
 #include "core/demand.h"
+#include "core/feed.h"
 #include "core/launch_context.h"
 #include "core/record.h"
 #include "core/sample.h"
@@ -74,10 +75,10 @@ static void say_oversize(struct sl_core *core, const char *name, uint64_t own)
 static bool is_to_fetch(struct sl_core *core, const struct sl_launch_context *context, bool *oversize)
 {
     if (core->policy->memory == SL_MEMORY_PAGED) {
-        sl_demand_leave_to_driver(core, context->chunks, context->chunk_count);
+        sl_demand_leave_to_driver(&core->demand, context->chunks, context->chunk_count);
         return false;
     }
-    uint64_t own = sl_demand_own_bytes(core, context->chunks, context->chunk_count);
+    uint64_t own = sl_demand_own_bytes(&core->demand, context->chunks, context->chunk_count);
     bool planned = atomic_load(&core->schedule.active);
     *oversize = own > sl_budget_bytes(&core->budget);
     if (*oversize) {
@@ -86,10 +87,10 @@ static bool is_to_fetch(struct sl_core *core, const struct sl_launch_context *co
     }
     if (planned && core->schedule.steps.histories) {
         /* It came earlier than was thought; the rest of the plan is no worse for it. */
-        sl_planning_hasten(core);
+        sl_planning_hasten(&core->planning);
     } else if (planned) {
         atomic_fetch_add(&core->stats.mispredictions, 1);
-        sl_planning_cancel(core); /* its frames are no longer where it believes them */
+        sl_planning_cancel(&core->planning); /* its frames are no longer where it believes them */
     }
     return true;
 }
@@ -104,7 +105,7 @@ static void fetch_on_demand(struct sl_core *core, struct sl_launch_context *cont
     bool to_fetch = is_to_fetch(core, context, &oversize);
     sl_unlock(&core->order);
     if (!to_fetch) return;
-    uint32_t missing = sl_demand_fetch(core, &launch, &fetched);
+    uint32_t missing = sl_demand_fetch(&core->demand, &launch, &fetched);
     if (!oversize) SL_COUNT(&core->stats, demand_misses, missing);
     if (!fetched) return;
     sl_lock(&core->order);
@@ -131,10 +132,11 @@ static void see_to_chunks(struct sl_core *core, struct sl_launch_context *contex
 {
     sl_schedule_issue(&core->schedule, &context->batch);
     if (context->resident) return;
-    if (sl_demand_lacking(core, context->chunks, context->chunk_count)) fetch_on_demand(core, context);
+    if (sl_demand_lacking(&core->demand, context->chunks, context->chunk_count))
+        fetch_on_demand(core, context);
     uint64_t remote = use_chunks(core, context);
     if (remote) SL_COUNT(&core->stats, remote_bytes, remote);
-    context->resident = !remote && !sl_demand_lacking(core, context->chunks, context->chunk_count);
+    context->resident = !remote && !sl_demand_lacking(&core->demand, context->chunks, context->chunk_count);
 }
 
 /* Without a daemon: whether what the plan has is issued behind a launch, as the program may wait before its
@@ -156,14 +158,14 @@ static const struct sl_usage *understand(struct sl_core *core, struct sl_launch_
                           memory_order_relaxed);
     atomic_store_explicit(&core->stats.tick, context->tick, memory_order_relaxed);
     core->streams.active |= (uint64_t)1 << s;
-    if (core->symbols.full) sl_history_forget(core);
+    if (core->symbols.full) sl_core_forget(core);
     const struct sl_usage *usage =
         sl_access_scan(&core->scanner, launch, sl_history_expected(&core->history, s), s);
     context->symbol = usage->symbol;
     context->kernel = usage->kernel;
-    sl_history_feed(core, usage->symbol, s);
+    sl_core_feed(core, usage->symbol, s);
     sl_stats_launched(&core->stats);
-    sl_record_launch(core, launch, usage);
+    sl_record_launch(&core->recorder, launch, usage);
     sl_schedule_begin(&core->schedule, context->tick, !core->daemon && !moves_between_launches(core),
                       &context->batch);
     if (core->reuse.join_count || core->reuse.join_out) sl_joins_collect(&core->reuse, s, &context->joining);
@@ -174,7 +176,7 @@ static const struct sl_usage *understand(struct sl_core *core, struct sl_launch_
 /* Whether all that it uses is there, as far as is seen at once; and what follows for others. */
 static void see(struct sl_core *core, const struct sl_usage *usage, struct sl_launch_context *context)
 {
-    if (sl_demand_learns_successors(core)) {
+    if (sl_demand_learns_successors(&core->demand)) {
         sl_successors_note(&core->successors, usage->symbol, context->tick, core->history.streak > 0,
                            core->history.fed);
         context->prefetches_successors = core->successors.heap_count > 0;
@@ -205,13 +207,14 @@ static void conclude(struct sl_core *core, struct sl_launch_context *context)
     struct sl_launch *launch = context->launch;
     if (context->in_sequence) {
         if (sl_stream_must_join(&core->streams, context->stream, context->in_sequence))
-            context->stall = sl_stall_new(core);
+            context->stall = sl_stall_new(&core->stalls);
         else
             context->in_sequence = 0;
     }
-    sl_planning_go_on(core);
+    sl_planning_go_on(&core->planning);
     if (core->sampling.sampler)
-        launch->state = sl_sample_begin(core, launch, context->symbol, context->kernel, context->resident);
+        launch->state =
+            sl_sample_begin(&core->sampling, launch, context->symbol, context->kernel, context->resident);
 }
 
 /* Makes the stream wait for what comes before the launch. */
@@ -220,8 +223,9 @@ static void enqueue_waits(struct sl_core *core, struct sl_launch_context *contex
     struct sl_launch *launch = context->launch;
     if (sl_joins_any(&context->joining))
         sl_joins_wait(&core->reuse, context->stream, &context->joining, launch->stream);
-    if (context->in_sequence) sl_stall_wait(core, context->stall, launch->stream, context->in_sequence);
-    if (launch->state) sl_sample_record(core, launch->state, launch->stream);
+    if (context->in_sequence)
+        sl_stall_wait(&core->stalls, context->stall, launch->stream, context->in_sequence);
+    if (launch->state) sl_sample_record(&core->sampling, launch->state, launch->stream);
 }
 
 struct sl_footprint *sl_runtime_footprint(const struct sl_launch *launch)
@@ -250,7 +254,7 @@ static void begin(struct sl_core *core, struct sl_launch *launch)
         if (!context.resident) keep_chunks(usage, &context);
         sl_unlock(&core->order);
         see_to_chunks(core, &context);
-        if (context.prefetches_successors) sl_demand_prefetch_successors(core);
+        if (context.prefetches_successors) sl_demand_prefetch_successors(&core->demand);
         free(context.many);
         sl_lock(&core->order);
     }
@@ -314,7 +318,7 @@ void sl_runtime_launch_end(struct sl_launch *launch, bool ok)
     struct sl_core *core = sl_core_running();
     if (!core || !launch->tick) return;
     SL_TEST_DELAY(LAUNCH_GIVEN);
-    if (launch->state) sl_sample_end(core, launch->state, launch, ok);
+    if (launch->state) sl_sample_end(&core->sampling, launch->state, launch, ok);
     if (!atomic_load_explicit(&core->schedule.active, memory_order_acquire)) {
         close_launch(core, launch->tick);
         return;

@@ -2,22 +2,24 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file_kind.h"
 #include "base/log.h"
 #include "base/options_path.h"
-#include "core/core.h"
+#include "core/history.h"
 #include "core/learned_collect.h"
 #include "core/learned_prime.h"
-#include "core/sample.h"
+#include "core/policy.h"
 #include "profile/profile_format.h"
 #include "trace/identity.h"
 
 #define LEAST_ITERATIONS 2 /* of which one came as predicted: before there is nothing to plan by */
 
 struct sl_learned {
+    struct sl_learned_parts parts;
     char *path;
     struct sl_profile profile; /* that was read, until it is used */
     struct sl_profile_wanted wanted;
@@ -30,9 +32,9 @@ struct sl_learned {
     uint64_t unforeseen;     /* mispredictions until then */
 };
 
-static bool has_iterated(const struct sl_core *core)
+static bool has_iterated(const struct sl_learned *learned)
 {
-    return core->history.iterations >= LEAST_ITERATIONS;
+    return learned->parts.history->iterations >= LEAST_ITERATIONS;
 }
 
 /* Says what is wrong with the file. */
@@ -79,17 +81,17 @@ static char *expanded(const char *option)
     return NULL;
 }
 
-void sl_learned_read(struct sl_core *core)
+struct sl_learned *sl_learned_read(const char *path, const struct sl_learned_parts *parts)
 {
     bool is_one;
-    if (!core->options->profile[0]) return;
+    if (!path[0]) return NULL;
     struct sl_learned *learned = calloc(1, sizeof *learned);
-    if (learned) learned->path = expanded(core->options->profile);
+    if (learned) learned->path = expanded(path);
     if (!learned || !learned->path) {
         free(learned);
-        return;
+        return NULL;
     }
-    core->learned = learned;
+    learned->parts = *parts;
     enum sl_status status = sl_profile_read(learned->path, &learned->profile, &is_one);
     if (status)
         complain(learned, status, is_one);
@@ -97,18 +99,17 @@ void sl_learned_read(struct sl_core *core)
         sl_profile_free(&learned->profile);
     learned->wanted = learned->profile.wanted;
     learned->profile.wanted.backing = NULL;
+    return learned;
 }
 
-void sl_learned_close(struct sl_core *core)
+void sl_learned_close(struct sl_learned *learned)
 {
-    struct sl_learned *learned = core->learned;
     if (!learned) return;
     sl_profile_free(&learned->profile);
     free(learned->wanted.backing);
     free(learned->head);
     free(learned->path);
     free(learned);
-    core->learned = NULL;
 }
 
 static bool is_chunk_size(uint64_t bytes)
@@ -116,36 +117,33 @@ static bool is_chunk_size(uint64_t bytes)
     return bytes >= SL_BLOCK_BYTES && bytes <= SL_GIB && !(bytes & (bytes - 1));
 }
 
-struct sl_profile_wanted sl_learned_wanted(const struct sl_core *core)
+struct sl_profile_wanted sl_learned_wanted(const struct sl_learned *learned)
 {
     struct sl_profile_wanted wanted = {0};
-    if (core->learned) wanted = core->learned->wanted;
+    if (learned) wanted = learned->wanted;
     if (!is_chunk_size(wanted.chunk_bytes)) wanted.chunk_bytes = 0;
     return wanted;
 }
 
-void sl_learned_use(struct sl_core *core)
+void sl_learned_use(struct sl_learned *learned)
 {
-    struct sl_learned *learned = core->learned;
-    if (!learned || !learned->profile.string_count || core->policy->memory != SL_MEMORY_MOVED) return;
-    learned->primed = sl_learned_prime(core, &learned->profile);
-    core->history.primed_symbols = learned->primed;
+    if (!learned->profile.string_count || learned->parts.policy->memory != SL_MEMORY_MOVED) return;
+    learned->primed = sl_learned_prime(&learned->parts, &learned->profile);
+    learned->parts.history->primed_symbols = learned->primed;
     if (learned->primed)
         sl_log(SL_LOG_INFO, "the profile %s foresees %zu events", learned->path, learned->primed);
     else
         sl_log(SL_LOG_WARN, "not enough memory for the profile %s: it is ignored", learned->path);
     sl_profile_free(&learned->profile);
-    if (core->budget.pressure && core->policy->plans) sl_sampler_open(core);
 }
 
 /* The string's ring goes round some day. */
-static void keep_head(struct sl_core *core)
+static void keep_head(struct sl_learned *learned)
 {
-    struct sl_learned *learned = core->learned;
-    if (learned->head || core->history.fed < SL_PROFILE_LONGEST) return;
+    if (learned->head || learned->parts.history->fed < SL_PROFILE_LONGEST) return;
     learned->head = malloc(SL_PROFILE_LONGEST * sizeof *learned->head);
-    if (learned->head &&
-        sl_predictor_begun(core->history.predictor, learned->head, SL_PROFILE_LONGEST) < SL_PROFILE_LONGEST) {
+    if (learned->head && sl_predictor_begun(learned->parts.history->predictor, learned->head,
+                                            SL_PROFILE_LONGEST) < SL_PROFILE_LONGEST) {
         free(learned->head);
         learned->head = NULL;
         learned->over = true;
@@ -154,52 +152,49 @@ static void keep_head(struct sl_core *core)
 
 /* The program may be killed at any time. Each time it has done as much again the profile is written, so that
  * all of it costs little more than the last time. One that was read is not replaced by less. */
-static bool is_time(const struct sl_core *core)
+static bool is_time(const struct sl_learned *learned)
 {
-    const struct sl_learned *learned = core->learned;
-    bool power_of_two = !(core->history.iterations & (core->history.iterations - 1));
-    return power_of_two && !learned->failed && core->history.fed >= learned->primed &&
-           sl_learned_something(core);
+    bool power_of_two = !(learned->parts.history->iterations & (learned->parts.history->iterations - 1));
+    return power_of_two && !learned->failed && learned->parts.history->fed >= learned->primed &&
+           sl_learned_something(learned);
 }
 
-void sl_learned_iteration(struct sl_core *core)
+void sl_learned_iteration(struct sl_learned *learned)
 {
-    struct sl_learned *learned = core->learned;
-    if (!learned || learned->over) return;
-    learned->steady = core->history.fed;
-    learned->period = sl_history_period(&core->history, false);
-    learned->unforeseen = sl_history_foreseen(&core->history).mispredictions;
-    keep_head(core);
-    if (is_time(core)) sl_learned_write(core);
+    if (learned->over) return;
+    learned->steady = learned->parts.history->fed;
+    learned->period = sl_history_period(learned->parts.history, false);
+    learned->unforeseen = sl_history_foreseen(learned->parts.history).mispredictions;
+    keep_head(learned);
+    if (is_time(learned)) sl_learned_write(learned);
 }
 
-bool sl_learned_something(const struct sl_core *core)
+bool sl_learned_something(const struct sl_learned *learned)
 {
-    const struct sl_learned *learned = core->learned;
-    if (!learned || learned->in_the_way || learned->over || !has_iterated(core)) return false;
+    if (!learned || learned->in_the_way || learned->over || !has_iterated(learned)) return false;
     return !learned->primed || learned->unforeseen > 0;
 }
 
-static enum sl_status collect(struct sl_core *core, struct sl_profile *out)
+static enum sl_status collect(struct sl_learned *learned, struct sl_profile *out)
 {
-    struct sl_learned *learned = core->learned;
-    size_t count = core->history.fed < SL_PROFILE_LONGEST ? core->history.fed : SL_PROFILE_LONGEST;
-    if (learned->head) return sl_learned_collect(core, learned->head, count, learned->steady, out);
+    size_t count =
+        learned->parts.history->fed < SL_PROFILE_LONGEST ? learned->parts.history->fed : SL_PROFILE_LONGEST;
+    if (learned->head) return sl_learned_collect(&learned->parts, learned->head, count, learned->steady, out);
     sl_symbol *head = malloc(count * sizeof *head + 1);
     enum sl_status status = SL_ERR_NO_MEMORY;
     if (head) {
-        count = sl_predictor_begun(core->history.predictor, head, count);
-        status = count ? sl_learned_collect(core, head, count, learned->steady, out) : SL_ERR_UNSUPPORTED;
+        count = sl_predictor_begun(learned->parts.history->predictor, head, count);
+        status = count ? sl_learned_collect(&learned->parts, head, count, learned->steady, out)
+                       : SL_ERR_UNSUPPORTED;
     }
     free(head);
     return status;
 }
 
-static enum sl_status write_profile(struct sl_core *core)
+static enum sl_status write_profile(struct sl_learned *learned)
 {
-    struct sl_learned *learned = core->learned;
     struct sl_profile profile = {0};
-    enum sl_status status = collect(core, &profile);
+    enum sl_status status = collect(learned, &profile);
     if (status == SL_OK) {
         profile.wanted = learned->wanted;
         profile.facts.period = learned->period;
@@ -215,21 +210,18 @@ static enum sl_status write_profile(struct sl_core *core)
     return status;
 }
 
-enum sl_status sl_learned_write(struct sl_core *core)
+enum sl_status sl_learned_write(struct sl_learned *learned)
 {
-    const struct sl_learned *learned = core->learned;
     int cancel_state;
-    if (!learned || learned->in_the_way || learned->over || !has_iterated(core)) return SL_ERR_UNSUPPORTED;
+    if (!learned || learned->in_the_way || learned->over || !has_iterated(learned)) return SL_ERR_UNSUPPORTED;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* the lock is held */
-    enum sl_status status = write_profile(core);
+    enum sl_status status = write_profile(learned);
     pthread_setcancelstate(cancel_state, NULL);
     return status;
 }
 
-void sl_learned_forget(struct sl_core *core)
+void sl_learned_forget(struct sl_learned *learned)
 {
-    struct sl_learned *learned = core->learned;
-    if (!learned) return;
-    if (sl_learned_something(core)) sl_learned_write(core);
+    if (sl_learned_something(learned)) sl_learned_write(learned);
     learned->over = true;
 }

@@ -4,9 +4,13 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/core.h"
+#include "core/budget.h"
+#include "core/history.h"
 #include "core/learned.h"
 #include "core/run_metadata.h"
+#include "launch/access.h"
+#include "move/migrator.h"
+#include "predict/durations.h"
 #include "profile/profile_format.h"
 #include "trace/identity.h"
 
@@ -36,7 +40,7 @@ static uint32_t renumber(struct renumbering *r, uint32_t old)
 }
 
 struct collector {
-    const struct sl_core *core;
+    const struct sl_learned_parts *parts;
     struct sl_profile *out;
     struct renumbering symbols, kernels, keys;
     uint32_t *key_slots;  /* of each new key: how many */
@@ -47,7 +51,7 @@ struct collector {
 /* Slots are numbered by key and ordinal, so that they are the same whatever came first. False: too many. */
 static bool note_slot(struct collector *c, uint32_t s)
 {
-    const struct sl_slot *slot = &c->core->placement.slots[s];
+    const struct sl_slot *slot = &c->parts->placement->slots[s];
     bool is_new = c->keys.to[slot->key] == NONE;
     uint32_t key = renumber(&c->keys, slot->key);
     if (is_new) c->key_slots[key] = 0;
@@ -61,7 +65,7 @@ static bool note_slot(struct collector *c, uint32_t s)
 /* False: with this symbol the profile would be too large; the string ends before it. */
 static bool note_symbol(struct collector *c, sl_symbol symbol)
 {
-    const struct sl_symbol_record *record = &c->core->symbols.records[symbol];
+    const struct sl_symbol_record *record = &c->parts->scanner->symbols->records[symbol];
     if (c->symbols.to[symbol] != NONE) return true;
     if (c->symbols.count == SL_PROFILE_MOST_SYMBOLS ||
         record->access_count > SL_PROFILE_MOST_ACCESSES - c->accesses)
@@ -71,7 +75,7 @@ static bool note_symbol(struct collector *c, sl_symbol symbol)
     } else {
         if (record->kernel) renumber(&c->kernels, record->kernel);
         for (uint32_t a = 0; a < record->access_count; a++) {
-            const struct sl_access *access = &c->core->symbols.accesses[record->first_access + a];
+            const struct sl_access *access = &c->parts->scanner->symbols->accesses[record->first_access + a];
             if (!note_slot(c, access->slot)) return false;
             if (access->parameter >> 32) renumber(&c->kernels, (uint32_t)(access->parameter >> 32));
         }
@@ -91,7 +95,7 @@ static size_t note_string(struct collector *c, const sl_symbol *head, size_t cou
 
 static uint32_t new_slot(const struct collector *c, uint32_t s)
 {
-    const struct sl_slot *slot = &c->core->placement.slots[s];
+    const struct sl_slot *slot = &c->parts->placement->slots[s];
     return c->first_slot[c->keys.to[slot->key]] + slot->ordinal;
 }
 
@@ -99,7 +103,7 @@ static void fill_keys(struct collector *c)
 {
     uint32_t slots = 0;
     for (uint32_t k = 0; k < c->keys.count; k++) {
-        const struct sl_slot_key *key = &c->core->placement.keys[c->keys.from[k]];
+        const struct sl_slot_key *key = &c->parts->placement->keys[c->keys.from[k]];
         c->out->keys[k] =
             (struct sl_profile_key){.site = key->site, .bytes = key->bytes, .slots = c->key_slots[k]};
         c->first_slot[k] = slots;
@@ -111,7 +115,7 @@ static void fill_keys(struct collector *c)
 static bool fill_kernels(struct collector *c)
 {
     for (uint32_t k = 0; k < c->kernels.count; k++) {
-        const struct sl_kernel *kernel = &c->core->scanner.kernels.kernels[c->kernels.from[k]];
+        const struct sl_kernel *kernel = &c->parts->scanner->kernels.kernels[c->kernels.from[k]];
         size_t bytes = kernel->parameter_count * sizeof *kernel->offsets;
         struct sl_profile_kernel *out = &c->out->kernels[k];
         *out = (struct sl_profile_kernel){.name = strdup(kernel->name), .offsets = malloc(2 * bytes + 1)};
@@ -135,8 +139,8 @@ static void fill_accesses(struct collector *c, const struct sl_symbol_record *re
 {
     struct sl_profile *out = c->out;
     for (uint32_t a = 0; a < record->access_count; a++) {
-        const struct sl_access *access = &c->core->symbols.accesses[record->first_access + a];
-        uint64_t rest = c->core->placement.slots[access->slot].bytes - access->offset;
+        const struct sl_access *access = &c->parts->scanner->symbols->accesses[record->first_access + a];
+        uint64_t rest = c->parts->placement->slots[access->slot].bytes - access->offset;
         out->accesses[out->access_count++] =
             (struct sl_profile_access){.slot = new_slot(c, access->slot),
                                        .where = access->where,
@@ -152,13 +156,13 @@ static void fill_symbols(struct collector *c)
 {
     struct sl_profile *out = c->out;
     for (uint32_t s = 0; s < c->symbols.count; s++) {
-        const struct sl_symbol_record *record = &c->core->symbols.records[c->symbols.from[s]];
+        const struct sl_symbol_record *record = &c->parts->scanner->symbols->records[c->symbols.from[s]];
         out->symbols[s] = (struct sl_profile_symbol){.kind = (uint8_t)record->kind};
         if (record->kind == SL_SYMBOL_LAUNCH) {
             out->symbols[s].kernel = new_kernel(c, record->kernel);
             out->symbols[s].shape = record->shape;
             out->symbols[s].duration_ns =
-                sl_durations_ns(&c->core->sampling.durations, c->symbols.from[s], record->kernel);
+                sl_durations_ns(c->parts->durations, c->symbols.from[s], record->kernel);
             out->symbols[s].first_access = out->access_count;
             out->symbols[s].access_count = record->access_count;
             fill_accesses(c, record);
@@ -173,9 +177,9 @@ static void fill_symbols(struct collector *c)
 static void note_short_lives(struct collector *c, const sl_symbol *head, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const struct sl_symbol_record *record = &c->core->symbols.records[head[i]];
+        const struct sl_symbol_record *record = &c->parts->scanner->symbols->records[head[i]];
         if (record->kind == SL_SYMBOL_FREE)
-            c->out->keys[c->keys.to[c->core->placement.slots[record->slot].key]].short_lived = true;
+            c->out->keys[c->keys.to[c->parts->placement->slots[record->slot].key]].short_lived = true;
     }
 }
 
@@ -202,18 +206,18 @@ static uint64_t measured(uint64_t link_bytes_per_s)
     return link_bytes_per_s == SL_ASSUMED_LINK_BYTES_PER_S ? 0 : link_bytes_per_s;
 }
 
-static bool fill_facts(const struct sl_core *core, struct sl_profile *out)
+static bool fill_facts(const struct sl_learned_parts *parts, struct sl_profile *out)
 {
-    struct sl_predictor_counts counts = sl_history_foreseen(&core->history);
+    struct sl_predictor_counts counts = sl_history_foreseen(parts->history);
     out->facts = (struct sl_profile_properties){
-        .budget_bytes = core->budget.bytes,
-        .chunk_bytes = core->arena.chunk_bytes,
-        .need_bytes = core->placement.peak_live_bytes,
-        .link_in_bytes_per_s = measured(core->migrator.link_in_bytes_per_s),
-        .link_out_bytes_per_s = measured(core->migrator.link_out_bytes_per_s),
+        .budget_bytes = parts->budget->bytes,
+        .chunk_bytes = parts->arena->chunk_bytes,
+        .need_bytes = parts->placement->peak_live_bytes,
+        .link_in_bytes_per_s = measured(parts->migrator->link_in_bytes_per_s),
+        .link_out_bytes_per_s = measured(parts->migrator->link_out_bytes_per_s),
         .fed = counts.fed,
         .predicted = counts.predicted,
-        .iterations = core->history.iterations,
+        .iterations = parts->history->iterations,
     };
     out->written_s = (uint64_t)time(NULL);
     out->sluice = strdup(SLUICE_VERSION);
@@ -221,17 +225,17 @@ static bool fill_facts(const struct sl_core *core, struct sl_profile *out)
     return out->sluice && sl_identity_collect(&out->objects, &out->object_count);
 }
 
-enum sl_status sl_learned_collect(const struct sl_core *core, const sl_symbol *head, size_t count,
+enum sl_status sl_learned_collect(const struct sl_learned_parts *parts, const sl_symbol *head, size_t count,
                                   size_t steady, struct sl_profile *out)
 {
     struct sl_profile profile = {0};
-    struct collector c = {.core = core, .out = &profile};
-    uint32_t keys = core->placement.key_count;
-    bool ok = renumbering_new(&c.symbols, core->symbols.count) &&
-              renumbering_new(&c.kernels, core->scanner.kernels.count) && renumbering_new(&c.keys, keys) &&
+    struct collector c = {.parts = parts, .out = &profile};
+    uint32_t keys = parts->placement->key_count;
+    bool ok = renumbering_new(&c.symbols, parts->scanner->symbols->count) &&
+              renumbering_new(&c.kernels, parts->scanner->kernels.count) && renumbering_new(&c.keys, keys) &&
               (c.key_slots = malloc((keys + (size_t)1) * sizeof *c.key_slots)) &&
               (c.first_slot = malloc((keys + (size_t)1) * sizeof *c.first_slot));
-    ok = ok && fill(&c, head, note_string(&c, head, count), steady) && fill_facts(core, &profile);
+    ok = ok && fill(&c, head, note_string(&c, head, count), steady) && fill_facts(parts, &profile);
     struct renumbering *all[] = {&c.symbols, &c.kernels, &c.keys};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         free(all[i]->to);

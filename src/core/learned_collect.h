@@ -5,11 +5,11 @@
 #include "launch/symbols.h"
 #include "profile/profile.h"
 
-struct sl_core;
+struct sl_learned_parts;
 
 /* Everything that a profile holds, but for what it wants. `head`: the symbols from the first on, of which
  * `steady` had come when the last iteration ended. SL_ERR_NO_MEMORY. */
-enum sl_status sl_learned_collect(const struct sl_core *core, const sl_symbol *head, size_t count,
+enum sl_status sl_learned_collect(const struct sl_learned_parts *parts, const sl_symbol *head, size_t count,
                                   size_t steady, struct sl_profile *out);
 
 #endif

@@ -4,15 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/core.h"
+#include "core/budget.h"
+#include "core/history.h"
 #include "core/learned.h"
+#include "launch/access.h"
 #include "launch/extents.h"
+#include "move/migrator.h"
+#include "predict/durations.h"
 
 #define PLACE_PASSES 4 /* until every allocation finds its place where it was left */
 #define LOOK_ON 4096   /* symbols */
 
 /* The kernels' numbers: the profile's number + 1 is the index. NULL: out of memory. */
-static uint32_t *know_kernels(struct sl_core *core, const struct sl_profile *profile)
+static uint32_t *know_kernels(const struct sl_learned_parts *parts, const struct sl_profile *profile)
 {
     uint32_t *numbers = calloc(profile->kernel_count + (size_t)1, sizeof *numbers);
     for (uint32_t k = 0; numbers && k < profile->kernel_count; k++) {
@@ -20,29 +24,29 @@ static uint32_t *know_kernels(struct sl_core *core, const struct sl_profile *pro
         struct sl_kernel_layout layout = {
             .parameter_count = kernel->parameter_count, .offsets = kernel->offsets, .sizes = kernel->sizes};
         snprintf(layout.name, sizeof layout.name, "%s", kernel->name);
-        numbers[k + 1] = sl_kernels_know(&core->scanner.kernels, &layout);
+        numbers[k + 1] = sl_kernels_know(&parts->scanner->kernels, &layout);
     }
     return numbers;
 }
 
-static bool remember_slots(struct sl_core *core, const struct sl_profile *profile)
+static bool remember_slots(const struct sl_learned_parts *parts, const struct sl_profile *profile)
 {
     for (uint32_t k = 0; k < profile->key_count; k++) {
         const struct sl_profile_key *key = &profile->keys[k];
-        if (!sl_placement_remember(&core->placement, key->site, key->bytes, key->slots, key->short_lived))
+        if (!sl_placement_remember(parts->placement, key->site, key->bytes, key->slots, key->short_lived))
             return false;
     }
     return true;
 }
 
-static sl_symbol intern_launch(struct sl_core *core, const struct sl_profile *profile,
+static sl_symbol intern_launch(const struct sl_learned_parts *parts, const struct sl_profile *profile,
                                const struct sl_profile_symbol *symbol, const uint32_t *kernels,
                                struct sl_access *accesses)
 {
     uint64_t signature = sl_launch_signature(symbol->shape);
     for (uint32_t a = 0; a < symbol->access_count; a++) {
         const struct sl_profile_access *from = &profile->accesses[symbol->first_access + a];
-        struct sl_slot *slot = &core->placement.slots[from->slot];
+        struct sl_slot *slot = &parts->placement->slots[from->slot];
         uint64_t kernel = from->kernel ? kernels[from->kernel] : 0;
         accesses[a] = (struct sl_access){.slot = from->slot,
                                          .where = from->where,
@@ -52,28 +56,28 @@ static sl_symbol intern_launch(struct sl_core *core, const struct sl_profile *pr
                                          .threads = from->threads,
                                          .only_read = from->only_read};
         if (!from->bytes) accesses[a].at_least = from->threads * SL_BYTES_FOR_THREAD;
-        if (slot->bytes > core->arena.chunk_bytes && sl_slot_learn(slot, from->offset))
-            core->scanner.extents.version++;
+        if (slot->bytes > parts->arena->chunk_bytes && sl_slot_learn(slot, from->offset))
+            parts->scanner->extents.version++;
         signature = sl_signature_add(signature, &accesses[a]);
     }
     struct sl_symbol_record record = {.kind = SL_SYMBOL_LAUNCH,
                                       .kernel = kernels[symbol->kernel],
                                       .shape = symbol->shape,
                                       .access_count = symbol->access_count};
-    return sl_symbols_intern(&core->symbols, signature, record, accesses);
+    return sl_symbols_intern(parts->scanner->symbols, signature, record, accesses);
 }
 
 /* How long launches took the last time is a measurement like others. */
-static void note_duration(struct sl_core *core, sl_symbol symbol, uint64_t duration_ns)
+static void note_duration(const struct sl_learned_parts *parts, sl_symbol symbol, uint64_t duration_ns)
 {
     if (!duration_ns) return;
-    sl_durations_note(&core->sampling.durations, symbol, core->symbols.records[symbol].kernel, duration_ns);
-    struct sl_duration *known = sl_durations_of(&core->sampling.durations, symbol);
+    sl_durations_note(parts->durations, symbol, parts->scanner->symbols->records[symbol].kernel, duration_ns);
+    struct sl_duration *known = sl_durations_of(parts->durations, symbol);
     if (known) known->begun = 1;
 }
 
 /* The core's symbols for the profile's. NULL: out of memory. */
-static sl_symbol *intern_symbols(struct sl_core *core, const struct sl_profile *profile,
+static sl_symbol *intern_symbols(const struct sl_learned_parts *parts, const struct sl_profile *profile,
                                  const uint32_t *kernels)
 {
     struct sl_access *accesses = malloc((profile->access_count + (size_t)1) * sizeof *accesses);
@@ -81,13 +85,13 @@ static sl_symbol *intern_symbols(struct sl_core *core, const struct sl_profile *
     for (uint32_t s = 1; accesses && symbols && s < profile->symbol_count; s++) {
         const struct sl_profile_symbol *symbol = &profile->symbols[s];
         if (symbol->kind == SL_SYMBOL_LAUNCH) {
-            symbols[s] = intern_launch(core, profile, symbol, kernels, accesses);
-            note_duration(core, symbols[s], symbol->duration_ns);
+            symbols[s] = intern_launch(parts, profile, symbol, kernels, accesses);
+            note_duration(parts, symbols[s], symbol->duration_ns);
             continue;
         }
         struct sl_symbol_record record = {.kind = symbol->kind, .slot = symbol->slot};
-        symbols[s] =
-            sl_symbols_intern(&core->symbols, sl_slot_signature(record.kind, record.slot), record, NULL);
+        symbols[s] = sl_symbols_intern(parts->scanner->symbols, sl_slot_signature(record.kind, record.slot),
+                                       record, NULL);
     }
     free(accesses);
     return symbols;
@@ -96,9 +100,9 @@ static sl_symbol *intern_symbols(struct sl_core *core, const struct sl_profile *
 /* Goes through the allocations and frees of the string as the program will, so that each slot has a place
  * before it is first taken. Looks twice as far as something last found another place than it had before.
  * Returns whether anything did. */
-static bool rehearse(struct sl_core *core, const struct sl_profile *profile)
+static bool rehearse(const struct sl_learned_parts *parts, const struct sl_profile *profile)
 {
-    struct sl_placement *placement = &core->placement;
+    struct sl_placement *placement = parts->placement;
     size_t last_move = 0;
     uint32_t taken;
     for (size_t i = 0; i < profile->string_count && i <= 2 * last_move + LOOK_ON; i++) {
@@ -112,8 +116,8 @@ static bool rehearse(struct sl_core *core, const struct sl_profile *profile)
         }
         if (slot->live || sl_place(placement, slot->bytes, slot->site, &taken)) continue;
         if (slot->address != address) last_move = i + 1;
-        if (sl_arena_moving_bytes(&core->arena) > sl_budget_bytes(&core->budget))
-            core->budget.pressure = true;
+        if (sl_arena_moving_bytes(parts->arena) > sl_budget_bytes(parts->budget))
+            parts->budget->pressure = true;
     }
     for (uint32_t s = 0; s < placement->slot_count; s++)
         if (placement->slots[s].live) sl_unplace(placement, placement->slots[s].address, &taken);
@@ -121,47 +125,47 @@ static bool rehearse(struct sl_core *core, const struct sl_profile *profile)
 }
 
 /* Nothing of it has happened: only the places stay. */
-static void find_places(struct sl_core *core, const struct sl_profile *profile)
+static void find_places(const struct sl_learned_parts *parts, const struct sl_profile *profile)
 {
-    struct sl_placement *placement = &core->placement;
+    struct sl_placement *placement = parts->placement;
     for (int pass = 0; pass < PLACE_PASSES; pass++) {
-        bool moved = rehearse(core, profile);
+        bool moved = rehearse(parts, profile);
         for (uint32_t k = 0; k < profile->key_count; k++) /* their lives say nothing new */
             sl_placement_remember(placement, profile->keys[k].site, profile->keys[k].bytes, 0,
                                   profile->keys[k].short_lived);
         if (!moved) break;
     }
     placement->peak_live_bytes = 0;
-    core->placement.peak_placed_bytes = core->placement.live_at_peak = 0;
-    core->arena.peak_chunks_used = 0;
+    parts->placement->peak_placed_bytes = parts->placement->live_at_peak = 0;
+    parts->arena->peak_chunks_used = 0;
 }
 
-static size_t prime_predictor(struct sl_core *core, const struct sl_profile *profile,
+static size_t prime_predictor(const struct sl_learned_parts *parts, const struct sl_profile *profile,
                               const sl_symbol *symbols)
 {
     sl_symbol *string = malloc((profile->string_count + (size_t)1) * sizeof *string);
     bool primed = false;
     for (uint32_t i = 0; string && i < profile->string_count; i++) string[i] = symbols[profile->string[i]];
-    if (string) primed = sl_predictor_prime(core->history.predictor, string, profile->string_count);
+    if (string) primed = sl_predictor_prime(parts->history->predictor, string, profile->string_count);
     free(string);
     return primed ? profile->string_count : 0;
 }
 
-size_t sl_learned_prime(struct sl_core *core, const struct sl_profile *profile)
+size_t sl_learned_prime(const struct sl_learned_parts *parts, const struct sl_profile *profile)
 {
-    uint32_t *kernels = know_kernels(core, profile);
+    uint32_t *kernels = know_kernels(parts, profile);
     sl_symbol *symbols = NULL;
     size_t primed = 0;
-    if (kernels && remember_slots(core, profile)) symbols = intern_symbols(core, profile, kernels);
+    if (kernels && remember_slots(parts, profile)) symbols = intern_symbols(parts, profile, kernels);
     if (symbols) {
-        find_places(core, profile);
-        sl_extents_learn(&core->scanner);
-        primed = prime_predictor(core, profile, symbols);
+        find_places(parts, profile);
+        sl_extents_learn(parts->scanner);
+        primed = prime_predictor(parts, profile, symbols);
     }
     if (profile->facts.link_in_bytes_per_s)
-        core->migrator.link_in_bytes_per_s = profile->facts.link_in_bytes_per_s;
+        parts->migrator->link_in_bytes_per_s = profile->facts.link_in_bytes_per_s;
     if (profile->facts.link_out_bytes_per_s)
-        core->migrator.link_out_bytes_per_s = profile->facts.link_out_bytes_per_s;
+        parts->migrator->link_out_bytes_per_s = profile->facts.link_out_bytes_per_s;
     free(kernels);
     free(symbols);
     return primed;

@@ -4,10 +4,10 @@
 
 #include "profile/profile.h"
 
-struct sl_core;
+struct sl_learned_parts;
 
 /* Returns the symbols of which the predictor's past now consists; 0 when there was no memory for it all. pre:
  * as sl_learned_use. */
-size_t sl_learned_prime(struct sl_core *core, const struct sl_profile *profile);
+size_t sl_learned_prime(const struct sl_learned_parts *parts, const struct sl_profile *profile);
 
 #endif

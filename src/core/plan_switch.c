@@ -3,15 +3,18 @@
 #include <string.h>
 
 #include "base/test_delay.h"
-#include "core/core.h"
+#include "core/planning.h"
+#include "core/ticks.h"
+#include "move/migrator.h"
 #include "move/schedule_take.h"
+#include "move/stats.h"
 #include "plan/plan_content.h"
 
 enum { LEAVES = 1, COMES, IS_COMING };
 #define PARTS 16
 
 struct plan_switch {
-    struct sl_core *core;
+    const struct sl_planning *planning;
     struct sl_plan_job *job;
     const enum sl_chunk_content *planned;
     size_t launch; /* of the plan, that comes next */
@@ -27,8 +30,8 @@ static void run_steps(const struct plan_switch *t, enum sl_chunk_content *conten
     const struct sl_steps *steps = &t->job->steps;
     memcpy(content, input->content, input->chunk_count * sizeof *content);
     for (uint32_t o = 0, i = 0;;) {
-        bool out = o < steps->out_count && steps->out[o].after < t->core->ticks.now;
-        bool in = i < steps->in_count && steps->in[i].after < t->core->ticks.now;
+        bool out = o < steps->out_count && steps->out[o].after < t->planning->ticks->now;
+        bool in = i < steps->in_count && steps->in[i].after < t->planning->ticks->now;
         if (!out && !in) return;
         if (out && (!in || steps->out[o].after <= steps->in[i].after))
             content[steps->out[o++].chunk] = SL_CONTENT_HOST;
@@ -46,13 +49,13 @@ static void let_go(struct plan_switch *t, sl_chunk c, sl_tick after)
 /* What the present schedule was about to release keeps its place and its fence. */
 static void keep_evictions(struct plan_switch *t)
 {
-    const struct sl_schedule *schedule = &t->core->schedule;
+    const struct sl_schedule *schedule = t->planning->schedule;
     if (!atomic_load(&schedule->active)) return;
     for (uint32_t i = atomic_load(&schedule->next_out); i < schedule->steps.out_count; i++) {
         const struct sl_step *step = &schedule->steps.out[i];
         sl_chunk c = step->chunk;
-        if (step->after >= t->core->ticks.now) return;
-        bool leaves = sl_content_is_resident(atomic_load(&sl_arena_record(&t->core->arena, c)->content)) &&
+        if (step->after >= t->planning->ticks->now) return;
+        bool leaves = sl_content_is_resident(atomic_load(&sl_arena_record(t->planning->arena, c)->content)) &&
                       !sl_content_is_resident(t->planned[c]) && !t->job->marks[c];
         if (leaves) let_go(t, c, step->after);
     }
@@ -61,14 +64,14 @@ static void keep_evictions(struct plan_switch *t)
 /* What leaves does so behind the launch that is being begun, and its fence. */
 static void compare(struct plan_switch *t, sl_chunk c)
 {
-    const struct sl_chunk_record *chunk = sl_arena_record(&t->core->arena, c);
+    const struct sl_chunk_record *chunk = sl_arena_record(t->planning->arena, c);
     bool held = sl_content_is_resident(atomic_load_explicit(&chunk->content, memory_order_relaxed));
     if (held == sl_content_is_resident(t->planned[c]) || t->job->marks[c] || chunk->pinned) return;
     if (!held) {
         t->job->marks[c] = COMES;
         t->coming++;
     } else if (chunk->last_use <= t->submitted) {
-        let_go(t, c, t->core->ticks.now);
+        let_go(t, c, t->planning->ticks->now);
     }
 }
 
@@ -80,11 +83,11 @@ static void compare_all(struct plan_switch *t)
 /* What should have come by now, and a part of the chunks, whose places nothing else would put right. */
 static void compare_some(struct plan_switch *t)
 {
-    const struct sl_schedule *schedule = &t->core->schedule;
+    const struct sl_schedule *schedule = t->planning->schedule;
     size_t count = t->job->input.chunk_count;
     for (uint32_t i = atomic_load(&schedule->next_in); i < schedule->steps.in_count; i++)
-        if (schedule->steps.in[i].after < t->core->ticks.now) compare(t, schedule->steps.in[i].chunk);
-    for (size_t c = atomic_load(&t->core->stats.plans) % PARTS; c < count; c += PARTS)
+        if (schedule->steps.in[i].after < t->planning->ticks->now) compare(t, schedule->steps.in[i].chunk);
+    for (size_t c = atomic_load(&t->planning->stats->plans) % PARTS; c < count; c += PARTS)
         compare(t, (sl_chunk)c);
 }
 
@@ -93,7 +96,7 @@ static void fetch(struct plan_switch *t, sl_chunk c, sl_tick deadline)
     if (t->job->marks[c] != COMES) return;
     t->job->marks[c] = IS_COMING;
     t->job->in[t->in_count++] = (struct sl_step){.chunk = c,
-                                                 .after = t->core->ticks.now - 1,
+                                                 .after = t->planning->ticks->now - 1,
                                                  .deadline = deadline,
                                                  .bytes = t->job->input.chunk_bytes[c]};
 }
@@ -112,26 +115,27 @@ static void fetch_lacking(struct plan_switch *t)
 /* Each takes the frames that are free, then those that become so, in order. */
 static void promise_frames(struct plan_switch *t)
 {
-    const struct sl_core *core = t->core;
-    uint64_t occupied = atomic_load(&core->migrator.occupied_bytes), budget = t->job->input.budget_bytes;
+    uint64_t occupied = atomic_load(&t->planning->migrator->occupied_bytes),
+             budget = t->job->input.budget_bytes;
     uint32_t out = 0;
     for (uint32_t i = 0; i < t->in_count; i++) {
         struct sl_step *step = &t->job->in[i];
         occupied += step->bytes;
         while (occupied > budget && out < t->out_count)
-            occupied -= atomic_load(&sl_arena_record(&core->arena, t->job->out[out++].chunk)->frame_bytes);
+            occupied -=
+                atomic_load(&sl_arena_record(t->planning->arena, t->job->out[out++].chunk)->frame_bytes);
         step->waits_for = out;
     }
 }
 
-void sl_plan_switch(struct sl_core *core, struct sl_plan_job *job, bool follows)
+void sl_plan_switch(const struct sl_planning *planning, struct sl_plan_job *job, bool follows)
 {
     SL_TEST_DELAY(PLAN_SWITCH);
-    struct plan_switch t = {.core = core,
+    struct plan_switch t = {.planning = planning,
                             .job = job,
                             .planned = job->input.content,
-                            .submitted = sl_ticks_submitted(&core->ticks),
-                            .launch = (size_t)(core->ticks.now + 1 - job->input.first_tick)};
+                            .submitted = sl_ticks_submitted(planning->ticks),
+                            .launch = (size_t)(planning->ticks->now + 1 - job->input.first_tick)};
     if (t.launch) {
         if (job->steps.histories)
             run_steps(&t, job->now);
@@ -146,7 +150,7 @@ void sl_plan_switch(struct sl_core *core, struct sl_plan_job *job, bool follows)
         compare_all(&t);
     fetch_lacking(&t);
     promise_frames(&t);
-    sl_schedule_switch(&core->schedule, &job->steps, core->ticks.now, job->out, t.out_count, job->in,
+    sl_schedule_switch(planning->schedule, &job->steps, planning->ticks->now, job->out, t.out_count, job->in,
                        t.in_count);
-    sl_schedule_submitted(&core->schedule, sl_ticks_submitted(&core->ticks));
+    sl_schedule_submitted(planning->schedule, sl_ticks_submitted(planning->ticks));
 }

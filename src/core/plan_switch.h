@@ -6,12 +6,12 @@
 
 #include "core/planner.h"
 
-struct sl_core;
+struct sl_planning;
 
-/* Makes the launches after core->ticks.now go by the job's plan, while that one is being begun. `follows`:
+/* Makes the launches after the newest one go by the job's plan, while that one is being begun. `follows`:
  * the plan begins with the next launch, where what is carried out now ends; then only what was not issued yet
  * is looked at, and a few other chunks, others each time. pre: the plan covers the next launch, and may begin
  * with it. Caller holds the order lock and both directions' locks. */
-void sl_plan_switch(struct sl_core *core, struct sl_plan_job *job, bool follows);
+void sl_plan_switch(const struct sl_planning *planning, struct sl_plan_job *job, bool follows);
 
 #endif

@@ -2,12 +2,19 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "core/core.h"
+#include "core/budget.h"
+#include "core/history.h"
 #include "core/plan_switch.h"
 #include "core/planner.h"
+#include "core/policy.h"
+#include "core/ticks.h"
+#include "launch/access.h"
 #include "launch/extents.h"
+#include "move/migrator.h"
+#include "move/schedule.h"
 #include "move/schedule_pull.h"
 #include "move/schedule_take.h"
+#include "move/stats.h"
 #include "plan/plan_content.h"
 #include "plan/wrong_plan.h"
 
@@ -27,18 +34,28 @@ enum { ENOUGH_CHUNKS = 16, ENOUGH_PART = 4 };
 
 /* A plan that is so many launches old may be replaced before its end. */
 enum { LEAST_AGE = 16 };
+/* A launch that came before so many others is a reason to plan again. */
+enum { FAR_EARLY = 16 };
 
-void sl_planning_cancel(struct sl_core *core)
+void sl_planning_cancel(struct sl_planning *planning)
 {
-    core->planning.mispredictions++;
-    sl_schedule_cancel(&core->schedule);
+    planning->mispredictions++;
+    sl_schedule_cancel(planning->schedule);
 }
 
-void sl_planning_hasten(struct sl_core *core)
+void sl_planning_mispredicted(struct sl_planning *planning)
 {
-    struct sl_schedule *schedule = &core->schedule;
-    if (core->ticks.now >= core->planning.begun_at + LEAST_AGE && core->ticks.now < schedule->end_tick)
-        schedule->end_tick = core->ticks.now;
+    planning->mispredictions++;
+    if (!atomic_load_explicit(&planning->schedule->active, memory_order_relaxed)) return;
+    atomic_fetch_add(&planning->stats->mispredictions, 1);
+    sl_planning_cancel(planning);
+}
+
+void sl_planning_hasten(struct sl_planning *planning)
+{
+    struct sl_schedule *schedule = planning->schedule;
+    if (planning->ticks->now >= planning->begun_at + LEAST_AGE && planning->ticks->now < schedule->end_tick)
+        schedule->end_tick = planning->ticks->now;
 }
 
 static void say(enum sl_status status)
@@ -47,169 +64,184 @@ static void say(enum sl_status status)
         sl_warn_once("no plan could be made (%s); chunks are fetched on demand", sl_status_text(status));
 }
 
-/* What was learned from the plans before. pre: no plan is being made. */
-static struct sl_plan_lessons *lessons(struct sl_core *core)
+/* What is being planned begins with launches that have come by the time when it is carried out. */
+static void note_came(struct sl_planning *planning, uint8_t history)
 {
-    struct sl_planning *planning = &core->planning;
+    if (planning->stage == SL_PLANNING_IDLE) return;
+    if (planning->came_count < SL_PLANNING_CAME)
+        planning->came[planning->came_count++] = history;
+    else
+        planning->mispredictions++; /* it comes to nothing */
+}
+
+bool sl_planning_knows(struct sl_planning *planning, uint8_t history)
+{
+    struct sl_schedule *schedule = planning->schedule;
+    size_t early;
+    note_came(planning, history);
+    if (!atomic_load_explicit(&schedule->active, memory_order_relaxed)) return true;
+    if (!schedule->steps.histories || !sl_schedule_pull(schedule, planning->ticks->now, history, &early))
+        return false;
+    if (early >= FAR_EARLY) sl_planning_hasten(planning);
+    return true;
+}
+
+/* What was learned from the plans before. pre: no plan is being made. */
+static struct sl_plan_lessons *lessons(struct sl_planning *planning)
+{
     if (planning->unlearn) sl_plan_lessons_free(&planning->lessons);
     planning->unlearn = false;
     return &planning->lessons;
 }
 
-size_t sl_planning_believed(struct sl_core *core)
-{
-    uint32_t streak = core->history.streak > SL_CONFIDENCE_LEAST ? core->history.streak : SL_CONFIDENCE_LEAST;
-    return sl_confidence_left(&core->history.confidence, streak, sl_history_period(&core->history, false));
-}
-
 /* Whether what is predicted is believed in for as far as would be planned. */
-static bool is_believed(struct sl_core *core)
+static bool is_believed(struct sl_planning *planning)
 {
-    const struct sl_schedule *schedule = &core->schedule;
-    sl_tick planned = atomic_load(&schedule->active) && schedule->end_tick > core->ticks.now
-                          ? schedule->end_tick - core->ticks.now
+    const struct sl_schedule *schedule = planning->schedule;
+    sl_tick planned = atomic_load(&schedule->active) && schedule->end_tick > planning->ticks->now
+                          ? schedule->end_tick - planning->ticks->now
                           : 0;
-    uint64_t chunks = ENOUGH_CHUNKS * core->arena.chunk_bytes, part = core->budget.bytes / ENOUGH_PART;
-    sl_confidence_judge(&core->history.confidence, atomic_load(&core->stats.in_by_cause[SL_CAUSE_PLAN]),
-                        atomic_load(&core->stats.unused_bytes), chunks < part ? chunks : part);
-    return sl_planning_believed(core) >= planned + LEAST_BELIEVED;
+    uint64_t chunks = ENOUGH_CHUNKS * planning->arena->chunk_bytes,
+             part = planning->budget->bytes / ENOUGH_PART;
+    sl_confidence_judge(&planning->history->confidence,
+                        atomic_load(&planning->stats->in_by_cause[SL_CAUSE_PLAN]),
+                        atomic_load(&planning->stats->unused_bytes), chunks < part ? chunks : part);
+    return sl_history_believed(planning->history) >= planned + LEAST_BELIEVED;
 }
 
 /* Whether it is worth while to plan where nothing is planned. One plan that follows another is no reason
  * against it: where that one ends is where the unforeseen happened before. */
-static bool may_begin_anew(const struct sl_core *core)
+static bool may_begin_anew(const struct sl_planning *planning)
 {
-    return core->ticks.now >= core->planning.begun_anew_at + LAUNCHES_BETWEEN_PLANS;
+    return planning->ticks->now >= planning->begun_anew_at + LAUNCHES_BETWEEN_PLANS;
 }
 
-static void note_begin(struct sl_core *core)
+static void note_begin(struct sl_planning *planning)
 {
-    core->planning.begun_at = core->ticks.now;
-    if (!atomic_load(&core->schedule.active)) core->planning.begun_anew_at = core->ticks.now;
+    planning->begun_at = planning->ticks->now;
+    if (!atomic_load(&planning->schedule->active)) planning->begun_anew_at = planning->ticks->now;
 }
 
 /* --- by the launch --- */
 
-static enum sl_status make_plan(struct sl_core *core, struct sl_steps *steps)
+static enum sl_status make_plan(struct sl_planning *planning, struct sl_steps *steps)
 {
-    struct sl_forecast *forecast = &core->planning.forecast;
-    enum sl_status status = sl_forecast_begin(core, forecast);
-    if (status == SL_OK) sl_forecast_step(core, forecast, SIZE_MAX, &status);
+    struct sl_forecast *forecast = &planning->forecast;
+    enum sl_status status = sl_forecast_begin(forecast);
+    if (status == SL_OK) sl_forecast_step(forecast, SIZE_MAX, &status);
     if (status) return status;
-    struct sl_plan_input input = sl_forecast_input(core, forecast);
+    struct sl_plan_input input = sl_forecast_input(forecast);
     struct sl_plan plan;
-    status = sl_plan_make(&input, lessons(core), &plan);
+    status = sl_plan_make(&input, lessons(planning), &plan);
     if (status) return status;
     SL_WRONG_PLAN(&input, &plan);
     status = sl_steps_new(&plan, &input, forecast->served_launches, 0, steps);
-    if (core->planning.planner) /* who goes on where this one ends */
+    if (planning->planner) /* who goes on where this one ends */
         sl_plan_content(&input, &plan, forecast->served_launches, forecast->at_end.content);
     sl_plan_free(&plan);
     return status;
 }
 
 /* What a profile foresees is planned before the program has gone far: nothing is on its way yet. */
-static bool is_first_of_profile(const struct sl_core *core)
+static bool is_first_of_profile(const struct sl_planning *planning)
 {
-    return core->history.primed_symbols && !core->planning.begun_at;
+    return planning->history->primed_symbols && !planning->begun_at;
 }
 
-static bool must_plan_now(struct sl_core *core)
+static bool must_plan_now(struct sl_planning *planning)
 {
-    const struct sl_schedule *schedule = &core->schedule;
-    if (is_first_of_profile(core)) return true;
-    bool now =
-        atomic_load(&schedule->active) ? core->ticks.now + 1 >= schedule->end_tick : may_begin_anew(core);
-    return now && is_believed(core);
+    const struct sl_schedule *schedule = planning->schedule;
+    if (is_first_of_profile(planning)) return true;
+    bool now = atomic_load(&schedule->active) ? planning->ticks->now + 1 >= schedule->end_tick
+                                              : may_begin_anew(planning);
+    return now && is_believed(planning);
 }
 
-static void plan_here(struct sl_core *core)
+static void plan_here(struct sl_planning *planning)
 {
-    struct sl_schedule *schedule = &core->schedule;
+    struct sl_schedule *schedule = planning->schedule;
     struct sl_steps steps = {0};
-    note_begin(core);
-    sl_history_learn_extents(core);
-    if (!sl_migrator_try_lock(&core->migrator, SL_PATIENCE)) return; /* the next launch does */
-    enum sl_status status = make_plan(core, &steps);
+    note_begin(planning);
+    sl_extents_learn_if_due(planning->scanner, planning->history->fed);
+    if (!sl_migrator_try_lock(planning->migrator, SL_PATIENCE)) return; /* the next launch does */
+    enum sl_status status = make_plan(planning, &steps);
     if (status == SL_OK)
         sl_schedule_take(schedule, &steps);
     else
         sl_schedule_clear(schedule);
-    sl_schedule_submitted(schedule, sl_ticks_submitted(&core->ticks));
-    sl_migrator_unlock(&core->migrator);
-    if (status == SL_OK) core->planning.carried_out = atomic_load(&schedule->generation);
+    sl_schedule_submitted(schedule, sl_ticks_submitted(planning->ticks));
+    sl_migrator_unlock(planning->migrator);
+    if (status == SL_OK) planning->carried_out = atomic_load(&schedule->generation);
     sl_steps_free(&steps);
     say(status);
-    atomic_fetch_add(&core->stats.plans, status == SL_OK);
+    atomic_fetch_add(&planning->stats->plans, status == SL_OK);
 }
 
 /* --- beside the launches --- */
 
-static bool is_time(struct sl_core *core)
+static bool is_time(struct sl_planning *planning)
 {
-    const struct sl_planning *planning = &core->planning;
-    const struct sl_schedule *schedule = &core->schedule;
+    const struct sl_schedule *schedule = planning->schedule;
     if (!atomic_load_explicit(&schedule->active, memory_order_relaxed))
-        return may_begin_anew(core) && is_believed(core);
-    return core->ticks.now >= planning->begun_at + LAUNCHES_BETWEEN_PLANS &&
-           core->ticks.now + schedule->steps.serve * planning->lead_eighths / EIGHTHS >= schedule->end_tick &&
-           is_believed(core);
+        return may_begin_anew(planning) && is_believed(planning);
+    return planning->ticks->now >= planning->begun_at + LAUNCHES_BETWEEN_PLANS &&
+           planning->ticks->now + schedule->steps.serve * planning->lead_eighths / EIGHTHS >=
+               schedule->end_tick &&
+           is_believed(planning);
 }
 
 /* The work is spread over the first half of what is left, where much is. */
-static size_t units_for(const struct sl_core *core)
+static size_t units_for(const struct sl_planning *planning)
 {
-    const struct sl_planning *planning = &core->planning;
     const struct sl_forecast *forecast = &planning->forecast;
     if (!planning->continues) return UNITS_WITHOUT_PLAN;
-    size_t left = core->schedule.end_tick > core->ticks.now ? core->schedule.end_tick - core->ticks.now : 1;
+    size_t left = planning->schedule->end_tick > planning->ticks->now
+                      ? planning->schedule->end_tick - planning->ticks->now
+                      : 1;
     size_t units = 2 * forecast->last_units / left;
     return units > LEAST_UNITS ? units : LEAST_UNITS;
 }
 
-static bool begin_forecast(struct sl_core *core)
+static bool begin_forecast(struct sl_planning *planning)
 {
-    struct sl_planning *planning = &core->planning;
-    const struct sl_schedule *schedule = &core->schedule;
+    const struct sl_schedule *schedule = planning->schedule;
     bool follows =
         atomic_load(&schedule->active) && planning->carried_out == atomic_load(&schedule->generation);
-    note_begin(core);
+    note_begin(planning);
     planning->foreseen = planning->mispredictions;
     planning->refusals = planning->came_count = planning->followed = 0;
-    sl_history_learn_extents(core);
-    planning->continues = follows && sl_forecast_continue(core, &planning->forecast) == SL_OK;
-    enum sl_status status = planning->continues ? SL_OK : sl_forecast_begin(core, &planning->forecast);
+    sl_extents_learn_if_due(planning->scanner, planning->history->fed);
+    planning->continues = follows && sl_forecast_continue(&planning->forecast) == SL_OK;
+    enum sl_status status = planning->continues ? SL_OK : sl_forecast_begin(&planning->forecast);
     say(status);
-    if (status == SL_OK) planning->units = units_for(core);
+    if (status == SL_OK) planning->units = units_for(planning);
     return status == SL_OK;
 }
 
-static void go_on_forecasting(struct sl_core *core)
+static void go_on_forecasting(struct sl_planning *planning)
 {
-    struct sl_planning *planning = &core->planning;
     enum sl_status status = SL_OK;
-    if (!sl_forecast_step(core, &planning->forecast, planning->units, &status)) return;
+    if (!sl_forecast_step(&planning->forecast, planning->units, &status)) return;
     say(status);
     planning->stage = SL_PLANNING_IDLE;
     if (status) return;
-    struct sl_plan_job job = {.input = sl_forecast_input(core, &planning->forecast),
+    struct sl_plan_job job = {.input = sl_forecast_input(&planning->forecast),
                               .serve = planning->forecast.served_launches,
-                              .lessons = lessons(core),
+                              .lessons = lessons(planning),
                               .at_end = planning->forecast.at_end.content};
     sl_planner_begin(planning->planner, &job);
     planning->stage = SL_PLANNING_MADE;
 }
 
 /* Whether the plan is still of use: it was late if what it follows ended before. */
-static bool still_serves(struct sl_core *core, const struct sl_plan_job *job)
+static bool still_serves(struct sl_planning *planning, const struct sl_plan_job *job)
 {
-    struct sl_planning *planning = &core->planning;
     if (planning->mispredictions != planning->foreseen) return false;
-    if (planning->continues && !planning->refusals && core->ticks.now + 1 > job->input.first_tick) {
-        atomic_fetch_add(&core->stats.plans_late, 1);
+    if (planning->continues && !planning->refusals && planning->ticks->now + 1 > job->input.first_tick) {
+        atomic_fetch_add(&planning->stats->plans_late, 1);
         if (planning->lead_eighths < EIGHTHS) planning->lead_eighths += MORE_LEAD;
     }
-    return core->ticks.now + 1 < job->input.first_tick + job->serve;
+    return planning->ticks->now + 1 < job->input.first_tick + job->serve;
 }
 
 /* Puts the plan in the order in which the streams' launches came since it was begun. */
@@ -222,80 +254,76 @@ static bool follow_streams(struct sl_planning *planning, struct sl_plan_job *job
     return true;
 }
 
-static void take_plan(struct sl_core *core)
+static void take_plan(struct sl_planning *planning)
 {
-    struct sl_planning *planning = &core->planning;
     struct sl_plan_job *job = sl_planner_job(planning->planner);
-    if (job->status == SL_OK && still_serves(core, job) && follow_streams(planning, job)) {
-        if (!sl_migrator_try_lock(&core->migrator, planning->refusals < MOST_REFUSALS ? 1 : SL_PATIENCE)) {
+    if (job->status == SL_OK && still_serves(planning, job) && follow_streams(planning, job)) {
+        if (!sl_migrator_try_lock(planning->migrator, planning->refusals < MOST_REFUSALS ? 1 : SL_PATIENCE)) {
             planning->refusals += planning->refusals < MOST_REFUSALS;
             return;
         }
-        sl_plan_switch(core, job, planning->continues);
-        sl_migrator_unlock(&core->migrator);
-        planning->carried_out = atomic_load(&core->schedule.generation);
-        atomic_fetch_add(&core->stats.plans, 1);
-        atomic_fetch_add(&core->stats.plans_again, job->again);
+        sl_plan_switch(planning, job, planning->continues);
+        sl_migrator_unlock(planning->migrator);
+        planning->carried_out = atomic_load(&planning->schedule->generation);
+        atomic_fetch_add(&planning->stats->plans, 1);
+        atomic_fetch_add(&planning->stats->plans_again, job->again);
     }
     say(job->status);
-    atomic_fetch_add(&core->stats.plan_ns, job->cpu_ns);
+    atomic_fetch_add(&planning->stats->plan_ns, job->cpu_ns);
     sl_planner_end(planning->planner);
     planning->stage = SL_PLANNING_IDLE;
 }
 
-static bool has_work(struct sl_core *core)
+static bool has_work(struct sl_planning *planning)
 {
-    const struct sl_planning *planning = &core->planning;
     const struct sl_plan_job *job = sl_planner_job(planning->planner);
     switch (planning->stage) {
     case SL_PLANNING_IDLE:
-        return is_time(core);
+        return is_time(planning);
     case SL_PLANNING_FORECAST:
         return true;
     default:
         return !sl_planner_is_busy(planning->planner) &&
                (job->status || planning->mispredictions != planning->foreseen ||
-                core->ticks.now + 1 >= job->input.first_tick);
+                planning->ticks->now + 1 >= job->input.first_tick);
     }
 }
 
-static void plan_beside(struct sl_core *core)
+static void plan_beside(struct sl_planning *planning)
 {
-    struct sl_planning *planning = &core->planning;
     switch (planning->stage) {
     case SL_PLANNING_IDLE:
-        if (begin_forecast(core)) planning->stage = SL_PLANNING_FORECAST;
+        if (begin_forecast(planning)) planning->stage = SL_PLANNING_FORECAST;
         return;
     case SL_PLANNING_FORECAST:
         if (planning->mispredictions == planning->foreseen)
-            go_on_forecasting(core);
+            go_on_forecasting(planning);
         else
             planning->stage = SL_PLANNING_IDLE;
         return;
     default:
-        take_plan(core);
+        take_plan(planning);
     }
 }
 
 /* A misprediction in a place that is known well, where this followed before, is no reason to wait and see. */
-static bool knows_place(const struct sl_core *core)
+static bool knows_place(const struct sl_planning *planning)
 {
-    return core->history.streak >= SL_STEADY_STREAK ||
-           sl_predictor_match(core->history.predictor) >= SURE_CONTEXT;
+    return planning->history->streak >= SL_STEADY_STREAK ||
+           sl_predictor_match(planning->history->predictor) >= SURE_CONTEXT;
 }
 
-void sl_planning_go_on(struct sl_core *core)
+void sl_planning_go_on(struct sl_planning *planning)
 {
-    struct sl_planning *planning = &core->planning;
-    if (!core->budget.pressure || !core->policy->plans || !knows_place(core)) return;
-    bool beside = planning->planner && !is_first_of_profile(core);
-    if (beside ? !has_work(core) : !must_plan_now(core)) return;
+    if (!planning->budget->pressure || !planning->policy->plans || !knows_place(planning)) return;
+    bool beside = planning->planner && !is_first_of_profile(planning);
+    if (beside ? !has_work(planning) : !must_plan_now(planning)) return;
     uint64_t start = sl_clock_ns(CLOCK_MONOTONIC);
     if (beside)
-        plan_beside(core);
+        plan_beside(planning);
     else
-        plan_here(core);
+        plan_here(planning);
     uint64_t ns = sl_clock_ns(CLOCK_MONOTONIC) - start;
-    atomic_fetch_add(&core->stats.plan_ns, ns);
-    if (ns > core->stats.plan_longest_ns) core->stats.plan_longest_ns = ns;
+    atomic_fetch_add(&planning->stats->plan_ns, ns);
+    if (ns > planning->stats->plan_longest_ns) planning->stats->plan_longest_ns = ns;
 }

@@ -5,13 +5,29 @@
 
 #include "core/forecast.h"
 
-struct sl_core;
+struct sl_budget;
+struct sl_history;
+struct sl_migrator;
 struct sl_planner;
+struct sl_policy_traits;
+struct sl_scanner;
+struct sl_schedule;
+struct sl_stats;
+struct sl_ticks;
 
 #define SL_PLANNING_CAME 1024
 #define SL_PLANNING_LEAD 4 /* eighths, to begin with */
 
 struct sl_planning {
+    const struct sl_policy_traits *policy;
+    const struct sl_ticks *ticks;
+    const struct sl_arena *arena;
+    const struct sl_budget *budget;
+    struct sl_history *history;
+    struct sl_scanner *scanner;
+    struct sl_migrator *migrator;
+    struct sl_schedule *schedule;
+    struct sl_stats *stats;
     struct sl_planner *planner; /* NULL: launches make plans */
     struct sl_forecast forecast;
     struct sl_plan_lessons lessons; /* the planner's while it is busy */
@@ -32,18 +48,22 @@ struct sl_planning {
     uint32_t came_count, followed;
 };
 
-/* Sees to it that there is a plan for what is predicted. core->ticks.now is the launch being begun, whose
- * chunks are seen to. Caller holds the order lock, here and below. */
-void sl_planning_go_on(struct sl_core *core);
+/* Sees to it that there is a plan for what is predicted. planning->ticks->now is the launch being begun,
+ * whose chunks are seen to. Caller holds the order lock, here and below. */
+void sl_planning_go_on(struct sl_planning *planning);
 
 /* The program went other ways than the plan, which still holds: the next one is made soon, but not too soon
  * after it. */
-void sl_planning_hasten(struct sl_core *core);
+void sl_planning_hasten(struct sl_planning *planning);
 
 /* What is planned is not issued any more. */
-void sl_planning_cancel(struct sl_core *core);
+void sl_planning_cancel(struct sl_planning *planning);
 
-/* For how many symbols what is predicted is believed; SIZE_MAX: no end is in sight. */
-size_t sl_planning_believed(struct sl_core *core);
+/* A symbol was not foreseen, or did not come as planned: a plan that holds is cancelled. */
+void sl_planning_mispredicted(struct sl_planning *planning);
+
+/* A launch of the stream history `history` was foreseen as that one's next. Whether a plan that holds knows
+ * of it, though it may come earlier or later than was thought. */
+bool sl_planning_knows(struct sl_planning *planning, uint8_t history);
 
 #endif

@@ -1,39 +1,39 @@
 #include "core/record.h"
 
 #include "base/clock.h"
-#include "core/core.h"
-#include "launch/access.h"
+#include "core/ticks.h"
+#include "trace/trace_write.h"
 
 #define SLOTS_WRITTEN_AT_ONCE 16
 
-bool sl_record(struct sl_core *core, struct sl_event event)
+bool sl_record(struct sl_recorder *recorder, struct sl_event event)
 {
-    if (!core->recorder.trace) return false;
-    event.tick = core->ticks.now;
+    if (!recorder->trace) return false;
+    event.tick = recorder->ticks->now;
     event.time_ns = sl_clock_ns(CLOCK_MONOTONIC);
-    return sl_trace_push(core->recorder.trace, &event);
+    return sl_trace_push(recorder->trace, &event);
 }
 
-void sl_record_slabs(struct sl_core *core)
+void sl_record_slabs(struct sl_recorder *recorder)
 {
-    uint32_t count = atomic_load(&core->arena.slab_count);
-    for (; core->recorder.trace && core->recorder.slabs_written < count; core->recorder.slabs_written++) {
+    uint32_t count = atomic_load(&recorder->arena->slab_count);
+    for (; recorder->trace && recorder->slabs_written < count; recorder->slabs_written++) {
         struct sl_event event = {.type = SL_EVENT_SLAB,
-                                 .flags = core->arena.slabs[core->recorder.slabs_written].pinned,
-                                 .id = core->recorder.slabs_written * core->arena.chunks_per_slab,
-                                 .a = core->arena.slabs[core->recorder.slabs_written].address,
+                                 .flags = recorder->arena->slabs[recorder->slabs_written].pinned,
+                                 .id = recorder->slabs_written * recorder->arena->chunks_per_slab,
+                                 .a = recorder->arena->slabs[recorder->slabs_written].address,
                                  .b = SL_GIB};
-        if (!sl_record(core, event)) return; /* again with the next allocation */
+        if (!sl_record(recorder, event)) return; /* again with the next allocation */
     }
 }
 
-static struct sl_event launch_event(const struct sl_core *core, const struct sl_launch *launch,
+static struct sl_event launch_event(const struct sl_recorder *recorder, const struct sl_launch *launch,
                                     uint32_t kernel)
 {
     struct sl_event event = {.type = SL_EVENT_LAUNCH,
                              .flags = (uint8_t)(launch->kind | launch->direction << 4),
                              .id = kernel,
-                             .tick = core->ticks.now,
+                             .tick = recorder->ticks->now,
                              .time_ns = sl_clock_ns(CLOCK_MONOTONIC),
                              .a = (uint64_t)launch->stream,
                              .c = launch->span_count ? launch->spans[0].bytes : 0};
@@ -45,84 +45,85 @@ static struct sl_event launch_event(const struct sl_core *core, const struct sl_
     return event;
 }
 
-static struct sl_event access_event(const struct sl_core *core, const struct sl_access *access,
+static struct sl_event access_event(const struct sl_recorder *recorder, const struct sl_access *access,
                                     uint64_t time_ns)
 {
     return (struct sl_event){.type = SL_EVENT_ACCESS,
                              .flags = access->only_read,
                              .id = access->slot,
-                             .tick = core->ticks.now,
+                             .tick = recorder->ticks->now,
                              .time_ns = time_ns,
                              .a = access->offset,
-                             .b = sl_access_end(&core->placement.slots[access->slot], access) -
+                             .b = sl_access_end(&recorder->placement->slots[access->slot], access) -
                                   access->offset};
 }
 
-static void announce_kernel(struct sl_core *core, uint32_t kernel)
+static void announce_kernel(struct sl_recorder *recorder, uint32_t kernel)
 {
-    struct sl_kernel *known = &core->scanner.kernels.kernels[kernel];
-    if (!kernel || known->announced == core->recorder.lap + 1) return;
-    known->announced = core->recorder.lap + 1;
-    sl_record(core, (struct sl_event){.type = SL_EVENT_KERNEL, .id = kernel, .text = known->name});
+    struct sl_kernel *known = &recorder->scanner->kernels.kernels[kernel];
+    if (!kernel || known->announced == recorder->lap + 1) return;
+    known->announced = recorder->lap + 1;
+    sl_record(recorder, (struct sl_event){.type = SL_EVENT_KERNEL, .id = kernel, .text = known->name});
 }
 
-void sl_record_allocation(struct sl_core *core, enum sl_event_type type, uint32_t slot)
+void sl_record_allocation(struct sl_recorder *recorder, enum sl_event_type type, uint32_t slot)
 {
-    const struct sl_slot *s = &core->placement.slots[slot];
-    sl_record(core, (struct sl_event){.type = (uint8_t)type,
-                                      .id = slot,
-                                      .a = s->address,
-                                      .b = s->bytes,
-                                      .c = type == SL_EVENT_ALLOC ? s->site : 0});
+    const struct sl_slot *s = &recorder->placement->slots[slot];
+    sl_record(recorder, (struct sl_event){.type = (uint8_t)type,
+                                          .id = slot,
+                                          .a = s->address,
+                                          .b = s->bytes,
+                                          .c = type == SL_EVENT_ALLOC ? s->site : 0});
 }
 
 /* A file with a limit has gone round: each of the next launches tells of some allocations that live, so that
  * none is held up. */
-static void write_again(struct sl_core *core)
+static void write_again(struct sl_recorder *recorder)
 {
-    uint32_t lap = sl_trace_lap(core->recorder.trace), end = core->placement.slot_count;
-    if (lap != core->recorder.lap) {
-        core->recorder.lap = lap;
-        core->recorder.slabs_written = 0;
-        sl_record_slabs(core);
-        core->recorder.slots_written = 0;
+    uint32_t lap = sl_trace_lap(recorder->trace), end = recorder->placement->slot_count;
+    if (lap != recorder->lap) {
+        recorder->lap = lap;
+        recorder->slabs_written = 0;
+        sl_record_slabs(recorder);
+        recorder->slots_written = 0;
     }
-    if (!lap || core->recorder.slots_written >= end) return;
-    if (end > core->recorder.slots_written + SLOTS_WRITTEN_AT_ONCE)
-        end = core->recorder.slots_written + SLOTS_WRITTEN_AT_ONCE;
-    for (; core->recorder.slots_written < end; core->recorder.slots_written++) {
-        const struct sl_slot *slot = &core->placement.slots[core->recorder.slots_written];
+    if (!lap || recorder->slots_written >= end) return;
+    if (end > recorder->slots_written + SLOTS_WRITTEN_AT_ONCE)
+        end = recorder->slots_written + SLOTS_WRITTEN_AT_ONCE;
+    for (; recorder->slots_written < end; recorder->slots_written++) {
+        const struct sl_slot *slot = &recorder->placement->slots[recorder->slots_written];
         struct sl_event again = {.type = SL_EVENT_ALLOC,
                                  .flags = 1,
-                                 .id = core->recorder.slots_written,
+                                 .id = recorder->slots_written,
                                  .a = slot->address,
                                  .b = slot->bytes,
                                  .c = slot->site};
-        if (slot->live) sl_record(core, again);
+        if (slot->live) sl_record(recorder, again);
     }
 }
 
 /* What a symbol stands for is written once: a launch that repeats itself is one record. A symbol of which a
  * record was lost is written again. */
-void sl_record_launch(struct sl_core *core, const struct sl_launch *launch, const struct sl_usage *usage)
+void sl_record_launch(struct sl_recorder *recorder, const struct sl_launch *launch,
+                      const struct sl_usage *usage)
 {
-    if (!core->recorder.trace) return;
-    write_again(core);
-    announce_kernel(core, usage->kernel);
-    uint64_t version = core->scanner.extents.version << 24 ^ core->recorder.lap;
-    struct sl_symbol_record *known = &core->symbols.records[usage->symbol];
-    struct sl_event event = launch_event(core, launch, usage->kernel);
+    if (!recorder->trace) return;
+    write_again(recorder);
+    announce_kernel(recorder, usage->kernel);
+    uint64_t version = recorder->scanner->extents.version << 24 ^ recorder->lap;
+    struct sl_symbol_record *known = &recorder->scanner->symbols->records[usage->symbol];
+    struct sl_event event = launch_event(recorder, launch, usage->kernel);
     if (usage->symbol && known->recorded && known->recorded_version == version) {
         event.d = usage->access_count ? known->recorded : 0;
-        sl_trace_push(core->recorder.trace, &event);
+        sl_trace_push(recorder->trace, &event);
         return;
     }
-    bool whole = sl_trace_push(core->recorder.trace, &event);
+    bool whole = sl_trace_push(recorder->trace, &event);
     for (uint32_t a = 0; a < usage->access_count; a++) {
-        struct sl_event access = access_event(core, &usage->accesses[a], event.time_ns);
-        whole &= sl_trace_push(core->recorder.trace, &access);
+        struct sl_event access = access_event(recorder, &usage->accesses[a], event.time_ns);
+        whole &= sl_trace_push(recorder->trace, &access);
     }
     if (!whole) return;
-    known->recorded = core->ticks.now;
+    known->recorded = recorder->ticks->now;
     known->recorded_version = version;
 }

@@ -2,16 +2,18 @@
 #ifndef SLUICE_RECORD_H
 #define SLUICE_RECORD_H
 
-#include "launch/symbols.h"
+#include "launch/access.h"
 #include "trace/events.h"
 
-struct sl_core;
-struct sl_launch;
+struct sl_ticks;
 struct sl_trace;
-struct sl_usage;
 
-/* What the trace was told. */
+/* The trace, and what was written to it. The other parts are set before anything is recorded. */
 struct sl_recorder {
+    const struct sl_ticks *ticks;
+    const struct sl_arena *arena;
+    const struct sl_placement *placement;
+    struct sl_scanner *scanner;
     struct sl_trace *trace;                     /* NULL: none is written */
     uint32_t slabs_written;                     /* so many of the arena's */
     uint32_t lap;                               /* of the trace's file, which was told what is alive in it */
@@ -23,15 +25,16 @@ struct sl_recorder {
 };
 
 /* False: no trace is written, or the record is lost. */
-bool sl_record(struct sl_core *core, struct sl_event event);
+bool sl_record(struct sl_recorder *recorder, struct sl_event event);
 
 /* Slabs that were taken since the last time. */
-void sl_record_slabs(struct sl_core *core);
+void sl_record_slabs(struct sl_recorder *recorder);
 
 /* A launch, and what it may touch. */
-void sl_record_launch(struct sl_core *core, const struct sl_launch *launch, const struct sl_usage *usage);
+void sl_record_launch(struct sl_recorder *recorder, const struct sl_launch *launch,
+                      const struct sl_usage *usage);
 
 /* An allocation or a free of the slot. */
-void sl_record_allocation(struct sl_core *core, enum sl_event_type type, uint32_t slot);
+void sl_record_allocation(struct sl_recorder *recorder, enum sl_event_type type, uint32_t slot);
 
 #endif

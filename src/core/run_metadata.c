@@ -8,30 +8,33 @@
 
 #include "base/clock.h"
 #include "base/intern.h"
-#include "core/core.h"
+#include "core/history.h"
+#include "core/record.h"
+#include "move/migrator.h"
+#include "move/stats.h"
 #include "move/transfer.h"
 
 #define LONGEST_COMMAND 1000
 #define BETWEEN_CHANGES_NS 1000000000u /* what changes in every iteration is not told in every one */
 
 /* "name=value": a later one of the same name stands for the earlier. */
-__attribute__((format(printf, 2, 3))) static void fact(struct sl_core *core, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void fact(struct sl_recorder *recorder, const char *format, ...)
 {
     static char text[SL_INTERN_LONGEST + 1]; /* under the order lock, or before there is a second thread */
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    sl_record(core, (struct sl_event){.type = SL_EVENT_METADATA, .text = sl_intern(text)});
+    sl_record(recorder, (struct sl_event){.type = SL_EVENT_METADATA, .text = sl_intern(text)});
 }
 
 /* One that changes: its text is the name alone, since every text is kept for good. */
-static void number(struct sl_core *core, const char *name, uint64_t value)
+static void number(struct sl_recorder *recorder, const char *name, uint64_t value)
 {
-    sl_record(core, (struct sl_event){.type = SL_EVENT_METADATA,
-                                      .flags = SL_METADATA_NUMBER,
-                                      .a = value,
-                                      .text = sl_intern(name)});
+    sl_record(recorder, (struct sl_event){.type = SL_EVENT_METADATA,
+                                          .flags = SL_METADATA_NUMBER,
+                                          .a = value,
+                                          .text = sl_intern(name)});
 }
 
 char *sl_run_metadata_command(void)
@@ -51,32 +54,32 @@ char *sl_run_metadata_command(void)
     return command;
 }
 
-static void write_command(struct sl_core *core)
+static void write_command(struct sl_recorder *recorder)
 {
     char *command = sl_run_metadata_command();
-    if (command) fact(core, "command=%s", command);
+    if (command) fact(recorder, "command=%s", command);
     free(command);
 }
 
-void sl_run_metadata_start(struct sl_core *core)
+void sl_run_metadata_start(struct sl_recorder *recorder, const struct sl_backend *backend, const char *policy,
+                           const char *daemon)
 {
-    const struct sl_backend *backend = &core->backend;
     struct sl_device_properties device = {0};
-    if (!core->recorder.trace) return;
+    if (!recorder->trace) return;
     backend->describe(backend->self, &device);
-    fact(core, "sluice=%s", SLUICE_VERSION);
-    fact(core, "policy=%s", core->policy->name);
-    fact(core, "daemon=%s", core->daemon ? "thread" : "inline");
-    if (device.name[0]) fact(core, "device=%s", device.name);
+    fact(recorder, "sluice=%s", SLUICE_VERSION);
+    fact(recorder, "policy=%s", policy);
+    fact(recorder, "daemon=%s", daemon);
+    if (device.name[0]) fact(recorder, "device=%s", device.name);
     if (device.driver_version)
-        fact(core, "driver=%d.%d", device.driver_version / 1000, device.driver_version % 1000 / 10);
-    write_command(core);
+        fact(recorder, "driver=%d.%d", device.driver_version / 1000, device.driver_version % 1000 / 10);
+    write_command(recorder);
 }
 
-static void write_changes(struct sl_core *core)
+static void write_changes(struct sl_recorder *recorder, const struct sl_stats *stats)
 {
-    number(core, "plans", atomic_load(&core->stats.plans));
-    number(core, "mispredictions", atomic_load(&core->stats.mispredictions));
+    number(recorder, "plans", atomic_load(&stats->plans));
+    number(recorder, "mispredictions", atomic_load(&stats->mispredictions));
 }
 
 static bool has_grown(uint64_t from, uint64_t to)
@@ -85,46 +88,45 @@ static bool has_grown(uint64_t from, uint64_t to)
 }
 
 /* As soon as it is known, and when it proves to be faster. */
-static void write_link(struct sl_core *core)
+static void write_link(struct sl_recorder *recorder, const struct sl_migrator *migrator)
 {
-    uint64_t in = sl_transfers_speed(core->migrator.in.transfers),
-             out = sl_transfers_speed(core->migrator.out.transfers);
-    if (!has_grown(core->recorder.link_in_written, in) && !has_grown(core->recorder.link_out_written, out))
-        return;
-    core->recorder.link_in_written = in;
-    core->recorder.link_out_written = out;
-    sl_record(core, (struct sl_event){.type = SL_EVENT_LINK, .a = in, .b = out});
+    uint64_t in = sl_transfers_speed(migrator->in.transfers),
+             out = sl_transfers_speed(migrator->out.transfers);
+    if (!has_grown(recorder->link_in_written, in) && !has_grown(recorder->link_out_written, out)) return;
+    recorder->link_in_written = in;
+    recorder->link_out_written = out;
+    sl_record(recorder, (struct sl_event){.type = SL_EVENT_LINK, .a = in, .b = out});
 }
 
-void sl_run_metadata_iteration(struct sl_core *core)
+void sl_run_metadata_iteration(struct sl_recorder *recorder, const struct sl_history *history,
+                               const struct sl_migrator *migrator, const struct sl_stats *stats)
 {
-    struct sl_predictor_counts counts = sl_history_foreseen(&core->history);
-    core->history.iterations++;
-    if (!core->recorder.trace) return;
-    sl_record(core, (struct sl_event){.type = SL_EVENT_ITERATION,
-                                      .id = core->history.iterations,
-                                      .a = counts.fed - core->recorder.fed_written,
-                                      .b = counts.fed,
-                                      .c = counts.predicted});
-    core->recorder.fed_written = counts.fed;
-    write_link(core);
+    if (!recorder->trace) return;
+    struct sl_predictor_counts counts = sl_history_foreseen(history);
+    sl_record(recorder, (struct sl_event){.type = SL_EVENT_ITERATION,
+                                          .id = history->iterations,
+                                          .a = counts.fed - recorder->fed_written,
+                                          .b = counts.fed,
+                                          .c = counts.predicted});
+    recorder->fed_written = counts.fed;
+    write_link(recorder, migrator);
     uint64_t now = sl_clock_ns(CLOCK_MONOTONIC);
-    uint64_t changes = atomic_load(&core->stats.plans) + atomic_load(&core->stats.mispredictions);
-    if (changes == core->recorder.changes_written ||
-        now - core->recorder.changes_written_ns < BETWEEN_CHANGES_NS)
+    uint64_t changes = atomic_load(&stats->plans) + atomic_load(&stats->mispredictions);
+    if (changes == recorder->changes_written || now - recorder->changes_written_ns < BETWEEN_CHANGES_NS)
         return;
-    core->recorder.changes_written = changes;
-    core->recorder.changes_written_ns = now;
-    write_changes(core);
+    recorder->changes_written = changes;
+    recorder->changes_written_ns = now;
+    write_changes(recorder, stats);
 }
 
-void sl_run_metadata_end(struct sl_core *core)
+void sl_run_metadata_end(struct sl_recorder *recorder, const struct sl_history *history,
+                         const struct sl_migrator *migrator, const struct sl_stats *stats)
 {
-    struct sl_predictor_counts counts = sl_history_foreseen(&core->history);
-    if (!core->recorder.trace) return;
-    write_link(core);
-    write_changes(core);
-    number(core, "symbols", counts.fed);
-    number(core, "predicted", counts.predicted);
-    number(core, "iterations", core->history.iterations);
+    if (!recorder->trace) return;
+    struct sl_predictor_counts counts = sl_history_foreseen(history);
+    write_link(recorder, migrator);
+    write_changes(recorder, stats);
+    number(recorder, "symbols", counts.fed);
+    number(recorder, "predicted", counts.predicted);
+    number(recorder, "iterations", history->iterations);
 }

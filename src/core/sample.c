@@ -3,7 +3,14 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "core/core.h"
+#include "core/demand.h"
+#include "core/history.h"
+#include "core/record.h"
+#include "core/ticks.h"
+#include "move/migrator.h"
+#include "move/streams.h"
+#include "predict/successors.h"
+#include "trace/trace_write.h"
 
 #define SAMPLES 512
 #define FIRST_FASTER 8 /* a symbol's first sample for the trace comes so many times as early */
@@ -38,22 +45,22 @@ struct sl_sampler {
     struct sl_sample samples[SAMPLES];
 };
 
-void sl_sampler_open(struct sl_core *core)
+void sl_sampler_open(struct sl_sampling *sampling, uint32_t trace_sample)
 {
-    uint32_t every = core->recorder.trace ? (uint32_t)core->options->trace_sample : 0;
-    if (core->sampling.sampler) return;
-    core->sampling.sampler = calloc(1, sizeof *core->sampling.sampler);
-    if (!core->sampling.sampler) return;
-    core->sampling.sampler->every = every;
-    core->sampling.sampler->every_first = every > FIRST_FASTER ? every / FIRST_FASTER : 1;
-    core->sampling.sampler->round = 1;
+    uint32_t every = sampling->recorder->trace ? trace_sample : 0;
+    if (sampling->sampler) return;
+    sampling->sampler = calloc(1, sizeof *sampling->sampler);
+    if (!sampling->sampler) return;
+    sampling->sampler->every = every;
+    sampling->sampler->every_first = every > FIRST_FASTER ? every / FIRST_FASTER : 1;
+    sampling->sampler->round = 1;
 }
 
-void sl_sampler_close(struct sl_core *core, bool device_gone)
+void sl_sampler_close(struct sl_sampling *sampling, bool device_gone)
 {
-    const struct sl_backend *backend = &core->backend;
-    struct sl_sampler *sampler = core->sampling.sampler;
-    core->sampling.sampler = NULL;
+    const struct sl_backend *backend = sampling->backend;
+    struct sl_sampler *sampler = sampling->sampler;
+    sampling->sampler = NULL;
     for (int i = 0; sampler && !device_gone && i < SAMPLES; i++) {
         if (sampler->samples[i].before) backend->event_delete(backend->self, sampler->samples[i].before);
         if (sampler->samples[i].after) backend->event_delete(backend->self, sampler->samples[i].after);
@@ -62,16 +69,16 @@ void sl_sampler_close(struct sl_core *core, bool device_gone)
 }
 
 /* Whether it is the turn of this symbol for the trace. */
-static bool is_for_trace(struct sl_core *core, const struct sl_symbol_record *symbol, bool resident)
+static bool is_for_trace(struct sl_sampling *sampling, const struct sl_symbol_record *symbol, bool resident)
 {
-    struct sl_sampler *sampler = core->sampling.sampler;
+    struct sl_sampler *sampler = sampling->sampler;
     if (!sampler->every || ++sampler->since < sampler->every_first || !resident) return false;
     if (sampler->every == 1) return true;
-    if (core->history.streak < SL_STEADY_STREAK) return false;
+    if (sampling->history->streak < SL_STEADY_STREAK) return false;
     if (!symbol->sampled) return true;
     if (sampler->since < sampler->every) return false;
     if (symbol->sampled < sampler->round) return true;
-    if (++sampler->searched > sl_history_period(&core->history, false)) {
+    if (++sampler->searched > sl_history_period(sampling->history, false)) {
         sampler->searched = 0;
         sampler->round++;
     }
@@ -81,31 +88,31 @@ static bool is_for_trace(struct sl_core *core, const struct sl_symbol_record *sy
 /* Whether a plan, or whoever prefetches successors, should know better how long this one takes. The distance
  * between those that are known well is never the same, so that they are not the same ones of each iteration.
  */
-static bool is_for_plan(struct sl_core *core, sl_symbol symbol)
+static bool is_for_plan(struct sl_sampling *sampling, sl_symbol symbol)
 {
-    struct sl_sampler *sampler = core->sampling.sampler;
-    bool steady = core->history.streak >= SL_STEADY_STREAK;
-    if (!core->budget.pressure || !core->policy->plans) return false;
-    bool frequent =
-        sl_demand_learns_successors(core) && sl_successors_are_needed(&core->successors, core->history.fed);
-    if (!steady && (!frequent || core->ticks.now < sampler->again_at)) return false;
-    struct sl_duration *known = sl_durations_of(&core->sampling.durations, symbol);
-    if (!known || known->begun_in == core->history.iterations + 1) return false;
+    struct sl_sampler *sampler = sampling->sampler;
+    bool steady = sampling->history->streak >= SL_STEADY_STREAK;
+    if (!sl_demand_is_short(sampling->demand)) return false;
+    bool frequent = sl_demand_learns_successors(sampling->demand) &&
+                    sl_successors_are_needed(sampling->demand->successors, sampling->history->fed);
+    if (!steady && (!frequent || sampling->ticks->now < sampler->again_at)) return false;
+    struct sl_duration *known = sl_durations_of(&sampling->durations, symbol);
+    if (!known || known->begun_in == sampling->history->iterations + 1) return false;
     bool well = known->count >= SL_DURATION_SAMPLES || known->begun >= TRIES;
-    if (known->begun && core->ticks.now < (well ? sampler->rare_at : sampler->again_at)) return false;
+    if (known->begun && sampling->ticks->now < (well ? sampler->rare_at : sampler->again_at)) return false;
     known->begun++;
-    known->begun_in = core->history.iterations + 1;
-    sampler->again_at = core->ticks.now + BETWEEN_AGAIN;
-    sampler->rare_at = core->ticks.now + BETWEEN_RARE + sl_mix(core->ticks.now) % BETWEEN_RARE;
+    known->begun_in = sampling->history->iterations + 1;
+    sampler->again_at = sampling->ticks->now + BETWEEN_AGAIN;
+    sampler->rare_at = sampling->ticks->now + BETWEEN_RARE + sl_mix(sampling->ticks->now) % BETWEEN_RARE;
     return true;
 }
 
-static void read_times(struct sl_core *core, const struct sl_sample *sample)
+static void read_times(struct sl_sampling *sampling, const struct sl_sample *sample)
 {
-    const struct sl_backend *backend = &core->backend;
+    const struct sl_backend *backend = sampling->backend;
     uint64_t ns = backend->event_elapsed_ns(backend->self, sample->before, sample->after);
     if (!ns) return;
-    sl_durations_note(&core->sampling.durations, sample->symbol, sample->kernel, ns);
+    sl_durations_note(&sampling->durations, sample->symbol, sample->kernel, ns);
     if (!sample->told) return;
     struct sl_event event = {.type = SL_EVENT_DURATION,
                              .flags = sample->idle,
@@ -113,60 +120,61 @@ static void read_times(struct sl_core *core, const struct sl_sample *sample)
                              .tick = sample->tick,
                              .time_ns = sl_clock_ns(CLOCK_MONOTONIC),
                              .a = ns,
-                             .b = sl_migrator_when(&core->migrator, sample->before)};
-    sl_trace_push(core->recorder.trace, &event);
+                             .b = sl_migrator_when(sampling->migrator, sample->before)};
+    sl_trace_push(sampling->recorder->trace, &event);
 }
 
-void sl_samples_settle(struct sl_core *core)
+void sl_samples_settle(struct sl_sampling *sampling)
 {
-    const struct sl_backend *backend = &core->backend;
-    struct sl_sampler *sampler = core->sampling.sampler;
-    if (!sampler || atomic_load(&core->streams.captures)) return;
+    const struct sl_backend *backend = sampling->backend;
+    struct sl_sampler *sampler = sampling->sampler;
+    if (!sampler || atomic_load(&sampling->streams->captures)) return;
     while (sampler->count) {
         struct sl_sample *sample = &sampler->samples[sampler->first % SAMPLES];
         if (sample->state == OPEN) return;
         if (sample->state == RUNNING) {
             if (!backend->event_done(backend->self, sample->after)) return;
-            read_times(core, sample);
+            read_times(sampling, sample);
         }
         sampler->first++;
         sampler->count--;
     }
 }
 
-void sl_samples_forget(struct sl_core *core)
+void sl_samples_forget(struct sl_sampling *sampling)
 {
-    struct sl_sampler *sampler = core->sampling.sampler;
+    struct sl_sampler *sampler = sampling->sampler;
+    sl_durations_forget(&sampling->durations);
     for (uint32_t i = 0; sampler && i < sampler->count; i++)
         sampler->samples[(sampler->first + i) % SAMPLES].symbol = SL_NONE;
 }
 
 /* A place for one more sample, or NULL. */
-static struct sl_sample *next_place(struct sl_core *core, bool told)
+static struct sl_sample *next_place(struct sl_sampling *sampling, bool told)
 {
-    struct sl_sampler *sampler = core->sampling.sampler;
+    struct sl_sampler *sampler = sampling->sampler;
     bool full = sampler->count == SAMPLES;
     if (told ? sampler->every > 1 || full
-             : full && core->ticks.now >= sampler->asked_at + BETWEEN_QUESTIONS) {
-        sampler->asked_at = core->ticks.now;
-        sl_samples_settle(core);
+             : full && sampling->ticks->now >= sampler->asked_at + BETWEEN_QUESTIONS) {
+        sampler->asked_at = sampling->ticks->now;
+        sl_samples_settle(sampling);
     }
     if (sampler->count == SAMPLES) return NULL;
     return &sampler->samples[(sampler->first + sampler->count) % SAMPLES];
 }
 
-struct sl_sample *sl_sample_begin(struct sl_core *core, const struct sl_launch *launch, sl_symbol symbol,
-                                  uint32_t kernel, bool resident)
+struct sl_sample *sl_sample_begin(struct sl_sampling *sampling, const struct sl_launch *launch,
+                                  sl_symbol symbol, uint32_t kernel, bool resident)
 {
-    const struct sl_backend *backend = &core->backend;
-    struct sl_sampler *sampler = core->sampling.sampler;
-    struct sl_symbol_record *known = &core->symbols.records[symbol];
-    bool told = is_for_trace(core, known, resident);
-    if (sampler->refused || (!told && !(resident && is_for_plan(core, symbol)))) return NULL;
-    if (atomic_load_explicit(&core->streams.captures, memory_order_relaxed)) return NULL;
-    if (sl_ticks_submitted(&core->ticks) != launch->tick - 1)
+    const struct sl_backend *backend = sampling->backend;
+    struct sl_sampler *sampler = sampling->sampler;
+    struct sl_symbol_record *known = &sampling->symbols->records[symbol];
+    bool told = is_for_trace(sampling, known, resident);
+    if (sampler->refused || (!told && !(resident && is_for_plan(sampling, symbol)))) return NULL;
+    if (atomic_load_explicit(&sampling->streams->captures, memory_order_relaxed)) return NULL;
+    if (sl_ticks_submitted(sampling->ticks) != launch->tick - 1)
         return NULL; /* another's may come between the events */
-    struct sl_sample *sample = next_place(core, told);
+    struct sl_sample *sample = next_place(sampling, told);
     if (!sample) return NULL;
     if (told) {
         sampler->since = sampler->searched = 0;
@@ -186,29 +194,30 @@ struct sl_sample *sl_sample_begin(struct sl_core *core, const struct sl_launch *
     return sample;
 }
 
-void sl_sample_record(struct sl_core *core, const struct sl_sample *sample, sl_stream stream)
+void sl_sample_record(struct sl_sampling *sampling, const struct sl_sample *sample, sl_stream stream)
 {
-    const struct sl_backend *backend = &core->backend;
-    if (sample->told) sl_migrator_tie_clock(&core->migrator);
+    const struct sl_backend *backend = sampling->backend;
+    if (sample->told) sl_migrator_tie_clock(sampling->migrator);
     if (backend->event_record(backend->self, sample->before, stream) == SL_OK) return;
-    sl_lock(&core->order);
-    if (core->sampling.sampler) core->sampling.sampler->refused = true;
-    sl_unlock(&core->order);
+    sl_lock(sampling->order);
+    if (sampling->sampler) sampling->sampler->refused = true;
+    sl_unlock(sampling->order);
 }
 
-void sl_sample_end(struct sl_core *core, struct sl_sample *sample, const struct sl_launch *launch, bool ok)
+void sl_sample_end(struct sl_sampling *sampling, struct sl_sample *sample, const struct sl_launch *launch,
+                   bool ok)
 {
-    const struct sl_backend *backend = &core->backend;
-    sl_lock(&core->order);
+    const struct sl_backend *backend = sampling->backend;
+    sl_lock(sampling->order);
     /* What another thread launched meanwhile may lie between the events. */
-    bool alone = core->ticks.now == launch->tick && !atomic_load(&core->streams.captures) &&
-                 !core->sampling.sampler->refused;
-    sl_unlock(&core->order);
+    bool alone = sampling->ticks->now == launch->tick && !atomic_load(&sampling->streams->captures) &&
+                 !sampling->sampler->refused;
+    sl_unlock(sampling->order);
     bool idle = ok && alone && sample->told && backend->event_done(backend->self, sample->before);
     bool recorded =
         ok && alone && backend->event_record(backend->self, sample->after, launch->stream) == SL_OK;
-    sl_lock(&core->order);
+    sl_lock(sampling->order);
     sample->idle = idle;
     sample->state = recorded ? RUNNING : DROPPED;
-    sl_unlock(&core->order);
+    sl_unlock(sampling->order);
 }

@@ -1,53 +1,54 @@
 #include "core/stall.h"
 
-#include "core/core.h"
+#include "core/ticks.h"
+#include "move/stats.h"
 
-static void settle(struct sl_core *core, struct sl_stall *stall)
+static void settle(struct sl_stalls *stalls, struct sl_stall *stall)
 {
-    const struct sl_backend *backend = &core->backend;
-    struct sl_link_direction *in = &core->migrator.in;
+    const struct sl_backend *backend = stalls->backend;
+    struct sl_link_direction *in = &stalls->migrator->in;
     uint64_t sequence = stall->in_sequence;
     stall->in_sequence = 0;
     if (!sl_link_direction_has_event(in, sequence)) return;
     uint64_t ns =
         backend->event_elapsed_ns(backend->self, stall->reached, sl_link_direction_event(in, sequence));
     if (!ns) return;
-    struct sl_counts *counts[] = {&core->stats.total, &core->stats.iterations[stall->iteration]};
+    struct sl_counts *counts[] = {&stalls->stats->total, &stalls->stats->iterations[stall->iteration]};
     for (int i = 0; i < 2; i++) {
         atomic_fetch_add(&counts[i]->stall_ns, ns);
         atomic_fetch_add(&counts[i]->stalls, 1);
     }
-    sl_record(core, (struct sl_event){.type = SL_EVENT_STALL, .a = ns, .b = 1, .c = stall->tick});
+    sl_record(stalls->recorder, (struct sl_event){.type = SL_EVENT_STALL, .a = ns, .b = 1, .c = stall->tick});
 }
 
-void sl_stalls_settle(struct sl_core *core)
+void sl_stalls_settle(struct sl_stalls *stalls)
 {
-    const struct sl_backend *backend = &core->backend;
+    const struct sl_backend *backend = stalls->backend;
     for (int i = 0; i < SL_STALLS; i++) {
-        struct sl_stall *stall = &core->stalls.at[i];
+        struct sl_stall *stall = &stalls->at[i];
         if (!stall->in_sequence) continue;
         if (backend->event_done(backend->self, stall->reached) &&
-            sl_migrator_done(&core->migrator, &core->migrator.in, stall->in_sequence))
-            settle(core, stall);
+            sl_migrator_done(stalls->migrator, &stalls->migrator->in, stall->in_sequence))
+            settle(stalls, stall);
     }
 }
 
-struct sl_stall *sl_stall_new(struct sl_core *core)
+struct sl_stall *sl_stall_new(struct sl_stalls *stalls)
 {
-    struct sl_stall *stall = &core->stalls.at[core->stalls.next % SL_STALLS];
-    if (core->stalls.next % SL_STALLS == 0 && stall->in_sequence) sl_stalls_settle(core);
-    core->stalls.next++;
+    struct sl_stall *stall = &stalls->at[stalls->next % SL_STALLS];
+    if (stalls->next % SL_STALLS == 0 && stall->in_sequence) sl_stalls_settle(stalls);
+    stalls->next++;
     stall->in_sequence = 0;
-    if (!sl_backend_has_timed_event(&core->backend, &stall->reached)) return NULL;
-    stall->tick = core->ticks.now;
-    stall->iteration = atomic_load(&core->stats.iteration);
+    if (!sl_backend_has_timed_event(stalls->backend, &stall->reached)) return NULL;
+    stall->tick = stalls->ticks->now;
+    stall->iteration = atomic_load(&stalls->stats->iteration);
     return stall;
 }
 
-void sl_stall_wait(struct sl_core *core, struct sl_stall *stall, sl_stream stream, uint64_t sequence)
+void sl_stall_wait(struct sl_stalls *stalls, struct sl_stall *stall, sl_stream stream, uint64_t sequence)
 {
-    const struct sl_backend *backend = &core->backend;
+    const struct sl_backend *backend = stalls->backend;
     bool measured = stall && backend->event_record(backend->self, stall->reached, stream) == SL_OK;
-    sl_migrator_wait(&core->migrator, &core->migrator.in, sequence, stream);
+    sl_migrator_wait(stalls->migrator, &stalls->migrator->in, sequence, stream);
     if (measured) atomic_store(&stall->in_sequence, sequence);
 }

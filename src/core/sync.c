@@ -3,6 +3,7 @@
 #include "base/guards.h"
 #include "base/test_delay.h"
 #include "core/core.h"
+#include "core/feed.h"
 
 /* No launch's tick if one that has begun may reach the driver after what is asked of it now. */
 static sl_tick all_submitted(const struct sl_core *core)
@@ -52,6 +53,12 @@ void sl_runtime_finish(void)
     /* A stream that captures has work still, though what came before the capture is done. */
     if (!atomic_load(&core->streams.captures))
         sl_runtime_synchronized(before); /* frees in a row ask the driver once */
+}
+
+void sl_runtime_waited(void)
+{
+    struct sl_core *core = sl_core_running();
+    if (core) sl_core_look(core, false);
 }
 
 void sl_runtime_stream_gone(sl_stream stream)

@@ -4,9 +4,10 @@
 
 #include "launch/access.h"
 
-#define VIEWS_MAX 8    /* pointers that may be views of one tensor */
-#define VIEW_GAP 16    /* times as long as from the tensor's start to its last view */
-#define TOLERANCE 0.04 /* tensors are padded */
+#define ACCESSES_FOR_SYMBOL 8 /* that each symbol fed pays for looking at */
+#define VIEWS_MAX 8           /* pointers that may be views of one tensor */
+#define VIEW_GAP 16           /* times as long as from the tensor's start to its last view */
+#define TOLERANCE 0.04        /* tensors are padded */
 
 /* An access of unknown length. Allocations up to the size of a chunk are taken whole; what is known of them
  * helps to judge others. */
@@ -140,4 +141,11 @@ void sl_extents_learn(struct sl_scanner *scanner)
     scanner->extents.version += changed;
     scanner->extents.learned_version = scanner->extents.version;
     scanner->extents.learned_symbols = scanner->symbols->count;
+}
+
+void sl_extents_learn_if_due(struct sl_scanner *scanner, uint64_t fed)
+{
+    if (fed - scanner->extents.learned_at < scanner->symbols->access_count / ACCESSES_FOR_SYMBOL) return;
+    scanner->extents.learned_at = fed;
+    sl_extents_learn(scanner);
 }

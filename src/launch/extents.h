@@ -22,11 +22,15 @@ struct sl_extents {
     uint64_t version;         /* counts what was learned of where tensors end */
     uint64_t learned_version; /* the version and the symbols that sl_extents_learn saw last */
     uint32_t learned_symbols;
-    uint64_t learned_at; /* the symbols fed when it was last called */
+    uint64_t learned_at; /* the symbols fed when sl_extents_learn_if_due last did */
 };
 
 /* Sets what accesses cover at least (sl_access.at_least) from all that is known now. Does nothing if nothing
  * was learned since the last time, or without memory. */
 void sl_extents_learn(struct sl_scanner *scanner);
+
+/* The same, but not more often than the symbols fed since the last time pay for: a program that always does
+ * something new would else look at all that it ever did, again and again. `fed`: symbols so far. */
+void sl_extents_learn_if_due(struct sl_scanner *scanner, uint64_t fed);
 
 #endif

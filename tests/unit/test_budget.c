@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "core/feed.h"
 #include "core_fixture.h"
 
 #define DEVICE (64 * SL_MIB)
@@ -80,7 +81,7 @@ static void use(const uint64_t *chunks, int count)
 
 static void look_twice(void)
 {
-    for (int i = 0; i < 2; i++) sl_budget_look(sl_core_running());
+    for (int i = 0; i < 2; i++) sl_core_look(sl_core_running(), true);
 }
 
 static uint64_t budget(void)
@@ -160,9 +161,9 @@ static void a_budget_that_still_fits_is_kept(void **state)
 static void charged(void)
 {
     start("plan", "inline", NULL);
-    sl_budget_look(sl_core_running());
+    sl_core_look(sl_core_running(), true);
     others = 32 * SL_MIB;
-    sl_budget_look(sl_core_running());
+    sl_core_look(sl_core_running(), true);
     sl_runtime_charge(32 * SL_MIB);
     look_twice();
     assert_int_equal(budget(), 28 * SL_MIB);
@@ -170,7 +171,7 @@ static void charged(void)
     uint64_t chunks[MOST_CHUNKS];
     take(chunks, 10);
     sl_runtime_charge(12 * SL_MIB);
-    sl_budget_look(sl_core_running());
+    sl_core_look(sl_core_running(), true);
     assert_true(sl_core_running()->budget.pressure);
 }
 
@@ -190,7 +191,7 @@ static void kept(void)
         use(chunks + c, 1);
         uint64_t now = DEVICE - (uint64_t)(c + 1) * CHUNK; /* each has a frame of its own */
         least_free = c < 32 ? now : 0;
-        sl_budget_look(sl_core_running());
+        sl_core_look(sl_core_running(), true);
     }
     look_twice();
     assert_int_equal(budget(), 24 * SL_MIB);

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "core/feed.h"
 #include "core/planner.h"
 #include "core_fixture.h"
 
@@ -134,7 +135,7 @@ static void a_weave_is_forgotten_with_the_symbols(void **state)
     if (!in_child("inline")) return;
     run(LEARNING);
     sl_lock(&sl_core_running()->order);
-    sl_history_forget(sl_core_running());
+    sl_core_forget(sl_core_running());
     sl_unlock(&sl_core_running()->order);
     bool good = !sl_core_running()->history.interleaved && !sl_core_running()->history.interleaver;
     run(LEARNING);

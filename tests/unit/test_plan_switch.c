@@ -41,11 +41,11 @@ static void switch_after(int launches, bool follows)
     struct sl_core *core = sl_core_running();
     core->planning.begun_at = NEVER; /* nobody else plans */
     run(10 * BLOCKS + 7);
-    struct sl_forecast forecast = {0};
+    struct sl_forecast forecast = {.from = core->planning.forecast.from};
     struct sl_plan_memory memory = {0};
-    enum sl_status status = sl_forecast_begin(core, &forecast);
-    if (status || !sl_forecast_step(core, &forecast, SIZE_MAX, &status) || status) _exit(4);
-    struct sl_plan_job job = {.input = sl_forecast_input(core, &forecast),
+    enum sl_status status = sl_forecast_begin(&forecast);
+    if (status || !sl_forecast_step(&forecast, SIZE_MAX, &status) || status) _exit(4);
+    struct sl_plan_job job = {.input = sl_forecast_input(&forecast),
                               .serve = forecast.served_launches,
                               .at_end = forecast.at_end.content};
     sl_plan_job_make(&job, &memory, false);
@@ -53,7 +53,7 @@ static void switch_after(int launches, bool follows)
     run(launches);
     sl_lock(&core->migrator.out.lock);
     sl_lock(&core->migrator.in.lock);
-    sl_plan_switch(core, &job, follows);
+    sl_plan_switch(&core->planning, &job, follows);
     sl_unlock(&core->migrator.in.lock);
     sl_unlock(&core->migrator.out.lock);
     uint64_t misses = core->stats.total.demand_misses;

@@ -118,7 +118,7 @@ static void bring(uint64_t idle_bytes)
     struct sl_core *core = sl_core_running();
     core->successors.launch_ns = 0;
     core->successors.idle_bytes = idle_bytes;
-    sl_demand_prefetch_successors(core);
+    sl_demand_prefetch_successors(&core->demand);
 }
 
 static void what_was_taken_is_due_again(void **unused)

@@ -1,0 +1,283 @@
+#include "core/build.h"
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/host_memory.h"
+#include "base/log.h"
+#include "base/options_path.h"
+#include "core/core.h"
+#include "core/feed.h"
+#include "core/learned.h"
+#include "core/planner.h"
+#include "core/report.h"
+#include "core/run_metadata.h"
+#include "move/daemon.h"
+
+#define HISTORY_SYMBOLS (((size_t)1 << 20) - 1) /* its ring: 28 MiB when full */
+
+static char path[PATH_MAX]; /* an expanded option: the thread that starts the core may have little stack */
+
+/* Large enough that transfers run at full speed, small enough that the budget holds many. */
+static uint64_t automatic_chunk(uint64_t budget_bytes)
+{
+    uint64_t chunk = SL_BLOCK_BYTES;
+    while (chunk < 32 * SL_MIB && chunk * 256 <= budget_bytes) chunk *= 2;
+    return chunk;
+}
+
+static enum sl_status open_trace(struct sl_core *core, uint64_t device_bytes)
+{
+    if (!core->options->trace[0]) return SL_OK;
+    struct sl_trace_options how = {(enum sl_trace_full)core->options->trace_full, core->options->trace_limit};
+    enum sl_status status = SL_ERR_INVALID;
+    if (sl_options_expand(core->options->trace, path, sizeof path))
+        status = sl_trace_open(path, &how, &core->recorder.trace);
+    else
+        sl_log(SL_LOG_WARN, "the name of the trace is too long; no trace is written");
+    if (status) return sl_runtime_records_only() ? status : SL_OK;
+    core->stats.trace = core->recorder.trace;
+    sl_record(&core->recorder, (struct sl_event){.type = SL_EVENT_BUDGET,
+                                                 .a = core->budget.bytes,
+                                                 .b = core->arena.chunk_bytes,
+                                                 .c = device_bytes});
+    return SL_OK;
+}
+
+static uint64_t host_limit(void)
+{
+    struct sl_host_memory host;
+    if (sl_options_in_force()->host_limit) return sl_options_in_force()->host_limit;
+    sl_host_memory_read(&host);
+    return sl_host_memory_limit(&host, sl_options_in_force()->host_reserve);
+}
+
+/* Decided when it is first asked for, by whichever question. */
+uint64_t sl_core_virtual_size(void)
+{
+    static _Atomic uint64_t decided;
+    uint64_t none = 0, size = atomic_load(&decided);
+    if (size) return size;
+    size = sl_options_in_force()->virtual_size ? sl_options_in_force()->virtual_size : host_limit();
+    return atomic_compare_exchange_strong(&decided, &none, size) ? size : none;
+}
+
+static void decide_sizes(struct sl_core *core, uint64_t free_bytes, uint64_t *chunk_bytes)
+{
+    struct sl_profile_wanted wanted = sl_learned_wanted(core->learned);
+    sl_budget_decide(&core->budget, free_bytes, core->options->device_budget, wanted.budget_bytes);
+    *chunk_bytes = core->options->chunk ? core->options->chunk
+                   : wanted.chunk_bytes ? wanted.chunk_bytes
+                                        : automatic_chunk(core->budget.bytes);
+    core->budget.host_limit_bytes = host_limit();
+    core->budget.virtual_size_bytes = sl_core_virtual_size();
+}
+
+/* The environment's rules were checked when they were read; a profile's were not. */
+static void read_backing(struct sl_core *core)
+{
+    struct sl_profile_wanted wanted = sl_learned_wanted(core->learned);
+    bool given = core->options->backing[0];
+    const char *rules = given ? core->options->backing : wanted.backing ? wanted.backing : "";
+    if (!sl_backing_parse(rules, &core->placement.backing))
+        sl_log(SL_LOG_WARN, "the profile's rules for pinned memory are not understood; there are none");
+    if (!core->placement.backing.count || core->backend.pinned_new) return;
+    sl_log(SL_LOG_WARN, "this device has no pinned memory: the rules for it are ignored");
+    core->placement.backing.count = 0;
+}
+
+/* Tells each part which others it works with. Nothing of them is initialised yet. */
+static void wire(struct sl_core *core)
+{
+    core->streams.order = core->reuse.order = core->budget.order = core->demand.order = core->sampling.order =
+        &core->order;
+    core->streams.migrator = core->reuse.migrator = &core->migrator;
+    core->streams.frees = &core->reuse.frees;
+    core->reuse.streams = &core->streams;
+    core->reuse.placement = &core->placement;
+    core->budget.backend = core->sampling.backend = core->stalls.backend = &core->backend;
+    core->budget.policy = core->policy;
+    core->budget.arena = &core->arena;
+    core->budget.stats = &core->stats;
+    core->budget.streams = &core->streams;
+    core->recorder.ticks = &core->ticks;
+    core->recorder.arena = &core->arena;
+    core->recorder.placement = &core->placement;
+    core->recorder.scanner = &core->scanner;
+    core->stalls.ticks = &core->ticks;
+    core->stalls.migrator = &core->migrator;
+    core->stalls.stats = &core->stats;
+    core->stalls.recorder = &core->recorder;
+    core->sampling.ticks = &core->ticks;
+    core->sampling.history = &core->history;
+    core->sampling.demand = &core->demand;
+    core->sampling.streams = &core->streams;
+    core->sampling.symbols = &core->symbols;
+    core->sampling.migrator = &core->migrator;
+    core->sampling.recorder = &core->recorder;
+    core->demand.policy = core->policy;
+    core->demand.arena = &core->arena;
+    core->demand.budget = &core->budget;
+    core->demand.ticks = &core->ticks;
+    core->demand.migrator = &core->migrator;
+    core->demand.schedule = &core->schedule;
+    core->demand.streams = &core->streams;
+    core->demand.successors = &core->successors;
+}
+
+/* The same for planning and its forecast. */
+static void wire_planning(struct sl_core *core)
+{
+    struct sl_planning *planning = &core->planning;
+    planning->policy = core->policy;
+    planning->ticks = &core->ticks;
+    planning->arena = &core->arena;
+    planning->budget = &core->budget;
+    planning->history = &core->history;
+    planning->scanner = &core->scanner;
+    planning->migrator = &core->migrator;
+    planning->schedule = &core->schedule;
+    planning->stats = &core->stats;
+    planning->forecast.from = (struct sl_forecast_sources){
+        .policy = core->policy,
+        .ticks = &core->ticks,
+        .arena = &core->arena,
+        .placement = &core->placement,
+        .budget = &core->budget,
+        .history = &core->history,
+        .symbols = &core->symbols,
+        .durations = &core->sampling.durations,
+        .migrator = &core->migrator,
+        .attempts = (unsigned)core->options->plan_attempts,
+    };
+}
+
+static struct sl_learned_parts learned_parts(struct sl_core *core)
+{
+    return (struct sl_learned_parts){
+        .policy = core->policy,
+        .arena = &core->arena,
+        .placement = &core->placement,
+        .scanner = &core->scanner,
+        .durations = &core->sampling.durations,
+        .history = &core->history,
+        .migrator = &core->migrator,
+        .budget = &core->budget,
+    };
+}
+
+enum sl_status sl_core_build(struct sl_core *core)
+{
+    const struct sl_backend *backend = &core->backend;
+    uint64_t free_bytes, device_bytes, chunk_bytes;
+    wire(core);
+    wire_planning(core);
+    enum sl_status status = backend->memory_info(backend->self, &free_bytes, &device_bytes);
+    if (status) return status;
+    struct sl_learned_parts parts = learned_parts(core);
+    core->learned = sl_learned_read(core->options->profile, &parts);
+    decide_sizes(core, free_bytes, &chunk_bytes);
+    if (!sl_lock_init(&core->order, SL_LOCK_ORDER, true)) return SL_ERR_NO_MEMORY;
+    sl_arena_init(&core->arena, backend, chunk_bytes);
+    uint64_t limit_bytes = core->budget.host_limit_bytes < core->budget.virtual_size_bytes
+                               ? core->budget.host_limit_bytes
+                               : core->budget.virtual_size_bytes;
+    sl_placement_init(&core->placement, &core->arena, limit_bytes);
+    core->placement.noted = sl_runtime_records_only();
+    read_backing(core);
+    sl_successors_init(&core->successors, &core->placement, &core->symbols, &core->sampling.durations);
+    sl_scanner_init(&core->scanner, backend, &core->placement, &core->symbols);
+    core->history.predictor = sl_predictor_new(HISTORY_SYMBOLS);
+    if (!core->history.predictor || !sl_symbols_init(&core->symbols)) return SL_ERR_NO_MEMORY;
+    status = sl_stats_init(&core->stats);
+    if (status == SL_OK) sl_report_count(core);
+    if (status == SL_OK) status = sl_frees_init(&core->reuse.frees, backend);
+    if (status == SL_OK)
+        status =
+            sl_migrator_init(&core->migrator, backend, &core->arena, &core->stats, &core->streams.captures);
+    core->migrator.frees = core->arena.frees = &core->reuse.frees;
+    core->migrator.keeps_dead = core->options->discard == SL_DISCARD_OFF;
+    if (status == SL_OK) status = sl_schedule_init(&core->schedule, &core->migrator);
+    if (status == SL_OK) status = open_trace(core, device_bytes);
+    if (status == SL_OK && (core->recorder.trace || core->policy->plans))
+        sl_migrator_time(&core->migrator, core->recorder.trace);
+    if (status == SL_OK && core->options->daemon == SL_DAEMON_THREAD && sl_policy_moves_ahead(core->policy) &&
+        sl_daemon_start(&core->schedule, &core->daemon) != SL_OK)
+        sl_log(SL_LOG_WARN, "no thread could be started; data is moved by the launching thread");
+    core->planning.lead_eighths = SL_PLANNING_LEAD;
+    if (core->daemon && sl_planner_start(&core->planning.planner) != SL_OK)
+        sl_log(SL_LOG_WARN, "no thread could be started; plans are made by the launching thread");
+    /* Of plans that are made beside the launches nobody says which chunks are clean when they take over. */
+    core->planning.forecast.from.knows_clean = backend->leave && !core->planning.planner;
+    if (status == SL_OK && core->learned) sl_learned_use(core->learned);
+    if (status == SL_OK && core->budget.pressure) sl_core_under_pressure(core);
+    if (status == SL_OK)
+        sl_run_metadata_start(&core->recorder, backend, core->policy->name,
+                              core->daemon ? "thread" : "inline");
+    if (status == SL_OK && core->recorder.trace)
+        sl_sampler_open(&core->sampling, (uint32_t)core->options->trace_sample);
+    return status;
+}
+
+/* One teardown for every stage of the build. The device's memory goes back only while the device is there. */
+void sl_core_tear_down(struct sl_core *core, bool device_gone)
+{
+    sl_planner_stop(core->planning.planner);
+    core->planning.planner = NULL;
+    sl_daemon_stop(core->daemon, false);
+    core->daemon = NULL;
+    sl_trace_close(core->recorder.trace);
+    core->recorder.trace = core->stats.trace = NULL;
+    const struct sl_backend *backend = &core->backend;
+    for (int s = 0; s < SL_SHARED_STREAM && !device_gone; s++)
+        if (core->streams.before_capture[s])
+            backend->event_delete(backend->self, core->streams.before_capture[s]);
+    for (int i = 0; i < SL_STALLS && !device_gone; i++)
+        if (core->stalls.at[i].reached) backend->event_delete(backend->self, core->stalls.at[i].reached);
+    sl_sampler_close(&core->sampling, device_gone);
+    sl_durations_close(&core->sampling.durations);
+    sl_schedule_close(&core->schedule, device_gone);
+    if (core->reuse.frees.backend) {
+        sl_joins_end(&core->reuse);
+        sl_waits_end(&core->streams.gone, &core->reuse.frees);
+    }
+    sl_frees_close(&core->reuse.frees, device_gone);
+    sl_migrator_close(&core->migrator, device_gone);
+    sl_forecast_close(&core->planning.forecast);
+    sl_successors_forget(&core->successors);
+    sl_plan_lessons_free(&core->planning.lessons);
+    sl_learned_close(core->learned);
+    core->learned = NULL;
+    sl_interleaver_delete(core->history.interleaver);
+    sl_predictor_delete(core->history.predictor);
+    sl_symbols_close(&core->symbols);
+    sl_scanner_close(&core->scanner);
+    sl_placement_close(&core->placement);
+    sl_arena_close(&core->arena, device_gone);
+    bool in_file = core->live != NULL;
+    sl_report_leave(core);
+    if (!in_file) sl_stats_close(&core->stats);
+    free(core->streams.more);
+    if (!device_gone) backend->close(backend->self);
+}
+
+/* With the counters at the beginning of a page and in pages of their own: see live.h. */
+#define LEAD_BYTES                                                                                           \
+    ((offsetof(struct sl_core, stats) + SL_PAGE_BYTES - 1) / SL_PAGE_BYTES * (size_t)SL_PAGE_BYTES)
+_Static_assert(sizeof(struct sl_stats) <= SL_PAGE_BYTES && _Alignof(struct sl_core) <= 64,
+               "one page, aligned");
+
+struct sl_core *sl_core_new(void)
+{
+    char *block = aligned_alloc(SL_PAGE_BYTES, LEAD_BYTES + SL_PAGE_BYTES);
+    if (!block) return NULL;
+    memset(block, 0, LEAD_BYTES + SL_PAGE_BYTES);
+    return (struct sl_core *)(block + LEAD_BYTES - offsetof(struct sl_core, stats));
+}
+
+void sl_core_delete(struct sl_core *core)
+{
+    if (core) free((char *)&core->stats - LEAD_BYTES);
+}

@@ -1,0 +1,64 @@
+#include "core/feed.h"
+
+#include "core/core.h"
+#include "core/learned.h"
+#include "core/report.h"
+#include "core/run_metadata.h"
+#include "launch/extents.h"
+
+#define SYMBOLS_BETWEEN_SUMMARIES 64 /* for the summary of a program that is killed */
+
+static void end_iteration(struct sl_core *core)
+{
+    sl_stalls_settle(&core->stalls);
+    sl_samples_settle(&core->sampling);
+    if (core->budget.pressure)
+        sl_migrator_measure(&core->migrator, &core->migrator.link_in_bytes_per_s,
+                            &core->migrator.link_out_bytes_per_s);
+    sl_extents_learn_if_due(&core->scanner, core->history.fed);
+    sl_stats_next_iteration(&core->stats);
+    core->history.iterations++;
+    sl_run_metadata_iteration(&core->recorder, &core->history, &core->migrator, &core->stats);
+    if (core->learned) sl_learned_iteration(core->learned);
+}
+
+void sl_core_feed(struct sl_core *core, sl_symbol symbol, uint32_t stream)
+{
+    struct sl_history *history = &core->history;
+    bool hit = sl_history_feed(history, symbol, stream, core->policy->plans && core->streams.count > 1);
+    if (hit && history->interleaved && core->symbols.records[symbol].kind == SL_SYMBOL_LAUNCH)
+        hit = sl_planning_knows(&core->planning, sl_interleaver_history(history->interleaver, stream));
+    bool ended = sl_history_count(history, hit);
+    if (!hit) sl_planning_mispredicted(&core->planning);
+    if (ended) end_iteration(core);
+    if (core->live && history->fed % SYMBOLS_BETWEEN_SUMMARIES == 0)
+        sl_report_summary(core, &core->live->facts);
+}
+
+void sl_core_forget(struct sl_core *core)
+{
+    if (core->learned) sl_learned_forget(core->learned);
+    sl_planning_cancel(&core->planning);
+    sl_history_forget(&core->history);
+    sl_symbols_clear(&core->symbols);
+    sl_samples_forget(&core->sampling);
+    sl_successors_forget(&core->successors);
+    core->planning.unlearn = true;
+    sl_placement_forget(&core->placement);
+    sl_scanner_forget(&core->scanner);
+}
+
+void sl_core_under_pressure(struct sl_core *core)
+{
+    core->budget.pressure = true;
+    if (core->policy->plans) sl_sampler_open(&core->sampling, (uint32_t)core->options->trace_sample);
+}
+
+void sl_core_look(struct sl_core *core, bool now)
+{
+    if (!sl_budget_look(&core->budget, now)) return;
+    sl_lock(&core->order);
+    sl_core_under_pressure(core);
+    sl_planning_cancel(&core->planning);
+    sl_unlock(&core->order);
+}

@@ -1,0 +1,24 @@
+/* What a symbol of the program's brings about in all parts of the core. Caller holds the order lock, but for
+ * sl_core_look. */
+#ifndef SLUICE_FEED_H
+#define SLUICE_FEED_H
+
+#include "base/types.h"
+
+struct sl_core;
+
+/* Appends a symbol to the history: cancels what is planned on a misprediction, ends iterations. `stream`: the
+ * number of the one that it belongs to. */
+void sl_core_feed(struct sl_core *core, sl_symbol symbol, uint32_t stream);
+
+/* Forgets what the program did, where tables have reached their bounds. */
+void sl_core_forget(struct sl_core *core);
+
+/* Memory is short: from now on there is something to plan, and it matters how long launches take. */
+void sl_core_under_pressure(struct sl_core *core);
+
+/* Looks at the budget, see sl_budget_look; what is planned for more than is left is cancelled. pre: no lock
+ * of the core's is held. Thread-safe. */
+void sl_core_look(struct sl_core *core, bool now);
+
+#endif
