@@ -59,23 +59,25 @@ static bool feed_stream(struct sl_history *history, sl_symbol symbol, uint32_t s
     return hit;
 }
 
-bool sl_history_feed(struct sl_history *history, sl_symbol symbol, uint32_t stream, bool interleaves)
+bool sl_history_judge(struct sl_history *history, sl_symbol symbol, uint32_t stream, bool interleaves,
+                      bool whole)
 {
-    bool hit = sl_predictor_feed(history->predictor, symbol);
-    if (history->interleaver) return feed_stream(history, symbol, stream, hit);
-    if (!hit && interleaves) note_trouble(history);
-    return hit;
+    if (history->interleaver) return feed_stream(history, symbol, stream, whole);
+    if (!whole && interleaves) note_trouble(history);
+    return whole;
+}
+
+void sl_history_break(struct sl_history *history)
+{
+    sl_confidence_ended(&history->confidence, history->streak);
+    history->streak = 0;
 }
 
 /* An iteration is one period of the predicted string; before anything is predicted, all is the first one. */
-bool sl_history_count(struct sl_history *history, bool hit)
+bool sl_history_ends(struct sl_history *history)
 {
-    if (!hit) sl_confidence_ended(&history->confidence, history->streak);
-    history->streak = hit ? history->streak + 1 : 0;
-    history->fed++;
-    if (!hit || history->streak < SL_STEADY_STREAK) return false;
     uint64_t period = sl_history_period(history, false);
-    if (!period || history->fed < history->iteration_end) return false;
+    if (!period) return false;
     /* Before it is seen that something repeats, it has; a profile says where it begins. */
     bool late = !history->iteration_end && history->streak == SL_STEADY_STREAK;
     history->iteration_end = history->fed + period - (late ? SL_STEADY_STREAK : 0);

@@ -40,14 +40,40 @@ struct sl_predictor_counts sl_history_foreseen(const struct sl_history *history)
 /* For how many symbols what is predicted is believed; SIZE_MAX: no end is in sight. */
 size_t sl_history_believed(struct sl_history *history);
 
+/* Whether a symbol was foreseen where it was not, or more than one string is looked at: see sl_history_feed.
+ * `whole`: whether by the string of all. */
+bool sl_history_judge(struct sl_history *history, sl_symbol symbol, uint32_t stream, bool interleaves,
+                      bool whole);
+
 /* Appends a symbol. `stream`: the number of the one that it belongs to. `interleaves`: several streams are in
  * use, and it is worth while to look at each by itself. Whether the symbol was foreseen, as the stream's next
  * one. */
-bool sl_history_feed(struct sl_history *history, sl_symbol symbol, uint32_t stream, bool interleaves);
+static inline bool sl_history_feed(struct sl_history *history, sl_symbol symbol, uint32_t stream,
+                                   bool interleaves)
+{
+    bool hit = sl_predictor_feed(history->predictor, symbol);
+    if (hit && !history->interleaver) return true;
+    return sl_history_judge(history, symbol, stream, interleaves, hit);
+}
+
+/* A symbol that was not foreseen, or not planned, was counted. */
+void sl_history_break(struct sl_history *history);
+/* Whether an iteration ended with the symbol that was just counted. pre: one has not ended since. */
+bool sl_history_ends(struct sl_history *history);
 
 /* Counts the symbol that was just fed. `hit`: it was foreseen, and came as planned. Whether an iteration
  * ended with it. */
-bool sl_history_count(struct sl_history *history, bool hit);
+static inline bool sl_history_count(struct sl_history *history, bool hit)
+{
+    history->fed++;
+    if (!hit) {
+        sl_history_break(history);
+        return false;
+    }
+    history->streak++;
+    return history->streak >= SL_STEADY_STREAK && history->fed >= history->iteration_end &&
+           sl_history_ends(history);
+}
 
 /* Forgets what the program did, where tables have reached their bounds. */
 void sl_history_forget(struct sl_history *history);
