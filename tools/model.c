@@ -8,6 +8,7 @@
 #include "memory/arena.h"
 #include "model_build.h"
 #include "sorted.h"
+#include "trace/decision.h"
 
 bool model_reserve(struct model_build *build, void *array, size_t count, size_t *room, size_t size)
 {
@@ -83,6 +84,16 @@ static void add_metadata(struct model_build *build, const struct sl_event *e)
     PUSH_TEXT(build, model->facts, e->flags == SL_METADATA_NUMBER ? number : e->text, kept_text);
 }
 
+/* Decisions without reasons count as the first. */
+static void add_decision(struct model *model, const struct sl_event *e)
+{
+    unsigned decision = e->flags, reason = sl_decision_reason_text(decision, 0) ? e->id : 0;
+    if (decision < MODEL_DECISIONS && reason < MODEL_REASONS)
+        model->decisions[decision][reason]++;
+    else
+        model->missing.unknown++;
+}
+
 static void add_rare(struct model_build *build, const struct sl_trace_record *record)
 {
     struct model *model = build->model;
@@ -133,6 +144,9 @@ static void add_rare(struct model_build *build, const struct sl_trace_record *re
         break;
     case SL_EVENT_METADATA:
         add_metadata(build, e);
+        break;
+    case SL_EVENT_DECISION:
+        add_decision(model, e);
         break;
     default:
         break;

@@ -131,6 +131,9 @@ struct model_module {
         size_t count, room;                                                                                  \
     }
 
+/* Kinds of decisions, and of reasons for each: see trace/decision.h. */
+enum { MODEL_DECISIONS = 5, MODEL_REASONS = 7 };
+
 struct model {
     struct sluice_trace_header header;
     struct sl_trace_problem problem; /* where the file ends early or is damaged */
@@ -160,7 +163,8 @@ struct model {
     MODEL_ARRAY(const char *) facts; /* "name=value", numbers too; harmless */
     struct kernel_names kernels;
 
-    uint64_t budget_bytes, chunk_bytes, device_bytes; /* the last that were told; 0: none */
+    uint64_t decisions[MODEL_DECISIONS][MODEL_REASONS]; /* how many; by enum sl_decision and reason */
+    uint64_t budget_bytes, chunk_bytes, device_bytes;   /* the last that were told; 0: none */
     uint64_t link_in, link_out;                       /* bytes a second; 0: not measured */
 
     struct {

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "command_line.h"
+#include "decisions.h"
 #include "info.h"
 #include "json.h"
 #include "table.h"
@@ -290,6 +291,7 @@ static void print_json(const struct view *view)
     json_number(&json, "kernels", view->info.kernels);
     json_memory(&json, view);
     json_steps(&json, view);
+    json_decisions(&json, model);
     json_movements(&json, &view->info);
     json_number(&json, "records", model->records);
     json_number(&json, "records_lost", model->missing.records);
@@ -303,6 +305,7 @@ static void print_text(const struct view *view)
     print_launches(view);
     print_memory(view);
     print_steps(view);
+    print_decisions(view->model);
     print_movements(&view->info);
     print_file(view->model);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/decision.h"
 #include "trace/trace_format.h"
 
 enum { KERNELS_MAX = 1 << 20 }; /* a damaged number must not ask for all memory */
@@ -15,7 +16,7 @@ static const char *name_of(const char *const *names, size_t count, unsigned inde
 
 const char *launch_kind_name(unsigned kind)
 {
-    static const char *const names[LAUNCH_KINDS] = {"kernel", "copy", "set", "graph", "collective"};
+    static const char *const names[LAUNCH_KINDS] = {"kernel", "copy", "memset", "graph", "collective"};
     return name_of(names, LAUNCH_KINDS, kind);
 }
 
@@ -132,12 +133,31 @@ unsigned record_words(const struct sl_event *event, const char *keys[2], const c
     case SL_EVENT_ACCESS:
         words[0] = "only read";
         return event->flags & 1;
+    case SL_EVENT_DECISION:
+        keys[1] = "reason";
+        words[0] = sl_decision_text(event->flags);
+        words[1] = sl_decision_reason_text(event->flags, event->id);
+        return words[1] ? 2 : 1;
     case SL_EVENT_ALLOC:
         words[0] = "again";
         return event->flags & 1;
     default:
         return 0;
     }
+}
+
+/* What the fields of a decision are called. */
+static const char *const *decision_keys(const struct sl_event *event)
+{
+    static const char *const none[RECORD_FIELDS];
+    static const char *const keys[][RECORD_FIELDS] = {
+        [SL_DECISION_BEGIN] = {NULL, "launch"},
+        [SL_DECISION_SWITCH] = {"again", "first", "launches", "evictions", "fetches"},
+        [SL_DECISION_DISCARD] = {NULL, "first", "left", "carried_out"},
+        [SL_DECISION_MISPREDICT] = {NULL, "expected", "came", "access"},
+        [SL_DECISION_VICTIMS] = {"chunk", "resident", "candidates", "last_use"},
+    };
+    return event->flags < sizeof(keys) / sizeof(*keys) ? keys[event->flags] : none;
 }
 
 void record_fields(const struct sl_event *event, struct record_field out[RECORD_FIELDS])
@@ -157,6 +177,8 @@ void record_fields(const struct sl_event *event, struct record_field out[RECORD_
     for (unsigned i = 2; event->type == SL_EVENT_ITERATION && i < 4; i++)
         if (!out[i].value) out[i].key = NULL;
     if (event->type == SL_EVENT_STALL && !out[3].value) out[3].key = NULL;
+    for (unsigned i = 0; event->type == SL_EVENT_DECISION && i < RECORD_FIELDS; i++)
+        out[i].key = decision_keys(event)[i];
 }
 
 const char *record_name(const struct sl_event *event, const struct kernel_names *names,

@@ -15,7 +15,7 @@
 
 #define SLUICE_TRACE_MAGIC "\211SLUICE\n"
 #define SLUICE_TRACE_MAJOR 2 /* a reader refuses any other */
-#define SLUICE_TRACE_MINOR 1 /* more record types or fields: an older reader skips them */
+#define SLUICE_TRACE_MINOR 2 /* more record types or fields: an older reader skips them */
 #define SLUICE_TRACE_BLOCK_MAGIC UINT32_C(0x4b424c53) /* "SLBK" */
 #define SLUICE_TRACE_BLOCK_MAX (UINT32_C(1) << 20)    /* payload bytes */
 #define SLUICE_TRACE_HEADER_MAX 4096
@@ -66,9 +66,9 @@ enum sluice_trace_type {
     SLUICE_TRACE_FREE = 2,   /* id: slot; a: address; b: bytes */
     SLUICE_TRACE_KERNEL = 3, /* id: kernel; text: its name */
 
-    /* id: kernel, or 0; a: stream; b: grid threads; c: bytes of a copy, a set or a collective; d: the tick of
+    /* id: kernel, or 0; a: stream; b: grid threads; c: bytes of a copy, a memset or a collective; d: the tick of
      * an earlier launch whose accesses are this one's, too; 0: its own follow, if it has any;
-     * flags: 0 kernel, 1 copy, 2 set, 3 graph, 4 collective; a copy's plus 16 * direction: 0 unknown,
+     * flags: 0 kernel, 1 copy, 2 memset, 3 graph, 4 collective; a copy's plus 16 * direction: 0 unknown,
      * 1 host to device, 2 device to host, 3 device to device */
     SLUICE_TRACE_LAUNCH = 4,
 
@@ -77,7 +77,7 @@ enum sluice_trace_type {
     SLUICE_TRACE_ACCESS = 5,
 
     /* Issued when this tick was the newest. id: chunk; a: bytes;
-     * flags: 0 evict, 1 drop, 2 fetch, 3 populate, 4 leave (the host's copy was still good); plus 16 * cause:
+     * flags: 0 evict, 1 discard, 2 fetch, 3 populate, 4 leave (the host's copy was still good); plus 16 * cause:
      * 0 plan, 1 demand, 2 late */
     SLUICE_TRACE_MOVE = 6,
 
@@ -126,6 +126,22 @@ enum sluice_trace_type {
     SLUICE_TRACE_METADATA = 19,
     SLUICE_TRACE_SLAB = 20, /* Where chunks lie. id: the first; a: its address; b: bytes of all;
                              * flags: 1 if they are pinned host memory, which never moves */
+
+    /* What sluice decided, and why (since 2.2). flags and fields:
+     * 0 a plan is begun; id: 0 nothing was planned, 1 the present plan ends, 2 a profile foresees it; a: the
+     *   launch being begun
+     * 1 it is carried out; id: 1 if it is the one before; a: its first launch; b: how many; c: evictions;
+     *   d: fetches
+     * 2 it is discarded; id: 0 misprediction, 1 a launch lacked a chunk, 2 the budget shrank, 3 the history
+     *   was forgotten, 4 made too late, 5 streams came in another order, 6 it could not be made; a: its first
+     *   launch; b: how many of its launches were left; c: 1 if it was being carried out
+     * 3 a misprediction; id: what differs: 0 the kind of event, 1 the kernel, 2 grid, block or bytes, 3 the
+     *   number of accesses, 4 an access, 5 the allocation, 6 the order of streams; a: what
+     *   was expected: a launch's kernel, the slot of an allocation or free, or, with 4, of the access; b: the
+     *   same of what came; c: which access
+     * 4 victims of a fetch on demand; id: the first chunk to leave, UINT32_MAX: none may; a: resident chunks;
+     *   b: how many of them may leave; c: the launch that used the first one last */
+    SLUICE_TRACE_DECISION = 21,
     SLUICE_TRACE_END = 255, /* a: records in the file before this one; b: records lost */
 };
 

@@ -63,10 +63,15 @@ static int descriptor(void)
     return atomic_load(&file_state) == OPEN && sl_output_valid(&file) ? file.fd : on_stderr;
 }
 
+bool sl_log_shows(enum sl_log_level level)
+{
+    return (int)level <= __atomic_load_n(&shown_level, __ATOMIC_RELAXED);
+}
+
 void sl_log(enum sl_log_level level, const char *format, ...)
 {
     static const char prefix[] = "sluice: ";
-    if ((int)level > __atomic_load_n(&shown_level, __ATOMIC_RELAXED)) return;
+    if (!sl_log_shows(level)) return;
     int kept = errno, cancel_state;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* locks of ours may be held */
     char line[LINE_BYTES];

@@ -11,6 +11,8 @@ enum sl_log_level { SL_LOG_WARN, SL_LOG_INFO, SL_LOG_DEBUG }; /* shown from SLUI
  * cannot be written gives one line on stderr. What is descriptor 2 at this call is stderr: another file under
  * that number is never written to. May be called again, but not while other threads log. */
 void sl_log_open(int verbose, const char *path);
+/* Whether messages of the level are shown: to spare what goes into them. */
+bool sl_log_shows(enum sl_log_level level);
 void sl_log(enum sl_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* As sl_log(SL_LOG_WARN), but once for each place in the source. */

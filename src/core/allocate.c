@@ -20,7 +20,8 @@ static void feed_slot(struct sl_core *core, enum sl_symbol_kind kind, uint32_t s
         struct sl_symbol_record record = {.kind = kind, .slot = s};
         *symbol = sl_symbols_intern(&core->symbols, sl_slot_signature(kind, s), record, NULL);
     }
-    sl_core_feed(core, *symbol, slot->stream ? slot->stream - 1u : core->streams.last);
+    uint32_t stream = slot->stream ? slot->stream - 1u : core->streams.last;
+    sl_core_feed(core, *symbol, sl_history_expected(&core->history, stream), stream);
 }
 
 static void forget_if_full(struct sl_core *core)

@@ -1,6 +1,7 @@
 #include "core/demand.h"
 
 #include "core/budget.h"
+#include "core/decide.h"
 #include "core/policy.h"
 #include "core/ticks.h"
 #include "move/schedule_pull.h"
@@ -62,10 +63,14 @@ static uint64_t turn_of(const struct sl_demand *demand, const struct sl_chunk_re
  * that keeps the first SL_VICTIMS. Done once for that many victims, so that the launch path keeps no list. */
 static void look_for_victims(struct sl_demand *demand, sl_tick tick)
 {
+    uint64_t resident = 0, candidates = 0;
     demand->victims.count = demand->victims.next = 0;
     for (size_t c = 0; c < sl_arena_chunk_count(demand->arena); c++) {
         const struct sl_chunk_record *chunk = sl_arena_record(demand->arena, (sl_chunk)c);
-        if (!sl_chunk_is_resident(chunk) || chunk->pinned || chunk->last_use >= tick) continue;
+        if (!sl_chunk_is_resident(chunk)) continue;
+        resident++;
+        if (chunk->pinned || chunk->last_use >= tick) continue;
+        candidates++;
         uint64_t turn = turn_of(demand, chunk, tick);
         uint32_t at = demand->victims.count;
         if (at == SL_VICTIMS && turn >= demand->victims.at[at - 1].turn) continue;
@@ -75,6 +80,9 @@ static void look_for_victims(struct sl_demand *demand, sl_tick tick)
         demand->victims.at[at] = (struct sl_victim){(sl_chunk)c, turn};
         if (demand->victims.count < SL_VICTIMS) demand->victims.count++;
     }
+    sl_chunk first = candidates ? demand->victims.at[0].chunk : SL_NONE;
+    sl_decision_victims(resident, candidates, tick, first,
+                        candidates ? sl_arena_record(demand->arena, first)->last_use : 0);
 }
 
 static sl_chunk next_victim(struct sl_demand *demand, sl_tick tick)

@@ -1,6 +1,7 @@
 #include "core/feed.h"
 
 #include "core/core.h"
+#include "core/decide.h"
 #include "core/learned.h"
 #include "core/report.h"
 #include "core/run_metadata.h"
@@ -22,14 +23,17 @@ static void end_iteration(struct sl_core *core)
     if (core->learned) sl_learned_iteration(core->learned);
 }
 
-void sl_core_feed(struct sl_core *core, sl_symbol symbol, uint32_t stream)
+void sl_core_feed(struct sl_core *core, sl_symbol symbol, sl_symbol expected, uint32_t stream)
 {
     struct sl_history *history = &core->history;
     bool hit = sl_history_feed(history, symbol, stream, core->policy->plans && core->streams.count > 1);
     if (hit && history->interleaved && core->symbols.records[symbol].kind == SL_SYMBOL_LAUNCH)
         hit = sl_planning_knows(&core->planning, sl_interleaver_history(history->interleaver, stream));
     bool ended = sl_history_count(history, hit);
-    if (!hit) sl_planning_mispredicted(&core->planning);
+    if (!hit) {
+        if (expected != SL_NONE) sl_decision_misprediction(&core->scanner, core->ticks.now, expected, symbol);
+        sl_planning_mispredicted(&core->planning);
+    }
     if (ended) end_iteration(core);
     if (core->live && history->fed % SYMBOLS_BETWEEN_SUMMARIES == 0)
         sl_report_summary(core, &core->live->facts);
@@ -38,7 +42,7 @@ void sl_core_feed(struct sl_core *core, sl_symbol symbol, uint32_t stream)
 void sl_core_forget(struct sl_core *core)
 {
     if (core->learned) sl_learned_forget(core->learned);
-    sl_planning_cancel(&core->planning);
+    sl_planning_cancel(&core->planning, SL_CANCEL_FORGOTTEN);
     sl_history_forget(&core->history);
     sl_symbols_clear(&core->symbols);
     sl_samples_forget(&core->sampling);
@@ -59,6 +63,6 @@ void sl_core_look(struct sl_core *core, bool now)
     if (!sl_budget_look(&core->budget, now)) return;
     sl_lock(&core->order);
     sl_core_under_pressure(core);
-    sl_planning_cancel(&core->planning);
+    sl_planning_cancel(&core->planning, SL_CANCEL_BUDGET);
     sl_unlock(&core->order);
 }

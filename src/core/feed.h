@@ -7,9 +7,9 @@
 
 struct sl_core;
 
-/* Appends a symbol to the history: cancels what is planned on a misprediction, ends iterations. `stream`: the
- * number of the one that it belongs to. */
-void sl_core_feed(struct sl_core *core, sl_symbol symbol, uint32_t stream);
+/* Appends a symbol to the history: cancels what is planned on a misprediction, ends iterations. `expected`:
+ * what sl_history_expected says. `stream`: the number of the one that it belongs to. */
+void sl_core_feed(struct sl_core *core, sl_symbol symbol, sl_symbol expected, uint32_t stream);
 
 /* Forgets what the program did, where tables have reached their bounds. */
 void sl_core_forget(struct sl_core *core);

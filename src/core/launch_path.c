@@ -90,7 +90,8 @@ static bool is_to_fetch(struct sl_core *core, const struct sl_launch_context *co
         sl_planning_hasten(&core->planning);
     } else if (planned) {
         atomic_fetch_add(&core->stats.mispredictions, 1);
-        sl_planning_cancel(&core->planning); /* its frames are no longer where it believes them */
+        sl_planning_cancel(&core->planning,
+                           SL_CANCEL_LACKING); /* its frames are no longer where it believes them */
     }
     return true;
 }
@@ -159,11 +160,11 @@ static const struct sl_usage *understand(struct sl_core *core, struct sl_launch_
     atomic_store_explicit(&core->stats.tick, context->tick, memory_order_relaxed);
     core->streams.active |= (uint64_t)1 << s;
     if (core->symbols.full) sl_core_forget(core);
-    const struct sl_usage *usage =
-        sl_access_scan(&core->scanner, launch, sl_history_expected(&core->history, s), s);
+    sl_symbol expected = sl_history_expected(&core->history, s);
+    const struct sl_usage *usage = sl_access_scan(&core->scanner, launch, expected, s);
     context->symbol = usage->symbol;
     context->kernel = usage->kernel;
-    sl_core_feed(core, usage->symbol, s);
+    sl_core_feed(core, usage->symbol, expected, s);
     sl_stats_launched(&core->stats);
     sl_record_launch(&core->recorder, launch, usage);
     sl_schedule_begin(&core->schedule, context->tick, !core->daemon && !moves_between_launches(core),

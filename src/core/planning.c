@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "core/budget.h"
+#include "core/decide.h"
 #include "core/history.h"
 #include "core/plan_switch.h"
 #include "core/planner.h"
@@ -37,9 +38,14 @@ enum { LEAST_AGE = 16 };
 /* A launch that came before so many others is a reason to plan again. */
 enum { FAR_EARLY = 16 };
 
-void sl_planning_cancel(struct sl_planning *planning)
+void sl_planning_cancel(struct sl_planning *planning, enum sl_cancel_reason why)
 {
+    const struct sl_schedule *schedule = planning->schedule;
+    sl_tick now = planning->ticks->now;
     planning->mispredictions++;
+    if (atomic_load(&schedule->active))
+        sl_decision_plan_discarded(why, schedule->steps.first_tick,
+                                   schedule->end_tick > now ? schedule->end_tick - now : 0, true);
     sl_schedule_cancel(planning->schedule);
 }
 
@@ -48,7 +54,7 @@ void sl_planning_mispredicted(struct sl_planning *planning)
     planning->mispredictions++;
     if (!atomic_load_explicit(&planning->schedule->active, memory_order_relaxed)) return;
     atomic_fetch_add(&planning->stats->mispredictions, 1);
-    sl_planning_cancel(planning);
+    sl_planning_cancel(planning, SL_CANCEL_MISPREDICTED);
 }
 
 void sl_planning_hasten(struct sl_planning *planning)
@@ -116,10 +122,21 @@ static bool may_begin_anew(const struct sl_planning *planning)
     return planning->ticks->now >= planning->begun_anew_at + LAUNCHES_BETWEEN_PLANS;
 }
 
+/* What a profile foresees is planned before the program has gone far: nothing is on its way yet. */
+static bool is_first_of_profile(const struct sl_planning *planning)
+{
+    return planning->history->primed_symbols && !planning->begun_at;
+}
+
 static void note_begin(struct sl_planning *planning)
 {
+    bool active = atomic_load(&planning->schedule->active);
+    sl_decision_plan_begun(is_first_of_profile(planning) ? SL_BEGIN_PROFILE
+                           : active                      ? SL_BEGIN_FOLLOWS
+                                                         : SL_BEGIN_ANEW,
+                           planning->ticks->now);
     planning->begun_at = planning->ticks->now;
-    if (!atomic_load(&planning->schedule->active)) planning->begun_anew_at = planning->ticks->now;
+    if (!active) planning->begun_anew_at = planning->ticks->now;
 }
 
 /* --- by the launch --- */
@@ -140,12 +157,6 @@ static enum sl_status make_plan(struct sl_planning *planning, struct sl_steps *s
         sl_plan_content(&input, &plan, forecast->served_launches, forecast->at_end.content);
     sl_plan_free(&plan);
     return status;
-}
-
-/* What a profile foresees is planned before the program has gone far: nothing is on its way yet. */
-static bool is_first_of_profile(const struct sl_planning *planning)
-{
-    return planning->history->primed_symbols && !planning->begun_at;
 }
 
 static bool must_plan_now(struct sl_planning *planning)
@@ -171,7 +182,12 @@ static void plan_here(struct sl_planning *planning)
         sl_schedule_clear(schedule);
     sl_schedule_submitted(schedule, sl_ticks_submitted(planning->ticks));
     sl_migrator_unlock(planning->migrator);
-    if (status == SL_OK) planning->carried_out = atomic_load(&schedule->generation);
+    if (status == SL_OK) {
+        planning->carried_out = atomic_load(&schedule->generation);
+        sl_decision_plan_switch(schedule, false);
+    } else {
+        sl_decision_plan_discarded(SL_CANCEL_FAILED, planning->ticks->now + 1, 0, false);
+    }
     sl_steps_free(&steps);
     say(status);
     atomic_fetch_add(&planning->stats->plans, status == SL_OK);
@@ -233,15 +249,13 @@ static void go_on_forecasting(struct sl_planning *planning)
     planning->stage = SL_PLANNING_MADE;
 }
 
-/* Whether the plan is still of use: it was late if what it follows ended before. */
-static bool still_serves(struct sl_planning *planning, const struct sl_plan_job *job)
+/* A plan is late if what it follows ended before. */
+static void note_late(struct sl_planning *planning, const struct sl_plan_job *job)
 {
-    if (planning->mispredictions != planning->foreseen) return false;
-    if (planning->continues && !planning->refusals && planning->ticks->now + 1 > job->input.first_tick) {
-        atomic_fetch_add(&planning->stats->plans_late, 1);
-        if (planning->lead_eighths < EIGHTHS) planning->lead_eighths += MORE_LEAD;
-    }
-    return planning->ticks->now + 1 < job->input.first_tick + job->serve;
+    if (!planning->continues || planning->refusals || planning->ticks->now + 1 <= job->input.first_tick)
+        return;
+    atomic_fetch_add(&planning->stats->plans_late, 1);
+    if (planning->lead_eighths < EIGHTHS) planning->lead_eighths += MORE_LEAD;
 }
 
 /* Puts the plan in the order in which the streams' launches came since it was begun. */
@@ -254,10 +268,25 @@ static bool follow_streams(struct sl_planning *planning, struct sl_plan_job *job
     return true;
 }
 
+/* Whether the plan that was made is still of use; else why it is not. */
+static bool still_serves(struct sl_planning *planning, struct sl_plan_job *job, enum sl_cancel_reason *why)
+{
+    *why = SL_CANCEL_FAILED;
+    if (job->status) return false;
+    *why = SL_CANCEL_MISPREDICTED;
+    if (planning->mispredictions != planning->foreseen) return false;
+    note_late(planning, job);
+    *why = SL_CANCEL_LATE;
+    if (planning->ticks->now + 1 >= job->input.first_tick + job->serve) return false;
+    *why = SL_CANCEL_STREAMS;
+    return follow_streams(planning, job);
+}
+
 static void take_plan(struct sl_planning *planning)
 {
     struct sl_plan_job *job = sl_planner_job(planning->planner);
-    if (job->status == SL_OK && still_serves(planning, job) && follow_streams(planning, job)) {
+    enum sl_cancel_reason why;
+    if (still_serves(planning, job, &why)) {
         if (!sl_migrator_try_lock(planning->migrator, planning->refusals < MOST_REFUSALS ? 1 : SL_PATIENCE)) {
             planning->refusals += planning->refusals < MOST_REFUSALS;
             return;
@@ -267,6 +296,9 @@ static void take_plan(struct sl_planning *planning)
         planning->carried_out = atomic_load(&planning->schedule->generation);
         atomic_fetch_add(&planning->stats->plans, 1);
         atomic_fetch_add(&planning->stats->plans_again, job->again);
+        sl_decision_plan_switch(planning->schedule, job->again);
+    } else {
+        sl_decision_plan_discarded(why, job->input.first_tick, job->serve, false);
     }
     say(job->status);
     atomic_fetch_add(&planning->stats->plan_ns, job->cpu_ns);
@@ -296,10 +328,12 @@ static void plan_beside(struct sl_planning *planning)
         if (begin_forecast(planning)) planning->stage = SL_PLANNING_FORECAST;
         return;
     case SL_PLANNING_FORECAST:
-        if (planning->mispredictions == planning->foreseen)
+        if (planning->mispredictions == planning->foreseen) {
             go_on_forecasting(planning);
-        else
-            planning->stage = SL_PLANNING_IDLE;
+            return;
+        }
+        sl_decision_plan_discarded(SL_CANCEL_MISPREDICTED, planning->forecast.first_tick, 0, false);
+        planning->stage = SL_PLANNING_IDLE;
         return;
     default:
         take_plan(planning);

@@ -4,6 +4,7 @@
 #define SLUICE_PLANNING_H
 
 #include "core/forecast.h"
+#include "trace/decision.h"
 
 struct sl_budget;
 struct sl_history;
@@ -57,7 +58,7 @@ void sl_planning_go_on(struct sl_planning *planning);
 void sl_planning_hasten(struct sl_planning *planning);
 
 /* What is planned is not issued any more. */
-void sl_planning_cancel(struct sl_planning *planning);
+void sl_planning_cancel(struct sl_planning *planning, enum sl_cancel_reason why);
 
 /* A symbol was not foreseen, or did not come as planned: a plan that holds is cancelled. */
 void sl_planning_mispredicted(struct sl_planning *planning);

@@ -27,6 +27,7 @@ enum sl_event_type {
     SL_EVENT_MODULE = SLUICE_TRACE_MODULE,
     SL_EVENT_METADATA = SLUICE_TRACE_METADATA,
     SL_EVENT_SLAB = SLUICE_TRACE_SLAB,
+    SL_EVENT_DECISION = SLUICE_TRACE_DECISION, /* flags: enum sl_decision, see decision.h */
 };
 
 enum sl_gap_kind { SL_GAP_FULL, SL_GAP_LIMIT, SL_GAP_DAMAGE }; /* the reader's: all but the first */

@@ -35,6 +35,7 @@ static const struct sl_trace_type_info types[] = {
                          .text_after = SL_TRACE_FIELDS},
     [SL_EVENT_METADATA] = {"metadata", .a = "value", .text_after = SL_TRACE_FIELDS},
     [SL_EVENT_SLAB] = {"slab", "chunk", "address", "bytes", .address_a = true},
+    [SL_EVENT_DECISION] = {"decision", "id", "a", "b", "c", "d"},
 };
 
 const struct sl_trace_type_info *sl_trace_type(unsigned type)

@@ -157,7 +157,7 @@ class Step:
             what = f"kernel {self.number(self.kernels, launch['kernel'])} {stream} {launch['threads']}"
         elif kind == "copy":
             what = f"copy {launch.get('direction', '-')} {stream} {launch['bytes']}"
-        elif kind == "set":
+        elif kind == "memset":
             what = f"set {stream} {launch['bytes']}"
         else:
             sys.exit(f"a {kind} in the step: there is no line for it")

@@ -91,7 +91,7 @@ def durations(bench):
     for record in timed:
         need(launches[record["tick"]].get("kernel", 0) == record["kernel"], f"with their kernels: {record}", run)
     # One after the other on one stream: no less than the device was busy, no more than the run took.
-    computing = sum(record["ns"] for record in timed if launches[record["tick"]]["kind"] in ("kernel", "set")) / 1e9
+    computing = sum(record["ns"] for record in timed if launches[record["tick"]]["kind"] in ("kernel", "memset")) / 1e9
     busy, whole = run.device["busy_seconds"]["compute"], run.device["simulated_seconds"]
     need(busy * 0.98 <= computing <= whole, f"{computing} seconds in kernels and sets, of {whole}, busy {busy}", run)
     # Data that is brought for a launch is waited for before it is timed.

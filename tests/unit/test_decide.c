@@ -1,0 +1,149 @@
+/* What the trace and the log have of the core's decisions. Each test is a process of its own, since the core
+ * runs once. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core_fixture.h"
+#include "trace/decision.h"
+#include "trace_file.h"
+
+enum { BLOCKS = 48, ROUNDS = 12 }; /* 96 MiB; the budget is 64 */
+
+static const uint32_t offsets[] = {0}, sizes[] = {8};
+static const struct sl_host_kernel first = {"first", 1, offsets, sizes},
+                                   second = {"second", 1, offsets, sizes};
+static char trace_path[] = "/tmp/test-decide-XXXXXX", log_path[] = "/tmp/test-decide-log-XXXXXX";
+static uint64_t blocks[BLOCKS];
+
+static void launch(const struct sl_host_kernel *kernel, int block, uint32_t grid)
+{
+    void *parameters[] = {&blocks[block]};
+    core_launch(core_kernel(kernel, parameters, grid));
+}
+
+static void run(int rounds)
+{
+    while (rounds--)
+        for (int b = 0; b < BLOCKS; b++) launch(&first, b, 1);
+}
+
+/* What happens in the child, once it goes in circles. */
+static void another_kernel(void)
+{
+    launch(&second, 0, 1);
+}
+static void another_grid(void)
+{
+    launch(&first, 0, 2);
+}
+static void another_block(void)
+{
+    launch(&first, 1, 1);
+}
+static void an_allocation(void)
+{
+    core_take(2 * SL_MIB);
+}
+
+static char *log_text(void)
+{
+    static char text[1 << 20];
+    FILE *file = fopen(log_path, "r");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = 0;
+    fclose(file);
+    return text;
+}
+
+/* The records of one kind of decision. */
+static int count(const struct trace_content *trace, enum sl_decision decision, uint32_t id, bool any)
+{
+    int found = 0;
+    for (size_t i = 0; i < trace->count; i++) {
+        const struct sl_event *event = &trace->records[i].event;
+        found += event->type == SL_EVENT_DECISION && event->flags == decision && (any || event->id == id);
+    }
+    return found;
+}
+
+static struct trace_content run_with(void (*happen)(void))
+{
+    setenv("SLUICE_TRACE", trace_path, 1);
+    setenv("SLUICE_LOG", log_path, 1);
+    setenv("SLUICE_VERBOSE", "2", 1);
+    unlink(log_path);
+    if (core_in_child("inline")) {
+        for (int b = 0; b < BLOCKS; b++) blocks[b] = core_take(2 * SL_MIB);
+        run(ROUNDS);
+        happen();
+        core_end_child(true);
+    }
+    return trace_read_file(trace_path);
+}
+
+static void nothing(void) {}
+
+static void plans_say_why_they_are_begun(void **state)
+{
+    (void)state;
+    struct trace_content trace = run_with(nothing);
+    assert_in_range(count(&trace, SL_DECISION_BEGIN, SL_BEGIN_ANEW, false), 1, 3);
+    assert_in_range(count(&trace, SL_DECISION_BEGIN, SL_BEGIN_FOLLOWS, false), 1, ROUNDS);
+    assert_int_equal(count(&trace, SL_DECISION_BEGIN, 0, true), count(&trace, SL_DECISION_SWITCH, 0, true));
+    assert_int_equal(count(&trace, SL_DECISION_DISCARD, 0, true), 0);
+    assert_in_range(count(&trace, SL_DECISION_VICTIMS, 0, true), 1, BLOCKS);
+    assert_non_null(strstr(log_text(), "a plan is begun: nothing is planned"));
+    trace_content_free(&trace);
+}
+
+static void differs(void (*happen)(void), enum sl_difference what, const char *line)
+{
+    struct trace_content trace = run_with(happen);
+    assert_int_equal(count(&trace, SL_DECISION_MISPREDICT, what, false), 1);
+    assert_int_equal(count(&trace, SL_DECISION_DISCARD, SL_CANCEL_MISPREDICTED, false), 1);
+    assert_non_null(strstr(log_text(), line));
+    trace_content_free(&trace);
+}
+
+static void a_misprediction_says_what_differs(void **state)
+{
+    (void)state;
+    differs(another_kernel, SL_DIFFERS_KERNEL, "second came, expected was first; kernel differs");
+    differs(another_grid, SL_DIFFERS_SHAPE, "first came, expected was first; grid, block or bytes differs");
+    differs(another_block, SL_DIFFERS_ACCESS,
+            "access differs: number 0 is slot 1 + 0, expected was slot 0 + 0");
+    differs(an_allocation, SL_DIFFERS_KIND,
+            "an allocation of 2097152 bytes (slot 48) came, expected was first");
+}
+
+static void numbers_without_a_text_are_no_harm(void **state)
+{
+    (void)state;
+    assert_string_equal(sl_decision_text(99), "?");
+    assert_string_equal(sl_decision_reason_text(SL_DECISION_DISCARD, 99), "?");
+    assert_null(sl_decision_reason_text(SL_DECISION_SWITCH, 0));
+    assert_null(sl_decision_reason_text(99, 0));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plans_say_why_they_are_begun),
+        cmocka_unit_test(a_misprediction_says_what_differs),
+        cmocka_unit_test(numbers_without_a_text_are_no_harm),
+    };
+    close(mkstemp(trace_path));
+    close(mkstemp(log_path));
+    int failed = cmocka_run_group_tests_name("decide", tests, NULL, NULL);
+    unlink(trace_path);
+    unlink(log_path);
+    return failed;
+}
