@@ -5,6 +5,7 @@ usage: includes.py ROOT
 
 The table "Folders" of docs/architecture.md says which folders of src/ each folder includes from; every #include between
 quotes in src/, shim/ and tools/ is checked against it. The rows must not allow a circle. Every .c in src/ has its own .h.
+Whatever the table says, core/core.h is for src/core/ alone: struct sl_core is nobody else's.
 Prints what is wrong.
 """
 import os
@@ -14,6 +15,7 @@ import sys
 ROW = re.compile(r"^\| `([a-z]+)/` \|[^|]*\|\s*([^|]*?)\s*\|$", re.M)
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 OUTSIDE = {"sluice"}  # include/
+PRIVATE = {"core/core.h"}  # to its own folder
 NO_HEADER = {"trace_library.c"}  # its header is include/sluice/trace_reader.h
 
 
@@ -66,6 +68,8 @@ def check(path, root, table):
             if os.path.exists(os.path.join(os.path.dirname(path), name)) and parts[0] != "src":
                 continue
             yield f"{path}: {name} has no folder"
+        elif folder != own and name in PRIVATE:
+            yield f"{path}: {name} is for {folder} alone"
         elif folder != own and folder not in OUTSIDE and not {folder, name.removesuffix(".h")} & table.get(own, set()):
             yield f"{path}: {own} may not include {name}"
 

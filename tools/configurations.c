@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/core.h"
 #include "tool.h"
 
 enum {
@@ -24,11 +23,6 @@ void plan_seek_chunks(struct plan_wish *wish, uint64_t peak_bytes, uint64_t reco
         wish->chunks[wish->chunk_count++] = peak_bytes > LARGEST_CHUNK_MIB * SL_MIB * MOST_CHUNKS
                                                 ? LARGEST_CHUNK_MIB * SL_MIB
                                                 : SL_BLOCK_BYTES;
-}
-
-uint64_t plan_smallest_budget(void)
-{
-    return SL_LEAST_BUDGET;
 }
 
 void plan_default_budgets(struct plan_wish *wish)
@@ -66,7 +60,7 @@ static uint64_t budget_of(const struct plan_budget *budget, uint64_t need_bytes,
     uint64_t bytes = budget->bytes;
     if (budget->share > 0)
         bytes = (uint64_t)(budget->share * (double)(need_bytes / chunk_bytes)) * chunk_bytes;
-    return bytes > SL_LEAST_BUDGET ? bytes : SL_LEAST_BUDGET;
+    return bytes > replay_least_budget() ? bytes : replay_least_budget();
 }
 
 /* Different shares of little may be the same. */
@@ -233,7 +227,7 @@ static void bracket(const struct predictions *predictions, struct prediction *en
             *enough = *one;
     }
     uint64_t most = enough->setting.budget_bytes ? enough->setting.budget_bytes : enough->need_bytes;
-    *too_little = SL_LEAST_BUDGET;
+    *too_little = replay_least_budget();
     for (size_t i = 0; i < predictions->count; i++) {
         const struct prediction *one = &predictions->at[i];
         if (one->setting.budget_bytes < most && one->setting.budget_bytes > *too_little)

@@ -46,9 +46,6 @@ struct predictions {
  * all of them as well. */
 void plan_seek_chunks(struct plan_wish *wish, uint64_t peak_bytes, uint64_t recorded);
 
-/* The least that a run can be given. */
-uint64_t plan_smallest_budget(void);
-
 /* The shares of the need that are looked at where no budget is asked for. */
 void plan_default_budgets(struct plan_wish *wish);
 

@@ -94,9 +94,9 @@ static void print_least(const struct prediction *least)
 {
     char budget[SL_BYTES_TEXT], chunk[SL_BYTES_TEXT], rest[SL_BYTES_TEXT], in[SL_BYTES_TEXT],
         out[SL_BYTES_TEXT];
-    if (least->need_bytes <= plan_smallest_budget()) {
+    if (least->need_bytes <= replay_least_budget()) {
         printf("\nThe program needs no more than %s, the least budget that there is.\n",
-               sl_bytes_text(plan_smallest_budget(), budget));
+               sl_bytes_text(replay_least_budget(), budget));
         return;
     }
     if (!least->setting.budget_bytes) {

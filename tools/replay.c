@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/inspect.h"
 #include "replay_internal.h"
 
 enum {
@@ -16,6 +17,11 @@ enum {
 };
 #define NO_BUDGET (UINT64_C(1) << 46)
 
+uint64_t replay_least_budget(void)
+{
+    return sl_inspect_least_budget();
+}
+
 /* --- iterations */
 
 static enum sl_status pass_border(struct replaying *r, uint32_t launches)
@@ -25,7 +31,7 @@ static enum sl_status pass_border(struct replaying *r, uint32_t launches)
                                                    .bytes_out = books->bytes_out,
                                                    .remote_bytes_used = books->remote_bytes_used,
                                                    .launches = launches,
-                                                   .misses = replay_misses(r),
+                                                   .misses = sl_inspect_demand_misses(),
                                                    .missed = r->missed};
     return sl_backend_sim_mark(&r->backend, replay_stream(r->last_stream), &r->marks[r->border++]);
 }
@@ -111,7 +117,7 @@ static void note_left(void *context, uint64_t address, uint64_t bytes)
     struct replaying *r = context;
     if (r->border + 1 != r->program->border_count) return; /* the last iteration is not under way */
     for (uint64_t at = address; at < address + bytes; at += LOOK_BYTES) {
-        uint32_t slot = sl_place_find(&r->core->placement, at);
+        uint32_t slot = sl_inspect_slot(at);
         unsigned class = slot < r->class_room ? r->class_of[slot] : CLASS_UNKNOWN;
         r->result->left[class] += LOOK_BYTES;
     }
@@ -139,7 +145,6 @@ static enum sl_status start(struct replaying *r, const struct replay_setting *se
     sl_runtime_load();
     enum sl_status status = sl_backend_sim_new(&device, &r->backend);
     if (status == SL_OK) status = sl_runtime_start(&r->backend);
-    r->core = sl_core_running();
     return status;
 }
 
@@ -147,13 +152,8 @@ static enum sl_status begin_sequence(struct replaying *r)
 {
     r->sequence = sequence_new();
     if (!r->sequence) return SL_ERR_NO_MEMORY;
-    const struct sl_arena *arena = &r->core->arena;
-    for (sl_chunk c = 0; c < sl_arena_chunk_count(arena); c++) {
-        const struct sl_chunk_record *chunk = sl_arena_record(arena, c);
-        int content = atomic_load(&chunk->content);
-        bool alive = content == SL_CONTENT_HOST || content == SL_CONTENT_RESIDENT;
-        if (alive && atomic_load(&chunk->bytes)) sequence_alive(r->sequence, c);
-    }
+    for (sl_chunk c = 0; c < sl_inspect_chunk_count(); c++)
+        if (sl_inspect_chunk_bytes(c) && !sl_inspect_chunk_is_dead(c)) sequence_alive(r->sequence, c);
     return SL_OK;
 }
 
@@ -204,7 +204,7 @@ void replay_run(const struct replay_program *program, const struct replay_settin
     result->status = start(r, setting);
     if (result->status == SL_OK) result->status = go_through(r, setting);
     if (result->status == SL_OK) {
-        result->oversize = atomic_load(&r->core->stats.oversize_launches);
+        result->oversize = sl_inspect_oversize_launches();
         sum_up(r);
     }
     sequence_delete(r->sequence);

@@ -76,6 +76,9 @@ struct replay_result {
     struct replay_iteration steady; /* the median one, by time, of the last ones; zeros if there is none */
 };
 
+/* The least budget that a replay can be given, as a run. */
+uint64_t replay_least_budget(void);
+
 /* Replays in this process, which can do it once: the core does not start twice. */
 void replay_run(const struct replay_program *program, const struct replay_setting *setting,
                 struct replay_result *result);

@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
+#include "core/inspect.h"
 #include "replay_internal.h"
 
 #define SHORT_WAIT_NS 20000 /* for an event: it had happened already */
@@ -15,16 +17,15 @@ static void end_life(struct replaying *r, uint32_t slot)
     sl_runtime_free(address, NULL);
     r->address_of[slot] = 0;
     if (!r->sequence) return;
-    const struct sl_arena *arena = &r->core->arena;
-    sl_chunk last = sl_arena_chunk(arena, address + bytes - 1);
-    for (sl_chunk c = sl_arena_chunk(arena, address); c <= last; c++)
-        if (!atomic_load(&sl_arena_record(arena, c)->bytes)) sequence_death(r->sequence, c);
+    sl_chunk last = sl_inspect_chunk(address + bytes - 1);
+    for (sl_chunk c = sl_inspect_chunk(address); c <= last; c++)
+        if (!sl_inspect_chunk_bytes(c)) sequence_death(r->sequence, c);
 }
 
 /* Without memory for it, what is there counts as unknown. */
 static void note_class(struct replaying *r, uint64_t address, uint8_t class)
 {
-    uint32_t slot = sl_place_find(&r->core->placement, address);
+    uint32_t slot = sl_inspect_slot(address);
     if (slot == SL_NONE) return;
     if (slot >= r->class_room) {
         uint32_t room = slot + 1 > 2 * r->class_room ? slot + 1 : 2 * r->class_room;
@@ -50,8 +51,8 @@ static void begin_life(struct replaying *r, uint32_t slot)
     }
     r->address_of[slot] = address;
     note_class(r, address, r->program->class_of_slot[slot]);
-    if (r->core->arena.virtual_bytes_used > r->result->need_bytes)
-        r->result->need_bytes = r->core->arena.virtual_bytes_used;
+    uint64_t used_bytes = sl_inspect_virtual_bytes_used();
+    if (used_bytes > r->result->need_bytes) r->result->need_bytes = used_bytes;
 }
 
 /* --- waits */
@@ -181,17 +182,12 @@ static uint64_t time_of(struct replaying *r, const struct model_launch *launch)
     return r->program->shape_ns[launch->shape];
 }
 
-uint64_t replay_misses(const struct replaying *r)
-{
-    return atomic_load_explicit(&r->core->stats.total.demand_misses, memory_order_relaxed);
-}
-
 static bool writes(const struct replaying *r, sl_chunk chunk)
 {
     for (uint32_t i = 0; i < r->footprint->count; i++) {
         const struct sl_span *span = &r->spans[i];
-        if (span->write && chunk >= sl_arena_chunk(&r->core->arena, span->address) &&
-            chunk <= sl_arena_chunk(&r->core->arena, span->address + span->bytes - 1))
+        if (span->write && chunk >= sl_inspect_chunk(span->address) &&
+            chunk <= sl_inspect_chunk(span->address + span->bytes - 1))
             return true;
     }
     return false;
@@ -201,11 +197,10 @@ static bool writes(const struct replaying *r, sl_chunk chunk)
 static void note_in_sequence(struct replaying *r, uint64_t took_ns)
 {
     sequence_launch(r->sequence, took_ns);
-    for (uint32_t i = 0; i < r->core->scanner.usage.chunk_count; i++) {
-        sl_chunk chunk = r->core->scanner.usage.chunks[i];
-        sequence_use(r->sequence, chunk, atomic_load(&sl_arena_record(&r->core->arena, chunk)->bytes),
-                     writes(r, chunk));
-    }
+    uint32_t count;
+    const sl_chunk *chunks = sl_inspect_launch_chunks(&count);
+    for (uint32_t i = 0; i < count; i++)
+        sequence_use(r->sequence, chunks[i], sl_inspect_chunk_bytes(chunks[i]), writes(r, chunks[i]));
 }
 
 enum sl_status replay_launch(struct replaying *r, const struct model_launch *launch)
@@ -222,10 +217,10 @@ enum sl_status replay_launch(struct replaying *r, const struct model_launch *lau
         to_device.copied_bytes[SL_SIM_IN] = shape->size;
     if (shape->kind == SL_LAUNCH_COPY && shape->direction == SL_COPY_OUT)
         to_device.copied_bytes[SL_SIM_OUT] = shape->size;
-    uint64_t before = replay_misses(r);
+    uint64_t before = sl_inspect_demand_misses();
     enum sl_status status = SL_OK;
     sl_runtime_launch_begin(&to_core);
-    r->missed += replay_misses(r) != before;
+    r->missed += sl_inspect_demand_misses() != before;
     if (r->sequence) note_in_sequence(r, to_device.took_ns);
     if (launch->stream != r->last_stream)
         status = sl_backend_sim_follow(&r->backend, to_core.stream, replay_stream(r->last_stream));

@@ -2,7 +2,7 @@
 #ifndef SLUICE_TOOL_REPLAY_INTERNAL_H
 #define SLUICE_TOOL_REPLAY_INTERNAL_H
 
-#include "core/core.h"
+#include "core/runtime.h"
 #include "replay.h"
 #include "sequence.h"
 #include "sim/backend_sim.h"
@@ -14,7 +14,6 @@ struct replaying {
     struct replay_result *result;
     struct sequence *sequence; /* while its iterations are replayed */
     struct sl_backend backend;
-    struct sl_core *core;
     uint64_t *address_of; /* by slot; 0: not live */
     uint8_t *class_of;    /* by the core's slot: enum memory_class */
     uint32_t class_room;
@@ -42,7 +41,5 @@ void replay_catch_up(struct replaying *r, uint64_t tick);
 
 /* Makes the launch. SL_ERR_NO_MEMORY, or the backend's error. */
 enum sl_status replay_launch(struct replaying *r, const struct model_launch *launch);
-
-uint64_t replay_misses(const struct replaying *r); /* so far: chunks that came on demand */
 
 #endif
