@@ -7,14 +7,6 @@
 
 struct sl_footprint;
 
-enum sl_launch_kind {
-    SL_LAUNCH_KERNEL,
-    SL_LAUNCH_COPY,
-    SL_LAUNCH_MEMSET,
-    SL_LAUNCH_GRAPH,
-    SL_LAUNCH_COLLECTIVE
-};
-
 struct sl_span {
     uint64_t address, bytes;
     bool write;

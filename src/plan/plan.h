@@ -60,14 +60,6 @@ struct sl_plan_input {
     uint64_t in_bytes_per_s, out_bytes_per_s; /* each direction, while both run; not 0 */
 };
 
-enum sl_action_kind {
-    SL_ACTION_EVICT,    /* copy out, then its frame is free */
-    SL_ACTION_DISCARD,  /* dead content: its frame is free without a copy */
-    SL_ACTION_FETCH,    /* copy in */
-    SL_ACTION_POPULATE, /* a frame for a chunk with no content: nothing is copied */
-    SL_ACTION_LEAVE,    /* the copy in host memory is still good: its frame is free without another */
-};
-
 /* Issue `kind` for `chunk` once launch `after` has been submitted (first_tick - 1: at once). FETCH and
  * POPULATE come in the order of their deadlines, name in `frame_from` the index of the last EVICT, DROP or
  * LEAVE that must be complete before they may start (with all earlier ones; SL_NONE: none), and serve

@@ -31,6 +31,13 @@ enum sl_event_type {
 };
 
 enum sl_gap_kind { SL_GAP_FULL, SL_GAP_LIMIT, SL_GAP_DAMAGE }; /* the reader's: all but the first */
+enum sl_launch_kind {
+    SL_LAUNCH_KERNEL,
+    SL_LAUNCH_COPY,
+    SL_LAUNCH_MEMSET,
+    SL_LAUNCH_GRAPH,
+    SL_LAUNCH_COLLECTIVE,
+};
 enum sl_copy_direction { SL_COPY_UNKNOWN, SL_COPY_IN, SL_COPY_OUT, SL_COPY_ON_DEVICE };
 enum sl_sync_kind { SL_SYNC_CONTEXT, SL_SYNC_STREAM, SL_SYNC_EVENT, SL_SYNC_COPY };
 enum sl_metadata_kind { SL_METADATA_TEXT, SL_METADATA_NUMBER };
