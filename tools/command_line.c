@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tool.h"
+#include "messages.h"
 
 /* What getopt_long returns: characters of short options are below. */
 enum { FIRST_OPTION = 256, HELP = FIRST_OPTION + COMMAND_OPTIONS_MAX };
@@ -161,4 +161,9 @@ bool read_command_line(const struct command_syntax *syntax, int argc, char **arg
     }
     *status = take_operand(syntax, argc, argv, file);
     return *status == EXIT_OK;
+}
+
+bool wants_help(int argc, char **argv)
+{
+    return argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"));
 }

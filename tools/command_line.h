@@ -37,4 +37,7 @@ enum { COMMAND_OPTIONS_MAX = 16 };
 bool read_command_line(const struct command_syntax *syntax, int argc, char **argv, const char **file,
                        int *status);
 
+/* Whether argv[1] asks for help: for what has no such table. */
+bool wants_help(int argc, char **argv);
+
 #endif

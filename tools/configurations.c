@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tool.h"
+#include "messages.h"
 
 enum {
     MOST_CHUNKS = 1024,

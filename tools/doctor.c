@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "command_line.h"
+#include "commands.h"
+#include "messages.h"
 #include "places.h"
-#include "tool.h"
 
 void find(struct findings *findings, enum verdict verdict, const char *subject, const char *format, ...)
 {

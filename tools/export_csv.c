@@ -6,11 +6,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "messages.h"
 #include "output_file.h"
 #include "progress.h"
-#include "tool.h"
-#include "trace.h"
 #include "trace/trace_format.h"
+#include "trace_open.h"
 
 /* The words that the flags of a type stand for have columns of these names. */
 static const struct {

@@ -6,7 +6,7 @@
 
 #include "export_tracks.h"
 #include "sorted.h"
-#include "trace.h"
+#include "trace_open.h"
 
 static bool find_lane(struct exporter *exporter, struct lanes *lanes, struct perfetto_event *slice)
 {

@@ -3,6 +3,16 @@
 #include <inttypes.h>
 #include <math.h>
 
+void json_quote(FILE *to, const char *text)
+{
+    fputc('"', to);
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\') fputc('\\', to);
+        fputc(*text, to);
+    }
+    fputc('"', to);
+}
+
 static void new_line(struct json *json)
 {
     fputc('\n', json->to);
@@ -83,14 +93,8 @@ void json_bool(struct json *json, const char *key, bool value)
 void json_text(struct json *json, const char *key, const char *text)
 {
     begin_member(json, key);
-    if (!text) {
+    if (text)
+        json_quote(json->to, text);
+    else
         fputs("null", json->to);
-        return;
-    }
-    fputc('"', json->to);
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\') fputc('\\', json->to);
-        fputc(*text, json->to);
-    }
-    fputc('"', json->to);
 }

@@ -32,4 +32,7 @@ void json_bool(struct json *json, const char *key, bool value);
 /* pre: defuse_text(text). NULL is null. */
 void json_text(struct json *json, const char *key, const char *text);
 
+/* `text` alone, with its quotes. pre: defuse_text(text). */
+void json_quote(FILE *to, const char *text);
+
 #endif

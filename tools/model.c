@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "defuse.h"
 #include "memory/arena.h"
 #include "model_build.h"
 #include "sorted.h"

@@ -1,6 +1,6 @@
+#include "messages.h"
 #include "model.h"
-#include "tool.h"
-#include "trace.h"
+#include "trace_open.h"
 
 int model_open(const char *path, struct model **out)
 {

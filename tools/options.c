@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-#include "tool.h"
+#include "commands.h"
+#include "messages.h"
 
 int command_options(int argc, char **argv)
 {

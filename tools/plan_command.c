@@ -1,16 +1,18 @@
 /* `sluice plan`: what a budget, a chunk size, a policy, a link would cost a program that was traced. */
+#include "plan_command.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/options.h"
 #include "command_line.h"
+#include "messages.h"
 #include "output_file.h"
 #include "plan_profile.h"
 #include "plan_report.h"
 #include "sequence.h"
-#include "tool.h"
-#include "trace.h"
+#include "trace_open.h"
 
 enum {
     DEFAULT_LINK_GBS = 24, /* PCIe 4 x16 */

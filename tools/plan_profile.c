@@ -7,8 +7,8 @@
 #include <time.h>
 
 #include "base/file_kind.h"
+#include "messages.h"
 #include "profile/profile.h"
-#include "tool.h"
 
 static const char *last_part(const char *path)
 {

@@ -9,10 +9,11 @@
 
 #include "base/text.h"
 #include "command_line.h"
+#include "commands.h"
+#include "defuse.h"
 #include "json.h"
 #include "launch/symbols.h"
-#include "tool.h"
-#include "trace_text.h"
+#include "messages.h"
 
 struct figures {
     uint64_t launches, allocations, frees; /* in the string */

@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "messages.h"
 #include "replay.h"
-#include "tool.h"
 
 /* What the core says of a run that does not happen is not for the user. */
 static void be_quiet(void)

@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "command_line.h"
+#include "commands.h"
 #include "core/live.h"
-#include "tool.h"
+#include "messages.h"
 
 static void print_line(const char *line)
 {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "defuse.h"
 #include "demangle.h"
 #include "symbol_file.h"
 #include "trace_text.h"

@@ -1,11 +1,11 @@
 /* `sluice trace`: finds the command that shows what a trace file holds. */
 #include "trace.h"
 
-#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "tool.h"
+#include "command_line.h"
+#include "messages.h"
 
 static const struct trace_command {
     const char *name;
@@ -27,32 +27,6 @@ enum { COMMAND_COUNT = sizeof(commands) / sizeof(*commands) };
 static const char *command_name(size_t index)
 {
     return index < COMMAND_COUNT ? commands[index].name : NULL;
-}
-
-int open_trace(const char *path, struct sl_trace_reader **out)
-{
-    struct sl_trace_problem problem;
-    enum sl_status status = sl_trace_reader_open(path, out, &problem);
-    if (status == SL_OK) return EXIT_OK;
-    struct stat file;
-    if (status == SL_ERR_IO && stat(path, &file) == 0 && S_ISFIFO(file.st_mode))
-        return failure("%s: is a pipe; a trace with a limit is read from a file", path);
-    return failure("%s: %s", path, problem.text);
-}
-
-int end_status(const char *path, const struct sl_trace_problem *problem)
-{
-    if (problem->status == SL_OK) return EXIT_OK;
-    int status = failure("%s: at byte %" PRIu64 ": %s", path, problem->offset, problem->text);
-    return problem->status == SL_ERR_TRUNCATED ? EXIT_OK : status;
-}
-
-struct program_name program_name(const struct sluice_trace_header *header)
-{
-    struct program_name name;
-    memcpy(name.text, header->program, sizeof(name.text));
-    defuse_text(name.text);
-    return name;
 }
 
 static void print_help(void)

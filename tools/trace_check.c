@@ -8,8 +8,9 @@
 #include "check.h"
 #include "command_line.h"
 #include "json.h"
+#include "messages.h"
 #include "terminal.h"
-#include "tool.h"
+#include "trace_open.h"
 
 enum { DAMAGES_SHOWN = 20 };
 

@@ -7,8 +7,9 @@
 #include "chunk_rows.h"
 #include "command_line.h"
 #include "json.h"
+#include "messages.h"
 #include "table.h"
-#include "tool.h"
+#include "trace_open.h"
 
 enum order { BY_TRAFFIC, BY_FETCHES, BY_MISSES, BY_EVICTIONS, BY_RESIDENT, BY_CHUNK };
 static const char *const orders[] = {"traffic", "fetches", "misses", "evictions", "resident", "chunk", NULL};

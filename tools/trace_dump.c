@@ -3,9 +3,12 @@
 #include <inttypes.h>
 
 #include "command_line.h"
+#include "json.h"
+#include "messages.h"
 #include "progress.h"
 #include "terminal.h"
-#include "tool.h"
+#include "trace_open.h"
+#include "trace_text.h"
 
 static void print_head(const struct sluice_trace_header *header, bool json)
 {
@@ -16,7 +19,7 @@ static void print_head(const struct sluice_trace_header *header, bool json)
     printf("{\"type\": \"header\", \"format\": \"%u.%u\", \"process\": %" PRIu32 ", \"start_ns\": %" PRIu64
            ", \"program\": ",
            header->major_version, header->minor_version, header->process, header->realtime_ns);
-    print_json_string(program_name(header).text);
+    json_quote(stdout, program_name(header).text);
     puts("}");
 }
 

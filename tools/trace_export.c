@@ -10,10 +10,11 @@
 #include "command_line.h"
 #include "export.h"
 #include "json.h"
+#include "messages.h"
 #include "output_file.h"
 #include "perfetto.h"
 #include "terminal.h"
-#include "tool.h"
+#include "trace_open.h"
 
 static bool is_standard_output(const char *path)
 {

@@ -9,8 +9,9 @@
 #include "decisions.h"
 #include "info.h"
 #include "json.h"
+#include "messages.h"
 #include "table.h"
-#include "tool.h"
+#include "trace_open.h"
 
 struct view {
     const struct model *model;

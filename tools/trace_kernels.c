@@ -8,9 +8,10 @@
 #include "base/map.h"
 #include "command_line.h"
 #include "json.h"
+#include "messages.h"
 #include "model.h"
 #include "table.h"
-#include "tool.h"
+#include "trace_open.h"
 
 /* All launches of one name. */
 struct row {

@@ -7,8 +7,9 @@
 #include "accounts.h"
 #include "command_line.h"
 #include "json.h"
+#include "messages.h"
 #include "table.h"
-#include "tool.h"
+#include "trace_open.h"
 
 struct view {
     const struct model *model;

@@ -5,12 +5,13 @@
 #include "base/text.h"
 #include "command_line.h"
 #include "json.h"
+#include "messages.h"
 #include "sites.h"
 #include "symbol_file.h"
 #include "symbols.h"
 #include "terminal.h"
-#include "tool.h"
 #include "trace.h"
+#include "trace_open.h"
 
 enum { SHOWN = 10 };
 

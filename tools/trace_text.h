@@ -2,8 +2,6 @@
 #ifndef SLUICE_TRACE_TEXT_H
 #define SLUICE_TRACE_TEXT_H
 
-#include "core/runtime.h"
-#include "plan/plan.h"
 #include "trace/trace_format.h"
 #include "trace/trace_read.h"
 
@@ -49,11 +47,5 @@ const char *record_name(const struct sl_event *event, const struct kernel_names 
 void print_record(const struct sl_trace_record *record, const struct kernel_names *names, uint64_t start_ns);
 void print_record_json(const struct sl_trace_record *record, const struct kernel_names *names,
                        uint64_t start_ns);
-
-/* Replaces by ? what is no UTF-8 and what a terminal would obey: names in a file are somebody else's. */
-void defuse_text(char *text);
-
-/* `text` as a JSON string with its quotes. pre: defuse_text(text). */
-void print_json_string(const char *text);
 
 #endif

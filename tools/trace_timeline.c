@@ -8,10 +8,11 @@
 #include "base/text.h"
 #include "command_line.h"
 #include "json.h"
+#include "messages.h"
 #include "table.h"
 #include "terminal.h"
 #include "timeline.h"
-#include "tool.h"
+#include "trace_open.h"
 
 enum {
     LABEL = 16,  /* columns in front of the drawing */
