@@ -4,8 +4,8 @@
 usage: headers.py ROOT COMPILER FLAG...
 
 Each header of include/, src/, shim/ and tools/ is compiled by itself, twice in a row: whoever includes it need not know what
-has to come before it, nor whether it is there already. Includes are looked for in include/, src/ and, for the parts beside
-src/, in the header's own folder. Prints what the compiler says of headers that need another one first.
+has to come before it, nor whether it is there already. Includes are looked for in include/ and src/, those of the shim in its
+own folder as well, those of tools/ from the root on. Prints what the compiler says of headers that need another one first.
 """
 import concurrent.futures
 import os
@@ -23,7 +23,7 @@ def headers_of(root):
 
 def compile_alone(root, command, header):
     """What the compiler says of a header that is all there is; empty if nothing."""
-    folders = ["include", "src"] + ([] if header.startswith(("include", "src")) else [os.path.dirname(header)])
+    folders = ["include", "src"] + {"shim": ["shim"], "tools": ["."]}.get(header.split(os.sep)[0], [])
     arguments = [f"-I{folder}" for folder in folders] + ["-x", "c", "-include", header, "-include", header, os.devnull]
     run = subprocess.run(command + arguments, cwd=root, capture_output=True, text=True, check=False)
     return run.stderr or (f"{header}: the compiler ended with {run.returncode}\n" if run.returncode else "")

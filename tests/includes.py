@@ -3,16 +3,18 @@
 
 usage: includes.py ROOT
 
-The table "Folders" of docs/architecture.md says which folders of src/ each folder includes from; every #include between
-quotes in src/, shim/ and tools/ is checked against it. The rows must not allow a circle. Every .c in src/ has its own .h.
-Whatever the table says, core/core.h is for src/core/ alone: struct sl_core is nobody else's.
+The table "Folders" of docs/architecture.md says which folders, or headers of folders, each folder of src/, tools/ and the shim
+includes from; every #include between quotes there is checked against it. A header of src/ is named from src/ on ("plan/plan.h"),
+one of tools/ from the root on ("tools/plan/plan_report.h"), and only the shim's own headers have no folder. The rows must not
+allow a circle, nor what nobody includes. Every .c in src/ has its own .h. Whatever the table says, core/core.h is for src/core/
+alone: struct sl_core is nobody else's.
 Prints what is wrong.
 """
 import os
 import re
 import sys
 
-ROW = re.compile(r"^\| `([a-z]+)/` \|[^|]*\|\s*([^|]*?)\s*\|$", re.M)
+ROW = re.compile(r"^\| `([a-z/]+)/` \|[^|]*\|\s*([^|]*?)\s*\|$", re.M)
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 OUTSIDE = {"sluice"}  # include/
 PRIVATE = {"core/core.h"}  # to its own folder
@@ -44,6 +46,19 @@ def circle(table):
     return next(filter(None, map(walk, sorted(table))), None)
 
 
+def folder_of(path):
+    """What the table calls the folder of a file or of a header that is included."""
+    parts = path.split("/")[:-1]
+    if parts[:1] == ["tools"]:
+        return "/".join(parts[:2])
+    return "/".join(parts[1:2] if parts[:1] == ["src"] else parts[:1])
+
+
+def allows(table, own, name):
+    """The entry of the row `own` that allows to include `name`, or None."""
+    return next(iter({folder_of(name), name.removesuffix(".h")} & table.get(own, set())), None)
+
+
 def files_of(root):
     for top in ("src", "shim", "tools"):
         for folder, _, names in os.walk(os.path.join(root, top)):
@@ -52,37 +67,46 @@ def files_of(root):
                     yield os.path.join(folder, name)
 
 
-def check(path, root, table):
-    """The includes of a file that the table does not allow."""
-    parts = os.path.relpath(path, root).split(os.sep)
-    own = parts[1] if parts[0] == "src" else parts[0]
+def check(path, root, table, used):
+    """The includes of a file that the table does not allow. Notes in `used` the entries that it needs."""
+    relative = os.path.relpath(path, root)
+    top, name_of_file, own = relative.split(os.sep)[0], os.path.basename(path), folder_of(relative)
     with open(path, encoding="utf-8") as file:
         text = file.read()
-    if parts[0] == "src" and path.endswith(".c") and not os.path.exists(path[:-1] + "h") and parts[-1] not in NO_HEADER:
+    if top == "src" and path.endswith(".c") and not os.path.exists(path[:-1] + "h") and name_of_file not in NO_HEADER:
         yield f"{path}: it has no header of its own"
-    if parts[0] == "src" and len(parts) == 2:
-        yield f"{path}: no file lies in src/ itself"
+    if top != "shim" and relative.count(os.sep) < 2:
+        yield f"{path}: no file lies in {top}/ itself"
     for name in INCLUDE.findall(text):
-        folder = name.split("/")[0]
-        if "/" not in name:
-            if os.path.exists(os.path.join(os.path.dirname(path), name)) and parts[0] != "src":
-                continue
-            yield f"{path}: {name} has no folder"
-        elif folder != own and name in PRIVATE:
+        folder = folder_of(name)
+        if not folder:
+            if top != "shim" or not os.path.exists(os.path.join(os.path.dirname(path), name)):
+                yield f"{path}: {name} has no folder"
+        elif name.startswith("src/"):
+            yield f"{path}: {name} is named without src/"
+        elif folder == own or folder in OUTSIDE:
+            continue
+        elif name in PRIVATE:
             yield f"{path}: {name} is for {folder} alone"
-        elif folder != own and folder not in OUTSIDE and not {folder, name.removesuffix(".h")} & table.get(own, set()):
+        elif not allows(table, own, name):
             yield f"{path}: {own} may not include {name}"
+        else:
+            used.add((own, allows(table, own, name)))
 
 
 def main():
     root = sys.argv[1]
     with open(os.path.join(root, "docs", "architecture.md"), encoding="utf-8") as file:
         table = table_of(file.read())
-    wrong = [problem for path in files_of(root) for problem in check(path, root, table)]
+    used = set()
+    wrong = [problem for path in files_of(root) for problem in check(path, root, table, used)]
     if circle(table):
         wrong.append(f"the table allows a circle through {circle(table)}")
-    missing = set(os.listdir(os.path.join(root, "src"))) - {"meson.build"} - set(table)
-    wrong.extend(f"the table has no row for {folder}" for folder in sorted(missing))
+    there = {"shim"} | {folder_of(os.path.relpath(path, root)) for path in files_of(root)}
+    wrong.extend(f"the table has no row for {folder}" for folder in sorted(there - set(table) - {"", "tools"}))
+    wrong.extend(f"the table has a row for {folder}, which is not there" for folder in sorted(set(table) - there))
+    wrong.extend(f"the table allows {own} to include {name}, which it does not"
+                 for own in table for name in sorted(table[own]) if (own, name) not in used)
     print("\n".join(wrong) or f"{len(table)} folders keep to the table")
     return bool(wrong)
 

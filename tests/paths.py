@@ -4,7 +4,8 @@
 usage: paths.py ROOT
 
 Every file or folder of the tree that README.md, CONTRIBUTING.md, docs/ or a README below names by its path exists, and so does
-what their links lead to. A program may be named by its source without the ending. Prints what is not there.
+what their links lead to. A program may be named as the build folder has it: by its source without the ending, which may lie a
+folder deeper. Prints what is not there.
 """
 import glob
 import os
@@ -27,7 +28,8 @@ def missing(root, document):
         text = file.read()
     for name in sorted(set(PATH.findall(text))):
         path = os.path.join(root, name)
-        if not glob.glob(path) and not glob.glob(path + ".*"):
+        below = os.path.join(os.path.dirname(path), "*", os.path.basename(path) + ".c")
+        if not any(map(glob.glob, (path, path + ".*", below))):
             yield name
     folder = os.path.dirname(document)
     yield from (name for name in sorted(set(LINK.findall(text))) if not os.path.exists(os.path.join(folder, name)))

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "records_file.h"
-#include "trace.h"
+#include "tools/views/trace.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);

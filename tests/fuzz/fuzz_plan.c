@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "records_file.h"
-#include "replay.h"
+#include "tools/replay/replay.h"
 
 enum { SECONDS = 60, MOST_CHUNKS = 4096 };
 

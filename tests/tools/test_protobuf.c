@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "protobuf.h"
+#include "tools/export/protobuf.h"
 
 #define assert_bytes(message, ...)                                                                           \
     do {                                                                                                     \

@@ -14,10 +14,10 @@
 
 #include <cmocka.h>
 
-#include "json.h"
-#include "progress.h"
-#include "table.h"
-#include "terminal.h"
+#include "tools/text/json.h"
+#include "tools/text/progress.h"
+#include "tools/text/table.h"
+#include "tools/text/terminal.h"
 
 /* A terminal of `columns` whose user's side is `master`. */
 struct screen {

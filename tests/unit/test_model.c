@@ -1,6 +1,6 @@
 /* The trace in memory: what launches share is found again, every order of the records gives the same, and
  * what the file refers to without having it is counted. */
-#include "model.h"
+#include "tools/model/model.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Phases and classes of small runs whose truth is known; ranges that name phases; slabs cut into tensors. */
-#include "phases.h"
+#include "tools/phases/phases.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

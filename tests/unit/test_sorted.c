@@ -1,5 +1,5 @@
 /* Sorting of nearly sorted records: right, stable, and complete for every kind of disorder. */
-#include "sorted.h"
+#include "tools/model/sorted.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

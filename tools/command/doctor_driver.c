@@ -1,0 +1,130 @@
+#include "tools/command/doctor.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdio.h>
+
+#include <cuda.h>
+
+#include "base/text.h"
+
+enum {
+    VERSION_PARAMETERS = 12040, /* cuFuncGetParamInfo */
+    VERSION_DISCARD = 13000,    /* cuMemDiscardBatchAsync */
+};
+
+/* The few functions that are needed, found by name: this command links no driver. */
+static struct {
+    CUresult (*init)(unsigned);
+    CUresult (*version)(int *);
+    CUresult (*device_count)(int *);
+    CUresult (*device)(CUdevice *, int);
+    CUresult (*device_name)(char *, int, CUdevice);
+    CUresult (*device_memory)(size_t *, CUdevice);
+    CUresult (*device_attribute)(int *, CUdevice_attribute, CUdevice);
+    CUresult (*error_string)(CUresult, const char **);
+} cu;
+
+static const struct {
+    const char *name;
+    void *to;
+} functions[] = {
+    {"cuInit", &cu.init},
+    {"cuDriverGetVersion", &cu.version},
+    {"cuDeviceGetCount", &cu.device_count},
+    {"cuDeviceGet", &cu.device},
+    {"cuDeviceGetName", &cu.device_name},
+    {"cuDeviceTotalMem_v2", &cu.device_memory},
+    {"cuDeviceGetAttribute", &cu.device_attribute},
+    {"cuGetErrorString", &cu.error_string},
+};
+
+static const char *error_text(CUresult error)
+{
+    const char *text = NULL;
+    return cu.error_string(error, &text) == CUDA_SUCCESS && text ? text : "unknown error";
+}
+
+static void *open_driver(struct findings *findings, const char *path)
+{
+    void *driver = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!driver) {
+        find(findings, VERDICT_BROKEN, "driver", "no CUDA driver: %s", dlerror());
+        return NULL;
+    }
+    for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
+        void *function = dlsym(driver, functions[i].name);
+        if (!function) {
+            find(findings, VERDICT_BROKEN, "driver", "%s has no %s", path, functions[i].name);
+            return NULL;
+        }
+        *(void **)functions[i].to = function;
+    }
+    return driver;
+}
+
+static const char *file_of(void *driver, const char *otherwise)
+{
+    struct link_map *map = NULL;
+    return dlinfo(driver, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name ? map->l_name : otherwise;
+}
+
+static void examine_features(struct findings *findings, void *driver, int version)
+{
+    bool parameters = version >= VERSION_PARAMETERS && dlsym(driver, "cuFuncGetParamInfo");
+    bool discard = version >= VERSION_DISCARD && dlsym(driver, "cuMemDiscardBatchAsync");
+    if (parameters)
+        find(findings, VERDICT_OK, "kernel arguments", "the driver tells where they are");
+    else
+        find(findings, VERDICT_BROKEN, "kernel arguments",
+             "the driver cannot tell where they are: it must be 12.4 or newer");
+    if (discard)
+        find(findings, VERDICT_OK, "discard", "freed memory is discarded without a copy");
+    else
+        find(findings, VERDICT_NOTE, "discard",
+             "not before driver 13.0: freed memory is copied like other memory");
+}
+
+static void examine_device(struct findings *findings, int index)
+{
+    CUdevice device;
+    char subject[32], name[128] = "", memory[SL_BYTES_TEXT];
+    size_t bytes = 0;
+    int concurrent = 0;
+    snprintf(subject, sizeof(subject), "device %d", index);
+    CUresult error = cu.device(&device, index);
+    if (!error) error = cu.device_name(name, sizeof(name), device);
+    if (!error) error = cu.device_memory(&bytes, device);
+    if (!error)
+        error = cu.device_attribute(&concurrent, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, device);
+    if (error) {
+        find(findings, VERDICT_BROKEN, subject, "cannot be examined: %s", error_text(error));
+        return;
+    }
+    find(findings, VERDICT_OK, subject, "%s, %s", name, sl_bytes_text(bytes, memory));
+    snprintf(subject, sizeof(subject), "unified memory %d", index);
+    if (concurrent)
+        find(findings, VERDICT_OK, subject, "concurrent access of device and host");
+    else
+        find(findings, VERDICT_BROKEN, subject, "no concurrent managed access (as on Windows and in WSL)");
+}
+
+void examine_driver(struct findings *findings, const char *path)
+{
+    void *driver = open_driver(findings, path);
+    if (!driver) return;
+    int version = 0, count = 0;
+    CUresult error = cu.init(0);
+    if (!error) error = cu.version(&version);
+    if (!error) error = cu.device_count(&count);
+    if (error) {
+        find(findings, VERDICT_BROKEN, "driver", "%s does not start: %s", file_of(driver, path),
+             error_text(error));
+        return;
+    }
+    find(findings, VERDICT_OK, "driver", "CUDA %d.%d, %s", version / 1000, version % 1000 / 10,
+         file_of(driver, path));
+    examine_features(findings, driver, version);
+    if (!count) find(findings, VERDICT_BROKEN, "devices", "the driver has none");
+    for (int i = 0; i < count; i++) examine_device(findings, i);
+}

@@ -1,0 +1,111 @@
+#include "tools/command/doctor.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/host_memory.h"
+#include "base/text.h"
+#include "tools/command/places.h"
+
+static void examine_memory(struct findings *findings)
+{
+    struct sl_host_memory memory;
+    char text[SL_BYTES_TEXT];
+    sl_host_memory_read(&memory);
+    if (memory.available_bytes) {
+        find(findings, VERDICT_OK, "host memory", "%s available",
+             sl_bytes_text(memory.available_bytes, text));
+    } else {
+        find(findings, VERDICT_NOTE, "host memory", "/proc/meminfo does not tell what is available");
+    }
+    /* cgroup v1 has no word for "no limit", only a figure beyond all memory. */
+    bool limited = memory.cgroup_bytes < (uint64_t)1 << 60;
+    bool small = limited && memory.cgroup_bytes < memory.available_bytes;
+    find(findings, small ? VERDICT_NOTE : VERDICT_OK, "cgroup limit", "%s%s",
+         limited ? sl_bytes_text(memory.cgroup_bytes, text) : "none", limited ? " left" : "");
+}
+
+static void examine_memlock(struct findings *findings)
+{
+    struct rlimit limit;
+    char text[SL_BYTES_TEXT];
+    if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0) return;
+    if (limit.rlim_cur == RLIM_INFINITY)
+        find(findings, VERDICT_OK, "locked memory", "no limit");
+    else
+        find(findings, VERDICT_OK, "locked memory", "%s (unified memory does not count)",
+             sl_bytes_text(limit.rlim_cur, text));
+}
+
+static void examine_overcommit(struct findings *findings)
+{
+    FILE *file = fopen("/proc/sys/vm/overcommit_memory", "re");
+    int mode = -1;
+    if (file) {
+        if (fscanf(file, "%d", &mode) != 1) mode = -1;
+        fclose(file);
+    }
+    static const char *const modes[] = {
+        "heuristic", "always",
+        "never: reserving addresses counts as memory, and large devices may be refused"};
+    if (mode >= 0 && mode <= 2)
+        find(findings, mode == 2 ? VERDICT_NOTE : VERDICT_OK, "overcommit", "%s", modes[mode]);
+}
+
+void examine_host(struct findings *findings)
+{
+    examine_memory(findings);
+    examine_memlock(findings);
+    examine_overcommit(findings);
+}
+
+/* Starts this command's --version with the library preloaded, its stderr in the pipe. Does not return. */
+static void start_preloaded(const char *library, int stderr_pipe)
+{
+    dup2(stderr_pipe, STDERR_FILENO);
+    if (!freopen("/dev/null", "w", stdout) || setenv("LD_PRELOAD", library, 1) != 0) _exit(1);
+    unsetenv("SLUICE_LOG");
+    execl("/proc/self/exe", "sluice", "--version", (char *)NULL);
+    _exit(1);
+}
+
+/* The dynamic linker goes on without an object that it cannot preload, and says so on stderr only. */
+static bool try_preload(const char *library, char *said, size_t bytes)
+{
+    int ends[2], status = -1;
+    if (pipe(ends) != 0) return false;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) start_preloaded(library, ends[1]);
+    close(ends[1]);
+    size_t used = 0;
+    ssize_t got;
+    while (child > 0 && used < bytes - 1 && (got = read(ends[0], said + used, bytes - 1 - used)) > 0)
+        used += (size_t)got;
+    said[used] = 0;
+    close(ends[0]);
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    return child > 0 && status == 0 && !strstr(said, "cannot be preloaded");
+}
+
+void examine_library(struct findings *findings)
+{
+    char path[PATH_MAX], said[512] = "";
+    if (!find_library(path, sizeof(path))) {
+        find(findings, VERDICT_BROKEN, "library", "libsluice.so is not where this command belongs to it");
+        return;
+    }
+    if (try_preload(path, said, sizeof(said))) {
+        find(findings, VERDICT_OK, "library", "%s", path);
+    } else {
+        said[strcspn(said, "\n")] = 0;
+        find(findings, VERDICT_BROKEN, "library", "%s cannot be preloaded: %s", path, said);
+    }
+}

@@ -1,0 +1,177 @@
+/* `sluice run`: sets the environment that makes a program run with sluice, and becomes that program. */
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/options.h"
+#include "base/options_path.h"
+#include "base/options_text.h"
+#include "move/stats.h"
+#include "profile/profile.h"
+#include "tools/command/commands.h"
+#include "tools/command/executable.h"
+#include "tools/command/places.h"
+#include "tools/command/watch.h"
+#include "tools/text/command_line.h"
+#include "tools/text/messages.h"
+#include "trace/trace_format.h"
+
+enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
+
+static void print_help(void)
+{
+    puts("Usage: sluice run [OPTION]... [--] COMMAND [ARGUMENT]...\n"
+         "Runs COMMAND with libsluice.so preloaded. The exit status is the command's; 2: wrong usage,\n"
+         "126: the command cannot be run, 127: there is no such command.\n\n"
+         "  --software\n"
+         "      Use the software device softcuda instead of a GPU.\n"
+         "  -v\n"
+         "      As --verbose; -vv gives it twice.");
+    sl_options_print(stdout, false);
+}
+
+/* The flags of the table, and this command's own. */
+static const char *flag_name(size_t index)
+{
+    static char name[64];
+    const char *flag = sl_options_flag(index);
+    if (!flag) return index && sl_options_flag(index - 1) ? "--software" : NULL;
+    snprintf(name, sizeof(name), "--%s", flag);
+    return name;
+}
+
+/* Puts `path` first in the list that the variable holds. */
+static int prepend(const char *variable, const char *path)
+{
+    const char *old = getenv(variable);
+    bool listed = old && *old;
+    size_t bytes = strlen(path) + (listed ? strlen(old) : 0) + 2;
+    char *value = malloc(bytes);
+    if (!value) return failure("out of memory");
+    snprintf(value, bytes, "%s%s%s", path, listed ? ":" : "", listed ? old : "");
+    int error = setenv(variable, value, 1);
+    free(value);
+    return error ? failure("cannot set %s: %s", variable, strerror(errno)) : EXIT_OK;
+}
+
+/* The program may change its folder before it opens the file, so a path is made absolute; and a file that
+ * cannot be written is refused now, not when the program ends. */
+static int set_path(const char *flag, const char *variable, const char *value)
+{
+    char path[PATH_MAX], folder[2 * PATH_MAX];
+    if (!sl_options_absolute(value, path, sizeof(path)))
+        return usage_error("--%s: the path is too long, or the current folder has no name", flag);
+    if (sl_options_expand(path, folder, sizeof(folder)) && access(dirname(folder), W_OK | X_OK) != 0)
+        return usage_error("--%s %s: cannot write there: %s", flag, value, strerror(errno));
+    return setenv(variable, path, 1) ? failure("cannot set %s: %s", variable, strerror(errno)) : EXIT_OK;
+}
+
+/* Files that the program could not replace are refused now, too. */
+static int check_files(void)
+{
+    static const struct {
+        const char *flag;
+        const struct sl_file_kind *kind;
+    } files[] = {{"trace", &sl_file_trace}, {"profile", &sl_file_profile}, {"stats", &sl_file_stats}};
+    for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+        const char *template = getenv(sl_options_env_for_flag(files[i].flag, &(bool){false}));
+        char path[PATH_MAX];
+        if (template && *template && sl_options_expand(template, path, sizeof(path)) &&
+            !sl_file_path_replaceable(path, files[i].kind))
+            return usage_error("--%s %s: %s", files[i].flag, path, sl_file_problem(files[i].kind, errno));
+    }
+    return EXIT_OK;
+}
+
+static int set_option(const char *flag, const char *variable, const char *value)
+{
+    char allowed[128];
+    if (!sl_options_check(variable, value, allowed, sizeof(allowed)))
+        return usage_error("--%s %s is not allowed: it takes %s", flag, value, allowed);
+    if (sl_options_is_path(variable)) return set_path(flag, variable, value);
+    return setenv(variable, value, 1) ? failure("cannot set %s: %s", variable, strerror(errno)) : EXIT_OK;
+}
+
+/* One option at argv[*at]; *at moves over it and its value. */
+static int take_option(char **argv, int *at, bool *software, unsigned *verbose)
+{
+    const char *word = argv[(*at)++];
+    if (!strcmp(word, "--software")) {
+        *software = true;
+        return EXIT_OK;
+    }
+    if (word[1] == 'v' && strspn(word + 1, "v") == strlen(word + 1)) {
+        *verbose += (unsigned)strlen(word + 1);
+        return EXIT_OK;
+    }
+    char flag[32] = "";
+    const char *equals = strchr(word, '=');
+    size_t length = equals ? (size_t)(equals - word) : strlen(word);
+    bool takes_value = false;
+    if (!strncmp(word, "--", 2) && length - 2 < sizeof(flag)) memcpy(flag, word + 2, length - 2);
+    const char *variable = sl_options_env_for_flag(flag, &takes_value);
+    if (!variable) return unknown_word("option", word, flag_name, "sluice run");
+    if (!takes_value) {
+        if (equals) return usage_error("--%s takes no value", flag);
+        if (strcmp(flag, "verbose") != 0) return set_option(flag, variable, "1");
+        ++*verbose;
+        return EXIT_OK;
+    }
+    const char *value = equals ? equals + 1 : argv[*at] ? argv[(*at)++] : NULL;
+    if (!value) return usage_error("--%s needs a value", flag);
+    return set_option(flag, variable, value);
+}
+
+static int set_libraries(bool software)
+{
+    char path[PATH_MAX];
+    if (!find_library(path, sizeof(path)))
+        return failure("libsluice.so is not where this command belongs to it");
+    if (strpbrk(path, ": \t")) return failure("cannot preload %s: its path has a space or a colon", path);
+    int status = prepend("LD_PRELOAD", path);
+    if (status != EXIT_OK || !software) return status;
+    if (!find_software_device(path, sizeof(path))) return failure("the software device is not installed");
+    if (strchr(path, ':')) return failure("cannot use the software device in %s: its path has a colon", path);
+    return prepend("LD_LIBRARY_PATH", path);
+}
+
+int command_run(int argc, char **argv)
+{
+    if (wants_help(argc, argv)) {
+        print_help();
+        return EXIT_OK;
+    }
+    bool software = false;
+    unsigned verbose = 0;
+    int at = 1, status = EXIT_OK;
+    while (at < argc && argv[at][0] == '-' && strcmp(argv[at], "--") != 0) {
+        status = take_option(argv, &at, &software, &verbose);
+        if (status != EXIT_OK) return status;
+    }
+    if (at < argc && !strcmp(argv[at], "--")) at++;
+    if (at >= argc) return usage_error("run: no command given; see sluice run --help");
+    if (verbose) {
+        char level[16];
+        snprintf(level, sizeof(level), "%u", verbose);
+        status = set_option("verbose", sl_options_env_for_flag("verbose", &(bool){false}), level);
+        if (status != EXIT_OK) return status;
+    }
+    sl_file_overwrite(sl_options_overwrite());
+    status = check_files();
+    if (status == EXIT_OK) status = set_libraries(software);
+    if (status != EXIT_OK) return status;
+    const char *obstacle = preload_obstacle(argv[at]);
+    if (obstacle)
+        failure("%s %s, so sluice cannot work in it; it runs as without sluice", argv[at], obstacle);
+    struct watch watch;
+    watch_start(&watch, software);
+    execvp(argv[at], argv + at);
+    int error = errno;
+    watch_cancel(&watch);
+    failure("cannot run %s: %s", argv[at], strerror(error));
+    return error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+}

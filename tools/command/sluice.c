@@ -1,0 +1,57 @@
+/* The `sluice` command: finds the subcommand and runs it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/command/commands.h"
+#include "tools/plan/plan_command.h"
+#include "tools/text/command_line.h"
+#include "tools/text/messages.h"
+#include "tools/views/trace.h"
+
+static const struct command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *help; /* NULL: not listed */
+} commands[] = {
+    {"run", command_run, "run a CUDA program with a larger device than there is"},
+    {"trace", command_trace, "show what a trace file holds"},
+    {"plan", command_plan, "predict what less device memory would cost a traced program"},
+    {"profile", command_profile, "show what a run learned for the next one"},
+    {"stats", command_stats, "show the statistics of a run that is not over, or was killed"},
+    {"doctor", command_doctor, "say whether sluice works on this machine, or why not"},
+    {"options", command_options, NULL},
+};
+enum { COMMAND_COUNT = sizeof(commands) / sizeof(*commands) };
+
+static const char *command_name(size_t index)
+{
+    return index < COMMAND_COUNT ? commands[index].name : NULL;
+}
+
+static void print_help(void)
+{
+    puts("Usage: sluice COMMAND [ARGUMENT]...\n"
+         "Gives an unmodified CUDA training program a larger device than it has.\n\n"
+         "Commands:");
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        if (commands[i].help) printf("  %-8s %s\n", commands[i].name, commands[i].help);
+    puts("\nsluice COMMAND --help tells more. sluice --version prints the version.");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) return usage_error("no command given; see sluice --help");
+    const char *name = argv[1];
+    if (wants_help(argc, argv) || !strcmp(name, "help")) {
+        print_help();
+        return flush_output(EXIT_OK);
+    }
+    if (!strcmp(name, "--version")) {
+        puts("sluice " SLUICE_VERSION);
+        return flush_output(EXIT_OK);
+    }
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        if (!strcmp(commands[i].name, name)) return flush_output(commands[i].run(argc - 1, argv + 1));
+    if (name[0] == '-') return usage_error("unknown option %s; see sluice --help", name);
+    return unknown_word("command", name, command_name, "sluice");
+}

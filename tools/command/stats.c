@@ -1,0 +1,55 @@
+/* `sluice stats`: the figures that a run keeps in a file while it lasts. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/live.h"
+#include "tools/command/commands.h"
+#include "tools/text/command_line.h"
+#include "tools/text/messages.h"
+
+static void print_line(const char *line)
+{
+    puts(line);
+}
+
+static void print_text(const struct sl_live_record *record)
+{
+    const struct sl_live *live = &record->live;
+    printf("%s (process %u) %s\n", live->program, live->process,
+           record->running ? "is running" : "has ended");
+    if (live->state == SL_LIVE_SEEN)
+        puts("nothing was counted");
+    else
+        sl_stats_say(&record->stats, &live->facts, print_line);
+}
+
+int command_stats(int argc, char **argv)
+{
+    bool json = false;
+    const struct command_option options[] = {
+        {"json", OPTION_SWITCH, &json, .help = "Print what --stats of sluice run writes at exit."},
+    };
+    const struct command_syntax syntax = {
+        .name = "stats",
+        .synopsis = "[--json] FILE",
+        .about =
+            "Prints the figures of a run that has not ended, or was killed, from the file that SLUICE_LIVE\n"
+            "names, or that is called FILE.live beside the FILE for statistics.\n",
+        .options = options,
+        .option_count = sizeof(options) / sizeof(*options),
+    };
+    const char *path;
+    int status;
+    struct sl_live_record *record;
+    if (!read_command_line(&syntax, argc, argv, &path, &status)) return status;
+    enum sl_status read = sl_live_read(path, &record);
+    if (read == SL_ERR_IO) return failure("cannot read %s: %s", path, strerror(errno));
+    if (read) return failure("%s: no figures of a run that can be read: %s", path, sl_status_text(read));
+    if (json)
+        sl_stats_print(stdout, &record->stats, &record->live.facts);
+    else
+        print_text(record);
+    sl_live_free(record);
+    return EXIT_OK;
+}

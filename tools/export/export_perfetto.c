@@ -1,0 +1,294 @@
+/* A model as Perfetto's tracks: streams, link directions, memory, and what the program did. */
+#include "tools/export/export.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "tools/export/export_tracks.h"
+#include "tools/model/sorted.h"
+#include "tools/model/trace_open.h"
+
+static bool find_lane(struct exporter *exporter, struct lanes *lanes, struct perfetto_event *slice)
+{
+    for (size_t i = 0; i < lanes->count; i++) {
+        if (lanes->at[i].end_ns > slice->begin_ns) continue;
+        slice->track = lanes->at[i].track;
+        lanes->at[i].end_ns = slice->end_ns;
+        return true;
+    }
+    if (lanes->count == LANES_MAX) return false;
+    slice->track = perfetto_track(&exporter->perfetto, lanes->parent, lanes->name);
+    lanes->at[lanes->count].track = slice->track;
+    lanes->at[lanes->count++].end_ns = slice->end_ns;
+    return true;
+}
+
+void export_slice(struct exporter *exporter, struct lanes *lanes, struct perfetto_event *slice)
+{
+    if (slice->end_ns < slice->begin_ns) slice->end_ns = slice->begin_ns;
+    if (slice->begin_ns >= exporter->window.to_ns ||
+        (slice->end_ns <= exporter->window.from_ns && slice->begin_ns < exporter->window.from_ns))
+        return;
+    if (find_lane(exporter, lanes, slice)) {
+        perfetto_slice(&exporter->perfetto, slice);
+        return;
+    }
+    slice->track = lanes->at[0].track;
+    perfetto_moment(&exporter->perfetto, slice);
+}
+
+/* A track for moments, made with the first of them. */
+static void put_moment(struct exporter *exporter, uint64_t *track, const char *name,
+                       struct perfetto_event *moment)
+{
+    if (!is_in_window(exporter, moment->begin_ns)) return;
+    if (!*track) *track = perfetto_track(&exporter->perfetto, exporter->process, name);
+    moment->track = *track;
+    perfetto_moment(&exporter->perfetto, moment);
+}
+
+/* The beginning of something that took `took_ns` and ended then. */
+static uint64_t before(uint64_t end_ns, uint64_t took_ns)
+{
+    return took_ns < end_ns ? end_ns - took_ns : 0;
+}
+
+/* A counter, of which the value at the window's beginning and the changes in it are written. */
+struct counter {
+    uint64_t track;
+    int64_t value;
+    bool begun;
+};
+
+static void add_to_counter(struct exporter *exporter, struct counter *counter, uint64_t time_ns,
+                           int64_t change)
+{
+    if (time_ns >= exporter->window.from_ns && !counter->begun) {
+        if (counter->value)
+            perfetto_count(&exporter->perfetto, counter->track, exporter->window.from_ns, counter->value);
+        counter->begun = true;
+    }
+    counter->value += change;
+    if (is_in_window(exporter, time_ns))
+        perfetto_count(&exporter->perfetto, counter->track, time_ns, counter->value);
+}
+
+/* The link and the memory */
+
+enum { CLOCK_ERROR_NS = 1000000 };
+
+/* When a transfer began. It cannot be before the launch at which it was issued; a simulated device, which has
+ * a clock of its own, may say so: then that launch's time. */
+static uint64_t transfer_begin(const struct model *model, const struct model_transfer *transfer)
+{
+    uint32_t launch = model_find_launch(model, transfer->tick);
+    if (launch == SL_NONE) return transfer->began_ns;
+    uint64_t issued_ns = model->launches.at[launch].time_ns;
+    bool early = issued_ns > CLOCK_ERROR_NS && transfer->began_ns < issued_ns - CLOCK_ERROR_NS;
+    return early ? issued_ns : transfer->began_ns;
+}
+
+static void export_transfers(struct exporter *exporter)
+{
+    const struct model *model = exporter->model;
+    if (!model->transfers.count) return;
+    uint64_t parent = perfetto_track(&exporter->perfetto, exporter->process, "Link");
+    struct lanes in = {.parent = parent, .name = "To the device"};
+    struct lanes out = {.parent = parent, .name = "From the device"};
+    for (size_t i = 0; i < model->transfers.count; i++) {
+        const struct model_transfer *transfer = &model->transfers.at[i];
+        bool inward = transfer->kind == SL_ACTION_FETCH || transfer->kind == SL_ACTION_POPULATE;
+        uint64_t begin = transfer_begin(model, transfer);
+        struct perfetto_note notes[] = {{"tick", .number = transfer->tick},
+                                        {"chunk", .number = transfer->chunk},
+                                        {"bytes", .number = transfer->bytes}};
+        struct perfetto_event slice = {.name = move_cause_name(transfer->cause),
+                                       .category = move_kind_name(transfer->kind),
+                                       .begin_ns = begin,
+                                       .end_ns = begin + transfer->took_ns,
+                                       .notes = notes,
+                                       .note_count = 3};
+        export_slice(exporter, inward ? &in : &out, &slice);
+    }
+}
+
+static void export_moves(struct exporter *exporter)
+{
+    const struct model *model = exporter->model;
+    if (!model->moves.count) return;
+    uint64_t issued = 0;
+    struct counter used = {
+        .track = perfetto_byte_counter(&exporter->perfetto, exporter->process, "Device memory in use")};
+    for (size_t i = 0; i < model->moves.count; i++) {
+        const struct model_move *move = &model->moves.at[i];
+        bool inward = move->kind == SL_ACTION_FETCH || move->kind == SL_ACTION_POPULATE;
+        add_to_counter(exporter, &used, move->time_ns, inward ? (int64_t)move->bytes : -(int64_t)move->bytes);
+        char name[32];
+        snprintf(name, sizeof(name), "%s, %s", move_kind_name(move->kind), move_cause_name(move->cause));
+        struct perfetto_note notes[] = {{"tick", .number = move->tick},
+                                        {"chunk", .number = move->chunk},
+                                        {"bytes", .number = move->bytes}};
+        struct perfetto_event moment = {.name = name,
+                                        .category = move_kind_name(move->kind),
+                                        .begin_ns = move->time_ns,
+                                        .notes = notes,
+                                        .note_count = 3};
+        put_moment(exporter, &issued, "Moves issued", &moment);
+    }
+}
+
+struct change {
+    uint64_t time_ns;
+    int64_t bytes;
+};
+
+/* What the program has allocated. */
+static bool export_live_bytes(struct exporter *exporter)
+{
+    const struct model *model = exporter->model;
+    if (!model->lives.count) return true;
+    struct change *changes = malloc(2 * model->lives.count * sizeof(*changes));
+    size_t count = 0;
+    if (!changes) return false;
+    for (size_t i = 0; i < model->lives.count; i++) {
+        const struct model_life *life = &model->lives.at[i];
+        int64_t bytes = (int64_t)model->slots.at[life->slot].bytes;
+        changes[count++] = (struct change){life->born_before ? model->first_ns : life->born_ns, bytes};
+        if (life->died_ns != MODEL_ALWAYS) changes[count++] = (struct change){life->died_ns, -bytes};
+    }
+    bool sorted = sort_by_key(changes, count, sizeof(*changes), offsetof(struct change, time_ns));
+    struct counter live = {0};
+    if (sorted)
+        live.track =
+            perfetto_byte_counter(&exporter->perfetto, exporter->process, "Allocated by the program");
+    for (size_t i = 0; sorted && i < count; i++)
+        add_to_counter(exporter, &live, changes[i].time_ns, changes[i].bytes);
+    free(changes);
+    return sorted;
+}
+
+/* What the program did and what happened to it */
+
+static void export_iterations(struct exporter *exporter)
+{
+    const struct model *model = exporter->model;
+    struct lanes lanes = {.parent = exporter->process, .name = "Iterations"};
+    uint64_t begin = model->launches.count ? model->launches.at[0].time_ns : model->first_ns;
+    for (size_t i = 0; i < model->iterations.count; i++) {
+        const struct model_iteration *iteration = &model->iterations.at[i];
+        char name[32];
+        snprintf(name, sizeof(name), "Iteration %" PRIu32, iteration->number);
+        struct perfetto_note notes[] = {{"last_tick", .number = iteration->tick},
+                                        {"symbols", .number = iteration->symbols}};
+        struct perfetto_event slice = {
+            .name = name, .begin_ns = begin, .end_ns = iteration->time_ns, .notes = notes, .note_count = 2};
+        export_slice(exporter, &lanes, &slice);
+        begin = iteration->time_ns;
+    }
+}
+
+/* Launches of one phase that follow each other are a slice. */
+static void export_phases(struct exporter *exporter)
+{
+    const struct model *model = exporter->model;
+    const struct phases *phases = exporter->phases;
+    struct lanes lanes = {.parent = exporter->process, .name = "Phases"};
+    if (!phases->found && !phases->marked) return;
+    for (size_t i = 0, next; i < model->launches.count; i = next) {
+        for (next = i + 1; next < model->launches.count; next++)
+            if (phases->of_launch[next] != phases->of_launch[i]) break;
+        const struct model_launch *first = &model->launches.at[i];
+        struct perfetto_note notes[] = {{"first_tick", .number = first->tick},
+                                        {"launches", .number = next - i}};
+        struct perfetto_event slice = {
+            .name = phase_name(phases->of_launch[i]),
+            .begin_ns = first->time_ns,
+            .end_ns = next < model->launches.count ? model->launches.at[next].time_ns : model->last_ns,
+            .notes = notes,
+            .note_count = 2};
+        export_slice(exporter, &lanes, &slice);
+    }
+}
+
+static void export_stalls(struct exporter *exporter)
+{
+    const struct model *model = exporter->model;
+    struct lanes lanes = {.parent = exporter->process, .name = "Stalls"};
+    for (size_t i = 0; i < model->stalls.count; i++) {
+        const struct model_stall *stall = &model->stalls.at[i];
+        struct perfetto_note notes[] = {{"known_at_tick", .number = stall->tick},
+                                        {"chunks", .number = stall->chunks},
+                                        {"took_ns", .number = stall->took_ns}};
+        struct perfetto_event slice = {.name = "waits for its data",
+                                       .begin_ns = before(stall->time_ns, stall->took_ns),
+                                       .end_ns = stall->time_ns,
+                                       .notes = notes,
+                                       .note_count = 3};
+        export_slice(exporter, &lanes, &slice);
+    }
+}
+
+static void export_waits(struct exporter *exporter)
+{
+    static const char *const names[] = {"for the context", "for a stream", "for an event", "for a copy"};
+    const struct model *model = exporter->model;
+    struct lanes lanes = {.parent = exporter->process, .name = "The program waits"};
+    for (size_t i = 0; i < model->syncs.count; i++) {
+        const struct model_sync *sync = &model->syncs.at[i];
+        struct perfetto_note notes[] = {{"tick", .number = sync->tick},
+                                        {"thread", .number = sync->thread},
+                                        {"took_ns", .number = sync->took_ns},
+                                        {"handle", .number = sync->handle, .address = true}};
+        struct perfetto_event slice = {.name = sync->kind < 4 ? names[sync->kind] : "unknown",
+                                       .begin_ns = before(sync->time_ns, sync->took_ns),
+                                       .end_ns = sync->time_ns,
+                                       .notes = notes,
+                                       .note_count = sync->handle ? 4 : 3};
+        export_slice(exporter, &lanes, &slice);
+    }
+}
+
+static void export_trouble(struct exporter *exporter)
+{
+    static const char *const kinds[] = {"allocation failed", "launch failed", "call failed"};
+    const struct model *model = exporter->model;
+    uint64_t errors = 0, gaps = 0;
+    for (size_t i = 0; i < model->errors.count; i++) {
+        const struct model_error *error = &model->errors.at[i];
+        struct perfetto_note notes[] = {{"code", .number = error->code}, {"bytes", .number = error->bytes}};
+        struct perfetto_event moment = {.name = kinds[error->kind < 3 ? error->kind : 2],
+                                        .begin_ns = error->time_ns,
+                                        .notes = notes,
+                                        .note_count = 2};
+        put_moment(exporter, &errors, "Errors", &moment);
+    }
+    for (size_t i = 0; i < model->gaps.count; i++) {
+        const struct model_gap *gap = &model->gaps.at[i];
+        struct perfetto_note notes[] = {{"first_tick", .number = gap->tick},
+                                        {"records", .number = gap->lost}};
+        struct perfetto_event moment = {
+            .name = "records lost", .begin_ns = gap->time_ns, .notes = notes, .note_count = 2};
+        put_moment(exporter, &gaps, "Gaps in the trace", &moment);
+    }
+}
+
+bool export_perfetto(const struct model *model, const struct phases *phases, struct export_window window,
+                     FILE *to, struct export_counts *counts)
+{
+    struct exporter exporter = {.model = model, .phases = phases, .window = window};
+    struct perfetto *perfetto = &exporter.perfetto;
+    perfetto_open(perfetto, to, model->header.monotonic_ns, model->header.realtime_ns);
+    exporter.process = perfetto_process(perfetto, model->header.process, program_name(&model->header).text);
+    export_iterations(&exporter);
+    export_phases(&exporter);
+    bool good = export_marks(&exporter) && export_streams(&exporter);
+    export_transfers(&exporter);
+    export_moves(&exporter);
+    good = good && export_live_bytes(&exporter);
+    export_stalls(&exporter);
+    export_waits(&exporter);
+    export_trouble(&exporter);
+    *counts =
+        (struct export_counts){perfetto->packets, perfetto->slices, perfetto->moments, perfetto->samples};
+    return perfetto_close(perfetto) && good;
+}

@@ -1,0 +1,42 @@
+/* What the parts of the export to Perfetto share. */
+#ifndef SLUICE_EXPORT_TRACKS_H
+#define SLUICE_EXPORT_TRACKS_H
+
+#include "tools/export/export.h"
+#include "tools/export/perfetto.h"
+
+enum { LANES_MAX = 64 };
+
+/* Slices that may overlap, in tracks of one name, which Perfetto shows as one. Set parent and name, zero the
+ * rest. */
+struct lanes {
+    uint64_t parent;
+    const char *name;
+    size_t count;
+    struct {
+        uint64_t track, end_ns;
+    } at[LANES_MAX];
+};
+
+struct exporter {
+    const struct model *model;
+    const struct phases *phases;
+    struct export_window window;
+    struct perfetto perfetto;
+    uint64_t process; /* the track of all others */
+};
+
+static inline bool is_in_window(const struct exporter *exporter, uint64_t time_ns)
+{
+    return time_ns >= exporter->window.from_ns && time_ns < exporter->window.to_ns;
+}
+
+/* Writes a slice that overlaps the window in the first lane that is free at its beginning; where there are
+ * too many, it becomes a moment. Sets slice->track. */
+void export_slice(struct exporter *exporter, struct lanes *lanes, struct perfetto_event *slice);
+
+/* export_streams.c, export_marks.c: false when there is no memory. */
+bool export_streams(struct exporter *exporter);
+bool export_marks(struct exporter *exporter);
+
+#endif

@@ -1,0 +1,282 @@
+#include "tools/export/perfetto.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Numbers of fields and enumerators, by message: those of Perfetto's protos. */
+enum { TRACE_PACKET = 1 };
+enum {
+    PACKET_CLOCK_SNAPSHOT = 6,
+    PACKET_TIMESTAMP = 8,
+    PACKET_SEQUENCE = 10,
+    PACKET_TRACK_EVENT = 11,
+    PACKET_INTERNED = 12,
+    PACKET_SEQUENCE_FLAGS = 13,
+    PACKET_DEFAULTS = 59,
+    PACKET_TRACK_DESCRIPTOR = 60,
+    PACKET_FIRST = 87,
+};
+enum { SEQUENCE_CLEARED = 1, SEQUENCE_NEEDS_STATE = 2 };
+enum { DEFAULTS_CLOCK = 58 };
+enum { SNAPSHOT_CLOCKS = 1, SNAPSHOT_PRIMARY = 2 };
+enum { CLOCK_ID = 1, CLOCK_TIMESTAMP = 2, CLOCK_IS_REALTIME = 1, CLOCK_IS_MONOTONIC = 3 };
+enum {
+    TRACK_UUID = 1,
+    TRACK_NAME = 2,
+    TRACK_PROCESS = 3,
+    TRACK_PARENT = 5,
+    TRACK_COUNTER = 8,
+    TRACK_CHILD_ORDERING = 11,
+    TRACK_RANK = 12,
+    ORDERING_EXPLICIT = 3,
+};
+enum { PROCESS_PID = 1, PROCESS_NAME = 6 };
+enum { COUNTER_UNIT = 3, UNIT_SIZE_BYTES = 3 };
+enum {
+    EVENT_CATEGORY_IIDS = 3,
+    EVENT_NOTES = 4,
+    EVENT_TYPE = 9,
+    EVENT_NAME_IID = 10,
+    EVENT_TRACK = 11,
+    EVENT_COUNTER_VALUE = 30,
+    TYPE_SLICE_BEGIN = 1,
+    TYPE_SLICE_END = 2,
+    TYPE_INSTANT = 3,
+    TYPE_COUNTER = 4,
+};
+enum { NOTE_NAME_IID = 1, NOTE_UINT = 3, NOTE_POINTER = 7, NOTE_TEXT_IID = 17 };
+
+/* Fields of InternedData; each entry is an iid (1) and a text (2). */
+enum interned { CATEGORIES = 1, NAMES = 2, NOTE_NAMES = 3, NOTE_TEXTS = 29 };
+enum { ENTRY_IID = 1, ENTRY_TEXT = 2 };
+
+enum { THE_SEQUENCE = 1 }; /* all packets are of one writer */
+
+static uint64_t hash_text(enum interned kind, const char *text)
+{
+    uint64_t hash = kind;
+    for (; *text; text++) hash = sl_hash_word(hash, (unsigned char)*text);
+    return hash ? hash : 1;
+}
+
+static bool keep_text(struct perfetto *perfetto, enum interned kind, const char *text)
+{
+    if (perfetto->text_count == perfetto->text_room) {
+        size_t room = 2 * perfetto->text_room + 64;
+        struct perfetto_text *grown = realloc(perfetto->texts, room * sizeof(*grown));
+        if (!grown) return false;
+        perfetto->texts = grown;
+        perfetto->text_room = room;
+    }
+    char *copy = strdup(text);
+    if (!copy) return false;
+    perfetto->texts[perfetto->text_count++] = (struct perfetto_text){copy, (uint8_t)kind};
+    return true;
+}
+
+/* The text's iid. One that is new goes into the file with the packet that is being made. */
+static uint64_t intern(struct perfetto *perfetto, enum interned kind, const char *text)
+{
+    uint64_t hash = hash_text(kind, text);
+    uint32_t known = sl_map_get(&perfetto->text_of, hash);
+    if (known != SL_NONE && perfetto->texts[known].kind == kind && !strcmp(perfetto->texts[known].text, text))
+        return known + 1;
+    if ((known == SL_NONE && !sl_map_put(&perfetto->text_of, hash, (uint32_t)perfetto->text_count)) ||
+        !keep_text(perfetto, kind, text))
+        perfetto->no_memory = true;
+    return perfetto->text_count;
+}
+
+static size_t begin_packet(struct perfetto *perfetto)
+{
+    perfetto->packet.bytes = 0;
+    size_t packet = protobuf_begin(&perfetto->packet, TRACE_PACKET);
+    protobuf_number(&perfetto->packet, PACKET_SEQUENCE, THE_SEQUENCE);
+    protobuf_number(&perfetto->packet, PACKET_SEQUENCE_FLAGS,
+                    perfetto->packets ? SEQUENCE_NEEDS_STATE : SEQUENCE_CLEARED | SEQUENCE_NEEDS_STATE);
+    return packet;
+}
+
+static void put_interned(struct perfetto *perfetto)
+{
+    if (perfetto->texts_written == perfetto->text_count) return;
+    size_t interned = protobuf_begin(&perfetto->packet, PACKET_INTERNED);
+    for (; perfetto->texts_written < perfetto->text_count; perfetto->texts_written++) {
+        const struct perfetto_text *text = &perfetto->texts[perfetto->texts_written];
+        size_t entry = protobuf_begin(&perfetto->packet, text->kind);
+        protobuf_number(&perfetto->packet, ENTRY_IID, perfetto->texts_written + 1);
+        protobuf_text(&perfetto->packet, ENTRY_TEXT, text->text);
+        protobuf_end(&perfetto->packet, entry);
+    }
+    protobuf_end(&perfetto->packet, interned);
+}
+
+static void end_packet(struct perfetto *perfetto, size_t packet)
+{
+    put_interned(perfetto);
+    protobuf_end(&perfetto->packet, packet);
+    if (perfetto->packet.no_memory) perfetto->no_memory = true;
+    if (perfetto->no_memory) return;
+    fwrite(perfetto->packet.at, 1, perfetto->packet.bytes, perfetto->to);
+    perfetto->packets++;
+}
+
+static void put_clock(struct protobuf *packet, unsigned id, uint64_t ns)
+{
+    size_t clock = protobuf_begin(packet, SNAPSHOT_CLOCKS);
+    protobuf_number(packet, CLOCK_ID, id);
+    protobuf_number(packet, CLOCK_TIMESTAMP, ns);
+    protobuf_end(packet, clock);
+}
+
+void perfetto_open(struct perfetto *perfetto, FILE *to, uint64_t monotonic_ns, uint64_t realtime_ns)
+{
+    *perfetto = (struct perfetto){.to = to, .salt = sl_mix(realtime_ns)};
+    size_t packet = begin_packet(perfetto);
+    struct protobuf *message = &perfetto->packet;
+    protobuf_number(message, PACKET_FIRST, 1);
+    size_t defaults = protobuf_begin(message, PACKET_DEFAULTS);
+    protobuf_number(message, DEFAULTS_CLOCK, CLOCK_IS_MONOTONIC);
+    protobuf_end(message, defaults);
+    size_t snapshot = protobuf_begin(message, PACKET_CLOCK_SNAPSHOT);
+    put_clock(message, CLOCK_IS_MONOTONIC, monotonic_ns);
+    put_clock(message, CLOCK_IS_REALTIME, realtime_ns);
+    protobuf_number(message, SNAPSHOT_PRIMARY, CLOCK_IS_MONOTONIC);
+    protobuf_end(message, snapshot);
+    intern(perfetto, CATEGORIES, PERFETTO_MARKER);
+    end_packet(perfetto, packet);
+}
+
+bool perfetto_close(struct perfetto *perfetto)
+{
+    bool good = !perfetto->no_memory;
+    for (size_t i = 0; i < perfetto->text_count; i++) free(perfetto->texts[i].text);
+    free(perfetto->texts);
+    sl_map_free(&perfetto->text_of);
+    protobuf_free(&perfetto->packet);
+    perfetto->texts = NULL;
+    perfetto->text_count = 0;
+    return good;
+}
+
+/* Begins the descriptor of a new track in *packet; the caller ends both. */
+static uint64_t begin_track(struct perfetto *perfetto, uint64_t parent, const char *name, size_t *packet,
+                            size_t *descriptor)
+{
+    struct protobuf *message = &perfetto->packet;
+    uint64_t rank = ++perfetto->track_count, uuid = sl_mix(perfetto->salt + rank);
+    if (!uuid) uuid = perfetto->salt;
+    *packet = begin_packet(perfetto);
+    *descriptor = protobuf_begin(message, PACKET_TRACK_DESCRIPTOR);
+    protobuf_number(message, TRACK_UUID, uuid);
+    protobuf_text(message, TRACK_NAME, name);
+    if (parent) protobuf_number(message, TRACK_PARENT, parent);
+    protobuf_number(message, TRACK_CHILD_ORDERING, ORDERING_EXPLICIT);
+    protobuf_number(message, TRACK_RANK, rank);
+    return uuid;
+}
+
+static void end_track(struct perfetto *perfetto, size_t packet, size_t descriptor)
+{
+    protobuf_end(&perfetto->packet, descriptor);
+    end_packet(perfetto, packet);
+}
+
+uint64_t perfetto_process(struct perfetto *perfetto, uint32_t process, const char *name)
+{
+    size_t packet, descriptor;
+    uint64_t uuid = begin_track(perfetto, 0, name, &packet, &descriptor);
+    size_t inner = protobuf_begin(&perfetto->packet, TRACK_PROCESS);
+    protobuf_signed(&perfetto->packet, PROCESS_PID, (int32_t)process);
+    protobuf_text(&perfetto->packet, PROCESS_NAME, name);
+    protobuf_end(&perfetto->packet, inner);
+    end_track(perfetto, packet, descriptor);
+    return uuid;
+}
+
+uint64_t perfetto_track(struct perfetto *perfetto, uint64_t parent, const char *name)
+{
+    size_t packet, descriptor;
+    uint64_t uuid = begin_track(perfetto, parent, name, &packet, &descriptor);
+    end_track(perfetto, packet, descriptor);
+    return uuid;
+}
+
+uint64_t perfetto_byte_counter(struct perfetto *perfetto, uint64_t parent, const char *name)
+{
+    size_t packet, descriptor;
+    uint64_t uuid = begin_track(perfetto, parent, name, &packet, &descriptor);
+    size_t counter = protobuf_begin(&perfetto->packet, TRACK_COUNTER);
+    protobuf_number(&perfetto->packet, COUNTER_UNIT, UNIT_SIZE_BYTES);
+    protobuf_end(&perfetto->packet, counter);
+    end_track(perfetto, packet, descriptor);
+    return uuid;
+}
+
+static void put_note(struct perfetto *perfetto, const struct perfetto_note *note)
+{
+    struct protobuf *message = &perfetto->packet;
+    size_t inner = protobuf_begin(message, EVENT_NOTES);
+    protobuf_number(message, NOTE_NAME_IID, intern(perfetto, NOTE_NAMES, note->name));
+    if (note->text)
+        protobuf_number(message, NOTE_TEXT_IID, intern(perfetto, NOTE_TEXTS, note->text));
+    else
+        protobuf_number(message, note->address ? NOTE_POINTER : NOTE_UINT, note->number);
+    protobuf_end(message, inner);
+}
+
+static void put_event(struct perfetto *perfetto, const struct perfetto_event *event, unsigned type,
+                      uint64_t time_ns)
+{
+    struct protobuf *message = &perfetto->packet;
+    size_t packet = begin_packet(perfetto);
+    protobuf_number(message, PACKET_TIMESTAMP, time_ns);
+    size_t inner = protobuf_begin(message, PACKET_TRACK_EVENT);
+    protobuf_number(message, EVENT_TYPE, type);
+    protobuf_number(message, EVENT_TRACK, event->track);
+    if (type != TYPE_SLICE_END) {
+        protobuf_number(message, EVENT_NAME_IID, intern(perfetto, NAMES, event->name));
+        if (event->category)
+            protobuf_number(message, EVENT_CATEGORY_IIDS, intern(perfetto, CATEGORIES, event->category));
+        for (size_t i = 0; i < event->note_count; i++) put_note(perfetto, &event->notes[i]);
+    }
+    protobuf_end(message, inner);
+    end_packet(perfetto, packet);
+}
+
+void perfetto_begin(struct perfetto *perfetto, const struct perfetto_event *slice)
+{
+    put_event(perfetto, slice, TYPE_SLICE_BEGIN, slice->begin_ns);
+    perfetto->slices++;
+}
+
+void perfetto_end(struct perfetto *perfetto, const struct perfetto_event *slice)
+{
+    put_event(perfetto, slice, TYPE_SLICE_END, slice->end_ns);
+}
+
+void perfetto_slice(struct perfetto *perfetto, const struct perfetto_event *slice)
+{
+    perfetto_begin(perfetto, slice);
+    perfetto_end(perfetto, slice);
+}
+
+void perfetto_moment(struct perfetto *perfetto, const struct perfetto_event *moment)
+{
+    put_event(perfetto, moment, TYPE_INSTANT, moment->begin_ns);
+    perfetto->moments++;
+}
+
+void perfetto_count(struct perfetto *perfetto, uint64_t track, uint64_t time_ns, int64_t value)
+{
+    struct protobuf *message = &perfetto->packet;
+    size_t packet = begin_packet(perfetto);
+    protobuf_number(message, PACKET_TIMESTAMP, time_ns);
+    size_t inner = protobuf_begin(message, PACKET_TRACK_EVENT);
+    protobuf_number(message, EVENT_TYPE, TYPE_COUNTER);
+    protobuf_number(message, EVENT_TRACK, track);
+    protobuf_signed(message, EVENT_COUNTER_VALUE, value);
+    protobuf_end(message, inner);
+    end_packet(perfetto, packet);
+    perfetto->samples++;
+}

@@ -1,0 +1,70 @@
+/* Traces for Perfetto (perfetto.dev, protos/perfetto/trace): tracks with slices, moments and counters. Names
+ * are interned. Everything is written as it comes; Perfetto sorts it by time. */
+#ifndef SLUICE_PERFETTO_H
+#define SLUICE_PERFETTO_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/map.h"
+#include "tools/export/protobuf.h"
+
+struct perfetto_text {
+    char *text;
+    uint8_t kind;
+};
+
+struct perfetto {
+    FILE *to;
+    struct protobuf packet;
+    struct perfetto_text *texts; /* interned: the first has iid 1 */
+    size_t text_count, text_room, texts_written;
+    struct sl_map text_of; /* hash of kind and text -> index */
+    uint64_t salt, track_count;
+    uint64_t packets, slices, moments, samples; /* written */
+    bool no_memory;
+};
+
+/* What a slice or a moment says of itself. */
+struct perfetto_note {
+    const char *name;
+    const char *text; /* NULL: `number` */
+    uint64_t number;
+    bool address; /* `number` is one */
+};
+
+struct perfetto_event {
+    uint64_t track;
+    const char *name;
+    const char *category;      /* NULL: none */
+    uint64_t begin_ns, end_ns; /* on CLOCK_MONOTONIC. A moment: begin_ns alone */
+    const struct perfetto_note *notes;
+    size_t note_count;
+};
+
+/* In the first packet of every trace. */
+#define PERFETTO_MARKER "sluice trace export"
+
+/* Begins a trace. `monotonic_ns` and `realtime_ns` are one moment on both clocks. `to` must stay open until
+ * perfetto_close. */
+void perfetto_open(struct perfetto *perfetto, FILE *to, uint64_t monotonic_ns, uint64_t realtime_ns);
+
+/* Returns false if memory ran out; errors of writing are those of `to`. Accepts a zeroed one. */
+bool perfetto_close(struct perfetto *perfetto);
+
+/* New tracks; they return their names. Children are shown in the order in which they are made. Tracks with
+ * the same name and parent are shown as one. */
+uint64_t perfetto_process(struct perfetto *perfetto, uint32_t process, const char *name);
+uint64_t perfetto_track(struct perfetto *perfetto, uint64_t parent, const char *name);
+uint64_t perfetto_byte_counter(struct perfetto *perfetto, uint64_t parent, const char *name);
+
+/* Slices of one track must be nested or apart. One whose end is not known yet is begun, and ended with the
+ * same track and an end_ns; of those with equal times, in the order of nesting. */
+void perfetto_slice(struct perfetto *perfetto, const struct perfetto_event *slice);
+void perfetto_begin(struct perfetto *perfetto, const struct perfetto_event *slice);
+void perfetto_end(struct perfetto *perfetto, const struct perfetto_event *slice);
+
+void perfetto_moment(struct perfetto *perfetto, const struct perfetto_event *moment);
+void perfetto_count(struct perfetto *perfetto, uint64_t track, uint64_t time_ns, int64_t value);
+
+#endif

@@ -1,0 +1,215 @@
+/* A trace in memory, for every command that needs more of it than one record at a time.
+ *
+ *   shape   what launches that repeat have in common: kernel, size, what they may touch
+ *   set     the ranges that launches of a shape may touch
+ *   range   a stretch of one slot
+ *   life    of a slot: from an allocation to its free
+ *
+ * Launches are in the order of their ticks, everything else in the order of time; records of different
+ * threads are not so in the file. What a file says is not trusted: every index in here is valid, and what the
+ * file refers to without having it is counted in `missing`. Read only after model_open; used by one thread.
+ */
+#ifndef SLUICE_TOOL_MODEL_H
+#define SLUICE_TOOL_MODEL_H
+
+#include "tools/text/progress.h"
+#include "tools/model/trace_text.h"
+
+#define MODEL_ALWAYS UINT64_MAX /* a life that no free ended */
+
+struct model_launch {
+    uint64_t tick, time_ns; /* when the program launched it, on the host's clock */
+    uint32_t shape;         /* in `shapes` */
+    uint16_t stream;        /* in `streams` */
+    uint16_t thread;        /* that recorded it; 65535: a later one */
+};
+
+struct model_shape {
+    uint64_t size;     /* threads of a kernel's grid, bytes of a copy, a set or a collective */
+    uint32_t kernel;   /* 0 for what is none */
+    uint32_t set;      /* in `sets` */
+    uint8_t kind;      /* enum sl_launch_kind */
+    uint8_t direction; /* enum sl_copy_direction */
+    bool lost;         /* what it may touch is not in the file */
+};
+
+struct model_set {
+    uint32_t first, count; /* in `set_ranges` */
+};
+
+struct model_range {
+    uint64_t offset, bytes;
+    uint32_t slot; /* in `slots` */
+    bool only_read;
+};
+
+struct model_slot {
+    uint64_t bytes; /* 0: its allocation is not in the file */
+    uint64_t site, address;
+    uint32_t id; /* in the file; after sluice forgot, another slot may have the same */
+};
+
+struct model_life {
+    uint64_t born_ns, died_ns;     /* MODEL_ALWAYS: it never died */
+    uint64_t born_tick, died_tick; /* the newest launches' then */
+    uint32_t slot;
+    bool born_before; /* the file has no allocation for it: the trace began later, or it was lost */
+};
+
+struct model_move {
+    uint64_t tick, time_ns, bytes;
+    uint32_t chunk;
+    uint8_t kind, cause; /* enum sl_action_kind, enum sl_move_cause */
+};
+
+struct model_transfer { /* as measured by the device */
+    uint64_t tick, began_ns, took_ns, bytes;
+    uint32_t chunk;
+    uint8_t kind, cause;
+};
+
+struct model_stall {
+    uint64_t tick, time_ns, took_ns; /* time: when it was known */
+    uint64_t launch;                 /* tick of the one that waited; 0: not told */
+    uint32_t chunks;
+};
+
+struct model_slab {
+    uint64_t address, bytes;
+    uint32_t chunk; /* its first */
+};
+
+struct model_iteration { /* that has ended */
+    uint64_t tick, time_ns;
+    uint64_t symbols, fed, predicted; /* fed, predicted: since the start; 0 in traces before 1.2 */
+    uint32_t number;
+};
+
+struct model_duration {
+    uint64_t tick, took_ns; /* on the device */
+};
+
+struct model_mark {
+    uint64_t tick, time_ns;
+    const char *name; /* harmless */
+    uint32_t id, thread;
+    uint8_t kind, source; /* enum sl_mark_kind; 0 NVTX, 1 sluice/marks.h */
+};
+
+struct model_sync {
+    uint64_t tick, time_ns, took_ns, handle; /* time: when it was over */
+    uint32_t thread;
+    uint8_t kind; /* enum sl_sync_kind */
+};
+
+struct model_error {
+    uint64_t tick, time_ns, bytes, site;
+    uint32_t code;
+    uint8_t kind; /* enum sl_error_kind */
+};
+
+struct model_gap {
+    uint64_t tick, time_ns, lost;
+    uint32_t thread;
+};
+
+struct model_site {
+    uint64_t site;
+    const char *frames; /* harmless */
+};
+
+struct model_module {
+    uint64_t address, build[2];
+    const char *path; /* harmless */
+    uint32_t id;
+};
+
+/* An array that grows while the model is made. */
+#define MODEL_ARRAY(type)                                                                                    \
+    struct {                                                                                                 \
+        type *at;                                                                                            \
+        size_t count, room;                                                                                  \
+    }
+
+/* Kinds of decisions, and of reasons for each: see trace/decision.h. */
+enum { MODEL_DECISIONS = 5, MODEL_REASONS = 7 };
+
+struct model {
+    struct sluice_trace_header header;
+    struct sl_trace_problem problem; /* where the file ends early or is damaged */
+    uint64_t records;
+    uint64_t first_ns, last_ns; /* of the records */
+
+    MODEL_ARRAY(struct model_launch) launches;
+    MODEL_ARRAY(struct model_shape) shapes;
+    MODEL_ARRAY(struct model_set) sets; /* the first is empty */
+    MODEL_ARRAY(uint32_t) set_ranges;   /* in `ranges` */
+    MODEL_ARRAY(struct model_range) ranges;
+    MODEL_ARRAY(uint64_t) streams; /* handles; the last one stands for all beyond 65535 */
+    MODEL_ARRAY(struct model_slot) slots;
+    MODEL_ARRAY(struct model_life) lives;
+    MODEL_ARRAY(struct model_move) moves;
+    MODEL_ARRAY(struct model_transfer) transfers;
+    MODEL_ARRAY(struct model_stall) stalls;
+    MODEL_ARRAY(struct model_slab) slabs; /* where chunks lie */
+    MODEL_ARRAY(struct model_iteration) iterations;
+    MODEL_ARRAY(struct model_duration) durations; /* in the order of their ticks */
+    MODEL_ARRAY(struct model_mark) marks;
+    MODEL_ARRAY(struct model_sync) syncs;
+    MODEL_ARRAY(struct model_error) errors;
+    MODEL_ARRAY(struct model_gap) gaps;
+    MODEL_ARRAY(struct model_site) sites;
+    MODEL_ARRAY(struct model_module) modules;
+    MODEL_ARRAY(const char *) facts; /* "name=value", numbers too; harmless */
+    struct kernel_names kernels;
+
+    uint64_t decisions[MODEL_DECISIONS][MODEL_REASONS]; /* how many; by enum sl_decision and reason */
+    uint64_t budget_bytes, chunk_bytes, device_bytes;   /* the last that were told; 0: none */
+    uint64_t link_in, link_out;                       /* bytes a second; 0: not measured */
+
+    struct {
+        uint64_t records;  /* that the program could not write: the gaps' sum */
+        uint64_t accesses; /* of launches that are not there */
+        uint64_t sets;     /* launches that refer to one whose accesses are not there */
+        uint64_t frees;    /* without an allocation */
+        uint64_t births;   /* of allocations that were made again without a free */
+        uint64_t unknown;  /* records with kinds that a later sluice may know */
+        uint64_t beyond;   /* records of which there are more than this program holds */
+    } missing;
+};
+
+/* Reads everything; `progress` was started with the size of the file, or is zeroed. False when there is no
+ * memory; otherwise *out is released with model_close. A file that ends early or is damaged counts as read up
+ * to there, and (*out)->problem says so. */
+bool model_read(struct sl_trace_reader *reader, struct progress *progress, struct model **out);
+
+/* The same from a file, for a command. On EXIT_OK *out is set, and the command ends with
+ * end_status(path, &model->problem). Otherwise the reason is on stderr. */
+int model_open(const char *path, struct model **out);
+void model_close(struct model *model); /* accepts NULL */
+
+/* The launch with this tick, or SL_NONE. */
+uint32_t model_find_launch(const struct model *model, uint64_t tick);
+
+/* How many launches have ticks of at most `tick`, and how many were made up to `time_ns`: the indices of the
+ * first launches behind these. */
+uint32_t model_launches_to_tick(const struct model *model, uint64_t tick);
+uint32_t model_launches_to_time(const struct model *model, uint64_t time_ns);
+
+/* For people: a kernel's name, or what kind of launch it is. Never NULL. */
+const char *model_launch_name(const struct model *model, const struct model_launch *launch);
+
+static inline const struct model_shape *model_shape_of(const struct model *model,
+                                                       const struct model_launch *launch)
+{
+    return &model->shapes.at[launch->shape];
+}
+
+/* for (uint32_t i = 0; i < set->count; i++) model_set_range(model, set, i)->... */
+static inline const struct model_range *model_set_range(const struct model *model,
+                                                        const struct model_set *set, uint32_t i)
+{
+    return &model->ranges.at[model->set_ranges.at[set->first + i]];
+}
+
+#endif

@@ -1,0 +1,34 @@
+#include "tools/model/trace_open.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "tools/text/defuse.h"
+#include "tools/text/messages.h"
+
+int open_trace(const char *path, struct sl_trace_reader **out)
+{
+    struct sl_trace_problem problem;
+    enum sl_status status = sl_trace_reader_open(path, out, &problem);
+    if (status == SL_OK) return EXIT_OK;
+    struct stat file;
+    if (status == SL_ERR_IO && stat(path, &file) == 0 && S_ISFIFO(file.st_mode))
+        return failure("%s: is a pipe; a trace with a limit is read from a file", path);
+    return failure("%s: %s", path, problem.text);
+}
+
+int end_status(const char *path, const struct sl_trace_problem *problem)
+{
+    if (problem->status == SL_OK) return EXIT_OK;
+    int status = failure("%s: at byte %" PRIu64 ": %s", path, problem->offset, problem->text);
+    return problem->status == SL_ERR_TRUNCATED ? EXIT_OK : status;
+}
+
+struct program_name program_name(const struct sluice_trace_header *header)
+{
+    struct program_name name;
+    memcpy(name.text, header->program, sizeof(name.text));
+    defuse_text(name.text);
+    return name;
+}

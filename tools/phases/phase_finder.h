@@ -1,0 +1,35 @@
+/* Finding phases: what phases.c and phase_ways.c share. */
+#ifndef SLUICE_TOOL_PHASE_FINDER_H
+#define SLUICE_TOOL_PHASE_FINDER_H
+
+#include "tools/phases/phases.h"
+#include "tools/phases/turns.h"
+
+struct finder {
+    const struct model *model;
+    struct phases *out;
+    struct anchors anchors;
+    struct windows windows;
+    uint8_t *is_kept;
+    uint8_t *of_shape; /* phase of the last launch of each shape */
+    bool no_memory;
+};
+
+/* What is learned of a type of windows by itself. */
+struct sample {
+    struct touches touches;
+    struct turns turns;
+    uint32_t type, kept, count;
+    bool update;
+};
+
+/* The touches of one of the type's windows. */
+bool touches_of_type(struct finder *finder, uint32_t type, struct touches *out);
+
+/* Cuts in this way and looks at the windows that show most. False: there are none. */
+bool try_way(struct finder *finder, uint32_t way, struct sample *sample);
+
+/* The best way to cut, or SL_NONE if none shows a backward pass. */
+uint32_t choose_way(struct finder *finder);
+
+#endif

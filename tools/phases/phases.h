@@ -1,0 +1,52 @@
+/* Phases of launches and classes of memory, found from a trace itself. See phases.c. */
+#ifndef SLUICE_TOOL_PHASES_H
+#define SLUICE_TOOL_PHASES_H
+
+#include "tools/phases/classes.h"
+#include "tools/phases/windows.h"
+
+enum phase {
+    PHASE_OTHER, /* before the first batch, or not known */
+    PHASE_FORWARD,
+    PHASE_BACKWARD,
+    PHASE_PASSES, /* a graph that is both of these */
+    PHASE_UPDATE,
+    PHASE_EVALUATION,
+    PHASE_COPY, /* between host and device */
+    PHASE_COLLECTIVE,
+    PHASE_COUNT,
+};
+
+/* A step of training: from its first batch up to what follows its update. */
+struct step {
+    uint32_t begin, end; /* launches */
+    bool whole;          /* it has an update */
+};
+
+struct phases {
+    uint8_t *of_launch; /* enum phase */
+    uint8_t *class_of;  /* enum memory_class, of each segment */
+    struct segments segments;
+    struct step *steps;
+    uint32_t step_count;
+    bool found;  /* forward and backward passes were recognised */
+    bool marked; /* the program's marks had a part in it */
+};
+
+const char *phase_name(enum phase phase);
+
+/* False when there is no memory; phases_free accepts what is left then. */
+bool phases_find(const struct model *model, struct phases *out);
+void phases_free(struct phases *phases);
+
+/* steps.c: finds the steps when every launch has its phase. False when there is no memory. */
+bool steps_find(const struct model *model, struct phases *phases);
+
+/* phase_marks.c: writes the phases that the program's own marks name over those of the launches in them. True
+ * if there were any. */
+bool phases_from_marks(const struct model *model, uint8_t *of_launch);
+
+/* The phase that a range of this name is, or PHASE_OTHER. */
+enum phase phase_of_name(const char *name);
+
+#endif

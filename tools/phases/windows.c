@@ -1,0 +1,166 @@
+#include "tools/phases/windows.h"
+
+#include <stdlib.h>
+
+#include "base/map.h"
+
+enum { COPIES_MIN = 3 }; /* weights are copied to the device once, or twice; batches come again and again */
+
+static bool is_copy_in(const struct model_shape *shape)
+{
+    return shape->kind == SL_LAUNCH_COPY && shape->direction == SL_COPY_IN;
+}
+
+/* Marks the segments that were copied to by the host, or set, at least `least` times, with work between. */
+static bool find_written(const struct model *model, const struct segments *segments, bool sets,
+                         unsigned least, uint8_t *is_written)
+{
+    struct seen {
+        uint32_t last, times; /* how much work was done at the last copy, plus 1 */
+    } *seen = calloc(segments->count + 1, sizeof(*seen));
+    bool any = false;
+    uint32_t work = 1;
+    if (!seen) return false;
+    for (uint32_t l = 0; l < model->launches.count; l++) {
+        const struct model_shape *shape = model_shape_of(model, &model->launches.at[l]);
+        work += is_work(model, l);
+        if (sets ? shape->kind != SL_LAUNCH_MEMSET : !is_copy_in(shape)) continue;
+        FOR_SEGMENTS(model, segments, shape, s)
+        {
+            if (seen[s].last == work) continue;
+            seen[s].last = work;
+            if (++seen[s].times >= least) is_written[s] = any = true;
+        }
+    }
+    free(seen);
+    return any;
+}
+
+static bool touches_input(const struct model *model, const struct segments *segments,
+                          const struct model_shape *shape, const uint8_t *is_input)
+{
+    FOR_SEGMENTS(model, segments, shape, s) if (is_input[s]) return true;
+    return false;
+}
+
+/* The number of the way to cut that begins at launches like this one. */
+static uint32_t way_of(const struct model *model, uint32_t launch, uint32_t ways[ANCHOR_WAYS],
+                       uint32_t *count)
+{
+    const struct model_shape *shape = model_shape_of(model, &model->launches.at[launch]);
+    uint32_t key = shape->kind == SL_LAUNCH_GRAPH ? 0 : shape->kernel;
+    for (uint32_t w = 0; w < *count; w++)
+        if (ways[w] == key) return w;
+    if (*count == ANCHOR_WAYS) return SL_NONE;
+    ways[*count] = key;
+    return (*count)++;
+}
+
+/* `touches` has a byte for each shape: whether it may touch an input. */
+static bool collect(const struct model *model, const struct segments *segments, const uint8_t *touches,
+                    struct anchors *out)
+{
+    uint8_t *fresh = calloc(segments->count + 1, 1);
+    uint32_t ways[ANCHOR_WAYS], room = 0, begin = SL_NONE;
+    bool good = fresh != NULL;
+    for (uint32_t l = 0; good && l < model->launches.count; l++) {
+        const struct model_shape *shape = model_shape_of(model, &model->launches.at[l]);
+        bool copy = is_copy_in(shape), work = is_work(model, l), first = false;
+        uint32_t burst = begin;
+        if (work) begin = SL_NONE;
+        if (!touches[model->launches.at[l].shape] || (!copy && !work)) continue;
+        if (copy && begin == SL_NONE) begin = l;
+        FOR_SEGMENTS(model, segments, shape, s)
+        {
+            if (!out->is_input[s]) continue;
+            first |= work && fresh[s];
+            fresh[s] = copy;
+        }
+        uint32_t way = first ? way_of(model, l, ways, &out->ways) : SL_NONE;
+        if (way == SL_NONE) continue;
+        out->direct[way] |= burst != SL_NONE;
+        if (out->count == room) {
+            room = room ? 2 * room : 256;
+            struct anchor *larger = realloc(out->at, room * sizeof(*larger));
+            good = larger != NULL;
+            if (good) out->at = larger;
+        }
+        if (good) out->at[out->count++] = (struct anchor){l, way, burst == SL_NONE ? l : burst};
+    }
+    free(fresh);
+    return good;
+}
+
+bool anchors_find(const struct model *model, const struct segments *segments, struct anchors *out)
+{
+    *out = (struct anchors){.is_input = calloc(segments->count + 1, 1),
+                            .is_zeroed = calloc(segments->count + 1, 1)};
+    uint8_t *touches = malloc(model->shapes.count + 1);
+    bool good = out->is_input && out->is_zeroed && touches;
+    if (good && !find_written(model, segments, false, COPIES_MIN, out->is_input))
+        find_written(model, segments, false, 2, out->is_input);
+    if (good) find_written(model, segments, true, COPIES_MIN, out->is_zeroed);
+    for (size_t i = 0; good && i < model->shapes.count; i++)
+        touches[i] = touches_input(model, segments, &model->shapes.at[i], out->is_input);
+    good = good && collect(model, segments, touches, out);
+    free(touches);
+    return good;
+}
+
+void anchors_free(struct anchors *anchors)
+{
+    free(anchors->at);
+    free(anchors->is_input);
+    free(anchors->is_zeroed);
+    *anchors = (struct anchors){0};
+}
+
+/* A hash of the window's work. */
+static uint64_t content(const struct model *model, const struct window *window)
+{
+    uint64_t hash = 1;
+    for (uint32_t l = window->anchor; l < window->end; l++)
+        if (is_work(model, l)) hash = sl_hash_word(hash, model->launches.at[l].shape);
+    return hash | 1;
+}
+
+static bool find_types(const struct model *model, struct windows *windows)
+{
+    struct sl_map types = {0};
+    bool good = true;
+    for (uint32_t w = 0; good && w < windows->count; w++) {
+        uint64_t hash = content(model, &windows->at[w]);
+        uint32_t type = sl_map_get(&types, hash);
+        if (type == SL_NONE && windows->type_count < WINDOW_TYPES) {
+            type = windows->type_count++;
+            windows->types[type] = (struct window_type){.window = w};
+            good = sl_map_put(&types, hash, type);
+        }
+        if (type != SL_NONE) windows->types[type].count++;
+        windows->at[w].type = type;
+    }
+    sl_map_free(&types);
+    return good;
+}
+
+bool windows_cut(const struct model *model, const struct anchors *anchors, uint32_t way, struct windows *out)
+{
+    *out = (struct windows){.at = malloc((anchors->count + 1) * sizeof(*out->at)),
+                            .types = malloc(WINDOW_TYPES * sizeof(*out->types))};
+    if (!out->at || !out->types) return false;
+    for (uint32_t a = 0; a < anchors->count; a++) {
+        if (anchors->at[a].way != way) continue;
+        uint32_t anchor = anchors->at[a].launch, begin = anchors->at[a].begin;
+        if (out->count) out->at[out->count - 1].end = begin;
+        out->at[out->count++] = (struct window){.begin = begin, .anchor = anchor};
+    }
+    if (out->count) out->at[out->count - 1].end = (uint32_t)model->launches.count;
+    return find_types(model, out);
+}
+
+void windows_free(struct windows *windows)
+{
+    free(windows->at);
+    free(windows->types);
+    *windows = (struct windows){0};
+}

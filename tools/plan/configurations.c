@@ -1,0 +1,288 @@
+#include "tools/plan/configurations.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/text/messages.h"
+
+enum {
+    MOST_CHUNKS = 1024,
+    LEAST_CHUNKS = 16, /* that the need is divided into, for a size to be worth a try */
+    LARGEST_CHUNK_MIB = 64,
+    SAME_PERCENT = 1, /* of two sizes that differ by less in time, the larger one is better: fewer calls */
+    POINTS = 3,       /* budgets tried at once for the least one */
+    ROUNDS = 3,
+};
+
+void plan_seek_chunks(struct plan_wish *wish, uint64_t peak_bytes, uint64_t recorded)
+{
+    for (uint64_t chunk = SL_BLOCK_BYTES; chunk <= LARGEST_CHUNK_MIB * SL_MIB; chunk *= 2)
+        if (chunk == recorded || (chunk * LEAST_CHUNKS <= peak_bytes && chunk * MOST_CHUNKS >= peak_bytes))
+            wish->chunks[wish->chunk_count++] = chunk;
+    if (!wish->chunk_count)
+        wish->chunks[wish->chunk_count++] = peak_bytes > LARGEST_CHUNK_MIB * SL_MIB * MOST_CHUNKS
+                                                ? LARGEST_CHUNK_MIB * SL_MIB
+                                                : SL_BLOCK_BYTES;
+}
+
+void plan_default_budgets(struct plan_wish *wish)
+{
+    static const double shares[] = {0.8, 0.66, 0.5, 0.33, 0.25};
+    wish->budget_count = 0;
+    for (unsigned i = 0; i < sizeof(shares) / sizeof(*shares); i++)
+        wish->budgets[wish->budget_count++] = (struct plan_budget){.share = shares[i]};
+}
+
+/* One run with everything resident for each link and chunk size: what is needed, and how fast it could be. */
+static bool run_resident(const struct replay_program *program, const struct plan_wish *wish,
+                         struct replay_result *results)
+{
+    size_t count = 0;
+    struct replay_setting *settings = calloc((size_t)PLAN_LIST_MAX * PLAN_LIST_MAX, sizeof(*settings));
+    if (!settings) return failure("out of memory"), false;
+    for (unsigned l = 0; l < wish->link_count; l++)
+        for (unsigned c = 0; c < wish->chunk_count; c++)
+            settings[count++] = (struct replay_setting){.chunk_bytes = wish->chunks[c],
+                                                        .policy = "demand",
+                                                        .in_bytes_per_s = wish->links[l].in_bytes_per_s,
+                                                        .out_bytes_per_s = wish->links[l].out_bytes_per_s,
+                                                        .both_percent = wish->both_percent,
+                                                        .transfer_ns = wish->transfer_ns,
+                                                        .keeps_copies = wish->keeps_copies};
+    bool good = replay_all(program, settings, count, results);
+    free(settings);
+    return good;
+}
+
+/* Shares are of the need, in whole chunks. */
+static uint64_t budget_of(const struct plan_budget *budget, uint64_t need_bytes, uint64_t chunk_bytes)
+{
+    uint64_t bytes = budget->bytes;
+    if (budget->share > 0)
+        bytes = (uint64_t)(budget->share * (double)(need_bytes / chunk_bytes)) * chunk_bytes;
+    return bytes > replay_least_budget() ? bytes : replay_least_budget();
+}
+
+/* Different shares of little may be the same. */
+static bool is_new(const struct predictions *predictions, const struct replay_setting *setting)
+{
+    for (size_t i = 0; i < predictions->count; i++)
+        if (!memcmp(&predictions->at[i].setting, setting, sizeof(*setting))) return false;
+    return true;
+}
+
+static void list(const struct plan_wish *wish, const struct replay_result *resident, struct predictions *out)
+{
+    for (unsigned l = 0; l < wish->link_count; l++)
+        for (unsigned p = 0; p < wish->policy_count; p++)
+            for (unsigned b = 0; b < wish->budget_count; b++)
+                for (unsigned c = 0; c < wish->chunk_count; c++) {
+                    const struct replay_result *whole = &resident[l * wish->chunk_count + c];
+                    struct replay_setting setting;
+                    memset(&setting, 0, sizeof(setting)); /* compared as a whole */
+                    setting.budget_bytes = budget_of(&wish->budgets[b], whole->need_bytes, wish->chunks[c]);
+                    setting.chunk_bytes = wish->chunks[c];
+                    setting.policy = wish->policies[p];
+                    setting.backing = wish->backing;
+                    setting.in_bytes_per_s = wish->links[l].in_bytes_per_s;
+                    setting.out_bytes_per_s = wish->links[l].out_bytes_per_s;
+                    setting.both_percent = wish->both_percent;
+                    setting.transfer_ns = wish->transfer_ns;
+                    setting.plan_attempts = wish->plan_attempts;
+                    setting.keeps_copies = wish->keeps_copies;
+                    if (!is_new(out, &setting)) continue;
+                    out->at[out->count++] = (struct prediction){.setting = setting,
+                                                                .budget = b,
+                                                                .need_bytes = whole->need_bytes,
+                                                                .resident_ns = whole->steady.took_ns};
+                }
+}
+
+/* The prediction of the same setting among those of the same wish, or NULL. */
+static const struct prediction *recall(const struct predictions *known, const struct replay_setting *setting)
+{
+    for (size_t i = 0; known && i < known->count; i++) {
+        const struct replay_setting *other = &known->at[i].setting;
+        if (other->budget_bytes == setting->budget_bytes && other->chunk_bytes == setting->chunk_bytes &&
+            other->in_bytes_per_s == setting->in_bytes_per_s &&
+            other->out_bytes_per_s == setting->out_bytes_per_s && !strcmp(other->policy, setting->policy))
+            return &known->at[i];
+    }
+    return NULL;
+}
+
+/* Fills in the results: those that are `known` (may be NULL), and the others by a replay each. */
+static bool run_listed(const struct replay_program *program, const struct predictions *known,
+                       struct prediction *predictions, size_t count)
+{
+    struct replay_setting *settings = calloc(count + 1, sizeof(*settings));
+    struct replay_result *results = calloc(count + 1, sizeof(*results));
+    size_t replayed = 0, taken = 0;
+    bool good = settings && results;
+    if (!good) failure("out of memory");
+    for (size_t i = 0; good && i < count; i++)
+        if (!recall(known, &predictions[i].setting)) settings[replayed++] = predictions[i].setting;
+    good = good && replay_all(program, settings, replayed, results);
+    for (size_t i = 0; good && i < count; i++) {
+        const struct prediction *same = recall(known, &predictions[i].setting);
+        predictions[i].result = same ? same->result : results[taken++];
+    }
+    free(settings);
+    free(results);
+    return good;
+}
+
+static bool is_rival(const struct prediction *a, const struct prediction *b)
+{
+    return a->setting.policy == b->setting.policy && a->budget == b->budget &&
+           a->setting.in_bytes_per_s == b->setting.in_bytes_per_s &&
+           a->setting.out_bytes_per_s == b->setting.out_bytes_per_s;
+}
+
+/* Of the sizes that cost about the same as the fastest, the largest. */
+static void find_best(struct predictions *predictions)
+{
+    for (size_t i = 0; i < predictions->count; i++) {
+        struct prediction *one = &predictions->at[i];
+        uint64_t fastest_ns = UINT64_MAX, own_ns = one->result.steady.took_ns;
+        one->best = one->result.status == SL_OK;
+        for (size_t j = 0; j < predictions->count; j++) {
+            const struct prediction *other = &predictions->at[j];
+            if (is_rival(one, other) && other->result.status == SL_OK &&
+                other->result.steady.took_ns < fastest_ns)
+                fastest_ns = other->result.steady.took_ns;
+        }
+        uint64_t same_ns = fastest_ns / 100 * (100 + SAME_PERCENT);
+        if (own_ns > same_ns && own_ns > fastest_ns) one->best = false;
+        for (size_t j = 0; j < predictions->count && one->best; j++) {
+            const struct prediction *other = &predictions->at[j];
+            if (is_rival(one, other) && other->result.status == SL_OK &&
+                other->setting.chunk_bytes > one->setting.chunk_bytes &&
+                other->result.steady.took_ns <= same_ns)
+                one->best = false;
+        }
+    }
+}
+
+static bool all_went_well(const struct replay_result *results, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (results[i].status == SL_OK) continue;
+        failure("the replay failed: %s", sl_status_text(results[i].status));
+        return false;
+    }
+    return true;
+}
+
+static bool predict(const struct replay_program *program, const struct plan_wish *wish,
+                    const struct predictions *known, struct predictions *out)
+{
+    size_t resident_count = (size_t)wish->link_count * wish->chunk_count;
+    size_t count = resident_count * wish->policy_count * wish->budget_count;
+    struct replay_result *resident = calloc(resident_count, sizeof(*resident));
+    *out = (struct predictions){.at = calloc(count, sizeof(*out->at))};
+    bool good = resident && out->at;
+    if (!good) failure("out of memory");
+    good = good && run_resident(program, wish, resident) && all_went_well(resident, resident_count);
+    if (good) list(wish, resident, out);
+    good = good && run_listed(program, known, out->at, out->count);
+    if (good) find_best(out);
+    free(resident);
+    return good;
+}
+
+bool predictions_make(const struct replay_program *program, const struct plan_wish *wish,
+                      struct predictions *out)
+{
+    return predict(program, wish, NULL, out);
+}
+
+const struct prediction *predictions_fastest(const struct predictions *predictions)
+{
+    const struct prediction *fastest = NULL;
+    for (size_t i = 0; i < predictions->count; i++) {
+        const struct prediction *one = &predictions->at[i];
+        if (one->result.status != SL_OK) continue;
+        if (!fastest || one->result.steady.took_ns < fastest->result.steady.took_ns) fastest = one;
+    }
+    return fastest;
+}
+
+static bool is_enough(const struct prediction *one)
+{
+    return one->result.status == SL_OK &&
+           one->result.steady.took_ns <= one->resident_ns / 100 * (100 + PLAN_TOLERANCE_PERCENT);
+}
+
+/* The least that is enough and less than the need, and the most that is not enough, of those that are the
+ * best of their budget. pre: they differ in budget and chunk size only. */
+static void bracket(const struct predictions *predictions, struct prediction *enough, uint64_t *too_little)
+{
+    *enough = predictions->at[0];
+    enough->setting.budget_bytes = 0;
+    for (size_t i = 0; i < predictions->count; i++) {
+        const struct prediction *one = &predictions->at[i];
+        if (!one->best || one->setting.budget_bytes >= one->need_bytes || !is_enough(one)) continue;
+        if (!enough->setting.budget_bytes || one->setting.budget_bytes < enough->setting.budget_bytes)
+            *enough = *one;
+    }
+    uint64_t most = enough->setting.budget_bytes ? enough->setting.budget_bytes : enough->need_bytes;
+    *too_little = replay_least_budget();
+    for (size_t i = 0; i < predictions->count; i++) {
+        const struct prediction *one = &predictions->at[i];
+        if (one->setting.budget_bytes < most && one->setting.budget_bytes > *too_little)
+            *too_little = one->setting.budget_bytes;
+    }
+}
+
+/* Between what is enough and what is not: *out is the former, `low` the latter. */
+static bool narrow(const struct replay_program *program, uint64_t low, struct prediction *out)
+{
+    struct prediction tried[POINTS];
+    for (int round = 0; round < ROUNDS; round++) {
+        uint64_t chunk = out->setting.chunk_bytes;
+        uint64_t high = out->setting.budget_bytes ? out->setting.budget_bytes : out->need_bytes;
+        size_t count = 0;
+        for (uint64_t i = 1; i <= POINTS && high > low; i++) {
+            uint64_t budget = (low + (high - low) * i / (POINTS + 1)) / chunk * chunk;
+            if (budget <= low || budget >= high || (count && tried[count - 1].setting.budget_bytes == budget))
+                continue;
+            tried[count] = *out;
+            tried[count++].setting.budget_bytes = budget;
+        }
+        if (!count) break;
+        if (!run_listed(program, NULL, tried, count)) return false;
+        for (size_t i = count; i-- > 0;) {
+            if (!is_enough(&tried[i])) {
+                low = tried[i].setting.budget_bytes;
+                break;
+            }
+            *out = tried[i];
+        }
+    }
+    return true;
+}
+
+bool plan_least_budget(const struct replay_program *program, const struct plan_wish *wish,
+                       const struct predictions *known, struct prediction *out)
+{
+    struct plan_wish own = *wish;
+    struct predictions shares = {0};
+    uint64_t low;
+    plan_default_budgets(&own);
+    own.policies[0] = "plan";
+    own.policy_count = own.link_count = 1;
+    bool good = predict(program, &own, known, &shares);
+    if (good) {
+        bracket(&shares, out, &low);
+        good = narrow(program, low, out);
+    }
+    predictions_free(&shares);
+    return good;
+}
+
+void predictions_free(struct predictions *predictions)
+{
+    free(predictions->at);
+    *predictions = (struct predictions){0};
+}

@@ -1,0 +1,216 @@
+#include "tools/replay/replay.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/inspect.h"
+#include "tools/replay/replay_internal.h"
+
+enum {
+    QUEUE = 1024,     /* launches that a driver takes before it lets the program wait */
+    CALL_NS = 1000,   /* of the host, for a call of the driver */
+    FAULT_NS = 20000, /* of a block that comes because it is used */
+    LOOK_BYTES = 128 << 10,
+    LAST_FOR_STEADY = 5, /* iterations, of which the median is taken */
+};
+#define NO_BUDGET (UINT64_C(1) << 46)
+
+uint64_t replay_least_budget(void)
+{
+    return sl_inspect_least_budget();
+}
+
+/* --- iterations */
+
+static enum sl_status pass_border(struct replaying *r, uint32_t launches)
+{
+    const struct sl_sim_books *books = sl_backend_sim_books(&r->backend);
+    r->sums[r->border] = (struct replay_iteration){.bytes_in = books->bytes_in,
+                                                   .bytes_out = books->bytes_out,
+                                                   .remote_bytes_used = books->remote_bytes_used,
+                                                   .launches = launches,
+                                                   .misses = sl_inspect_demand_misses(),
+                                                   .missed = r->missed};
+    return sl_backend_sim_mark(&r->backend, replay_stream(r->last_stream), &r->marks[r->border++]);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct replay_iteration *x = a, *y = b;
+    return (x->took_ns > y->took_ns) - (x->took_ns < y->took_ns);
+}
+
+static void sum_up(struct replaying *r)
+{
+    struct replay_result *result = r->result;
+    for (uint32_t b = 0; b + 1 < r->border; b++) {
+        const struct replay_iteration *from = &r->sums[b], *to = from + 1;
+        const struct sl_sim_mark *begin = &r->marks[b], *end = begin + 1;
+        result->iterations[b] = (struct replay_iteration){
+            .took_ns = (uint64_t)(end->time_ns - begin->time_ns),
+            .stall_ns = (uint64_t)(end->stall_ns - begin->stall_ns),
+            .longer_ns = (uint64_t)(end->longer_ns - begin->longer_ns),
+            .bytes_in = to->bytes_in - from->bytes_in,
+            .bytes_out = to->bytes_out - from->bytes_out,
+            .remote_bytes_used = to->remote_bytes_used - from->remote_bytes_used,
+            .launches = to->launches - from->launches,
+            .misses = to->misses - from->misses,
+            .missed = to->missed - from->missed,
+        };
+        result->iteration_count = b + 1;
+    }
+    uint32_t count = result->iteration_count;
+    uint32_t last = count < 2 * LAST_FOR_STEADY ? (count + 1) / 2 : LAST_FOR_STEADY;
+    struct replay_iteration sorted[LAST_FOR_STEADY];
+    memcpy(sorted, result->iterations + count - last, last * sizeof(*sorted));
+    qsort(sorted, last, sizeof(*sorted), by_time);
+    if (last) result->steady = sorted[last / 2];
+}
+
+/* --- the run */
+
+static void set_option(const char *name, const char *value)
+{
+    char variable[64];
+    snprintf(variable, sizeof(variable), "SLUICE_%s", name);
+    setenv(variable, value, 1);
+}
+
+static void set_size(const char *name, uint64_t bytes)
+{
+    char text[32];
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)bytes);
+    set_option(name, text);
+}
+
+/* The core's options are those of the setting, whatever is set for programs that are run from here. */
+static void set_options(const struct replay_setting *setting)
+{
+    extern char **environ;
+    for (size_t i = 0; environ[i];) {
+        char name[64];
+        size_t length = strcspn(environ[i], "=");
+        bool ours = !strncmp(environ[i], "SLUICE_", 7) && length < sizeof(name);
+        if (!ours) {
+            i++;
+            continue;
+        }
+        memcpy(name, environ[i], length);
+        name[length] = 0;
+        unsetenv(name);
+    }
+    set_size("DEVICE_BUDGET", setting->budget_bytes ? setting->budget_bytes : NO_BUDGET);
+    set_size("CHUNK", setting->chunk_bytes);
+    set_size("HOST_LIMIT", REPLAY_MOST_BYTES);
+    set_size("VIRTUAL_SIZE", REPLAY_MOST_BYTES);
+    set_size("PLAN_ATTEMPTS", setting->plan_attempts);
+    set_option("POLICY", setting->policy);
+    if (setting->backing) set_option("BACKING", setting->backing);
+    set_option("DAEMON", "inline");
+}
+
+/* Looks here and there what lies in the memory. Called by the core, in a launch. */
+static void note_left(void *context, uint64_t address, uint64_t bytes)
+{
+    struct replaying *r = context;
+    if (r->border + 1 != r->program->border_count) return; /* the last iteration is not under way */
+    for (uint64_t at = address; at < address + bytes; at += LOOK_BYTES) {
+        uint32_t slot = sl_inspect_slot(at);
+        unsigned class = slot < r->class_room ? r->class_of[slot] : CLASS_UNKNOWN;
+        r->result->left[class] += LOOK_BYTES;
+    }
+}
+
+static enum sl_status start(struct replaying *r, const struct replay_setting *setting)
+{
+    struct sl_sim_device device = {
+        .bytes = setting->budget_bytes ? setting->budget_bytes : NO_BUDGET,
+        .in_bytes_per_s = setting->in_bytes_per_s,
+        .out_bytes_per_s = setting->out_bytes_per_s,
+        .both_percent = setting->both_percent,
+        .transfer_ns = setting->transfer_ns,
+        .call_ns = CALL_NS,
+        .keeps_copies = setting->keeps_copies,
+        .queue = QUEUE,
+        .pages = !strcmp(setting->policy, "driver"),
+        .fault_ns = FAULT_NS,
+        .copied_out = note_left,
+        .context = r,
+    };
+    r->address_of = calloc(r->program->model->slots.count + 1, sizeof(*r->address_of));
+    if (!r->address_of) return SL_ERR_NO_MEMORY;
+    set_options(setting);
+    sl_runtime_load();
+    enum sl_status status = sl_backend_sim_new(&device, &r->backend);
+    if (status == SL_OK) status = sl_runtime_start(&r->backend);
+    return status;
+}
+
+static enum sl_status begin_sequence(struct replaying *r)
+{
+    r->sequence = sequence_new();
+    if (!r->sequence) return SL_ERR_NO_MEMORY;
+    for (sl_chunk c = 0; c < sl_inspect_chunk_count(); c++)
+        if (sl_inspect_chunk_bytes(c) && !sl_inspect_chunk_is_dead(c)) sequence_alive(r->sequence, c);
+    return SL_OK;
+}
+
+static enum sl_status end_sequence(struct replaying *r, FILE *to)
+{
+    bool written = sequence_write(r->sequence, r->program->name, to);
+    sequence_delete(r->sequence);
+    r->sequence = NULL;
+    return written ? SL_OK : SL_ERR_IO;
+}
+
+/* An iteration begins, or the last one ended. */
+static enum sl_status begin_or_end_sequence(struct replaying *r, const struct replay_setting *setting)
+{
+    uint32_t left = r->program->border_count - r->border;
+    if (!setting->sequence) return SL_OK;
+    if (!r->sequence && left && left <= setting->sequence_iterations) return begin_sequence(r);
+    return r->sequence && !left ? end_sequence(r, setting->sequence) : SL_OK;
+}
+
+static enum sl_status go_through(struct replaying *r, const struct replay_setting *setting)
+{
+    const struct replay_program *program = r->program;
+    enum sl_status status = SL_OK;
+    for (uint32_t l = 0; l <= program->launches && status == SL_OK; l++) {
+        if (r->border < program->border_count && program->borders[r->border] == l) {
+            status = pass_border(r, l);
+            if (status == SL_OK) status = begin_or_end_sequence(r, setting);
+        }
+        if (l == program->launches || status) break;
+        const struct model_launch *launch = &program->model->launches.at[l];
+        replay_catch_up(r, launch->tick);
+        status = replay_launch(r, launch);
+    }
+    if (status == SL_OK) status = sl_backend_sim_finish_all(&r->backend);
+    return status;
+}
+
+void replay_run(const struct replay_program *program, const struct replay_setting *setting,
+                struct replay_result *result)
+{
+    *result = (struct replay_result){0};
+    struct replaying *r = calloc(1, sizeof(*r));
+    result->status = SL_ERR_NO_MEMORY;
+    if (!r) return;
+    r->program = program;
+    r->result = result;
+    result->status = start(r, setting);
+    if (result->status == SL_OK) result->status = go_through(r, setting);
+    if (result->status == SL_OK) {
+        result->oversize = sl_inspect_oversize_launches();
+        sum_up(r);
+    }
+    sequence_delete(r->sequence);
+    free(r->address_of);
+    free(r->class_of);
+    free(r->footprint);
+    free(r->spans);
+    free(r);
+}

@@ -1,0 +1,231 @@
+/* The trace's events, one after the other, as calls of the core and of the simulated device. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "core/inspect.h"
+#include "tools/replay/replay_internal.h"
+
+#define SHORT_WAIT_NS 20000 /* for an event: it had happened already */
+
+/* --- memory */
+
+static void end_life(struct replaying *r, uint32_t slot)
+{
+    uint64_t address = r->address_of[slot], bytes = r->program->model->slots.at[slot].bytes;
+    if (!address) return;
+    sl_runtime_free(address, NULL);
+    r->address_of[slot] = 0;
+    if (!r->sequence) return;
+    sl_chunk last = sl_inspect_chunk(address + bytes - 1);
+    for (sl_chunk c = sl_inspect_chunk(address); c <= last; c++)
+        if (!sl_inspect_chunk_bytes(c)) sequence_death(r->sequence, c);
+}
+
+/* Without memory for it, what is there counts as unknown. */
+static void note_class(struct replaying *r, uint64_t address, uint8_t class)
+{
+    uint32_t slot = sl_inspect_slot(address);
+    if (slot == SL_NONE) return;
+    if (slot >= r->class_room) {
+        uint32_t room = slot + 1 > 2 * r->class_room ? slot + 1 : 2 * r->class_room;
+        uint8_t *larger = realloc(r->class_of, room);
+        if (!larger) return;
+        memset(larger + r->class_room, CLASS_UNKNOWN, room - r->class_room);
+        r->class_of = larger;
+        r->class_room = room;
+    }
+    r->class_of[slot] = class;
+}
+
+static void begin_life(struct replaying *r, uint32_t slot)
+{
+    const struct model_slot *known = &r->program->model->slots.at[slot];
+    end_life(r, slot);
+    if (!known->bytes) return;
+    uint64_t address;
+    if (known->bytes > REPLAY_MOST_BYTES ||
+        sl_runtime_alloc(known->bytes, known->site, 0, &address) != SL_OK) {
+        r->result->refused++;
+        return;
+    }
+    r->address_of[slot] = address;
+    note_class(r, address, r->program->class_of_slot[slot]);
+    uint64_t used_bytes = sl_inspect_virtual_bytes_used();
+    if (used_bytes > r->result->need_bytes) r->result->need_bytes = used_bytes;
+}
+
+/* --- waits */
+
+static void wait_for_stream(struct replaying *r, uint64_t handle)
+{
+    const struct model *model = r->program->model;
+    for (uint32_t s = 0; s < model->streams.count; s++)
+        if (model->streams.at[s] == handle) sl_backend_sim_finish(&r->backend, replay_stream(s));
+}
+
+/* Whether the wait is a free's: nothing lies between the two. The core waits before it frees; where memory
+ * was the driver's, the wait was noted behind the free. */
+static bool is_of_free(const struct replaying *r, const struct model_sync *sync,
+                       const struct model_life *dead)
+{
+    const struct model *model = r->program->model;
+    if (!sync || !dead || sync->kind != SL_SYNC_CONTEXT || sync->tick != dead->died_tick) return false;
+    uint64_t later_ns = sync->time_ns > dead->died_ns ? sync->time_ns : dead->died_ns;
+    size_t next = r->death + 1;
+    bool alone = next >= r->program->death_count || r->program->deaths[next].time_ns >= later_ns;
+    return alone && (r->birth >= model->lives.count || model->lives.at[r->birth].born_ns >= later_ns);
+}
+
+static void wait_as(struct replaying *r, const struct model_sync *sync)
+{
+    switch (sync->kind) {
+    case SL_SYNC_CONTEXT: {
+        struct sl_sync_mark before = sl_runtime_synchronizing();
+        sl_backend_sim_finish_all(&r->backend);
+        sl_runtime_synchronized(before);
+        break;
+    }
+    case SL_SYNC_STREAM:
+    case SL_SYNC_COPY:
+        wait_for_stream(r, sync->handle);
+        break;
+    default:
+        if (sync->took_ns >= SHORT_WAIT_NS) sl_backend_sim_finish(&r->backend, replay_stream(r->last_stream));
+        break;
+    }
+}
+
+/* What happened before the launch with this tick, in the order of time. Of what happened at once, frees come
+ * first: that leaves room. */
+void replay_catch_up(struct replaying *r, uint64_t tick)
+{
+    const struct model *model = r->program->model;
+    for (;;) {
+        const struct model_life *born = r->birth < model->lives.count ? &model->lives.at[r->birth] : NULL;
+        const struct model_life *dead =
+            r->death < r->program->death_count ? &model->lives.at[r->program->deaths[r->death].life] : NULL;
+        const struct model_sync *sync = r->sync < model->syncs.count ? &model->syncs.at[r->sync] : NULL;
+        if (born && born->born_tick >= tick && !born->born_before) born = NULL;
+        if (dead && dead->died_tick >= tick) dead = NULL;
+        if (sync && sync->tick >= tick) sync = NULL;
+        if (is_of_free(r, sync, dead)) {
+            sl_runtime_finish();
+            end_life(r, dead->slot);
+            r->sync++;
+            r->death++;
+        } else if (sync && (!dead || sync->time_ns <= dead->died_ns) &&
+                   (!born || sync->time_ns <= born->born_ns)) {
+            wait_as(r, sync);
+            r->sync++;
+        } else if (dead && (!born || dead->died_ns <= born->born_ns)) {
+            end_life(r, dead->slot);
+            r->death++;
+        } else if (born) {
+            begin_life(r, born->slot);
+            r->birth++;
+        } else {
+            return;
+        }
+    }
+}
+
+/* --- launches */
+
+static bool reserve(struct replaying *r, size_t count)
+{
+    if (count <= r->room) return true;
+    struct sl_footprint *footprint =
+        realloc(r->footprint, sizeof(*footprint) + count * sizeof(struct sl_word));
+    if (footprint) r->footprint = footprint;
+    struct sl_span *spans = realloc(r->spans, count * sizeof(*spans));
+    if (spans) r->spans = spans;
+    if (!footprint || !spans) return false;
+    r->room = count;
+    return true;
+}
+
+/* Sets the footprint and the spans. */
+static bool gather(struct replaying *r, const struct model_shape *shape)
+{
+    const struct model *model = r->program->model;
+    const struct model_set *set = &model->sets.at[shape->set];
+    if (!reserve(r, set->count + 1)) return false;
+    r->footprint->shape = sl_hash_word(sl_hash_word(sl_mix(shape->size), shape->kernel),
+                                       (uint64_t)shape->kind << 8 | shape->direction);
+    r->footprint->count = 0;
+    for (uint32_t i = 0; i < set->count; i++) {
+        const struct model_range *range = model_set_range(model, set, i);
+        uint64_t address = r->address_of[range->slot], bytes = model->slots.at[range->slot].bytes;
+        if (!address || range->offset >= bytes || !range->bytes) continue;
+        bytes -= range->offset;
+        if (range->bytes < bytes) bytes = range->bytes;
+        uint32_t at = r->footprint->count++;
+        r->footprint->words[at] = (struct sl_word){.address = address + range->offset,
+                                                   .bytes = bytes,
+                                                   .threads = 1,
+                                                   .where = i,
+                                                   .only_read = range->only_read};
+        r->spans[at] =
+            (struct sl_span){.address = address + range->offset, .bytes = bytes, .write = !range->only_read};
+    }
+    return true;
+}
+
+static uint64_t time_of(struct replaying *r, const struct model_launch *launch)
+{
+    const struct model *model = r->program->model;
+    while (r->duration < model->durations.count && model->durations.at[r->duration].tick < launch->tick)
+        r->duration++;
+    if (r->duration < model->durations.count && model->durations.at[r->duration].tick == launch->tick)
+        return model->durations.at[r->duration].took_ns;
+    return r->program->shape_ns[launch->shape];
+}
+
+static bool writes(const struct replaying *r, sl_chunk chunk)
+{
+    for (uint32_t i = 0; i < r->footprint->count; i++) {
+        const struct sl_span *span = &r->spans[i];
+        if (span->write && chunk >= sl_inspect_chunk(span->address) &&
+            chunk <= sl_inspect_chunk(span->address + span->bytes - 1))
+            return true;
+    }
+    return false;
+}
+
+/* pre: the launch has begun and not ended. */
+static void note_in_sequence(struct replaying *r, uint64_t took_ns)
+{
+    sequence_launch(r->sequence, took_ns);
+    uint32_t count;
+    const sl_chunk *chunks = sl_inspect_launch_chunks(&count);
+    for (uint32_t i = 0; i < count; i++)
+        sequence_use(r->sequence, chunks[i], sl_inspect_chunk_bytes(chunks[i]), writes(r, chunks[i]));
+}
+
+enum sl_status replay_launch(struct replaying *r, const struct model_launch *launch)
+{
+    const struct model_shape *shape = model_shape_of(r->program->model, launch);
+    if (!gather(r, shape)) return SL_ERR_NO_MEMORY;
+    struct sl_launch to_core = {
+        .kind = SL_LAUNCH_GRAPH, .stream = replay_stream(launch->stream), .footprint = r->footprint};
+    struct sl_sim_launch to_device = {.stream = to_core.stream,
+                                      .took_ns = time_of(r, launch),
+                                      .spans = r->spans,
+                                      .span_count = r->footprint->count};
+    if (shape->kind == SL_LAUNCH_COPY && shape->direction == SL_COPY_IN)
+        to_device.copied_bytes[SL_SIM_IN] = shape->size;
+    if (shape->kind == SL_LAUNCH_COPY && shape->direction == SL_COPY_OUT)
+        to_device.copied_bytes[SL_SIM_OUT] = shape->size;
+    uint64_t before = sl_inspect_demand_misses();
+    enum sl_status status = SL_OK;
+    sl_runtime_launch_begin(&to_core);
+    r->missed += sl_inspect_demand_misses() != before;
+    if (r->sequence) note_in_sequence(r, to_device.took_ns);
+    if (launch->stream != r->last_stream)
+        status = sl_backend_sim_follow(&r->backend, to_core.stream, replay_stream(r->last_stream));
+    if (status == SL_OK) status = sl_backend_sim_launch(&r->backend, &to_device);
+    sl_runtime_launch_end(&to_core, status == SL_OK);
+    r->last_stream = launch->stream;
+    return status;
+}

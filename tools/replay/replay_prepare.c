@@ -1,0 +1,189 @@
+/* What of a trace is replayed, and how long its launches take. */
+#include <stdlib.h>
+
+#include "tools/analyses/accounts.h"
+#include "tools/model/sorted.h"
+#include "tools/phases/phases.h"
+#include "tools/replay/replay.h"
+
+enum {
+    LEAST_ITERATIONS = 6,
+    ENOUGH_LAUNCHES = 400000, /* after which no more iterations are added to these */
+    ASSUMED_BYTES_PER_NS = 1000,
+    ASSUMED_NS = 2000, /* at least, of a launch that was not measured */
+};
+
+static uint64_t set_bytes(const struct model *model, const struct model_shape *shape)
+{
+    const struct model_set *set = &model->sets.at[shape->set];
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < set->count; i++) bytes += model_set_range(model, set, i)->bytes;
+    return bytes;
+}
+
+/* Launches that were not measured, nor any like them, go through what they touch at the speed of the others.
+ */
+static bool find_times(struct replay_program *program)
+{
+    const struct model *model = program->model;
+    double bytes = 0, ns = 0;
+    program->shape_ns = shape_times(model);
+    if (!program->shape_ns) return false;
+    for (size_t s = 0; s < model->shapes.count; s++) {
+        if (!program->shape_ns[s] || model->shapes.at[s].kind == SL_LAUNCH_COPY) continue;
+        bytes += (double)set_bytes(model, &model->shapes.at[s]);
+        ns += (double)program->shape_ns[s];
+    }
+    double bytes_per_ns = bytes > 0 && ns > 0 ? bytes / ns : ASSUMED_BYTES_PER_NS;
+    bool *guessed = calloc(model->shapes.count + 1, sizeof(*guessed));
+    for (size_t s = 0; guessed && s < model->shapes.count; s++) {
+        if (program->shape_ns[s] || model->shapes.at[s].kind == SL_LAUNCH_COPY) continue;
+        guessed[s] = true;
+        program->shape_ns[s] = (uint64_t)((double)set_bytes(model, &model->shapes.at[s]) / bytes_per_ns);
+        if (program->shape_ns[s] < ASSUMED_NS) program->shape_ns[s] = ASSUMED_NS;
+    }
+    for (uint32_t l = 0; guessed && l < program->launches; l++)
+        program->guessed += guessed[model->launches.at[l].shape];
+    bool good = guessed != NULL;
+    free(guessed);
+    return good;
+}
+
+/* What most of each slot is. */
+static bool find_classes(struct replay_program *program, const struct phases *phases)
+{
+    const struct segments *segments = &phases->segments;
+    program->class_of_slot = calloc(program->model->slots.count + 1, 1);
+    if (!program->class_of_slot) return false;
+    for (size_t slot = 0; slot < program->model->slots.count; slot++) {
+        uint64_t bytes[CLASS_COUNT] = {0};
+        unsigned most = CLASS_UNKNOWN;
+        for (uint32_t s = segments->first_of_slot[slot]; s < segments->first_of_slot[slot + 1]; s++)
+            bytes[phases->class_of[s]] += segments->at[s].bytes;
+        for (unsigned c = 0; c < CLASS_COUNT; c++)
+            if (bytes[c] > bytes[most]) most = c;
+        program->class_of_slot[slot] = (uint8_t)most;
+    }
+    return true;
+}
+
+static void add_border(struct replay_program *program, uint32_t launch)
+{
+    if (program->border_count && program->borders[program->border_count - 1] >= launch) return;
+    if (program->border_count > REPLAY_ITERATIONS) return;
+    program->borders[program->border_count++] = launch;
+}
+
+/* Behind the last step there may be nothing of what comes between two of them (gradients that are set to
+ * zero): it is one of many only if it is as long as the one before. */
+static void add_end(struct replay_program *program, uint32_t end)
+{
+    uint32_t count = program->border_count, *borders = program->borders;
+    if (count > 1 && end - borders[count - 1] != borders[count - 1] - borders[count - 2]) return;
+    add_border(program, end);
+}
+
+/* Steps of training where they can be told; else the core's iterations, if they ended while it was recorded.
+ */
+static bool find_borders(struct replay_program *program)
+{
+    const struct model *model = program->model;
+    struct phases phases = {0};
+    program->borders = calloc(REPLAY_ITERATIONS + 1, sizeof(*program->borders));
+    if (!program->borders) return false;
+    bool good = phases_find(model, &phases);
+    good = good && find_classes(program, &phases);
+    program->steps = good && phases.step_count > 2;
+    uint32_t end = 0;
+    for (uint32_t s = 0; program->steps && s < phases.step_count; s++) {
+        if (!phases.steps[s].whole) continue;
+        add_border(program, phases.steps[s].begin);
+        end = phases.steps[s].end;
+    }
+    if (end) add_end(program, end);
+    phases_free(&phases);
+    for (size_t i = 0; good && !program->steps && i < model->iterations.count; i++)
+        add_border(program, model_launches_to_tick(model, model->iterations.at[i].tick));
+    return good;
+}
+
+/* The launches to replay: some iterations, or everything where there are none. */
+static void limit(struct replay_program *program)
+{
+    program->launches = (uint32_t)program->model->launches.count;
+    for (uint32_t b = 0; b < program->border_count; b++) {
+        bool enough =
+            b == REPLAY_ITERATIONS || (b >= LEAST_ITERATIONS && program->borders[b] >= ENOUGH_LAUNCHES);
+        if (!enough) continue;
+        program->border_count = b + 1;
+        program->launches = program->borders[b];
+        return;
+    }
+    program->whole = true;
+}
+
+static uint64_t last_tick(const struct replay_program *program)
+{
+    return program->launches ? program->model->launches.at[program->launches - 1].tick : 0;
+}
+
+static void count_lost(struct replay_program *program)
+{
+    const struct model *model = program->model;
+    for (size_t i = 0; i < model->gaps.count; i++)
+        if (model->gaps.at[i].tick <= last_tick(program)) program->lost += model->gaps.at[i].lost;
+}
+
+static bool list_deaths(struct replay_program *program)
+{
+    const struct model *model = program->model;
+    uint64_t end = last_tick(program);
+    program->deaths = calloc(model->lives.count + 1, sizeof(*program->deaths));
+    if (!program->deaths) return false;
+    for (size_t i = 0; i < model->lives.count; i++) {
+        const struct model_life *life = &model->lives.at[i];
+        if (life->died_ns == MODEL_ALWAYS || life->died_tick > end) continue;
+        program->deaths[program->death_count++] = (struct replay_death){life->died_ns, (uint32_t)i};
+    }
+    return sort_by_key(program->deaths, program->death_count, sizeof(*program->deaths),
+                       offsetof(struct replay_death, time_ns));
+}
+
+/* Deaths are in order, and so are births. */
+static void find_peak(struct replay_program *program)
+{
+    const struct model *model = program->model;
+    uint64_t live = 0, end = last_tick(program);
+    size_t death = 0;
+    for (size_t i = 0; i < model->lives.count; i++) {
+        const struct model_life *life = &model->lives.at[i];
+        if (life->born_tick > end && !life->born_before) continue;
+        while (death < program->death_count && program->deaths[death].time_ns <= life->born_ns) {
+            const struct model_life *dead = &model->lives.at[program->deaths[death++].life];
+            uint64_t bytes = model->slots.at[dead->slot].bytes;
+            live -= bytes < live ? bytes : live;
+        }
+        if (__builtin_add_overflow(live, model->slots.at[life->slot].bytes, &live)) live = UINT64_MAX;
+        if (live > program->peak_bytes) program->peak_bytes = live;
+    }
+}
+
+bool replay_prepare(const struct model *model, struct replay_program *out)
+{
+    *out = (struct replay_program){.model = model};
+    if (!find_borders(out)) return false;
+    limit(out);
+    if (!find_times(out) || !list_deaths(out)) return false;
+    find_peak(out);
+    count_lost(out);
+    return true;
+}
+
+void replay_eviction(struct replay_program *program)
+{
+    free(program->borders);
+    free(program->shape_ns);
+    free(program->class_of_slot);
+    free(program->deaths);
+    *program = (struct replay_program){0};
+}

@@ -1,0 +1,169 @@
+#include "tools/text/command_line.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/text/messages.h"
+
+/* What getopt_long returns: characters of short options are below. */
+enum { FIRST_OPTION = 256, HELP = FIRST_OPTION + COMMAND_OPTIONS_MAX };
+
+static void print_words(const struct command_option *option)
+{
+    for (size_t i = 0; option->words[i]; i++) printf("%s%s", i ? "|" : "", option->words[i]);
+}
+
+static void print_indented(const char *text)
+{
+    for (const char *end; *text; text = *end ? end + 1 : end) {
+        end = strchrnul(text, '\n');
+        printf("      %.*s\n", (int)(end - text), text);
+    }
+}
+
+static void print_help(const struct command_syntax *syntax)
+{
+    printf("Usage: sluice %s %s\n%s\nOptions:\n", syntax->name, syntax->synopsis, syntax->about);
+    for (size_t i = 0; i < syntax->option_count; i++) {
+        const struct command_option *option = &syntax->options[i];
+        printf("  --%s%s", option->name, option->kind == OPTION_SWITCH ? "" : " ");
+        if (option->kind == OPTION_WORD)
+            print_words(option);
+        else if (option->argument)
+            fputs(option->argument, stdout);
+        putchar('\n');
+        print_indented(option->help);
+    }
+    puts("  --help\n      Print this help.");
+}
+
+/* For unknown_word, which takes a function of the index alone. */
+static const struct command_syntax *named;
+static const char *option_name(size_t index)
+{
+    static char name[64];
+    if (index > named->option_count) return NULL;
+    snprintf(name, sizeof(name), "--%s", index < named->option_count ? named->options[index].name : "help");
+    return name;
+}
+
+static int unknown_option(const struct command_syntax *syntax, const char *word)
+{
+    char help[64];
+    snprintf(help, sizeof(help), "sluice %s", syntax->name);
+    named = syntax;
+    return unknown_word("option", word, option_name, help);
+}
+
+static const char *const *option_words;
+static const char *option_word(size_t index)
+{
+    return option_words[index];
+}
+
+static int take_word(const struct command_syntax *syntax, const struct command_option *option,
+                     const char *value)
+{
+    for (unsigned i = 0; option->words[i]; i++) {
+        if (strcmp(option->words[i], value) != 0) continue;
+        *(unsigned *)option->value = i;
+        return EXIT_OK;
+    }
+    char what[96], help[64];
+    snprintf(what, sizeof(what), "value of --%s:", option->name);
+    snprintf(help, sizeof(help), "sluice %s", syntax->name);
+    option_words = option->words;
+    return unknown_word(what, value, option_word, help);
+}
+
+static int take_number(const struct command_option *option, const char *value)
+{
+    char *end;
+    errno = 0;
+    unsigned long long number = strtoull(value, &end, 10);
+    if (value[0] < '0' || value[0] > '9' || *end || errno)
+        return usage_error("--%s %s: a whole number is needed", option->name, value);
+    *(uint64_t *)option->value = number;
+    return EXIT_OK;
+}
+
+static int take_option(const struct command_syntax *syntax, const struct command_option *option,
+                       const char *value)
+{
+    switch (option->kind) {
+    case OPTION_SWITCH:
+        *(bool *)option->value = true;
+        return EXIT_OK;
+    case OPTION_NUMBER:
+        return take_number(option, value);
+    case OPTION_TEXT:
+        *(const char **)option->value = value;
+        return *value ? EXIT_OK : usage_error("--%s needs a value", option->name);
+    case OPTION_WORD:
+        return take_word(syntax, option, value);
+    }
+    return EXIT_USAGE;
+}
+
+static void fill_getopt_table(const struct command_syntax *syntax, struct option *table)
+{
+    size_t i = 0;
+    for (; i < syntax->option_count; i++)
+        table[i] = (struct option){.name = syntax->options[i].name,
+                                   .has_arg = syntax->options[i].kind == OPTION_SWITCH ? no_argument
+                                                                                       : required_argument,
+                                   .val = FIRST_OPTION + (int)i};
+    table[i] = (struct option){.name = "help", .has_arg = no_argument, .val = HELP};
+    table[i + 1] = (struct option){0};
+}
+
+/* `word` is the argument at which getopt_long stopped. */
+static int refuse(const struct command_syntax *syntax, int result, const char *word)
+{
+    if (result == ':') return usage_error("%s: %s needs a value", syntax->name, word);
+    if (optopt >= FIRST_OPTION)
+        return usage_error("%s: %.*s takes no value", syntax->name, (int)strcspn(word, "="), word);
+    if (optopt) return usage_error("unknown option -%c; see sluice %s --help", optopt, syntax->name);
+    return unknown_option(syntax, word);
+}
+
+static int take_operand(const struct command_syntax *syntax, int argc, char **argv, const char **file)
+{
+    if (optind == argc)
+        return usage_error("%s: no file given; see sluice %s --help", syntax->name, syntax->name);
+    if (optind + 1 < argc) return usage_error("%s takes one file", syntax->name);
+    *file = argv[optind];
+    return EXIT_OK;
+}
+
+bool read_command_line(const struct command_syntax *syntax, int argc, char **argv, const char **file,
+                       int *status)
+{
+    struct option table[COMMAND_OPTIONS_MAX + 2];
+    fill_getopt_table(syntax, table);
+    optind = 0; /* starts anew */
+    opterr = 0;
+    for (int result; (result = getopt_long(argc, argv, ":h", table, NULL)) != -1;) {
+        if (result == HELP || result == 'h') {
+            print_help(syntax);
+            *status = EXIT_OK;
+            return false;
+        }
+        if (result < FIRST_OPTION)
+            *status = refuse(syntax, result, argv[optind - 1]);
+        else
+            *status = take_option(syntax, &syntax->options[result - FIRST_OPTION], optarg);
+        if (*status != EXIT_OK) return false;
+    }
+    *status = take_operand(syntax, argc, argv, file);
+    return *status == EXIT_OK;
+}
+
+bool wants_help(int argc, char **argv)
+{
+    return argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"));
+}

@@ -1,0 +1,134 @@
+#include "tools/text/table.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "tools/text/terminal.h"
+
+#define GAP "  "
+enum { GAP_COLUMNS = 2, ELASTIC_MIN = 12 };
+
+static bool make_room(struct table *table, size_t more)
+{
+    if (table->bytes + more <= table->room) return true;
+    size_t room = 2 * table->room + more + 1024;
+    char *grown = realloc(table->cells, room);
+    if (!grown) return false;
+    table->cells = grown;
+    table->room = room;
+    return true;
+}
+
+void table_cell(struct table *table, const char *format, ...)
+{
+    va_list arguments, again;
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    int length = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    if (length < 0 || !make_room(table, (size_t)length + 1)) {
+        table->no_memory = true;
+    } else {
+        vsnprintf(table->cells + table->bytes, (size_t)length + 1, format, arguments);
+        table->bytes += (size_t)length + 1;
+        table->cell_count++;
+    }
+    va_end(arguments);
+}
+
+void table_bytes(struct table *table, uint64_t bytes)
+{
+    char text[SL_BYTES_TEXT];
+    table_cell(table, "%s", sl_bytes_text(bytes, text));
+}
+
+void table_time(struct table *table, uint64_t ns)
+{
+    char text[TIME_TEXT];
+    table_cell(table, "%s", time_text(ns, text));
+}
+
+void table_share(struct table *table, uint64_t part, uint64_t whole)
+{
+    if (whole)
+        table_cell(table, "%.1f %%", 100.0 * (double)part / (double)whole);
+    else
+        table_cell(table, "-");
+}
+
+static void measure(const struct table *table, size_t widths[TABLE_COLUMNS_MAX])
+{
+    for (size_t c = 0; c < table->column_count; c++) widths[c] = text_columns(table->columns[c].title);
+    const char *at = table->cells;
+    for (size_t i = 0; i < table->cell_count; i++, at += strlen(at) + 1) {
+        size_t columns = text_columns(at), c = i % table->column_count;
+        if (columns > widths[c]) widths[c] = columns;
+    }
+}
+
+static void shrink(const struct table *table, size_t width, size_t widths[TABLE_COLUMNS_MAX])
+{
+    size_t all = 0;
+    for (size_t c = 0; c < table->column_count; c++) all += widths[c] + (c ? GAP_COLUMNS : 0);
+    for (size_t c = 0; c < table->column_count && all > width; c++) {
+        if (!table->columns[c].elastic || widths[c] <= ELASTIC_MIN) continue;
+        size_t spare = widths[c] - ELASTIC_MIN;
+        widths[c] -= all - width < spare ? all - width : spare;
+        return;
+    }
+}
+
+static void print_cell(const struct table *table, size_t column, const char *text, size_t width, FILE *to)
+{
+    size_t columns = text_columns(text), pad = columns < width ? width - columns : 0;
+    const char *mark = columns > width ? has_unicode() ? "…" : "~" : "";
+    size_t shown = columns > width ? text_prefix(text, width - 1) : strlen(text);
+    bool left = table->columns[column].text, last = column + 1 == table->column_count;
+    fprintf(to, "%s%*s%.*s%s%*s", column ? GAP : "", left ? 0 : (int)pad, "", (int)shown, text, mark,
+            left && !last ? (int)pad : 0, "");
+}
+
+bool table_print(const struct table *table, FILE *to)
+{
+    if (table->no_memory) return false;
+    size_t widths[TABLE_COLUMNS_MAX];
+    measure(table, widths);
+    if (is_terminal(to)) shrink(table, terminal_width(to), widths);
+    fputs(style_text(to, STYLE_BOLD), to);
+    for (size_t c = 0; c < table->column_count; c++)
+        print_cell(table, c, table->columns[c].title, widths[c], to);
+    fprintf(to, "%s\n", style_text(to, STYLE_NONE));
+    const char *at = table->cells;
+    for (size_t i = 0; i < table->cell_count; i++, at += strlen(at) + 1) {
+        size_t c = i % table->column_count;
+        print_cell(table, c, at, widths[c], to);
+        if (c + 1 == table->column_count) fputc('\n', to);
+    }
+    return true;
+}
+
+void table_free(struct table *table)
+{
+    free(table->cells);
+    *table = (struct table){0};
+}
+
+const char *time_text(uint64_t ns, char out[TIME_TEXT])
+{
+    static const struct {
+        double unit;
+        const char *name;
+    } units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}};
+    for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
+        double value = (double)ns / units[i].unit;
+        if (value < 1) continue;
+        /* Three digits that count, all before the point. */
+        snprintf(out, TIME_TEXT, "%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, units[i].name);
+        return out;
+    }
+    snprintf(out, TIME_TEXT, "%" PRIu64 " ns", ns);
+    return out;
+}

@@ -1,0 +1,346 @@
+/* `sluice trace info`: what a traced program did, in figures. */
+#include "tools/views/trace.h"
+
+#include <inttypes.h>
+#include <time.h>
+
+#include "base/text.h"
+#include "tools/analyses/info.h"
+#include "tools/model/trace_open.h"
+#include "tools/text/command_line.h"
+#include "tools/text/json.h"
+#include "tools/text/messages.h"
+#include "tools/text/table.h"
+#include "tools/views/decisions.h"
+
+struct view {
+    const struct model *model;
+    struct phases phases;
+    struct info info;
+};
+
+static const unsigned move_order[] = {SL_ACTION_FETCH, SL_ACTION_POPULATE, SL_ACTION_EVICT, SL_ACTION_DISCARD,
+                                      SL_ACTION_LEAVE};
+
+/* Facts that are shown, with their titles. */
+static const char *const facts[][2] = {{"command", "command"},
+                                       {"sluice", "sluice"},
+                                       {"device", "device"},
+                                       {"driver", "driver"},
+                                       {"policy", "policy"}};
+
+static void print_row(const char *what, const char *value)
+{
+    printf("%-20s %s\n", what, value);
+}
+
+static void print_bytes(const char *what, uint64_t bytes)
+{
+    char text[SL_BYTES_TEXT];
+    print_row(what, sl_bytes_text(bytes, text));
+}
+
+static void print_number(const char *what, uint64_t number)
+{
+    printf("%-20s %" PRIu64 "\n", what, number);
+}
+
+static void print_count_bytes(const char *what, const struct count_bytes *figure)
+{
+    char text[SL_BYTES_TEXT];
+    printf("  %-18s %10" PRIu64 "  %12s\n", what, figure->count, sl_bytes_text(figure->bytes, text));
+}
+
+static void print_program(const struct model *model)
+{
+    time_t start = (time_t)(model->header.realtime_ns / 1000000000);
+    struct tm utc;
+    char when[32] = "unknown";
+    if (gmtime_r(&start, &utc)) strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S UTC", &utc);
+    printf("%-20s %s (process %" PRIu32 ")\n", "program", program_name(&model->header).text,
+           model->header.process);
+    print_row("started", when);
+    printf("%-20s %.3f s\n", "duration", (double)(model->last_ns - model->first_ns) / 1e9);
+    for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++) {
+        const char *value = model_metadata(model, facts[i][0]);
+        if (value) print_row(facts[i][1], value);
+    }
+    print_bytes("device memory", model->device_bytes);
+    print_bytes("budget", model->budget_bytes);
+    print_bytes("chunk", model->chunk_bytes);
+    if (model->link_in || model->link_out)
+        printf("%-20s %.1f GB/s in, %.1f GB/s out\n", "link", (double)model->link_in / 1e9,
+               (double)model->link_out / 1e9);
+}
+
+static void print_launches(const struct view *view)
+{
+    const struct info *info = &view->info;
+    print_number("launches", info->launch_count);
+    for (unsigned kind = 0; kind < LAUNCH_KINDS; kind++) {
+        if (kind == SL_LAUNCH_COPY)
+            print_count_bytes(launch_kind_name(kind), &info->launches[kind]);
+        else if (info->launches[kind].count)
+            printf("  %-18s %10" PRIu64 "\n", launch_kind_name(kind), info->launches[kind].count);
+    }
+    print_number("kernels", info->kernels);
+}
+
+static void print_memory(const struct view *view)
+{
+    const struct info *info = &view->info;
+    print_number("allocations", info->allocations.count);
+    print_number("frees", info->frees.count);
+    print_bytes("live bytes, peak", info->peak_bytes);
+    for (unsigned c = 1; view->phases.found && c <= CLASS_COUNT; c++) {
+        char text[SL_BYTES_TEXT];
+        uint64_t bytes = info->peak_of[c % CLASS_COUNT];
+        if (bytes) printf("  %-18s %24s\n", class_name(c % CLASS_COUNT), sl_bytes_text(bytes, text));
+    }
+    print_bytes("live bytes, end", info->end_bytes);
+    if (info->waste.chunk_bytes) {
+        char text[SL_BYTES_TEXT];
+        printf("%-20s %s, %.1f %% of it unused\n", "chunks in use, peak",
+               sl_bytes_text(info->waste.chunk_bytes, text),
+               100.0 - 100.0 * (double)info->waste.live_bytes / (double)info->waste.chunk_bytes);
+    }
+    if (info->misfits.count) {
+        char text[SL_BYTES_TEXT];
+        printf("%-20s %" PRIu64 " allocations, of at most %s\n", "did not fit", info->misfits.count,
+               sl_bytes_text(info->misfits.bytes, text));
+    }
+    if (info->failed_calls) print_number("other failed calls", info->failed_calls);
+}
+
+/* Steps of training where they were found; else the repetitions that sluice saw the end of. */
+static uint64_t iteration_count(const struct view *view)
+{
+    return view->info.steps_found ? view->phases.step_count : view->model->iterations.count;
+}
+
+static void print_steps(const struct view *view)
+{
+    const struct info *info = &view->info;
+    const struct spread *times = &info->step_times;
+    const struct model *model = view->model;
+    printf("%-20s %" PRIu64, "iterations", iteration_count(view));
+    if (info->steps_found)
+        printf(" steps of training, of %" PRIu64 " launches", info->step_launches);
+    else if (model->iterations.count)
+        printf(" (the last: %" PRIu64 " symbols)", model->iterations.at[model->iterations.count - 1].symbols);
+    putchar('\n');
+    if (times->count) {
+        char median[TIME_TEXT], quarter[TIME_TEXT], upper[TIME_TEXT], least[TIME_TEXT], most[TIME_TEXT];
+        printf("%-20s %s; half of them %s to %s, all %s to %s\n",
+               info->steps_found ? "step time, median" : "iteration, median",
+               time_text(times->median, median), time_text(times->quarter, quarter),
+               time_text(times->three_quarters, upper), time_text(times->least, least),
+               time_text(times->most, most));
+    }
+    if (info->evaluations) print_number("evaluations", info->evaluations);
+    if (info->fed) {
+        printf("%-20s %.1f %% of %" PRIu64 " events", "predicted",
+               100.0 * (double)info->predicted / (double)info->fed, info->fed);
+        if (info->late_fed)
+            printf(", %.1f %% in the second half",
+                   100.0 * (double)info->late_predicted / (double)info->late_fed);
+        putchar('\n');
+    }
+}
+
+static void print_movements(const struct info *info)
+{
+    char text[TIME_TEXT], longest[TIME_TEXT];
+    puts("movements");
+    for (unsigned i = 0; i < MOVE_KINDS; i++) {
+        for (unsigned cause = 0; cause < MOVE_CAUSES; cause++) {
+            const struct count_bytes *figure = &info->moves[move_order[i]][cause];
+            char what[32];
+            snprintf(what, sizeof(what), "%s, %s", move_kind_name(move_order[i]), move_cause_name(cause));
+            if (figure->count) print_count_bytes(what, figure);
+        }
+    }
+    printf("%-20s %" PRIu64, "stalls", info->stalls);
+    if (info->stalls)
+        printf(" (%s in all; the longest %s, tick %" PRIu64 ")", time_text(info->stall_ns, text),
+               time_text(info->longest_stall_ns, longest), info->longest_stall_tick);
+    putchar('\n');
+    if (info->syncs)
+        printf("%-20s %" PRIu64 " (%s in all)\n", "waits", info->syncs, time_text(info->sync_ns, text));
+}
+
+/* Records that nothing in the file explains. */
+static uint64_t unexplained(const struct model *model)
+{
+    return model->missing.accesses + model->missing.sets + model->missing.frees + model->missing.births +
+           model->missing.unknown + model->missing.beyond;
+}
+
+static void print_file(const struct model *model)
+{
+    const struct sl_trace_problem *problem = &model->problem;
+    printf("%-20s %zu (%" PRIu64 " records lost)\n", "gaps", model->gaps.count, model->missing.records);
+    if (unexplained(model))
+        printf("%-20s %" PRIu64 " (trace check says which)\n", "records left out", unexplained(model));
+    print_number("records", model->records);
+    printf("%-20s %u.%u\n", "format", model->header.major_version, model->header.minor_version);
+    if (problem->status == SL_OK)
+        print_row("file", "complete");
+    else
+        printf("%-20s %s at byte %" PRIu64 "\n", "file",
+               problem->status == SL_ERR_TRUNCATED ? "ends early" : "unreadable", problem->offset);
+}
+
+static void json_count_bytes(struct json *json, const char *key, const struct count_bytes *figure)
+{
+    json_object(json, key, false);
+    json_number(json, "count", figure->count);
+    json_number(json, "bytes", figure->bytes);
+    json_close(json);
+}
+
+static void json_program(struct json *json, const struct model *model)
+{
+    json_text(json, "program", program_name(&model->header).text);
+    json_number(json, "process", model->header.process);
+    json_number(json, "start_ns", model->header.realtime_ns);
+    json_number(json, "duration_ns", model->last_ns - model->first_ns);
+    json_object(json, "metadata", true);
+    for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++)
+        json_text(json, facts[i][0], model_metadata(model, facts[i][0]));
+    json_close(json);
+    json_number(json, "device_bytes", model->device_bytes);
+    json_number(json, "budget_bytes", model->budget_bytes);
+    json_number(json, "chunk_bytes", model->chunk_bytes);
+    json_number(json, "link_in", model->link_in);
+    json_number(json, "link_out", model->link_out);
+}
+
+static void json_memory(struct json *json, const struct view *view)
+{
+    const struct info *info = &view->info;
+    json_count_bytes(json, "allocations", &info->allocations);
+    json_count_bytes(json, "frees", &info->frees);
+    json_number(json, "peak_bytes", info->peak_bytes);
+    json_object(json, "peak_by_class", false);
+    for (unsigned c = 0; c < CLASS_COUNT; c++) json_number(json, class_name(c), info->peak_of[c]);
+    json_close(json);
+    json_number(json, "end_bytes", info->end_bytes);
+    json_object(json, "in_chunks_at_most", false);
+    json_number(json, "bytes", info->waste.chunk_bytes);
+    json_number(json, "live_bytes", info->waste.live_bytes);
+    json_close(json);
+    json_object(json, "did_not_fit", false);
+    json_number(json, "count", info->misfits.count);
+    json_number(json, "largest_bytes", info->misfits.bytes);
+    json_close(json);
+    json_number(json, "other_failed_calls", info->failed_calls);
+}
+
+static void json_steps(struct json *json, const struct view *view)
+{
+    const struct info *info = &view->info;
+    json_bool(json, "phases_found", view->phases.found);
+    json_number(json, "steps", view->phases.step_count);
+    json_number(json, "step_launches", info->step_launches);
+    json_number(json, "iterations", iteration_count(view));
+    json_number(json, "repetitions", view->model->iterations.count);
+    json_number(json, "evaluations", info->evaluations);
+    json_object(json, "step_ns", false);
+    json_number(json, "count", info->step_times.count);
+    json_number(json, "least", info->step_times.least);
+    json_number(json, "quarter", info->step_times.quarter);
+    json_number(json, "median", info->step_times.median);
+    json_number(json, "three_quarters", info->step_times.three_quarters);
+    json_number(json, "most", info->step_times.most);
+    json_close(json);
+    json_object(json, "prediction", false);
+    json_number(json, "events", info->fed);
+    json_number(json, "predicted", info->predicted);
+    json_number(json, "events_second_half", info->late_fed);
+    json_number(json, "predicted_second_half", info->late_predicted);
+    json_close(json);
+}
+
+static void json_movements(struct json *json, const struct info *info)
+{
+    json_object(json, "movements", true);
+    for (unsigned i = 0; i < MOVE_KINDS; i++) {
+        json_object(json, move_kind_name(move_order[i]), false);
+        for (unsigned cause = 0; cause < MOVE_CAUSES; cause++)
+            json_count_bytes(json, move_cause_name(cause), &info->moves[move_order[i]][cause]);
+        json_close(json);
+    }
+    json_close(json);
+    json_number(json, "stalls", info->stalls);
+    json_number(json, "stall_ns", info->stall_ns);
+    json_number(json, "waits", info->syncs);
+    json_number(json, "wait_ns", info->sync_ns);
+}
+
+static void print_json(const struct view *view)
+{
+    const struct model *model = view->model;
+    struct json json = {.to = stdout};
+    json_object(&json, NULL, true);
+    json_bool(&json, "complete", model->problem.status == SL_OK);
+    json_program(&json, model);
+    json_object(&json, "launches", true);
+    for (unsigned kind = 0; kind < LAUNCH_KINDS; kind++)
+        json_count_bytes(&json, launch_kind_name(kind), &view->info.launches[kind]);
+    json_close(&json);
+    json_number(&json, "kernels", view->info.kernels);
+    json_memory(&json, view);
+    json_steps(&json, view);
+    json_decisions(&json, model);
+    json_movements(&json, &view->info);
+    json_number(&json, "records", model->records);
+    json_number(&json, "records_lost", model->missing.records);
+    json_number(&json, "records_left_out", unexplained(model));
+    json_close(&json);
+}
+
+static void print_text(const struct view *view)
+{
+    print_program(view->model);
+    print_launches(view);
+    print_memory(view);
+    print_steps(view);
+    print_decisions(view->model);
+    print_movements(&view->info);
+    print_file(view->model);
+}
+
+int trace_info(int argc, char **argv)
+{
+    bool json = false;
+    struct view view = {0};
+    const struct command_option options[] = {
+        {"json", OPTION_SWITCH, &json, .help = "Print it as a JSON object."},
+    };
+    const struct command_syntax syntax = {
+        .name = "trace info",
+        .synopsis = "[--json] FILE",
+        .about = "Prints what a traced program did, in figures: the program and its device, launches, memory "
+                 "at its\n"
+                 "peak by lifetime class, what did not fit, iterations and the time they took, how much was\n"
+                 "predicted, bytes moved by kind and cause, stalls, and whether the file is complete.\n",
+        .options = options,
+        .option_count = sizeof(options) / sizeof(*options),
+    };
+    const char *path;
+    int status;
+    struct model *model;
+    if (!read_command_line(&syntax, argc, argv, &path, &status)) return status;
+    status = model_open(path, &model);
+    if (status != EXIT_OK) return status;
+    view.model = model;
+    if (!phases_find(model, &view.phases) || !info_make(model, &view.phases, &view.info))
+        status = failure("%s: out of memory", path);
+    else
+        (json ? print_json : print_text)(&view);
+    if (status == EXIT_OK) status = end_status(path, &model->problem);
+    phases_free(&view.phases);
+    model_close(model);
+    return status;
+}

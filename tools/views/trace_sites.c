@@ -1,0 +1,206 @@
+/* `sluice trace sites`: who allocates how much, with call stacks. */
+#include "tools/views/trace.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "tools/analyses/sites.h"
+#include "tools/model/symbol_file.h"
+#include "tools/model/symbols.h"
+#include "tools/model/trace_open.h"
+#include "tools/text/command_line.h"
+#include "tools/text/json.h"
+#include "tools/text/messages.h"
+#include "tools/text/terminal.h"
+
+enum { SHOWN = 10 };
+
+static bool as_json;
+static uint64_t limit = UINT64_MAX;
+
+static const struct command_option options[] = {
+    {"json", OPTION_SWITCH, &as_json, NULL, "Print JSON, with all sites.", NULL},
+    {"limit", OPTION_NUMBER, &limit, "N", "Show the N largest sites (10, with --json all).", NULL},
+};
+static const struct command_syntax syntax = {
+    .name = "trace sites",
+    .synopsis = "[--json] [--limit N] FILE",
+    .about =
+        "Says who allocates how much: for each place in the program that allocates, the largest first, the\n"
+        "most that it held at one time, how much of that was there when all memory together was at its\n"
+        "peak, its allocations, how many launches they live, what was refused, and its call stack.\n"
+        "Functions and lines are read from the files that the program had loaded, where these are still\n"
+        "the same by their build ids; regular files are read, and nothing else.\n",
+    .options = options,
+    .option_count = sizeof(options) / sizeof(*options),
+};
+
+/* What calls main, or a thread's first function, is of no interest. */
+static size_t own_frames(const struct frame *frames, size_t count)
+{
+    static const char *const callers[] = {"__libc_start_call_main", "__libc_start_main", "start_thread"};
+    for (size_t i = 0; i < count; i++) {
+        if (!frames[i].function) continue;
+        if (!strcmp(frames[i].function, "main")) return i + 1;
+        for (size_t c = 0; c < sizeof(callers) / sizeof(*callers); c++)
+            if (!strcmp(frames[i].function, callers[c])) return i;
+    }
+    return count;
+}
+
+static void print_frame(const struct frame *frame)
+{
+    const char *module = frame->module ? file_name(frame->module->path) : NULL;
+    fputs("      ", stdout);
+    if (frame->function && frame->source)
+        printf("%s  %s%s:%u%s%s\n", frame->function, style_text(stdout, STYLE_DIM), frame->source,
+               frame->line, frame->inlined ? " (inlined)" : "", style_text(stdout, STYLE_NONE));
+    else if (frame->function)
+        printf("%s  %s%s+0x%" PRIx64 "%s\n", frame->function, style_text(stdout, STYLE_DIM), module,
+               frame->offset, style_text(stdout, STYLE_NONE));
+    else if (module)
+        printf("%s+0x%" PRIx64 "\n", module, frame->offset);
+    else
+        printf("0x%" PRIx64 "\n", frame->offset);
+}
+
+static void print_allocations(const struct site_figures *site)
+{
+    char total[SL_BYTES_TEXT];
+    printf("; %" PRIu64 " allocation%s of %s", site->allocations, site->allocations == 1 ? "" : "s",
+           sl_bytes_text(site->total_bytes, total));
+    if (site->allocations > site->kept)
+        printf(", freed after %" PRIu64 " launch%s (median)", site->lifetime,
+               site->lifetime == 1 ? "" : "es");
+    if (site->kept) printf(", %" PRIu64 " never freed", site->kept);
+}
+
+static void print_figures(size_t number, const struct site_figures *site)
+{
+    char text[SL_BYTES_TEXT];
+    const char *bold = style_text(stdout, STYLE_BOLD), *none = style_text(stdout, STYLE_NONE);
+    printf("%s#%-3zu %s%s", bold, number, sl_bytes_text(site->peak_bytes, text), none);
+    printf(", %s of the peak", sl_bytes_text(site->share_bytes, text));
+    if (site->allocations) print_allocations(site);
+    if (site->refused)
+        printf("; %s%" PRIu64 " refused, of up to %s%s", style_text(stdout, STYLE_RED), site->refused,
+               sl_bytes_text(site->refused_bytes, text), none);
+    printf("; site 0x%" PRIx64 "\n", site->site);
+}
+
+static void print_site(struct symbols *symbols, size_t number, const struct site_figures *site)
+{
+    struct frame frames[FRAMES_MAX];
+    size_t count = symbols_frames(symbols, site->frames, frames, FRAMES_MAX);
+    print_figures(number, site);
+    for (size_t i = 0; i < own_frames(frames, count); i++) print_frame(&frames[i]);
+    if (!count) puts("      the trace does not have its call stack");
+}
+
+static void print_remarks(const struct model *model, const struct symbols *symbols)
+{
+    for (size_t i = 0; i < model->modules.count; i++) {
+        const struct model_module *module = &model->modules.at[i];
+        const char *remark = symbols_remark(symbols, module);
+        if (remark && symbol_files_are_read()) printf("no names of %s: %s\n", module->path, remark);
+    }
+    if (!symbol_files_are_read() && model->modules.count)
+        puts("no names of functions: this sluice was built without libdw");
+}
+
+static void print_people(const struct model *model, const struct sites *sites, struct symbols *symbols)
+{
+    char peak[SL_BYTES_TEXT];
+    size_t shown = limit < sites->count ? (size_t)limit : sites->count;
+    printf("%zu site%s; all together held %s at the peak\n", sites->count, sites->count == 1 ? "" : "s",
+           sl_bytes_text(sites->peak_bytes, peak));
+    for (size_t i = 0; i < shown; i++) print_site(symbols, i + 1, &sites->at[i]);
+    if (shown < sites->count) printf("and %zu more (--limit)\n", sites->count - shown);
+    print_remarks(model, symbols);
+}
+
+static void print_hexadecimal(struct json *json, const char *key, uint64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof(text), "0x%" PRIx64, value);
+    json_text(json, key, text);
+}
+
+static void print_json_frame(struct json *json, const struct frame *frame)
+{
+    json_object(json, NULL, false);
+    json_text(json, "module", frame->module ? frame->module->path : NULL);
+    print_hexadecimal(json, "offset", frame->offset);
+    json_text(json, "function", frame->function);
+    json_text(json, "source", frame->source);
+    if (frame->source) json_number(json, "line", frame->line);
+    if (frame->inlined) json_bool(json, "inlined", true);
+    json_close(json);
+}
+
+static void print_json_site(struct json *json, struct symbols *symbols, const struct site_figures *site)
+{
+    struct frame frames[FRAMES_MAX];
+    size_t count = symbols_frames(symbols, site->frames, frames, FRAMES_MAX);
+    json_object(json, NULL, true);
+    print_hexadecimal(json, "site", site->site);
+    json_number(json, "peak_bytes", site->peak_bytes);
+    json_number(json, "share_bytes", site->share_bytes);
+    json_number(json, "live_bytes", site->live_bytes);
+    json_number(json, "total_bytes", site->total_bytes);
+    json_number(json, "allocations", site->allocations);
+    json_number(json, "never_freed", site->kept);
+    if (site->allocations > site->kept)
+        json_number(json, "median_launches", site->lifetime);
+    else
+        json_text(json, "median_launches", NULL);
+    json_number(json, "refused", site->refused);
+    json_number(json, "refused_bytes", site->refused_bytes);
+    json_array(json, "frames", true);
+    for (size_t i = 0; i < count; i++) print_json_frame(json, &frames[i]);
+    json_close(json);
+    json_close(json);
+}
+
+static void print_json(const struct model *model, const struct sites *sites, struct symbols *symbols)
+{
+    struct json json = {.to = stdout};
+    json_object(&json, NULL, true);
+    json_number(&json, "peak_bytes", sites->peak_bytes);
+    json_array(&json, "sites", true);
+    for (size_t i = 0; i < sites->count && i < limit; i++) print_json_site(&json, symbols, &sites->at[i]);
+    json_close(&json);
+    json_array(&json, "modules", true);
+    for (size_t i = 0; i < model->modules.count; i++) {
+        json_object(&json, NULL, false);
+        json_text(&json, "path", model->modules.at[i].path);
+        json_text(&json, "remark", symbols_remark(symbols, &model->modules.at[i]));
+        json_close(&json);
+    }
+    json_close(&json);
+    json_close(&json);
+}
+
+int trace_sites(int argc, char **argv)
+{
+    const char *path;
+    int status;
+    struct model *model;
+    if (!read_command_line(&syntax, argc, argv, &path, &status)) return status;
+    if (limit == UINT64_MAX && !as_json) limit = SHOWN;
+    status = model_open(path, &model);
+    if (status != EXIT_OK) return status;
+    struct sites sites = {0};
+    struct symbols *symbols = symbols_new(model);
+    if (symbols && sites_find(model, &sites)) {
+        (as_json ? print_json : print_people)(model, &sites, symbols);
+        status = end_status(path, &model->problem);
+    } else {
+        status = failure("%s: out of memory", path);
+    }
+    symbols_close(symbols);
+    sites_free(&sites);
+    model_close(model);
+    return status;
+}

@@ -1,0 +1,322 @@
+/* `sluice trace timeline`: one iteration, drawn: memory by class, the link's traffic by cause, stalls. */
+#include "tools/views/trace.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "tools/analyses/timeline.h"
+#include "tools/model/trace_open.h"
+#include "tools/text/command_line.h"
+#include "tools/text/json.h"
+#include "tools/text/messages.h"
+#include "tools/text/table.h"
+#include "tools/text/terminal.h"
+
+enum {
+    LABEL = 16,  /* columns in front of the drawing */
+    FIGURE = 11, /* and behind it */
+    FRAME = 2,
+    NARROW = 48, /* what is narrower has no figures */
+    LEAST = 24,
+    LEVELS = 8,
+};
+
+struct drawing {
+    const struct model *model;
+    const struct phases *phases;
+    struct timeline timeline;
+    uint64_t step; /* 0: the whole trace */
+    unsigned width;
+    bool figures, unicode;
+};
+
+/* A level from 0 to LEVELS; what is not nothing is seen. */
+static unsigned level_of(uint64_t value, uint64_t full)
+{
+    if (!value || !full) return 0;
+    double share = (double)value / (double)full * LEVELS;
+    return share >= LEVELS ? LEVELS : share < 1 ? 1 : (unsigned)(share + 0.5);
+}
+
+static void draw_level(const struct drawing *drawing, unsigned level)
+{
+    static const char *const blocks[LEVELS + 1] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    static const char plain[LEVELS + 1] = {' ', '.', ':', '-', '=', '+', '*', '%', '#'};
+    if (drawing->unicode)
+        fputs(blocks[level], stdout);
+    else
+        putchar(plain[level]);
+}
+
+static const char *bar(const struct drawing *drawing)
+{
+    return drawing->unicode ? "│" : "|";
+}
+
+static void begin_row(const struct drawing *drawing, const char *label)
+{
+    printf("%-*.*s%s", LABEL, LABEL, label, bar(drawing));
+}
+
+static void end_row(const struct drawing *drawing, const char *figure)
+{
+    fputs(bar(drawing), stdout);
+    if (drawing->figures) printf("%*s", FIGURE, figure);
+    putchar('\n');
+}
+
+static void draw(const struct drawing *drawing, const char *label, enum terminal_style style,
+                 const uint64_t *row, uint64_t full, const char *figure)
+{
+    begin_row(drawing, label);
+    fputs(style_text(stdout, style), stdout);
+    for (uint32_t s = 0; s < drawing->timeline.count; s++) draw_level(drawing, level_of(row[s], full));
+    if (style) fputs(style_text(stdout, STYLE_NONE), stdout);
+    end_row(drawing, figure);
+}
+
+static uint64_t most(const uint64_t *row, uint32_t count)
+{
+    uint64_t most = 0;
+    for (uint32_t s = 0; s < count; s++)
+        if (row[s] > most) most = row[s];
+    return most;
+}
+
+static uint64_t sum(const uint64_t *row, uint32_t count)
+{
+    uint64_t sum = 0;
+    for (uint32_t s = 0; s < count; s++) sum += row[s];
+    return sum;
+}
+
+/* Each phase has its name where it begins, as far as there is room. */
+static void draw_phases(const struct drawing *drawing)
+{
+    const struct timeline *t = &drawing->timeline;
+    begin_row(drawing, "phase");
+    for (uint32_t s = 0, end; s < t->count; s = end) {
+        for (end = s; end < t->count && t->phase[end] == t->phase[s];) end++;
+        unsigned room = end - s;
+        const char *name = phase_name(t->phase[s]);
+        if (s) {
+            fputs(bar(drawing), stdout);
+            room--;
+        }
+        printf("%-*.*s", (int)room, (int)room, name);
+    }
+    end_row(drawing, "");
+}
+
+static void draw_memory(const struct drawing *drawing)
+{
+    static const enum terminal_style styles[CLASS_COUNT] = {
+        STYLE_DIM, STYLE_BLUE, STYLE_YELLOW, STYLE_MAGENTA, STYLE_GREEN, STYLE_CYAN, STYLE_RED};
+    const struct timeline *t = &drawing->timeline;
+    char text[SL_BYTES_TEXT];
+    uint64_t full = most(t->resident, t->count);
+    for (unsigned c = 0; c < CLASS_COUNT; c++)
+        if (most(t->of_class[c], t->count) > full) full = most(t->of_class[c], t->count);
+    for (unsigned c = 1; c <= CLASS_COUNT; c++) {
+        unsigned class = c % CLASS_COUNT; /* what is unknown last */
+        uint64_t peak = most(t->of_class[class], t->count);
+        if (peak)
+            draw(drawing, class_name(class), styles[class], t->of_class[class], full,
+                 sl_bytes_text(peak, text));
+    }
+    draw(drawing, "in all", STYLE_NONE, t->resident, full, sl_bytes_text(most(t->resident, t->count), text));
+}
+
+static void draw_traffic(const struct drawing *drawing)
+{
+    static const char *const ways[DIRECTIONS] = {"in", "out"};
+    static const enum terminal_style styles[MOVE_CAUSES] = {STYLE_GREEN, STYLE_RED, STYLE_YELLOW};
+    const struct timeline *t = &drawing->timeline;
+    uint64_t full = 1, stretch_ns = (t->end_ns - t->begin_ns) / t->count + 1;
+    for (unsigned d = 0; d < DIRECTIONS; d++)
+        for (unsigned c = 0; c < MOVE_CAUSES; c++) {
+            uint64_t peak = most(t->moved[d][c], t->count);
+            if (peak > full) full = peak;
+        }
+    for (unsigned d = 0; d < DIRECTIONS; d++) {
+        char label[32], text[SL_BYTES_TEXT];
+        for (unsigned c = 0; c < MOVE_CAUSES; c++) {
+            uint64_t bytes = sum(t->moved[d][c], t->count);
+            snprintf(label, sizeof(label), "%s, %s", ways[d], move_cause_name(c));
+            if (bytes) draw(drawing, label, styles[c], t->moved[d][c], full, sl_bytes_text(bytes, text));
+        }
+        if (!t->has_transfers) continue;
+        double busy = (double)sum(t->busy_ns[d], t->count) / (double)(t->end_ns - t->begin_ns);
+        snprintf(label, sizeof(label), "%s, link busy", ways[d]);
+        snprintf(text, sizeof(text), "%.0f%%", busy * 100);
+        draw(drawing, label, STYLE_NONE, t->busy_ns[d], stretch_ns, text);
+    }
+    char text[TIME_TEXT];
+    uint64_t stalled = sum(t->stall_ns, t->count);
+    if (stalled) draw(drawing, "stalled", STYLE_RED, t->stall_ns, stretch_ns, time_text(stalled, text));
+}
+
+static void draw_axis(const struct drawing *drawing)
+{
+    char text[TIME_TEXT];
+    const struct timeline *t = &drawing->timeline;
+    time_text(t->end_ns - t->begin_ns, text);
+    printf("%*s 0%*s\n", LABEL, "", (int)t->count - 1, text);
+}
+
+static void print_notes(const struct drawing *drawing)
+{
+    const struct timeline *t = &drawing->timeline;
+    char text[SL_BYTES_TEXT];
+    if (drawing->model->budget_bytes && drawing->model->moves.count)
+        printf("The budget is %s.\n", sl_bytes_text(drawing->model->budget_bytes, text));
+    if (!drawing->phases->step_count) puts("No iterations were found: this is the whole trace.");
+    if (t->by_class_lives) puts("Where chunks lie is not told: the classes count what lives, here or there.");
+    if (!drawing->model->moves.count)
+        puts("Nothing was moved: all that lives is counted.");
+    else if (t->other_clock)
+        puts("The device has a clock of its own: traffic is drawn where it was issued.");
+    else if (!t->has_transfers)
+        puts("Transfers were not measured: traffic is drawn where it was issued.");
+}
+
+static void print_text(struct drawing *drawing)
+{
+    char text[TIME_TEXT];
+    const struct timeline *t = &drawing->timeline;
+    printf("%s", program_name(&drawing->model->header).text);
+    if (drawing->step)
+        printf(", iteration %" PRIu64 " of %" PRIu32, drawing->step, drawing->phases->step_count);
+    printf(", %s\n", time_text(t->end_ns - t->begin_ns, text));
+    draw_phases(drawing);
+    draw_memory(drawing);
+    draw_traffic(drawing);
+    draw_axis(drawing);
+    print_notes(drawing);
+}
+
+static void print_row(struct json *json, const char *key, const uint64_t *row, uint32_t count)
+{
+    json_array(json, key, false);
+    for (uint32_t s = 0; s < count; s++) json_number(json, NULL, row[s]);
+    json_close(json);
+}
+
+static void print_json(const struct drawing *drawing)
+{
+    static const char *const ways[DIRECTIONS] = {"in", "out"};
+    const struct timeline *t = &drawing->timeline;
+    struct json json = {.to = stdout};
+    json_object(&json, NULL, true);
+    json_bool(&json, "complete", drawing->model->problem.status == SL_OK);
+    json_number(&json, "iterations", drawing->phases->step_count);
+    if (drawing->step) json_number(&json, "iteration", drawing->step);
+    json_number(&json, "begin_ns", t->begin_ns - drawing->model->header.monotonic_ns);
+    json_number(&json, "duration_ns", t->end_ns - t->begin_ns);
+    json_number(&json, "budget", drawing->model->budget_bytes);
+    json_bool(&json, "transfers", t->has_transfers);
+    json_bool(&json, "other_clock", t->other_clock);
+    json_text(&json, "classes_of", t->by_class_lives ? "lives" : "device");
+    json_array(&json, "phases", false);
+    for (uint32_t s = 0; s < t->count; s++) json_text(&json, NULL, phase_name(t->phase[s]));
+    json_close(&json);
+    json_object(&json, "memory", true);
+    for (unsigned c = 0; c < CLASS_COUNT; c++) print_row(&json, class_name(c), t->of_class[c], t->count);
+    print_row(&json, "all", t->resident, t->count);
+    json_close(&json);
+    for (unsigned d = 0; d < DIRECTIONS; d++) {
+        json_object(&json, ways[d], true);
+        for (unsigned c = 0; c < MOVE_CAUSES; c++)
+            print_row(&json, move_cause_name(c), t->moved[d][c], t->count);
+        print_row(&json, "busy_ns", t->busy_ns[d], t->count);
+        json_close(&json);
+    }
+    print_row(&json, "stall_ns", t->stall_ns, t->count);
+    json_close(&json);
+}
+
+/* The step that is shown where none is asked for: late enough to be settled, not the last, behind which
+ * programs end. */
+static uint64_t usual_step(const struct phases *phases)
+{
+    uint32_t count = phases->step_count;
+    return count > 1 ? count - 1 : count;
+}
+
+static void find_span(const struct drawing *drawing, uint64_t *begin_ns, uint64_t *end_ns)
+{
+    const struct model *model = drawing->model;
+    *begin_ns = model->first_ns;
+    *end_ns = model->last_ns;
+    if (!drawing->step) return;
+    const struct step *step = &drawing->phases->steps[drawing->step - 1];
+    *begin_ns = model->launches.at[step->begin].time_ns;
+    if (step->end < model->launches.count) *end_ns = model->launches.at[step->end].time_ns;
+}
+
+static int show(const char *path, struct drawing *drawing, struct phases *phases, bool json)
+{
+    uint64_t begin_ns, end_ns;
+    if (!phases_find(drawing->model, phases)) return failure("%s: out of memory", path);
+    if (drawing->step > phases->step_count)
+        return usage_error("trace timeline: there is no iteration %" PRIu64 "; %s has %" PRIu32,
+                           drawing->step, path, phases->step_count);
+    drawing->phases = phases;
+    if (!drawing->step) drawing->step = usual_step(phases);
+    find_span(drawing, &begin_ns, &end_ns);
+    drawing->figures = drawing->width >= NARROW;
+    uint32_t count = drawing->width - LABEL - FRAME - (drawing->figures ? FIGURE : 0);
+    if (!timeline_make(drawing->model, phases, begin_ns, end_ns, count, &drawing->timeline))
+        return failure("%s: out of memory", path);
+    if (json)
+        print_json(drawing);
+    else
+        print_text(drawing);
+    return end_status(path, &drawing->model->problem);
+}
+
+int trace_timeline(int argc, char **argv)
+{
+    bool json = false;
+    struct phases phases = {0};
+    struct drawing drawing = {.unicode = has_unicode(), .step = UINT64_MAX};
+    uint64_t width = terminal_width(stdout);
+    const struct command_option options[] = {
+        {"width", OPTION_NUMBER, &width, "N", "Columns, from 24; without it, the terminal's."},
+        {"iteration", OPTION_NUMBER, &drawing.step, "N",
+         "The Nth step of training, from 1; without it, the last but one."},
+        {"json", OPTION_SWITCH, &json, .help = "Print it as a JSON object, a figure for each column."},
+    };
+    const struct command_syntax syntax = {
+        .name = "trace timeline",
+        .synopsis = "[--width N] [--iteration N] [--json] FILE",
+        .about = "Draws one iteration: its phases, device memory by lifetime class, what was copied in and "
+                 "out of it by\n"
+                 "cause, how busy the link was, and stalls. A full block is the most memory that was in use, "
+                 "the most\n"
+                 "traffic of any cause, or, for what is busy or stalled, all of the column's time; behind "
+                 "each row is\n"
+                 "its peak or its sum. Times are the program's; traffic is drawn when it was on the link.\n",
+        .options = options,
+        .option_count = sizeof(options) / sizeof(*options),
+    };
+    const char *path;
+    int status;
+    struct model *model;
+    if (!read_command_line(&syntax, argc, argv, &path, &status)) return status;
+    if (width < LEAST || width > TIMELINE_MOST)
+        return usage_error("trace timeline: --width takes a number from %d to %d", LEAST, TIMELINE_MOST);
+    if (!drawing.step) return usage_error("trace timeline: iterations count from 1");
+    if (drawing.step == UINT64_MAX) drawing.step = 0;
+    drawing.width = (unsigned)width;
+    status = model_open(path, &model);
+    if (status != EXIT_OK) return status;
+    drawing.model = model;
+    status = show(path, &drawing, &phases, json);
+    timeline_free(&drawing.timeline);
+    phases_free(&phases);
+    model_close(model);
+    return status;
+}
