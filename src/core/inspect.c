@@ -12,6 +12,11 @@ uint64_t sl_inspect_least_budget(void)
     return SL_LEAST_BUDGET;
 }
 
+uint64_t sl_inspect_most_bytes(void)
+{
+    return SL_MAX_SLABS * SL_GIB;
+}
+
 uint64_t sl_inspect_demand_misses(void)
 {
     return atomic_load_explicit(&sl_core_running()->stats.total.demand_misses, memory_order_relaxed);

@@ -8,8 +8,10 @@
 
 #include "base/types.h"
 
-/* The least that the budget can be. May be asked at any time. */
+/* The least that the budget can be, and the most that there is room for addresses of. May be asked at any
+ * time. */
 uint64_t sl_inspect_least_budget(void);
+uint64_t sl_inspect_most_bytes(void);
 
 uint64_t sl_inspect_demand_misses(void);      /* so far: chunks that came on demand */
 uint64_t sl_inspect_oversize_launches(void);  /* so far: launches whose own chunks exceed the budget */

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "memory/arena.h"
 #include "tools/model/model_build.h"
 #include "tools/model/sorted.h"
 #include "tools/text/defuse.h"
@@ -73,7 +72,7 @@ static void add_slab(struct model_build *build, const struct sl_event *e)
     struct model *model = build->model;
     for (size_t i = 0; i < model->slabs.count; i++)
         if (model->slabs.at[i].chunk == e->id && model->slabs.at[i].address == e->a) return;
-    if (model->slabs.count < SL_MAX_SLABS)
+    if (model->slabs.count < MODEL_SLABS)
         MODEL_PUSH(build, model->slabs, (struct model_slab){e->a, e->b, e->id});
 }
 

@@ -103,8 +103,8 @@ static void set_options(const struct replay_setting *setting)
     }
     set_size("DEVICE_BUDGET", setting->budget_bytes ? setting->budget_bytes : NO_BUDGET);
     set_size("CHUNK", setting->chunk_bytes);
-    set_size("HOST_LIMIT", REPLAY_MOST_BYTES);
-    set_size("VIRTUAL_SIZE", REPLAY_MOST_BYTES);
+    set_size("HOST_LIMIT", sl_inspect_most_bytes());
+    set_size("VIRTUAL_SIZE", sl_inspect_most_bytes());
     set_size("PLAN_ATTEMPTS", setting->plan_attempts);
     set_option("POLICY", setting->policy);
     if (setting->backing) set_option("BACKING", setting->backing);

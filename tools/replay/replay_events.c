@@ -44,7 +44,7 @@ static void begin_life(struct replaying *r, uint32_t slot)
     end_life(r, slot);
     if (!known->bytes) return;
     uint64_t address;
-    if (known->bytes > REPLAY_MOST_BYTES ||
+    if (known->bytes > sl_inspect_most_bytes() ||
         sl_runtime_alloc(known->bytes, known->site, 0, &address) != SL_OK) {
         r->result->refused++;
         return;

@@ -7,8 +7,6 @@
 #include "tools/replay/sequence.h"
 #include "sim/backend_sim.h"
 
-#define REPLAY_MOST_BYTES ((uint64_t)SL_MAX_SLABS * SL_GIB)
-
 struct replaying {
     const struct replay_program *program;
     struct replay_result *result;

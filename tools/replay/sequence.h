@@ -12,7 +12,7 @@
 
 #include <stdio.h>
 
-#include "memory/arena.h"
+#include "base/types.h"
 
 #define SEQUENCE_KIND "sluice sequence"
 
