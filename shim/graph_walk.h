@@ -1,4 +1,4 @@
-/* The nodes of a graph as the driver tells them. */
+/* The nodes of a graph as the driver lists them. */
 #ifndef SLUICE_SHIM_GRAPH_WALK_H
 #define SLUICE_SHIM_GRAPH_WALK_H
 

@@ -9,7 +9,7 @@
 #include "graph_memory.h"
 #include "graph_walk.h"
 
-#define WHOLE SIZE_MAX /* the owner of what an update of the whole graph brought */
+#define WHOLE SIZE_MAX /* the owner of what an update of the whole graph added */
 
 /* An update of which it is not known which new node stands for which: the new nodes are kept beside the old
  * ones, which touch nothing until they are set one by one. */
@@ -152,7 +152,7 @@ static bool are_alike(const struct sl_graph_node *first, size_t count, const str
     return true;
 }
 
-/* Forgets what earlier updates of the same nodes, or of child graphs among them, brought. */
+/* Forgets what earlier updates of the same nodes, or of child graphs among them, added. */
 static void drop_replacements(struct executable *executable, size_t owner, size_t first, size_t count)
 {
     size_t kept = 0;

@@ -8,7 +8,7 @@
 #include "driver.h"
 #include "work.h"
 
-static _Atomic int captures; /* those that the core was told of */
+static _Atomic int captures; /* those that the core knows of */
 
 /* The driver refuses to allocate and free while the calling thread, or in the global mode any thread,
  * captures, and makes the capture invalid. Memory of ours never asks it, so it is asked with an allocation

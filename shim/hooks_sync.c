@@ -12,7 +12,7 @@ static CUresult note_waited(CUresult result, uint64_t began_ns, enum sl_sync_kin
     return result;
 }
 
-/* Only a session that runs has anything to be told; asking for it here must not start one. */
+/* Only a session that runs has anything to learn of; asking for it here must not start one. */
 CUresult sl_hook_cuCtxSynchronize(struct sl_call call, sl_fn_cuCtxSynchronize *real)
 {
     (void)call;

@@ -101,7 +101,7 @@ bool sl_resolve(void *handle, const char *name, const char *version, const void 
     }
 
     void *found = version ? sl_real_dlvsym(handle, name, version) : sl_real_dlsym(handle, name);
-    if (!found) return false; /* asked once more, so that the error is told to the true caller */
+    if (!found) return false; /* asked once more, so that the true caller gets the error */
     if (is_ours(found)) {
         void *entry = sl_driver_load(NULL) ? sl_driver_entry_named(name) : NULL;
         *result = entry ? entry : beyond_us(name);

@@ -18,7 +18,7 @@ bool sl_memory_take(struct sl_call call, CUdeviceptr *address, uint64_t bytes, C
 /* An answer that the core gave as the driver's. False: the driver is to be asked. */
 bool sl_memory_status(enum sl_status status, CUresult *result);
 
-/* Hands the answer to an allocation on; tells the trace of one that was refused. */
+/* Hands the answer to an allocation on; records one that was refused. */
 CUresult sl_memory_answer(struct sl_call call, CUresult result, uint64_t bytes);
 
 /* Frees memory of ours, whatever the thread's context, behind all work of the context. pre:

@@ -47,7 +47,7 @@ static const char *_Atomic domain_names[DOMAINS];
 static _Atomic bool domain_told[DOMAINS];
 static _Atomic uint32_t ranges; /* begun by number, so far */
 
-static void tell(enum sl_mark_kind kind, uintptr_t domain, uint32_t range, const char *name)
+static void emit_mark(enum sl_mark_kind kind, uintptr_t domain, uint32_t range, const char *name)
 {
     if (domain > DOMAINS) domain = 0;
     if (domain && !atomic_exchange(&domain_told[domain - 1], true))
@@ -68,7 +68,7 @@ static const char *message_of(const struct attributes *attributes, char out[SL_M
 static uint64_t begin(uintptr_t domain, const char *name)
 {
     uint32_t range = atomic_fetch_add(&ranges, 1) + 1;
-    tell(SL_MARK_BEGIN, domain, range, name);
+    emit_mark(SL_MARK_BEGIN, domain, range, name);
     return range;
 }
 
@@ -77,13 +77,13 @@ static uint64_t begin(uintptr_t domain, const char *name)
 static void mark(const char *name)
 {
     char cut[SL_MARK_NAME];
-    if (sl_runtime_tracing()) tell(SL_MARK_MOMENT, 0, 0, sl_mark_name(name, cut));
+    if (sl_runtime_tracing()) emit_mark(SL_MARK_MOMENT, 0, 0, sl_mark_name(name, cut));
 }
 
 static void mark_wide(const wchar_t *name)
 {
     char cut[SL_MARK_NAME];
-    if (sl_runtime_tracing()) tell(SL_MARK_MOMENT, 0, 0, sl_mark_wide_name(name, cut));
+    if (sl_runtime_tracing()) emit_mark(SL_MARK_MOMENT, 0, 0, sl_mark_wide_name(name, cut));
 }
 
 static uint64_t range_start(const char *name)
@@ -101,14 +101,14 @@ static uint64_t range_start_wide(const wchar_t *name)
 static int range_push(const char *name)
 {
     char cut[SL_MARK_NAME];
-    if (sl_runtime_tracing()) tell(SL_MARK_PUSH, 0, 0, sl_mark_name(name, cut));
+    if (sl_runtime_tracing()) emit_mark(SL_MARK_PUSH, 0, 0, sl_mark_name(name, cut));
     return NO_LEVEL;
 }
 
 static int range_push_wide(const wchar_t *name)
 {
     char cut[SL_MARK_NAME];
-    if (sl_runtime_tracing()) tell(SL_MARK_PUSH, 0, 0, sl_mark_wide_name(name, cut));
+    if (sl_runtime_tracing()) emit_mark(SL_MARK_PUSH, 0, 0, sl_mark_wide_name(name, cut));
     return NO_LEVEL;
 }
 
@@ -117,7 +117,7 @@ static int range_push_wide(const wchar_t *name)
 static void domain_mark(uintptr_t domain, const struct attributes *attributes)
 {
     char cut[SL_MARK_NAME];
-    if (sl_runtime_tracing()) tell(SL_MARK_MOMENT, domain, 0, message_of(attributes, cut));
+    if (sl_runtime_tracing()) emit_mark(SL_MARK_MOMENT, domain, 0, message_of(attributes, cut));
 }
 
 static uint64_t domain_range_start(uintptr_t domain, const struct attributes *attributes)
@@ -128,19 +128,19 @@ static uint64_t domain_range_start(uintptr_t domain, const struct attributes *at
 
 static void domain_range_end(uintptr_t domain, uint64_t range)
 {
-    if (range && sl_runtime_tracing()) tell(SL_MARK_END, domain, (uint32_t)range, "");
+    if (range && sl_runtime_tracing()) emit_mark(SL_MARK_END, domain, (uint32_t)range, "");
 }
 
 static int domain_range_push(uintptr_t domain, const struct attributes *attributes)
 {
     char cut[SL_MARK_NAME];
-    if (sl_runtime_tracing()) tell(SL_MARK_PUSH, domain, 0, message_of(attributes, cut));
+    if (sl_runtime_tracing()) emit_mark(SL_MARK_PUSH, domain, 0, message_of(attributes, cut));
     return NO_LEVEL;
 }
 
 static int domain_range_pop(uintptr_t domain)
 {
-    if (sl_runtime_tracing()) tell(SL_MARK_POP, domain, 0, "");
+    if (sl_runtime_tracing()) emit_mark(SL_MARK_POP, domain, 0, "");
     return NO_LEVEL;
 }
 

@@ -9,7 +9,7 @@
 
 struct sl_work {
     struct sl_launch launch;
-    bool seen;         /* the core was told of the beginning */
+    bool seen;         /* the core knows of the beginning */
     bool waits;        /* synchronously, it is to wait for the device */
     uint64_t began_ns; /* of copies and sets; 0: no trace is written */
 };

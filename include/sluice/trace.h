@@ -128,7 +128,7 @@ enum sluice_trace_type {
                              * flags: 1 if they are pinned host memory, which never moves */
 
     /* What sluice decided, and why (since 2.2). flags and fields:
-     * 0 a plan is begun; id: 0 nothing was planned, 1 the present plan ends, 2 a profile foresees it; a: the
+     * 0 a plan is begun; id: 0 nothing was planned, 1 the present plan ends, 2 a profile predicts it; a: the
      *   launch being begun
      * 1 it is carried out; id: 1 if it is the one before; a: its first launch; b: how many; c: evictions;
      *   d: fetches

@@ -22,7 +22,7 @@ enum {
 };
 extern const struct sl_option_row sl_option_rows[SL_OPTION_COUNT];
 
-/* Keeps the process's number in a distributed job for %r, if a launcher has told it. */
+/* Keeps the process's number in a distributed job for %r, if a launcher has set it. */
 void sl_options_note_rank(void);
 
 /* In words: what the row allows; a number of the row's type. */

@@ -56,7 +56,7 @@ struct sl_options {
  * Never fails. Not thread-safe; a second call overwrites the strings of the first. */
 void sl_options_read(struct sl_options *out);
 
-/* The same into the one that the process goes by, and that one; zeroed until it is read. */
+/* The same into the one that the process uses, and that one; zeroed until it is read. */
 void sl_options_load(void);
 const struct sl_options *sl_options_in_force(void);
 

@@ -20,7 +20,7 @@ struct sl_budget_watch {
     _Atomic uint64_t lost_bytes; /* of the budget, to others; only grows */
     _Atomic sl_tick looked_at;   /* the last launch by then */
     _Atomic bool looking;        /* a thread does; the following are its own */
-    bool refused;                /* the driver did not tell, and is not asked again */
+    bool refused;                /* the driver did not say, and is not asked again */
     uint64_t taken_before;       /* what others had taken at the last look */
     uint64_t looked_at_ns;
 };

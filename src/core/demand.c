@@ -105,7 +105,7 @@ static sl_chunk find_victim(struct sl_demand *demand, sl_tick tick)
     return next_victim(demand, tick);
 }
 
-/* What some launch brings, and what has to leave for it. */
+/* What is fetched for a launch, and what has to leave for it. */
 struct fetching {
     struct sl_demand *demand;
     sl_tick tick;           /* the launch, whose own chunks stay */

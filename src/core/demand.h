@@ -1,4 +1,4 @@
-/* Fetching on demand: what a launch needs and nobody brought. Victims are dead chunks, then the least
+/* Fetching on demand: what a launch needs and nobody fetched. Victims are dead chunks, then the least
  * recently used or those that came first, as the policy has it, and last what is to be prefetched. Used while
  * nothing is predicted, after mispredictions, and by the policies that plan nothing. */
 #ifndef SLUICE_DEMAND_H
@@ -45,7 +45,7 @@ struct sl_demand_for {
 uint64_t sl_demand_own_bytes(const struct sl_demand *demand, const sl_chunk *chunks, uint32_t count);
 
 /* Brings those of the launch's chunks that are not resident, evicting what it does not use. A launch whose
- * own chunks exceed the budget gets what fits beside what is there, and uses the rest remotely. *brought:
+ * own chunks exceed the budget gets what fits beside what is there, and uses the rest remotely. *fetched:
  * whether something came. Returns the number of chunks that were missing. Enqueues: the order lock must not
  * be held. */
 uint32_t sl_demand_fetch(struct sl_demand *demand, const struct sl_demand_for *launch, bool *fetched);
@@ -63,8 +63,8 @@ void sl_demand_prefetch_successors(struct sl_demand *demand);
 /* Whether one of the chunks is not resident, or only in part. */
 bool sl_demand_lacking(const struct sl_demand *demand, const sl_chunk *chunks, uint32_t count);
 
-/* Where the driver moves memory: it brings the chunks itself, as the launch uses them. Caller holds the order
- * lock. */
+/* Where the driver moves memory: it fetches the chunks itself, as the launch uses them. Caller holds the
+ * order lock. */
 void sl_demand_leave_to_driver(struct sl_demand *demand, const sl_chunk *chunks, uint32_t count);
 
 #endif

@@ -70,7 +70,7 @@ struct sl_forecast {
 enum sl_status sl_forecast_begin(struct sl_forecast *forecast);
 
 /* Begins where what is carried out of the last one ends, whose at_end is complete. SL_ERR_UNSUPPORTED when
- * nothing is predicted, the program went past that, or its streams go their own ways. */
+ * nothing is predicted, the program went past that, or its streams interleave by chance. */
 enum sl_status sl_forecast_continue(struct sl_forecast *forecast);
 
 /* Goes on by about `units` chunks or accesses. True: done. */

@@ -10,7 +10,7 @@ size_t sl_history_period(const struct sl_history *history, bool horizon)
     return horizon ? sl_predictor_horizon(history->predictor) : sl_predictor_period(history->predictor);
 }
 
-struct sl_predictor_counts sl_history_foreseen(const struct sl_history *history)
+struct sl_predictor_counts sl_history_counts(const struct sl_history *history)
 {
     struct sl_predictor_counts counts = sl_predictor_counts(history->predictor);
     counts.predicted += history->interleaver_gained;
@@ -35,14 +35,14 @@ static void note_trouble(struct sl_history *history)
     history->interleaver = sl_interleaver_new();
 }
 
-static void unravel(struct sl_history *history)
+static void drop_interleaver(struct sl_history *history)
 {
     sl_interleaver_delete(history->interleaver);
     history->interleaver = NULL;
     history->interleaved = false;
 }
 
-/* Whether the symbol was foreseen, by whom lately foresaw more. `whole`: whether by the string of all. */
+/* Whether the symbol was predicted, by what lately predicted more. `whole`: whether by the string of all. */
 static bool feed_stream(struct sl_history *history, sl_symbol symbol, uint32_t stream, bool whole)
 {
     bool hit = sl_interleaver_feed(history->interleaver, stream, symbol, whole),
@@ -52,7 +52,7 @@ static bool feed_stream(struct sl_history *history, sl_symbol symbol, uint32_t s
         return false; /* what is planned is something else */
     }
     if (!holds) {
-        if (sl_interleaver_is_idle(history->interleaver)) unravel(history);
+        if (sl_interleaver_is_idle(history->interleaver)) drop_interleaver(history);
         return whole;
     }
     history->interleaver_gained += (uint64_t)hit - (uint64_t)whole;
@@ -89,7 +89,7 @@ bool sl_history_ends(struct sl_history *history)
 void sl_history_forget(struct sl_history *history)
 {
     sl_predictor_clear(history->predictor);
-    unravel(history);
+    drop_interleaver(history);
     history->streak = 0;
     history->iteration_end = 0;
 }

@@ -8,13 +8,13 @@
 #include "predict/predictor.h"
 
 #define SL_STEADY_STREAK                                                                                     \
-    SL_CONFIDENCE_LEAST /* symbols in a row that came true before a prediction is trusted */
+    SL_CONFIDENCE_LEAST /* symbols in a row that were predicted before a prediction is trusted */
 
 struct sl_history {
     struct sl_predictor *predictor;
     uint32_t streak; /* symbols predicted in a row */
     struct sl_confidence confidence;
-    struct sl_interleaver *interleaver; /* NULL: nothing speaks for it that streams go their own ways */
+    struct sl_interleaver *interleaver; /* NULL: streams are not looked at one by one */
     bool interleaved;            /* what is expected is what the interleaver expects, and not the predictor */
     uint64_t interleaver_gained; /* symbols that the interleaver predicted less those that the predictor would
                                     have */
@@ -23,7 +23,7 @@ struct sl_history {
     uint64_t fed;                /* symbols so far */
     uint64_t iteration_end;
     uint32_t iterations;   /* that have ended */
-    size_t primed_symbols; /* of a profile, that were foreseen at the start */
+    size_t primed_symbols; /* of a profile, that were predicted at the start */
 };
 
 /* What is expected to be the stream's next symbol. */
@@ -34,20 +34,20 @@ static inline sl_symbol sl_history_expected(const struct sl_history *history, ui
 }
 /* How many symbols are expected to come again, or, `horizon`, what to look ahead by; 0: nothing is. */
 size_t sl_history_period(const struct sl_history *history, bool horizon);
-/* What was foreseen of all symbols. */
-struct sl_predictor_counts sl_history_foreseen(const struct sl_history *history);
+/* What was predicted of all symbols. */
+struct sl_predictor_counts sl_history_counts(const struct sl_history *history);
 
 /* For how many symbols what is predicted is believed; SIZE_MAX: no end is in sight. */
 size_t sl_history_believed(struct sl_history *history);
 
-/* Whether a symbol was foreseen where it was not, or more than one string is looked at: see sl_history_feed.
- * `whole`: whether by the string of all. */
+/* The rest of sl_history_feed, for a symbol that was not predicted or where streams are looked at one by one:
+ * whether it counts as predicted. `whole`: whether by the string of all. */
 bool sl_history_judge(struct sl_history *history, sl_symbol symbol, uint32_t stream, bool interleaves,
                       bool whole);
 
 /* Appends a symbol. `stream`: the number of the one that it belongs to. `interleaves`: several streams are in
- * use, and it is worth while to look at each by itself. Whether the symbol was foreseen, as the stream's next
- * one. */
+ * use, and it is worth while to look at each by itself. Whether the symbol was predicted, as the stream's
+ * next one. */
 static inline bool sl_history_feed(struct sl_history *history, sl_symbol symbol, uint32_t stream,
                                    bool interleaves)
 {
@@ -56,12 +56,12 @@ static inline bool sl_history_feed(struct sl_history *history, sl_symbol symbol,
     return sl_history_judge(history, symbol, stream, interleaves, hit);
 }
 
-/* A symbol that was not foreseen, or not planned, was counted. */
+/* A symbol that was not predicted, or not planned, was counted. */
 void sl_history_break(struct sl_history *history);
 /* Whether an iteration ended with the symbol that was just counted. pre: one has not ended since. */
 bool sl_history_ends(struct sl_history *history);
 
-/* Counts the symbol that was just fed. `hit`: it was foreseen, and came as planned. Whether an iteration
+/* Counts the symbol that was just fed. `hit`: it was predicted, and came as planned. Whether an iteration
  * ended with it. */
 static inline bool sl_history_count(struct sl_history *history, bool hit)
 {

@@ -141,8 +141,8 @@ static void see_to_chunks(struct sl_core *core, struct sl_launch_context *contex
 }
 
 /* Without a daemon: whether what the plan has is issued behind a launch, as the program may wait before its
- * next one. Policies that hardly look ahead do nothing then, and where streams go their own ways it is better
- * known at the next launch what that is. */
+ * next one. Policies that hardly look ahead do nothing then, and where streams interleave by chance it is
+ * better known at the next launch what that is. */
 static bool moves_between_launches(const struct sl_core *core)
 {
     return core->policy->when == SL_PLAN_AHEAD && !core->schedule.steps.histories;

@@ -7,7 +7,7 @@
 #include "launch/footprint.h"
 #include "launch/launch.h"
 
-/* Before the real call: sees to the launch's chunks. Never fails: the worst case is a slow launch.
+/* Before the real call: gets the launch's chunks there. Never fails: the worst case is a slow launch.
  * After it: `ok` says whether the driver took the launch. Every begin has its end, in the same thread. */
 void sl_runtime_launch_begin(struct sl_launch *launch);
 void sl_runtime_launch_end(struct sl_launch *launch, bool ok);

@@ -29,7 +29,7 @@ struct sl_learned {
     bool over;               /* what was learned was forgotten, after it was written */
     sl_symbol *head;         /* the first symbols, once there are more than are written */
     uint64_t steady, period; /* when the last iteration ended: symbols so far, in an iteration */
-    uint64_t unforeseen;     /* mispredictions until then */
+    uint64_t mispredictions; /* mispredictions until then */
 };
 
 static bool has_iterated(const struct sl_learned *learned)
@@ -131,7 +131,7 @@ void sl_learned_use(struct sl_learned *learned)
     learned->primed = sl_learned_prime(&learned->parts, &learned->profile);
     learned->parts.history->primed_symbols = learned->primed;
     if (learned->primed)
-        sl_log(SL_LOG_INFO, "the profile %s foresees %zu events", learned->path, learned->primed);
+        sl_log(SL_LOG_INFO, "the profile %s predicts %zu events", learned->path, learned->primed);
     else
         sl_log(SL_LOG_WARN, "not enough memory for the profile %s: it is ignored", learned->path);
     sl_profile_free(&learned->profile);
@@ -164,7 +164,7 @@ void sl_learned_iteration(struct sl_learned *learned)
     if (learned->over) return;
     learned->steady = learned->parts.history->fed;
     learned->period = sl_history_period(learned->parts.history, false);
-    learned->unforeseen = sl_history_foreseen(learned->parts.history).mispredictions;
+    learned->mispredictions = sl_history_counts(learned->parts.history).mispredictions;
     keep_head(learned);
     if (is_time(learned)) sl_learned_write(learned);
 }
@@ -172,7 +172,7 @@ void sl_learned_iteration(struct sl_learned *learned)
 bool sl_learned_something(const struct sl_learned *learned)
 {
     if (!learned || learned->in_the_way || learned->over || !has_iterated(learned)) return false;
-    return !learned->primed || learned->unforeseen > 0;
+    return !learned->primed || learned->mispredictions > 0;
 }
 
 static enum sl_status collect(struct sl_learned *learned, struct sl_profile *out)

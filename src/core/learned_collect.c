@@ -208,7 +208,7 @@ static uint64_t measured(uint64_t link_bytes_per_s)
 
 static bool fill_facts(const struct sl_learned_parts *parts, struct sl_profile *out)
 {
-    struct sl_predictor_counts counts = sl_history_foreseen(parts->history);
+    struct sl_predictor_counts counts = sl_history_counts(parts->history);
     out->facts = (struct sl_profile_properties){
         .budget_bytes = parts->budget->bytes,
         .chunk_bytes = parts->arena->chunk_bytes,

@@ -20,7 +20,7 @@
 enum sl_live_state {
     SL_LIVE_SEEN,     /* CUDA is used; nothing is counted yet */
     SL_LIVE_COUNTED,  /* there is a core */
-    SL_LIVE_REPORTED, /* the program has told its figures itself */
+    SL_LIVE_REPORTED, /* the program has written its figures itself */
 };
 
 /* What the file begins with. */
@@ -29,7 +29,7 @@ struct sl_live {
     char version[24];
     uint32_t header_bytes, stats_bytes, iterations; /* of this build */
     uint32_t process;
-    uint64_t process_began; /* in clock ticks since the machine started: tells apart two of one number */
+    uint64_t process_began; /* in clock ticks since the machine started: distinguishes two of one number */
     _Atomic uint32_t state; /* enum sl_live_state */
     int32_t verbose;
     char program[16];
@@ -45,7 +45,7 @@ struct sl_live *sl_live_open(const char *path, const struct sl_options *options,
  * pre: sl_stats_init, and nothing is counted yet. False: they stay where they are. */
 bool sl_live_count(struct sl_live *live, struct sl_stats *stats);
 
-/* The program has told its figures, or has none: the file is removed. What is mapped stays. */
+/* The program has written its figures, or has none: the file is removed. What is mapped stays. */
 void sl_live_close(struct sl_live *live);
 
 /* In a child, or before *stats is freed: what was mapped becomes memory of its own, all zeros. `stats` may be

@@ -23,7 +23,7 @@ struct plan_switch {
 };
 
 /* Where the plan would have the chunks now. Its steps are in the order in which its launches came, which may
- * be another one than that of its launches where streams go their own ways. */
+ * be another one than that of its launches where streams interleave by chance. */
 static void run_steps(const struct plan_switch *t, enum sl_chunk_content *content)
 {
     const struct sl_plan_input *input = &t->job->input;

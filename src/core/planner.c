@@ -106,7 +106,7 @@ static void *work(void *argument)
     }
 }
 
-static void tell(struct sl_planner *planner, enum state state)
+static void set_state(struct sl_planner *planner, enum state state)
 {
     atomic_store(&planner->state, state);
     syscall(SYS_futex, &planner->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
@@ -127,7 +127,7 @@ enum sl_status sl_planner_start(struct sl_planner **out)
 void sl_planner_stop(struct sl_planner *planner)
 {
     if (!planner) return;
-    tell(planner, STOPPING);
+    set_state(planner, STOPPING);
     pthread_join(planner->thread, NULL);
     sl_plan_job_free(&planner->job);
     sl_plan_memory_free(&planner->memory);
@@ -137,7 +137,7 @@ void sl_planner_stop(struct sl_planner *planner)
 void sl_planner_begin(struct sl_planner *planner, const struct sl_plan_job *job)
 {
     planner->next = *job;
-    tell(planner, TO_MAKE);
+    set_state(planner, TO_MAKE);
 }
 
 bool sl_planner_is_busy(const struct sl_planner *planner)
@@ -152,5 +152,5 @@ struct sl_plan_job *sl_planner_job(struct sl_planner *planner)
 
 void sl_planner_end(struct sl_planner *planner)
 {
-    tell(planner, TO_FREE);
+    set_state(planner, TO_FREE);
 }

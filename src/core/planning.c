@@ -116,13 +116,13 @@ static bool is_believed(struct sl_planning *planning)
 }
 
 /* Whether it is worth while to plan where nothing is planned. One plan that follows another is no reason
- * against it: where that one ends is where the unforeseen happened before. */
+ * against it: where that one ends is where mispredictions happened before. */
 static bool may_begin_anew(const struct sl_planning *planning)
 {
     return planning->ticks->now >= planning->begun_anew_at + LAUNCHES_BETWEEN_PLANS;
 }
 
-/* What a profile foresees is planned before the program has gone far: nothing is on its way yet. */
+/* What a profile predicts is planned before the program has gone far: nothing is on its way yet. */
 static bool is_first_of_profile(const struct sl_planning *planning)
 {
     return planning->history->primed_symbols && !planning->begun_at;
@@ -224,7 +224,7 @@ static bool begin_forecast(struct sl_planning *planning)
     bool follows =
         atomic_load(&schedule->active) && planning->carried_out == atomic_load(&schedule->generation);
     note_begin(planning);
-    planning->foreseen = planning->mispredictions;
+    planning->known_mispredictions = planning->mispredictions;
     planning->refusals = planning->came_count = planning->followed = 0;
     sl_extents_learn_if_due(planning->scanner, planning->history->fed);
     planning->continues = follows && sl_forecast_continue(&planning->forecast) == SL_OK;
@@ -274,7 +274,7 @@ static bool still_serves(struct sl_planning *planning, struct sl_plan_job *job, 
     *why = SL_CANCEL_FAILED;
     if (job->status) return false;
     *why = SL_CANCEL_MISPREDICTED;
-    if (planning->mispredictions != planning->foreseen) return false;
+    if (planning->mispredictions != planning->known_mispredictions) return false;
     note_late(planning, job);
     *why = SL_CANCEL_LATE;
     if (planning->ticks->now + 1 >= job->input.first_tick + job->serve) return false;
@@ -316,7 +316,7 @@ static bool has_work(struct sl_planning *planning)
         return true;
     default:
         return !sl_planner_is_busy(planning->planner) &&
-               (job->status || planning->mispredictions != planning->foreseen ||
+               (job->status || planning->mispredictions != planning->known_mispredictions ||
                 planning->ticks->now + 1 >= job->input.first_tick);
     }
 }
@@ -328,7 +328,7 @@ static void plan_beside(struct sl_planning *planning)
         if (begin_forecast(planning)) planning->stage = SL_PLANNING_FORECAST;
         return;
     case SL_PLANNING_FORECAST:
-        if (planning->mispredictions == planning->foreseen) {
+        if (planning->mispredictions == planning->known_mispredictions) {
             go_on_forecasting(planning);
             return;
         }

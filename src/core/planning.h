@@ -34,17 +34,17 @@ struct sl_planning {
     struct sl_plan_lessons lessons; /* the planner's while it is busy */
     bool unlearn;                   /* they are of no more use */
     enum { SL_PLANNING_IDLE, SL_PLANNING_FORECAST, SL_PLANNING_MADE } stage; /* MADE: or being made */
-    bool continues;          /* what is being planned follows what is carried out */
-    uint64_t mispredictions; /* so far: whatever was not foreseen */
-    uint64_t foreseen;       /* what that was when the forecast began */
-    uint64_t carried_out;    /* the schedule's generation that goes by the last forecast */
-    uint32_t lead_eighths;   /* of what a plan serves: so early the next one is begun */
-    uint32_t refusals;       /* in a row, of a direction's lock */
-    size_t units;            /* for each launch */
+    bool continues;                /* what is being planned follows what is carried out */
+    uint64_t mispredictions;       /* so far, planned or not */
+    uint64_t known_mispredictions; /* what that was when the forecast began */
+    uint64_t carried_out;          /* the schedule's generation that has the last forecast's plan */
+    uint32_t lead_eighths;         /* of what a plan serves: so early the next one is begun */
+    uint32_t refusals;             /* in a row, of a direction's lock */
+    size_t units;                  /* for each launch */
     sl_tick begun_at;
     sl_tick begun_anew_at; /* the last that followed no other */
-    /* Where streams go their own ways: the stream histories of the launches since the forecast began, as they
-     * came, and for how many of them the steps of the plan that was made were put in that order. */
+    /* Where streams interleave by chance: the stream histories of the launches since the forecast began, as
+     * they came, and for how many of them the steps of the plan that was made were put in that order. */
     uint8_t came[SL_PLANNING_CAME];
     uint32_t came_count, followed;
 };
@@ -60,10 +60,10 @@ void sl_planning_hasten(struct sl_planning *planning);
 /* What is planned is not issued any more. */
 void sl_planning_cancel(struct sl_planning *planning, enum sl_cancel_reason why);
 
-/* A symbol was not foreseen, or did not come as planned: a plan that holds is cancelled. */
+/* A symbol was not predicted, or did not come as planned: a plan that holds is cancelled. */
 void sl_planning_mispredicted(struct sl_planning *planning);
 
-/* A launch of the stream history `history` was foreseen as that one's next. Whether a plan that holds knows
+/* A launch of the stream history `history` was predicted as that one's next. Whether a plan that holds knows
  * of it, though it may come earlier or later than was thought. */
 bool sl_planning_knows(struct sl_planning *planning, uint8_t history);
 

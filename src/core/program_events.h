@@ -1,4 +1,4 @@
-/* What the shim tells the trace beside allocations and launches.
+/* What the shim records beside allocations and launches.
  * As in runtime.h, functions are thread-safe and may be called before the start and after the stop, when they
  * own nothing and do nothing. */
 #ifndef SLUICE_PROGRAM_EVENTS_H

@@ -76,7 +76,7 @@ void sl_record_allocation(struct sl_recorder *recorder, enum sl_event_type type,
                                           .c = type == SL_EVENT_ALLOC ? s->site : 0});
 }
 
-/* A file with a limit has gone round: each of the next launches tells of some allocations that live, so that
+/* A file with a limit has gone round: each of the next launches records some allocations that live, so that
  * none is held up. */
 static void write_again(struct sl_recorder *recorder)
 {

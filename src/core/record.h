@@ -16,11 +16,11 @@ struct sl_recorder {
     struct sl_scanner *scanner;
     struct sl_trace *trace;                     /* NULL: none is written */
     uint32_t slabs_written;                     /* so many of the arena's */
-    uint32_t lap;                               /* of the trace's file, which was told what is alive in it */
+    uint32_t lap;                               /* of the trace's file, in which what lives was written */
     uint32_t slots_written;                     /* up to here: the others in launches to come */
     uint64_t link_in_written, link_out_written; /* speeds */
     uint64_t fed_written;                       /* symbols, when the last of them had ended */
-    uint64_t changes_written_ns;                /* when it was last told what changes: see run_metadata.c */
+    uint64_t changes_written_ns;                /* when what changes was last written: see run_metadata.c */
     uint64_t changes_written;                   /* and what it was */
 };
 

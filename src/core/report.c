@@ -47,7 +47,7 @@ void sl_report_count(struct sl_core *core)
 
 void sl_report_summary(const struct sl_core *core, struct sl_run_summary *out)
 {
-    struct sl_predictor_counts predictor = sl_history_foreseen(&core->history);
+    struct sl_predictor_counts predictor = sl_history_counts(&core->history);
     *out = (struct sl_run_summary){
         .budget_bytes = core->budget.bytes,
         .chunk_bytes = core->arena.chunk_bytes,

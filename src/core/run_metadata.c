@@ -15,10 +15,11 @@
 #include "move/transfer.h"
 
 #define LONGEST_COMMAND 1000
-#define BETWEEN_CHANGES_NS 1000000000u /* what changes in every iteration is not told in every one */
+#define BETWEEN_CHANGES_NS 1000000000u /* what changes in every iteration is not written in every one */
 
 /* "name=value": a later one of the same name stands for the earlier. */
-__attribute__((format(printf, 2, 3))) static void fact(struct sl_recorder *recorder, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void metadata(struct sl_recorder *recorder, const char *format,
+                                                           ...)
 {
     static char text[SL_INTERN_LONGEST + 1]; /* under the order lock, or before there is a second thread */
     va_list arguments;
@@ -57,7 +58,7 @@ char *sl_run_metadata_command(void)
 static void write_command(struct sl_recorder *recorder)
 {
     char *command = sl_run_metadata_command();
-    if (command) fact(recorder, "command=%s", command);
+    if (command) metadata(recorder, "command=%s", command);
     free(command);
 }
 
@@ -67,12 +68,12 @@ void sl_run_metadata_start(struct sl_recorder *recorder, const struct sl_backend
     struct sl_device_properties device = {0};
     if (!recorder->trace) return;
     backend->describe(backend->self, &device);
-    fact(recorder, "sluice=%s", SLUICE_VERSION);
-    fact(recorder, "policy=%s", policy);
-    fact(recorder, "daemon=%s", daemon);
-    if (device.name[0]) fact(recorder, "device=%s", device.name);
+    metadata(recorder, "sluice=%s", SLUICE_VERSION);
+    metadata(recorder, "policy=%s", policy);
+    metadata(recorder, "daemon=%s", daemon);
+    if (device.name[0]) metadata(recorder, "device=%s", device.name);
     if (device.driver_version)
-        fact(recorder, "driver=%d.%d", device.driver_version / 1000, device.driver_version % 1000 / 10);
+        metadata(recorder, "driver=%d.%d", device.driver_version / 1000, device.driver_version % 1000 / 10);
     write_command(recorder);
 }
 
@@ -102,7 +103,7 @@ void sl_run_metadata_iteration(struct sl_recorder *recorder, const struct sl_his
                                const struct sl_migrator *migrator, const struct sl_stats *stats)
 {
     if (!recorder->trace) return;
-    struct sl_predictor_counts counts = sl_history_foreseen(history);
+    struct sl_predictor_counts counts = sl_history_counts(history);
     sl_record(recorder, (struct sl_event){.type = SL_EVENT_ITERATION,
                                           .id = history->iterations,
                                           .a = counts.fed - recorder->fed_written,
@@ -123,7 +124,7 @@ void sl_run_metadata_end(struct sl_recorder *recorder, const struct sl_history *
                          const struct sl_migrator *migrator, const struct sl_stats *stats)
 {
     if (!recorder->trace) return;
-    struct sl_predictor_counts counts = sl_history_foreseen(history);
+    struct sl_predictor_counts counts = sl_history_counts(history);
     write_link(recorder, migrator);
     write_changes(recorder, stats);
     number(recorder, "symbols", counts.fed);

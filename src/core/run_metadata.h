@@ -1,5 +1,5 @@
-/* What the trace says of the whole run: facts, and where iterations end. Caller holds the order lock, or is
- * the only thread yet. */
+/* What the trace says of the whole run: metadata, and where iterations end. Caller holds the order lock, or
+ * is the only thread yet. */
 #ifndef SLUICE_RUN_METADATA_H
 #define SLUICE_RUN_METADATA_H
 

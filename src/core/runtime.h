@@ -45,7 +45,7 @@ void sl_runtime_stop(bool device_gone);
 /* In the child after fork: drops all state without touching the device or the parent's files. */
 void sl_runtime_after_fork(void);
 
-/* The managed device's whole memory, as the program is told: cuMemGetInfo's total, before the start too.
+/* The managed device's whole memory, as the program sees it: cuMemGetInfo's total, before the start too.
  * False: ask the driver. */
 bool sl_runtime_device_bytes(uint64_t *bytes);
 

@@ -25,8 +25,8 @@ enum sample_state { OPEN, RUNNING, DROPPED };
 struct sl_sample {
     sl_event_handle before, after;
     enum sample_state state;
-    bool told; /* to the trace */
-    bool idle; /* the stream had nothing to do when the launch came */
+    bool traced; /* its duration goes to the trace */
+    bool idle;   /* the stream had nothing to do when the launch came */
     sl_symbol symbol;
     uint32_t kernel;
     sl_tick tick;
@@ -113,7 +113,7 @@ static void read_times(struct sl_sampling *sampling, const struct sl_sample *sam
     uint64_t ns = backend->event_elapsed_ns(backend->self, sample->before, sample->after);
     if (!ns) return;
     sl_durations_note(&sampling->durations, sample->symbol, sample->kernel, ns);
-    if (!sample->told) return;
+    if (!sample->traced) return;
     struct sl_event event = {.type = SL_EVENT_DURATION,
                              .flags = sample->idle,
                              .id = sample->kernel,
@@ -150,12 +150,12 @@ void sl_samples_forget(struct sl_sampling *sampling)
 }
 
 /* A place for one more sample, or NULL. */
-static struct sl_sample *next_place(struct sl_sampling *sampling, bool told)
+static struct sl_sample *next_place(struct sl_sampling *sampling, bool traced)
 {
     struct sl_sampler *sampler = sampling->sampler;
     bool full = sampler->count == SAMPLES;
-    if (told ? sampler->every > 1 || full
-             : full && sampling->ticks->now >= sampler->asked_at + BETWEEN_QUESTIONS) {
+    if (traced ? sampler->every > 1 || full
+               : full && sampling->ticks->now >= sampler->asked_at + BETWEEN_QUESTIONS) {
         sampler->asked_at = sampling->ticks->now;
         sl_samples_settle(sampling);
     }
@@ -169,14 +169,14 @@ struct sl_sample *sl_sample_begin(struct sl_sampling *sampling, const struct sl_
     const struct sl_backend *backend = sampling->backend;
     struct sl_sampler *sampler = sampling->sampler;
     struct sl_symbol_record *known = &sampling->symbols->records[symbol];
-    bool told = is_for_trace(sampling, known, resident);
-    if (sampler->refused || (!told && !(resident && is_for_plan(sampling, symbol)))) return NULL;
+    bool traced = is_for_trace(sampling, known, resident);
+    if (sampler->refused || (!traced && !(resident && is_for_plan(sampling, symbol)))) return NULL;
     if (atomic_load_explicit(&sampling->streams->captures, memory_order_relaxed)) return NULL;
     if (sl_ticks_submitted(sampling->ticks) != launch->tick - 1)
         return NULL; /* another's may come between the events */
-    struct sl_sample *sample = next_place(sampling, told);
+    struct sl_sample *sample = next_place(sampling, traced);
     if (!sample) return NULL;
-    if (told) {
+    if (traced) {
         sampler->since = sampler->searched = 0;
         known->sampled = sampler->round;
     }
@@ -185,7 +185,7 @@ struct sl_sample *sl_sample_begin(struct sl_sampling *sampling, const struct sl_
         sampler->refused = true;
         return NULL;
     }
-    sample->told = told;
+    sample->traced = traced;
     sample->symbol = symbol;
     sample->kernel = kernel;
     sample->tick = launch->tick;
@@ -197,7 +197,7 @@ struct sl_sample *sl_sample_begin(struct sl_sampling *sampling, const struct sl_
 void sl_sample_record(struct sl_sampling *sampling, const struct sl_sample *sample, sl_stream stream)
 {
     const struct sl_backend *backend = sampling->backend;
-    if (sample->told) sl_migrator_tie_clock(sampling->migrator);
+    if (sample->traced) sl_migrator_tie_clock(sampling->migrator);
     if (backend->event_record(backend->self, sample->before, stream) == SL_OK) return;
     sl_lock(sampling->order);
     if (sampling->sampler) sampling->sampler->refused = true;
@@ -213,7 +213,7 @@ void sl_sample_end(struct sl_sampling *sampling, struct sl_sample *sample, const
     bool alone = sampling->ticks->now == launch->tick && !atomic_load(&sampling->streams->captures) &&
                  !sampling->sampler->refused;
     sl_unlock(sampling->order);
-    bool idle = ok && alone && sample->told && backend->event_done(backend->self, sample->before);
+    bool idle = ok && alone && sample->traced && backend->event_done(backend->self, sample->before);
     bool recorded =
         ok && alone && backend->event_record(backend->self, sample->after, launch->stream) == SL_OK;
     sl_lock(sampling->order);

@@ -73,7 +73,7 @@ static bool leaves_node(struct cuda *cuda, CUmemLocation *to)
     return true;
 }
 
-/* The host node that is nearest to the device; -1 where there is only one, or the driver does not tell. */
+/* The host node that is nearest to the device; -1 where there is only one, or the driver does not say. */
 static int nearest_node(const struct cuda *cuda)
 {
     int node = -1;
@@ -155,7 +155,7 @@ static void slab_delete(void *self, uint64_t address, uint64_t bytes)
     }
 }
 
-/* Not cuMemHostAlloc: which addresses are ours is told by the GiB that they lie in. */
+/* Not cuMemHostAlloc: the GiB that an address lies in says whether it is ours. */
 static enum sl_status pinned_new(void *self, uint64_t bytes, uint64_t *address)
 {
     const struct cuda *cuda = self;

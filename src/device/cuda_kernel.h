@@ -1,11 +1,11 @@
-/* What the driver tells of a kernel, a CUkernel or a CUfunction. */
+/* What the driver says of a kernel, a CUkernel or a CUfunction. */
 #ifndef SLUICE_CUDA_KERNEL_H
 #define SLUICE_CUDA_KERNEL_H
 
 #include "device/backend.h"
 #include "device/cuda_driver.h"
 
-/* Name, parameters and module of the kernel with this handle. SL_ERR_UNSUPPORTED: the driver does not tell,
+/* Name, parameters and module of the kernel with this handle. SL_ERR_UNSUPPORTED: the driver does not say,
  * or nobody knows of which kind the handle is: then nothing is asked, as no question about it is safe. */
 enum sl_status sl_cuda_kernel_layout(const struct sl_cuda_driver *driver, uint64_t function,
                                      struct sl_kernel_layout *out);

@@ -1,7 +1,7 @@
 /* The device's clock, tied to the records' (CLOCK_MONOTONIC): when something happened on the device, for the
  * trace.
  *
- * An anchor is an event whose moment is known. The driver tells the time between two events as a float of
+ * An anchor is an event whose moment is known. The driver gives the time between two events as a float of
  * milliseconds, and clocks drift, so an anchor is replaced every few seconds: by the host's clock where the
  * stream that it is recorded on is idle, else counted on from the one before. Thread-safe; its lock is the
  * last of all.

@@ -100,7 +100,7 @@ static uint32_t ask(struct sl_kernels *kernels, uint64_t handle)
     struct sl_kernel_layout layout = {.offsets = offsets, .sizes = sizes};
     enum sl_status status = kernels->backend->kernel_layout(kernels->backend->self, handle, &layout);
     if (status) {
-        sl_warn_once("the driver does not tell a kernel's parameters (%s); what it uses stays in host memory",
+        sl_warn_once("the driver does not say a kernel's parameters (%s); what it uses stays in host memory",
                      sl_status_text(status));
         return 0;
     }

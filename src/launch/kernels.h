@@ -11,7 +11,7 @@
 struct sl_kernel {
     uint64_t name_hash;
     const char *name;   /* lives as long as the process: the trace and the log point to it */
-    uint32_t announced; /* in which of the trace's laps its name was told, counted from 1 */
+    uint32_t announced; /* in which of the trace's laps its name was written, counted from 1 */
     uint64_t module;    /* whose it is, or 0 */
     uint32_t parameter_count;
     uint32_t *offsets, *sizes;

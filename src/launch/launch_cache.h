@@ -25,8 +25,8 @@ static inline const sl_chunk *sl_launch_cache_chunks(const struct sl_launch_cach
     return (const sl_chunk *)(entry->words + entry->word_count);
 }
 
-/* The entry of `symbol` if the launch is the one that it stands for; NULL if it is not, or cannot be told
- * this way. */
+/* The entry of `symbol` if the launch is the one that it stands for; NULL if it is not, or that cannot be
+ * known this way. */
 const struct sl_launch_cache_entry *sl_launch_cache_match(struct sl_scanner *scanner,
                                                           const struct sl_launch *launch, sl_symbol symbol);
 

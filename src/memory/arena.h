@@ -26,7 +26,7 @@ struct sl_chunk_record {
     _Atomic uint64_t bytes;        /* whole 2 MiB blocks in use, 0 while no allocation is placed here */
     _Atomic uint64_t frame_bytes;  /* what its frame holds while it is resident; may outlive the allocation */
     _Atomic int content;           /* enum sl_chunk_content */
-    _Atomic uint64_t in_sequence;  /* the fetch that brings or brought it; 0: known to have arrived */
+    _Atomic uint64_t in_sequence;  /* the fetch that it came or comes by; 0: known to have arrived */
     _Atomic uint64_t out_sequence; /* its last eviction or drop; 0: never */
     _Atomic uint64_t users; /* bit set of streams (stream index % 64) that used it since it last left */
     _Atomic bool unused;    /* was fetched ahead of its use and not used since */

@@ -16,7 +16,7 @@
 #include "base/locks.h"
 #include "device/backend.h"
 
-/* A stream as the core tells it from all others, those that are gone included. */
+/* A stream as the core distinguishes it from all others, those that are gone included. */
 struct sl_free_stream {
     sl_stream handle;
     uint64_t serial; /* never another stream's; 0: not known, so never the same as another */

@@ -36,7 +36,7 @@ static uint32_t key_for(struct sl_placement *placement, uint64_t site, uint64_t 
 {
     uint64_t hash = key_hash(site, bytes);
     uint32_t key = sl_map_get(&placement->key_of, hash);
-    /* Memory depends on it, so two that share a hash are told apart. */
+    /* Memory depends on it, so two that share a hash are distinguished. */
     for (; key != SL_NONE; key = sl_map_get(&placement->key_of, hash)) {
         if (placement->keys[key].site == site && placement->keys[key].bytes == bytes) return key;
         hash += 2;

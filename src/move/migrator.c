@@ -126,7 +126,8 @@ void sl_migrator_wait(struct sl_migrator *migrator, struct sl_link_direction *di
                       sl_stream stream)
 {
     wait_submitted(direction, sequence);
-    /* Its own is waited for though it be done: that tells a device with a time of its own what came first. */
+    /* Its own is waited for though it be done: from that a device with a time of its own knows what came
+     * first. */
     if (!sl_link_direction_has_event(direction, sequence) &&
         sl_link_direction_known_done(direction, sequence))
         return;
@@ -190,7 +191,7 @@ uint64_t sl_migrator_when(struct sl_migrator *migrator, sl_event_handle event)
 void sl_migrator_tie_clock(struct sl_migrator *migrator)
 {
     if (!migrator->clock || !migrator->traced || !sl_device_clock_is_old(migrator->clock)) return;
-    /* Whoever holds the lock is about to move something, and sees to it. */
+    /* Whoever holds the lock is about to move something, and does it. */
     if (!sl_try_lock(&migrator->in.lock)) return;
     tie_clock(migrator, &migrator->in);
     sl_unlock(&migrator->in.lock);
@@ -263,7 +264,7 @@ uint64_t sl_migrator_room_after(const struct sl_migrator *migrator, sl_chunk c, 
     return first;
 }
 
-/* The chunk changed under our hands after it told the number: whoever saw that waits for it, so it comes,
+/* The chunk changed under our hands after it gave its number: whoever saw that waits for it, so it comes,
  * though nothing moves. */
 static uint64_t give_up(struct sl_migrator *migrator, struct sl_link_direction *direction)
 {

@@ -107,7 +107,7 @@ void sl_migrator_wait_host(struct sl_migrator *migrator, struct sl_link_directio
                            uint64_t sequence);
 
 /* The out movement behind which `bytes` bytes of the chunk fit into the budget, counted by what has left and
- * not by what was told to leave; 0: they fit at once. Caller holds in.lock. */
+ * not by what was issued to leave; 0: they fit at once. Caller holds in.lock. */
 uint64_t sl_migrator_room_after(const struct sl_migrator *migrator, sl_chunk chunk, uint64_t bytes,
                                 uint64_t budget_bytes);
 

@@ -54,7 +54,7 @@ struct sl_counts *sl_stats_now(struct sl_stats *stats);
 /* Counts a launch. Callers are serialised by the order lock, so no locked instruction is needed. */
 void sl_stats_launched(struct sl_stats *stats);
 
-/* Counts a movement and tells the trace, if there is one; returns its record. */
+/* Counts a movement and records it in the trace, if there is one; returns its record. */
 struct sl_event sl_stats_moved(struct sl_stats *stats, enum sl_action_kind kind, enum sl_move_cause cause,
                                sl_chunk chunk, uint64_t bytes);
 void sl_stats_occupied(struct sl_stats *stats, uint64_t occupied_bytes);
@@ -69,8 +69,8 @@ struct sl_run_summary {
     uint64_t link_in_bytes_per_s, link_out_bytes_per_s; /* each direction, while both run, as plans take it */
     uint64_t placed_bytes, placed_live_bytes; /* most bytes of chunks in use, and what lived in them then */
     uint64_t pinned_peak_bytes;               /* of live allocations */
-    uint64_t primed;                          /* symbols of a profile that were foreseen at the start */
-    bool complete;                            /* the program told them itself, at its end */
+    uint64_t primed;                          /* symbols of a profile that were predicted at the start */
+    bool complete;                            /* the program wrote them itself, at its end */
 };
 /* What the JSON begins with. */
 #define SL_STATS_MARKER "{\"kind\": \"sluice statistics\""

@@ -14,7 +14,8 @@ struct sl_device_clock;
 struct sl_trace;
 struct sl_transfers;
 
-/* `trace` is told of each movement; or NULL. `lane` gets those that went over the link. NULL: no memory. */
+/* Each movement is recorded in `trace`; or NULL. `lane` gets those that went over the link. NULL: no memory.
+ */
 struct sl_transfers *sl_transfers_new(const struct sl_backend *backend, struct sl_device_clock *clock,
                                       struct sl_trace *trace, struct sl_link_lane *lane, sl_stream stream);
 void sl_transfers_delete(struct sl_transfers *transfers, bool device_gone); /* accepts NULL */

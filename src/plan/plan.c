@@ -39,8 +39,8 @@ static uint64_t used_bytes(const struct sl_plan_input *input, const struct sl_pl
 }
 
 /* How long each launch runs. One whose duration nobody knows is taken to go through its chunks at the speed
- * of the others, or, if there are none, at a few times the link's: rarely right, but it tells long launches
- * from short ones and lets none look free. Returns the share of the time that was guessed. */
+ * of the others, or, if there are none, at a few times the link's: rarely right, but it distinguishes long
+ * launches from short ones and lets none look free. Returns the share of the time that was guessed. */
 static double estimate(const struct sl_plan_input *input, double *launch_ns)
 {
     double bytes = 0, known_ns = 0, guessed_ns = 0;

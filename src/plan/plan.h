@@ -41,7 +41,7 @@ struct sl_plan_input {
     sl_tick first_tick; /* of launches[0], at least 1 */
     const struct sl_plan_launch *launches;
     size_t launch_count;
-    size_t believed; /* chunks come for so many of them; the rest only tells who may leave. 0: for all */
+    size_t believed; /* chunks come for so many of them; the rest only says which may leave. 0: for all */
     const struct sl_plan_access *accesses;
     const sl_chunk *deaths;
     size_t chunk_count;

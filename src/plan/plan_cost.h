@@ -2,7 +2,7 @@
  * more, or, where that saves enough, more than a little. Private to the search.
  *
  * What counts are the first two thirds of a window of three periods: what its end saves may be needed right
- * behind it. In the first third more may be copied, once: that brings other chunks to where a choice wants
+ * behind it. In the first third more may be copied, once: that moves other chunks to where a choice wants
  * them, and the time it takes is counted. The second third then shows what such a choice copies again and
  * again: no more than any other may. Until that is made up for, it has to be worth it each time, or every
  * other plan would have its once.

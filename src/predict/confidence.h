@@ -2,7 +2,7 @@
  * carried in vain, and pushes out what is needed.
  *
  * Predictions are believed for as far as plans go, until more than a quarter of what was lately fetched ahead
- * was taken away again unused. From then on the runs, stretches of symbols that came as predicted, tell how
+ * was taken away again unused. From then on the runs, stretches of symbols that came as predicted, say how
  * long the present one goes on: as long as half of the last ones that got as far did, among which one counts
  * that goes on as long again. One that is longer than all of them and went through a whole period is believed
  * for good. Caller holds the order lock.

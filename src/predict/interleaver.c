@@ -22,7 +22,7 @@ struct history {
     uint64_t last;  /* symbols of all stream histories, when it was fed last */
     uint32_t share; /* of them, lately */
     uint64_t usual; /* how many of them lay between two of this one, by then: the share of a stream history
-                       that has ended tells nothing any more */
+                       that has ended says nothing any more */
 };
 
 struct sl_interleaver {

@@ -1,5 +1,5 @@
-/* What follows where streams go their own ways: each stream's symbols are a string of their own, a stream
- * history, that a predictor of its own foresees, and the stream histories are interleaved into one expected
+/* What follows where streams interleave by chance: each stream's symbols are a string of their own, a stream
+ * history, with a predictor of its own, and the stream histories are interleaved into one expected
  * order by how often each lately came. That order is right for each stream, and about right between them.
  *
  * Not thread-safe: the caller orders the calls.
@@ -22,7 +22,7 @@ void sl_interleaver_delete(struct sl_interleaver *interleaver); /* accepts NULL 
  * O(SL_STREAM_HISTORIES); takes memory at a stream history's first symbol only. */
 bool sl_interleaver_feed(struct sl_interleaver *interleaver, uint32_t stream, sl_symbol symbol, bool whole);
 
-/* Whether the stream histories lately foresaw clearly more than the string of all symbols did. */
+/* Whether the stream histories lately predicted clearly more than the string of all symbols did. */
 bool sl_interleaver_holds(const struct sl_interleaver *interleaver);
 /* Whether they are of no more use: for long everything came as the string of all symbols predicts. */
 bool sl_interleaver_is_idle(const struct sl_interleaver *interleaver);
@@ -34,7 +34,7 @@ uint8_t sl_interleaver_history(const struct sl_interleaver *interleaver, uint32_
 
 /* Copies up to `count` expected symbols to `out` and their stream histories to `histories`; returns
  * how many there are. What follows a launch in its stream history, up to the next launch, stays behind it.
- * `symbols` says what is a launch; NULL: everything. Stream histories that foresee nothing, or did not come
+ * `symbols` says what is a launch; NULL: everything. Stream histories that predict nothing, or did not come
  * for long, are left out. */
 size_t sl_interleaver_next(const struct sl_interleaver *interleaver, const struct sl_symbols *symbols,
                            sl_symbol *out, uint8_t *histories, size_t count);

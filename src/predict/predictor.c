@@ -16,8 +16,8 @@ enum { CREDIT_PER_FEED = 16, CREDIT_MOST = 8192 };
  * or a few too few the string most likely goes on nearby. */
 enum { STRONG_MATCH = 16, WEAK_MATCH = 2, RESUME_WINDOW = 64 };
 
-/* The chains are needed after a misprediction only, and what came true meanwhile has entries from a period
- * before: they catch up with this many boundaries, or one period. */
+/* The chains are needed after a misprediction only, and what was predicted meanwhile has entries from a
+ * period before: they catch up with this many boundaries, or one period. */
 enum { CATCH_UP = 4096 };
 
 #define HASH_BASE UINT64_C(0x9e3779b97f4a7c15)

@@ -53,12 +53,12 @@ size_t sl_predictor_match(const struct sl_predictor *predictor);
 /* The current period: symbols between the cursor and the present; in a past that was given, its period there,
  * and 0 before it has any. 0 while nothing is predicted. */
 size_t sl_predictor_period(const struct sl_predictor *predictor);
-/* The current period or, where that is longer, the next that is foreseen: what to look ahead by. */
+/* The current period or, where that is longer, the next that is predicted: what to look ahead by. */
 size_t sl_predictor_horizon(const struct sl_predictor *predictor);
 
 struct sl_predictor_counts {
     uint64_t fed, predicted,
-        mispredictions; /* predicted: feeds that came true; mispredictions: that did not */
+        mispredictions; /* predicted: feeds that were predicted; mispredictions: that were not */
 };
 struct sl_predictor_counts sl_predictor_counts(const struct sl_predictor *predictor);
 

@@ -115,7 +115,7 @@ static uint32_t find_tensor(struct sl_successors *table, const struct sl_access 
     return t;
 }
 
-/* The kernel alone, not its grid, tells uses apart: how much an expert has to do differs every time. */
+/* The kernel alone, not its grid, distinguishes uses: how much an expert has to do differs every time. */
 static uint32_t find_use(struct sl_successors *table, const struct sl_symbol_record *record,
                          const struct sl_access *access)
 {
@@ -199,14 +199,14 @@ static void expect_all(struct sl_successors *table, uint32_t u, sl_tick tick)
     }
 }
 
-void sl_successors_note(struct sl_successors *table, sl_symbol symbol, sl_tick tick, bool foreseen,
+void sl_successors_note(struct sl_successors *table, sl_symbol symbol, sl_tick tick, bool predicted,
                         uint64_t fed)
 {
     const struct sl_symbol_record *record = &table->symbols->records[symbol];
     uint32_t count;
     const struct sl_access *accesses = accesses_of(table, symbol, &count);
     uint64_t took_ns = UINT64_MAX;
-    table->mispredicted += (foreseen ? 0 : CERTAIN / LATELY) - table->mispredicted / LATELY;
+    table->mispredicted += (predicted ? 0 : CERTAIN / LATELY) - table->mispredicted / LATELY;
     bool used = sl_successors_are_needed(table, fed);
     if (table->use_count == MOST || table->tensor_count == MOST) sl_successors_forget(table);
     for (uint32_t a = 0; a < count; a++) {

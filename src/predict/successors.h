@@ -29,7 +29,7 @@ struct sl_successors {
         uint32_t use;
     } * heap; /* the earliest on top */
     uint32_t heap_count, heap_capacity;
-    uint32_t mispredicted; /* part of the launches lately that were not foreseen, in steps of 2^-16 */
+    uint32_t mispredicted; /* part of the launches lately that were mispredicted, in steps of 2^-16 */
     uint64_t launch_ns;    /* that the launch being begun takes, as far as is known; or 0 */
     uint64_t idle_bytes;   /* that the link could have carried since a launch had to wait for it */
 };
@@ -43,9 +43,9 @@ void sl_successors_forget(struct sl_successors *table);
 /* Whether launches are mispredicted so often that plans cannot be waited for. `fed`: symbols so far. */
 bool sl_successors_are_needed(const struct sl_successors *table, uint64_t fed);
 
-/* The launch being begun, `tick`, is `symbol`; `foreseen`: it was predicted. Where mispredictions are
+/* The launch being begun, `tick`, is `symbol`; `predicted`: it was. Where mispredictions are
  * frequent, the chunks of what follows it get their deadline. */
-void sl_successors_note(struct sl_successors *table, sl_symbol symbol, sl_tick tick, bool foreseen,
+void sl_successors_note(struct sl_successors *table, sl_symbol symbol, sl_tick tick, bool predicted,
                         uint64_t fed);
 
 /* A chunk of the earliest successor that is not on the device, or SL_NONE; *tick: when. `now`: the

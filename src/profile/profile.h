@@ -48,7 +48,8 @@ struct sl_profile {
     } * kernels;
     uint32_t kernel_count;
 
-    /* Allocations that are told apart by site and size. Slots are numbered through: first all of keys[0]. */
+    /* Allocations that are distinguished by site and size. Slots are numbered through: first all of keys[0].
+     */
     struct sl_profile_key {
         uint64_t site, bytes;
         uint32_t slots;

@@ -23,8 +23,8 @@ struct sl_sim_device {
     uint64_t call_ns;                         /* what a call of the driver costs the host */
     bool keeps_copies; /* what is fetched stays good in host memory until it is written */
     uint32_t queue;    /* launches that the device takes before the host has to wait; not 0 */
-    bool pages;        /* the driver moves memory: a launch brings what it uses, at half the link's speed */
-    /* Where not NULL: told of what is copied out of the device, in whole blocks, when it is issued. */
+    bool pages;        /* the driver moves memory: a launch fetches what it uses, at half the link's speed */
+    /* Where not NULL: called with what is copied out of the device, in whole blocks, when it is issued. */
     void (*copied_out)(void *context, uint64_t address, uint64_t bytes);
     void *context;
     uint64_t fault_ns; /* and so much for each block */

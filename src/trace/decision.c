@@ -9,7 +9,7 @@ static const char *const decisions[] = {
 static const char *const begin_reasons[] = {
     [SL_BEGIN_ANEW] = "nothing is planned",
     [SL_BEGIN_FOLLOWS] = "the present one ends",
-    [SL_BEGIN_PROFILE] = "a profile foresees it",
+    [SL_BEGIN_PROFILE] = "a profile predicts it",
 };
 
 static const char *const cancel_reasons[] = {

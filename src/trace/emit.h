@@ -1,4 +1,4 @@
-/* What the trace is told without the order lock. Any thread. */
+/* Records that are written without the order lock. Any thread. */
 #ifndef SLUICE_EMIT_H
 #define SLUICE_EMIT_H
 
@@ -8,7 +8,7 @@
 
 struct sl_trace;
 
-/* What is told from now on goes there; NULL: nowhere. `tick`: where the newest launch's stands; lives as
+/* Records go there from now on; NULL: nowhere. `tick`: where the newest launch's stands; lives as
  * long. */
 void sl_trace_emit_to(struct sl_trace *trace, const _Atomic sl_tick *tick);
 bool sl_trace_emits(void);

@@ -10,7 +10,7 @@
 #include "trace/emit.h"
 
 static struct module {
-    _Atomic uint64_t key; /* 0: free. The rest is the first asker's until it was told */
+    _Atomic uint64_t key; /* 0: free. The rest is the first asker's until it was written */
     uint64_t base, build_id[2];
     const char *path;
 } modules[SL_MODULES_MOST];

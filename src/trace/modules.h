@@ -1,4 +1,4 @@
-/* The objects whose code allocates, as the trace tells of them: a number for each, its path, where it is
+/* The objects whose code allocates, as the trace has them: a number for each, its path, where it is
  * loaded and its build id. For all threads, without a lock; bounded. */
 #ifndef SLUICE_MODULE_H
 #define SLUICE_MODULE_H

@@ -11,13 +11,13 @@
 
 #define MOST_PROBES 32
 
-static _Atomic uint64_t told[SL_SITE_RECORDS_MOST]; /* sites: open addressing, linear probing; 0: free */
+static _Atomic uint64_t written[SL_SITE_RECORDS_MOST]; /* sites: open addressing, linear probing; 0: free */
 
 /* The place of `site`, or one that it can take; NULL when there are too many. */
 static _Atomic uint64_t *place_of(uint64_t site)
 {
     for (uint32_t probe = 0; probe < MOST_PROBES; probe++) {
-        _Atomic uint64_t *place = &told[(site + probe) % SL_SITE_RECORDS_MOST];
+        _Atomic uint64_t *place = &written[(site + probe) % SL_SITE_RECORDS_MOST];
         uint64_t seen = atomic_load_explicit(place, memory_order_relaxed);
         if (!seen || seen == site) return place;
     }

@@ -1,4 +1,4 @@
-/* What the trace is told of sites: each once, before the first record that names it. */
+/* The sites of a trace: each is written once, before the first record that names it. */
 #ifndef SLUICE_SITE_RECORDS_H
 #define SLUICE_SITE_RECORDS_H
 
@@ -15,8 +15,8 @@ struct sl_frames {
     uint32_t new_modules[SL_SITE_FRAMES], new_count; /* that the trace does not know yet */
 };
 
-/* False: it is not told, since records were lost; the next call for the site tells it. True, too, when too
- * many sites were told. */
+/* False: it is not written, since records were lost; the next call for the site writes it. True, too, when
+ * too many sites were written. */
 bool sl_site_emit(uint64_t site, const struct sl_frames *frames);
 
 #endif

@@ -90,8 +90,8 @@ static struct {
     _Atomic uint64_t mixed, site; /* raw ^ site, site */
 } remembered[REMEMBERED];
 
-/* The site of a stack that is not remembered. *told: the trace, if there is one, knows it. */
-static uint64_t find_site(const struct walk *walk, bool *told)
+/* The site of a stack that is not remembered. *written: the trace, if there is one, has it. */
+static uint64_t find_site(const struct walk *walk, bool *written)
 {
     struct sl_frames frames = {.count = walk->frames};
     struct places found = {.walk = walk, .frames = sl_trace_emits() ? &frames : NULL};
@@ -99,7 +99,7 @@ static uint64_t find_site(const struct walk *walk, bool *told)
     for (int i = 0; i < walk->frames; i++) frames.offsets[i] = (uint64_t)walk->stack[i];
     dl_iterate_phdr(find_in_object, &found);
     for (int i = 0; i < walk->frames; i++) site = sl_hash_word(site, found.places[i]);
-    *told = !found.frames || sl_site_emit(site, &frames);
+    *written = !found.frames || sl_site_emit(site, &frames);
     return site;
 }
 
@@ -114,9 +114,9 @@ uint64_t sl_site_here(const void *caller)
     uint64_t raw = walk.addresses | 1, index = raw % REMEMBERED;
     uint64_t site = atomic_load_explicit(&remembered[index].site, memory_order_relaxed);
     if ((atomic_load_explicit(&remembered[index].mixed, memory_order_relaxed) ^ site) == raw) return site;
-    bool told;
-    site = find_site(&walk, &told);
-    if (!told) return site; /* tried again the next time */
+    bool written;
+    site = find_site(&walk, &written);
+    if (!written) return site; /* tried again the next time */
     atomic_store_explicit(&remembered[index].site, site, memory_order_relaxed);
     atomic_store_explicit(&remembered[index].mixed, raw ^ site, memory_order_relaxed);
     return site;

@@ -22,7 +22,7 @@ enum sl_status sl_trace_set_problem(struct sl_trace_problem *problem, enum sl_st
     return status;
 }
 
-/* Reads up to `bytes`; fewer at the end of the file. SL_ERR_IO is told in the problem. */
+/* Reads up to `bytes`; fewer at the end of the file. SL_ERR_IO is noted in the problem. */
 static enum sl_status read_bytes(struct sl_trace_blocks *blocks, void *to, size_t bytes, size_t *got)
 {
     errno = 0;

@@ -41,8 +41,8 @@ void sl_ring_lose(struct sl_ring *ring, sl_tick tick);
 const struct sl_event *sl_ring_peek(const struct sl_ring *ring);
 void sl_ring_pop(struct sl_ring *ring);
 
-/* Consumer. What was lost and not yet told, as a gap record of this time; false if nothing. pre: the producer
- * has ended, or it does not matter that it may tell the same again. */
+/* Consumer. What was lost and is not written yet, as a gap record of this time; false if nothing. pre: the
+ * producer has ended, or it does not matter that the same may be written again. */
 bool sl_ring_take_lost(struct sl_ring *ring, uint64_t time_ns, struct sl_event *out);
 
 #endif

@@ -38,7 +38,7 @@ struct sl_trace {
     struct sl_trace_sink sink; /* the writer's own, but for the lap */
 };
 
-/* The calling thread's ring, and the trace it is of: traces are told apart by number since they may follow
+/* The calling thread's ring, and the trace it is of: traces are distinguished by number since they may follow
  * each other. */
 static __thread struct {
     uint64_t generation;

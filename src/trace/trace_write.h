@@ -18,7 +18,7 @@ struct sl_trace_options {
 enum sl_status sl_trace_open(const char *path, const struct sl_trace_options *options, struct sl_trace **out);
 
 /* A file with a limit goes round: what was recorded once and is referred to by name (kernels, accesses,
- * allocations that live) must be told again when this number has changed. Any thread. */
+ * allocations that live) must be written again when this number has changed. Any thread. */
 uint32_t sl_trace_lap(const struct sl_trace *trace);
 
 /* Thread-safe, takes no lock in the steady state, about 20 ns. `trace` may be NULL: does nothing. False: the

@@ -56,7 +56,7 @@ void core_end_child(bool good)
     const struct sl_core *core = sl_core_running();
     const struct sl_host_books *books = sl_backend_host_books(&core->backend);
     const struct sl_stats *stats = &core->stats;
-    struct sl_predictor_counts foreseen = sl_history_foreseen(&core->history);
+    struct sl_predictor_counts foreseen = sl_history_counts(&core->history);
     good = good && !books->wrong && books->peak_resident_bytes <= core->budget.bytes &&
            stats->peak_occupied_bytes <= core->budget.bytes;
     if (!good)

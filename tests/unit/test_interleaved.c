@@ -79,7 +79,7 @@ static bool in_child(const char *daemon)
 
 static struct sl_predictor_counts foreseen(void)
 {
-    return sl_history_foreseen(&sl_core_running()->history);
+    return sl_history_counts(&sl_core_running()->history);
 }
 
 /* Runs so many launches. Whether nearly all were foreseen, and there was less than one miss for five
