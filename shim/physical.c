@@ -105,8 +105,7 @@ bool sl_physical_mapped(uint64_t address, uint64_t bytes, uint64_t handle)
     pthread_mutex_lock(&lock);
     uint32_t index = sl_map_get(&by_handle, handle);
     uint64_t units = bytes / UNIT;
-    if (index != SL_NONE && units && units < SL_NONE &&
-        sl_map_put(&mapped_units, address, (uint32_t)units)) {
+    if (index != SL_NONE && units && units < SL_NONE && sl_map_put(&mapped_units, address, (uint32_t)units)) {
         if (sl_map_put(&mapped_memory, address, index)) {
             struct memory *memory = &memories[index];
             memory->mappings++;

@@ -61,7 +61,7 @@ struct sluice_trace_block {
  * 0 where it is not known. A reader skips what a body holds beyond that, and records of a type it does not
  * know. */
 enum sluice_trace_type {
-    /* id: slot; a: address; b: bytes; c: site; flags: 1 if it is no new one, but told again */
+    /* id: slot; a: address; b: bytes; c: site; flags: 1 if it is no new one, but written again */
     SLUICE_TRACE_ALLOC = 1,
     SLUICE_TRACE_FREE = 2,   /* id: slot; a: address; b: bytes */
     SLUICE_TRACE_KERNEL = 3, /* id: kernel; text: its name */

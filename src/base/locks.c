@@ -18,7 +18,7 @@ bool sl_lock_init(struct sl_lock *lock, enum sl_lock_rank rank, bool spins)
 static const struct {
     const char *name;
     bool enqueues;
-} facts[] = {
+} kinds[] = {
 #define SL_METADATA(rank, name, enqueues) {name, enqueues},
     SL_LOCKS(SL_METADATA)
 #undef SL_METADATA
@@ -28,7 +28,7 @@ static __thread unsigned held __attribute__((tls_model("initial-exec"))); /* bit
 
 static const char *name_of(unsigned ranks)
 {
-    return ranks ? facts[__builtin_ctz(ranks)].name : "none";
+    return ranks ? kinds[__builtin_ctz(ranks)].name : "none";
 }
 
 static void end(const char *what, const char *lock, unsigned ranks)
@@ -43,9 +43,9 @@ void sl_check_lock(const struct sl_lock *lock, bool waits)
 {
     unsigned later = held & ~((1u << lock->rank) - 1);
     bool direction = lock->rank == SL_LOCK_OUT || lock->rank == SL_LOCK_IN;
-    if (later) end("taking", facts[lock->rank].name, later);
+    if (later) end("taking", kinds[lock->rank].name, later);
     if (waits && direction && held & 1u << SL_LOCK_ORDER)
-        end("waiting for", facts[lock->rank].name, 1u << SL_LOCK_ORDER);
+        end("waiting for", kinds[lock->rank].name, 1u << SL_LOCK_ORDER);
 }
 
 void sl_check_locked(const struct sl_lock *lock)
@@ -55,14 +55,14 @@ void sl_check_locked(const struct sl_lock *lock)
 
 void sl_check_unlock(const struct sl_lock *lock)
 {
-    if (!(held & 1u << lock->rank)) end("giving up", facts[lock->rank].name, held);
+    if (!(held & 1u << lock->rank)) end("giving up", kinds[lock->rank].name, held);
     held &= ~(1u << lock->rank);
 }
 
 void sl_check_may_enqueue(void)
 {
     for (unsigned rest = held; rest; rest &= rest - 1)
-        if (!facts[__builtin_ctz(rest)].enqueues) end("enqueueing", "work", rest);
+        if (!kinds[__builtin_ctz(rest)].enqueues) end("enqueueing", "work", rest);
 }
 
 #endif

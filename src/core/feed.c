@@ -36,7 +36,7 @@ void sl_core_feed(struct sl_core *core, sl_symbol symbol, sl_symbol expected, ui
     }
     if (ended) end_iteration(core);
     if (core->live && history->fed % SYMBOLS_BETWEEN_SUMMARIES == 0)
-        sl_report_summary(core, &core->live->facts);
+        sl_report_summary(core, &core->live->summary);
 }
 
 void sl_core_forget(struct sl_core *core)

@@ -197,7 +197,7 @@ static enum sl_status write_profile(struct sl_learned *learned)
     enum sl_status status = collect(learned, &profile);
     if (status == SL_OK) {
         profile.wanted = learned->wanted;
-        profile.facts.period = learned->period;
+        profile.properties.period = learned->period;
         status = sl_profile_write(learned->path, &profile);
         profile.wanted.backing = NULL;
     }

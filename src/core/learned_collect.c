@@ -206,10 +206,10 @@ static uint64_t measured(uint64_t link_bytes_per_s)
     return link_bytes_per_s == SL_ASSUMED_LINK_BYTES_PER_S ? 0 : link_bytes_per_s;
 }
 
-static bool fill_facts(const struct sl_learned_parts *parts, struct sl_profile *out)
+static bool fill_properties(const struct sl_learned_parts *parts, struct sl_profile *out)
 {
     struct sl_predictor_counts counts = sl_history_counts(parts->history);
-    out->facts = (struct sl_profile_properties){
+    out->properties = (struct sl_profile_properties){
         .budget_bytes = parts->budget->bytes,
         .chunk_bytes = parts->arena->chunk_bytes,
         .need_bytes = parts->placement->peak_live_bytes,
@@ -235,7 +235,7 @@ enum sl_status sl_learned_collect(const struct sl_learned_parts *parts, const sl
               renumbering_new(&c.kernels, parts->scanner->kernels.count) && renumbering_new(&c.keys, keys) &&
               (c.key_slots = malloc((keys + (size_t)1) * sizeof *c.key_slots)) &&
               (c.first_slot = malloc((keys + (size_t)1) * sizeof *c.first_slot));
-    ok = ok && fill(&c, head, note_string(&c, head, count), steady) && fill_facts(parts, &profile);
+    ok = ok && fill(&c, head, note_string(&c, head, count), steady) && fill_properties(parts, &profile);
     struct renumbering *all[] = {&c.symbols, &c.kernels, &c.keys};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         free(all[i]->to);

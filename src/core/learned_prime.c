@@ -162,10 +162,10 @@ size_t sl_learned_prime(const struct sl_learned_parts *parts, const struct sl_pr
         sl_extents_learn(parts->scanner);
         primed = prime_predictor(parts, profile, symbols);
     }
-    if (profile->facts.link_in_bytes_per_s)
-        parts->migrator->link_in_bytes_per_s = profile->facts.link_in_bytes_per_s;
-    if (profile->facts.link_out_bytes_per_s)
-        parts->migrator->link_out_bytes_per_s = profile->facts.link_out_bytes_per_s;
+    if (profile->properties.link_in_bytes_per_s)
+        parts->migrator->link_in_bytes_per_s = profile->properties.link_in_bytes_per_s;
+    if (profile->properties.link_out_bytes_per_s)
+        parts->migrator->link_out_bytes_per_s = profile->properties.link_out_bytes_per_s;
     free(kernels);
     free(symbols);
     return primed;

@@ -139,8 +139,8 @@ static void end_texts(struct sl_live *live)
     live->program[sizeof(live->program) - 1] = 0;
     live->stats[sizeof(live->stats) - 1] = 0;
     live->log[sizeof(live->log) - 1] = 0;
-    live->facts.policy[sizeof(live->facts.policy) - 1] = 0;
-    live->facts.daemon[sizeof(live->facts.daemon) - 1] = 0;
+    live->summary.policy[sizeof(live->summary.policy) - 1] = 0;
+    live->summary.daemon[sizeof(live->summary.daemon) - 1] = 0;
 }
 
 static enum sl_status read_parts(int fd, struct sl_live_record *record)

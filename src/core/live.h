@@ -34,7 +34,7 @@ struct sl_live {
     int32_t verbose;
     char program[16];
     char stats[PATH_MAX], log[PATH_MAX]; /* files, expanded; "": none */
-    struct sl_run_summary facts;
+    struct sl_run_summary summary;
 };
 
 /* Makes the file at `path` and maps it; one that is there is replaced if it is of this kind. NULL: there is

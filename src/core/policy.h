@@ -22,9 +22,9 @@ struct sl_policy_traits {
 };
 
 /* Whether anything moves before the launch that needs it is there: what the daemon's threads are for. */
-static inline bool sl_policy_moves_ahead(const struct sl_policy_traits *facts)
+static inline bool sl_policy_moves_ahead(const struct sl_policy_traits *traits)
 {
-    return facts->plans && facts->when != SL_PLAN_ON_DEMAND;
+    return traits->plans && traits->when != SL_PLAN_ON_DEMAND;
 }
 
 /* `policy`: enum sl_policy. Thread-safe. */

@@ -42,7 +42,7 @@ void sl_report_count(struct sl_core *core)
 {
     if (!live || !sl_live_count(live, &core->stats)) return;
     core->live = live;
-    sl_report_summary(core, &live->facts);
+    sl_report_summary(core, &live->summary);
 }
 
 void sl_report_summary(const struct sl_core *core, struct sl_run_summary *out)
@@ -75,12 +75,12 @@ static void to_log(const char *line)
 
 void sl_report_end(const struct sl_core *core)
 {
-    struct sl_run_summary facts;
+    struct sl_run_summary summary;
     if (core) {
-        sl_report_summary(core, &facts);
-        facts.complete = true;
-        if (stats_path[0]) sl_stats_write(&core->stats, &facts, stats_path);
-        if (core->options->verbose >= 1) sl_stats_say(&core->stats, &facts, to_log);
+        sl_report_summary(core, &summary);
+        summary.complete = true;
+        if (stats_path[0]) sl_stats_write(&core->stats, &summary, stats_path);
+        if (core->options->verbose >= 1) sl_stats_say(&core->stats, &summary, to_log);
     }
     sl_live_close(live);
 }

@@ -101,18 +101,18 @@ static void print_counts(FILE *to, const struct sl_counts *c)
             (unsigned long long)c->stall_ns / 1000000000, (unsigned long long)c->stall_ns % 1000000000);
 }
 
-void sl_stats_print(FILE *to, const struct sl_stats *stats, const struct sl_run_summary *facts)
+void sl_stats_print(FILE *to, const struct sl_stats *stats, const struct sl_run_summary *summary)
 {
     static const char *const causes[] = {"plan", "demand", "late"};
     fprintf(to,
             SL_STATS_MARKER ", \"version\": 1, \"complete\": %s,\n \"policy\": \"%s\", \"daemon\": \"%s\",\n",
-            facts->complete ? "true" : "false", facts->policy, facts->daemon);
+            summary->complete ? "true" : "false", summary->policy, summary->daemon);
     fprintf(to,
             " \"budget_bytes\": %llu, \"chunk_bytes\": %llu, \"need_bytes\": %llu, \"live_bytes\": %llu, "
             "\"chunks\": %llu,\n",
-            (unsigned long long)facts->budget_bytes, (unsigned long long)facts->chunk_bytes,
-            (unsigned long long)facts->need_bytes, (unsigned long long)facts->live_bytes,
-            (unsigned long long)facts->chunks);
+            (unsigned long long)summary->budget_bytes, (unsigned long long)summary->chunk_bytes,
+            (unsigned long long)summary->need_bytes, (unsigned long long)summary->live_bytes,
+            (unsigned long long)summary->chunks);
     fprintf(to,
             " \"peak_bytes\": %llu, \"populated_bytes\": %llu, \"discarded_bytes\": %llu, \"unused_bytes\": "
             "%llu,\n",
@@ -129,13 +129,14 @@ void sl_stats_print(FILE *to, const struct sl_stats *stats, const struct sl_run_
         (unsigned long long)stats->plan_longest_ns % 1000000000, (unsigned long long)stats->mispredictions,
         (unsigned long long)stats->oversize_launches);
     fprintf(to, "\"predicted\": %llu, \"fed\": %llu, \"primed\": %llu,\n",
-            (unsigned long long)facts->predicted, (unsigned long long)facts->fed,
-            (unsigned long long)facts->primed);
+            (unsigned long long)summary->predicted, (unsigned long long)summary->fed,
+            (unsigned long long)summary->primed);
     fprintf(to, " \"placed_bytes\": %llu, \"placed_live_bytes\": %llu,\n",
-            (unsigned long long)facts->placed_bytes, (unsigned long long)facts->placed_live_bytes);
-    fprintf(to, " \"pinned_peak_bytes\": %llu,\n", (unsigned long long)facts->pinned_peak_bytes);
+            (unsigned long long)summary->placed_bytes, (unsigned long long)summary->placed_live_bytes);
+    fprintf(to, " \"pinned_peak_bytes\": %llu,\n", (unsigned long long)summary->pinned_peak_bytes);
     fprintf(to, " \"link_in_bytes_per_s\": %llu, \"link_out_bytes_per_s\": %llu,\n",
-            (unsigned long long)facts->link_in_bytes_per_s, (unsigned long long)facts->link_out_bytes_per_s);
+            (unsigned long long)summary->link_in_bytes_per_s,
+            (unsigned long long)summary->link_out_bytes_per_s);
     for (int d = 0; d < 2; d++) {
         fprintf(to, " \"bytes_%s_by_cause\": {", d ? "out" : "in");
         for (int c = 0; c < 3; c++)
@@ -157,14 +158,14 @@ void sl_stats_print(FILE *to, const struct sl_stats *stats, const struct sl_run_
     fprintf(to, "]}\n");
 }
 
-enum sl_status sl_stats_write(const struct sl_stats *stats, const struct sl_run_summary *facts,
+enum sl_status sl_stats_write(const struct sl_stats *stats, const struct sl_run_summary *summary,
                               const char *path)
 {
     char *text = NULL;
     size_t bytes = 0;
     FILE *memory = open_memstream(&text, &bytes);
     if (!memory) return SL_ERR_NO_MEMORY;
-    sl_stats_print(memory, stats, facts);
+    sl_stats_print(memory, stats, summary);
     if (fclose(memory)) {
         free(text);
         return SL_ERR_NO_MEMORY;
@@ -187,44 +188,45 @@ __attribute__((format(printf, 2, 3))) static void line(void (*say)(const char *l
     say(text);
 }
 
-static void say_unmoved(const struct sl_stats *stats, const struct sl_run_summary *facts, double predicted,
+static void say_unmoved(const struct sl_stats *stats, const struct sl_run_summary *summary, double predicted,
                         void (*say)(const char *line))
 {
     char need[SL_BYTES_TEXT], budget[SL_BYTES_TEXT];
-    sl_bytes_text(facts->need_bytes, need);
-    if (facts->memory == SL_MEMORY_NOTED)
+    sl_bytes_text(summary->need_bytes, need);
+    if (summary->memory == SL_MEMORY_NOTED)
         line(say,
              "recorded only: the program used %s of device memory; %llu launches, %.1f %% of %llu "
              "events predicted",
-             need, (unsigned long long)stats->total.launches, predicted, (unsigned long long)facts->fed);
+             need, (unsigned long long)stats->total.launches, predicted, (unsigned long long)summary->fed);
     else
         line(say,
              "left to the driver: the program needed %s, %s were free; %llu launches, %.1f %% of %llu "
              "events predicted",
-             need, sl_bytes_text(facts->budget_bytes, budget), (unsigned long long)stats->total.launches,
-             predicted, (unsigned long long)facts->fed);
+             need, sl_bytes_text(summary->budget_bytes, budget), (unsigned long long)stats->total.launches,
+             predicted, (unsigned long long)summary->fed);
 }
 
-void sl_stats_say(const struct sl_stats *stats, const struct sl_run_summary *facts,
+void sl_stats_say(const struct sl_stats *stats, const struct sl_run_summary *summary,
                   void (*say)(const char *line))
 {
     char need[SL_BYTES_TEXT], budget[SL_BYTES_TEXT], peak[SL_BYTES_TEXT], in[SL_BYTES_TEXT],
         out[SL_BYTES_TEXT];
-    double predicted = facts->fed ? 100.0 * (double)facts->predicted / (double)facts->fed : 0.0;
-    if (facts->memory != SL_MEMORY_MOVED) {
-        say_unmoved(stats, facts, predicted, say);
+    double predicted = summary->fed ? 100.0 * (double)summary->predicted / (double)summary->fed : 0.0;
+    if (summary->memory != SL_MEMORY_MOVED) {
+        say_unmoved(stats, summary, predicted, say);
         return;
     }
     line(say, "memory: the program needed %s, was given %s, used %s; chunks of %llu MiB",
-         sl_bytes_text(facts->need_bytes, need), sl_bytes_text(facts->budget_bytes, budget),
-         sl_bytes_text(stats->peak_occupied_bytes, peak), (unsigned long long)(facts->chunk_bytes / SL_MIB));
-    if (facts->placed_bytes)
+         sl_bytes_text(summary->need_bytes, need), sl_bytes_text(summary->budget_bytes, budget),
+         sl_bytes_text(stats->peak_occupied_bytes, peak),
+         (unsigned long long)(summary->chunk_bytes / SL_MIB));
+    if (summary->placed_bytes)
         line(say, "placed: chunks held %s for %s of data, %.1f %% of it unused",
-             sl_bytes_text(facts->placed_bytes, need), sl_bytes_text(facts->placed_live_bytes, in),
-             100.0 - 100.0 * (double)facts->placed_live_bytes / (double)facts->placed_bytes);
-    if (facts->pinned_peak_bytes)
+             sl_bytes_text(summary->placed_bytes, need), sl_bytes_text(summary->placed_live_bytes, in),
+             100.0 - 100.0 * (double)summary->placed_live_bytes / (double)summary->placed_bytes);
+    if (summary->pinned_peak_bytes)
         line(say, "pinned: %s of it lay in pinned host memory; launches used %s there zero-copy",
-             sl_bytes_text(facts->pinned_peak_bytes, need), sl_bytes_text(stats->total.pinned_bytes, in));
+             sl_bytes_text(summary->pinned_peak_bytes, need), sl_bytes_text(stats->total.pinned_bytes, in));
     line(
         say,
         "moved: %s in, %s out; %llu launches, %llu demand misses, %llu late prefetches, %llu stalls (%.3f s)",
@@ -234,5 +236,5 @@ void sl_stats_say(const struct sl_stats *stats, const struct sl_run_summary *fac
         (double)stats->total.stall_ns * 1e-9);
     line(say, "plan: %llu plans, %llu mispredictions, %.1f %% of %llu events predicted",
          (unsigned long long)stats->plans, (unsigned long long)stats->mispredictions, predicted,
-         (unsigned long long)facts->fed);
+         (unsigned long long)summary->fed);
 }

@@ -76,11 +76,11 @@ struct sl_run_summary {
 #define SL_STATS_MARKER "{\"kind\": \"sluice statistics\""
 
 /* JSON to a file, all of it or nothing (see sl_output_replace). */
-enum sl_status sl_stats_write(const struct sl_stats *stats, const struct sl_run_summary *facts,
+enum sl_status sl_stats_write(const struct sl_stats *stats, const struct sl_run_summary *summary,
                               const char *path);
-void sl_stats_print(FILE *to, const struct sl_stats *stats, const struct sl_run_summary *facts);
+void sl_stats_print(FILE *to, const struct sl_stats *stats, const struct sl_run_summary *summary);
 /* Says a few lines, without their ends. */
-void sl_stats_say(const struct sl_stats *stats, const struct sl_run_summary *facts,
+void sl_stats_say(const struct sl_stats *stats, const struct sl_run_summary *summary,
                   void (*say)(const char *line));
 
 /* What the statistics have near their beginning. */

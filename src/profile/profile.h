@@ -39,7 +39,7 @@ struct sl_profile {
         uint64_t link_in_bytes_per_s, link_out_bytes_per_s; /* 0: not measured */
         uint64_t fed, predicted, iterations;
         uint64_t period; /* symbols in an iteration at the end */
-    } facts;
+    } properties;
 
     struct sl_profile_kernel {
         char *name;

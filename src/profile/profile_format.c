@@ -196,15 +196,15 @@ static void code_head(struct coder *c, struct sl_profile *p)
     uint64_t *const numbers[] = {&p->written_s,
                                  &p->wanted.budget_bytes,
                                  &p->wanted.chunk_bytes,
-                                 &p->facts.budget_bytes,
-                                 &p->facts.chunk_bytes,
-                                 &p->facts.need_bytes,
-                                 &p->facts.link_in_bytes_per_s,
-                                 &p->facts.link_out_bytes_per_s,
-                                 &p->facts.fed,
-                                 &p->facts.predicted,
-                                 &p->facts.iterations,
-                                 &p->facts.period};
+                                 &p->properties.budget_bytes,
+                                 &p->properties.chunk_bytes,
+                                 &p->properties.need_bytes,
+                                 &p->properties.link_in_bytes_per_s,
+                                 &p->properties.link_out_bytes_per_s,
+                                 &p->properties.fed,
+                                 &p->properties.predicted,
+                                 &p->properties.iterations,
+                                 &p->properties.period};
     code_text(c, &p->sluice);
     code_text(c, &p->command);
     code_text(c, &p->wanted.backing);

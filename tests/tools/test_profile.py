@@ -28,7 +28,7 @@ class Profile(ToolTest):
         told = json.loads(sluice("profile", "--json", path).stdout)
         self.assertEqual(told["program"], "gpt")
         self.assertEqual(told["events"], told["launches"] + told["allocations"] + told["frees"])
-        self.assertIn(f"{told['events']} events", rows["foreseen"])
+        self.assertIn(f"{told['events']} events", rows["predicted"])
         self.assertEqual((told["budget_bytes"], told["chunk_bytes"]), (16 << 20, 2 << 20))
         self.assertEqual(told["wanted"], {"budget_bytes": 0, "chunk_bytes": 0, "backing": ""})
         self.assertGreater(told["period"], 50)

@@ -44,7 +44,7 @@ struct sl_profile profile_sample(void)
         .command = strdup("train --steps 3"),
         .written_s = 1790000000,
         .wanted = {.chunk_bytes = 4 * SL_MIB},
-        .facts = {.budget_bytes = 300 * SL_MIB,
+        .properties = {.budget_bytes = 300 * SL_MIB,
                   .chunk_bytes = 2 * SL_MIB,
                   .need_bytes = 600 * SL_MIB,
                   .link_in_bytes_per_s = 24000000000,

@@ -51,8 +51,8 @@ static int64_t launches_told(void)
     for (uint32_t i = 0; i <= record->stats.iteration; i++) in_all += record->stats.iterations[i].launches;
     bool good = record->live.state == SL_LIVE_COUNTED && record->running &&
                 record->live.process == (uint32_t)getpid() &&
-                record->live.facts.budget_bytes == 64 * SL_MIB &&
-                !strcmp(record->live.facts.policy, "plan") && !record->live.facts.complete &&
+                record->live.summary.budget_bytes == 64 * SL_MIB &&
+                !strcmp(record->live.summary.policy, "plan") && !record->live.summary.complete &&
                 in_all == record->stats.total.launches;
     int64_t launches = (int64_t)record->stats.total.launches;
     sl_live_free(record);
@@ -68,7 +68,7 @@ static void counters_are_told_as_they_are(void **state)
     if (launches_told() != LAUNCHES) _exit(11);
     launch_some();
     struct sl_live_record *record;
-    if (sl_live_read(path, &record) != SL_OK || record->live.facts.need_bytes != 8 * SL_MIB) _exit(12);
+    if (sl_live_read(path, &record) != SL_OK || record->live.summary.need_bytes != 8 * SL_MIB) _exit(12);
     sl_live_free(record);
     core_stop(NULL);
     _exit(access(path, F_OK) == 0 ? 13 : 0);

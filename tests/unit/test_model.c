@@ -189,8 +189,8 @@ static void test_all_types(void **state)
     assert_string_equal(model->marks.at[0].name, "forward");
     assert_string_equal(model->sites.at[0].frames, "0+1a 3+ffff");
     assert_string_equal(model->modules.at[0].path, "/usr/lib/libm.so");
-    assert_string_equal(model->facts.at[0], "device=none");
-    assert_string_equal(model->facts.at[1], "plans=18446744073709551615");
+    assert_string_equal(model->metadata.at[0], "device=none");
+    assert_string_equal(model->metadata.at[1], "plans=18446744073709551615");
     assert_int_equal(model->errors.at[0].bytes, SL_GIB);
     assert_int_equal(model->syncs.at[0].kind, SL_SYNC_STREAM);
     assert_int_equal(model->missing.records, 17);

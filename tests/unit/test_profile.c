@@ -62,7 +62,7 @@ static void what_is_written_is_read_back(void **state)
     assert_string_equal(back.command, "train --steps 3");
     assert_string_equal(back.wanted.backing, "");
     assert_int_equal(back.wanted.chunk_bytes, 4 * SL_MIB);
-    assert_int_equal(back.facts.need_bytes, 600 * SL_MIB);
+    assert_int_equal(back.properties.need_bytes, 600 * SL_MIB);
     assert_int_equal(sl_profile_slots(&back), 5);
     assert_true(back.keys[1].short_lived);
     assert_string_equal(back.kernels[1].name, "backward");

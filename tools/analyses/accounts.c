@@ -56,7 +56,7 @@ static struct account *account_at(struct accounting *a, uint64_t tick)
     return &a->out->of[a->phases->of_launch[behind - 1]];
 }
 
-/* Transfers of the program's copies, as far as copies tell which way they go. */
+/* Transfers of the program's copies, as far as copies say which way they go. */
 static void count_copy(struct account *account, const struct model_shape *shape)
 {
     if (shape->kind != SL_LAUNCH_COPY) return;

@@ -99,7 +99,7 @@ static void add_access(struct checker *checker, const struct sl_trace_record *re
         add_lack(checker->out, LACK_LAUNCHES, 1, &place);
 }
 
-/* One that is told again (`there`) may be no new one. */
+/* One that is written again (`there`) may be no new one. */
 static void add_allocation(struct checker *checker, const struct sl_trace_record *record)
 {
     struct entry *slot = entry_of(checker, &checker->slots, record->event.id);

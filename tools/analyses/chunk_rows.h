@@ -6,7 +6,7 @@
 
 struct chunk_row {
     uint32_t chunk;
-    uint64_t address; /* 0: not told */
+    uint64_t address; /* 0: not known */
     uint64_t moves[MOVE_KINDS][MOVE_CAUSES];
     uint64_t in_bytes, out_bytes; /* copied: fetched, evicted */
     uint64_t resident_ns; /* from when it was fetched or populated to when it was evicted or dropped */

@@ -8,9 +8,9 @@
 const char *model_metadata(const struct model *model, const char *name)
 {
     size_t length = strlen(name);
-    for (size_t i = model->facts.count; i-- > 0;) {
-        const char *fact = model->facts.at[i];
-        if (!strncmp(fact, name, length) && fact[length] == '=') return fact + length + 1;
+    for (size_t i = model->metadata.count; i-- > 0;) {
+        const char *entry = model->metadata.at[i];
+        if (!strncmp(entry, name, length) && entry[length] == '=') return entry + length + 1;
     }
     return NULL;
 }

@@ -1,4 +1,4 @@
-/* What `sluice trace info` tells, computed. */
+/* What `sluice trace info` shows, computed. */
 #ifndef SLUICE_TOOL_INFO_H
 #define SLUICE_TOOL_INFO_H
 
@@ -38,7 +38,7 @@ struct info {
 /* False when there is no memory. */
 bool info_make(const struct model *model, const struct phases *phases, struct info *out);
 
-/* The value of a fact of the trace ("device"), the last that was told, or NULL. */
+/* The value of metadata of the trace ("device"), the last one, or NULL. */
 const char *model_metadata(const struct model *model, const char *name);
 
 #endif

@@ -132,9 +132,9 @@ static void find_lifetimes(struct search *search)
 static void add_frames(struct search *search)
 {
     for (size_t i = 0; i < search->model->sites.count; i++) {
-        const struct model_site *told = &search->model->sites.at[i];
-        uint32_t s = sl_map_get(&search->by_site, told->site ? told->site : 1);
-        if (s != SL_NONE) search->sites->at[s].frames = told->frames;
+        const struct model_site *known = &search->model->sites.at[i];
+        uint32_t s = sl_map_get(&search->by_site, known->site ? known->site : 1);
+        if (s != SL_NONE) search->sites->at[s].frames = known->frames;
     }
 }
 

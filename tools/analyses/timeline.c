@@ -7,7 +7,7 @@
 /* A part of a segment in one chunk, for as long as it lives. */
 struct piece {
     uint64_t born_ns, died_ns, bytes;
-    uint32_t chunk; /* SL_NONE: not told */
+    uint32_t chunk; /* SL_NONE: not known */
     uint8_t class;
 };
 

@@ -17,7 +17,7 @@ struct timeline {
     uint64_t *stall_ns;                       /* of launches in it */
     bool has_transfers;                       /* as measured; otherwise a copy is where it was issued */
     bool other_clock;                         /* transfers were measured by another clock than launches */
-    bool by_class_lives;                      /* where chunks lie is not told: classes count what lives */
+    bool by_class_lives;                      /* where chunks lie is not known: classes count what lives */
     uint64_t *room;                           /* all of these */
 };
 

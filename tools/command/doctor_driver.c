@@ -74,10 +74,10 @@ static void examine_features(struct findings *findings, void *driver, int versio
     bool parameters = version >= VERSION_PARAMETERS && dlsym(driver, "cuFuncGetParamInfo");
     bool discard = version >= VERSION_DISCARD && dlsym(driver, "cuMemDiscardBatchAsync");
     if (parameters)
-        find(findings, VERDICT_OK, "kernel arguments", "the driver tells where they are");
+        find(findings, VERDICT_OK, "kernel arguments", "the driver says where they are");
     else
         find(findings, VERDICT_BROKEN, "kernel arguments",
-             "the driver cannot tell where they are: it must be 12.4 or newer");
+             "the driver cannot say where they are: it must be 12.4 or newer");
     if (discard)
         find(findings, VERDICT_OK, "discard", "freed memory is discarded without a copy");
     else

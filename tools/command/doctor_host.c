@@ -22,7 +22,7 @@ static void examine_memory(struct findings *findings)
         find(findings, VERDICT_OK, "host memory", "%s available",
              sl_bytes_text(memory.available_bytes, text));
     } else {
-        find(findings, VERDICT_NOTE, "host memory", "/proc/meminfo does not tell what is available");
+        find(findings, VERDICT_NOTE, "host memory", "/proc/meminfo does not say what is available");
     }
     /* cgroup v1 has no word for "no limit", only a figure beyond all memory. */
     bool limited = memory.cgroup_bytes < (uint64_t)1 << 60;

@@ -70,7 +70,7 @@ static void build_id_text(const struct sl_object *object, char text[33])
 
 static void print_text(const struct sl_profile *profile)
 {
-    const struct sl_profile_properties *facts = &profile->facts;
+    const struct sl_profile_properties *properties = &profile->properties;
     struct figures figures = count(profile);
     time_t written = (time_t)profile->written_s;
     struct tm utc;
@@ -82,16 +82,16 @@ static void print_text(const struct sl_profile *profile)
     print_bytes("wanted budget", profile->wanted.budget_bytes);
     print_bytes("wanted chunk", profile->wanted.chunk_bytes);
     if (profile->wanted.backing[0]) print_row("wanted backing", profile->wanted.backing);
-    if (facts->need_bytes) print_row("need", sl_bytes_text(facts->need_bytes, need));
-    if (facts->budget_bytes) print_bytes("learned with budget", facts->budget_bytes);
-    if (facts->chunk_bytes) print_bytes("learned with chunk", facts->chunk_bytes);
-    if (facts->link_in_bytes_per_s)
-        printf("%-20s %.1f GB/s in, %.1f GB/s out\n", "link", (double)facts->link_in_bytes_per_s / 1e9,
-               (double)facts->link_out_bytes_per_s / 1e9);
+    if (properties->need_bytes) print_row("need", sl_bytes_text(properties->need_bytes, need));
+    if (properties->budget_bytes) print_bytes("learned with budget", properties->budget_bytes);
+    if (properties->chunk_bytes) print_bytes("learned with chunk", properties->chunk_bytes);
+    if (properties->link_in_bytes_per_s)
+        printf("%-20s %.1f GB/s in, %.1f GB/s out\n", "link", (double)properties->link_in_bytes_per_s / 1e9,
+               (double)properties->link_out_bytes_per_s / 1e9);
     printf("%-20s %" PRIu32 " events: %" PRIu64 " launches, %" PRIu64 " allocations, %" PRIu64 " frees\n",
-           "foreseen", profile->string_count, figures.launches, figures.allocations, figures.frees);
-    printf("%-20s %" PRIu64 ", of %" PRIu64 " events at the end\n", "iterations", facts->iterations,
-           facts->period);
+           "predicted", profile->string_count, figures.launches, figures.allocations, figures.frees);
+    printf("%-20s %" PRIu64 ", of %" PRIu64 " events at the end\n", "iterations", properties->iterations,
+           properties->period);
     printf("%-20s %" PRIu64 " different ones, the time of %" PRIu64 " is known\n", "launches",
            figures.launch_symbols, figures.timed);
     printf("%-20s %" PRIu32 "\n", "kernels", profile->kernel_count);
@@ -105,16 +105,16 @@ static void print_text(const struct sl_profile *profile)
 
 static void json_facts(struct json *json, const struct sl_profile *profile)
 {
-    const struct sl_profile_properties *facts = &profile->facts;
-    json_number(json, "need_bytes", facts->need_bytes);
-    json_number(json, "budget_bytes", facts->budget_bytes);
-    json_number(json, "chunk_bytes", facts->chunk_bytes);
-    json_number(json, "link_in", facts->link_in_bytes_per_s);
-    json_number(json, "link_out", facts->link_out_bytes_per_s);
-    json_number(json, "iterations", facts->iterations);
-    json_number(json, "period", facts->period);
-    json_number(json, "fed", facts->fed);
-    json_number(json, "predicted", facts->predicted);
+    const struct sl_profile_properties *properties = &profile->properties;
+    json_number(json, "need_bytes", properties->need_bytes);
+    json_number(json, "budget_bytes", properties->budget_bytes);
+    json_number(json, "chunk_bytes", properties->chunk_bytes);
+    json_number(json, "link_in", properties->link_in_bytes_per_s);
+    json_number(json, "link_out", properties->link_out_bytes_per_s);
+    json_number(json, "iterations", properties->iterations);
+    json_number(json, "period", properties->period);
+    json_number(json, "fed", properties->fed);
+    json_number(json, "predicted", properties->predicted);
 }
 
 static void print_json(const struct sl_profile *profile)
@@ -166,7 +166,7 @@ int command_profile(int argc, char **argv)
         .synopsis = "[--json] FILE",
         .about = "Prints what a profile holds that SLUICE_PROFILE wrote: whose it is, what the next run is "
                  "to use,\n"
-                 "how much it foresees, and how fast the link was.\n",
+                 "how much it predicts, and how fast the link was.\n",
         .options = options,
         .option_count = sizeof(options) / sizeof(*options),
     };

@@ -35,7 +35,7 @@ static void print_help(void)
          "Commands:");
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         if (commands[i].help) printf("  %-8s %s\n", commands[i].name, commands[i].help);
-    puts("\nsluice COMMAND --help tells more. sluice --version prints the version.");
+    puts("\nsluice COMMAND --help says more. sluice --version prints the version.");
 }
 
 int main(int argc, char **argv)

@@ -21,7 +21,7 @@ static void print_text(const struct sl_live_record *record)
     if (live->state == SL_LIVE_SEEN)
         puts("nothing was counted");
     else
-        sl_stats_say(&record->stats, &live->facts, print_line);
+        sl_stats_say(&record->stats, &live->summary, print_line);
 }
 
 int command_stats(int argc, char **argv)
@@ -47,7 +47,7 @@ int command_stats(int argc, char **argv)
     if (read == SL_ERR_IO) return failure("cannot read %s: %s", path, strerror(errno));
     if (read) return failure("%s: no figures of a run that can be read: %s", path, sl_status_text(read));
     if (json)
-        sl_stats_print(stdout, &record->stats, &record->live.facts);
+        sl_stats_print(stdout, &record->stats, &record->live.summary);
     else
         print_text(record);
     sl_live_free(record);

@@ -27,7 +27,7 @@
 /* What the watcher knows. */
 struct watcher {
     int go, process,
-        made; /* descriptors: the pipe, the command, files that are made in the folder (-1: not told) */
+        made; /* descriptors: the pipe, the command, files that are made in the folder (-1: not watched) */
     const char *folder; /* "": only `file` */
     char file[PATH_MAX], log[PATH_MAX];
     int verbose;
@@ -46,7 +46,7 @@ static void wait_for_end(int process)
     }
 }
 
-/* --- what is told */
+/* --- what is reported */
 
 static void to_log(const char *line)
 {
@@ -54,7 +54,7 @@ static void to_log(const char *line)
 }
 
 /* The figures at `path`, once their process is gone. */
-static void tell(const char *path)
+static void report(const char *path)
 {
     struct sl_live_record *record;
     if (sl_live_read(path, &record) != SL_OK) return;
@@ -64,13 +64,13 @@ static void tell(const char *path)
             wait_for_end(process);
         if (process >= 0) close(process);
         sl_live_free(record);
-        if (sl_live_read(path, &record) != SL_OK) return; /* it has told them itself */
+        if (sl_live_read(path, &record) != SL_OK) return; /* it has reported them itself */
     }
     const struct sl_live *live = &record->live;
     if (live->state == SL_LIVE_COUNTED) {
         sl_log_open(live->verbose, live->log);
-        if (live->stats[0]) sl_stats_write(&record->stats, &live->facts, live->stats);
-        if (live->verbose >= 1) sl_stats_say(&record->stats, &live->facts, to_log);
+        if (live->stats[0]) sl_stats_write(&record->stats, &live->summary, live->stats);
+        if (live->verbose >= 1) sl_stats_say(&record->stats, &live->summary, to_log);
     }
     unlink(path);
     sl_live_free(record);
@@ -85,14 +85,14 @@ static bool tell_folder(const char *folder)
     for (struct dirent *entry; open && (entry = readdir(open));) {
         if (entry->d_name[0] == '.') continue;
         snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
-        tell(path);
+        report(path);
         any |= unlink(path) == 0 || errno == ENOENT;
     }
     if (open) closedir(open);
     return any;
 }
 
-/* Whether a file was made in the folder. Where that was not told, one is taken to have been. */
+/* Whether a file was made in the folder. Where that is not known, one is taken to have been. */
 static bool was_used(const struct watcher *watcher)
 {
     char events[4096];
@@ -137,7 +137,7 @@ static void watch(struct watcher *watcher)
     bool started = read(watcher->go, &word, 1) == 0;
     if (started) wait_for_end(watcher->process);
     if (!watcher->folder[0]) {
-        if (started) tell(watcher->file);
+        if (started) report(watcher->file);
         return;
     }
     bool used = !started || was_used(watcher);

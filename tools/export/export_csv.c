@@ -17,10 +17,10 @@ static const struct {
     uint8_t type;
     const char *keys[2];
 } word_columns[] = {
-    {SL_EVENT_ALLOC, {"kind", NULL}},   {SL_EVENT_LAUNCH, {"kind", "direction"}},
-    {SL_EVENT_MOVE, {"kind", "cause"}}, {SL_EVENT_TRANSFER, {"kind", "cause"}},
-    {SL_EVENT_SYNC, {"kind", NULL}},    {SL_EVENT_ERROR, {"kind", NULL}},
-    {SL_EVENT_MARK, {"kind", NULL}},    {SL_EVENT_GAP, {NULL, NULL}},
+    {SL_EVENT_ALLOC, {"kind", NULL}},        {SL_EVENT_LAUNCH, {"kind", "direction"}},
+    {SL_EVENT_MOVE, {"kind", "cause"}},      {SL_EVENT_TRANSFER, {"kind", "cause"}},
+    {SL_EVENT_SYNC, {"kind", NULL}},         {SL_EVENT_ERROR, {"kind", NULL}},
+    {SL_EVENT_MARK, {"kind", NULL}},         {SL_EVENT_GAP, {NULL, NULL}},
     {SL_EVENT_DECISION, {"kind", "reason"}},
 };
 

@@ -66,7 +66,7 @@ static void add_movement(struct model_build *build, const struct sl_event *e)
                    (struct model_transfer){e->tick, e->b, e->c, e->a, e->id, kind, cause});
 }
 
-/* Slabs are told again where a file with a limit goes round. */
+/* Slabs are written again where a file with a limit goes round. */
 static void add_slab(struct model_build *build, const struct sl_event *e)
 {
     struct model *model = build->model;
@@ -81,7 +81,7 @@ static void add_metadata(struct model_build *build, const struct sl_event *e)
     struct model *model = build->model;
     char number[SL_TRACE_NAME_MAX + 22];
     snprintf(number, sizeof(number), "%s=%" PRIu64, e->text, e->a);
-    PUSH_TEXT(build, model->facts, e->flags == SL_METADATA_NUMBER ? number : e->text, kept_text);
+    PUSH_TEXT(build, model->metadata, e->flags == SL_METADATA_NUMBER ? number : e->text, kept_text);
 }
 
 /* Decisions without reasons count as the first. */
@@ -269,13 +269,13 @@ void model_close(struct model *model)
     for (size_t i = 0; i < model->marks.count; i++) free_text(model->marks.at[i].name);
     for (size_t i = 0; i < model->sites.count; i++) free_text(model->sites.at[i].frames);
     for (size_t i = 0; i < model->modules.count; i++) free_text(model->modules.at[i].path);
-    for (size_t i = 0; i < model->facts.count; i++) free_text(model->facts.at[i]);
+    for (size_t i = 0; i < model->metadata.count; i++) free_text(model->metadata.at[i]);
     void *arrays[] = {model->launches.at, model->shapes.at,    model->sets.at,   model->set_ranges.at,
                       model->ranges.at,   model->streams.at,   model->slots.at,  model->lives.at,
                       model->moves.at,    model->transfers.at, model->stalls.at, model->iterations.at,
                       model->slabs.at,    model->durations.at, model->marks.at,  model->syncs.at,
                       model->errors.at,   model->gaps.at,      model->sites.at,  model->modules.at,
-                      model->facts.at};
+                      model->metadata.at};
     for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++) free(arrays[i]);
     kernel_names_free(&model->kernels);
     free(model);

@@ -70,7 +70,7 @@ struct model_transfer { /* as measured by the device */
 
 struct model_stall {
     uint64_t tick, time_ns, took_ns; /* time: when it was known */
-    uint64_t launch;                 /* tick of the one that waited; 0: not told */
+    uint64_t launch;                 /* tick of the one that waited; 0: not known */
     uint32_t chunks;
 };
 
@@ -160,12 +160,12 @@ struct model {
     MODEL_ARRAY(struct model_gap) gaps;
     MODEL_ARRAY(struct model_site) sites;
     MODEL_ARRAY(struct model_module) modules;
-    MODEL_ARRAY(const char *) facts; /* "name=value", numbers too; harmless */
+    MODEL_ARRAY(const char *) metadata; /* "name=value", numbers too; harmless */
     struct kernel_names kernels;
 
     uint64_t decisions[MODEL_DECISIONS][MODEL_REASONS]; /* how many; by enum sl_decision and reason */
-    uint64_t budget_bytes, chunk_bytes, device_bytes;   /* the last that were told; 0: none */
-    uint64_t link_in, link_out;                       /* bytes a second; 0: not measured */
+    uint64_t budget_bytes, chunk_bytes, device_bytes;   /* the last in the trace; 0: none */
+    uint64_t link_in, link_out;                         /* bytes a second; 0: not measured */
 
     struct {
         uint64_t records;  /* that the program could not write: the gaps' sum */

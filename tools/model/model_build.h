@@ -7,7 +7,7 @@
 
 enum {
     MODEL_MOST = 1 << 28, /* of anything: indices are 32 bits, and a file must not ask for all memory */
-    MODEL_THREADS = 1024, /* that are told apart while their launches are put together */
+    MODEL_THREADS = 1024, /* that are distinguished while their launches are put together */
     MODEL_STREAMS = 1 << 16,
     MODEL_SLABS = 4096, /* sluice takes no more */
 };

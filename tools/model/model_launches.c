@@ -7,7 +7,7 @@
 #include "tools/model/sorted.h"
 
 /* The index of an element with this hash that `is` says is the one sought, or SL_NONE; *hash is then what
- * it should be put under: two that share a hash are told apart. */
+ * it should be put under: two that share a hash are distinguished. */
 static uint32_t find(const struct sl_map *map, uint64_t *hash,
                      bool (*is)(const void *context, uint32_t index), const void *context)
 {

@@ -83,22 +83,22 @@ static char *function_name(const char *linked)
 static struct known_place *look_up(struct symbols *symbols, size_t module, uint64_t offset)
 {
     struct known_module *from = &symbols->modules[module];
-    const struct model_module *told = &symbols->model->modules.at[module];
+    const struct model_module *recorded = &symbols->model->modules.at[module];
     struct source_line lines[INLINED_MAX];
-    if (!from->looked) from->file = symbol_file_open(told->path, told->build, &from->remark);
+    if (!from->looked) from->file = symbol_file_open(recorded->path, recorded->build, &from->remark);
     from->looked = true;
     uint64_t call = offset ? offset - 1 : 0;
     size_t line_count = from->file ? symbol_file_lines(from->file, call, lines, INLINED_MAX) : 0;
     size_t count = line_count ? line_count : 1;
     struct known_place *place = calloc(1, sizeof(*place) + count * sizeof(*place->frames));
     if (!place) return NULL;
-    place->module = told;
+    place->module = recorded;
     place->offset = offset;
     place->count = count;
     for (size_t i = 0; i < count; i++) {
         struct frame *frame = &place->frames[i];
         bool last = i + 1 == count;
-        *frame = (struct frame){.module = told, .offset = offset, .inlined = !last};
+        *frame = (struct frame){.module = recorded, .offset = offset, .inlined = !last};
         if (from->file)
             frame->function =
                 function_name(last ? symbol_file_function(from->file, call) : lines[i].function);
@@ -134,12 +134,12 @@ static bool keep(struct symbols *symbols, uint64_t key, struct known_place *plac
 /* NULL: there is no memory, or, which does not happen, two places have one key. */
 static const struct known_place *find_place(struct symbols *symbols, size_t module, uint64_t offset)
 {
-    const struct model_module *told = &symbols->model->modules.at[module];
+    const struct model_module *recorded = &symbols->model->modules.at[module];
     uint64_t key = sl_hash_word(sl_mix(module + 1), offset) | 1;
     uint32_t known = sl_map_get(&symbols->by_place, key);
     if (known != SL_NONE) {
         const struct known_place *place = symbols->places[known];
-        return place->module == told && place->offset == offset ? place : NULL;
+        return place->module == recorded && place->offset == offset ? place : NULL;
     }
     struct known_place *place = look_up(symbols, module, offset);
     if (!place || keep(symbols, key, place)) return place;

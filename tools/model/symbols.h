@@ -9,7 +9,7 @@ struct symbols;
 
 /* A call of a call stack. Texts are harmless and live as long as the symbols; NULL: not known. */
 struct frame {
-    const struct model_module *module; /* NULL: none that the trace tells of */
+    const struct model_module *module; /* NULL: none that is in the trace */
     uint64_t offset;                   /* of the return address in the module, or an address */
     const char *function, *source;
     unsigned line;

@@ -1,5 +1,5 @@
-/* What a training program keeps in memory, told apart by use alone (PatrickStar and the study "Breaking the
- * Memory Wall" name the classes; they ask the framework, here the trace must do):
+/* What a training program keeps in memory, distinguished by use alone (PatrickStar and the study "Breaking
+ * the Memory Wall" name the classes; they ask the framework, here the trace must do):
  *
  *   parameters        are kept, read in the forward pass and changed by the update; most are read in the
  *                     backward pass, too, biases are not

@@ -1,6 +1,6 @@
 /* Which part of training each launch is.
  *
- *  1. Memory is cut into segments, so that tensors in a slab are told apart (segments.c).
+ *  1. Memory is cut into segments, so that tensors in a slab are distinguished (segments.c).
  *  2. The launches are cut into windows where a new batch is first used: the host copies to the same memory
  *     again and again, and the first kernel that uses what came begins a forward pass (windows.c). Where
  *     several kernels are the first to use a part of the batch (tokens, and much later the targets), each is

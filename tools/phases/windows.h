@@ -35,7 +35,7 @@ enum { ANCHOR_WAYS = 8 };
 struct anchors {
     struct anchor {
         uint32_t launch, way;
-        uint32_t begin; /* of the copies that bring the batch, if no work lies between */
+        uint32_t begin; /* of the copies that move the batch in, if no work lies between */
     } * at;
     uint32_t count, ways;
     bool direct[ANCHOR_WAYS]; /* of each way: the copies came right before it at least once */

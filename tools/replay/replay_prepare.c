@@ -83,7 +83,7 @@ static void add_end(struct replay_program *program, uint32_t end)
     add_border(program, end);
 }
 
-/* Steps of training where they can be told; else the core's iterations, if they ended while it was recorded.
+/* Steps of training where they are found; else the core's iterations, if they ended while it was recorded.
  */
 static bool find_borders(struct replay_program *program)
 {

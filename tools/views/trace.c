@@ -36,7 +36,7 @@ static void print_help(void)
          "Commands:");
     for (size_t i = 0; i < COMMAND_COUNT; i++) printf("  %-9s %s\n", commands[i].name, commands[i].help);
     puts(
-        "\nsluice trace COMMAND --help tells more. With --json a command prints JSON.\n"
+        "\nsluice trace COMMAND --help says more. With --json a command prints JSON.\n"
         "A file that ends early (the program was killed) is shown up to its last whole block, and a line on\n"
         "stderr says so. Exit status 1: the file cannot be read or is damaged; 2: wrong usage.");
 }

@@ -18,7 +18,7 @@ enum { DAMAGES_SHOWN = 20 };
 static const struct {
     const char *key, *words;
 } lacks[LACK_KINDS] = {
-    [LACK_ACCESSES] = {"launches_without_accesses", "launches of which it is not told what they may touch"},
+    [LACK_ACCESSES] = {"launches_without_accesses", "launches of which is not known what they may touch"},
     [LACK_LAUNCHES] = {"accesses_without_launch", "accesses of launches that are not there"},
     [LACK_ALLOCATIONS] = {"frees_without_allocation", "frees without their allocation"},
     [LACK_FREES] = {"allocations_without_free", "allocations of a slot that was not freed before"},

@@ -23,11 +23,11 @@ static const unsigned move_order[] = {SL_ACTION_FETCH, SL_ACTION_POPULATE, SL_AC
                                       SL_ACTION_LEAVE};
 
 /* Facts that are shown, with their titles. */
-static const char *const facts[][2] = {{"command", "command"},
-                                       {"sluice", "sluice"},
-                                       {"device", "device"},
-                                       {"driver", "driver"},
-                                       {"policy", "policy"}};
+static const char *const metadata[][2] = {{"command", "command"},
+                                          {"sluice", "sluice"},
+                                          {"device", "device"},
+                                          {"driver", "driver"},
+                                          {"policy", "policy"}};
 
 static void print_row(const char *what, const char *value)
 {
@@ -61,9 +61,9 @@ static void print_program(const struct model *model)
            model->header.process);
     print_row("started", when);
     printf("%-20s %.3f s\n", "duration", (double)(model->last_ns - model->first_ns) / 1e9);
-    for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++) {
-        const char *value = model_metadata(model, facts[i][0]);
-        if (value) print_row(facts[i][1], value);
+    for (size_t i = 0; i < sizeof(metadata) / sizeof(*metadata); i++) {
+        const char *value = model_metadata(model, metadata[i][0]);
+        if (value) print_row(metadata[i][1], value);
     }
     print_bytes("device memory", model->device_bytes);
     print_bytes("budget", model->budget_bytes);
@@ -206,8 +206,8 @@ static void json_program(struct json *json, const struct model *model)
     json_number(json, "start_ns", model->header.realtime_ns);
     json_number(json, "duration_ns", model->last_ns - model->first_ns);
     json_object(json, "metadata", true);
-    for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++)
-        json_text(json, facts[i][0], model_metadata(model, facts[i][0]));
+    for (size_t i = 0; i < sizeof(metadata) / sizeof(*metadata); i++)
+        json_text(json, metadata[i][0], model_metadata(model, metadata[i][0]));
     json_close(json);
     json_number(json, "device_bytes", model->device_bytes);
     json_number(json, "budget_bytes", model->budget_bytes);

@@ -30,7 +30,7 @@ struct kernels {
     struct row *rows;
     size_t count;
     uint32_t *row_of_shape;
-    uint64_t unplaced_stalls; /* of launches that are not in the file, or are not told */
+    uint64_t unplaced_stalls; /* of launches that are not in the file, or not known */
 };
 
 enum order { BY_TIME, BY_LAUNCHES, BY_BYTES, BY_MISSES, BY_STALLS, BY_NAME };

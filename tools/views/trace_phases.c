@@ -158,7 +158,7 @@ static void print_notes(const struct view *view)
     if (!view->phases.found && !view->phases.marked)
         puts("No phases were found: the trace shows no batches that are copied to the device, used forward "
              "and\n"
-             "backward, and followed by an update. Ranges named by NVTX or sluice/marks.h would tell.");
+             "backward, and followed by an update. Ranges named by NVTX or sluice/marks.h would say.");
     if (!view->accounts.has_times) puts("kernels: the trace has no durations.");
     if (!view->accounts.has_transfers)
         puts("in at, out at, hidden: the trace has no measured transfers.");

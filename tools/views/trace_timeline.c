@@ -173,7 +173,8 @@ static void print_notes(const struct drawing *drawing)
     if (drawing->model->budget_bytes && drawing->model->moves.count)
         printf("The budget is %s.\n", sl_bytes_text(drawing->model->budget_bytes, text));
     if (!drawing->phases->step_count) puts("No iterations were found: this is the whole trace.");
-    if (t->by_class_lives) puts("Where chunks lie is not told: the classes count what lives, here or there.");
+    if (t->by_class_lives)
+        puts("Where chunks lie is not known: the classes count what lives, here or there.");
     if (!drawing->model->moves.count)
         puts("Nothing was moved: all that lives is counted.");
     else if (t->other_clock)
