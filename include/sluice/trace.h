@@ -66,10 +66,10 @@ enum sluice_trace_type {
     SLUICE_TRACE_FREE = 2,   /* id: slot; a: address; b: bytes */
     SLUICE_TRACE_KERNEL = 3, /* id: kernel; text: its name */
 
-    /* id: kernel, or 0; a: stream; b: grid threads; c: bytes of a copy, a memset or a collective; d: the tick of
-     * an earlier launch whose accesses are this one's, too; 0: its own follow, if it has any;
-     * flags: 0 kernel, 1 copy, 2 memset, 3 graph, 4 collective; a copy's plus 16 * direction: 0 unknown,
-     * 1 host to device, 2 device to host, 3 device to device */
+    /* id: kernel, or 0; a: stream; b: grid threads; c: bytes of a copy, a memset or a collective; d: the tick
+     * of an earlier launch whose accesses are this one's, too; 0: its own follow, if it has any; flags: 0
+     * kernel, 1 copy, 2 memset, 3 graph, 4 collective; a copy's plus 16 * direction: 0 unknown, 1 host to
+     * device, 2 device to host, 3 device to device */
     SLUICE_TRACE_LAUNCH = 4,
 
     /* Of the launch with the same tick, and of those that refer to it. id: slot; a: offset in it; b: bytes;
@@ -77,8 +77,8 @@ enum sluice_trace_type {
     SLUICE_TRACE_ACCESS = 5,
 
     /* Issued when this tick was the newest. id: chunk; a: bytes;
-     * flags: 0 evict, 1 discard, 2 fetch, 3 populate, 4 leave (the host's copy was still good); plus 16 * cause:
-     * 0 plan, 1 demand, 2 late */
+     * flags: 0 evict, 1 discard, 2 fetch, 3 populate; plus 16 * cause: 0 plan, 1 demand,
+     * 2 late */
     SLUICE_TRACE_MOVE = 6,
 
     /* A launch waited, which was known when this tick was the newest. a: nanoseconds; b: chunks waited for;

@@ -23,13 +23,14 @@ typedef uint64_t sl_tick;
 typedef uint32_t sl_chunk;  /* index into the chunk table */
 typedef uint32_t sl_symbol; /* see launch/symbols.h */
 
-/* What may be done with a chunk: plans choose it, the link carries it out, traces tell of it. */
+/* What may be done with a chunk: plans choose it, the link carries it out, traces record it. */
 enum sl_action_kind {
     SL_ACTION_EVICT,    /* copy out, then its frame is free */
     SL_ACTION_DISCARD,  /* dead content: its frame is free without a copy */
     SL_ACTION_FETCH,    /* copy in */
     SL_ACTION_POPULATE, /* a frame for a chunk with no content: nothing is copied */
-    SL_ACTION_LEAVE,    /* the copy in host memory is still good: its frame is free without another */
+    SL_ACTION_LEAVE,    /* the copy in host memory is still good: its frame is free without another. Only of
+                           the simulated device: no driver can be trusted to keep such a copy */
 };
 
 #endif

@@ -59,7 +59,7 @@ struct sl_backend {
     enum sl_status (*discard)(void *self, uint64_t address, uint64_t bytes);
 
     /* The same as evict, for what was not written since it was fetched: its copy in host memory is still
-     * good, so nothing is copied. NULL where the driver keeps no such copies. */
+     * good, so nothing is copied. NULL on all devices but the simulated one. */
     enum sl_status (*leave)(void *self, uint64_t address, uint64_t bytes);
 
     /* An event for order alone, and one whose time is read as well. Whoever waits for either on the host

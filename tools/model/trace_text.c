@@ -23,7 +23,7 @@ const char *launch_kind_name(unsigned kind)
 
 const char *move_kind_name(unsigned kind)
 {
-    static const char *const names[MOVE_KINDS] = {"evict", "discard", "fetch", "populate", "leave"};
+    static const char *const names[MOVE_KINDS] = {"evict", "discard", "fetch", "populate"};
     return name_of(names, MOVE_KINDS, kind);
 }
 

@@ -7,7 +7,7 @@
 
 enum {
     LAUNCH_KINDS = SL_LAUNCH_COLLECTIVE + 1,
-    MOVE_KINDS = SL_ACTION_LEAVE + 1,
+    MOVE_KINDS = SL_ACTION_POPULATE + 1, /* of real devices */
     MOVE_CAUSES = SL_CAUSE_LATE + 1
 };
 

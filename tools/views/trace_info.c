@@ -19,10 +19,10 @@ struct view {
     struct info info;
 };
 
-static const unsigned move_order[] = {SL_ACTION_FETCH, SL_ACTION_POPULATE, SL_ACTION_EVICT, SL_ACTION_DISCARD,
-                                      SL_ACTION_LEAVE};
+static const unsigned move_order[] = {SL_ACTION_FETCH, SL_ACTION_POPULATE, SL_ACTION_EVICT,
+                                      SL_ACTION_DISCARD};
 
-/* Facts that are shown, with their titles. */
+/* Metadata that is shown, with its titles. */
 static const char *const metadata[][2] = {{"command", "command"},
                                           {"sluice", "sluice"},
                                           {"device", "device"},
