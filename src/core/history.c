@@ -59,8 +59,8 @@ static bool feed_stream(struct sl_history *history, sl_symbol symbol, uint32_t s
     return hit;
 }
 
-bool sl_history_judge(struct sl_history *history, sl_symbol symbol, uint32_t stream, bool interleaves,
-                      bool whole)
+bool sl_history_feed_rest(struct sl_history *history, sl_symbol symbol, uint32_t stream, bool interleaves,
+                          bool whole)
 {
     if (history->interleaver) return feed_stream(history, symbol, stream, whole);
     if (!whole && interleaves) note_trouble(history);

@@ -42,8 +42,8 @@ size_t sl_history_believed(struct sl_history *history);
 
 /* The rest of sl_history_feed, for a symbol that was not predicted or where streams are looked at one by one:
  * whether it counts as predicted. `whole`: whether by the string of all. */
-bool sl_history_judge(struct sl_history *history, sl_symbol symbol, uint32_t stream, bool interleaves,
-                      bool whole);
+bool sl_history_feed_rest(struct sl_history *history, sl_symbol symbol, uint32_t stream, bool interleaves,
+                          bool whole);
 
 /* Appends a symbol. `stream`: the number of the one that it belongs to. `interleaves`: several streams are in
  * use, and it is worth while to look at each by itself. Whether the symbol was predicted, as the stream's
@@ -53,7 +53,7 @@ static inline bool sl_history_feed(struct sl_history *history, sl_symbol symbol,
 {
     bool hit = sl_predictor_feed(history->predictor, symbol);
     if (hit && !history->interleaver) return true;
-    return sl_history_judge(history, symbol, stream, interleaves, hit);
+    return sl_history_feed_rest(history, symbol, stream, interleaves, hit);
 }
 
 /* A symbol that was not predicted, or not planned, was counted. */

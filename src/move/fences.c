@@ -5,7 +5,7 @@
 
 enum { MADE_AT_START = 16 };
 
-static struct sl_fence *make(struct sl_fences *fences)
+static struct sl_fence *new_fence(struct sl_fences *fences)
 {
     const struct sl_backend *backend = fences->backend;
     struct sl_fence *fence = fences->made < SL_FENCES ? calloc(1, sizeof *fence) : NULL;
@@ -24,7 +24,7 @@ enum sl_status sl_fences_init(struct sl_fences *fences, const struct sl_backend 
     if (!sl_lock_init(&fences->lock, SL_LOCK_FENCES, true)) return SL_ERR_NO_MEMORY;
     fences->backend = backend;
     for (int i = 0; i < MADE_AT_START; i++) {
-        struct sl_fence *fence = make(fences);
+        struct sl_fence *fence = new_fence(fences);
         if (!fence) return SL_ERR_NO_MEMORY;
         fences->spare[fences->spare_count++] = fence;
     }
@@ -53,7 +53,7 @@ struct sl_fence *sl_fences_new(struct sl_fences *fences, sl_tick oldest)
     while (fences->first != fences->next && fences->ring[fences->first % SL_FENCES]->tick < oldest)
         fences->spare[fences->spare_count++] = fences->ring[fences->first++ % SL_FENCES];
     if (fences->spare_count) fence = fences->spare[--fences->spare_count];
-    if (!fence) fence = make(fences);
+    if (!fence) fence = new_fence(fences);
     sl_unlock(&fences->lock);
     return fence;
 }

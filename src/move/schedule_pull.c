@@ -15,7 +15,7 @@ struct pull {
 
 /* What a place in the order of fetches waits for, and its deadline, is the frame's that was promised to the
  * place: it stays. */
-static void exchange(struct sl_step *a, struct sl_step *b, bool fetches)
+static void swap_steps(struct sl_step *a, struct sl_step *b, bool fetches)
 {
     struct sl_step was = *a;
     *a = *b;
@@ -27,7 +27,7 @@ static void exchange(struct sl_step *a, struct sl_step *b, bool fetches)
 
 static void reverse(struct sl_step *steps, uint32_t begin, uint32_t end, bool fetches)
 {
-    while (begin + 1 < end) exchange(&steps[begin++], &steps[--end], fetches);
+    while (begin + 1 < end) swap_steps(&steps[begin++], &steps[--end], fetches);
 }
 
 /* What begins at `middle` comes to stand in front. */

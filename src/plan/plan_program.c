@@ -196,7 +196,7 @@ static void add_life(struct sl_program *p, const struct sl_chunk_event *from, co
 }
 
 /* The event to begin with: new content, or a write, as a life's first. */
-static uint32_t find_beginning(const struct sl_chunk_event *events, uint32_t count, bool *dies)
+static uint32_t find_first_event(const struct sl_chunk_event *events, uint32_t count, bool *dies)
 {
     uint32_t first = 0;
     bool writes = false;
@@ -219,7 +219,7 @@ static void add_chunks(struct sl_program *p, sl_chunk chunk, double size)
     bool dies, is_used = false;
     for (uint32_t i = 0; i < count; i++) is_used |= events[i].kind != SL_EVENT_DEATH;
     if (!is_used) return;
-    uint32_t first = find_beginning(events, count, &dies);
+    uint32_t first = find_first_event(events, count, &dies);
     double cost = TIE_COST * (double)(chunk * UINT32_C(2654435761) >> 8) / (1 << 24);
     struct chain chain = {size, cost, SL_NONE, !dies && events[first].kind == SL_EVENT_READ};
     const struct sl_chunk_event *birth = NULL, *last = NULL;

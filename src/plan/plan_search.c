@@ -284,7 +284,7 @@ static void improve(struct search *s, struct sl_plan_lessons *lessons)
 }
 
 /* As Belady does. What is copied then is what others are compared with. */
-static enum sl_status begin_with(struct search *s, double part_of_lacking, bool *is_best)
+static enum sl_status start_from_belady(struct search *s, double part_of_lacking, bool *is_best)
 {
     struct sl_plan plan;
     enum sl_status status = attempt(s, &(struct sl_policy){.part_of_lacking = part_of_lacking}, &plan);
@@ -302,11 +302,11 @@ static enum sl_status begin_with(struct search *s, double part_of_lacking, bool 
 static enum sl_status begin(struct search *s)
 {
     bool is_best;
-    enum sl_status status = begin_with(s, 0, &is_best);
+    enum sl_status status = start_from_belady(s, 0, &is_best);
     s->part_of_lacking = 1;
     if (status || !s->in->attempts || !s->choice.oversize_launches) return status;
     for (int i = 0; i < PARTS && status == SL_OK; i++) {
-        status = begin_with(s, parts_of_lacking[i], &is_best);
+        status = start_from_belady(s, parts_of_lacking[i], &is_best);
         if (status == SL_OK && is_best) s->part_of_lacking = parts_of_lacking[i];
     }
     if (status) sl_plan_free(&s->best);
