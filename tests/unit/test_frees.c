@@ -4,76 +4,15 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <cmocka.h>
 
 #include "memory/frees.h"
-#include "move/fences.h"
+#include "noted_device.h"
 
-enum { MOST_EVENTS = 256, KIB = 1024 };
+enum { KIB = 1024 };
 
-/* A device that notes where events were recorded, and who waits for them. */
-static struct {
-    struct event {
-        uint64_t recorded; /* how often something was recorded before; 0: never */
-        sl_stream stream;
-        bool done;
-    } events[MOST_EVENTS];
-    int made, deleted;
-    uint64_t records;
-    sl_event_handle waited[MOST_EVENTS];
-    int wait_count, host_waits;
-} device;
-
-static enum sl_status event_new(void *self, sl_event_handle *out)
-{
-    (void)self;
-    assert_true(device.made < MOST_EVENTS);
-    *out = &device.events[device.made++];
-    return SL_OK;
-}
-
-static void event_delete(void *self, sl_event_handle event)
-{
-    (void)self, (void)event;
-    device.deleted++;
-}
-
-static enum sl_status event_record(void *self, sl_event_handle event, sl_stream stream)
-{
-    (void)self;
-    *(struct event *)event = (struct event){.recorded = ++device.records, .stream = stream};
-    return SL_OK;
-}
-
-static enum sl_status stream_wait(void *self, sl_stream stream, sl_event_handle event)
-{
-    (void)self, (void)stream;
-    device.waited[device.wait_count++] = event;
-    return SL_OK;
-}
-
-static bool event_done(void *self, sl_event_handle event)
-{
-    (void)self;
-    return ((struct event *)event)->done;
-}
-
-static enum sl_status event_wait(void *self, sl_event_handle event)
-{
-    (void)self, (void)event;
-    device.host_waits++;
-    return SL_OK;
-}
-
-static const struct sl_backend backend = {.event_new = event_new,
-                                          .event_delete = event_delete,
-                                          .event_record = event_record,
-                                          .stream_wait = stream_wait,
-                                          .event_done = event_done,
-                                          .event_wait = event_wait};
+static struct noted_device device;
 static struct sl_frees frees;
 static int a, b, c; /* their addresses are streams */
 static const struct sl_free_stream on_a = {&a, 1}, on_b = {&b, 2};
@@ -81,8 +20,8 @@ static const struct sl_free_stream on_a = {&a, 1}, on_b = {&b, 2};
 static int start(void **state)
 {
     (void)state;
-    memset(&device, 0, sizeof device);
-    return sl_frees_init(&frees, &backend) == SL_OK ? 0 : -1;
+    noted_device_begin(&device);
+    return sl_frees_init(&frees, &device.backend) == SL_OK ? 0 : -1;
 }
 
 static int stop(void **state)
@@ -104,9 +43,8 @@ static int waits_of(uint64_t begin, uint64_t end, uint64_t serial)
     int streams = 0;
     device.wait_count = 0;
     sl_frees_take(&frees, begin * KIB, end * KIB, serial, &waits);
-    sl_waits_enqueue(&waits, &backend, &c);
-    for (int i = 0; i < device.wait_count; i++)
-        streams |= ((struct event *)device.waited[i])->stream == &a ? 1 : 2;
+    sl_waits_enqueue(&waits, &device.backend, &c);
+    for (uint32_t i = 0; i < device.wait_count; i++) streams |= device.waits[i].event->stream == &a ? 1 : 2;
     sl_waits_end(&waits, &frees);
     return streams;
 }
@@ -167,7 +105,7 @@ static void a_later_point_stands_for_an_earlier_one(void **state)
     for (uint64_t i = 0; i < 8; i++) freed(i, i + 1, on_a);
     assert_int_equal(waits_of(0, 8, 3), 1);
     assert_int_equal(device.wait_count, 1);
-    assert_int_equal(((struct event *)device.waited[0])->recorded, device.records);
+    assert_int_equal(device.waits[0].event->recorded, device.records);
 }
 
 /* Two threads free on one stream: whose event lies behind the other's is not known, so both count. */
@@ -190,12 +128,12 @@ static void events_are_not_recorded_under_a_wait(void **state)
     freed(0, 4, on_a);
     sl_frees_take(&frees, 0, 4 * KIB, 3, &waits);
     assert_int_equal(waits.count, 1);
-    uint64_t recorded = ((struct event *)waits.at[0].event)->recorded;
+    uint64_t recorded = noted_event(waits.at[0].event)->recorded;
     for (uint64_t i = 0; i < 16; i++) {
         freed(8, 12, on_b);
         waits_of(8, 12, 3);
     }
-    assert_int_equal(((struct event *)waits.at[0].event)->recorded, recorded);
+    assert_int_equal(noted_event(waits.at[0].event)->recorded, recorded);
     sl_waits_end(&waits, &frees);
     assert_true(device.made <= 3);
 }
@@ -213,45 +151,6 @@ static void a_discard_waits_and_takes_nothing(void **state)
     assert_int_equal(waits_of(0, 4, on_b.serial), 1);
 }
 
-/* --- fences --- */
-
-/* No fence is recorded anew while a release of its launch is left. */
-static void fences_are_kept(void **state)
-{
-    (void)state;
-    struct sl_fences *fences = calloc(1, sizeof *fences);
-    assert_int_equal(sl_fences_init(fences, &backend), SL_OK);
-    for (sl_tick tick = 1; tick <= 200; tick++) {
-        struct sl_fence *fence = sl_fences_new(fences, tick > 100 ? tick - 100 : 0);
-        assert_non_null(fence);
-        for (sl_tick kept = tick > 100 ? tick - 100 : 1; kept < tick; kept++)
-            assert_true(sl_fences_find(fences, kept) && sl_fences_find(fences, kept) != fence);
-        sl_fences_put(fences, fence, tick);
-        assert_ptr_equal(sl_fences_find(fences, tick), fence);
-    }
-    assert_null(sl_fences_find(fences, 50));
-    assert_int_equal(fences->made, 101);
-    sl_fences_close(fences, false);
-    free(fences);
-}
-
-static void launches_may_end_in_any_order(void **state)
-{
-    static const sl_tick order[] = {3, 1, 2, 5, 4};
-    struct sl_fence *put[6];
-    (void)state;
-    struct sl_fences *fences = calloc(1, sizeof *fences);
-    assert_int_equal(sl_fences_init(fences, &backend), SL_OK);
-    for (int i = 0; i < 5; i++) {
-        put[order[i]] = sl_fences_new(fences, 0);
-        sl_fences_put(fences, put[order[i]], order[i]);
-    }
-    for (sl_tick tick = 1; tick <= 5; tick++) assert_ptr_equal(sl_fences_find(fences, tick), put[tick]);
-    assert_null(sl_fences_find(fences, 6));
-    sl_fences_close(fences, false);
-    free(fences);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -264,8 +163,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(points_recorded_side_by_side_both_count, start, stop),
         cmocka_unit_test_setup_teardown(events_are_not_recorded_under_a_wait, start, stop),
         cmocka_unit_test_setup_teardown(a_discard_waits_and_takes_nothing, start, stop),
-        cmocka_unit_test_setup_teardown(fences_are_kept, start, stop),
-        cmocka_unit_test_setup_teardown(launches_may_end_in_any_order, start, stop),
     };
     return cmocka_run_group_tests_name("frees", tests, NULL, NULL);
 }
