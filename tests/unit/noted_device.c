@@ -40,10 +40,13 @@ static enum sl_status event_record(void *self, sl_event_handle handle, sl_stream
 {
     struct noted_device *device = self;
     struct noted_event *event = handle;
+    if (device->recording) device->recording();
     if (device->refuses_records) return SL_ERR_DRIVER;
     event->recorded = ++device->records;
     event->stream = stream;
+    event->time_ns = device->now_ns;
     event->done = false;
+    device->last = event;
     return SL_OK;
 }
 

@@ -10,7 +10,7 @@ enum { NOTED_WAITS = 256 };
 struct noted_event {
     uint64_t recorded; /* the number of its last record, among all records; 0: never recorded */
     sl_stream stream;  /* that it was recorded on */
-    uint64_t time_ns;  /* for the test to set */
+    uint64_t time_ns;  /* what the device's clock said then */
     bool timed, done;
 };
 
@@ -24,10 +24,13 @@ struct noted_device {
         const struct noted_event *event;
     } waits[NOTED_WAITS];
     uint32_t wait_count;
-    sl_stream finished;   /* the stream that the host waited for last; NULL: none */
-    sl_stream capturing;  /* the one that captures; NULL: none */
-    uint64_t events_left; /* that it has yet to give */
+    uint64_t now_ns;          /* its clock; the test sets it */
+    struct noted_event *last; /* that was recorded */
+    sl_stream finished;       /* the stream that the host waited for last; NULL: none */
+    sl_stream capturing;      /* the one that captures; NULL: none */
+    uint64_t events_left;     /* that it has yet to give */
     bool refuses_records;
+    void (*recording)(void);  /* called before each record; or NULL */
     enum sl_status slabs_are; /* SL_OK, or why there are no more of them */
     uint64_t next_slab, slab_bytes, pinned_bytes;
 };
