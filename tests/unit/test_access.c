@@ -106,35 +106,6 @@ static void freed_memory(void **state)
     assert_int_equal(sl_core_running()->scanner.usage.access_count, 1);
 }
 
-/* A launch is recognised by its entry in the launch cache, whose chunks must follow what is learned of the
- * allocation. */
-static void a_tensor_found_later(void **state)
-{
-    (void)state;
-    struct sl_core *core = sl_core_running();
-    uint64_t slab;
-    assert_int_equal(sl_runtime_alloc(8 * SL_MIB, 4, 0, &slab), SL_OK);
-    expect((struct pair){slab, 0, 4});
-    assert_non_null(core->scanner.usage.cached);
-    assert_int_equal(core->scanner.usage.cached->chunk_count, 4);
-    scan((struct pair){slab + 4 * SL_MIB, 0, 4});
-    expect((struct pair){slab, 0, 4});
-    assert_non_null(core->scanner.usage.cached);
-    assert_int_equal(core->scanner.usage.cached->chunk_count, 2);
-    assert_int_equal(sl_runtime_free(slab, NULL), SL_OK);
-}
-
-/* After a module is unloaded, its handle may be another kernel's. */
-static void a_handle_used_again(void **state)
-{
-    (void)state;
-    expect((struct pair){first, second, 9});
-    assert_non_null(sl_core_running()->scanner.usage.cached);
-    sl_runtime_functions_changed();
-    scan((struct pair){first, second, 9});
-    assert_null(sl_core_running()->scanner.usage.cached);
-}
-
 static struct sl_footprint *footprint_of(struct pair pair)
 {
     void *parameters[2];
@@ -252,8 +223,6 @@ int main(void)
         cmocka_unit_test(footprints_that_are_joined),
         cmocka_unit_test(a_large_footprint),
         cmocka_unit_test(a_footprint_of_freed_memory),
-        cmocka_unit_test(a_tensor_found_later),
-        cmocka_unit_test(a_handle_used_again),
     };
     return cmocka_run_group_tests(tests, start, core_stop);
 }
