@@ -7,70 +7,7 @@
 #include <cmocka.h>
 
 #include "plan_check.h"
-
-enum { MOST_LAUNCHES = 60, MOST_CHUNKS = 16, MOST_ACCESSES = 5, MOST_DEATHS = 3 };
-
-/* One input with its arrays. */
-struct scene {
-    struct sl_plan_input in;
-    struct sl_plan_launch launches[MOST_LAUNCHES];
-    struct sl_plan_access accesses[MOST_LAUNCHES * MOST_ACCESSES];
-    sl_chunk deaths[MOST_LAUNCHES * MOST_DEATHS];
-    uint64_t bytes[MOST_CHUNKS];
-    enum sl_chunk_content content[MOST_CHUNKS];
-    bool clean[MOST_CHUNKS];
-    size_t access_count, death_count;
-};
-
-static void scene_begin(struct scene *s, size_t chunks, uint64_t budget_bytes)
-{
-    *s = (struct scene){.in = {.first_tick = 1,
-                               .launches = s->launches,
-                               .accesses = s->accesses,
-                               .deaths = s->deaths,
-                               .chunk_count = chunks,
-                               .chunk_bytes = s->bytes,
-                               .content = s->content,
-                               .budget_bytes = budget_bytes,
-                               .in_bytes_per_s = 1000000000,
-                               .out_bytes_per_s = 1000000000,
-                               .attempts = 12}};
-    for (size_t i = 0; i < chunks; i++) s->bytes[i] = 1;
-}
-
-static void scene_launch(struct scene *s, uint64_t duration_ns)
-{
-    s->launches[s->in.launch_count++] =
-        (struct sl_plan_launch){(uint32_t)s->access_count, 0, (uint32_t)s->death_count, 0, duration_ns};
-}
-
-static void scene_use_as(struct scene *s, sl_chunk chunk, uint32_t flags)
-{
-    s->accesses[s->access_count++] = (struct sl_plan_access){chunk, flags};
-    s->launches[s->in.launch_count - 1].access_count++;
-}
-
-static void scene_use(struct scene *s, sl_chunk chunk)
-{
-    scene_use_as(s, chunk, SL_ACCESS_WRITE);
-}
-
-static void scene_die(struct scene *s, sl_chunk chunk)
-{
-    s->deaths[s->death_count++] = chunk;
-    s->launches[s->in.launch_count - 1].death_count++;
-}
-
-/* Launches that use one chunk each, named by a letter; a letter in capitals dies after its launch. */
-static void scene_string(struct scene *s, const char *letters)
-{
-    for (; *letters; letters++) {
-        bool dies = *letters >= 'A' && *letters <= 'Z';
-        scene_launch(s, 1);
-        scene_use(s, (sl_chunk)(*letters - (dies ? 'A' : 'a')));
-        if (dies) scene_die(s, (sl_chunk)(*letters - 'A'));
-    }
-}
+#include "plan_scene.h"
 
 static struct sl_plan make_checked(const struct scene *s, uint64_t seed)
 {
@@ -79,39 +16,6 @@ static struct sl_plan make_checked(const struct scene *s, uint64_t seed)
     check_actions(&s->in, &plan);
     check_execution(&s->in, &plan, seed);
     return plan;
-}
-
-static void scene_random(struct scene *s, uint64_t *seed)
-{
-    size_t chunks = 1 + random_below(seed, MOST_CHUNKS);
-    scene_begin(s, chunks, 1 + random_below(seed, 40));
-    s->in.first_tick = 1 + random_below(seed, 1000);
-    s->in.in_bytes_per_s = 1 + random_below(seed, 2000000000);
-    s->in.out_bytes_per_s = 1 + random_below(seed, 2000000000);
-    bool uniform = random_below(seed, 3) == 0;
-    uint64_t resident = 0;
-    for (size_t i = 0; i < chunks; i++) {
-        s->bytes[i] = uniform ? 4 : 1 + random_below(seed, 8);
-        s->content[i] = (enum sl_chunk_content)random_below(seed, 4);
-        bool above = resident + s->bytes[i] > s->in.budget_bytes && random_below(seed, 20) > 0;
-        if (s->content[i] >= SL_CONTENT_RESIDENT && above) s->content[i] = SL_CONTENT_HOST;
-        if (s->content[i] >= SL_CONTENT_RESIDENT) resident += s->bytes[i];
-    }
-    bool keeps_copies = random_below(seed, 2);
-    if (keeps_copies) s->in.clean = s->clean;
-    for (size_t i = 0; i < chunks; i++)
-        s->clean[i] = s->content[i] == SL_CONTENT_RESIDENT && random_below(seed, 2);
-    s->in.when = (enum sl_plan_when)random_below(seed, SL_PLAN_ON_DEMAND + 1);
-    size_t launches = random_below(seed, MOST_LAUNCHES);
-    uint32_t deaths = random_below(seed, 3), accesses = 1 + random_below(seed, MOST_ACCESSES);
-    for (size_t t = 0; t < launches; t++) {
-        scene_launch(s, random_below(seed, 4) * random_below(seed, 20));
-        for (sl_chunk i = 0; i < chunks && s->launches[t].access_count < accesses; i++)
-            if (random_below(seed, (uint32_t)chunks) < accesses)
-                scene_use_as(s, i, random_below(seed, 2) ? SL_ACCESS_WRITE : 0);
-        for (uint32_t k = random_below(seed, deaths + 1); k > 0; k--)
-            scene_die(s, random_below(seed, (uint32_t)chunks));
-    }
 }
 
 static void test_random_programs_run_right_in_any_order(void **state)
