@@ -88,12 +88,13 @@ static void what_is_left_serves_the_launches_before(void **state)
     }
 }
 
-/* Who waits for an eviction waits for all in front of it: they stay, though others need their frames. */
+/* Who waits for an eviction waits for all in front of it: they stay, though later launches need their frames.
+ */
 static void what_stands_in_front_of_an_eviction_stays(void **state)
 {
     (void)state;
     struct sl_plan_action actions[] = {
-        {SL_ACTION_EVICT, 0, 0, 9, SL_NONE}, {SL_ACTION_EVICT, 1, 0, 2, SL_NONE},
+        {SL_ACTION_EVICT, 0, 0, 9, SL_NONE}, {SL_ACTION_EVICT, 1, 0, 9, SL_NONE},
         {SL_ACTION_FETCH, 2, 0, 2, 1},       {SL_ACTION_EVICT, 3, 0, 9, SL_NONE},
         {SL_ACTION_EVICT, 4, 1, 3, SL_NONE}, {SL_ACTION_FETCH, 5, 1, 9, 4},
     };
