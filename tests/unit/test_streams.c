@@ -194,7 +194,7 @@ static void where_nothing_can_be_recorded_there_is_no_fence(void **state)
     assert_int_equal(record_fence(all), fit);
     assert_true(fit >> mine & 1);
     assert_null(fence.events[capturing]); /* nor is any recorded there */
-    atomic_store(&migrator.held, 1); /* a movement would wait for the program */
+    atomic_store(&migrator.held, 1);      /* a movement would wait for the program */
     struct sl_fence_stream list[SL_STREAMS];
     assert_int_equal(sl_streams_to_fence(&streams, all, list), 0);
 }

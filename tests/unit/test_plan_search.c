@@ -1,0 +1,253 @@
+/* Several ways to plan, of which the best is kept: breaks if a plan with attempts is slower than without, or
+ * copies much more, if attempts find nothing, or if the next plan begins anew. How good plans are for a
+ * training, test_plan_gpt.c looks at. */
+#include "plan/plan_search.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "plan/plan_choose.h"
+#include "plan/plan_content.h"
+#include "plan/plan_cost.h"
+#include "plan/plan_schedule.h"
+#include "plan_check.h"
+#include "plan_scene.h"
+
+#define SAME_END 1.002 /* what is faster at first may end so much later */
+
+static struct sl_plan search(struct scene *s, unsigned attempts, struct sl_plan_lessons *lessons)
+{
+    struct sl_plan plan = {0};
+    s->in.attempts = attempts;
+    assert_int_equal(sl_plan_search(&s->in, s->launch_ns, lessons, &plan), SL_OK);
+    check_actions(&s->in, &plan);
+    return plan;
+}
+
+static bool same(const struct sl_plan *a, const struct sl_plan *b)
+{
+    if (a->action_count != b->action_count || a->seconds_ns != b->seconds_ns) return false;
+    for (size_t k = 0; k < a->action_count; k++) {
+        const struct sl_plan_action *x = &a->actions[k], *y = &b->actions[k];
+        if (x->kind != y->kind || x->chunk != y->chunk || x->after != y->after ||
+            x->deadline != y->deadline || x->frame_from != y->frame_from)
+            return false;
+    }
+    return true;
+}
+
+/* A program that repeats itself three times, with a link that is slow for it. */
+static void make_periodic(struct scene *s, uint64_t *seed)
+{
+    uint32_t chunks = 6 + random_below(seed, 6), launches = 6 + random_below(seed, 8);
+    scene_begin(s, chunks, 3 + random_below(seed, 3));
+    for (uint32_t c = 0; c < chunks; c++) s->content[c] = SL_CONTENT_HOST;
+    s->in.in_bytes_per_s = s->in.out_bytes_per_s = 1000;
+    if (random_below(seed, 2)) s->in.clean = s->clean;
+    for (uint32_t t = 0; t < launches; t++) {
+        scene_launch(s, 100000 * (1 + random_below(seed, 40)));
+        for (int k = 0; k < 2; k++) {
+            sl_chunk c = random_below(seed, chunks / 2) * 2 + (sl_chunk)k;
+            scene_use_as(s, c, random_below(seed, 3) ? SL_ACCESS_WRITE : 0);
+        }
+        if (random_below(seed, 4) == 0) scene_die(s, random_below(seed, chunks));
+    }
+    scene_repeat(s, 3);
+}
+
+static double copied_until(const struct scene *s, const struct sl_plan *plan, size_t launches)
+{
+    double bytes = 0;
+    for (size_t a = 0; a < plan->action_count; a++) {
+        const struct sl_plan_action *action = &plan->actions[a];
+        bool copied = action->kind == SL_ACTION_FETCH || action->kind == SL_ACTION_EVICT;
+        if (copied && action->after + 1 < s->in.first_tick + launches)
+            bytes += (double)s->bytes[action->chunk];
+    }
+    return bytes;
+}
+
+static struct sl_copied copied_by(const struct scene *s, const struct sl_plan *plan)
+{
+    size_t n = s->in.launch_count;
+    return (struct sl_copied){copied_until(s, plan, n / 3), copied_until(s, plan, n - n / 3),
+                              copied_until(s, plan, n)};
+}
+
+static void without_attempts_it_is_beladys_choice(void **state)
+{
+    (void)state;
+    uint64_t seed = 71;
+    for (int i = 0; i < 300; i++) {
+        struct scene s;
+        struct sl_outlook outlook;
+        struct sl_choice choice;
+        struct sl_course course;
+        struct sl_plan expected = {0};
+        scene_random(&s, &seed);
+        struct sl_plan plan = search(&s, 0, NULL);
+        check_execution(&s.in, &plan, seed);
+        assert_int_equal(sl_outlook_make(&s.in, s.launch_ns, &outlook), SL_OK);
+        assert_int_equal(sl_plan_choose(&s.in, &outlook, &(struct sl_policy){0}, &choice), SL_OK);
+        sl_choice_hold_back(&choice, s.in.when);
+        assert_int_equal(sl_course_new(s.in.launch_count, s.access_count, s.in.chunk_count, &course), SL_OK);
+        assert_int_equal(sl_plan_schedule(&s.in, s.launch_ns, &choice, &expected, &course), SL_OK);
+        assert_true(same(&plan, &expected));
+        sl_plan_free(&plan);
+        sl_plan_free(&expected);
+        sl_course_free(&course);
+        sl_choice_free(&choice);
+        sl_outlook_free(&outlook);
+    }
+}
+
+/* Faster, or Belady's itself; with hardly more copies in a period; and often much faster. */
+static void attempts_are_worth_it(void **state)
+{
+    (void)state;
+    uint64_t seed = 72;
+    double without = 0, with = 0;
+    for (int i = 0; i < 150; i++) {
+        struct scene s;
+        make_periodic(&s, &seed);
+        struct sl_plan belady = search(&s, 0, NULL), best = search(&s, 30, NULL);
+        check_execution(&s.in, &best, seed);
+        assert_true((double)best.seconds_ns <= SAME_END * (double)belady.seconds_ns);
+        assert_true(sl_excess_bytes(copied_by(&s, &best), copied_by(&s, &belady)) == 0);
+        if (same(&best, &belady)) assert_int_equal(best.bytes_in, belady.bytes_in);
+        without += (double)belady.stall_ns;
+        with += (double)best.stall_ns;
+        sl_plan_free(&belady);
+        sl_plan_free(&best);
+    }
+    print_message("waits are %.3f of Belady's\n", with / without);
+    assert_true(with < 0.92 * without);
+}
+
+/* Launches of twelve chunks where eight fit. What comes for them is tried, and kept where that is faster than
+ * using all in place. */
+static void what_does_not_fit_comes_in_parts(void **state)
+{
+    (void)state;
+    uint64_t seed = 73;
+    double in_place_ns = 0, best_ns = 0;
+    for (int i = 0; i < 60; i++) {
+        struct scene s;
+        scene_begin(&s, 16, 8);
+        for (sl_chunk c = 0; c < 16; c++)
+            s.content[c] = random_below(&seed, 2) ? SL_CONTENT_HOST : SL_CONTENT_DEAD;
+        for (uint32_t t = 0, ns = 1 + random_below(&seed, 4); t < 8; t++) {
+            scene_launch(&s, ns);
+            scene_use(&s, 12 + random_below(&seed, 4));
+        }
+        scene_launch(&s, 2);
+        for (sl_chunk c = 0; c < 12; c++) scene_use(&s, c);
+        scene_repeat(&s, 3);
+        struct sl_plan in_place = search(&s, 0, NULL), best = search(&s, 12, NULL);
+        check_execution(&s.in, &best, seed);
+        assert_int_equal(best.oversize_launches, 3);
+        assert_true(best.seconds_ns <= in_place.seconds_ns);
+        in_place_ns += (double)in_place.stall_ns;
+        best_ns += (double)best.stall_ns;
+        sl_plan_free(&in_place);
+        sl_plan_free(&best);
+    }
+    print_message("waits are %.3f of those in place\n", best_ns / in_place_ns);
+    assert_true(best_ns < 0.6 * in_place_ns);
+}
+
+/* Where nobody waits nothing is tried, and nothing learned. */
+static void where_nobody_waits_nothing_is_tried(void **state)
+{
+    (void)state;
+    struct scene s;
+    struct sl_plan_lessons lessons = {0};
+    scene_begin(&s, 3, 2);
+    s.content[0] = s.content[1] = SL_CONTENT_RESIDENT;
+    s.content[2] = SL_CONTENT_HOST;
+    scene_string(&s, "abcbabcba");
+    for (size_t t = 0; t < s.in.launch_count; t++) s.launch_ns[t] = 1000; /* copies take 1 ns */
+    struct sl_plan belady = search(&s, 0, NULL), plan = search(&s, 50, &lessons);
+    assert_true(same(&plan, &belady));
+    assert_null(lessons.rows);
+    sl_plan_free(&belady);
+    sl_plan_free(&plan);
+    sl_plan_lessons_free(&lessons);
+}
+
+/* Nothing in it depends on anything but the input and the lessons. */
+static void plans_are_the_same_each_time(void **state)
+{
+    (void)state;
+    uint64_t seed = 74;
+    for (int i = 0; i < 30; i++) {
+        struct scene s;
+        struct sl_plan_lessons one = {0}, other = {0};
+        make_periodic(&s, &seed);
+        for (int period = 0; period < 3; period++) {
+            unsigned attempts = period ? 40 : 4; /* all ways, and then variants by chance */
+            struct sl_plan a = search(&s, attempts, &one), b = search(&s, attempts, &other);
+            assert_true(same(&a, &b));
+            s.in.first_tick += s.in.launch_count / 3;
+            sl_plan_free(&a);
+            sl_plan_free(&b);
+        }
+        sl_plan_lessons_free(&one);
+        sl_plan_lessons_free(&other);
+    }
+}
+
+/* Plans again and again, each for three periods of which one is carried out. The waits of the last plans. */
+static double waits_of_training(struct scene *s, unsigned attempts, bool learns)
+{
+    struct sl_plan_lessons lessons = {0};
+    enum sl_chunk_content content[SCENE_CHUNKS];
+    double waits = 0;
+    size_t period = s->in.launch_count / 3;
+    for (int round = 0; round < 20; round++) {
+        struct sl_plan plan = search(s, attempts, learns ? &lessons : NULL);
+        if (round >= 10) waits += (double)plan.stall_ns;
+        if (lessons.rows) assert_int_equal(lessons.launch_count, 3 * period);
+        sl_plan_content(&s->in, &plan, period, content);
+        memcpy(s->content, content, sizeof content);
+        s->in.first_tick += period;
+        sl_plan_free(&plan);
+    }
+    sl_plan_lessons_free(&lessons);
+    sl_plan_lessons_free(&lessons); /* zeroed by then */
+    return waits;
+}
+
+/* A few attempts at a time come further where each plan goes on where the last one stopped. */
+static void the_next_plan_goes_on_searching(void **state)
+{
+    (void)state;
+    uint64_t seed = 75;
+    double anew = 0, learned = 0;
+    for (int i = 0; i < 40; i++) {
+        struct scene s;
+        uint64_t same_again = seed;
+        make_periodic(&s, &same_again);
+        anew += waits_of_training(&s, 2, false);
+        make_periodic(&s, &seed);
+        learned += waits_of_training(&s, 2, true);
+    }
+    print_message("waits are %.3f of those without lessons\n", learned / anew);
+    assert_true(learned < 0.95 * anew);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_attempts_it_is_beladys_choice),
+        cmocka_unit_test(attempts_are_worth_it),
+        cmocka_unit_test(what_does_not_fit_comes_in_parts),
+        cmocka_unit_test(where_nobody_waits_nothing_is_tried),
+        cmocka_unit_test(plans_are_the_same_each_time),
+        cmocka_unit_test(the_next_plan_goes_on_searching),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
