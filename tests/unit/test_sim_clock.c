@@ -1,4 +1,5 @@
-/* The simulated device: its clock, its memory, its backend. */
+/* The simulated device's clock: when work of several streams ends that share a link and wait for each other.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,8 +8,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#include "sim/backend_sim.h"
-#include "sim/sim_memory.h"
+#include "sim/sim_clock.h"
 
 /* A byte a nanosecond each way, half of that while both ways are in use. */
 static const struct sl_sim_link slow = {.bytes_per_ns = {1, 1}, .both = 0.5};
@@ -178,6 +178,19 @@ static void test_what_never_happens_is_told(void **state)
     assert_int_equal(now_ns, 10);
 }
 
+static void test_a_stream_is_idle_when_its_work_is_over(void **state)
+{
+    struct setup *s = *state;
+    assert_true(sl_sim_idle(s->clock, s->streams[0]));
+    work(s, 0, 50, 100);
+    assert_false(sl_sim_idle(s->clock, s->streams[0]));
+    sl_sim_run(s->clock, 149);
+    assert_false(sl_sim_idle(s->clock, s->streams[0]));
+    sl_sim_run(s->clock, 150);
+    assert_true(sl_sim_idle(s->clock, s->streams[0]));
+    assert_true(sl_sim_idle(s->clock, s->streams[1]));
+}
+
 /* Many operations: rings grow, nothing is lost, times add up. */
 static void test_many(void **state)
 {
@@ -195,147 +208,6 @@ static void test_many(void **state)
     assert_float_equal(s->marks[1].stall_ns, 20001, 1e-3);
 }
 
-/* --- memory */
-
-static struct sl_sim_memory memory;
-
-static uint64_t new_slab(uint64_t device_bytes)
-{
-    uint64_t address;
-    sl_sim_memory_close(&memory);
-    sl_sim_memory_init(&memory, device_bytes);
-    assert_int_equal(sl_sim_slab_new(&memory, SL_GIB, false, &address), SL_OK);
-    assert_int_equal(address % SL_GIB, 0);
-    return address;
-}
-
-static void test_only_content_is_copied(void **state)
-{
-    (void)state;
-    uint64_t at = new_slab(SL_GIB), block = SL_BLOCK_BYTES;
-    assert_int_equal(sl_sim_fetch(&memory, at, 4 * block), 0); /* nothing in it yet */
-    assert_int_equal(memory.resident_bytes, 4 * block);
-    assert_int_equal(sl_sim_fetch(&memory, at, 4 * block), 0);
-    assert_int_equal(sl_sim_evict(&memory, at, 2 * block), 2 * block);
-    assert_int_equal(sl_sim_evict(&memory, at, 4 * block), 2 * block);
-    assert_int_equal(sl_sim_fetch(&memory, at, block), block);
-    sl_sim_discard(&memory, at, 2 * block);
-    assert_int_equal(sl_sim_fetch(&memory, at, 4 * block), 2 * block);
-    sl_sim_memory_close(&memory);
-}
-
-static void test_use_in_place(void **state)
-{
-    (void)state;
-    uint64_t at = new_slab(SL_GIB), block = SL_BLOCK_BYTES;
-    struct sl_sim_use use = {0};
-    sl_sim_fetch(&memory, at, block);
-    struct sl_span span = {.address = at + block - 100, .bytes = 300, .write = true};
-    sl_sim_use_remote(&memory, &span, &use); /* 100 on the device, 200 new */
-    assert_int_equal(use.in, 0);
-    assert_int_equal(use.out, 200);
-    span.write = false;
-    sl_sim_use_remote(&memory, &span, &use);
-    assert_int_equal(use.in, 200);
-    assert_int_equal(use.out, 200);
-    assert_int_equal(use.faults, 0);
-    sl_sim_memory_close(&memory);
-}
-
-static void test_pinned_slabs_have_whole_gib_of_addresses(void **state)
-{
-    (void)state;
-    uint64_t first = new_slab(SL_GIB), pinned;
-    assert_int_equal(sl_sim_slab_new(&memory, SL_BLOCK_BYTES, true, &pinned), SL_OK);
-    assert_int_equal(pinned, first + SL_GIB);
-    assert_true(sl_sim_is_pinned(&memory, pinned) && !sl_sim_is_pinned(&memory, first));
-    assert_int_equal(sl_sim_slab_new(&memory, SL_GIB, false, &first), SL_OK);
-    assert_int_equal(first, pinned + SL_GIB);
-    sl_sim_memory_close(&memory);
-}
-
-/* What came first leaves first, however often it is used. */
-static void test_pages_leave_in_the_order_in_which_they_came(void **state)
-{
-    (void)state;
-    uint64_t at = new_slab(2 * SL_BLOCK_BYTES), block = SL_BLOCK_BYTES;
-    struct sl_span spans[] = {{at, block, true}, {at + block, block, true}, {at + 2 * block, block, true}};
-    struct sl_sim_use use = {0};
-    for (int i = 0; i < 2; i++) assert_true(sl_sim_use_paged(&memory, &spans[i], &use));
-    assert_true(sl_sim_use_paged(&memory, &spans[0], &use));
-    assert_int_equal(use.faults, 2);
-    assert_true(sl_sim_use_paged(&memory, &spans[2], &use)); /* in place of the first */
-    assert_int_equal(use.out, block);
-    assert_true(sl_sim_use_paged(&memory, &spans[1], &use));
-    assert_int_equal(use.faults, 3);
-    assert_true(sl_sim_use_paged(&memory, &spans[0], &use));
-    assert_int_equal(use.faults, 4);
-    assert_int_equal(use.in, block);
-    assert_int_equal(memory.resident_bytes, 2 * block);
-    sl_sim_memory_close(&memory);
-}
-
-/* --- the backend */
-
-static const struct sl_sim_device device = {.bytes = SL_GIB,
-                                            .in_bytes_per_s = 2000000000,
-                                            .out_bytes_per_s = 2000000000,
-                                            .both_percent = 100,
-                                            .call_ns = 1000,
-                                            .queue = 4};
-
-/* 2 MiB at 2 bytes a nanosecond. */
-enum { BLOCK_NS = 1 << 20 };
-
-static void test_a_launch_waits_for_its_fetch(void **state)
-{
-    (void)state;
-    struct sl_backend b;
-    uint64_t at;
-    sl_event_handle here;
-    struct sl_sim_mark marks[2];
-    sl_stream stream = marks;
-    assert_int_equal(sl_backend_sim_new(&device, &b), SL_OK);
-    assert_int_equal(b.slab_new(b.self, SL_GIB, &at), SL_OK);
-    assert_int_equal(b.event_new(b.self, &here), SL_OK);
-    struct sl_span span = {at, SL_BLOCK_BYTES, true};
-    struct sl_sim_launch launch = {.stream = stream, .took_ns = 100, .spans = &span, .span_count = 1};
-    assert_int_equal(sl_backend_sim_launch(&b, &launch), SL_OK); /* fills it in place */
-    assert_int_equal(sl_backend_sim_mark(&b, stream, &marks[0]), SL_OK);
-    assert_int_equal(sl_backend_sim_finish(&b, stream), SL_OK);
-    assert_int_equal(b.fetch(b.self, at, SL_BLOCK_BYTES), SL_OK);
-    assert_int_equal(b.event_record(b.self, here, b.stream_in(b.self)), SL_OK);
-    assert_false(b.event_done(b.self, here));
-    assert_int_equal(b.stream_wait(b.self, stream, here), SL_OK);
-    assert_int_equal(sl_backend_sim_launch(&b, &launch), SL_OK);
-    assert_int_equal(sl_backend_sim_mark(&b, stream, &marks[1]), SL_OK);
-    assert_int_equal(sl_backend_sim_finish_all(&b), SL_OK);
-    assert_true(b.event_done(b.self, here));
-    assert_float_equal(marks[0].time_ns, 2000 + BLOCK_NS, 1); /* written over the link */
-    assert_float_equal(marks[1].time_ns - marks[0].time_ns, 1000 + BLOCK_NS + 100, 1);
-    assert_in_range((uint64_t)marks[1].stall_ns, BLOCK_NS - 5000, BLOCK_NS);
-    assert_int_equal(sl_backend_sim_books(&b)->bytes_in, SL_BLOCK_BYTES);
-    assert_int_equal(sl_backend_sim_books(&b)->remote_bytes_used, SL_BLOCK_BYTES);
-    b.event_delete(b.self, here);
-    b.close(b.self);
-}
-
-/* The host is never more than the queue's length ahead. */
-static void test_a_full_queue_lets_the_host_wait(void **state)
-{
-    (void)state;
-    struct sl_backend b;
-    struct sl_sim_mark mark;
-    sl_stream first = &b, second = &mark;
-    assert_int_equal(sl_backend_sim_new(&device, &b), SL_OK);
-    struct sl_sim_launch launch = {.stream = first, .took_ns = 1000000};
-    for (int i = 0; i < 6; i++) assert_int_equal(sl_backend_sim_launch(&b, &launch), SL_OK);
-    assert_int_equal(sl_backend_sim_mark(&b, second, &mark), SL_OK); /* an idle stream: at once */
-    assert_int_equal(sl_backend_sim_finish_all(&b), SL_OK);
-    assert_float_equal(mark.time_ns, 2001000, 0); /* when the sixth launch was taken, the second was over */
-    b.close(b.self);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -348,13 +220,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_wait_is_for_the_last_record, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_time_passes_only_as_far_as_asked, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_what_never_happens_is_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_stream_is_idle_when_its_work_is_over, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_many, set_up, tear_down),
-        cmocka_unit_test(test_only_content_is_copied),
-        cmocka_unit_test(test_use_in_place),
-        cmocka_unit_test(test_pinned_slabs_have_whole_gib_of_addresses),
-        cmocka_unit_test(test_pages_leave_in_the_order_in_which_they_came),
-        cmocka_unit_test(test_a_launch_waits_for_its_fetch),
-        cmocka_unit_test(test_a_full_queue_lets_the_host_wait),
     };
-    return cmocka_run_group_tests_name("sim", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("sim clock", tests, NULL, NULL);
 }
