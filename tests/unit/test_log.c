@@ -201,15 +201,6 @@ static void no_signal_is_raised(void **state)
     assert_false(sigismember(&pending, SIGXFSZ));
 }
 
-static void statuses_have_texts(void **state)
-{
-    (void)state;
-    for (int status = SL_OK; status <= SL_ERR_TRUNCATED; status++)
-        assert_string_not_equal(sl_status_text((enum sl_status)status), "unknown status");
-    assert_string_equal(sl_status_text((enum sl_status) - 1), "unknown status");
-    assert_string_equal(sl_status_text((enum sl_status)99), "unknown status");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -223,7 +214,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(files_of_others_and_second_names_are_refused, fresh, close_log),
         cmocka_unit_test_setup_teardown(a_reused_stderr_is_left_alone, fresh, close_log),
         cmocka_unit_test_setup_teardown(no_signal_is_raised, fresh, close_log),
-        cmocka_unit_test(statuses_have_texts),
     };
     if (!mkdtemp(folder)) return 1;
     snprintf(path, sizeof(path), "%s/log", folder);

@@ -8,8 +8,6 @@
 #include <cmocka.h>
 
 #include "base/options.h"
-#include "base/options_path.h"
-#include "base/text.h"
 
 static char messages[] = "/tmp/sluice-options-XXXXXX";
 
@@ -208,39 +206,6 @@ static void flags_name_their_variable(void **state)
     assert_true(count > 10);
 }
 
-static void templates_expand(void **state)
-{
-    (void)state;
-    char out[64], expected[64], host[65] = "";
-    snprintf(expected, sizeof(expected), "t.%d.%%", (int)getpid());
-    assert_true(sl_options_expand("t.%p.%%", out, sizeof(out)));
-    assert_string_equal(out, expected);
-    gethostname(host, sizeof(host) - 1);
-    assert_true(sl_options_expand("%h", out, sizeof(out)));
-    assert_string_equal(out, host);
-    assert_true(sl_options_expand("a%zb%", out, sizeof(out)));
-    assert_string_equal(out, "a%zb%");
-    assert_true(sl_options_expand("abc", out, 4));
-    assert_false(sl_options_expand("abcd", out, 4));
-    assert_false(sl_options_expand("", out, 0));
-}
-
-static void distances_count_edits(void **state)
-{
-    (void)state;
-    assert_int_equal(sl_edit_distance("", ""), 0);
-    assert_int_equal(sl_edit_distance("run", ""), 3);
-    assert_int_equal(sl_edit_distance("trace", "Trace"), 0);
-    assert_int_equal(sl_edit_distance("trcae", "trace"), 1);
-    assert_int_equal(sl_edit_distance("kitten", "sitting"), 3);
-    assert_int_equal(sl_edit_distance("ca", "abc"), 3); /* restricted: no edit between swapped letters */
-    char text[SL_BYTES_TEXT];
-    assert_string_equal(sl_bytes_text(0, text), "0 B");
-    assert_string_equal(sl_bytes_text(1536, text), "1.50 KiB");
-    assert_string_equal(sl_bytes_text(2 * SL_MIB, text), "2 MiB");
-    assert_string_equal(sl_bytes_text(UINT64_MAX, text), "16.00 EiB");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,8 +216,6 @@ int main(void)
         cmocka_unit_test_setup(bad_values_give_one_line_and_the_default, clear),
         cmocka_unit_test_setup(unknown_variables_name_their_neighbour, clear),
         cmocka_unit_test_setup(flags_name_their_variable, clear),
-        cmocka_unit_test_setup(templates_expand, clear),
-        cmocka_unit_test_setup(distances_count_edits, clear),
     };
     int fd = mkstemp(messages);
     if (fd < 0) return 1;
