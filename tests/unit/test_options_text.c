@@ -112,6 +112,10 @@ static void what_is_allowed_is_said(void **state)
             snprintf(value, sizeof(value), "%llu to %llu", (unsigned long long)row->low,
                      (unsigned long long)row->high);
             assert_string_equal(allowed, value);
+            for (uint64_t beyond = 0; beyond < 2; beyond++) {
+                snprintf(value, sizeof(value), "%llu", (unsigned long long)(row->high + beyond));
+                assert_int_equal(sl_options_check(row->env, value, ignored, sizeof(ignored)), !beyond);
+            }
         } else if ((row->type == TYPE_BYTES && row->low) || row->type == TYPE_POWER) {
             assert_non_null(strstr(allowed, "or 0"));
             assert_true(sl_options_check(row->env, "0", ignored, sizeof(ignored)));
