@@ -8,9 +8,6 @@
 #include <cmocka.h>
 
 #include "device/backend_cuda.h"
-#include "device/kernel_handles.h"
-
-enum { KERNEL = 0x100, FUNCTION = 0x200, UNKNOWN = 0x300, LIBRARY = 0x400, MODULE = 0x500 };
 
 static struct sl_cuda_driver driver;
 static int host_node;     /* nearest to the device */
@@ -131,46 +128,6 @@ static CUresult release(CUdeviceptr address)
     return CUDA_SUCCESS;
 }
 
-/* Questions about kernels: a wrong one would be a crash. */
-static CUresult kernel_name(const char **name, CUkernel kernel)
-{
-    assert_int_equal(kernel, KERNEL);
-    *name = "of a library";
-    return CUDA_SUCCESS;
-}
-static CUresult function_name(const char **name, CUfunction function)
-{
-    assert_int_equal(function, FUNCTION);
-    *name = "of a module";
-    return CUDA_SUCCESS;
-}
-static CUresult kernel_parameter(CUkernel kernel, size_t index, size_t *offset, size_t *bytes)
-{
-    assert_int_equal(kernel, KERNEL);
-    *offset = 8 * index;
-    *bytes = 8;
-    return index < 3 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-static CUresult function_parameter(CUfunction function, size_t index, size_t *offset, size_t *bytes)
-{
-    assert_int_equal(function, FUNCTION);
-    *offset = 16 * index;
-    *bytes = 4;
-    return index < 2 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-static CUresult kernel_function(CUfunction *function, CUkernel kernel)
-{
-    assert_int_equal(kernel, KERNEL);
-    *function = (CUfunction)FUNCTION;
-    return CUDA_SUCCESS;
-}
-static CUresult function_module(CUmodule *module, CUfunction function)
-{
-    assert_int_equal(function, FUNCTION);
-    *module = (CUmodule)MODULE;
-    return CUDA_SUCCESS;
-}
-
 static int open_backend(void **state)
 {
     (void)state;
@@ -189,15 +146,7 @@ static int open_backend(void **state)
                                      .mem_prefetch = prefetch,
                                      .mem_alloc_managed = allocate,
                                      .mem_free = release,
-                                     .event_create = create_event,
-                                     .kernel_get_name = kernel_name,
-                                     .func_get_name = function_name,
-                                     .kernel_get_param_info = kernel_parameter,
-                                     .func_get_param_info = function_parameter,
-                                     .kernel_get_function = kernel_function,
-                                     .func_get_module = function_module};
-    sl_handle_note(KERNEL, SL_HANDLE_KERNEL, LIBRARY);
-    sl_handle_note(FUNCTION, SL_HANDLE_FUNCTION, MODULE);
+                                     .event_create = create_event};
     return sl_backend_cuda_new(&driver, SL_MEMORY_MOVED, &backend) == SL_OK ? 0 : -1;
 }
 
@@ -206,31 +155,6 @@ static int close_backend(void **state)
     (void)state;
     backend.close(backend.self);
     return 0;
-}
-
-static void each_kind_of_handle_is_asked_about_as_what_it_is(void **state)
-{
-    (void)state;
-    uint32_t offsets[SL_MAX_PARAMETERS], sizes[SL_MAX_PARAMETERS];
-    struct sl_kernel_layout layout = {.offsets = offsets, .sizes = sizes};
-    assert_int_equal(backend.kernel_layout(backend.self, KERNEL, &layout), SL_OK);
-    assert_string_equal(layout.name, "of a library");
-    assert_int_equal(layout.parameter_count, 3);
-    assert_int_equal(layout.offsets[2], 16);
-    assert_int_equal(layout.module, MODULE);
-    assert_int_equal(backend.kernel_layout(backend.self, FUNCTION, &layout), SL_OK);
-    assert_string_equal(layout.name, "of a module");
-    assert_int_equal(layout.parameter_count, 2);
-    assert_int_equal(layout.sizes[1], 4);
-    assert_int_equal(layout.module, MODULE);
-}
-
-static void a_handle_of_unknown_origin_is_not_asked_about(void **state)
-{
-    (void)state;
-    uint32_t offsets[SL_MAX_PARAMETERS], sizes[SL_MAX_PARAMETERS];
-    struct sl_kernel_layout layout = {.offsets = offsets, .sizes = sizes};
-    assert_int_equal(backend.kernel_layout(backend.self, UNKNOWN, &layout), SL_ERR_UNSUPPORTED);
 }
 
 /* A wait that spins would keep a core of the program's busy for each thread of the daemon. */
@@ -319,8 +243,6 @@ static void a_node_that_is_full_is_left(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_kind_of_handle_is_asked_about_as_what_it_is),
-        cmocka_unit_test(a_handle_of_unknown_origin_is_not_asked_about),
         cmocka_unit_test(a_host_wait_sleeps_and_only_what_is_read_has_a_time),
         cmocka_unit_test(the_devices_memory_is_that_of_the_managed_context),
         cmocka_unit_test(host_memory_lies_near_the_device),
