@@ -154,40 +154,6 @@ static void dropping_says_what_is_lost(void **state)
     trace_content_free(&content);
 }
 
-/* The ring by itself, where nobody drains: exact figures. */
-static void a_full_ring_keeps_room_for_rare_records(void **state)
-{
-    (void)state;
-    struct sl_ring *ring = aligned_alloc(64, sizeof(*ring));
-    assert_non_null(ring);
-    memset(ring, 0, sizeof(*ring));
-    struct sl_event launch = {.type = SL_EVENT_LAUNCH}, alloc = {.type = SL_EVENT_ALLOC}, gap;
-    uint64_t tick = 0;
-    for (;; tick++) {
-        launch.tick = tick;
-        if (!sl_ring_push(ring, &launch)) break;
-    }
-    assert_int_equal(tick, SL_RING_SLOTS - SL_RING_KEPT);
-    sl_ring_lose(ring, tick);
-    sl_ring_lose(ring, tick + 1);
-    uint64_t rare = 0;
-    while (sl_ring_push(ring, &alloc)) rare++;
-    assert_int_equal(rare, SL_RING_KEPT - 1); /* the gap took one */
-    for (uint64_t i = 0; i < tick; i++) {
-        assert_int_equal(sl_ring_peek(ring)->tick, i);
-        sl_ring_pop(ring);
-    }
-    assert_int_equal(sl_ring_peek(ring)->type, SL_EVENT_GAP);
-    assert_int_equal(sl_ring_peek(ring)->tick, tick);
-    assert_int_equal(sl_ring_peek(ring)->a, 2);
-    assert_false(sl_ring_take_lost(ring, 0, &gap));
-    sl_ring_lose(ring, 99);
-    assert_true(sl_ring_take_lost(ring, 5, &gap));
-    assert_int_equal(gap.tick, 99);
-    assert_int_equal(gap.a, 1);
-    free(ring);
-}
-
 /* The child records and says when its first records are in the file; then it is killed with more on the way.
  */
 static void a_killed_program_leaves_a_readable_trace(void **state)
@@ -440,7 +406,6 @@ int main(void)
         cmocka_unit_test_teardown(records_arrive_in_order, remove_trace),
         cmocka_unit_test_teardown(waiting_loses_nothing, remove_trace),
         cmocka_unit_test_teardown(dropping_says_what_is_lost, remove_trace),
-        cmocka_unit_test(a_full_ring_keeps_room_for_rare_records),
         cmocka_unit_test_teardown(a_killed_program_leaves_a_readable_trace, remove_trace),
         cmocka_unit_test_teardown(a_quiet_program_is_flushed, remove_trace),
         cmocka_unit_test_teardown(a_forked_child_leaves_the_trace_alone, remove_trace),
