@@ -50,8 +50,14 @@ const char *sl_bytes_text(uint64_t bytes, char out[SL_BYTES_TEXT])
     if (!rest) {
         snprintf(out, SL_BYTES_TEXT, "%llu %s", (unsigned long long)whole, units[unit]);
     } else {
-        snprintf(out, SL_BYTES_TEXT, "%.*f %s", whole < 100 ? 2 : 1, (double)bytes / (double)one,
-                 units[unit]);
+        /* By integers, since the decimal point is the locale's. Half of a last digit goes to the even one. */
+        unsigned digits = whole < 100 ? 2 : 1;
+        uint64_t scale = digits == 2 ? 100 : 10, part = unit < 6 ? rest * scale : (rest >> 10) * scale;
+        uint64_t unit_size = unit < 6 ? one : one >> 10, figure = part / unit_size, left = part % unit_size;
+        figure += whole * scale;
+        if (2 * left > unit_size || (2 * left == unit_size && figure % 2)) figure++;
+        snprintf(out, SL_BYTES_TEXT, "%llu.%0*llu %s", (unsigned long long)(figure / scale), (int)digits,
+                 (unsigned long long)(figure % scale), units[unit]);
     }
     return out;
 }
