@@ -1,0 +1,263 @@
+/* For how long launches waited for fetches: breaks if a stall is counted twice, for another iteration, before
+ * it is over or by another fetch's event, or if a launch that cannot be measured does not wait. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/stall.h"
+#include "core/ticks.h"
+#include "noted_device.h"
+#include "trace_file.h"
+
+static struct noted_device device;
+static uint64_t reached_ns;   /* up to here the device got; work has the time at which it takes place */
+static uint32_t waits_before; /* a launch */
+
+static bool event_done(void *self, sl_event_handle event)
+{
+    (void)self;
+    return noted_event(event)->time_ns <= reached_ns;
+}
+
+static uint64_t event_elapsed_ns(void *self, sl_event_handle from, sl_event_handle to)
+{
+    uint64_t begin = noted_event(from)->time_ns, end = noted_event(to)->time_ns;
+    assert_true(event_done(self, from) && event_done(self, to));
+    return end > begin ? end - begin : 0;
+}
+
+/* A launch's stream gets to the event before it waits. */
+static void recording(void)
+{
+    assert_int_equal(device.wait_count, waits_before);
+}
+
+static struct sl_ticks ticks;
+static struct sl_stats stats;
+static struct sl_migrator migrator;
+static struct sl_recorder recorder;
+static struct sl_stalls stalls;
+static int program; /* its address is the stream that launches */
+
+static int begin(void **state)
+{
+    (void)state;
+    noted_device_begin(&device);
+    device.backend.event_done = event_done;
+    device.backend.event_elapsed_ns = event_elapsed_ns;
+    device.recording = recording;
+    reached_ns = waits_before = 0;
+    ticks = (struct sl_ticks){.now = 1};
+    memset(&stats, 0, sizeof stats);
+    memset(&migrator, 0, sizeof migrator);
+    memset(&stalls, 0, sizeof stalls);
+    recorder = (struct sl_recorder){.ticks = &ticks};
+    migrator.backend = stalls.backend = &device.backend;
+    stalls.ticks = &ticks;
+    stalls.migrator = &migrator;
+    stalls.stats = &stats;
+    stalls.recorder = &recorder;
+    return sl_link_direction_init(&migrator.in, &device.backend, &device.in, SL_LOCK_IN) ||
+                   sl_stats_init(&stats)
+               ? -1
+               : 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    for (int i = 0; i < SL_STALLS; i++)
+        if (stalls.at[i].reached) device.backend.event_delete(&device, stalls.at[i].reached);
+    sl_link_direction_close(&migrator.in, &device.backend);
+    sl_stats_close(&stats);
+    return 0;
+}
+
+/* A fetch that ends at this time. */
+static uint64_t fetch(uint64_t end_ns)
+{
+    enum sl_status status = SL_OK;
+    device.now_ns = end_ns;
+    waits_before = device.wait_count;
+    sl_lock(&migrator.in.lock);
+    uint64_t sequence = sl_link_direction_submitted(&migrator.in, &device.backend, false, &status);
+    sl_unlock(&migrator.in.lock);
+    assert_int_equal(status, SL_OK);
+    return sequence;
+}
+
+/* A launch whose stream gets to it at this time and then waits for the fetch. */
+static void launch(uint64_t at_ns, uint64_t sequence)
+{
+    ticks.now++;
+    struct sl_stall *stall = sl_stall_new(&stalls);
+    device.now_ns = at_ns;
+    waits_before = device.wait_count;
+    sl_stall_wait(&stalls, stall, &program, sequence);
+    assert_int_equal(device.wait_count, waits_before + 1);
+    assert_ptr_equal(device.waits[waits_before].stream, &program);
+    assert_ptr_equal(device.waits[waits_before].event, sl_link_direction_event(&migrator.in, sequence));
+}
+
+static void settle_at(uint64_t now_ns)
+{
+    reached_ns = now_ns;
+    sl_stalls_settle(&stalls);
+}
+
+static void a_stall_is_counted_once_when_it_is_over(void **state)
+{
+    (void)state;
+    launch(1000, fetch(1470));
+    settle_at(999);
+    assert_int_equal(stats.total.stalls, 0);
+    settle_at(1200); /* its stream waits */
+    assert_int_equal(stats.total.stalls, 0);
+    for (int i = 0; i < 3; i++) {
+        settle_at(1470);
+        assert_int_equal(stats.total.stalls, 1);
+        assert_int_equal(stats.total.stall_ns, 470);
+    }
+}
+
+/* Fetches end in their order, but the stream may get to its wait long after. */
+static void a_fetch_that_was_there_first_is_no_stall(void **state)
+{
+    (void)state;
+    launch(3000, fetch(2000));
+    settle_at(2500);
+    settle_at(3000);
+    assert_int_equal(stats.total.stalls, 0);
+    assert_int_equal(stats.total.stall_ns, 0);
+    assert_int_equal(stalls.at[0].in_sequence, 0);
+}
+
+static void it_belongs_to_the_iteration_of_the_launch(void **state)
+{
+    (void)state;
+    launch(1000, fetch(1100));
+    sl_stats_next_iteration(&stats);
+    launch(2000, fetch(2010));
+    sl_stats_next_iteration(&stats);
+    settle_at(5000);
+    assert_int_equal(stats.iterations[0].stall_ns, 100);
+    assert_int_equal(stats.iterations[0].stalls, 1);
+    assert_int_equal(stats.iterations[1].stall_ns, 10);
+    assert_int_equal(stats.iterations[1].stalls, 1);
+    assert_int_equal(stats.iterations[2].stalls, 0);
+    assert_int_equal(stats.total.stall_ns, 110);
+}
+
+static void the_trace_is_told_of_the_launch(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/sluice-stall-XXXXXX";
+    int fd = mkstemp(path);
+    assert_int_not_equal(fd, -1);
+    close(fd);
+    struct sl_trace_options how = {.full = SL_TRACE_WAIT};
+    assert_int_equal(sl_trace_open(path, &how, &recorder.trace), SL_OK);
+    ticks.now = 41;
+    launch(1000, fetch(1470)); /* launch 42 */
+    ticks.now = 50;
+    settle_at(9000);
+    sl_trace_close(recorder.trace);
+    struct trace_content content = trace_read_file(path);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(content.problem.status, SL_OK);
+    assert_int_equal(content.count, 1);
+    const struct sl_event *event = &content.records[0].event;
+    assert_int_equal(event->type, SL_EVENT_STALL);
+    assert_int_equal(event->a, 470);
+    assert_int_equal(event->c, 42);
+    trace_content_free(&content);
+}
+
+/* An event that serves a later movement would have that one's time. */
+static void what_lost_its_event_is_not_measured(void **state)
+{
+    (void)state;
+    uint64_t first = fetch(1470);
+    device.events_left = 1; /* for the launch */
+    launch(1000, first);
+    for (int i = 0; i < SL_EVENTS_LEAST; i++) fetch(2000);
+    assert_false(sl_link_direction_has_event(&migrator.in, first));
+    settle_at(9000);
+    assert_int_equal(stats.total.stalls, 0);
+    assert_int_equal(stalls.at[0].in_sequence, 0);
+}
+
+/* Those that are over are counted before their places are taken. */
+static void more_stalls_than_places(void **state)
+{
+    (void)state;
+    for (uint64_t i = 0; i < SL_STALLS; i++) launch(1000 * i, fetch(1000 * i + 7));
+    reached_ns = 1000 * SL_STALLS;
+    assert_int_equal(stats.total.stalls, 0);
+    launch(reached_ns + 1, fetch(reached_ns + 2));
+    assert_int_equal(stats.total.stalls, SL_STALLS);
+    assert_int_equal(stats.total.stall_ns, 7 * SL_STALLS);
+    settle_at(reached_ns + 2);
+    assert_int_equal(stats.total.stalls, SL_STALLS + 1);
+}
+
+/* Where the device is far behind the oldest gives way. No more events are made than there are places. */
+static void the_device_is_far_behind(void **state)
+{
+    (void)state;
+    uint64_t before = device.made;
+    uint64_t sequence = fetch(UINT64_C(1) << 32);
+    for (uint64_t i = 0; i < 3 * SL_STALLS; i++) launch(1000 + i, sequence);
+    assert_int_equal(device.made, before + SL_STALLS);
+    settle_at(UINT64_C(1) << 32);
+    assert_int_equal(stats.total.stalls, SL_STALLS);
+}
+
+static void without_an_event_it_waits_all_the_same(void **state)
+{
+    (void)state;
+    uint64_t sequence = fetch(1470);
+    device.events_left = 0;
+    ticks.now++;
+    assert_null(sl_stall_new(&stalls));
+    launch(1000, sequence);
+    settle_at(9000);
+    assert_int_equal(stats.total.stalls, 0);
+}
+
+static void without_a_record_it_waits_all_the_same(void **state)
+{
+    (void)state;
+    uint64_t sequence = fetch(1470);
+    device.refuses_records = true;
+    launch(1000, sequence);
+    settle_at(9000);
+    assert_int_equal(stats.total.stalls, 0);
+    device.refuses_records = false;
+    launch(9500, fetch(9600));
+    settle_at(9600);
+    assert_int_equal(stats.total.stalls, 1);
+    assert_int_equal(stats.total.stall_ns, 100);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_stall_is_counted_once_when_it_is_over, begin, end),
+        cmocka_unit_test_setup_teardown(a_fetch_that_was_there_first_is_no_stall, begin, end),
+        cmocka_unit_test_setup_teardown(it_belongs_to_the_iteration_of_the_launch, begin, end),
+        cmocka_unit_test_setup_teardown(the_trace_is_told_of_the_launch, begin, end),
+        cmocka_unit_test_setup_teardown(what_lost_its_event_is_not_measured, begin, end),
+        cmocka_unit_test_setup_teardown(more_stalls_than_places, begin, end),
+        cmocka_unit_test_setup_teardown(the_device_is_far_behind, begin, end),
+        cmocka_unit_test_setup_teardown(without_an_event_it_waits_all_the_same, begin, end),
+        cmocka_unit_test_setup_teardown(without_a_record_it_waits_all_the_same, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
