@@ -15,7 +15,7 @@ int core_start(void **state);
 int core_stop(void **state);
 
 /* For tests that need a core of their own. Starts one in a child, with this SLUICE_DAEMON: true is returned
- * there. The parent waits for the child and expects that it ends well. */
+ * there. The parent waits for the child and expects that it ends well; an assertion that fails ends it. */
 bool core_in_child(const char *daemon);
 /* Ends the child: well if the budget was kept, nothing went wrong in the device, and `good`. */
 void core_end_child(bool good) __attribute__((noreturn));

@@ -1,13 +1,23 @@
-/* A program that never does the same thing twice must not fill memory with what it did, and one that begins
- * to repeat itself afterwards is predicted like any other. */
+/* What follows from a symbol in all parts of the core: breaks if a period is not one iteration, if a plan is
+ * carried out on that a misprediction, a smaller budget or full tables made wrong, or if launches are timed
+ * where there is nothing to plan.
+ *
+ * A program that never does the same thing twice must not fill memory with what it did, and one that begins
+ * to repeat itself afterwards is predicted like any other. Each test is a process of its own, since the core
+ * runs once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
+#include "core/feed.h"
 #include "core_fixture.h"
+
+#define BLOCKS 48 /* of a chunk each: half as much again as the budget */
+#define FITS 24   /* of them do */
 
 static const uint32_t offsets[] = {0}, sizes[] = {8};
 static const struct sl_host_kernel kernel = {"one", 1, offsets, sizes};
@@ -28,6 +38,7 @@ static void assert_learns(uint64_t *address)
 static void new_launches_all_the_time(void **state)
 {
     (void)state;
+    if (!core_in_child("thread")) return;
     struct sl_core *core = sl_core_running();
     uint64_t address;
     assert_int_equal(sl_runtime_alloc(SL_MIB, 1, 0, &address), SL_OK);
@@ -38,12 +49,13 @@ static void new_launches_all_the_time(void **state)
     }
     assert_in_range(most, 1000, 1 << 18);
     assert_learns(&address);
-    assert_int_equal(sl_runtime_free(address, NULL), SL_OK);
+    core_end_child(sl_runtime_free(address, NULL) == SL_OK);
 }
 
 static void new_sizes_all_the_time(void **state)
 {
     (void)state;
+    if (!core_in_child("thread")) return;
     struct sl_core *core = sl_core_running();
     uint64_t kept[100], address;
     for (uint64_t i = 0; i < 100; i++) assert_int_equal(sl_runtime_alloc(4096, 100 + i, 0, &kept[i]), SL_OK);
@@ -63,12 +75,152 @@ static void new_sizes_all_the_time(void **state)
     }
     assert_learns(&kept[7]);
     for (uint64_t i = 0; i < 100; i++) assert_int_equal(sl_runtime_free(kept[i], NULL), SL_OK);
-    assert_int_equal(core->placement.live_count, 0);
+    core_end_child(core->placement.live_count == 0);
+}
+
+static uint64_t blocks[BLOCKS];
+
+static void take(int first, int end)
+{
+    for (int b = first; b < end; b++) blocks[b] = core_take(2 * SL_MIB);
+}
+
+/* A period of the program: each of the blocks in turn. */
+static void run_periods(int periods, int count)
+{
+    for (int i = 0; i < periods * count; i++) launch(&blocks[i % count], 1);
+}
+
+static void a_period_is_an_iteration(void **state)
+{
+    (void)state;
+    if (!core_in_child("inline")) return;
+    const struct sl_core *core = sl_core_running();
+    take(0, FITS);
+    run_periods(3, FITS);
+    uint32_t iterations = core->history.iterations;
+    assert_in_range(iterations, 1, 3);
+    run_periods(5, FITS);
+    assert_int_equal(core->history.iterations, iterations + 5);
+    assert_int_equal(core->stats.iteration, iterations + 5);
+    for (uint32_t i = iterations; i < iterations + 5; i++)
+        assert_int_equal(core->stats.iterations[i].launches, FITS);
+    core_end_child(true);
+}
+
+/* Until chunks lie beyond the budget there is nothing to plan, and no matter how long launches take. */
+static void launches_are_timed_once_memory_is_short(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"plan", "lru"};
+    for (int p = 0; p < 2; p++) {
+        setenv("SLUICE_POLICY", policies[p], 1);
+        if (core_in_child("inline")) {
+            const struct sl_core *core = sl_core_running();
+            take(0, 32);
+            run_periods(4, 32);
+            assert_false(core->budget.pressure);
+            assert_null(core->sampling.sampler);
+            take(32, 33);
+            assert_true(core->budget.pressure);
+            core_end_child((core->sampling.sampler != NULL) == (p == 0)); /* the other one plans nothing */
+        }
+    }
+    unsetenv("SLUICE_POLICY");
+}
+
+/* In a child, in the middle of a plan for launches that use so many of the blocks. */
+static bool in_child_with_a_plan(int count)
+{
+    if (!core_in_child("inline")) return false;
+    const struct sl_core *core = sl_core_running();
+    take(0, BLOCKS);
+    run_periods(10, count);
+    for (int i = 0; i < count && !core->schedule.active; i++) launch(&blocks[i], 1);
+    assert_true(core->schedule.active);
+    return true;
+}
+
+static void a_misprediction_ends_what_is_planned(void **state)
+{
+    (void)state;
+    if (!in_child_with_a_plan(BLOCKS)) return;
+    const struct sl_core *core = sl_core_running();
+    uint64_t mispredictions = core->stats.mispredictions, planning = core->planning.mispredictions;
+    launch(&blocks[0], 77);
+    assert_int_equal(core->history.streak, 0);
+    assert_int_equal(core->stats.mispredictions, mispredictions + 1);
+    assert_true(core->planning.mispredictions > planning);
+    core_end_child(!core->schedule.active);
+}
+
+/* Of so many symbols, how many are known to take how long. */
+static uint32_t timed(struct sl_core *core, uint32_t symbols)
+{
+    uint32_t count = 0;
+    for (sl_symbol s = 0; s < symbols; s++) count += sl_durations_of(&core->sampling.durations, s)->count > 0;
+    return count;
+}
+
+/* A symbol is something else from then on. */
+static void what_is_forgotten_is_planned_no_more(void **state)
+{
+    (void)state;
+    if (!in_child_with_a_plan(BLOCKS)) return;
+    struct sl_core *core = sl_core_running();
+    uint64_t plans = core->stats.plans;
+    uint32_t symbols = core->symbols.count;
+    assert_true(core->successors.use_count > 0 && timed(core, symbols) > 0);
+    assert_non_null(core->scanner.usage.cached);
+    sl_lock(&core->order);
+    sl_core_forget(core);
+    sl_unlock(&core->order);
+    assert_false(core->schedule.active);
+    assert_int_equal(sl_history_expected(&core->history, 0), SL_NONE);
+    assert_true(core->symbols.count < symbols);
+    assert_true(core->successors.use_count == 0 && timed(core, symbols) == 0);
+    assert_null(core->scanner.usage.cached);
+    run_periods(10, BLOCKS); /* and what it does from now on is learned like any other */
+    core_end_child(core->stats.plans > plans && core->history.streak > BLOCKS);
+}
+
+static struct sl_backend host;
+static uint64_t others; /* have so much of the device */
+
+static enum sl_status memory_info(void *self, uint64_t *free_bytes, uint64_t *total_bytes)
+{
+    enum sl_status status = host.memory_info(self, free_bytes, total_bytes);
+    *free_bytes -= *free_bytes < others ? *free_bytes : others;
+    return status;
+}
+
+static void a_smaller_budget_ends_what_is_planned(void **state)
+{
+    (void)state;
+    if (!in_child_with_a_plan(FITS)) return;
+    struct sl_core *core = sl_core_running();
+    host = core->backend;
+    core->backend.memory_info = memory_info;
+    for (int i = 0; i < 3; i++) sl_core_look(core, true);
+    assert_true(core->schedule.active);
+    others = SL_GIB; /* all but what ever came */
+    for (int i = 0; i < 2; i++) sl_core_look(core, true);
+    assert_true(sl_budget_bytes(&core->budget) < 64 * SL_MIB);
+    assert_false(core->schedule.active);
+    run_periods(10, FITS);
+    core_end_child(atomic_load(&core->migrator.occupied_bytes) <= sl_budget_bytes(&core->budget));
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(new_launches_all_the_time),
-                                       cmocka_unit_test(new_sizes_all_the_time)};
-    return cmocka_run_group_tests(tests, core_start, core_stop);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(new_launches_all_the_time),
+        cmocka_unit_test(new_sizes_all_the_time),
+        cmocka_unit_test(a_period_is_an_iteration),
+        cmocka_unit_test(launches_are_timed_once_memory_is_short),
+        cmocka_unit_test(a_misprediction_ends_what_is_planned),
+        cmocka_unit_test(what_is_forgotten_is_planned_no_more),
+        cmocka_unit_test(a_smaller_budget_ends_what_is_planned),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }
