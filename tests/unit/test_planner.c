@@ -1,0 +1,242 @@
+/* Plans made beside the launches: breaks if the thread makes another plan than the caller would, if a job
+ * that failed or ended unasked spoils the next or leaves memory behind, or if what a plan needs beside its
+ * actions is missing. */
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/planner.h"
+#include "plan/plan_content.h"
+#include "plan_check.h"
+
+#define CHUNKS 12
+#define FIT 8         /* of them */
+#define PERIOD CHUNKS /* launches: each uses a chunk of its own, and the one before */
+#define LAUNCHES (3 * PERIOD)
+#define MS UINT64_C(1000000)
+
+static struct sl_plan_launch launches[LAUNCHES];
+static struct sl_plan_access accesses[2 * LAUNCHES];
+static uint64_t bytes[CHUNKS];
+static enum sl_chunk_content content[CHUNKS], at_end[CHUNKS];
+static struct sl_plan_input input;
+static struct sl_plan_lessons lessons;
+
+static int begin(void **state)
+{
+    (void)state;
+    for (uint32_t l = 0; l < LAUNCHES; l++) {
+        launches[l] =
+            (struct sl_plan_launch){.first_access = 2 * l, .access_count = 2, .duration_ns = MS / 8};
+        accesses[2 * l] = (struct sl_plan_access){l % CHUNKS, SL_ACCESS_WRITE};
+        accesses[2 * l + 1] = (struct sl_plan_access){(l + CHUNKS - 1) % CHUNKS, 0};
+    }
+    for (uint32_t c = 0; c < CHUNKS; c++) {
+        bytes[c] = 2 * SL_MIB;
+        content[c] = c < FIT ? SL_CONTENT_RESIDENT : SL_CONTENT_HOST;
+    }
+    input = (struct sl_plan_input){.first_tick = 100,
+                                   .launches = launches,
+                                   .launch_count = LAUNCHES,
+                                   .accesses = accesses,
+                                   .chunk_count = CHUNKS,
+                                   .chunk_bytes = bytes,
+                                   .content = content,
+                                   .attempts = 4,
+                                   .budget_bytes = FIT * 2 * SL_MIB,
+                                   .in_bytes_per_s = 24000000000,
+                                   .out_bytes_per_s = 24000000000};
+    memset(at_end, 0xff, sizeof at_end);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    sl_plan_lessons_free(&lessons);
+    return 0;
+}
+
+static struct sl_plan_job job_for(size_t serve)
+{
+    return (struct sl_plan_job){.input = input, .serve = serve, .lessons = &lessons, .at_end = at_end};
+}
+
+static struct sl_plan_job *wait_for(struct sl_planner *planner)
+{
+    while (sl_planner_is_busy(planner)) sched_yield();
+    return sl_planner_job(planner);
+}
+
+/* What is promised of a job that was made. */
+static void check_job(const struct sl_plan_job *job, size_t serve)
+{
+    static const uint8_t zeros[CHUNKS];
+    enum sl_chunk_content expected[CHUNKS];
+    assert_int_equal(job->status, SL_OK);
+    check_actions(&job->input, &job->plan);
+    check_execution(&job->input, &job->plan, 1);
+    sl_plan_content(&job->input, &job->plan, serve, expected);
+    assert_memory_equal(at_end, expected, sizeof expected);
+    assert_int_equal(job->steps.serve, serve);
+    assert_int_equal(job->steps.first_tick, job->input.first_tick);
+    assert_true(job->steps.out_count > 0 && job->steps.in_count > 0);
+    assert_memory_equal(job->marks, zeros, CHUNKS);
+    /* Room for a step for each chunk: beyond it an address sanitizer would notice. */
+    memset(job->out, 0, CHUNKS * sizeof *job->out);
+    memset(job->in, 0, CHUNKS * sizeof *job->in);
+    memset(job->now, 0, CHUNKS * sizeof *job->now);
+}
+
+static void the_thread_makes_what_the_caller_would(void **state)
+{
+    (void)state;
+    struct sl_planner *planner;
+    struct sl_plan_memory memory = {0};
+    struct sl_plan_lessons own = {0};
+    struct sl_plan_job job = job_for(PERIOD), mine = job;
+    mine.lessons = &own;
+    sl_plan_job_make(&mine, &memory, false);
+    check_job(&mine, PERIOD);
+    memset(at_end, 0xff, sizeof at_end);
+    assert_int_equal(sl_planner_start(&planner), SL_OK);
+    assert_false(sl_planner_is_busy(planner));
+    sl_planner_begin(planner, &job);
+    const struct sl_plan_job *made = wait_for(planner);
+    check_job(made, PERIOD);
+    assert_false(made->again || mine.again);
+    assert_int_equal(made->plan.action_count, mine.plan.action_count);
+    for (size_t a = 0; a < mine.plan.action_count; a++) {
+        const struct sl_plan_action *theirs = &made->plan.actions[a], *ours = &mine.plan.actions[a];
+        assert_true(theirs->kind == ours->kind && theirs->chunk == ours->chunk &&
+                    theirs->after == ours->after && theirs->deadline == ours->deadline &&
+                    theirs->frame_from == ours->frame_from);
+    }
+    sl_planner_end(planner);
+    sl_planner_stop(planner);
+    sl_plan_job_free(&mine);
+    sl_plan_lessons_free(&own);
+    sl_plan_memory_free(&memory);
+}
+
+/* The same launches again and again: some day the plan is that of before, and complete all the same. */
+static void jobs_follow_each_other(void **state)
+{
+    (void)state;
+    struct sl_planner *planner;
+    int again = 0;
+    assert_int_equal(sl_planner_start(&planner), SL_OK);
+    for (int i = 0; i < 100; i++) {
+        struct sl_plan_job job = job_for(PERIOD);
+        job.input.first_tick = 100 + (sl_tick)i * PERIOD;
+        memset(at_end, 0xff, sizeof at_end);
+        sl_planner_begin(planner, &job);
+        const struct sl_plan_job *made = wait_for(planner);
+        check_job(made, PERIOD);
+        again += made->again;
+        memcpy(content, at_end, sizeof content); /* the next one goes on there */
+        sl_planner_end(planner);
+    }
+    assert_in_range(again, 1, 99);
+    sl_planner_stop(planner);
+}
+
+static void a_job_that_fails_says_why_and_spoils_no_other(void **state)
+{
+    (void)state;
+    struct sl_planner *planner;
+    assert_int_equal(sl_planner_start(&planner), SL_OK);
+    for (int i = 0; i < 3; i++) {
+        struct sl_plan_job bad = job_for(PERIOD), good = job_for(PERIOD);
+        bad.input.in_bytes_per_s = 0;
+        sl_planner_begin(planner, &bad);
+        const struct sl_plan_job *made = wait_for(planner);
+        assert_int_equal(made->status, SL_ERR_INVALID);
+        assert_null(made->plan.actions);
+        assert_null(made->steps.out);
+        sl_planner_end(planner);
+        sl_planner_begin(planner, &good);
+        check_job(wait_for(planner), PERIOD);
+        sl_planner_end(planner);
+    }
+    sl_planner_stop(planner);
+}
+
+/* A leak checker sees what is left. */
+static void it_stops_at_any_time(void **state)
+{
+    (void)state;
+    sl_planner_stop(NULL);
+    for (int stage = 0; stage < 4; stage++) {
+        struct sl_planner *planner;
+        struct sl_plan_job job = job_for(PERIOD);
+        assert_int_equal(sl_planner_start(&planner), SL_OK);
+        if (stage > 0) sl_planner_begin(planner, &job);
+        if (stage > 1) wait_for(planner);
+        if (stage > 2) sl_planner_end(planner);
+        sl_planner_stop(planner);
+    }
+}
+
+static void whoever_is_hurried_gets_the_plan_of_before(void **state)
+{
+    (void)state;
+    struct sl_plan_memory memory = {0};
+    struct sl_plan_job job = job_for(PERIOD);
+    sl_plan_job_make(&job, &memory, true);
+    check_job(&job, PERIOD);
+    assert_false(job.again); /* there was none */
+    sl_plan_job_free(&job);
+    for (int i = 0; i < 50 && memcmp(at_end, content, sizeof content); i++) { /* until one ends as it began */
+        memcpy(content, at_end, sizeof content);
+        job = job_for(PERIOD);
+        sl_plan_job_make(&job, &memory, false);
+        assert_false(job.again);
+        sl_plan_job_free(&job);
+    }
+    job = job_for(PERIOD);
+    job.input.first_tick = 777;
+    memset(at_end, 0xff, sizeof at_end);
+    sl_plan_job_make(&job, &memory, true);
+    assert_true(job.again);
+    check_job(&job, PERIOD);
+    assert_memory_equal(at_end, content, sizeof content);
+    sl_plan_job_free(&job);
+    sl_plan_memory_free(&memory);
+}
+
+static void what_is_freed_is_zeroed(void **state)
+{
+    (void)state;
+    static const struct sl_plan_job zeroed;
+    struct sl_plan_memory memory = {0};
+    struct sl_plan_job job = zeroed;
+    sl_plan_job_free(&job);
+    job = job_for(PERIOD);
+    sl_plan_job_make(&job, &memory, false);
+    assert_true(job.cpu_ns > 0);
+    for (int i = 0; i < 2; i++) {
+        sl_plan_job_free(&job);
+        assert_memory_equal(&job, &zeroed, sizeof job);
+    }
+    sl_plan_memory_free(&memory);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_thread_makes_what_the_caller_would, begin, end),
+        cmocka_unit_test_setup_teardown(jobs_follow_each_other, begin, end),
+        cmocka_unit_test_setup_teardown(a_job_that_fails_says_why_and_spoils_no_other, begin, end),
+        cmocka_unit_test_setup_teardown(it_stops_at_any_time, begin, end),
+        cmocka_unit_test_setup_teardown(whoever_is_hurried_gets_the_plan_of_before, begin, end),
+        cmocka_unit_test_setup_teardown(what_is_freed_is_zeroed, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
