@@ -1,0 +1,247 @@
+/* The core's parts, made and torn down: breaks if a device that refuses something is left with what it gave,
+ * if one that is gone is still asked, or if threads are there in vain or left behind. */
+#include <dirent.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/build.h"
+#include "core/feed.h"
+#include "device/backend_host.h"
+
+#define CHUNK (2 * SL_MIB)
+
+/* The host backend, counted. It refuses one of the calls that may fail. */
+static struct {
+    struct sl_backend real;
+    int calls;   /* that may fail, */
+    int refused; /* of these, by number; -1: none */
+    int events, slabs, closed;
+    int others; /* calls that cannot fail */
+} device;
+
+static bool refuses(void)
+{
+    return device.calls++ == device.refused;
+}
+
+static enum sl_status memory_info(void *self, uint64_t *free_bytes, uint64_t *total_bytes)
+{
+    return refuses() ? SL_ERR_DRIVER : device.real.memory_info(self, free_bytes, total_bytes);
+}
+
+static enum sl_status event_new(void *self, sl_event_handle *out)
+{
+    if (refuses()) return SL_ERR_DRIVER;
+    device.events++;
+    return device.real.event_new(self, out);
+}
+
+static enum sl_status timed_event_new(void *self, sl_event_handle *out)
+{
+    if (refuses()) return SL_ERR_DRIVER;
+    device.events++;
+    return device.real.timed_event_new(self, out);
+}
+
+static void event_delete(void *self, sl_event_handle event)
+{
+    device.events--;
+    device.others++;
+    device.real.event_delete(self, event);
+}
+
+static enum sl_status slab_new(void *self, uint64_t bytes, uint64_t *address)
+{
+    if (refuses()) return SL_ERR_NO_MEMORY;
+    device.slabs++;
+    return device.real.slab_new(self, bytes, address);
+}
+
+static void slab_delete(void *self, uint64_t address, uint64_t bytes)
+{
+    device.slabs--;
+    device.others++;
+    device.real.slab_delete(self, address, bytes);
+}
+
+static enum sl_status thread_attach(void *self)
+{
+    return refuses() ? SL_ERR_DRIVER : device.real.thread_attach(self);
+}
+
+static void close_device(void *self)
+{
+    device.closed++;
+    device.others++;
+    device.real.close(self);
+}
+
+static struct sl_options options;
+
+/* A core on a new device that refuses call `refused`; not built. */
+static struct sl_core *new_core(int refused)
+{
+    memset(&device, 0, sizeof device);
+    device.refused = refused;
+    assert_int_equal(sl_backend_host_new(SL_GIB, &device.real), SL_OK);
+    struct sl_core *core = sl_core_new();
+    assert_non_null(core);
+    core->backend = device.real;
+    core->backend.memory_info = memory_info;
+    core->backend.event_new = event_new;
+    core->backend.timed_event_new = timed_event_new;
+    core->backend.event_delete = event_delete;
+    core->backend.slab_new = slab_new;
+    core->backend.slab_delete = slab_delete;
+    core->backend.thread_attach = thread_attach;
+    core->backend.close = close_device;
+    core->options = &options;
+    core->policy = sl_policy_traits(options.policy);
+    return core;
+}
+
+static struct sl_core *built_core(void)
+{
+    struct sl_core *core = new_core(-1);
+    assert_int_equal(sl_core_build(core), SL_OK);
+    return core;
+}
+
+static void tear_down(struct sl_core *core)
+{
+    sl_core_tear_down(core, false);
+    sl_core_delete(core);
+    assert_int_equal(device.closed, 1);
+    assert_int_equal(device.events, 0);
+    assert_int_equal(device.slabs, 0);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    sl_runtime_load();
+    options = *sl_options_in_force();
+    options.daemon = SL_DAEMON_INLINE;
+    return 0;
+}
+
+/* The counters may become a file's: see live.h. */
+static void a_new_core_is_zeroed_and_its_counters_are_a_page(void **state)
+{
+    (void)state;
+    sl_core_delete(NULL);
+    struct sl_core *core = sl_core_new();
+    assert_non_null(core);
+    for (size_t i = 0; i < sizeof *core; i++) assert_int_equal(((const char *)core)[i], 0);
+    assert_int_equal((uintptr_t)&core->stats % SL_PAGE_BYTES, 0);
+    memset(&core->stats, 0xff, SL_PAGE_BYTES); /* the page is there to its end, and nobody else's */
+    assert_null(core->live);
+    sl_core_delete(core);
+}
+
+/* Has each part take something of the device, as far as that gives it. */
+static void use_all_parts(struct sl_core *core)
+{
+    uint32_t slot;
+    struct sl_launch launch = {.tick = 1};
+    struct sl_free_stream stream = {.handle = (sl_stream)16};
+    (void)sl_place(&core->placement, CHUNK, 1, &slot);
+    (void)sl_stall_new(&core->stalls);
+    sl_core_under_pressure(core);
+    core->ticks.now = 1;
+    core->history.streak = SL_STEADY_STREAK;
+    (void)sl_sample_begin(&core->sampling, &launch, 0, 0, true);
+    sl_points_void(&core->reuse.frees, sl_points_record(&core->reuse.frees, &stream, 1));
+    core->streams.active |= (uint64_t)1 << sl_stream_number(&core->streams, stream.handle);
+    sl_stream_may_capture(&core->streams, stream.handle);
+}
+
+/* Each of the driver's refusals in turn: the core is there and works, or all that the device gave is given
+ * back. */
+static void whatever_the_device_refuses_it_gets_everything_back(void **state)
+{
+    (void)state;
+    int failed = 0, refused = -1, calls;
+    do {
+        struct sl_core *core = new_core(++refused);
+        enum sl_status status = sl_core_build(core);
+        if (status == SL_OK) use_all_parts(core);
+        failed += status != SL_OK;
+        calls = device.calls;
+        assert_true(status || refused > 0); /* without the size of the device there is no budget */
+        tear_down(core);
+    } while (calls > refused);
+    /* Most is what movements begin with; the last few are the parts' of a core that is there. */
+    assert_in_range(failed, 1 + 2 * SL_EVENTS_LEAST, refused - 5);
+}
+
+static void one_that_is_gone_is_asked_for_nothing(void **state)
+{
+    (void)state;
+    struct sl_core *core = built_core();
+    use_all_parts(core);
+    uint64_t address = core->placement.slots[0].address;
+    int calls = device.calls, others = device.others;
+    struct sl_host_books *books = sl_backend_host_books(&device.real);
+    uint64_t all = books->calls;
+    sl_core_tear_down(core, true);
+    sl_core_delete(core);
+    assert_int_equal(device.calls, calls);
+    assert_int_equal(device.others, others);
+    assert_int_equal(books->calls, all);
+    assert_int_equal(device.slabs, 1);
+    device.real.slab_delete(device.real.self, address & ~(SL_GIB - 1), SL_GIB);
+    device.real.close(device.real.self);
+}
+
+static int threads(void)
+{
+    int count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    assert_non_null(tasks);
+    while (readdir(tasks)) count++;
+    closedir(tasks);
+    return count;
+}
+
+static void threads_are_for_policies_that_move_ahead(void **state)
+{
+    (void)state;
+    int before = threads();
+    static const struct {
+        int policy, daemon;
+        bool threads;
+    } cases[] = {{SL_POLICY_PLAN, SL_DAEMON_THREAD, true},
+                 {SL_POLICY_NEXT, SL_DAEMON_THREAD, true},
+                 {SL_POLICY_BELADY, SL_DAEMON_THREAD, false},
+                 {SL_POLICY_LRU, SL_DAEMON_THREAD, false},
+                 {SL_POLICY_PLAN, SL_DAEMON_INLINE, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        options.policy = cases[i].policy;
+        options.daemon = cases[i].daemon;
+        struct sl_core *core = built_core();
+        assert_int_equal(core->daemon != NULL, cases[i].threads);
+        assert_int_equal(core->planning.planner != NULL, cases[i].threads);
+        tear_down(core);
+        /* One that was waited for may still be listed. */
+        for (int look = 0; look < 1000000 && threads() > before; look++) sched_yield();
+        assert_int_equal(threads(), before);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(a_new_core_is_zeroed_and_its_counters_are_a_page, begin),
+        cmocka_unit_test_setup(whatever_the_device_refuses_it_gets_everything_back, begin),
+        cmocka_unit_test_setup(one_that_is_gone_is_asked_for_nothing, begin),
+        cmocka_unit_test_setup(threads_are_for_policies_that_move_ahead, begin),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
