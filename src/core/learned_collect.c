@@ -52,14 +52,31 @@ struct collector {
 static bool note_slot(struct collector *c, uint32_t s)
 {
     const struct sl_slot *slot = &c->parts->placement->slots[s];
-    bool is_new = c->keys.to[slot->key] == NONE;
-    uint32_t key = renumber(&c->keys, slot->key);
-    if (is_new) c->key_slots[key] = 0;
-    if (slot->ordinal >= c->key_slots[key]) {
-        c->slots += slot->ordinal + 1 - c->key_slots[key];
-        c->key_slots[key] = slot->ordinal + 1;
+    uint32_t known = c->keys.to[slot->key] == NONE ? 0 : c->key_slots[c->keys.to[slot->key]];
+    uint32_t more = slot->ordinal >= known ? slot->ordinal + 1 - known : 0;
+    if (more > SL_PROFILE_MOST_SLOTS - c->slots) return false;
+    c->key_slots[renumber(&c->keys, slot->key)] = known + more;
+    c->slots += more;
+    return true;
+}
+
+static bool note_kernel(struct collector *c, uint32_t kernel)
+{
+    if (!kernel) return true;
+    if (c->kernels.to[kernel] == NONE && c->kernels.count == SL_PROFILE_MOST_KERNELS) return false;
+    renumber(&c->kernels, kernel);
+    return true;
+}
+
+static bool note_launch(struct collector *c, const struct sl_symbol_record *record)
+{
+    if (!note_kernel(c, record->kernel)) return false;
+    for (uint32_t a = 0; a < record->access_count; a++) {
+        const struct sl_access *access = &c->parts->scanner->symbols->accesses[record->first_access + a];
+        if (!note_slot(c, access->slot) || !note_kernel(c, (uint32_t)(access->parameter >> 32))) return false;
     }
-    return c->slots <= SL_PROFILE_MOST_SLOTS;
+    c->accesses += record->access_count;
+    return true;
 }
 
 /* False: with this symbol the profile would be too large; the string ends before it. */
@@ -70,17 +87,8 @@ static bool note_symbol(struct collector *c, sl_symbol symbol)
     if (c->symbols.count == SL_PROFILE_MOST_SYMBOLS ||
         record->access_count > SL_PROFILE_MOST_ACCESSES - c->accesses)
         return false;
-    if (record->kind != SL_SYMBOL_LAUNCH) {
-        if (!note_slot(c, record->slot)) return false;
-    } else {
-        if (record->kernel) renumber(&c->kernels, record->kernel);
-        for (uint32_t a = 0; a < record->access_count; a++) {
-            const struct sl_access *access = &c->parts->scanner->symbols->accesses[record->first_access + a];
-            if (!note_slot(c, access->slot)) return false;
-            if (access->parameter >> 32) renumber(&c->kernels, (uint32_t)(access->parameter >> 32));
-        }
-    }
-    c->accesses += record->kind == SL_SYMBOL_LAUNCH ? record->access_count : 0;
+    bool launch = record->kind == SL_SYMBOL_LAUNCH;
+    if (launch ? !note_launch(c, record) : !note_slot(c, record->slot)) return false;
     renumber(&c->symbols, symbol);
     return true;
 }

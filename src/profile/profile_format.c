@@ -16,7 +16,6 @@ const struct sl_file_kind sl_file_profile = SL_FILE_KIND("no profile", SL_PROFIL
 #define PAYLOAD_MOST ((uint64_t)64 * SL_MIB)
 #define TEXT_MOST 4096u
 #define OBJECTS_MOST 4096u
-#define KERNELS_MOST ((uint32_t)1 << 14)
 #define PARAMETER_BYTES_MOST 65536u /* of one kernel */
 #define LEVEL 3
 
@@ -219,7 +218,7 @@ static void code_head(struct coder *c, struct sl_profile *p)
 static void code_profile(struct coder *c, struct sl_profile *p)
 {
     code_head(c, p);
-    code_array(c, &p->kernels, &p->kernel_count, KERNELS_MOST, sizeof *p->kernels);
+    code_array(c, &p->kernels, &p->kernel_count, SL_PROFILE_MOST_KERNELS, sizeof *p->kernels);
     for (uint32_t i = 0; i < p->kernel_count && !c->status; i++) code_kernel(c, &p->kernels[i]);
     code_array(c, &p->keys, &p->key_count, SL_PROFILE_MOST_SLOTS, sizeof *p->keys);
     for (uint32_t i = 0; i < p->key_count && !c->status; i++) code_key(c, &p->keys[i]);

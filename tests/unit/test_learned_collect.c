@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -255,6 +256,37 @@ static void properties_are_the_runs(void **state)
 }
 
 /* The string ends before what there is no room for. */
+static void no_more_slots_than_a_reader_accepts(void **state)
+{
+    (void)state;
+    if (!core_in_child("inline")) return;
+    for (uint32_t i = 0; i < SL_PROFILE_MOST_SLOTS + 100; i++) core_take_at(1 + i % 7, 512);
+    struct sl_profile profile = collect(SL_PROFILE_MOST_SLOTS + 100, 0);
+    assert_int_equal(profile.string_count, SL_PROFILE_MOST_SLOTS);
+    sl_profile_free(&profile);
+    core_end_child(true);
+}
+
+static void no_more_kernels_than_a_reader_accepts(void **state)
+{
+    (void)state;
+    enum { COUNT = SL_PROFILE_MOST_KERNELS + 10 };
+    static struct sl_host_kernel kernels[COUNT];
+    static char names[COUNT][16];
+    if (!core_in_child("inline")) return;
+    uint64_t block = core_take_at(1, 512);
+    for (uint32_t k = 0; k < COUNT; k++) {
+        snprintf(names[k], sizeof names[k], "kernel%u", k);
+        kernels[k] = (struct sl_host_kernel){names[k], 1, offsets, sizes};
+        launch(&kernels[k], block, 0, 1);
+    }
+    struct sl_profile profile = collect(1 + COUNT, 0);
+    assert_int_equal(profile.kernel_count, SL_PROFILE_MOST_KERNELS);
+    assert_int_equal(profile.string_count, 1 + SL_PROFILE_MOST_KERNELS);
+    sl_profile_free(&profile);
+    core_end_child(true);
+}
+
 static void no_more_symbols_than_a_reader_accepts(void **state)
 {
     (void)state;
@@ -299,6 +331,8 @@ int main(void)
         cmocka_unit_test(slots_are_counted_by_site_and_size),
         cmocka_unit_test(only_what_is_freed_in_an_iteration_is_short_lived),
         cmocka_unit_test(properties_are_the_runs),
+        cmocka_unit_test(no_more_slots_than_a_reader_accepts),
+        cmocka_unit_test(no_more_kernels_than_a_reader_accepts),
         cmocka_unit_test(no_more_symbols_than_a_reader_accepts),
         cmocka_unit_test(no_more_accesses_than_a_reader_accepts),
     };
