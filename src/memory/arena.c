@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/log.h"
 
 #define NO_SLAB UINT16_MAX /* memory of the driver's */
@@ -22,7 +23,6 @@ void sl_arena_init(struct sl_arena *arena, const struct sl_backend *backend, uin
     arena->chunks_per_slab = (uint32_t)1 << arena->slab_shift;
 }
 
-#ifdef SLUICE_CHECKS
 static bool may_change(int from, int to)
 {
     switch (from) {
@@ -36,13 +36,10 @@ static bool may_change(int from, int to)
         return to == SL_CONTENT_DEAD || to == SL_CONTENT_RESIDENT;
     }
 }
-#endif
 
 bool sl_content_change(struct sl_chunk_record *chunk, int from, int to)
 {
-#ifdef SLUICE_CHECKS
-    if (!may_change(from, to)) abort();
-#endif
+    if (!SL_CHECK(may_change(from, to))) return false;
     return atomic_compare_exchange_strong(&chunk->content, &from, to);
 }
 
