@@ -45,7 +45,8 @@ bool sl_check_is_due(_Atomic size_t *spent, size_t elements);
 /* Says "check failed: ..." on stderr and aborts: where all checks are compiled in only. */
 void sl_check_end(const char *format, ...) __attribute__((noreturn, cold, format(printf, 1, 2)));
 
-extern _Atomic uint64_t sl_check_failures;
+/* Hidden, so that each launch reads it with one load. */
+extern _Atomic uint64_t sl_check_failures __attribute__((visibility("hidden")));
 
 /* How often a check failed so far in this process. */
 static inline uint64_t sl_checks_failed(void)
@@ -53,13 +54,23 @@ static inline uint64_t sl_checks_failed(void)
     return atomic_load_explicit(&sl_check_failures, memory_order_relaxed);
 }
 
+static inline bool sl_check_(bool holds, struct sl_check_place *place)
+{
+    return __builtin_expect(holds, true) || sl_check_failed(place);
+}
+static inline bool sl_check_not_(size_t of_expression)
+{
+    (void)of_expression;
+    return true;
+}
+
 /* `text`: the expression as it stands in the source. */
-#define SL_CHECK_COMPILED_(expression, text) ((void)sizeof(!(expression)), true)
+#define SL_CHECK_COMPILED_(expression, text) sl_check_not_(sizeof(!(expression)))
 #define SL_CHECK_EVALUATED_(expression, text)                                                                \
-    (__builtin_expect(!!(expression), 1) || ({                                                               \
-         static struct sl_check_place place_ = {__FILE__, __LINE__, text, false};                            \
-         sl_check_failed(&place_);                                                                           \
-     }))
+    sl_check_((expression), ({                                                                               \
+                  static struct sl_check_place place_ = {__FILE__, __LINE__, text, false};                   \
+                  &place_;                                                                                   \
+              }))
 
 /* Whether the expression holds, where it is looked at; else true. For what is cheap and would corrupt data in
  * silence: if (!SL_CHECK(index < count)) return; */
@@ -83,11 +94,11 @@ static inline uint64_t sl_checks_failed(void)
 #define SL_CHECK_ALL_SPARINGLY(elements, expression)                                                         \
     do {                                                                                                     \
         static _Atomic size_t spent_;                                                                        \
-        if (sl_check_is_due(&spent_, (elements))) (void)SL_CHECK_EVALUATED_(expression, #expression);        \
+        if (sl_check_is_due(&spent_, (elements))) SL_CHECK_EVALUATED_(expression, #expression);              \
     } while (0)
 #else
 #define SL_CHECK_ALL_SPARINGLY(elements, expression)                                                         \
-    ((void)sizeof(elements), (void)SL_CHECK_COMPILED_(expression, #expression))
+    ((void)sizeof(elements), SL_CHECK_COMPILED_(expression, #expression))
 #endif
 
 #endif
