@@ -33,8 +33,19 @@ void sl_check_end(const char *format, ...)
     abort();
 }
 
+static __thread struct sl_check_place broken __attribute__((tls_model("initial-exec"))); /* or zeroed */
+
+bool sl_invariant_broken(const char *file, int line, const char *invariant)
+{
+    broken = (struct sl_check_place){.file = file, .line = line, .expression = invariant};
+    return false;
+}
+
 bool sl_check_failed(struct sl_check_place *place)
 {
+    if (broken.file)
+        sl_check_end("%s:%d: %s: not %s (%s:%d)", name_of(place->file), place->line, place->expression,
+                     broken.expression, name_of(broken.file), broken.line);
     sl_check_end("%s:%d: %s", name_of(place->file), place->line, place->expression);
 }
 

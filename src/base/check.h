@@ -39,6 +39,8 @@ struct sl_check_place {
 /* What the macros call. Thread-safe, allocates nothing, keeps errno. Returns false, or, with all checks, not
  * at all. */
 bool sl_check_failed(struct sl_check_place *place) __attribute__((cold));
+/* What SL_HOLDS calls: notes the invariant for this thread's next failed check. Returns false. */
+bool sl_invariant_broken(const char *file, int line, const char *invariant) __attribute__((cold));
 /* Whether what is called each time with the same *spent may cost `elements` now: see SL_CHECK_ALL_SPARINGLY.
  */
 bool sl_check_is_due(_Atomic size_t *spent, size_t elements);
@@ -99,6 +101,14 @@ static inline bool sl_check_not_(size_t of_expression)
 #else
 #define SL_CHECK_ALL_SPARINGLY(elements, expression)                                                         \
     ((void)sizeof(elements), SL_CHECK_COMPILED_(expression, #expression))
+#endif
+
+/* Whether an invariant holds, in a function that says whether a structure is valid: where it does not, the
+ * check that fails says which one it was. */
+#if SLUICE_CHECK_LEVEL >= SL_CHECKS_ALL
+#define SL_HOLDS(expression) ((expression) || sl_invariant_broken(__FILE__, __LINE__, #expression))
+#else
+#define SL_HOLDS(expression) (!!(expression))
 #endif
 
 #endif

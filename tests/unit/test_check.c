@@ -138,8 +138,19 @@ static void fail_sparingly(void)
     SL_CHECK_ALL_SPARINGLY(1, look(false));
 }
 
-/* In a child, whose stderr is the file. */
-static void expect_abort(void (*break_it)(void))
+static bool is_valid(void)
+{
+    return SL_HOLDS(looked < 0);
+}
+
+static void fail_with_an_invariant(void)
+{
+    *line = __LINE__ + 1;
+    SL_CHECK_ALL(is_valid());
+}
+
+/* In a child, whose stderr is the file. `text`: of the check. */
+static void expect_abort(void (*break_it)(void), const char *text)
 {
     int status;
     char wanted[256];
@@ -153,9 +164,8 @@ static void expect_abort(void (*break_it)(void))
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
-    snprintf(wanted, sizeof(wanted), "sluice: check failed: tests/unit/test_check.c:%d: look(false)\n",
-             *line);
-    assert_string_equal(content(), wanted);
+    snprintf(wanted, sizeof(wanted), "sluice: check failed: tests/unit/test_check.c:%d: %s", *line, text);
+    assert_memory_equal(content(), wanted, strlen(wanted));
 }
 
 static void a_failed_check_ends_the_process(void **state)
@@ -163,9 +173,10 @@ static void a_failed_check_ends_the_process(void **state)
     (void)state;
     line = mmap(NULL, sizeof *line, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(line, MAP_FAILED);
-    expect_abort(fail_cheap);
-    expect_abort(fail_all);
-    expect_abort(fail_sparingly);
+    expect_abort(fail_cheap, "look(false)\n");
+    expect_abort(fail_all, "look(false)\n");
+    expect_abort(fail_sparingly, "look(false)\n");
+    expect_abort(fail_with_an_invariant, "is_valid(): not looked < 0 (tests/unit/test_check.c:");
 }
 
 #endif
