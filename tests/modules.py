@@ -15,6 +15,9 @@ ELSEWHERE = {
     "guards": "tests/promise/test_guards.c",
     "test_delay": "tests/promise/hooks.py",
     "wrong_plan": "tests/promise/hooks.py",
+    # One set of broken structures for both.
+    "arena_valid": "tests/unit/test_memory_valid.c",
+    "placement_valid": "tests/unit/test_memory_valid.c",
 }
 
 

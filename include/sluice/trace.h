@@ -133,8 +133,8 @@ enum sluice_trace_type {
      * 1 it is carried out; id: 1 if it is the one before; a: its first launch; b: how many; c: evictions;
      *   d: fetches
      * 2 it is discarded; id: 0 misprediction, 1 a launch lacked a chunk, 2 the budget shrank, 3 the history
-     *   was forgotten, 4 made too late, 5 streams came in another order, 6 it could not be made; a: its first
-     *   launch; b: how many of its launches were left; c: 1 if it was being carried out
+     *   was forgotten, 4 made too late, 5 streams came in another order, 6 it could not be made, 7 a check
+     *   failed; a: its first launch; b: how many of its launches were left; c: 1 if it was being carried out
      * 3 a misprediction; id: what differs: 0 the kind of event, 1 the kernel, 2 grid, block or bytes, 3 the
      *   number of accesses, 4 an access, 5 the allocation, 6 the order of streams; a: what
      *   was expected: a launch's kernel, the slot of an allocation or free, or, with 4, of the access; b: the

@@ -1,8 +1,5 @@
 #include "base/locks.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 bool sl_lock_init(struct sl_lock *lock, enum sl_lock_rank rank, bool spins)
 {
     pthread_mutexattr_t attributes;
@@ -13,7 +10,7 @@ bool sl_lock_init(struct sl_lock *lock, enum sl_lock_rank rank, bool spins)
     return pthread_mutex_init(&lock->mutex, &attributes) == 0;
 }
 
-#ifdef SLUICE_CHECKS
+#if SLUICE_CHECK_LEVEL >= SL_CHECKS_ALL
 
 static const struct {
     const char *name;
@@ -33,8 +30,7 @@ static const char *name_of(unsigned ranks)
 
 static void end(const char *what, const char *lock, unsigned ranks)
 {
-    fprintf(stderr, "sluice: check: %s %s while %s is held\n", what, lock, name_of(ranks));
-    abort();
+    sl_check_end("%s %s while %s is held", what, lock, name_of(ranks));
 }
 
 /* A direction's lock is held while work is enqueued: whoever holds the order lock, which launches need, must

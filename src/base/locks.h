@@ -1,6 +1,6 @@
 /* The locks of the core, in the order in which they are taken, and what may be done while they are held:
- * docs/concurrency.md says what each guards. Builds with checks (SLUICE_CHECKS) look at it at run time and
- * end the process where it is broken; in all others a lock is a mutex.
+ * docs/concurrency.md says what each guards. Builds with all checks (check.h) look at it at run time and end
+ * the process where it is broken; in all others a lock is a mutex.
  *
  * After NVIDIA's uvm_lock.h (open kernel modules): one list of all locks, checked whenever one is taken.
  */
@@ -10,10 +10,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#if !defined(SLUICE_CHECKS) &&                                                                               \
-    (defined(SLUICE_TEST_HOOKS) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__))
-#define SLUICE_CHECKS 1
-#endif
+#include "base/check.h"
 
 /* Columns: rank, name, and whether work may be enqueued while the lock is held: a stream whose queue is full
  * holds the caller up for as long as the device likes. */
@@ -42,7 +39,7 @@ struct sl_lock {
         PTHREAD_MUTEX_INITIALIZER, (rank)                                                                    \
     }
 
-#ifdef SLUICE_CHECKS
+#if SLUICE_CHECK_LEVEL >= SL_CHECKS_ALL
 /* `waits`: the caller is held up while another thread has it. */
 void sl_check_lock(const struct sl_lock *lock, bool waits);
 void sl_check_locked(const struct sl_lock *lock);

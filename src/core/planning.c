@@ -1,5 +1,6 @@
 #include "core/planning.h"
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "core/budget.h"
@@ -349,7 +350,12 @@ static bool knows_place(const struct sl_planning *planning)
 
 void sl_planning_go_on(struct sl_planning *planning)
 {
-    if (!planning->budget->pressure || !planning->policy->plans || !knows_place(planning)) return;
+    if (!planning->budget->pressure || !planning->policy->plans) return;
+    if (sl_checks_failed()) { /* what plans are made from may be wrong; chunks come on demand */
+        if (atomic_load(&planning->schedule->active)) sl_planning_cancel(planning, SL_CANCEL_CHECK);
+        return;
+    }
+    if (!knows_place(planning)) return;
     bool beside = planning->planner && !is_first_of_profile(planning);
     if (beside ? !has_work(planning) : !must_plan_now(planning)) return;
     uint64_t start = sl_clock_ns(CLOCK_MONOTONIC);

@@ -49,8 +49,9 @@ struct sl_planning {
     uint32_t came_count, followed;
 };
 
-/* Sees to it that there is a plan for what is predicted. planning->ticks->now is the launch being begun,
- * whose chunks are seen to. Caller holds the order lock, here and below. */
+/* Sees to it that there is a plan for what is predicted, or, once a check failed (base/check.h), that there
+ * is none. planning->ticks->now is the launch being begun, whose chunks are seen to. Caller holds the order
+ * lock, here and below. */
 void sl_planning_go_on(struct sl_planning *planning);
 
 /* The program went other ways than the plan, which still holds: the next one is made soon, but not too soon

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/file_kind.h"
 #include "base/log.h"
 #include "base/options.h"
@@ -63,6 +64,7 @@ void sl_report_summary(const struct sl_core *core, struct sl_run_summary *out)
         .link_in_bytes_per_s = core->migrator.link_in_bytes_per_s,
         .link_out_bytes_per_s = core->migrator.link_out_bytes_per_s,
         .primed = core->history.primed_symbols,
+        .checks_failed = sl_checks_failed(),
     };
     snprintf(out->policy, sizeof(out->policy), "%s", core->policy->name);
     snprintf(out->daemon, sizeof(out->daemon), "%s", core->daemon ? "thread" : "inline");

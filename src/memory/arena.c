@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/log.h"
+#include "memory/arena_valid.h"
 
 #define NO_SLAB UINT16_MAX /* memory of the driver's */
 #define LEAST_PINNED_BYTES (32 * SL_MIB)
@@ -22,7 +24,6 @@ void sl_arena_init(struct sl_arena *arena, const struct sl_backend *backend, uin
     arena->chunks_per_slab = (uint32_t)1 << arena->slab_shift;
 }
 
-#ifdef SLUICE_CHECKS
 static bool may_change(int from, int to)
 {
     switch (from) {
@@ -36,13 +37,10 @@ static bool may_change(int from, int to)
         return to == SL_CONTENT_DEAD || to == SL_CONTENT_RESIDENT;
     }
 }
-#endif
 
 bool sl_content_change(struct sl_chunk_record *chunk, int from, int to)
 {
-#ifdef SLUICE_CHECKS
-    if (!may_change(from, to)) abort();
-#endif
+    if (!SL_CHECK(may_change(from, to))) return false;
     return atomic_compare_exchange_strong(&chunk->content, &from, to);
 }
 
@@ -137,6 +135,7 @@ static enum sl_status add_slabs(struct sl_arena *arena, uint64_t bytes, bool pin
     }
     if (pinned) arena->pinned_bytes += bytes;
     atomic_store_explicit(&arena->slab_count, first + count, memory_order_release);
+    SL_CHECK_ALL(sl_arena_is_valid(arena));
     return SL_OK;
 }
 
@@ -279,9 +278,12 @@ void sl_arena_grow(struct sl_arena *arena, sl_chunk c, uint64_t bytes)
 void sl_arena_give(struct sl_arena *arena, sl_chunk first)
 {
     uint32_t count = sl_arena_record(arena, first)->run_chunks;
+    if (!SL_CHECK(count && sl_arena_record(arena, first)->run == first && count <= arena->chunks_used))
+        return;
     arena->chunks_used -= count;
     for (uint32_t i = 0; i < count; i++) {
         struct sl_chunk_record *chunk = sl_arena_record(arena, first + i);
+        SL_CHECK(chunk->bytes <= arena->virtual_bytes_used);
         arena->virtual_bytes_used -= chunk->bytes;
         if (chunk->pinned) arena->pinned_bytes_used -= chunk->bytes;
         atomic_store(&chunk->bytes, 0);

@@ -109,8 +109,8 @@ static inline struct sl_chunk_record *sl_arena_record(const struct sl_arena *are
 {
     return &arena->slabs[chunk >> arena->slab_shift].chunks[chunk & (arena->chunks_per_slab - 1)];
 }
-/* Changes the chunk's content if it is `from` (both enum sl_chunk_content). The one way to do so: builds with
- * checks end where the diagram in migrator.h has no such change. */
+/* Changes the chunk's content if it is `from` (both enum sl_chunk_content). The one way to do so. False
+ * as well for a change that the diagram in migrator.h does not have. */
 bool sl_content_change(struct sl_chunk_record *chunk, int from, int to);
 
 /* Whether the chunk is on the device, or on its way there. */

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "base/check.h"
+
 #define NONE UINT32_MAX
 
 static size_t words_of(uint32_t granules, int level)
@@ -128,6 +130,7 @@ bool sl_chunk_bitmap_gap(struct sl_chunk_bitmap *bitmap, uint32_t count, uint32_
 
 void sl_chunk_bitmap_take(struct sl_chunk_bitmap *bitmap, uint32_t first, uint32_t count, uint32_t slot)
 {
+    SL_CHECK(sl_chunk_bitmap_is_free(bitmap, first, count));
     bitmap->stretches[first] = (struct sl_stretch){count, slot};
     for (int level = 0; level < SL_CHUNK_BITMAP_LEVELS; level++, first >>= 6)
         bitmap->starts[level][first >> 6] |= UINT64_C(1) << (first & 63);
@@ -137,6 +140,7 @@ void sl_chunk_bitmap_take(struct sl_chunk_bitmap *bitmap, uint32_t first, uint32
 void sl_chunk_bitmap_leave(struct sl_chunk_bitmap *bitmap, uint32_t first)
 {
     uint32_t at = first;
+    if (!SL_CHECK(first < bitmap->granules && bitmap->starts[0][first >> 6] >> (first & 63) & 1)) return;
     for (int level = 0; level < SL_CHUNK_BITMAP_LEVELS; level++, at >>= 6)
         if (bitmap->starts[level][at >> 6] &= ~(UINT64_C(1) << (at & 63))) break;
     bitmap->count--;

@@ -14,7 +14,8 @@ struct sl_chunk_bitmap {
     uint32_t granules;
     uint32_t end;     /* of what is in use; stretches may be taken beyond it, gaps are looked for before it */
     uint32_t count;   /* stretches */
-    uint32_t longest; /* no free stretch before `end` is longer */
+    uint32_t longest; /* free stretch before `end`, at most; in front of what was taken beyond that there may
+                         be longer ones, which are not found before what lies beside them is left */
     uint64_t *starts[SL_CHUNK_BITMAP_LEVELS];
     struct sl_stretch {
         uint32_t granules, slot;

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/grow.h"
+#include "memory/placement_valid.h"
 
 #define MAX_INTERIOR 65536u
 #define MOST_OF_OTHERS 64 /* free slots of a key that are other streams', before one of them is taken */
@@ -171,6 +173,13 @@ static void end_life(struct sl_placement *placement, uint32_t s)
     if (slot->pinned) placement->pinned_live_bytes -= slot->bytes;
 }
 
+/* What was changed, and, the larger it is the seldomer, all there is. */
+static void check(const struct sl_placement *placement, uint32_t s)
+{
+    SL_CHECK_ALL(sl_slot_is_valid(placement, s));
+    SL_CHECK_ALL_SPARINGLY(sl_placement_elements(placement), sl_placement_is_valid(placement));
+}
+
 static void note_waste(struct sl_placement *placement)
 {
     uint64_t placed = placement->arena->virtual_bytes_used, live = placement->live_bytes;
@@ -190,6 +199,7 @@ enum sl_status sl_place(struct sl_placement *placement, uint64_t bytes, uint64_t
     if (status) return status;
     begin_life(placement, s, address, is_pinned(placement, address));
     note_waste(placement);
+    check(placement, s);
     *slot_out = s;
     return SL_OK;
 }
@@ -205,6 +215,7 @@ enum sl_status sl_place_noted(struct sl_placement *placement, uint64_t address, 
     if (!sl_arena_note(address, bytes)) return SL_ERR_INVALID;
     if (!sl_ranges_put(&placement->ranges, address, address + bytes, s)) return SL_ERR_NO_MEMORY;
     begin_life(placement, s, address, false);
+    check(placement, s);
     *slot_out = s;
     return SL_OK;
 }
@@ -213,11 +224,14 @@ enum sl_status sl_unplace(struct sl_placement *placement, uint64_t address, uint
 {
     uint32_t s = sl_place_find(placement, address);
     if (s == SL_NONE || placement->slots[s].address != address) return SL_ERR_INVALID;
+    if (!SL_CHECK(placement->slots[s].live && placement->slots[s].bytes <= placement->live_bytes))
+        return SL_ERR_INVALID;
     end_life(placement, s);
     if (placement->noted)
         sl_ranges_remove(&placement->ranges, address);
     else
         sl_suballocator_give_back(&placement->suballocator, address, placement->slots[s].bytes);
+    check(placement, s);
     *slot_out = s;
     return SL_OK;
 }
@@ -267,13 +281,14 @@ void sl_placement_forget(struct sl_placement *placement)
         sl_map_put(&placement->key_of, hash, kept++);
     }
     placement->key_count = kept;
+    SL_CHECK_ALL(sl_placement_is_valid(placement));
 }
 
 uint32_t sl_place_find(const struct sl_placement *placement, uint64_t address)
 {
     if (placement->noted) return sl_ranges_find(&placement->ranges, address);
     uint32_t s = sl_suballocator_slot(placement->arena, address);
-    if (s == SL_NONE) return SL_NONE;
+    if (s == SL_NONE || !SL_CHECK(s < placement->slot_count)) return SL_NONE;
     const struct sl_slot *slot = &placement->slots[s];
     return address < slot->address + slot->bytes ? s : SL_NONE;
 }

@@ -134,6 +134,7 @@ void sl_stats_print(FILE *to, const struct sl_stats *stats, const struct sl_run_
     fprintf(to, " \"placed_bytes\": %llu, \"placed_live_bytes\": %llu,\n",
             (unsigned long long)summary->placed_bytes, (unsigned long long)summary->placed_live_bytes);
     fprintf(to, " \"pinned_peak_bytes\": %llu,\n", (unsigned long long)summary->pinned_peak_bytes);
+    fprintf(to, " \"checks_failed\": %llu,\n", (unsigned long long)summary->checks_failed);
     fprintf(to, " \"link_in_bytes_per_s\": %llu, \"link_out_bytes_per_s\": %llu,\n",
             (unsigned long long)summary->link_in_bytes_per_s,
             (unsigned long long)summary->link_out_bytes_per_s);
@@ -212,6 +213,10 @@ void sl_stats_say(const struct sl_stats *stats, const struct sl_run_summary *sum
     char need[SL_BYTES_TEXT], budget[SL_BYTES_TEXT], peak[SL_BYTES_TEXT], in[SL_BYTES_TEXT],
         out[SL_BYTES_TEXT];
     double predicted = summary->fed ? 100.0 * (double)summary->predicted / (double)summary->fed : 0.0;
+    if (summary->checks_failed)
+        line(say,
+             "checks: %llu failed, each place is in the log once; from the first one on nothing was planned",
+             (unsigned long long)summary->checks_failed);
     if (summary->memory != SL_MEMORY_MOVED) {
         say_unmoved(stats, summary, predicted, say);
         return;

@@ -16,7 +16,7 @@ static const char *const cancel_reasons[] = {
     [SL_CANCEL_MISPREDICTED] = "misprediction",  [SL_CANCEL_LACKING] = "a launch lacked a chunk",
     [SL_CANCEL_BUDGET] = "the budget shrank",    [SL_CANCEL_FORGOTTEN] = "the history was forgotten",
     [SL_CANCEL_LATE] = "made too late",          [SL_CANCEL_STREAMS] = "streams came in another order",
-    [SL_CANCEL_FAILED] = "it could not be made",
+    [SL_CANCEL_FAILED] = "it could not be made", [SL_CANCEL_CHECK] = "a check failed",
 };
 
 static const char *const differences[] = {

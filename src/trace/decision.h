@@ -26,6 +26,7 @@ enum sl_cancel_reason {
     SL_CANCEL_LATE,      /* what it is for was over when it was made */
     SL_CANCEL_STREAMS,   /* the streams' launches came in an order that it cannot follow */
     SL_CANCEL_FAILED,    /* it could not be made */
+    SL_CANCEL_CHECK,     /* a check failed (base/check.h): what it was made from may be wrong */
 };
 
 /* In what a symbol differs from the expected one. */

@@ -65,7 +65,9 @@ class Bench:
             data = ["--data", self.data] if program == "gpt" else []
             done = subprocess.run([os.path.join(self.build, "workloads", program), *data, *arguments], env=env,
                                   capture_output=True, text=True, timeout=timeout, check=False)
-            return Run(done.returncode, done.stdout, done.stderr, load(device_stats), load(sluice_stats))
+            run = Run(done.returncode, done.stdout, done.stderr, load(device_stats), load(sluice_stats))
+            need(not run.sluice or not run.sluice["checks_failed"], "no check of sluice's failed", run)
+            return run
 
 
 def load(path):

@@ -51,6 +51,9 @@ def run(build, seed, variables, folder, preload):
         return None, "it hangs"
     results = [line for line in done.stdout.splitlines() if line.startswith("log ")]
     error = None if done.returncode == 0 else f"status {done.returncode}: {last_words(done.stderr)}"
+    if preload and os.path.exists(environment["SLUICE_LOG"]):
+        with open(environment["SLUICE_LOG"], encoding="utf-8") as file:
+            error = next((line.strip() for line in file if "check failed" in line), error)
     return results, error
 
 

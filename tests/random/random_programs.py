@@ -100,6 +100,8 @@ def run(build, seed, variables, preload=None):
         error = None if done.returncode == 0 else f"status {done.returncode}: {last_words(done.stderr)}"
         if not error and "SLUICE_TRACE" in environment and os.path.exists(trace):
             error = wrong_in_trace(build, trace, device["sluice"])
+        if not error and device and device.get("sluice", {}).get("checks_failed"):
+            error = f"a check failed: {last_words(done.stderr)}"
         return fields, error, device
 
 

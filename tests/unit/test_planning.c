@@ -6,11 +6,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/check.h"
 #include "core/planner.h"
+#include "core/report.h"
 #include "core_fixture.h"
 
 #define BLOCKS 48 /* of a chunk each: half as much again as the budget */
@@ -137,6 +140,37 @@ static void a_known_turn_is_planned_at_once(void **state)
     core_end_child(mispredictions > 8);
 }
 
+static char said[4096];
+
+static void say(const char *line)
+{
+    strncat(said, line, sizeof(said) - strlen(said) - 1);
+}
+
+/* The program goes on, and what it lacks comes on demand. */
+static void nothing_is_planned_once_a_check_failed(void **state)
+{
+    static const char *const daemons[] = {"thread", "inline"};
+    (void)state;
+    for (int d = 0; d < 2; d++) {
+        if (!in_child_with(daemons[d])) continue;
+        patient = d == 0;
+        for (int i = 0; i < 20; i++) launch_period();
+        const struct sl_core *core = sl_core_running();
+        bool cancelled = core->stats.plans > 2 && core->schedule.active;
+        atomic_fetch_add(&sl_check_failures, 1);
+        launch(0, 1);
+        cancelled &= !core->schedule.active;
+        uint64_t plans = core->stats.plans, misses = core_misses();
+        for (int i = 0; i < 20; i++) launch_period();
+        struct sl_run_summary summary;
+        sl_report_summary(core, &summary);
+        sl_stats_say(&core->stats, &summary, say);
+        core_end_child(cancelled && core->stats.plans == plans && core_misses() > misses &&
+                       summary.checks_failed == 1 && strstr(said, "checks: 1 failed"));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -145,6 +179,7 @@ int main(void)
         cmocka_unit_test(launches_that_outrun_plans_go_on),
         cmocka_unit_test(a_surprise_ends_what_was_planned),
         cmocka_unit_test(a_known_turn_is_planned_at_once),
+        cmocka_unit_test(nothing_is_planned_once_a_check_failed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
