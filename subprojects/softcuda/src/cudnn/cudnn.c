@@ -9,8 +9,9 @@
 #include "../driver/log.h"
 
 #define EXPORTED __attribute__((visibility("default")))
-#define NOT_SUPPORTED 3000 /* CUDNN_STATUS_NOT_SUPPORTED */
-#define VERSION 99900      /* 9.99.0: no framework finds it too old */
+enum { BAD_PARAM = 2000, NOT_SUPPORTED = 3000 }; /* of cudnnStatus_t */
+/* No framework finds it too old. */
+enum { MAJOR = 9, MINOR = 99, PATCH = 0, VERSION = MAJOR * 10000 + MINOR * 100 + PATCH };
 #define CUDART_VERSION_SAID 13000
 
 static int refuse(const char *name)
@@ -36,6 +37,16 @@ EXPORTED size_t cudnnGetVersion(void);
 size_t cudnnGetVersion(void)
 {
     return VERSION;
+}
+
+/* `property`: enum libraryPropertyType_t of library_types.h. */
+EXPORTED int cudnnGetProperty(int property, int *value);
+int cudnnGetProperty(int property, int *value)
+{
+    static const int version[] = {MAJOR, MINOR, PATCH};
+    if (property < 0 || property > 2 || !value) return BAD_PARAM;
+    *value = version[property];
+    return 0;
 }
 
 EXPORTED size_t cudnnGetMaxDeviceVersion(void);
