@@ -41,8 +41,10 @@ static void scan_parameters(struct sl_scanner *scanner, const struct sl_launch *
     for (uint32_t w = 0; w < kernel->word_count; w++) {
         const char *value = sl_kernel_word(launch, kernel, w);
         uint64_t word;
-        if (!value) continue;
+        if (!value || sl_word_is_stale(&kernel->evidence[w])) continue;
         memcpy(&word, value, sizeof word);
+        if (word && !sl_arena_owns(word) && sl_kernel_word_in_structure(kernel, w))
+            sl_word_note(&kernel->evidence[w], false);
         add_word(scanner, word, 0, number, kernel->words[w], false);
     }
 }
@@ -129,17 +131,30 @@ static bool reserve_resolved(struct sl_scanner *scanner)
     return true;
 }
 
+/* Notes whether the word of the launch's own parameters, if it is one, points into a live allocation. *w: how
+ * far the kernel's words were gone through; they are in the same order. */
+static void note_word(struct sl_scanner *scanner, const struct sl_word *word, bool live, uint32_t *w)
+{
+    struct sl_kernel *kernel = &scanner->kernels.kernels[scanner->usage.kernel];
+    if (!scanner->usage.kernel || word->parameter >> 32 != scanner->usage.kernel) return;
+    while (*w < kernel->word_count && kernel->words[*w] != word->where) ++*w;
+    if (*w < kernel->word_count && sl_kernel_word_in_structure(kernel, *w))
+        sl_word_note(&kernel->evidence[*w], live);
+}
+
 /* Finds the allocations that the words point into and learns where their inner tensors begin. Returns the
  * launch's signature. `threads`: of the launch's grid. `stream`: its number. */
 static uint64_t resolve(struct sl_scanner *scanner, uint64_t shape, uint64_t threads, uint32_t stream)
 {
     uint64_t signature = sl_launch_signature(shape);
+    uint32_t noted = 0;
     uint32_t words = reserve_resolved(scanner) ? scanner->usage.word_count : scanner->resolved_capacity;
     scanner->usage.accesses = scanner->resolved;
     scanner->usage.access_count = 0;
     for (uint32_t w = 0; w < words; w++) {
         const struct sl_word *word = &scanner->usage.words[w];
         uint32_t s = sl_place_find(scanner->placement, word->address);
+        note_word(scanner, word, s != SL_NONE, &noted);
         if (s == SL_NONE) continue;
         struct sl_slot *slot = &scanner->placement->slots[s];
         if (!slot->stream) slot->stream = (uint8_t)(stream + 1);

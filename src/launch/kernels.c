@@ -16,6 +16,7 @@ void sl_kernels_close(struct sl_kernels *kernels)
     for (uint32_t k = 1; k < kernels->count; k++) {
         free(kernels->kernels[k].offsets);
         free(kernels->kernels[k].words);
+        free(kernels->kernels[k].evidence);
     }
     free(kernels->kernels);
     sl_map_free(&kernels->by_handle);
@@ -63,8 +64,10 @@ static bool list_words(struct sl_kernel *kernel)
                 count++;
             }
         kernel->word_count = count;
-        if (!pass) kernel->words = malloc(count * sizeof *kernel->words + 1);
-        if (!kernel->words) return false;
+        if (pass) continue;
+        kernel->words = malloc(count * sizeof *kernel->words + 1);
+        kernel->evidence = calloc(count + 1, sizeof *kernel->evidence);
+        if (!kernel->words || !kernel->evidence) return false;
     }
     return true;
 }
@@ -88,6 +91,8 @@ uint32_t sl_kernels_know(struct sl_kernels *kernels, const struct sl_kernel_layo
     memcpy(kernel->offsets, layout->offsets, bytes);
     memcpy(kernel->sizes, layout->sizes, bytes);
     if (!list_words(kernel)) {
+        free(kernel->words);
+        free(kernel->evidence);
         free(kernel->offsets);
         return 0;
     }

@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "device/backend.h"
 #include "launch/launch.h"
+#include "launch/stale_words.h"
 
 struct sl_kernel {
     uint64_t name_hash;
@@ -18,6 +19,7 @@ struct sl_kernel {
     uint32_t
         *words; /* where pointers may be, in order: parameter << 16 | offset in it, in whole aligned words */
     uint32_t word_count;
+    struct sl_word_evidence *evidence; /* for each of `words` */
 };
 
 struct sl_kernels {
@@ -51,6 +53,12 @@ static inline const char *sl_kernel_word(const struct sl_launch *launch, const s
 
 /* The number of the kernel with this name and layout, which need not be loaded yet. 0: out of memory. */
 uint32_t sl_kernels_know(struct sl_kernels *kernels, const struct sl_kernel_layout *layout);
+
+/* Whether word `w` is part of a structure, which may have room that nobody fills. */
+static inline bool sl_kernel_word_in_structure(const struct sl_kernel *kernel, uint32_t w)
+{
+    return kernel->sizes[kernel->words[w] >> 16] > sizeof(uint64_t);
+}
 
 void sl_kernels_forget(struct sl_kernels *kernels);
 

@@ -126,6 +126,21 @@ static int take_option(char **argv, int *at, bool *software, unsigned *verbose)
     return set_option(flag, variable, value);
 }
 
+/* Frameworks bring CUDA's libraries, which their own find before LD_LIBRARY_PATH, and assemble PTX at run
+ * time: what lies beside the software device stands in for both. */
+static int set_software_helpers(const char *folder)
+{
+    static const char *const assemblers[] = {"TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"};
+    char path[PATH_MAX + 32];
+    snprintf(path, sizeof(path), "%s/libsoftcuda_find.so", folder);
+    int status = access(path, R_OK) == 0 ? prepend("LD_AUDIT", path) : EXIT_OK;
+    snprintf(path, sizeof(path), "%s/softcuda-ptxas", folder);
+    for (size_t i = 0; i < sizeof(assemblers) / sizeof(*assemblers) && status == EXIT_OK; i++)
+        if (access(path, X_OK) == 0 && setenv(assemblers[i], path, 0) != 0)
+            status = failure("cannot set %s: %s", assemblers[i], strerror(errno));
+    return status;
+}
+
 static int set_libraries(bool software)
 {
     char path[PATH_MAX];
@@ -136,7 +151,8 @@ static int set_libraries(bool software)
     if (status != EXIT_OK || !software) return status;
     if (!find_software_device(path, sizeof(path))) return failure("the software device is not installed");
     if (strchr(path, ':')) return failure("cannot use the software device in %s: its path has a colon", path);
-    return prepend("LD_LIBRARY_PATH", path);
+    status = prepend("LD_LIBRARY_PATH", path);
+    return status == EXIT_OK ? set_software_helpers(path) : status;
 }
 
 int command_run(int argc, char **argv)

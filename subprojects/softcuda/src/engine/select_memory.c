@@ -348,6 +348,16 @@ static bool select_nothing(struct sc_build *build)
     return build->status == SC_ENGINE_OK;
 }
 
+/* There is no cache for it: the policy is a number that nobody looks at. */
+static bool select_createpolicy(struct sc_build *build)
+{
+    struct sc_instruction *now = build->now;
+    now->used = UINT32_MAX;
+    if (now->count < 1) return sc_fail(build, now->line, "createpolicy takes a register");
+    uint32_t target = sc_target(build, &now->operand[0], 8);
+    return target && sc_emit_row(build, "mov_b64", target, sc_constant(build, 8, 0), 0, 0, 0);
+}
+
 /* Simulated time does not pass within a kernel; others run instead. */
 static bool select_sleep(struct sc_build *build)
 {
@@ -390,6 +400,7 @@ const struct sc_selector_entry sc_select_memory[] = {
     {"prefetchu", select_nothing},
     {"discard", select_nothing},
     {"applypriority", select_nothing},
+    {"createpolicy", select_createpolicy},
     {"isspacep", select_isspacep},
     {"membar", select_nothing},
     {"fence", select_nothing},

@@ -58,6 +58,31 @@ static void test_widths(void **state)
     }
 }
 
+/* Hints change nothing: as Triton writes them. */
+static const char hinted[] =
+    PTX_HEAD ".visible .entry k(.param .u64 in, .param .u64 out) {\n" REGISTERS
+             "ld.param.u64 %A, [in];\nld.param.u64 %B, [out];\nmad.wide.u32 %A, %i, 16, %A;\nmad.wide.u32 "
+             "%B, %i, 16, %B;\n"
+             "createpolicy.fractional.L2::evict_first.b64 %C, 1.0;\n"
+             "createpolicy.fractional.L2::evict_last.L2::evict_unchanged.b64 %D, 0.5;\n"
+             "createpolicy.range.global.L2::evict_last.L2::evict_first.b64 %D, [%A], 16, 32;\n"
+             "ld.global.L1::evict_last.L2::cache_hint.v2.b32 {%a, %b}, [%A], %C;\n"
+             "ld.global.L1::evict_first.L2::cache_hint.b32 %c, [%A+8], %D;\n"
+             "ld.global.nc.L1::no_allocate.L2::128B.b32 %d, [%A+12];\n"
+             "st.global.L1::evict_first.L2::cache_hint.v4.b32 [%B], {%d, %c, %b, %a}, %C;\nret;\n}\n";
+
+static void test_hints(void **state)
+{
+    (void)state;
+    struct sc_module *module = ptx_load(hinted);
+    uint32_t *in = ptx_allocate(100 * 16, SC_RANGE_DEVICE), *out = ptx_allocate(100 * 16, SC_RANGE_DEVICE);
+    for (uint32_t i = 0; i < 400; i++) in[i] = i * 7 + 1;
+    ptx_good(module, &(struct ptx_launch){.kernel = "k", .block = 100}, (void *[]){&in, &out});
+    for (uint32_t i = 0; i < 400; i++) assert_int_equal(out[i], in[i / 4 * 4 + 3 - i % 4]);
+    sc_module_unload(module);
+    ptx_reset();
+}
+
 /* out[i] = in[order[i]], through shared memory and through the stack */
 static const char spaces[] = PTX_HEAD
     ".visible .const .align 4 .u32 table[4] = {10, 20, 30, 40};\n"
@@ -301,10 +326,15 @@ static void test_repeated_pattern(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_widths),         cmocka_unit_test(test_spaces),
-        cmocka_unit_test(test_atomics),        cmocka_unit_test(test_faults_name_the_thread),
-        cmocka_unit_test(test_faults_on_chip), cmocka_unit_test(test_a_pair_of_which_one_is_uniform),
-        cmocka_unit_test(test_traffic),        cmocka_unit_test(test_repeated_pattern),
+        cmocka_unit_test(test_widths),
+        cmocka_unit_test(test_hints),
+        cmocka_unit_test(test_spaces),
+        cmocka_unit_test(test_atomics),
+        cmocka_unit_test(test_faults_name_the_thread),
+        cmocka_unit_test(test_faults_on_chip),
+        cmocka_unit_test(test_a_pair_of_which_one_is_uniform),
+        cmocka_unit_test(test_traffic),
+        cmocka_unit_test(test_repeated_pattern),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
