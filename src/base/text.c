@@ -51,13 +51,13 @@ const char *sl_bytes_text(uint64_t bytes, char out[SL_BYTES_TEXT])
         snprintf(out, SL_BYTES_TEXT, "%llu %s", (unsigned long long)whole, units[unit]);
     } else {
         /* By integers, since the decimal point is the locale's. Half of a last digit goes to the even one. */
-        unsigned digits = whole < 100 ? 2 : 1;
-        uint64_t scale = digits == 2 ? 100 : 10, part = unit < 6 ? rest * scale : (rest >> 10) * scale;
-        uint64_t unit_size = unit < 6 ? one : one >> 10, figure = part / unit_size, left = part % unit_size;
-        figure += whole * scale;
-        if (2 * left > unit_size || (2 * left == unit_size && figure % 2)) figure++;
-        snprintf(out, SL_BYTES_TEXT, "%llu.%0*llu %s", (unsigned long long)(figure / scale), (int)digits,
-                 (unsigned long long)(figure % scale), units[unit]);
+        bool two = whole < 100;
+        uint64_t scale = two ? 100 : 10, size = unit < 6 ? one : one >> 10;
+        uint64_t part = (unit < 6 ? rest : rest >> 10) * scale, figure = whole * scale + part / size;
+        uint64_t left = part % size;
+        figure += 2 * left > size || (2 * left == size && figure % 2);
+        unsigned before = (unsigned)(figure / scale) % 10000, behind = (unsigned)(figure % scale);
+        snprintf(out, SL_BYTES_TEXT, two ? "%u.%02u %s" : "%u.%u %s", before, behind, units[unit]);
     }
     return out;
 }
