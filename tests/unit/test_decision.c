@@ -40,7 +40,7 @@ static void reasons_have_texts_of_their_own(void **state)
 {
     (void)state;
     assert_distinct(sl_decision_reason_text, SL_DECISION_BEGIN, SL_BEGIN_PROFILE);
-    assert_distinct(sl_decision_reason_text, SL_DECISION_DISCARD, SL_CANCEL_FAILED);
+    assert_distinct(sl_decision_reason_text, SL_DECISION_DISCARD, SL_CANCEL_CHECK);
     assert_distinct(sl_decision_reason_text, SL_DECISION_MISPREDICT, SL_DIFFERS_ORDER);
 }
 

@@ -80,7 +80,7 @@ static void locks_are_taken_in_their_order(void **state)
         for (int next = 0; next < SL_LOCK_COUNT; next++) {
             bool ordered = next > held;
             bool direction = next == SL_LOCK_OUT || next == SL_LOCK_IN;
-            snprintf(expected, sizeof(expected), "sluice: check: %s %s while %s is held\n",
+            snprintf(expected, sizeof(expected), "sluice: check failed: %s %s while %s is held\n",
                      ordered ? "waiting for" : "taking", names[next], names[held]);
             assert_string_equal(said_by(take_and_try, held, next), ordered ? "" : expected);
             assert_string_equal(said_by(take_both, held, next),
@@ -100,7 +100,7 @@ static void what_is_given_up_was_held(void **state)
 {
     (void)state;
     assert_string_equal(said_by(give_up_both, SL_LOCK_IN, SL_LOCK_IN),
-                        "sluice: check: giving up in while none is held\n");
+                        "sluice: check failed: giving up in while none is held\n");
 }
 
 static void enqueue_under(struct sl_lock *one, struct sl_lock *other)
@@ -121,14 +121,14 @@ static void work_is_enqueued_under_a_directions_lock_only(void **state)
     char expected[96];
     for (int held = 0; held < SL_LOCK_COUNT; held++) {
         bool may = held == SL_LOCK_OUT || held == SL_LOCK_IN;
-        snprintf(expected, sizeof(expected), "sluice: check: enqueueing work while %s is held\n",
+        snprintf(expected, sizeof(expected), "sluice: check failed: enqueueing work while %s is held\n",
                  names[held]);
         assert_string_equal(said_by(enqueue_under, held, held), may ? "" : expected);
     }
     assert_string_equal(said_by(enqueue_under, SL_LOCK_ORDER, SL_LOCK_OUT),
-                        "sluice: check: enqueueing work while order is held\n");
+                        "sluice: check failed: enqueueing work while order is held\n");
     assert_string_equal(said_by(enqueue_under, SL_LOCK_OUT, SL_LOCK_CLOCK),
-                        "sluice: check: enqueueing work while clock is held\n");
+                        "sluice: check failed: enqueueing work while clock is held\n");
     assert_string_equal(said_by(enqueue_under, SL_LOCK_OUT, SL_LOCK_IN), "");
 }
 

@@ -132,7 +132,7 @@ struct model_module {
     }
 
 /* Kinds of decisions, and of reasons for each: see trace/decision.h. */
-enum { MODEL_DECISIONS = 5, MODEL_REASONS = 7 };
+enum { MODEL_DECISIONS = 5, MODEL_REASONS = 8 };
 
 struct model {
     struct sluice_trace_header header;
