@@ -32,11 +32,8 @@ static void forget_if_full(struct sl_core *core)
 
 static void record_allocation(struct sl_core *core, uint32_t slot)
 {
-    const struct sl_slot *placed = &core->placement.slots[slot];
     core->placement.slots[slot].number = ++core->placement.allocations;
-    uint32_t expected = sl_predictor_expected_note(core->history.predictor);
     feed_slot(core, SL_SYMBOL_ALLOC, slot);
-    if (!core->placement.noted) sl_core_placed(core, expected, sl_arena_chunk(&core->arena, placed->address));
     sl_record_slabs(&core->recorder);
     sl_record_allocation(&core->recorder, SL_EVENT_ALLOC, slot);
 }

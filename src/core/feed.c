@@ -39,15 +39,6 @@ void sl_core_feed(struct sl_core *core, sl_symbol symbol, sl_symbol expected, ui
         sl_report_summary(core, &core->live->summary);
 }
 
-void sl_core_placed(struct sl_core *core, uint32_t expected, sl_chunk first)
-{
-    struct sl_history *history = &core->history;
-    bool moved = core->placement.moves != history->moves;
-    history->moves = core->placement.moves;
-    history->strays += expected == SL_NONE ? moved : expected != first;
-    sl_predictor_note(core->history.predictor, first);
-}
-
 void sl_core_forget(struct sl_core *core)
 {
     if (core->learned) sl_learned_forget(core->learned);

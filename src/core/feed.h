@@ -11,10 +11,6 @@ struct sl_core;
  * what sl_history_expected says. `stream`: the number of the one that it belongs to. */
 void sl_core_feed(struct sl_core *core, sl_symbol symbol, sl_symbol expected, uint32_t stream);
 
-/* The allocation whose symbol was just fed lies from chunk `first` on. `expected`: sl_predictor_expected_note
- * before it was fed. */
-void sl_core_placed(struct sl_core *core, uint32_t expected, sl_chunk first);
-
 /* Forgets what the program did, where tables have reached their bounds. */
 void sl_core_forget(struct sl_core *core);
 

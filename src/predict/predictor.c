@@ -40,7 +40,6 @@ struct sl_predictor {
     uint64_t mask, count;
     uint64_t entered; /* the last boundary that is in the chains */
     sl_symbol *symbol;
-    uint32_t *note; /* by position, as symbols */
     uint64_t *hash;
     struct chain_links *links; /* by boundary */
     uint32_t *head[LEVELS];    /* by hash: the low bits of the latest boundary */
@@ -72,10 +71,9 @@ struct sl_predictor *sl_predictor_new(size_t capacity)
     p->credit = CREDIT_MOST;
     p->mark = NEVER;
     p->symbol = malloc(size * sizeof *p->symbol);
-    p->note = calloc(size, sizeof *p->note);
     p->hash = calloc(size, sizeof *p->hash);
     p->links = calloc(size, sizeof *p->links);
-    bool complete = p->symbol && p->note && p->hash && p->links;
+    bool complete = p->symbol && p->hash && p->links;
     /* What repeats has fewer contexts than the ring has places: small tables stay in the cache. */
     p->head_shift = 64 - __builtin_ctzll(size / 4);
     for (int i = 0; i < LEVELS; i++) {
@@ -98,7 +96,6 @@ void sl_predictor_delete(struct sl_predictor *p)
     free(p->stretches);
     free(p->links);
     free(p->hash);
-    free(p->note);
     free(p->symbol);
     free(p);
 }
@@ -328,7 +325,6 @@ bool sl_predictor_prime(struct sl_predictor *p, const sl_symbol *symbols, size_t
         return false;
     }
     catch_up(p, p->count);
-    memset(p->note, 0xff, count * sizeof *p->note);
     p->given = count;
     p->following = true;
     p->cursor = p->match = p->lost_at = 0;
@@ -362,24 +358,12 @@ sl_symbol sl_predictor_step(const struct sl_predictor *p, struct sl_predictor_wa
     return p->symbol[walk->at++ & p->mask];
 }
 
-size_t sl_predictor_next(const struct sl_predictor *p, sl_symbol *out, uint32_t *notes, size_t count)
+size_t sl_predictor_next(const struct sl_predictor *p, sl_symbol *out, size_t count)
 {
     struct sl_predictor_walk walk = sl_predictor_walk(p);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         if ((out[i] = sl_predictor_step(p, &walk)) == SL_NONE) return i;
-        if (notes) notes[i] = p->note[(walk.at - 1) & p->mask];
-    }
     return count;
-}
-
-void sl_predictor_note(struct sl_predictor *p, uint32_t note)
-{
-    if (p->count) p->note[(p->count - 1) & p->mask] = note;
-}
-
-uint32_t sl_predictor_expected_note(const struct sl_predictor *p)
-{
-    return p->following ? p->note[p->cursor & p->mask] : SL_NONE;
 }
 
 sl_symbol sl_predictor_expected(const struct sl_predictor *p)

@@ -34,15 +34,8 @@ bool sl_predictor_feed(struct sl_predictor *predictor, sl_symbol symbol);
 
 /* Copies up to `count` predicted symbols to `out`, the next one first, and returns how many there are.
  * A prediction that reaches the present goes on with what it itself predicts, so that a periodic string can
- * be looked ahead of by any number of periods. 0 while nothing is predicted. `notes`, or NULL, gets for each
- * what was noted where the prediction was taken from. */
-size_t sl_predictor_next(const struct sl_predictor *predictor, sl_symbol *out, uint32_t *notes, size_t count);
-
-/* Notes something about the symbol that was fed last, which has no part in what is predicted. In a past that
- * was given notes are SL_NONE; of symbols that nobody noted anything about they are not to be used. */
-void sl_predictor_note(struct sl_predictor *predictor, uint32_t note);
-/* The note where the next symbol is predicted from, or SL_NONE. */
-uint32_t sl_predictor_expected_note(const struct sl_predictor *predictor);
+ * be looked ahead of by any number of periods. 0 while nothing is predicted. */
+size_t sl_predictor_next(const struct sl_predictor *predictor, sl_symbol *out, size_t count);
 
 /* The same one symbol at a time; SL_NONE at the end. Feeding ends a walk. */
 struct sl_predictor_walk {
