@@ -17,7 +17,7 @@ struct sl_word_evidence {
     uint8_t live, other;
 };
 
-enum { SL_STALE_EVIDENCE = 2 }; /* of both: then the word is stale */
+enum { SL_STALE_EVIDENCE = 1 }; /* of both: then the word is stale */
 
 static inline bool sl_word_is_stale(const struct sl_word_evidence *evidence)
 {
