@@ -15,9 +15,11 @@ ELSEWHERE = {
     "guards": "tests/promise/test_guards.c",
     "test_delay": "tests/promise/hooks.py",
     "wrong_plan": "tests/promise/hooks.py",
-    # One set of broken structures for both.
+    # One set of broken structures for two each.
     "arena_valid": "tests/unit/test_memory_valid.c",
+    "migrator_valid": "tests/unit/test_move_valid.c",
     "placement_valid": "tests/unit/test_memory_valid.c",
+    "schedule_valid": "tests/unit/test_move_valid.c",
 }
 
 

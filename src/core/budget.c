@@ -1,5 +1,6 @@
 #include "core/budget.h"
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -60,6 +61,16 @@ void sl_budget_decide(struct sl_budget *budget, uint64_t free_bytes, uint64_t gi
         sl_log(SL_LOG_WARN, "the budget is less than 8 MiB, the least that can be kept; 8 MiB it is");
         budget->bytes = SL_LEAST_BUDGET;
     }
+    SL_CHECK_ALL(sl_budget_is_valid(budget));
+}
+
+bool sl_budget_is_valid(const struct sl_budget *budget)
+{
+    uint64_t free_bytes = budget->watch.free_at_start;
+    uint64_t most = free_bytes > SL_LEAST_BUDGET ? free_bytes : SL_LEAST_BUDGET;
+    return SL_HOLDS(budget->bytes >= SL_LEAST_BUDGET) &&
+           SL_HOLDS(budget->policy->memory != SL_MEMORY_MOVED || budget->bytes <= most) &&
+           SL_HOLDS(atomic_load(&budget->watch.lost_bytes) <= budget->bytes - SL_LEAST_BUDGET);
 }
 
 uint64_t sl_budget_beside(uint64_t budget_bytes, uint64_t free_bytes, uint64_t taken_bytes)
@@ -98,6 +109,7 @@ static bool lose(struct sl_budget *budget, uint64_t taken_bytes)
     uint64_t left = sl_budget_beside(budget->bytes, budget->watch.free_at_start, taken_bytes);
     if (budget->bytes - left <= atomic_load(&budget->watch.lost_bytes)) return false;
     atomic_store(&budget->watch.lost_bytes, budget->bytes - left);
+    SL_CHECK_ALL(sl_budget_is_valid(budget));
     say_lost(taken_bytes, left);
     return true;
 }

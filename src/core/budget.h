@@ -50,6 +50,10 @@ bool sl_budget_is_short(const struct sl_budget *budget);
 void sl_budget_decide(struct sl_budget *budget, uint64_t free_bytes, uint64_t given_bytes,
                       uint64_t wanted_bytes);
 
+/* At least the least, and no more than was free at the start where the core moves chunks; others took no more
+ * of it than what is above the least. Caller holds the order lock, or nothing runs yet. */
+bool sl_budget_is_valid(const struct sl_budget *budget);
+
 /* What is left of a budget where of `free_bytes`, free at the start, others have taken `taken_bytes`. */
 uint64_t sl_budget_beside(uint64_t budget_bytes, uint64_t free_bytes, uint64_t taken_bytes);
 

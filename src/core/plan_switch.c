@@ -2,10 +2,11 @@
 
 #include <string.h>
 
+#include "base/check.h"
 #include "base/test_delay.h"
 #include "core/planning.h"
 #include "core/ticks.h"
-#include "move/migrator.h"
+#include "move/migrator_valid.h"
 #include "move/schedule_take.h"
 #include "move/stats.h"
 #include "plan/plan_content.h"
@@ -54,7 +55,7 @@ static void keep_evictions(struct plan_switch *t)
     for (uint32_t i = atomic_load(&schedule->next_out); i < schedule->steps.out_count; i++) {
         const struct sl_step *step = &schedule->steps.out[i];
         sl_chunk c = step->chunk;
-        if (step->after >= t->planning->ticks->now) return;
+        if (step->after >= t->planning->ticks->now || !SL_CHECK(c < t->job->input.chunk_count)) return;
         bool leaves = sl_content_is_resident(atomic_load(&sl_arena_record(t->planning->arena, c)->content)) &&
                       !sl_content_is_resident(t->planned[c]) && !t->job->marks[c];
         if (leaves) let_go(t, c, step->after);
@@ -86,7 +87,9 @@ static void compare_some(struct plan_switch *t)
     const struct sl_schedule *schedule = t->planning->schedule;
     size_t count = t->job->input.chunk_count;
     for (uint32_t i = atomic_load(&schedule->next_in); i < schedule->steps.in_count; i++)
-        if (schedule->steps.in[i].after < t->planning->ticks->now) compare(t, schedule->steps.in[i].chunk);
+        if (schedule->steps.in[i].after < t->planning->ticks->now &&
+            SL_CHECK(schedule->steps.in[i].chunk < count))
+            compare(t, schedule->steps.in[i].chunk);
     for (size_t c = atomic_load(&t->planning->stats->plans) % PARTS; c < count; c += PARTS)
         compare(t, (sl_chunk)c);
 }
@@ -153,4 +156,5 @@ void sl_plan_switch(const struct sl_planning *planning, struct sl_plan_job *job,
     sl_schedule_switch(planning->schedule, &job->steps, planning->ticks->now, job->out, t.out_count, job->in,
                        t.in_count);
     sl_schedule_submitted(planning->schedule, sl_ticks_submitted(planning->ticks));
+    SL_CHECK_ALL(sl_migrator_is_valid(planning->migrator));
 }

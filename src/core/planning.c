@@ -12,7 +12,7 @@
 #include "core/ticks.h"
 #include "launch/access.h"
 #include "launch/extents.h"
-#include "move/migrator.h"
+#include "move/migrator_valid.h"
 #include "move/schedule.h"
 #include "move/schedule_pull.h"
 #include "move/schedule_take.h"
@@ -182,6 +182,7 @@ static void plan_here(struct sl_planning *planning)
     else
         sl_schedule_clear(schedule);
     sl_schedule_submitted(schedule, sl_ticks_submitted(planning->ticks));
+    SL_CHECK_ALL(sl_migrator_is_valid(planning->migrator));
     sl_migrator_unlock(planning->migrator);
     if (status == SL_OK) {
         planning->carried_out = atomic_load(&schedule->generation);

@@ -283,7 +283,8 @@ void sl_arena_give(struct sl_arena *arena, sl_chunk first)
     arena->chunks_used -= count;
     for (uint32_t i = 0; i < count; i++) {
         struct sl_chunk_record *chunk = sl_arena_record(arena, first + i);
-        SL_CHECK(chunk->bytes <= arena->virtual_bytes_used);
+        if (!SL_CHECK(chunk->bytes <= arena->virtual_bytes_used))
+            atomic_store(&arena->virtual_bytes_used, chunk->bytes);
         arena->virtual_bytes_used -= chunk->bytes;
         if (chunk->pinned) arena->pinned_bytes_used -= chunk->bytes;
         atomic_store(&chunk->bytes, 0);

@@ -12,6 +12,7 @@
 
 #include <stdatomic.h>
 
+#include "base/check.h"
 #include "device/backend.h"
 #include "memory/chunk_bitmap.h"
 #include "memory/content.h"
@@ -107,6 +108,7 @@ static inline sl_chunk sl_arena_chunk(const struct sl_arena *arena, uint64_t add
 
 static inline struct sl_chunk_record *sl_arena_record(const struct sl_arena *arena, sl_chunk chunk)
 {
+    SL_CHECK_ALL(chunk >> arena->slab_shift < atomic_load(&arena->slab_count));
     return &arena->slabs[chunk >> arena->slab_shift].chunks[chunk & (arena->chunks_per_slab - 1)];
 }
 /* Changes the chunk's content if it is `from` (both enum sl_chunk_content). The one way to do so. False

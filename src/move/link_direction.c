@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "device/ordering.h"
 
 static _Atomic(sl_event_handle) *event_at(const struct sl_link_direction *direction, uint64_t sequence)
@@ -93,6 +94,7 @@ sl_event_handle sl_link_direction_event(const struct sl_link_direction *directio
 void sl_link_direction_set_done(struct sl_link_direction *direction, uint64_t sequence)
 {
     uint64_t seen = atomic_load(&direction->done);
+    if (!SL_CHECK(sequence <= atomic_load(&direction->issued))) return;
     while (seen < sequence && !atomic_compare_exchange_weak(&direction->done, &seen, sequence)) {
     }
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/guards.h"
 #include "base/log.h"
 #include "device/device_clock.h"
@@ -282,6 +283,7 @@ uint64_t sl_migrator_evict(struct sl_migrator *migrator, sl_chunk c, const struc
     if (atomic_load(&migrator->failed) || chunk->pinned || !sl_chunk_is_resident(chunk)) return 0;
     /* Before the content says that it left, so that whoever sees that also sees what to wait for. */
     uint64_t dropped = atomic_load(&chunk->discard_sequence);
+    SL_CHECK(atomic_load(&chunk->out_sequence) < sequence);
     atomic_store(&chunk->out_sequence, sequence);
     bool evicted = sl_content_change(chunk, SL_CONTENT_RESIDENT, SL_CONTENT_HOST);
     if (!evicted) {
@@ -310,7 +312,8 @@ uint64_t sl_migrator_evict(struct sl_migrator *migrator, sl_chunk c, const struc
     atomic_store(&chunk->users, 0);
     atomic_store(&chunk->frame_bytes, 0);
     if (atomic_exchange(&chunk->unused, false)) atomic_fetch_add(&migrator->stats->unused_bytes, bytes);
-    atomic_fetch_sub(&migrator->occupied_bytes, bytes);
+    uint64_t occupied = atomic_fetch_sub(&migrator->occupied_bytes, bytes);
+    if (!SL_CHECK(bytes <= occupied)) atomic_store(&migrator->occupied_bytes, 0);
     struct sl_event move = sl_stats_moved(migrator->stats, kind, cause, c, bytes);
     if (timed && status == SL_OK) sl_transfers_end(migrator->out.transfers, &move, true);
     return sequence;
@@ -333,6 +336,7 @@ uint64_t sl_migrator_fetch(struct sl_migrator *migrator, sl_chunk c, uint64_t by
     struct sl_chunk_record *chunk = sl_arena_record(migrator->arena, c);
     uint64_t sequence = atomic_load(&migrator->in.issued) + 1, held = atomic_load(&chunk->frame_bytes);
     bool dead = false;
+    if (!SL_CHECK(bytes <= migrator->arena->chunk_bytes)) return 0;
     if (atomic_load(&migrator->failed) || bytes <= held || (!held && sl_chunk_is_resident(chunk))) return 0;
     /* Waiting comes before the content changes: a release that sees it resident waits for us in turn. */
     uint64_t own = atomic_load(&chunk->out_sequence);
@@ -341,6 +345,7 @@ uint64_t sl_migrator_fetch(struct sl_migrator *migrator, sl_chunk c, uint64_t by
         own = atomic_load(&chunk->out_sequence);
     }
     if (own > after_out) after_out = own;
+    SL_CHECK(atomic_load(&chunk->in_sequence) < sequence);
     atomic_store(&chunk->in_sequence, sequence);
     if (!held && !arrive(chunk, &dead)) return give_up(migrator, &migrator->in);
     if (dead) atomic_store(&chunk->written, true);

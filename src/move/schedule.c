@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "move/schedule_take.h"
+#include "move/schedule_valid.h"
 
 enum sl_status sl_schedule_init(struct sl_schedule *schedule, struct sl_migrator *migrator)
 {
@@ -49,13 +51,18 @@ static bool may_leave(const struct sl_schedule *schedule, const struct sl_step *
            !is_to_be_freed(schedule, step, SL_CONTENT_RESIDENT);
 }
 
+static bool is_in_arena(const struct sl_schedule *schedule, const struct sl_step *step)
+{
+    return SL_CHECK(step->chunk < sl_arena_chunk_count(schedule->migrator->arena));
+}
+
 /* Caller holds out.lock. Stops at a step whose launch was not submitted yet. */
 static void issue_out(struct sl_schedule *schedule, uint32_t until, enum sl_move_cause cause)
 {
     for (uint32_t i = atomic_load(&schedule->next_out); i < until && i < schedule->steps.out_count; i++) {
         if (!atomic_load(&schedule->active)) return;
         const struct sl_step *step = &schedule->steps.out[i];
-        if (!may_leave(schedule, step)) return;
+        if (!is_in_arena(schedule, step) || !may_leave(schedule, step)) return;
         sl_migrator_evict(schedule->migrator, step->chunk, sl_fences_find(&schedule->fences, step->after),
                           cause);
         atomic_store(&schedule->next_out, i + 1);
@@ -87,7 +94,7 @@ static void issue_in(struct sl_schedule *schedule, uint32_t until, enum sl_move_
     for (uint32_t i = atomic_load(&schedule->next_in); i < until && i < schedule->steps.in_count; i++) {
         if (!atomic_load(&schedule->active)) return;
         const struct sl_step *step = &schedule->steps.in[i];
-        if (!may_come(schedule, step)) return;
+        if (!is_in_arena(schedule, step) || !may_come(schedule, step)) return;
         sl_migrator_fetch(schedule->migrator, step->chunk, step->bytes, out_sequence_for(schedule, step),
                           cause);
         atomic_store(&schedule->next_in, i + 1);
@@ -99,6 +106,12 @@ static bool is_current(const struct sl_schedule *schedule, uint64_t generation)
     return atomic_load(&schedule->active) && atomic_load(&schedule->generation) == generation;
 }
 
+/* Behind a batch. Caller holds the direction's lock. */
+static void check(const struct sl_schedule *schedule)
+{
+    SL_CHECK_ALL_SPARINGLY(sl_schedule_elements(schedule), sl_schedule_is_valid(schedule));
+}
+
 /* Releases below `out`, of the plan of that generation. */
 static void issue_out_of(struct sl_schedule *schedule, uint64_t generation, uint32_t out,
                          enum sl_move_cause cause)
@@ -107,6 +120,7 @@ static void issue_out_of(struct sl_schedule *schedule, uint64_t generation, uint
     if (out <= atomic_load_explicit(&schedule->next_out, memory_order_relaxed)) return;
     sl_lock(&migrator->out.lock);
     if (is_current(schedule, generation)) issue_out(schedule, out, cause);
+    check(schedule);
     sl_unlock(&migrator->out.lock);
 }
 
@@ -118,6 +132,7 @@ static void issue_in_of(struct sl_schedule *schedule, uint64_t generation, uint3
     if (in <= atomic_load_explicit(&schedule->next_in, memory_order_relaxed)) return;
     sl_lock(&migrator->in.lock);
     if (is_current(schedule, generation)) issue_in(schedule, in, cause);
+    check(schedule);
     sl_unlock(&migrator->in.lock);
 }
 
@@ -236,8 +251,9 @@ bool sl_schedule_peek(struct sl_schedule *schedule, bool out, struct sl_pending 
     uint32_t i = atomic_load(out ? &schedule->next_out : &schedule->next_in);
     if (atomic_load(&schedule->active) && i < (out ? schedule->steps.out_count : schedule->steps.in_count)) {
         const struct sl_step *step = out ? &schedule->steps.out[i] : &schedule->steps.in[i];
-        found = out ? may_leave(schedule, step)
-                    : step->after <= atomic_load(&schedule->submitted) && may_come(schedule, step);
+        found = is_in_arena(schedule, step) &&
+                (out ? may_leave(schedule, step)
+                     : step->after <= atomic_load(&schedule->submitted) && may_come(schedule, step));
         *pending = (struct sl_pending){
             .generation = atomic_load(&schedule->generation), .index = i, .chunk = step->chunk};
         if (found && out) pending->fence = sl_fences_find(&schedule->fences, step->after);
@@ -256,6 +272,7 @@ void sl_schedule_issue_pending(struct sl_schedule *schedule, bool out, const str
             issue_out(schedule, pending->index + 1, SL_CAUSE_PLAN);
         else if (!out && atomic_load(&schedule->next_in) == pending->index)
             issue_in(schedule, pending->index + 1, SL_CAUSE_PLAN);
+        check(schedule);
     }
     sl_unlock(&direction->lock);
 }

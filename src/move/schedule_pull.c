@@ -2,7 +2,9 @@
 
 #include <string.h>
 
+#include "base/check.h"
 #include "move/schedule.h"
+#include "move/schedule_valid.h"
 
 /* So many fetches are looked at for one that nobody used yet. */
 enum { LOOK_BACK = 32 };
@@ -120,6 +122,7 @@ bool sl_schedule_pull(struct sl_schedule *schedule, sl_tick tick, uint8_t histor
     if (!*early) return true;
     if (!sl_migrator_try_lock(migrator, SL_PATIENCE)) return false;
     put_in_front(&schedule->steps, &pull, atomic_load(&schedule->next_in));
+    SL_CHECK_ALL_SPARINGLY(sl_schedule_elements(schedule), sl_schedule_is_valid(schedule));
     sl_migrator_unlock(migrator);
     return true;
 }
@@ -134,6 +137,7 @@ sl_chunk sl_schedule_take_back(struct sl_schedule *schedule, sl_tick tick)
         if (!atomic_load(&chunk->unused) || chunk->last_use == tick) continue;
         rotate(steps, i, i + 1, issued, true);
         atomic_store(&schedule->next_in, issued - 1);
+        SL_CHECK_ALL_SPARINGLY(sl_schedule_elements(schedule), sl_schedule_is_valid(schedule));
         return steps[issued - 1].chunk;
     }
     return SL_NONE;

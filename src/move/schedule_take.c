@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "move/schedule.h"
+#include "move/schedule_valid.h"
 
 void sl_steps_free(struct sl_steps *steps)
 {
@@ -145,6 +147,7 @@ static void begin(struct sl_schedule *schedule, struct sl_steps *steps)
     schedule->begun_at = 0;
     schedule->taken_over = 0;
     atomic_store(&schedule->active, true);
+    SL_CHECK_ALL(sl_schedule_is_valid(schedule));
 }
 
 void sl_schedule_take(struct sl_schedule *schedule, struct sl_steps *steps)
@@ -195,4 +198,5 @@ void sl_schedule_switch(struct sl_schedule *schedule, struct sl_steps *steps, sl
     begin(schedule, steps);
     schedule->begun_at = tick;
     schedule->taken_over = out_count;
+    SL_CHECK_ALL(sl_schedule_is_valid(schedule));
 }

@@ -31,14 +31,22 @@ static sl_tick earlier(sl_tick after, sl_tick least, uint64_t dice)
     return after > least + by ? after - by : least;
 }
 
-/* Those that are left move together; whose frame came from one that is not takes that of the one before. */
+static bool frees_frame(const struct sl_plan_action *action)
+{
+    return action->kind != SL_ACTION_FETCH && action->kind != SL_ACTION_POPULATE;
+}
+
+/* Those that are left move together; whose frame came from one that is not takes that of the one in front
+ * that frees any. */
 static void leave_out(struct sl_plan *plan, size_t a)
 {
     plan->action_count--;
     for (size_t i = a; i < plan->action_count; i++) plan->actions[i] = plan->actions[i + 1];
     for (size_t i = a; i < plan->action_count; i++) {
         uint32_t *from = &plan->actions[i].frame_from;
-        if (*from != SL_NONE && *from >= a) *from = *from ? *from - 1 : SL_NONE;
+        if (*from == SL_NONE || *from < a) continue;
+        do *from = *from ? *from - 1 : SL_NONE;
+        while (*from != SL_NONE && !frees_frame(&plan->actions[*from]));
     }
 }
 

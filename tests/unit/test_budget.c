@@ -9,7 +9,9 @@
 
 #include <cmocka.h>
 
+#include "broken.h"
 #include "core/feed.h"
+#include "core/policy.h"
 #include "core_fixture.h"
 
 #define DEVICE (64 * SL_MIB)
@@ -264,6 +266,26 @@ static void the_driver_is_asked_seldom_and_never_beside_a_capture(void **state)
     in_child(seldom);
 }
 
+/* Where it fails, SL_CHECK_ALL would not see that. */
+static void broken_budgets_are_found(void **state)
+{
+    (void)state;
+    const struct sl_policy_traits *moved = sl_policy_traits(SL_POLICY_PLAN);
+    struct sl_budget budget = {.policy = moved, .bytes = 32 * SL_MIB, .watch.free_at_start = 40 * SL_MIB};
+    assert_true(sl_budget_is_valid(&budget));
+    assert_breaks(budget.bytes, SL_LEAST_BUDGET - SL_BLOCK_BYTES, sl_budget_is_valid(&budget));
+    assert_breaks(budget.bytes, 42 * SL_MIB, sl_budget_is_valid(&budget));
+    assert_breaks(budget.watch.lost_bytes, 26 * SL_MIB, sl_budget_is_valid(&budget));
+    budget.charged_bytes =
+        100 * SL_MIB; /* what the program takes past us has no limit, and may not be there */
+    assert_true(sl_budget_is_valid(&budget));
+    budget.charged_bytes = -1;
+    assert_true(sl_budget_is_valid(&budget));
+    budget.policy = sl_policy_traits(SL_POLICY_DRIVER);
+    budget.bytes = 42 * SL_MIB; /* the driver's budget is its own */
+    assert_true(sl_budget_is_valid(&budget));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -275,6 +297,7 @@ int main(void)
         cmocka_unit_test(what_ever_came_is_not_lost),
         cmocka_unit_test(what_is_there_makes_room),
         cmocka_unit_test(the_driver_is_asked_seldom_and_never_beside_a_capture),
+        cmocka_unit_test(broken_budgets_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

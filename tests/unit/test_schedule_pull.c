@@ -169,8 +169,12 @@ static void what_was_issued_stays(void **state)
 {
     (void)state;
     static struct fixture f;
-    struct sl_migrator migrator = {.in.lock = SL_LOCK_INITIALIZER(SL_LOCK_IN),
+    static struct sl_arena arena;
+    struct sl_migrator migrator = {.arena = &arena,
+                                   .in.lock = SL_LOCK_INITIALIZER(SL_LOCK_IN),
                                    .out.lock = SL_LOCK_INITIALIZER(SL_LOCK_OUT)};
+    sl_arena_init(&arena, NULL, SL_BLOCK_BYTES);
+    atomic_store(&arena.slab_count, 1);
     for (uint64_t seed = 1; seed <= 40; seed++) {
         uint64_t random = seed;
         size_t early;
