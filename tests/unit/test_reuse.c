@@ -86,6 +86,7 @@ static uint64_t discard(const struct sl_slot *slot)
     uint64_t bytes = chunk->bytes;
     atomic_store(&chunk->content, SL_CONTENT_RESIDENT_DEAD);
     atomic_store(&chunk->frame_bytes, bytes);
+    atomic_fetch_add(&migrator.occupied_bytes, bytes);
     atomic_store(&chunk->bytes, 0);
     sl_lock(&migrator.out.lock);
     uint64_t sequence = sl_migrator_evict(&migrator, c, NULL, SL_CAUSE_PLAN);

@@ -166,7 +166,9 @@ static void an_empty_plan_has_no_steps(void **state)
 
 /* --- taking over --- */
 
-static struct sl_migrator migrator = {.in.lock = SL_LOCK_INITIALIZER(SL_LOCK_IN),
+static struct sl_arena arena; /* as large as the chunks' numbers need; nothing lies in it */
+static struct sl_migrator migrator = {.arena = &arena,
+                                      .in.lock = SL_LOCK_INITIALIZER(SL_LOCK_IN),
                                       .out.lock = SL_LOCK_INITIALIZER(SL_LOCK_OUT)};
 
 /* A schedule in the middle of another plan. */
@@ -212,8 +214,9 @@ static struct taken draw_taken(uint64_t *seed, sl_tick tick)
     struct taken t = {.out_count = random_below(seed, ROOM + 1), .in_count = random_below(seed, ROOM + 1)};
     sl_tick deadline = tick;
     uint32_t waits_for = 0;
+    uint32_t early = random_below(seed, t.out_count + 1); /* what the schedule before was about to evict */
     for (uint32_t i = 0; i < t.out_count; i++)
-        t.out[i] = (struct sl_step){.chunk = 1000 + i, .after = tick - random_below(seed, 2)};
+        t.out[i] = (struct sl_step){.chunk = 1000 + i, .after = tick - (i < early)};
     for (uint32_t i = 0; i < t.in_count; i++) {
         deadline += random_below(seed, 6);
         waits_for += random_below(seed, t.out_count - waits_for + 1);
@@ -297,6 +300,8 @@ static void a_switch_goes_on_from_where_the_chunks_are(void **state)
 
 int main(void)
 {
+    sl_arena_init(&arena, NULL, SL_BLOCK_BYTES);
+    atomic_store(&arena.slab_count, 5);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_lists_are_the_plan),
         cmocka_unit_test(a_step_is_of_one_history_if_its_chunk_is),
