@@ -31,7 +31,8 @@ void sl_core_feed(struct sl_core *core, sl_symbol symbol, sl_symbol expected, ui
         hit = sl_planning_knows(&core->planning, sl_interleaver_history(history->interleaver, stream));
     bool ended = sl_history_count(history, hit);
     if (!hit) {
-        if (expected != SL_NONE) sl_decision_misprediction(&core->scanner, core->ticks.now, expected, symbol);
+        if (expected != SL_NONE && core->budget.pressure) /* else nothing depends on it */
+            sl_decision_misprediction(&core->scanner, core->ticks.now, expected, symbol);
         sl_planning_mispredicted(&core->planning);
     }
     if (ended) end_iteration(core);
