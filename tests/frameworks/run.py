@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Unmodified training programs of real frameworks, on softcuda, without and with sluice: the same bits, the budget kept.
 
-usage: run.py BUILD [--only NAME[,NAME]] [--quick] [--list] [--compare] [--again] [--table]
+usage: run.py BUILD [--only NAME[,NAME]] [--part I/N] [--quick] [--list] [--compare] [--again] [--table]
 
   --only     the programs of these names
+  --part     every Nth case from the Ith on: with one N and each I from 1 to N all of them, of all kinds each time
   --quick    one small program
   --list     the cases, and nothing is run
   --compare  also how long steps take under the policies demand and driver
@@ -35,6 +36,7 @@ def read_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--only", type=lambda text: text.split(","))
+    parser.add_argument("--part", type=lambda text: [int(word) for word in text.split("/")], default=[1, 1])
     for name in ("quick", "list", "compare", "again", "table"):
         parser.add_argument("--" + name, action="store_true")
     options = parser.parse_args()
@@ -127,6 +129,7 @@ def main():
     programs, chosen = cases.quick() if options.quick else (cases.PROGRAMS, cases.choose(cases.PROGRAMS))
     if options.only:
         chosen = [case for case in chosen if case.program in options.only]
+    chosen = chosen[options.part[0] - 1::options.part[1]]
     results = options.build / "frameworks/results.json"
     if options.list or options.table:
         print(figures.table(running.load(results) or []) if options.table else "\n".join(" ".join(case) for case in chosen))
