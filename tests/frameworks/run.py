@@ -73,7 +73,7 @@ class Suite:
         controls = [self.run(program, case.allocator, schedule) for schedule in ("eager", "late")]
         entry = {"framework": program.framework, "program": program.name, "allocator": case.allocator, "daemon": case.daemon,
                  "schedule": case.schedule, "ranks": 1, "budget_share": case.share, "steps": program.steps,
-                 **dict.fromkeys(FIGURES)}
+                 "build": self.bench.software[:8] + self.bench.sluice[:8], **dict.fromkeys(FIGURES)}
         broken = next((control for control in controls if not control.ended_well()), None)
         if broken:
             return {**entry, "failure": "without sluice " + broken.describe(), "run": str(broken.folder)}
@@ -114,19 +114,19 @@ def tell(entry):
     return wrong is None
 
 
-def keep(path, entries):
-    """Replaces what is known of the same cases."""
-    def name(entry):
-        return tuple(entry[part] for part in ("program", "allocator", "budget_share", "daemon", "schedule"))
+def keep(path, entries, possible):
+    """Replaces what is known of the same cases; those that are not `possible` any more go."""
+    def case_of(entry):
+        return cases.Case(*(entry[part] for part in ("program", "allocator", "budget_share", "daemon", "schedule")))
 
-    known = {name(entry): entry for entry in running.load(path) or []}
-    known.update({name(entry): entry for entry in entries})
-    figures.save(path, list(known.values()))
+    known = {case_of(entry): entry for entry in (running.load(path) or []) + entries}
+    figures.save(path, [known[case] for case in possible if case in known])
 
 
 def main():
     options = read_options()
-    programs, chosen = cases.quick() if options.quick else (cases.PROGRAMS, cases.choose(cases.PROGRAMS))
+    every, (small, quick) = cases.choose(cases.PROGRAMS), cases.quick()
+    programs, chosen = (small, quick) if options.quick else (cases.PROGRAMS, every)
     if options.only:
         chosen = [case for case in chosen if case.program in options.only]
     chosen = chosen[options.part[0] - 1::options.part[1]]
@@ -146,7 +146,7 @@ def main():
     for case in chosen:
         entry = suite.take(named[case.program], case)
         good += tell(entry)
-        keep(results, [entry])
+        keep(results, [entry], every + quick)
     print(f"{good} of {len(chosen)} cases as they should be; {results}")
     sys.exit(good != len(chosen))
 

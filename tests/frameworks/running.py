@@ -55,7 +55,8 @@ class Bench:
         self.preload = self.build / "shim/libsluice.so"
         self.folder = self.build / "frameworks"
         self.folder.mkdir(exist_ok=True)
-        self.software = self.hash_files(sorted(self.libraries.glob("lib*.so.*[0-9]")))
+        self.software = self.hash_files(sorted(self.libraries.glob("lib*.so*")))
+        self.sluice = self.hash_files([self.preload])
 
     @staticmethod
     def hash_files(paths):
@@ -87,8 +88,9 @@ class Bench:
         if sluice is not None:
             variables.update({"SLUICE_" + name: value for name, value in sluice.items()})
         told = json.dumps([program.file, program.arguments, program.steps, variables, sluice is not None], sort_keys=True)
-        parts = [PROGRAMS / program.file, PROGRAMS / "common.py", *([self.preload] if sluice is not None else [])]
-        key = hashlib.sha256((told + self.software + self.hash_files(parts)).encode()).hexdigest()[:16]
+        parts = [PROGRAMS / program.file, PROGRAMS / "common.py"]
+        build = self.software if sluice is None else self.software + self.sluice
+        key = hashlib.sha256((told + build + self.hash_files(parts)).encode()).hexdigest()[:16]
         folder = self.folder / "runs" / key
         if again or not (folder / "done.json").exists():
             self.start(program, variables, sluice is not None, folder)

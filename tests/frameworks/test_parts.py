@@ -75,8 +75,9 @@ class Verdict(unittest.TestCase):
         entry = {"program": "a", "allocator": "b", "budget_share": "1/2", "daemon": "inline", "schedule": "late", "steps": 1}
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "results.json"
-            run.keep(path, [entry, {**entry, "program": "c"}])
-            run.keep(path, [{**entry, "steps": 2}])
+            possible = [cases.Case(program, "b", "1/2", "inline", "late") for program in "aced"]
+            run.keep(path, [entry, {**entry, "program": "c"}, {**entry, "program": "d"}], possible)
+            run.keep(path, [{**entry, "steps": 2}], possible[:3])
             self.assertEqual([(kept["program"], kept["steps"]) for kept in run.running.load(path)], [("a", 2), ("c", 1)])
 
 
