@@ -46,15 +46,20 @@ def pairs_of(case):
 
 def choose(programs):
     """Cases in which every two values of two factors, the program among them, come together at least once: always the next case
-    that has most pairs which none had before, the first one of several. The order of a random schedule differs from case to case."""
+    that has most pairs which none had before; of several the one whose pairs came least often, so that all come about equally
+    often; of several again the first. The order of a random schedule differs from case to case."""
     possible = [Case(program.name, *values) for program in programs for values in itertools.product(*FACTORS.values())
                 if values[0] not in program.without]
-    missing = set().union(*(pairs_of(case) for case in possible))
-    chosen = []
+    pairs = {case: pairs_of(case) for case in possible}
+    missing, seen, chosen = set().union(*pairs.values()), collections.Counter(), []
+
+    def merit(case):
+        return len(pairs[case] & missing), -sum(seen[pair] for pair in pairs[case])
+
     while missing:
-        best = max(possible, key=lambda case: len(pairs_of(case) & missing))
-        missing -= pairs_of(best)
-        chosen.append(best)
+        chosen.append(max(possible, key=merit))
+        missing -= pairs[chosen[-1]]
+        seen.update(pairs[chosen[-1]])
     order = [program.name for program in programs]
     chosen.sort(key=lambda case: (order.index(case.program), list(ALLOCATORS).index(case.allocator)))
     return [case._replace(schedule=f"random:{number}") if case.schedule == "random" else case
