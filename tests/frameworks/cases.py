@@ -1,0 +1,72 @@
+"""Which programs are run, and how: the table of programs, and a choice of cases that covers all pairs."""
+import collections
+import itertools
+
+# Of a program's steps the first ones allocate and teach; times are of those behind them.
+FIRST_STEADY_STEP = 6
+
+Program = collections.namedtuple("Program", "framework name file arguments steps without")
+
+
+def gpt(name, *arguments, steps=16):
+    return Program("pytorch", "gpt-" + name, "gpt.py", arguments, steps, ())
+
+
+# `without`: allocators that the program cannot have without sluice either.
+PROGRAMS = [
+    gpt("foreach", "--optimizer", "adamw"),
+    gpt("fused", "--optimizer", "adamw-fused"),
+    gpt("sgd", "--optimizer", "sgd"),
+    gpt("accumulated", "--accumulate", "2", "--evaluate-every", "3", steps=12),
+    gpt("bfloat16", "--autocast"),
+    gpt("checkpointed", "--checkpoint", "--dropout", "0.1"),
+    gpt("workers", "--workers", "2"),
+    Program("pytorch", "convolutional", "convolutional.py", (), 16, ()),
+    Program("pytorch", "recurrent", "recurrent.py", (), 12, ()),
+    # Memory that PyTorch does not keep is freed in the midst of a capture.
+    Program("pytorch", "cuda-graph", "cuda_graph.py", (), 24, ("nocache",)),
+]
+
+ALLOCATORS = {
+    "default": {},
+    "expandable": {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"},
+    "async": {"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"},
+    "nocache": {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"},
+}
+
+Case = collections.namedtuple("Case", "program allocator share daemon schedule")
+# Where any value would do, the choice takes the first: what is most likely to go wrong.
+FACTORS = {"allocator": list(ALLOCATORS), "share": ["1/2", "1/3"], "daemon": ["thread", "inline"],
+           "schedule": ["random", "late", "eager"]}
+
+
+def pairs_of(case):
+    return set(itertools.combinations(enumerate(case), 2))
+
+
+def choose(programs):
+    """Cases in which every two values of two factors, the program among them, come together at least once: always the next case
+    that has most pairs which none had before; of several the one whose pairs came least often, so that all come about equally
+    often; of several again the first. The order of a random schedule differs from case to case."""
+    possible = [Case(program.name, *values) for program in programs for values in itertools.product(*FACTORS.values())
+                if values[0] not in program.without]
+    pairs = {case: pairs_of(case) for case in possible}
+    missing, seen, chosen = set().union(*pairs.values()), collections.Counter(), []
+
+    def merit(case):
+        return len(pairs[case] & missing), -sum(seen[pair] for pair in pairs[case])
+
+    while missing:
+        chosen.append(max(possible, key=merit))
+        missing -= pairs[chosen[-1]]
+        seen.update(pairs[chosen[-1]])
+    order = [program.name for program in programs]
+    chosen.sort(key=lambda case: (order.index(case.program), list(ALLOCATORS).index(case.allocator)))
+    return [case._replace(schedule=f"random:{number}") if case.schedule == "random" else case
+            for number, case in enumerate(chosen)]
+
+
+def quick():
+    """One small run for daily work."""
+    program = PROGRAMS[0]._replace(name="gpt-quick", arguments=("--layers", "2"), steps=8)
+    return [program], [Case(program.name, "default", "1/2", "thread", "late")]

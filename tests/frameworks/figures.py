@@ -1,0 +1,99 @@
+"""The figures of a case, out of what its runs left behind."""
+import json
+import statistics
+import subprocess
+
+from cases import FIRST_STEADY_STEP
+
+MIB = 1 << 20
+# softcuda counts what modules hold (constants, variables) as well, which no budget is for.
+MODULES_AT_MOST = 2 * MIB
+
+
+def steady_seconds(run):
+    """The mean of a steady step, None if the run has none."""
+    steps = run.steps[FIRST_STEADY_STEP:] if run is not None and run.ended_well() else []
+    return statistics.fmean(steps) if steps else None
+
+
+def part_of_launches(run, steps):
+    """The first and last tick of the steady steps, as if all steps had the same launches. The last step is left out: behind it
+    the weights are read."""
+    total = run.sluice["total"]["launches"]
+    return total * FIRST_STEADY_STEP // steps, total * (steps - 1) // steps, steps - 1 - FIRST_STEADY_STEP
+
+
+def fetched(tool, trace, first, last):
+    """Bytes by cause that were fetched from tick `first` to tick `last`."""
+    sums = {"plan": 0, "demand": 0, "late": 0}
+    dump = subprocess.run([tool, "trace", "dump", trace], capture_output=True, text=True, check=True).stdout
+    for line in dump.splitlines():
+        words = line.split()
+        if len(words) == 8 and words[3:5] == ["move", "fetch"] and first < int(words[0]) <= last:
+            sums[words[5]] += int(words[7].split("=")[1])
+    return sums
+
+
+def from_iterations(run, name, first, last):
+    """The same of a figure that statistics have for each iteration; of one that is partly outside its part."""
+    total, tick = 0.0, 0
+    for iteration in run.sluice["iterations"]:
+        begin, tick = tick, tick + iteration["launches"]
+        inside = max(0, min(last, tick) - max(first, begin))
+        total += iteration[name] * inside / max(1, iteration["launches"])
+    return total
+
+
+def movements(tool, run, steps):
+    """Foreseen share, demand misses and bytes fetched for each steady step."""
+    names = ("foreseen_share", "demand_misses_per_step", "bytes_in_per_step")
+    trace = run.folder / "trace.slt"
+    if not run.ended_well() or run.sluice is None or not trace.exists() or not run.sluice["total"]["launches"]:
+        return dict.fromkeys(names)
+    first, last, count = part_of_launches(run, steps)
+    causes = fetched(tool, trace, first, last)
+    remote = from_iterations(run, "remote_bytes", first, last)
+    used = sum(causes.values()) + remote
+    return {"foreseen_share": causes["plan"] / used if used else None,
+            "demand_misses_per_step": from_iterations(run, "demand_misses", first, last) / count,
+            "bytes_in_per_step": sum(causes.values()) / count}
+
+
+def peak(run):
+    return run.device["peak_device_bytes"] if run.device else None
+
+
+def is_kept(run, budget):
+    """Whether the device never held more than the budget; None if softcuda wrote no books."""
+    return peak(run) <= budget + MODULES_AT_MOST if run.device else None
+
+
+def table(results):
+    """Markdown, a line for each case."""
+    def milliseconds(value):
+        return "" if value is None else f"{1e3 * value:.2f}"
+
+    def mib(value):
+        return "?" if value is None else f"{value / MIB:.0f}"
+
+    def share(value):
+        return "" if value is None else f"{100 * value:.0f} %"
+
+    lines = ["| program | allocator | daemon | order | budget | same bits | kept | step without | step, ms | demand | driver | "
+             "bound | foreseen | misses | MiB in |",
+             "| --- | --- | --- | --- | ---: | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
+    for row in results:
+        same = {True: "yes", False: "**no**", None: "not deterministic"}[row["identical"]] if not row["failure"] else "**failed**"
+        misses, moved = row["demand_misses_per_step"], row["bytes_in_per_step"]
+        kept = {True: "yes", False: f"**no**: {mib(row['peak_bytes'])} MiB", None: ""}
+        cells = [row["program"], row["allocator"], row["daemon"], row["schedule"],
+                 f"{mib(row['budget_bytes'])} of {mib(row['needed_bytes'])} MiB", same, kept[row["budget_kept"]],
+                 *(milliseconds(row[name + "step_seconds"]) for name in ("full_", "", "demand_", "driver_", "bound_")),
+                 share(row["foreseen_share"]), "" if misses is None else f"{misses:.1f}",
+                 "" if moved is None else f"{moved / MIB:.1f}"]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def save(path, results):
+    path.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")

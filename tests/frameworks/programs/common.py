@@ -1,0 +1,33 @@
+"""What the training programs of this folder share: a seed, steps timed on the device, the weights' hash at the end."""
+import hashlib
+import os
+
+os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":16:8")  # without it cuBLAS may give other bits each time
+
+import torch
+
+
+def begin(seed=1):
+    torch.manual_seed(seed)
+    torch.use_deterministic_algorithms(True)
+    torch.utils.deterministic.fill_uninitialized_memory = False  # nobody trains that way
+    torch.backends.cudnn.enabled = False
+
+
+def train(steps, take_step):
+    """Calls take_step(number) for each step, which returns the loss, and prints that and how long the step took on the device."""
+    for number in range(steps):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        loss = take_step(number)
+        end.record()
+        value = loss.item()
+        print(f"step {number} loss {value:.6f} {value.hex()} device_ms {start.elapsed_time(end):.6f}", flush=True)
+
+
+def report(model):
+    hashed = hashlib.sha256()
+    for value in model.state_dict().values():
+        hashed.update(value.detach().cpu().numpy().tobytes())
+    print(f"peak_bytes {torch.cuda.max_memory_allocated()} reserved {torch.cuda.max_memory_reserved()}")
+    print(f"weights_hash {hashed.hexdigest()}")

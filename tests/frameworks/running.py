@@ -1,0 +1,116 @@
+"""Runs a program of programs/ on softcuda with the root's Python, with and without sluice, and keeps what came of it."""
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+
+from cases import ALLOCATORS
+
+PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
+SECONDS_AT_MOST = 1200
+STEP = re.compile(r"^step (\d+) loss \S+ (\S+) device_ms (\S+)$", re.MULTILINE)
+
+
+class Run:
+    """One finished run: its status, the program's results, the books of softcuda and of sluice, and where all that lies."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.status = json.loads((folder / "done.json").read_text(encoding="utf-8"))["status"]
+        self.output = (folder / "output").read_text(encoding="utf-8")
+        self.steps = [float(found[2]) / 1e3 for found in STEP.findall(self.output)]
+        self.losses = re.findall(r"^(?:step|evaluation) \d+ loss .*?(-?0x\S+|nan|inf)", self.output, re.MULTILINE)
+        self.weights = next(iter(re.findall(r"^weights_hash (\S+)$", self.output, re.MULTILINE)), None)
+        self.device, self.sluice = load(folder / "device.json"), load(folder / "sluice.json")
+
+    def ended_well(self):
+        return self.status == 0 and self.weights is not None
+
+    def same_bits(self, other):
+        return self.ended_well() and (self.weights, self.losses) == (other.weights, other.losses)
+
+    def describe(self):
+        """How it ended, with the last line that it printed."""
+        lines = (self.output.strip() or "no output").splitlines()
+        how = "took too long" if self.status is None else f"status {self.status}"
+        return f"{how}: {lines[-1][:300]}"
+
+
+def load(path):
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, json.JSONDecodeError):
+        return None
+
+
+class Bench:
+    """Knows the build's and the root's libraries. A run that was done with the same libraries and program is not repeated."""
+
+    def __init__(self, build, root):
+        self.build, self.root = pathlib.Path(build).resolve(), root
+        self.libraries = self.build / "subprojects/softcuda/lib"
+        self.preload = self.build / "shim/libsluice.so"
+        self.folder = self.build / "frameworks"
+        self.folder.mkdir(exist_ok=True)
+        self.software = self.hash_files(sorted(self.libraries.glob("lib*.so*")))
+        self.sluice = self.hash_files([self.preload])
+
+    @staticmethod
+    def hash_files(paths):
+        hashed = hashlib.sha256()
+        for path in paths:
+            if path.is_file():
+                hashed.update(path.name.encode() + path.read_bytes())
+        return hashed.hexdigest()
+
+    def command(self, program, variables, sluice):
+        """The command with its environment, which is empty but for what stands here."""
+        usual = self.root / "usr/lib/x86_64-linux-gnu"
+        found = [self.libraries, usual, usual / "blas", usual / "lapack", self.root / "usr/lib"]
+        environment = {"HOME": os.environ.get("HOME", "/"), "PATH": "/usr/bin:/bin", "PYTHONHOME": self.root / "usr",
+                       "PYTHONPATH": self.root / "usr/lib/python3/dist-packages", "PYTHONPYCACHEPREFIX": self.folder / "pycache",
+                       "OMP_NUM_THREADS": "1", "SOFTCUDA_PROFILE": "rtx4090",
+                       "LD_AUDIT": self.libraries / "libsoftcuda_find.so", **variables}
+        # -S: without packages that the user or the system has elsewhere.
+        return ["env", "-i", *(f"{name}={value}" for name, value in environment.items()),
+                usual / "ld-linux-x86-64.so.2", *(["--preload", self.preload] if sluice else []),
+                "--library-path", ":".join(map(str, found)), self.root / "usr/bin/python3.13", "-S",
+                PROGRAMS / program.file, *program.arguments, "--steps", program.steps]
+
+    def run(self, program, allocator, schedule, sluice=None, device_bytes=None, again=False):
+        """`sluice`: None, or the SLUICE_ variables without their prefix. `device_bytes`: how large the device is."""
+        variables = {**ALLOCATORS[allocator], "SOFTCUDA_SCHEDULE": schedule}
+        if device_bytes:
+            variables["SOFTCUDA_MEMORY"] = device_bytes
+        if sluice is not None:
+            variables.update({"SLUICE_" + name: value for name, value in sluice.items()})
+        told = json.dumps([program.file, program.arguments, program.steps, variables, sluice is not None], sort_keys=True)
+        parts = [PROGRAMS / program.file, PROGRAMS / "common.py"]
+        build = self.software if sluice is None else self.software + self.sluice
+        key = hashlib.sha256((told + build + self.hash_files(parts)).encode()).hexdigest()[:16]
+        folder = self.folder / "runs" / key
+        if again or not (folder / "done.json").exists():
+            self.start(program, variables, sluice is not None, folder)
+        return Run(folder)
+
+    def start(self, program, variables, sluice, folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in folder.iterdir():
+            path.unlink()
+        variables = {**variables, "SOFTCUDA_STATS": folder / "device.json"}
+        if sluice:
+            variables.update({"SLUICE_STATS": folder / "sluice.json", "SLUICE_TRACE": folder / "trace.slt",
+                              "SLUICE_TRACE_SAMPLE": "0"})
+        command = [str(word) for word in self.command(program, variables, sluice)]
+        (folder / "command").write_text(shlex.join(command) + "\n", encoding="utf-8")
+        with open(folder / "output", "w", encoding="utf-8") as output:
+            try:
+                status = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+                                        timeout=SECONDS_AT_MOST, check=False).returncode
+            except subprocess.TimeoutExpired:
+                status = None
+        # At the very end: what was broken off is run once more.
+        (folder / "done.json").write_text(json.dumps({"status": status}), encoding="utf-8")
