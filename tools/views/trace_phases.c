@@ -25,11 +25,17 @@ static uint64_t link_speed(const struct model *model, enum direction direction)
     return direction == TO_DEVICE ? model->link_in : model->link_out;
 }
 
+/* A trace from elsewhere may have figures that no number holds. */
+static uint64_t whole(double figure)
+{
+    return figure < 18e18 ? (uint64_t)figure : UINT64_MAX;
+}
+
 /* Bytes a second, 0 where nothing was measured. */
 static uint64_t speed(const struct account *account, enum direction direction)
 {
     uint64_t ns = account->transfer_ns[direction];
-    return ns ? (uint64_t)((double)account->transfer_bytes[direction] * 1e9 / (double)ns) : 0;
+    return ns ? whole((double)account->transfer_bytes[direction] * 1e9 / (double)ns) : 0;
 }
 
 /* The share of the transfers' time in which no launch waited, in thousandths; -1 where there are none. */
@@ -44,7 +50,7 @@ static int hidden(const struct account *account)
 
 static uint64_t idle_bytes(const struct account *account)
 {
-    return account->host_ns ? (uint64_t)(account->idle_byte_ns / (double)account->host_ns) : 0;
+    return account->host_ns ? whole(account->idle_byte_ns / (double)account->host_ns) : 0;
 }
 
 static bool is_shown(const struct account *account)
