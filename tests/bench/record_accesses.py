@@ -144,8 +144,8 @@ class Step:
 
     def touched_of(self, launch):
         op = self.touched[launch["tick"] - 1]
-        name = launch.get("name", "")
-        if (op["kind"], op["name"]) != (launch["kind"], name):
+        name, kind = launch.get("name", ""), {"set": "memset"}.get(op["kind"], op["kind"])
+        if (kind, op["name"]) != (launch["kind"], name):
             sys.exit(f"launch {launch['tick']} is a {launch['kind']} {name} in the trace, a {op['kind']} {op['name']} on the device")
         return [[part for stretch in op[way] for part in self.parts(*stretch)] for way in ("read", "written")]
 

@@ -76,6 +76,9 @@ class Live:
         return union(found)
 
 
+KINDS = {"set": "memset"}  # the device's words, where the trace has others
+
+
 class Launch:
     def __init__(self, kind, name):
         self.kind, self.name, self.claims, self.accesses, self.live = kind, name, [], [], None
@@ -128,7 +131,7 @@ def read_touched(lines):
                 raise Mismatch(f"operation {op['op']} is of a graph that is not the last")
             launches[-1][2].extend(ranges)
         else:
-            launches.append([op["kind"], op["name"], ranges])
+            launches.append([KINDS.get(op["kind"], op["kind"]), op["name"], ranges])
     return launches
 
 
