@@ -8,6 +8,7 @@
 #include "core/runtime.h"
 #include "device/kernel_handles.h"
 #include "driver.h"
+#include "environment.h"
 #include "graph_memory.h"
 #include "graphs.h"
 #include "lookup.h"
@@ -34,5 +35,6 @@ __attribute__((constructor)) static void load(void)
     sl_bind_lookup();
     sl_runtime_load();
     sl_nvtx_offer();
+    sl_environment_ask_frameworks();
     pthread_atfork(NULL, NULL, sl_after_fork);
 }

@@ -12,12 +12,12 @@
 
 #include "base/intern.h"
 #include "core/runtime.h"
+#include "environment.h"
 #include "marks.h"
 
 #define VARIABLE "NVTX_INJECTION64_PATH"
 #define NO_LEVEL (-2) /* what push and pop return where nobody counts levels */
 #define DOMAINS 64u
-#define ENVIRONMENT_MOST 4096u /* variables; in a process with more NVTX is not heard */
 
 /* The interface, as nvToolsExt.h of NVTX 2 and 3 has it. */
 typedef void function(void);
@@ -263,17 +263,9 @@ static bool own_path(char *out, size_t room)
     return true;
 }
 
-/* Not by setenv, which a program may have its own of, which is not ready yet. */
 void sl_nvtx_offer(void)
 {
     static char entry[sizeof VARIABLE + PATH_MAX] = VARIABLE "=";
-    static char *larger[ENVIRONMENT_MOST + 2];
-    size_t count = 0;
-    if (!sl_options_in_force()->trace[0] || !environ) return;
-    for (; environ[count]; count++)
-        if (!strncmp(environ[count], entry, sizeof VARIABLE)) return;
-    if (count > ENVIRONMENT_MOST || !own_path(entry + sizeof VARIABLE, PATH_MAX)) return;
-    memcpy(larger, environ, count * sizeof *larger);
-    larger[count] = entry;
-    environ = larger;
+    if (sl_options_in_force()->trace[0] && !getenv(VARIABLE) && own_path(entry + sizeof VARIABLE, PATH_MAX))
+        sl_environment_put(entry);
 }

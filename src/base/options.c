@@ -224,6 +224,14 @@ bool sl_options_overwrite(void)
     return read_row(&sl_option_rows[SL_OPTION_overwrite], &values) && values.overwrite;
 }
 
+bool sl_options_ask_frameworks(void)
+{
+    struct sl_options values;
+    return read_row(&sl_option_rows[SL_OPTION_framework], &values) &&
+           read_row(&sl_option_rows[SL_OPTION_policy], &values) && values.framework == SL_FRAMEWORK_AUTO &&
+           values.policy != SL_POLICY_OFF;
+}
+
 const char *sl_options_env_for_flag(const char *flag, bool *takes_value)
 {
     for (size_t i = 0; i < SL_OPTION_COUNT; i++) {

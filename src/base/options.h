@@ -17,6 +17,7 @@ enum sl_policy {
 };
 enum sl_daemon_mode { SL_DAEMON_THREAD, SL_DAEMON_INLINE };
 enum sl_discard { SL_DISCARD_ON, SL_DISCARD_OFF };
+enum sl_framework { SL_FRAMEWORK_AUTO, SL_FRAMEWORK_OFF };
 enum sl_trace_full { SL_TRACE_DROP, SL_TRACE_WAIT };
 
 /* One field for each row of options.def, in its order. Strings point into the environment copy that lives as
@@ -31,6 +32,7 @@ struct sl_options {
     const char *trace;      /* file; %p process id, %h host name, %r rank */
     int trace_full;         /* enum sl_trace_full */
     uint64_t trace_limit;   /* bytes; 0: none */
+    int framework;          /* enum sl_framework */
     int plan_attempts;      /* of each plan, beside the choice that copies least */
     int trace_sample;       /* one in so many launches is timed; 0: none */
     const char *profile;    /* file; %p, %h, %r */
@@ -60,7 +62,9 @@ void sl_options_read(struct sl_options *out);
 void sl_options_load(void);
 const struct sl_options *sl_options_in_force(void);
 
-/* Whether files of other kinds are replaced, for programs that read no other option. */
+/* For programs that read no other option: whether frameworks are to be asked for something (framework.h). */
+bool sl_options_ask_frameworks(void);
+/* The same: whether files of other kinds are replaced. */
 bool sl_options_overwrite(void);
 
 /* Parses a size such as "8G", "1.5GiB", "512m", "4096": bytes. Returns false on anything else or on overflow.

@@ -73,11 +73,15 @@ def check_environment(folder):
         return {name: value for name, value in found.items() if environment.get(name) != value}
 
     library = PRELOAD.split(":")[-1]
-    expect("without a trace", seen(), {"NEW": "new"})
-    expect("with a trace", seen(SLUICE_TRACE=os.path.join(folder, "none")),
-           {"NEW": "new", "NVTX_INJECTION64_PATH": library})
-    expect("with another tool", seen(SLUICE_TRACE=os.path.join(folder, "none"), NVTX_INJECTION64_PATH="/other"),
-           {"NEW": "new"})
+    asked = {"NEW": "new", "PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"}  # of Python; what else: test_framework.c
+    expect("without a trace", seen(), asked)
+    expect("with nothing asked of frameworks", seen(SLUICE_FRAMEWORK="off"), {"NEW": "new"})
+    expect("while the core only records", seen(SLUICE_POLICY="off"), {"NEW": "new"})
+    expect("with a choice of the user's", seen(PYTORCH_CUDA_ALLOC_CONF="backend:native"), {"NEW": "new"})
+    expect("with a setting of the user's", seen(PYTORCH_CUDA_ALLOC_CONF="pinned_num_register_threads:4"),
+           {**asked, "PYTORCH_CUDA_ALLOC_CONF": "pinned_num_register_threads:4,backend:cudaMallocAsync"})
+    expect("with a trace", seen(SLUICE_TRACE=os.path.join(folder, "none")), {**asked, "NVTX_INJECTION64_PATH": library})
+    expect("with another tool", seen(SLUICE_TRACE=os.path.join(folder, "none"), NVTX_INJECTION64_PATH="/other"), asked)
 
 
 def check_bounds(folder):

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/framework.h"
 #include "base/options.h"
 #include "base/options_path.h"
 #include "base/options_text.h"
@@ -155,6 +156,13 @@ static int set_libraries(bool software)
     return status == EXIT_OK ? set_software_helpers(path) : status;
 }
 
+static void ask_frameworks(void)
+{
+    static char entries[SL_FRAMEWORK_VARIABLES][SL_FRAMEWORK_ENTRY];
+    size_t count = sl_options_ask_frameworks() ? sl_framework_settings(entries) : 0;
+    for (size_t i = 0; i < count; i++) putenv(entries[i]);
+}
+
 int command_run(int argc, char **argv)
 {
     if (wants_help(argc, argv)) {
@@ -180,6 +188,7 @@ int command_run(int argc, char **argv)
     status = check_files();
     if (status == EXIT_OK) status = set_libraries(software);
     if (status != EXIT_OK) return status;
+    ask_frameworks();
     const char *obstacle = preload_obstacle(argv[at]);
     if (obstacle)
         failure("%s %s, so sluice cannot work in it; it runs as without sluice", argv[at], obstacle);

@@ -1,0 +1,70 @@
+#include "base/framework.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SETTING "backend:cudaMallocAsync"
+
+/* Versions differ in which of the two they read first; those before 2.9 know only the first. */
+static const char *const variables[SL_FRAMEWORK_VARIABLES] = {"PYTORCH_CUDA_ALLOC_CONF",
+                                                              "PYTORCH_ALLOC_CONF"};
+
+/* Each of them names an allocator, or does nothing but for the caching one, which says so when another one is
+ * chosen. */
+static const char *const choices[] = {
+    "backend",
+    "expandable_segments",
+    "garbage_collection_threshold",
+    "max_non_split_rounding_mb",
+    "max_split_size_mb",
+    "roundup_power2_divisions",
+};
+
+static bool is_choice(const char *key, size_t length)
+{
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
+        if (strlen(choices[i]) == length && !strncmp(choices[i], key, length)) return true;
+    return false;
+}
+
+/* The value is "key:value,key:value"; a value may be a list in brackets, whose parts are keys of no name
+ * above. Blanks are allowed. */
+static bool has_choice(const char *value)
+{
+    while (*value) {
+        value += strspn(value, ", ");
+        size_t length = strcspn(value, ":, ");
+        if (is_choice(value, length)) return true;
+        value += strcspn(value, ",");
+    }
+    return false;
+}
+
+static bool write_entry(char entry[SL_FRAMEWORK_ENTRY], const char *variable, const char *before)
+{
+    int length =
+        snprintf(entry, SL_FRAMEWORK_ENTRY, "%s=%s%s%s", variable, before, *before ? "," : "", SETTING);
+    return length > 0 && length < SL_FRAMEWORK_ENTRY;
+}
+
+bool sl_framework_may_come(void)
+{
+    return !strncmp(program_invocation_short_name, "python", strlen("python"));
+}
+
+size_t sl_framework_settings(char entries[SL_FRAMEWORK_VARIABLES][SL_FRAMEWORK_ENTRY])
+{
+    const char *values[SL_FRAMEWORK_VARIABLES];
+    size_t count = 0;
+    if (secure_getenv("PYTORCH_NO_CUDA_MEMORY_CACHING")) return 0;
+    for (int i = 0; i < SL_FRAMEWORK_VARIABLES; i++) {
+        values[i] = secure_getenv(variables[i]);
+        if (values[i] && has_choice(values[i])) return 0;
+    }
+    if (!values[0] && !values[1]) values[0] = "";
+    for (int i = 0; i < SL_FRAMEWORK_VARIABLES; i++)
+        count += values[i] && write_entry(entries[count], variables[i], values[i]);
+    return count;
+}
