@@ -32,10 +32,26 @@ static void forget_if_full(struct sl_core *core)
 
 static void record_allocation(struct sl_core *core, uint32_t slot)
 {
+    uint64_t expected = sl_predictor_expected_note(core->history.predictor);
     core->placement.slots[slot].number = ++core->placement.allocations;
     feed_slot(core, SL_SYMBOL_ALLOC, slot);
+    if (!core->placement.noted) sl_core_placed(core, expected, core->placement.slots[slot].address);
     sl_record_slabs(&core->recorder);
     sl_record_allocation(&core->recorder, SL_EVENT_ALLOC, slot);
+}
+
+/* An allocation that comes as it came a period ago lies where it lay then, if there is room: plans are made
+ * for that. */
+static void expect_place(struct sl_core *core)
+{
+    sl_symbol expected = sl_predictor_expected(core->history.predictor);
+    struct sl_placement *placement = &core->placement;
+    placement->expected_address = 0;
+    if (core->history.interleaved || expected >= core->symbols.count) return;
+    const struct sl_symbol_record *record = &core->symbols.records[expected];
+    if (record->kind != SL_SYMBOL_ALLOC) return;
+    placement->expected_slot = record->slot;
+    placement->expected_address = sl_predictor_expected_note(core->history.predictor);
 }
 
 /* Places an allocation for stream number `stream` - 1, or, 0, for anybody. pre: the order lock is taken. */
@@ -45,6 +61,7 @@ static enum sl_status place(struct sl_core *core, uint64_t bytes, uint64_t site,
     forget_if_full(core);
     core->arena.serial = stream ? sl_stream_serial(&core->streams, stream - 1) : 0;
     core->placement.stream = stream;
+    expect_place(core);
     enum sl_status status = sl_place(&core->placement, bytes, site, slot);
     core->arena.serial = 0;
     core->placement.stream = 0;

@@ -136,6 +136,7 @@ static void wire_planning(struct sl_core *core)
     planning->arena = &core->arena;
     planning->budget = &core->budget;
     planning->history = &core->history;
+    planning->successors = &core->successors;
     planning->scanner = &core->scanner;
     planning->migrator = &core->migrator;
     planning->schedule = &core->schedule;

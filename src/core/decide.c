@@ -45,6 +45,11 @@ void sl_decision_plan_switch(const struct sl_schedule *schedule, bool again)
            again ? ", the same as before" : "");
 }
 
+void sl_decision_plan_goes_on(sl_tick tick, int64_t delay)
+{
+    sl_log(SL_LOG_DEBUG, "launch %" PRIu64 ": the plan goes on, %" PRId64 " launches later", tick, delay);
+}
+
 void sl_decision_plan_discarded(enum sl_cancel_reason why, sl_tick first, uint64_t left, bool carried_out)
 {
     if (!sl_decisions_wanted()) return;

@@ -44,11 +44,18 @@ uint64_t sl_demand_own_bytes(const struct sl_demand *demand, const sl_chunk *chu
     return own;
 }
 
-/* The order in which chunks leave, the lowest first: dead ones, which nobody misses, then as the policy has
- * it, and last what has a deadline, the latest first, unless a plan knows better. */
-static uint64_t turn_of(const struct sl_demand *demand, const struct sl_chunk_record *chunk, sl_tick tick)
+/* The order in which chunks leave, the lowest first: dead ones, which nobody misses; then what the plan uses
+ * last. Where there is none, as the policy has it, and last what has a deadline, the latest first. */
+static uint64_t turn_of(const struct sl_demand *demand, sl_chunk c, sl_tick tick)
 {
-    if (atomic_load(&chunk->content) == SL_CONTENT_RESIDENT_DEAD) return 0;
+    const struct sl_chunk_record *chunk = sl_arena_record(demand->arena, c);
+    const struct sl_steps *steps = &demand->schedule->steps;
+    bool dead = atomic_load(&chunk->content) == SL_CONTENT_RESIDENT_DEAD;
+    if (atomic_load_explicit(&demand->schedule->active, memory_order_relaxed) && steps->uses.first) {
+        size_t next = tick < steps->first_tick ? 0 : (size_t)(tick - steps->first_tick) + 1;
+        return (uint64_t)!dead << 32 | (UINT32_MAX - sl_planned_uses_next(&steps->uses, c, next));
+    }
+    if (dead) return 0;
     if (chunk->deadline > tick && !atomic_load_explicit(&demand->schedule->active, memory_order_relaxed))
         return UINT64_MAX - chunk->deadline;
     switch (demand->policy->victims) {
@@ -71,7 +78,7 @@ static void look_for_victims(struct sl_demand *demand, sl_tick tick)
         resident++;
         if (chunk->pinned || chunk->last_use >= tick) continue;
         candidates++;
-        uint64_t turn = turn_of(demand, chunk, tick);
+        uint64_t turn = turn_of(demand, (sl_chunk)c, tick);
         uint32_t at = demand->victims.count;
         if (at == SL_VICTIMS && turn >= demand->victims.at[at - 1].turn) continue;
         if (at == SL_VICTIMS) at--;
@@ -90,7 +97,7 @@ static sl_chunk next_victim(struct sl_demand *demand, sl_tick tick)
     while (demand->victims.next < demand->victims.count) {
         const struct sl_victim *victim = &demand->victims.at[demand->victims.next++];
         const struct sl_chunk_record *chunk = sl_arena_record(demand->arena, victim->chunk);
-        if (sl_chunk_is_resident(chunk) && turn_of(demand, chunk, tick) == victim->turn &&
+        if (sl_chunk_is_resident(chunk) && turn_of(demand, victim->chunk, tick) == victim->turn &&
             chunk->last_use < tick)
             return victim->chunk;
     }
@@ -252,10 +259,10 @@ bool sl_demand_is_short(const struct sl_demand *demand)
     return demand->budget->pressure && demand->policy->plans;
 }
 
-bool sl_demand_learns_successors(const struct sl_demand *demand)
+bool sl_demand_learns_successors(const struct sl_demand *demand, bool astray)
 {
     return sl_demand_is_short(demand) && demand->policy->when == SL_PLAN_AHEAD &&
-           !atomic_load_explicit(&demand->schedule->active, memory_order_relaxed);
+           (astray || !atomic_load_explicit(&demand->schedule->active, memory_order_relaxed));
 }
 
 void sl_demand_prefetch_successors(struct sl_demand *demand)

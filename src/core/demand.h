@@ -53,8 +53,9 @@ uint32_t sl_demand_fetch(struct sl_demand *demand, const struct sl_demand_for *l
 /* Whether memory is short, and the policy plans: then it matters how long launches take. */
 bool sl_demand_is_short(const struct sl_demand *demand);
 
-/* Whether launches are to be noted by successors.h: memory is short, and nothing is planned. */
-bool sl_demand_learns_successors(const struct sl_demand *demand);
+/* Whether launches are to be noted by successors.h: memory is short, and nothing is planned, or the program
+ * has gone other ways (`astray`). */
+bool sl_demand_learns_successors(const struct sl_demand *demand, bool astray);
 
 /* Prefetches successors (successors.h), as much as the link has had the time for while launches had nothing
  * to wait for. The same. */

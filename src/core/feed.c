@@ -40,6 +40,16 @@ void sl_core_feed(struct sl_core *core, sl_symbol symbol, sl_symbol expected, ui
         sl_report_summary(core, &core->live->summary);
 }
 
+void sl_core_placed(struct sl_core *core, uint64_t expected, uint64_t address)
+{
+    struct sl_history *history = &core->history;
+    bool moved = core->placement.moves != history->moves;
+    history->moves = core->placement.moves;
+    history->strays +=
+        expected ? sl_arena_chunk(&core->arena, expected) != sl_arena_chunk(&core->arena, address) : moved;
+    sl_predictor_note(history->predictor, address);
+}
+
 void sl_core_forget(struct sl_core *core)
 {
     if (core->learned) sl_learned_forget(core->learned);

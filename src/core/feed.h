@@ -11,6 +11,10 @@ struct sl_core;
  * what sl_history_expected says. `stream`: the number of the one that it belongs to. */
 void sl_core_feed(struct sl_core *core, sl_symbol symbol, sl_symbol expected, uint32_t stream);
 
+/* The allocation whose symbol was just fed lies at `address`. `expected`: sl_predictor_expected_note before
+ * it was fed. */
+void sl_core_placed(struct sl_core *core, uint64_t expected, uint64_t address);
+
 /* Forgets what the program did, where tables have reached their bounds. */
 void sl_core_forget(struct sl_core *core);
 

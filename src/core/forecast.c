@@ -47,6 +47,9 @@ static void free_stock(struct sl_stock *stock)
 void sl_forecast_close(struct sl_forecast *forecast)
 {
     free(forecast->symbols);
+    free(forecast->notes);
+    free(forecast->placed);
+    free(forecast->placed_at_end);
     free(forecast->histories);
     free(forecast->launches);
     free(forecast->accesses);
@@ -79,6 +82,18 @@ static bool reserve_chunks(struct sl_forecast *forecast, size_t count)
     return true;
 }
 
+/* Places are known by slot; new ones belong to no forecast. */
+static bool reserve_places(struct sl_forecast *forecast)
+{
+    size_t before = forecast->place_capacity, at_end = before, count = forecast->from.placement->slot_count;
+    if (!reserve(&forecast->placed, &forecast->place_capacity, count, sizeof *forecast->placed) ||
+        !reserve(&forecast->placed_at_end, &at_end, count, sizeof *forecast->placed_at_end))
+        return false;
+    memset(forecast->placed + before, 0, (at_end - before) * sizeof *forecast->placed);
+    memset(forecast->placed_at_end + before, 0, (at_end - before) * sizeof *forecast->placed);
+    return true;
+}
+
 static size_t window_for(size_t period)
 {
     size_t window = PERIODS * period;
@@ -95,10 +110,12 @@ static bool knows_clean(const struct sl_forecast *forecast)
 static size_t predict(struct sl_forecast *forecast, size_t count)
 {
     forecast->interleaved = forecast->from.history->interleaved;
-    if (forecast->from.history->interleaved)
+    if (forecast->from.history->interleaved) {
+        memset(forecast->notes, 0, count * sizeof *forecast->notes);
         return sl_interleaver_next(forecast->from.history->interleaver, forecast->from.symbols,
                                    forecast->symbols, forecast->histories, count);
-    return sl_predictor_next(forecast->from.history->predictor, forecast->symbols, count);
+    }
+    return sl_predictor_next(forecast->from.history->predictor, forecast->symbols, forecast->notes, count);
 }
 
 /* The symbols from `skip` predicted ones on. */
@@ -109,6 +126,8 @@ static enum sl_status begin(struct sl_forecast *forecast, size_t skip)
     size_t wanted = window_for(period), believed = sl_history_believed(forecast->from.history);
     if (believed <= skip) return SL_ERR_UNSUPPORTED;
     if (!reserve(&forecast->symbols, &forecast->symbol_capacity, skip + wanted, sizeof *forecast->symbols) ||
+        !reserve(&forecast->notes, &forecast->note_capacity, skip + wanted, sizeof *forecast->notes) ||
+        !reserve_places(forecast) ||
         !reserve(&forecast->histories, &forecast->history_capacity, skip + wanted,
                  sizeof *forecast->histories) ||
         !reserve(&forecast->launches, &forecast->launch_capacity, wanted, sizeof *forecast->launches) ||
@@ -119,6 +138,7 @@ static enum sl_status begin(struct sl_forecast *forecast, size_t skip)
     size_t count = predict(forecast, skip + wanted);
     if (count <= skip) return SL_ERR_UNSUPPORTED;
     memmove(forecast->symbols, forecast->symbols + skip, (count - skip) * sizeof *forecast->symbols);
+    memmove(forecast->notes, forecast->notes + skip, (count - skip) * sizeof *forecast->notes);
     forecast->count = count - skip;
     forecast->end = (forecast->count + PERIODS - 1) / PERIODS;
     forecast->believed_on = believed - skip >= forecast->end;
@@ -139,7 +159,8 @@ enum sl_status sl_forecast_begin(struct sl_forecast *forecast)
     if (status) return status;
     forecast->first_tick = forecast->from.ticks->now + 1;
     forecast->position = forecast->from.history->fed;
-    forecast->places = forecast->from.placement->moves;
+    forecast->strays = forecast->from.history->strays;
+    forecast->number++;
     forecast->stocked = 0;
     return SL_OK;
 }
@@ -149,7 +170,7 @@ enum sl_status sl_forecast_continue(struct sl_forecast *forecast)
     uint64_t position = forecast->position + forecast->end;
     sl_tick first_tick = forecast->first_tick + forecast->served_launches;
     if (forecast->from.history->interleaved || position < forecast->from.history->fed ||
-        forecast->places != forecast->from.placement->moves ||
+        forecast->strays != forecast->from.history->strays ||
         forecast->chunks != sl_arena_chunk_count(forecast->from.arena))
         return SL_ERR_UNSUPPORTED;
     enum sl_status status = begin(forecast, (size_t)(position - forecast->from.history->fed));
@@ -157,6 +178,9 @@ enum sl_status sl_forecast_continue(struct sl_forecast *forecast)
     struct sl_stock stock = forecast->stock;
     forecast->stock = forecast->at_end;
     forecast->at_end = stock;
+    struct sl_forecast_place *placed = forecast->placed;
+    forecast->placed = forecast->placed_at_end;
+    forecast->placed_at_end = placed;
     forecast->first_tick = first_tick;
     forecast->position = position;
     forecast->stocked = forecast->chunks;
@@ -189,9 +213,25 @@ static bool is_past(const struct sl_forecast *forecast, sl_chunk c)
     return forecast->at < forecast->stocked_at[c];
 }
 
+/* The chunks of a part of the slot, where it will lie by then. A slot is known by its place now; one that is
+ * predicted to be allocated before may lie elsewhere. */
+static struct sl_chunk_range chunks_of(const struct sl_forecast *forecast, const struct sl_slot *slot,
+                                       uint64_t offset, uint64_t bytes)
+{
+    const struct sl_forecast_place *place = &forecast->placed[slot - forecast->from.placement->slots];
+    struct sl_chunk_range range = sl_slot_chunks(forecast->from.placement, slot, offset, bytes);
+    if (range.count && place->forecast == forecast->number)
+        range.first += place->first - sl_arena_chunk(forecast->from.arena, slot->address);
+    return range;
+}
+
 static size_t predict_alloc(struct sl_forecast *forecast, const struct sl_slot *slot)
 {
-    struct sl_chunk_range range = sl_slot_chunks(forecast->from.placement, slot, 0, slot->bytes);
+    uint64_t address = forecast->notes[forecast->at];
+    if (address)
+        forecast->placed[slot - forecast->from.placement->slots] =
+            (struct sl_forecast_place){forecast->number, sl_arena_chunk(forecast->from.arena, address)};
+    struct sl_chunk_range range = chunks_of(forecast, slot, 0, slot->bytes);
     for (uint32_t i = 0; i < range.count; i++) {
         sl_chunk c = range.first + i;
         uint64_t bytes = sl_suballocator_chunk_bytes(forecast->from.arena, slot->address, slot->bytes, i);
@@ -206,7 +246,7 @@ static size_t predict_alloc(struct sl_forecast *forecast, const struct sl_slot *
 static size_t predict_free(struct sl_forecast *forecast, const struct sl_slot *slot, enum sl_status *status)
 {
     struct sl_stock *stock = &forecast->stock;
-    struct sl_chunk_range range = sl_slot_chunks(forecast->from.placement, slot, 0, slot->bytes);
+    struct sl_chunk_range range = chunks_of(forecast, slot, 0, slot->bytes);
     if (!reserve(&forecast->deaths, &forecast->death_capacity, forecast->death_count + range.count,
                  sizeof *forecast->deaths))
         *status = SL_ERR_NO_MEMORY;
@@ -245,8 +285,8 @@ static size_t add_accesses(struct sl_forecast *forecast, sl_symbol symbol, bool 
     for (uint32_t a = 0; a < record->access_count; a++) {
         const struct sl_access *access = &forecast->from.symbols->accesses[record->first_access + a];
         const struct sl_slot *slot = &forecast->from.placement->slots[access->slot];
-        struct sl_chunk_range range = sl_slot_chunks(forecast->from.placement, slot, access->offset,
-                                                     sl_access_end(slot, access) - access->offset);
+        struct sl_chunk_range range =
+            chunks_of(forecast, slot, access->offset, sl_access_end(slot, access) - access->offset);
         if (!reserve(&forecast->accesses, &forecast->access_capacity, forecast->access_count + range.count,
                      sizeof *forecast->accesses)) {
             *status = SL_ERR_NO_MEMORY;
@@ -298,6 +338,7 @@ static size_t predict_launch(struct sl_forecast *forecast, sl_symbol symbol, enu
 {
     uint8_t history = forecast->histories[forecast->at];
     forecast->histories[forecast->launch_count] = history;
+    forecast->symbols[forecast->launch_count] = symbol;
     forecast->launches[forecast->launch_count++] = (struct sl_plan_launch){
         .first_access = (uint32_t)forecast->access_count,
         .first_death = (uint32_t)forecast->death_count,
@@ -317,6 +358,7 @@ static void reach_end(struct sl_forecast *forecast)
         forecast->count = PERIODS * forecast->end;
     forecast->served_launches = forecast->launch_count;
     memcpy(forecast->at_end.bytes, forecast->stock.bytes, forecast->chunks * sizeof *forecast->stock.bytes);
+    memcpy(forecast->placed_at_end, forecast->placed, forecast->place_capacity * sizeof *forecast->placed);
     memcpy(forecast->at_end.live, forecast->stock.live, forecast->chunks * sizeof *forecast->stock.live);
 }
 
@@ -375,6 +417,7 @@ struct sl_plan_input sl_forecast_input(const struct sl_forecast *forecast)
         .content = forecast->stock.content,
         .clean = knows_clean(forecast) ? forecast->clean : NULL,
         .histories = forecast->interleaved ? forecast->histories : NULL,
+        .symbols = forecast->symbols,
         .when = forecast->from.policy->when,
         .attempts = attempts(forecast),
         .budget_bytes = sl_budget_bytes(forecast->from.budget),

@@ -42,9 +42,10 @@ struct sl_stock {
 struct sl_forecast {
     struct sl_forecast_sources from;
     sl_tick first_tick;
-    uint64_t position; /* symbols that the program had fed before the first one */
-    uint64_t places;   /* the placement's count of moves */
-    sl_symbol *symbols;
+    uint64_t position;     /* symbols that the program had fed before the first one */
+    uint64_t strays;       /* the history's when it began */
+    sl_symbol *symbols;    /* of those that were looked at, the launches among them */
+    uint64_t *notes;       /* of the symbols: where an allocation lay, or 0 */
     uint8_t *histories;    /* of the symbols; of those that were looked at, of the launches among them */
     bool interleaved;      /* the order of the symbols is certain in each stream history only */
     size_t count, end, at; /* symbols; the first of those that are not carried out; the next to look at */
@@ -58,11 +59,16 @@ struct sl_forecast {
     struct sl_stock stock, at_end; /* at_end.content is for whoever knows the plan to fill in */
     uint32_t *stocked_at;          /* symbols of it that had been fed when the chunk was looked at */
     uint64_t *seen;                /* the last launch that was found to use the chunk */
-    uint64_t seen_before;          /* what `seen` had reached when it began */
-    bool *clean;                   /* where chunks may leave without a copy; see plan.h; or NULL */
-    size_t units, last_units;      /* done for it, and for the one before */
-    size_t symbol_capacity, history_capacity, launch_capacity, access_capacity, death_capacity,
-        chunk_capacity, clean_capacity;
+    struct sl_forecast_place {
+        uint64_t forecast; /* the forecast that has it, by number */
+        sl_chunk first;
+    } * placed, *placed_at_end; /* by slot: where an allocation that is predicted lies */
+    uint64_t number;            /* of the forecast */
+    uint64_t seen_before;       /* what `seen` had reached when it began */
+    bool *clean;                /* where chunks may leave without a copy; see plan.h; or NULL */
+    size_t units, last_units;   /* done for it, and for the one before */
+    size_t symbol_capacity, note_capacity, place_capacity, history_capacity, launch_capacity, access_capacity,
+        death_capacity, chunk_capacity, clean_capacity;
 };
 
 /* Begins with the launch after the last one that has begun and the chunks as they are. SL_ERR_UNSUPPORTED

@@ -21,6 +21,8 @@ struct sl_history {
     uint32_t troubles;           /* lately not predicted; */
     uint64_t trouble_at;         /* the last time */
     uint64_t fed;                /* symbols so far */
+    uint64_t moves;              /* the placement's, at the last allocation */
+    uint64_t strays;             /* allocations that were placed elsewhere than was predicted */
     uint64_t iteration_end;
     uint32_t iterations;   /* that have ended */
     size_t primed_symbols; /* of a profile, that were predicted at the start */

@@ -89,9 +89,7 @@ static bool is_to_fetch(struct sl_core *core, const struct sl_launch_context *co
         /* It came earlier than was thought; the rest of the plan is no worse for it. */
         sl_planning_hasten(&core->planning);
     } else if (planned) {
-        atomic_fetch_add(&core->stats.mispredictions, 1);
-        sl_planning_cancel(&core->planning,
-                           SL_CANCEL_LACKING); /* its frames are no longer where it believes them */
+        sl_planning_lacks(&core->planning);
     }
     return true;
 }
@@ -177,7 +175,7 @@ static const struct sl_usage *understand(struct sl_core *core, struct sl_launch_
 /* Whether all that it uses is there, as far as is seen at once; and what follows for others. */
 static void see(struct sl_core *core, const struct sl_usage *usage, struct sl_launch_context *context)
 {
-    if (sl_demand_learns_successors(&core->demand)) {
+    if (sl_demand_learns_successors(&core->demand, core->planning.astray_at)) {
         sl_successors_note(&core->successors, usage->symbol, context->tick, core->history.streak > 0,
                            core->history.fed);
         context->prefetches_successors = core->successors.heap_count > 0;
@@ -326,8 +324,10 @@ void sl_runtime_launch_end(struct sl_launch *launch, bool ok)
     }
     struct sl_schedule_batch batch;
     if (!end_planned(core, launch, &batch)) return;
-    if (core->daemon)
+    if (core->daemon) {
+        sl_schedule_issue_near(&core->schedule, &batch);
         sl_daemon_wake(core->daemon);
-    else
+    } else {
         sl_schedule_issue(&core->schedule, &batch);
+    }
 }

@@ -6,6 +6,7 @@
 #include "core/budget.h"
 #include "core/decide.h"
 #include "core/history.h"
+#include "core/plan_delay.h"
 #include "core/plan_switch.h"
 #include "core/planner.h"
 #include "core/policy.h"
@@ -19,6 +20,7 @@
 #include "move/stats.h"
 #include "plan/plan_content.h"
 #include "plan/wrong_plan.h"
+#include "predict/successors.h"
 
 #define LAUNCHES_BETWEEN_PLANS 16 /* that are begun anew, while mispredictions are frequent */
 /* What a launch does for the next forecast, in chunks and accesses looked at: some microseconds. More where
@@ -36,6 +38,10 @@ enum { ENOUGH_CHUNKS = 16, ENOUGH_PART = 4 };
 
 /* A plan that is so many launches old may be replaced before its end. */
 enum { LEAST_AGE = 16 };
+/* Launches after which the program is not expected back on the plan's way. */
+enum { MOST_ASTRAY = 32 };
+/* Of so many launches one may lack something before the plan is given up; at the start a few more. */
+enum { LACKS_ONE_OF = 16, LACKS_AT_FIRST = 4 };
 /* A launch that came before so many others is a reason to plan again. */
 enum { FAR_EARLY = 16 };
 
@@ -44,6 +50,10 @@ void sl_planning_cancel(struct sl_planning *planning, enum sl_cancel_reason why)
     const struct sl_schedule *schedule = planning->schedule;
     sl_tick now = planning->ticks->now;
     planning->mispredictions++;
+    planning->cancelled++;
+    planning->astray_at = 0;
+    if (atomic_load(&schedule->active) && (why == SL_CANCEL_MISPREDICTED || why == SL_CANCEL_LACKING))
+        atomic_fetch_add(&planning->stats->mispredictions, 1);
     if (atomic_load(&schedule->active))
         sl_decision_plan_discarded(why, schedule->steps.first_tick,
                                    schedule->end_tick > now ? schedule->end_tick - now : 0, true);
@@ -54,8 +64,47 @@ void sl_planning_mispredicted(struct sl_planning *planning)
 {
     planning->mispredictions++;
     if (!atomic_load_explicit(&planning->schedule->active, memory_order_relaxed)) return;
-    atomic_fetch_add(&planning->stats->mispredictions, 1);
-    sl_planning_cancel(planning, SL_CANCEL_MISPREDICTED);
+    if (!planning->schedule->steps.symbols ||
+        sl_successors_are_needed(planning->successors, planning->history->fed))
+        sl_planning_cancel(planning, SL_CANCEL_MISPREDICTED);
+    else if (!planning->astray_at)
+        planning->astray_at = planning->ticks->now;
+}
+
+void sl_planning_lacks(struct sl_planning *planning)
+{
+    if (planning->astray_at) return;
+    if (++planning->lacked > LACKS_AT_FIRST + (planning->ticks->now - planning->taken_at) / LACKS_ONE_OF)
+        sl_planning_cancel(planning, SL_CANCEL_LACKING);
+}
+
+/* A misprediction in a place that is known well, where this followed before, is no reason to wait and see. */
+static bool knows_place(const struct sl_planning *planning)
+{
+    return planning->history->streak >= SL_STEADY_STREAK ||
+           sl_predictor_match(planning->history->predictor) >= SURE_CONTEXT;
+}
+
+/* The program has left the plan's way: whether it is back on it, or the plan is given up. */
+static bool is_on_its_way(struct sl_planning *planning)
+{
+    struct sl_schedule *schedule = planning->schedule;
+    const struct sl_history *history = planning->history;
+    int64_t delay;
+    if (!planning->astray_at) return true;
+    bool active = atomic_load(&schedule->active);
+    if (active && !knows_place(planning)) {
+        if (planning->ticks->now - planning->astray_at < MOST_ASTRAY) return false;
+    } else if (active && sl_plan_delay(history->predictor, planning->scanner->symbols, &schedule->steps,
+                                       planning->ticks->now + 1, &delay)) {
+        if (!sl_schedule_delay(schedule, delay)) return false; /* the next launch does */
+        sl_decision_plan_goes_on(planning->ticks->now, delay);
+        planning->astray_at = 0;
+        return true;
+    }
+    planning->astray_at = 0;
+    if (active) sl_planning_cancel(planning, SL_CANCEL_MISPREDICTED);
+    return true;
 }
 
 void sl_planning_hasten(struct sl_planning *planning)
@@ -129,6 +178,13 @@ static bool is_first_of_profile(const struct sl_planning *planning)
     return planning->history->primed_symbols && !planning->begun_at;
 }
 
+static void note_taken(struct sl_planning *planning)
+{
+    planning->carried_out = atomic_load(&planning->schedule->generation);
+    planning->taken_at = planning->ticks->now;
+    planning->lacked = 0;
+}
+
 static void note_begin(struct sl_planning *planning)
 {
     bool active = atomic_load(&planning->schedule->active);
@@ -185,7 +241,7 @@ static void plan_here(struct sl_planning *planning)
     SL_CHECK_ALL(sl_migrator_is_valid(planning->migrator));
     sl_migrator_unlock(planning->migrator);
     if (status == SL_OK) {
-        planning->carried_out = atomic_load(&schedule->generation);
+        note_taken(planning);
         sl_decision_plan_switch(schedule, false);
     } else {
         sl_decision_plan_discarded(SL_CANCEL_FAILED, planning->ticks->now + 1, 0, false);
@@ -225,8 +281,10 @@ static bool begin_forecast(struct sl_planning *planning)
     const struct sl_schedule *schedule = planning->schedule;
     bool follows =
         atomic_load(&schedule->active) && planning->carried_out == atomic_load(&schedule->generation);
+    follows &= planning->known_mispredictions == planning->mispredictions;
     note_begin(planning);
     planning->known_mispredictions = planning->mispredictions;
+    planning->known_cancelled = planning->cancelled;
     planning->refusals = planning->came_count = planning->followed = 0;
     sl_extents_learn_if_due(planning->scanner, planning->history->fed);
     planning->continues = follows && sl_forecast_continue(&planning->forecast) == SL_OK;
@@ -270,13 +328,27 @@ static bool follow_streams(struct sl_planning *planning, struct sl_plan_job *job
     return true;
 }
 
+/* Something else than was predicted came since the forecast: whether the program goes on as it has it. */
+static bool catch_up(struct sl_planning *planning, struct sl_plan_job *job)
+{
+    int64_t delay;
+    if (!job->steps.symbols || planning->cancelled != planning->known_cancelled ||
+        !sl_plan_delay(planning->history->predictor, planning->scanner->symbols, &job->steps,
+                       planning->ticks->now + 1, &delay))
+        return false;
+    sl_steps_delay(&job->steps, delay);
+    job->input.first_tick += (sl_tick)delay;
+    planning->known_mispredictions = planning->mispredictions;
+    return planning->ticks->now + 1 >= job->input.first_tick;
+}
+
 /* Whether the plan that was made is still of use; else why it is not. */
 static bool still_serves(struct sl_planning *planning, struct sl_plan_job *job, enum sl_cancel_reason *why)
 {
     *why = SL_CANCEL_FAILED;
     if (job->status) return false;
     *why = SL_CANCEL_MISPREDICTED;
-    if (planning->mispredictions != planning->known_mispredictions) return false;
+    if (planning->mispredictions != planning->known_mispredictions && !catch_up(planning, job)) return false;
     note_late(planning, job);
     *why = SL_CANCEL_LATE;
     if (planning->ticks->now + 1 >= job->input.first_tick + job->serve) return false;
@@ -293,9 +365,9 @@ static void take_plan(struct sl_planning *planning)
             planning->refusals += planning->refusals < MOST_REFUSALS;
             return;
         }
-        sl_plan_switch(planning, job, planning->continues);
+        sl_plan_switch(planning, job, planning->continues && !planning->lacked);
         sl_migrator_unlock(planning->migrator);
-        planning->carried_out = atomic_load(&planning->schedule->generation);
+        note_taken(planning);
         atomic_fetch_add(&planning->stats->plans, 1);
         atomic_fetch_add(&planning->stats->plans_again, job->again);
         sl_decision_plan_switch(planning->schedule, job->again);
@@ -318,7 +390,7 @@ static bool has_work(struct sl_planning *planning)
         return true;
     default:
         return !sl_planner_is_busy(planning->planner) &&
-               (job->status || planning->mispredictions != planning->known_mispredictions ||
+               (job->status || planning->cancelled != planning->known_cancelled ||
                 planning->ticks->now + 1 >= job->input.first_tick);
     }
 }
@@ -330,7 +402,7 @@ static void plan_beside(struct sl_planning *planning)
         if (begin_forecast(planning)) planning->stage = SL_PLANNING_FORECAST;
         return;
     case SL_PLANNING_FORECAST:
-        if (planning->mispredictions == planning->known_mispredictions) {
+        if (planning->cancelled == planning->known_cancelled) {
             go_on_forecasting(planning);
             return;
         }
@@ -342,13 +414,6 @@ static void plan_beside(struct sl_planning *planning)
     }
 }
 
-/* A misprediction in a place that is known well, where this followed before, is no reason to wait and see. */
-static bool knows_place(const struct sl_planning *planning)
-{
-    return planning->history->streak >= SL_STEADY_STREAK ||
-           sl_predictor_match(planning->history->predictor) >= SURE_CONTEXT;
-}
-
 void sl_planning_go_on(struct sl_planning *planning)
 {
     if (!planning->budget->pressure || !planning->policy->plans) return;
@@ -356,7 +421,7 @@ void sl_planning_go_on(struct sl_planning *planning)
         if (atomic_load(&planning->schedule->active)) sl_planning_cancel(planning, SL_CANCEL_CHECK);
         return;
     }
-    if (!knows_place(planning)) return;
+    if (!is_on_its_way(planning) || !knows_place(planning)) return;
     bool beside = planning->planner && !is_first_of_profile(planning);
     if (beside ? !has_work(planning) : !must_plan_now(planning)) return;
     uint64_t start = sl_clock_ns(CLOCK_MONOTONIC);

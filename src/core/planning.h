@@ -14,6 +14,7 @@ struct sl_policy_traits;
 struct sl_scanner;
 struct sl_schedule;
 struct sl_stats;
+struct sl_successors;
 struct sl_ticks;
 
 #define SL_PLANNING_CAME 1024
@@ -25,6 +26,7 @@ struct sl_planning {
     const struct sl_arena *arena;
     const struct sl_budget *budget;
     struct sl_history *history;
+    const struct sl_successors *successors;
     struct sl_scanner *scanner;
     struct sl_migrator *migrator;
     struct sl_schedule *schedule;
@@ -37,6 +39,12 @@ struct sl_planning {
     bool continues;                /* what is being planned follows what is carried out */
     uint64_t mispredictions;       /* so far, planned or not */
     uint64_t known_mispredictions; /* what that was when the forecast began */
+    uint64_t cancelled;            /* plans that were given up, or would have been; */
+    uint64_t known_cancelled;      /* what that was then */
+    sl_tick astray_at;             /* the launch from which on the program has gone other ways than the plan
+                                      that holds; 0: it has not */
+    sl_tick taken_at;              /* the launch in front of which the plan took over */
+    uint32_t lacked;               /* launches since then that lacked something */
     uint64_t carried_out;          /* the schedule's generation that has the last forecast's plan */
     uint32_t lead_eighths;         /* of what a plan serves: so early the next one is begun */
     uint32_t refusals;             /* in a row, of a direction's lock */
@@ -61,8 +69,13 @@ void sl_planning_hasten(struct sl_planning *planning);
 /* What is planned is not issued any more. */
 void sl_planning_cancel(struct sl_planning *planning, enum sl_cancel_reason why);
 
-/* A symbol was not predicted, or did not come as planned: a plan that holds is cancelled. */
+/* A symbol was not predicted, or did not come as planned: a plan that holds is cancelled, unless the program
+ * soon goes on as it has it and such things are rare. */
 void sl_planning_mispredicted(struct sl_planning *planning);
+
+/* The launch that is being begun came as planned and lacks something nevertheless: a plan of which that is
+ * true too often is cancelled. */
+void sl_planning_lacks(struct sl_planning *planning);
 
 /* A launch of the stream history `history` was predicted as that one's next. Whether a plan that holds knows
  * of it, though it may come earlier or later than was thought. */

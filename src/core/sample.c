@@ -93,7 +93,7 @@ static bool is_for_plan(struct sl_sampling *sampling, sl_symbol symbol)
     struct sl_sampler *sampler = sampling->sampler;
     bool steady = sampling->history->streak >= SL_STEADY_STREAK;
     if (!sl_demand_is_short(sampling->demand)) return false;
-    bool frequent = sl_demand_learns_successors(sampling->demand) &&
+    bool frequent = sl_demand_learns_successors(sampling->demand, false) &&
                     sl_successors_are_needed(sampling->demand->successors, sampling->history->fed);
     if (!steady && (!frequent || sampling->ticks->now < sampler->again_at)) return false;
     struct sl_duration *known = sl_durations_of(&sampling->durations, symbol);

@@ -122,18 +122,26 @@ static enum sl_group_kind group_of(const struct sl_placement *placement, const s
     return freed ? SL_GROUP_FREED : SL_GROUP_LASTING;
 }
 
-/* The last one if it is free, else a new one. Where there is no pinned memory left, the other will do. */
+static bool retake(struct sl_placement *placement, uint32_t s, uint64_t address, uint64_t room_bytes)
+{
+    const struct sl_slot *slot = &placement->slots[s];
+    return address &&
+           sl_suballocator_retake(&placement->suballocator, address, slot->bytes,
+                                  group_of(placement, slot, is_pinned(placement, address)), room_bytes, s);
+}
+
+/* The expected one or the last one if it is free, else a new one. Where there is no pinned memory left, the
+ * other will do. */
 static enum sl_status find_place(struct sl_placement *placement, uint32_t s, uint64_t *address)
 {
     const struct sl_slot *slot = &placement->slots[s];
     struct sl_suballocator *suballocator = &placement->suballocator;
     uint64_t taken = sl_arena_host_bytes(placement->arena), limit = placement->live_chunk_bytes_limit;
     uint64_t room_bytes = limit > taken ? limit - taken : 0;
+    *address = placement->expected_slot == s ? placement->expected_address : 0;
+    if (retake(placement, s, *address, room_bytes)) return SL_OK;
     *address = slot->address;
-    if (*address &&
-        sl_suballocator_retake(suballocator, *address, slot->bytes,
-                               group_of(placement, slot, is_pinned(placement, *address)), room_bytes, s))
-        return SL_OK;
+    if (retake(placement, s, *address, room_bytes)) return SL_OK;
     if (placement->keys[slot->key].pinned &&
         sl_suballocator_take(suballocator, slot->bytes, SL_GROUP_PINNED, room_bytes, s, address) == SL_OK)
         return SL_OK;

@@ -205,9 +205,21 @@ void sl_schedule_go_on(struct sl_schedule *schedule, struct sl_schedule_batch *b
     size_t at;
     *batch = (struct sl_schedule_batch){0};
     if (!find(schedule, atomic_load(&schedule->submitted) + 1, &at)) return;
-    batch->out = schedule->steps.ready_out[at];
-    batch->in = schedule->steps.ready_in[at];
+    const struct sl_steps *steps = &schedule->steps;
+    batch->out = steps->ready_out[at];
+    batch->in = steps->ready_in[at];
     count_batch(schedule, batch);
+    size_t last = at + SL_SCHEDULE_NEAR - 1 < steps->window ? at + SL_SCHEDULE_NEAR - 1 : steps->window;
+    uint32_t near = steps->need_in[last] < batch->in ? steps->need_in[last] : batch->in;
+    if (near > atomic_load_explicit(&schedule->next_in, memory_order_relaxed)) batch->near_in = near;
+}
+
+void sl_schedule_issue_near(struct sl_schedule *schedule, const struct sl_schedule_batch *batch)
+{
+    if (!batch->near_in) return;
+    issue_out_of(schedule, batch->generation, evictions_for(schedule, batch->generation, batch->near_in),
+                 SL_CAUSE_PLAN);
+    issue_in_of(schedule, batch->generation, batch->near_in, SL_CAUSE_PLAN);
 }
 
 static uint64_t users_of(const struct sl_schedule *schedule, uint32_t i)

@@ -12,6 +12,7 @@
 #define SLUICE_SCHEDULE_H
 
 #include "move/fences.h"
+#include "move/planned_uses.h"
 #include "plan/plan.h"
 
 struct sl_step {
@@ -33,6 +34,8 @@ struct sl_steps {
     sl_tick first_tick;                   /* that is planned */
     size_t window;                        /* launches that the tables cover */
     uint8_t *histories;                   /* of these launches; NULL: their order is certain */
+    sl_symbol *symbols;                   /* what these launches are; NULL: not known */
+    struct sl_planned_uses uses;          /* of chunks by these launches, where their order is certain */
     size_t serve;                         /* of these, to be carried out before the next plan begins */
     uint64_t budget_bytes;
 };
@@ -66,6 +69,8 @@ struct sl_schedule_batch {
     uint32_t needed_in; /* fetches up to here, and the evictions that they wait for, first; */
     uint32_t out, in;   /* then these */
     bool any;           /* there may be one that nobody issued */
+    uint32_t near_in;   /* behind a launch: fetches up to here are needed so soon that the daemon may come
+                           too late; 0: none */
     bool waited_for;    /* that the launch began is what a step waited for: the daemon is to look */
 };
 /* Launch `tick` is being begun: what its own chunks need, or `everything` that may be issued. Caller holds
@@ -75,6 +80,10 @@ void sl_schedule_begin(struct sl_schedule *schedule, sl_tick tick, bool everythi
 /* All that may be issued behind what was submitted so far, up to what the program has yet to free. Caller
  * holds the order lock. */
 void sl_schedule_go_on(struct sl_schedule *schedule, struct sl_schedule_batch *batch);
+/* Of these, what one of the next SL_SCHEDULE_NEAR launches needs: up to batch->near_in. The order lock must
+ * not be held. */
+#define SL_SCHEDULE_NEAR 4
+void sl_schedule_issue_near(struct sl_schedule *schedule, const struct sl_schedule_batch *batch);
 /* Issues it, as far as the plan is still the same: enqueues. The order lock must not be held. */
 void sl_schedule_issue(struct sl_schedule *schedule, const struct sl_schedule_batch *batch);
 

@@ -15,6 +15,8 @@ void sl_steps_free(struct sl_steps *steps)
     free(steps->ready_in);
     free(steps->need_in);
     free(steps->histories);
+    free(steps->symbols);
+    sl_planned_uses_free(&steps->uses);
     *steps = (struct sl_steps){0};
 }
 
@@ -74,7 +76,6 @@ static void note_users(const struct sl_plan_input *input, uint8_t *user)
 /* What leaves with the launches of one stream history, in whatever order the stream histories come. */
 static bool note_histories(struct sl_steps *steps, const struct sl_plan_input *input)
 {
-    if (!input->histories) return true;
     uint8_t *user = malloc(input->chunk_count + 1);
     steps->histories = malloc(input->launch_count + 1);
     if (!user || !steps->histories) {
@@ -90,6 +91,18 @@ static bool note_histories(struct sl_steps *steps, const struct sl_plan_input *i
     }
     free(user);
     return true;
+}
+
+/* For when the program does not do what was predicted. */
+static bool note_launches(struct sl_steps *steps, const struct sl_plan_input *input)
+{
+    if (input->histories) return note_histories(steps, input);
+    if (input->symbols) {
+        steps->symbols = malloc((input->launch_count + 1) * sizeof *steps->symbols);
+        if (!steps->symbols) return false;
+        memcpy(steps->symbols, input->symbols, input->launch_count * sizeof *steps->symbols);
+    }
+    return !input->launches || sl_planned_uses_new(input, &steps->uses) == SL_OK;
 }
 
 enum sl_status sl_steps_new(const struct sl_plan *plan, const struct sl_plan_input *input, size_t serve,
@@ -127,7 +140,7 @@ enum sl_status sl_steps_new(const struct sl_plan *plan, const struct sl_plan_inp
         }
     }
     free(eviction_of);
-    if (!note_histories(&steps, input)) {
+    if (!note_launches(&steps, input)) {
         sl_steps_free(&steps);
         return SL_ERR_NO_MEMORY;
     }
@@ -153,6 +166,28 @@ static void begin(struct sl_schedule *schedule, struct sl_steps *steps)
 void sl_schedule_take(struct sl_schedule *schedule, struct sl_steps *steps)
 {
     begin(schedule, steps);
+}
+
+void sl_steps_delay(struct sl_steps *steps, int64_t launches)
+{
+    sl_tick by = (sl_tick)launches; /* ticks wrap as the sum does */
+    steps->first_tick += by;
+    for (uint32_t i = 0; i < steps->out_count; i++) steps->out[i].after += by;
+    for (uint32_t i = 0; i < steps->in_count; i++) {
+        steps->in[i].after += by;
+        steps->in[i].deadline += by;
+    }
+}
+
+bool sl_schedule_delay(struct sl_schedule *schedule, int64_t launches)
+{
+    if (!launches) return true;
+    if (!sl_migrator_try_lock(schedule->migrator, SL_PATIENCE)) return false;
+    sl_steps_delay(&schedule->steps, launches);
+    schedule->end_tick += (sl_tick)launches;
+    SL_CHECK_ALL(sl_schedule_is_valid(schedule));
+    sl_migrator_unlock(schedule->migrator);
+    return true;
 }
 
 static uint32_t count_before(const struct sl_step *steps, uint32_t count, sl_tick tick)

@@ -12,6 +12,13 @@ enum sl_status sl_steps_new(const struct sl_plan *plan, const struct sl_plan_inp
                             size_t room, struct sl_steps *out);
 void sl_steps_free(struct sl_steps *steps); /* accepts zeroed ones */
 
+/* What is planned for each launch is done so many launches later than the plan has it, or, negative, earlier:
+ * some came that nobody predicted, or did not come. Caller: whoever owns the steps. */
+void sl_steps_delay(struct sl_steps *steps, int64_t launches);
+/* The same for what is carried out. False: somebody moves something for long, and nothing was changed. Caller
+ * holds the order lock. */
+bool sl_schedule_delay(struct sl_schedule *schedule, int64_t launches);
+
 /* Replaces what there was by `steps`, which are the schedule's from then on; what there was is in *steps
  * then, to be freed. Caller holds the order lock and both directions' locks. */
 void sl_schedule_take(struct sl_schedule *schedule, struct sl_steps *steps);

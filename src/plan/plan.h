@@ -53,6 +53,7 @@ struct sl_plan_input {
     /* For whoever carries the plan out: by launch, the stream history that it belongs to (see interleaver.h);
      * NULL: the order of the launches is certain. */
     const uint8_t *histories;
+    const sl_symbol *symbols; /* for the same: what each launch is; NULL: not known */
     enum sl_plan_when when;
     /* How many other choices are tried where Belady's waits, if the durations are known. 0: none. */
     unsigned attempts;

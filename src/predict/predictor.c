@@ -40,6 +40,7 @@ struct sl_predictor {
     uint64_t mask, count;
     uint64_t entered; /* the last boundary that is in the chains */
     sl_symbol *symbol;
+    uint64_t *note; /* by position, as symbols */
     uint64_t *hash;
     struct chain_links *links; /* by boundary */
     uint32_t *head[LEVELS];    /* by hash: the low bits of the latest boundary */
@@ -71,9 +72,10 @@ struct sl_predictor *sl_predictor_new(size_t capacity)
     p->credit = CREDIT_MOST;
     p->mark = NEVER;
     p->symbol = malloc(size * sizeof *p->symbol);
+    p->note = calloc(size, sizeof *p->note);
     p->hash = calloc(size, sizeof *p->hash);
     p->links = calloc(size, sizeof *p->links);
-    bool complete = p->symbol && p->hash && p->links;
+    bool complete = p->symbol && p->note && p->hash && p->links;
     /* What repeats has fewer contexts than the ring has places: small tables stay in the cache. */
     p->head_shift = 64 - __builtin_ctzll(size / 4);
     for (int i = 0; i < LEVELS; i++) {
@@ -96,6 +98,7 @@ void sl_predictor_delete(struct sl_predictor *p)
     free(p->stretches);
     free(p->links);
     free(p->hash);
+    free(p->note);
     free(p->symbol);
     free(p);
 }
@@ -251,6 +254,7 @@ bool sl_predictor_feed(struct sl_predictor *p, sl_symbol symbol)
     bool hit = p->following && p->symbol[p->cursor & p->mask] == symbol;
     uint64_t boundary = p->hash[p->count & p->mask];
     p->symbol[p->count & p->mask] = symbol;
+    p->note[p->count & p->mask] = 0;
     p->count++;
     p->hash[p->count & p->mask] = boundary * HASH_BASE + symbol + 1;
     if (p->credit < CREDIT_MOST) p->credit += CREDIT_PER_FEED;
@@ -325,6 +329,7 @@ bool sl_predictor_prime(struct sl_predictor *p, const sl_symbol *symbols, size_t
         return false;
     }
     catch_up(p, p->count);
+    memset(p->note, 0, count * sizeof *p->note);
     p->given = count;
     p->following = true;
     p->cursor = p->match = p->lost_at = 0;
@@ -358,12 +363,24 @@ sl_symbol sl_predictor_step(const struct sl_predictor *p, struct sl_predictor_wa
     return p->symbol[walk->at++ & p->mask];
 }
 
-size_t sl_predictor_next(const struct sl_predictor *p, sl_symbol *out, size_t count)
+size_t sl_predictor_next(const struct sl_predictor *p, sl_symbol *out, uint64_t *notes, size_t count)
 {
     struct sl_predictor_walk walk = sl_predictor_walk(p);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         if ((out[i] = sl_predictor_step(p, &walk)) == SL_NONE) return i;
+        if (notes) notes[i] = p->note[(walk.at - 1) & p->mask];
+    }
     return count;
+}
+
+void sl_predictor_note(struct sl_predictor *p, uint64_t note)
+{
+    if (p->count) p->note[(p->count - 1) & p->mask] = note;
+}
+
+uint64_t sl_predictor_expected_note(const struct sl_predictor *p)
+{
+    return p->following ? p->note[p->cursor & p->mask] : 0;
 }
 
 sl_symbol sl_predictor_expected(const struct sl_predictor *p)

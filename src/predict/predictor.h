@@ -34,8 +34,15 @@ bool sl_predictor_feed(struct sl_predictor *predictor, sl_symbol symbol);
 
 /* Copies up to `count` predicted symbols to `out`, the next one first, and returns how many there are.
  * A prediction that reaches the present goes on with what it itself predicts, so that a periodic string can
- * be looked ahead of by any number of periods. 0 while nothing is predicted. */
-size_t sl_predictor_next(const struct sl_predictor *predictor, sl_symbol *out, size_t count);
+ * be looked ahead of by any number of periods. 0 while nothing is predicted. `notes` (may be NULL) gets for
+ * each what was noted of the symbol that it is predicted from. */
+size_t sl_predictor_next(const struct sl_predictor *predictor, sl_symbol *out, uint64_t *notes, size_t count);
+
+/* Notes something about the symbol that was fed last, until it is forgotten; it has no part in what is
+ * predicted. Symbols that nothing was noted of, and those of a past that was given, have 0. */
+void sl_predictor_note(struct sl_predictor *predictor, uint64_t note);
+/* The note of the symbol that the next one is predicted from; 0 while nothing is predicted. */
+uint64_t sl_predictor_expected_note(const struct sl_predictor *predictor);
 
 /* The same one symbol at a time; SL_NONE at the end. Feeding ends a walk. */
 struct sl_predictor_walk {

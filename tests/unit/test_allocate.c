@@ -304,9 +304,32 @@ static void whoever_gets_the_memory_comes_behind_what_was_issued(void **state)
     core_end_child(waits_for_what_was_freed(address) == 0); /* all of it is done */
 }
 
+/* Slots that are taken again and again are expected where they lay when they came like this before. */
+static void places_are_expected_by_what_is_predicted(void **state)
+{
+    (void)state;
+    if (!core_in_child("inline")) return;
+    const struct sl_core *core = sl_core_running();
+    uint64_t address[4];
+    for (int round = 0; round < 10; round++)
+        for (int i = 0; i < 4; i++) {
+            bool known = round > 2;
+            uint64_t before = address[i];
+            address[i] = core_take_at((uint64_t)i, CHUNK);
+            launch_on(address[i], NULL);
+            assert_true(!known || core->placement.expected_address == before);
+            assert_true(!known || core->placement.slots[core->placement.expected_slot].address == before);
+            if (i == 3)
+                for (int f = 0; f < 4; f++) assert_int_equal(sl_runtime_free(address[f], NULL), SL_OK);
+        }
+    core_take_at(5, CHUNK); /* nobody expected that */
+    core_end_child(core->placement.slots[core->placement.expected_slot].site != 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(places_are_expected_by_what_is_predicted),
         cmocka_unit_test(without_a_core_nothing_is_ours),
         cmocka_unit_test(after_the_stop_nothing_is_given_or_freed),
         cmocka_unit_test(an_allocation_is_what_was_asked_for),

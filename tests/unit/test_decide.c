@@ -108,7 +108,7 @@ static void differs(void (*happen)(void), enum sl_difference what, const char *l
 {
     struct trace_content trace = run_with(happen);
     assert_int_equal(count(&trace, SL_DECISION_MISPREDICT, what, false), 1);
-    assert_int_equal(count(&trace, SL_DECISION_DISCARD, SL_CANCEL_MISPREDICTED, false), 1);
+    assert_int_equal(count(&trace, SL_DECISION_DISCARD, 0, true), 0);
     assert_non_null(strstr(log_text(), line));
     trace_content_free(&trace);
 }
@@ -122,6 +122,28 @@ static void a_misprediction_says_what_differs(void **state)
             "access differs: number 0 is slot 1 + 0, expected was slot 0 + 0");
     differs(an_allocation, SL_DIFFERS_KIND,
             "an allocation of 2097152 bytes (slot 48) came, expected was first");
+}
+
+static void one_launch_too_many(void)
+{
+    launch(&second, 0, 1);
+    for (int b = 0; b < BLOCKS; b++) launch(&first, b, 1);
+}
+static void another_way(void)
+{
+    for (uint32_t i = 2; i < BLOCKS; i++) launch(&second, 0, i);
+}
+
+static void plans_go_on_or_are_discarded(void **state)
+{
+    (void)state;
+    struct trace_content trace = run_with(one_launch_too_many);
+    assert_int_equal(count(&trace, SL_DECISION_DISCARD, 0, true), 0);
+    assert_non_null(strstr(log_text(), "the plan goes on, 1 launches later"));
+    trace_content_free(&trace);
+    trace = run_with(another_way);
+    assert_int_equal(count(&trace, SL_DECISION_DISCARD, SL_CANCEL_MISPREDICTED, false), 1);
+    trace_content_free(&trace);
 }
 
 static void numbers_without_a_text_are_no_harm(void **state)
@@ -138,6 +160,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plans_say_why_they_are_begun),
         cmocka_unit_test(a_misprediction_says_what_differs),
+        cmocka_unit_test(plans_go_on_or_are_discarded),
         cmocka_unit_test(numbers_without_a_text_are_no_harm),
     };
     close(mkstemp(trace_path));

@@ -141,17 +141,85 @@ static bool in_child_with_a_plan(int count)
     return true;
 }
 
-static void a_misprediction_ends_what_is_planned(void **state)
+/* Launches that nobody knows. */
+static void wander(int launches)
+{
+    for (int i = 0; i < launches; i++) launch(&blocks[i % 3], 1000 + (uint32_t)i);
+}
+
+static void another_way_ends_what_is_planned(void **state)
 {
     (void)state;
     if (!in_child_with_a_plan(BLOCKS)) return;
     const struct sl_core *core = sl_core_running();
     uint64_t mispredictions = core->stats.mispredictions, planning = core->planning.mispredictions;
-    launch(&blocks[0], 77);
+    wander(1);
     assert_int_equal(core->history.streak, 0);
-    assert_int_equal(core->stats.mispredictions, mispredictions + 1);
     assert_true(core->planning.mispredictions > planning);
+    assert_true(core->schedule.active);
+    wander(40);
+    assert_int_equal(core->stats.mispredictions, mispredictions + 1);
     core_end_child(!core->schedule.active);
+}
+
+/* Launches too many, then as many too few, then one in place of another: none of them costs the plan. */
+static void odd_launches_do_not_end_what_is_planned(void **state)
+{
+    (void)state;
+    static const struct {
+        int odd, left_out;
+    } cases[] = {{3, 0}, {0, 3}, {1, 1}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        if (!in_child_with_a_plan(BLOCKS)) continue;
+        struct sl_core *core = sl_core_running();
+        int at = BLOCKS / 2;
+        for (int i = 0; i < at; i++) launch(&blocks[i], 1);
+        uint64_t generation = core->schedule.generation, first = core->schedule.steps.first_tick;
+        sl_tick end = core->schedule.end_tick;
+        wander(cases[c].odd);
+        for (int i = at + cases[c].left_out; i < at + 10; i++) launch(&blocks[i], 1);
+        int64_t delay = cases[c].odd - cases[c].left_out;
+        assert_int_equal(core->planning.astray_at, 0);
+        assert_int_equal(core->schedule.steps.first_tick, first + (uint64_t)delay);
+        assert_int_equal(core->schedule.end_tick, end + (uint64_t)delay);
+        assert_int_equal(core->stats.mispredictions, 0);
+        core_end_child(core->schedule.active && core->schedule.generation == generation);
+    }
+}
+
+static uint32_t next_use(const struct sl_core *core, int block)
+{
+    const struct sl_steps *steps = &core->schedule.steps;
+    return sl_planned_uses_next(&steps->uses, sl_arena_chunk(&core->arena, blocks[block]),
+                                (size_t)(core->ticks.now + 1 - steps->first_tick) + 1);
+}
+
+static bool is_resident(const struct sl_core *core, int block)
+{
+    return sl_chunk_is_resident(sl_arena_record(&core->arena, sl_arena_chunk(&core->arena, blocks[block])));
+}
+
+/* An odd launch of a block that the plan does not have there. */
+static void what_is_lacking_takes_the_place_of_what_is_used_last(void **state)
+{
+    (void)state;
+    if (!in_child_with_a_plan(BLOCKS)) return;
+    const struct sl_core *core = sl_core_running();
+    bool before[BLOCKS];
+    uint32_t next[BLOCKS], last = 0, left = 0;
+    int absent = -1;
+    for (int b = 0; b < BLOCKS; b++) {
+        before[b] = is_resident(core, b);
+        next[b] = next_use(core, b);
+        if (before[b] && next[b] > last) last = next[b];
+        if (!before[b]) absent = b;
+    }
+    assert_true(absent >= 0);
+    launch(&blocks[absent], 77);
+    assert_true(core->schedule.active);
+    for (int b = 0; b < BLOCKS; b++)
+        if (before[b] && !is_resident(core, b) && next[b] > left) left = next[b];
+    core_end_child(is_resident(core, absent) && left == last);
 }
 
 /* Of so many symbols, how many are known to take how long. */
@@ -218,7 +286,9 @@ int main(void)
         cmocka_unit_test(new_sizes_all_the_time),
         cmocka_unit_test(a_period_is_an_iteration),
         cmocka_unit_test(launches_are_timed_once_memory_is_short),
-        cmocka_unit_test(a_misprediction_ends_what_is_planned),
+        cmocka_unit_test(another_way_ends_what_is_planned),
+        cmocka_unit_test(odd_launches_do_not_end_what_is_planned),
+        cmocka_unit_test(what_is_lacking_takes_the_place_of_what_is_used_last),
         cmocka_unit_test(what_is_forgotten_is_planned_no_more),
         cmocka_unit_test(a_smaller_budget_ends_what_is_planned),
     };

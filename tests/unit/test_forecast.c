@@ -184,10 +184,12 @@ static void it_knows_how_long_launches_take(void **state)
                 sl_durations_note(&core->sampling.durations, forecast.symbols[t], 0,
                                   SL_DURATION_STEP_NS * (1 + (uint64_t)forecast.symbols[t]));
     finish(&forecast, SIZE_MAX, false);
-    for (size_t t = 0, launch = 0; t < forecast.count; t++)
-        if (core->symbols.records[forecast.symbols[t]].kind == SL_SYMBOL_LAUNCH)
-            assert_int_equal(forecast.launches[launch++].duration_ns,
-                             SL_DURATION_STEP_NS * (1 + (uint64_t)forecast.symbols[t]));
+    struct sl_plan_input input = sl_forecast_input(&forecast);
+    for (size_t l = 0; l < input.launch_count; l++) {
+        assert_int_equal(core->symbols.records[input.symbols[l]].kind, SL_SYMBOL_LAUNCH);
+        assert_int_equal(input.launches[l].duration_ns,
+                         SL_DURATION_STEP_NS * (1 + (uint64_t)input.symbols[l]));
+    }
     sl_forecast_close(&forecast);
 }
 
@@ -199,6 +201,51 @@ static int start(void **state)
     return 0;
 }
 
+static uint64_t use(uint64_t address)
+{
+    void *parameters[] = {&address, &address};
+    core_launch(core_kernel(&kernel, parameters, 9));
+    return address;
+}
+
+static void drop(uint64_t address)
+{
+    assert_int_equal(sl_runtime_free(address, NULL), SL_OK);
+}
+
+/* The same slot twice in a period, in two places: something else lies where it was. */
+static void move(uint64_t places[2])
+{
+    uint64_t before = core_take_at(101, 2 * SL_MIB);
+    drop(places[0] = use(core_take_at(100, 2 * SL_MIB)));
+    uint64_t behind = core_take_at(102, 2 * SL_MIB);
+    drop(before);
+    drop(places[1] = use(core_take_at(100, 2 * SL_MIB)));
+    drop(behind);
+}
+
+static void allocations_lie_where_they_lay_a_period_ago(void **state)
+{
+    (void)state;
+    struct sl_core *core = sl_core_running();
+    struct sl_forecast forecast = {0};
+    uint64_t places[2];
+    for (int i = 0; i < 20; i++) move(places);
+    assert_int_not_equal(places[0], places[1]);
+    begin(&forecast);
+    finish(&forecast, SIZE_MAX, false);
+    struct sl_plan_input input = sl_forecast_input(&forecast);
+    for (size_t l = 0; l < input.launch_count; l++) {
+        assert_int_equal(input.launches[l].access_count, 1);
+        assert_int_equal(input.accesses[input.launches[l].first_access].chunk,
+                         sl_arena_chunk(&core->arena, places[l % 2]));
+    }
+    uint64_t strays = core->history.strays;
+    for (int i = 0; i < 20; i++) move(places);
+    assert_int_equal(core->history.strays, strays);
+    sl_forecast_close(&forecast);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -208,6 +255,7 @@ int main(void)
         cmocka_unit_test(one_goes_on_where_the_other_ends),
         cmocka_unit_test(it_does_not_go_on_once_the_program_is_past_it),
         cmocka_unit_test(it_knows_how_long_launches_take),
+        cmocka_unit_test(allocations_lie_where_they_lay_a_period_ago),
     };
     return cmocka_run_group_tests(tests, start, core_stop);
 }

@@ -145,7 +145,7 @@ static void what_is_rehearsed_has_not_happened(void **state)
     assert_int_equal(placement->slots[1].interior_count, 1); /* where a launch was given a part of it */
     assert_int_equal(placement->slots[1].interior[0], 4096);
     sl_symbol next[9];
-    assert_int_equal(sl_predictor_next(core->history.predictor, next, 9), 9);
+    assert_int_equal(sl_predictor_next(core->history.predictor, next, NULL, 9), 9);
     assert_int_equal(next[0], 0); /* a launch of which nothing is known */
     for (int i = 1; i < 9; i++) {
         const struct sl_symbol_record *record = &core->symbols.records[next[i]];
@@ -178,7 +178,7 @@ static void times_and_speeds_are_known_where_they_were_measured(void **state)
     assert_int_equal(core->migrator.link_out_bytes_per_s, out);
     sl_symbol next[4];
     struct sl_durations *durations = &core->sampling.durations;
-    assert_int_equal(sl_predictor_next(core->history.predictor, next, 4), 4);
+    assert_int_equal(sl_predictor_next(core->history.predictor, next, NULL, 4), 4);
     uint32_t kernel = core->symbols.records[next[2]].kernel;
     assert_int_equal(sl_durations_ns(durations, next[2], kernel), 64000);
     assert_int_equal(sl_durations_ns(durations, 0, kernel), 64000); /* as all launches of that kernel */
@@ -245,7 +245,7 @@ static void kernels_are_known_by_name_and_layout(void **state)
     uint32_t number = sl_kernels_find(&core->scanner.kernels, (uint64_t)&same);
     assert_int_equal(core->scanner.kernels.count, known);
     sl_symbol next[3];
-    assert_int_equal(sl_predictor_next(core->history.predictor, next, 3), 3);
+    assert_int_equal(sl_predictor_next(core->history.predictor, next, NULL, 3), 3);
     assert_int_equal(core->symbols.records[next[2]].kernel, number);
     const struct sl_access *access = &core->symbols.accesses[core->symbols.records[next[2]].first_access];
     assert_int_equal(access->parameter >> 32, number);

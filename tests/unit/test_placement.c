@@ -406,9 +406,40 @@ static void waste_is_bounded(void **state)
     close_world(world);
 }
 
+/* Another one's place is no place for it. */
+static void what_is_expected_somewhere_lies_there_if_that_is_free(void **state)
+{
+    (void)state;
+    struct world *world = open_world(SL_GIB);
+    uint32_t a = place(world, CHUNK, 1), first = a;
+    uint64_t before = address_of(world, a);
+    unplace(world, a);
+    uint32_t b = place(world, CHUNK, 2); /* where it was */
+    a = place(world, CHUNK, 1);
+    uint64_t after = address_of(world, a);
+    assert_int_equal(a, first);
+    assert_int_not_equal(after, before);
+    unplace(world, a);
+    world->placement.expected_slot = a;
+    world->placement.expected_address = before;
+    a = place(world, CHUNK, 1);
+    assert_int_equal(address_of(world, a), after); /* the other one is still there */
+    unplace(world, a);
+    unplace(world, b);
+    world->placement.expected_address = after;
+    b = place(world, CHUNK, 3); /* what is expected is not this one */
+    assert_int_equal(address_of(world, b), before);
+    unplace(world, b);
+    world->placement.expected_address = before;
+    a = place(world, CHUNK, 1);
+    assert_int_equal(address_of(world, a), before);
+    close_world(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_expected_somewhere_lies_there_if_that_is_free),
         cmocka_unit_test(equal_sums_of_site_and_size_are_told_apart),
         cmocka_unit_test(equal_iterations_get_equal_names_and_places),
         cmocka_unit_test(the_smallest_free_ordinal_is_taken),

@@ -46,9 +46,9 @@ static void test_nothing_is_predicted_at_first(void **state)
     (void)state;
     struct sl_predictor *p = sl_predictor_new(100);
     sl_symbol out[4];
-    assert_int_equal(sl_predictor_next(p, out, 4), 0);
+    assert_int_equal(sl_predictor_next(p, out, NULL, 4), 0);
     for (sl_symbol s = 0; s < 50; s++) assert_false(sl_predictor_feed(p, s));
-    assert_int_equal(sl_predictor_next(p, out, 4), 0);
+    assert_int_equal(sl_predictor_next(p, out, NULL, 4), 0);
     assert_int_equal(sl_predictor_period(p), 0);
     assert_int_equal(sl_predictor_counts(p).mispredictions, 50);
     sl_predictor_delete(p);
@@ -67,6 +67,26 @@ static void test_the_second_period_is_predicted_whatever_came_before(void **stat
     sl_predictor_delete(p);
 }
 
+static void test_notes_come_from_where_the_prediction_does(void **state)
+{
+    (void)state;
+    struct sl_predictor *p = sl_predictor_new(10000);
+    sl_symbol out[6];
+    uint64_t notes[6];
+    for (uint32_t round = 0; round < 5; round++)
+        for (sl_symbol s = 0; s < 3; s++) {
+            if (round == 4) assert_int_equal(sl_predictor_expected_note(p), 10 * 3 + s);
+            sl_predictor_feed(p, s);
+            sl_predictor_note(p, 10 * round + s); /* notes are no part of what repeats */
+        }
+    assert_int_equal(sl_predictor_next(p, out, notes, 6), 6);
+    for (uint32_t i = 0; i < 6; i++) assert_int_equal(notes[i], 10 * 4 + i % 3);
+    sl_symbol given[] = {7, 8, 7, 8};
+    assert_true(sl_predictor_prime(p, given, 4));
+    assert_int_equal(sl_predictor_expected_note(p), 0);
+    sl_predictor_delete(p);
+}
+
 static void test_the_future_goes_on_past_the_present(void **state)
 {
     (void)state;
@@ -76,7 +96,7 @@ static void test_the_future_goes_on_past_the_present(void **state)
     feed_run(p, FORWARD, 7);
     static sl_symbol out[7 * LAYERS * 5];
     size_t count = sizeof out / sizeof *out;
-    assert_int_equal(sl_predictor_next(p, out, count), count);
+    assert_int_equal(sl_predictor_next(p, out, NULL, count), count);
     for (size_t i = 0; i < count; i++) assert_true(sl_predictor_feed(p, out[i]));
     assert_int_equal(feed_run(p, FORWARD + 7, LAYERS - 7), 0);
     sl_predictor_delete(p);
@@ -246,7 +266,7 @@ static void test_counts_add_up_on_noise(void **state)
     uint64_t hits = 0, count = 200000;
     for (uint64_t i = 0; i < count; i++) {
         sl_symbol next, symbol = random_below(4);
-        bool predicted = sl_predictor_next(p, &next, 1) && next == symbol;
+        bool predicted = sl_predictor_next(p, &next, NULL, 1) && next == symbol;
         assert_int_equal(sl_predictor_feed(p, symbol), predicted);
         hits += predicted;
     }
@@ -289,7 +309,7 @@ static void test_what_another_run_did_is_foreseen_from_the_first_symbol(void **s
         assert_int_equal(sl_predictor_counts(p).fed, 50);
         assert_int_equal(sl_predictor_expected(p), WARM_UP);
         size_t count = make_run(now, 10, evaluate);
-        assert_int_equal(sl_predictor_next(p, out, count), count);
+        assert_int_equal(sl_predictor_next(p, out, NULL, count), count);
         assert_memory_equal(out, now, count * sizeof *out);
         for (size_t i = 0; i < count; i++) assert_true(sl_predictor_feed(p, now[i]));
         assert_int_equal(sl_predictor_begun(p, out, GIVEN_MOST), count);
@@ -309,7 +329,7 @@ static void test_the_future_goes_on_past_the_given_past(void **state)
         assert_true(sl_predictor_prime(p, past, given));
         for (size_t i = 0; i + 4 * STEP < count; i++) {
             if (i % 17 == 0) {
-                assert_int_equal(sl_predictor_next(p, out, 4 * STEP), 4 * STEP);
+                assert_int_equal(sl_predictor_next(p, out, NULL, 4 * STEP), 4 * STEP);
                 assert_memory_equal(out, now + i, sizeof out);
             }
             assert_true(sl_predictor_feed(p, now[i]));
@@ -375,12 +395,12 @@ static void test_a_past_without_period_ends(void **state)
     struct sl_predictor *p = sl_predictor_new(10000);
     for (unsigned i = 0; i < 100; i++) past[i] = NOVEL + i;
     assert_true(sl_predictor_prime(p, past, 100));
-    assert_int_equal(sl_predictor_next(p, out, 200), 100);
+    assert_int_equal(sl_predictor_next(p, out, NULL, 200), 100);
     assert_int_equal(feed_run(p, NOVEL, 100), 0);
-    assert_int_equal(sl_predictor_next(p, out, 200), 0);
+    assert_int_equal(sl_predictor_next(p, out, NULL, 200), 0);
     assert_true(sl_predictor_feed(p, NOVEL) == false);
     sl_predictor_clear(p);
-    assert_int_equal(sl_predictor_next(p, out, 200), 0);
+    assert_int_equal(sl_predictor_next(p, out, NULL, 200), 0);
     assert_true(sl_predictor_prime(p, past, 0));
     assert_int_equal(sl_predictor_expected(p), SL_NONE);
     sl_predictor_delete(p);
@@ -410,6 +430,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_is_predicted_at_first),
         cmocka_unit_test(test_the_second_period_is_predicted_whatever_came_before),
+        cmocka_unit_test(test_notes_come_from_where_the_prediction_does),
         cmocka_unit_test(test_the_future_goes_on_past_the_present),
         cmocka_unit_test(test_accumulation_is_told_apart_by_a_long_context),
         cmocka_unit_test(test_evaluation_every_few_steps_is_foreseen),

@@ -13,8 +13,10 @@
 
 #include "core/runtime.h"
 #include "device/backend_host.h"
+#include "move/schedule.h"
 
 #define BLOCKS 12
+#define USES (2 * SL_SCHEDULE_NEAR)
 
 static struct sl_backend host;
 static pthread_t launching;
@@ -35,7 +37,8 @@ static enum sl_status end_inside(void *self, uint64_t address, uint64_t bytes)
     _exit(0);
 }
 
-/* A loop that is predicted and does not fit, until the daemon is in a wait. */
+/* A loop that is predicted and does not fit, until the daemon is in a wait. Each block is used so often that
+ * the next ones come well before their launches, which would fetch them otherwise. */
 static bool train(void)
 {
     uint64_t blocks[BLOCKS];
@@ -43,7 +46,7 @@ static bool train(void)
         if (sl_runtime_alloc(2 * SL_MIB, 1, 0, &blocks[i]) != SL_OK) return false;
     for (int i = 0; i < 1000000 && !__atomic_load_n(&daemon_waits, __ATOMIC_ACQUIRE); i++) {
         struct sl_launch launch = {
-            .kind = SL_LAUNCH_MEMSET, .spans = {{blocks[i % BLOCKS], 64, true}}, .span_count = 1};
+            .kind = SL_LAUNCH_MEMSET, .spans = {{blocks[i / USES % BLOCKS], 64, true}}, .span_count = 1};
         sl_runtime_launch_begin(&launch);
         sl_runtime_launch_end(&launch, true);
         sched_yield();
