@@ -77,7 +77,7 @@ CUresult sl_hook_cuPointerGetAttribute(struct sl_call call, sl_fn_cuPointerGetAt
     struct sl_allocation found;
     (void)call;
     if (!value || !sl_session_owns(address)) return real(value, attribute, address);
-    if (!sl_runtime_find(address, &found)) return CUDA_ERROR_INVALID_VALUE;
+    if (!sl_memory_find(address, &found)) return CUDA_ERROR_INVALID_VALUE;
     struct answer answer = answer_for(attribute, address, &found);
     if (answer.result == CUDA_SUCCESS) memcpy(value, &answer.value, answer.bytes);
     return answer.result;
@@ -101,7 +101,7 @@ CUresult sl_hook_cuPointerGetAttributes(struct sl_call call, sl_fn_cuPointerGetA
     (void)call;
     if (!count || !attributes || !values || !sl_session_owns(address))
         return real(count, attributes, values, address);
-    bool live = sl_runtime_find(address, &found);
+    bool live = sl_memory_find(address, &found);
     for (unsigned i = 0; i < count; i++) {
         struct answer answer =
             live ? answer_for(attributes[i], address, &found) : answer_for_nothing(attributes[i]);
@@ -132,7 +132,7 @@ CUresult sl_hook_cuMemGetAddressRange_v2(struct sl_call call, sl_fn_cuMemGetAddr
     struct sl_allocation found;
     (void)call;
     if (!sl_session_owns(address)) return real(base, bytes, address);
-    if (!sl_runtime_find(address, &found)) return CUDA_ERROR_NOT_FOUND;
+    if (!sl_memory_find(address, &found)) return CUDA_ERROR_NOT_FOUND;
     if (base) *base = found.address;
     if (bytes) *bytes = found.bytes;
     return CUDA_SUCCESS;

@@ -12,6 +12,7 @@
 #include "graph_memory.h"
 #include "graphs.h"
 #include "lookup.h"
+#include "mapping.h"
 #include "marks.h"
 #include "physical.h"
 #include "pools.h"
@@ -23,6 +24,7 @@ void sl_after_fork(void)
     sl_session_after_fork();
     sl_charge_after_fork();
     sl_physical_after_fork();
+    sl_mappings_after_fork();
     sl_pools_after_fork();
     sl_graphs_after_fork();
     sl_graph_memory_after_fork();

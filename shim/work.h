@@ -20,15 +20,22 @@ static inline sl_stream sl_work_stream(struct sl_call call, CUstream stream)
     return stream ? stream : call.default_stream;
 }
 
-/* Whether [address, address + bytes) lies in one allocation, where it begins in memory of ours. The driver
- * checks the memory that is its own, but knows no allocation inside our arenas. pre: work->waits is set. */
+/* Whether [address, address + bytes) lies in one allocation, or in mappings that follow each other, where it
+ * begins in memory of ours. The driver checks the memory that is its own, but knows no allocation inside our
+ * arenas. pre: work->waits is set. */
 static inline bool sl_work_inside(struct sl_work *work, uint64_t address, uint64_t bytes)
 {
     struct sl_allocation found;
     if (!bytes || !sl_session_owns(address) || !sl_runtime_running()) return true;
-    if (!sl_runtime_find(address, &found)) return false;
-    work->waits |= (found.tag & SL_TAG_SYNC_MEMOPS) != 0;
-    return bytes <= found.bytes - (address - found.address);
+    do {
+        if (!sl_memory_find(address, &found)) return false;
+        work->waits |= (found.tag & SL_TAG_SYNC_MEMOPS) != 0;
+        uint64_t inside = found.bytes - (address - found.address);
+        if (bytes <= inside) return true;
+        address += inside;
+        bytes -= inside;
+    } while (found.tag & SL_TAG_MAPPING);
+    return false;
 }
 
 /* From the start of the first row to the end of the last, of rows in slices; UINT64_MAX where 64 bits do not

@@ -4,41 +4,8 @@
 #include "base/log.h"
 #include "base/test_delay.h"
 #include "core/core.h"
-#include "core/feed.h"
-#include "core/record.h"
-#include "core/sample.h"
+#include "core/slot_life.h"
 #include "move/reuse.h"
-
-/* Slots that only remember where an allocation was, before they are forgotten. */
-#define MOST_REMEMBERED ((uint32_t)1 << 16)
-
-static void feed_slot(struct sl_core *core, enum sl_symbol_kind kind, uint32_t s)
-{
-    struct sl_slot *slot = &core->placement.slots[s];
-    sl_symbol *symbol = kind == SL_SYMBOL_ALLOC ? &slot->taken : &slot->freed;
-    if (!*symbol) {
-        struct sl_symbol_record record = {.kind = kind, .slot = s};
-        *symbol = sl_symbols_intern(&core->symbols, sl_slot_signature(kind, s), record, NULL);
-    }
-    uint32_t stream = slot->stream ? slot->stream - 1u : core->streams.last;
-    sl_core_feed(core, *symbol, sl_history_expected(&core->history, stream), stream);
-}
-
-static void forget_if_full(struct sl_core *core)
-{
-    uint32_t remembered = sl_placement_remembered(&core->placement);
-    if (remembered > MOST_REMEMBERED && remembered > 4 * core->placement.live_count) sl_core_forget(core);
-}
-
-static void record_allocation(struct sl_core *core, uint32_t slot)
-{
-    uint64_t expected = sl_predictor_expected_note(core->history.predictor);
-    core->placement.slots[slot].number = ++core->placement.allocations;
-    feed_slot(core, SL_SYMBOL_ALLOC, slot);
-    if (!core->placement.noted) sl_core_placed(core, expected, core->placement.slots[slot].address);
-    sl_record_slabs(&core->recorder);
-    sl_record_allocation(&core->recorder, SL_EVENT_ALLOC, slot);
-}
 
 /* An allocation that comes as it came a period ago lies where it lay then, if there is room: plans are made
  * for that. */
@@ -58,18 +25,15 @@ static void expect_place(struct sl_core *core)
 static enum sl_status place(struct sl_core *core, uint64_t bytes, uint64_t site, uint32_t tag,
                             uint32_t stream, uint32_t *slot)
 {
-    forget_if_full(core);
+    sl_slot_lives_forget(core);
     core->arena.serial = stream ? sl_stream_serial(&core->streams, stream - 1) : 0;
     core->placement.stream = stream;
     expect_place(core);
     enum sl_status status = sl_place(&core->placement, bytes, site, slot);
     core->arena.serial = 0;
     core->placement.stream = 0;
-    if (status) return status;
-    core->placement.slots[*slot].tag = tag;
-    if (sl_budget_is_short(&core->budget)) sl_core_under_pressure(core);
-    record_allocation(core, *slot);
-    return SL_OK;
+    if (status == SL_OK) sl_slot_life_begin(core, *slot, tag);
+    return status;
 }
 
 enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, uint64_t *address)
@@ -153,9 +117,7 @@ static struct sl_chunk_range end_slot(struct sl_core *core, uint32_t s, struct s
     const struct sl_slot *slot = &core->placement.slots[s];
     struct sl_chunk_range range = sl_slot_chunks(&core->placement, slot, 0, slot->bytes);
     if (freed) *freed = describe(slot);
-    sl_record_allocation(&core->recorder, SL_EVENT_FREE, s);
-    sl_unplace(&core->placement, slot->address, &s);
-    feed_slot(core, SL_SYMBOL_FREE, s);
+    sl_slot_life_end(core, s);
     return range;
 }
 
@@ -223,25 +185,17 @@ enum sl_status sl_runtime_free_async(uint64_t address, sl_stream stream, struct 
     return end_allocation(core, address, points, freed);
 }
 
-/* pre: the order lock is taken. */
-static void end_noted(struct sl_core *core, uint32_t s)
-{
-    sl_record_allocation(&core->recorder, SL_EVENT_FREE, s);
-    sl_unplace(&core->placement, core->placement.slots[s].address, &s);
-    feed_slot(core, SL_SYMBOL_FREE, s);
-}
-
 void sl_runtime_note_alloc(uint64_t address, uint64_t bytes, uint64_t site)
 {
     struct sl_core *core = sl_core_running();
     uint32_t s;
     if (!core || !core->placement.noted || !bytes || address + bytes < address) return;
     sl_lock(&core->order);
-    forget_if_full(core);
+    sl_slot_lives_forget(core);
     /* What was there ended in a way that nobody saw. */
     while ((s = sl_ranges_overlap(&core->placement.ranges, address, address + bytes)) != SL_NONE)
-        end_noted(core, s);
-    if (sl_place_noted(&core->placement, address, bytes, site, &s) == SL_OK) record_allocation(core, s);
+        sl_slot_life_end(core, s);
+    if (sl_place_noted(&core->placement, address, bytes, site, &s) == SL_OK) sl_slot_life_begin(core, s, 0);
     sl_unlock(&core->order);
 }
 
@@ -255,7 +209,7 @@ bool sl_runtime_note_free(uint64_t address, struct sl_noted *noted)
     if (known) {
         const struct sl_slot *slot = &core->placement.slots[s];
         if (noted) *noted = (struct sl_noted){slot->address, slot->bytes, slot->site};
-        end_noted(core, s);
+        sl_slot_life_end(core, s);
     }
     sl_unlock(&core->order);
     return known;
@@ -268,7 +222,7 @@ void sl_runtime_note_unmap(uint64_t address, uint64_t bytes)
     if (!core || !core->placement.noted || !bytes || address + bytes < address) return;
     sl_lock(&core->order);
     while ((s = sl_ranges_overlap(&core->placement.ranges, address, address + bytes)) != SL_NONE)
-        end_noted(core, s);
+        sl_slot_life_end(core, s);
     sl_unlock(&core->order);
 }
 
@@ -324,8 +278,9 @@ bool sl_runtime_memory_info(uint64_t *free_bytes, uint64_t *total_bytes)
     if (!core || core->policy->memory == SL_MEMORY_NOTED) return false;
     sl_lock(&core->order);
     int64_t charged = atomic_load_explicit(&core->budget.charged_bytes, memory_order_relaxed);
-    uint64_t total = core->budget.virtual_size_bytes,
-             used = core->arena.virtual_bytes_used + (charged > 0 ? (uint64_t)charged : 0);
+    uint64_t total = core->budget.virtual_size_bytes, used = core->arena.virtual_bytes_used +
+                                                             core->placement.promised_bytes +
+                                                             (charged > 0 ? (uint64_t)charged : 0);
     sl_unlock(&core->order);
     *total_bytes = total;
     *free_bytes = total > used ? total - used : 0;

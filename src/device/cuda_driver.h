@@ -65,6 +65,7 @@
     X(pointer_get_attribute, "cuPointerGetAttribute",             4000,  false, (void *value, CUpointer_attribute attribute, CUdeviceptr address)) \
     X(mem_get_address_range, "cuMemGetAddressRange_v2",           3020,  false, (CUdeviceptr *base, size_t *bytes, CUdeviceptr address)) \
     X(mem_get_properties,    "cuMemGetAllocationPropertiesFromHandle", 10020, false, (CUmemAllocationProp *properties, CUmemGenericAllocationHandle handle)) \
+    X(mem_get_granularity,   "cuMemGetAllocationGranularity",     10020, false, (size_t *granularity, const CUmemAllocationProp *properties, CUmemAllocationGranularity_flags option)) \
     X(device_get_graph_mem_attribute, "cuDeviceGetGraphMemAttribute", 11040, false, (CUdevice device, CUgraphMem_attribute attribute, void *value)) \
     X(kernel_get_function,   "cuKernelGetFunction",               12000, false, (CUfunction *function, CUkernel kernel))         \
     X(graph_get_nodes,       "cuGraphGetNodes",                   10000, true,  (CUgraph graph, CUgraphNode *nodes, size_t *count)) \

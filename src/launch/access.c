@@ -18,15 +18,23 @@ static void add_word(struct sl_scanner *scanner, uint64_t address, uint64_t byte
                          .only_read = only_read};
 }
 
-/* A range. One of ours lies in one allocation; mappings of the driver's may follow each other. */
+/* Whether other allocations may follow the one that holds `address` without a gap: the program or the driver
+ * placed it. */
+static bool is_mapped(const struct sl_placement *placement, uint64_t address)
+{
+    sl_chunk c = placement->noted ? SL_NONE : sl_arena_chunk(placement->arena, address);
+    return placement->noted || (c != SL_NONE && sl_arena_is_reserved(placement->arena, c));
+}
+
+/* A range. It lies in one allocation, or in mappings that follow each other. */
 static void add_span(struct sl_scanner *scanner, const struct sl_span *span, uint32_t where)
 {
+    const struct sl_placement *placement = scanner->placement;
     uint64_t address = span->address, rest = span->bytes;
-    while (scanner->placement->noted && rest) {
-        uint32_t s = sl_place_find(scanner->placement, address);
+    while (rest && is_mapped(placement, address)) {
+        uint32_t s = sl_place_find(placement, address);
         if (s == SL_NONE) return;
-        uint64_t in_slot =
-            scanner->placement->slots[s].address + scanner->placement->slots[s].bytes - address;
+        uint64_t in_slot = placement->slots[s].address + placement->slots[s].bytes - address;
         uint64_t bytes = rest < in_slot ? rest : in_slot;
         add_word(scanner, address, bytes, 0, where, !span->write);
         address += bytes;

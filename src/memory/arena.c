@@ -158,8 +158,9 @@ static sl_chunk find_run(const struct sl_arena *arena, uint32_t count, bool pinn
     for (size_t c = 0; c < total; c++) {
         const struct sl_slab *slab = &arena->slabs[c / arena->chunks_per_slab];
         size_t in_slab = c % arena->chunks_per_slab;
-        if (in_slab == 0 && (slab->pinned != pinned || (pinned && slab->reservation_bytes))) length = 0;
-        if (in_slab == 0 && (slab->pinned != pinned || (length == 0 && !slab->free_chunks))) {
+        bool wrong = slab->pinned != pinned || slab->reserved;
+        if (in_slab == 0 && (wrong || (pinned && slab->reservation_bytes))) length = 0;
+        if (in_slab == 0 && (wrong || (length == 0 && !slab->free_chunks))) {
             c += arena->chunks_per_slab - 1;
             continue;
         }
@@ -255,6 +256,41 @@ bool sl_arena_take_at(struct sl_arena *arena, sl_chunk first, uint64_t bytes)
         if (!is_free(arena, first + i) || (i && !adjacent(arena, first + i - 1))) return false;
     mark(arena, first, bytes);
     return true;
+}
+
+/* The first of `count` empty slabs that follow each other; the number of slabs where there are none. */
+static uint32_t find_slabs(const struct sl_arena *arena, uint32_t count)
+{
+    uint32_t total = atomic_load(&arena->slab_count), length = 0;
+    for (uint32_t s = 0; s < total; s++) {
+        const struct sl_slab *slab = &arena->slabs[s];
+        bool empty = !slab->pinned && !slab->reserved && slab->free_chunks == arena->chunks_per_slab;
+        bool follows = length && slab->address - slab[-1].address == SL_GIB;
+        length = empty ? (follows ? length + 1 : 1) : 0;
+        if (length == count) return s + 1 - count;
+    }
+    return total;
+}
+
+enum sl_status sl_arena_reserve(struct sl_arena *arena, uint64_t bytes, uint64_t *address)
+{
+    if (bytes > SL_MAX_SLABS * SL_GIB) return SL_ERR_NO_MEMORY;
+    uint32_t count = (uint32_t)((bytes + SL_GIB - 1) / SL_GIB), first = find_slabs(arena, count);
+    if (first == atomic_load(&arena->slab_count)) {
+        enum sl_status status = add_slabs(arena, count * SL_GIB, false);
+        if (status) return status;
+    }
+    for (uint32_t s = first; s < first + count; s++) arena->slabs[s].reserved = true;
+    *address = arena->slabs[first].address;
+    return SL_OK;
+}
+
+void sl_arena_unreserve(struct sl_arena *arena, uint64_t address, uint64_t bytes)
+{
+    uint32_t count = (uint32_t)((bytes + SL_GIB - 1) / SL_GIB), first = sl_arena_slab(address) - 1;
+    for (uint32_t s = first; s < first + count; s++)
+        if (SL_CHECK(arena->slabs[s].reserved && arena->slabs[s].free_chunks == arena->slabs[s].chunk_count))
+            arena->slabs[s].reserved = false;
 }
 
 void sl_arena_split(struct sl_arena *arena, sl_chunk first)

@@ -54,6 +54,7 @@ struct sl_slab {
     uint32_t free_chunks;
     uint32_t chunk_count; /* behind them there is no memory */
     bool pinned;
+    bool reserved; /* the program says what lies where: sl_arena_reserve */
 };
 
 struct sl_arena {
@@ -158,6 +159,18 @@ static inline size_t sl_arena_chunk_count(const struct sl_arena *arena)
  * memory of the driver's that the core takes note of. No chunks are there. False beyond 47 bits. Caller holds
  * the order lock. */
 bool sl_arena_note(uint64_t address, uint64_t bytes);
+
+/* Keeps addresses for what the program places itself: whole slabs that follow each other, which hold at least
+ * `bytes` > 0. Nothing there is in use until sl_arena_take_at. Caller holds the order lock. SL_ERR_NO_MEMORY,
+ * or the backend's error. */
+enum sl_status sl_arena_reserve(struct sl_arena *arena, uint64_t bytes, uint64_t *address);
+/* Gives them back to the arena. pre: sl_arena_reserve gave them for as many bytes, and none is in use. */
+void sl_arena_unreserve(struct sl_arena *arena, uint64_t address, uint64_t bytes);
+/* Whether the chunk is at an address that the program reserved. */
+static inline bool sl_arena_is_reserved(const struct sl_arena *arena, sl_chunk chunk)
+{
+    return arena->slabs[chunk >> arena->slab_shift].reserved;
+}
 
 /* Finds `count` free neighbouring chunks, taking a new slab if need be, and marks them used with `bytes` in
  * all: whole chunks, but for the last. Caller holds the order lock. SL_ERR_NO_MEMORY, or the backend's error.

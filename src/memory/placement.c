@@ -97,6 +97,20 @@ static uint32_t slot_for(struct sl_placement *placement, uint64_t site, uint64_t
     return looked < MOST_OF_OTHERS ? add_slot(placement, k) : key->slots[key->lowest_free];
 }
 
+/* For an allocation at `address`: the slot of the key that lay there last, or else slot_for. */
+static uint32_t slot_for_place(struct sl_placement *placement, uint64_t site, uint64_t bytes,
+                               uint64_t address)
+{
+    uint32_t k = key_for(placement, site, bytes);
+    if (k == SL_NONE) return SL_NONE;
+    const struct sl_slot_key *key = &placement->keys[k];
+    for (uint32_t i = key->lowest_free; i < key->count; i++) {
+        const struct sl_slot *slot = &placement->slots[key->slots[i]];
+        if (!slot->live && slot->address == address) return key->slots[i];
+    }
+    return slot_for(placement, site, bytes);
+}
+
 bool sl_placement_remember(struct sl_placement *placement, uint64_t site, uint64_t bytes, uint32_t count,
                            bool freed)
 {
@@ -122,6 +136,13 @@ static enum sl_group_kind group_of(const struct sl_placement *placement, const s
     return freed ? SL_GROUP_FREED : SL_GROUP_LASTING;
 }
 
+/* Host memory that nobody has. */
+static uint64_t room_of(const struct sl_placement *placement)
+{
+    uint64_t taken = sl_arena_host_bytes(placement->arena) + placement->promised_bytes;
+    return placement->live_chunk_bytes_limit > taken ? placement->live_chunk_bytes_limit - taken : 0;
+}
+
 static bool retake(struct sl_placement *placement, uint32_t s, uint64_t address, uint64_t room_bytes)
 {
     const struct sl_slot *slot = &placement->slots[s];
@@ -136,11 +157,10 @@ static enum sl_status find_place(struct sl_placement *placement, uint32_t s, uin
 {
     const struct sl_slot *slot = &placement->slots[s];
     struct sl_suballocator *suballocator = &placement->suballocator;
-    uint64_t taken = sl_arena_host_bytes(placement->arena), limit = placement->live_chunk_bytes_limit;
-    uint64_t room_bytes = limit > taken ? limit - taken : 0;
+    uint64_t room_bytes = room_of(placement);
     *address = placement->expected_slot == s ? placement->expected_address : 0;
     if (retake(placement, s, *address, room_bytes)) return SL_OK;
-    *address = slot->address;
+    *address = slot->mapped ? 0 : slot->address;
     if (retake(placement, s, *address, room_bytes)) return SL_OK;
     if (placement->keys[slot->key].pinned &&
         sl_suballocator_take(suballocator, slot->bytes, SL_GROUP_PINNED, room_bytes, s, address) == SL_OK)
@@ -157,6 +177,7 @@ static void begin_life(struct sl_placement *placement, uint32_t s, uint64_t addr
     if (placement->stream) slot->home = (uint8_t)placement->stream;
     slot->address = address;
     slot->pinned = pinned;
+    slot->mapped = false;
     placement->version++;
     placement->live_count++;
     placement->live_bytes += slot->bytes;
@@ -212,6 +233,33 @@ enum sl_status sl_place(struct sl_placement *placement, uint64_t bytes, uint64_t
     return SL_OK;
 }
 
+enum sl_status sl_placement_promise(struct sl_placement *placement, uint64_t bytes)
+{
+    if (bytes > room_of(placement)) return SL_ERR_NO_MEMORY;
+    placement->promised_bytes += bytes;
+    return SL_OK;
+}
+
+void sl_placement_unpromise(struct sl_placement *placement, uint64_t bytes)
+{
+    if (SL_CHECK(bytes <= placement->promised_bytes)) placement->promised_bytes -= bytes;
+}
+
+enum sl_status sl_place_at(struct sl_placement *placement, uint64_t address, uint64_t bytes, uint64_t site,
+                           uint32_t *slot_out)
+{
+    uint32_t s = slot_for_place(placement, site, bytes, address);
+    if (s == SL_NONE) return SL_ERR_NO_MEMORY;
+    enum sl_status status = sl_suballocator_map(&placement->suballocator, address, bytes, s);
+    if (status) return status;
+    begin_life(placement, s, address, false);
+    placement->slots[s].mapped = true;
+    note_waste(placement);
+    check(placement, s);
+    *slot_out = s;
+    return SL_OK;
+}
+
 enum sl_status sl_place_noted(struct sl_placement *placement, uint64_t address, uint64_t bytes, uint64_t site,
                               uint32_t *slot_out)
 {
@@ -237,6 +285,8 @@ enum sl_status sl_unplace(struct sl_placement *placement, uint64_t address, uint
     end_life(placement, s);
     if (placement->noted)
         sl_ranges_remove(&placement->ranges, address);
+    else if (placement->slots[s].mapped)
+        sl_suballocator_unmap(&placement->suballocator, address, placement->slots[s].bytes);
     else
         sl_suballocator_give_back(&placement->suballocator, address, placement->slots[s].bytes);
     check(placement, s);

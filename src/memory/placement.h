@@ -22,6 +22,7 @@ struct sl_slot {
     uint32_t ordinal;     /* among the slots of that key */
     bool live;
     bool pinned;            /* it lies in pinned memory */
+    bool mapped;            /* the program chose where it lies, or lay last */
     uint8_t home;           /* 1 + the number of the stream that it was last allocated for; 0: anybody */
     uint8_t stream;         /* 1 + the number of the first one whose launches were seen to use it; or 0 */
     uint32_t tag;           /* of the live allocation: the shim's */
@@ -55,6 +56,7 @@ struct sl_placement {
     uint64_t live_at_peak;           /* and what lived in them: the rest was waste */
     struct sl_backing backing;       /* the rules; set at the start */
     uint64_t live_chunk_bytes_limit; /* host memory that chunks may take */
+    uint64_t promised_bytes;         /* of it, to what the program will map */
     uint64_t version;                /* counts allocations and frees */
     uint64_t allocations;            /* so far */
     uint64_t moves;                  /* counts slots that did not take their last place again */
@@ -72,6 +74,16 @@ void sl_placement_close(struct sl_placement *placement);
 /* Places `bytes` > 0 bytes from `site`. On SL_OK *slot is its live slot. SL_ERR_NO_MEMORY beyond the limit.
  */
 enum sl_status sl_place(struct sl_placement *placement, uint64_t bytes, uint64_t site, uint32_t *slot);
+
+/* Host memory for `bytes` bytes that are to be placed by sl_place_at. SL_ERR_NO_MEMORY beyond the limit. */
+enum sl_status sl_placement_promise(struct sl_placement *placement, uint64_t bytes);
+/* It is not wanted any more, or is used now. */
+void sl_placement_unpromise(struct sl_placement *placement, uint64_t bytes);
+
+/* Places an allocation where the program wants it: whole 2 MiB blocks of reserved addresses. SL_ERR_INVALID
+ * where they are not reserved, or something lies there. */
+enum sl_status sl_place_at(struct sl_placement *placement, uint64_t address, uint64_t bytes, uint64_t site,
+                           uint32_t *slot);
 
 /* Names an allocation of the driver's. SL_ERR_INVALID where it overlaps one that is live, or lies beyond 47
  * bits of address. pre: placement->noted. */

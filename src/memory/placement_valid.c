@@ -30,6 +30,7 @@ bool sl_suballocator_is_valid(const struct sl_suballocator *suballocator)
         if (chunk->group == SL_NONE) continue;
         if (!SL_HOLDS(chunk->group < SL_GROUPS) ||
             !SL_HOLDS((chunk->group == SL_GROUP_PINNED) == chunk->pinned) ||
+            !SL_HOLDS((chunk->group == SL_GROUP_MAPPED) == sl_arena_is_reserved(arena, (sl_chunk)c)) ||
             !sl_chunk_bitmap_is_valid(chunk->bitmap))
             return false;
     }

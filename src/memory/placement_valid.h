@@ -6,7 +6,8 @@
 #include "memory/placement.h"
 
 /* Each group names chunks of the arena, none twice, no more than there is room for. Each packed chunk belongs
- * to a group, to that of pinned ones if it is pinned and else to another, and its bitmap is valid. */
+ * to a group: that of pinned ones if it is pinned, that of mapped ones if it is reserved, and else to
+ * another; and its bitmap is valid. */
 bool sl_suballocator_is_valid(const struct sl_suballocator *suballocator);
 
 /* The slot is the one that its key has by its ordinal, of the key's site and size; inner tensors begin within

@@ -65,6 +65,7 @@ static void put_last(struct sl_suballocator *suballocator, sl_chunk c)
 {
     uint32_t g = sl_arena_record(suballocator->arena, c)->group, at = 0;
     struct sl_group *group = &suballocator->groups[g];
+    if (g == SL_GROUP_MAPPED) return; /* nobody looks for room there */
     if (group->partial_count && group->partial[group->partial_count - 1] == c) return;
     while (at < group->partial_count && group->partial[at] != c) at++;
     if (at == SL_PARTIAL) at = least_room(suballocator, g);
@@ -240,6 +241,9 @@ bool sl_suballocator_retake(struct sl_suballocator *suballocator, uint64_t addre
     struct sl_arena *arena = suballocator->arena;
     sl_chunk first = sl_arena_chunk(arena, address);
     uint64_t whole = run_bytes(arena, bytes);
+    if (sl_arena_is_reserved(arena, first)) return false;
+    uint64_t in_chunk = address & (arena->chunk_bytes - 1); /* a mapping may have lain there */
+    if (whole ? in_chunk != 0 : in_chunk + bytes > arena->chunk_bytes) return false;
     if (!whole)
         return repack(suballocator, first, granule_at(arena, address), bytes, group, room_bytes, slot);
     if (!sl_arena_record(arena, first)->pinned) {
@@ -265,6 +269,78 @@ void sl_suballocator_give_back(struct sl_suballocator *suballocator, uint64_t ad
     if (bytes > whole)
         unpack(suballocator, first + (sl_chunk)(whole >> arena->chunk_shift), granule_at(arena, address));
 }
+
+/* --- what the program maps */
+
+/* A place that the program chose: a part of a chunk, whole chunks, a part of a chunk. */
+struct span {
+    uint64_t head_bytes, whole_bytes, tail_bytes;
+    sl_chunk first_whole; /* or the one in which the tail lies */
+};
+
+static struct span span_of(const struct sl_arena *arena, uint64_t address, uint64_t bytes)
+{
+    uint64_t in_chunk = address & (arena->chunk_bytes - 1), to_end = arena->chunk_bytes - in_chunk;
+    struct span span = {.first_whole = sl_arena_chunk(arena, address)};
+    if (in_chunk) {
+        span.head_bytes = bytes < to_end ? bytes : to_end;
+        span.first_whole++;
+    }
+    span.whole_bytes = run_bytes(arena, bytes - span.head_bytes);
+    span.tail_bytes = bytes - span.head_bytes - span.whole_bytes;
+    return span;
+}
+
+static sl_chunk tail_of(const struct sl_arena *arena, const struct span *span)
+{
+    return span->first_whole + (sl_chunk)(span->whole_bytes >> arena->chunk_shift);
+}
+
+/* All of the range is reserved, and its chunks follow each other. */
+static bool may_map(const struct sl_arena *arena, uint64_t address, uint64_t bytes)
+{
+    if (!bytes || address % SL_BLOCK_BYTES || bytes % SL_BLOCK_BYTES || address + bytes < address)
+        return false;
+    uint32_t first = sl_arena_slab(address), last = sl_arena_slab(address + bytes - 1);
+    if (!first || last < first || last > atomic_load(&arena->slab_count)) return false;
+    for (uint32_t s = first - 1; s < last; s++)
+        if (!arena->slabs[s].reserved) return false;
+    return (address + bytes - 1) / SL_GIB - address / SL_GIB == last - first &&
+           arena->slabs[last - 1].address == ((address + bytes - 1) & ~(SL_GIB - 1));
+}
+
+enum sl_status sl_suballocator_map(struct sl_suballocator *suballocator, uint64_t address, uint64_t bytes,
+                                   uint32_t slot)
+{
+    struct sl_arena *arena = suballocator->arena;
+    if (!may_map(arena, address, bytes)) return SL_ERR_INVALID;
+    struct span span = span_of(arena, address, bytes);
+    sl_chunk head = sl_arena_chunk(arena, address), tail = tail_of(arena, &span);
+    if (span.head_bytes && !repack(suballocator, head, granule_at(arena, address), span.head_bytes,
+                                   SL_GROUP_MAPPED, UINT64_MAX, slot))
+        return SL_ERR_INVALID;
+    if (span.whole_bytes && !sl_arena_take_at(arena, span.first_whole, span.whole_bytes)) goto no_run;
+    if (span.tail_bytes && !repack(suballocator, tail, 0, span.tail_bytes, SL_GROUP_MAPPED, UINT64_MAX, slot))
+        goto no_tail;
+    if (span.whole_bytes) sl_arena_record(arena, span.first_whole)->run_slot = slot;
+    return SL_OK;
+no_tail:
+    if (span.whole_bytes) sl_arena_give(arena, span.first_whole);
+no_run:
+    if (span.head_bytes) unpack(suballocator, head, granule_at(arena, address));
+    return SL_ERR_INVALID;
+}
+
+void sl_suballocator_unmap(struct sl_suballocator *suballocator, uint64_t address, uint64_t bytes)
+{
+    struct sl_arena *arena = suballocator->arena;
+    struct span span = span_of(arena, address, bytes);
+    if (span.head_bytes) unpack(suballocator, sl_arena_chunk(arena, address), granule_at(arena, address));
+    if (span.whole_bytes) sl_arena_give(arena, span.first_whole);
+    if (span.tail_bytes) unpack(suballocator, tail_of(arena, &span), 0);
+}
+
+/* --- */
 
 uint32_t sl_suballocator_slot(const struct sl_arena *arena, uint64_t address)
 {

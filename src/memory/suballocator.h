@@ -20,6 +20,7 @@ enum sl_group_kind {
     SL_GROUP_TINY,
     SL_GROUP_TINY_FREED,
     SL_GROUP_PINNED,
+    SL_GROUP_MAPPED, /* the program says where they lie */
     SL_GROUPS
 };
 
@@ -51,6 +52,14 @@ bool sl_suballocator_retake(struct sl_suballocator *suballocator, uint64_t addre
 
 /* Leaves it. Chunks in which nothing lies any more are given back to the arena. */
 void sl_suballocator_give_back(struct sl_suballocator *suballocator, uint64_t address, uint64_t bytes);
+
+/* Takes the place [address, address + bytes), whole 2 MiB blocks of addresses that are reserved
+ * (sl_arena_reserve), for `slot`. SL_ERR_INVALID where they are not, something lies there, or there is no
+ * host memory to note it. */
+enum sl_status sl_suballocator_map(struct sl_suballocator *suballocator, uint64_t address, uint64_t bytes,
+                                   uint32_t slot);
+/* Leaves it. */
+void sl_suballocator_unmap(struct sl_suballocator *suballocator, uint64_t address, uint64_t bytes);
 
 /* Whose place holds `address`, to the end of its last 512 bytes at the most; SL_NONE: nobody's. */
 uint32_t sl_suballocator_slot(const struct sl_arena *arena, uint64_t address);

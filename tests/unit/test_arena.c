@@ -397,6 +397,50 @@ static void a_device_that_is_gone_gets_nothing_back(void **state)
     device.slab_bytes = 0;
 }
 
+static uint64_t reserve(uint64_t bytes)
+{
+    uint64_t address = 0;
+    assert_int_equal(sl_arena_reserve(&arena, bytes, &address), SL_OK);
+    assert_int_equal(address % SL_GIB, 0);
+    return address;
+}
+
+/* They are whole slabs that follow each other, and of no one else until they are given back. */
+static void reserved_addresses_are_kept_apart(void **state)
+{
+    (void)state;
+    sl_chunk used = take(CHUNK);
+    uint64_t two = reserve(SL_GIB + 1), one = reserve(SL_GIB);
+    for (uint64_t at = two; at < two + 2 * SL_GIB; at += CHUNK)
+        assert_true(sl_arena_is_reserved(&arena, sl_arena_chunk(&arena, at)));
+    assert_false(sl_arena_is_reserved(&arena, used));
+    for (uint32_t i = 0; i < 4 * IN_SLAB; i++) assert_false(sl_arena_is_reserved(&arena, take(CHUNK)));
+    assert_true(sl_arena_take_at(&arena, sl_arena_chunk(&arena, two), CHUNK));
+    assert_int_equal(arena.virtual_bytes_used, (2 + 4 * IN_SLAB) * CHUNK);
+    sl_arena_unreserve(&arena, one, SL_GIB);
+    sl_chunk back = SL_NONE;
+    while (back != sl_arena_chunk(&arena, one)) { /* in its turn */
+        back = take(CHUNK);
+        assert_true(arena.virtual_bytes_used < 16 * SL_GIB);
+    }
+}
+
+static void addresses_are_reserved_again(void **state)
+{
+    (void)state;
+    uint64_t three = reserve(3 * SL_GIB), used = device.slab_bytes;
+    sl_arena_unreserve(&arena, three, 3 * SL_GIB);
+    assert_int_equal(reserve(SL_GIB), three);
+    assert_int_equal(reserve(2 * SL_GIB), three + SL_GIB);
+    assert_int_equal(device.slab_bytes, used);
+    assert_true(reserve(SL_GIB) != three);
+    sl_arena_unreserve(&arena, three, SL_GIB);
+    uint64_t apart = reserve(2 * SL_GIB); /* the first slab is not next to another free one */
+    assert_true(apart != three);
+    uint64_t address;
+    assert_int_equal(sl_arena_reserve(&arena, UINT64_MAX, &address), SL_ERR_NO_MEMORY);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -415,6 +459,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_cannot_be_had_changes_nothing, start, stop),
         cmocka_unit_test_setup_teardown(what_another_stream_freed_is_taken_last, start, stop),
         cmocka_unit_test_setup_teardown(the_drivers_memory_is_noted, start, stop),
+        cmocka_unit_test_setup_teardown(reserved_addresses_are_kept_apart, start, stop),
+        cmocka_unit_test_setup_teardown(addresses_are_reserved_again, start, stop),
         cmocka_unit_test_setup_teardown(a_device_that_is_gone_gets_nothing_back, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

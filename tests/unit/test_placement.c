@@ -436,6 +436,128 @@ static void what_is_expected_somewhere_lies_there_if_that_is_free(void **state)
     close_world(world);
 }
 
+/* --- what the program maps --- */
+
+static uint64_t reserve(struct world *world, uint64_t bytes)
+{
+    uint64_t address = 0;
+    assert_int_equal(sl_arena_reserve(&world->arena, bytes, &address), SL_OK);
+    return address;
+}
+
+static enum sl_status map(struct world *world, uint64_t address, uint64_t bytes, uint32_t *slot)
+{
+    return sl_place_at(&world->placement, address, bytes, 5, slot);
+}
+
+/* Against an account of every block, in pieces that begin and end anywhere in chunks. */
+static void mappings_lie_where_they_are_wanted(void **state)
+{
+    (void)state;
+    enum { BLOCKS = 700, NOBODY = -1 };
+    struct world *world = open_world(UINT64_MAX);
+    uint64_t base = reserve(world, 2 * SL_GIB);
+    int owner[BLOCKS], length[BLOCKS] = {0};
+    for (int b = 0; b < BLOCKS; b++) owner[b] = NOBODY;
+    srand(7);
+    for (int round = 0; round < 6000; round++) {
+        int first = rand() % BLOCKS, count = 1 + rand() % 12, blocked = 0;
+        uint64_t address = base + (uint64_t)first * SL_BLOCK_BYTES;
+        uint32_t slot;
+        if (first + count > BLOCKS) continue;
+        for (int b = first; b < first + count; b++) blocked |= owner[b] != NOBODY;
+        if (length[first]) {
+            assert_int_equal(sl_unplace(&world->placement, address, &slot), SL_OK);
+            for (int b = first; b < first + length[first]; b++) owner[b] = NOBODY;
+            length[first] = 0;
+            continue;
+        }
+        assert_int_equal(map(world, address, (uint64_t)count * SL_BLOCK_BYTES, &slot),
+                         blocked ? SL_ERR_INVALID : SL_OK);
+        if (blocked) continue;
+        assert_int_equal(address_of(world, slot), address);
+        for (int b = first; b < first + count; b++) owner[b] = (int)slot;
+        length[first] = count;
+    }
+    for (int b = 0; b < BLOCKS; b++) {
+        uint32_t found = sl_place_find(&world->placement, base + (uint64_t)b * SL_BLOCK_BYTES + 77);
+        assert_int_equal(found == SL_NONE ? NOBODY : (int)found, owner[b]);
+    }
+    for (int b = 0; b < BLOCKS; b++)
+        if (length[b]) unplace(world, (uint32_t)owner[b]);
+    assert_int_equal(world->arena.virtual_bytes_used, 0);
+    assert_int_equal(world->placement.live_bytes, 0);
+    sl_arena_unreserve(&world->arena, base, 2 * SL_GIB);
+    close_world(world);
+}
+
+static void the_same_place_has_the_same_name(void **state)
+{
+    (void)state;
+    struct world *world = open_world(UINT64_MAX);
+    uint64_t base = reserve(world, SL_GIB);
+    uint32_t slots[8], again;
+    for (uint64_t i = 0; i < 8; i++)
+        assert_int_equal(map(world, base + i * 5 * CHUNK, 3 * CHUNK, &slots[i]), SL_OK);
+    for (int i = 0; i < 8; i++) unplace(world, slots[i]);
+    for (uint64_t i = 8; i-- > 0;) {
+        assert_int_equal(map(world, base + i * 5 * CHUNK, 3 * CHUNK, &again), SL_OK);
+        assert_int_equal(again, slots[i]);
+    }
+    close_world(world);
+}
+
+/* Where a mapping lay in the middle of a chunk no other allocation may. */
+static void a_mappings_last_place_is_not_taken_by_others(void **state)
+{
+    (void)state;
+    struct world *world = open_world(UINT64_MAX);
+    uint64_t base = reserve(world, SL_GIB);
+    uint32_t slot;
+    assert_int_equal(map(world, base + SL_BLOCK_BYTES, 2 * CHUNK, &slot), SL_OK);
+    unplace(world, slot);
+    sl_arena_unreserve(&world->arena, base, SL_GIB);
+    assert_int_equal(place(world, 2 * CHUNK, 5), slot); /* its site and size */
+    assert_int_equal(address_of(world, slot) % CHUNK, 0);
+    uint64_t plain = address_of(world, slot);
+    unplace(world, slot);
+    assert_int_equal(reserve(world, SL_GIB), base); /* with that place in it */
+    assert_int_equal(plain & ~(SL_GIB - 1), base);
+    assert_int_equal(place(world, 2 * CHUNK, 5), slot);
+    assert_int_not_equal(address_of(world, slot) & ~(SL_GIB - 1), base);
+    close_world(world);
+}
+
+static void only_reserved_blocks_can_be_mapped(void **state)
+{
+    (void)state;
+    struct world *world = open_world(UINT64_MAX);
+    uint32_t plain = place(world, CHUNK, 1), slot;
+    uint64_t base = reserve(world, SL_GIB), version = world->placement.version;
+    assert_int_equal(map(world, address_of(world, plain) + CHUNK, CHUNK, &slot), SL_ERR_INVALID);
+    assert_int_equal(map(world, base + 512, CHUNK, &slot), SL_ERR_INVALID);
+    assert_int_equal(map(world, base, CHUNK + 512, &slot), SL_ERR_INVALID);
+    assert_int_equal(map(world, base, 0, &slot), SL_ERR_INVALID);
+    assert_int_equal(map(world, base + SL_GIB - CHUNK, 2 * CHUNK, &slot), SL_ERR_INVALID);
+    assert_int_equal(world->placement.version, version);
+    assert_int_equal(world->arena.virtual_bytes_used, CHUNK);
+    close_world(world);
+}
+
+static void what_is_promised_is_nobody_elses(void **state)
+{
+    (void)state;
+    struct world *world = open_world(4 * CHUNK);
+    uint32_t slot;
+    assert_int_equal(sl_placement_promise(&world->placement, 3 * CHUNK), SL_OK);
+    assert_int_equal(sl_placement_promise(&world->placement, 2 * CHUNK), SL_ERR_NO_MEMORY);
+    assert_int_equal(sl_place(&world->placement, 2 * CHUNK, 1, &slot), SL_ERR_NO_MEMORY);
+    place(world, CHUNK, 1);
+    sl_placement_unpromise(&world->placement, CHUNK);
+    place(world, CHUNK, 2);
+    close_world(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -457,6 +579,11 @@ int main(void)
         cmocka_unit_test(what_overlaps_or_lies_beyond_is_not_noted),
         cmocka_unit_test(inner_tensors_end_where_the_next_begins),
         cmocka_unit_test(waste_is_bounded),
+        cmocka_unit_test(mappings_lie_where_they_are_wanted),
+        cmocka_unit_test(the_same_place_has_the_same_name),
+        cmocka_unit_test(a_mappings_last_place_is_not_taken_by_others),
+        cmocka_unit_test(only_reserved_blocks_can_be_mapped),
+        cmocka_unit_test(what_is_promised_is_nobody_elses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

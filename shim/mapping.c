@@ -1,0 +1,306 @@
+#include "mapping.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "base/range.h"
+
+#define MOST_GENERATIONS 0x7fffffffu
+
+struct memory {
+    uint64_t bytes;
+    CUmemAllocationProp properties;
+    CUmemGenericAllocationHandle drivers; /* 0: none stands for it */
+    uint64_t address, mapped_bytes;       /* of the allocation; address 0: none was made */
+    uint32_t handles;                     /* that the program holds */
+    uint32_t generation;                  /* of the handles' number */
+    uint32_t next_free;
+    unsigned long long access;
+    bool mapped;
+    bool lost; /* its addresses are gone */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct memory *memories;
+static uint32_t count, capacity, first_free = SL_NONE;
+static struct sl_ranges reservations; /* to nothing */
+static struct sl_ranges places;       /* of allocations, mapped or kept: to their memory */
+
+static CUmemGenericAllocationHandle handle_of(uint32_t index)
+{
+    return SL_OUR_HANDLES | (uint64_t)memories[index].generation << 32 | index;
+}
+
+/* pre: the lock is taken, here and below. */
+static struct memory *find(CUmemGenericAllocationHandle handle)
+{
+    uint32_t index = (uint32_t)handle;
+    if (!sl_handle_is_ours(handle) || index >= count) return NULL;
+    struct memory *memory = &memories[index];
+    return memory->handles && handle_of(index) == handle ? memory : NULL;
+}
+
+static struct memory *mapped_at(uint64_t address)
+{
+    uint32_t index = sl_ranges_find(&places, address);
+    return index != SL_NONE && memories[index].mapped ? &memories[index] : NULL;
+}
+
+static void forget(struct memory *memory)
+{
+    uint32_t index = (uint32_t)(memory - memories);
+    *memory =
+        (struct memory){.generation = memory->generation % MOST_GENERATIONS + 1, .next_free = first_free};
+    first_free = index;
+}
+
+/* --- addresses */
+
+bool sl_reservation_made(uint64_t address, uint64_t bytes)
+{
+    pthread_mutex_lock(&lock);
+    bool noted = sl_ranges_put(&reservations, address, address + bytes, 0);
+    pthread_mutex_unlock(&lock);
+    return noted;
+}
+
+/* The reservation that holds [address, address + bytes), or NULL. */
+static const struct sl_range *reservation_of(uint64_t address, uint64_t bytes)
+{
+    for (uint32_t i = 0; i < reservations.count; i++) {
+        const struct sl_range *range = &reservations.ranges[i];
+        if (address >= range->begin && address < range->end)
+            return bytes <= range->end - address ? range : NULL;
+    }
+    return NULL;
+}
+
+bool sl_reservation_holds(uint64_t address)
+{
+    pthread_mutex_lock(&lock);
+    bool holds = sl_ranges_find(&reservations, address) != SL_NONE;
+    pthread_mutex_unlock(&lock);
+    return holds;
+}
+
+static bool any_mapped(uint64_t begin, uint64_t end)
+{
+    for (uint32_t i = 0; i < places.count; i++)
+        if (places.ranges[i].begin < end && places.ranges[i].end > begin &&
+            memories[places.ranges[i].number].mapped)
+            return true;
+    return false;
+}
+
+bool sl_reservation_end(uint64_t address, uint64_t bytes, uint64_t *kept)
+{
+    *kept = 0;
+    pthread_mutex_lock(&lock);
+    const struct sl_range *range = reservation_of(address, bytes);
+    bool ends = range && range->begin == address && range->end == address + bytes &&
+                !any_mapped(address, address + bytes);
+    uint32_t index = ends ? sl_ranges_overlap(&places, address, address + bytes) : SL_NONE;
+    if (index != SL_NONE) {
+        *kept = memories[index].address;
+        memories[index].lost = true;
+        sl_ranges_remove(&places, *kept);
+    } else if (ends) {
+        sl_ranges_remove(&reservations, address);
+    }
+    pthread_mutex_unlock(&lock);
+    return ends;
+}
+
+/* --- memory */
+
+bool sl_memory_made(uint64_t bytes, const CUmemAllocationProp *properties,
+                    CUmemGenericAllocationHandle *handle)
+{
+    pthread_mutex_lock(&lock);
+    uint32_t index = first_free;
+    if (index != SL_NONE) {
+        first_free = memories[index].next_free;
+    } else if (sl_grow(&memories, &capacity, count, sizeof *memories)) {
+        index = count++;
+        memories[index] = (struct memory){.generation = 1};
+    }
+    if (index != SL_NONE) {
+        memories[index] = (struct memory){.bytes = bytes,
+                                          .properties = *properties,
+                                          .handles = 1,
+                                          .generation = memories[index].generation};
+        *handle = handle_of(index);
+    }
+    pthread_mutex_unlock(&lock);
+    return index != SL_NONE;
+}
+
+bool sl_memory_retained(uint64_t address, CUmemGenericAllocationHandle *handle)
+{
+    pthread_mutex_lock(&lock);
+    struct memory *memory = mapped_at(address);
+    if (memory) {
+        memory->handles++;
+        *handle = handle_of((uint32_t)(memory - memories));
+    }
+    pthread_mutex_unlock(&lock);
+    return memory != NULL;
+}
+
+bool sl_memory_properties(CUmemGenericAllocationHandle handle, CUmemAllocationProp *properties)
+{
+    pthread_mutex_lock(&lock);
+    const struct memory *memory = find(handle);
+    if (memory) *properties = memory->properties;
+    pthread_mutex_unlock(&lock);
+    return memory != NULL;
+}
+
+bool sl_memory_released(CUmemGenericAllocationHandle handle, struct sl_memory_end *end)
+{
+    *end = (struct sl_memory_end){0};
+    pthread_mutex_lock(&lock);
+    struct memory *memory = find(handle);
+    if (memory && --memory->handles == 0 && !memory->mapped) {
+        if (memory->drivers) {
+            end->drivers = memory->drivers;
+        } else if (!memory->address) {
+            end->promised_bytes = memory->bytes;
+        } else if (!memory->lost) {
+            end->address = memory->address;
+            sl_ranges_remove(&places, memory->address);
+        }
+        forget(memory);
+    }
+    pthread_mutex_unlock(&lock);
+    return memory != NULL;
+}
+
+bool sl_memory_standing(CUmemGenericAllocationHandle handle, struct sl_memory_standing *standing)
+{
+    pthread_mutex_lock(&lock);
+    const struct memory *memory = find(handle);
+    if (memory)
+        *standing = (struct sl_memory_standing){.drivers = memory->drivers,
+                                                .may_become = !memory->drivers && !memory->address,
+                                                .bytes = memory->bytes,
+                                                .properties = memory->properties};
+    pthread_mutex_unlock(&lock);
+    return memory != NULL;
+}
+
+bool sl_memory_becomes(CUmemGenericAllocationHandle handle, CUmemGenericAllocationHandle drivers)
+{
+    pthread_mutex_lock(&lock);
+    struct memory *memory = find(handle);
+    bool becomes = memory && !memory->drivers && !memory->address;
+    if (becomes) memory->drivers = drivers;
+    pthread_mutex_unlock(&lock);
+    return becomes;
+}
+
+/* --- mappings */
+
+static enum sl_mapping judge(uint64_t address, uint64_t bytes, const struct memory *memory)
+{
+    if (!reservation_of(address, bytes)) return SL_MAPPING_WRONG;
+    if (!memory || memory->drivers) return SL_MAPPING_FOREIGN;
+    if (memory->address)
+        return !memory->mapped && !memory->lost && memory->address == address && memory->mapped_bytes == bytes
+                   ? SL_MAPPING_AGAIN
+                   : SL_MAPPING_SECOND;
+    if (bytes > memory->bytes || any_mapped(address, address + bytes)) return SL_MAPPING_WRONG;
+    if (sl_ranges_overlap(&places, address, address + bytes) != SL_NONE) return SL_MAPPING_SECOND;
+    return SL_MAPPING_NEW;
+}
+
+enum sl_mapping sl_mapping_begin(uint64_t address, uint64_t bytes, CUmemGenericAllocationHandle handle,
+                                 uint64_t *promised_bytes)
+{
+    pthread_mutex_lock(&lock);
+    struct memory *memory = find(handle);
+    enum sl_mapping mapping = judge(address, bytes, memory);
+    if (mapping == SL_MAPPING_NEW &&
+        !sl_ranges_put(&places, address, address + bytes, (uint32_t)(memory - memories)))
+        mapping = SL_MAPPING_WRONG;
+    if (mapping == SL_MAPPING_NEW || mapping == SL_MAPPING_AGAIN) {
+        memory->address = address;
+        memory->mapped_bytes = bytes;
+        memory->mapped = true;
+        memory->access = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+        *promised_bytes = memory->bytes;
+    }
+    pthread_mutex_unlock(&lock);
+    return mapping;
+}
+
+void sl_mapping_failed(uint64_t address)
+{
+    pthread_mutex_lock(&lock);
+    struct memory *memory = mapped_at(address);
+    if (memory) {
+        memory->mapped = false;
+        memory->address = 0;
+        sl_ranges_remove(&places, address);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+bool sl_mappings_fill(uint64_t address, uint64_t bytes)
+{
+    uint64_t at = address, end = address + bytes;
+    pthread_mutex_lock(&lock);
+    for (const struct memory *memory; at < end; at += memory->mapped_bytes) {
+        memory = mapped_at(at);
+        if (!memory || memory->address != at) break;
+    }
+    pthread_mutex_unlock(&lock);
+    return bytes && at == end;
+}
+
+bool sl_mapping_end(uint64_t address, uint64_t *bytes)
+{
+    pthread_mutex_lock(&lock);
+    struct memory *memory = mapped_at(address);
+    bool ends = memory && !memory->handles;
+    *bytes = memory ? memory->mapped_bytes : 0;
+    if (memory) memory->mapped = false;
+    if (ends) {
+        sl_ranges_remove(&places, address);
+        forget(memory);
+    }
+    pthread_mutex_unlock(&lock);
+    return ends;
+}
+
+void sl_mappings_allow(uint64_t address, uint64_t bytes, unsigned long long access)
+{
+    pthread_mutex_lock(&lock);
+    for (uint64_t at = address; at < address + bytes;) {
+        struct memory *memory = mapped_at(at);
+        if (!memory) break;
+        memory->access = access;
+        at = memory->address + memory->mapped_bytes;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+bool sl_mapping_access(uint64_t address, unsigned long long *access)
+{
+    pthread_mutex_lock(&lock);
+    const struct memory *memory = mapped_at(address);
+    if (memory) *access = memory->access;
+    pthread_mutex_unlock(&lock);
+    return memory != NULL;
+}
+
+/* Nothing is freed: in a child of clone() another thread may have held the allocator's lock. */
+void sl_mappings_after_fork(void)
+{
+    pthread_mutex_init(&lock, NULL);
+    memories = NULL;
+    count = capacity = 0;
+    first_free = SL_NONE;
+    reservations = places = (struct sl_ranges){0};
+}

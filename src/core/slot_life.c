@@ -1,0 +1,45 @@
+#include "core/slot_life.h"
+
+#include "core/core.h"
+#include "core/feed.h"
+#include "core/record.h"
+
+/* Slots that only remember where an allocation was, before they are forgotten. */
+#define MOST_REMEMBERED ((uint32_t)1 << 16)
+
+static void feed_slot(struct sl_core *core, enum sl_symbol_kind kind, uint32_t s)
+{
+    struct sl_slot *slot = &core->placement.slots[s];
+    sl_symbol *symbol = kind == SL_SYMBOL_ALLOC ? &slot->taken : &slot->freed;
+    if (!*symbol) {
+        struct sl_symbol_record record = {.kind = kind, .slot = s};
+        *symbol = sl_symbols_intern(&core->symbols, sl_slot_signature(kind, s), record, NULL);
+    }
+    uint32_t stream = slot->stream ? slot->stream - 1u : core->streams.last;
+    sl_core_feed(core, *symbol, sl_history_expected(&core->history, stream), stream);
+}
+
+void sl_slot_lives_forget(struct sl_core *core)
+{
+    uint32_t remembered = sl_placement_remembered(&core->placement);
+    if (remembered > MOST_REMEMBERED && remembered > 4 * core->placement.live_count) sl_core_forget(core);
+}
+
+void sl_slot_life_begin(struct sl_core *core, uint32_t slot, uint32_t tag)
+{
+    core->placement.slots[slot].tag = tag;
+    if (sl_budget_is_short(&core->budget)) sl_core_under_pressure(core);
+    uint64_t expected = sl_predictor_expected_note(core->history.predictor);
+    core->placement.slots[slot].number = ++core->placement.allocations;
+    feed_slot(core, SL_SYMBOL_ALLOC, slot);
+    if (!core->placement.noted) sl_core_placed(core, expected, core->placement.slots[slot].address);
+    sl_record_slabs(&core->recorder);
+    sl_record_allocation(&core->recorder, SL_EVENT_ALLOC, slot);
+}
+
+void sl_slot_life_end(struct sl_core *core, uint32_t s)
+{
+    sl_record_allocation(&core->recorder, SL_EVENT_FREE, s);
+    sl_unplace(&core->placement, core->placement.slots[s].address, &s);
+    feed_slot(core, SL_SYMBOL_FREE, s);
+}
