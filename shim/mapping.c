@@ -220,7 +220,8 @@ enum sl_mapping sl_mapping_begin(uint64_t address, uint64_t bytes, CUmemGenericA
 {
     pthread_mutex_lock(&lock);
     struct memory *memory = find(handle);
-    enum sl_mapping mapping = judge(address, bytes, memory);
+    bool known = memory || !sl_handle_is_ours(handle);
+    enum sl_mapping mapping = known ? judge(address, bytes, memory) : SL_MAPPING_WRONG;
     if (mapping == SL_MAPPING_NEW &&
         !sl_ranges_put(&places, address, address + bytes, (uint32_t)(memory - memories)))
         mapping = SL_MAPPING_WRONG;

@@ -117,6 +117,7 @@ static struct sl_chunk_range end_slot(struct sl_core *core, uint32_t s, struct s
     const struct sl_slot *slot = &core->placement.slots[s];
     struct sl_chunk_range range = sl_slot_chunks(&core->placement, slot, 0, slot->bytes);
     if (freed) *freed = describe(slot);
+    if (slot->mapped) core->scanner.extents.version++; /* no tensor goes on in it any more */
     sl_slot_life_end(core, s);
     return range;
 }

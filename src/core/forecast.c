@@ -285,8 +285,8 @@ static size_t add_accesses(struct sl_forecast *forecast, sl_symbol symbol, bool 
     for (uint32_t a = 0; a < record->access_count; a++) {
         const struct sl_access *access = &forecast->from.symbols->accesses[record->first_access + a];
         const struct sl_slot *slot = &forecast->from.placement->slots[access->slot];
-        struct sl_chunk_range range =
-            chunks_of(forecast, slot, access->offset, sl_access_end(slot, access) - access->offset);
+        struct sl_chunk_range range = chunks_of(
+            forecast, slot, access->offset, sl_access_end(forecast->from.placement, access) - access->offset);
         if (!reserve(&forecast->accesses, &forecast->access_capacity, forecast->access_count + range.count,
                      sizeof *forecast->accesses)) {
             *status = SL_ERR_NO_MEMORY;

@@ -117,10 +117,8 @@ static void note_written(struct sl_core *core, const struct sl_usage *usage)
 {
     for (uint32_t a = 0; a < usage->access_count; a++) {
         const struct sl_access *access = &usage->accesses[a];
-        const struct sl_slot *slot = &core->placement.slots[access->slot];
         if (access->only_read) continue;
-        struct sl_chunk_range range = sl_slot_chunks(&core->placement, slot, access->offset,
-                                                     sl_access_end(slot, access) - access->offset);
+        struct sl_chunk_range range = sl_access_range(&core->placement, access);
         for (uint32_t i = 0; i < range.count; i++)
             atomic_store(&sl_arena_record(&core->arena, range.first + i)->written, true);
     }

@@ -45,17 +45,28 @@ static struct sl_event launch_event(const struct sl_recorder *recorder, const st
     return event;
 }
 
-static struct sl_event access_event(const struct sl_recorder *recorder, const struct sl_access *access,
-                                    uint64_t time_ns)
+/* One record for each allocation: an access may go on in mappings that follow. */
+static bool push_access(const struct sl_recorder *recorder, const struct sl_access *access, uint64_t time_ns)
 {
-    return (struct sl_event){.type = SL_EVENT_ACCESS,
-                             .flags = access->only_read,
-                             .id = access->slot,
-                             .tick = recorder->ticks->now,
-                             .time_ns = time_ns,
-                             .a = access->offset,
-                             .b = sl_access_end(&recorder->placement->slots[access->slot], access) -
-                                  access->offset};
+    const struct sl_placement *placement = recorder->placement;
+    const struct sl_slot *slot = &placement->slots[access->slot];
+    uint64_t begin = access->offset, end = sl_access_end(placement, access);
+    bool whole = true;
+    while (slot) {
+        const struct sl_slot *next = end > slot->bytes ? sl_place_next(placement, slot) : NULL;
+        struct sl_event event = {.type = SL_EVENT_ACCESS,
+                                 .flags = access->only_read,
+                                 .id = (uint32_t)(slot - placement->slots),
+                                 .tick = recorder->ticks->now,
+                                 .time_ns = time_ns,
+                                 .a = begin,
+                                 .b = (next ? slot->bytes : end) - begin};
+        whole &= sl_trace_push(recorder->trace, &event);
+        end -= next ? slot->bytes : 0;
+        begin = 0;
+        slot = next;
+    }
+    return whole;
 }
 
 static void announce_kernel(struct sl_recorder *recorder, uint32_t kernel)
@@ -119,10 +130,8 @@ void sl_record_launch(struct sl_recorder *recorder, const struct sl_launch *laun
         return;
     }
     bool whole = sl_trace_push(recorder->trace, &event);
-    for (uint32_t a = 0; a < usage->access_count; a++) {
-        struct sl_event access = access_event(recorder, &usage->accesses[a], event.time_ns);
-        whole &= sl_trace_push(recorder->trace, &access);
-    }
+    for (uint32_t a = 0; a < usage->access_count; a++)
+        whole &= push_access(recorder, &usage->accesses[a], event.time_ns);
     if (!whole) return;
     known->recorded = recorder->ticks->now;
     known->recorded_version = version;

@@ -174,7 +174,7 @@ static uint64_t resolve(struct sl_scanner *scanner, uint64_t shape, uint64_t thr
                                    .threads = word->threads ? word->threads : threads,
                                    .only_read = word->only_read};
         if (!access.bytes) access.at_least = access.threads * SL_BYTES_FOR_THREAD;
-        if (slot->bytes > scanner->placement->arena->chunk_bytes && sl_slot_learn(slot, access.offset))
+        if (sl_slot_is_divided(scanner->placement, slot) && sl_slot_learn(slot, access.offset))
             scanner->extents.version++;
         scanner->resolved[scanner->usage.access_count++] = access;
         signature = sl_signature_add(signature, &access);
@@ -222,12 +222,19 @@ const struct sl_usage *sl_access_scan(struct sl_scanner *scanner, const struct s
     return usage;
 }
 
-uint64_t sl_access_end(const struct sl_slot *slot, const struct sl_access *access)
+uint64_t sl_access_end(const struct sl_placement *placement, const struct sl_access *access)
 {
+    const struct sl_slot *slot = &placement->slots[access->slot];
     if (access->bytes) return access->offset + access->bytes;
-    uint64_t end = sl_slot_extent_end(slot, access->offset);
-    if (end < access->offset + access->at_least) end = access->offset + access->at_least;
-    return end < slot->bytes ? end : slot->bytes;
+    uint64_t end = sl_place_extent_end(placement, slot, access->offset),
+             least = access->offset + access->at_least;
+    return least > end ? sl_place_reach(placement, slot, least) : end;
+}
+
+struct sl_chunk_range sl_access_range(const struct sl_placement *placement, const struct sl_access *access)
+{
+    return sl_slot_chunks(placement, &placement->slots[access->slot], access->offset,
+                          sl_access_end(placement, access) - access->offset);
 }
 
 static bool reserve_chunks(struct sl_scanner *scanner, uint32_t more)
@@ -256,13 +263,14 @@ static void list_chunks(struct sl_scanner *scanner, sl_tick tick)
     for (uint32_t a = 0; a < scanner->usage.access_count; a++) {
         const struct sl_access *access = &scanner->usage.accesses[a];
         const struct sl_slot *slot = &scanner->placement->slots[access->slot];
-        if (slot->pinned) scanner->usage.pinned_bytes += sl_access_end(slot, access) - access->offset;
-        if (slot->bytes <= scanner->placement->arena->chunk_bytes / 2) { /* packed: inside one chunk */
+        if (slot->pinned)
+            scanner->usage.pinned_bytes += sl_access_end(scanner->placement, access) - access->offset;
+        /* Packed: inside one chunk. */
+        if (slot->bytes <= scanner->placement->arena->chunk_bytes / 2 && !slot->mapped) {
             touch(scanner, sl_arena_chunk(scanner->placement->arena, slot->address), tick);
             continue;
         }
-        struct sl_chunk_range range = sl_slot_chunks(scanner->placement, slot, access->offset,
-                                                     sl_access_end(slot, access) - access->offset);
+        struct sl_chunk_range range = sl_access_range(scanner->placement, access);
         if (!reserve_chunks(scanner, range.count + scanner->usage.access_count)) return;
         for (uint32_t i = 0; i < range.count; i++) touch(scanner, range.first + i, tick);
     }

@@ -66,7 +66,9 @@ void sl_access_chunks(struct sl_scanner *scanner, const struct sl_launch *launch
 struct sl_footprint *sl_access_footprint(struct sl_scanner *scanner, const struct sl_launch *launch);
 
 /* Where an access ends: what the launch itself said, or the end of the tensor that begins at its offset,
- * widened to what the grid covers at least. */
-uint64_t sl_access_end(const struct sl_slot *slot, const struct sl_access *access);
+ * widened to what the grid covers at least. Behind a mapping's end it goes on in those that follow. */
+uint64_t sl_access_end(const struct sl_placement *placement, const struct sl_access *access);
+/* The chunks that it lies in. */
+struct sl_chunk_range sl_access_range(const struct sl_placement *placement, const struct sl_access *access);
 
 #endif

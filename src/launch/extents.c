@@ -53,7 +53,7 @@ static struct reach *collect(const struct sl_scanner *scanner, size_t *count)
             struct sl_access *access = &symbols->accesses[record->first_access + a];
             const struct sl_slot *slot = &scanner->placement->slots[access->slot];
             if (access->bytes || !access->parameter || !access->threads) continue;
-            uint64_t bytes = sl_slot_extent_end(slot, access->offset) - access->offset;
+            uint64_t bytes = sl_place_extent_end(scanner->placement, slot, access->offset) - access->offset;
             reaches[(*count)++] = (struct reach){.access = access,
                                                  .bytes = bytes,
                                                  .over_views = over_views(slot, access->offset, bytes),
@@ -113,7 +113,7 @@ static bool settle(const struct sl_scanner *scanner, struct reach *reaches, size
     if (!voters) for_thread = usual(reaches, count, false, &voters);
     for (size_t i = 0; i < count; i++) {
         struct sl_access *access = reaches[i].access;
-        if (scanner->placement->slots[access->slot].bytes <= scanner->placement->arena->chunk_bytes) continue;
+        if (!sl_slot_is_divided(scanner->placement, &scanner->placement->slots[access->slot])) continue;
         uint64_t at_least = reach_of(&reaches[i], for_thread);
         changed |= access->at_least != at_least;
         access->at_least = at_least;

@@ -357,7 +357,7 @@ struct sl_chunk_range sl_slot_chunks(const struct sl_placement *placement, const
     const struct sl_arena *arena = placement->arena;
     if (!slot->address) return (struct sl_chunk_range){0};
     uint64_t end = offset + (bytes ? bytes : 1);
-    if (end > slot->bytes || end < offset) end = slot->bytes;
+    if ((end > slot->bytes && !slot->mapped) || end < offset) end = slot->bytes;
     sl_chunk first = sl_arena_chunk(arena, slot->address);
     uint64_t base = slot->address & (arena->chunk_bytes - 1);
     uint32_t from = (uint32_t)((base + offset) >> arena->chunk_shift);
@@ -380,7 +380,11 @@ static uint32_t interior_from(const struct sl_slot *slot, uint64_t offset)
 
 bool sl_slot_learn(struct sl_slot *slot, uint64_t offset)
 {
-    if (!offset) return false;
+    if (!offset) {
+        bool is_new = slot->mapped && !slot->begins;
+        slot->begins |= slot->mapped;
+        return is_new;
+    }
     uint32_t at = interior_from(slot, offset);
     if (at < slot->interior_count && slot->interior[at] == offset) return false;
     if (slot->interior_count == MAX_INTERIOR ||
@@ -397,4 +401,35 @@ uint64_t sl_slot_extent_end(const struct sl_slot *slot, uint64_t offset)
 {
     uint32_t at = interior_from(slot, offset + 1);
     return at < slot->interior_count ? slot->interior[at] : slot->bytes;
+}
+
+const struct sl_slot *sl_place_next(const struct sl_placement *placement, const struct sl_slot *slot)
+{
+    if (!slot->live || !slot->mapped) return NULL;
+    uint64_t end = slot->address + slot->bytes;
+    uint32_t s = sl_place_find(placement, end);
+    if (s == SL_NONE || !placement->slots[s].mapped) return NULL;
+    sl_chunk last = sl_arena_chunk(placement->arena, end - 1), next = sl_arena_chunk(placement->arena, end);
+    return next - last <= 1 ? &placement->slots[s] : NULL; /* not beyond the end of the reservation */
+}
+
+uint64_t sl_place_extent_end(const struct sl_placement *placement, const struct sl_slot *slot,
+                             uint64_t offset)
+{
+    uint64_t end = sl_slot_extent_end(slot, offset), before = 0;
+    while (end == before + slot->bytes) {
+        const struct sl_slot *next = sl_place_next(placement, slot);
+        if (!next || next->begins) break;
+        before = end;
+        end += sl_slot_extent_end(next, 0);
+        slot = next;
+    }
+    return end;
+}
+
+uint64_t sl_place_reach(const struct sl_placement *placement, const struct sl_slot *slot, uint64_t end)
+{
+    uint64_t before = 0;
+    for (; slot && end > before + slot->bytes; slot = sl_place_next(placement, slot)) before += slot->bytes;
+    return slot ? end : before;
 }

@@ -23,6 +23,7 @@ struct sl_slot {
     bool live;
     bool pinned;            /* it lies in pinned memory */
     bool mapped;            /* the program chose where it lies, or lay last */
+    bool begins;            /* of a mapping: launches were given offset 0, so a tensor begins there */
     uint8_t home;           /* 1 + the number of the stream that it was last allocated for; 0: anybody */
     uint8_t stream;         /* 1 + the number of the first one whose launches were seen to use it; or 0 */
     uint32_t tag;           /* of the live allocation: the shim's */
@@ -108,8 +109,11 @@ void sl_placement_forget(struct sl_placement *placement);
 /* The live allocation that holds `address`: its slot, or SL_NONE. */
 uint32_t sl_place_find(const struct sl_placement *placement, uint64_t address);
 
+/* The mapping that follows `slot` without a gap where that is one; NULL: none does. */
+const struct sl_slot *sl_place_next(const struct sl_placement *placement, const struct sl_slot *slot);
+
 /* Chunks that a slot's bytes [offset, offset + bytes) lie in when it is at its (last) place; none where it
- * has none. */
+ * has none. What lies behind its end is left out, unless mappings may follow it. */
 struct sl_chunk_range {
     sl_chunk first;
     uint32_t count;
@@ -117,11 +121,23 @@ struct sl_chunk_range {
 struct sl_chunk_range sl_slot_chunks(const struct sl_placement *placement, const struct sl_slot *slot,
                                      uint64_t offset, uint64_t bytes);
 
-/* Notes that a launch was given `offset` into the slot. True if that was new. Bounded: beyond 65536 offsets
- * nothing is learned. */
+/* Whether it matters where the slot's inner tensors begin: an allocation up to the size of a chunk is taken
+ * whole, but a mapping may be a part of a larger tensor. */
+static inline bool sl_slot_is_divided(const struct sl_placement *placement, const struct sl_slot *slot)
+{
+    return slot->mapped || slot->bytes > placement->arena->chunk_bytes;
+}
+
+/* Notes that a launch was given `offset` into the slot. True if that was new and says where a tensor begins.
+ * Bounded: beyond 65536 offsets nothing is learned. */
 bool sl_slot_learn(struct sl_slot *slot, uint64_t offset);
 /* Where the tensor that begins at `offset` ends at the latest: the next learned offset, or the allocation's
  * end. */
 uint64_t sl_slot_extent_end(const struct sl_slot *slot, uint64_t offset);
+/* The same where the tensor may go on in mappings that follow. */
+uint64_t sl_place_extent_end(const struct sl_placement *placement, const struct sl_slot *slot,
+                             uint64_t offset);
+/* `end`, an offset into the slot, or where it and the mappings that follow it end before that. */
+uint64_t sl_place_reach(const struct sl_placement *placement, const struct sl_slot *slot, uint64_t end);
 
 #endif

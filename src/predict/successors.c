@@ -171,8 +171,7 @@ static struct sl_chunk_range next_chunks(const struct sl_successors *table,
         const struct sl_access *access = &accesses[(*a)++];
         const struct sl_slot *slot = &table->placement->slots[access->slot];
         if (!slot->live || !(use->always >> (*a - 1) & 1)) continue;
-        struct sl_chunk_range range = sl_slot_chunks(table->placement, slot, access->offset,
-                                                     sl_access_end(slot, access) - access->offset);
+        struct sl_chunk_range range = sl_access_range(table->placement, access);
         if (range.count) return range;
     }
     return (struct sl_chunk_range){0};

@@ -26,7 +26,7 @@ static uint64_t reach(const struct sl_host_kernel *kernel, uint64_t address, uin
     sl_extents_learn(&core->scanner);
     sl_symbol symbol = core_scan(&launch);
     const struct sl_access *access = &core->symbols.accesses[core->symbols.records[symbol].first_access];
-    return sl_access_end(&core->placement.slots[access->slot], access) - access->offset;
+    return sl_access_end(&core->placement, access) - access->offset;
 }
 
 static void a_tensor_ends_where_the_next_begins(void **state)
