@@ -20,6 +20,24 @@ uint64_t sl_budget_bytes(const struct sl_budget *budget)
     return budget->bytes > taken + SL_LEAST_BUDGET ? budget->bytes - taken : SL_LEAST_BUDGET;
 }
 
+void sl_budget_say_exceeded(const struct sl_budget *budget)
+{
+    char passed[SL_BYTES_TEXT], limit[SL_BYTES_TEXT];
+    int64_t charged = atomic_load_explicit(&budget->charged_bytes, memory_order_relaxed);
+    uint64_t taken = charged > 0 ? (uint64_t)charged : 0, moving = sl_arena_moving_bytes(budget->arena);
+    uint64_t chunks = moving < SL_LEAST_BUDGET ? moving : SL_LEAST_BUDGET;
+    if (taken + chunks <= budget->bytes || budget->policy->memory != SL_MEMORY_MOVED) return;
+    sl_warn_once("the program takes %s of the device past sluice (memory that it shares, of graphs, pools or "
+                 "arrays): the budget of %s is exceeded",
+                 sl_bytes_text(taken, passed), sl_bytes_text(budget->bytes, limit));
+}
+
+void sl_budget_charge(struct sl_budget *budget, int64_t bytes)
+{
+    atomic_fetch_add(&budget->charged_bytes, bytes);
+    if (bytes > 0) sl_budget_say_exceeded(budget);
+}
+
 /* What is free, less 5 % and at least 512 MiB; on a device too small for that, less 5 %. */
 static uint64_t automatic_budget(uint64_t free_bytes)
 {

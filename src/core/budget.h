@@ -45,6 +45,12 @@ uint64_t sl_budget_bytes(const struct sl_budget *budget);
 /* Whether chunks need more than they may occupy. Caller holds the order lock. */
 bool sl_budget_is_short(const struct sl_budget *budget);
 
+/* The program took or gave back memory past us. What leaves less than the least to chunks that need it makes
+ * the device hold more than the budget: one line says so. Thread-safe. */
+void sl_budget_charge(struct sl_budget *budget, int64_t bytes);
+/* Says it, once, where that is so now. */
+void sl_budget_say_exceeded(const struct sl_budget *budget);
+
 /* Decides the budget: as `given_bytes` says, else `wanted_bytes`; both 0: by what is free. pre: the policy is
  * set, and nothing is on the device yet. */
 void sl_budget_decide(struct sl_budget *budget, uint64_t free_bytes, uint64_t given_bytes,

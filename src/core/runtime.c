@@ -173,7 +173,7 @@ bool sl_runtime_device_bytes(uint64_t *bytes)
 void sl_runtime_charge(int64_t bytes)
 {
     struct sl_core *core = sl_core_running();
-    if (core) atomic_fetch_add(&core->budget.charged_bytes, bytes);
+    if (core) sl_budget_charge(&core->budget, bytes);
 }
 
 void sl_runtime_capture(int change)

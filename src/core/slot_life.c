@@ -29,6 +29,7 @@ void sl_slot_life_begin(struct sl_core *core, uint32_t slot, uint32_t tag)
 {
     core->placement.slots[slot].tag = tag;
     if (sl_budget_is_short(&core->budget)) sl_core_under_pressure(core);
+    sl_budget_say_exceeded(&core->budget);
     uint64_t expected = sl_predictor_expected_note(core->history.predictor);
     core->placement.slots[slot].number = ++core->placement.allocations;
     feed_slot(core, SL_SYMBOL_ALLOC, slot);

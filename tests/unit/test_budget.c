@@ -1,4 +1,5 @@
 /* The budget: what is decided at the start, and what is left of it when others take memory of the device. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -116,6 +117,52 @@ static void a_budget_beyond_the_device_is_capped(void **state)
 {
     (void)state;
     in_child(beyond_the_device);
+}
+
+/* What was written since the last time, at most. */
+static const char *said_to(int end)
+{
+    static char said[512];
+    ssize_t bytes = read(end, said, sizeof said - 1);
+    said[bytes > 0 ? bytes : 0] = 0;
+    return said;
+}
+
+static void past_us(void)
+{
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
+    assert_int_equal(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
+    start("plan", "inline", "32M");
+    sl_runtime_charge(24 * SL_MIB);
+    for (int i = 0; i < 8; i++) core_take(CHUNK); /* they have 8 MiB */
+    assert_string_equal(said_to(ends[0]), "");
+    sl_runtime_charge(1);
+    assert_non_null(strstr(said_to(ends[0]), "past sluice"));
+    sl_runtime_charge(-1);
+    sl_runtime_charge(20 * SL_MIB);
+    assert_string_equal(said_to(ends[0]), "");
+}
+
+static void past_us_then_ours(void)
+{
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
+    assert_int_equal(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
+    start("plan", "inline", "32M");
+    sl_runtime_charge(30 * SL_MIB);
+    core_take(CHUNK);
+    assert_string_equal(said_to(ends[0]), "");
+    core_take(CHUNK);
+    assert_non_null(strstr(said_to(ends[0]), "the budget of 32 MiB is exceeded"));
+}
+
+/* Once, and not before. */
+static void a_budget_that_is_exceeded_past_us_is_told_of(void **state)
+{
+    (void)state;
+    in_child(past_us);
+    in_child(past_us_then_ours);
 }
 
 static void early(void)
@@ -291,6 +338,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_fits_is_kept),
         cmocka_unit_test(a_budget_beyond_the_device_is_capped),
+        cmocka_unit_test(a_budget_that_is_exceeded_past_us_is_told_of),
         cmocka_unit_test(what_others_take_is_lost),
         cmocka_unit_test(a_budget_that_still_fits_is_kept),
         cmocka_unit_test(what_is_charged_is_not_lost_as_well),
