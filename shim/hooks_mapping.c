@@ -38,14 +38,16 @@ static CUresult refuse_second(void)
 
 static CUresult refuse_foreign(void)
 {
-    sl_warn_once("the program maps memory that stays the driver's at addresses that sluice reserved for it: "
-                 "the call fails with CUDA_ERROR_NOT_SUPPORTED");
+    sl_warn_once("the program maps memory that is shared, or another device's, at addresses that it reserved "
+                 "before: these are sluice's, and the call fails with CUDA_ERROR_NOT_SUPPORTED");
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
 /* --- addresses */
 
-/* Ours are aligned to 1 GiB. As with the driver, where they are wanted is only a hint. */
+/* Ours are aligned to 1 GiB. As with the driver, where they are wanted is only a hint. At ours no memory of
+ * the driver's can be mapped, while at the driver's everything can. So they are ours where the managed
+ * context is current, and no memory of the driver's is held that is not mapped yet and may want them. */
 CUresult sl_hook_cuMemAddressReserve(struct sl_call call, sl_fn_cuMemAddressReserve *real,
                                      CUdeviceptr *address, size_t bytes, size_t alignment, CUdeviceptr hint,
                                      unsigned long long flags)
@@ -53,7 +55,8 @@ CUresult sl_hook_cuMemAddressReserve(struct sl_call call, sl_fn_cuMemAddressRese
     uint64_t given;
     bool plain = address && bytes && bytes % GRANULARITY == 0 && !(alignment & (alignment - 1)) &&
                  alignment <= SL_GIB && !flags;
-    if (!plain || !gives_memory(call) || sl_runtime_reserve(bytes, &given) != SL_OK)
+    if (!plain || !sl_session_on_for_memory() || !gives_memory(call) || sl_physical_any_unmapped() ||
+        sl_runtime_reserve(bytes, &given) != SL_OK)
         return real(address, bytes, alignment, hint, flags);
     if (!sl_reservation_made(given, bytes)) {
         sl_runtime_unreserve(given, bytes);

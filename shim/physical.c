@@ -100,6 +100,15 @@ void sl_physical_released(uint64_t handle)
     pthread_mutex_unlock(&lock);
 }
 
+bool sl_physical_any_unmapped(void)
+{
+    bool any = false;
+    pthread_mutex_lock(&lock);
+    for (uint32_t i = 0; i < count && !any; i++) any = memories[i].handles && !memories[i].mappings;
+    pthread_mutex_unlock(&lock);
+    return any;
+}
+
 bool sl_physical_mapped(uint64_t address, uint64_t bytes, uint64_t handle)
 {
     pthread_mutex_lock(&lock);

@@ -15,6 +15,9 @@ void sl_physical_retained(uint64_t handle, uint64_t address);
 /* Handles that are not known are left alone, here and below. */
 void sl_physical_released(uint64_t handle);
 
+/* Whether a handle is held to memory that is mapped nowhere. */
+bool sl_physical_any_unmapped(void);
+
 /* False: the handle is not known. */
 bool sl_physical_mapped(uint64_t address, uint64_t bytes, uint64_t handle);
 /* All mappings in [address, address + bytes) are gone. */

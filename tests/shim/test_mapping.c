@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define BLOCK (4 * MIB)
 
@@ -61,6 +62,45 @@ static void unmap(CUdeviceptr address, size_t bytes)
 {
     ok(cuCtxSynchronize());
     ok(cuMemUnmap(address, bytes));
+}
+
+/* As who shares memory does it: what is exported, and what comes of that, gets addresses after that. */
+static void memory_can_be_shared_before_it_is_mapped(void **state)
+{
+    (void)state;
+    CUmemGenericAllocationHandle handle = made(BLOCK), imported;
+    CUdeviceptr shared;
+    unsigned char host[2] = {0};
+    int file = -1;
+    ok(cuMemExportToShareableHandle(&file, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    ok(cuMemImportFromShareableHandle(&imported, (void *)(uintptr_t)file,
+                                      CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+    close(file);
+    assert_int_equal(free_now(), free_before - BLOCK);
+    ok(cuMemAddressReserve(&shared, 4 * BLOCK, 0, 0, 0));
+    ok(cuMemMap(shared, BLOCK, 0, handle, 0));
+    ok(cuMemMap(shared + BLOCK, BLOCK, 0, imported, 0));
+    ok(cuMemMap(shared + 2 * BLOCK, BLOCK, 0, handle, 0)); /* a second time */
+    ok(cuMemSetAccess(shared, 3 * BLOCK, &all, 1));
+    ok(cuMemRelease(imported));
+    ok(cuMemsetD8(shared, 6, BLOCK));
+    ok(cuCtxSynchronize());
+    ok(cuMemcpyDtoH(host, shared + BLOCK, 1));
+    ok(cuMemcpyDtoH(host + 1, shared + 3 * BLOCK - 1, 1));
+    assert_true(host[0] == 6 && host[1] == 6);
+    map(0, 1); /* other memory, beside what is shared and in addresses of its own */
+    CUmemGenericAllocationHandle other = made(BLOCK);
+    ok(cuMemMap(shared + 3 * BLOCK, BLOCK, 0, other, 0));
+    ok(cuMemSetAccess(shared + 3 * BLOCK, BLOCK, &all, 1));
+    ok(cuMemRelease(other));
+    ok(cuMemcpyDtoD(base, shared, BLOCK));
+    ok(cuMemcpyDtoD(shared + 3 * BLOCK, base, BLOCK));
+    ok(cuMemcpyDtoH(host, shared + 4 * BLOCK - 1, 1));
+    assert_int_equal(host[0], 6);
+    unmap(shared, 4 * BLOCK);
+    unmap(base, BLOCK);
+    ok(cuMemRelease(handle));
+    ok(cuMemAddressFree(shared, 4 * BLOCK));
 }
 
 static void memory_is_what_was_written(void **state)
@@ -265,6 +305,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
+        TEST(memory_can_be_shared_before_it_is_mapped),
         TEST(memory_is_what_was_written),
         TEST(nothing_reaches_beyond_what_is_mapped),
         TEST(bad_mappings_are_refused),
