@@ -1,7 +1,8 @@
 /* Virtual memory management. Device memory that the program maps at addresses of ours is the core's
  * (mapping.h); all else is the driver's and takes its bytes of the budget as long as it is there
  * (physical.h): other devices' and the host's, other processes', what libraries make in order to share it,
- * and what is exported or bound before it is mapped. None of these functions needs a current context.
+ * and what is exported or bound before it is mapped. None of these functions needs a current context,
+ * but one that is current says for which device addresses are wanted.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -18,23 +18,16 @@ static void add_word(struct sl_scanner *scanner, uint64_t address, uint64_t byte
                          .only_read = only_read};
 }
 
-/* Whether other allocations may follow the one that holds `address` without a gap: the program or the driver
- * placed it. */
-static bool is_mapped(const struct sl_placement *placement, uint64_t address)
-{
-    sl_chunk c = placement->noted ? SL_NONE : sl_arena_chunk(placement->arena, address);
-    return placement->noted || (c != SL_NONE && sl_arena_is_reserved(placement->arena, c));
-}
-
-/* A range. It lies in one allocation, or in mappings that follow each other. */
+/* A range. One of ours lies in one allocation, or in mappings that follow each other (sl_access_end);
+ * mappings of the driver's may do so, too. */
 static void add_span(struct sl_scanner *scanner, const struct sl_span *span, uint32_t where)
 {
-    const struct sl_placement *placement = scanner->placement;
     uint64_t address = span->address, rest = span->bytes;
-    while (rest && is_mapped(placement, address)) {
-        uint32_t s = sl_place_find(placement, address);
+    while (scanner->placement->noted && rest) {
+        uint32_t s = sl_place_find(scanner->placement, address);
         if (s == SL_NONE) return;
-        uint64_t in_slot = placement->slots[s].address + placement->slots[s].bytes - address;
+        uint64_t in_slot =
+            scanner->placement->slots[s].address + scanner->placement->slots[s].bytes - address;
         uint64_t bytes = rest < in_slot ? rest : in_slot;
         add_word(scanner, address, bytes, 0, where, !span->write);
         address += bytes;
@@ -225,9 +218,9 @@ const struct sl_usage *sl_access_scan(struct sl_scanner *scanner, const struct s
 uint64_t sl_access_end(const struct sl_placement *placement, const struct sl_access *access)
 {
     const struct sl_slot *slot = &placement->slots[access->slot];
-    if (access->bytes) return access->offset + access->bytes;
-    uint64_t end = sl_place_extent_end(placement, slot, access->offset),
-             least = access->offset + access->at_least;
+    uint64_t end = access->offset + access->bytes, least = access->offset + access->at_least;
+    if (access->bytes) return slot->mapped ? sl_place_reach(placement, slot, end) : end;
+    end = sl_place_extent_end(placement, slot, access->offset);
     return least > end ? sl_place_reach(placement, slot, least) : end;
 }
 

@@ -150,7 +150,7 @@ static void bad_mappings_are_refused(void **state)
     assert_int_equal(cuMemMap(base + BLOCK, 2 * BLOCK, 0, handle, 0), CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(cuMemMap(base + 2 * BLOCK, 2 * BLOCK, 0, handle, 0), CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(cuMemMap(base + 7 * BLOCK, 2 * BLOCK, 0, handle, 0), CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(cuMemMap(base, 4 * BLOCK, 0, handle, 0), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuMemMap(base + 4 * BLOCK, 3 * BLOCK, 0, handle, 0), CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(cuMemMap(base, 0, 0, handle, 0), CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(cuMemMap(base + 512, 2 * BLOCK, 0, handle, 0), CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(cuMemMap(base, BLOCK + 512, 0, handle, 0), CUDA_ERROR_INVALID_VALUE);

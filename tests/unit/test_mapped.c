@@ -6,10 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "core_fixture.h"
+#include "trace_file.h"
 
 #define PIECE (20 * SL_MIB)
 #define PIECES 8 /* two and a half times the budget of 64 MiB */
@@ -136,6 +138,100 @@ static void what_is_mapped_keeps_the_budget(void **state)
     }
 }
 
+/* How many chunks the launch uses, when it has become what is expected. */
+static uint32_t chunks_used(uint64_t address)
+{
+    for (int i = 0; i < 64; i++) launch_on(address);
+    assert_non_null(sl_core_running()->scanner.usage.cached);
+    return sl_core_running()->scanner.usage.chunk_count;
+}
+
+/* A tensor that begins in a mapping may reach over those that follow it, up to the next one that begins. */
+static void tensors_go_on_in_the_next_mapping(void **state)
+{
+    (void)state;
+    if (!core_in_child("inline")) return;
+    uint64_t base = reserve(SL_GIB), chunks = PIECE / (2 * SL_MIB);
+    map(base, PIECE);
+    assert_int_equal(chunks_used(base + 512), chunks);
+    map(base + PIECE, PIECE);
+    assert_int_equal(chunks_used(base + 512), 2 * chunks);
+    map(base + 3 * PIECE, PIECE); /* behind a gap */
+    assert_int_equal(chunks_used(base + 512), 2 * chunks);
+    assert_int_equal(sl_runtime_free(base + PIECE, NULL), SL_OK);
+    assert_int_equal(chunks_used(base + 512), chunks);
+    map(base + PIECE, PIECE);
+    assert_int_equal(chunks_used(base + PIECE + 2 * SL_MIB), chunks - 1); /* there begins another */
+    assert_int_equal(chunks_used(base + 512), chunks + 1);
+    assert_int_equal(chunks_used(base + PIECE), 1);
+    assert_int_equal(chunks_used(base + 512), chunks);
+    map(base + 2 * PIECE, PIECE); /* the gap: up to the end */
+    core_end_child(chunks_used(base + PIECE + 2 * SL_MIB) == 3 * chunks - 1);
+}
+
+/* When all of it has happened before, nothing else says that what is known of the launch is old. */
+static void what_is_unmapped_and_mapped_again_is_seen(void **state)
+{
+    (void)state;
+    if (!core_in_child("inline")) return;
+    uint64_t base = reserve(SL_GIB), chunks = PIECE / (2 * SL_MIB);
+    map(base, PIECE);
+    for (int round = 0; round < 3; round++) {
+        map(base + PIECE, PIECE);
+        assert_int_equal(chunks_used(base + 512), 2 * chunks);
+        assert_int_equal(sl_runtime_free(base + PIECE, NULL), SL_OK);
+        assert_int_equal(chunks_used(base + 512), chunks);
+    }
+    core_end_child(true);
+}
+
+static char path[] = "/tmp/sluice-mapped-XXXXXX";
+
+static void the_trace_has_both_mappings(void **state)
+{
+    (void)state;
+    close(mkstemp(path));
+    setenv("SLUICE_TRACE", path, 1);
+    bool child = core_in_child("inline");
+    unsetenv("SLUICE_TRACE");
+    if (!child) {
+        unlink(path);
+        return;
+    }
+    uint64_t base = reserve(SL_GIB), accesses = 0;
+    map(base, PIECE);
+    map(base + PIECE, PIECE);
+    launch_on(base + SL_MIB);
+    core_stop(NULL);
+    struct trace_content content = trace_read_file(path);
+    assert_int_equal(content.problem.status, SL_OK);
+    for (size_t i = 0; i < content.count; i++) {
+        const struct sl_event *event = &content.records[i].event;
+        if (event->type != SL_EVENT_ACCESS) continue;
+        assert_int_equal(event->a, accesses ? 0 : SL_MIB);
+        assert_int_equal(event->b, accesses ? PIECE : PIECE - SL_MIB);
+        accesses++;
+    }
+    trace_content_free(&content);
+    _exit(accesses == 2 ? 0 : 3);
+}
+
+static void copies_reach_over_mappings(void **state)
+{
+    (void)state;
+    if (!core_in_child("inline")) return;
+    uint64_t base = reserve(SL_GIB), chunks = PIECE / (2 * SL_MIB);
+    map(base, PIECE);
+    map(base + PIECE, PIECE);
+    struct sl_launch copy = {.kind = SL_LAUNCH_COPY, .span_count = 1};
+    copy.spans[0] = (struct sl_span){base + PIECE / 2, PIECE, true};
+    core_launch(copy);
+    assert_int_equal(sl_core_running()->scanner.usage.chunk_count, chunks);
+    copy.spans[0].bytes = 3 * PIECE; /* no further than what is mapped, whatever it says */
+    core_launch(copy);
+    core_end_child(sl_core_running()->scanner.usage.chunk_count == chunks / 2 * 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -144,6 +240,10 @@ int main(void)
         cmocka_unit_test(nothing_else_lies_among_reserved_addresses),
         cmocka_unit_test(no_more_is_promised_than_there_is),
         cmocka_unit_test(what_is_mapped_keeps_the_budget),
+        cmocka_unit_test(tensors_go_on_in_the_next_mapping),
+        cmocka_unit_test(what_is_unmapped_and_mapped_again_is_seen),
+        cmocka_unit_test(the_trace_has_both_mappings),
+        cmocka_unit_test(copies_reach_over_mappings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
