@@ -72,7 +72,8 @@ static void look_for_victims(struct sl_demand *demand, sl_tick tick)
 {
     uint64_t resident = 0, candidates = 0;
     demand->victims.count = demand->victims.next = 0;
-    for (size_t c = 0; c < sl_arena_chunk_count(demand->arena); c++) {
+    size_t count = sl_arena_chunk_count(demand->arena);
+    for (size_t c = 0; (c = sl_arena_skip_unused(demand->arena, c, count)) < count; c++) {
         const struct sl_chunk_record *chunk = sl_arena_record(demand->arena, (sl_chunk)c);
         if (!sl_chunk_is_resident(chunk)) continue;
         resident++;

@@ -207,6 +207,20 @@ static void look_at(struct sl_forecast *forecast, size_t c)
     if (knows_clean(forecast)) forecast->clean[c] = !atomic_load(&chunk->written);
 }
 
+/* The chunks of slabs that were never in use, from `c` on, and all as one. Returns the first behind them. */
+static size_t look_at_unused(struct sl_forecast *forecast, size_t c)
+{
+    size_t end = sl_arena_skip_unused(forecast->from.arena, c, forecast->chunks);
+    for (size_t i = c; i < end; i++) {
+        forecast->stocked_at[i] = (uint32_t)(forecast->from.history->fed - forecast->position);
+        forecast->stock.content[i] = SL_CONTENT_DEAD;
+        forecast->stock.bytes[i] = 0;
+        forecast->stock.live[i] = 0;
+        if (knows_clean(forecast)) forecast->clean[i] = true;
+    }
+    return end;
+}
+
 /* Whether the chunk, when it was looked at, was as the symbol that is looked at leaves it, or later ones. */
 static bool is_past(const struct sl_forecast *forecast, sl_chunk c)
 {
@@ -382,8 +396,10 @@ bool sl_forecast_step(struct sl_forecast *forecast, size_t units, enum sl_status
 {
     size_t done = 0;
     *status = SL_OK;
-    for (; forecast->stocked < forecast->chunks && done < units; done++)
-        look_at(forecast, forecast->stocked++);
+    for (; forecast->stocked < forecast->chunks && done < units; done++) {
+        forecast->stocked = look_at_unused(forecast, forecast->stocked);
+        if (forecast->stocked < forecast->chunks) look_at(forecast, forecast->stocked++);
+    }
     while (forecast->stocked == forecast->chunks && forecast->at < forecast->count && done < units) {
         if (is_end(forecast)) reach_end(forecast);
         done += 4 + predict_symbol(forecast, status);

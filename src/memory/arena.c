@@ -188,6 +188,7 @@ static void mark(struct sl_arena *arena, sl_chunk first, uint64_t bytes)
     if (arena->chunks_used > arena->peak_chunks_used) arena->peak_chunks_used = arena->chunks_used;
     for (uint32_t i = 0; i < count; i++) {
         struct sl_chunk_record *chunk = sl_arena_record(arena, first + i);
+        struct sl_slab *slab = &arena->slabs[(first + i) >> arena->slab_shift];
         uint64_t rest = bytes - i * arena->chunk_bytes;
         chunk->bytes = rest < arena->chunk_bytes ? (rest + SL_BLOCK_BYTES - 1) & ~(SL_BLOCK_BYTES - 1)
                                                  : arena->chunk_bytes;
@@ -195,7 +196,8 @@ static void mark(struct sl_arena *arena, sl_chunk first, uint64_t bytes)
         chunk->run_chunks = count;
         arena->virtual_bytes_used += chunk->bytes;
         if (chunk->pinned) arena->pinned_bytes_used += chunk->bytes;
-        arena->slabs[(first + i) / arena->chunks_per_slab].free_chunks--;
+        slab->free_chunks--;
+        if (!atomic_exchange(&slab->used, true)) arena->slabs_used++;
         /* From here on somebody may write to it unseen, so it must not be discarded any more. */
         sl_content_change(chunk, SL_CONTENT_RESIDENT_DEAD, SL_CONTENT_RESIDENT);
     }

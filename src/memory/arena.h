@@ -54,7 +54,8 @@ struct sl_slab {
     uint32_t free_chunks;
     uint32_t chunk_count; /* behind them there is no memory */
     bool pinned;
-    bool reserved; /* the program says what lies where: sl_arena_reserve */
+    bool reserved;     /* the program says what lies where: sl_arena_reserve */
+    _Atomic bool used; /* a chunk of it was in use at some time */
 };
 
 struct sl_arena {
@@ -71,6 +72,7 @@ struct sl_arena {
     struct sl_frees *frees;              /* or NULL */
     uint64_t serial; /* the stream that memory is placed for: better not what another one freed; 0: anybody */
     uint32_t chunks_used, peak_chunks_used;
+    _Atomic uint32_t slabs_used; /* at some time */
 };
 
 /* `chunk_bytes`: a power of two from 2 MiB to 1 GiB. */
@@ -153,6 +155,21 @@ static inline uint64_t sl_arena_host_bytes(const struct sl_arena *arena)
 static inline size_t sl_arena_chunk_count(const struct sl_arena *arena)
 {
     return (size_t)atomic_load_explicit(&arena->slab_count, memory_order_acquire) * arena->chunks_per_slab;
+}
+
+/* `chunk`, or, where it is the first of slabs that were never in use, the first behind them. For those who
+ * look through all chunks: reservations are large, and mostly empty. */
+static inline size_t sl_arena_skip_unused(const struct sl_arena *arena, size_t chunk, size_t count)
+{
+    while (chunk < count && chunk % arena->chunks_per_slab == 0 &&
+           !atomic_load_explicit(&arena->slabs[chunk >> arena->slab_shift].used, memory_order_acquire))
+        chunk += arena->chunks_per_slab;
+    return chunk;
+}
+/* The addresses of slabs that were in use: no more than that was ever on the device. */
+static inline uint64_t sl_arena_used_slab_bytes(const struct sl_arena *arena)
+{
+    return (uint64_t)atomic_load(&arena->slabs_used) * SL_GIB;
 }
 
 /* From now on sl_arena_owns is true for the slabs' worth of addresses that hold [address, address + bytes):

@@ -116,7 +116,8 @@ static bool is_slab_valid(const struct sl_arena *arena, uint32_t s, struct sums 
         sums->bytes += chunk->bytes;
         if (chunk->pinned) sums->pinned_bytes += chunk->bytes;
     }
-    return SL_HOLDS(free_chunks == slab->free_chunks);
+    return SL_HOLDS(free_chunks == slab->free_chunks) &&
+           SL_HOLDS(slab->used || slab->free_chunks == slab->chunk_count);
 }
 
 bool sl_arena_is_valid(const struct sl_arena *arena)

@@ -441,6 +441,27 @@ static void addresses_are_reserved_again(void **state)
     assert_int_equal(sl_arena_reserve(&arena, UINT64_MAX, &address), SL_ERR_NO_MEMORY);
 }
 
+/* Who goes through all chunks, or asks how much can have been on the device, leaves out mere addresses. */
+static void addresses_that_were_never_used_are_left_out(void **state)
+{
+    (void)state;
+    sl_chunk used = take(CHUNK);
+    uint64_t three = reserve(3 * SL_GIB);
+    size_t count = sl_arena_chunk_count(&arena), slab = used / IN_SLAB * IN_SLAB;
+    assert_int_equal(count, 4 * IN_SLAB);
+    assert_int_equal(sl_arena_used_slab_bytes(&arena), SL_GIB);
+    assert_int_equal(sl_arena_skip_unused(&arena, slab, count), slab);
+    sl_chunk first = sl_arena_chunk(&arena, three), middle = first + IN_SLAB + 1;
+    assert_int_equal(sl_arena_skip_unused(&arena, first, count), count);
+    assert_true(sl_arena_take_at(&arena, middle, CHUNK));
+    assert_int_equal(sl_arena_used_slab_bytes(&arena), 2 * SL_GIB);
+    assert_int_equal(sl_arena_skip_unused(&arena, first, count), first + IN_SLAB);
+    assert_int_equal(sl_arena_skip_unused(&arena, middle, count), middle);
+    sl_arena_give(&arena, middle); /* its frame may be there still */
+    assert_int_equal(sl_arena_skip_unused(&arena, first, count), first + IN_SLAB);
+    assert_int_equal(sl_arena_used_slab_bytes(&arena), 2 * SL_GIB);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -461,6 +482,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_drivers_memory_is_noted, start, stop),
         cmocka_unit_test_setup_teardown(reserved_addresses_are_kept_apart, start, stop),
         cmocka_unit_test_setup_teardown(addresses_are_reserved_again, start, stop),
+        cmocka_unit_test_setup_teardown(addresses_that_were_never_used_are_left_out, start, stop),
         cmocka_unit_test_setup_teardown(a_device_that_is_gone_gets_nothing_back, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
