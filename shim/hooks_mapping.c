@@ -236,6 +236,8 @@ static CUresult map_ours(struct sl_call call, CUdeviceptr address, size_t bytes,
         return refuse_second();
     case SL_MAPPING_FOREIGN:
         return refuse_foreign();
+    case SL_MAPPING_UNNOTED:
+        return CUDA_ERROR_OUT_OF_MEMORY;
     default:
         return CUDA_ERROR_INVALID_VALUE;
     }

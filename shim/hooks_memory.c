@@ -40,21 +40,15 @@ static CUresult given(enum sl_status status, const struct sl_allocation *freed)
     return CUDA_SUCCESS;
 }
 
-static bool is_mapping(CUdeviceptr address)
-{
-    struct sl_allocation found;
-    return sl_runtime_find(address, &found) && found.tag & SL_TAG_MAPPING;
-}
-
 /* The driver waits for all work before it frees memory of cuMemAlloc, and programs read host memory behind
  * that which kernels have written; not so for a pool's. A thread may free without a context, or with another
  * one current. */
 CUresult sl_memory_give(CUdeviceptr address)
 {
     struct sl_allocation freed = {0};
-    if (is_mapping(address)) return CUDA_ERROR_INVALID_VALUE;
-    bool entered = sl_session_enter();
     bool live = sl_runtime_find(address, &freed) && freed.address == address;
+    if (live && freed.tag & SL_TAG_MAPPING) return CUDA_ERROR_INVALID_VALUE;
+    bool entered = sl_session_enter();
     if (live && !(freed.tag & SL_TAG_POOL) && SL_GUARD(FREE_FINISHES)) sl_runtime_finish();
     enum sl_status status = sl_runtime_free(address, &freed);
     sl_session_leave(entered);
@@ -63,8 +57,8 @@ CUresult sl_memory_give(CUdeviceptr address)
 
 CUresult sl_memory_give_async(CUdeviceptr address, sl_stream stream)
 {
-    struct sl_allocation freed = {0};
-    if (is_mapping(address)) return CUDA_ERROR_INVALID_VALUE;
+    struct sl_allocation found, freed = {0};
+    if (sl_runtime_find(address, &found) && found.tag & SL_TAG_MAPPING) return CUDA_ERROR_INVALID_VALUE;
     bool entered = sl_session_enter();
     enum sl_status status = sl_runtime_free_async(address, stream, &freed);
     sl_session_leave(entered);

@@ -224,7 +224,7 @@ enum sl_mapping sl_mapping_begin(uint64_t address, uint64_t bytes, CUmemGenericA
     enum sl_mapping mapping = known ? judge(address, bytes, memory) : SL_MAPPING_WRONG;
     if (mapping == SL_MAPPING_NEW &&
         !sl_ranges_put(&places, address, address + bytes, (uint32_t)(memory - memories)))
-        mapping = SL_MAPPING_WRONG;
+        mapping = SL_MAPPING_UNNOTED;
     if (mapping == SL_MAPPING_NEW || mapping == SL_MAPPING_AGAIN) {
         memory->address = address;
         memory->mapped_bytes = bytes;

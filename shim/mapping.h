@@ -71,6 +71,7 @@ enum sl_mapping {
     SL_MAPPING_WRONG,   /* not one reservation, something is mapped there, or it is not so large */
     SL_MAPPING_SECOND,  /* it lies at another place, or something else is kept at this one */
     SL_MAPPING_FOREIGN, /* the driver's memory */
+    SL_MAPPING_UNNOTED, /* no host memory to note it */
 };
 /* Notes a mapping at addresses of ours. *promised_bytes: of SL_MAPPING_NEW, what was promised for it. */
 enum sl_mapping sl_mapping_begin(uint64_t address, uint64_t bytes, CUmemGenericAllocationHandle handle,

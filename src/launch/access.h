@@ -8,7 +8,7 @@
 #include "launch/launch_cache.h"
 #include "launch/pointer_tables.h"
 #include "launch/symbols.h"
-#include "memory/placement.h"
+#include "memory/inner_tensors.h"
 
 struct sl_launch;
 

@@ -14,6 +14,30 @@ static size_t random_bytes(World *w)
 
 static void set_buffer(World *w, Buffer *buffer, int s);
 
+/* Of whole pieces, each of them memory of its own, somewhere in a range of addresses. Returns how long it is. */
+static size_t map_pieces(World *w, Buffer *buffer, size_t bytes)
+{
+    const size_t piece = (size_t)2 << 20, before = below(w, 3) * piece;
+    CUmemAllocationProp properties = {};
+    properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    CUmemAccessDesc access = {};
+    access.location = properties.location;
+    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    bytes = (bytes + piece - 1) / piece * piece;
+    buffer->reserved_bytes = before + bytes + below(w, 3) * piece;
+    must(cuMemAddressReserve(&buffer->reserved, buffer->reserved_bytes, 0, 0, 0));
+    buffer->address = buffer->reserved + before;
+    for (size_t at = 0; at < bytes; at += piece) {
+        CUmemGenericAllocationHandle handle;
+        must(cuMemCreate(&handle, piece, &properties, 0));
+        must(cuMemMap(buffer->address + at, piece, 0, handle, 0));
+        must(cuMemRelease(handle));
+    }
+    must(cuMemSetAccess(buffer->address, bytes, &access, 1));
+    return bytes;
+}
+
 static void allocate(World *w)
 {
     Buffer *buffer = NULL;
@@ -28,6 +52,7 @@ static void allocate(World *w)
     if (kind == ASYNC && chance(w, 50)) must(cuMemAllocAsync(&buffer->address, bytes, w->streams[s]));
     if (kind == ASYNC && !buffer->address)
         must(cuMemAllocFromPoolAsync(&buffer->address, bytes, w->pool, w->streams[s]));
+    if (kind == MAPPED) bytes = map_pieces(w, buffer, bytes);
     if (kind == MANAGED) must(cuMemAllocManaged(&buffer->address, bytes, CU_MEM_ATTACH_GLOBAL));
     buffer->bytes = bytes;
     buffer->kind = (BufferKind)kind;
@@ -47,6 +72,10 @@ static void release(World *w, Buffer *buffer)
         int s = (int)below(w, STREAMS);
         before_use(w, buffer, s, true);
         must(cuMemFreeAsync(buffer->address, w->streams[s]));
+    } else if (buffer->kind == MAPPED) {
+        wait_for_context(false); /* unmapping waits for nothing */
+        must(cuMemUnmap(buffer->address, buffer->bytes));
+        must(cuMemAddressFree(buffer->reserved, buffer->reserved_bytes));
     } else {
         if (chance(w, 30)) wait_for_context(false); /* otherwise freeing waits for what uses it */
         if (buffer->kind == RUNTIME)

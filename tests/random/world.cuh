@@ -14,12 +14,14 @@
 
 enum { MAX_BUFFERS = 48, STREAMS = 5, MAX_HOST = 256 };
 
-enum BufferKind { PLAIN, RUNTIME, ASYNC, MANAGED, BUFFER_KINDS };
+enum BufferKind { PLAIN, RUNTIME, ASYNC, MAPPED, MANAGED, BUFFER_KINDS };
 
 struct Buffer {
     CUdeviceptr address; /* 0: no buffer */
     size_t bytes;
     BufferKind kind;
+    CUdeviceptr reserved; /* of MAPPED: the addresses around it */
+    size_t reserved_bytes;
     int writer;            /* the stream that wrote last, or -1 */
     CUevent used[STREAMS]; /* each stream's last use */
     bool pending[STREAMS];

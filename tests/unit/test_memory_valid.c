@@ -11,6 +11,7 @@
 #include "broken.h"
 #include "device/backend_host.h"
 #include "memory/arena_valid.h"
+#include "memory/inner_tensors.h"
 #include "memory/placement_valid.h"
 
 #define CHUNK (4 * SL_MIB)

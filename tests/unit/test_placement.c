@@ -343,21 +343,6 @@ static void what_overlaps_or_lies_beyond_is_not_noted(void **state)
     close_world(world);
 }
 
-static void inner_tensors_end_where_the_next_begins(void **state)
-{
-    (void)state;
-    struct sl_slot slot = {.bytes = 1000};
-    assert_int_equal(sl_slot_extent_end(&slot, 0), 1000);
-    sl_slot_learn(&slot, 600);
-    sl_slot_learn(&slot, 200);
-    sl_slot_learn(&slot, 200);
-    assert_int_equal(slot.interior_count, 2);
-    assert_int_equal(sl_slot_extent_end(&slot, 0), 200);
-    assert_int_equal(sl_slot_extent_end(&slot, 200), 600);
-    assert_int_equal(sl_slot_extent_end(&slot, 601), 1000);
-    free(slot.interior);
-}
-
 /* A slot that were mistaken for another of more bytes would be given memory of its neighbour. */
 static void equal_sums_of_site_and_size_are_told_apart(void **state)
 {
@@ -577,7 +562,6 @@ int main(void)
         cmocka_unit_test(only_starts_can_be_freed),
         cmocka_unit_test(what_the_driver_placed_is_named_alike),
         cmocka_unit_test(what_overlaps_or_lies_beyond_is_not_noted),
-        cmocka_unit_test(inner_tensors_end_where_the_next_begins),
         cmocka_unit_test(waste_is_bounded),
         cmocka_unit_test(mappings_lie_where_they_are_wanted),
         cmocka_unit_test(the_same_place_has_the_same_name),
