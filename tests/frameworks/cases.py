@@ -5,14 +5,31 @@ import itertools
 # Of a program's steps the first ones allocate and teach; times are of those behind them.
 FIRST_STEADY_STEP = 6
 
-Program = collections.namedtuple("Program", "framework name file arguments steps without")
+# `without`: allocators that the program cannot have without sluice either, or that its framework does not know.
+Program = collections.namedtuple("Program", "framework name file arguments steps without variables",
+                                 defaults=((), {}))
 
 
 def gpt(name, *arguments, steps=16):
-    return Program("pytorch", "gpt-" + name, "gpt.py", arguments, steps, ())
+    return Program("pytorch", "gpt-" + name, "gpt.py", arguments, steps)
 
 
-# `without`: allocators that the program cannot have without sluice either.
+def hugging_face(name, *arguments):
+    return Program("transformers", name, "hugging_face.py", arguments, 12)
+
+
+def nanogpt(name, *arguments):
+    """train.py's defaults, but a model that is small enough."""
+    small = ("--n_layer=3", "--n_head=4", "--n_embd=256", "--block_size=32", "--batch_size=4", "--gradient_accumulation_steps=2",
+             "--eval_interval=6", "--eval_iters=1")
+    return Program("nanogpt", name, "nanogpt.py", (*small, *arguments), 12)
+
+
+def tinygrad(name, *arguments, jit="1", steps=10):
+    return Program("tinygrad", "tinygrad-" + name, "tinygrad_gpt.py", arguments, steps, OF_PYTORCH, {"JIT": jit})
+
+
+OF_PYTORCH = ("expandable", "async", "nocache")
 PROGRAMS = [
     gpt("foreach", "--optimizer", "adamw"),
     gpt("fused", "--optimizer", "adamw-fused"),
@@ -21,10 +38,16 @@ PROGRAMS = [
     gpt("bfloat16", "--autocast"),
     gpt("checkpointed", "--checkpoint", "--dropout", "0.1"),
     gpt("workers", "--workers", "2"),
-    Program("pytorch", "convolutional", "convolutional.py", (), 16, ()),
-    Program("pytorch", "recurrent", "recurrent.py", (), 12, ()),
+    Program("pytorch", "convolutional", "convolutional.py", (), 16),
+    Program("pytorch", "recurrent", "recurrent.py", (), 12),
     # Memory that PyTorch does not keep is freed in the midst of a capture.
     Program("pytorch", "cuda-graph", "cuda_graph.py", (), 24, ("nocache",)),
+    hugging_face("trainer"),
+    nanogpt("nanogpt", "--dtype=float32"),
+    nanogpt("nanogpt-bfloat16", "--dtype=bfloat16", "--dropout=0.1"),
+    tinygrad("eager"),
+    tinygrad("jit", "--jit", jit="2"),
+    tinygrad("graphs", "--jit"),
 ]
 
 ALLOCATORS = {
@@ -66,7 +89,13 @@ def choose(programs):
             for number, case in enumerate(chosen)]
 
 
-def quick():
+QUICK = ("pytorch", "tinygrad")
+
+
+def quick(framework):
     """One small run for daily work."""
-    program = PROGRAMS[0]._replace(name="gpt-quick", arguments=("--layers", "2"), steps=8)
-    return [program], [Case(program.name, "default", "1/2", "thread", "late")]
+    if framework == "tinygrad":
+        program = tinygrad("quick", "--jit", "--layers", "1", steps=9)
+    else:
+        program = PROGRAMS[0]._replace(name="gpt-quick", arguments=("--layers", "2"), steps=8)
+    return program, Case(program.name, "default", "1/2", "thread", "late")

@@ -13,6 +13,7 @@ import subprocess
 from urllib.parse import quote
 
 SUITE = "trixie"
+PYTHON = "3.13"
 WANTED = ["python3-torch-cuda", "python3-numpy", "base-files", "libc-bin"]
 # cuDNN's package downloads when it is installed, headers and tests take much room, and nothing here needs them.
 UNWANTED = re.compile(r"nvidia-cuda-dev|nvidia-cudnn|libtorch-cuda-test|.*-doc")

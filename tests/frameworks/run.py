@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 """Unmodified training programs of real frameworks, on softcuda, without and with sluice: the same bits, the budget kept.
 
-usage: run.py BUILD [--only NAME[,NAME]] [--part I/N] [--quick] [--list] [--compare] [--again] [--table]
+usage: run.py BUILD [--only NAME[,NAME]] [--part I/N] [--quick FRAMEWORK] [--list] [--compare] [--again] [--table]
 
   --only     the programs of these names
   --part     every Nth case from the Ith on: with one N and each I from 1 to N all of them, of all kinds each time
-  --quick    one small program
+  --quick    one small program of pytorch or tinygrad
   --list     the cases, and nothing is run
   --compare  also how long steps take under the policies demand and driver
   --again    run what was run before with the same build and program
   --table    the table for docs/frameworks.md from BUILD/frameworks/results.json, and nothing is run
 
 Writes BUILD/frameworks/results.json. What a run printed and wrote, and its command, are in a folder of BUILD/frameworks/runs
-each. Exit status 77: skipped, as what the programs need cannot be had. docs/frameworks.md says more.
+each. Exit status 77: all skipped, as what the programs need cannot be had. docs/frameworks.md says more.
 """
 import argparse
 import json
@@ -23,6 +23,7 @@ import sys
 import cases
 import debian
 import figures
+import frameworks
 import running
 
 
@@ -37,7 +38,8 @@ def read_options():
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--only", type=lambda text: text.split(","))
     parser.add_argument("--part", type=lambda text: [int(word) for word in text.split("/")], default=[1, 1])
-    for name in ("quick", "list", "compare", "again", "table"):
+    parser.add_argument("--quick", choices=cases.QUICK)
+    for name in ("list", "compare", "again", "table"):
         parser.add_argument("--" + name, action="store_true")
     options = parser.parse_args()
     unknown = set(options.only or ()) - {program.name for program in cases.PROGRAMS}
@@ -123,10 +125,25 @@ def keep(path, entries, possible):
     figures.save(path, [known[case] for case in possible if case in known])
 
 
+def prepare(chosen):
+    """Those frameworks of the programs that can be had here; says why of the others."""
+    cache = pathlib.Path(os.environ.get("SLUICE_CACHE") or pathlib.Path.home() / ".cache/sluice")
+    had = set()
+    for name in dict.fromkeys(program.framework for program in chosen):
+        try:
+            frameworks.FRAMEWORKS[name].prepare(cache)
+            had.add(name)
+        except debian.Unavailable as reason:
+            print(f"skipped: {name}: {reason}", flush=True)
+    return had
+
+
 def main():
     options = read_options()
-    every, (small, quick) = cases.choose(cases.PROGRAMS), cases.quick()
-    programs, chosen = (small, quick) if options.quick else (cases.PROGRAMS, every)
+    quick, every = [cases.quick(framework) for framework in cases.QUICK], cases.choose(cases.PROGRAMS)
+    possible = every + [case for _, case in quick]
+    named = {program.name: program for program in cases.PROGRAMS + [program for program, _ in quick]}
+    chosen = [cases.quick(options.quick)[1]] if options.quick else every
     if options.only:
         chosen = [case for case in chosen if case.program in options.only]
     chosen = chosen[options.part[0] - 1::options.part[1]]
@@ -134,19 +151,16 @@ def main():
     if options.list or options.table:
         print(figures.table(running.load(results) or []) if options.table else "\n".join(" ".join(case) for case in chosen))
         return
-    cache = pathlib.Path(os.environ.get("SLUICE_CACHE") or pathlib.Path.home() / ".cache/sluice")
-    try:
-        root = debian.prepare(cache)
-    except debian.Unavailable as reason:
-        print("skipped:", reason)
+    had = prepare([named[case.program] for case in chosen])
+    chosen = [case for case in chosen if named[case.program].framework in had]
+    if not chosen:
         sys.exit(77)
-    suite = Suite(running.Bench(options.build, root), options)
-    named = {program.name: program for program in programs}
+    suite = Suite(running.Bench(options.build), options)
     good = 0
     for case in chosen:
         entry = suite.take(named[case.program], case)
         good += tell(entry)
-        keep(results, [entry], every + quick)
+        keep(results, [entry], possible)
     print(f"{good} of {len(chosen)} cases as they should be; {results}")
     sys.exit(good != len(chosen))
 

@@ -1,4 +1,4 @@
-"""Runs a program of programs/ on softcuda with the root's Python, with and without sluice, and keeps what came of it."""
+"""Runs a program of programs/ on softcuda, with and without sluice, and keeps what came of it."""
 import hashlib
 import json
 import os
@@ -8,10 +8,13 @@ import shlex
 import subprocess
 
 from cases import ALLOCATORS
+from frameworks import FRAMEWORKS
 
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 SECONDS_AT_MOST = 1200
-STEP = re.compile(r"^step (\d+) loss \S+ (\S+) device_ms (\S+)$", re.MULTILINE)
+STEP = re.compile(r"^step \d+ (?:loss \S+ \S+ )?device_ms (\S+)$", re.MULTILINE)
+# As our programs print them, and as nanoGPT does.
+LOSS = re.compile(r"^(?:(?:step|evaluation) \d+ loss .*?|iter \d+: loss )(-?0x\S+|nan|inf|-?\d+\.\d+(?=,))", re.MULTILINE)
 
 
 class Run:
@@ -21,8 +24,8 @@ class Run:
         self.folder = folder
         self.status = json.loads((folder / "done.json").read_text(encoding="utf-8"))["status"]
         self.output = (folder / "output").read_text(encoding="utf-8")
-        self.steps = [float(found[2]) / 1e3 for found in STEP.findall(self.output)]
-        self.losses = re.findall(r"^(?:step|evaluation) \d+ loss .*?(-?0x\S+|nan|inf)", self.output, re.MULTILINE)
+        self.steps = [float(found) / 1e3 for found in STEP.findall(self.output)]
+        self.losses = LOSS.findall(self.output)
         self.weights = next(iter(re.findall(r"^weights_hash (\S+)$", self.output, re.MULTILINE)), None)
         self.device, self.sluice = load(folder / "device.json"), load(folder / "sluice.json")
 
@@ -47,10 +50,10 @@ def load(path):
 
 
 class Bench:
-    """Knows the build's and the root's libraries. A run that was done with the same libraries and program is not repeated."""
+    """Knows the build's libraries. A run that was done with the same libraries and program is not repeated."""
 
-    def __init__(self, build, root):
-        self.build, self.root = pathlib.Path(build).resolve(), root
+    def __init__(self, build):
+        self.build = pathlib.Path(build).resolve()
         self.libraries = self.build / "subprojects/softcuda/lib"
         self.preload = self.build / "shim/libsluice.so"
         self.folder = self.build / "frameworks"
@@ -68,16 +71,11 @@ class Bench:
 
     def command(self, program, variables, sluice):
         """The command with its environment, which is empty but for what stands here."""
-        usual = self.root / "usr/lib/x86_64-linux-gnu"
-        found = [self.libraries, usual, usual / "blas", usual / "lapack", self.root / "usr/lib"]
-        environment = {"HOME": os.environ.get("HOME", "/"), "PATH": "/usr/bin:/bin", "PYTHONHOME": self.root / "usr",
-                       "PYTHONPATH": self.root / "usr/lib/python3/dist-packages", "PYTHONPYCACHEPREFIX": self.folder / "pycache",
-                       "OMP_NUM_THREADS": "1", "SOFTCUDA_PROFILE": "rtx4090",
-                       "LD_AUDIT": self.libraries / "libsoftcuda_find.so", **variables}
-        # -S: without packages that the user or the system has elsewhere.
-        return ["env", "-i", *(f"{name}={value}" for name, value in environment.items()),
-                usual / "ld-linux-x86-64.so.2", *(["--preload", self.preload] if sluice else []),
-                "--library-path", ":".join(map(str, found)), self.root / "usr/bin/python3.13", "-S",
+        environment, start = FRAMEWORKS[program.framework].start(self, sluice)
+        environment = {"HOME": os.environ.get("HOME", "/"), "PATH": "/usr/bin:/bin", "PYTHONPYCACHEPREFIX": self.folder / "pycache",
+                       "SOFTCUDA_PROFILE": "rtx4090", "LD_AUDIT": self.libraries / "libsoftcuda_find.so",
+                       **environment, **program.variables, **variables}
+        return ["env", "-i", *(f"{name}={value}" for name, value in environment.items()), *start,
                 PROGRAMS / program.file, *program.arguments, "--steps", program.steps]
 
     def run(self, program, allocator, schedule, sluice=None, device_bytes=None, again=False):
@@ -87,8 +85,9 @@ class Bench:
             variables["SOFTCUDA_MEMORY"] = device_bytes
         if sluice is not None:
             variables.update({"SLUICE_" + name: value for name, value in sluice.items()})
-        told = json.dumps([program.file, program.arguments, program.steps, variables, sluice is not None], sort_keys=True)
-        parts = [PROGRAMS / program.file, PROGRAMS / "common.py"]
+        told = json.dumps([program.framework, program.file, program.arguments, program.steps, program.variables, variables,
+                           sluice is not None], sort_keys=True)
+        parts = [PROGRAMS / program.file, PROGRAMS / "common.py", *FRAMEWORKS[program.framework].sources()]
         build = self.software if sluice is None else self.software + self.sluice
         key = hashlib.sha256((told + build + self.hash_files(parts)).encode()).hexdigest()[:16]
         folder = self.folder / "runs" / key

@@ -1,17 +1,23 @@
 #!/usr/bin/env python3
 """What decides which framework cases are run and what is said of them, without running any."""
+import contextlib
+import io
 import itertools
 import pathlib
 import sys
 import tempfile
 import types
 import unittest
+import zipfile
 from unittest import mock
 
 import cases
 import debian
 import figures
+import frameworks
 import run
+import running
+import wheels
 
 
 class Choice(unittest.TestCase):
@@ -81,7 +87,57 @@ class Verdict(unittest.TestCase):
             self.assertEqual([(kept["program"], kept["steps"]) for kept in run.running.load(path)], [("a", 2), ("c", 1)])
 
 
+class Output(unittest.TestCase):
+    def test_what_programs_print(self):
+        """Otherwise losses that differ, or steps that were timed, do not count."""
+        ours = "step 3 loss 2.5 0x1.4p+1 device_ms 7.5\nevaluation 3 loss -0x1p+0\nstep 4 loss nan nan device_ms 8\n"
+        nanogpt = "step 0: train loss 4.2, val loss 4.3\niter 0: loss 4.2517, time 9.25ms, mfu -100.00%\nstep 1 device_ms 4.5\n"
+        self.assertEqual(running.LOSS.findall(ours), ["0x1.4p+1", "-0x1p+0", "nan"])
+        self.assertEqual(running.LOSS.findall(nanogpt), ["4.2517"])
+        self.assertEqual(running.STEP.findall(ours + nanogpt), ["7.5", "8", "4.5"])
+
+
 class Packages(unittest.TestCase):
+    def test_each_package_has_a_hash(self):
+        """Otherwise another package than the one that was looked at is run."""
+        for name in ("tinygrad", "transformers"):
+            for line in wheels.requirements(name).read_text(encoding="utf-8").splitlines():
+                self.assertRegex(line, r"^\S+==\S+ --hash=sha256:[0-9a-f]{64}$")
+
+    def test_frameworks_that_cannot_be_had_are_skipped(self):
+        """Otherwise one that is missing fails all, or is left out without a word."""
+        class Missing(frameworks.Framework):
+            def prepare(self, cache):
+                raise debian.Unavailable("why not")
+
+        present = types.SimpleNamespace(prepare=lambda cache: None)
+        chosen = [types.SimpleNamespace(framework=name) for name in ("a", "b", "a")]
+        said = io.StringIO()
+        with mock.patch.dict(frameworks.FRAMEWORKS, {"a": Missing(), "b": present}), contextlib.redirect_stdout(said):
+            self.assertEqual(run.prepare(chosen), {"b"})
+        self.assertEqual(said.getvalue(), "skipped: a: why not\n")
+
+    def test_what_the_user_fetches(self):
+        """Otherwise nobody learns how to get it."""
+        with tempfile.TemporaryDirectory() as folder, self.assertRaisesRegex(debian.Unavailable, "git clone https://"):
+            frameworks.NanoGPT().prepare(pathlib.Path(folder))
+
+    def test_unpacked_anew_for_another_list(self):
+        """Otherwise programs run with packages of an earlier list, or everything is downloaded every time."""
+        with tempfile.TemporaryDirectory() as folder:
+            cache, wanted = pathlib.Path(folder), pathlib.Path(folder) / "list.txt"
+
+            def download(_, wanted, version, folder):
+                with zipfile.ZipFile(pathlib.Path(folder) / "a.whl", "w") as archive:
+                    archive.writestr("text", wanted.read_text(encoding="utf-8"))
+
+            with mock.patch.object(wheels, "requirements", return_value=wanted), contextlib.redirect_stdout(io.StringIO()), \
+                    mock.patch.object(wheels, "download", side_effect=download) as downloads:
+                for text in ("one", "one", "two"):
+                    wanted.write_text(text, encoding="utf-8")
+                    self.assertEqual((wheels.prepare(cache, "list", None) / "text").read_text(encoding="utf-8"), text)
+                self.assertEqual(downloads.call_count, 2)
+
     def test_file_names(self):
         """Otherwise what apt-get downloaded is not found."""
         self.assertEqual(debian.file_name("libc6", "2:1.4~rc+b1", "amd64"), "libc6_2%3a1.4~rc+b1_amd64.deb")

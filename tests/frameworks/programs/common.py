@@ -14,15 +14,29 @@ def begin(seed=1):
     torch.backends.cudnn.enabled = False
 
 
+class Timer:
+    """How long a step takes on the device."""
+
+    def begin(self):
+        self.start, self.stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        self.start.record()
+
+    def end(self):
+        self.stop.record()
+
+    def tell(self, number, loss):
+        self.stop.synchronize()
+        print(f"step {number} loss {loss:.6f} {loss.hex()} device_ms {self.start.elapsed_time(self.stop):.6f}", flush=True)
+
+
 def train(steps, take_step):
     """Calls take_step(number) for each step, which returns the loss, and prints that and how long the step took on the device."""
     for number in range(steps):
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
+        timer = Timer()
+        timer.begin()
         loss = take_step(number)
-        end.record()
-        value = loss.item()
-        print(f"step {number} loss {value:.6f} {value.hex()} device_ms {start.elapsed_time(end):.6f}", flush=True)
+        timer.end()
+        timer.tell(number, loss.item())
 
 
 def report(model):
