@@ -32,6 +32,9 @@ device. Each byte's dirty share is at most what has no copy yet, all of a conten
 in it before. So the schedule gives a solution whose waits are its own. A schedule that differs from step to step gives
 one for each, whose mean is a solution, too (all rows are linear; what is left over at the ends vanishes in the mean).
 
+A launch with `ready_ns` begins no earlier than so long after the end of the last `awaited` launch before it (of a sequence that is not
+cyclic; the first launch is awaited): runs and waits since then are at least so long.
+
 With a limit on the bytes that a step copies, in and out, the sum of all copies is at most that: a bound of what moves
 no more than some other schedule does.
 
@@ -65,7 +68,8 @@ class Program:
         used = gaps.used_bytes(sequence)
         self.oversize = {i for i in range(self.count) if used[i] > budget}
         fetched_alone = 2 * (1 + self.out_cost) * (sum(used) / unit + 1)
-        self.horizon = sum(self.run) + fetched_alone  # no amount or time of a best schedule is larger
+        ready = sum(launch.get("ready_ns", 0) for launch in sequence["launches"]) * 1e-9 * self.units_per_s
+        self.horizon = sum(self.run) + ready + fetched_alone  # no amount or time of a best schedule is larger
         self.program = LinearProgram()
         (self.begins, self.ends, self.dirty, self.returns, self.in_place, self.read_remotely, self.written_remotely) = (
             [[] for _ in range(self.count)] for _ in range(7))
@@ -75,7 +79,9 @@ class Program:
         for life in lives:
             self.add_life(life, life.bytes / unit)
         self.copies = []  # terms: all that is copied, in units
+        self.waits = [[] for _ in range(self.count)]  # terms: in each launch, and behind it
         self.add_balance()
+        self.add_ready_times(sequence["launches"])
         if most_bytes is not None:
             self.program.at_most(self.copies, most_bytes / unit)
 
@@ -142,7 +148,7 @@ class Program:
         leaving_before, leaving_behind, early_before, early_behind = (self.variables() for _ in range(4))
         p.equal([(away[0], 1)] + negative(self.away_first), 0)
         for i in range(self.count):
-            copied_in, copied_out = self.add_link(self.run[i], i in self.oversize, self.read_remotely[i],
+            copied_in, copied_out = self.add_link(i, self.run[i], i in self.oversize, self.read_remotely[i],
                                                   self.written_remotely[i])
             p.equal([(leaving_behind[i], 1), (leaving_before[i], -1), (copied_out, 1)], 0)
             p.equal([(early_behind[i], 1), (early_before[i], -1), (copied_in, -1)], 0)
@@ -153,12 +159,27 @@ class Program:
             if i + 1 == self.count and not self.cyclic:
                 continue
             after = (i + 1) % self.count
-            copied_in, copied_out = self.add_link(0.0, True)
+            copied_in, copied_out = self.add_link(i, 0.0, True)
             p.equal([(away[after], 1), (away[i], -1)] + negative(self.begins[i]) + self.ends[after], 0)
             p.equal([(leaving_before[after], 1), (leaving_behind[i], -1), (copied_out, 1)] + negative(self.dirty[i]), 0)
             p.equal([(early_before[after], 1), (early_behind[i], -1), (copied_in, -1)] + self.returns[after], 0)
 
-    def add_link(self, least, longer, read_remotely=(), written_remotely=()):
+    def add_ready_times(self, launches):
+        """Since the last awaited launch, runs and waits take at least until each launch is ready."""
+        if not any(launch.get("ready_ns") for launch in launches):
+            return
+        if self.cyclic or not launches[0]["awaited"]:
+            raise ValueError("ready times are of sequences that are not cyclic and whose first launch is awaited")
+        for i, (before, launch) in enumerate(zip(launches, launches[1:])):
+            if before["awaited"]:
+                ran, waited = 0.0, self.waits[i][-1:]  # behind it
+            else:
+                ran, waited = ran + self.run[i], [(elapsed, 1.0)] + self.waits[i]
+            elapsed = self.program.variable(self.horizon)
+            self.program.equal(waited + [(elapsed, -1.0)], 0)
+            self.program.at_most([(elapsed, -1.0)], ran - launch["ready_ns"] * 1e-9 * self.units_per_s)
+
+    def add_link(self, launch, least, longer, read_remotely=(), written_remotely=()):
         """Copies during a time of a certain length, or of a longer one at its cost: (in, out)."""
         p = self.program
         copied = [p.variable(self.horizon), p.variable(self.horizon)]
@@ -167,6 +188,7 @@ class Program:
         link[0] += read_remotely
         link[1] += [(variable, self.out_cost) for variable, _ in written_remotely]
         wait = [(p.variable(self.horizon, 1.0), -1.0)] if longer else []
+        self.waits[launch] += negative(wait)
         for one, other in (0, 1), (1, 0):
             p.at_most(link[one] + [(v, c * self.lost) for v, c in link[other]] + wait, least)
         return copied
@@ -188,6 +210,7 @@ def main():
     size.add_argument("--budget-bytes", type=int, metavar="N")
     ap.add_argument("--link-gbs", type=float, required=True)
     ap.add_argument("--out-gbs", type=float, help="the other direction, if it differs")
+    ap.add_argument("--both", type=float, default=BOTH, help="share of its speed that each direction has while both run")
     ap.add_argument("--every-access-writes", action="store_true", help="nobody knows what is only read")
     ap.add_argument("--most-bytes", type=float, help="that a step may copy, in and out")
     ap.add_argument("--json", action="store_true")
@@ -199,7 +222,7 @@ def main():
     budget = a.budget_bytes or sequences.budget_bytes(sequence, a.budget)
     try:
         seconds = lower_bound(sequence, budget, a.link_gbs * 1e9, (a.out_gbs or a.link_gbs) * 1e9,
-                            most_bytes=a.most_bytes)
+                              a.both, a.most_bytes)
     except ValueError as error:
         sys.exit(f"{a.sequence}: {error}")
     if a.json:

@@ -86,6 +86,22 @@ class Known(unittest.TestCase):
         self.is_bounded(3 + 1, reads, 1, speed_in=2)
         self.is_bounded(3, dict(reads, alive=[]), 3)
 
+    def test_launches_wait_until_they_are_ready(self):
+        """Waits for copies count towards that, up to the last awaited launch."""
+        def turns(ready_ns, awaited):
+            of = sequence((0, [], [], []), (1, [], [0], []), (1, [], [1], []), (1, [], [0], []), cyclic=False)
+            for number, launch in enumerate(of["launches"]):
+                launch.update(ready_ns=0, awaited=number in (0, awaited))
+            of["launches"][3]["ready_ns"] = int(ready_ns * 1e9)
+            return of
+
+        copied = 3 + 1 + 1 / 0.92  # chunk 0 goes, then 1 goes while 0 comes back
+        self.is_bounded(copied, turns(0, None), 1)
+        self.is_bounded(copied, turns(copied - 1, None), 1)
+        self.is_bounded(copied + 1, turns(copied, None), 1)
+        self.is_bounded(8 + 1, turns(8, None), 2)
+        self.is_bounded(2 + 8 + 1, turns(8, 2), 2)
+
     def test_chunks_that_are_used_alike_count_together(self):
         one = sequence((1, [], [0], []), (1, [], [1], []))
         four = sequence((1, [], range(4), []), (1, [], range(4, 8), []))

@@ -1,11 +1,19 @@
 """The figures of a case, out of what its runs left behind."""
 import json
+import pathlib
 import statistics
 import subprocess
+import sys
 
 from cases import FIRST_STEADY_STEP
 
+BOUND = pathlib.Path(__file__).resolve().parents[1] / "bound"
+sys.path.append(str(BOUND))
+import touched
+
 MIB = 1 << 20
+# The link of softcuda's profile rtx4090 (profiles.def): pinned copies, and the share of that while both directions run.
+LINK_GBS, BOTH = 26, 18.6 / 26
 # softcuda counts what modules hold (constants, variables) as well, which no budget is for.
 MODULES_AT_MOST = 2 * MIB
 
@@ -66,6 +74,50 @@ def peak(run):
 def is_kept(run, budget):
     """Whether the device never held more than the budget; None if softcuda wrote no books."""
     return peak(run) <= budget + MODULES_AT_MOST if run.device else None
+
+
+def steady_sequence(run):
+    """What tests/bound bounds: the steady steps of a recorded run without sluice but the last, behind which nothing says what is still
+    needed. And their number and seconds. None if they cannot be told apart, or launches ran at the same time."""
+    if not run.ended_well() or len(run.steps) < FIRST_STEADY_STEP + 2:
+        return None
+    uses, records = touched.load(run.folder / "touched", run.folder / "timeline")
+    found = touched.find_steps(records, [1e3 * seconds for seconds in run.steps])
+    if found is None:
+        return None
+    steady = found[FIRST_STEADY_STEP:-1]
+    (begin, _), (_, end) = steady[0], steady[-1]
+    try:
+        return touched.sequence(uses, begin, end, "steady steps"), len(steady), (end - begin) * 1e-9
+    except touched.Overlap:
+        return None
+
+
+def find_scipy():
+    """A Python that has SciPy, None if there is none."""
+    for python in (sys.executable, "/usr/bin/python3"):
+        try:
+            if subprocess.run([python, "-c", "import scipy.optimize"], capture_output=True, check=False).returncode == 0:
+                return python
+        except FileNotFoundError:
+            pass
+    return None
+
+
+def bound_seconds(run, budget, sequence):
+    """How long a steady step of a recorded run takes at least within the budget. `sequence`: what steady_sequence said."""
+    python = find_scipy()
+    if sequence is None or python is None:
+        return None
+    path = run.folder / "sequence.json"
+    steps, count, seconds = sequence
+    path.write_text(json.dumps(steps), encoding="utf-8")
+    done = subprocess.run([python, BOUND / "lower_bound.py", path, "--json", "--budget-bytes", str(budget + MODULES_AT_MOST),
+                           "--link-gbs", str(LINK_GBS), "--both", str(BOTH)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        print("no bound:", (done.stderr.strip() or "no message").splitlines()[-1], flush=True)
+        return None
+    return steady_seconds(run) + max(0.0, json.loads(done.stdout)["bound_seconds"] - seconds) / count
 
 
 def table(results):

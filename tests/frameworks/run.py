@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Unmodified training programs of real frameworks, on softcuda, without and with sluice: the same bits, the budget kept.
 
-usage: run.py BUILD [--only NAME[,NAME]] [--part I/N] [--quick FRAMEWORK] [--list] [--compare] [--again] [--table]
+usage: run.py BUILD [--only NAME[,NAME]] [--part I/N] [--quick FRAMEWORK] [--list] [--compare] [--bound]
+              [--again] [--table]
 
   --only     the programs of these names
   --part     every Nth case from the Ith on: with one N and each I from 1 to N all of them, of all kinds each time
   --quick    one small program of pytorch or tinygrad
   --list     the cases, and nothing is run
   --compare  also how long steps take under the policies demand and driver
+  --bound    also how long they take at least, whatever moves
   --again    run what was run before with the same build and program
   --table    the table for docs/frameworks.md from BUILD/frameworks/results.json, and nothing is run
 
@@ -39,7 +41,7 @@ def read_options():
     parser.add_argument("--only", type=lambda text: text.split(","))
     parser.add_argument("--part", type=lambda text: [int(word) for word in text.split("/")], default=[1, 1])
     parser.add_argument("--quick", choices=cases.QUICK)
-    for name in ("list", "compare", "again", "table"):
+    for name in ("list", "compare", "bound", "again", "table"):
         parser.add_argument("--" + name, action="store_true")
     options = parser.parse_args()
     unknown = set(options.only or ()) - {program.name for program in cases.PROGRAMS}
@@ -54,14 +56,14 @@ class Suite:
     def __init__(self, bench, options):
         self.bench, self.options = bench, options
         self.tool = bench.build / "tools/sluice"
-        self.done = set()
+        self.done, self.sequences = set(), {}
 
-    def run(self, program, allocator, schedule, sluice=None, device_bytes=None):
+    def run(self, program, allocator, schedule, sluice=None, device_bytes=None, record=False):
         # Controls belong to several cases: they are repeated once.
-        told = json.dumps([program.name, allocator, schedule, sluice, device_bytes])
+        told = json.dumps([program.name, allocator, schedule, sluice, device_bytes, record])
         again = self.options.again and told not in self.done
         self.done.add(told)
-        return self.bench.run(program, allocator, schedule, sluice, device_bytes, again)
+        return self.bench.run(program, allocator, schedule, sluice, device_bytes, record, again)
 
     def compare(self, program, case, policy, budget):
         """A steady step's seconds under another policy; the driver keeps no budget but the device's size."""
@@ -69,6 +71,15 @@ class Suite:
         if policy == "driver":
             return figures.steady_seconds(self.run(program, case.allocator, "eager", sluice, budget))
         return figures.steady_seconds(self.run(program, case.allocator, "eager", dict(sluice, DEVICE_BUDGET=budget)))
+
+    def bound(self, program, allocator, budget):
+        """The least seconds of a steady step: of a recorded run without sluice, on a device that holds everything."""
+        if not self.options.bound:
+            return None
+        run = self.run(program, allocator, "eager", record=True)
+        if run.folder not in self.sequences:
+            self.sequences[run.folder] = figures.steady_sequence(run)
+        return figures.bound_seconds(run, budget, self.sequences[run.folder])
 
     def take(self, program, case):
         """The case's entry in results.json."""
@@ -92,6 +103,7 @@ class Suite:
                 "budget_kept": figures.is_kept(run, budget),
                 "full_step_seconds": figures.steady_seconds(controls[0]), "step_seconds": figures.steady_seconds(run),
                 "driver_step_seconds": others["driver"], "demand_step_seconds": others["demand"],
+                "bound_step_seconds": self.bound(program, case.allocator, budget),
                 **figures.movements(self.tool, run, program.steps), "run": str(run.folder)}
 
 

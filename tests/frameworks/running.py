@@ -78,28 +78,31 @@ class Bench:
         return ["env", "-i", *(f"{name}={value}" for name, value in environment.items()), *start,
                 PROGRAMS / program.file, *program.arguments, "--steps", program.steps]
 
-    def run(self, program, allocator, schedule, sluice=None, device_bytes=None, again=False):
-        """`sluice`: None, or the SLUICE_ variables without their prefix. `device_bytes`: how large the device is."""
+    def run(self, program, allocator, schedule, sluice=None, device_bytes=None, record=False, again=False):
+        """`sluice`: None, or the SLUICE_ variables without their prefix. `device_bytes`: how large the device is. `record`: what
+        each launch touches, and when it runs."""
         variables = {**ALLOCATORS[allocator], "SOFTCUDA_SCHEDULE": schedule}
         if device_bytes:
             variables["SOFTCUDA_MEMORY"] = device_bytes
         if sluice is not None:
             variables.update({"SLUICE_" + name: value for name, value in sluice.items()})
         told = json.dumps([program.framework, program.file, program.arguments, program.steps, program.variables, variables,
-                           sluice is not None], sort_keys=True)
+                           sluice is not None, record], sort_keys=True)
         parts = [PROGRAMS / program.file, PROGRAMS / "common.py", *FRAMEWORKS[program.framework].sources()]
         build = self.software if sluice is None else self.software + self.sluice
         key = hashlib.sha256((told + build + self.hash_files(parts)).encode()).hexdigest()[:16]
         folder = self.folder / "runs" / key
         if again or not (folder / "done.json").exists():
-            self.start(program, variables, sluice is not None, folder)
+            self.start(program, variables, sluice is not None, record, folder)
         return Run(folder)
 
-    def start(self, program, variables, sluice, folder):
+    def start(self, program, variables, sluice, record, folder):
         folder.mkdir(parents=True, exist_ok=True)
         for path in folder.iterdir():
             path.unlink()
         variables = {**variables, "SOFTCUDA_STATS": folder / "device.json"}
+        if record:
+            variables.update({"SOFTCUDA_TOUCHED": folder / "touched", "SOFTCUDA_TIMELINE": folder / "timeline"})
         if sluice:
             variables.update({"SLUICE_STATS": folder / "sluice.json", "SLUICE_TRACE": folder / "trace.slt",
                               "SLUICE_TRACE_SAMPLE": "0"})

@@ -59,6 +59,23 @@ class Figures(unittest.TestCase):
         with mock.patch("subprocess.run", return_value=types.SimpleNamespace(stdout=dump)):
             self.assertEqual(figures.fetched("sluice", "trace", 1, 3), {"plan": 5, "demand": 0, "late": 5})
 
+    def test_bound_is_what_the_steady_steps_take_longer(self):
+        """Otherwise time between steps counts as a step's, or the last step, of which nobody knows what it leaves behind."""
+        steps = [2e-3] * 10
+        records = [moment for number in range(10) for moment in (number * 3 * 10**6, number * 3 * 10**6 + 2 * 10**6)]
+        uses = [figures.touched.Use(begin, begin + 10, False, [], [(0, 512)]) for begin in records[::2]]
+        with tempfile.TemporaryDirectory() as folder:
+            ended = types.SimpleNamespace(steps=steps, ended_well=lambda: True, folder=pathlib.Path(folder))
+            with mock.patch.object(figures.touched, "load", return_value=(uses, records)):
+                sequence, count, seconds = figures.steady_sequence(ended)
+                ended.steps = steps[:7]
+                self.assertIsNone(figures.steady_sequence(ended))
+            ended.steps = steps
+            self.assertEqual((count, seconds, len(sequence["launches"])), (3, 8e-3, 3 + 2))
+            bounded = types.SimpleNamespace(returncode=0, stdout='{"bound_seconds": 0.0095}')
+            with mock.patch("subprocess.run", return_value=bounded):
+                self.assertAlmostEqual(figures.bound_seconds(ended, 1, (sequence, count, seconds)), 2e-3 + 0.5e-3)
+
     def test_budget_is_kept(self):
         """Otherwise an allocator that sluice does not see passes."""
         for held, kept in ((100 << 20, True), ((102 << 20) + 1, False)):
