@@ -1,5 +1,6 @@
 """sluice doctor: says what is missing and exits with 1; with the software device of this build all is well."""
 import os
+import re
 import unittest
 
 from support import ToolTest, clean_environment, sluice
@@ -39,6 +40,37 @@ class Doctor(ToolTest):
         self.assertRegex(result.stdout, r"(?m)^NO +library .* cannot be preloaded")
         os.unlink(self.folder / "lib/libsluice.so")
         self.assertRegex(sluice("doctor", "--software", tool=tool).stdout, r"(?m)^NO +library ")
+
+    @staticmethod
+    def pytorch(**variables):
+        """The lines about PyTorch, without their marks."""
+        env = {name: value for name, value in clean_environment().items() if not name.startswith("PYTORCH_")}
+        said = sluice("doctor", "--software", env={**env, **variables}).stdout
+        return [tuple(line.split(None, 2)[::2]) for line in said.splitlines() if re.match(r"\w+ +PyTorch ", line)]
+
+    def test_settings_of_pytorch(self):
+        """Otherwise a setting that PyTorch refuses, or reads otherwise than it looks, is found by trying."""
+        self.assertEqual(self.pytorch(), [("ok", "no settings of its allocator")])
+        fine = "max_split_size_mb:128, roundup_power2_divisions:[256:1,512:2,>:8],expandable_segments:True"
+        self.assertEqual(self.pytorch(PYTORCH_CUDA_ALLOC_CONF=fine), [("ok", "PYTORCH_CUDA_ALLOC_CONF=" + fine)])
+        self.assertEqual(self.pytorch(PYTORCH_NO_CUDA_MEMORY_CACHING="1"), [("ok", "no cache of its own")])
+        for value, wrong in (("max_split_size:128", "unknown"), ("expandable_segments", "key:value"), ("backend:async", "backend:native"),
+                             ("expandable_segments:true", "True and False"), ("backend:native,backend:native", "twice"),
+                             ("backend:cudaMallocAsync,max_split_size_mb:64", "max_split_size_mb: it does nothing")):
+            (mark, text), = self.pytorch(PYTORCH_ALLOC_CONF=value)
+            self.assertEqual(mark, "note")
+            self.assertIn(wrong, text)
+
+    def test_settings_of_pytorch_that_contradict_each_other(self):
+        """Otherwise one of two settings does nothing, and nobody says so."""
+        same = "backend:cudaMallocAsync"
+        self.assertEqual(self.pytorch(PYTORCH_CUDA_ALLOC_CONF=same, PYTORCH_ALLOC_CONF=same), [("ok", "PYTORCH_CUDA_ALLOC_CONF=" + same)])
+        for variables, wrong in (({"PYTORCH_CUDA_ALLOC_CONF": same, "PYTORCH_ALLOC_CONF": "backend:native"}, "=backend:native is not read"),
+                                 ({"PYTORCH_CUDA_ALLOC_CONF": same, "PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}, "does nothing"),
+                                 ({"PYTORCH_NO_CUDA_MEMORY_CACHING": "0"}, "unset it")):
+            (mark, text), = self.pytorch(**variables)
+            self.assertEqual(mark, "note")
+            self.assertIn(wrong, text)
 
     def test_wrong_arguments(self):
         self.assert_usage_error(sluice("doctor", "--sofware"), "--software")

@@ -28,9 +28,11 @@ void find(struct findings *findings, enum verdict verdict, const char *subject, 
 int command_doctor(int argc, char **argv)
 {
     if (wants_help(argc, argv)) {
-        puts("Usage: sluice doctor [--software]\n"
-             "Examines the driver, the devices and the limits of this machine. Exit status 0: sluice works\n"
-             "here; 1: it does not. --software examines the software device instead of the driver.");
+        puts(
+            "Usage: sluice doctor [--software]\n"
+            "Examines the driver, the devices and the limits of this machine, and the settings of PyTorch's\n"
+            "allocator. Exit status 0: sluice works here; 1: it does not. --software examines the software "
+            "device instead of the driver.");
         return EXIT_OK;
     }
     char driver[PATH_MAX + 32] = "libcuda.so.1";
@@ -44,6 +46,7 @@ int command_doctor(int argc, char **argv)
     struct findings findings = {0};
     examine_driver(&findings, driver);
     examine_host(&findings);
+    examine_framework(&findings);
     examine_library(&findings);
     if (findings.broken) {
         printf("\nsluice does not work here: %s\n", findings.reason);

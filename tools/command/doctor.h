@@ -25,6 +25,9 @@ void examine_driver(struct findings *findings, const char *path);
 /* Memory limits of this machine and this process. */
 void examine_host(struct findings *findings);
 
+/* What the environment says to PyTorch's allocator. */
+void examine_framework(struct findings *findings);
+
 /* Whether a program starts with libsluice.so preloaded. */
 void examine_library(struct findings *findings);
 
