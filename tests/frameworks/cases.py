@@ -43,6 +43,8 @@ PROGRAMS = [
     # Memory that PyTorch does not keep is freed in the midst of a capture.
     Program("pytorch", "cuda-graph", "cuda_graph.py", (), 24, ("nocache",)),
     hugging_face("trainer"),
+    # PyTorch 2.15 asks NVML about expandable segments, which softcuda does not have.
+    Program("torch.compile", "compiled", "compiled.py", (), 12, ("expandable",)),
     nanogpt("nanogpt", "--dtype=float32"),
     nanogpt("nanogpt-bfloat16", "--dtype=bfloat16", "--dropout=0.1"),
     tinygrad("eager"),

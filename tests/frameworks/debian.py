@@ -5,6 +5,7 @@ scripts runs. The mirror is the system's own, as its apt is configured, and apt 
 says that the root is complete; without it those packages that are missing are downloaded and all are unpacked beside it, so
 that what is there is never half of a root.
 """
+import contextlib
 import fcntl
 import pathlib
 import re
@@ -108,12 +109,36 @@ def unpack(files, root):
     shutil.rmtree(old, ignore_errors=True)
 
 
-def prepare(cache):
-    """The root's folder in `cache`, complete. One process at a time prepares it."""
-    root, stamp = cache / SUITE, cache / f"{SUITE}.complete"
+def prepare_alone(cache, name):
+    """One more package's files, without what it depends on, in a folder of its own in `cache`. The root is there already."""
+    folder = cache / f"{SUITE}-{name}"
+    with lock(cache):
+        if folder.exists():
+            return folder
+        apt, part = Apt(cache / "apt", cache / "debs"), folder.with_suffix(".part")
+        if not apt.has_lists():
+            apt.get("update")
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir()
+        apt.get("download", name, cwd=part)
+        run(["dpkg", "-x", *part.glob("*.deb"), part])
+        part.rename(folder)
+    return folder
+
+
+@contextlib.contextmanager
+def lock(cache):
+    """One process at a time prepares something."""
     cache.mkdir(parents=True, exist_ok=True)
-    with open(cache / f"{SUITE}.lock", "w", encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with open(cache / f"{SUITE}.lock", "w", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def prepare(cache):
+    """The root's folder in `cache`, complete."""
+    root, stamp = cache / SUITE, cache / f"{SUITE}.complete"
+    with lock(cache):
         wanted = " ".join(WANTED) + "\n"
         if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
             return root

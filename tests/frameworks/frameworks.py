@@ -1,6 +1,7 @@
 """Where each framework comes from, and how a program is started in it. What it needs is downloaded once, into a cache."""
 import os
 import pathlib
+import shutil
 import sys
 
 import debian
@@ -44,6 +45,30 @@ class PyTorch(Framework):
         return [wheels.requirements(name) for name in self.extra]
 
 
+class Compiled(PyTorch):
+    """PyPI's PyTorch, of which only that runs on softcuda which Triton compiles. Triton has a C compiler make what starts its kernels,
+    with Python's headers, and calls an assembler, for which the build has a stand-in."""
+
+    HEADERS = f"libpython{debian.PYTHON}-dev"
+
+    def __init__(self):
+        super().__init__("torch")
+
+    def prepare(self, cache):
+        if not shutil.which("gcc", path="/usr/bin:/bin"):
+            raise debian.Unavailable("no gcc here, which Triton needs")
+        super().prepare(cache)
+        self.headers = debian.prepare_alone(cache, self.HEADERS) / "usr/include"
+
+    def start(self, bench, sluice):
+        environment, words = super().start(bench, sluice)
+        assembler, caches = bench.libraries / "softcuda-ptxas", bench.folder / "cache"
+        return {**environment, "CPATH": f"{self.headers}/python{debian.PYTHON}:{self.headers}", "CC": "gcc",
+                "TRITON_PTXAS_PATH": assembler, "TRITON_PTXAS_BLACKWELL_PATH": assembler, "TRITON_LIBCUDA_PATH": bench.libraries,
+                "TRITON_CACHE_DIR": caches / "triton", "TORCHINDUCTOR_CACHE_DIR": caches / "inductor",
+                "TORCHINDUCTOR_COMPILE_THREADS": "1", "TRITON_DEFAULT_FP_FUSION": "1"}, words
+
+
 class NanoGPT(PyTorch):
     """karpathy/nanoGPT, which the user fetches."""
 
@@ -84,4 +109,5 @@ class Tinygrad(Framework):
         return [wheels.requirements("tinygrad")]
 
 
-FRAMEWORKS = {"pytorch": PyTorch(), "transformers": PyTorch("transformers"), "nanogpt": NanoGPT(), "tinygrad": Tinygrad()}
+FRAMEWORKS = {"pytorch": PyTorch(), "transformers": PyTorch("transformers"), "torch.compile": Compiled(), "nanogpt": NanoGPT(),
+              "tinygrad": Tinygrad()}
