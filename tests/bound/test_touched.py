@@ -13,13 +13,14 @@ K = 1 << 10
 
 
 def make(uses, begin=0, end=100):
-    return touched.sequence([Use(start, stop, awaited, read, written) for start, stop, awaited, read, written in uses], begin, end, "made")
+    return touched.sequence([Use(*use) for use in uses], begin, end, "made")
 
 
 class Sequence(unittest.TestCase):
     def test_content_that_is_overwritten_is_dead_before(self):
         """Otherwise moving what nobody reads counts as needed, and the bound is too high."""
-        found = make([(0, 1, False, [], [(0, K)]), (1, 2, False, [(0, K)], []), (2, 3, False, [], [(0, K)]), (3, 4, False, [(0, K)], [])])
+        found = make([(0, 1, False, [], [(0, K)]), (1, 2, False, [(0, K)], []), (2, 3, False, [], [(0, K)]),
+                      (3, 4, False, [(0, K)], [])])
         self.assertEqual([launch["deaths"] for launch in found["launches"]], [[], [], [0], [], [0], []])
         self.assertEqual(found["alive"], [])
 
@@ -55,10 +56,13 @@ class Record(unittest.TestCase):
 
     def test_files(self):
         """Otherwise a graph counts twice, pinned memory counts as the device's, or a wait is not seen."""
-        touches = [dict(op=1, kind="copy", read=[[64 * K, K]], written=[[0, K]]), dict(op=2, kind="graph", read=[], written=[]),
-                   dict(op=3, kind="kernel", read=[[0, K]], written=[]), dict(op=5, kind="copy", read=[[0, K]], written=[[96 * K, K]])]
-        times = [dict(op=op, kind=kind, start_ns=start, end_ns=end, bytes_in=came, bytes_out=went) for op, kind, start, end, came, went in (
-            (1, "copy", 1, 2, K, 0), (2, "graph", 2, 3, 0, 0), (3, "kernel", 2, 3, 0, 0), (4, "record", 3, 3, 0, 0), (5, "copy", 3, 4, 0, K))]
+        touches = [dict(op=1, kind="copy", read=[[64 * K, K]], written=[[0, K]]),
+                   dict(op=2, kind="graph", read=[], written=[]), dict(op=3, kind="kernel", read=[[0, K]], written=[]),
+                   dict(op=5, kind="copy", read=[[0, K]], written=[[96 * K, K]])]
+        names = ("op", "kind", "start_ns", "end_ns", "bytes_in", "bytes_out")
+        times = [dict(zip(names, values)) for values in (
+            (1, "copy", 1, 2, K, 0), (2, "graph", 2, 3, 0, 0), (3, "kernel", 2, 3, 0, 0), (4, "record", 3, 3, 0, 0),
+            (5, "copy", 3, 4, 0, K))]
         with tempfile.TemporaryDirectory() as folder:
             paths = [pathlib.Path(folder) / name for name in ("touched", "timeline")]
             for path, lines in zip(paths, (touches, times)):

@@ -1,13 +1,13 @@
 """A sequence of what a program's launches really touched, and when they could begin, from softcuda's own record.
 
-SOFTCUDA_TOUCHED says what each launch read and wrote, exact to 512 bytes, SOFTCUDA_TIMELINE when it ran, of one run on a device that
-holds everything. The sequence's "chunks" are the largest pieces of memory that all launches use as a whole, whatever their size: what
-bounds schedules of such pieces bounds those of whole chunks, however they are packed, too. Everything that is not known makes more
-possible: content that the next launch to use it only writes is dead before that, and so is what nobody uses any more; the program's own
-copies take nothing of the link.
+SOFTCUDA_TOUCHED says what each launch read and wrote, exact to 512 bytes, SOFTCUDA_TIMELINE when it ran, of one run on a
+device that holds everything. The sequence's "chunks" are the largest pieces of memory that all launches use as a whole,
+whatever their size: what bounds schedules of such pieces bounds those of whole chunks, however they are packed, too.
+Everything that is not known makes more possible: content that the next launch to use it only writes is dead before that, and
+so is what nobody uses any more; the program's own copies take nothing of the link.
 
-A launch begins no earlier than `ready_ns` after the last launch that the program waited for, a copy to the host, or after the beginning:
-for so long the program's own calls took, on a device without any wait. A wait later in the run does not shorten that.
+A launch begins no earlier than `ready_ns` after the last launch that the program waited for, a copy to the host, or after
+the beginning: for so long the program's own calls took, on a device where nothing waits.
 """
 import bisect
 import collections
@@ -57,8 +57,8 @@ class Pieces:
 
 
 def find_deaths(used):
-    """(launch, piece) of each launch behind which nobody reads what the piece holds before it is written; and the pieces whose content the
-    launches read before any writes it. `used`: (pieces that are read, pieces that are written) of each launch."""
+    """(launch, piece) of each launch behind which nobody reads what the piece holds before it is written; and the pieces whose
+    content is read before any launch writes it. `used`: (pieces that are read, pieces that are written) of each launch."""
     deaths, is_read_next = set(), set()  # of what follows the launch that is looked at
     for number in range(len(used) - 1, -1, -1):
         read, written = used[number]
@@ -71,8 +71,8 @@ def find_deaths(used):
 
 
 def sequence(uses, begin, end, name):
-    """Of the launches from the time `begin` to `end`; those behind say what is still read then. All accesses are writes, as nobody
-    knows what is only read."""
+    """Of the launches from the time `begin` to `end`; those behind say what is still read then. All accesses are writes, as
+    nobody knows what is only read."""
     uses = [use for use in uses if use.start >= begin]
     pieces = Pieces(uses)
     used = [(pieces.of(use.read), pieces.of(use.written)) for use in uses]
@@ -86,7 +86,8 @@ def sequence(uses, begin, end, name):
         if use.start < now:
             raise Overlap(f"two launches run {now - use.start} ns at the same time")
         read, written = used[number]
-        launches.append(launch(use.end - use.start, use.start - origin, use.awaited, sorted(read | written), sorted(dying[number])))
+        launches.append(launch(use.end - use.start, use.start - origin, use.awaited, sorted(read | written),
+                               sorted(dying[number])))
         now, origin = use.end, use.end if use.awaited else origin
     launches.append(launch(0, end - origin, False))
     return numbered(name, pieces, launches, alive)
@@ -107,8 +108,8 @@ def numbered(name, pieces, launches, alive):
 
 
 def find_steps(records, milliseconds):
-    """(begin, end) of the steps that took so long between two records of events: of each the first that fits behind the one before. None
-    if one is not found."""
+    """(begin, end) of the steps that took so long between two records of events: of each the first that fits behind the one
+    before. None if one is not found."""
     steps, at = [], 0
     for took in milliseconds:
         step = next(((i, j) for i in range(at, len(records)) for j in range(i + 1, len(records))

@@ -77,8 +77,8 @@ def is_kept(run, budget):
 
 
 def steady_sequence(run):
-    """What tests/bound bounds: the steady steps of a recorded run without sluice but the last, behind which nothing says what is still
-    needed. And their number and seconds. None if they cannot be told apart, or launches ran at the same time."""
+    """What tests/bound bounds: the steady steps of a recorded run without sluice but the last, behind which nothing says what is
+    still needed. And their number and seconds. None if they cannot be told apart, or launches ran at the same time."""
     if not run.ended_well() or len(run.steps) < FIRST_STEADY_STEP + 2:
         return None
     uses, records = touched.load(run.folder / "touched", run.folder / "timeline")

@@ -46,8 +46,8 @@ class PyTorch(Framework):
 
 
 class Compiled(PyTorch):
-    """PyPI's PyTorch, of which only that runs on softcuda which Triton compiles. Triton has a C compiler make what starts its kernels,
-    with Python's headers, and calls an assembler, for which the build has a stand-in."""
+    """PyPI's PyTorch, of which only that runs on softcuda which Triton compiles. Triton has a C compiler make what starts its
+    kernels, with Python's headers, and calls an assembler, for which the build has a stand-in."""
 
     HEADERS = f"libpython{debian.PYTHON}-dev"
 

@@ -18,7 +18,6 @@ each. Exit status 77: all skipped, as what the programs need cannot be had. docs
 """
 import argparse
 import json
-import os
 import pathlib
 import sys
 
@@ -139,11 +138,10 @@ def keep(path, entries, possible):
 
 def prepare(chosen):
     """Those frameworks of the programs that can be had here; says why of the others."""
-    cache = pathlib.Path(os.environ.get("SLUICE_CACHE") or pathlib.Path.home() / ".cache/sluice")
     had = set()
     for name in dict.fromkeys(program.framework for program in chosen):
         try:
-            frameworks.FRAMEWORKS[name].prepare(cache)
+            frameworks.FRAMEWORKS[name].prepare(running.cache())
             had.add(name)
         except debian.Unavailable as reason:
             print(f"skipped: {name}: {reason}", flush=True)

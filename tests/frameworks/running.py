@@ -17,6 +17,15 @@ STEP = re.compile(r"^step \d+ (?:loss \S+ \S+ )?device_ms (\S+)$", re.MULTILINE)
 LOSS = re.compile(r"^(?:(?:step|evaluation) \d+ loss .*?|iter \d+: loss )(-?0x\S+|nan|inf|-?\d+\.\d+(?=,))", re.MULTILINE)
 
 
+# Of every program's environment.
+BASE = {"SOFTCUDA_PROFILE": "rtx4090"}
+
+
+def cache():
+    """Where everything goes that is downloaded."""
+    return pathlib.Path(os.environ.get("SLUICE_CACHE") or pathlib.Path.home() / ".cache/sluice")
+
+
 class Run:
     """One finished run: its status, the program's results, the books of softcuda and of sluice, and where all that lies."""
 
@@ -73,8 +82,7 @@ class Bench:
         """The command with its environment, which is empty but for what stands here."""
         environment, start = FRAMEWORKS[program.framework].start(self, sluice)
         environment = {"HOME": os.environ.get("HOME", "/"), "PATH": "/usr/bin:/bin", "PYTHONPYCACHEPREFIX": self.folder / "pycache",
-                       "SOFTCUDA_PROFILE": "rtx4090", "LD_AUDIT": self.libraries / "libsoftcuda_find.so",
-                       **environment, **program.variables, **variables}
+                       "LD_AUDIT": self.libraries / "libsoftcuda_find.so", **BASE, **environment, **program.variables, **variables}
         return ["env", "-i", *(f"{name}={value}" for name, value in environment.items()), *start,
                 PROGRAMS / program.file, *program.arguments, "--steps", program.steps]
 

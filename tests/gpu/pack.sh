@@ -52,8 +52,11 @@ print(next(o["value"] for o in json.load(open(sys.argv[1])) if o["name"] == "too
     done
 }
 
-for file in run.sh doubts.py programs.py gpt.py torch_runs.py train_torch.py report.py README.md; do
+for file in run.sh doubts.py programs.py gpt.py torch_runs.py train_torch.py framework_runs.py report.py README.md; do
     take "$here/$file" "$file"
+done
+for file in "$top"/tests/frameworks/programs/*.py; do
+    take "$file" "programs/${file##*/}"
 done
 take "$top/workloads/data/gpl-3.txt" gpl-3.txt
 take "$build/tests/gpu/sluice" build/tools/sluice

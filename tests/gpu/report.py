@@ -1,8 +1,8 @@
 """Gathers what the parts of run.sh printed into one JSON file, and prints Markdown tables of it.
 
-Usage: report.py FOLDER_OF_PARTS JSON_FILE SIZE [--doubts]
+Usage: report.py FOLDER_OF_PARTS JSON_FILE SIZE [--doubts | --frameworks]
 
---doubts: nothing but the doubts was asked. Status 1 if a part did not end well, a program failed, a run under sluice was not
+--doubts: nothing but the doubts was asked; --frameworks: nothing but the frameworks. Status 1 if a part did not end well, a program failed, a run under sluice was not
 identical to its control, or something does not hold that sluice relies on.
 """
 import glob
@@ -75,7 +75,7 @@ def read_lines(path):
         return []
 
 
-def find_problems(records, folder, only_doubts):
+def find_problems(records, folder, asked):
     problems = [f"{answer['probe']}: does not hold: {answer['what']}"
                 for answer in records.get("doubt", []) if answer.get("holds") is False]
     for part in records.get("part", []):
@@ -90,16 +90,20 @@ def find_problems(records, folder, only_doubts):
             problems.append(f"program {program['name']}: {program['result']}")
         elif program.get("sluice_result", "passed") != "passed":
             problems.append(f"program {program['name']} under sluice: {program['sluice_result']}")
-    for kind in ("gpt", "torch"):
+    for kind in ("gpt", "torch", "framework"):
         for run in records.get(kind, []):
+            if kind == "framework" and run["status"] == "not run":
+                continue  # what the machine lacks, or what there was no time for
             if run["status"] != 0:
                 problems.append(f"{kind} {run['name']}: status {run['status']}")
             elif run.get("identical") is False:
                 problems.append(f"{kind} {run['name']}: other bits than its control")
-    if not only_doubts and not records.get("program"):
+    if not asked and not records.get("program"):
         problems.append("no program of softcuda's tests was found")
-    if not only_doubts and not records.get("gpt"):
+    if not asked and not records.get("gpt"):
         problems.append("gpt was not run")
+    if "--frameworks" in asked and not any(run["status"] == 0 for run in records.get("framework", [])):
+        problems.append("no program of a framework was run")
     return problems
 
 
@@ -212,7 +216,7 @@ def main():
     folder, path, size, *more = sys.argv[1:]
     records = load(folder)
     machine = describe_machine(records, size)
-    problems = find_problems(records, folder, "--doubts" in more)
+    problems = find_problems(records, folder, more)
     with open(path, "w") as file:
         json.dump({"version": 1, "size": size, "machine": machine, "ok": not problems, "problems": problems,
                    "doctor": read_lines(os.path.join(folder, "doctor.log")),
@@ -225,6 +229,12 @@ def main():
     for found in records.get("torch_version", []):
         print(f"\nPyTorch: {found['version'] or 'none that sees the device'}.")
     print_runs("PyTorch", records.get("torch", []))
+    for found in records.get("framework_versions", []):
+        found = {name: version for name, version in found.items() if name != "device_free_bytes"}
+        print("\nFrameworks:", ", ".join(f"{name} {version or 'missing'}" for name, version in found.items()))
+    runs = records.get("framework", [])
+    print_runs("Frameworks", [run for run in runs if run["status"] != "not run"])
+    table("Frameworks: not run", ["run", "why"], [(run["name"], run["said"]) for run in runs if run["status"] == "not run"])
     print_transfers(records)
     print_places(records)
     print_calls(records)

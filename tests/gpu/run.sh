@@ -4,12 +4,14 @@
 # Under 10 minutes; what is doubted most is answered in the first.
 set -euo pipefail
 
-usage="Usage: tests/gpu/run.sh BUILD_DIR [--out DIR] [--doubts] [--quick] [--software] [--check]
+usage="Usage: tests/gpu/run.sh BUILD_DIR [--out DIR] [--doubts] [--quick] [--software] [--check] [--frameworks[=PROGRAMS]]
        run.sh ...                     from a kit, which is its own BUILD_DIR
 
   --out DIR    where gpu-results.json, gpu-results.md and parts/ with what each part said go (gpu-results in BUILD_DIR or
                the kit)
   --doubts     only the first minute
+  --frameworks nothing but trainings by the machine's PyTorch, Hugging Face, Triton and JAX, at parts of what they need: SECONDS_AT_MOST
+               (540) or less, what is worth most first; PROGRAMS, separated by commas: only these (gpt, offloaded, trainer, ...)
   --quick      small sizes: two minutes
   --software   on softcuda, with tiny sizes: tests this script, measures nothing
   --check      only say whether this machine can run it
@@ -19,7 +21,7 @@ Prints Markdown tables. Exit status: 0 all parts ran and every result was right,
 no GPU with NVIDIA's driver."
 
 here=$(cd "$(dirname "$0")" && pwd)
-build='' out='' size=full software='' check='' doubts=''
+build='' out='' size=full software='' check='' doubts='' frameworks='' programs=''
 
 fail_usage() {
     echo "run.sh: $1 (see run.sh --help)" >&2
@@ -37,6 +39,8 @@ while [ $# -gt 0 ]; do
     --software) software=1 ;;
     --check) check=1 ;;
     --doubts) doubts=1 ;;
+    --frameworks) frameworks=1 ;;
+    --frameworks=*) frameworks=1 programs=${1#*=} ;;
     --help)
         echo "$usage"
         exit 0
@@ -139,6 +143,14 @@ quick) probe=(--repeat 1 --bytes $((512 << 20)) --width 1024) ;;
 software) probe=(--repeat 1 --bytes $((64 << 20)) --width 64 --spin 20000) ;;
 esac
 
+if [ -n "$frameworks" ]; then
+    limit=${SECONDS_AT_MOST:-540}
+    part device 20 "$build/tests/gpu/um_probe" device "${probe[@]}"
+    part frameworks $((limit + 20)) env LD_LIBRARY_PATH="$torch_libraries" PYTHON="${PYTHON:-python3}" python3 "$here/framework_runs.py" \
+        "$build" --size "$size" --limit "$limit" ${programs:+--only "$programs"}
+    python3 "$here/report.py" "$parts" "$out/gpu-results.json" "$size" --frameworks | tee "$out/gpu-results.md"
+    exit
+fi
 python3 "$here/doubts.py" "$build" "$parts" --limit 60 -- "${probe[@]}" || true
 if [ -z "$doubts" ]; then
     timeout -k 5 20 "$build/tools/sluice" doctor ${software:+--software} >"$parts/doctor.log" 2>&1 || true

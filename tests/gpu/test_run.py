@@ -166,6 +166,45 @@ class Packed(unittest.TestCase):
             self.assertIn("demand_misses", row["sluice"]["total"])
 
 
+class Frameworks(unittest.TestCase):
+    """Breaks when the part for frameworks no longer runs, or judges wrongly, which a lease of a GPU would show too late. By
+    Debian's PyTorch on softcuda; JAX and Triton cannot run there."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp()
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        python = os.path.join(cls.folder, "python.sh")
+        make = [sys.executable, os.path.join(SOURCE, "tests/frameworks/python.py"), BUILD, "pytorch", python]
+        made = subprocess.run(make, capture_output=True, text=True)
+        if made.returncode == 77:
+            print(made.stdout.strip())
+            sys.exit(77)
+        if made.returncode:
+            raise AssertionError(made.stderr)
+        kit = os.path.join(cls.folder, "kit")
+        subprocess.run([PACK, BUILD, kit], check=True, capture_output=True)
+        command = [os.path.join(kit, "run.sh"), "--software", "--frameworks=gpt,jax"]
+        environment = {**os.environ, "PYTHON": python, "SECONDS_AT_MOST": "1500"}
+        cls.result = subprocess.run(command, env=environment, capture_output=True, text=True)
+        with open(os.path.join(kit, "gpu-results", "gpu-results.json")) as file:
+            cls.found = json.load(file)
+        cls.runs = {run["name"]: run for run in cls.found["framework"]}
+
+    def test_programs_run_at_parts_of_their_need(self):
+        for name in ("gpt, 1/2", "gpt, 1/3", "gpt, control again", "gpt, native, 1/2"):
+            self.assertEqual((self.runs[name]["status"], self.runs[name].get("identical")), (0, True), self.runs[name])
+        self.assertEqual(self.runs["gpt, 1/2"]["budget_bytes"], self.runs["gpt, control"]["peak_bytes"] // 2)
+
+    def test_what_the_machine_lacks_is_said(self):
+        self.assertEqual((self.runs["jax, control"]["status"], self.runs["jax, control"]["said"]), ("not run", "no jax here"))
+        self.assertIn("| jax, control | no jax here |", self.result.stdout)
+
+    def test_ends_well(self):
+        self.assertEqual(self.found["problems"], [])
+        self.assertEqual(self.result.returncode, 0, self.result.stdout + self.result.stderr)
+
+
 class NoGpu(unittest.TestCase):
     def expect(self, result):
         if machine_has_gpu():

@@ -54,8 +54,8 @@ class Doctor(ToolTest):
         fine = "max_split_size_mb:128, roundup_power2_divisions:[256:1,512:2,>:8],expandable_segments:True"
         self.assertEqual(self.pytorch(PYTORCH_CUDA_ALLOC_CONF=fine), [("ok", "PYTORCH_CUDA_ALLOC_CONF=" + fine)])
         self.assertEqual(self.pytorch(PYTORCH_NO_CUDA_MEMORY_CACHING="1"), [("ok", "no cache of its own")])
-        for value, wrong in (("max_split_size:128", "unknown"), ("expandable_segments", "key:value"), ("backend:async", "backend:native"),
-                             ("expandable_segments:true", "True and False"), ("backend:native,backend:native", "twice"),
+        for value, wrong in (("max_split_size:128", "unknown"), ("expandable_segments", "key:value"),
+                             ("backend:async", "backend:native"), ("expandable_segments:true", "True and False"), ("backend:native,backend:native", "twice"),
                              ("backend:cudaMallocAsync,max_split_size_mb:64", "max_split_size_mb: it does nothing")):
             (mark, text), = self.pytorch(PYTORCH_ALLOC_CONF=value)
             self.assertEqual(mark, "note")
@@ -64,10 +64,12 @@ class Doctor(ToolTest):
     def test_settings_of_pytorch_that_contradict_each_other(self):
         """Otherwise one of two settings does nothing, and nobody says so."""
         same = "backend:cudaMallocAsync"
-        self.assertEqual(self.pytorch(PYTORCH_CUDA_ALLOC_CONF=same, PYTORCH_ALLOC_CONF=same), [("ok", "PYTORCH_CUDA_ALLOC_CONF=" + same)])
-        for variables, wrong in (({"PYTORCH_CUDA_ALLOC_CONF": same, "PYTORCH_ALLOC_CONF": "backend:native"}, "=backend:native is not read"),
-                                 ({"PYTORCH_CUDA_ALLOC_CONF": same, "PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}, "does nothing"),
-                                 ({"PYTORCH_NO_CUDA_MEMORY_CACHING": "0"}, "unset it")):
+        both = self.pytorch(PYTORCH_CUDA_ALLOC_CONF=same, PYTORCH_ALLOC_CONF=same)
+        self.assertEqual(both, [("ok", "PYTORCH_CUDA_ALLOC_CONF=" + same)])
+        for variables, wrong in (
+                ({"PYTORCH_CUDA_ALLOC_CONF": same, "PYTORCH_ALLOC_CONF": "backend:native"}, "=backend:native is not read"),
+                ({"PYTORCH_CUDA_ALLOC_CONF": same, "PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}, "does nothing"),
+                ({"PYTORCH_NO_CUDA_MEMORY_CACHING": "0"}, "unset it")):
             (mark, text), = self.pytorch(**variables)
             self.assertEqual(mark, "note")
             self.assertIn(wrong, text)

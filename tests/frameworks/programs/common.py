@@ -39,9 +39,13 @@ def train(steps, take_step):
         timer.tell(number, loss.item())
 
 
-def report(model):
+def hash_values(values):
     hashed = hashlib.sha256()
-    for value in model.state_dict().values():
+    for value in values:
         hashed.update(value.detach().cpu().numpy().tobytes())
+    return hashed.hexdigest()
+
+
+def report(model):
     print(f"peak_bytes {torch.cuda.max_memory_allocated()} reserved {torch.cuda.max_memory_reserved()}")
-    print(f"weights_hash {hashed.hexdigest()}")
+    print(f"weights_hash {hash_values(model.state_dict().values())}")

@@ -2,7 +2,7 @@
 
 What PyPI's PyTorch would do by kernels of its own, which are machine code, is done on the CPU or left to the compiler.
 
-Usage: compiled.py [--steps N] [--layers N]
+Usage: compiled.py [--steps N] [--layers N] [--width N] [--context N] [--batch N]
 """
 import argparse
 import types
@@ -12,23 +12,23 @@ import torch
 from gpt import Model
 from torch import nn
 
-VOCABULARY, CONTEXT, BATCH = 256, 64, 8
+VOCABULARY = 256
 
 
-def make_batch(number):
-    text = torch.randint(VOCABULARY, (BATCH, CONTEXT + 1), generator=torch.Generator().manual_seed(number))
+def make_batch(options, number):
+    text = torch.randint(VOCABULARY, (options.batch, options.context + 1), generator=torch.Generator().manual_seed(number))
     return text[:, :-1].contiguous().to("cuda"), text[:, 1:].contiguous().to("cuda")
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--steps", type=int, default=12)
-    parser.add_argument("--layers", type=int, default=3)
+    for name, value in {"steps": 12, "layers": 3, "width": 256, "context": 64, "batch": 8}.items():
+        parser.add_argument("--" + name, type=int, default=value)
     options = parser.parse_args()
     torch.manual_seed(1)
     torch._inductor.config.joint_graph_constant_folding = False  # it computes on the device
-    model = Model(types.SimpleNamespace(checkpoint=False, vocabulary=VOCABULARY, width=256, context=CONTEXT, heads=4, dropout=0.0,
-                                        layers=options.layers)).to("cuda")
+    model = Model(types.SimpleNamespace(checkpoint=False, vocabulary=VOCABULARY, width=options.width, context=options.context,
+                                        heads=options.width // 64, dropout=0.0, layers=options.layers)).to("cuda")
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     gradient = torch.ones(()).to("cuda")
 
@@ -40,7 +40,7 @@ def main():
 
     def take_step(number):
         optimizer.zero_grad(set_to_none=True)
-        loss = find_loss(*make_batch(number))
+        loss = find_loss(*make_batch(options, number))
         loss.backward(gradient)
         update()
         return loss.detach()

@@ -1,6 +1,6 @@
 """Trains Hugging Face's GPT-2, small and with random weights, with its Trainer. No network is used.
 
-Usage: hugging_face.py [--steps N] [--accumulate N] [--checkpoint]
+Usage: hugging_face.py [--steps N] [--layers N] [--width N] [--context N] [--batch N]
 """
 import argparse
 import os
@@ -12,17 +12,20 @@ import common
 import torch
 import transformers
 
-VOCABULARY, CONTEXT = 512, 32
+VOCABULARY = 512
 
 
 class Text(torch.utils.data.Dataset):
     """Texts of random tokens, each always the same."""
 
+    def __init__(self, context):
+        self.context = context
+
     def __len__(self):
         return 1 << 10
 
     def __getitem__(self, number):
-        tokens = torch.randint(VOCABULARY, (CONTEXT,), generator=torch.Generator().manual_seed(number))
+        tokens = torch.randint(VOCABULARY, (self.context,), generator=torch.Generator().manual_seed(number))
         return {"input_ids": tokens, "labels": tokens}
 
 
@@ -45,19 +48,19 @@ class Steps(transformers.TrainerCallback):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--steps", type=int, default=12)
-    parser.add_argument("--accumulate", type=int, default=1)
-    parser.add_argument("--checkpoint", action="store_true")
+    for name, value in {"steps": 12, "layers": 3, "width": 256, "context": 32, "batch": 4}.items():
+        parser.add_argument("--" + name, type=int, default=value)
     options = parser.parse_args()
     common.begin()
     model = transformers.GPT2LMHeadModel(transformers.GPT2Config(
-        vocab_size=VOCABULARY, n_positions=CONTEXT, n_embd=256, n_layer=3, n_head=4, bos_token_id=0, eos_token_id=0))
+        vocab_size=VOCABULARY, n_positions=options.context, n_embd=options.width, n_layer=options.layers,
+        n_head=options.width // 64, bos_token_id=0, eos_token_id=0))
     with tempfile.TemporaryDirectory() as folder:
         arguments = transformers.TrainingArguments(
-            folder, max_steps=options.steps, per_device_train_batch_size=4, gradient_accumulation_steps=options.accumulate,
-            gradient_checkpointing=options.checkpoint, learning_rate=1e-3, logging_steps=1, save_strategy="no",
+            folder, max_steps=options.steps, per_device_train_batch_size=options.batch,
+            learning_rate=1e-3, logging_steps=1, save_strategy="no",
             report_to=[], disable_tqdm=True, seed=1)
-        transformers.Trainer(model, arguments, train_dataset=Text(), callbacks=[Steps()]).train()
+        transformers.Trainer(model, arguments, train_dataset=Text(options.context), callbacks=[Steps()]).train()
     common.report(model)
 
 

@@ -1,4 +1,5 @@
-"""Trains a small GPT with tinygrad: each operation by itself, or the whole step by its TinyJit (with JIT=1 in CUDA graphs, with JIT=2 without).
+"""Trains a small GPT with tinygrad: each operation by itself, or the whole step by its TinyJit (with JIT=1 in CUDA graphs, with
+JIT=2 without).
 
 Usage: tinygrad_gpt.py [--steps N] [--layers N] [--width N] [--jit]
 """
