@@ -35,6 +35,7 @@ struct sl_budget {
     uint64_t bytes; /* as decided at the start */
     struct sl_budget_watch watch;
     _Atomic int64_t charged_bytes; /* that the program took past us */
+    _Atomic bool lessened;         /* since chunks last gave way to it */
     uint64_t host_limit_bytes, virtual_size_bytes;
     bool pressure; /* it was too small at some time */
 };

@@ -215,6 +215,19 @@ uint32_t sl_demand_fetch(struct sl_demand *demand, const struct sl_demand_for *l
     return missing;
 }
 
+void sl_demand_give_way(struct sl_demand *demand)
+{
+    struct fetching fetching = {.demand = demand};
+    sl_lock(demand->order);
+    fetching.tick = demand->ticks->now + 1;
+    sl_unlock(demand->order);
+    fetching.fence = fence_for(demand, 0);
+    sl_migrator_lock(demand->migrator);
+    make_room(&fetching, 0, 0);
+    sl_migrator_unlock(demand->migrator);
+    end(&fetching);
+}
+
 /* The link was idle for as long as the launch takes. */
 static void count_idle(struct sl_demand *demand)
 {

@@ -50,6 +50,10 @@ uint64_t sl_demand_own_bytes(const struct sl_demand *demand, const sl_chunk *chu
  * be held. */
 uint32_t sl_demand_fetch(struct sl_demand *demand, const struct sl_demand_for *launch, bool *fetched);
 
+/* Evicts until what is on the device fits the budget, whatever the next launch uses. Enqueues: the order lock
+ * must not be held. */
+void sl_demand_give_way(struct sl_demand *demand);
+
 /* Whether memory is short, and the policy plans: then it matters how long launches take. */
 bool sl_demand_is_short(const struct sl_demand *demand);
 

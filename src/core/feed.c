@@ -69,11 +69,27 @@ void sl_core_under_pressure(struct sl_core *core)
     if (core->policy->plans) sl_sampler_open(&core->sampling, (uint32_t)core->options->trace_sample);
 }
 
+/* What is planned is for more than is left. */
+static void plan_for_less(struct sl_core *core)
+{
+    sl_lock(&core->order);
+    if (sl_budget_is_short(&core->budget)) {
+        sl_core_under_pressure(core);
+        sl_planning_cancel(&core->planning, SL_CANCEL_BUDGET);
+    }
+    sl_unlock(&core->order);
+}
+
 void sl_core_look(struct sl_core *core, bool now)
 {
     if (!sl_budget_look(&core->budget, now)) return;
-    sl_lock(&core->order);
-    sl_core_under_pressure(core);
-    sl_planning_cancel(&core->planning, SL_CANCEL_BUDGET);
-    sl_unlock(&core->order);
+    plan_for_less(core);
+    atomic_store(&core->budget.lessened, true);
+}
+
+void sl_core_give_way(struct sl_core *core)
+{
+    if (!atomic_exchange(&core->budget.lessened, false)) return;
+    plan_for_less(core);
+    sl_demand_give_way(&core->demand);
 }

@@ -1,5 +1,5 @@
 /* What a symbol of the program's brings about in all parts of the core. Caller holds the order lock, but for
- * sl_core_look. */
+ * sl_core_look and sl_core_give_way. */
 #ifndef SLUICE_FEED_H
 #define SLUICE_FEED_H
 
@@ -21,8 +21,12 @@ void sl_core_forget(struct sl_core *core);
 /* Memory is short: from now on there is something to plan, and it matters how long launches take. */
 void sl_core_under_pressure(struct sl_core *core);
 
-/* Looks at the budget, see sl_budget_look; what is planned for more than is left is cancelled. pre: no lock
- * of the core's is held. Thread-safe. */
+/* Looks at the budget, see sl_budget_look; what is planned for more than is left is cancelled, and chunks
+ * give way at the next launch. pre: no lock of the core's is held. Thread-safe. */
 void sl_core_look(struct sl_core *core, bool now);
+
+/* Where the budget became less: what is planned for more than is left is cancelled, and chunks leave until
+ * the others fit. Enqueues. pre: no lock of the core's is held. Thread-safe. */
+void sl_core_give_way(struct sl_core *core);
 
 #endif

@@ -243,6 +243,7 @@ static void begin(struct sl_core *core, struct sl_launch *launch)
     memset(&context, 0, offsetof(struct sl_launch_context, few));
     memset(&context.many, 0, sizeof context - offsetof(struct sl_launch_context, many));
     context.launch = launch;
+    if (atomic_load_explicit(&core->budget.lessened, memory_order_relaxed)) sl_core_give_way(core);
     sl_lock(&core->order);
     const struct sl_usage *usage = understand(core, &context);
     see(core, usage, &context);

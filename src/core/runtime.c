@@ -173,7 +173,9 @@ bool sl_runtime_device_bytes(uint64_t *bytes)
 void sl_runtime_charge(int64_t bytes)
 {
     struct sl_core *core = sl_core_running();
-    if (core) sl_budget_charge(&core->budget, bytes);
+    if (!core) return;
+    sl_budget_charge(&core->budget, bytes);
+    if (bytes > 0 && core->policy->memory == SL_MEMORY_MOVED) atomic_store(&core->budget.lessened, true);
 }
 
 void sl_runtime_capture(int change)

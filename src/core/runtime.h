@@ -51,7 +51,7 @@ void sl_runtime_after_fork(void);
 bool sl_runtime_device_bytes(uint64_t *bytes);
 
 /* Device memory that the program takes past us (pass-through allocations: VMM, arrays, pools ...): +bytes,
- * -bytes. */
+ * -bytes. Chunks give way to it at the next launch. */
 void sl_runtime_charge(int64_t bytes);
 
 /* A stream capture is about to begin (+1), or ended, or did not begin (-1), anywhere in the process. While

@@ -63,8 +63,8 @@ def oversize():
 
 
 def memory():
-    """What a graph allocates comes from the driver, on a device that may be full of chunks already."""
-    _, device, _ = run("memory", beside=1 << 20)
+    """What memory nodes allocate comes from the driver, and chunks give way to it."""
+    _, device, _ = run("memory", beside=4 << 20, SLUICE_DEVICE_BUDGET=str(BUDGET + (4 << 20)))
     if in_place(device):
         sys.exit(f"memory nodes: {in_place(device)} bytes in place, expected none")
 

@@ -107,7 +107,7 @@ static void with_memory_nodes(void)
     CUgraphNode nodes[4];
     CUDA_MEM_ALLOC_NODE_PARAMS memory = {.poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
                                                        .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}},
-                                         .bytesize = MIB};
+                                         .bytesize = 4 * MIB};
     ok(cuGraphCreate(&graph, 0));
     ok(cuGraphAddMemAllocNode(&nodes[0], graph, NULL, 0, &memory));
     CUDA_MEMSET_NODE_PARAMS set = {
@@ -118,12 +118,15 @@ static void with_memory_nodes(void)
     copy.WidthInBytes = MIB;
     ok(cuGraphAddMemcpyNode(&nodes[2], graph, &nodes[1], 1, &copy, context));
     ok(cuGraphAddMemFreeNode(&nodes[3], graph, &nodes[2], 1, memory.dptr));
-    CUgraphExec exec = ready(graph);
+    for (int b = BLOCKS - 1; b > 4; b--) ok(cuMemsetD32Async(blocks[b], 0, WORDS, stream)); /* no room left */
     ok(cuMemsetD32Async(blocks[4], 77, WORDS, stream));
+    CUgraphExec exec = ready(graph);
     for (int i = 0; i < 3; i++) {
         ok(cuMemsetD32Async(blocks[4], 0, MIB / 4, stream));
+        ok(cuCtxSynchronize());
         ok(cuGraphLaunch(exec, stream));
     }
+    for (int b = 5; b < BLOCKS; b++) expected[b] = 0;
     expected[4] = 77;
     compare();
     ok(cuGraphDestroy(graph));

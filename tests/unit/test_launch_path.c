@@ -88,6 +88,32 @@ static void launches_of_many_chunks_are_no_others(void **state)
     core_end_child(core_misses() > 2 * SL_FEW_CHUNKS);
 }
 
+/* What the program takes past the core is not for chunks any more: not for those that are there already, nor
+ * for those of a launch that uses more than what is left. */
+static void chunks_give_way_to_what_is_charged(void **state)
+{
+    (void)state;
+    for (int beyond = 0; beyond < 2; beyond++) {
+        if (!core_in_child("inline")) continue;
+        struct sl_core *core = sl_core_running();
+        uint64_t large = core_take(64 * SL_MIB), bytes = (beyond ? 64 : 4) * SL_MIB;
+        struct sl_launch whole = {
+            .kind = SL_LAUNCH_MEMSET, .spans = {{large, 64 * SL_MIB, true}}, .span_count = 1};
+        struct sl_launch part = {.kind = SL_LAUNCH_MEMSET, .spans = {{large, bytes, true}}, .span_count = 1};
+        core_launch(whole);
+        assert_int_equal(core->migrator.occupied_bytes, 64 * SL_MIB);
+        sl_runtime_charge((int64_t)(40 * SL_MIB));
+        assert_false(core->budget.pressure);
+        core_launch(part);
+        assert_true(core->budget.pressure);
+        assert_int_equal(core->stats.oversize_launches, beyond);
+        assert_true(core->migrator.occupied_bytes <= 24 * SL_MIB);
+        sl_runtime_charge(-(int64_t)(40 * SL_MIB));
+        core_launch(whole);
+        core_end_child(core->migrator.occupied_bytes == 64 * SL_MIB);
+    }
+}
+
 /* It runs partly in host memory, and that is no miss. */
 static void a_launch_beyond_the_budget_is_counted_and_keeps_it(void **state)
 {
@@ -264,6 +290,7 @@ int main(void)
         cmocka_unit_test(without_a_core_launches_are_left_alone),
         cmocka_unit_test(what_it_uses_is_there_before_the_driver_gets_it),
         cmocka_unit_test(launches_of_many_chunks_are_no_others),
+        cmocka_unit_test(chunks_give_way_to_what_is_charged),
         cmocka_unit_test(a_launch_beyond_the_budget_is_counted_and_keeps_it),
         cmocka_unit_test(launches_that_are_captured_are_left_alone),
         cmocka_unit_test(a_launch_is_submitted_when_it_ends),
