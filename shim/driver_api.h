@@ -20,6 +20,7 @@
 #undef cuStreamBeginCapture
 #undef cuStreamBatchMemOp
 #undef cuStreamDestroy
+#undef cuStreamUpdateCaptureDependencies
 #undef cuStreamWaitValue32
 #undef cuStreamWaitValue64
 #undef cuGraphAddNode

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/map.h"
+#include "captured_memory.h"
 #include "charge.h"
 #include "graph_memory.h"
 #include "graph_walk.h"
@@ -27,6 +28,7 @@ struct executable {
     bool waits;   /* one of them waits for something else than the device */
     struct sl_footprint *joined;
     bool joined_is_old;
+    uint64_t captured_seen; /* of sl_captured_launched */
 };
 
 /* Open executables: a table of pointers, whose free places are NULL. */
@@ -275,8 +277,15 @@ const struct sl_footprint *sl_graphs_footprint(CUgraphExec exec)
         free(executable->joined);
         executable->joined = join(executable);
         executable->joined_is_old = false;
+        executable->captured_seen = 0;
     }
     return executable->joined;
+}
+
+void sl_graphs_launched(CUgraphExec exec)
+{
+    struct executable *executable = find(exec);
+    if (executable) sl_captured_launched(executable->joined, &executable->captured_seen);
 }
 
 /* The child has none of the parent's graphs; what they take is left to the copy of its memory. */

@@ -29,6 +29,9 @@ void sl_graphs_node_enabled(CUgraphExec exec, CUgraphNode node, bool enabled);
 /* What a launch of `exec` touches; NULL where nothing is known. Valid until the graph is next changed. */
 const struct sl_footprint *sl_graphs_footprint(CUgraphExec exec);
 
+/* It is launched: what its captures allocated is in use from now on. */
+void sl_graphs_launched(CUgraphExec exec);
+
 /* Whether it has work that waits for something else than the device. */
 bool sl_graphs_wait(CUgraphExec exec);
 

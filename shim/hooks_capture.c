@@ -5,6 +5,7 @@
 
 #include "base/guards.h"
 #include "base/test_delay.h"
+#include "captured_memory.h"
 #include "driver.h"
 #include "work.h"
 
@@ -76,6 +77,28 @@ CUresult sl_hook_cuStreamWaitEvent(struct sl_call call, sl_fn_cuStreamWaitEvent 
 {
     if (atomic_load(&captures) && SL_GUARD(WORK_BEFORE_DRAWN_IN)) note_before(call, stream);
     return real(stream, event, flags);
+}
+
+static CUresult note_order(struct sl_call call, CUstream stream, CUresult result)
+{
+    if (result == CUDA_SUCCESS) sl_captured_out_of_order(sl_work_stream(call, stream));
+    return result;
+}
+
+CUresult sl_hook_cuStreamUpdateCaptureDependencies(struct sl_call call,
+                                                   sl_fn_cuStreamUpdateCaptureDependencies *real,
+                                                   CUstream stream, CUgraphNode *dependencies, size_t count,
+                                                   unsigned flags)
+{
+    return note_order(call, stream, real(stream, dependencies, count, flags));
+}
+
+CUresult sl_hook_cuStreamUpdateCaptureDependencies_v2(struct sl_call call,
+                                                      sl_fn_cuStreamUpdateCaptureDependencies_v2 *real,
+                                                      CUstream stream, CUgraphNode *dependencies,
+                                                      const void *edges, size_t count, unsigned flags)
+{
+    return note_order(call, stream, real(stream, dependencies, edges, count, flags));
 }
 
 /* A capture ends with an invalid graph too, but not where there was none. */

@@ -193,6 +193,7 @@ CUresult sl_hook_cuGraphLaunch(struct sl_call call, sl_fn_cuGraphLaunch *real, C
         work.launch = (struct sl_launch){.kind = SL_LAUNCH_GRAPH,
                                          .stream = sl_work_stream(call, stream),
                                          .footprint = sl_graphs_footprint(exec)};
+        sl_graphs_launched(exec);
         sl_runtime_launch_begin(&work.launch);
     }
     bool held = work.seen && sl_graphs_wait(exec) && sl_hold(call, stream);

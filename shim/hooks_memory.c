@@ -2,6 +2,7 @@
  * not. */
 #include "base/guards.h"
 #include "capture.h"
+#include "captured_memory.h"
 #include "charge.h"
 #include "core/runtime.h"
 #include "driver.h"
@@ -69,6 +70,7 @@ CUresult sl_memory_give_async(CUdeviceptr address, sl_stream stream)
 static bool alloc_ours(struct sl_call call, CUdeviceptr *address, uint64_t bytes, CUresult *result)
 {
     if (!address || !bytes || !sl_session_on_for_memory() || sl_runtime_records_only()) return false;
+    sl_captured_settle();
     *result = sl_capture_forbids();
     return *result != CUDA_SUCCESS || sl_memory_take(call, address, bytes, result);
 }
@@ -106,12 +108,22 @@ CUresult sl_hook_cuMemAllocPitch_v2(struct sl_call call, sl_fn_cuMemAllocPitch_v
     return sl_memory_answer(call, result, row * height);
 }
 
+static CUresult give_ours(CUdeviceptr address)
+{
+    CUresult result;
+    if (!sl_captured_free(address, &result)) return sl_memory_give(address);
+    bool entered = sl_session_enter();
+    if (result == CUDA_SUCCESS) sl_runtime_finish();
+    sl_session_leave(entered);
+    return result;
+}
+
 CUresult sl_hook_cuMemFree_v2(struct sl_call call, sl_fn_cuMemFree_v2 *real, CUdeviceptr address)
 {
     (void)call;
     if (sl_session_owns(address)) {
         CUresult forbidden = sl_capture_forbids();
-        return forbidden == CUDA_SUCCESS ? sl_memory_give(address) : forbidden;
+        return forbidden == CUDA_SUCCESS ? give_ours(address) : forbidden;
     }
     struct sl_noted noted;
     bool known = sl_runtime_note_free(address, &noted);
@@ -139,8 +151,9 @@ CUresult sl_hook_cuMemGetInfo_v2(struct sl_call call, sl_fn_cuMemGetInfo_v2 *rea
 {
     uint64_t available, total;
     (void)call;
-    if (!sl_session_on_for_memory() || !sl_runtime_memory_info(&available, &total))
-        return real(free_bytes, total_bytes);
+    if (!sl_session_on_for_memory()) return real(free_bytes, total_bytes);
+    sl_captured_settle();
+    if (!sl_runtime_memory_info(&available, &total)) return real(free_bytes, total_bytes);
     if (free_bytes) *free_bytes = available;
     if (total_bytes) *total_bytes = total;
     return CUDA_SUCCESS;

@@ -1,7 +1,8 @@
 /* Allocation in stream order. Memory of pools that can be ours is ours: the core makes a stream that gets
- * memory again wait for the streams that used it before. While a stream captures the driver answers, and its
- * graph owns the memory.
+ * memory again wait for the streams that used it before. While a stream captures the memory is its graph's,
+ * and ours all the same (captured_memory.h).
  */
+#include "captured_memory.h"
 #include "charge.h"
 #include "driver.h"
 #include "memory.h"
@@ -74,6 +75,9 @@ static bool take_ours(struct sl_call call, CUdeviceptr *address, size_t bytes, C
 {
     uint32_t number = sl_runtime_records_only() ? 0 : sl_pool_number(pool ? pool : current_pool());
     if (!number) return false;
+    sl_captured_settle();
+    if (!takes_work(sl_work_stream(call, stream)))
+        return sl_captured_alloc(call, sl_work_stream(call, stream), bytes, address, result);
     if (!sl_pool_take(number, bytes)) {
         *result = CUDA_ERROR_OUT_OF_MEMORY;
         return true;
@@ -101,11 +105,12 @@ CUresult sl_hook_cuMemAllocAsync(struct sl_call call, sl_fn_cuMemAllocAsync *rea
                                  size_t bytes, CUstream stream)
 {
     CUresult result;
-    bool on = address && bytes && sl_session_on_for_memory() && takes_work(sl_work_stream(call, stream));
+    bool on = address && bytes && sl_session_on_for_memory();
     if (on && take_ours(call, address, bytes, NULL, stream, &result))
         return sl_memory_answer(call, result, bytes);
     result = real(address, bytes, stream);
-    if (on && result == CUDA_SUCCESS) charge_driver_s(call, *address, bytes);
+    if (on && result == CUDA_SUCCESS && takes_work(sl_work_stream(call, stream)))
+        charge_driver_s(call, *address, bytes);
     return sl_memory_answer(call, result, bytes);
 }
 
@@ -114,24 +119,31 @@ CUresult sl_hook_cuMemAllocFromPoolAsync(struct sl_call call, sl_fn_cuMemAllocFr
                                          CUstream stream)
 {
     CUresult result;
-    bool on =
-        address && bytes && pool && sl_session_on_for_memory() && takes_work(sl_work_stream(call, stream));
+    bool on = address && bytes && pool && sl_session_on_for_memory();
     if (on && take_ours(call, address, bytes, pool, stream, &result))
         return sl_memory_answer(call, result, bytes);
     result = real(address, bytes, pool, stream);
-    if (on && result == CUDA_SUCCESS) charge_driver_s(call, *address, bytes);
+    if (on && result == CUDA_SUCCESS && takes_work(sl_work_stream(call, stream)))
+        charge_driver_s(call, *address, bytes);
     return sl_memory_answer(call, result, bytes);
 }
 
-/* The driver takes cuMemAlloc's memory here too, but not managed memory. Into a capture it takes a graph's
- * only. */
+/* What became of memory of ours. False: the driver is to be asked, which refuses: into a capture it takes a
+ * graph's memory only. */
+static bool free_ours(CUdeviceptr address, CUstream stream, CUresult *result)
+{
+    if (!takes_work(stream)) return sl_captured_free_in_order(address, stream, result);
+    if (!sl_captured_free(address, result)) *result = sl_memory_give_async(address, stream);
+    return true;
+}
+
+/* The driver takes cuMemAlloc's memory here too, but not managed memory. */
 CUresult sl_hook_cuMemFreeAsync(struct sl_call call, sl_fn_cuMemFreeAsync *real, CUdeviceptr address,
                                 CUstream stream)
 {
+    CUresult freed;
     if (sl_session_owns(address))
-        return takes_work(sl_work_stream(call, stream))
-                   ? sl_memory_give_async(address, sl_work_stream(call, stream))
-                   : real(address, stream);
+        return free_ours(address, sl_work_stream(call, stream), &freed) ? freed : real(address, stream);
     CUmemoryPool pool = sl_runtime_running() ? pool_of(address) : NULL;
     struct sl_noted noted;
     bool known = sl_runtime_note_free(address, &noted);

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "captured_memory.h"
 #include "charge.h"
 #include "core/runtime.h"
 #include "device/kernel_handles.h"
@@ -28,6 +29,7 @@ void sl_after_fork(void)
     sl_pools_after_fork();
     sl_graphs_after_fork();
     sl_graph_memory_after_fork();
+    sl_captured_after_fork();
     sl_handles_after_fork();
     sl_runtime_after_fork();
 }

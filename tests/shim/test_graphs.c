@@ -134,7 +134,7 @@ static void with_memory_nodes(void)
     ok(cuDeviceGraphMemTrim(0));
 }
 
-/* Allocating in stream order while the stream captures makes memory nodes, which are the driver's. */
+/* Allocating in stream order while the stream captures makes no nodes. */
 static void with_captured_allocations(void)
 {
     CUgraph graph;

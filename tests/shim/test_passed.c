@@ -92,17 +92,23 @@ static void physical_memory_without_a_context(void **state)
 /* The graph's memory may stay with the driver after the graph, until it is trimmed. */
 static void memory_of_graphs(void **state)
 {
-    CUdeviceptr memory;
+    CUcontext context;
     CUgraph graph;
+    CUgraphNode nodes[3];
     CUgraphExec executable;
     cuuint64_t reserved;
+    CUDA_MEM_ALLOC_NODE_PARAMS memory = {.poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                                       .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}},
+                                         .bytesize = BLOCK};
     (void)state;
     size_t before = free_now();
-    ok(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-    ok(cuMemAllocAsync(&memory, BLOCK, stream));
-    ok(cuMemsetD8Async(memory, 1, BLOCK, stream));
-    ok(cuMemFreeAsync(memory, stream));
-    ok(cuStreamEndCapture(stream, &graph));
+    ok(cuCtxGetCurrent(&context));
+    ok(cuGraphCreate(&graph, 0));
+    ok(cuGraphAddMemAllocNode(&nodes[0], graph, NULL, 0, &memory));
+    CUDA_MEMSET_NODE_PARAMS set = {
+        .dst = memory.dptr, .elementSize = 1, .value = 1, .width = BLOCK, .height = 1};
+    ok(cuGraphAddMemsetNode(&nodes[1], graph, &nodes[0], 1, &set, context));
+    ok(cuGraphAddMemFreeNode(&nodes[2], graph, &nodes[1], 1, memory.dptr));
     ok(cuGraphInstantiate(&executable, graph, 0));
     ok(cuGraphLaunch(executable, stream));
     ok(cuStreamSynchronize(stream));

@@ -1,0 +1,313 @@
+#include "captured_memory.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "core/runtime.h"
+#include "driver.h"
+#include "memory.h"
+#include "session.h"
+
+/* Memory that was freed in a capture is given out again to who wants at most a quarter less. */
+#define LEAST_PART(bytes) ((bytes) - (bytes) / 4)
+
+struct memory {
+    struct memory *next;
+    CUdeviceptr address;
+    uint64_t bytes;
+    bool freed;                  /* by its own graph: nobody else may free it */
+    unsigned long long freed_by; /* id of the stream behind whose work of the capture it is free; 0: none */
+    bool in_use;                 /* a launch allocated it, and nobody freed it since */
+};
+
+struct capture {
+    struct capture *next;
+    cuuint64_t id; /* no other capture of the process has it */
+    CUuserObject object;
+    struct memory *memory;
+    bool over; /* no graph refers to it */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* no driver function is called under it */
+static struct capture *captures;
+static struct sl_map addresses;  /* of all their memory; the values say nothing */
+static _Atomic bool any;         /* there are some, or were */
+static _Atomic bool any_over;    /* some of them are over */
+static _Atomic uint64_t changes; /* counts what may leave memory without the mark that it is in use */
+
+struct stream_capture {
+    cuuint64_t id;
+    CUgraph graph;
+    unsigned long long stream; /* its id; 0: not known */
+};
+
+static bool capture_of(CUstream stream, struct stream_capture *out)
+{
+    const struct sl_cuda_driver *driver = sl_driver_functions();
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    bool able = driver && driver->stream_get_capture_info && driver->user_object_create &&
+                driver->user_object_release && driver->graph_retain_user_object;
+    if (!able ||
+        driver->stream_get_capture_info(stream, &status, &out->id, &out->graph, NULL, NULL) != CUDA_SUCCESS ||
+        status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
+        return false;
+    if (!driver->stream_get_id || driver->stream_get_id(stream, &out->stream) != CUDA_SUCCESS)
+        out->stream = 0;
+    return true;
+}
+
+/* pre: the lock is taken. */
+static struct capture *find_capture(cuuint64_t id)
+{
+    struct capture *capture = captures;
+    while (capture && (capture->over || capture->id != id)) capture = capture->next;
+    return capture;
+}
+
+/* pre: the lock is taken. */
+static struct memory *find_memory(CUdeviceptr address, struct capture **owner)
+{
+    if (sl_map_get(&addresses, address) == SL_NONE) return NULL;
+    for (struct capture *capture = captures; capture; capture = capture->next)
+        for (struct memory *memory = capture->memory; memory; memory = memory->next)
+            if (memory->address == address) {
+                *owner = capture;
+                return memory;
+            }
+    return NULL;
+}
+
+/* No graph refers to the capture any more. Runs in a thread of the driver's, where its functions must not be
+ * called. */
+static void CUDA_CB end_capture(void *argument)
+{
+    pthread_mutex_lock(&lock);
+    ((struct capture *)argument)->over = true;
+    atomic_store(&any_over, true);
+    pthread_mutex_unlock(&lock);
+}
+
+/* Has the graph that is being captured refer to a new entry. */
+static bool add_capture(const struct stream_capture *where)
+{
+    const struct sl_cuda_driver *driver = sl_driver_functions();
+    struct capture *capture = calloc(1, sizeof *capture);
+    if (!capture) return false;
+    capture->id = where->id;
+    if (driver->user_object_create(&capture->object, capture, end_capture, 1,
+                                   CU_USER_OBJECT_NO_DESTRUCTOR_SYNC) != CUDA_SUCCESS) {
+        free(capture);
+        return false;
+    }
+    pthread_mutex_lock(&lock);
+    capture->next = captures;
+    captures = capture;
+    pthread_mutex_unlock(&lock);
+    atomic_store(&any, true);
+    if (driver->graph_retain_user_object(where->graph, capture->object, 1, CU_GRAPH_USER_OBJECT_MOVE) ==
+        CUDA_SUCCESS)
+        return true;
+    driver->user_object_release(capture->object, 1); /* which ends it */
+    return false;
+}
+
+/* The smallest that was freed in the same capture by work behind which the stream's next node comes, or NULL.
+ * pre: the lock is taken. */
+static struct memory *find_freed(struct capture *capture, unsigned long long stream, uint64_t bytes)
+{
+    struct memory *best = NULL;
+    for (struct memory *memory = capture->memory; memory && stream; memory = memory->next)
+        if (memory->freed && memory->freed_by == stream && memory->bytes >= bytes &&
+            LEAST_PART(memory->bytes) <= bytes && (!best || memory->bytes < best->bytes))
+            best = memory;
+    return best;
+}
+
+/* 0: nothing that was freed will do. *known: the capture has an entry. */
+static CUdeviceptr take_freed(const struct stream_capture *where, uint64_t bytes, bool *known)
+{
+    CUdeviceptr address = 0;
+    pthread_mutex_lock(&lock);
+    struct capture *capture = find_capture(where->id);
+    struct memory *memory = capture ? find_freed(capture, where->stream, bytes) : NULL;
+    if (memory) {
+        memory->freed = false;
+        address = memory->address;
+        atomic_fetch_add(&changes, 1);
+    }
+    *known = capture != NULL;
+    pthread_mutex_unlock(&lock);
+    return address;
+}
+
+/* False: the capture is over already, or there is no host memory. */
+static bool add_memory(cuuint64_t id, struct memory *memory)
+{
+    pthread_mutex_lock(&lock);
+    struct capture *capture = find_capture(id);
+    bool added = capture && sl_map_put(&addresses, memory->address, 0);
+    if (added) {
+        memory->next = capture->memory;
+        capture->memory = memory;
+        atomic_fetch_add(&changes, 1);
+    }
+    pthread_mutex_unlock(&lock);
+    return added;
+}
+
+bool sl_captured_alloc(struct sl_call call, CUstream stream, uint64_t bytes, CUdeviceptr *address,
+                       CUresult *result)
+{
+    struct stream_capture where;
+    bool known;
+    if (!capture_of(stream, &where)) return false;
+    CUdeviceptr again = take_freed(&where, bytes, &known);
+    *result = CUDA_SUCCESS;
+    if (again) {
+        *address = again;
+        return true;
+    }
+    struct memory *memory = known || add_capture(&where) ? calloc(1, sizeof *memory) : NULL;
+    if (!memory) return false;
+    uint64_t given;
+    enum sl_status status = sl_runtime_alloc(bytes, sl_site_here(call.caller), 0, &given);
+    if (status == SL_OK) {
+        *memory = (struct memory){.address = given, .bytes = bytes};
+        if (add_memory(where.id, memory)) {
+            *address = given;
+            return true;
+        }
+        sl_runtime_free(given, NULL);
+        status = SL_ERR_UNSUPPORTED;
+    }
+    free(memory);
+    return sl_memory_status(status, result);
+}
+
+/* Memory of another graph is freed by a launch of this one: it lasts for as long as either. What the driver
+ * would do at that launch is not done: the memory stays taken. */
+static CUresult free_of_another(const struct stream_capture *where, CUuserObject object, bool freed)
+{
+    if (freed) return CUDA_ERROR_INVALID_VALUE;
+    return sl_driver_functions()->graph_retain_user_object(where->graph, object, 1, 0);
+}
+
+bool sl_captured_free_in_order(CUdeviceptr address, CUstream stream, CUresult *result)
+{
+    struct stream_capture where;
+    struct capture *owner;
+    if (!atomic_load(&any) || !capture_of(stream, &where)) return false;
+    pthread_mutex_lock(&lock);
+    struct memory *memory = find_memory(address, &owner);
+    bool was_freed = memory && memory->freed, own = memory && owner->id == where.id;
+    CUuserObject object = memory ? owner->object : NULL;
+    if (own) {
+        memory->freed = true;
+        memory->freed_by = where.stream;
+    }
+    pthread_mutex_unlock(&lock);
+    if (!memory) return false;
+    *result = was_freed ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    if (!own) *result = free_of_another(&where, object, was_freed);
+    return true;
+}
+
+bool sl_captured_free(CUdeviceptr address, CUresult *result)
+{
+    struct capture *owner;
+    if (!atomic_load(&any)) return false;
+    pthread_mutex_lock(&lock);
+    struct memory *memory = find_memory(address, &owner);
+    if (memory) {
+        *result = memory->freed ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+        memory->in_use = false;
+        atomic_fetch_add(&changes, 1);
+    }
+    pthread_mutex_unlock(&lock);
+    return memory != NULL;
+}
+
+static bool touches(const struct sl_footprint *footprint, const struct memory *memory)
+{
+    for (uint32_t w = 0; w < footprint->count; w++)
+        if (footprint->words[w].address - memory->address < memory->bytes) return true;
+    return false;
+}
+
+/* Only a launch of its own graph may touch memory that is not in use. */
+void sl_captured_launched(const struct sl_footprint *footprint, uint64_t *seen)
+{
+    uint64_t now = atomic_load(&changes);
+    if (*seen == now || !footprint) return;
+    *seen = now;
+    pthread_mutex_lock(&lock);
+    for (struct capture *capture = captures; capture; capture = capture->next)
+        for (struct memory *memory = capture->memory; memory; memory = memory->next)
+            if (!memory->freed && !memory->in_use) memory->in_use = touches(footprint, memory);
+    pthread_mutex_unlock(&lock);
+}
+
+void sl_captured_out_of_order(CUstream stream)
+{
+    struct stream_capture where;
+    if (!atomic_load(&any) || !capture_of(stream, &where)) return;
+    pthread_mutex_lock(&lock);
+    struct capture *capture = find_capture(where.id);
+    for (struct memory *memory = capture ? capture->memory : NULL; memory; memory = memory->next)
+        if (!where.stream || memory->freed_by == where.stream) memory->freed_by = 0;
+    pthread_mutex_unlock(&lock);
+}
+
+/* Those that are over, out of the list. */
+static struct capture *take_those_over(void)
+{
+    struct capture *over = NULL;
+    pthread_mutex_lock(&lock);
+    atomic_store(&any_over, false);
+    for (struct capture **at = &captures; *at;) {
+        struct capture *capture = *at;
+        if (!capture->over) {
+            at = &capture->next;
+            continue;
+        }
+        for (struct memory *memory = capture->memory; memory; memory = memory->next)
+            sl_map_remove(&addresses, memory->address);
+        *at = capture->next;
+        capture->next = over;
+        over = capture;
+    }
+    pthread_mutex_unlock(&lock);
+    return over;
+}
+
+/* What a launch allocated and nobody freed outlives its graph, like any other allocation. */
+static void give_back(struct memory *memory)
+{
+    if (memory->freed || !memory->in_use) sl_runtime_free(memory->address, NULL);
+    free(memory);
+}
+
+void sl_captured_settle(void)
+{
+    if (!atomic_load_explicit(&any_over, memory_order_relaxed)) return;
+    for (struct capture *capture = take_those_over(), *next; capture; capture = next) {
+        next = capture->next;
+        for (struct memory *memory = capture->memory, *following; memory; memory = following) {
+            following = memory->next;
+            give_back(memory);
+        }
+        free(capture);
+    }
+}
+
+/* Nothing is freed: in a child of clone() another thread may have held the allocator's lock. */
+void sl_captured_after_fork(void)
+{
+    pthread_mutex_init(&lock, NULL);
+    captures = NULL;
+    addresses = (struct sl_map){0};
+    atomic_store(&any, false);
+    atomic_store(&any_over, false);
+}
