@@ -41,34 +41,49 @@ struct sl_launch sl_graph_set(const CUDA_MEMSET_NODE_PARAMS *parameters)
     return work.launch;
 }
 
-bool sl_graph_work(const CUgraphNodeParams *parameters, struct sl_launch *out)
+CUDA_KERNEL_NODE_PARAMS_v2 sl_graph_kernel_of(const CUgraphNodeParams *parameters)
 {
     const __typeof__(parameters->kernel) *kernel = &parameters->kernel;
+    return (CUDA_KERNEL_NODE_PARAMS_v2){.func = kernel->func,
+                                        .gridDimX = kernel->gridDimX,
+                                        .gridDimY = kernel->gridDimY,
+                                        .gridDimZ = kernel->gridDimZ,
+                                        .blockDimX = kernel->blockDimX,
+                                        .blockDimY = kernel->blockDimY,
+                                        .blockDimZ = kernel->blockDimZ,
+                                        .sharedMemBytes = kernel->sharedMemBytes,
+                                        .kernelParams = kernel->kernelParams,
+                                        .extra = kernel->extra,
+                                        .kern = kernel->kern,
+                                        .ctx = kernel->ctx};
+}
+
+CUDA_MEMSET_NODE_PARAMS sl_graph_set_of(const CUgraphNodeParams *parameters)
+{
     const __typeof__(parameters->memset) *set = &parameters->memset;
+    return (CUDA_MEMSET_NODE_PARAMS){.dst = set->dst,
+                                     .pitch = set->pitch,
+                                     .value = set->value,
+                                     .elementSize = set->elementSize,
+                                     .width = set->width,
+                                     .height = set->height};
+}
+
+bool sl_graph_work(const CUgraphNodeParams *parameters, struct sl_launch *out)
+{
+    CUDA_KERNEL_NODE_PARAMS_v2 kernel;
+    CUDA_MEMSET_NODE_PARAMS set;
     switch (parameters->type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
-        *out = sl_graph_kernel(&(CUDA_KERNEL_NODE_PARAMS_v2){.func = kernel->func,
-                                                             .gridDimX = kernel->gridDimX,
-                                                             .gridDimY = kernel->gridDimY,
-                                                             .gridDimZ = kernel->gridDimZ,
-                                                             .blockDimX = kernel->blockDimX,
-                                                             .blockDimY = kernel->blockDimY,
-                                                             .blockDimZ = kernel->blockDimZ,
-                                                             .sharedMemBytes = kernel->sharedMemBytes,
-                                                             .kernelParams = kernel->kernelParams,
-                                                             .extra = kernel->extra,
-                                                             .kern = kernel->kern});
+        kernel = sl_graph_kernel_of(parameters);
+        *out = sl_graph_kernel(&kernel);
         return true;
     case CU_GRAPH_NODE_TYPE_MEMCPY:
         *out = sl_graph_copy(&parameters->memcpy.copyParams);
         return true;
     case CU_GRAPH_NODE_TYPE_MEMSET:
-        *out = sl_graph_set(&(CUDA_MEMSET_NODE_PARAMS){.dst = set->dst,
-                                                       .pitch = set->pitch,
-                                                       .value = set->value,
-                                                       .elementSize = set->elementSize,
-                                                       .width = set->width,
-                                                       .height = set->height});
+        set = sl_graph_set_of(parameters);
+        *out = sl_graph_set(&set);
         return true;
     default:
         return false;

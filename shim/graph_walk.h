@@ -41,6 +41,10 @@ struct sl_launch sl_graph_kernel(const CUDA_KERNEL_NODE_PARAMS_v2 *parameters);
 struct sl_launch sl_graph_copy(const CUDA_MEMCPY3D *parameters);
 struct sl_launch sl_graph_set(const CUDA_MEMSET_NODE_PARAMS *parameters);
 
+/* Parameters of a node of any kind, which is a kernel or a set, as those of one. */
+CUDA_KERNEL_NODE_PARAMS_v2 sl_graph_kernel_of(const CUgraphNodeParams *parameters);
+CUDA_MEMSET_NODE_PARAMS sl_graph_set_of(const CUgraphNodeParams *parameters);
+
 /* The same for nodes of any kind. False: it is no kernel, copy or set. */
 bool sl_graph_work(const CUgraphNodeParams *parameters, struct sl_launch *out);
 

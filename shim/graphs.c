@@ -29,6 +29,8 @@ struct executable {
     struct sl_footprint *joined;
     bool joined_is_old;
     uint64_t captured_seen; /* of sl_captured_launched */
+    unsigned long long flags;
+    struct sl_graph_pieces *pieces; /* NULL: it fits the budget */
 };
 
 /* Open executables: a table of pointers, whose free places are NULL. */
@@ -37,6 +39,7 @@ static struct sl_map by_exec;
 static struct executable **executables;
 static uint32_t executable_capacity;
 
+/* But for the pieces, which may be those of a context that is gone. */
 static void drop(struct executable *executable)
 {
     if (!executable) return;
@@ -83,7 +86,7 @@ static bool keep(CUgraphExec exec, struct executable *executable)
     return kept;
 }
 
-void sl_graphs_forget(CUgraphExec exec)
+static struct executable *take_out(CUgraphExec exec)
 {
     struct executable *gone = NULL;
     pthread_mutex_lock(&lock);
@@ -95,6 +98,13 @@ void sl_graphs_forget(CUgraphExec exec)
     }
     pthread_mutex_unlock(&lock);
     if (gone) sl_graph_memory_add(-(int64_t)sl_uncharge(SL_CHARGE_GRAPH, (uintptr_t)exec));
+    return gone;
+}
+
+void sl_graphs_forget(CUgraphExec exec)
+{
+    struct executable *gone = take_out(exec);
+    if (gone) sl_graph_pieces_free(gone->pieces);
     drop(gone);
 }
 
@@ -113,13 +123,59 @@ static bool waits(const struct sl_graph_node *node)
            node->type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP;
 }
 
-void sl_graphs_made(CUgraphExec exec, CUgraph graph)
+static size_t gather(const struct sl_graph_nodes *nodes, const struct sl_footprint **parts)
 {
-    sl_graphs_forget(exec); /* of a context that is gone */
+    size_t count = 0;
+    for (size_t i = 0; i < nodes->count; i++) {
+        if (nodes->list[i].disabled) continue;
+        parts[count++] = nodes->list[i].footprint;
+    }
+    return count;
+}
+
+static struct sl_footprint *join(const struct executable *executable)
+{
+    size_t most = executable->nodes.count, count;
+    for (size_t r = 0; r < executable->replacement_count; r++)
+        most += executable->replacements[r].nodes.count;
+    const struct sl_footprint **parts = malloc((most + 1) * sizeof(*parts));
+    if (!parts) return NULL;
+    count = gather(&executable->nodes, parts);
+    for (size_t r = 0; r < executable->replacement_count; r++)
+        count += gather(&executable->replacements[r].nodes, parts + count);
+    struct sl_footprint *joined = sl_footprint_join(parts, count);
+    free(parts);
+    return joined;
+}
+
+static const struct sl_footprint *footprint_of(struct executable *executable)
+{
+    if (executable->joined_is_old) {
+        free(executable->joined);
+        executable->joined = join(executable);
+        executable->joined_is_old = false;
+        executable->captured_seen = 0;
+    }
+    return executable->joined;
+}
+
+/* It may have to be run in pieces, which can be made of `graph` only as long as this is what it is now. */
+static void follow_in_pieces(struct executable *executable, CUgraph graph)
+{
+    const struct sl_footprint *touched = footprint_of(executable);
+    struct sl_fit fit = {0};
+    if (touched && !executable->partial) fit = sl_runtime_fit(touched);
+    if (fit.bytes > fit.budget_bytes) executable->pieces = sl_graph_pieces_new(graph, executable->flags);
+}
+
+void sl_graphs_made(CUgraphExec exec, CUgraph graph, unsigned long long flags)
+{
+    drop(take_out(exec)); /* of a context that is gone */
     struct executable *executable = calloc(1, sizeof *executable);
     if (!executable) return;
     size_t unread = 0;
     executable->joined_is_old = true;
+    executable->flags = flags;
     executable->partial = !sl_graph_walk(&executable->nodes, graph);
     for (size_t i = 0; i < executable->nodes.count && i < SL_NONE; i++) {
         const struct sl_graph_node *node = &executable->nodes.list[i];
@@ -132,7 +188,9 @@ void sl_graphs_made(CUgraphExec exec, CUgraph graph)
         sl_log(SL_LOG_INFO, "%zu of %zu nodes of a graph are not known%s; what they use stays in host memory",
                unread, executable->nodes.count, executable->partial ? ", and some are missing" : "");
     charge(exec, &executable->nodes);
+    follow_in_pieces(executable, graph);
     if (keep(exec, executable)) return;
+    sl_graph_pieces_free(executable->pieces);
     sl_graph_memory_add(-(int64_t)sl_uncharge(SL_CHARGE_GRAPH, (uintptr_t)exec));
     drop(executable);
 }
@@ -201,10 +259,25 @@ static void adopt(struct executable *executable, size_t owner, size_t first, siz
     executable->partial = missing || (owner != WHOLE && executable->partial);
 }
 
+static bool any_disabled(const struct sl_graph_nodes *nodes)
+{
+    for (size_t i = 0; i < nodes->count; i++)
+        if (nodes->list[i].disabled) return true;
+    return false;
+}
+
 void sl_graphs_updated(CUgraphExec exec, CUgraph graph)
 {
     struct executable *executable = find(exec);
-    if (executable) adopt(executable, WHOLE, 0, executable->nodes.count, graph);
+    if (!executable) return;
+    adopt(executable, WHOLE, 0, executable->nodes.count, graph);
+    if (executable->pieces)
+        sl_graph_pieces_update(executable->pieces, graph);
+    else
+        follow_in_pieces(executable, graph);
+    if (!executable->pieces) return;
+    sl_graph_pieces_unname(executable->pieces);
+    if (any_disabled(&executable->nodes)) sl_graph_pieces_give_up(executable->pieces);
 }
 
 void sl_graphs_child_updated(CUgraphExec exec, CUgraphNode node, CUgraph graph)
@@ -215,11 +288,14 @@ void sl_graphs_child_updated(CUgraphExec exec, CUgraphNode node, CUgraph graph)
     parent->unknown = false; /* the graph in it is known now */
     size_t owner = (size_t)(parent - executable->nodes.list);
     adopt(executable, owner, owner + 1, parent->inside, graph);
+    if (executable->pieces) sl_graph_pieces_give_up(executable->pieces);
 }
 
-void sl_graphs_node_set(CUgraphExec exec, CUgraphNode node, const struct sl_launch *launch)
+void sl_graphs_node_set(CUgraphExec exec, CUgraphNode node, const struct sl_launch *launch,
+                        const struct sl_graph_change *change)
 {
     struct executable *executable = find(exec);
+    if (executable && executable->pieces) sl_graph_pieces_change(executable->pieces, node, change, launch);
     struct sl_graph_node *changed = executable ? find_node(executable, node) : NULL;
     if (!changed) return;
     free(changed->footprint);
@@ -233,34 +309,10 @@ void sl_graphs_node_enabled(CUgraphExec exec, CUgraphNode node, bool enabled)
 {
     struct executable *executable = find(exec);
     struct sl_graph_node *changed = executable ? find_node(executable, node) : NULL;
+    if (executable && executable->pieces) sl_graph_pieces_enable(executable->pieces, node, enabled);
     if (!changed) return;
     changed->disabled = !enabled;
     executable->joined_is_old = true;
-}
-
-static size_t gather(const struct sl_graph_nodes *nodes, const struct sl_footprint **parts)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < nodes->count; i++) {
-        if (nodes->list[i].disabled) continue;
-        parts[count++] = nodes->list[i].footprint;
-    }
-    return count;
-}
-
-static struct sl_footprint *join(const struct executable *executable)
-{
-    size_t most = executable->nodes.count, count;
-    for (size_t r = 0; r < executable->replacement_count; r++)
-        most += executable->replacements[r].nodes.count;
-    const struct sl_footprint **parts = malloc((most + 1) * sizeof(*parts));
-    if (!parts) return NULL;
-    count = gather(&executable->nodes, parts);
-    for (size_t r = 0; r < executable->replacement_count; r++)
-        count += gather(&executable->replacements[r].nodes, parts + count);
-    struct sl_footprint *joined = sl_footprint_join(parts, count);
-    free(parts);
-    return joined;
 }
 
 bool sl_graphs_wait(CUgraphExec exec)
@@ -272,14 +324,13 @@ bool sl_graphs_wait(CUgraphExec exec)
 const struct sl_footprint *sl_graphs_footprint(CUgraphExec exec)
 {
     struct executable *executable = find(exec);
-    if (!executable) return NULL;
-    if (executable->joined_is_old) {
-        free(executable->joined);
-        executable->joined = join(executable);
-        executable->joined_is_old = false;
-        executable->captured_seen = 0;
-    }
-    return executable->joined;
+    return executable ? footprint_of(executable) : NULL;
+}
+
+struct sl_graph_pieces *sl_graphs_pieces(CUgraphExec exec)
+{
+    const struct executable *executable = find(exec);
+    return executable ? executable->pieces : NULL;
 }
 
 void sl_graphs_launched(CUgraphExec exec)

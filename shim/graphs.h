@@ -13,9 +13,10 @@
 #include <cuda.h>
 
 #include "core/runtime.h"
+#include "graph_pieces.h"
 
 /* The driver has made `exec` of `graph`. */
-void sl_graphs_made(CUgraphExec exec, CUgraph graph);
+void sl_graphs_made(CUgraphExec exec, CUgraph graph, unsigned long long flags);
 /* Before the driver's call: the handle may be given out again. */
 void sl_graphs_forget(CUgraphExec exec);
 
@@ -23,7 +24,8 @@ void sl_graphs_forget(CUgraphExec exec);
  * `graph`, of `node` to what `launch` does. */
 void sl_graphs_updated(CUgraphExec exec, CUgraph graph);
 void sl_graphs_child_updated(CUgraphExec exec, CUgraphNode node, CUgraph graph);
-void sl_graphs_node_set(CUgraphExec exec, CUgraphNode node, const struct sl_launch *launch);
+void sl_graphs_node_set(CUgraphExec exec, CUgraphNode node, const struct sl_launch *launch,
+                        const struct sl_graph_change *change);
 void sl_graphs_node_enabled(CUgraphExec exec, CUgraphNode node, bool enabled);
 
 /* What a launch of `exec` touches; NULL where nothing is known. Valid until the graph is next changed. */
@@ -31,6 +33,9 @@ const struct sl_footprint *sl_graphs_footprint(CUgraphExec exec);
 
 /* It is launched: what its captures allocated is in use from now on. */
 void sl_graphs_launched(CUgraphExec exec);
+
+/* What runs it in pieces, or NULL: it was never known to touch more than the budget. */
+struct sl_graph_pieces *sl_graphs_pieces(CUgraphExec exec);
 
 /* Whether it has work that waits for something else than the device. */
 bool sl_graphs_wait(CUgraphExec exec);

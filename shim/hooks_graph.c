@@ -7,9 +7,9 @@
 #include "hold.h"
 #include "work.h"
 
-static CUresult note_made(CUresult result, const CUgraphExec *exec, CUgraph graph)
+static CUresult note_made(CUresult result, const CUgraphExec *exec, CUgraph graph, unsigned long long flags)
 {
-    if (result == CUDA_SUCCESS && *exec && sl_session_on()) sl_graphs_made(*exec, graph);
+    if (result == CUDA_SUCCESS && *exec && sl_session_on()) sl_graphs_made(*exec, graph, flags);
     return result;
 }
 
@@ -17,7 +17,7 @@ CUresult sl_hook_cuGraphInstantiate(struct sl_call call, sl_fn_cuGraphInstantiat
                                     CUgraph graph, CUgraphNode *node, char *text, size_t text_bytes)
 {
     (void)call;
-    return note_made(real(exec, graph, node, text, text_bytes), exec, graph);
+    return note_made(real(exec, graph, node, text, text_bytes), exec, graph, 0);
 }
 
 CUresult sl_hook_cuGraphInstantiate_v2(struct sl_call call, sl_fn_cuGraphInstantiate_v2 *real,
@@ -25,14 +25,14 @@ CUresult sl_hook_cuGraphInstantiate_v2(struct sl_call call, sl_fn_cuGraphInstant
                                        size_t text_bytes)
 {
     (void)call;
-    return note_made(real(exec, graph, node, text, text_bytes), exec, graph);
+    return note_made(real(exec, graph, node, text, text_bytes), exec, graph, 0);
 }
 
 CUresult sl_hook_cuGraphInstantiateWithFlags(struct sl_call call, sl_fn_cuGraphInstantiateWithFlags *real,
                                              CUgraphExec *exec, CUgraph graph, unsigned long long flags)
 {
     (void)call;
-    return note_made(real(exec, graph, flags), exec, graph);
+    return note_made(real(exec, graph, flags), exec, graph, flags);
 }
 
 CUresult sl_hook_cuGraphInstantiateWithParams(struct sl_call call, sl_fn_cuGraphInstantiateWithParams *real,
@@ -40,7 +40,8 @@ CUresult sl_hook_cuGraphInstantiateWithParams(struct sl_call call, sl_fn_cuGraph
                                               CUDA_GRAPH_INSTANTIATE_PARAMS *parameters)
 {
     (void)call;
-    return note_made(real(exec, graph, parameters), exec, graph);
+    unsigned long long flags = parameters ? parameters->flags : 0;
+    return note_made(real(exec, graph, parameters), exec, graph, flags);
 }
 
 CUresult sl_hook_cuGraphExecDestroy(struct sl_call call, sl_fn_cuGraphExecDestroy *real, CUgraphExec exec)
@@ -95,10 +96,29 @@ CUresult sl_hook_cuGraphExecChildGraphNodeSetParams(struct sl_call call,
 }
 
 /* `launch` is what the node does from now on, if the driver took it. */
-static CUresult note(CUresult result, CUgraphExec exec, CUgraphNode node, const struct sl_launch *launch)
+static CUresult note(CUresult result, CUgraphExec exec, CUgraphNode node, const struct sl_launch *launch,
+                     const struct sl_graph_change *change)
 {
-    if (result == CUDA_SUCCESS && sl_session_on()) sl_graphs_node_set(exec, node, launch);
+    if (result == CUDA_SUCCESS && sl_session_on()) sl_graphs_node_set(exec, node, launch, change);
     return result;
+}
+
+static CUresult note_any(CUresult result, CUgraphExec exec, CUgraphNode node, const struct sl_launch *launch,
+                         const CUgraphNodeParams *parameters)
+{
+    struct sl_graph_change change = {0};
+    CUDA_KERNEL_NODE_PARAMS_v2 kernel = sl_graph_kernel_of(parameters);
+    CUDA_MEMSET_NODE_PARAMS set = sl_graph_set_of(parameters);
+    if (launch->kind == SL_LAUNCH_KERNEL) {
+        change.kernel = &kernel;
+    } else if (launch->kind == SL_LAUNCH_COPY) {
+        change.copy = &parameters->memcpy.copyParams;
+        change.context = parameters->memcpy.copyCtx;
+    } else {
+        change.set = &set;
+        change.context = parameters->memset.ctx;
+    }
+    return note(result, exec, node, launch, &change);
 }
 
 CUresult sl_hook_cuGraphExecKernelNodeSetParams(struct sl_call call,
@@ -120,7 +140,7 @@ CUresult sl_hook_cuGraphExecKernelNodeSetParams(struct sl_call call,
                                        .kernelParams = parameters->kernelParams,
                                        .extra = parameters->extra};
     struct sl_launch launch = sl_graph_kernel(&same);
-    return note(result, exec, node, &launch);
+    return note(result, exec, node, &launch, &(struct sl_graph_change){.kernel = &same});
 }
 
 CUresult sl_hook_cuGraphExecKernelNodeSetParams_v2(struct sl_call call,
@@ -132,7 +152,7 @@ CUresult sl_hook_cuGraphExecKernelNodeSetParams_v2(struct sl_call call,
     CUresult result = real(exec, node, parameters);
     if (result != CUDA_SUCCESS) return result;
     struct sl_launch launch = sl_graph_kernel(parameters);
-    return note(result, exec, node, &launch);
+    return note(result, exec, node, &launch, &(struct sl_graph_change){.kernel = parameters});
 }
 
 CUresult sl_hook_cuGraphExecMemcpyNodeSetParams(struct sl_call call,
@@ -144,7 +164,8 @@ CUresult sl_hook_cuGraphExecMemcpyNodeSetParams(struct sl_call call,
     if (!copy) return real(exec, node, copy, context);
     struct sl_launch launch = sl_graph_copy(copy);
     if (!sl_graph_stays_inside(&launch)) return CUDA_ERROR_INVALID_VALUE;
-    return note(real(exec, node, copy, context), exec, node, &launch);
+    struct sl_graph_change change = {.copy = copy, .context = context};
+    return note(real(exec, node, copy, context), exec, node, &launch, &change);
 }
 
 CUresult sl_hook_cuGraphExecMemsetNodeSetParams(struct sl_call call,
@@ -156,7 +177,8 @@ CUresult sl_hook_cuGraphExecMemsetNodeSetParams(struct sl_call call,
     if (!set) return real(exec, node, set, context);
     struct sl_launch launch = sl_graph_set(set);
     if (!sl_graph_stays_inside(&launch)) return CUDA_ERROR_INVALID_VALUE;
-    return note(real(exec, node, set, context), exec, node, &launch);
+    struct sl_graph_change change = {.set = set, .context = context};
+    return note(real(exec, node, set, context), exec, node, &launch, &change);
 }
 
 CUresult sl_hook_cuGraphExecNodeSetParams(struct sl_call call, sl_fn_cuGraphExecNodeSetParams *real,
@@ -169,7 +191,7 @@ CUresult sl_hook_cuGraphExecNodeSetParams(struct sl_call call, sl_fn_cuGraphExec
     if (works && launch.kind != SL_LAUNCH_KERNEL && !sl_graph_stays_inside(&launch))
         return CUDA_ERROR_INVALID_VALUE;
     CUresult result = real(exec, node, parameters);
-    if (works) return note(result, exec, node, &launch);
+    if (works) return note_any(result, exec, node, &launch, parameters);
     if (parameters->type == CU_GRAPH_NODE_TYPE_GRAPH)
         return note_child(result, exec, node, parameters->graph.graph);
     return result;
@@ -184,18 +206,53 @@ CUresult sl_hook_cuGraphNodeSetEnabled(struct sl_call call, sl_fn_cuGraphNodeSet
     return result;
 }
 
+/* One launch as the core sees it: of a whole graph or of a piece. */
+static CUresult launch_one(struct sl_call call, sl_fn_cuGraphLaunch *real, CUgraphExec exec, CUstream stream,
+                           const struct sl_footprint *footprint, bool holds)
+{
+    struct sl_work work = {
+        .seen = true,
+        .launch = {.kind = SL_LAUNCH_GRAPH, .stream = sl_work_stream(call, stream), .footprint = footprint}};
+    sl_runtime_launch_begin(&work.launch);
+    bool held = holds && sl_hold(call, stream);
+    return sl_work_end(&work, sl_let_go_behind(call, stream, held, real(exec, stream)));
+}
+
+static bool takes_work(CUstream stream)
+{
+    CUstreamCaptureStatus status;
+    return sl_driver_functions()->stream_is_capturing(stream, &status) == CUDA_SUCCESS &&
+           status == CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+/* The graph in as many pieces as it needs, or whole where it fits the budget by now. */
+static CUresult launch_pieces(struct sl_call call, sl_fn_cuGraphLaunch *real, CUgraphExec exec,
+                              CUstream stream, struct sl_graph_pieces *pieces)
+{
+    const struct sl_footprint *footprint = sl_graphs_footprint(exec);
+    struct sl_fit fit = footprint ? sl_runtime_fit(footprint) : (struct sl_fit){0};
+    size_t count = fit.bytes > fit.budget_bytes ? sl_graph_pieces_cut(pieces, fit.budget_bytes) : 0;
+    CUresult result = CUDA_SUCCESS;
+    sl_graph_pieces_begin(pieces, sl_work_stream(call, stream));
+    if (!count) result = launch_one(call, real, exec, stream, footprint, sl_graphs_wait(exec));
+    for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++)
+        result = launch_one(call, real, sl_graph_pieces_exec(pieces, i), stream,
+                            sl_graph_pieces_footprint(pieces, i), false);
+    sl_graph_pieces_end(pieces, sl_work_stream(call, stream));
+    return result;
+}
+
 CUresult sl_hook_cuGraphLaunch(struct sl_call call, sl_fn_cuGraphLaunch *real, CUgraphExec exec,
                                CUstream stream)
 {
-    struct sl_work work;
-    work.seen = sl_session_on();
-    if (work.seen) {
-        work.launch = (struct sl_launch){.kind = SL_LAUNCH_GRAPH,
-                                         .stream = sl_work_stream(call, stream),
-                                         .footprint = sl_graphs_footprint(exec)};
-        sl_graphs_launched(exec);
-        sl_runtime_launch_begin(&work.launch);
+    if (!sl_session_on()) {
+        struct sl_work work = {.seen = false};
+        return sl_work_end(&work, real(exec, stream));
     }
-    bool held = work.seen && sl_graphs_wait(exec) && sl_hold(call, stream);
-    return sl_work_end(&work, sl_let_go_behind(call, stream, held, real(exec, stream)));
+    struct sl_graph_pieces *pieces = sl_graphs_pieces(exec);
+    const struct sl_footprint *footprint = sl_graphs_footprint(exec);
+    sl_graphs_launched(exec);
+    if (pieces && takes_work(sl_work_stream(call, stream)))
+        return launch_pieces(call, real, exec, stream, pieces);
+    return launch_one(call, real, exec, stream, footprint, sl_graphs_wait(exec));
 }

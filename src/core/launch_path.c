@@ -15,6 +15,7 @@
 #include "core/sample.h"
 #include "core/stall.h"
 #include "launch/access.h"
+#include "launch/footprint_bytes.h"
 #include "move/daemon.h"
 #include "move/reuse.h"
 
@@ -233,6 +234,18 @@ struct sl_footprint *sl_runtime_footprint(const struct sl_launch *launch)
     struct sl_footprint *footprint = sl_access_footprint(&core->scanner, launch);
     sl_unlock(&core->order);
     return footprint;
+}
+
+struct sl_fit sl_runtime_fit(const struct sl_footprint *footprint)
+{
+    struct sl_core *core = sl_core_running();
+    struct sl_fit fit = {.budget_bytes = UINT64_MAX};
+    if (!core || core->policy->memory != SL_MEMORY_MOVED) return fit;
+    sl_lock(&core->order);
+    fit.budget_bytes = sl_budget_bytes(&core->budget);
+    fit.bytes = sl_footprint_bytes(&core->scanner, footprint);
+    sl_unlock(&core->order);
+    return fit;
 }
 
 /* The lock is given up before anything is enqueued: a stream whose queue is full holds up whoever gives it

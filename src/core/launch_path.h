@@ -17,4 +17,11 @@ void sl_runtime_launch_end(struct sl_launch *launch, bool ok);
  * core does not run or there is no memory. Freed with free(). */
 struct sl_footprint *sl_runtime_footprint(const struct sl_launch *launch);
 
+/* What of the device a launch with this footprint would take now, and how much there is for chunks; more is
+ * used in place in part. Where the core does not move memory, nothing is too much. */
+struct sl_fit {
+    uint64_t bytes, budget_bytes;
+};
+struct sl_fit sl_runtime_fit(const struct sl_footprint *footprint);
+
 #endif

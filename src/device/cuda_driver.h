@@ -78,7 +78,22 @@
     X(graph_memcpy_node_get_params, "cuGraphMemcpyNodeGetParams", 10000, true,  (CUgraphNode node, CUDA_MEMCPY3D *parameters))   \
     X(graph_memset_node_get_params, "cuGraphMemsetNodeGetParams", 10000, true,  (CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *parameters)) \
     X(graph_mem_alloc_node_get_params, "cuGraphMemAllocNodeGetParams", 11040, true, (CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS *parameters)) \
-    X(graph_child_graph_node_get_graph, "cuGraphChildGraphNodeGetGraph", 10000, true, (CUgraphNode node, CUgraph *graph))
+    X(graph_child_graph_node_get_graph, "cuGraphChildGraphNodeGetGraph", 10000, true, (CUgraphNode node, CUgraph *graph))       \
+    X(graph_node_get_dependencies, "cuGraphNodeGetDependencies",  10000, true,  (CUgraphNode node, CUgraphNode *from, size_t *count)) \
+    X(graph_node_get_dependencies_v2, "cuGraphNodeGetDependencies_v2", 12030, false, (CUgraphNode node, CUgraphNode *from, CUgraphEdgeData *edges, size_t *count)) \
+    X(graph_clone,           "cuGraphClone",                      10000, true,  (CUgraph *copy, CUgraph graph))                 \
+    X(graph_destroy,         "cuGraphDestroy",                    10000, true,  (CUgraph graph))                                \
+    X(graph_destroy_node,    "cuGraphDestroyNode",                10000, true,  (CUgraphNode node))                             \
+    X(graph_node_find_in_clone, "cuGraphNodeFindInClone",         10000, true,  (CUgraphNode *found, CUgraphNode node, CUgraph copy)) \
+    X(graph_kernel_node_set_params, "cuGraphKernelNodeSetParams_v2", 12000, true, (CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2 *parameters)) \
+    X(graph_memcpy_node_set_params, "cuGraphMemcpyNodeSetParams", 10000, true,  (CUgraphNode node, const CUDA_MEMCPY3D *parameters)) \
+    X(graph_memset_node_set_params, "cuGraphMemsetNodeSetParams", 10000, true,  (CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *parameters)) \
+    X(graph_instantiate_with_flags, "cuGraphInstantiateWithFlags", 11040, true, (CUgraphExec *exec, CUgraph graph, unsigned long long flags)) \
+    X(graph_exec_destroy,    "cuGraphExecDestroy",                10000, true,  (CUgraphExec exec))                             \
+    X(graph_exec_kernel_node_set_params, "cuGraphExecKernelNodeSetParams_v2", 12000, true, (CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2 *parameters)) \
+    X(graph_exec_memcpy_node_set_params, "cuGraphExecMemcpyNodeSetParams", 10020, true, (CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *parameters, CUcontext context)) \
+    X(graph_exec_memset_node_set_params, "cuGraphExecMemsetNodeSetParams", 10020, true, (CUgraphExec exec, CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *parameters, CUcontext context)) \
+    X(graph_node_set_enabled, "cuGraphNodeSetEnabled",            11060, true,  (CUgraphExec exec, CUgraphNode node, unsigned enabled))
 /* clang-format on */
 
 /* Fields whose row says `false` may be NULL: the driver is older than they are. The others never are. */

@@ -73,6 +73,13 @@ static uint64_t scan_footprint(struct sl_scanner *scanner, const struct sl_footp
     return footprint->shape;
 }
 
+const struct sl_usage *sl_access_footprint_words(struct sl_scanner *scanner,
+                                                 const struct sl_footprint *footprint)
+{
+    scan_footprint(scanner, footprint);
+    return &scanner->usage;
+}
+
 /* Sets scanner->usage.words and returns the hash of everything else about the launch. `now`: it is about to
  * be made.
  */

@@ -65,6 +65,10 @@ void sl_access_chunks(struct sl_scanner *scanner, const struct sl_launch *launch
 /* What the launch may touch, noted for later launches; NULL when there is no memory. */
 struct sl_footprint *sl_access_footprint(struct sl_scanner *scanner, const struct sl_launch *launch);
 
+/* The words of a footprint, and what the tables among them point to now; until the next launch is scanned. */
+const struct sl_usage *sl_access_footprint_words(struct sl_scanner *scanner,
+                                                 const struct sl_footprint *footprint);
+
 /* Where an access ends: what the launch itself said, or the end of the tensor that begins at its offset,
  * widened to what the grid covers at least. Behind a mapping's end it goes on in those that follow. */
 uint64_t sl_access_end(const struct sl_placement *placement, const struct sl_access *access);

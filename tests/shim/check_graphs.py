@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Runs test_graphs under the shim on graphs that are launched again and again, on one beyond the budget, and on one that
-allocates for itself; and where the driver does not say what one of the nodes does.
+allocates for itself; and where the driver does not say what one of the nodes does. Runs test_graph_pieces on graphs beyond
+the budget that are not cut.
 
-usage: check_graphs.py PROGRAM PRELOAD SLUICE
+usage: check_graphs.py PROGRAM PIECES PRELOAD SLUICE
 """
 import json
 import os
@@ -10,16 +11,16 @@ import subprocess
 import sys
 import tempfile
 
-PROGRAM, PRELOAD, SLUICE = sys.argv[1:4]
+PROGRAM, PIECES, PRELOAD, SLUICE = sys.argv[1:5]
 BUDGET = int(os.environ["BUDGET_BYTES"])
 
 
-def run(*arguments, beside=0, **variables):
+def run(*arguments, program=PROGRAM, beside=0, **variables):
     """What the program said, and the books of the device and of the core."""
     with tempfile.TemporaryDirectory() as folder:
         names = [os.path.join(folder, name) for name in ("device.json", "core.json")]
         environment = dict(os.environ, LD_PRELOAD=PRELOAD, SOFTCUDA_STATS=names[0], SLUICE_STATS=names[1], **variables)
-        done = subprocess.run([PROGRAM, *arguments], env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run([program, *arguments], env=environment, capture_output=True, text=True, check=False)
         if done.returncode:
             sys.exit(f"{arguments}: status {done.returncode}\n{done.stdout}{done.stderr}")
         books = []
@@ -54,10 +55,21 @@ def repeated(mode):
 
 
 def oversize():
-    """A graph that touches more than the budget: said once, and it runs."""
+    """A graph that touches more than the budget is run in pieces, each of which has its memory there, and as soon as it is known
+    what follows all of it comes by a plan."""
     errors, device, core = run("oversize")
-    if errors.count("a graph uses 48 MiB, more than the budget") != 1:
-        sys.exit(f"not said once: {errors}")
+    if "more than the budget" in errors:
+        sys.exit(f"said to be too large: {errors}")
+    if in_place(device) or core["total"]["launches"] < 4 * 48 / 8:
+        sys.exit(f"not in pieces: {in_place(device)} bytes in place, {core['total']['launches']} launches")
+
+
+def whole():
+    """One that is not cut is one launch: said once, and it runs partly in place."""
+    errors, device, core = run("whole", program=PIECES)
+    for text in ("a graph uses 48 MiB, more than the budget", "is not run in pieces"):
+        if errors.count(text) != 1:
+            sys.exit(f"not said once, {text}: {errors}")
     if not in_place(device) or not core["total"]["remote_bytes"]:
         sys.exit("a graph beyond the budget used nothing in place")
 
@@ -107,6 +119,7 @@ def traced():
 for daemon in ("inline", "thread"):
     repeated(daemon)
 oversize()
+whole()
 memory()
 unreadable()
 traced()
