@@ -20,6 +20,7 @@ struct memory {
     bool freed;                  /* by its own graph: nobody else may free it */
     unsigned long long freed_by; /* id of the stream behind whose work of the capture it is free; 0: none */
     bool in_use;                 /* a launch allocated it, and nobody freed it since */
+    CUevent behind;              /* the program's last free of it, which the next launch waits for, or NULL */
 };
 
 struct capture {
@@ -214,19 +215,39 @@ bool sl_captured_free_in_order(CUdeviceptr address, CUstream stream, CUresult *r
     return true;
 }
 
-bool sl_captured_free(CUdeviceptr address, CUresult *result)
+/* Behind what the stream was given so far; NULL: the driver refuses, or there is none to wait for. */
+static CUevent point_of(const CUstream *stream)
+{
+    const struct sl_cuda_driver *driver = sl_driver_functions();
+    CUevent event;
+    if (!stream || driver->event_create(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) return NULL;
+    if (driver->event_record(event, *stream) == CUDA_SUCCESS) return event;
+    driver->event_destroy(event);
+    return NULL;
+}
+
+bool sl_captured_free(CUdeviceptr address, const CUstream *stream, CUresult *result)
 {
     struct capture *owner;
     if (!atomic_load(&any)) return false;
     pthread_mutex_lock(&lock);
+    bool known = find_memory(address, &owner) != NULL;
+    pthread_mutex_unlock(&lock);
+    if (!known) return false;
+    CUevent behind = point_of(stream);
+    pthread_mutex_lock(&lock);
     struct memory *memory = find_memory(address, &owner);
-    if (memory) {
-        *result = memory->freed ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    *result = !memory || memory->freed ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    if (*result == CUDA_SUCCESS) {
+        CUevent before = memory->behind;
         memory->in_use = false;
+        memory->behind = behind;
+        behind = before;
         atomic_fetch_add(&changes, 1);
     }
     pthread_mutex_unlock(&lock);
-    return memory != NULL;
+    if (behind) sl_driver_functions()->event_destroy(behind);
+    return true;
 }
 
 static bool touches(const struct sl_footprint *footprint, const struct memory *memory)
@@ -236,17 +257,34 @@ static bool touches(const struct sl_footprint *footprint, const struct memory *m
     return false;
 }
 
-/* Only a launch of its own graph may touch memory that is not in use. */
-void sl_captured_launched(const struct sl_footprint *footprint, uint64_t *seen)
+/* Marks what the launch allocates as in use. Returns a free that it has to wait for, or NULL. Only a launch
+ * of its own graph may touch memory that is not in use. */
+static CUevent take_into_use(const struct sl_footprint *footprint)
 {
+    CUevent behind = NULL;
+    pthread_mutex_lock(&lock);
+    for (struct capture *capture = captures; capture && !behind; capture = capture->next)
+        for (struct memory *memory = capture->memory; memory && !behind; memory = memory->next)
+            if (!memory->freed && !memory->in_use && touches(footprint, memory)) {
+                memory->in_use = true;
+                behind = memory->behind;
+                memory->behind = NULL;
+            }
+    pthread_mutex_unlock(&lock);
+    return behind;
+}
+
+void sl_captured_launch(const struct sl_footprint *footprint, CUstream stream, uint64_t *seen)
+{
+    const struct sl_cuda_driver *driver = sl_driver_functions();
     uint64_t now = atomic_load(&changes);
+    CUevent behind;
     if (*seen == now || !footprint) return;
     *seen = now;
-    pthread_mutex_lock(&lock);
-    for (struct capture *capture = captures; capture; capture = capture->next)
-        for (struct memory *memory = capture->memory; memory; memory = memory->next)
-            if (!memory->freed && !memory->in_use) memory->in_use = touches(footprint, memory);
-    pthread_mutex_unlock(&lock);
+    while ((behind = take_into_use(footprint))) {
+        driver->stream_wait_event(stream, behind, 0);
+        driver->event_destroy(behind);
+    }
 }
 
 void sl_captured_out_of_order(CUstream stream)
@@ -286,6 +324,7 @@ static struct capture *take_those_over(void)
 static void give_back(struct memory *memory)
 {
     if (memory->freed || !memory->in_use) sl_runtime_free(memory->address, NULL);
+    if (memory->behind) sl_driver_functions()->event_destroy(memory->behind);
     free(memory);
 }
 

@@ -22,13 +22,14 @@ bool sl_captured_alloc(struct sl_call call, CUstream stream, uint64_t bytes, CUd
 /* Frees in the order of `stream`. False: it does not capture, or `address` is no captured memory. */
 bool sl_captured_free_in_order(CUdeviceptr address, CUstream stream, CUresult *result);
 
-/* Frees outside of captures what no graph frees itself; the next launch of its graph allocates it again.
- * False: `address` is no captured memory. */
-bool sl_captured_free(CUdeviceptr address, CUresult *result);
+/* Frees outside of captures what no graph frees itself, in the order of `stream` or, NULL, when the host has
+ * waited; the next launch of its graph allocates it again. False: `address` is no captured memory. */
+bool sl_captured_free(CUdeviceptr address, const CUstream *stream, CUresult *result);
 
-/* An executable graph that touches `footprint` is launched. *seen: for each executable graph its own, 0 at
- * first and whenever its footprint has changed. */
-void sl_captured_launched(const struct sl_footprint *footprint, uint64_t *seen);
+/* An executable graph that touches `footprint` is about to be launched in `stream`, which waits for frees in
+ * other streams. *seen: for each executable graph its own, 0 at first and whenever its footprint has changed.
+ */
+void sl_captured_launch(const struct sl_footprint *footprint, CUstream stream, uint64_t *seen);
 
 /* The next node of `stream`, if it captures, may come before what was captured on it so far. */
 void sl_captured_out_of_order(CUstream stream);

@@ -28,7 +28,7 @@ struct executable {
     bool waits;   /* one of them waits for something else than the device */
     struct sl_footprint *joined;
     bool joined_is_old;
-    uint64_t captured_seen; /* of sl_captured_launched */
+    uint64_t captured_seen; /* of sl_captured_launch */
     unsigned long long flags;
     struct sl_graph_pieces *pieces; /* NULL: it fits the budget */
 };
@@ -333,10 +333,10 @@ struct sl_graph_pieces *sl_graphs_pieces(CUgraphExec exec)
     return executable ? executable->pieces : NULL;
 }
 
-void sl_graphs_launched(CUgraphExec exec)
+void sl_graphs_launch(CUgraphExec exec, CUstream stream)
 {
     struct executable *executable = find(exec);
-    if (executable) sl_captured_launched(executable->joined, &executable->captured_seen);
+    if (executable) sl_captured_launch(executable->joined, stream, &executable->captured_seen);
 }
 
 /* The child has none of the parent's graphs; what they take is left to the copy of its memory. */

@@ -31,8 +31,9 @@ void sl_graphs_node_enabled(CUgraphExec exec, CUgraphNode node, bool enabled);
 /* What a launch of `exec` touches; NULL where nothing is known. Valid until the graph is next changed. */
 const struct sl_footprint *sl_graphs_footprint(CUgraphExec exec);
 
-/* It is launched: what its captures allocated is in use from now on. */
-void sl_graphs_launched(CUgraphExec exec);
+/* It is about to be launched in `stream`, which takes work: what its captures allocated is in use from now
+ * on. */
+void sl_graphs_launch(CUgraphExec exec, CUstream stream);
 
 /* What runs it in pieces, or NULL: it was never known to touch more than the budget. */
 struct sl_graph_pieces *sl_graphs_pieces(CUgraphExec exec);

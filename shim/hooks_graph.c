@@ -218,11 +218,11 @@ static CUresult launch_one(struct sl_call call, sl_fn_cuGraphLaunch *real, CUgra
     return sl_work_end(&work, sl_let_go_behind(call, stream, held, real(exec, stream)));
 }
 
-static bool takes_work(CUstream stream)
+static bool captures(CUstream stream)
 {
     CUstreamCaptureStatus status;
     return sl_driver_functions()->stream_is_capturing(stream, &status) == CUDA_SUCCESS &&
-           status == CU_STREAM_CAPTURE_STATUS_NONE;
+           status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 /* The graph in as many pieces as it needs, or whole where it fits the budget by now. */
@@ -249,10 +249,12 @@ CUresult sl_hook_cuGraphLaunch(struct sl_call call, sl_fn_cuGraphLaunch *real, C
         struct sl_work work = {.seen = false};
         return sl_work_end(&work, real(exec, stream));
     }
-    struct sl_graph_pieces *pieces = sl_graphs_pieces(exec);
     const struct sl_footprint *footprint = sl_graphs_footprint(exec);
-    sl_graphs_launched(exec);
-    if (pieces && takes_work(sl_work_stream(call, stream)))
-        return launch_pieces(call, real, exec, stream, pieces);
+    struct sl_graph_pieces *pieces = NULL;
+    if (!captures(sl_work_stream(call, stream))) {
+        sl_graphs_launch(exec, sl_work_stream(call, stream));
+        pieces = sl_graphs_pieces(exec);
+    }
+    if (pieces) return launch_pieces(call, real, exec, stream, pieces);
     return launch_one(call, real, exec, stream, footprint, sl_graphs_wait(exec));
 }

@@ -111,7 +111,7 @@ CUresult sl_hook_cuMemAllocPitch_v2(struct sl_call call, sl_fn_cuMemAllocPitch_v
 static CUresult give_ours(CUdeviceptr address)
 {
     CUresult result;
-    if (!sl_captured_free(address, &result)) return sl_memory_give(address);
+    if (!sl_captured_free(address, NULL, &result)) return sl_memory_give(address);
     bool entered = sl_session_enter();
     if (result == CUDA_SUCCESS) sl_runtime_finish();
     sl_session_leave(entered);

@@ -133,7 +133,7 @@ CUresult sl_hook_cuMemAllocFromPoolAsync(struct sl_call call, sl_fn_cuMemAllocFr
 static bool free_ours(CUdeviceptr address, CUstream stream, CUresult *result)
 {
     if (!takes_work(stream)) return sl_captured_free_in_order(address, stream, result);
-    if (!sl_captured_free(address, result)) *result = sl_memory_give_async(address, stream);
+    if (!sl_captured_free(address, &stream, result)) *result = sl_memory_give_async(address, stream);
     return true;
 }
 

@@ -270,6 +270,41 @@ static void what_a_launch_leaves_is_the_programs(void **state)
     wait_until_free(at_first);
 }
 
+/* The next launch comes behind the free of what it allocates, whatever its stream. */
+static void a_launch_waits_for_the_frees(void **state)
+{
+    (void)state;
+    CUdeviceptr target;
+    CUevent event;
+    ok(cuMemAlloc(&target, BYTES));
+    ok(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    begin();
+    CUdeviceptr memory = take(stream);
+    ok(cuMemsetD32Async(memory, 1, WORDS, stream));
+    CUgraph graph = end();
+    CUgraphExec exec = ready(graph);
+    ok(cuGraphLaunch(exec, other));
+    ok(cuEventRecord(event, other));
+    ok(cuStreamWaitEvent(stream, event, 0));
+    for (int i = 0; i < 4; i++) add_to(memory, 1, stream);
+    ok(cuMemcpyDtoDAsync(target, memory, BYTES, stream));
+    ok(cuMemFreeAsync(memory, stream));
+    if (ours) {
+        ok(cuGraphLaunch(exec, other));
+        ok(cuStreamSynchronize(other));
+    }
+    expect(target, 5);
+    if (ours) {
+        expect(memory, 1);
+        ok(cuMemFree(memory));
+    }
+    ok(cuGraphExecDestroy(exec));
+    ok(cuGraphDestroy(graph));
+    ok(cuEventDestroy(event));
+    ok(cuMemFree(target));
+    wait_until_free(at_first);
+}
+
 /* And of what was freed by the program before the graph is gone nothing is left. */
 static void what_the_program_freed_goes_with_the_graph(void **state)
 {
@@ -326,6 +361,7 @@ int main(void)
         cmocka_unit_test(it_lasts_as_long_as_what_is_made_of_the_graph),
         cmocka_unit_test(an_abandoned_capture_gives_it_back),
         cmocka_unit_test(what_a_launch_leaves_is_the_programs),
+        cmocka_unit_test(a_launch_waits_for_the_frees),
         cmocka_unit_test(what_the_program_freed_goes_with_the_graph),
         cmocka_unit_test(it_moves_like_any_other),
     };
