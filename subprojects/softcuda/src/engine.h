@@ -41,15 +41,15 @@ struct sc_module_memory {
     uint64_t (*allocate_managed)(void *context, const char *name, size_t bytes, size_t align, bool *fresh);
 };
 
-/* Makes functions that are loaded from now on able to tell what they touch, at a cost. Once, before the first is
- * loaded. */
+/* Makes functions that are loaded from now on able to tell what they touch, at a cost. Once, before the first
+ * is loaded. */
 void sc_engine_note_touches(void);
 
 /* Parses and decodes `bytes` bytes of PTX (no terminating NUL needed; untrusted). On success *out is set. */
 enum sc_engine_status sc_module_load(const char *text, size_t bytes, const struct sc_module_memory *memory,
                                      struct sc_module **out, struct sc_diagnostic *diagnostic);
-/* The same for several texts that know each other's .extern names (nvcc -rdc=true). The text that a diagnostic is
- * about is not told. */
+/* The same for several texts that know each other's .extern names (nvcc -rdc=true). The text that a
+ * diagnostic is about is not told. */
 struct sc_text {
     const char *text;
     size_t bytes;
@@ -109,7 +109,8 @@ struct sc_cost {
     uint64_t bytes_read, bytes_written; /* global memory of all kinds, counted as above */
     struct sc_block_traffic *blocks;    /* sorted by block; managed and host ranges only */
     size_t block_count;
-    /* Where sc_launch.touches asks for it; a kernel that faulted has touched what is told, and perhaps more. */
+    /* Where sc_launch.touches asks for it; a kernel that faulted has touched what is told, and perhaps more.
+     */
     struct sc_touched *touched;
     size_t touched_count;
     struct sc_accessed *accessed; /* the same, where sc_launch.accesses asks for it */
@@ -142,8 +143,10 @@ struct sc_launch {
     const void *parameters; /* the packed parameter block, parameter_bytes long */
     const struct sc_address_space *space;
     uint64_t heap,
-        heap_bytes;   /* device memory for malloc, zero before its first use; or 0: malloc gives NULL */
-    uint32_t workers; /* threads to use at most, at least 1 */
+        heap_bytes;      /* device memory for malloc, zero before its first use; or 0: malloc gives NULL */
+    uint64_t grid_state; /* of a cooperative launch, whose blocks run side by side: 8 bytes of device memory
+                            for its barrier, zero before its first use; or 0 */
+    uint32_t workers;    /* threads to use at most, at least 1 */
     uint64_t watchdog_instructions; /* a block's limit; 0 for none */
     bool touches;                   /* fill sc_cost.touched; sc_engine_note_touches was called */
     bool accesses;                  /* fill sc_cost.accessed; the same */

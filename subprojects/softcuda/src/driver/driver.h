@@ -39,11 +39,12 @@ struct sc_context {
     struct sc_stream *legacy;  /* what a NULL stream means */
     struct sc_stream *streams; /* all of them, legacy included */
     struct sc_loaded *modules;
-    struct sc_allocation *state; /* SOFTCUDA_CONTEXT_BYTES */
-    struct sc_allocation *heap;  /* of kernels that call malloc; NULL before the first */
-    struct sc_op **left_behind;  /* last operations of destroyed blocking streams */
+    struct sc_allocation *state;      /* SOFTCUDA_CONTEXT_BYTES */
+    struct sc_allocation *heap;       /* of kernels that call malloc; NULL before the first */
+    struct sc_allocation *grid_state; /* of cooperative launches; the same */
+    struct sc_op **left_behind;       /* last operations of destroyed blocking streams */
     size_t left_count;
-    uint64_t last_end_ns;        /* of the operations timed so far */
+    uint64_t last_end_ns;     /* of the operations timed so far */
     struct sc_clock *reached; /* the same for races.h, or NULL */
 };
 

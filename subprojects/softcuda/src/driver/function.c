@@ -3,6 +3,7 @@
 
 #include "image.h"
 #include "module.h"
+#include "work.h"
 
 #define WARP 32
 #define THREADS_PER_PROCESSOR 2048
@@ -180,7 +181,7 @@ static int smaller(int a, int b)
     return a < b ? a : b;
 }
 
-static int blocks_that_fit(const struct sc_func *func, int threads, size_t dynamic_shared)
+int sc_blocks_that_fit(const struct sc_func *func, int threads, size_t dynamic_shared)
 {
     int warps = (threads + WARP - 1) / WARP;
     int blocks = smaller(BLOCKS_PER_PROCESSOR, THREADS_PER_PROCESSOR / (warps * WARP));
@@ -203,7 +204,7 @@ CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *block
     result = sc_function_resolve(handle, &func);
     if (result) return sc_leave(result);
     bool fits = threads <= (int)func->info.max_threads && dynamic_shared <= (size_t)func->max_dynamic_shared;
-    *blocks = fits ? blocks_that_fit(func, threads, dynamic_shared) : 0;
+    *blocks = fits ? sc_blocks_that_fit(func, threads, dynamic_shared) : 0;
     return sc_leave(CUDA_SUCCESS);
 }
 

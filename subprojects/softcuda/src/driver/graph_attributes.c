@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "graph.h"
+#include "work.h"
 
 /* Attributes change nothing on a device that runs kernels one after the other; they are kept to be read. */
 static bool is_kept(CUkernelNodeAttrID attribute, const CUkernelNodeAttrValue *value)
@@ -14,9 +15,8 @@ static bool is_kept(CUkernelNodeAttrID attribute, const CUkernelNodeAttrValue *v
     case CU_KERNEL_NODE_ATTRIBUTE_MEM_SYNC_DOMAIN:
     case CU_KERNEL_NODE_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
     case CU_KERNEL_NODE_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-        return true;
     case CU_KERNEL_NODE_ATTRIBUTE_COOPERATIVE:
-        return !value || !value->cooperative;
+        return true;
     case CU_KERNEL_NODE_ATTRIBUTE_CLUSTER_DIMENSION:
         return !value || (value->clusterDim.x <= 1 && value->clusterDim.y <= 1 && value->clusterDim.z <= 1);
     default:
@@ -44,6 +44,7 @@ CUresult CUDAAPI cuGraphKernelNodeGetAttribute(CUgraphNode handle, CUkernelNodeA
     const struct sc_kernel_payload *kernel = &node->payload.kernel;
     memset(out, 0, sizeof *out);
     if (kernel->attributes) *out = kernel->attributes[attribute];
+    if (attribute == CU_KERNEL_NODE_ATTRIBUTE_COOPERATIVE) out->cooperative = kernel->work.grid_state != 0;
     return sc_leave(CUDA_SUCCESS);
 }
 
@@ -63,6 +64,9 @@ CUresult CUDAAPI cuGraphKernelNodeSetAttribute(CUgraphNode handle, CUkernelNodeA
         return sc_leave(sc_refuse("cuGraphKernelNodeSetAttribute", "this attribute"));
     struct sc_kernel_payload *kernel = &node->payload.kernel;
     if (!make_attributes(kernel)) return sc_leave(CUDA_ERROR_OUT_OF_MEMORY);
+    if (attribute == CU_KERNEL_NODE_ATTRIBUTE_COOPERATIVE)
+        result = sc_launch_cooperate(node->payload.context, value->cooperative != 0, &kernel->work);
+    if (result) return sc_leave(result);
     kernel->attributes[attribute] = *value;
     kernel->attributes_set |= 1u << attribute;
     return sc_leave(CUDA_SUCCESS);
@@ -79,7 +83,9 @@ CUresult CUDAAPI cuGraphKernelNodeCopyAttributes(CUgraphNode to_handle, CUgraphN
         return sc_leave(CUDA_ERROR_INVALID_VALUE);
     const struct sc_kernel_payload *source = &from->payload.kernel;
     struct sc_kernel_payload *kernel = &to->payload.kernel;
-    if (!source->attributes || from == to) return sc_leave(CUDA_SUCCESS);
+    if (from == to) return sc_leave(CUDA_SUCCESS);
+    result = sc_launch_cooperate(to->payload.context, source->work.grid_state != 0, &kernel->work);
+    if (result || !source->attributes) return sc_leave(result);
     if (!make_attributes(kernel)) return sc_leave(CUDA_ERROR_OUT_OF_MEMORY);
     memcpy(kernel->attributes, source->attributes, SC_ATTRIBUTES * sizeof *kernel->attributes);
     kernel->attributes_set = source->attributes_set;

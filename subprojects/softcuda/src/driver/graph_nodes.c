@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "graph.h"
+#include "work.h"
 
 static bool is_inside(const struct sc_graph *graph, const struct sc_graph *outer)
 {
@@ -78,6 +79,11 @@ static CUresult set(struct sc_node *node, bool in_exec, struct sc_payload *paylo
         return sc_leave(CUDA_ERROR_INVALID_VALUE);
     }
     if (payload->type == CU_GRAPH_NODE_TYPE_KERNEL) {
+        made = sc_launch_cooperate(payload->context, old->kernel.work.grid_state != 0, &payload->kernel.work);
+        if (made) {
+            drop(payload);
+            return sc_leave(made);
+        }
         payload->kernel.attributes = old->kernel.attributes;
         payload->kernel.attributes_set = old->kernel.attributes_set;
         old->kernel.attributes = NULL;

@@ -70,6 +70,31 @@ static CUresult need_heap(struct sc_context *context, const struct sc_func *func
     return CUDA_SUCCESS;
 }
 
+/* The grid's barrier is part of what a context takes (SOFTCUDA_CONTEXT_BYTES), and not charged by itself. */
+static bool need_grid_state(struct sc_context *context)
+{
+    if (context->grid_state) return true;
+    context->grid_state = sc_space_allocate(SC_MEMORY_DEVICE, 8, 512);
+    if (!context->grid_state) return false;
+    context->grid_state->owner = context;
+    context->grid_state->internal = true;
+    return true;
+}
+
+/* All blocks have to be there at once. */
+CUresult sc_launch_cooperate(struct sc_context *context, bool cooperative, struct sc_launch_work *launch)
+{
+    launch->grid_state = 0;
+    if (!cooperative) return CUDA_SUCCESS;
+    uint64_t blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
+    int threads = (int)(launch->block[0] * launch->block[1] * launch->block[2]);
+    int fit = sc_blocks_that_fit(launch->func, threads, launch->dynamic_shared_bytes);
+    if (blocks > (uint64_t)fit * sc_options()->processors) return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+    if (!need_grid_state(context)) return CUDA_ERROR_OUT_OF_MEMORY;
+    launch->grid_state = context->grid_state->begin;
+    return CUDA_SUCCESS;
+}
+
 CUresult sc_launch_describe(struct sc_context *context, CUfunction handle, const struct sc_shape *shape,
                             void **pointers, void **extra, struct sc_launch_work *out)
 {
@@ -95,7 +120,9 @@ CUresult sc_launch_describe(struct sc_context *context, CUfunction handle, const
         .heap = func->info.uses_heap ? context->heap->begin : 0,
         .heap_bytes = func->info.uses_heap ? context->heap->bytes : 0,
     };
-    return CUDA_SUCCESS;
+    result = sc_launch_cooperate(context, shape->cooperative, out);
+    if (result) sc_launch_drop(out);
+    return result;
 }
 
 bool sc_launch_copy(const struct sc_launch_work *from, struct sc_launch_work *out)
@@ -137,6 +164,17 @@ static CUresult launch(CUfunction handle, const struct sc_shape *shape, CUstream
     return sc_queue_submit(stream, op);
 }
 
+CUresult CUDAAPI cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
+                                           unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+                                           unsigned int block_z, unsigned int dynamic_shared, CUstream stream,
+                                           void **parameters)
+{
+    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    if (result) return result;
+    struct sc_shape shape = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, dynamic_shared, true};
+    return sc_leave(launch(function, &shape, stream, parameters, NULL));
+}
+
 CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
                                 unsigned int grid_z, unsigned int block_x, unsigned int block_y,
                                 unsigned int block_z, unsigned int dynamic_shared, CUstream stream,
@@ -144,7 +182,7 @@ CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned int grid_x, unsign
 {
     CUresult result = sc_enter(SC_NEED_CONTEXT);
     if (result) return result;
-    struct sc_shape shape = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, dynamic_shared};
+    struct sc_shape shape = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, dynamic_shared, false};
     return sc_leave(launch(function, &shape, stream, parameters, extra));
 }
 
@@ -160,9 +198,8 @@ static bool harmless(const CUlaunchAttribute *attribute)
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
     case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: /* which the caller sees to */
         return true;
-    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-        return attribute->value.cooperative == 0;
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
         return attribute->value.clusterDim.x <= 1 && attribute->value.clusterDim.y <= 1 &&
                attribute->value.clusterDim.z <= 1;
@@ -175,9 +212,18 @@ CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction funct
                                   void **extra)
 {
     if (!config || (config->numAttrs && !config->attrs)) return CUDA_ERROR_INVALID_VALUE;
-    for (unsigned i = 0; i < config->numAttrs; i++)
+    bool cooperative = false;
+    for (unsigned i = 0; i < config->numAttrs; i++) {
         if (!harmless(&config->attrs[i]))
             return sc_refuse("cuLaunchKernelEx", "one of the launch attributes");
+        if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
+            cooperative = config->attrs[i].value.cooperative != 0;
+    }
+    if (cooperative && parameters)
+        return cuLaunchCooperativeKernel(function, config->gridDimX, config->gridDimY, config->gridDimZ,
+                                         config->blockDimX, config->blockDimY, config->blockDimZ,
+                                         config->sharedMemBytes, config->hStream, parameters);
+    if (cooperative) return sc_refuse("cuLaunchKernelEx", "a cooperative launch with packed parameters");
     return cuLaunchKernel(function, config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX,
                           config->blockDimY, config->blockDimZ, config->sharedMemBytes, config->hStream,
                           parameters, extra);

@@ -151,6 +151,16 @@ CUresult CUDAAPI cuLaunchKernel_ptsz(CUfunction function, unsigned int grid_x, u
                           own(stream), parameters, extra);
 }
 
+CUresult CUDAAPI cuLaunchCooperativeKernel_ptsz(CUfunction function, unsigned int grid_x, unsigned int grid_y,
+                                                unsigned int grid_z, unsigned int block_x,
+                                                unsigned int block_y, unsigned int block_z,
+                                                unsigned int dynamic_shared, CUstream stream,
+                                                void **parameters)
+{
+    return cuLaunchCooperativeKernel(function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
+                                     dynamic_shared, own(stream), parameters);
+}
+
 CUresult CUDAAPI cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction function, void **parameters,
                                        void **extra)
 {

@@ -60,8 +60,8 @@ struct sc_launch_work {
     const struct sc_native_kernel *native; /* instead of `function` */
     const char *name;
     uint32_t grid[3], block[3], dynamic_shared_bytes;
-    void *parameters;          /* owned */
-    uint64_t heap, heap_bytes; /* as in struct sc_launch */
+    void *parameters;                      /* owned */
+    uint64_t heap, heap_bytes, grid_state; /* as in struct sc_launch */
 };
 
 /* A box of `width` bytes by `height` rows by `depth` slices. */

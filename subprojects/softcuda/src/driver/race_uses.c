@@ -109,7 +109,8 @@ static void add(struct uses *uses, uint64_t address, uint64_t bytes, enum sc_use
 /* What malloc gives to kernels passes from one to the other in ways that are not seen. */
 static bool in_heap(const struct sc_launch_work *launch, uint64_t address)
 {
-    return address - launch->heap < launch->heap_bytes;
+    bool barrier = launch->grid_state && address - launch->grid_state < 8; /* of the grid */
+    return barrier || address - launch->heap < launch->heap_bytes;
 }
 
 static enum sc_use_kind use_of(enum sc_access_kind kind)

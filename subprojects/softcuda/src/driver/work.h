@@ -8,13 +8,19 @@
 
 struct sc_shape {
     uint32_t grid[3], block[3], dynamic_shared;
+    bool cooperative;
 };
 
 /* Checks a launch in `context` and packs its parameters, from an array of pointers or from one buffer. On
  * success `out` owns its parameters and a reference to the module. Errors: CUDA_ERROR_INVALID_HANDLE,
- * CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, CUDA_ERROR_OUT_OF_MEMORY. */
+ * CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
+ * CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sc_launch_describe(struct sc_context *context, CUfunction handle, const struct sc_shape *shape,
                             void **pointers, void **extra, struct sc_launch_work *out);
+/* Makes a launch cooperative, or not. Errors: as above. */
+CUresult sc_launch_cooperate(struct sc_context *context, bool cooperative, struct sc_launch_work *launch);
+/* How many blocks of `threads` threads a processor holds at once. */
+int sc_blocks_that_fit(const struct sc_func *func, int threads, size_t dynamic_shared);
 /* A second launch like `from`. false: no memory. */
 bool sc_launch_copy(const struct sc_launch_work *from, struct sc_launch_work *out);
 /* Frees what a launch owns; accepts one that was dropped. */

@@ -122,6 +122,31 @@ static void run_all(struct launch *launch)
     if (launch->offered) sc_pool_withdraw(&launch->offer);
 }
 
+/* A cooperative launch: each block has a worker, and they take turns in one thread, in the order of blocks,
+ * so that results are always the same. */
+static void run_together(struct launch *launch)
+{
+    const uint32_t *grid = launch->wish->grid;
+    uint32_t count = launch->worker_count, left = count;
+    bool *over = calloc(count, sizeof *over);
+    launch->no_memory = !over;
+    for (uint32_t b = 0; b < count && !launch->no_memory; b++) {
+        launch->no_memory = !sc_worker_init(&launch->workers[b], launch->wish, launch->parameters);
+        if (!launch->no_memory)
+            sc_worker_begin(&launch->workers[b], b % grid[0], b / grid[0] % grid[1], b / grid[0] / grid[1]);
+    }
+    while (left && !launch->no_memory && launch->fault_at == UINT64_MAX)
+        for (uint32_t b = 0; b < count && launch->fault_at == UINT64_MAX; b++) {
+            enum sc_progress progress = over[b] ? SC_PROGRESS_WAITS : sc_worker_go_on(&launch->workers[b]);
+            if (progress == SC_PROGRESS_FAULT) record_fault(launch, &launch->workers[b], b);
+            if (progress == SC_PROGRESS_DONE) {
+                over[b] = true;
+                left--;
+            }
+        }
+    free(over);
+}
+
 static int by_block(const void *a, const void *b)
 {
     const struct sc_block_traffic *x = a, *y = b;
@@ -200,6 +225,7 @@ static bool sum_accesses(const struct launch *launch, struct sc_cost *cost)
 static uint32_t count_workers(const struct sc_launch *wish, uint64_t blocks)
 {
     uint32_t workers = wish->workers ? wish->workers : 1;
+    if (wish->grid_state) return (uint32_t)blocks;
     if (workers > SC_POOL_MAX) workers = SC_POOL_MAX;
     return blocks < workers ? (uint32_t)blocks : workers;
 }
@@ -212,7 +238,7 @@ enum sc_engine_status sc_run(const struct sc_launch *wish, struct sc_cost *cost,
     launch.blocks = (uint64_t)wish->grid[0] * wish->grid[1] * wish->grid[2];
     if (!launch.blocks || !wish->block[0] || !wish->block[1] || !wish->block[2]) return SC_ENGINE_OK;
     launch.worker_count = count_workers(wish, launch.blocks);
-    launch.ordered = launch.worker_count > 1 && wish->function->program->ordered;
+    launch.ordered = launch.worker_count > 1 && !wish->grid_state && wish->function->program->ordered;
     launch.workers = calloc(launch.worker_count, sizeof *launch.workers);
     launch.parameters = aligned_alloc(64, ((size_t)bytes + 64) / 64 * 64);
     bool ok = launch.workers && launch.parameters;
@@ -220,7 +246,10 @@ enum sc_engine_status sc_run(const struct sc_launch *wish, struct sc_cost *cost,
         memcpy(launch.parameters, wish->parameters, bytes);
         pthread_mutex_init(&launch.lock, NULL);
         if (launch.ordered) sc_order_init(&launch.order);
-        run_all(&launch);
+        if (wish->grid_state)
+            run_together(&launch);
+        else
+            run_all(&launch);
         if (launch.ordered) sc_order_free(&launch.order);
         pthread_mutex_destroy(&launch.lock);
         for (uint32_t w = 0; w < launch.worker_count; w++) {

@@ -30,6 +30,8 @@ static const struct {
     {"%dynamic_smem_size", SC_SPECIAL_DYNAMIC_SHARED},
     {"%total_smem_size", SC_SPECIAL_TOTAL_SHARED},
     {"%smid", SC_SPECIAL_SM},
+    {"%envreg1", SC_SPECIAL_ENVREG_1},
+    {"%envreg2", SC_SPECIAL_ENVREG_2},
 };
 
 /* Special registers whose value never changes here, and clocks */

@@ -267,10 +267,11 @@ bool sc_run_yield(struct sc_group *group, const struct sc_op *op)
 }
 
 #define POLLS_MAX 4096u
+#define POLLS_BESIDE_OTHERS 4u /* of blocks that take turns */
 
 void sc_poll(struct sc_group *group)
 {
-    if (++group->polls < POLLS_MAX) return;
+    if (++group->polls < (group->worker->launch->grid_state ? POLLS_BESIDE_OTHERS : POLLS_MAX)) return;
     group->polls = 0;
     group->yields = true;
 }

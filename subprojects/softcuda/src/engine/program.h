@@ -181,6 +181,8 @@ enum sc_special {
     SC_SPECIAL_TOTAL_SHARED,
     SC_SPECIAL_SHARED_BASE,
     SC_SPECIAL_PARAM_BASE,
+    SC_SPECIAL_ENVREG_1, /* the high and the low half of where the grid's barrier is */
+    SC_SPECIAL_ENVREG_2,
     SC_SPECIAL_PER_BLOCK, /* the rest changes from block to block */
     SC_SPECIAL_CTAID_X = SC_SPECIAL_PER_BLOCK,
     SC_SPECIAL_CTAID_Y,

@@ -89,6 +89,8 @@ static void fill_file(struct sc_worker *worker, struct sc_group *group)
         splat32(group, (enum sc_special)(SC_SPECIAL_NCTAID_X + i), launch->grid[i]);
     }
     splat32(group, SC_SPECIAL_NWARP, (threads + 31) / 32);
+    splat32(group, SC_SPECIAL_ENVREG_1, (uint32_t)(launch->grid_state >> 32));
+    splat32(group, SC_SPECIAL_ENVREG_2, (uint32_t)launch->grid_state);
     splat32(group, SC_SPECIAL_DYNAMIC_SHARED, launch->dynamic_shared_bytes);
     splat32(group, SC_SPECIAL_TOTAL_SHARED, worker->shared_bytes);
     splat64(group, program->special[SC_SPECIAL_SHARED_BASE], (uint64_t)(uintptr_t)worker->shared);
@@ -290,7 +292,8 @@ void sc_worker_free(struct sc_worker *worker)
     worker->stacks = NULL;
 }
 
-static bool run_groups(struct sc_worker *worker)
+/* Until the block ends, or, where others run beside it, waits for one of them. */
+static enum sc_progress run_groups(struct sc_worker *worker)
 {
     for (bool more = true; more;) {
         uint32_t live = 0, line = 0, lane = 0;
@@ -298,22 +301,25 @@ static bool run_groups(struct sc_worker *worker)
         bool resting = false; /* a group that yields, and can go on */
         for (uint32_t g = 0; g < worker->group_count; g++) {
             struct sc_group *group = &worker->groups[g];
-            if (!group->blocked && !run_group(worker, group)) return false;
+            if (!group->blocked && !run_group(worker, group)) return SC_PROGRESS_FAULT;
             live += group->live;
             resting |= !group->blocked;
             if (group->live && !stuck) stuck = group;
         }
-        if (!live) return true;
-        more = sc_release_barriers(worker) || resting;
+        if (!live) return SC_PROGRESS_DONE;
+        more = sc_release_barriers(worker);
+        if (!more && resting && worker->launch->grid_state) return SC_PROGRESS_WAITS;
+        more |= resting;
         if (more) continue;
         while (stuck && lane + 1 < stuck->lanes && stuck->lane_at[lane] == SC_AT_EXIT) lane++;
         line = worker->program->blocks[stuck->barrier_block[lane]].line;
-        return stop(worker, stuck, line, lane, SC_FAULT_TIMEOUT, 0);
+        stop(worker, stuck, line, lane, SC_FAULT_TIMEOUT, 0);
+        return SC_PROGRESS_FAULT;
     }
-    return true;
+    return SC_PROGRESS_DONE;
 }
 
-bool sc_worker_run(struct sc_worker *worker, uint32_t x, uint32_t y, uint32_t z)
+void sc_worker_begin(struct sc_worker *worker, uint32_t x, uint32_t y, uint32_t z)
 {
     const uint64_t wish = worker->launch->watchdog_instructions, limit = wish ? wish : UINT64_MAX;
     worker->block[0] = x, worker->block[1] = y, worker->block[2] = z;
@@ -326,7 +332,18 @@ bool sc_worker_run(struct sc_worker *worker, uint32_t x, uint32_t y, uint32_t z)
             splat32(group, (enum sc_special)(SC_SPECIAL_CTAID_X + i), worker->block[i]);
         sc_group_start(group);
     }
-    bool ok = run_groups(worker);
+}
+
+enum sc_progress sc_worker_go_on(struct sc_worker *worker)
+{
+    return run_groups(worker);
+}
+
+bool sc_worker_run(struct sc_worker *worker, uint32_t x, uint32_t y, uint32_t z)
+{
+    sc_worker_begin(worker, x, y, z);
+    const uint64_t limit = worker->watchdog_left;
+    bool ok = run_groups(worker) == SC_PROGRESS_DONE;
     uint64_t used = limit - worker->watchdog_left;
     worker->patience -= used < worker->patience ? used : worker->patience;
     return ok;

@@ -62,8 +62,15 @@ bool sc_worker_init(struct sc_worker *worker, const struct sc_launch *launch,
                     const unsigned char *parameters);
 void sc_worker_free(struct sc_worker *worker);
 
-/* Runs one block to its end. False when it faulted: worker->fault says how. */
+/* Runs one block to its end. False when it faulted: worker->fault says how. pre: the launch is not
+ * cooperative. */
 bool sc_worker_run(struct sc_worker *worker, uint32_t x, uint32_t y, uint32_t z);
+
+/* Of a cooperative launch: makes the worker stand for one block, and runs that until it ends, or waits for
+ * something that another block may do. */
+enum sc_progress { SC_PROGRESS_DONE, SC_PROGRESS_WAITS, SC_PROGRESS_FAULT };
+void sc_worker_begin(struct sc_worker *worker, uint32_t x, uint32_t y, uint32_t z);
+enum sc_progress sc_worker_go_on(struct sc_worker *worker);
 
 #define SC_TRAFFIC_SHIFT 21
 
