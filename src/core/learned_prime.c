@@ -58,7 +58,8 @@ static sl_symbol intern_launch(const struct sl_learned_parts *parts, const struc
         if (!from->bytes) accesses[a].at_least = from->threads * SL_BYTES_FOR_THREAD;
         if (slot->bytes > parts->arena->chunk_bytes && sl_slot_learn(slot, from->offset))
             parts->scanner->extents.version++;
-        signature = sl_signature_add(signature, &accesses[a]);
+        uint32_t role = sl_kernels_role(&parts->scanner->kernels, accesses[a].parameter, accesses[a].where);
+        signature = sl_signature_add(signature, &accesses[a], role);
     }
     struct sl_symbol_record record = {.kind = SL_SYMBOL_LAUNCH,
                                       .kernel = kernels[symbol->kernel],

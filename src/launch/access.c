@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define REPEATED_WITHIN 16 /* words: as many as a structure that holds operands has, about */
+
 /* `kernel`: its number, or 0 for a range of `bytes` bytes. */
 static void add_word(struct sl_scanner *scanner, uint64_t address, uint64_t bytes, uint32_t kernel,
                      uint32_t where, bool only_read)
@@ -36,6 +38,23 @@ static void add_span(struct sl_scanner *scanner, const struct sl_span *span, uin
     if (rest) add_word(scanner, address, rest, 0, where, !span->write);
 }
 
+/* Notes whether word `w` of the kernel's parameters is an address of a live allocation. */
+static void note_word(struct sl_scanner *scanner, uint32_t number, uint32_t w, bool live)
+{
+    struct sl_kernel *kernel = &scanner->kernels.kernels[number];
+    if (sl_kernel_word_in_structure(kernel, w))
+        scanner->stale_words += sl_word_note(&kernel->evidence[w], live);
+}
+
+/* Whether one of the launch's last words is this address. */
+static bool is_repeated(const struct sl_scanner *scanner, uint64_t address)
+{
+    uint32_t count = scanner->usage.word_count, first = count > REPEATED_WITHIN ? count - REPEATED_WITHIN : 0;
+    for (uint32_t w = first; w < count; w++)
+        if (scanner->scanned[w].address == address) return true;
+    return false;
+}
+
 static void scan_parameters(struct sl_scanner *scanner, const struct sl_launch *launch, uint32_t number)
 {
     const struct sl_kernel *kernel = &scanner->kernels.kernels[number];
@@ -44,8 +63,12 @@ static void scan_parameters(struct sl_scanner *scanner, const struct sl_launch *
         uint64_t word;
         if (!value || sl_word_is_stale(&kernel->evidence[w])) continue;
         memcpy(&word, value, sizeof word);
-        if (word && !sl_arena_owns(word) && sl_kernel_word_in_structure(kernel, w))
-            sl_word_note(&kernel->evidence[w], false);
+        if (!sl_arena_owns(word)) {
+            if (word) note_word(scanner, number, w, false);
+            continue;
+        }
+        /* What the stack held often is the same address again, or nothing. */
+        if (sl_kernel_word_in_structure(kernel, w) && is_repeated(scanner, word)) continue;
         add_word(scanner, word, 0, number, kernel->words[w], false);
     }
 }
@@ -127,6 +150,61 @@ static bool is_launch(struct sl_scanner *scanner, sl_symbol symbol, uint64_t sha
     return true;
 }
 
+/* The live access of the record that is what the word says, from `first` on; SL_NONE: none. */
+static uint32_t find_access(const struct sl_scanner *scanner, const struct sl_symbol_record *record,
+                            const struct sl_word *word, uint32_t first)
+{
+    uint32_t role = sl_kernels_role(&scanner->kernels, word->parameter, word->where);
+    for (uint32_t i = 0; i < record->access_count; i++) {
+        uint32_t a = first + i < record->access_count ? first + i : first + i - record->access_count;
+        const struct sl_access *access = &scanner->symbols->accesses[record->first_access + a];
+        const struct sl_slot *slot = &scanner->placement->slots[access->slot];
+        if (slot->live && slot->address + access->offset == word->address &&
+            sl_kernels_role(&scanner->kernels, access->parameter, access->where) == role)
+            return a;
+    }
+    return SL_NONE;
+}
+
+static bool is_by_stale_word(const struct sl_scanner *scanner, const struct sl_access *access)
+{
+    const struct sl_kernel *kernel = &scanner->kernels.kernels[access->parameter >> 32];
+    for (uint32_t w = 0; access->parameter >> 32 && w < kernel->word_count; w++)
+        if (kernel->words[w] == access->where) return sl_word_is_stale(&kernel->evidence[w]);
+    return false;
+}
+
+/* Is a kernel's launch the one with this symbol, but for words that are stale, or repeat an address? It has
+ * nothing by those that are stale any more. */
+static bool is_launch_but_for_stale_words(struct sl_scanner *scanner, sl_symbol symbol, uint64_t shape)
+{
+    static bool used[SL_MAX_WORDS]; /* under the order lock */
+    if (symbol >= scanner->symbols->count || !scanner->usage.kernel) return false;
+    const struct sl_symbol_record *record = &scanner->symbols->records[symbol];
+    uint32_t count = record->access_count;
+    if (record->kind != SL_SYMBOL_LAUNCH || record->shape != shape || count > SL_MAX_WORDS) return false;
+    const struct sl_access *accesses = &scanner->symbols->accesses[record->first_access];
+    memset(used, 0, count);
+    for (uint32_t w = 0; w < scanner->usage.word_count; w++) {
+        uint32_t a = find_access(scanner, record, &scanner->usage.words[w], w < count ? w : 0);
+        if (a == SL_NONE) return false;
+        used[a] = true;
+    }
+    uint64_t signature = sl_launch_signature(shape);
+    uint32_t kept = 0;
+    for (uint32_t a = 0; a < count; a++) {
+        if (!used[a] && !is_by_stale_word(scanner, &accesses[a])) return false;
+        if (!used[a]) continue;
+        uint32_t role = sl_kernels_role(&scanner->kernels, accesses[a].parameter, accesses[a].where);
+        signature = sl_signature_add(signature, &accesses[a], role);
+        kept++;
+    }
+    if (kept < count) sl_symbols_narrow(scanner->symbols, symbol, used, signature);
+    scanner->usage.accesses = accesses;
+    scanner->usage.access_count = kept;
+    return true;
+}
+
 static bool reserve_resolved(struct sl_scanner *scanner)
 {
     uint32_t wanted = scanner->resolved_capacity ? scanner->resolved_capacity : SL_MAX_WORDS;
@@ -141,13 +219,12 @@ static bool reserve_resolved(struct sl_scanner *scanner)
 
 /* Notes whether the word of the launch's own parameters, if it is one, points into a live allocation. *w: how
  * far the kernel's words were gone through; they are in the same order. */
-static void note_word(struct sl_scanner *scanner, const struct sl_word *word, bool live, uint32_t *w)
+static void note_resolved(struct sl_scanner *scanner, const struct sl_word *word, bool live, uint32_t *w)
 {
-    struct sl_kernel *kernel = &scanner->kernels.kernels[scanner->usage.kernel];
+    const struct sl_kernel *kernel = &scanner->kernels.kernels[scanner->usage.kernel];
     if (!scanner->usage.kernel || word->parameter >> 32 != scanner->usage.kernel) return;
     while (*w < kernel->word_count && kernel->words[*w] != word->where) ++*w;
-    if (*w < kernel->word_count && sl_kernel_word_in_structure(kernel, *w))
-        sl_word_note(&kernel->evidence[*w], live);
+    if (*w < kernel->word_count) note_word(scanner, scanner->usage.kernel, *w, live);
 }
 
 /* Finds the allocations that the words point into and learns where their inner tensors begin. Returns the
@@ -162,7 +239,7 @@ static uint64_t resolve(struct sl_scanner *scanner, uint64_t shape, uint64_t thr
     for (uint32_t w = 0; w < words; w++) {
         const struct sl_word *word = &scanner->usage.words[w];
         uint32_t s = sl_place_find(scanner->placement, word->address);
-        note_word(scanner, word, s != SL_NONE, &noted);
+        note_resolved(scanner, word, s != SL_NONE, &noted);
         if (s == SL_NONE) continue;
         struct sl_slot *slot = &scanner->placement->slots[s];
         if (!slot->stream) slot->stream = (uint8_t)(stream + 1);
@@ -177,7 +254,8 @@ static uint64_t resolve(struct sl_scanner *scanner, uint64_t shape, uint64_t thr
         if (sl_slot_is_divided(scanner->placement, slot) && sl_slot_learn(slot, access.offset))
             scanner->extents.version++;
         scanner->resolved[scanner->usage.access_count++] = access;
-        signature = sl_signature_add(signature, &access);
+        uint32_t role = sl_kernels_role(&scanner->kernels, access.parameter, access.where);
+        signature = sl_signature_add(signature, &access, role);
     }
     return signature;
 }
@@ -210,8 +288,10 @@ const struct sl_usage *sl_access_scan(struct sl_scanner *scanner, const struct s
         return usage;
     }
     uint64_t shape = scan(scanner, launch, true, &usage->kernel);
-    if (!is_launch(scanner, expected, shape)) {
+    if (!is_launch(scanner, expected, shape) && !is_launch_but_for_stale_words(scanner, expected, shape)) {
+        uint64_t stale = scanner->stale_words;
         uint64_t signature = resolve(scanner, shape, threads_of(launch), stream);
+        if (scanner->stale_words != stale) return sl_access_scan(scanner, launch, expected, stream);
         struct sl_symbol_record record = {.kind = SL_SYMBOL_LAUNCH,
                                           .kernel = usage->kernel,
                                           .shape = shape,

@@ -42,6 +42,7 @@ struct sl_scanner {
     struct sl_access *resolved;
     sl_chunk *chunk_space;
     uint32_t resolved_capacity, chunk_capacity;
+    uint64_t stale_words; /* found so far */
 };
 
 /* pre: zeroed. The placement and the symbols outlive it. */

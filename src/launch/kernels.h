@@ -60,6 +60,16 @@ static inline bool sl_kernel_word_in_structure(const struct sl_kernel *kernel, u
     return kernel->sizes[kernel->words[w] >> 16] > sizeof(uint64_t);
 }
 
+/* What distinguishes an access from others of its launch: the parameter and where in it (struct sl_access),
+ * but only the parameter where that is a structure, since stale words (stale_words.h) may repeat its
+ * addresses. */
+static inline uint32_t sl_kernels_role(const struct sl_kernels *kernels, uint64_t parameter, uint32_t where)
+{
+    const struct sl_kernel *kernel = &kernels->kernels[parameter >> 32];
+    if (!(parameter >> 32) || where >> 16 >= kernel->parameter_count) return where;
+    return kernel->sizes[where >> 16] > sizeof(uint64_t) ? where | 0xffff : where;
+}
+
 void sl_kernels_forget(struct sl_kernels *kernels);
 
 #endif

@@ -23,6 +23,17 @@ static const char *parameter_of(const struct sl_launch *launch, const struct sl_
                                                          : NULL;
 }
 
+/* Whether the launch is the one of the entry although its word `w`, which is none there, is an address. */
+static bool adds_nothing(const struct sl_kernel *kernel, const struct sl_launch_cache_entry *entry,
+                         uint32_t w, uint64_t address)
+{
+    if (sl_word_is_stale(&kernel->evidence[w])) return true;
+    if (!sl_kernel_word_in_structure(kernel, w)) return false;
+    for (uint32_t i = 0; i < entry->word_count; i++)
+        if (entry->words[i] == address) return true;
+    return false;
+}
+
 /* Goes through the words in the order of kernel->words. A block of parameters may have hundreds of them, most
  * of which are no addresses. */
 static bool same_words(const struct sl_launch *launch, const struct sl_kernel *kernel,
@@ -39,7 +50,10 @@ static bool same_words(const struct sl_launch *launch, const struct sl_kernel *k
         for (; at + 8 <= kernel->sizes[p]; at += 8, expected++) {
             uint64_t word;
             memcpy(&word, value + at, sizeof word);
-            if (word != *expected && (*expected || (word - low < span && sl_arena_owns(word)))) return false;
+            if (word != *expected &&
+                (*expected || (word - low < span && sl_arena_owns(word) &&
+                               !adds_nothing(kernel, entry, (uint32_t)(expected - entry->words), word))))
+                return false;
         }
     }
     return true;
@@ -79,12 +93,24 @@ const struct sl_launch_cache_entry *sl_launch_cache_match(struct sl_scanner *sca
     return entry;
 }
 
+/* same_places goes through both side by side. */
+static bool in_order_of_words(const struct sl_scanner *scanner)
+{
+    const struct sl_usage *usage = &scanner->usage;
+    for (uint32_t a = 0; a < usage->access_count && usage->access_count == usage->word_count; a++) {
+        const struct sl_access *access = &usage->accesses[a];
+        if (scanner->placement->slots[access->slot].address + access->offset != usage->words[a].address)
+            return false;
+    }
+    return usage->access_count == usage->word_count;
+}
+
 void sl_launch_cache_put(struct sl_scanner *scanner, const struct sl_launch *launch)
 {
     sl_symbol symbol = scanner->usage.symbol;
     uint32_t kernel = scanner->usage.kernel;
     struct sl_symbol_record *record = &scanner->symbols->records[symbol];
-    if (!kernel || record->access_count != scanner->usage.word_count) return;
+    if (!kernel || !in_order_of_words(scanner)) return;
     const struct sl_kernel *known = &scanner->kernels.kernels[kernel];
     struct sl_launch_cache_entry *entry =
         realloc(record->cached, sizeof *entry + known->word_count * sizeof entry->words[0] +

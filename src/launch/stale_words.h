@@ -24,7 +24,8 @@ static inline bool sl_word_is_stale(const struct sl_word_evidence *evidence)
     return evidence->live >= SL_STALE_EVIDENCE && evidence->other >= SL_STALE_EVIDENCE;
 }
 
-/* The word was looked at. pre: it is not 0, and part of a parameter that is larger than an address. */
-void sl_word_note(struct sl_word_evidence *evidence, bool live);
+/* The word was looked at. pre: it is not 0, and part of a parameter that is larger than an address. Returns
+ * whether it is stale from now on, and was not before. */
+bool sl_word_note(struct sl_word_evidence *evidence, bool live);
 
 #endif

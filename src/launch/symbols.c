@@ -75,3 +75,19 @@ sl_symbol sl_symbols_intern(struct sl_symbols *symbols, uint64_t signature, stru
     symbols->records[symbols->count] = record;
     return symbols->count++;
 }
+
+void sl_symbols_narrow(struct sl_symbols *symbols, sl_symbol symbol, const bool *kept, uint64_t signature)
+{
+    struct sl_symbol_record *record = &symbols->records[symbol];
+    struct sl_access *accesses = symbols->accesses + record->first_access;
+    uint32_t left = 0;
+    for (uint32_t a = 0; a < record->access_count; a++)
+        if (kept[a]) accesses[left++] = accesses[a];
+    record->access_count = left;
+    record->recorded = 0;
+    free(record->cached);
+    record->cached = NULL;
+    signature |= 1;
+    if (sl_map_get(&symbols->by_hash, signature) == SL_NONE)
+        (void)sl_map_put(&symbols->by_hash, signature, symbol); /* or else it will be another symbol */
+}

@@ -49,8 +49,8 @@ bool sl_symbols_init(struct sl_symbols *symbols);
 void sl_symbols_clear(struct sl_symbols *symbols); /* forgets all symbols, keeps the memory for new ones */
 void sl_symbols_close(struct sl_symbols *symbols); /* accepts a zeroed one */
 
-/* Signatures: of an allocation or a free; of a launch, begun with its shape and continued with each access in
- * turn. */
+/* Signatures: of an allocation or a free; of a launch, begun with its shape and continued with each access,
+ * in any order. */
 static inline uint64_t sl_slot_signature(enum sl_symbol_kind kind, uint32_t slot)
 {
     return sl_hash_word(sl_mix(kind), slot);
@@ -59,14 +59,19 @@ static inline uint64_t sl_launch_signature(uint64_t shape)
 {
     return sl_hash_word(SL_SYMBOL_LAUNCH, shape);
 }
-static inline uint64_t sl_signature_add(uint64_t signature, const struct sl_access *access)
+/* `role`: see sl_kernels_role. */
+static inline uint64_t sl_signature_add(uint64_t signature, const struct sl_access *access, uint32_t role)
 {
-    return sl_hash_word(signature, sl_mix((uint64_t)access->where << 32 | access->slot) + access->offset);
+    return signature + sl_hash_word(sl_mix((uint64_t)role << 32 | access->slot), access->offset);
 }
 
 /* The symbol with this signature; a new one gets a copy of the record and its accesses. 0 when the table is
  * full. */
 sl_symbol sl_symbols_intern(struct sl_symbols *symbols, uint64_t signature, struct sl_symbol_record record,
                             const struct sl_access *accesses);
+
+/* The symbol stands for launches that have but those accesses of it for which `kept` is set, and is found by
+ * their `signature` too. */
+void sl_symbols_narrow(struct sl_symbols *symbols, sl_symbol symbol, const bool *kept, uint64_t signature);
 
 #endif

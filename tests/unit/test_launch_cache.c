@@ -24,7 +24,8 @@ struct arguments {
     } block;
 };
 static const uint32_t offsets[] = {0, 8, 16}, sizes[] = {8, 8, 20};
-static const struct sl_host_kernel kernel = {"kernel", 3, offsets, sizes}, twin = {"twin", 3, offsets, sizes};
+static const struct sl_host_kernel kernel = {"kernel", 3, offsets, sizes}, twin = {"twin", 3, offsets, sizes},
+                                   swaps = {"swaps", 3, offsets, sizes}, *launched = &kernel;
 static struct sl_core *core;
 static struct sl_scanner *scanner;
 static uint64_t first, second;
@@ -44,7 +45,7 @@ static struct sl_launch launch_of(struct arguments *arguments, void **parameters
     parameters[0] = &arguments->a;
     parameters[1] = &arguments->count;
     parameters[2] = &arguments->block;
-    return core_kernel(&kernel, parameters, 4);
+    return core_kernel(launched, parameters, 4);
 }
 
 /* Repeats the launch until it is expected and has an entry. Its symbol. */
@@ -130,10 +131,58 @@ static void another_address_is_another_launch(void **state)
     arguments.count = first; /* a number became an address of ours */
     assert_null(match_arguments(arguments, symbol));
     arguments = usual();
+    memcpy(&arguments.block.before, &(uint64_t){second + 8}, 8);
+    assert_null(match_arguments(arguments, symbol));
+    arguments = usual();
     void *parameters[3];
     struct sl_launch lacking = launch_of(&arguments, parameters);
     parameters[0] = NULL;
     assert_null(match(&lacking, symbol));
+}
+
+/* What the stack held where the program fills nothing (test_stale_words.c). */
+static void an_address_that_is_repeated_in_the_block(void **state)
+{
+    (void)state;
+    sl_symbol symbol = expect(usual());
+    struct arguments arguments = usual();
+    memcpy(&arguments.block.before, &second, 8);
+    assert_non_null(match_arguments(arguments, symbol));
+    memcpy(&arguments.block.before, &first, 8);
+    assert_non_null(match_arguments(arguments, symbol));
+}
+
+/* The entry is of one order; a launch in the other is the same one and leaves the entry as it is. */
+static void addresses_that_change_places_in_the_block(void **state)
+{
+    (void)state;
+    struct arguments arguments = usual(), swapped = usual();
+    uint64_t third = core_take_at(9, SL_MIB);
+    launched = &swaps; /* of which no word was seen to be stale */
+    memcpy(&arguments.block.before, &third, 8);
+    sl_symbol symbol = expect(arguments);
+    memcpy(&swapped.block.before, &second, 8);
+    swapped.block.b = third;
+    void *parameters[3];
+    struct sl_launch launch = launch_of(&swapped, parameters);
+    assert_int_equal(core_scan(&launch), symbol);
+    core_launch(launch);
+    assert_non_null(match_arguments(arguments, symbol));
+    assert_int_equal(sl_runtime_free(third, NULL), SL_OK);
+    launched = &kernel;
+}
+
+static void a_word_of_the_block_that_is_stale(void **state)
+{
+    (void)state;
+    sl_symbol symbol = expect(usual());
+    struct arguments arguments = usual();
+    memcpy(&arguments.block.before, &(uint64_t){second + 8}, 8);
+    assert_null(match_arguments(arguments, symbol));
+    struct sl_kernel *known = &scanner->kernels.kernels[core->symbols.records[symbol].kernel];
+    for (uint32_t w = 0; w < known->word_count; w++)
+        if (known->words[w] == 2 << 16) known->evidence[w] = (struct sl_word_evidence){UINT8_MAX, UINT8_MAX};
+    assert_non_null(match_arguments(arguments, symbol));
 }
 
 static void another_shape_is_another_launch(void **state)
@@ -238,11 +287,14 @@ int main(void)
         cmocka_unit_test(the_same_launch_is_recognised),
         cmocka_unit_test(other_numbers_are_the_same_launch),
         cmocka_unit_test(another_address_is_another_launch),
+        cmocka_unit_test(an_address_that_is_repeated_in_the_block),
+        cmocka_unit_test(addresses_that_change_places_in_the_block),
         cmocka_unit_test(another_shape_is_another_launch),
         cmocka_unit_test(what_lies_elsewhere_is_another_launch),
         cmocka_unit_test(a_tensor_found_later),
         cmocka_unit_test(a_handle_used_again),
         cmocka_unit_test(what_comes_from_tables_is_not_recognised),
+        cmocka_unit_test(a_word_of_the_block_that_is_stale),
     };
     return cmocka_run_group_tests(tests, start, core_stop);
 }

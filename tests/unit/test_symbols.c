@@ -74,6 +74,11 @@ static void an_equal_signature_is_the_same_symbol(void **state)
     assert_true(symbols.count == count && symbols.access_count == accesses);
 }
 
+static uint64_t add(uint64_t signature, const struct sl_access *access)
+{
+    return sl_signature_add(signature, access, access->where);
+}
+
 static void what_differs_has_another_signature(void **state)
 {
     (void)state;
@@ -90,15 +95,44 @@ static void what_differs_has_another_signature(void **state)
     signatures[count++] = sl_launch_signature(78);
     signatures[count++] = launch;
     for (int a = 0; a < 4; a++) {
-        uint64_t one = sl_signature_add(launch, &accesses[a]);
+        uint64_t one = add(launch, &accesses[a]);
         signatures[count++] = one;
-        for (int b = 0; b < 4; b++) signatures[count++] = sl_signature_add(one, &accesses[b]);
+        for (int b = 0; b <= a; b++) signatures[count++] = add(one, &accesses[b]);
     }
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < i; j++) /* a symbol's does not use the lowest bit */
             assert_true((signatures[i] | 1) != (signatures[j] | 1));
     const struct sl_access guessed = {.slot = 1, .where = 2, .offset = 512, .at_least = 9, .threads = 4};
-    assert_true(sl_signature_add(launch, &guessed) == sl_signature_add(launch, &accesses[0]));
+    assert_true(add(launch, &guessed) == add(launch, &accesses[0]));
+}
+
+static void the_order_of_accesses_makes_no_difference(void **state)
+{
+    (void)state;
+    const struct sl_access one = {.slot = 1, .where = 2, .offset = 512}, other = {.slot = 9, .where = 2};
+    uint64_t launch = sl_launch_signature(77);
+    assert_true(add(add(launch, &one), &other) == add(add(launch, &other), &one));
+    assert_true(add(add(launch, &one), &one) != launch); /* twice is not never */
+    assert_true(sl_signature_add(launch, &one, 3) != sl_signature_add(launch, &one, 4));
+}
+
+static void a_narrowed_symbol_is_found_by_both_signatures(void **state)
+{
+    (void)state;
+    const struct sl_access accesses[] = {{.slot = 3}, {.slot = 4}, {.slot = 5}};
+    struct sl_symbol_record record = {.kind = SL_SYMBOL_LAUNCH, .access_count = 3};
+    sl_symbol symbol = intern(signature(1), record, accesses), other = intern(signature(2), record, accesses);
+    symbols.records[symbol].cached = malloc(1); /* is not true any more */
+    sl_symbols_narrow(&symbols, symbol, (const bool[]){true, false, true}, signature(3));
+    const struct sl_symbol_record *kept = &symbols.records[symbol];
+    assert_int_equal(kept->access_count, 2);
+    assert_int_equal(symbols.accesses[kept->first_access].slot, 3);
+    assert_int_equal(symbols.accesses[kept->first_access + 1].slot, 5);
+    assert_null(kept->cached);
+    assert_int_equal(intern(signature(1), record, accesses), symbol);
+    assert_int_equal(intern(signature(3), record, accesses), symbol);
+    sl_symbols_narrow(&symbols, other, (const bool[]){true, false, true}, signature(3));
+    assert_int_equal(intern(signature(3), record, accesses), symbol); /* whose it is already */
 }
 
 /* The first symbol stands for all that finds no place: nothing must be known of it. */
@@ -168,6 +202,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_symbol_keeps_what_it_stands_for, start, stop),
         cmocka_unit_test_setup_teardown(an_equal_signature_is_the_same_symbol, start, stop),
         cmocka_unit_test_setup_teardown(what_differs_has_another_signature, start, stop),
+        cmocka_unit_test_setup_teardown(the_order_of_accesses_makes_no_difference, start, stop),
+        cmocka_unit_test_setup_teardown(a_narrowed_symbol_is_found_by_both_signatures, start, stop),
         cmocka_unit_test_setup_teardown(beyond_the_most_symbols_there_is_none, start, stop),
         cmocka_unit_test_setup_teardown(beyond_the_most_accesses_there_is_none, start, stop),
         cmocka_unit_test_setup_teardown(what_is_cleared_is_forgotten, start, stop),
