@@ -75,14 +75,14 @@ static inline void note_result(World *w, const char *what, CUresult result)
     note(w, (uint64_t)result);
 }
 
-/* Calls that must succeed: where one does not, nothing after it would mean anything. */
+/* Calls that must succeed: where one does not, nothing after it would mean anything, in no thread. */
 #define must(call)                                                                                           \
     do {                                                                                                     \
         int must_result = (int)(call);                                                                       \
         if (must_result) {                                                                                   \
             fprintf(stderr, "random_program: %s:%d: %s: error %d\n", __FILE__, __LINE__, #call,              \
                     must_result);                                                                            \
-            exit(3);                                                                                         \
+            _Exit(3);                                                                                        \
         }                                                                                                    \
     } while (0)
 
