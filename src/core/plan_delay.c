@@ -16,8 +16,12 @@ static size_t predicted_launches(const struct sl_predictor *predictor, const str
     return count;
 }
 
-static bool are_at(const struct sl_steps *steps, int64_t at, const sl_symbol *launches, size_t count)
+/* Tick 0 is no launch's. */
+static bool are_at(const struct sl_steps *steps, sl_tick next, int64_t delay, const sl_symbol *launches,
+                   size_t count)
 {
+    int64_t at = (int64_t)(next - steps->first_tick) - delay;
+    if ((int64_t)steps->first_tick + delay < 1) return false;
     if (at < 0 || (uint64_t)at + count > steps->window) return false;
     for (size_t i = 0; i < count; i++)
         if (steps->symbols[(size_t)at + i] != launches[i]) return false;
@@ -29,11 +33,10 @@ bool sl_plan_delay(const struct sl_predictor *predictor, const struct sl_symbols
 {
     sl_symbol launches[SL_DELAY_LAUNCHES];
     size_t count = predicted_launches(predictor, symbols, launches);
-    int64_t at = (int64_t)(next - steps->first_tick);
     if (count < SL_DELAY_LEAST) return false;
     for (int64_t by = 0; by <= SL_DELAY_MOST; by++)
         for (int sign = 1; sign >= -1; sign -= 2)
-            if (are_at(steps, at - sign * by, launches, count)) {
+            if (are_at(steps, next, sign * by, launches, count)) {
                 *delay = sign * by;
                 return true;
             }

@@ -13,8 +13,8 @@
 #define SL_DELAY_MOST 16    /* launches too many or too few */
 
 /* Looks for the launches that are predicted now, the first of which is launch `next`, near their place in the
- * plan. *delay: how many launches later they come than the plan has them; negative: earlier. False: they are
- * not there. pre: steps->symbols is set. */
+ * plan. *delay: how many launches later they come than the plan has them; negative: earlier, but never so
+ * that the plan begins before tick 1. False: they are not there. pre: steps->symbols is set. */
 bool sl_plan_delay(const struct sl_predictor *predictor, const struct sl_symbols *symbols,
                    const struct sl_steps *steps, sl_tick next, int64_t *delay);
 

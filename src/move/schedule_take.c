@@ -168,14 +168,21 @@ void sl_schedule_take(struct sl_schedule *schedule, struct sl_steps *steps)
     begin(schedule, steps);
 }
 
+/* What was taken over stands behind launches before the plan's first one: no tick lies before tick 0. */
+static sl_tick moved(sl_tick tick, int64_t launches)
+{
+    sl_tick back = launches < 0 ? -(sl_tick)launches : 0;
+    return tick < back ? 0 : tick + (sl_tick)launches;
+}
+
 void sl_steps_delay(struct sl_steps *steps, int64_t launches)
 {
-    sl_tick by = (sl_tick)launches; /* ticks wrap as the sum does */
-    steps->first_tick += by;
-    for (uint32_t i = 0; i < steps->out_count; i++) steps->out[i].after += by;
+    steps->first_tick = moved(steps->first_tick, launches);
+    for (uint32_t i = 0; i < steps->out_count; i++)
+        steps->out[i].after = moved(steps->out[i].after, launches);
     for (uint32_t i = 0; i < steps->in_count; i++) {
-        steps->in[i].after += by;
-        steps->in[i].deadline += by;
+        steps->in[i].after = moved(steps->in[i].after, launches);
+        steps->in[i].deadline = moved(steps->in[i].deadline, launches);
     }
 }
 

@@ -13,7 +13,8 @@ enum sl_status sl_steps_new(const struct sl_plan *plan, const struct sl_plan_inp
 void sl_steps_free(struct sl_steps *steps); /* accepts zeroed ones */
 
 /* What is planned for each launch is done so many launches later than the plan has it, or, negative, earlier:
- * some came that nobody predicted, or did not come. Caller: whoever owns the steps. */
+ * some came that nobody predicted, or did not come. pre: that is not before tick 1. Caller: whoever owns the
+ * steps. */
 void sl_steps_delay(struct sl_steps *steps, int64_t launches);
 /* The same for what is carried out. False: somebody moves something for long, and nothing was changed. Caller
  * holds the order lock. */

@@ -84,6 +84,20 @@ static void what_is_far_away_is_not_the_plan(void **state)
     assert_false(sl_plan_delay(predictor, &symbols, &steps, FIRST + WINDOW + LAUNCHES, &delay));
 }
 
+/* A plan by a profile begins with the program's first launches, of which some do not come. */
+static void no_plan_begins_before_the_first_tick(void **state)
+{
+    (void)state;
+    int64_t delay;
+    struct sl_steps early = steps;
+    begin(10);
+    early.first_tick = 4;
+    assert_true(sl_plan_delay(predictor, &symbols, &early, 4 + 10 - 3, &delay));
+    assert_int_equal(delay, -3);
+    early.first_tick = 3;
+    assert_false(sl_plan_delay(predictor, &symbols, &early, 3 + 10 - 3, &delay));
+}
+
 /* Seven launches that are the plan's, and one that is not. */
 static void another_way_is_not_the_plan(void **state)
 {
@@ -133,6 +147,7 @@ int main(void)
         cmocka_unit_test(another_way_is_not_the_plan),
         cmocka_unit_test(launches_too_few_bring_it_forward),
         cmocka_unit_test(launches_too_many_delay_the_plan),
+        cmocka_unit_test(no_plan_begins_before_the_first_tick),
         cmocka_unit_test(nothing_predicted_is_no_place),
         cmocka_unit_test(what_is_far_away_is_not_the_plan),
     };

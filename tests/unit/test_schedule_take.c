@@ -298,6 +298,30 @@ static void a_switch_goes_on_from_where_the_chunks_are(void **state)
     }
 }
 
+/* Steps that were taken over may be older than the delay: they are due at once, not in 2^64 launches. */
+static void a_delay_moves_all_and_nothing_before_tick_0(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    make(&f, 1, false, 0);
+    struct sl_step in = f.steps.in[0], out = f.steps.out[0];
+    sl_steps_delay(&f.steps, 3);
+    assert_int_equal(f.steps.first_tick, FIRST + 3);
+    assert_true(f.steps.in[0].after == in.after + 3 && f.steps.in[0].deadline == in.deadline + 3);
+    assert_int_equal(f.steps.out[0].after, out.after + 3);
+    check_tables(&f.steps);
+    f.steps.out[0].after = 10;
+    f.steps.in[0].after = 11;
+    sl_steps_delay(&f.steps, -12);
+    assert_int_equal(f.steps.first_tick, FIRST - 9);
+    assert_true(f.steps.in[0].after == 0 && f.steps.in[0].deadline == in.deadline - 9);
+    assert_int_equal(f.steps.out[0].after, 0);
+    sl_steps_delay(&f.steps, 1);
+    assert_int_equal(f.steps.out[0].after, 1);
+    check_tables(&f.steps);
+    discard(&f);
+}
+
 int main(void)
 {
     sl_arena_init(&arena, NULL, SL_BLOCK_BYTES);
@@ -307,6 +331,7 @@ int main(void)
         cmocka_unit_test(a_step_is_of_one_history_if_its_chunk_is),
         cmocka_unit_test(an_empty_plan_has_no_steps),
         cmocka_unit_test(what_there_was_is_given_back),
+        cmocka_unit_test(a_delay_moves_all_and_nothing_before_tick_0),
         cmocka_unit_test(a_switch_goes_on_from_where_the_chunks_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
