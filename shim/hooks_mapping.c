@@ -295,6 +295,7 @@ static CUresult judge_access(const CUmemAccessDesc *wanted)
     if (wanted->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE && wanted->flags != CU_MEM_ACCESS_FLAGS_PROT_READ &&
         wanted->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
         return CUDA_ERROR_INVALID_VALUE;
+    if (wanted->location.id == sl_session_device()) return CUDA_SUCCESS;
     return sl_driver_functions()->device_get_attribute(&any, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
                                                        wanted->location.id);
 }
