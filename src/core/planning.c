@@ -73,7 +73,11 @@ void sl_planning_mispredicted(struct sl_planning *planning)
 
 void sl_planning_lacks(struct sl_planning *planning)
 {
-    if (planning->astray_at) return;
+    if (planning->astray_at) {
+        planning->lacked_astray = true;
+        return;
+    }
+    if (planning->lacked_astray) sl_planning_hasten(planning);
     if (++planning->lacked > LACKS_AT_FIRST + (planning->ticks->now - planning->taken_at) / LACKS_ONE_OF)
         sl_planning_cancel(planning, SL_CANCEL_LACKING);
 }
@@ -183,6 +187,7 @@ static void note_taken(struct sl_planning *planning)
     planning->carried_out = atomic_load(&planning->schedule->generation);
     planning->taken_at = planning->ticks->now;
     planning->lacked = 0;
+    planning->lacked_astray = false;
 }
 
 static void note_begin(struct sl_planning *planning)

@@ -44,7 +44,9 @@ struct sl_planning {
     sl_tick astray_at;             /* the launch from which on the program has gone other ways than the plan
                                       that holds; 0: it has not */
     sl_tick taken_at;              /* the launch in front of which the plan took over */
-    uint32_t lacked;               /* launches since then that lacked something */
+    uint32_t lacked;               /* launches since then that came as planned and lacked something */
+    bool lacked_astray;            /* one that did not come as planned did: what it fetched took the place of
+                                      what the plan has stay */
     uint64_t carried_out;          /* the schedule's generation that has the last forecast's plan */
     uint32_t lead_eighths;         /* of what a plan serves: so early the next one is begun */
     uint32_t refusals;             /* in a row, of a direction's lock */
@@ -73,8 +75,8 @@ void sl_planning_cancel(struct sl_planning *planning, enum sl_cancel_reason why)
  * soon goes on as it has it and such things are rare. */
 void sl_planning_mispredicted(struct sl_planning *planning);
 
-/* The launch that is being begun came as planned and lacks something nevertheless: a plan of which that is
- * true too often is cancelled. */
+/* The launch that is being begun lacks something. If it came as planned nevertheless, and that is true too
+ * often, the plan is cancelled. */
 void sl_planning_lacks(struct sl_planning *planning);
 
 /* A launch of the stream history `history` was predicted as that one's next. Whether a plan that holds knows

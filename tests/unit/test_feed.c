@@ -162,6 +162,11 @@ static void another_way_ends_what_is_planned(void **state)
     core_end_child(!core->schedule.active);
 }
 
+static bool knows_where_it_is(const struct sl_core *core)
+{
+    return !core->planning.astray_at;
+}
+
 /* Launches too many, then as many too few, then one in place of another: none of them costs the plan. */
 static void odd_launches_do_not_end_what_is_planned(void **state)
 {
@@ -177,7 +182,11 @@ static void odd_launches_do_not_end_what_is_planned(void **state)
         uint64_t generation = core->schedule.generation, first = core->schedule.steps.first_tick;
         sl_tick end = core->schedule.end_tick;
         wander(cases[c].odd);
-        for (int i = at + cases[c].left_out; i < at + 10; i++) launch(&blocks[i], 1);
+        bool back = false;
+        for (int i = at + cases[c].left_out; i < at + 10 && !back; i++) {
+            launch(&blocks[i], 1);
+            back = knows_where_it_is(core);
+        }
         int64_t delay = cases[c].odd - cases[c].left_out;
         assert_int_equal(core->planning.astray_at, 0);
         assert_int_equal(core->schedule.steps.first_tick, first + (uint64_t)delay);
@@ -185,6 +194,23 @@ static void odd_launches_do_not_end_what_is_planned(void **state)
         assert_int_equal(core->stats.mispredictions, 0);
         core_end_child(core->schedule.active && core->schedule.generation == generation);
     }
+}
+
+/* They fetch what takes the place of what is planned to stay, and that lacks in turn, and so on to the plan's
+ * end, unless the next one comes first. */
+static void what_odd_launches_took_is_planned_anew(void **state)
+{
+    (void)state;
+    if (!in_child_with_a_plan(BLOCKS)) return;
+    const struct sl_core *core = sl_core_running();
+    int at = BLOCKS / 2;
+    for (int i = 0; i < at; i++) launch(&blocks[i], 1);
+    uint64_t generation = core->schedule.generation;
+    wander(3);
+    for (int i = at; i < at + 10; i++) launch(&blocks[i % BLOCKS], 1);
+    assert_true(core->schedule.active);
+    assert_int_equal(core->stats.mispredictions, 0);
+    core_end_child(core->schedule.generation > generation);
 }
 
 static uint32_t next_use(const struct sl_core *core, int block)
@@ -288,6 +314,7 @@ int main(void)
         cmocka_unit_test(launches_are_timed_once_memory_is_short),
         cmocka_unit_test(another_way_ends_what_is_planned),
         cmocka_unit_test(odd_launches_do_not_end_what_is_planned),
+        cmocka_unit_test(what_odd_launches_took_is_planned_anew),
         cmocka_unit_test(what_is_lacking_takes_the_place_of_what_is_used_last),
         cmocka_unit_test(what_is_forgotten_is_planned_no_more),
         cmocka_unit_test(a_smaller_budget_ends_what_is_planned),
