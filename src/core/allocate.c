@@ -7,12 +7,13 @@
 #include "core/slot_life.h"
 #include "move/reuse.h"
 
-/* An allocation that comes as it came a period ago lies where it lay then, if there is room: plans are made
- * for that. */
+/* An allocation that comes as it came a period ago takes the slot that it took then, and lies where it lay
+ * then, if there is room: plans are made for that. */
 static void expect_place(struct sl_core *core)
 {
     sl_symbol expected = sl_predictor_expected(core->history.predictor);
     struct sl_placement *placement = &core->placement;
+    placement->expected_slot = SL_NONE;
     placement->expected_address = 0;
     if (core->history.interleaved || expected >= core->symbols.count) return;
     const struct sl_symbol_record *record = &core->symbols.records[expected];

@@ -14,6 +14,7 @@ void sl_placement_init(struct sl_placement *placement, struct sl_arena *arena, u
     memset(placement, 0, sizeof *placement);
     placement->arena = arena;
     placement->live_chunk_bytes_limit = limit_bytes;
+    placement->expected_slot = SL_NONE;
     sl_suballocator_init(&placement->suballocator, arena);
 }
 
@@ -77,11 +78,16 @@ static uint32_t add_slot(struct sl_placement *placement, uint32_t k)
     return slot;
 }
 
+static bool suits_stream(const struct sl_placement *placement, const struct sl_slot *slot)
+{
+    return !placement->stream || !slot->home || slot->home == placement->stream;
+}
+
 /* The smallest ordinal of the key that is not live and not another stream's, whose memory would have to be
  * waited for; a new slot where there is none. Which one it is depends on the program's order alone. */
 static uint32_t slot_for(struct sl_placement *placement, uint64_t site, uint64_t bytes)
 {
-    uint32_t k = key_for(placement, site, bytes), stream = placement->stream;
+    uint32_t k = key_for(placement, site, bytes);
     if (k == SL_NONE) return SL_NONE;
     struct sl_slot_key *key = &placement->keys[k];
     while (key->lowest_free < key->count && placement->slots[key->slots[key->lowest_free]].live)
@@ -90,10 +96,18 @@ static uint32_t slot_for(struct sl_placement *placement, uint64_t site, uint64_t
     for (uint32_t i = key->lowest_free; i < key->count && looked < MOST_OF_OTHERS; i++) {
         const struct sl_slot *slot = &placement->slots[key->slots[i]];
         if (slot->live) continue;
-        if (!stream || !slot->home || slot->home == stream) return key->slots[i];
+        if (suits_stream(placement, slot)) return key->slots[i];
         looked++;
     }
     return looked < MOST_OF_OTHERS ? add_slot(placement, k) : key->slots[key->lowest_free];
+}
+
+/* The allocation can be the one that is expected. */
+static bool is_expected(const struct sl_placement *placement, uint64_t site, uint64_t bytes)
+{
+    if (placement->expected_slot >= placement->slot_count) return false;
+    const struct sl_slot *slot = &placement->slots[placement->expected_slot];
+    return !slot->live && slot->site == site && slot->bytes == bytes && suits_stream(placement, slot);
 }
 
 /* For an allocation at `address`: the slot of the key that lay there last, or else slot_for. */
@@ -220,7 +234,8 @@ static void note_waste(struct sl_placement *placement)
 enum sl_status sl_place(struct sl_placement *placement, uint64_t bytes, uint64_t site, uint32_t *slot_out)
 {
     if (bytes > placement->live_chunk_bytes_limit) return SL_ERR_NO_MEMORY;
-    uint32_t s = slot_for(placement, site, bytes);
+    uint32_t s =
+        is_expected(placement, site, bytes) ? placement->expected_slot : slot_for(placement, site, bytes);
     if (s == SL_NONE) return SL_ERR_NO_MEMORY;
     uint64_t address;
     enum sl_status status = find_place(placement, s, &address);

@@ -61,8 +61,8 @@ struct sl_placement {
     uint64_t version;                /* counts allocations and frees */
     uint64_t allocations;            /* so far */
     uint64_t moves;                  /* counts slots that did not take their last place again */
-    uint32_t expected_slot;          /* which allocation is expected to be the next one, */
-    uint64_t expected_address;       /* and where it should lie if it is; 0: nothing is known */
+    uint32_t expected_slot;          /* which the next allocation is expected to take; or SL_NONE */
+    uint64_t expected_address;       /* and where it should lie if it does; 0: nothing is known */
     uint32_t stream;                 /* 1 + the number of the one that memory is placed for; 0: anybody */
     bool noted;                      /* allocations are the driver's, and lie in `ranges`; set at the start */
     struct sl_ranges ranges;         /* to the slot */

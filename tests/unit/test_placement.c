@@ -421,6 +421,55 @@ static void what_is_expected_somewhere_lies_there_if_that_is_free(void **state)
     close_world(world);
 }
 
+/* Without that, a program that frees in another order once has other slots from then on. */
+static void what_is_expected_takes_its_slot_though_a_smaller_one_is_free(void **state)
+{
+    (void)state;
+    struct world *world = open_world(SL_GIB);
+    struct sl_placement *placement = &world->placement;
+    uint32_t a = place(world, 4096, 1), b = place(world, 4096, 1), c = place(world, 4096, 1);
+    uint32_t other_size = place(world, 8192, 1), other_site = place(world, 4096, 2);
+    unplace(world, a);
+    placement->expected_slot = c;
+    assert_int_equal(place(world, 4096, 1), a); /* c is live */
+    unplace(world, c);
+    unplace(world, b);
+    assert_int_equal(place(world, 4096, 1), c);
+    unplace(world, c);
+    unplace(world, other_size);
+    placement->expected_slot = other_size;
+    assert_int_equal(place(world, 4096, 1), b);
+    unplace(world, b);
+    unplace(world, other_site);
+    placement->expected_slot = other_site;
+    assert_int_equal(place(world, 4096, 1), b);
+    unplace(world, b);
+    placement->stream = 1;
+    placement->expected_slot = c;
+    assert_int_equal(place(world, 4096, 1), c);
+    unplace(world, c);
+    placement->stream = 2; /* would wait for the first one's work */
+    assert_int_equal(place(world, 4096, 1), b);
+    close_world(world);
+}
+
+/* What is expected by its number may have been forgotten meanwhile, or never have been. */
+static void a_slot_that_is_nobodys_is_not_taken(void **state)
+{
+    (void)state;
+    struct world *world = open_world(SL_GIB);
+    uint32_t keep = place(world, 4096, 1), gone = place(world, 4096, 2);
+    unplace(world, gone);
+    sl_placement_forget(&world->placement);
+    world->placement.expected_slot = gone;
+    uint32_t s = place(world, 4096, 1);
+    assert_int_equal(world->placement.slots[s].bytes, 4096);
+    world->placement.expected_slot = world->placement.slot_count;
+    place(world, 4096, 1);
+    assert_true(world->placement.slots[keep].live);
+    close_world(world);
+}
+
 /* --- what the program maps --- */
 
 static uint64_t reserve(struct world *world, uint64_t bytes)
@@ -547,6 +596,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_expected_somewhere_lies_there_if_that_is_free),
+        cmocka_unit_test(what_is_expected_takes_its_slot_though_a_smaller_one_is_free),
+        cmocka_unit_test(a_slot_that_is_nobodys_is_not_taken),
         cmocka_unit_test(equal_sums_of_site_and_size_are_told_apart),
         cmocka_unit_test(equal_iterations_get_equal_names_and_places),
         cmocka_unit_test(the_smallest_free_ordinal_is_taken),
