@@ -11,6 +11,11 @@
 
 static _Atomic int captures; /* those that the core knows of */
 
+bool sl_captures_any(void)
+{
+    return atomic_load_explicit(&captures, memory_order_relaxed) != 0;
+}
+
 /* The driver refuses to allocate and free while the calling thread, or in the global mode any thread,
  * captures, and makes the capture invalid. Memory of ours never asks it, so it is asked with an allocation
  * that it does not keep. */

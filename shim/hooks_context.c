@@ -3,6 +3,7 @@
 #include "device/kernel_handles.h"
 #include "driver.h"
 #include "session.h"
+#include "stream_state.h"
 
 static CUresult note_made(CUresult result, const CUcontext *context)
 {
@@ -98,6 +99,7 @@ CUresult sl_hook_cuStreamDestroy(struct sl_call call, sl_fn_cuStreamDestroy *rea
 {
     (void)call;
     sl_runtime_stream_gone(stream);
+    sl_stream_state_forget(stream);
     return real(stream);
 }
 
@@ -105,6 +107,7 @@ CUresult sl_hook_cuStreamDestroy_v2(struct sl_call call, sl_fn_cuStreamDestroy_v
 {
     (void)call;
     sl_runtime_stream_gone(stream);
+    sl_stream_state_forget(stream);
     return real(stream);
 }
 

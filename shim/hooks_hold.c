@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "driver.h"
+#include "stream_state.h"
 #include "work.h"
 
 struct host_function {
@@ -42,11 +43,7 @@ static void CUDA_CB release(void *nothing)
 /* A captured call is a node of a graph, which the program may look at. */
 static bool is_seen(struct sl_call call, CUstream stream)
 {
-    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    return sl_runtime_running() && sl_session_on() &&
-           sl_driver_functions()->stream_is_capturing(sl_work_stream(call, stream), &status) ==
-               CUDA_SUCCESS &&
-           status == CU_STREAM_CAPTURE_STATUS_NONE;
+    return sl_runtime_running() && sl_session_on() && sl_stream_takes_work(sl_work_stream(call, stream));
 }
 
 CUresult sl_hook_cuLaunchHostFunc(struct sl_call call, sl_fn_cuLaunchHostFunc *real, CUstream stream,

@@ -7,28 +7,8 @@
 #include "driver.h"
 #include "memory.h"
 #include "pools.h"
+#include "stream_state.h"
 #include "work.h"
-
-/* Whether the stream takes work now. Where it captures, or cannot be used, the driver's call is made, which
- * adds a node or says why not. */
-static bool takes_work(CUstream stream)
-{
-    const struct sl_cuda_driver *driver = sl_driver_functions();
-    CUstreamCaptureStatus status;
-    CUresult result = driver->stream_is_capturing(stream, &status);
-    if (result == CUDA_ERROR_UNKNOWN && driver->stream_get_capture_info)
-        result = driver->stream_get_capture_info(stream, &status, NULL, NULL, NULL, NULL);
-    return result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_NONE;
-}
-
-static CUmemoryPool current_pool(void)
-{
-    const struct sl_cuda_driver *driver = sl_driver_functions();
-    CUmemoryPool pool;
-    bool known =
-        driver->device_get_pool && driver->device_get_pool(&pool, sl_session_device()) == CUDA_SUCCESS;
-    return known ? pool : NULL;
-}
 
 /* What the driver's pool holds beyond the allocations that were charged one by one. */
 static void charge_reserve(CUmemoryPool pool)
@@ -73,10 +53,10 @@ static CUmemoryPool pool_of(CUdeviceptr address)
 static bool take_ours(struct sl_call call, CUdeviceptr *address, size_t bytes, CUmemoryPool pool,
                       CUstream stream, CUresult *result)
 {
-    uint32_t number = sl_runtime_records_only() ? 0 : sl_pool_number(pool ? pool : current_pool());
+    uint32_t number = sl_runtime_records_only() ? 0 : pool ? sl_pool_number(pool) : sl_pool_current();
     if (!number) return false;
     sl_captured_settle();
-    if (!takes_work(sl_work_stream(call, stream)))
+    if (!sl_stream_takes_work(sl_work_stream(call, stream)))
         return sl_captured_alloc(call, sl_work_stream(call, stream), bytes, address, result);
     if (!sl_pool_take(number, bytes)) {
         *result = CUDA_ERROR_OUT_OF_MEMORY;
@@ -109,7 +89,7 @@ CUresult sl_hook_cuMemAllocAsync(struct sl_call call, sl_fn_cuMemAllocAsync *rea
     if (on && take_ours(call, address, bytes, NULL, stream, &result))
         return sl_memory_answer(call, result, bytes);
     result = real(address, bytes, stream);
-    if (on && result == CUDA_SUCCESS && takes_work(sl_work_stream(call, stream)))
+    if (on && result == CUDA_SUCCESS && sl_stream_takes_work(sl_work_stream(call, stream)))
         charge_driver_s(call, *address, bytes);
     return sl_memory_answer(call, result, bytes);
 }
@@ -123,7 +103,7 @@ CUresult sl_hook_cuMemAllocFromPoolAsync(struct sl_call call, sl_fn_cuMemAllocFr
     if (on && take_ours(call, address, bytes, pool, stream, &result))
         return sl_memory_answer(call, result, bytes);
     result = real(address, bytes, pool, stream);
-    if (on && result == CUDA_SUCCESS && takes_work(sl_work_stream(call, stream)))
+    if (on && result == CUDA_SUCCESS && sl_stream_takes_work(sl_work_stream(call, stream)))
         charge_driver_s(call, *address, bytes);
     return sl_memory_answer(call, result, bytes);
 }
@@ -132,7 +112,7 @@ CUresult sl_hook_cuMemAllocFromPoolAsync(struct sl_call call, sl_fn_cuMemAllocFr
  * graph's memory only. */
 static bool free_ours(CUdeviceptr address, CUstream stream, CUresult *result)
 {
-    if (!takes_work(stream)) return sl_captured_free_in_order(address, stream, result);
+    if (!sl_stream_takes_work(stream)) return sl_captured_free_in_order(address, stream, result);
     if (!sl_captured_free(address, &stream, result)) *result = sl_memory_give_async(address, stream);
     return true;
 }
@@ -186,6 +166,24 @@ CUresult sl_hook_cuMemPoolDestroy(struct sl_call call, sl_fn_cuMemPoolDestroy *r
     if (result != CUDA_SUCCESS) return result;
     sl_pool_destroyed(pool);
     sl_uncharge(SL_CHARGE_POOL, (uintptr_t)pool);
+    return result;
+}
+
+CUresult sl_hook_cuDeviceSetMemPool(struct sl_call call, sl_fn_cuDeviceSetMemPool *real, CUdevice device,
+                                    CUmemoryPool pool)
+{
+    (void)call;
+    CUresult result = real(device, pool);
+    sl_pool_current_changed();
+    return result;
+}
+
+CUresult sl_hook_cuMemSetMemPool(struct sl_call call, sl_fn_cuMemSetMemPool *real, CUmemLocation *location,
+                                 CUmemAllocationType type, CUmemoryPool pool)
+{
+    (void)call;
+    CUresult result = real(location, type, pool);
+    sl_pool_current_changed();
     return result;
 }
 

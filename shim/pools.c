@@ -21,6 +21,7 @@ static struct pool *pools; /* number - 1 is the index */
 static uint32_t pool_count, pool_capacity;
 static struct sl_map numbers; /* of the live pools' handles */
 static bool default_known;    /* the managed device's default pool is among them */
+static CUmemoryPool current;  /* of the managed device; NULL: the driver is to be asked */
 
 static uint64_t key_of(CUmemoryPool handle)
 {
@@ -74,6 +75,7 @@ void sl_pool_destroyed(CUmemoryPool handle)
 {
     pthread_mutex_lock(&lock);
     struct pool *pool = find(handle);
+    current = NULL;
     if (pool) {
         sl_map_remove(&numbers, key_of(handle));
         pool->handle = NULL;
@@ -92,14 +94,45 @@ static void learn_default(void)
         add(handle, sl_session_device(), 0);
 }
 
+/* pre: the lock is taken. */
+static uint32_t number_of(CUmemoryPool handle)
+{
+    if (!default_known) learn_default();
+    const struct pool *pool = find(handle);
+    return pool && pool->device == sl_session_device() ? (uint32_t)(pool - pools) + 1 : 0;
+}
+
 uint32_t sl_pool_number(CUmemoryPool handle)
 {
     pthread_mutex_lock(&lock);
-    if (!default_known) learn_default();
-    const struct pool *pool = find(handle);
-    uint32_t number = pool && pool->device == sl_session_device() ? (uint32_t)(pool - pools) + 1 : 0;
+    uint32_t number = number_of(handle);
     pthread_mutex_unlock(&lock);
     return number;
+}
+
+/* pre: the lock is taken: what is learned here is older than a change that waits for it. */
+static void learn_current(void)
+{
+    const struct sl_cuda_driver *driver = sl_driver_functions();
+    CUmemoryPool handle;
+    if (driver->device_get_pool && driver->device_get_pool(&handle, sl_session_device()) == CUDA_SUCCESS)
+        current = handle;
+}
+
+uint32_t sl_pool_current(void)
+{
+    pthread_mutex_lock(&lock);
+    if (!current) learn_current();
+    uint32_t number = number_of(current);
+    pthread_mutex_unlock(&lock);
+    return number;
+}
+
+void sl_pool_current_changed(void)
+{
+    pthread_mutex_lock(&lock);
+    current = NULL;
+    pthread_mutex_unlock(&lock);
 }
 
 static uint64_t rounded(uint64_t bytes)
@@ -174,4 +207,5 @@ void sl_pools_after_fork(void)
     pools = NULL;
     pool_count = pool_capacity = 0;
     default_known = false;
+    current = NULL;
 }

@@ -19,6 +19,11 @@ void sl_pool_destroyed(CUmemoryPool handle);
 /* The pool's number, or 0 where its memory is not ours. pre: the session is on. */
 uint32_t sl_pool_number(CUmemoryPool handle);
 
+/* That of the managed device's current pool. pre: the session is on. */
+uint32_t sl_pool_current(void);
+/* To be called after the program chose another one. */
+void sl_pool_current_changed(void);
+
 /* Counts an allocation of the pool. False: the pool may not grow so large. */
 bool sl_pool_take(uint32_t number, uint64_t bytes);
 /* Takes it back; also after the pool was destroyed. Number 0 is no pool. */

@@ -224,6 +224,32 @@ static void the_current_pool_serves(void **state)
     ok(cuStreamDestroy(stream));
 }
 
+/* Frameworks allocate and free with every operation. By the device's clock, which counts the host's calls. */
+static void a_pair_takes_no_more_calls_than_the_two(void **state)
+{
+    enum { PAIRS = 1000 };
+    CUdeviceptr memory;
+    CUevent begin, end;
+    float milliseconds;
+    (void)state;
+    if (getenv("SLUICE_POLICY")) skip(); /* what is only recorded is asked about */
+    CUstream stream = new_stream();
+    ok(cuEventCreate(&begin, 0));
+    ok(cuEventCreate(&end, 0));
+    ok(cuEventRecord(begin, stream));
+    for (int i = 0; i < PAIRS; i++) {
+        ok(cuMemAllocAsync(&memory, 64, stream));
+        ok(cuMemFreeAsync(memory, stream));
+    }
+    ok(cuEventRecord(end, stream));
+    ok(cuStreamSynchronize(stream));
+    ok(cuEventElapsedTime(&milliseconds, begin, end));
+    assert_in_range((int)(1000 * milliseconds), 1, 2 * PAIRS + 20);
+    ok(cuEventDestroy(begin));
+    ok(cuEventDestroy(end));
+    ok(cuStreamDestroy(stream));
+}
+
 static void freed_the_other_way(void **state)
 {
     CUdeviceptr asynchronous, plain;
@@ -383,6 +409,7 @@ int main(void)
         cmocka_unit_test(a_pool_has_a_largest_size),
         cmocka_unit_test(a_pool_is_destroyed_before_its_memory),
         cmocka_unit_test(the_current_pool_serves),
+        cmocka_unit_test(a_pair_takes_no_more_calls_than_the_two),
         cmocka_unit_test(freed_the_other_way),
         cmocka_unit_test(the_next_owner_comes_after_the_last),
         cmocka_unit_test(who_uses_other_memory_is_not_waited_for),
