@@ -196,23 +196,6 @@ static void odd_launches_do_not_end_what_is_planned(void **state)
     }
 }
 
-/* They fetch what takes the place of what is planned to stay, and that lacks in turn, and so on to the plan's
- * end, unless the next one comes first. */
-static void what_odd_launches_took_is_planned_anew(void **state)
-{
-    (void)state;
-    if (!in_child_with_a_plan(BLOCKS)) return;
-    const struct sl_core *core = sl_core_running();
-    int at = BLOCKS / 2;
-    for (int i = 0; i < at; i++) launch(&blocks[i], 1);
-    uint64_t generation = core->schedule.generation;
-    wander(3);
-    for (int i = at; i < at + 10; i++) launch(&blocks[i % BLOCKS], 1);
-    assert_true(core->schedule.active);
-    assert_int_equal(core->stats.mispredictions, 0);
-    core_end_child(core->schedule.generation > generation);
-}
-
 static uint32_t next_use(const struct sl_core *core, int block)
 {
     const struct sl_steps *steps = &core->schedule.steps;
@@ -223,6 +206,28 @@ static uint32_t next_use(const struct sl_core *core, int block)
 static bool is_resident(const struct sl_core *core, int block)
 {
     return sl_chunk_is_resident(sl_arena_record(&core->arena, sl_arena_chunk(&core->arena, blocks[block])));
+}
+
+/* They fetch what takes the place of what is planned to stay, and that lacks in turn, and so on to the plan's
+ * end, unless the next one comes first. */
+static void what_odd_launches_took_is_planned_anew(void **state)
+{
+    (void)state;
+    if (!in_child_with_a_plan(BLOCKS)) return;
+    const struct sl_core *core = sl_core_running();
+    int at = BLOCKS / 2;
+    for (int i = 0; i < at; i++) launch(&blocks[i], 1);
+    uint64_t generation = core->schedule.generation;
+    sl_tick end = core->schedule.end_tick;
+    for (int odd = 0, block = 0; odd < 3; odd++) {
+        while (is_resident(core, block)) block++;
+        launch(&blocks[block], 1000 + (uint32_t)odd);
+    }
+    for (int i = at; core->schedule.generation == generation && core->ticks.now + 8 < end; i++)
+        launch(&blocks[i % BLOCKS], 1);
+    assert_true(core->schedule.active);
+    assert_int_equal(core->stats.mispredictions, 0);
+    core_end_child(core->schedule.generation > generation);
 }
 
 /* An odd launch of a block that the plan does not have there. */
