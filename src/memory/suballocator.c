@@ -121,6 +121,16 @@ static bool find_tiny_gap(const struct sl_suballocator *suballocator, uint32_t g
     return false;
 }
 
+/* Those that last and those that are freed are kept apart, but not at the price of a chunk. */
+static bool find_tiny_room(const struct sl_suballocator *suballocator, uint32_t group, uint32_t count,
+                           sl_chunk *found, uint32_t *granule)
+{
+    if (find_tiny_gap(suballocator, group, count, found, granule)) return true;
+    if (group == SL_GROUP_TINY)
+        return find_tiny_gap(suballocator, SL_GROUP_TINY_FREED, count, found, granule);
+    return group == SL_GROUP_TINY_FREED && find_tiny_gap(suballocator, SL_GROUP_TINY, count, found, granule);
+}
+
 /* --- packed chunks */
 
 /* Makes a chunk that was just taken, by itself, a packed one. False: out of memory. */
@@ -197,10 +207,10 @@ enum sl_status sl_suballocator_take(struct sl_suballocator *suballocator, uint64
     bool pinned = group == SL_GROUP_PINNED;
     uint32_t granule = 0;
     sl_chunk c;
-    bool found = bytes <= SL_TINY_BYTES ? find_tiny_gap(suballocator, group, granules_of(bytes), &c, &granule)
-                 : bytes < arena->chunk_bytes
-                     ? find_gap(suballocator, group, granules_of(bytes), &c, &granule)
-                     : false;
+    bool found =
+        bytes <= SL_TINY_BYTES       ? find_tiny_room(suballocator, group, granules_of(bytes), &c, &granule)
+        : bytes < arena->chunk_bytes ? find_gap(suballocator, group, granules_of(bytes), &c, &granule)
+                                     : false;
     if (found) {
         if (growth(suballocator, c, granule, bytes) > room_bytes) return SL_ERR_NO_MEMORY;
         pack(suballocator, c, granule, bytes, slot);
@@ -235,6 +245,15 @@ static bool repack(struct sl_suballocator *suballocator, sl_chunk c, uint32_t gr
     return true;
 }
 
+/* A chunk that holds nothing would be used for a tiny one, though others have room for it. */
+static bool begins_for_little(const struct sl_suballocator *suballocator, sl_chunk c, uint64_t bytes,
+                              enum sl_group_kind group)
+{
+    uint32_t granule;
+    return bytes <= SL_TINY_BYTES && !sl_arena_record(suballocator->arena, c)->bytes &&
+           find_tiny_room(suballocator, group, granules_of(bytes), &c, &granule);
+}
+
 bool sl_suballocator_retake(struct sl_suballocator *suballocator, uint64_t address, uint64_t bytes,
                             enum sl_group_kind group, uint64_t room_bytes, uint32_t slot)
 {
@@ -244,6 +263,7 @@ bool sl_suballocator_retake(struct sl_suballocator *suballocator, uint64_t addre
     if (sl_arena_is_reserved(arena, first)) return false;
     uint64_t in_chunk = address & (arena->chunk_bytes - 1); /* a mapping may have lain there */
     if (whole ? in_chunk != 0 : in_chunk + bytes > arena->chunk_bytes) return false;
+    if (!whole && begins_for_little(suballocator, first, bytes, group)) return false;
     if (!whole)
         return repack(suballocator, first, granule_at(arena, address), bytes, group, room_bytes, slot);
     if (!sl_arena_record(arena, first)->pinned) {

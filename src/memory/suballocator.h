@@ -46,7 +46,8 @@ enum sl_status sl_suballocator_take(struct sl_suballocator *suballocator, uint64
                                     uint64_t *address);
 
 /* Takes one again that sl_suballocator_take gave, for as many bytes. `group`: of a packed chunk that has to
- * be begun. False: something else lies there, or there is too little room. */
+ * be begun. False: something else lies there, or there is too little room, or a chunk would be begun for a
+ * tiny one though another has room for it. */
 bool sl_suballocator_retake(struct sl_suballocator *suballocator, uint64_t address, uint64_t bytes,
                             enum sl_group_kind group, uint64_t room_bytes, uint32_t slot);
 

@@ -453,6 +453,38 @@ static void what_is_expected_takes_its_slot_though_a_smaller_one_is_free(void **
     close_world(world);
 }
 
+static sl_chunk chunk_of(const struct world *world, uint32_t slot)
+{
+    return sl_arena_chunk(&world->arena, address_of(world, slot));
+}
+
+/* A chunk that holds a few bytes takes as much of the budget as a full one. */
+static void no_chunk_is_begun_for_a_tiny_one_while_there_is_room(void **state)
+{
+    (void)state;
+    struct world *world = open_world(SL_GIB);
+    uint32_t short_lived = place(world, 4096, 2), large = place(world, CHUNK, 1);
+    uint64_t empty = address_of(world, large);
+    unplace(world, large);
+    world->placement.expected_slot = short_lived;
+    world->placement.expected_address = empty;
+    unplace(world, short_lived);
+    place(world, 4096, 2);
+    assert_int_equal(address_of(world, short_lived), empty); /* there was no other chunk */
+    uint32_t lasting = place(world, 4096, 3), second = place(world, 4096, 2);
+    assert_int_equal(chunk_of(world, lasting), chunk_of(world, short_lived));
+    assert_int_equal(chunk_of(world, second), chunk_of(world, short_lived));
+    large = place(world, CHUNK, 1);
+    empty = address_of(world, large);
+    unplace(world, large);
+    unplace(world, second);
+    world->placement.expected_slot = second;
+    world->placement.expected_address = empty;
+    assert_int_equal(place(world, 4096, 2), second);
+    assert_int_equal(chunk_of(world, second), chunk_of(world, lasting));
+    close_world(world);
+}
+
 /* What is expected by its number may have been forgotten meanwhile, or never have been. */
 static void a_slot_that_is_nobodys_is_not_taken(void **state)
 {
@@ -598,6 +630,7 @@ int main(void)
         cmocka_unit_test(what_is_expected_somewhere_lies_there_if_that_is_free),
         cmocka_unit_test(what_is_expected_takes_its_slot_though_a_smaller_one_is_free),
         cmocka_unit_test(a_slot_that_is_nobodys_is_not_taken),
+        cmocka_unit_test(no_chunk_is_begun_for_a_tiny_one_while_there_is_room),
         cmocka_unit_test(equal_sums_of_site_and_size_are_told_apart),
         cmocka_unit_test(equal_iterations_get_equal_names_and_places),
         cmocka_unit_test(the_smallest_free_ordinal_is_taken),
