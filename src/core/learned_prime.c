@@ -71,8 +71,9 @@ static sl_symbol intern_launch(const struct sl_learned_parts *parts, const struc
 /* How long launches took the last time is a measurement like others. */
 static void note_duration(const struct sl_learned_parts *parts, sl_symbol symbol, uint64_t duration_ns)
 {
+    const struct sl_symbol_record *record = &parts->scanner->symbols->records[symbol];
     if (!duration_ns) return;
-    sl_durations_note(parts->durations, symbol, parts->scanner->symbols->records[symbol].kernel, duration_ns);
+    sl_durations_note(parts->durations, symbol, record->kernel, record->shape, duration_ns);
     struct sl_duration *known = sl_durations_of(parts->durations, symbol);
     if (known) known->begun = 1;
 }

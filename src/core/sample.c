@@ -24,6 +24,7 @@ enum sample_state { OPEN, RUNNING, DROPPED };
 
 struct sl_sample {
     sl_event_handle before, after;
+    sl_stream stream;
     enum sample_state state;
     bool traced; /* its duration goes to the trace */
     bool idle;   /* the stream had nothing to do when the launch came */
@@ -98,7 +99,7 @@ static bool is_for_plan(struct sl_sampling *sampling, sl_symbol symbol)
     if (!steady && (!frequent || sampling->ticks->now < sampler->again_at)) return false;
     struct sl_duration *known = sl_durations_of(&sampling->durations, symbol);
     if (!known || known->begun_in == sampling->history->iterations + 1) return false;
-    bool well = known->count >= SL_DURATION_SAMPLES || known->begun >= TRIES;
+    bool well = known->confirmed || known->count >= SL_DURATION_SAMPLES || known->begun >= TRIES;
     if (known->begun && sampling->ticks->now < (well ? sampler->rare_at : sampler->again_at)) return false;
     known->begun++;
     known->begun_in = sampling->history->iterations + 1;
@@ -112,7 +113,8 @@ static void read_times(struct sl_sampling *sampling, const struct sl_sample *sam
     const struct sl_backend *backend = sampling->backend;
     uint64_t ns = backend->event_elapsed_ns(backend->self, sample->before, sample->after);
     if (!ns) return;
-    sl_durations_note(&sampling->durations, sample->symbol, sample->kernel, ns);
+    sl_durations_note(&sampling->durations, sample->symbol, sample->kernel,
+                      sample->symbol == SL_NONE ? 0 : sampling->symbols->records[sample->symbol].shape, ns);
     if (!sample->traced) return;
     struct sl_event event = {.type = SL_EVENT_DURATION,
                              .flags = sample->idle,
@@ -124,16 +126,33 @@ static void read_times(struct sl_sampling *sampling, const struct sl_sample *sam
     sl_trace_push(sampling->recorder->trace, &event);
 }
 
+/* The newest sample that was recorded, if it is done: its stream has passed all before it. */
+static const struct sl_sample *find_passed(const struct sl_sampling *sampling)
+{
+    const struct sl_backend *backend = sampling->backend;
+    const struct sl_sampler *sampler = sampling->sampler;
+    for (uint32_t i = sampler->count; i-- > 0;) {
+        const struct sl_sample *sample = &sampler->samples[(sampler->first + i) % SAMPLES];
+        if (sample->state != RUNNING) continue;
+        bool done =
+            sample->stream != SL_STREAM_PER_THREAD && backend->event_done(backend->self, sample->after);
+        return done ? sample : NULL;
+    }
+    return NULL;
+}
+
 void sl_samples_settle(struct sl_sampling *sampling)
 {
     const struct sl_backend *backend = sampling->backend;
     struct sl_sampler *sampler = sampling->sampler;
     if (!sampler || atomic_load(&sampling->streams->captures)) return;
+    const struct sl_sample *passed = find_passed(sampling);
     while (sampler->count) {
         struct sl_sample *sample = &sampler->samples[sampler->first % SAMPLES];
         if (sample->state == OPEN) return;
         if (sample->state == RUNNING) {
-            if (!backend->event_done(backend->self, sample->after)) return;
+            bool done = passed && sample->stream == passed->stream;
+            if (!done && !backend->event_done(backend->self, sample->after)) return;
             read_times(sampling, sample);
         }
         sampler->first++;
@@ -189,6 +208,7 @@ struct sl_sample *sl_sample_begin(struct sl_sampling *sampling, const struct sl_
     sample->symbol = symbol;
     sample->kernel = kernel;
     sample->tick = launch->tick;
+    sample->stream = launch->stream;
     sample->state = OPEN;
     sampler->count++;
     return sample;

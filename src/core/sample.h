@@ -6,8 +6,8 @@
  * then round by round, so that none is timed a second time in a round in which another was not. A fixed
  * stride would meet the same launches of each iteration again.
  *
- * For plans, from the moment when memory is short: every symbol once as soon as it comes, then twice more, in
- * other iterations, then one launch in some thousand.
+ * For plans, from the moment when memory is short: every symbol once as soon as it comes, then, unless a
+ * launch of the same shape took as long, twice more, in other iterations, then one launch in some thousand.
  */
 #ifndef SLUICE_SAMPLE_H
 #define SLUICE_SAMPLE_H

@@ -2,6 +2,7 @@
 
 #include "core/ticks.h"
 #include "move/stats.h"
+#include "move/streams.h"
 
 static void settle(struct sl_stalls *stalls, struct sl_stall *stall)
 {
@@ -21,14 +22,20 @@ static void settle(struct sl_stalls *stalls, struct sl_stall *stall)
     sl_record(stalls->recorder, (struct sl_event){.type = SL_EVENT_STALL, .a = ns, .b = 1, .c = stall->tick});
 }
 
+/* The newest first: what its stream has passed is not asked about, nor are the fetches before its own. */
 void sl_stalls_settle(struct sl_stalls *stalls)
 {
     const struct sl_backend *backend = stalls->backend;
-    for (int i = 0; i < SL_STALLS; i++) {
-        struct sl_stall *stall = &stalls->at[i];
+    sl_stream passed = NULL;
+    bool any = false;
+    for (uint32_t i = 1; i <= SL_STALLS; i++) {
+        struct sl_stall *stall = &stalls->at[(stalls->next - i) % SL_STALLS];
         if (!stall->in_sequence) continue;
-        if (backend->event_done(backend->self, stall->reached) &&
-            sl_migrator_done(stalls->migrator, &stalls->migrator->in, stall->in_sequence))
+        bool reached = any && stall->stream == passed && stall->stream != SL_STREAM_PER_THREAD;
+        if (!reached && !backend->event_done(backend->self, stall->reached)) continue;
+        if (!reached) passed = stall->stream;
+        any = true;
+        if (sl_migrator_done(stalls->migrator, &stalls->migrator->in, stall->in_sequence))
             settle(stalls, stall);
     }
 }
@@ -48,6 +55,7 @@ struct sl_stall *sl_stall_new(struct sl_stalls *stalls)
 void sl_stall_wait(struct sl_stalls *stalls, struct sl_stall *stall, sl_stream stream, uint64_t sequence)
 {
     const struct sl_backend *backend = stalls->backend;
+    if (stall) stall->stream = stream;
     bool measured = stall && backend->event_record(backend->self, stall->reached, stream) == SL_OK;
     sl_migrator_wait(stalls->migrator, &stalls->migrator->in, sequence, stream);
     if (measured) atomic_store(&stall->in_sequence, sequence);

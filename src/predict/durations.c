@@ -3,10 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_SHAPES ((size_t)1 << 16) /* before all are forgotten */
+
+enum { ALIKE_PART = 8 }; /* durations that differ by less than such a part confirm each other */
+
 void sl_durations_close(struct sl_durations *durations)
 {
     free(durations->symbols);
     free(durations->kernels);
+    sl_map_free(&durations->shapes);
     *durations = (struct sl_durations){0};
 }
 
@@ -36,15 +41,31 @@ struct sl_duration *sl_durations_of(struct sl_durations *durations, sl_symbol sy
     return room ? &durations->symbols[symbol] : NULL;
 }
 
-void sl_durations_note(struct sl_durations *durations, sl_symbol symbol, uint32_t kernel, uint64_t ns)
+static uint32_t steps_of(uint64_t ns)
 {
     uint64_t steps = (ns + SL_DURATION_STEP_NS / 2) / SL_DURATION_STEP_NS;
+    return steps < 1 ? 1 : steps < SL_NONE ? (uint32_t)steps : SL_NONE - 1;
+}
+
+/* Whether the last launch of the shape took as long. */
+static bool confirm(struct sl_map *shapes, uint64_t shape, uint32_t steps)
+{
+    uint32_t last = sl_map_get(shapes, shape);
+    if (shapes->count >= MOST_SHAPES) sl_map_free(shapes);
+    sl_map_put(shapes, shape, steps); /* without memory it is not confirmed */
+    return last != SL_NONE && (last < steps ? steps - last : last - steps) <= steps / ALIKE_PART;
+}
+
+void sl_durations_note(struct sl_durations *durations, sl_symbol symbol, uint32_t kernel, uint64_t shape,
+                       uint64_t ns)
+{
+    uint32_t steps = steps_of(ns);
     struct sl_duration *known = symbol == SL_NONE ? NULL : sl_durations_of(durations, symbol);
+    bool confirmed = shape && confirm(&durations->shapes, shape, steps);
     if (known) {
-        known->last[known->count % SL_DURATION_SAMPLES] = steps < 1            ? 1
-                                                          : steps > UINT32_MAX ? UINT32_MAX
-                                                                               : (uint32_t)steps;
+        known->last[known->count % SL_DURATION_SAMPLES] = steps;
         if (known->count < UINT32_MAX) known->count++;
+        known->confirmed |= confirmed;
     }
     if (!kernel ||
         !reserve(&durations->kernels, &durations->kernel_capacity, kernel, sizeof *durations->kernels))

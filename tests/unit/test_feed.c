@@ -129,6 +129,35 @@ static void launches_are_timed_once_memory_is_short(void **state)
     unsetenv("SLUICE_POLICY");
 }
 
+static uint64_t elapsed_ns, alternating_ns;
+
+/* Every launch takes as long as the one before, or never as long. */
+static uint64_t event_elapsed_ns(void *self, sl_event_handle from, sl_event_handle to)
+{
+    (void)self, (void)from, (void)to;
+    return elapsed_ns ^= alternating_ns;
+}
+
+/* Launches of one shape that take as long confirm each other, however many blocks they use; else each block's
+ * is timed again. */
+static void one_launch_of_a_shape_confirms_another(void **state)
+{
+    (void)state;
+    uint32_t begun[2] = {0};
+    for (int c = 0; c < 2; c++) {
+        if (!core_in_child("inline")) continue;
+        struct sl_core *core = sl_core_running();
+        core->backend.event_elapsed_ns = event_elapsed_ns;
+        elapsed_ns = 1 << 16;
+        alternating_ns = c ? 1 << 15 : 0;
+        take(0, BLOCKS);
+        run_periods(20, BLOCKS);
+        for (sl_symbol s = 0; s < core->symbols.count; s++)
+            begun[c] += sl_durations_of(&core->sampling.durations, s)->begun;
+        core_end_child(c ? begun[c] >= 2 * BLOCKS : begun[c] > 0 && begun[c] < 2 * BLOCKS);
+    }
+}
+
 /* In a child, in the middle of a plan for launches that use so many of the blocks. */
 static bool in_child_with_a_plan(int count)
 {
@@ -317,6 +346,7 @@ int main(void)
         cmocka_unit_test(new_sizes_all_the_time),
         cmocka_unit_test(a_period_is_an_iteration),
         cmocka_unit_test(launches_are_timed_once_memory_is_short),
+        cmocka_unit_test(one_launch_of_a_shape_confirms_another),
         cmocka_unit_test(another_way_ends_what_is_planned),
         cmocka_unit_test(odd_launches_do_not_end_what_is_planned),
         cmocka_unit_test(what_odd_launches_took_is_planned_anew),

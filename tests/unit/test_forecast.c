@@ -181,7 +181,7 @@ static void it_knows_how_long_launches_take(void **state)
     for (size_t t = 0; t < forecast.count; t++)
         if (core->symbols.records[forecast.symbols[t]].kind == SL_SYMBOL_LAUNCH)
             for (int i = 0; i < SL_DURATION_SAMPLES; i++)
-                sl_durations_note(&core->sampling.durations, forecast.symbols[t], 0,
+                sl_durations_note(&core->sampling.durations, forecast.symbols[t], 0, 0,
                                   SL_DURATION_STEP_NS * (1 + (uint64_t)forecast.symbols[t]));
     finish(&forecast, SIZE_MAX, false);
     struct sl_plan_input input = sl_forecast_input(&forecast);

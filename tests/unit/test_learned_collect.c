@@ -149,7 +149,7 @@ static void what_comes_behind_the_string_is_not_named(void **state)
     for (int s = 0; s < STEPS; s++) step();
     sl_symbol head[2 + SETUP];
     assert_int_equal(sl_predictor_begun(from.history->predictor, head, 2 + SETUP), 2 + SETUP);
-    sl_durations_note(from.durations, head[2 + LAYERS], 0, 64000);
+    sl_durations_note(from.durations, head[2 + LAYERS], 0, 0, 64000);
     struct sl_profile profile;
     assert_int_equal(sl_learned_collect(&from, head + 2, SETUP, SETUP, &profile), SL_OK);
     assert_int_equal(profile.string_count, SETUP);
@@ -244,7 +244,7 @@ static void properties_are_the_runs(void **state)
     core->migrator.link_out_bytes_per_s = 12000000000;
     sl_symbol head[SETUP + 2];
     sl_predictor_begun(core->history.predictor, head, SETUP + 2);
-    sl_durations_note(&core->sampling.durations, head[SETUP + 1], 0, 64000);
+    sl_durations_note(&core->sampling.durations, head[SETUP + 1], 0, 0, 64000);
     profile = collect(count, count);
     assert_int_equal(profile.properties.link_in_bytes_per_s, 11000000000);
     assert_int_equal(profile.properties.link_out_bytes_per_s, 12000000000);

@@ -43,7 +43,7 @@ static struct sl_stats stats;
 static struct sl_migrator migrator;
 static struct sl_recorder recorder;
 static struct sl_stalls stalls;
-static int program; /* its address is the stream that launches */
+static int program, other; /* their addresses are the streams that launch */
 
 static int begin(void **state)
 {
@@ -93,16 +93,21 @@ static uint64_t fetch(uint64_t end_ns)
 }
 
 /* A launch whose stream gets to it at this time and then waits for the fetch. */
-static void launch(uint64_t at_ns, uint64_t sequence)
+static void launch_on(int *stream, uint64_t at_ns, uint64_t sequence)
 {
     ticks.now++;
     struct sl_stall *stall = sl_stall_new(&stalls);
     device.now_ns = at_ns;
     waits_before = device.wait_count;
-    sl_stall_wait(&stalls, stall, &program, sequence);
+    sl_stall_wait(&stalls, stall, stream, sequence);
     assert_int_equal(device.wait_count, waits_before + 1);
-    assert_ptr_equal(device.waits[waits_before].stream, &program);
+    assert_ptr_equal(device.waits[waits_before].stream, stream);
     assert_ptr_equal(device.waits[waits_before].event, sl_link_direction_event(&migrator.in, sequence));
+}
+
+static void launch(uint64_t at_ns, uint64_t sequence)
+{
+    launch_on(&program, at_ns, sequence);
 }
 
 static void settle_at(uint64_t now_ns)
@@ -136,6 +141,20 @@ static void a_fetch_that_was_there_first_is_no_stall(void **state)
     assert_int_equal(stats.total.stalls, 0);
     assert_int_equal(stats.total.stall_ns, 0);
     assert_int_equal(stalls.at[0].in_sequence, 0);
+}
+
+/* That another stream has passed its launch says nothing of this one. */
+static void each_stream_has_its_own_pace(void **state)
+{
+    (void)state;
+    uint64_t first = fetch(1100), second = fetch(1200);
+    launch_on(&other, 1900, first);
+    launch(1000, second);
+    settle_at(1500);
+    assert_int_equal(stats.total.stalls, 1);
+    assert_int_equal(stats.total.stall_ns, 200);
+    settle_at(2000);
+    assert_int_equal(stats.total.stalls, 1);
 }
 
 static void it_belongs_to_the_iteration_of_the_launch(void **state)
@@ -251,6 +270,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_stall_is_counted_once_when_it_is_over, begin, end),
         cmocka_unit_test_setup_teardown(a_fetch_that_was_there_first_is_no_stall, begin, end),
+        cmocka_unit_test_setup_teardown(each_stream_has_its_own_pace, begin, end),
         cmocka_unit_test_setup_teardown(it_belongs_to_the_iteration_of_the_launch, begin, end),
         cmocka_unit_test_setup_teardown(the_trace_is_told_of_the_launch, begin, end),
         cmocka_unit_test_setup_teardown(what_lost_its_event_is_not_measured, begin, end),
