@@ -17,7 +17,8 @@ STEPS = ["--steps", "9"]
 LINKS = {56: {"SOFTCUDA_LINK_IN": "56", "SOFTCUDA_LINK_OUT": "56", "SOFTCUDA_LINK_BOTH": "51.5"},
          20: {"SOFTCUDA_LINK_IN": "20", "SOFTCUDA_LINK_OUT": "20", "SOFTCUDA_LINK_BOTH": "18.4"}}
 WITHIN = 0.1
-WITHIN_PINNED = 0.15  # plans do not know that launches which use pinned memory slow the copies beside them
+# Plans do not know that launches which use pinned memory slow the copies beside them; softcuda has both at full speed.
+WITHIN_PINNED = 0.25
 
 
 def record(bench, path):

@@ -4,12 +4,16 @@
 #include "capture_state.h"
 #include "graph.h"
 
-static CUresult enter_stream(CUstream handle, struct sc_stream **out)
+static CUresult find_stream(CUresult entered, CUstream handle, struct sc_stream **out)
 {
-    CUresult result = sc_enter(SC_NEED_CONTEXT);
-    if (result) return result;
+    if (entered) return entered;
     *out = sc_stream_find(handle);
     return *out ? CUDA_SUCCESS : sc_leave(CUDA_ERROR_INVALID_HANDLE);
+}
+
+static CUresult enter_stream(CUstream handle, struct sc_stream **out)
+{
+    return find_stream(sc_enter(SC_NEED_CONTEXT), handle, out);
 }
 
 /* Begins a capture into `graph`, after `nodes` of it. */
@@ -149,7 +153,7 @@ CUresult CUDAAPI cuStreamGetCaptureInfo_v3(CUstream handle, CUstreamCaptureStatu
 {
     if (!status || (data && !nodes)) return CUDA_ERROR_INVALID_VALUE;
     struct sc_stream *stream;
-    CUresult result = enter_stream(handle, &stream);
+    CUresult result = find_stream(sc_enter_query(SC_NEED_CONTEXT), handle, &stream);
     if (!result && (result = sc_capture_legacy(stream))) return sc_leave(result);
     if (result) return result;
     const struct sc_branch *branch = stream->branch;
@@ -218,7 +222,7 @@ CUresult CUDAAPI cuStreamUpdateCaptureDependencies(CUstream stream, CUgraphNode 
 CUresult CUDAAPI cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 {
     if (!mode || (unsigned)*mode > CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = sc_enter(SC_NEED_INIT);
+    CUresult result = sc_enter_query(SC_NEED_INIT);
     if (result) return result;
     CUstreamCaptureMode old = sc_self()->capture_mode;
     sc_self()->capture_mode = *mode;

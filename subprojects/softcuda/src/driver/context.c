@@ -185,7 +185,7 @@ CUresult CUDAAPI cuCtxDestroy_v2(CUcontext handle)
 
 CUresult CUDAAPI cuCtxPushCurrent_v2(CUcontext handle)
 {
-    CUresult result = sc_enter(SC_NEED_INIT);
+    CUresult result = sc_enter_query(SC_NEED_INIT);
     if (result) return result;
     if (!sc_handle_is(handle, SC_HANDLE_CONTEXT)) return sc_leave(CUDA_ERROR_INVALID_CONTEXT);
     return sc_leave(sc_context_push((struct sc_context *)handle) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
@@ -193,7 +193,7 @@ CUresult CUDAAPI cuCtxPushCurrent_v2(CUcontext handle)
 
 CUresult CUDAAPI cuCtxPopCurrent_v2(CUcontext *out)
 {
-    CUresult result = sc_enter(SC_NEED_INIT);
+    CUresult result = sc_enter_query(SC_NEED_INIT);
     if (result) return result;
     struct sc_thread *thread = sc_self();
     if (!thread->depth) return sc_leave(CUDA_ERROR_INVALID_CONTEXT);
@@ -204,7 +204,7 @@ CUresult CUDAAPI cuCtxPopCurrent_v2(CUcontext *out)
 
 CUresult CUDAAPI cuCtxSetCurrent(CUcontext handle)
 {
-    CUresult result = sc_enter(SC_NEED_INIT);
+    CUresult result = sc_enter_query(SC_NEED_INIT);
     if (result) return result;
     struct sc_thread *thread = sc_self();
     if (!handle) {
@@ -222,7 +222,7 @@ CUresult CUDAAPI cuCtxSetCurrent(CUcontext handle)
 CUresult CUDAAPI cuCtxGetCurrent(CUcontext *out)
 {
     if (!out) return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = sc_enter(SC_NEED_INIT);
+    CUresult result = sc_enter_query(SC_NEED_INIT);
     if (result) return result;
     struct sc_thread *thread = sc_self();
     *out = thread->depth ? (CUcontext)thread->stack[thread->depth - 1] : NULL;
@@ -242,7 +242,7 @@ static CUresult pick(CUcontext handle, struct sc_context **out)
 CUresult CUDAAPI cuCtxGetDevice_v2(CUdevice *out, CUcontext handle)
 {
     if (!out) return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = sc_enter(SC_NEED_INIT);
+    CUresult result = sc_enter_query(SC_NEED_INIT);
     if (result) return result;
     struct sc_context *context;
     result = pick(handle, &context);
@@ -275,7 +275,7 @@ CUresult CUDAAPI cuCtxSynchronize(void)
 CUresult CUDAAPI cuCtxGetApiVersion(CUcontext handle, unsigned int *version)
 {
     if (!version) return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = sc_enter(SC_NEED_INIT);
+    CUresult result = sc_enter_query(SC_NEED_INIT);
     if (result) return result;
     struct sc_context *context;
     result = pick(handle, &context);
@@ -286,7 +286,7 @@ CUresult CUDAAPI cuCtxGetApiVersion(CUcontext handle, unsigned int *version)
 CUresult CUDAAPI cuCtxGetId(CUcontext handle, unsigned long long *id)
 {
     if (!id) return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = sc_enter(SC_NEED_INIT);
+    CUresult result = sc_enter_query(SC_NEED_INIT);
     if (result) return result;
     struct sc_context *context;
     result = pick(handle, &context);
@@ -297,7 +297,7 @@ CUresult CUDAAPI cuCtxGetId(CUcontext handle, unsigned long long *id)
 CUresult CUDAAPI cuCtxGetFlags(unsigned int *flags)
 {
     if (!flags) return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    CUresult result = sc_enter_query(SC_NEED_CONTEXT);
     if (result) return result;
     *flags = sc_current()->flags;
     return sc_leave(CUDA_SUCCESS);
@@ -326,7 +326,7 @@ CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value)
 CUresult CUDAAPI cuCtxGetLimit(size_t *value, CUlimit limit)
 {
     if (!value) return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    CUresult result = sc_enter_query(SC_NEED_CONTEXT);
     if (result) return result;
     if ((unsigned)limit >= SC_LIMITS || !sc_current()->limits[limit])
         return sc_leave(CUDA_ERROR_UNSUPPORTED_LIMIT);
@@ -337,7 +337,7 @@ CUresult CUDAAPI cuCtxGetLimit(size_t *value, CUlimit limit)
 CUresult CUDAAPI cuCtxGetCacheConfig(CUfunc_cache *config)
 {
     if (!config) return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    CUresult result = sc_enter_query(SC_NEED_CONTEXT);
     if (result) return result;
     *config = sc_current()->cache_config;
     return sc_leave(CUDA_SUCCESS);
@@ -354,7 +354,7 @@ CUresult CUDAAPI cuCtxSetCacheConfig(CUfunc_cache config)
 
 CUresult CUDAAPI cuCtxGetStreamPriorityRange(int *least, int *greatest)
 {
-    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    CUresult result = sc_enter_query(SC_NEED_CONTEXT);
     if (result) return result;
     if (least) *least = 0;
     if (greatest) *greatest = -5;
@@ -425,7 +425,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned int flags)
 CUresult CUDAAPI cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags, int *active)
 {
     if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-    CUresult result = sc_enter(SC_NEED_INIT);
+    CUresult result = sc_enter_query(SC_NEED_INIT);
     if (result) return result;
     if (flags) *flags = contexts.primary_flags;
     if (active) *active = contexts.primary != NULL;

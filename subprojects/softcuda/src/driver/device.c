@@ -16,7 +16,7 @@ static const struct {
 
 static CUresult enter_device(CUdevice device)
 {
-    CUresult result = sc_enter(SC_NEED_INIT);
+    CUresult result = sc_enter_query(SC_NEED_INIT);
     if (result) return result;
     return device == 0 ? CUDA_SUCCESS : sc_leave(CUDA_ERROR_INVALID_DEVICE);
 }
@@ -61,7 +61,7 @@ CUresult CUDAAPI cuDeviceGet(CUdevice *device, int ordinal)
 CUresult CUDAAPI cuDeviceGetCount(int *count)
 {
     if (!count) return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = sc_enter(SC_NEED_INIT);
+    CUresult result = sc_enter_query(SC_NEED_INIT);
     if (result) return result;
     *count = 1;
     return sc_leave(CUDA_SUCCESS);

@@ -88,7 +88,7 @@ void sc_set_in_callback(bool inside)
     in_callback = inside;
 }
 
-CUresult sc_enter(enum sc_need need)
+static CUresult enter(enum sc_need need, uint64_t host_ns)
 {
     if (is_child()) return CUDA_ERROR_NOT_INITIALIZED;
     if (in_callback) return CUDA_ERROR_NOT_PERMITTED;
@@ -101,7 +101,7 @@ CUresult sc_enter(enum sc_need need)
     if (!result && driver.initialised) {
         struct sc_thread *thread = sc_self();
         if (thread)
-            thread->pending_ns += sc_options()->call_ns;
+            thread->pending_ns += host_ns;
         else
             result = CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -116,6 +116,16 @@ CUresult sc_enter(enum sc_need need)
     if (!result && need == SC_NEED_SAFE) result = sc_capture_unsafe();
     if (result) sc_unlock();
     return result;
+}
+
+CUresult sc_enter(enum sc_need need)
+{
+    return enter(need, sc_options()->call_ns);
+}
+
+CUresult sc_enter_query(enum sc_need need)
+{
+    return enter(need, sc_options()->query_ns);
 }
 
 static CUresult initialise(void)

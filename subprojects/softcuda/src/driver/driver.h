@@ -92,6 +92,8 @@ enum sc_need {
 
 /* pre: the lock is not held. Takes it and adds the call's simulated cost. On failure the lock is not held. */
 CUresult sc_enter(enum sc_need need);
+/* The same for a call that only asks what the driver knows without the device, or sets it: it costs less. */
+CUresult sc_enter_query(enum sc_need need);
 /* The same lock, for the queue, which lets go of it while an operation runs. */
 void sc_lock(void);
 void sc_unlock(void);

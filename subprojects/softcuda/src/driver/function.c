@@ -98,7 +98,7 @@ void sc_function_misnamed(const void *handle, const char *wanted)
 /* pre: like sc_enter. Where only a CUfunction is legal, a CUkernel is not. */
 static CUresult enter_function(CUfunction handle, struct sc_func **out)
 {
-    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    CUresult result = sc_enter_query(SC_NEED_CONTEXT);
     if (result) return result;
     if (!sc_handle_is(handle, SC_HANDLE_FUNCTION)) {
         sc_function_misnamed(handle, "CUfunction");
@@ -198,7 +198,7 @@ CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *block
 {
     if (!blocks || threads <= 0 || flags > CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE)
         return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    CUresult result = sc_enter_query(SC_NEED_CONTEXT);
     if (result) return result;
     struct sc_func *func;
     result = sc_function_resolve(handle, &func);
@@ -252,7 +252,7 @@ CUresult CUDAAPI cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfuncti
                                                          int threads)
 {
     if (!bytes || blocks <= 0 || threads <= 0) return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    CUresult result = sc_enter_query(SC_NEED_CONTEXT);
     if (result) return result;
     struct sc_func *func;
     result = sc_function_resolve(handle, &func);

@@ -225,7 +225,7 @@ CUresult CUDAAPI cuLibraryGetManaged(CUdeviceptr *address, size_t *bytes, CUlibr
 
 static CUresult enter_kernel(CUkernel handle, enum sc_need need, struct sc_kern **out)
 {
-    CUresult result = sc_enter(need);
+    CUresult result = sc_enter_query(need);
     if (result) return result;
     if (!sc_handle_is(handle, SC_HANDLE_KERNEL)) {
         sc_function_misnamed(handle, "CUkernel");

@@ -71,7 +71,7 @@ static CUresult attribute_of(void *data, CUpointer_attribute attribute,
 CUresult CUDAAPI cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr address)
 {
     if (!data) return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    CUresult result = sc_enter_query(SC_NEED_CONTEXT);
     if (result) return result;
     struct sc_allocation *allocation = sc_space_find(address);
     if (!allocation) return sc_leave(CUDA_ERROR_INVALID_VALUE);
@@ -103,7 +103,7 @@ CUresult CUDAAPI cuPointerGetAttributes(unsigned int count, CUpointer_attribute 
                                         CUdeviceptr address)
 {
     if (!count || !attributes || !data) return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    CUresult result = sc_enter_query(SC_NEED_CONTEXT);
     if (result) return result;
     struct sc_allocation *allocation = sc_space_find(address);
     for (unsigned i = 0; i < count && !result; i++) {

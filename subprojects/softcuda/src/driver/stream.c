@@ -95,14 +95,23 @@ struct sc_stream *sc_stream_find(CUstream handle)
     return sc_handle_is(handle, SC_HANDLE_STREAM) ? (struct sc_stream *)handle : NULL;
 }
 
-/* Most functions need a context, its lock, and a stream. */
-static CUresult enter_stream(CUstream handle, struct sc_stream **out)
+static CUresult find_stream(CUresult entered, CUstream handle, struct sc_stream **out)
 {
-    CUresult result = sc_enter(SC_NEED_CONTEXT);
-    if (result) return result;
+    if (entered) return entered;
     *out = sc_stream_find(handle);
     if (*out) return CUDA_SUCCESS;
     return sc_leave(CUDA_ERROR_INVALID_HANDLE);
+}
+
+/* Most functions need a context, its lock, and a stream. */
+static CUresult enter_stream(CUstream handle, struct sc_stream **out)
+{
+    return find_stream(sc_enter(SC_NEED_CONTEXT), handle, out);
+}
+
+static CUresult ask_stream(CUstream handle, struct sc_stream **out)
+{
+    return find_stream(sc_enter_query(SC_NEED_CONTEXT), handle, out);
 }
 
 CUresult CUDAAPI cuStreamCreateWithPriority(CUstream *out, unsigned int flags, int priority)
@@ -188,7 +197,7 @@ CUresult CUDAAPI cuStreamGetFlags(CUstream handle, unsigned int *flags)
 {
     if (!flags) return CUDA_ERROR_INVALID_VALUE;
     struct sc_stream *stream;
-    CUresult result = enter_stream(handle, &stream);
+    CUresult result = ask_stream(handle, &stream);
     if (result) return result;
     *flags = stream->flags;
     return sc_leave(CUDA_SUCCESS);
@@ -198,7 +207,7 @@ CUresult CUDAAPI cuStreamGetPriority(CUstream handle, int *priority)
 {
     if (!priority) return CUDA_ERROR_INVALID_VALUE;
     struct sc_stream *stream;
-    CUresult result = enter_stream(handle, &stream);
+    CUresult result = ask_stream(handle, &stream);
     if (result) return result;
     *priority = stream->priority;
     return sc_leave(CUDA_SUCCESS);
@@ -208,7 +217,7 @@ CUresult CUDAAPI cuStreamGetId(CUstream handle, unsigned long long *id)
 {
     if (!id) return CUDA_ERROR_INVALID_VALUE;
     struct sc_stream *stream;
-    CUresult result = enter_stream(handle, &stream);
+    CUresult result = ask_stream(handle, &stream);
     if (result) return result;
     *id = stream->id;
     return sc_leave(CUDA_SUCCESS);
@@ -218,7 +227,7 @@ CUresult CUDAAPI cuStreamGetDevice(CUstream handle, CUdevice *device)
 {
     if (!device) return CUDA_ERROR_INVALID_VALUE;
     struct sc_stream *stream;
-    CUresult result = enter_stream(handle, &stream);
+    CUresult result = ask_stream(handle, &stream);
     if (result) return result;
     *device = 0;
     return sc_leave(CUDA_SUCCESS);
@@ -228,7 +237,7 @@ CUresult CUDAAPI cuStreamGetCtx_v2(CUstream handle, CUcontext *context, CUgreenC
 {
     if (!context) return CUDA_ERROR_INVALID_VALUE;
     struct sc_stream *stream;
-    CUresult result = enter_stream(handle, &stream);
+    CUresult result = ask_stream(handle, &stream);
     if (result) return result;
     *context = (CUcontext)stream->context;
     if (green) *green = NULL;

@@ -1,6 +1,6 @@
-/* Only on softcuda, whose clock is simulated: breaks if the nodes of a graph do not cost what the options
- * say, or branches that use different engines do not overlap. Run with SOFTCUDA_NODE_NS=1000,
- * SOFTCUDA_LAUNCH_NS=4000 and links of 10 GB/s. */
+/* Only on softcuda, whose clock is simulated: breaks if the nodes of a graph, or calls that only ask, do not
+ * cost what the options say, or branches that use different engines do not overlap. Run with
+ * SOFTCUDA_NODE_NS=1000, SOFTCUDA_LAUNCH_NS=4000 and links of 10 GB/s. */
 #include "check.h"
 #include "kernels.h"
 
@@ -70,6 +70,24 @@ static void branches_overlap(CUdeviceptr device_memory, void *host)
     OK(cuStreamDestroy(side));
 }
 
+/* PyTorch asks for the current device a dozen times for each operation. */
+static void questions_cost_little(void)
+{
+    enum { QUESTIONS = 100 };
+    CUcontext context;
+    CUdevice device;
+    float milliseconds;
+    OK(cuEventRecord(first, stream));
+    for (int i = 0; i < QUESTIONS / 2; i++) {
+        OK(cuCtxGetCurrent(&context));
+        OK(cuCtxGetDevice(&device));
+    }
+    OK(cuEventRecord(last, stream));
+    OK(cuEventSynchronize(last));
+    OK(cuEventElapsedTime(&milliseconds, first, last));
+    CHECK(milliseconds * 1000 >= 5 && milliseconds * 1000 < 10);
+}
+
 int main(void)
 {
     CUdevice device = start();
@@ -87,6 +105,7 @@ int main(void)
     OK(cuEventCreate(&last, CU_EVENT_DEFAULT));
     kernels_cost_less(nothing);
     branches_overlap(memory, host);
+    questions_cost_little();
     OK(cuEventDestroy(first));
     OK(cuEventDestroy(last));
     OK(cuStreamDestroy(stream));
