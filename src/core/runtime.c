@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/forked.h"
+#include "base/framework.h"
 #include "base/log.h"
 #include "base/options_text.h"
 #include "core/build.h"
@@ -17,6 +18,7 @@
 #include "core/run_metadata.h"
 #include "move/daemon.h"
 #include "trace/emit.h"
+#include "trace/python_frames.h"
 
 static struct sl_core *started; /* built once, kept until the process ends: threads may still look at it */
 static struct running {
@@ -38,6 +40,7 @@ struct sl_core *sl_core_at_rest(void)
 void sl_runtime_load(void)
 {
     sl_options_load();
+    if (sl_framework_may_come()) sl_python_frames_open();
     if (sl_options_in_force()->verbose >= 2) sl_options_print_values(stderr, sl_options_in_force());
 }
 

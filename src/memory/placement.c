@@ -25,6 +25,7 @@ void sl_placement_close(struct sl_placement *placement)
     free(placement->slots);
     free(placement->keys);
     sl_map_free(&placement->key_of);
+    sl_site_groups_free(&placement->sites);
     sl_ranges_free(&placement->ranges);
     memset(placement, 0, sizeof *placement);
 }
@@ -45,10 +46,15 @@ static uint32_t key_for(struct sl_placement *placement, uint64_t site, uint64_t 
     }
     if (!sl_grow(&placement->keys, &placement->key_capacity, placement->key_count, sizeof *placement->keys))
         return SL_NONE;
+    uint32_t site_index = sl_site_groups_index(&placement->sites, site);
+    if (site_index == SL_NONE) return SL_NONE;
     key = placement->key_count;
     if (!sl_map_put(&placement->key_of, hash, key)) return SL_NONE;
-    placement->keys[placement->key_count++] = (struct sl_slot_key){
-        .site = site, .bytes = bytes, .pinned = sl_backing_is_pinned(&placement->backing, site, bytes)};
+    placement->keys[placement->key_count++] =
+        (struct sl_slot_key){.site = site,
+                             .bytes = bytes,
+                             .site_index = site_index,
+                             .pinned = sl_backing_is_pinned(&placement->backing, site, bytes)};
     return key;
 }
 
@@ -140,13 +146,21 @@ static bool is_pinned(const struct sl_placement *placement, uint64_t address)
     return sl_arena_record(placement->arena, sl_arena_chunk(placement->arena, address))->pinned;
 }
 
-static enum sl_group_kind group_of(const struct sl_placement *placement, const struct sl_slot *slot,
-                                   bool pinned)
+/* Neither tiny nor so large that it has chunks of its own anyway, but for a rest. */
+static bool is_packed(const struct sl_placement *placement, const struct sl_slot *slot)
 {
-    bool freed = placement->keys[slot->key].freed;
-    if (pinned) return SL_GROUP_PINNED;
-    if (slot->bytes <= SL_TINY_BYTES) return freed ? SL_GROUP_TINY_FREED : SL_GROUP_TINY;
-    return freed ? SL_GROUP_FREED : SL_GROUP_LASTING;
+    return slot->bytes > SL_TINY_BYTES && slot->bytes < placement->arena->chunk_bytes;
+}
+
+static uint32_t group_of(struct sl_placement *placement, const struct sl_slot *slot)
+{
+    const struct sl_slot_key *key = &placement->keys[slot->key];
+    if (slot->bytes <= SL_TINY_BYTES) return SL_GROUP_TINY;
+    uint32_t own = is_packed(placement, slot) ? sl_site_group(&placement->sites, key->site_index, slot->bytes,
+                                                              placement->arena->chunk_bytes)
+                                              : SL_NONE;
+    if (own != SL_NONE) return SL_GROUP_OF_SITE + own;
+    return key->freed ? SL_GROUP_FREED : SL_GROUP_LASTING;
 }
 
 /* Host memory that nobody has. */
@@ -156,30 +170,36 @@ static uint64_t room_of(const struct sl_placement *placement)
     return placement->live_chunk_bytes_limit > taken ? placement->live_chunk_bytes_limit - taken : 0;
 }
 
-static bool retake(struct sl_placement *placement, uint32_t s, uint64_t address, uint64_t room_bytes)
+static bool retake(struct sl_placement *placement, uint32_t s, uint64_t address, uint32_t group,
+                   uint64_t room_bytes)
 {
-    const struct sl_slot *slot = &placement->slots[s];
     return address &&
-           sl_suballocator_retake(&placement->suballocator, address, slot->bytes,
-                                  group_of(placement, slot, is_pinned(placement, address)), room_bytes, s);
+           sl_suballocator_retake(&placement->suballocator, address, placement->slots[s].bytes,
+                                  is_pinned(placement, address) ? SL_GROUP_PINNED : group, room_bytes, s);
 }
 
 /* The expected one or the last one if it is free, else a new one. Where there is no pinned memory left, the
  * other will do. */
-static enum sl_status find_place(struct sl_placement *placement, uint32_t s, uint64_t *address)
+static enum sl_status find_place(struct sl_placement *placement, uint32_t s, uint32_t group,
+                                 uint64_t *address)
 {
     const struct sl_slot *slot = &placement->slots[s];
     struct sl_suballocator *suballocator = &placement->suballocator;
     uint64_t room_bytes = room_of(placement);
     *address = placement->expected_slot == s ? placement->expected_address : 0;
-    if (retake(placement, s, *address, room_bytes)) return SL_OK;
+    if (retake(placement, s, *address, group, room_bytes)) return SL_OK;
     *address = slot->mapped ? 0 : slot->address;
-    if (retake(placement, s, *address, room_bytes)) return SL_OK;
+    if (retake(placement, s, *address, group, room_bytes)) return SL_OK;
     if (placement->keys[slot->key].pinned &&
         sl_suballocator_take(suballocator, slot->bytes, SL_GROUP_PINNED, room_bytes, s, address) == SL_OK)
         return SL_OK;
-    return sl_suballocator_take(suballocator, slot->bytes, group_of(placement, slot, false), room_bytes, s,
-                                address);
+    return sl_suballocator_take(suballocator, slot->bytes, group, room_bytes, s, address);
+}
+
+/* By its site: neither what the driver or the program placed, nor what takes whole chunks. */
+static bool is_counted(const struct sl_placement *placement, const struct sl_slot *slot)
+{
+    return !placement->noted && !slot->mapped && is_packed(placement, slot);
 }
 
 static void begin_life(struct sl_placement *placement, uint32_t s, uint64_t address, bool pinned)
@@ -209,6 +229,7 @@ static void end_life(struct sl_placement *placement, uint32_t s)
     slot->live = false;
     placement->version++;
     key->freed = true;
+    if (is_counted(placement, slot)) sl_site_ends(&placement->sites, key->site_index, slot->bytes);
     if (slot->ordinal < key->lowest_free) key->lowest_free = slot->ordinal;
     placement->live_count--;
     placement->live_bytes -= slot->bytes;
@@ -238,9 +259,12 @@ enum sl_status sl_place(struct sl_placement *placement, uint64_t bytes, uint64_t
         is_expected(placement, site, bytes) ? placement->expected_slot : slot_for(placement, site, bytes);
     if (s == SL_NONE) return SL_ERR_NO_MEMORY;
     uint64_t address;
-    enum sl_status status = find_place(placement, s, &address);
+    uint32_t group = group_of(placement, &placement->slots[s]);
+    enum sl_status status = find_place(placement, s, group, &address);
     if (status) return status;
     begin_life(placement, s, address, is_pinned(placement, address));
+    if (is_counted(placement, &placement->slots[s]))
+        sl_site_begins(&placement->sites, placement->keys[placement->slots[s].key].site_index, bytes);
     note_waste(placement);
     check(placement, s);
     *slot_out = s;
@@ -336,6 +360,26 @@ static bool keep_live(struct sl_placement *placement, struct sl_slot_key *key, u
     return kept > 0;
 }
 
+/* What is known of sites, of those only that have live allocations. Without memory all stays as it is. */
+static void forget_sites(struct sl_placement *placement)
+{
+    struct sl_site_groups sites = {0};
+    for (uint32_t k = 0; k < placement->key_count; k++)
+        if (sl_site_groups_index(&sites, placement->keys[k].site) == SL_NONE) {
+            sl_site_groups_free(&sites);
+            return;
+        }
+    for (uint32_t k = 0; k < placement->key_count; k++) {
+        struct sl_slot_key *key = &placement->keys[k];
+        key->site_index = sl_site_groups_index(&sites, key->site);
+        for (uint32_t i = 0; i < key->count; i++)
+            if (is_counted(placement, &placement->slots[key->slots[i]]))
+                sl_site_begins(&sites, key->site_index, key->bytes);
+    }
+    sl_site_groups_free(&placement->sites);
+    placement->sites = sites;
+}
+
 void sl_placement_forget(struct sl_placement *placement)
 {
     uint32_t kept = 0;
@@ -353,6 +397,7 @@ void sl_placement_forget(struct sl_placement *placement)
         sl_map_put(&placement->key_of, hash, kept++);
     }
     placement->key_count = kept;
+    forget_sites(placement);
     SL_CHECK_ALL(sl_placement_is_valid(placement));
 }
 

@@ -36,7 +36,8 @@ struct sl_slot {
 
 struct sl_slot_key {
     uint64_t site, bytes;
-    uint32_t *slots; /* by ordinal */
+    uint32_t site_index; /* in `sites` */
+    uint32_t *slots;     /* by ordinal */
     uint32_t count, capacity;
     uint32_t lowest_free; /* no free ordinal lies below */
     bool freed;           /* one of them was freed before: a short life is likely */
@@ -51,6 +52,7 @@ struct sl_placement {
     uint32_t key_count, key_capacity;
     struct sl_map key_of; /* hash of (site, bytes) */
     struct sl_suballocator suballocator;
+    struct sl_site_groups sites;
     uint64_t live_bytes, peak_live_bytes, live_count;
     uint64_t pinned_live_bytes, peak_pinned_live_bytes;
     uint64_t peak_placed_bytes;      /* of chunks in use, whole 2 MiB blocks; */

@@ -101,6 +101,15 @@ static bool find_gap(const struct sl_suballocator *suballocator, uint32_t g, uin
     return behind;
 }
 
+/* A site's own chunks are begun only when those of all that lasts are full: else each site would waste the
+ * rest of one. */
+static bool find_room(const struct sl_suballocator *suballocator, uint32_t group, uint32_t count,
+                      sl_chunk *found, uint32_t *granule)
+{
+    if (find_gap(suballocator, group, count, found, granule)) return true;
+    return group >= SL_GROUP_OF_SITE && find_gap(suballocator, SL_GROUP_LASTING, count, found, granule);
+}
+
 /* A chunk holds so many tiny ones that few chunks are searched for a gap, and only when the newest is full.
  */
 static bool find_tiny_gap(const struct sl_suballocator *suballocator, uint32_t g, uint32_t count,
@@ -121,20 +130,10 @@ static bool find_tiny_gap(const struct sl_suballocator *suballocator, uint32_t g
     return false;
 }
 
-/* Those that last and those that are freed are kept apart, but not at the price of a chunk. */
-static bool find_tiny_room(const struct sl_suballocator *suballocator, uint32_t group, uint32_t count,
-                           sl_chunk *found, uint32_t *granule)
-{
-    if (find_tiny_gap(suballocator, group, count, found, granule)) return true;
-    if (group == SL_GROUP_TINY)
-        return find_tiny_gap(suballocator, SL_GROUP_TINY_FREED, count, found, granule);
-    return group == SL_GROUP_TINY_FREED && find_tiny_gap(suballocator, SL_GROUP_TINY, count, found, granule);
-}
-
 /* --- packed chunks */
 
 /* Makes a chunk that was just taken, by itself, a packed one. False: out of memory. */
-static bool begin_packed(struct sl_suballocator *suballocator, sl_chunk c, enum sl_group_kind group)
+static bool begin_packed(struct sl_suballocator *suballocator, sl_chunk c, uint32_t group)
 {
     struct sl_chunk_record *chunk = sl_arena_record(suballocator->arena, c);
     if (!chunk->bitmap)
@@ -180,8 +179,8 @@ static void unpack(struct sl_suballocator *suballocator, sl_chunk c, uint32_t gr
 
 /* Chunks that were just taken become a run and a packed chunk. False: out of memory, and they are given back.
  */
-static bool settle(struct sl_suballocator *suballocator, sl_chunk first, uint64_t bytes,
-                   enum sl_group_kind group, uint32_t slot)
+static bool settle(struct sl_suballocator *suballocator, sl_chunk first, uint64_t bytes, uint32_t group,
+                   uint32_t slot)
 {
     struct sl_arena *arena = suballocator->arena;
     uint64_t whole = run_bytes(arena, bytes);
@@ -199,18 +198,17 @@ static bool settle(struct sl_suballocator *suballocator, sl_chunk first, uint64_
     return true;
 }
 
-enum sl_status sl_suballocator_take(struct sl_suballocator *suballocator, uint64_t bytes,
-                                    enum sl_group_kind group, uint64_t room_bytes, uint32_t slot,
-                                    uint64_t *address)
+enum sl_status sl_suballocator_take(struct sl_suballocator *suballocator, uint64_t bytes, uint32_t group,
+                                    uint64_t room_bytes, uint32_t slot, uint64_t *address)
 {
     struct sl_arena *arena = suballocator->arena;
     bool pinned = group == SL_GROUP_PINNED;
     uint32_t granule = 0;
     sl_chunk c;
-    bool found =
-        bytes <= SL_TINY_BYTES       ? find_tiny_room(suballocator, group, granules_of(bytes), &c, &granule)
-        : bytes < arena->chunk_bytes ? find_gap(suballocator, group, granules_of(bytes), &c, &granule)
-                                     : false;
+    bool found = bytes <= SL_TINY_BYTES ? find_tiny_gap(suballocator, group, granules_of(bytes), &c, &granule)
+                 : bytes < arena->chunk_bytes
+                     ? find_room(suballocator, group, granules_of(bytes), &c, &granule)
+                     : false;
     if (found) {
         if (growth(suballocator, c, granule, bytes) > room_bytes) return SL_ERR_NO_MEMORY;
         pack(suballocator, c, granule, bytes, slot);
@@ -227,7 +225,7 @@ enum sl_status sl_suballocator_take(struct sl_suballocator *suballocator, uint64
 }
 
 static bool repack(struct sl_suballocator *suballocator, sl_chunk c, uint32_t granule, uint64_t bytes,
-                   enum sl_group_kind group, uint64_t room_bytes, uint32_t slot)
+                   uint32_t group, uint64_t room_bytes, uint32_t slot)
 {
     struct sl_arena *arena = suballocator->arena;
     struct sl_chunk_record *chunk = sl_arena_record(arena, c);
@@ -245,17 +243,8 @@ static bool repack(struct sl_suballocator *suballocator, sl_chunk c, uint32_t gr
     return true;
 }
 
-/* A chunk that holds nothing would be used for a tiny one, though others have room for it. */
-static bool begins_for_little(const struct sl_suballocator *suballocator, sl_chunk c, uint64_t bytes,
-                              enum sl_group_kind group)
-{
-    uint32_t granule;
-    return bytes <= SL_TINY_BYTES && !sl_arena_record(suballocator->arena, c)->bytes &&
-           find_tiny_room(suballocator, group, granules_of(bytes), &c, &granule);
-}
-
 bool sl_suballocator_retake(struct sl_suballocator *suballocator, uint64_t address, uint64_t bytes,
-                            enum sl_group_kind group, uint64_t room_bytes, uint32_t slot)
+                            uint32_t group, uint64_t room_bytes, uint32_t slot)
 {
     struct sl_arena *arena = suballocator->arena;
     sl_chunk first = sl_arena_chunk(arena, address);
@@ -263,7 +252,6 @@ bool sl_suballocator_retake(struct sl_suballocator *suballocator, uint64_t addre
     if (sl_arena_is_reserved(arena, first)) return false;
     uint64_t in_chunk = address & (arena->chunk_bytes - 1); /* a mapping may have lain there */
     if (whole ? in_chunk != 0 : in_chunk + bytes > arena->chunk_bytes) return false;
-    if (!whole && begins_for_little(suballocator, first, bytes, group)) return false;
     if (!whole)
         return repack(suballocator, first, granule_at(arena, address), bytes, group, room_bytes, slot);
     if (!sl_arena_record(arena, first)->pinned) {

@@ -9,20 +9,22 @@
 #define SLUICE_SUBALLOCATOR_H
 
 #include "memory/arena.h"
+#include "memory/site_groups.h"
 
 /* Small ones among large ones would leave gaps that no large one fits into. */
 #define SL_TINY_BYTES (128 * SL_KIB)
 
-/* Which allocations lie together, by how long they live, as far as that is known. */
+/* Which allocations lie together: by how long they live, as far as that is known, and what one site fills
+ * chunks with. */
 enum sl_group_kind {
     SL_GROUP_LASTING,
     SL_GROUP_FREED,
     SL_GROUP_TINY,
-    SL_GROUP_TINY_FREED,
     SL_GROUP_PINNED,
     SL_GROUP_MAPPED, /* the program says where they lie */
-    SL_GROUPS
+    SL_GROUP_OF_SITE /* the first of SL_SITE_GROUPS; what has no room there may lie among what lasts */
 };
+#define SL_GROUPS (SL_GROUP_OF_SITE + SL_SITE_GROUPS)
 
 #define SL_PARTIAL 64
 
@@ -41,15 +43,13 @@ void sl_suballocator_init(struct sl_suballocator *suballocator, struct sl_arena 
 
 /* Takes a new place for `slot`. Chunks in use may become larger by `room_bytes` in all; of pinned memory
  * (SL_GROUP_PINNED) that is what the backend may be asked for. SL_ERR_NO_MEMORY, or the backend's error. */
-enum sl_status sl_suballocator_take(struct sl_suballocator *suballocator, uint64_t bytes,
-                                    enum sl_group_kind group, uint64_t room_bytes, uint32_t slot,
-                                    uint64_t *address);
+enum sl_status sl_suballocator_take(struct sl_suballocator *suballocator, uint64_t bytes, uint32_t group,
+                                    uint64_t room_bytes, uint32_t slot, uint64_t *address);
 
 /* Takes one again that sl_suballocator_take gave, for as many bytes. `group`: of a packed chunk that has to
- * be begun. False: something else lies there, or there is too little room, or a chunk would be begun for a
- * tiny one though another has room for it. */
+ * be begun. False: something else lies there, or there is too little room. */
 bool sl_suballocator_retake(struct sl_suballocator *suballocator, uint64_t address, uint64_t bytes,
-                            enum sl_group_kind group, uint64_t room_bytes, uint32_t slot);
+                            uint32_t group, uint64_t room_bytes, uint32_t slot);
 
 /* Leaves it. Chunks in which nothing lies any more are given back to the arena. */
 void sl_suballocator_give_back(struct sl_suballocator *suballocator, uint64_t address, uint64_t bytes);

@@ -8,6 +8,7 @@
 #include "trace/emit.h"
 #include "trace/identity.h"
 #include "trace/modules.h"
+#include "trace/python_frames.h"
 #include "trace/site_records.h"
 
 #define MAX_FRAMES SL_SITE_FRAMES
@@ -17,6 +18,7 @@ struct walk {
     bool above; /* past the shim's own frames */
     int frames;
     uint64_t addresses; /* hash of raw return addresses */
+    uint64_t python;    /* of the Python frames; 0: none */
     const void *stack[MAX_FRAMES];
 };
 
@@ -99,18 +101,20 @@ static uint64_t find_site(const struct walk *walk, bool *written)
     for (int i = 0; i < walk->frames; i++) frames.offsets[i] = (uint64_t)walk->stack[i];
     dl_iterate_phdr(find_in_object, &found);
     for (int i = 0; i < walk->frames; i++) site = sl_hash_word(site, found.places[i]);
+    if (walk->python) site = sl_hash_word(site, walk->python);
     *written = !found.frames || sl_site_emit(site, &frames);
     return site;
 }
 
 uint64_t sl_site_here(const void *caller)
 {
-    struct walk walk = {.caller = caller};
+    struct walk walk = {.caller = caller, .python = sl_python_frames_hash()};
     _Unwind_Backtrace(step, &walk);
     if (!walk.frames) {
         walk.stack[walk.frames++] = caller;
         walk.addresses = (uint64_t)caller;
     }
+    if (walk.python) walk.addresses = sl_hash_word(walk.addresses, walk.python);
     uint64_t raw = walk.addresses | 1, index = raw % REMEMBERED;
     uint64_t site = atomic_load_explicit(&remembered[index].site, memory_order_relaxed);
     if ((atomic_load_explicit(&remembered[index].mixed, memory_order_relaxed) ^ site) == raw) return site;

@@ -48,9 +48,12 @@ class Record(unittest.TestCase):
         for more in (), ("claimed",):
             for program, step in zip(own, self.plan(self.recorded(*more))):
                 self.assertEqual(program["need_bytes"], step["need_bytes"])
-                for figure in "bytes_in", "bytes_out", "demand_misses":
-                    self.assertEqual(program[figure], step[figure])
-                self.assertAlmostEqual(program["step_ns"] / step["step_ns"], 1, delta=0.02)
+                # Plans begin elsewhere in the step, so they may choose another chunk once.
+                chunk, part = (2 << 20, 0.15) if program["policy"] == "plan" else (0, 0.02)
+                for figure in "bytes_in", "bytes_out":
+                    self.assertAlmostEqual(program[figure], step[figure], delta=chunk)
+                self.assertEqual(program["demand_misses"], step["demand_misses"])
+                self.assertAlmostEqual(program["step_ns"] / step["step_ns"], 1, delta=part)
 
 
 if __name__ == "__main__":

@@ -182,11 +182,12 @@ class Chunks(ToolTest):
             self.assertLessEqual(sum(slot["bytes"] for slot in row["slots"]), sum(row["classes"].values()))
         self.assertLess(classes.pop("unknown", 0), 0.05 * classes.total())
         self.assertTrue({"parameters", "gradients", "optimizer state", "activations"} <= set(classes))
-        # Whatever moved is where the program has something, and no slot's bytes are in no chunk.
-        largest = collections.Counter()
+        # Whatever moved is where the program had something, if not in the end, and no slot's bytes are in no chunk.
+        largest, begins = collections.Counter(), [int(r["address"], 16) for r in records if r["type"] == "alloc"]
         for row in told["chunks"]:
-            self.assertNotEqual(row["address"], "0x0")
-            self.assertGreater(row["slot_count"], 0)
+            first = int(row["address"], 16)
+            self.assertNotEqual(first, 0)
+            self.assertTrue(row["slot_count"] or any(first <= begin < first + (2 << 20) for begin in begins))
             self.assertLessEqual(row["resident_ns"], told["span_ns"])
         for r in records:
             if r["type"] == "alloc":

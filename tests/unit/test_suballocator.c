@@ -121,14 +121,9 @@ static void take_again(struct place *places, uint32_t p, uint64_t random)
     bool may = is_free(places, x->address, x->last_bytes);
     bool taken = sl_suballocator_retake(&suballocator, x->address, x->last_bytes, x->group, room, p);
     if (taken) assert_true(may);
-    if (may && room >= x->last_bytes + 2 * CHUNK && x->last_bytes > SL_TINY_BYTES) assert_true(taken);
+    if (may && room >= x->last_bytes + 2 * CHUNK) assert_true(taken);
     assert_in_range(arena.virtual_bytes_used, used, used + (taken ? room : 0));
     if (taken) x->bytes = x->last_bytes;
-}
-
-static int apart(int group)
-{
-    return group == SL_GROUP_TINY_FREED ? SL_GROUP_TINY : group;
 }
 
 static void take_new(struct place *places, uint32_t p, uint64_t random)
@@ -147,8 +142,8 @@ static void take_new(struct place *places, uint32_t p, uint64_t random)
     }
     assert_true(is_free(places, address, bytes));
     if (room < UINT64_MAX) assert_in_range(arena.virtual_bytes_used, used, used + room);
-    /* Where it is packed, those of other groups are not, but for the tiny ones' two. */
-    if (bytes % CHUNK) assert_int_equal(apart(record_of(address + bytes - 1)->group), apart(group));
+    /* Where it is packed, those of other groups are not. */
+    if (bytes % CHUNK) assert_int_equal(record_of(address + bytes - 1)->group, group);
     *x = (struct place){address, bytes, bytes, group};
 }
 
@@ -187,8 +182,7 @@ static void groups_do_not_share_chunks(void **state)
     uint64_t chunks[SL_GROUP_PINNED];
     for (int g = 0; g < SL_GROUP_PINNED; g++) {
         chunks[g] = take_in(1000, (enum sl_group_kind)g, (uint32_t)g) / CHUNK;
-        for (int other = 0; other < g; other++)
-            assert_int_equal(chunks[other] == chunks[g], apart(other) == apart(g));
+        for (int other = 0; other < g; other++) assert_int_not_equal(chunks[other], chunks[g]);
         assert_int_equal(take_in(1000, (enum sl_group_kind)g, 100 + (uint32_t)g) / CHUNK, chunks[g]);
     }
 }

@@ -1,0 +1,95 @@
+#include "trace/python_frames.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#include "base/map.h"
+
+enum { MOST_FRAMES = 48, FIRST_C_OWNER = 3 }; /* frames with such an owner stand for calls from C */
+
+/* Offsets, as the headers of CPython have them (Include/internal/pycore_frame.h, Include/cpython/code.h);
+ * they do not change within a minor version. */
+struct layout {
+    unsigned char minor;
+    unsigned char thread_cframe; /* to a structure that has the frame; 0: the thread has it */
+    unsigned char frame;         /* the innermost one */
+    unsigned char previous, code, instruction, owner; /* of a frame */
+    unsigned char first_line, name, instructions;     /* of a code object */
+};
+
+static const struct layout layouts[] = {
+    {11, .thread_cframe = 56, .frame = 8, .previous = 48, .code = 32, .instruction = 56, .owner = 69,
+     .first_line = 72, .name = 128, .instructions = 184},
+    {12, .thread_cframe = 56, .frame = 0, .previous = 8, .code = 0, .instruction = 56, .owner = 70,
+     .first_line = 68, .name = 128, .instructions = 192},
+    {13, .frame = 72, .previous = 8, .code = 0, .instruction = 56, .owner = 70, .first_line = 68, .name = 128,
+     .instructions = 200},
+};
+
+enum { OBJECT_TYPE = 8, TEXT_LENGTH = 16 }; /* of every object, of a text */
+
+static struct {
+    const struct layout *layout; /* NULL: no Python that is known */
+    const char *(*thread)(void);
+    const char *code_type;
+} python;
+
+/* 3.13 describes itself, after a cookie and a version; so a build whose objects are larger is recognised. */
+static bool is_as_it_says(const struct layout *layout, const char *description)
+{
+    enum { FREE_THREADED = 16 };
+    uint64_t free_threaded;
+    if (layout->minor < 13) return true;
+    if (!description || memcmp(description, "xdebugpy", 8) != 0) return false;
+    memcpy(&free_threaded, description + FREE_THREADED, sizeof free_threaded);
+    return !free_threaded;
+}
+
+void sl_python_frames_open(void)
+{
+    const unsigned long *version = dlsym(RTLD_DEFAULT, "Py_Version");
+    python.layout = NULL;
+    if (!version) return;
+    void *thread = dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
+    const char *description = dlsym(RTLD_DEFAULT, "_PyRuntime");
+    python.code_type = dlsym(RTLD_DEFAULT, "PyCode_Type");
+    if (!thread || !python.code_type) return;
+    memcpy(&python.thread, &thread, sizeof thread);
+    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
+        if (*version >> 16 == (3u << 8 | layouts[i].minor) && is_as_it_says(&layouts[i], description))
+            python.layout = &layouts[i];
+}
+
+static const char *pointer_at(const char *object, size_t offset)
+{
+    const char *pointer;
+    memcpy(&pointer, object + offset, sizeof pointer);
+    return pointer;
+}
+
+static uint64_t hash_frame(uint64_t hash, const struct layout *l, const char *frame, const char *code)
+{
+    const char *name = pointer_at(code, l->name);
+    int32_t line;
+    uint64_t length = 0;
+    memcpy(&line, code + l->first_line, sizeof line);
+    if (name) memcpy(&length, name + TEXT_LENGTH, sizeof length);
+    uint64_t instruction = (uint64_t)(pointer_at(frame, l->instruction) - (code + l->instructions));
+    return sl_hash_word(hash, instruction << 32 ^ length << 24 ^ (uint32_t)line);
+}
+
+uint64_t sl_python_frames_hash(void)
+{
+    const struct layout *l = python.layout;
+    const char *thread = l ? python.thread() : NULL, *frame = thread;
+    uint64_t hash = 0;
+    if (frame && l->thread_cframe) frame = pointer_at(frame, l->thread_cframe);
+    if (frame) frame = pointer_at(frame, l->frame);
+    for (int i = 0; frame && i < MOST_FRAMES; i++, frame = pointer_at(frame, l->previous)) {
+        if ((unsigned char)frame[l->owner] >= FIRST_C_OWNER) continue;
+        const char *code = pointer_at(frame, l->code);
+        if (!code || pointer_at(code, OBJECT_TYPE) != python.code_type) break;
+        hash = hash_frame(hash, l, frame, code);
+    }
+    return hash;
+}
