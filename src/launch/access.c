@@ -260,6 +260,26 @@ static uint64_t resolve(struct sl_scanner *scanner, uint64_t shape, uint64_t thr
     return signature;
 }
 
+/* Whether the launch, which was just resolved, is the one with this symbol but for its size: it uses the same
+ * tensors, and its grid, or how long a copy is, depends on the data. */
+static bool is_resized(const struct sl_scanner *scanner, const struct sl_launch *launch, sl_symbol symbol)
+{
+    const struct sl_usage *usage = &scanner->usage;
+    if (symbol >= scanner->symbols->count || launch->footprint || !usage->access_count) return false;
+    const struct sl_symbol_record *record = &scanner->symbols->records[symbol];
+    if (record->kind != SL_SYMBOL_LAUNCH || record->launch_kind != 1 + launch->kind ||
+        record->kernel != usage->kernel || record->access_count != usage->access_count)
+        return false;
+    const struct sl_access *accesses = &scanner->symbols->accesses[record->first_access];
+    for (uint32_t a = 0; a < usage->access_count; a++) {
+        const struct sl_access *own = &accesses[a], *came = &usage->accesses[a];
+        if (own->slot != came->slot || own->offset != came->offset || own->where != came->where ||
+            own->parameter != came->parameter || own->only_read != came->only_read)
+            return false;
+    }
+    return true;
+}
+
 static uint64_t threads_of(const struct sl_launch *launch)
 {
     uint64_t threads = 1;
@@ -294,9 +314,13 @@ const struct sl_usage *sl_access_scan(struct sl_scanner *scanner, const struct s
         if (scanner->stale_words != stale) return sl_access_scan(scanner, launch, expected, stream);
         struct sl_symbol_record record = {.kind = SL_SYMBOL_LAUNCH,
                                           .kernel = usage->kernel,
+                                          .launch_kind = (uint8_t)(1 + launch->kind),
                                           .shape = shape,
                                           .access_count = usage->access_count};
-        usage->symbol = sl_symbols_intern(scanner->symbols, signature, record, scanner->resolved);
+        if (is_resized(scanner, launch, expected))
+            sl_symbols_widen(scanner->symbols, expected, scanner->resolved);
+        else
+            usage->symbol = sl_symbols_intern(scanner->symbols, signature, record, scanner->resolved);
     }
     usage->came_as_expected = usage->symbol == expected;
     return usage;

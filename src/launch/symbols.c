@@ -76,6 +76,20 @@ sl_symbol sl_symbols_intern(struct sl_symbols *symbols, uint64_t signature, stru
     return symbols->count++;
 }
 
+void sl_symbols_widen(struct sl_symbols *symbols, sl_symbol symbol, const struct sl_access *accesses)
+{
+    struct sl_symbol_record *record = &symbols->records[symbol];
+    for (uint32_t a = 0; a < record->access_count; a++) {
+        struct sl_access *own = &symbols->accesses[record->first_access + a];
+        const struct sl_access *other = &accesses[a];
+        if (other->bytes <= own->bytes && other->at_least <= own->at_least) continue;
+        if (other->bytes > own->bytes) own->bytes = other->bytes;
+        if (other->at_least > own->at_least) own->at_least = other->at_least;
+        if (other->threads > own->threads) own->threads = other->threads;
+        record->recorded = 0; /* the trace gets them again */
+    }
+}
+
 void sl_symbols_narrow(struct sl_symbols *symbols, sl_symbol symbol, const bool *kept, uint64_t signature)
 {
     struct sl_symbol_record *record = &symbols->records[symbol];

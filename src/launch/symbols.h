@@ -25,6 +25,7 @@ struct sl_symbol_record {
     uint32_t slot;         /* of ALLOC and FREE */
     uint32_t first_access; /* of LAUNCH: into sl_symbols.accesses */
     uint32_t kernel;       /* of LAUNCH: its number, or 0 */
+    uint8_t launch_kind;   /* of LAUNCH: 1 + its enum sl_launch_kind; 0: not known */
     uint64_t shape;        /* of LAUNCH: a hash of all but its addresses */
     uint32_t access_count;
     uint32_t sampled;                    /* the round in which a launch of it was timed last: see sample.h */
@@ -69,6 +70,9 @@ static inline uint64_t sl_signature_add(uint64_t signature, const struct sl_acce
  * full. */
 sl_symbol sl_symbols_intern(struct sl_symbols *symbols, uint64_t signature, struct sl_symbol_record record,
                             const struct sl_access *accesses);
+
+/* The symbol stands for launches that use as much as `accesses` say, too: its own ones, of other sizes. */
+void sl_symbols_widen(struct sl_symbols *symbols, sl_symbol symbol, const struct sl_access *accesses);
 
 /* The symbol stands for launches that have but those accesses of it for which `kept` is set, and is found by
  * their `signature` too. */

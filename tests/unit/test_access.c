@@ -80,11 +80,67 @@ static void another_pointer(void **state)
     assert_int_equal(address_of(1), second + 8);
 }
 
+static uint64_t least_of(sl_symbol symbol)
+{
+    struct sl_core *core = sl_core_running();
+    return core->symbols.accesses[core->symbols.records[symbol].first_access].at_least;
+}
+
+/* A grid that depends on the data would undo the plan in every iteration. What is expected of the launch the
+ * next time is the most that it was. */
 static void another_grid(void **state)
 {
     (void)state;
-    sl_symbol symbol = expect((struct pair){first, second, 4});
-    assert_int_not_equal(scan((struct pair){first, second, 5}), symbol);
+    sl_symbol symbol = expect((struct pair){first, second, 40});
+    uint64_t least = least_of(symbol);
+    assert_int_equal(scan((struct pair){first, second, 50}), symbol);
+    assert_int_equal(least_of(symbol), least / 40 * 50);
+    assert_int_equal(scan((struct pair){first, second, 30}), symbol);
+    assert_int_equal(least_of(symbol), least / 40 * 50);
+    assert_int_equal(sl_core_running()->scanner.usage.accesses[0].at_least, least / 40 * 30);
+}
+
+/* Where it is not expected it is another launch: a program may have both. */
+static void another_grid_that_comes_alone(void **state)
+{
+    (void)state;
+    sl_symbol symbol = scan((struct pair){second + 64, first, 7});
+    assert_int_not_equal(scan((struct pair){second + 64, first, 8}), symbol);
+}
+
+static void another_kernel(void **state)
+{
+    (void)state;
+    static const struct sl_host_kernel other = {"another", 2, offsets, sizes};
+    sl_symbol symbol = expect((struct pair){first, second, 6});
+    struct pair pair = {first, second, 6};
+    void *parameters[2];
+    struct sl_launch launch = launch_of(&pair, parameters);
+    launch.function = (uint64_t)&other;
+    assert_int_not_equal(core_scan(&launch), symbol);
+}
+
+static struct sl_launch copy_of(enum sl_launch_kind kind, uint64_t address, uint64_t bytes)
+{
+    return (struct sl_launch){
+        .kind = kind, .spans = {{.address = address, .bytes = bytes, .write = true}}, .span_count = 1};
+}
+
+static void another_length(void **state)
+{
+    (void)state;
+    struct sl_launch shorter = copy_of(SL_LAUNCH_COPY, first, 1000),
+                     longer = copy_of(SL_LAUNCH_COPY, first, 3000),
+                     elsewhere = copy_of(SL_LAUNCH_COPY, first + 8, 1000),
+                     memset = copy_of(SL_LAUNCH_MEMSET, first, 1000);
+    for (int i = 0; i < 8; i++) core_launch(shorter);
+    sl_symbol symbol = core_scan(&shorter);
+    assert_int_equal(symbol, sl_predictor_expected(sl_core_running()->history.predictor));
+    assert_int_not_equal(core_scan(&elsewhere), symbol);
+    assert_int_not_equal(core_scan(&memset), symbol);
+    assert_int_equal(core_scan(&longer), symbol);
+    struct sl_core *core = sl_core_running();
+    assert_int_equal(core->symbols.accesses[core->symbols.records[symbol].first_access].bytes, 3000);
 }
 
 static void the_same_pointer_elsewhere(void **state)
@@ -218,6 +274,9 @@ int main(void)
         cmocka_unit_test(the_expected_launch),
         cmocka_unit_test(another_pointer),
         cmocka_unit_test(another_grid),
+        cmocka_unit_test(another_grid_that_comes_alone),
+        cmocka_unit_test(another_kernel),
+        cmocka_unit_test(another_length),
         cmocka_unit_test(the_same_pointer_elsewhere),
         cmocka_unit_test(freed_memory),
         cmocka_unit_test(footprints_that_are_joined),

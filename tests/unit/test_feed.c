@@ -173,7 +173,10 @@ static bool in_child_with_a_plan(int count)
 /* Launches that nobody knows. */
 static void wander(int launches)
 {
-    for (int i = 0; i < launches; i++) launch(&blocks[i % 3], 1000 + (uint32_t)i);
+    for (int i = 0; i < launches; i++) {
+        uint64_t inside = blocks[i % 3] + 512;
+        launch(&inside, 1000 + (uint32_t)i);
+    }
 }
 
 static void another_way_ends_what_is_planned(void **state)

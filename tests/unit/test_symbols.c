@@ -135,6 +135,27 @@ static void a_narrowed_symbol_is_found_by_both_signatures(void **state)
     assert_int_equal(intern(signature(3), record, accesses), symbol); /* whose it is already */
 }
 
+static void a_widened_symbol_has_the_most_of_each(void **state)
+{
+    (void)state;
+    struct sl_access accesses[] = {{.slot = 3, .bytes = 10}, {.slot = 4, .at_least = 20, .threads = 5}};
+    sl_symbol symbol = intern(
+        signature(1), (struct sl_symbol_record){.kind = SL_SYMBOL_LAUNCH, .access_count = 2}, accesses);
+    const struct sl_access *own = &symbols.accesses[symbols.records[symbol].first_access];
+    symbols.records[symbol].recorded = 7;
+    accesses[0].bytes = 9;
+    accesses[1].at_least = 19;
+    sl_symbols_widen(&symbols, symbol, accesses);
+    assert_int_equal(symbols.records[symbol].recorded, 7); /* nothing is new */
+    accesses[0].bytes = 11;
+    accesses[1] = (struct sl_access){.slot = 4, .at_least = 24, .threads = 6};
+    sl_symbols_widen(&symbols, symbol, accesses);
+    assert_int_equal(own[0].bytes, 11);
+    assert_int_equal(own[1].at_least, 24);
+    assert_int_equal(own[1].threads, 6);
+    assert_int_equal(symbols.records[symbol].recorded, 0);
+}
+
 /* The first symbol stands for all that finds no place: nothing must be known of it. */
 static void check_full(void)
 {
@@ -203,6 +224,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_equal_signature_is_the_same_symbol, start, stop),
         cmocka_unit_test_setup_teardown(what_differs_has_another_signature, start, stop),
         cmocka_unit_test_setup_teardown(the_order_of_accesses_makes_no_difference, start, stop),
+        cmocka_unit_test_setup_teardown(a_widened_symbol_has_the_most_of_each, start, stop),
         cmocka_unit_test_setup_teardown(a_narrowed_symbol_is_found_by_both_signatures, start, stop),
         cmocka_unit_test_setup_teardown(beyond_the_most_symbols_there_is_none, start, stop),
         cmocka_unit_test_setup_teardown(beyond_the_most_accesses_there_is_none, start, stop),
