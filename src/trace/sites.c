@@ -2,7 +2,6 @@
 
 #include <link.h>
 #include <stdatomic.h>
-#include <unwind.h>
 
 #include "base/map.h"
 #include "trace/emit.h"
@@ -10,36 +9,14 @@
 #include "trace/modules.h"
 #include "trace/python_frames.h"
 #include "trace/site_records.h"
-
-#define MAX_FRAMES SL_SITE_FRAMES
-
-struct walk {
-    const void *caller;
-    bool above; /* past the shim's own frames */
-    int frames;
-    uint64_t addresses; /* hash of raw return addresses */
-    uint64_t python;    /* of the Python frames; 0: none */
-    const void *stack[MAX_FRAMES];
-};
-
-static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *argument)
-{
-    struct walk *walk = argument;
-    const void *address = (const void *)_Unwind_GetIP(context);
-    if (address == walk->caller) walk->above = true;
-    if (!walk->above) return _URC_NO_REASON;
-    if (walk->frames == MAX_FRAMES || !address) return _URC_END_OF_STACK;
-    walk->stack[walk->frames++] = address;
-    walk->addresses = sl_hash_word(walk->addresses, (uint64_t)address);
-    return _URC_NO_REASON;
-}
+#include "trace/stack_walk.h"
 
 /* Code addresses as (object, offset), so that a site is the same in every run in spite of address
  * randomisation; 0 where no object is. Not by dladdr: that waits for a thread inside dlopen, whose
  * constructors may in turn be waiting for this one. */
 struct places {
-    const struct walk *walk;
-    uint64_t places[MAX_FRAMES];
+    const struct sl_stack *stack;
+    uint64_t places[SL_SITE_FRAMES];
     struct sl_frames *frames; /* for the trace, or NULL */
 };
 
@@ -71,8 +48,8 @@ static int find_in_object(struct dl_phdr_info *object, size_t bytes, void *argum
     bool hashed = false;
     uint32_t module = 0;
     (void)bytes;
-    for (int i = 0; i < out->walk->frames; i++) {
-        uint64_t address = (uint64_t)out->walk->stack[i];
+    for (int i = 0; i < out->stack->count; i++) {
+        uint64_t address = (uint64_t)out->stack->at[i];
         if (out->places[i] || !holds(object, address)) continue;
         if (!hashed) {
             name_hash = sl_identity_of_name(object->dlpi_name);
@@ -87,41 +64,59 @@ static int find_in_object(struct dl_phdr_info *object, size_t bytes, void *argum
 
 /* Looking return addresses up in their objects costs more than the walk, so recent sites are remembered: for
  * all threads, without a lock. A pair of words from two writers does not fit together and is not taken. */
-#define REMEMBERED 1024
+#define REMEMBERED 16384
 static struct {
     _Atomic uint64_t mixed, site; /* raw ^ site, site */
 } remembered[REMEMBERED];
 
-/* The site of a stack that is not remembered. *written: the trace, if there is one, has it. */
-static uint64_t find_site(const struct walk *walk, bool *written)
+/* Of raw return addresses. */
+static uint64_t hash_of(const struct sl_stack *stack, uint64_t python)
 {
-    struct sl_frames frames = {.count = walk->frames};
-    struct places found = {.walk = walk, .frames = sl_trace_emits() ? &frames : NULL};
+    uint64_t hash = python;
+    for (int i = 0; i < stack->count; i++) hash = sl_hash_word(hash, (uint64_t)stack->at[i]);
+    return hash | 1;
+}
+
+static bool is_remembered(uint64_t raw, uint64_t *site)
+{
+    *site = atomic_load_explicit(&remembered[raw / 2 % REMEMBERED].site, memory_order_relaxed);
+    return (atomic_load_explicit(&remembered[raw / 2 % REMEMBERED].mixed, memory_order_relaxed) ^ *site) ==
+           raw;
+}
+
+static void remember(uint64_t raw, uint64_t site)
+{
+    atomic_store_explicit(&remembered[raw / 2 % REMEMBERED].site, site, memory_order_relaxed);
+    atomic_store_explicit(&remembered[raw / 2 % REMEMBERED].mixed, raw ^ site, memory_order_relaxed);
+}
+
+/* The site of a stack that is not remembered. *written: the trace, if there is one, has it. */
+static uint64_t find_site(const struct sl_stack *stack, uint64_t python, bool *written)
+{
+    struct sl_frames frames = {.count = stack->count};
+    struct places found = {.stack = stack, .frames = sl_trace_emits() ? &frames : NULL};
     uint64_t site = 0;
-    for (int i = 0; i < walk->frames; i++) frames.offsets[i] = (uint64_t)walk->stack[i];
+    for (int i = 0; i < stack->count; i++) frames.offsets[i] = (uint64_t)stack->at[i];
     dl_iterate_phdr(find_in_object, &found);
-    for (int i = 0; i < walk->frames; i++) site = sl_hash_word(site, found.places[i]);
-    if (walk->python) site = sl_hash_word(site, walk->python);
+    for (int i = 0; i < stack->count; i++) site = sl_hash_word(site, found.places[i]);
+    if (python) site = sl_hash_word(site, python);
     *written = !found.frames || sl_site_emit(site, &frames);
     return site;
 }
 
-uint64_t sl_site_here(const void *caller)
+/* A stack that was recalled wrongly is none that was unwound, so its hash is not known. */
+__attribute__((noinline)) uint64_t sl_site_here(const void *caller)
 {
-    struct walk walk = {.caller = caller, .python = sl_python_frames_hash()};
-    _Unwind_Backtrace(step, &walk);
-    if (!walk.frames) {
-        walk.stack[walk.frames++] = caller;
-        walk.addresses = (uint64_t)caller;
-    }
-    if (walk.python) walk.addresses = sl_hash_word(walk.addresses, walk.python);
-    uint64_t raw = walk.addresses | 1, index = raw % REMEMBERED;
-    uint64_t site = atomic_load_explicit(&remembered[index].site, memory_order_relaxed);
-    if ((atomic_load_explicit(&remembered[index].mixed, memory_order_relaxed) ^ site) == raw) return site;
+    struct sl_stack stack;
+    uint64_t python = sl_python_frames_hash(), site;
+    if (sl_stack_recall(__builtin_frame_address(0), caller, &stack) &&
+        is_remembered(hash_of(&stack, python), &site))
+        return site;
+    sl_stack_unwind(caller, &stack);
+    uint64_t raw = hash_of(&stack, python);
+    if (is_remembered(raw, &site)) return site;
     bool written;
-    site = find_site(&walk, &written);
-    if (!written) return site; /* tried again the next time */
-    atomic_store_explicit(&remembered[index].site, site, memory_order_relaxed);
-    atomic_store_explicit(&remembered[index].mixed, raw ^ site, memory_order_relaxed);
+    site = find_site(&stack, python, &written);
+    if (written) remember(raw, site); /* else it is tried again the next time */
     return site;
 }
