@@ -58,6 +58,7 @@ void sl_core_forget(struct sl_core *core)
     sl_symbols_clear(&core->symbols);
     sl_samples_forget(&core->sampling);
     sl_successors_forget(&core->successors);
+    sl_relayout_forget(&core->planning.forecast.relayout);
     core->planning.unlearn = true;
     sl_placement_forget(&core->placement);
     sl_scanner_forget(&core->scanner);

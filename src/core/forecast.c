@@ -157,6 +157,9 @@ enum sl_status sl_forecast_begin(struct sl_forecast *forecast)
 {
     enum sl_status status = begin(forecast, 0);
     if (status) return status;
+    if (sl_relayout_is_due(&forecast->relayout, forecast->from.history))
+        sl_relayout(&forecast->relayout, &forecast->from, forecast->symbols, forecast->notes,
+                    forecast->count);
     forecast->first_tick = forecast->from.ticks->now + 1;
     forecast->position = forecast->from.history->fed;
     forecast->strays = forecast->from.history->strays;
@@ -248,7 +251,8 @@ static size_t predict_alloc(struct sl_forecast *forecast, const struct sl_slot *
     struct sl_chunk_range range = chunks_of(forecast, slot, 0, slot->bytes);
     for (uint32_t i = 0; i < range.count; i++) {
         sl_chunk c = range.first + i;
-        uint64_t bytes = sl_suballocator_chunk_bytes(forecast->from.arena, slot->address, slot->bytes, i);
+        uint64_t bytes = sl_suballocator_chunk_bytes(forecast->from.arena, address ? address : slot->address,
+                                                     slot->bytes, i);
         if (c >= forecast->chunks || is_past(forecast, c) || sl_arena_record(forecast->from.arena, c)->pinned)
             continue;
         if (bytes > forecast->stock.bytes[c]) forecast->stock.bytes[c] = bytes;

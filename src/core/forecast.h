@@ -4,6 +4,7 @@
 #ifndef SLUICE_FORECAST_H
 #define SLUICE_FORECAST_H
 
+#include "core/relayout.h"
 #include "plan/plan.h"
 
 struct sl_arena;
@@ -41,6 +42,7 @@ struct sl_stock {
 /* Its space is kept from one to the next. */
 struct sl_forecast {
     struct sl_forecast_sources from;
+    struct sl_relayout relayout;
     sl_tick first_tick;
     uint64_t position;     /* symbols that the program had fed before the first one */
     uint64_t strays;       /* the history's when it began */

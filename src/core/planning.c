@@ -404,7 +404,11 @@ static void plan_beside(struct sl_planning *planning)
 {
     switch (planning->stage) {
     case SL_PLANNING_IDLE:
-        if (begin_forecast(planning)) planning->stage = SL_PLANNING_FORECAST;
+        /* Allocations lie elsewhere at once: no launch may come before the plan that knows it. */
+        if (sl_relayout_is_due(&planning->forecast.relayout, planning->history))
+            plan_here(planning);
+        else if (begin_forecast(planning))
+            planning->stage = SL_PLANNING_FORECAST;
         return;
     case SL_PLANNING_FORECAST:
         if (planning->cancelled == planning->known_cancelled) {

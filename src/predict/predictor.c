@@ -378,6 +378,12 @@ void sl_predictor_note(struct sl_predictor *p, uint64_t note)
     if (p->count) p->note[(p->count - 1) & p->mask] = note;
 }
 
+void sl_predictor_renote(struct sl_predictor *p, size_t ahead, uint64_t note)
+{
+    uint64_t at = p->cursor + ahead;
+    if (p->following && at < p->count) p->note[at & p->mask] = note;
+}
+
 uint64_t sl_predictor_expected_note(const struct sl_predictor *p)
 {
     return p->following ? p->note[p->cursor & p->mask] : 0;

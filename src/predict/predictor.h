@@ -41,6 +41,9 @@ size_t sl_predictor_next(const struct sl_predictor *predictor, sl_symbol *out, u
 /* Notes something about the symbol that was fed last, until it is forgotten; it has no part in what is
  * predicted. Symbols that nothing was noted of, and those of a past that was given, have 0. */
 void sl_predictor_note(struct sl_predictor *predictor, uint64_t note);
+/* Changes the note of the symbol that the one after `ahead` predicted ones is predicted from. pre: that is
+ * less than a period. */
+void sl_predictor_renote(struct sl_predictor *predictor, size_t ahead, uint64_t note);
 /* The note of the symbol that the next one is predicted from; 0 while nothing is predicted. */
 uint64_t sl_predictor_expected_note(const struct sl_predictor *predictor);
 

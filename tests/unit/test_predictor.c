@@ -81,6 +81,9 @@ static void test_notes_come_from_where_the_prediction_does(void **state)
         }
     assert_int_equal(sl_predictor_next(p, out, notes, 6), 6);
     for (uint32_t i = 0; i < 6; i++) assert_int_equal(notes[i], 10 * 4 + i % 3);
+    sl_predictor_renote(p, 1, 77); /* of all that is predicted from there */
+    assert_int_equal(sl_predictor_next(p, out, notes, 6), 6);
+    for (uint32_t i = 0; i < 6; i++) assert_int_equal(notes[i], i % 3 == 1 ? 77 : 10 * 4 + i % 3);
     sl_symbol given[] = {7, 8, 7, 8};
     assert_true(sl_predictor_prime(p, given, 4));
     assert_int_equal(sl_predictor_expected_note(p), 0);

@@ -1,0 +1,271 @@
+#include "core/relayout.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/grow.h"
+#include "core/forecast.h"
+#include "core/history.h"
+#include "launch/symbols.h"
+#include "memory/layout.h"
+#include "memory/placement.h"
+#include "move/migrator.h"
+#include "predict/durations.h"
+
+#define MOST_WORK ((uint64_t)1 << 18) /* pairs of allocations and chunks: what a launch can be held up by */
+#define MOST_PERIOD ((size_t)1 << 16)
+#define MOST_TRIES 6 /* each after twice as many periods as the one before */
+/* A layout that is better by a smaller part is no better. */
+enum { PART_THAT_PAYS = 50 };
+
+struct maker {
+    const struct sl_forecast_sources *from;
+    const sl_symbol *symbols;
+    const uint64_t *notes;
+    size_t period;
+    struct sl_layout_item *items;
+    struct part {
+        uint32_t symbol;  /* of the period, that allocates it; SL_NONE: it is there before */
+        uint32_t more;    /* items of the same allocation that follow: one for each chunk */
+        uint64_t last_ns; /* the end of its last use; 0: none yet */
+    } * parts;            /* beside `items` */
+    uint32_t count, item_capacity, part_capacity;
+    uint32_t *item_of;  /* by slot: the live one's first item; SL_NONE: none */
+    uint32_t *bin_of;   /* by chunk; SL_NONE: it is not looked at */
+    sl_chunk *chunk_of; /* by bin */
+    uint32_t bin_count, movable, allocations;
+    uint64_t period_ns, gap_ns;
+    uint8_t home; /* of the first allocation of the period */
+    bool mixed;   /* another one is of another stream: where that one's memory was it would have to wait */
+};
+
+static void close(struct maker *m)
+{
+    free(m->items);
+    free(m->parts);
+    free(m->item_of);
+    free(m->bin_of);
+    free(m->chunk_of);
+}
+
+static const struct sl_symbol_record *record_of(const struct maker *m, size_t at)
+{
+    return &m->from->symbols->records[m->symbols[at]];
+}
+
+static uint64_t duration_ns(const struct maker *m, size_t at)
+{
+    return 1 + sl_durations_ns(m->from->durations, m->symbols[at], record_of(m, at)->kernel);
+}
+
+/* Chunks in which tiny allocations lie, and those that do not move, have no room for others. */
+static bool is_left_alone(const struct sl_chunk_record *chunk)
+{
+    return chunk->pinned || chunk->group == SL_GROUP_TINY || chunk->group == SL_GROUP_MAPPED;
+}
+
+static uint32_t bin_for(struct maker *m, sl_chunk c)
+{
+    if (m->bin_of[c] == SL_NONE) {
+        m->chunk_of[m->bin_count] = c;
+        m->bin_of[c] = m->bin_count++;
+    }
+    return m->bin_of[c];
+}
+
+static bool add_item(struct maker *m, sl_chunk c, uint64_t offset, uint64_t bytes)
+{
+    if (!sl_grow(&m->items, &m->item_capacity, m->count, sizeof *m->items) ||
+        !sl_grow(&m->parts, &m->part_capacity, m->count, sizeof *m->parts))
+        return false;
+    m->items[m->count] =
+        (struct sl_layout_item){.offset = offset,
+                                .bytes = (bytes + SL_GRANULE_BYTES - 1) & ~(uint64_t)(SL_GRANULE_BYTES - 1),
+                                .bin = bin_for(m, c),
+                                .ends = (uint32_t)(2 * m->period),
+                                .kind = SL_LAYOUT_FIXED};
+    m->parts[m->count++] = (struct part){.symbol = SL_NONE};
+    return true;
+}
+
+/* The allocation that takes the slot at `address`: an item in each of its chunks. What is tiny has none. */
+static bool add_allocation(struct maker *m, uint32_t s, uint64_t address, uint32_t symbol)
+{
+    const struct sl_arena *arena = m->from->arena;
+    const struct sl_slot *slot = &m->from->placement->slots[s];
+    m->item_of[s] = SL_NONE;
+    if (slot->bytes <= SL_TINY_BYTES || slot->pinned || slot->mapped) return true;
+    sl_chunk c = sl_arena_chunk(arena, address);
+    uint64_t offset = address & (arena->chunk_bytes - 1), left = slot->bytes;
+    if (c == SL_NONE || is_left_alone(sl_arena_record(arena, c))) return true;
+    uint32_t first = m->count, more = (uint32_t)((offset + slot->bytes - 1) >> arena->chunk_shift);
+    for (uint32_t i = 0; i <= more; i++) {
+        uint64_t bytes = left < arena->chunk_bytes - offset ? left : arena->chunk_bytes - offset;
+        if (c + i >= sl_arena_chunk_count(arena) || !add_item(m, c + i, offset, bytes)) return false;
+        m->parts[m->count - 1].more = more - i;
+        left -= bytes;
+        offset = 0;
+    }
+    if (symbol != SL_NONE) m->parts[first].symbol = m->items[first].begins = symbol;
+    m->item_of[s] = first;
+    return true;
+}
+
+static bool add_live(struct maker *m)
+{
+    for (uint32_t s = 0; s < m->from->placement->slot_count; s++) {
+        const struct sl_slot *slot = &m->from->placement->slots[s];
+        m->item_of[s] = SL_NONE;
+        if (slot->live && !add_allocation(m, s, slot->address, SL_NONE)) return false;
+    }
+    return true;
+}
+
+static void mark(const struct maker *m, struct sl_layout_item *item, uint64_t from_ns, uint64_t to_ns)
+{
+    uint64_t from = from_ns * SL_LAYOUT_TIMES / m->period_ns, to = to_ns * SL_LAYOUT_TIMES / m->period_ns;
+    if (to - from >= SL_LAYOUT_TIMES) to = from + SL_LAYOUT_TIMES - 1;
+    for (uint64_t at = from; at <= to; at++) item->used[at % SL_LAYOUT_TIMES / 64] |= (uint64_t)1 << at % 64;
+}
+
+/* It stays where a copy out and one in would take longer than nobody uses it. */
+static void note_use(const struct maker *m, uint32_t first, uint64_t from_ns, uint64_t to_ns)
+{
+    struct part *part = &m->parts[first];
+    uint64_t since = part->last_ns && from_ns < part->last_ns + m->gap_ns ? part->last_ns : from_ns;
+    for (uint32_t i = 0; i <= part->more; i++) mark(m, &m->items[first + i], since, to_ns);
+    part->last_ns = to_ns;
+}
+
+static void note_launch(const struct maker *m, const struct sl_symbol_record *record, uint64_t from_ns,
+                        uint64_t to_ns)
+{
+    for (uint32_t a = 0; a < record->access_count; a++) {
+        uint32_t first = m->item_of[m->from->symbols->accesses[record->first_access + a].slot];
+        if (first != SL_NONE) note_use(m, first, from_ns, to_ns);
+    }
+}
+
+/* What was there before is a rest of the period before; when it comes again it is another item. */
+static void end_life(struct maker *m, uint32_t s, uint32_t at)
+{
+    uint32_t first = m->item_of[s];
+    m->item_of[s] = SL_NONE;
+    if (first == SL_NONE) return;
+    bool rest = m->parts[first].symbol == SL_NONE;
+    const struct part *part = &m->parts[first];
+    bool moves = !rest && !part->more && m->items[first].bytes <= m->from->arena->chunk_bytes;
+    for (uint32_t i = 0; i <= part->more; i++) {
+        struct sl_layout_item *item = &m->items[first + i];
+        item->begins = m->items[first].begins;
+        item->ends = at;
+        item->kind = rest ? SL_LAYOUT_REST : moves ? SL_LAYOUT_MOVABLE : SL_LAYOUT_FIXED;
+        if (rest) memset(item->used, 0, sizeof item->used);
+    }
+    m->movable += moves;
+}
+
+static bool begin_life(struct maker *m, uint32_t s, uint32_t at)
+{
+    uint64_t address = m->notes[at] ? m->notes[at] : m->from->placement->slots[s].address;
+    uint8_t home = m->from->placement->slots[s].home;
+    if (m->allocations++ == 0) m->home = home;
+    m->mixed |= home != m->home;
+    if (at < m->period) return address && add_allocation(m, s, address, at);
+    m->item_of[s] = SL_NONE; /* it comes again */
+    return true;
+}
+
+/* One period, and the next: lives that begin in the first one end there at the latest. */
+static bool read_periods(struct maker *m)
+{
+    uint64_t now_ns = m->period_ns;
+    for (uint32_t at = 0; at < 2 * m->period; at++) {
+        const struct sl_symbol_record *record = record_of(m, at);
+        if (record->kind == SL_SYMBOL_LAUNCH) {
+            uint64_t end_ns = now_ns + duration_ns(m, at);
+            note_launch(m, record, now_ns, end_ns);
+            now_ns = end_ns;
+        } else if (record->kind == SL_SYMBOL_FREE) {
+            end_life(m, record->slot, at);
+        } else if (!begin_life(m, record->slot, at)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void measure(struct maker *m)
+{
+    const struct sl_migrator *migrator = m->from->migrator;
+    double chunk_bytes = (double)m->from->arena->chunk_bytes;
+    if (migrator->link_in_bytes_per_s && migrator->link_out_bytes_per_s)
+        m->gap_ns = (uint64_t)(1e9 * chunk_bytes / (double)migrator->link_in_bytes_per_s +
+                               1e9 * chunk_bytes / (double)migrator->link_out_bytes_per_s);
+    m->period_ns = 1;
+    for (size_t at = 0; at < m->period; at++)
+        if (record_of(m, at)->kind == SL_SYMBOL_LAUNCH) m->period_ns += duration_ns(m, at);
+}
+
+static bool reserve(struct maker *m)
+{
+    size_t slots = m->from->placement->slot_count + 1, chunks = sl_arena_chunk_count(m->from->arena) + 1;
+    m->item_of = malloc(slots * sizeof *m->item_of);
+    m->bin_of = malloc(chunks * sizeof *m->bin_of);
+    m->chunk_of = malloc(chunks * sizeof *m->chunk_of);
+    if (!m->item_of || !m->bin_of || !m->chunk_of) return false;
+    memset(m->bin_of, 0xff, chunks * sizeof *m->bin_of);
+    return true;
+}
+
+/* Later periods are predicted from the same symbols. */
+static void note_places(const struct maker *m, uint64_t *notes, size_t count)
+{
+    for (uint32_t i = 0; i < m->count; i++) {
+        if (m->items[i].kind != SL_LAYOUT_MOVABLE) continue;
+        const struct sl_chunk_record *chunk = sl_arena_record(m->from->arena, m->chunk_of[m->items[i].bin]);
+        uint64_t address = chunk->address + m->items[i].offset;
+        sl_predictor_renote(m->from->history->predictor, m->parts[i].symbol, address);
+        for (size_t at = m->parts[i].symbol; at < count; at += m->period) notes[at] = address;
+    }
+}
+
+static bool improve(struct maker *m)
+{
+    uint64_t before = sl_layout_cost(m->items, m->count, m->bin_count);
+    if (sl_layout_make(m->items, m->count, m->bin_count, m->from->arena->chunk_bytes, (uint32_t)m->period))
+        return false;
+    uint64_t after = sl_layout_cost(m->items, m->count, m->bin_count);
+    return after < before - before / PART_THAT_PAYS;
+}
+
+bool sl_relayout_is_due(const struct sl_relayout *relayout, const struct sl_history *history)
+{
+    size_t period = sl_predictor_period(history->predictor);
+    return relayout->tries < MOST_TRIES && history->fed >= relayout->due_at && !history->interleaved &&
+           period && period <= MOST_PERIOD && history->streak >= period;
+}
+
+void sl_relayout(struct sl_relayout *relayout, const struct sl_forecast_sources *from,
+                 const sl_symbol *symbols, uint64_t *notes, size_t count)
+{
+    struct maker m = {.from = from,
+                      .symbols = symbols,
+                      .notes = notes,
+                      .period = sl_predictor_period(from->history->predictor)};
+    if (count < 2 * m.period) return;
+    relayout->due_at = from->history->fed + ((uint64_t)m.period << relayout->tries++);
+    measure(&m);
+    if (reserve(&m) && add_live(&m) && read_periods(&m) && m.movable && !m.mixed &&
+        (uint64_t)m.movable * m.bin_count <= MOST_WORK && improve(&m)) {
+        note_places(&m, notes, count);
+        relayout->done++;
+    }
+    close(&m);
+}
+
+void sl_relayout_forget(struct sl_relayout *relayout)
+{
+    *relayout = (struct sl_relayout){0};
+}

@@ -1,0 +1,141 @@
+/* Where a period's allocations are to lie: never two at one place at one time, neither when they come to lie
+ * there nor later, and together with what is used when they are. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "memory/layout.h"
+
+#define CHUNK ((uint64_t)2 << 20)
+#define PERIOD 100u
+#define MOST 300
+
+static struct sl_layout_item items[MOST], before[MOST];
+
+static struct sl_layout_item item(uint32_t begins, uint32_t ends, uint64_t bytes, uint32_t bin)
+{
+    return (struct sl_layout_item){
+        .begins = begins, .ends = ends, .bytes = bytes, .bin = bin, .kind = SL_LAYOUT_MOVABLE};
+}
+
+static void use(struct sl_layout_item *used, unsigned from, unsigned to)
+{
+    for (unsigned at = from; at < to; at++) used->used[at / 64] |= (uint64_t)1 << at % 64;
+}
+
+/* Whether it is there at event `at` of the first period, or, from PERIOD on, of one that follows. */
+static bool is_there(const struct sl_layout_item *i, uint32_t at)
+{
+    if (i->kind == SL_LAYOUT_REST) return at < i->ends;
+    if (at < PERIOD) return at >= i->begins && at < i->ends;
+    uint32_t in = at - PERIOD;
+    return (in >= i->begins && in < i->ends) || in + PERIOD < i->ends;
+}
+
+static void assert_no_two_meet(size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        assert_true(items[i].offset + items[i].bytes <= CHUNK);
+        for (size_t k = 0; k < i; k++) {
+            bool apart = items[i].bin != items[k].bin ||
+                         items[i].offset + items[i].bytes <= items[k].offset ||
+                         items[k].offset + items[k].bytes <= items[i].offset;
+            for (uint32_t at = 0; !apart && at < 2 * PERIOD; at++)
+                assert_false(is_there(&items[i], at) && is_there(&items[k], at));
+        }
+    }
+}
+
+/* What was there before lies where it may be in the way of everything. */
+static void no_two_meet(void **state)
+{
+    (void)state;
+    unsigned seed = 7;
+    int made = 0;
+    for (int round = 0; round < 60; round++) {
+        size_t count = 20 + (size_t)rand_r(&seed) % 120;
+        uint32_t rests = (uint32_t)rand_r(&seed) % 8, fixed = (uint32_t)rand_r(&seed) % 8, bins = 40;
+        memset(items, 0, sizeof items);
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t begins = (uint32_t)rand_r(&seed) % PERIOD;
+            uint32_t lives = 1 + (uint32_t)rand_r(&seed) % PERIOD;
+            items[i] = item(begins, begins + lives, 512 * (1 + (uint64_t)rand_r(&seed) % 4096), i % bins);
+            use(&items[i], begins * 5, begins * 5 + 3);
+            if (i < rests) items[i].kind = SL_LAYOUT_REST, items[i].begins = 0;
+            if (i >= rests && i < rests + fixed) items[i].kind = SL_LAYOUT_FIXED, items[i].ends = 2 * PERIOD;
+        }
+        memcpy(before, items, sizeof items);
+        if (sl_layout_make(items, count, bins, CHUNK, PERIOD)) {
+            assert_memory_equal(before, items, sizeof items);
+            continue;
+        }
+        made++;
+        assert_no_two_meet(count);
+        for (size_t i = 0; i < rests + fixed; i++) {
+            assert_int_equal(items[i].bin, before[i].bin);
+            assert_int_equal(items[i].offset, before[i].offset);
+        }
+    }
+    assert_in_range(made, 40, 60);
+}
+
+/* Six of a third of a chunk, which two phases use by turns, in two chunks that both phases need. */
+static void what_is_used_together_lies_together(void **state)
+{
+    (void)state;
+    memset(items, 0, sizeof items);
+    for (uint32_t i = 0; i < 6; i++) {
+        items[i] = item(1 + i, 90 + i, CHUNK / 3 & ~(uint64_t)511, i / 3);
+        use(&items[i], i % 2 ? 0 : 256, i % 2 ? 100 : 356);
+    }
+    assert_int_equal(sl_layout_cost(items, 6, 2), 2 * (200 + SL_LAYOUT_TIMES / 2));
+    assert_int_equal(sl_layout_make(items, 6, 2, CHUNK, PERIOD), SL_OK);
+    assert_no_two_meet(6);
+    assert_int_equal(sl_layout_cost(items, 6, 2), 2 * (100 + SL_LAYOUT_TIMES / 2));
+    for (uint32_t i = 2; i < 6; i++) assert_int_equal(items[i].bin, items[i % 2].bin);
+}
+
+/* What lives on beside it in the period in which it moves, and in later ones. */
+static void a_life_goes_on_in_the_next_period(void **state)
+{
+    (void)state;
+    memset(items, 0, sizeof items);
+    items[0] = item(80, 120, CHUNK, 0); /* to the 20th event of the next period */
+    items[1] = item(10, 30, CHUNK, 1);  /* meets it there */
+    items[2] = item(30, 60, CHUNK, 1);  /* does not */
+    items[3] = item(0, 50, CHUNK, 2);   /* was there before, until then */
+    items[3].kind = SL_LAYOUT_REST;
+    assert_int_equal(sl_layout_make(items, 4, 3, CHUNK, PERIOD), SL_OK);
+    assert_no_two_meet(4);
+    assert_int_not_equal(items[0].bin, items[1].bin);
+    assert_int_not_equal(items[1].bin, 2);
+    assert_int_not_equal(items[2].bin, 2);
+}
+
+static void without_room_nothing_changes(void **state)
+{
+    (void)state;
+    memset(items, 0, sizeof items);
+    for (uint32_t i = 0; i < 3; i++) items[i] = item(i, 50 + i, CHUNK / 2 + 512, i % 2);
+    memcpy(before, items, sizeof items);
+    assert_int_equal(sl_layout_make(items, 3, 2, CHUNK, PERIOD), SL_ERR_NO_MEMORY);
+    assert_memory_equal(before, items, sizeof items);
+    assert_int_equal(sl_layout_make(items, 2, 2, CHUNK, PERIOD), SL_OK);
+    assert_int_equal(sl_layout_make(items, 0, 0, CHUNK, PERIOD), SL_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_two_meet),
+        cmocka_unit_test(what_is_used_together_lies_together),
+        cmocka_unit_test(a_life_goes_on_in_the_next_period),
+        cmocka_unit_test(without_room_nothing_changes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

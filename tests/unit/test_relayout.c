@@ -1,0 +1,178 @@
+/* Allocations come to lie beside what is used when they are, once a period was predicted from its first
+ * symbol to its last; what is predicted to be used is where they then lie. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/forecast.h"
+#include "core/relayout.h"
+#include "core_fixture.h"
+
+#define LISTS 2
+#define ENTRIES 12 /* of a third of a chunk each */
+#define LAUNCHES 20
+#define LASTING 30 /* of a chunk each */
+
+static const uint32_t offsets[] = {0}, sizes[] = {8};
+static const struct sl_host_kernel kernels[] = {{"one", 1, offsets, sizes}, {"other", 1, offsets, sizes}};
+static uint64_t lasting[LASTING], lists[LISTS][ENTRIES];
+
+static void launch(uint64_t *address, unsigned kernel)
+{
+    void *parameters[] = {address};
+    core_launch(core_kernel(&kernels[kernel], parameters, 1));
+}
+
+/* Two lists come to be by turns, in one loop; then one is used, and then the other. */
+static void run_period(void)
+{
+    for (int e = 0; e < ENTRIES; e++)
+        for (int l = 0; l < LISTS; l++) lists[l][e] = core_take_at(100, 2 * SL_MIB / 3 & ~(uint64_t)511);
+    for (int l = 0; l < LISTS; l++) {
+        for (int i = 0; i < LAUNCHES; i++) launch(&lists[l][i % ENTRIES], (unsigned)l);
+        for (int i = 0; i < LASTING / LISTS; i++) launch(&lasting[l * LASTING / LISTS + i], 0);
+    }
+    for (int e = 0; e < ENTRIES; e++)
+        for (int l = 0; l < LISTS; l++) assert_int_equal(sl_runtime_free(lists[l][e], NULL), SL_OK);
+}
+
+static bool shares_a_chunk(int e, int list, int other)
+{
+    const struct sl_arena *arena = &sl_core_running()->arena;
+    for (int k = 0; k < ENTRIES; k++)
+        if (sl_arena_chunk(arena, lists[list][e]) == sl_arena_chunk(arena, lists[other][k])) return true;
+    return false;
+}
+
+static int mixed(void)
+{
+    int count = 0;
+    for (int e = 0; e < ENTRIES; e++) count += shares_a_chunk(e, 0, 1);
+    return count;
+}
+
+static void begin_and_end(struct sl_forecast *forecast)
+{
+    enum sl_status status = SL_OK;
+    forecast->from = sl_core_running()->planning.forecast.from;
+    assert_int_equal(sl_forecast_begin(forecast), SL_OK);
+    while (!sl_forecast_step(forecast, SIZE_MAX, &status)) {
+    }
+    assert_int_equal(status, SL_OK);
+}
+
+/* Copies take so long that an entry stays from one use to the next, and not so long that it does while the
+ * other list is used. */
+static void set_link_speed(struct sl_core *core)
+{
+    sl_symbol symbols[1000];
+    uint64_t ns = 1;
+    size_t count = sl_predictor_next(core->history.predictor, symbols, NULL, 1000);
+    size_t period = sl_predictor_period(core->history.predictor);
+    assert_in_range(period, 1, count);
+    for (size_t i = 0; i < period; i++)
+        if (core->symbols.records[symbols[i]].kind == SL_SYMBOL_LAUNCH)
+            ns += 1 + sl_durations_ns(&core->sampling.durations, symbols[i],
+                                      core->symbols.records[symbols[i]].kernel);
+    core->migrator.link_in_bytes_per_s = core->migrator.link_out_bytes_per_s =
+        2 * 2 * SL_MIB * UINT64_C(1000000000) / (ns * 3 / 10);
+}
+
+/* Memory of another stream's would have to be waited for. */
+static void streams_share_no_places(void **state)
+{
+    (void)state;
+    struct sl_core *core = sl_core_running();
+    struct sl_forecast forecast = {0};
+    for (int l = 0; l < LASTING; l++) lasting[l] = core_take(2 * SL_MIB);
+    core->planning.forecast.relayout.tries = 1000; /* only those of these tests */
+    for (int i = 0; i < 6; i++) run_period();
+    set_link_speed(core);
+    sl_symbol next = sl_predictor_expected(core->history.predictor);
+    assert_int_equal(core->symbols.records[next].kind, SL_SYMBOL_ALLOC);
+    struct sl_slot *slot = &core->placement.slots[core->symbols.records[next].slot];
+    uint64_t moves = core->placement.moves;
+    slot->home = 2;
+    begin_and_end(&forecast);
+    assert_int_equal(forecast.relayout.tries, 1);
+    assert_int_equal(forecast.relayout.done, 0);
+    slot->home = 0;
+    run_period();
+    assert_int_equal(core->placement.moves, moves);
+    sl_forecast_close(&forecast);
+}
+
+/* The forecast that moves them says already where launches will find them. */
+static void what_is_used_together_comes_to_lie_together(void **state)
+{
+    (void)state;
+    struct sl_core *core = sl_core_running();
+    struct sl_forecast forecast = {0};
+    assert_true(mixed() > ENTRIES / 2);
+    assert_true(sl_relayout_is_due(&forecast.relayout, &core->history));
+    set_link_speed(core);
+    begin_and_end(&forecast);
+    assert_int_equal(forecast.relayout.tries, 1);
+    assert_int_equal(forecast.relayout.done, 1);
+    assert_false(sl_relayout_is_due(&forecast.relayout, &core->history));
+    uint64_t strays = core->history.strays;
+    run_period();
+    assert_int_equal(mixed(), 0);
+    assert_int_equal(core->history.strays, strays);
+    for (int i = 0; i < LAUNCHES; i++) {
+        sl_chunk chunk = forecast.accesses[forecast.launches[i].first_access].chunk;
+        assert_int_equal(chunk, sl_arena_chunk(&core->arena, lists[0][i % ENTRIES]));
+    }
+    run_period();
+    assert_int_equal(mixed(), 0);
+    assert_int_equal(core->history.strays, strays);
+    sl_forecast_close(&forecast);
+}
+
+static void it_is_tried_less_and_less(void **state)
+{
+    (void)state;
+    struct sl_core *core = sl_core_running();
+    struct sl_forecast forecast = {0};
+    int tries = 0;
+    for (int i = 0; i < 200; i++) {
+        run_period();
+        tries += sl_relayout_is_due(&forecast.relayout, &core->history);
+        begin_and_end(&forecast);
+        assert_int_equal(forecast.relayout.tries, tries);
+    }
+    assert_in_range(tries, 4, 8);
+    sl_relayout_forget(&forecast.relayout);
+    assert_true(sl_relayout_is_due(&forecast.relayout, &core->history));
+    sl_forecast_close(&forecast);
+}
+
+/* Lives and uses are those of a whole period. */
+static void a_period_that_was_not_seen_is_left_alone(void **state)
+{
+    (void)state;
+    struct sl_core *core = sl_core_running();
+    struct sl_relayout relayout = {0};
+    launch(&lasting[3], 1);
+    run_period();
+    assert_false(sl_relayout_is_due(&relayout, &core->history));
+    for (int i = 0; i < 8 && !sl_relayout_is_due(&relayout, &core->history); i++) run_period();
+    assert_true(sl_relayout_is_due(&relayout, &core->history));
+    assert_true(core->history.streak >= sl_predictor_period(core->history.predictor));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(streams_share_no_places),
+        cmocka_unit_test(what_is_used_together_comes_to_lie_together),
+        cmocka_unit_test(it_is_tried_less_and_less),
+        cmocka_unit_test(a_period_that_was_not_seen_is_left_alone),
+    };
+    return cmocka_run_group_tests(tests, core_start, core_stop);
+}
