@@ -3,24 +3,10 @@
 #include "base/guards.h"
 #include "base/log.h"
 #include "base/test_delay.h"
+#include "core/blocks.h"
 #include "core/core.h"
 #include "core/slot_life.h"
 #include "move/reuse.h"
-
-/* An allocation that comes as it came a period ago takes the slot that it took then, and lies where it lay
- * then, if there is room: plans are made for that. */
-static void expect_place(struct sl_core *core)
-{
-    sl_symbol expected = sl_predictor_expected(core->history.predictor);
-    struct sl_placement *placement = &core->placement;
-    placement->expected_slot = SL_NONE;
-    placement->expected_address = 0;
-    if (core->history.interleaved || expected >= core->symbols.count) return;
-    const struct sl_symbol_record *record = &core->symbols.records[expected];
-    if (record->kind != SL_SYMBOL_ALLOC) return;
-    placement->expected_slot = record->slot;
-    placement->expected_address = sl_predictor_expected_note(core->history.predictor);
-}
 
 /* Places an allocation for stream number `stream` - 1, or, 0, for anybody. pre: the order lock is taken. */
 static enum sl_status place(struct sl_core *core, uint64_t bytes, uint64_t site, uint32_t tag,
@@ -29,7 +15,7 @@ static enum sl_status place(struct sl_core *core, uint64_t bytes, uint64_t site,
     sl_slot_lives_forget(core);
     core->arena.serial = stream ? sl_stream_serial(&core->streams, stream - 1) : 0;
     core->placement.stream = stream;
-    expect_place(core);
+    sl_slot_life_expect(core);
     enum sl_status status = sl_place(&core->placement, bytes, site, slot);
     core->arena.serial = 0;
     core->placement.stream = 0;
@@ -119,7 +105,10 @@ static struct sl_chunk_range end_slot(struct sl_core *core, uint32_t s, struct s
     struct sl_chunk_range range = sl_slot_chunks(&core->placement, slot, 0, slot->bytes);
     if (freed) *freed = describe(slot);
     if (slot->mapped) core->scanner.extents.version++; /* no tensor goes on in it any more */
-    sl_slot_life_end(core, s);
+    if (slot->block)
+        sl_block_end(core, s);
+    else
+        sl_slot_life_end(core, s);
     return range;
 }
 
@@ -149,11 +138,8 @@ static enum sl_status end_allocation(struct sl_core *core, uint64_t address, str
     return SL_OK;
 }
 
-enum sl_status sl_runtime_free(uint64_t address, struct sl_allocation *freed)
+enum sl_status sl_core_free(struct sl_core *core, uint64_t address, struct sl_allocation *freed)
 {
-    struct sl_core *core = sl_core_running();
-    if (!core) return SL_OK; /* after the stop: the memory goes with the process */
-    SL_TEST_DELAY(FREE);
     struct sl_chunk_range range = {0};
     sl_lock(&core->order);
     uint32_t s = slot_at(core, address);
@@ -167,6 +153,32 @@ enum sl_status sl_runtime_free(uint64_t address, struct sl_allocation *freed)
     }
     discard_dead(core, range);
     return SL_OK;
+}
+
+/* A mapping that is divided into blocks ends when they have. */
+static bool free_blocks(struct sl_core *core, uint64_t address, struct sl_allocation *freed)
+{
+    struct sl_allocation found;
+    uint64_t block = 0;
+    do {
+        sl_lock(&core->order);
+        bool divided = sl_blocks_find(&core->blocks, address, &found) && found.address == address;
+        block = divided ? sl_blocks_next(core, address) : 0;
+        if (divided && !block) sl_blocks_end(core, address);
+        sl_unlock(&core->order);
+        if (!divided) return false;
+        if (block) sl_core_free(core, block, NULL);
+    } while (block);
+    if (freed) *freed = found;
+    return true;
+}
+
+enum sl_status sl_runtime_free(uint64_t address, struct sl_allocation *freed)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core) return SL_OK; /* after the stop: the memory goes with the process */
+    SL_TEST_DELAY(FREE);
+    return free_blocks(core, address, freed) ? SL_OK : sl_core_free(core, address, freed);
 }
 
 enum sl_status sl_runtime_free_async(uint64_t address, sl_stream stream, struct sl_allocation *freed)
@@ -268,10 +280,11 @@ bool sl_runtime_find(uint64_t address, struct sl_allocation *found)
     if (!core) core = sl_core_at_rest();
     if (!core) return false;
     sl_lock(&core->order);
-    uint32_t s = sl_place_find(&core->placement, address);
+    bool divided = sl_blocks_find(&core->blocks, address, found);
+    uint32_t s = divided ? SL_NONE : sl_place_find(&core->placement, address);
     if (s != SL_NONE) *found = describe(&core->placement.slots[s]);
     sl_unlock(&core->order);
-    return s != SL_NONE;
+    return divided || s != SL_NONE;
 }
 
 bool sl_runtime_memory_info(uint64_t *free_bytes, uint64_t *total_bytes)

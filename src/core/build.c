@@ -255,6 +255,7 @@ void sl_core_tear_down(struct sl_core *core, bool device_gone)
     sl_predictor_delete(core->history.predictor);
     sl_symbols_close(&core->symbols);
     sl_scanner_close(&core->scanner);
+    sl_blocks_close(&core->blocks);
     sl_placement_close(&core->placement);
     sl_arena_close(&core->arena, device_gone);
     bool in_file = core->live != NULL;

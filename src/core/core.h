@@ -7,6 +7,7 @@
 #ifndef SLUICE_CORE_H
 #define SLUICE_CORE_H
 
+#include "core/blocks.h"
 #include "core/budget.h"
 #include "core/demand.h"
 #include "core/history.h"
@@ -40,6 +41,7 @@ struct sl_core {
     struct sl_learned *learned; /* NULL: no profile is asked for */
     struct sl_arena arena;
     struct sl_placement placement;
+    struct sl_blocks blocks;
     struct sl_symbols symbols;
     struct sl_scanner scanner;
     struct sl_history history;

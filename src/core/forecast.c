@@ -236,10 +236,8 @@ static struct sl_chunk_range chunks_of(const struct sl_forecast *forecast, const
                                        uint64_t offset, uint64_t bytes)
 {
     const struct sl_forecast_place *place = &forecast->placed[slot - forecast->from.placement->slots];
-    struct sl_chunk_range range = sl_slot_chunks(forecast->from.placement, slot, offset, bytes);
-    if (range.count && place->forecast == forecast->number)
-        range.first += place->first - sl_arena_chunk(forecast->from.arena, slot->address);
-    return range;
+    uint64_t address = place->forecast == forecast->number ? place->address : slot->address;
+    return sl_slot_chunks_at(forecast->from.placement, slot, address, offset, bytes);
 }
 
 static size_t predict_alloc(struct sl_forecast *forecast, const struct sl_slot *slot)
@@ -247,7 +245,7 @@ static size_t predict_alloc(struct sl_forecast *forecast, const struct sl_slot *
     uint64_t address = forecast->notes[forecast->at];
     if (address)
         forecast->placed[slot - forecast->from.placement->slots] =
-            (struct sl_forecast_place){forecast->number, sl_arena_chunk(forecast->from.arena, address)};
+            (struct sl_forecast_place){forecast->number, address};
     struct sl_chunk_range range = chunks_of(forecast, slot, 0, slot->bytes);
     for (uint32_t i = 0; i < range.count; i++) {
         sl_chunk c = range.first + i;

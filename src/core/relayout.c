@@ -95,7 +95,7 @@ static bool add_allocation(struct maker *m, uint32_t s, uint64_t address, uint32
     const struct sl_arena *arena = m->from->arena;
     const struct sl_slot *slot = &m->from->placement->slots[s];
     m->item_of[s] = SL_NONE;
-    if (slot->bytes <= SL_TINY_BYTES || slot->pinned || slot->mapped) return true;
+    if (slot->bytes <= SL_TINY_BYTES || slot->pinned || slot->mapped || slot->block) return true;
     sl_chunk c = sl_arena_chunk(arena, address);
     uint64_t offset = address & (arena->chunk_bytes - 1), left = slot->bytes;
     if (c == SL_NONE || is_left_alone(sl_arena_record(arena, c))) return true;

@@ -25,6 +25,19 @@ void sl_slot_lives_forget(struct sl_core *core)
     if (remembered > MOST_REMEMBERED && remembered > 4 * core->placement.live_count) sl_core_forget(core);
 }
 
+void sl_slot_life_expect(struct sl_core *core)
+{
+    sl_symbol expected = sl_predictor_expected(core->history.predictor);
+    struct sl_placement *placement = &core->placement;
+    placement->expected_slot = SL_NONE;
+    placement->expected_address = 0;
+    if (core->history.interleaved || expected >= core->symbols.count) return;
+    const struct sl_symbol_record *record = &core->symbols.records[expected];
+    if (record->kind != SL_SYMBOL_ALLOC) return;
+    placement->expected_slot = record->slot;
+    placement->expected_address = sl_predictor_expected_note(core->history.predictor);
+}
+
 void sl_slot_life_begin(struct sl_core *core, uint32_t slot, uint32_t tag)
 {
     core->placement.slots[slot].tag = tag;

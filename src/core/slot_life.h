@@ -11,6 +11,10 @@ struct sl_core;
  * allocation is placed. */
 void sl_slot_lives_forget(struct sl_core *core);
 
+/* An allocation that comes as it came a period ago takes the slot that it took then, and lies where it lay
+ * then, if there is room: plans are made for that. To be called before an allocation is placed. */
+void sl_slot_life_expect(struct sl_core *core);
+
 /* An allocation was just placed. `tag`: the shim's note about it. */
 void sl_slot_life_begin(struct sl_core *core, uint32_t slot, uint32_t tag);
 

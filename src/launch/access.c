@@ -370,7 +370,7 @@ static void list_chunks(struct sl_scanner *scanner, sl_tick tick)
         if (slot->pinned)
             scanner->usage.pinned_bytes += sl_access_end(scanner->placement, access) - access->offset;
         /* Packed: inside one chunk. */
-        if (slot->bytes <= scanner->placement->arena->chunk_bytes / 2 && !slot->mapped) {
+        if (slot->bytes <= scanner->placement->arena->chunk_bytes / 2 && !slot->mapped && !slot->block) {
             touch(scanner, sl_arena_chunk(scanner->placement->arena, slot->address), tick);
             continue;
         }

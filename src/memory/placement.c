@@ -199,7 +199,7 @@ static enum sl_status find_place(struct sl_placement *placement, uint32_t s, uin
 /* By its site: neither what the driver or the program placed, nor what takes whole chunks. */
 static bool is_counted(const struct sl_placement *placement, const struct sl_slot *slot)
 {
-    return !placement->noted && !slot->mapped && is_packed(placement, slot);
+    return !placement->noted && !slot->mapped && !slot->block && is_packed(placement, slot);
 }
 
 static void begin_life(struct sl_placement *placement, uint32_t s, uint64_t address, bool pinned)
@@ -210,7 +210,7 @@ static void begin_life(struct sl_placement *placement, uint32_t s, uint64_t addr
     if (placement->stream) slot->home = (uint8_t)placement->stream;
     slot->address = address;
     slot->pinned = pinned;
-    slot->mapped = false;
+    slot->mapped = slot->block = false;
     placement->version++;
     placement->live_count++;
     placement->live_bytes += slot->bytes;
@@ -286,12 +286,34 @@ void sl_placement_unpromise(struct sl_placement *placement, uint64_t bytes)
 enum sl_status sl_place_at(struct sl_placement *placement, uint64_t address, uint64_t bytes, uint64_t site,
                            uint32_t *slot_out)
 {
+    if (address % SL_BLOCK_BYTES || bytes % SL_BLOCK_BYTES) return SL_ERR_INVALID;
     uint32_t s = slot_for_place(placement, site, bytes, address);
     if (s == SL_NONE) return SL_ERR_NO_MEMORY;
     enum sl_status status = sl_suballocator_map(&placement->suballocator, address, bytes, s);
     if (status) return status;
     begin_life(placement, s, address, false);
     placement->slots[s].mapped = true;
+    note_waste(placement);
+    check(placement, s);
+    *slot_out = s;
+    return SL_OK;
+}
+
+static uint64_t granules(uint64_t bytes)
+{
+    return (bytes + SL_GRANULE_BYTES - 1) & ~(uint64_t)(SL_GRANULE_BYTES - 1);
+}
+
+enum sl_status sl_place_block(struct sl_placement *placement, uint64_t address, uint64_t bytes, uint64_t site,
+                              uint32_t *slot_out)
+{
+    uint32_t s =
+        is_expected(placement, site, bytes) ? placement->expected_slot : slot_for(placement, site, bytes);
+    if (s == SL_NONE) return SL_ERR_NO_MEMORY;
+    enum sl_status status = sl_suballocator_map(&placement->suballocator, address, granules(bytes), s);
+    if (status) return status;
+    begin_life(placement, s, address, false);
+    placement->slots[s].block = true;
     note_waste(placement);
     check(placement, s);
     *slot_out = s;
@@ -323,8 +345,8 @@ enum sl_status sl_unplace(struct sl_placement *placement, uint64_t address, uint
     end_life(placement, s);
     if (placement->noted)
         sl_ranges_remove(&placement->ranges, address);
-    else if (placement->slots[s].mapped)
-        sl_suballocator_unmap(&placement->suballocator, address, placement->slots[s].bytes);
+    else if (placement->slots[s].mapped || placement->slots[s].block)
+        sl_suballocator_unmap(&placement->suballocator, address, granules(placement->slots[s].bytes));
     else
         sl_suballocator_give_back(&placement->suballocator, address, placement->slots[s].bytes);
     check(placement, s);
@@ -413,12 +435,18 @@ uint32_t sl_place_find(const struct sl_placement *placement, uint64_t address)
 struct sl_chunk_range sl_slot_chunks(const struct sl_placement *placement, const struct sl_slot *slot,
                                      uint64_t offset, uint64_t bytes)
 {
+    return sl_slot_chunks_at(placement, slot, slot->address, offset, bytes);
+}
+
+struct sl_chunk_range sl_slot_chunks_at(const struct sl_placement *placement, const struct sl_slot *slot,
+                                        uint64_t address, uint64_t offset, uint64_t bytes)
+{
     const struct sl_arena *arena = placement->arena;
-    if (!slot->address) return (struct sl_chunk_range){0};
+    if (!address) return (struct sl_chunk_range){0};
     uint64_t end = offset + (bytes ? bytes : 1);
     if ((end > slot->bytes && !slot->mapped) || end < offset) end = slot->bytes;
-    sl_chunk first = sl_arena_chunk(arena, slot->address);
-    uint64_t base = slot->address & (arena->chunk_bytes - 1);
+    sl_chunk first = sl_arena_chunk(arena, address);
+    uint64_t base = address & (arena->chunk_bytes - 1);
     uint32_t from = (uint32_t)((base + offset) >> arena->chunk_shift);
     uint32_t to = (uint32_t)((base + end - 1) >> arena->chunk_shift);
     return (struct sl_chunk_range){first + from, to - from + 1};

@@ -23,11 +23,13 @@ struct sl_slot {
     bool live;
     bool pinned;            /* it lies in pinned memory */
     bool mapped;            /* the program chose where it lies, or lay last */
+    bool block;             /* the program's own allocator says where it lies, in memory that it mapped */
     bool begins;            /* of a mapping: launches were given offset 0, so a tensor begins there */
     uint8_t home;           /* 1 + the number of the stream that it was last allocated for; 0: anybody */
     uint8_t stream;         /* 1 + the number of the first one whose launches were seen to use it; or 0 */
     uint32_t tag;           /* of the live allocation: the shim's */
     uint64_t number;        /* of the live allocation: never another's */
+    sl_tick mapped_at;      /* of a mapping: 1 + the last launch that had begun before */
     uint64_t address;       /* where it is, or was last; 0: nowhere yet */
     sl_symbol taken, freed; /* what stands for its allocation and its free; 0: not known yet */
     uint64_t *interior;     /* offsets > 0 that launches were given, sorted: where its inner tensors begin */
@@ -88,6 +90,11 @@ void sl_placement_unpromise(struct sl_placement *placement, uint64_t bytes);
 enum sl_status sl_place_at(struct sl_placement *placement, uint64_t address, uint64_t bytes, uint64_t site,
                            uint32_t *slot);
 
+/* The same for what an allocator of the program's hands out in reserved memory: from a multiple of 512 on.
+ * As with sl_place, its slot does not depend on where it lies. */
+enum sl_status sl_place_block(struct sl_placement *placement, uint64_t address, uint64_t bytes, uint64_t site,
+                              uint32_t *slot);
+
 /* Names an allocation of the driver's. SL_ERR_INVALID where it overlaps one that is live, or lies beyond 47
  * bits of address. pre: placement->noted. */
 enum sl_status sl_place_noted(struct sl_placement *placement, uint64_t address, uint64_t bytes, uint64_t site,
@@ -119,5 +126,8 @@ struct sl_chunk_range {
 };
 struct sl_chunk_range sl_slot_chunks(const struct sl_placement *placement, const struct sl_slot *slot,
                                      uint64_t offset, uint64_t bytes);
+/* The same if it were at `address`. */
+struct sl_chunk_range sl_slot_chunks_at(const struct sl_placement *placement, const struct sl_slot *slot,
+                                        uint64_t address, uint64_t offset, uint64_t bytes);
 
 #endif

@@ -307,7 +307,7 @@ static sl_chunk tail_of(const struct sl_arena *arena, const struct span *span)
 /* All of the range is reserved, and its chunks follow each other. */
 static bool may_map(const struct sl_arena *arena, uint64_t address, uint64_t bytes)
 {
-    if (!bytes || address % SL_BLOCK_BYTES || bytes % SL_BLOCK_BYTES || address + bytes < address)
+    if (!bytes || address % SL_GRANULE_BYTES || bytes % SL_GRANULE_BYTES || address + bytes < address)
         return false;
     uint32_t first = sl_arena_slab(address), last = sl_arena_slab(address + bytes - 1);
     if (!first || last < first || last > atomic_load(&arena->slab_count)) return false;

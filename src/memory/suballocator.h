@@ -54,7 +54,7 @@ bool sl_suballocator_retake(struct sl_suballocator *suballocator, uint64_t addre
 /* Leaves it. Chunks in which nothing lies any more are given back to the arena. */
 void sl_suballocator_give_back(struct sl_suballocator *suballocator, uint64_t address, uint64_t bytes);
 
-/* Takes the place [address, address + bytes), whole 2 MiB blocks of addresses that are reserved
+/* Takes the place [address, address + bytes), multiples of 512 of addresses that are reserved
  * (sl_arena_reserve), for `slot`. SL_ERR_INVALID where they are not, something lies there, or there is no
  * host memory to note it. */
 enum sl_status sl_suballocator_map(struct sl_suballocator *suballocator, uint64_t address, uint64_t bytes,

@@ -48,9 +48,9 @@ struct sl_migrator {
     const struct sl_backend *backend;
     struct sl_arena *arena;
     struct sl_stats *stats;
-    struct sl_frees *frees; /* NULL: nothing is freed while the device may use it */
-    bool keeps_dead;        /* what is dead is copied like all else */
-    _Atomic uint32_t held;  /* see sl_migrator_is_held */
+    struct sl_frees *frees;  /* NULL: nothing is freed while the device may use it */
+    _Atomic bool keeps_dead; /* what is dead is copied like all else */
+    _Atomic uint32_t held;   /* see sl_migrator_is_held */
     struct sl_link_direction in, out;
     _Atomic uint64_t occupied_bytes; /* sum of the frames held by chunks, in issue order */
     _Atomic uint64_t *left_bytes;    /* by out movement s and all before it, at s % SL_EVENTS_MOST */

@@ -1,0 +1,61 @@
+/* PyTorch's allocators tell its profiler of every block that they hand out or take back, by a C++ function of
+ * libc10.so that libc10_cuda.so calls across libraries, whether a profiler listens or not. This one of the
+ * same name comes first, and calls that one. PyTorch 2.6 and 2.15 have the name; where it changes nothing is
+ * reported, and mapped pieces move as a whole. */
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/runtime.h"
+#include "lookup.h"
+#include "session.h"
+
+#define NAME _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE
+#define TEXT_OF(name) #name
+#define TEXT(name) TEXT_OF(name)
+#define CUDA 1 /* c10::DeviceType */
+
+/* c10::Device. */
+struct device {
+    int8_t type, index;
+};
+typedef void report(void *address, int64_t bytes, size_t allocated, size_t reserved, struct device device);
+
+__attribute__((visibility("default"))) report NAME;
+
+/* libc10.so may have been loaded for one library alone. NULL: it is not there. */
+static report *find_real(void)
+{
+    static report *_Atomic known;
+    report *real = atomic_load_explicit(&known, memory_order_relaxed);
+    if (real) return real;
+    real = (report *)sl_real_dlsym(RTLD_NEXT, TEXT(NAME));
+    void *library = real ? NULL : dlopen("libc10.so", RTLD_LAZY | RTLD_NOLOAD);
+    if (library) {
+        real = (report *)sl_real_dlsym(library, TEXT(NAME));
+        dlclose(library);
+    }
+    atomic_store_explicit(&known, real, memory_order_relaxed);
+    return real;
+}
+
+static void note(uint64_t address, int64_t bytes, const void *caller)
+{
+    if (bytes > 0) {
+        sl_runtime_block_taken(address, (uint64_t)bytes, sl_site_here(caller));
+        return;
+    }
+    bool entered = sl_session_enter();
+    sl_runtime_block_returned(address);
+    sl_session_leave(entered);
+}
+
+void NAME(void *address, int64_t bytes, size_t allocated, size_t reserved, struct device device)
+{
+    report *real = find_real();
+    bool ours = device.type == CUDA && bytes && sl_runtime_owns((uintptr_t)address) &&
+                sl_options_in_force()->framework == SL_FRAMEWORK_AUTO;
+    if (ours) note((uintptr_t)address, bytes, __builtin_return_address(0));
+    if (real) real(address, bytes, allocated, reserved, device);
+}
