@@ -9,6 +9,7 @@
 
 #include "core/runtime.h"
 #include "lookup.h"
+#include "mapping.h"
 #include "session.h"
 
 #define NAME _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE
@@ -54,8 +55,8 @@ static void note(uint64_t address, int64_t bytes, const void *caller)
 void NAME(void *address, int64_t bytes, size_t allocated, size_t reserved, struct device device)
 {
     report *real = find_real();
-    bool ours = device.type == CUDA && bytes && sl_runtime_owns((uintptr_t)address) &&
-                sl_options_in_force()->framework == SL_FRAMEWORK_AUTO;
+    bool ours = device.type == CUDA && bytes && sl_options_in_force()->framework == SL_FRAMEWORK_AUTO &&
+                sl_reservation_holds((uintptr_t)address);
     if (ours) note((uintptr_t)address, bytes, __builtin_return_address(0));
     if (real) real(address, bytes, allocated, reserved, device);
 }

@@ -266,12 +266,11 @@ bool sl_runtime_tag(uint64_t address, uint32_t clear, uint32_t set)
     if (!core) return false;
     sl_lock(&core->order);
     uint32_t s = sl_place_find(&core->placement, address);
-    if (s != SL_NONE) {
-        struct sl_slot *slot = &core->placement.slots[s];
-        slot->tag = (slot->tag & ~clear) | set;
-    }
+    uint32_t *tag = sl_blocks_tag(&core->blocks, address);
+    if (!tag && s != SL_NONE) tag = &core->placement.slots[s].tag;
+    if (tag) *tag = (*tag & ~clear) | set;
     sl_unlock(&core->order);
-    return s != SL_NONE;
+    return tag != NULL;
 }
 
 bool sl_runtime_find(uint64_t address, struct sl_allocation *found)

@@ -84,6 +84,12 @@ bool sl_blocks_find(const struct sl_blocks *blocks, uint64_t address, struct sl_
     return true;
 }
 
+uint32_t *sl_blocks_tag(const struct sl_blocks *blocks, uint64_t address)
+{
+    struct sl_divided *mapping = mapping_at(blocks, address);
+    return mapping ? &mapping->tag : NULL;
+}
+
 uint64_t sl_blocks_next(const struct sl_core *core, uint64_t address)
 {
     const struct sl_divided *mapping = mapping_at(&core->blocks, address);

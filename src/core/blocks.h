@@ -39,6 +39,8 @@ void sl_runtime_block_returned(uint64_t address);
 
 /* The mapping that holds `address` if it is divided. */
 bool sl_blocks_find(const struct sl_blocks *blocks, uint64_t address, struct sl_allocation *found);
+/* Its tag; NULL: there is none. */
+uint32_t *sl_blocks_tag(const struct sl_blocks *blocks, uint64_t address);
 /* Where the first block of the divided mapping that begins at `address` lies; 0: there is none. */
 uint64_t sl_blocks_next(const struct sl_core *core, uint64_t address);
 /* The divided mapping that begins at `address`, in which there is no block, ends. */

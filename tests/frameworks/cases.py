@@ -10,19 +10,19 @@ Program = collections.namedtuple("Program", "framework name file arguments steps
                                  defaults=((), {}))
 
 
-def gpt(name, *arguments, steps=16):
+def gpt(name, *arguments, steps=20):
     return Program("pytorch", "gpt-" + name, "gpt.py", arguments, steps)
 
 
 def hugging_face(name, *arguments):
-    return Program("transformers", name, "hugging_face.py", arguments, 12)
+    return Program("transformers", name, "hugging_face.py", arguments, 20)
 
 
 def nanogpt(name, *arguments):
     """train.py's defaults, but a model that is small enough."""
     small = ("--n_layer=3", "--n_head=4", "--n_embd=256", "--block_size=32", "--batch_size=4", "--gradient_accumulation_steps=2",
              "--eval_interval=6", "--eval_iters=1")
-    return Program("nanogpt", name, "nanogpt.py", (*small, *arguments), 12)
+    return Program("nanogpt", name, "nanogpt.py", (*small, *arguments), 20)
 
 
 def tinygrad(name, *arguments, jit="1", steps=10):
@@ -34,17 +34,17 @@ PROGRAMS = [
     gpt("foreach", "--optimizer", "adamw"),
     gpt("fused", "--optimizer", "adamw-fused"),
     gpt("sgd", "--optimizer", "sgd"),
-    gpt("accumulated", "--accumulate", "2", "--evaluate-every", "3", steps=12),
+    gpt("accumulated", "--accumulate", "2", "--evaluate-every", "3"),
     gpt("bfloat16", "--autocast"),
     gpt("checkpointed", "--checkpoint", "--dropout", "0.1"),
     gpt("workers", "--workers", "2"),
-    Program("pytorch", "convolutional", "convolutional.py", (), 16),
-    Program("pytorch", "recurrent", "recurrent.py", (), 12),
+    Program("pytorch", "convolutional", "convolutional.py", (), 20),
+    Program("pytorch", "recurrent", "recurrent.py", (), 20),
     # Memory that PyTorch does not keep is freed in the midst of a capture.
     Program("pytorch", "cuda-graph", "cuda_graph.py", (), 24, ("nocache",)),
     hugging_face("trainer"),
     # PyTorch 2.15 asks NVML about expandable segments, which softcuda does not have.
-    Program("torch.compile", "compiled", "compiled.py", (), 12, ("expandable",)),
+    Program("torch.compile", "compiled", "compiled.py", (), 20, ("expandable",)),
     nanogpt("nanogpt", "--dtype=float32"),
     nanogpt("nanogpt-bfloat16", "--dtype=bfloat16", "--dropout=0.1"),
     tinygrad("eager"),

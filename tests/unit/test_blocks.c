@@ -79,6 +79,12 @@ static void a_block_is_an_allocation(void **state)
     assert_int_equal(found.address, base);
     assert_int_equal(found.bytes, PIECE);
     assert_int_equal(found.tag, 5);
+    assert_true(sl_runtime_tag(last + SL_MIB, 1, 8));
+    assert_true(sl_runtime_find(block, &found));
+    assert_int_equal(found.tag, 5);
+    assert_true(sl_runtime_find(base + PIECE, &found));
+    assert_int_equal(found.tag, 12);
+    assert_true(sl_runtime_find(last, &found));
     assert_int_equal(free_now(), before - 2 * PIECE);
     sl_runtime_block_returned(block + 512); /* none begins there */
     assert_non_null(slot_at(block));
