@@ -13,7 +13,7 @@
 #include "move/migrator.h"
 #include "predict/durations.h"
 
-#define MOST_WORK ((uint64_t)1 << 18) /* pairs of allocations and chunks: what a launch can be held up by */
+#define MOST_WORK ((uint64_t)1 << 21) /* pairs of allocations and chunks: what a launch can be held up by */
 #define MOST_PERIOD ((size_t)1 << 16)
 #define MOST_TRIES 6 /* each after twice as many periods as the one before */
 /* A layout that is better by a smaller part is no better. */

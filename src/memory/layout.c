@@ -6,6 +6,7 @@
 /* A chunk that is used at all counts as if it were needed for such a part of the period more. */
 enum { PART_OF_USED = 2 };
 enum { SPANS = 3 };
+#define MANY_PAIRS ((uint64_t)1 << 18) /* of items and bins: a tenth of a second for all ways */
 
 /* When an item is there: in the first period, in which rests are still there, and in one of those that
  * follow. */
@@ -207,12 +208,14 @@ static void empty(struct layout *layout)
     }
 }
 
-/* Every way to choose, and the best of them. False: none came to an end. */
+/* Every way to choose, and the best of them; of large ones the first, which is the best most often. False:
+ * none came to an end. */
 static bool choose(struct layout *layout, struct sl_layout_item *items, struct sl_layout_item *tried,
                    size_t count, struct turn *turns)
 {
     uint64_t least = UINT64_MAX;
-    for (unsigned way = 0; way < 2 * ORDERS; way++) {
+    unsigned ways = (uint64_t)count * layout->bin_count > MANY_PAIRS ? 1 : 2 * ORDERS;
+    for (unsigned way = 0; way < ways; way++) {
         empty(layout);
         memcpy(tried, items, count * sizeof *tried);
         if (!place_all(layout, tried, count, turns, (enum order)(way / 2), way % 2)) continue;
