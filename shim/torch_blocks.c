@@ -3,15 +3,19 @@
  * same name comes first, and calls that one. PyTorch 2.6 and 2.15 have the name; where it changes nothing is
  * reported, and mapped pieces move as a whole. */
 #include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "core/runtime.h"
 #include "lookup.h"
 #include "mapping.h"
 #include "session.h"
 
+#define LIBRARY "libc10.so" /* how its name begins */
 #define NAME _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE
 #define TEXT_OF(name) #name
 #define TEXT(name) TEXT_OF(name)
@@ -25,14 +29,28 @@ typedef void report(void *address, int64_t bytes, size_t allocated, size_t reser
 
 __attribute__((visibility("default"))) report NAME;
 
-/* libc10.so may have been loaded for one library alone. NULL: it is not there. */
+/* Opened only afterwards: in here the list of libraries is locked, which whoever opens one waits for. */
+static int find_library(struct dl_phdr_info *object, size_t bytes, void *path)
+{
+    const char *slash = strrchr(object->dlpi_name, '/'), *name = slash ? slash + 1 : object->dlpi_name;
+    size_t length = strlen(object->dlpi_name);
+    (void)bytes;
+    if (strncmp(name, LIBRARY, strlen(LIBRARY)) || length >= PATH_MAX) return 0;
+    memcpy(path, object->dlpi_name, length + 1);
+    return 1;
+}
+
+/* Python loads libraries for one module alone, so that this one is not among what all see; and its file may
+ * have a version in its name. NULL: it is not there. */
 static report *find_real(void)
 {
     static report *_Atomic known;
     report *real = atomic_load_explicit(&known, memory_order_relaxed);
+    char path[PATH_MAX];
+    void *library = NULL;
     if (real) return real;
     real = (report *)sl_real_dlsym(RTLD_NEXT, TEXT(NAME));
-    void *library = real ? NULL : dlopen("libc10.so", RTLD_LAZY | RTLD_NOLOAD);
+    if (!real && dl_iterate_phdr(find_library, path)) library = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
     if (library) {
         real = (report *)sl_real_dlsym(library, TEXT(NAME));
         dlclose(library);
