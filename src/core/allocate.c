@@ -99,9 +99,11 @@ static uint32_t slot_at(const struct sl_core *core, uint64_t address)
 
 /* Ends the life of slot `s`. pre: the order lock is taken, and the points of the free are known. Returns its
  * chunks. */
-static struct sl_chunk_range end_slot(struct sl_core *core, uint32_t s, struct sl_allocation *freed)
+static struct sl_chunk_range end_slot(struct sl_core *core, uint32_t s, bool reported,
+                                      struct sl_allocation *freed)
 {
     const struct sl_slot *slot = &core->placement.slots[s];
+    if (reported && sl_block_is_kept(core, s)) return (struct sl_chunk_range){0};
     struct sl_chunk_range range = sl_slot_chunks(&core->placement, slot, 0, slot->bytes);
     if (freed) *freed = describe(slot);
     if (slot->mapped) core->scanner.extents.version++; /* no tensor goes on in it any more */
@@ -114,8 +116,8 @@ static struct sl_chunk_range end_slot(struct sl_core *core, uint32_t s, struct s
 
 /* The allocation ends at `points`, which are recorded: they are known before its memory can be given out
  * again, or discarded. */
-static enum sl_status end_allocation(struct sl_core *core, uint64_t address, struct sl_points *points,
-                                     struct sl_allocation *freed)
+static enum sl_status end_allocation(struct sl_core *core, uint64_t address, bool reported,
+                                     struct sl_points *points, struct sl_allocation *freed)
 {
     struct sl_chunk_range range = {0};
     struct sl_slot slot = {0};
@@ -125,7 +127,7 @@ static enum sl_status end_allocation(struct sl_core *core, uint64_t address, str
     if (s != SL_NONE) {
         slot = core->placement.slots[s];
         if (SL_GUARD(POINT_BEFORE_GIVEN)) sl_reuse_freed(&core->reuse, &slot, points);
-        range = end_slot(core, s, freed);
+        range = end_slot(core, s, reported, freed);
     }
     sl_unlock(&core->order);
     if (s == SL_NONE) {
@@ -138,18 +140,19 @@ static enum sl_status end_allocation(struct sl_core *core, uint64_t address, str
     return SL_OK;
 }
 
-enum sl_status sl_core_free(struct sl_core *core, uint64_t address, struct sl_allocation *freed)
+enum sl_status sl_core_free(struct sl_core *core, uint64_t address, bool reported,
+                            struct sl_allocation *freed)
 {
     struct sl_chunk_range range = {0};
     sl_lock(&core->order);
     uint32_t s = slot_at(core, address);
     bool live = s != SL_NONE, idle = !core->streams.active && !core->streams.gone.count;
-    if (live && idle) range = end_slot(core, s, freed); /* nothing to wait for */
+    if (live && idle) range = end_slot(core, s, reported, freed); /* nothing to wait for */
     sl_unlock(&core->order);
     if (!live) return SL_ERR_INVALID;
     if (!idle) {
         struct sl_points *points = SL_GUARD(POINT_OF_FREE) ? sl_streams_points(&core->streams) : NULL;
-        return end_allocation(core, address, points, freed);
+        return end_allocation(core, address, reported, points, freed);
     }
     discard_dead(core, range);
     return SL_OK;
@@ -163,11 +166,12 @@ static bool free_blocks(struct sl_core *core, uint64_t address, struct sl_alloca
     do {
         sl_lock(&core->order);
         bool divided = sl_blocks_find(&core->blocks, address, &found) && found.address == address;
+        if (divided) sl_blocks_release(&core->blocks, address);
         block = divided ? sl_blocks_next(core, address) : 0;
         if (divided && !block) sl_blocks_end(core, address);
         sl_unlock(&core->order);
         if (!divided) return false;
-        if (block) sl_core_free(core, block, NULL);
+        if (block) sl_core_free(core, block, false, NULL);
     } while (block);
     if (freed) *freed = found;
     return true;
@@ -178,7 +182,7 @@ enum sl_status sl_runtime_free(uint64_t address, struct sl_allocation *freed)
     struct sl_core *core = sl_core_running();
     if (!core) return SL_OK; /* after the stop: the memory goes with the process */
     SL_TEST_DELAY(FREE);
-    return free_blocks(core, address, freed) ? SL_OK : sl_core_free(core, address, freed);
+    return free_blocks(core, address, freed) ? SL_OK : sl_core_free(core, address, false, freed);
 }
 
 enum sl_status sl_runtime_free_async(uint64_t address, sl_stream stream, struct sl_allocation *freed)
@@ -196,7 +200,7 @@ enum sl_status sl_runtime_free_async(uint64_t address, sl_stream stream, struct 
     if (!live) return SL_ERR_INVALID;
     struct sl_points *points =
         SL_GUARD(POINT_OF_FREE) ? sl_points_record(&core->reuse.frees, &where, 1) : NULL;
-    return end_allocation(core, address, points, freed);
+    return end_allocation(core, address, false, points, freed);
 }
 
 void sl_runtime_note_alloc(uint64_t address, uint64_t bytes, uint64_t site)

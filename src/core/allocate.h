@@ -61,9 +61,10 @@ bool sl_runtime_find(uint64_t address, struct sl_allocation *found);
 bool sl_runtime_memory_info(uint64_t *free_bytes, uint64_t *total_bytes);
 
 /* sl_runtime_free of one allocation, a block too (blocks.h), but of no mapping that is divided into blocks.
- * For src/core/ alone. */
+ * `reported`: only if it is a block that no graph may write to. For src/core/ alone. */
 struct sl_core;
-enum sl_status sl_core_free(struct sl_core *core, uint64_t address, struct sl_allocation *freed);
+enum sl_status sl_core_free(struct sl_core *core, uint64_t address, bool reported,
+                            struct sl_allocation *freed);
 
 /* Changes bits of the tag of the live allocation that holds `address`. False: there is none. */
 bool sl_runtime_tag(uint64_t address, uint32_t clear, uint32_t set);

@@ -108,6 +108,11 @@ void sl_blocks_end(struct sl_core *core, uint64_t address)
     mapping->bytes = 0;
 }
 
+void sl_blocks_release(struct sl_blocks *blocks, uint64_t address)
+{
+    mapping_at(blocks, address)->whole = false;
+}
+
 /* --- blocks */
 
 /* The chunks took `before` bytes of host memory: what they take more or less is no longer promised, or again.
@@ -131,13 +136,6 @@ static bool begin_block(struct sl_core *core, uint64_t address, uint64_t bytes, 
     return true;
 }
 
-void sl_block_end(struct sl_core *core, uint32_t s)
-{
-    uint64_t before = core->arena.virtual_bytes_used;
-    sl_slot_life_end(core, s);
-    charge(core, before);
-}
-
 /* All of it that is no block becomes one, for good. */
 static bool fill(struct sl_core *core, const struct sl_divided *mapping)
 {
@@ -156,24 +154,46 @@ static bool fill(struct sl_core *core, const struct sl_divided *mapping)
     return true;
 }
 
-/* Nothing in [address, end) dies any more. Where that cannot be noted nothing is discarded any more at all.
- */
-static void keep(struct sl_core *core, uint64_t address, uint64_t end)
+static void keep_whole_mapping(struct sl_core *core, struct sl_divided *mapping)
+{
+    mapping->whole = true;
+    if (fill(core, mapping)) return;
+    sl_log(SL_LOG_WARN,
+           "there is no memory to note what graphs may write to: from now on what is dead is copied");
+    core->migrator.keeps_dead = true;
+}
+
+/* Nothing in [address, end) dies any more: all of it, or only what lies in mappings of which that is said
+ * already. Where that cannot be noted nothing is discarded any more at all. */
+static void keep(struct sl_core *core, uint64_t address, uint64_t end, bool all)
 {
     for (uint64_t at = address; at < end;) {
         struct sl_divided *mapping = mapping_at(&core->blocks, at);
-        if (!mapping) { /* a mapping that is not divided, and never will be */
-            at = (at | (SL_BLOCK_BYTES - 1)) + 1;
-            continue;
-        }
-        if (!mapping->whole && !fill(core, mapping)) {
-            sl_log(SL_LOG_WARN,
-                   "there is no memory to note what graphs may write to: from now on what is dead is copied");
-            core->migrator.keeps_dead = true;
-        }
-        mapping->whole = true;
+        if (mapping && (all || mapping->whole)) keep_whole_mapping(core, mapping);
+        /* What is not divided never will be. */
+        at = mapping ? end_of(mapping) : (at | (SL_BLOCK_BYTES - 1)) + 1;
+    }
+}
+
+bool sl_block_is_kept(const struct sl_core *core, uint32_t s)
+{
+    const struct sl_slot *slot = &core->placement.slots[s];
+    if (!slot->block) return true;
+    for (uint64_t at = slot->address; at < slot->address + slot->bytes;) {
+        const struct sl_divided *mapping = mapping_at(&core->blocks, at);
+        if (!mapping || mapping->whole) return true;
         at = end_of(mapping);
     }
+    return false;
+}
+
+void sl_block_end(struct sl_core *core, uint32_t s)
+{
+    uint64_t before = core->arena.virtual_bytes_used, address = core->placement.slots[s].address;
+    uint64_t end = address + core->placement.slots[s].bytes;
+    sl_slot_life_end(core, s);
+    charge(core, before);
+    keep(core, address, end, false);
 }
 
 void sl_runtime_block_taken(uint64_t address, uint64_t bytes, uint64_t site)
@@ -185,7 +205,7 @@ void sl_runtime_block_taken(uint64_t address, uint64_t bytes, uint64_t site)
     sl_lock(&core->order);
     bool believed = !atomic_load(&core->streams.captures) && divide_all(core, address, end);
     if (!believed || !begin_block(core, address, bytes, site, mapping_at(&core->blocks, address)->tag))
-        keep(core, address, end);
+        keep(core, address, end, true);
     sl_unlock(&core->order);
 }
 
@@ -193,9 +213,5 @@ void sl_runtime_block_returned(uint64_t address)
 {
     struct sl_core *core = sl_core_running();
     if (!core || core->placement.noted || !sl_arena_owns(address)) return;
-    sl_lock(&core->order);
-    const struct sl_divided *mapping = mapping_at(&core->blocks, address);
-    bool ends = mapping && !mapping->whole;
-    sl_unlock(&core->order);
-    if (ends) sl_core_free(core, address, NULL); /* where none begins nothing happens */
+    sl_core_free(core, address, true, NULL); /* where none begins nothing happens */
 }

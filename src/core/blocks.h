@@ -45,6 +45,10 @@ uint32_t *sl_blocks_tag(const struct sl_blocks *blocks, uint64_t address);
 uint64_t sl_blocks_next(const struct sl_core *core, uint64_t address);
 /* The divided mapping that begins at `address`, in which there is no block, ends. */
 void sl_blocks_end(struct sl_core *core, uint64_t address);
+/* It is about to end, whoever may write to it. */
+void sl_blocks_release(struct sl_blocks *blocks, uint64_t address);
+/* Whether `s` is no block's slot, or a part of the block lies where all is live. */
+bool sl_block_is_kept(const struct sl_core *core, uint32_t s);
 /* Ends the life of the slot `s` of a block. */
 void sl_block_end(struct sl_core *core, uint32_t s);
 

@@ -254,8 +254,8 @@ void sl_relayout(struct sl_relayout *relayout, const struct sl_forecast_sources 
                       .symbols = symbols,
                       .notes = notes,
                       .period = sl_predictor_period(from->history->predictor)};
-    if (count < 2 * m.period) return;
     relayout->due_at = from->history->fed + ((uint64_t)m.period << relayout->tries++);
+    if (count < 2 * m.period) return;
     measure(&m);
     if (reserve(&m) && add_live(&m) && read_periods(&m) && m.movable && !m.mixed &&
         (uint64_t)m.movable * m.bin_count <= MOST_WORK && improve(&m)) {

@@ -7,8 +7,8 @@
 
 #include "base/options.h"
 #include "core/allocate.h"
-#include "core/launch_path.h"
 #include "core/blocks.h"
+#include "core/launch_path.h"
 #include "core/mapped.h"
 #include "core/program_events.h"
 #include "core/sync.h"

@@ -170,6 +170,27 @@ static void what_graphs_have_lives_on(void **state)
     core_end_child(sl_placement_is_valid(&sl_core_running()->placement));
 }
 
+/* A block that reaches into such a mapping is kept with it, until that is unmapped; the other's part then
+ * lives on. */
+static void what_reaches_into_a_graphs_memory_lives_on(void **state)
+{
+    (void)state;
+    if (!core_in_child("inline")) return;
+    uint64_t base = map_pieces(2), other = base + PIECE;
+    sl_runtime_block_taken(other - SL_MIB, 2 * SL_MIB, SITE);
+    set_capturing(1);
+    sl_runtime_block_taken(other + 4 * SL_MIB, SL_MIB, SITE);
+    set_capturing(0);
+    sl_runtime_block_returned(other - SL_MIB);
+    assert_int_equal(live_bytes(), PIECE + SL_MIB);
+    assert_int_equal(sl_runtime_free(base, NULL), SL_OK);
+    assert_int_equal(live_bytes(), PIECE);
+    for (uint64_t at = other; at < other + PIECE; at += 512) assert_non_null(slot_at(at));
+    assert_int_equal(sl_runtime_free(other, NULL), SL_OK);
+    core_end_child(live_bytes() == 0 && sl_core_running()->placement.promised_bytes == 0 &&
+                   sl_placement_is_valid(&sl_core_running()->placement));
+}
+
 /* Caching allocators hand out other places in each step. */
 static void the_same_block_elsewhere_is_the_same(void **state)
 {
@@ -250,6 +271,7 @@ int main(void)
         cmocka_unit_test(launches_use_blocks),
         cmocka_unit_test(data_does_not_die),
         cmocka_unit_test(what_graphs_have_lives_on),
+        cmocka_unit_test(what_reaches_into_a_graphs_memory_lives_on),
         cmocka_unit_test(the_same_block_elsewhere_is_the_same),
         cmocka_unit_test(contradictions_cost_no_data),
         cmocka_unit_test(any_order_of_reports),
