@@ -1,5 +1,8 @@
 """Counts the results in the given testlog.json files of Meson and prints `N passed, N failed, N skipped`.
 
+Before that line it names every failed test with the end of what it printed: by then the test's own report lies thousands of
+lines back, where a log that keeps only its end has lost it.
+
 Status 1 if a test failed, or if none ran at all: a run that tests nothing must not look good.
 """
 import collections
@@ -7,14 +10,27 @@ import json
 import sys
 
 PASSED = {"OK", "EXPECTEDFAIL"}
+LINES_SHOWN = 25
+
+
+def report(path, test):
+    print(f"failed: {test.get('name', '?')} ({test['result']}, {path})")
+    printed = (test.get("stdout") or "") + (test.get("stderr") or "")
+    for line in printed.splitlines()[-LINES_SHOWN:]:
+        print(f"    {line}")
+
 
 counts = collections.Counter()
 for path in sys.argv[1:]:
     try:
         with open(path) as log:
             for line in log:
-                result = json.loads(line)["result"]
-                counts["passed" if result in PASSED else "skipped" if result == "SKIP" else "failed"] += 1
+                test = json.loads(line)
+                result = test["result"]
+                kind = "passed" if result in PASSED else "skipped" if result == "SKIP" else "failed"
+                counts[kind] += 1
+                if kind == "failed":
+                    report(path, test)
     except OSError as error:
         print(f"no test log: {error}", file=sys.stderr)
         counts["failed"] += 1
