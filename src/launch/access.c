@@ -58,10 +58,12 @@ static bool is_repeated(const struct sl_scanner *scanner, uint64_t address)
 static void scan_parameters(struct sl_scanner *scanner, const struct sl_launch *launch, uint32_t number)
 {
     const struct sl_kernel *kernel = &scanner->kernels.kernels[number];
+    uint32_t entries = sl_kernel_entries(launch, kernel);
     for (uint32_t w = 0; w < kernel->word_count; w++) {
         const char *value = sl_kernel_word(launch, kernel, w);
         uint64_t word;
-        if (!value || sl_word_is_stale(&kernel->evidence[w])) continue;
+        if (!value || sl_word_is_stale(&kernel->evidence[w]) || !sl_kernel_word_used(kernel, w, entries))
+            continue;
         memcpy(&word, value, sizeof word);
         if (!sl_arena_owns(word)) {
             if (word) note_word(scanner, number, w, false);

@@ -90,6 +90,7 @@ uint32_t sl_kernels_know(struct sl_kernels *kernels, const struct sl_kernel_layo
     kernel->sizes = kernel->offsets + layout->parameter_count;
     memcpy(kernel->offsets, layout->offsets, bytes);
     memcpy(kernel->sizes, layout->sizes, bytes);
+    kernel->lists = sl_address_lists_of(layout->name, layout->parameter_count, layout->sizes);
     if (!list_words(kernel)) {
         free(kernel->words);
         free(kernel->evidence);

@@ -6,6 +6,7 @@
 
 #include "base/map.h"
 #include "device/backend.h"
+#include "launch/address_lists.h"
 #include "launch/launch.h"
 #include "launch/stale_words.h"
 
@@ -20,6 +21,7 @@ struct sl_kernel {
         *words; /* where pointers may be, in order: parameter << 16 | offset in it, in whole aligned words */
     uint32_t word_count;
     struct sl_word_evidence *evidence; /* for each of `words` */
+    struct sl_address_lists lists;
 };
 
 struct sl_kernels {
@@ -49,6 +51,31 @@ static inline const char *sl_kernel_word(const struct sl_launch *launch, const s
     uint64_t offset = (uint64_t)kernel->offsets[parameter] + at;
     return launch->packed && offset + 8 <= launch->packed_bytes ? (const char *)launch->packed + offset
                                                                 : NULL;
+}
+
+/* Where the launch has parameter `p`, all of its bytes, or NULL where it has none. */
+static inline const char *sl_kernel_parameter(const struct sl_launch *launch, const struct sl_kernel *kernel,
+                                              uint32_t p)
+{
+    if (launch->parameters) return launch->parameters[p];
+    uint64_t end = (uint64_t)kernel->offsets[p] + kernel->sizes[p];
+    return launch->packed && end <= launch->packed_bytes ? (const char *)launch->packed + kernel->offsets[p]
+                                                         : NULL;
+}
+
+/* How many entries of the kernel's arrays of addresses the launch uses; 0: it has none that are known. */
+static inline uint32_t sl_kernel_entries(const struct sl_launch *launch, const struct sl_kernel *kernel)
+{
+    const struct sl_address_lists *lists = &kernel->lists;
+    return lists->capacity ? sl_address_lists_used(
+                                 lists, sl_kernel_parameter(launch, kernel, lists->parameter), launch->grid)
+                           : 0;
+}
+
+/* Whether word `w` may be an address where so many entries are used. */
+static inline bool sl_kernel_word_used(const struct sl_kernel *kernel, uint32_t w, uint32_t entries)
+{
+    return sl_address_lists_has(&kernel->lists, kernel->words[w] >> 16, kernel->words[w] & 0xffff, entries);
 }
 
 /* The number of the kernel with this name and layout, which need not be loaded yet. 0: out of memory. */

@@ -14,20 +14,11 @@ _Static_assert(offsetof(struct sl_launch_cache_entry, shared_bytes) + 4 -
                        SHAPE_BYTES,
                "compared as one piece");
 
-/* Where the launch has its parameter `p`, or NULL. */
-static const char *parameter_of(const struct sl_launch *launch, const struct sl_kernel *kernel, uint32_t p)
-{
-    if (launch->parameters) return launch->parameters[p];
-    uint64_t end = (uint64_t)kernel->offsets[p] + kernel->sizes[p];
-    return launch->packed && end <= launch->packed_bytes ? (const char *)launch->packed + kernel->offsets[p]
-                                                         : NULL;
-}
-
 /* Whether the launch is the one of the entry although its word `w`, which is none there, is an address. */
 static bool adds_nothing(const struct sl_kernel *kernel, const struct sl_launch_cache_entry *entry,
-                         uint32_t w, uint64_t address)
+                         uint32_t w, uint64_t address, uint32_t entries)
 {
-    if (sl_word_is_stale(&kernel->evidence[w])) return true;
+    if (sl_word_is_stale(&kernel->evidence[w]) || !sl_kernel_word_used(kernel, w, entries)) return true;
     if (!sl_kernel_word_in_structure(kernel, w)) return false;
     for (uint32_t i = 0; i < entry->word_count; i++)
         if (entry->words[i] == address) return true;
@@ -40,10 +31,11 @@ static bool same_words(const struct sl_launch *launch, const struct sl_kernel *k
                        const struct sl_launch_cache_entry *entry)
 {
     const uint64_t *expected = entry->words;
+    uint32_t entries = sl_kernel_entries(launch, kernel);
     uint64_t low = atomic_load_explicit(&sl_arena_range.low, memory_order_relaxed);
     uint64_t span = atomic_load_explicit(&sl_arena_range.high, memory_order_relaxed) - low;
     for (uint32_t p = 0; p < kernel->parameter_count; p++) {
-        const char *value = parameter_of(launch, kernel, p);
+        const char *value = sl_kernel_parameter(launch, kernel, p);
         uint32_t at = -kernel->offsets[p] & 7;
         if (at + 8 > kernel->sizes[p]) continue;
         if (!value) return false;
@@ -51,8 +43,9 @@ static bool same_words(const struct sl_launch *launch, const struct sl_kernel *k
             uint64_t word;
             memcpy(&word, value + at, sizeof word);
             if (word != *expected &&
-                (*expected || (word - low < span && sl_arena_owns(word) &&
-                               !adds_nothing(kernel, entry, (uint32_t)(expected - entry->words), word))))
+                (*expected ||
+                 (word - low < span && sl_arena_owns(word) &&
+                  !adds_nothing(kernel, entry, (uint32_t)(expected - entry->words), word, entries))))
                 return false;
         }
     }

@@ -1,0 +1,140 @@
+#include "launch/address_lists.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_LISTS 5
+
+/* How many tensors and blocks a launch has at most, by the number of lists, and what is counted by which
+ * integers. */
+struct limits {
+    uint32_t tensors[MOST_LISTS], with_scalars[MOST_LISTS];
+    uint32_t with_large_scalars[MOST_LISTS]; /* complex<double> */
+    uint32_t blocks[MOST_LISTS];
+    uint32_t length_bytes, index_bytes;
+};
+
+static const struct limits known[] = {
+    {{110, 64, 48, 36, 30}, {96, 64, 48, 36, 30}, {72, 60}, {320, 320, 320, 320, 320}, 4, 1},
+    {{110, 64, 48, 36, 30}, {96, 64, 48, 36, 30}, {72, 60, 60, 60}, {320, 320, 320, 320, 320}, 8, 1},
+    {{770, 448, 336, 252, 210}, {672, 448, 336, 252, 210}, {504, 420}, {2240, 2240, 2240, 2240, 2240}, 8, 2},
+    {{256, 256, 256, 256, 256},
+     {256, 256, 256, 256, 256},
+     {194, 182, 170, 158},
+     {5272, 4863, 4453, 4044, 3634},
+     8,
+     1},
+};
+
+static uint32_t aligned(uint32_t offset, uint32_t to)
+{
+    return (offset + to - 1) / to * to;
+}
+
+/* The structure: addresses, lengths, then scalars or addresses of step counters if it has them, then which
+ * tensor each block works on, which part of it, and whatever follows in another 8 bytes. */
+static struct sl_address_lists lay_out(const struct limits *limits, uint32_t lists, uint32_t tensors,
+                                       uint32_t scalar_bytes, uint32_t counters, uint32_t *bytes)
+{
+    uint32_t at = lists * tensors * 8 + tensors * limits->length_bytes;
+    struct sl_address_lists out = {.lists = lists, .capacity = tensors};
+    if (scalar_bytes) at = aligned(at, scalar_bytes) + tensors * scalar_bytes;
+    if (counters) {
+        out.more_at = aligned(at, 8);
+        out.more_capacity = counters;
+        at = out.more_at + 8 * counters;
+    }
+    out.index_at = at;
+    out.index_bytes = limits->index_bytes;
+    out.blocks = limits->blocks[lists - 1];
+    *bytes = aligned(at + out.blocks * out.index_bytes, 4) + 4 * out.blocks;
+    return out;
+}
+
+/* Whether one of the parameters may be such a structure: of this size, but for a last number and what aligns
+ * it. */
+static bool take(struct sl_address_lists *found, struct sl_address_lists lists, uint32_t bytes,
+                 uint32_t parameter_count, const uint32_t *sizes)
+{
+    for (uint32_t p = 0; p < parameter_count; p++) {
+        if (sizes[p] < bytes || sizes[p] - bytes > 8) continue;
+        lists.parameter = p;
+        *found = lists;
+        return true;
+    }
+    return false;
+}
+
+/* The number in the first template argument that is one, behind `mark` in a mangled name: of lists, 1 to 5;
+ * 0: none. */
+static uint32_t lists_behind(const char *name, const char *mark)
+{
+    const char *at = strstr(name, mark);
+    at = at ? strstr(at + strlen(mark), "Li") : NULL;
+    return at && at[2] >= '1' && at[2] <= '0' + MOST_LISTS && at[3] == 'E' ? (uint32_t)(at[2] - '0') : 0;
+}
+
+static struct sl_address_lists tensor_lists(const char *name, uint32_t count, const uint32_t *sizes)
+{
+    uint32_t plain = lists_behind(name, "18TensorListMetadataI"),
+             scalars = lists_behind(name, "TensorListScalarListMetadataI"),
+             counters = lists_behind(name, "FusedOptimizerTensorListMetadataI");
+    uint32_t lists = plain ? plain : scalars ? scalars : counters;
+    bool large = strstr(name, "complexIdE");
+    uint32_t from = !scalars ? 0 : large ? 16 : 1, to = !scalars ? 0 : large ? 16 : 8;
+    struct sl_address_lists found = {0};
+    for (uint32_t k = 0; lists && k < sizeof known / sizeof known[0]; k++) {
+        const struct limits *limits = &known[k];
+        const uint32_t *tensors = !scalars ? limits->tensors
+                                  : large  ? limits->with_large_scalars
+                                           : limits->with_scalars;
+        for (uint32_t scalar_bytes = from; scalar_bytes <= to;
+             scalar_bytes = scalar_bytes ? 2 * scalar_bytes : 1) {
+            uint32_t bytes, more = counters ? limits->with_scalars[lists - 1] : 0;
+            struct sl_address_lists out =
+                lay_out(limits, lists, tensors[lists - 1], scalar_bytes, more, &bytes);
+            if (out.capacity && take(&found, out, bytes, count, sizes)) return found;
+        }
+    }
+    return found;
+}
+
+/* torch.cat: the second parameter begins with the inputs' addresses, as many as the last but one of the
+ * kernel's template arguments says. */
+static struct sl_address_lists concatenated(const char *name, uint32_t count, const uint32_t *sizes)
+{
+    struct sl_address_lists none = {0};
+    const char *at = strstr(name, "CatArrayBatchedCopy"), *end = at ? strstr(at, "EEEv") : NULL;
+    unsigned long last = 0, before = 0;
+    if (!end || count < 2) return none;
+    while ((at = strstr(at, "Li")) && at < end) {
+        char *behind;
+        before = last;
+        last = strtoul(at + 2, &behind, 10);
+        at = *behind == 'E' ? behind : at + 2;
+    }
+    if (!before || before > sizes[1] / 8) return none;
+    return (struct sl_address_lists){.parameter = 1, .lists = 1, .capacity = (uint32_t)before};
+}
+
+struct sl_address_lists sl_address_lists_of(const char *name, uint32_t parameter_count, const uint32_t *sizes)
+{
+    if (strstr(name, "multi_tensor_apply_kernel")) return tensor_lists(name, parameter_count, sizes);
+    return concatenated(name, parameter_count, sizes);
+}
+
+uint32_t sl_address_lists_used(const struct sl_address_lists *lists, const char *structure,
+                               const uint32_t grid[3])
+{
+    if (!lists->blocks) return grid[1];
+    if (!structure || grid[0] > lists->blocks) return lists->capacity;
+    const char *index = structure + lists->index_at;
+    uint32_t last = 0;
+    for (uint32_t b = 0; b < grid[0]; b++) {
+        uint16_t entry = (uint8_t)index[b];
+        if (lists->index_bytes == 2) memcpy(&entry, index + 2 * (size_t)b, 2);
+        if (entry > last) last = entry;
+    }
+    return last + 1;
+}
