@@ -230,14 +230,19 @@ static bool is_past(const struct sl_forecast *forecast, sl_chunk c)
     return forecast->at < forecast->stocked_at[c];
 }
 
-/* The chunks of a part of the slot, where it will lie by then. A slot is known by its place now; one that is
- * predicted to be allocated before may lie elsewhere. */
+/* Where the slot will lie by then. It is known by its place now; one that is predicted to be allocated before
+ * may lie elsewhere. */
+static uint64_t place_of(const struct sl_forecast *forecast, const struct sl_slot *slot)
+{
+    const struct sl_forecast_place *place = &forecast->placed[slot - forecast->from.placement->slots];
+    return place->forecast == forecast->number ? place->address : slot->address;
+}
+
+/* The chunks of a part of the slot there. */
 static struct sl_chunk_range chunks_of(const struct sl_forecast *forecast, const struct sl_slot *slot,
                                        uint64_t offset, uint64_t bytes)
 {
-    const struct sl_forecast_place *place = &forecast->placed[slot - forecast->from.placement->slots];
-    uint64_t address = place->forecast == forecast->number ? place->address : slot->address;
-    return sl_slot_chunks_at(forecast->from.placement, slot, address, offset, bytes);
+    return sl_slot_chunks_at(forecast->from.placement, slot, place_of(forecast, slot), offset, bytes);
 }
 
 static size_t predict_alloc(struct sl_forecast *forecast, const struct sl_slot *slot)
@@ -282,12 +287,20 @@ static size_t predict_free(struct sl_forecast *forecast, const struct sl_slot *s
     return range.count;
 }
 
-/* A chunk that was found before. */
-static void writes(struct sl_forecast *forecast, const struct sl_plan_launch *launch, sl_chunk c)
+/* The last launch uses `bytes` of a chunk. */
+static void add_use(struct sl_forecast *forecast, sl_chunk c, uint32_t flags, uint64_t bytes)
 {
-    struct sl_plan_access *access = &forecast->accesses[launch->first_access];
-    while (access->chunk != c) access++;
-    access->flags |= SL_ACCESS_WRITE;
+    struct sl_forecast_seen *seen = &forecast->seen[c];
+    uint64_t mark = forecast->seen_before + forecast->launch_count;
+    if (seen->mark != mark) {
+        *seen = (struct sl_forecast_seen){mark, (uint32_t)forecast->access_count};
+        forecast->accesses[forecast->access_count++] = (struct sl_plan_access){c, flags, bytes};
+        forecast->launches[forecast->launch_count - 1].access_count++;
+        return;
+    }
+    struct sl_plan_access *access = &forecast->accesses[seen->access];
+    if (knows_clean(forecast)) access->flags |= flags;
+    access->bytes += bytes;
 }
 
 /* Adds what a launch with this symbol touches to the last one. */
@@ -295,14 +308,13 @@ static size_t add_accesses(struct sl_forecast *forecast, sl_symbol symbol, bool 
                            enum sl_status *status)
 {
     const struct sl_symbol_record *record = &forecast->from.symbols->records[symbol];
-    struct sl_plan_launch *launch = &forecast->launches[forecast->launch_count - 1];
-    uint64_t mark = forecast->seen_before + forecast->launch_count;
     size_t units = 0;
     for (uint32_t a = 0; a < record->access_count; a++) {
         const struct sl_access *access = &forecast->from.symbols->accesses[record->first_access + a];
         const struct sl_slot *slot = &forecast->from.placement->slots[access->slot];
-        struct sl_chunk_range range = chunks_of(
-            forecast, slot, access->offset, sl_access_end(forecast->from.placement, access) - access->offset);
+        uint64_t bytes = sl_access_end(forecast->from.placement, access) - access->offset;
+        struct sl_chunk_range range = chunks_of(forecast, slot, access->offset, bytes);
+        uint64_t at = place_of(forecast, slot) + access->offset;
         if (!reserve(&forecast->accesses, &forecast->access_capacity, forecast->access_count + range.count,
                      sizeof *forecast->accesses)) {
             *status = SL_ERR_NO_MEMORY;
@@ -312,14 +324,8 @@ static size_t add_accesses(struct sl_forecast *forecast, sl_symbol symbol, bool 
         for (uint32_t i = 0; i < range.count; i++) {
             sl_chunk c = range.first + i;
             if (c >= forecast->chunks || (forecast->stock.live[c] == 0 && !is_past(forecast, c))) continue;
-            if (forecast->seen[c] == mark) {
-                if (!only_near && !access->only_read && knows_clean(forecast)) writes(forecast, launch, c);
-                continue;
-            }
-            forecast->seen[c] = mark;
-            forecast->accesses[forecast->access_count++] =
-                (struct sl_plan_access){c, only_near || access->only_read ? 0 : SL_ACCESS_WRITE};
-            launch->access_count++;
+            add_use(forecast, c, only_near || access->only_read ? 0 : SL_ACCESS_WRITE,
+                    sl_part_in_chunk(forecast->from.arena, at, bytes, i));
         }
     }
     return units;

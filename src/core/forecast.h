@@ -60,12 +60,15 @@ struct sl_forecast {
     size_t launch_count, access_count, death_count, served_launches;
     struct sl_stock stock, at_end; /* at_end.content is for whoever knows the plan to fill in */
     uint32_t *stocked_at;          /* symbols of it that had been fed when the chunk was looked at */
-    uint64_t *seen;                /* the last launch that was found to use the chunk */
+    struct sl_forecast_seen {
+        uint64_t mark;   /* the last launch that was found to use the chunk, */
+        uint32_t access; /* and by which access */
+    } * seen;
     struct sl_forecast_place {
         uint64_t forecast, address; /* the forecast that has it, by number; and where */
     } * placed, *placed_at_end;     /* by slot: where an allocation that is predicted lies */
     uint64_t number;                /* of the forecast */
-    uint64_t seen_before;           /* what `seen` had reached when it began */
+    uint64_t seen_before;           /* what marks of `seen` had reached when it began */
     bool *clean;                    /* where chunks may leave without a copy; see plan.h; or NULL */
     size_t units, last_units;       /* done for it, and for the one before */
     size_t symbol_capacity, note_capacity, place_capacity, history_capacity, launch_capacity, access_capacity,

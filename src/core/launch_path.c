@@ -39,7 +39,7 @@ static bool use_plainly(struct sl_core *core, const struct sl_usage *usage, uint
 }
 
 /* Marks the launch's chunks as used by its stream, and finds the last fetch that it has to wait for. Returns
- * the bytes that it will use remotely. */
+ * the bytes of those that it will use remotely, in part or whole. */
 static uint64_t use_chunks(struct sl_core *core, struct sl_launch_context *context)
 {
     uint64_t bit = (uint64_t)1 << context->stream, remote_bytes_used = 0;
@@ -125,6 +125,27 @@ static void note_written(struct sl_core *core, const struct sl_usage *usage)
     }
 }
 
+/* How much of the chunks that are not on the device the launch uses; `most`: as much as they have. Its symbol
+ * may have been forgotten meanwhile, and chunks may just have come: this is for the books. */
+static uint64_t bytes_in_place(struct sl_core *core, const struct sl_launch_context *context, uint64_t most)
+{
+    uint64_t used = 0;
+    sl_lock(&core->order);
+    const struct sl_symbol_record *record =
+        context->symbol < core->symbols.count ? &core->symbols.records[context->symbol] : NULL;
+    for (uint32_t a = 0; record && record->kind == SL_SYMBOL_LAUNCH && a < record->access_count; a++) {
+        const struct sl_access *access = &core->symbols.accesses[record->first_access + a];
+        const struct sl_slot *slot = &core->placement.slots[access->slot];
+        struct sl_chunk_range range = sl_access_range(&core->placement, access);
+        uint64_t bytes = sl_access_end(&core->placement, access) - access->offset;
+        for (uint32_t i = 0; i < range.count; i++)
+            if (atomic_load(&sl_arena_record(&core->arena, range.first + i)->content) == SL_CONTENT_HOST)
+                used += sl_part_in_chunk(&core->arena, slot->address + access->offset, bytes, i);
+    }
+    sl_unlock(&core->order);
+    return used && used < most ? used : most;
+}
+
 /* Sees to the launch's chunks. */
 static void see_to_chunks(struct sl_core *core, struct sl_launch_context *context)
 {
@@ -133,7 +154,7 @@ static void see_to_chunks(struct sl_core *core, struct sl_launch_context *contex
     if (sl_demand_lacking(&core->demand, context->chunks, context->chunk_count))
         fetch_on_demand(core, context);
     uint64_t remote = use_chunks(core, context);
-    if (remote) SL_COUNT(&core->stats, remote_bytes, remote);
+    if (remote) SL_COUNT(&core->stats, remote_bytes, bytes_in_place(core, context, remote));
     context->resident = !remote && !sl_demand_lacking(&core->demand, context->chunks, context->chunk_count);
 }
 

@@ -130,4 +130,13 @@ struct sl_chunk_range sl_slot_chunks(const struct sl_placement *placement, const
 struct sl_chunk_range sl_slot_chunks_at(const struct sl_placement *placement, const struct sl_slot *slot,
                                         uint64_t address, uint64_t offset, uint64_t bytes);
 
+/* How many of `bytes` bytes from `address` on lie in chunk `i` of those that they reach. */
+static inline uint64_t sl_part_in_chunk(const struct sl_arena *arena, uint64_t address, uint64_t bytes,
+                                        uint32_t i)
+{
+    uint64_t first = address & (arena->chunk_bytes - 1), from = i ? 0 : first,
+             to = first + bytes - i * arena->chunk_bytes;
+    return (to < arena->chunk_bytes ? to : arena->chunk_bytes) - from;
+}
+
 #endif

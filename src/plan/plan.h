@@ -20,6 +20,7 @@ enum { SL_ACCESS_WRITE = 1 }; /* the launch may write; without it, it surely doe
 struct sl_plan_access {
     sl_chunk chunk; /* each chunk at most once in a launch */
     uint32_t flags; /* SL_ACCESS_* */
+    uint64_t bytes; /* of it that the launch uses, which is what crosses the link in place; 0: all of it */
 };
 
 /* How far ahead chunks come. The others are for comparison; all three share everything else. */
@@ -96,10 +97,10 @@ struct sl_plan_lessons {
 };
 
 /* Plans the whole input. Launches that exceed the budget by themselves keep what is resident, and get
- * of the rest what is worth its room. Every access of every other launch is resident when the launch starts,
- * and never more than budget_bytes are. `lessons`: of the plan before, or zeroed, or NULL; what is learned is
- * added to them. On SL_OK *out is set and is released with sl_plan_free. SL_ERR_NO_MEMORY, SL_ERR_INVALID.
- * Thread-safe. O(accesses log accesses) for each attempt. */
+ * of the rest what is worth its room, that of which they use most first. Every access of every other launch
+ * is resident when the launch starts, and never more than budget_bytes are. `lessons`: of the plan before, or
+ * zeroed, or NULL; what is learned is added to them. On SL_OK *out is set and is released with sl_plan_free.
+ * SL_ERR_NO_MEMORY, SL_ERR_INVALID. Thread-safe. O(accesses log accesses) for each attempt. */
 enum sl_status sl_plan_make(const struct sl_plan_input *input, struct sl_plan_lessons *lessons,
                             struct sl_plan *out);
 /* Instead of a plan, where the last one is given again: goes on, for as long as one with so many attempts

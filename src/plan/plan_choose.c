@@ -111,53 +111,90 @@ static bool has_room(const struct chooser *c, sl_chunk chunk)
     return c->resident_bytes + c->in->chunk_bytes[chunk] <= c->in->budget_bytes;
 }
 
+/* Of the chunk, how much the launch uses. */
+static uint64_t used_bytes(const struct chooser *c, const struct sl_plan_access *use)
+{
+    uint64_t all = c->in->chunk_bytes[use->chunk];
+    return use->bytes && use->bytes < all ? use->bytes : all;
+}
+
 /* What is used remotely goes over the link while its launch waits. */
-static bool costs_less_than_remote(const struct chooser *c, uint32_t t, sl_chunk chunk)
+static bool costs_less_than_remote(const struct chooser *c, uint32_t t, const struct sl_plan_access *use)
 {
     const struct sl_policy *policy = c->policy;
+    sl_chunk chunk = use->chunk;
     if (!policy->prices) return true;
     double cost = 0, remote = c->out_share;
     if (c->chunk[chunk].content == SL_CONTENT_HOST) {
         cost = c->in_share * (policy->least_price + policy->prices->in[t]);
         remote += c->in_share;
     }
+    if (c->in->chunk_bytes[chunk]) remote *= (double)used_bytes(c, use) / (double)c->in->chunk_bytes[chunk];
     if (has_room(c, chunk) || c->victims.dead_first != SL_NONE) return cost <= remote;
     sl_chunk victim = sl_victims_best(&c->victims, c->start[t]);
     return victim != SL_NONE && cost + c->victims.price[c->victims.of[victim].price] <= remote;
 }
 
-static uint64_t lacking_bytes(const struct chooser *c, uint32_t t)
+/* Of the launch's chunks, those that are resident, or those that are not. */
+static uint64_t own_bytes(const struct chooser *c, uint32_t t, bool resident)
 {
     const struct sl_plan_launch *launch = &c->in->launches[t];
     uint64_t bytes = 0;
     for (uint32_t k = 0; k < launch->access_count; k++) {
         sl_chunk chunk = c->in->accesses[launch->first_access + k].chunk;
-        if (c->chunk[chunk].content != SL_CONTENT_RESIDENT) bytes += c->in->chunk_bytes[chunk];
+        if ((c->chunk[chunk].content == SL_CONTENT_RESIDENT) == resident) bytes += c->in->chunk_bytes[chunk];
     }
     return bytes;
 }
 
-/* All of them, or, where the launch does not fit, a part of them, of those that are worth their room. */
-static void request_missing(struct chooser *c, uint32_t t, bool fits)
+/* pre: without all that the launch does not use there is room. */
+static void request(struct chooser *c, uint32_t t, sl_chunk chunk)
+{
+    struct chunk *x = &c->chunk[chunk];
+    make_room(c, c->in->chunk_bytes[chunk], t, c->choice->request_count);
+    if (!has_room(c, chunk)) return;
+    c->choice->requests[c->choice->request_count++] =
+        (struct sl_request){chunk, t, x->since, x->release, x->content == SL_CONTENT_HOST};
+    x->clean = c->in->clean && x->content == SL_CONTENT_HOST && !x->written;
+    x->content = SL_CONTENT_RESIDENT;
+    c->resident_bytes += c->in->chunk_bytes[chunk];
+}
+
+static void request_missing(struct chooser *c, uint32_t t)
 {
     const struct sl_plan_launch *launch = &c->in->launches[t];
-    double most = fits ? 0 : c->policy->part_of_lacking * (double)lacking_bytes(c, t);
-    if (!fits && most == 0) return;
     for (uint32_t k = 0; k < launch->access_count; k++) {
         sl_chunk chunk = c->in->accesses[launch->first_access + k].chunk;
-        struct chunk *x = &c->chunk[chunk];
-        if (x->content == SL_CONTENT_RESIDENT) continue;
-        if (!fits && !costs_less_than_remote(c, t, chunk)) continue;
-        most -= (double)c->in->chunk_bytes[chunk];
-        if (!fits && most < 0) return;
-        make_room(c, c->in->chunk_bytes[chunk], t, c->choice->request_count);
-        if (!has_room(c, chunk)) return;
-        c->choice->requests[c->choice->request_count++] =
-            (struct sl_request){chunk, t, x->since, x->release, x->content == SL_CONTENT_HOST};
-        x->clean = c->in->clean && x->content == SL_CONTENT_HOST && !x->written;
-        x->content = SL_CONTENT_RESIDENT;
-        c->resident_bytes += c->in->chunk_bytes[chunk];
+        if (c->chunk[chunk].content != SL_CONTENT_RESIDENT) request(c, t, chunk);
     }
+}
+
+/* Which eighth of the chunk's size the launch's share is in, counted from 0. */
+static uint64_t eighth_of(const struct chooser *c, const struct sl_plan_access *use)
+{
+    uint64_t all = c->in->chunk_bytes[use->chunk];
+    return all ? (8 * used_bytes(c, use) - 1) / all : 0;
+}
+
+/* Where the launch does not fit: a part of what it lacks, of that which is worth its room, what it uses most
+ * of first. */
+static void request_part(struct chooser *c, uint32_t t)
+{
+    const struct sl_plan_launch *launch = &c->in->launches[t];
+    double most = c->policy->part_of_lacking * (double)own_bytes(c, t, false);
+    uint64_t own = own_bytes(c, t, true);
+    for (uint64_t eighth = 8; eighth-- > 0 && most > 0;)
+        for (uint32_t k = 0; k < launch->access_count; k++) {
+            const struct sl_plan_access *use = &c->in->accesses[launch->first_access + k];
+            uint64_t bytes = c->in->chunk_bytes[use->chunk];
+            if (eighth_of(c, use) != eighth || c->chunk[use->chunk].content == SL_CONTENT_RESIDENT ||
+                own + bytes > c->in->budget_bytes || !costs_less_than_remote(c, t, use))
+                continue;
+            most -= (double)bytes;
+            if (most < 0) return;
+            request(c, t, use->chunk);
+            own += bytes;
+        }
 }
 
 /* What the launch uses is alive and cannot leave. */
@@ -188,8 +225,8 @@ static void end_uses(struct chooser *c, uint32_t t, uint32_t access)
         bool writes = use->flags & SL_ACCESS_WRITE || !c->in->clean;
         /* Only a launch that exceeds the budget finds a chunk elsewhere: it writes it there. */
         if (x->content != SL_CONTENT_RESIDENT) {
-            if (x->content == SL_CONTENT_HOST) remote.in_bytes += c->in->chunk_bytes[use->chunk];
-            if (writes) remote.out_bytes += c->in->chunk_bytes[use->chunk];
+            if (x->content == SL_CONTENT_HOST) remote.in_bytes += used_bytes(c, use);
+            if (writes) remote.out_bytes += used_bytes(c, use);
             if (x->content == SL_CONTENT_DEAD) x->since = t + 1;
             x->written |= writes;
             x->content = SL_CONTENT_HOST;
@@ -260,7 +297,10 @@ static void choose(struct chooser *c)
     for (uint32_t t = 0; t < c->in->launch_count; access += c->in->launches[t].access_count, t++) {
         bool fits = begin_launch(c, t);
         c->choice->oversize_launches += !fits;
-        request_missing(c, t, fits);
+        if (fits)
+            request_missing(c, t);
+        else
+            request_part(c, t);
         end_uses(c, t, access);
         end_lives(c, t);
     }

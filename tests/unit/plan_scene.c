@@ -67,6 +67,7 @@ void scene_repeat(struct scene *s, size_t times)
         for (uint32_t k = 0; k < launch->access_count; k++) {
             const struct sl_plan_access *use = &s->accesses[launch->first_access + k];
             scene_use_as(s, use->chunk, use->flags);
+            s->accesses[s->access_count - 1].bytes = use->bytes;
         }
         for (uint32_t k = 0; k < launch->death_count; k++) scene_die(s, s->deaths[launch->first_death + k]);
     }
@@ -94,12 +95,16 @@ void scene_random(struct scene *s, uint64_t *seed)
         s->clean[i] = s->content[i] == SL_CONTENT_RESIDENT && random_below(seed, 2);
     s->in.when = (enum sl_plan_when)random_below(seed, SL_PLAN_ON_DEMAND + 1);
     size_t launches = random_below(seed, SCENE_LAUNCHES);
+    uint64_t part_seed = *seed;
+    bool parts = random_below(&part_seed, 2);
     uint32_t deaths = random_below(seed, 3), accesses = 1 + random_below(seed, SCENE_ACCESSES);
     for (size_t t = 0; t < launches; t++) {
         scene_launch(s, random_below(seed, 4) * random_below(seed, 20));
         for (sl_chunk i = 0; i < chunks && s->launches[t].access_count < accesses; i++)
-            if (random_below(seed, (uint32_t)chunks) < accesses)
+            if (random_below(seed, (uint32_t)chunks) < accesses) {
                 scene_use_as(s, i, random_below(seed, 2) ? SL_ACCESS_WRITE : 0);
+                s->accesses[s->access_count - 1].bytes = parts ? random_below(&part_seed, 10) : 0;
+            }
         for (uint32_t k = random_below(seed, deaths + 1); k > 0; k--)
             scene_die(s, random_below(seed, (uint32_t)chunks));
     }

@@ -23,7 +23,7 @@ struct scene {
 void scene_begin(struct scene *s, size_t chunks, uint64_t budget_bytes);
 
 void scene_launch(struct scene *s, uint64_t duration_ns);
-/* Of the last launch. */
+/* Of the last launch, all of the chunk. */
 void scene_use_as(struct scene *s, sl_chunk chunk, uint32_t flags);
 void scene_use(struct scene *s, sl_chunk chunk); /* and writes it */
 void scene_die(struct scene *s, sl_chunk chunk);

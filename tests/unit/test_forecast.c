@@ -96,6 +96,10 @@ static void it_says_what_follows(void **state)
         assert_in_range(launch->access_count, 1, 4);
         assert_int_equal(input.accesses[launch->first_access].chunk,
                          sl_arena_chunk(&sl_core_running()->arena, blocks[i % BLOCKS]));
+        uint64_t bytes = 0, other = i % 3 == 2 ? 2 : 1 + (uint64_t)(i - i % 3) % 5;
+        for (uint32_t k = 0; k < launch->access_count; k++)
+            bytes += input.accesses[launch->first_access + k].bytes;
+        assert_int_equal(bytes, (2 + other) * SL_MIB);
         /* Alone in its chunks, or beside another one of the small. */
         if (i % 3 != 1) assert_int_equal(launch->death_count, 0);
         if (i % 3 == 1 && (i - 1) % 5 == 4) assert_int_equal(launch->death_count, 3);

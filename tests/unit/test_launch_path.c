@@ -136,6 +136,23 @@ static void a_launch_beyond_the_budget_is_counted_and_keeps_it(void **state)
     core_end_child(is_resident(whole) && is_resident(whole + 62 * SL_MIB));
 }
 
+/* Of a chunk that it uses in place, no more counts than what it uses. */
+static void what_is_used_in_place_is_counted_exactly(void **state)
+{
+    (void)state;
+    if (!core_in_child("inline")) return;
+    const struct sl_stats *stats = &sl_core_running()->stats;
+    uint64_t large = core_take(96 * SL_MIB);
+    struct sl_launch whole = {
+        .kind = SL_LAUNCH_MEMSET, .spans = {{large, 96 * SL_MIB, true}}, .span_count = 1};
+    struct sl_launch beyond = {
+        .kind = SL_LAUNCH_MEMSET, .spans = {{large, 64 * SL_MIB + 1536, true}}, .span_count = 1};
+    core_launch(whole); /* its first 64 MiB come */
+    uint64_t before = stats->total.remote_bytes;
+    core_launch(beyond);
+    core_end_child(stats->oversize_launches == 2 && stats->total.remote_bytes - before == 1536);
+}
+
 static sl_stream capturing;
 static int questions;
 
@@ -292,6 +309,7 @@ int main(void)
         cmocka_unit_test(launches_of_many_chunks_are_no_others),
         cmocka_unit_test(chunks_give_way_to_what_is_charged),
         cmocka_unit_test(a_launch_beyond_the_budget_is_counted_and_keeps_it),
+        cmocka_unit_test(what_is_used_in_place_is_counted_exactly),
         cmocka_unit_test(launches_that_are_captured_are_left_alone),
         cmocka_unit_test(a_launch_is_submitted_when_it_ends),
         cmocka_unit_test(each_stream_waits_once_for_what_came),

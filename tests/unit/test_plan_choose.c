@@ -99,8 +99,7 @@ static void come(struct course *c)
     c->requests++;
 }
 
-/* All that leaves and comes for the launch. A launch that exceeds the budget may have others leave and find
- * that this is too little: then nothing comes for it. */
+/* All that leaves and comes for the launch: nothing leaves in vain. */
 static void begin(struct course *c, uint32_t t)
 {
     const struct sl_choice *choice = c->choice;
@@ -109,9 +108,9 @@ static void begin(struct course *c, uint32_t t)
         bool leaves = c->evictions < choice->eviction_count && choice->evictions[c->evictions].launch == t &&
                       choice->evictions[c->evictions].request == c->requests;
         if (!comes && !leaves) return;
-        uint64_t bytes = comes ? c->s->bytes[choice->requests[c->requests].chunk] : 0;
-        if (leaves && comes) assert_true(c->resident_bytes + bytes > c->s->in.budget_bytes);
-        if (leaves && !comes) assert_false(fits(c->s, t));
+        assert_true(comes);
+        uint64_t bytes = c->s->bytes[choice->requests[c->requests].chunk];
+        if (leaves) assert_true(c->resident_bytes + bytes > c->s->in.budget_bytes);
         if (leaves)
             evict(c, t);
         else
@@ -128,6 +127,8 @@ static void run(struct course *c, uint32_t t)
         sl_chunk chunk = c->s->accesses[access].chunk;
         struct chunk_now *x = &c->now[chunk];
         bool writes = c->s->accesses[access].flags & SL_ACCESS_WRITE || !c->s->in.clean;
+        uint64_t part = c->s->accesses[access].bytes, all = c->s->bytes[chunk];
+        if (!part || part > all) part = all;
         assert_true(x->resident || !fits(c->s, t));
         x->next = c->outlook->next[access];
         if (x->resident) {
@@ -135,8 +136,8 @@ static void run(struct course *c, uint32_t t)
             x->moment = t + 1;
             x->access = access;
         } else {
-            in_bytes += x->alive ? c->s->bytes[chunk] : 0;
-            out_bytes += writes ? c->s->bytes[chunk] : 0;
+            in_bytes += x->alive ? part : 0;
+            out_bytes += writes ? part : 0;
             if (!x->alive) x->since = t + 1;
             x->stale |= writes;
         }
@@ -350,6 +351,49 @@ static void a_launch_that_does_not_fit_gets_its_part(void **state)
     }
 }
 
+/* Two chunks fit. Those come of which the launch uses most; of the others only their part crosses the link,
+ * so what costs more than that does not come at all. */
+static void what_it_uses_most_of_comes(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t bytes[4];
+        double price;
+        sl_chunk come[2];
+        uint32_t count;
+        uint64_t in_place;
+    } cases[] = {{{10, 80, 20, 70}, 0, {B, D}, 2, 30},
+                 {{80, 10, 0, 20}, 0, {A, C}, 2, 30},
+                 {{10, 80, 20, 70}, 0.5, {B, D}, 2, 30},
+                 {{10, 80, 20, 25}, 0.5, {B}, 1, 55}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct scene s;
+        struct sl_outlook outlook;
+        struct sl_choice choice;
+        scene_begin(&s, 4, 160);
+        scene_launch(&s, 10);
+        for (sl_chunk c = A; c <= D; c++) {
+            s.content[c] = SL_CONTENT_HOST;
+            s.bytes[c] = 80;
+            scene_use(&s, c);
+            s.accesses[c].bytes = cases[i].bytes[c];
+        }
+        assert_int_equal(sl_outlook_make(&s.in, s.launch_ns, &outlook), SL_OK);
+        double in[] = {cases[i].price, 0}, out[] = {0, 0}, start[] = {0, 10};
+        struct sl_prices prices = {in, out};
+        struct sl_policy policy = {.part_of_lacking = 1, .least_price = 0.3, .start = start};
+        if (cases[i].price > 0) policy.prices = &prices;
+        assert_int_equal(sl_plan_choose(&s.in, &outlook, &policy, &choice), SL_OK);
+        assert_int_equal(choice.request_count, cases[i].count);
+        for (uint32_t r = 0; r < cases[i].count; r++)
+            assert_int_equal(choice.requests[r].chunk, cases[i].come[r]);
+        assert_int_equal(choice.remotes[0].in_bytes, cases[i].in_place);
+        assert_int_equal(choice.remotes[0].out_bytes, cases[i].in_place);
+        sl_choice_free(&choice);
+        sl_outlook_free(&outlook);
+    }
+}
+
 /* --- how far ahead --- */
 
 static uint32_t allowed_from(const struct sl_choice *choice, uint32_t request, enum sl_plan_when when)
@@ -400,6 +444,7 @@ int main(void)
         cmocka_unit_test(the_cheaper_copy_leaves),
         cmocka_unit_test(what_is_clean_costs_less),
         cmocka_unit_test(a_launch_that_does_not_fit_gets_its_part),
+        cmocka_unit_test(what_it_uses_most_of_comes),
         cmocka_unit_test(nothing_moves_earlier_than_it_may),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
