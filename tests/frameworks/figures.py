@@ -24,19 +24,30 @@ def steady_seconds(run):
     return statistics.fmean(steps) if steps else None
 
 
-def part_of_launches(run, steps):
-    """The first and last tick of the steady steps, as if all steps had the same launches. The last step is left out: behind it
-    the weights are read."""
+def part_of_launches(run, steps, ends):
+    """The first and last tick of the steady steps. `ends`: of all waits for an event, which launch was the last; most programs
+    wait for one at the end of each step, to tell how long it took, and else never. For others it is as if all steps had the same
+    launches, and nothing came before. The last step is left out: behind it the weights are read."""
+    count = steps - 1 - FIRST_STEADY_STEP
+    if len(ends) == steps:
+        return ends[FIRST_STEADY_STEP - 1], ends[steps - 2], count
     total = run.sluice["total"]["launches"]
-    return total * FIRST_STEADY_STEP // steps, total * (steps - 1) // steps, steps - 1 - FIRST_STEADY_STEP
+    return total * FIRST_STEADY_STEP // steps, total * (steps - 1) // steps, count
 
 
-def fetched(tool, trace, first, last):
+def dumped(tool, trace):
+    dump = subprocess.run([tool, "trace", "dump", trace], capture_output=True, text=True, check=True).stdout
+    return [line.split() for line in dump.splitlines()]
+
+
+def waits_for_events(records):
+    return [int(words[0]) for words in records if words[3:5] == ["sync", "event"]]
+
+
+def fetched(records, first, last):
     """Bytes by cause that were fetched from tick `first` to tick `last`."""
     sums = {"plan": 0, "demand": 0, "late": 0}
-    dump = subprocess.run([tool, "trace", "dump", trace], capture_output=True, text=True, check=True).stdout
-    for line in dump.splitlines():
-        words = line.split()
+    for words in records:
         if len(words) == 8 and words[3:5] == ["move", "fetch"] and first < int(words[0]) <= last:
             sums[words[5]] += int(words[7].split("=")[1])
     return sums
@@ -58,8 +69,9 @@ def movements(tool, run, steps):
     trace = run.folder / "trace.slt"
     if not run.ended_well() or run.sluice is None or not trace.exists() or not run.sluice["total"]["launches"]:
         return dict.fromkeys(names)
-    first, last, count = part_of_launches(run, steps)
-    causes = fetched(tool, trace, first, last)
+    records = dumped(tool, trace)
+    first, last, count = part_of_launches(run, steps, waits_for_events(records))
+    causes = fetched(records, first, last)
     remote = from_iterations(run, "remote_bytes", first, last)
     used = sum(causes.values()) + remote
     return {"foreseen_share": causes["plan"] / used if used else None,

@@ -45,7 +45,10 @@ class Figures(unittest.TestCase):
 
     def test_steady_part_of_launches(self):
         """Otherwise the first steps, or the weights' way home, count as steady."""
-        self.assertEqual(figures.part_of_launches(self.ended([{"launches": 160}]), 16), (60, 150, 9))
+        self.assertEqual(figures.part_of_launches(self.ended([{"launches": 160}]), 16, []), (60, 150, 9))
+        ends = list(range(100, 100 + 16 * 4, 4))  # behind 96 launches that belong to no step
+        self.assertEqual(figures.part_of_launches(self.ended([{"launches": 180}]), 16, ends), (120, 156, 9))
+        self.assertEqual(figures.part_of_launches(self.ended([{"launches": 160}]), 16, ends[:-1]), (60, 150, 9))
 
     def test_iterations_count_with_their_part(self):
         """Otherwise what was used in place before the steady steps lowers the foreseen share."""
@@ -54,10 +57,13 @@ class Figures(unittest.TestCase):
 
     def test_only_fetches_inside_count(self):
         """Otherwise evictions, or fetches of the first steps, count as bytes in."""
-        dump = "\n".join(f"{tick:8d}  0.1  1  move      {what} chunk=1 bytes=5" for tick, what in (
-            (1, "fetch demand"), (2, "fetch plan"), (3, "fetch late"), (3, "evict plan"), (3, "populate plan"), (4, "fetch demand")))
+        dump = "\n".join(f"{tick:8d}  0.1  1  {what} bytes=5" for tick, what in (
+            (1, "move fetch demand chunk=1"), (2, "move fetch plan chunk=1"), (3, "move fetch late chunk=1"), (3, "sync event ns=1"),
+            (3, "move evict plan chunk=1"), (3, "sync stream ns=1"), (3, "move populate plan chunk=1"), (4, "move fetch demand chunk=1")))
         with mock.patch("subprocess.run", return_value=types.SimpleNamespace(stdout=dump)):
-            self.assertEqual(figures.fetched("sluice", "trace", 1, 3), {"plan": 5, "demand": 0, "late": 5})
+            records = figures.dumped("sluice", "trace")
+        self.assertEqual(figures.fetched(records, 1, 3), {"plan": 5, "demand": 0, "late": 5})
+        self.assertEqual(figures.waits_for_events(records), [3])
 
     def test_bound_is_what_the_steady_steps_take_longer(self):
         """Otherwise time between steps counts as a step's, or the last step, of which nobody knows what it leaves behind."""
