@@ -129,7 +129,8 @@ static bool costs_less_than_remote(const struct chooser *c, uint32_t t, const st
         cost = c->in_share * (policy->least_price + policy->prices->in[t]);
         remote += c->in_share;
     }
-    if (c->in->chunk_bytes[chunk]) remote *= (double)used_bytes(c, use) / (double)c->in->chunk_bytes[chunk];
+    if (c->in->chunk_bytes[chunk])
+        remote *= SL_IN_PLACE_COST * (double)used_bytes(c, use) / (double)c->in->chunk_bytes[chunk];
     if (has_room(c, chunk) || c->victims.dead_first != SL_NONE) return cost <= remote;
     sl_chunk victim = sl_victims_best(&c->victims, c->start[t]);
     return victim != SL_NONE && cost + c->victims.price[c->victims.of[victim].price] <= remote;

@@ -163,8 +163,8 @@ static double end_of(struct scheduler *s, uint32_t t)
     if (s->link_in < s->course->start[t]) s->link_in = s->course->start[t];
     if (s->link_out < s->course->start[t]) s->link_out = s->course->start[t];
     s->remote_bytes_used += use->in_bytes + use->out_bytes;
-    s->link_in += copy_ns(use->in_bytes, s->in->in_bytes_per_s);
-    s->link_out += copy_ns(use->out_bytes, s->in->out_bytes_per_s);
+    s->link_in += SL_IN_PLACE_COST * copy_ns(use->in_bytes, s->in->in_bytes_per_s);
+    s->link_out += SL_IN_PLACE_COST * copy_ns(use->out_bytes, s->in->out_bytes_per_s);
     if (use->in_bytes && s->link_in > end) end = s->link_in;
     if (use->out_bytes && s->link_out > end) end = s->link_out;
     return end;

@@ -365,7 +365,7 @@ static void what_it_uses_most_of_comes(void **state)
     } cases[] = {{{10, 80, 20, 70}, 0, {B, D}, 2, 30},
                  {{80, 10, 0, 20}, 0, {A, C}, 2, 30},
                  {{10, 80, 20, 70}, 0.5, {B, D}, 2, 30},
-                 {{10, 80, 20, 25}, 0.5, {B}, 1, 55}};
+                 {{10, 80, 20, 20}, 0.5, {B}, 1, 50}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct scene s;
         struct sl_outlook outlook;
