@@ -26,7 +26,7 @@ struct sl_request {
 
 /* What a byte that a kernel uses in place takes on the link, in copied bytes: it comes in pieces of a cache
  * line, when the kernel asks for it, and each time that it does. */
-#define SL_IN_PLACE_COST 1.5
+#define SL_IN_PLACE_COST 1.25
 
 /* What a launch that exceeds the budget uses in place, over the link. */
 struct sl_remote {
