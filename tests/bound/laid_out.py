@@ -110,15 +110,20 @@ def main():
     if len(sys.argv) != 6:
         sys.exit(__doc__.split("\n\n")[1])
     tool, trace, touches, timeline, output = sys.argv[1:]
-    dump = subprocess.run([tool, "trace", "dump", "--json", trace], capture_output=True, text=True, check=True).stdout
-    uses, records = touched.load(touches, timeline)
-    with open(output, encoding="utf-8") as text:
-        took = [float(found) for found in re.findall(r"^step .*device_ms (\S+)", text.read(), re.M)]
+    try:
+        done = subprocess.run([tool, "trace", "dump", "--json", trace], capture_output=True, text=True, check=False)
+        if done.returncode:
+            sys.exit(f"laid_out.py: {done.stderr.strip() or trace + ' cannot be read'}")
+        uses, records = touched.load(touches, timeline)
+        with open(output, encoding="utf-8") as text:
+            took = [float(found) for found in re.findall(r"^step .*device_ms (\S+)", text.read(), re.M)]
+    except (OSError, ValueError, KeyError) as error:
+        sys.exit(f"laid_out.py: {error}")
     steps = touched.find_steps(records, took)
     if steps is None or len(steps) < FIRST_STEADY_STEP + 2:
         sys.exit("laid_out.py: the steps are not found between the records of events")
     try:
-        found = sequence(Run(map(json.loads, filter(None, dump.splitlines()))), uses, steps, "chunks as they lay")
+        found = sequence(Run(map(json.loads, filter(None, done.stdout.splitlines()))), uses, steps, "chunks as they lay")
     except ValueError as error:
         sys.exit(f"laid_out.py: {error}")
     json.dump(found, sys.stdout)
