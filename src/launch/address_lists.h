@@ -6,9 +6,9 @@
  * others keep what the stack held, which mostly is the addresses of the launch before: live allocations, and
  * the same ones in every step, so that nothing in their values tells them from those that are used
  * (stale_words.h). What does is the array that says which tensor each block of the grid works on, or the grid
- * itself. The layouts are those of PyTorch's aten/src/ATen/native/cuda/MultiTensorApply.cuh from 1.10 on,
- * which NVIDIA's Apex shares, and of Shape.cu; a structure of another size has none that is known, and all of
- * its words count. Caller holds the order lock. */
+ * itself. The layouts are those that PyTorch's aten/src/ATen/native/cuda/MultiTensorApply.cuh has had, and
+ * that of Shape.cu; a structure of another size has none that is known, and all of its words count. Caller
+ * holds the order lock. */
 #ifndef SLUICE_ADDRESS_LISTS_H
 #define SLUICE_ADDRESS_LISTS_H
 
