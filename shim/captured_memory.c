@@ -91,16 +91,16 @@ static void CUDA_CB end_capture(void *argument)
 }
 
 /* Has the graph that is being captured refer to a new entry. */
-static bool add_capture(const struct stream_capture *where)
+static enum sl_status add_capture(const struct stream_capture *where)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();
     struct capture *capture = calloc(1, sizeof *capture);
-    if (!capture) return false;
+    if (!capture) return SL_ERR_NO_MEMORY;
     capture->id = where->id;
     if (driver->user_object_create(&capture->object, capture, end_capture, 1,
                                    CU_USER_OBJECT_NO_DESTRUCTOR_SYNC) != CUDA_SUCCESS) {
         free(capture);
-        return false;
+        return SL_ERR_UNSUPPORTED;
     }
     pthread_mutex_lock(&lock);
     capture->next = captures;
@@ -109,9 +109,9 @@ static bool add_capture(const struct stream_capture *where)
     atomic_store(&any, true);
     if (driver->graph_retain_user_object(where->graph, capture->object, 1, CU_GRAPH_USER_OBJECT_MOVE) ==
         CUDA_SUCCESS)
-        return true;
+        return SL_OK;
     driver->user_object_release(capture->object, 1); /* which ends it */
-    return false;
+    return SL_ERR_UNSUPPORTED;
 }
 
 /* The smallest that was freed in the same capture by work behind which the stream's next node comes, or NULL.
@@ -170,10 +170,11 @@ bool sl_captured_alloc(struct sl_call call, CUstream stream, uint64_t bytes, CUd
         *address = again;
         return true;
     }
-    struct memory *memory = known || add_capture(&where) ? calloc(1, sizeof *memory) : NULL;
-    if (!memory) return false;
+    struct memory *memory = NULL;
     uint64_t given;
-    enum sl_status status = sl_runtime_alloc(bytes, sl_site_here(call.caller), 0, &given);
+    enum sl_status status = known ? SL_OK : add_capture(&where);
+    if (status == SL_OK && !(memory = calloc(1, sizeof *memory))) status = SL_ERR_NO_MEMORY;
+    if (status == SL_OK) status = sl_runtime_alloc(bytes, sl_site_here(call.caller), 0, &given);
     if (status == SL_OK) {
         *memory = (struct memory){.address = given, .bytes = bytes};
         if (add_memory(where.id, memory)) {
@@ -181,7 +182,7 @@ bool sl_captured_alloc(struct sl_call call, CUstream stream, uint64_t bytes, CUd
             return true;
         }
         sl_runtime_free(given, NULL);
-        status = SL_ERR_UNSUPPORTED;
+        status = SL_ERR_NO_MEMORY;
     }
     free(memory);
     return sl_memory_status(status, result);

@@ -56,13 +56,14 @@ CUresult sl_hook_cuMemAddressReserve(struct sl_call call, sl_fn_cuMemAddressRese
     uint64_t given;
     bool plain = address && bytes && bytes % GRANULARITY == 0 && !(alignment & (alignment - 1)) &&
                  alignment <= SL_GIB && !flags;
-    if (!plain || !sl_session_on_for_memory() || !gives_memory(call) || sl_physical_any_unmapped() ||
-        sl_runtime_reserve(bytes, &given) != SL_OK)
-        return real(address, bytes, alignment, hint, flags);
-    if (!sl_reservation_made(given, bytes)) {
+    bool ours = plain && sl_session_on_for_memory() && gives_memory(call) && !sl_physical_any_unmapped();
+    enum sl_status status = ours ? sl_runtime_reserve(bytes, &given) : SL_ERR_UNSUPPORTED;
+    if (status == SL_OK && !sl_reservation_made(given, bytes)) {
         sl_runtime_unreserve(given, bytes);
-        return CUDA_ERROR_OUT_OF_MEMORY;
+        status = SL_ERR_NO_MEMORY;
     }
+    if (status == SL_ERR_NO_MEMORY) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (status) return real(address, bytes, alignment, hint, flags);
     *address = given;
     return CUDA_SUCCESS;
 }

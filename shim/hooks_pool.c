@@ -55,13 +55,12 @@ static bool take_ours(struct sl_call call, CUdeviceptr *address, size_t bytes, C
 {
     uint32_t number = sl_runtime_records_only() ? 0 : pool ? sl_pool_number(pool) : sl_pool_current();
     if (!number) return false;
+    *result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (number == SL_NONE) return true;
     sl_captured_settle();
     if (!sl_stream_takes_work(sl_work_stream(call, stream)))
         return sl_captured_alloc(call, sl_work_stream(call, stream), bytes, address, result);
-    if (!sl_pool_take(number, bytes)) {
-        *result = CUDA_ERROR_OUT_OF_MEMORY;
-        return true;
-    }
+    if (!sl_pool_take(number, bytes)) return true;
     uint64_t given;
     enum sl_status status = sl_runtime_alloc_async(bytes, sl_site_here(call.caller), number,
                                                    sl_work_stream(call, stream), &given);
@@ -154,9 +153,11 @@ CUresult sl_hook_cuMemPoolCreate(struct sl_call call, sl_fn_cuMemPoolCreate *rea
 {
     (void)call;
     CUresult result = real(pool, properties);
-    if (result == CUDA_SUCCESS && can_be_ours(properties))
-        sl_pool_made(*pool, properties->location.id, properties->maxSize);
-    return result;
+    if (result != CUDA_SUCCESS || !can_be_ours(properties) ||
+        sl_pool_made(*pool, properties->location.id, properties->maxSize))
+        return result;
+    sl_real.f_cuMemPoolDestroy(*pool);
+    return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult sl_hook_cuMemPoolDestroy(struct sl_call call, sl_fn_cuMemPoolDestroy *real, CUmemoryPool pool)

@@ -54,21 +54,23 @@ static struct pool *new_pool(void)
     return &pools[pool_count++];
 }
 
-/* pre: the lock is taken. */
-static void add(CUmemoryPool handle, CUdevice device, uint64_t max_bytes)
+/* False: no host memory. pre: the lock is taken. */
+static bool add(CUmemoryPool handle, CUdevice device, uint64_t max_bytes)
 {
     struct pool *before = find(handle), *pool;
     if (before) before->handle = NULL;
     pool = new_pool();
-    if (!pool || !sl_map_put(&numbers, key_of(handle), (uint32_t)(pool - pools) + 1)) return;
+    if (!pool || !sl_map_put(&numbers, key_of(handle), (uint32_t)(pool - pools) + 1)) return false;
     *pool = (struct pool){.handle = handle, .device = device, .max_bytes = max_bytes};
+    return true;
 }
 
-void sl_pool_made(CUmemoryPool handle, CUdevice device, uint64_t max_bytes)
+bool sl_pool_made(CUmemoryPool handle, CUdevice device, uint64_t max_bytes)
 {
     pthread_mutex_lock(&lock);
-    add(handle, device, max_bytes);
+    bool made = add(handle, device, max_bytes);
     pthread_mutex_unlock(&lock);
+    return made;
 }
 
 void sl_pool_destroyed(CUmemoryPool handle)
@@ -83,21 +85,22 @@ void sl_pool_destroyed(CUmemoryPool handle)
     pthread_mutex_unlock(&lock);
 }
 
-/* The device's default pool is never made by the program. pre: the lock is taken. */
-static void learn_default(void)
+/* The device's default pool is never made by the program. False: no host memory. pre: the lock is taken. */
+static bool learn_default(void)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();
     CUmemoryPool handle;
     default_known = true;
     if (driver && driver->device_get_default_pool &&
         driver->device_get_default_pool(&handle, sl_session_device()) == CUDA_SUCCESS)
-        add(handle, sl_session_device(), 0);
+        default_known = add(handle, sl_session_device(), 0);
+    return default_known;
 }
 
 /* pre: the lock is taken. */
 static uint32_t number_of(CUmemoryPool handle)
 {
-    if (!default_known) learn_default();
+    if (!default_known && !learn_default()) return SL_NONE;
     const struct pool *pool = find(handle);
     return pool && pool->device == sl_session_device() ? (uint32_t)(pool - pools) + 1 : 0;
 }

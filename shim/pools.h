@@ -11,15 +11,15 @@
 
 #include <cuda.h>
 
-/* The program made a pool on `device`; `max_bytes` 0: without a limit. Without host memory to remember it by,
- * its memory stays the driver's. */
-void sl_pool_made(CUmemoryPool handle, CUdevice device, uint64_t max_bytes);
+/* The program made a pool on `device`; `max_bytes` 0: without a limit. False: there is no host memory to
+ * remember it by. */
+bool sl_pool_made(CUmemoryPool handle, CUdevice device, uint64_t max_bytes);
 void sl_pool_destroyed(CUmemoryPool handle);
 
-/* The pool's number, or 0 where its memory is not ours. pre: the session is on. */
+/* The pool's number; 0 where its memory is not ours; SL_NONE without host memory. pre: the session is on. */
 uint32_t sl_pool_number(CUmemoryPool handle);
 
-/* That of the managed device's current pool. pre: the session is on. */
+/* That of the managed device's current pool, likewise. */
 uint32_t sl_pool_current(void);
 /* To be called after the program chose another one. */
 void sl_pool_current_changed(void);

@@ -85,12 +85,14 @@ static bool reserve_chunks(struct sl_forecast *forecast, size_t count)
 /* Places are known by slot; new ones belong to no forecast. */
 static bool reserve_places(struct sl_forecast *forecast)
 {
-    size_t before = forecast->place_capacity, at_end = before, count = forecast->from.placement->slot_count;
-    if (!reserve(&forecast->placed, &forecast->place_capacity, count, sizeof *forecast->placed) ||
+    size_t before = forecast->place_capacity, placed = before, at_end = before,
+           count = forecast->from.placement->slot_count;
+    if (!reserve(&forecast->placed, &placed, count, sizeof *forecast->placed) ||
         !reserve(&forecast->placed_at_end, &at_end, count, sizeof *forecast->placed_at_end))
         return false;
     memset(forecast->placed + before, 0, (at_end - before) * sizeof *forecast->placed);
     memset(forecast->placed_at_end + before, 0, (at_end - before) * sizeof *forecast->placed);
+    forecast->place_capacity = at_end;
     return true;
 }
 

@@ -18,7 +18,7 @@ enum sl_status sl_runtime_reserve(uint64_t bytes, uint64_t *address)
     sl_lock(&core->order);
     enum sl_status status = sl_arena_reserve(&core->arena, bytes, address);
     sl_unlock(&core->order);
-    return status ? SL_ERR_UNSUPPORTED : SL_OK;
+    return status == SL_OK || status == SL_ERR_NO_MEMORY ? status : SL_ERR_UNSUPPORTED;
 }
 
 void sl_runtime_unreserve(uint64_t address, uint64_t bytes)

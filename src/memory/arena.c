@@ -276,9 +276,10 @@ static uint32_t find_slabs(const struct sl_arena *arena, uint32_t count)
 
 enum sl_status sl_arena_reserve(struct sl_arena *arena, uint64_t bytes, uint64_t *address)
 {
-    if (bytes > SL_MAX_SLABS * SL_GIB) return SL_ERR_NO_MEMORY;
+    if (bytes > SL_MAX_SLABS * SL_GIB) return SL_ERR_UNSUPPORTED;
     uint32_t count = (uint32_t)((bytes + SL_GIB - 1) / SL_GIB), first = find_slabs(arena, count);
     if (first == atomic_load(&arena->slab_count)) {
+        if (count > SL_MAX_SLABS - first) return SL_ERR_UNSUPPORTED;
         enum sl_status status = add_slabs(arena, count * SL_GIB, false);
         if (status) return status;
     }

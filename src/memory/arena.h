@@ -178,8 +178,8 @@ static inline uint64_t sl_arena_used_slab_bytes(const struct sl_arena *arena)
 bool sl_arena_note(uint64_t address, uint64_t bytes);
 
 /* Keeps addresses for what the program places itself: whole slabs that follow each other, which hold at least
- * `bytes` > 0. Nothing there is in use until sl_arena_take_at. Caller holds the order lock. SL_ERR_NO_MEMORY,
- * or the backend's error. */
+ * `bytes` > 0. Nothing there is in use until sl_arena_take_at. Caller holds the order lock.
+ * SL_ERR_UNSUPPORTED: more than an arena has; SL_ERR_NO_MEMORY, or the backend's error. */
 enum sl_status sl_arena_reserve(struct sl_arena *arena, uint64_t bytes, uint64_t *address);
 /* Gives them back to the arena. pre: sl_arena_reserve gave them for as many bytes, and none is in use. */
 void sl_arena_unreserve(struct sl_arena *arena, uint64_t address, uint64_t bytes);

@@ -1,7 +1,9 @@
 /* libsluice-faults.so is libsluice.so with one difference: what it asks of the C library and of the driver
  * may fail. The linker sends those calls here (--wrap). FAULTS=KIND:N makes the N-th call of the kind fail,
- * and KIND:N+ every one from then on; at the end the file FAULTS_COUNT gets a line `KIND CALLS` for each. */
+ * and KIND:N+ every one from then on; at the end the file FAULTS_COUNT gets a line `KIND CALLS` for each. The
+ * file FAULTS_WHERE gets the calls that led to the N-th. */
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -42,10 +44,21 @@ __attribute__((destructor)) static void end(void)
     fclose(file);
 }
 
+static void note_where(void)
+{
+    const char *path = getenv("FAULTS_WHERE");
+    int fd = path ? creat(path, 0600) : -1;
+    void *calls_above[24];
+    if (fd < 0) return;
+    backtrace_symbols_fd(calls_above, backtrace(calls_above, 24), fd);
+    close(fd);
+}
+
 __attribute__((noinline)) static bool fails(enum kind kind, int error)
 {
     uint64_t call = atomic_fetch_add(&calls[kind], 1) + 1;
     if ((int)kind != failing_kind || call < failing_call || call > last_failing_call) return false;
+    if (call == failing_call) note_where();
     errno = error;
     return true;
 }

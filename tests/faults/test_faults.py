@@ -13,6 +13,7 @@ must end by itself.
 import argparse
 import concurrent.futures
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -41,7 +42,7 @@ def run(build, seed, variables, folder, preload):
     if preload:
         preloaded.append(os.path.join(build, "tests", "faults", "libsluice-faults.so"))
         environment.update({"SLUICE_TRACE": os.path.join(folder, "trace"), "SLUICE_STATS": os.path.join(folder, "stats"),
-                            "SLUICE_LOG": os.path.join(folder, "log")})
+                            "SLUICE_LOG": os.path.join(folder, "log"), "FAULTS_WHERE": os.path.join(folder, "where")})
     environment["LD_PRELOAD"] = " ".join(filter(None, preloaded))
     program = os.path.join(build, "tests", "random", "random_program")
     try:
@@ -55,6 +56,22 @@ def run(build, seed, variables, folder, preload):
         with open(environment["SLUICE_LOG"], encoding="utf-8") as file:
             error = next((line.strip() for line in file if "check failed" in line), error)
     return results, error
+
+
+def where(build, folder):
+    """The functions that led to the call that failed, innermost first."""
+    path = os.path.join(folder, "where")
+    if not os.path.exists(path):
+        return ""
+    with open(path, encoding="utf-8") as file:
+        offsets = re.findall(r"libsluice-faults\.so\(.*?\+?(0x[0-9a-f]+)?\)", file.read())
+    ours = os.path.join(build, "tests", "faults", "libsluice-faults.so")
+    try:
+        said = subprocess.run(["addr2line", "-sfe", ours] + [offset for offset in offsets if offset], capture_output=True,
+                              text=True, timeout=60, check=False).stdout.split()
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return " < ".join(f"{function} {line}" for function, line in list(zip(said[::2], said[1::2]))[2:9])
 
 
 def count(build, seed, variables):
@@ -73,12 +90,13 @@ def check(build, seed, variables, right, kind, call, forever):
         fault = {"SOFTCUDA_FAULT": f"device-lost:after={call}"}
     with tempfile.TemporaryDirectory() as folder:
         results, error = run(build, seed, dict(variables, **fault), folder, True)
+        led_there = where(build, folder) if error or results != right else ""
     due = DEVICE_LOST if kind == "device" else OUT_OF_MEMORY
     if error and due in error and error.startswith("status 3:"):
         return None
-    if error:
-        return error
-    return None if results == right else f"results differ: {right} and {results}"
+    if not error and results != right:
+        error = f"results differ: {right} and {results}"
+    return f"{error}\n    where: {led_there}" if error else None
 
 
 def main():

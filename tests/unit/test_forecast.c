@@ -43,6 +43,15 @@ static void run_periods(int count)
     run((count - 1) * PERIOD);
 }
 
+static int calls_until_failure; /* of realloc; 0: none fails */
+
+void *__real_realloc(void *old, size_t bytes);
+void *__wrap_realloc(void *old, size_t bytes);
+void *__wrap_realloc(void *old, size_t bytes)
+{
+    return calls_until_failure && --calls_until_failure == 0 ? NULL : __real_realloc(old, bytes);
+}
+
 static void begin(struct sl_forecast *forecast)
 {
     forecast->from = sl_core_running()->planning.forecast.from;
@@ -197,6 +206,34 @@ static void it_knows_how_long_launches_take(void **state)
     sl_forecast_close(&forecast);
 }
 
+/* Whatever array could not grow is tried again by the next forecast, which needs them all. */
+static void it_can_be_made_once_there_is_memory_again(void **state)
+{
+    (void)state;
+    struct sl_forecast fresh = {0};
+    bool failed = true;
+    int refused = 0;
+    run_periods(4);
+    begin(&fresh);
+    finish(&fresh, SIZE_MAX, false);
+    for (int call = 1; failed; call++) {
+        struct sl_forecast forecast = {0};
+        forecast.from = sl_core_running()->planning.forecast.from;
+        calls_until_failure = call;
+        enum sl_status status = sl_forecast_begin(&forecast);
+        if (status == SL_OK) sl_forecast_step(&forecast, SIZE_MAX, &status);
+        failed = !calls_until_failure;
+        calls_until_failure = 0;
+        refused += status == SL_ERR_NO_MEMORY;
+        begin(&forecast);
+        finish(&forecast, SIZE_MAX, false);
+        assert_same(&fresh, &forecast, 0);
+        sl_forecast_close(&forecast);
+    }
+    assert_true(refused > 10);
+    sl_forecast_close(&fresh);
+}
+
 static int start(void **state)
 {
     setenv("SLUICE_DAEMON", "inline", 1);
@@ -259,6 +296,7 @@ int main(void)
         cmocka_unit_test(one_goes_on_where_the_other_ends),
         cmocka_unit_test(it_does_not_go_on_once_the_program_is_past_it),
         cmocka_unit_test(it_knows_how_long_launches_take),
+        cmocka_unit_test(it_can_be_made_once_there_is_memory_again),
         cmocka_unit_test(allocations_lie_where_they_lay_a_period_ago),
     };
     return cmocka_run_group_tests(tests, start, core_stop);
