@@ -75,7 +75,8 @@ static enum sl_session_state start_on(const struct sl_cuda_driver *driver, CUcon
     return SL_SESSION_RUNNING;
 }
 
-/* Without a current context the call at hand fails in the driver, and a later one tries again. */
+/* Without a current context the call at hand fails in the driver, and a later one tries again. After any other
+ * error none does: the program would have memory of both kinds. */
 bool sl_session_start(void)
 {
     static __thread bool starting __attribute__((tls_model("initial-exec")));
@@ -92,7 +93,9 @@ bool sl_session_start(void)
     if (__atomic_load_n(&sl_session_view.state, __ATOMIC_RELAXED) == SL_SESSION_WAITING) {
         const struct sl_cuda_driver *driver = sl_runtime_wanted() ? sl_driver_functions() : NULL;
         CUcontext context = NULL;
-        bool usable = driver && driver->ctx_get_current(&context) == CUDA_SUCCESS && context;
+        CUresult result = driver ? driver->ctx_get_current(&context) : CUDA_SUCCESS;
+        bool usable = driver && result == CUDA_SUCCESS && context;
+        if (result != CUDA_ERROR_NOT_INITIALIZED && result != CUDA_SUCCESS) driver = NULL;
         if (!driver || usable) sl_runtime_seen();
         if (!driver)
             set_state(SL_SESSION_OVER);
