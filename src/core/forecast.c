@@ -155,19 +155,25 @@ static enum sl_status begin(struct sl_forecast *forecast, size_t skip)
     return SL_OK;
 }
 
-enum sl_status sl_forecast_begin(struct sl_forecast *forecast)
+static enum sl_status begin_now(struct sl_forecast *forecast)
 {
     enum sl_status status = begin(forecast, 0);
     if (status) return status;
-    if (sl_relayout_is_due(&forecast->relayout, forecast->from.history))
-        sl_relayout(&forecast->relayout, &forecast->from, forecast->symbols, forecast->notes,
-                    forecast->count);
     forecast->first_tick = forecast->from.ticks->now + 1;
     forecast->position = forecast->from.history->fed;
     forecast->strays = forecast->from.history->strays;
     forecast->number++;
     forecast->stocked = 0;
     return SL_OK;
+}
+
+enum sl_status sl_forecast_begin(struct sl_forecast *forecast)
+{
+    enum sl_status status = begin_now(forecast);
+    if (status == SL_OK && sl_relayout_is_due(&forecast->relayout, forecast->from.history))
+        sl_relayout(&forecast->relayout, &forecast->from, forecast->symbols, forecast->notes,
+                    forecast->count);
+    return status;
 }
 
 enum sl_status sl_forecast_continue(struct sl_forecast *forecast)
@@ -450,4 +456,20 @@ struct sl_plan_input sl_forecast_input(const struct sl_forecast *forecast)
         .in_bytes_per_s = forecast->from.migrator->link_in_bytes_per_s,
         .out_bytes_per_s = forecast->from.migrator->link_out_bytes_per_s,
     };
+}
+
+uint64_t sl_forecast_time_ns(struct sl_forecast *trial, const uint64_t *notes, size_t count)
+{
+    struct sl_plan plan;
+    enum sl_status status = begin_now(trial);
+    if (status || trial->count != count) return UINT64_MAX;
+    memcpy(trial->notes, notes, count * sizeof *notes);
+    sl_forecast_step(trial, SIZE_MAX, &status);
+    if (status) return UINT64_MAX;
+    struct sl_plan_input input = sl_forecast_input(trial);
+    input.attempts = 0;
+    if (sl_plan_make(&input, NULL, &plan)) return UINT64_MAX;
+    uint64_t time_ns = plan.seconds_ns;
+    sl_plan_free(&plan);
+    return time_ns;
 }

@@ -90,6 +90,10 @@ bool sl_forecast_step(struct sl_forecast *forecast, size_t units, enum sl_status
  * ahead. */
 struct sl_plan_input sl_forecast_input(const struct sl_forecast *forecast);
 
+/* How long the launches would take by a plan that is made now, if allocations came to lie as `count` notes
+ * have it: those of a forecast that has begun at the same time. UINT64_MAX: not known. */
+uint64_t sl_forecast_time_ns(struct sl_forecast *trial, const uint64_t *notes, size_t count);
+
 void sl_forecast_close(struct sl_forecast *forecast);
 
 #endif

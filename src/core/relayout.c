@@ -14,16 +14,20 @@
 #include "predict/durations.h"
 
 #define MOST_WORK ((uint64_t)1 << 21) /* pairs of allocations and chunks: what a launch can be held up by */
+#define MOST_VARIANTS 200
+#define MOST_TRIED ((size_t)1 << 20) /* symbols and chunks of all variants: a fifth of a second */
 #define MOST_PERIOD ((size_t)1 << 16)
 #define MOST_TRIES 6 /* each after twice as many periods as the one before */
 /* A layout that is better by a smaller part is no better. */
-enum { PART_THAT_PAYS = 50 };
+enum { PART_THAT_PAYS = 100 };
 
 struct maker {
     const struct sl_forecast_sources *from;
     const sl_symbol *symbols;
     const uint64_t *notes;
-    size_t period;
+    size_t note_count, period;
+    uint64_t *tried_notes;     /* of a layout that is judged, */
+    struct sl_forecast *trial; /* and what follows from them */
     struct sl_layout_item *items;
     struct part {
         uint32_t symbol;  /* of the period, that allocates it; SL_NONE: it is there before */
@@ -219,24 +223,51 @@ static bool reserve(struct maker *m)
     return true;
 }
 
-/* Later periods are predicted from the same symbols. */
-static void note_places(const struct maker *m, uint64_t *notes, size_t count)
+static uint64_t address_of(const struct maker *m, const struct sl_layout_item *item)
 {
-    for (uint32_t i = 0; i < m->count; i++) {
-        if (m->items[i].kind != SL_LAYOUT_MOVABLE) continue;
-        const struct sl_chunk_record *chunk = sl_arena_record(m->from->arena, m->chunk_of[m->items[i].bin]);
-        uint64_t address = chunk->address + m->items[i].offset;
-        sl_predictor_renote(m->from->history->predictor, m->parts[i].symbol, address);
-        for (size_t at = m->parts[i].symbol; at < count; at += m->period) notes[at] = address;
-    }
+    return sl_arena_record(m->from->arena, m->chunk_of[item->bin])->address + item->offset;
+}
+
+/* Later periods are predicted from the same symbols. */
+static void note_places(const struct maker *m, const struct sl_layout_item *items, uint64_t *notes,
+                        size_t count)
+{
+    for (uint32_t i = 0; i < m->count; i++)
+        if (items[i].kind == SL_LAYOUT_MOVABLE)
+            for (size_t at = m->parts[i].symbol; at < count; at += m->period)
+                notes[at] = address_of(m, &items[i]);
+}
+
+static void renote(const struct maker *m)
+{
+    for (uint32_t i = 0; i < m->count; i++)
+        if (m->items[i].kind == SL_LAYOUT_MOVABLE)
+            sl_predictor_renote(m->from->history->predictor, m->parts[i].symbol, address_of(m, &m->items[i]));
+}
+
+/* How long the window's launches take, by a plan without attempts: with more it is no better a measure. */
+static uint64_t time_of(void *self, const struct sl_layout_item *items)
+{
+    const struct maker *m = self;
+    memcpy(m->tried_notes, m->notes, m->note_count * sizeof *m->tried_notes);
+    if (items) note_places(m, items, m->tried_notes, m->note_count);
+    return sl_forecast_time_ns(m->trial, m->tried_notes, m->note_count);
 }
 
 static bool improve(struct maker *m)
 {
-    uint64_t before = sl_layout_cost(m->items, m->count, m->bin_count);
-    if (sl_layout_make(m->items, m->count, m->bin_count, m->from->arena->chunk_bytes, (uint32_t)m->period))
-        return false;
-    uint64_t after = sl_layout_cost(m->items, m->count, m->bin_count);
+    struct sl_forecast trial = {.from = *m->from};
+    size_t variants = MOST_TRIED / (m->note_count + sl_arena_chunk_count(m->from->arena));
+    struct sl_layout_judge judge = {time_of, m,
+                                    (unsigned)(variants < MOST_VARIANTS ? variants : MOST_VARIANTS)};
+    m->trial = &trial;
+    m->tried_notes = malloc(m->note_count * sizeof *m->tried_notes);
+    uint64_t before = m->tried_notes ? time_of(m, NULL) : 0, after = UINT64_MAX;
+    if (before && !sl_layout_make(m->items, m->count, m->bin_count, m->from->arena->chunk_bytes,
+                                  (uint32_t)m->period, &judge))
+        after = time_of(m, m->items);
+    free(m->tried_notes);
+    sl_forecast_close(&trial);
     return after < before - before / PART_THAT_PAYS;
 }
 
@@ -253,13 +284,15 @@ void sl_relayout(struct sl_relayout *relayout, const struct sl_forecast_sources 
     struct maker m = {.from = from,
                       .symbols = symbols,
                       .notes = notes,
+                      .note_count = count,
                       .period = sl_predictor_period(from->history->predictor)};
     relayout->due_at = from->history->fed + ((uint64_t)m.period << relayout->tries++);
     if (count < 2 * m.period) return;
     measure(&m);
     if (reserve(&m) && add_live(&m) && read_periods(&m) && m.movable && !m.mixed &&
         (uint64_t)m.movable * m.bin_count <= MOST_WORK && improve(&m)) {
-        note_places(&m, notes, count);
+        note_places(&m, m.items, notes, count);
+        renote(&m);
         relayout->done++;
     }
     close(&m);

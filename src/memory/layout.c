@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A chunk that is used at all counts as if it were needed for such a part of the period more. */
-enum { PART_OF_USED = 2 };
 enum { SPANS = 3 };
 #define MANY_PAIRS ((uint64_t)1 << 18) /* of items and bins: a tenth of a second for all ways */
 
@@ -49,28 +47,6 @@ static unsigned more_times(const uint64_t *used, const uint64_t *than)
 }
 
 static const uint64_t never[SL_LAYOUT_WORDS];
-
-static uint64_t cost_of(const struct bin *bins, uint32_t count)
-{
-    uint64_t cost = 0;
-    for (uint32_t b = 0; b < count; b++)
-        if (bins[b].count) cost += more_times(bins[b].used, never) + SL_LAYOUT_TIMES / PART_OF_USED;
-    return cost;
-}
-
-uint64_t sl_layout_cost(const struct sl_layout_item *items, size_t count, uint32_t bin_count)
-{
-    struct bin *bins = calloc((size_t)bin_count + 1, sizeof *bins);
-    if (!bins) return 0;
-    for (size_t i = 0; i < count; i++) {
-        struct bin *bin = &bins[items[i].bin];
-        bin->count++;
-        for (int w = 0; w < SL_LAYOUT_WORDS; w++) bin->used[w] |= items[i].used[w];
-    }
-    uint64_t cost = cost_of(bins, bin_count);
-    free(bins);
-    return cost;
-}
 
 static struct spans spans_of(const struct sl_layout_item *item, uint64_t period)
 {
@@ -163,9 +139,11 @@ static bool place_item(struct layout *layout, struct sl_layout_item *item, uint3
 }
 
 enum order { LONGEST_LIFE, MOST_NEEDED, FIRST, ORDERS };
+enum { WAYS = 2 * ORDERS }; /* either tie */
 
 struct turn {
-    uint64_t weight, bytes;
+    double weight;
+    uint64_t bytes;
     uint32_t item;
 };
 
@@ -177,27 +155,12 @@ static int compare_turns(const void *left, const void *right)
     return a->item < b->item ? -1 : a->item > b->item;
 }
 
-static uint64_t weight(const struct sl_layout_item *item, enum order order)
+/* In parts of a period. */
+static double weight(const struct sl_layout_item *item, enum order order, uint64_t period)
 {
-    if (order == LONGEST_LIFE) return item->ends - item->begins;
-    return order == MOST_NEEDED ? more_times(item->used, never) : UINT32_MAX - item->begins;
-}
-
-/* What stays where it is, then the others in their order. */
-static bool place_all(struct layout *layout, struct sl_layout_item *items, size_t count, struct turn *turns,
-                      enum order order, bool alike)
-{
-    size_t movable = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (items[i].kind == SL_LAYOUT_MOVABLE)
-            turns[movable++] = (struct turn){weight(&items[i], order), items[i].bytes, (uint32_t)i};
-        else if (!put(layout, items[i].bin, items[i].offset, (uint32_t)i))
-            return false;
-    }
-    qsort(turns, movable, sizeof *turns, compare_turns);
-    for (size_t t = 0; t < movable; t++)
-        if (!place_item(layout, &items[turns[t].item], turns[t].item, alike)) return false;
-    return true;
+    if (order == LONGEST_LIFE) return (double)(item->ends - item->begins) / (double)period;
+    if (order == MOST_NEEDED) return (double)more_times(item->used, never) / SL_LAYOUT_TIMES;
+    return 1 - (double)item->begins / (double)period;
 }
 
 static void empty(struct layout *layout)
@@ -208,48 +171,106 @@ static void empty(struct layout *layout)
     }
 }
 
-/* Every way to choose, and the best of them; of large ones the first, which is the best most often. False:
- * none came to an end. */
-static bool choose(struct layout *layout, struct sl_layout_item *items, struct sl_layout_item *tried,
-                   size_t count, struct turn *turns)
+struct search {
+    struct layout layout;
+    struct sl_layout_item *items, *tried;
+    size_t count;
+    struct turn *turns; /* of the movable items */
+    size_t turn_count;
+    const struct sl_layout_judge *judge;
+    uint64_t period, least, random;
+};
+
+/* 0 to 1, the same numbers in every run (xorshift, Marsaglia 2003). */
+static double random_share(struct search *s)
 {
-    uint64_t least = UINT64_MAX;
-    unsigned ways = (uint64_t)count * layout->bin_count > MANY_PAIRS ? 1 : 2 * ORDERS;
-    for (unsigned way = 0; way < ways; way++) {
-        empty(layout);
-        memcpy(tried, items, count * sizeof *tried);
-        if (!place_all(layout, tried, count, turns, (enum order)(way / 2), way % 2)) continue;
-        uint64_t cost = cost_of(layout->bins, layout->bin_count);
-        if (cost >= least) continue;
-        least = cost;
-        for (size_t i = 0; i < count; i++) layout->best[i] = (struct found){tried[i].offset, tried[i].bin};
+    s->random ^= s->random << 13;
+    s->random ^= s->random >> 7;
+    s->random ^= s->random << 17;
+    return (double)(s->random >> 11) * 0x1p-53;
+}
+
+/* In the order, but for up to half of a `disorder` by which each weight is off. */
+static void set_turns(struct search *s, enum order order, double disorder)
+{
+    s->turn_count = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        const struct sl_layout_item *item = &s->items[i];
+        if (item->kind != SL_LAYOUT_MOVABLE) continue;
+        double off = disorder > 0 ? disorder * (random_share(s) - 0.5) : 0;
+        s->turns[s->turn_count++] =
+            (struct turn){weight(item, order, s->period) + off, item->bytes, (uint32_t)i};
     }
-    for (size_t i = 0; i < count && least != UINT64_MAX; i++) {
-        items[i].offset = layout->best[i].offset;
-        items[i].bin = layout->best[i].bin;
+    qsort(s->turns, s->turn_count, sizeof *s->turns, compare_turns);
+}
+
+/* What stays where it is, then the others in their turns. */
+static bool place_all(struct search *s, bool alike)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (s->tried[i].kind != SL_LAYOUT_MOVABLE &&
+            !put(&s->layout, s->tried[i].bin, s->tried[i].offset, (uint32_t)i))
+            return false;
+    for (size_t t = 0; t < s->turn_count; t++) {
+        uint32_t item = s->turns[t].item;
+        if (!place_item(&s->layout, &s->tried[item], item, alike)) return false;
     }
-    return least != UINT64_MAX;
+    return true;
+}
+
+static void try_way(struct search *s, unsigned way, double disorder)
+{
+    struct layout *layout = &s->layout;
+    set_turns(s, (enum order)(way / 2), disorder);
+    empty(layout);
+    memcpy(s->tried, s->items, s->count * sizeof *s->tried);
+    if (!place_all(s, way % 2)) return;
+    uint64_t cost = s->judge->cost(s->judge->self, s->tried);
+    if (cost >= s->least) return;
+    s->least = cost;
+    for (size_t i = 0; i < s->count; i++)
+        layout->best[i] = (struct found){s->tried[i].offset, s->tried[i].bin};
+}
+
+/* Every way to choose, of large layouts the first; then each again and again, more or less out of order. What
+ * is tried does not go on from the best: plans are a rough measure, and to follow it far does worse. */
+static void choose(struct search *s)
+{
+    bool large = (uint64_t)s->count * s->layout.bin_count > MANY_PAIRS;
+    for (unsigned way = 0; way < (large ? 1 : WAYS); way++) try_way(s, way, 0);
+    for (unsigned i = 0; !large && i < s->judge->variants; i++)
+        try_way(s, i % WAYS, random_share(s) * random_share(s));
+    for (size_t i = 0; i < s->count && s->least != UINT64_MAX; i++) {
+        s->items[i].offset = s->layout.best[i].offset;
+        s->items[i].bin = s->layout.best[i].bin;
+    }
 }
 
 enum sl_status sl_layout_make(struct sl_layout_item *items, size_t count, uint32_t bin_count,
-                              uint64_t chunk_bytes, uint32_t period)
+                              uint64_t chunk_bytes, uint32_t period, const struct sl_layout_judge *judge)
 {
-    struct sl_layout_item *tried = malloc(count * sizeof *tried + 1);
-    struct turn *turns = malloc(count * sizeof *turns + 1);
-    struct layout layout = {.items = items,
-                            .spans = malloc(count * sizeof *layout.spans + 1),
-                            .best = malloc(count * sizeof *layout.best + 1),
-                            .bins = calloc((size_t)bin_count + 1, sizeof *layout.bins),
-                            .bin_count = bin_count,
-                            .chunk_bytes = chunk_bytes};
-    bool done = tried && turns && layout.spans && layout.best && layout.bins;
-    for (size_t i = 0; i < count && done; i++) layout.spans[i] = spans_of(&items[i], period);
-    done = done && choose(&layout, items, tried, count, turns);
-    for (uint32_t b = 0; layout.bins && b < bin_count; b++) free(layout.bins[b].places);
-    free(layout.bins);
-    free(layout.spans);
-    free(layout.best);
-    free(turns);
-    free(tried);
-    return done ? SL_OK : SL_ERR_NO_MEMORY;
+    struct search s = {.layout = {.items = items,
+                                  .spans = malloc(count * sizeof *s.layout.spans + 1),
+                                  .best = malloc(count * sizeof *s.layout.best + 1),
+                                  .bins = calloc((size_t)bin_count + 1, sizeof *s.layout.bins),
+                                  .bin_count = bin_count,
+                                  .chunk_bytes = chunk_bytes},
+                       .items = items,
+                       .tried = malloc(count * sizeof *s.tried + 1),
+                       .count = count,
+                       .turns = malloc(count * sizeof *s.turns + 1),
+                       .judge = judge,
+                       .period = period,
+                       .least = UINT64_MAX,
+                       .random = UINT64_C(88172645463325252)};
+    bool able = s.layout.spans && s.layout.best && s.layout.bins && s.tried && s.turns;
+    for (size_t i = 0; i < count && able; i++) s.layout.spans[i] = spans_of(&items[i], period);
+    if (able) choose(&s);
+    for (uint32_t b = 0; s.layout.bins && b < bin_count; b++) free(s.layout.bins[b].places);
+    free(s.layout.bins);
+    free(s.layout.spans);
+    free(s.layout.best);
+    free(s.turns);
+    free(s.tried);
+    return s.least != UINT64_MAX ? SL_OK : SL_ERR_NO_MEMORY;
 }

@@ -52,6 +52,27 @@ static void assert_no_two_meet(size_t count)
 }
 
 /* What was there before lies where it may be in the way of everything. */
+/* How long chunks are to be on the device, summed, and half of the period more for each. */
+static uint64_t residency_of(void *self, const struct sl_layout_item *of)
+{
+    static uint64_t used[MOST][SL_LAYOUT_WORDS];
+    static bool in_use[MOST];
+    uint64_t cost = 0;
+    (void)self;
+    memset(used, 0, sizeof used);
+    memset(in_use, 0, sizeof in_use);
+    for (size_t i = 0; i < MOST && items[i].bytes; i++) { /* as many as there are to be placed */
+        in_use[of[i].bin] = true;
+        for (int w = 0; w < SL_LAYOUT_WORDS; w++) used[of[i].bin][w] |= of[i].used[w];
+    }
+    for (size_t b = 0; b < MOST; b++) {
+        cost += in_use[b] ? SL_LAYOUT_TIMES / 2 : 0;
+        for (int w = 0; w < SL_LAYOUT_WORDS; w++) cost += (uint64_t)__builtin_popcountll(used[b][w]);
+    }
+    return cost;
+}
+static const struct sl_layout_judge residency = {residency_of, NULL, 0};
+
 static void no_two_meet(void **state)
 {
     (void)state;
@@ -70,7 +91,7 @@ static void no_two_meet(void **state)
             if (i >= rests && i < rests + fixed) items[i].kind = SL_LAYOUT_FIXED, items[i].ends = 2 * PERIOD;
         }
         memcpy(before, items, sizeof items);
-        if (sl_layout_make(items, count, bins, CHUNK, PERIOD)) {
+        if (sl_layout_make(items, count, bins, CHUNK, PERIOD, &residency)) {
             assert_memory_equal(before, items, sizeof items);
             continue;
         }
@@ -93,10 +114,10 @@ static void what_is_used_together_lies_together(void **state)
         items[i] = item(1 + i, 90 + i, CHUNK / 3 & ~(uint64_t)511, i / 3);
         use(&items[i], i % 2 ? 0 : 256, i % 2 ? 100 : 356);
     }
-    assert_int_equal(sl_layout_cost(items, 6, 2), 2 * (200 + SL_LAYOUT_TIMES / 2));
-    assert_int_equal(sl_layout_make(items, 6, 2, CHUNK, PERIOD), SL_OK);
+    assert_int_equal(residency_of(NULL, items), 2 * (200 + SL_LAYOUT_TIMES / 2));
+    assert_int_equal(sl_layout_make(items, 6, 2, CHUNK, PERIOD, &residency), SL_OK);
     assert_no_two_meet(6);
-    assert_int_equal(sl_layout_cost(items, 6, 2), 2 * (100 + SL_LAYOUT_TIMES / 2));
+    assert_int_equal(residency_of(NULL, items), 2 * (100 + SL_LAYOUT_TIMES / 2));
     for (uint32_t i = 2; i < 6; i++) assert_int_equal(items[i].bin, items[i % 2].bin);
 }
 
@@ -110,7 +131,7 @@ static void a_life_goes_on_in_the_next_period(void **state)
     items[2] = item(30, 60, CHUNK, 1);  /* does not */
     items[3] = item(0, 50, CHUNK, 2);   /* was there before, until then */
     items[3].kind = SL_LAYOUT_REST;
-    assert_int_equal(sl_layout_make(items, 4, 3, CHUNK, PERIOD), SL_OK);
+    assert_int_equal(sl_layout_make(items, 4, 3, CHUNK, PERIOD, &residency), SL_OK);
     assert_no_two_meet(4);
     assert_int_not_equal(items[0].bin, items[1].bin);
     assert_int_not_equal(items[1].bin, 2);
@@ -123,15 +144,60 @@ static void without_room_nothing_changes(void **state)
     memset(items, 0, sizeof items);
     for (uint32_t i = 0; i < 3; i++) items[i] = item(i, 50 + i, CHUNK / 2 + 512, i % 2);
     memcpy(before, items, sizeof items);
-    assert_int_equal(sl_layout_make(items, 3, 2, CHUNK, PERIOD), SL_ERR_NO_MEMORY);
+    assert_int_equal(sl_layout_make(items, 3, 2, CHUNK, PERIOD, &residency), SL_ERR_NO_MEMORY);
     assert_memory_equal(before, items, sizeof items);
-    assert_int_equal(sl_layout_make(items, 2, 2, CHUNK, PERIOD), SL_OK);
-    assert_int_equal(sl_layout_make(items, 0, 0, CHUNK, PERIOD), SL_OK);
+    assert_int_equal(sl_layout_make(items, 2, 2, CHUNK, PERIOD, &residency), SL_OK);
+    assert_int_equal(sl_layout_make(items, 0, 0, CHUNK, PERIOD, &residency), SL_OK);
+}
+
+struct opinion {
+    unsigned asked;
+    uint32_t wanted; /* the bin of the third item that costs nothing */
+    bool known;
+};
+
+static uint64_t cost_of(void *self, const struct sl_layout_item *of)
+{
+    struct opinion *opinion = self;
+    opinion->asked++;
+    if (!opinion->known) return UINT64_MAX;
+    return of[2].bin == opinion->wanted ? 0 : 100;
+}
+
+/* Each of three that meet fills a chunk: which of them lies where is for the judge to say. */
+static void the_judge_decides(void **state)
+{
+    (void)state;
+    for (uint32_t wanted = 0; wanted < 3; wanted++) {
+        memset(items, 0, sizeof items);
+        for (uint32_t i = 0; i < 3; i++) items[i] = item(i, 50 + 2 * i, CHUNK - 512 * i, i);
+        struct opinion opinion = {.wanted = wanted, .known = true};
+        struct sl_layout_judge judge = {cost_of, &opinion, 60};
+        assert_int_equal(sl_layout_make(items, 3, 3, CHUNK, PERIOD, &judge), SL_OK);
+        assert_in_range(opinion.asked, 7, 66);
+        assert_int_equal(items[2].bin, wanted);
+        assert_no_two_meet(3);
+    }
+}
+
+static void what_the_judge_does_not_know_changes_nothing(void **state)
+{
+    (void)state;
+    memset(items, 0, sizeof items);
+    for (uint32_t i = 0; i < 3; i++) items[i] = item(i, 50 + i, CHUNK, 2 - i);
+    memcpy(before, items, sizeof items);
+    struct opinion opinion = {0};
+    struct sl_layout_judge judge = {cost_of, &opinion, 5};
+    assert_int_equal(sl_layout_make(items, 3, 3, CHUNK, PERIOD, &judge), SL_ERR_NO_MEMORY);
+    assert_int_equal(opinion.asked, 11);
+    assert_memory_equal(before, items, sizeof items);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_judge_decides),
+        cmocka_unit_test(what_the_judge_does_not_know_changes_nothing),
         cmocka_unit_test(no_two_meet),
         cmocka_unit_test(what_is_used_together_lies_together),
         cmocka_unit_test(a_life_goes_on_in_the_next_period),
