@@ -146,7 +146,9 @@ static void without_room_nothing_changes(void **state)
     memcpy(before, items, sizeof items);
     assert_int_equal(sl_layout_make(items, 3, 2, CHUNK, PERIOD, &residency), SL_ERR_NO_MEMORY);
     assert_memory_equal(before, items, sizeof items);
+    memset(&items[2], 0, sizeof items[2]);
     assert_int_equal(sl_layout_make(items, 2, 2, CHUNK, PERIOD, &residency), SL_OK);
+    memset(items, 0, sizeof items);
     assert_int_equal(sl_layout_make(items, 0, 0, CHUNK, PERIOD, &residency), SL_OK);
 }
 
