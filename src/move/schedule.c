@@ -88,17 +88,27 @@ static bool may_come(const struct sl_schedule *schedule, const struct sl_step *s
            !is_to_be_freed(schedule, step, SL_CONTENT_HOST);
 }
 
-/* Caller holds in.lock. Stops at a step whose frame was not released yet. */
-static void issue_in(struct sl_schedule *schedule, uint32_t until, enum sl_move_cause cause)
+/* Whether the chunk has a frame, and the step brings more of it. */
+static bool grows(const struct sl_schedule *schedule, const struct sl_step *step)
+{
+    uint64_t held = atomic_load(&sl_arena_record(schedule->migrator->arena, step->chunk)->frame_bytes);
+    return held && step->bytes > held;
+}
+
+/* Caller holds in.lock, or both. Stops at a step whose frame was not released yet, and at one that makes a
+ * frame grow unless both are held: an eviction would take the frame meanwhile. True: there it stopped. */
+static bool issue_in(struct sl_schedule *schedule, uint32_t until, bool both, enum sl_move_cause cause)
 {
     for (uint32_t i = atomic_load(&schedule->next_in); i < until && i < schedule->steps.in_count; i++) {
-        if (!atomic_load(&schedule->active)) return;
+        if (!atomic_load(&schedule->active)) return false;
         const struct sl_step *step = &schedule->steps.in[i];
-        if (!is_in_arena(schedule, step) || !may_come(schedule, step)) return;
+        if (!is_in_arena(schedule, step) || !may_come(schedule, step)) return false;
+        if (!both && grows(schedule, step)) return true;
         sl_migrator_fetch(schedule->migrator, step->chunk, step->bytes, out_sequence_for(schedule, step),
                           cause);
         atomic_store(&schedule->next_in, i + 1);
     }
+    return false;
 }
 
 static bool is_current(const struct sl_schedule *schedule, uint64_t generation)
@@ -131,9 +141,14 @@ static void issue_in_of(struct sl_schedule *schedule, uint64_t generation, uint3
     struct sl_migrator *migrator = schedule->migrator;
     if (in <= atomic_load_explicit(&schedule->next_in, memory_order_relaxed)) return;
     sl_lock(&migrator->in.lock);
-    if (is_current(schedule, generation)) issue_in(schedule, in, cause);
+    bool grows = is_current(schedule, generation) && issue_in(schedule, in, false, cause);
     check(schedule);
     sl_unlock(&migrator->in.lock);
+    if (!grows) return;
+    sl_migrator_lock(migrator);
+    if (is_current(schedule, generation)) issue_in(schedule, in, true, cause);
+    check(schedule);
+    sl_migrator_unlock(migrator);
 }
 
 /* How many evictions the fetches below `in` wait for. */
@@ -277,14 +292,8 @@ bool sl_schedule_peek(struct sl_schedule *schedule, bool out, struct sl_pending 
 
 void sl_schedule_issue_pending(struct sl_schedule *schedule, bool out, const struct sl_pending *pending)
 {
-    struct sl_link_direction *direction = out ? &schedule->migrator->out : &schedule->migrator->in;
-    sl_lock(&direction->lock);
-    if (atomic_load(&schedule->active) && atomic_load(&schedule->generation) == pending->generation) {
-        if (out && atomic_load(&schedule->next_out) == pending->index)
-            issue_out(schedule, pending->index + 1, SL_CAUSE_PLAN);
-        else if (!out && atomic_load(&schedule->next_in) == pending->index)
-            issue_in(schedule, pending->index + 1, SL_CAUSE_PLAN);
-        check(schedule);
-    }
-    sl_unlock(&direction->lock);
+    if (out)
+        issue_out_of(schedule, pending->generation, pending->index + 1, SL_CAUSE_PLAN);
+    else
+        issue_in_of(schedule, pending->generation, pending->index + 1, SL_CAUSE_PLAN);
 }

@@ -147,12 +147,53 @@ static void what_is_about_to_die_is_not_brought(void **state)
     assert_int_equal(core->stats.total.bytes_in, before);
 }
 
+/* Whether evictions are kept off while the device is asked for memory. */
+static bool out_is_locked;
+static enum sl_status (*real_fetch)(void *self, uint64_t address, uint64_t bytes);
+
+static enum sl_status fetch_and_look(void *self, uint64_t address, uint64_t bytes)
+{
+    out_is_locked = pthread_mutex_trylock(&core->migrator.out.lock.mutex) != 0;
+    if (!out_is_locked) pthread_mutex_unlock(&core->migrator.out.lock.mutex);
+    return real_fetch(self, address, bytes);
+}
+
+/* An eviction beside it would take the frame that grows, and content and frame would not match. */
+static void a_frame_that_grows_is_kept_from_evictions(void **state)
+{
+    (void)state;
+    struct sl_backend watched = *core->migrator.backend;
+    const struct sl_backend *backend = core->migrator.backend;
+    sl_chunk comes = chunk_of(used_block()), grows = chunk_of(used_block());
+    sl_tick first = core->ticks.now + 1;
+    sl_migrator_lock(&core->migrator);
+    assert_int_not_equal(sl_migrator_evict(&core->migrator, comes, NULL, SL_CAUSE_DEMAND), 0);
+    assert_int_not_equal(sl_migrator_evict(&core->migrator, grows, NULL, SL_CAUSE_DEMAND), 0);
+    assert_int_not_equal(sl_migrator_fetch(&core->migrator, grows, CHUNK / 2, 0, SL_CAUSE_DEMAND), 0);
+    sl_migrator_unlock(&core->migrator);
+    real_fetch = watched.fetch;
+    watched.fetch = fetch_and_look;
+    core->migrator.backend = &watched;
+    struct sl_plan_action actions[] = {{SL_ACTION_FETCH, comes, first - 1, first, SL_NONE},
+                                       {SL_ACTION_FETCH, grows, first, first + 1, SL_NONE}};
+    carry_out(actions, 2);
+    begin(first);
+    assert_int_equal(content_of(comes), SL_CONTENT_RESIDENT);
+    assert_false(out_is_locked);
+    begin(first + 1);
+    assert_true(out_is_locked);
+    core->migrator.backend = backend;
+    assert_int_equal(sl_arena_record(&core->arena, grows)->frame_bytes, CHUNK);
+    assert_int_equal(sl_arena_record(&core->arena, grows)->content, SL_CONTENT_RESIDENT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_leaves_after_a_launch_does_not_wait_for_the_next),
         cmocka_unit_test(what_is_freed_behind_a_launch_is_not_copied),
         cmocka_unit_test(what_is_about_to_die_is_not_brought),
+        cmocka_unit_test(a_frame_that_grows_is_kept_from_evictions),
     };
     return cmocka_run_group_tests(tests, start, core_stop);
 }
