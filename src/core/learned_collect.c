@@ -73,7 +73,7 @@ static bool note_launch(struct collector *c, const struct sl_symbol_record *reco
     if (!note_kernel(c, record->kernel)) return false;
     for (uint32_t a = 0; a < record->access_count; a++) {
         const struct sl_access *access = &c->parts->scanner->symbols->accesses[record->first_access + a];
-        if (!note_slot(c, access->slot) || !note_kernel(c, (uint32_t)(access->parameter >> 32))) return false;
+        if (!note_slot(c, access->name) || !note_kernel(c, (uint32_t)(access->parameter >> 32))) return false;
     }
     c->accesses += record->access_count;
     return true;
@@ -148,9 +148,9 @@ static void fill_accesses(struct collector *c, const struct sl_symbol_record *re
     struct sl_profile *out = c->out;
     for (uint32_t a = 0; a < record->access_count; a++) {
         const struct sl_access *access = &c->parts->scanner->symbols->accesses[record->first_access + a];
-        uint64_t rest = c->parts->placement->slots[access->slot].bytes - access->offset;
+        uint64_t rest = c->parts->placement->slots[access->name].bytes - access->offset;
         out->accesses[out->access_count++] =
-            (struct sl_profile_access){.slot = new_slot(c, access->slot),
+            (struct sl_profile_access){.slot = new_slot(c, access->name),
                                        .where = access->where,
                                        .kernel = new_kernel(c, (uint32_t)(access->parameter >> 32)),
                                        .offset = access->offset,

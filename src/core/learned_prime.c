@@ -49,6 +49,7 @@ static sl_symbol intern_launch(const struct sl_learned_parts *parts, const struc
         struct sl_slot *slot = &parts->placement->slots[from->slot];
         uint64_t kernel = from->kernel ? kernels[from->kernel] : 0;
         accesses[a] = (struct sl_access){.slot = from->slot,
+                                         .name = from->slot,
                                          .where = from->where,
                                          .offset = from->offset,
                                          .bytes = from->bytes,
@@ -110,14 +111,16 @@ static bool rehearse(const struct sl_learned_parts *parts, const struct sl_profi
     for (size_t i = 0; i < profile->string_count && i <= 2 * last_move + LOOK_ON; i++) {
         const struct sl_profile_symbol *symbol = &profile->symbols[profile->string[i]];
         if (symbol->kind == SL_SYMBOL_LAUNCH) continue;
-        const struct sl_slot *slot = &placement->slots[symbol->slot];
-        uint64_t address = slot->address;
+        uint32_t live = sl_slot_named(placement, symbol->slot);
         if (symbol->kind == SL_SYMBOL_FREE) {
-            if (slot->live) sl_unplace(placement, address, &taken);
+            if (live != SL_NONE) sl_unplace(placement, placement->slots[live].address, &taken);
             continue;
         }
-        if (slot->live || sl_place(placement, slot->bytes, slot->site, &taken)) continue;
-        if (slot->address != address) last_move = i + 1;
+        const struct sl_slot *slot = &placement->slots[symbol->slot];
+        uint64_t address = slot->address, moves = placement->moves;
+        if (live != SL_NONE || sl_place(placement, slot->bytes, slot->site, &taken)) continue;
+        bool moved = taken == symbol->slot ? slot->address != address : placement->moves != moves;
+        if (moved) last_move = i + 1;
         if (sl_arena_moving_bytes(parts->arena) > sl_budget_bytes(parts->budget))
             parts->budget->pressure = true;
     }

@@ -20,6 +20,8 @@
 #define MOST_TRIES 6 /* each after twice as many periods as the one before */
 /* A layout that is better by a smaller part is no better. */
 enum { PART_THAT_PAYS = 100 };
+/* Tiny allocations have room for so much more of them. */
+enum { PART_FOR_MORE_TINY = 8 };
 
 struct maker {
     const struct sl_forecast_sources *from;
@@ -63,10 +65,10 @@ static uint64_t duration_ns(const struct maker *m, size_t at)
     return 1 + sl_durations_ns(m->from->durations, m->symbols[at], record_of(m, at)->kernel);
 }
 
-/* Chunks in which tiny allocations lie, and those that do not move, have no room for others. */
+/* Chunks that do not move, or are the program's to divide, have no room for others. */
 static bool is_left_alone(const struct sl_chunk_record *chunk)
 {
-    return chunk->pinned || chunk->group == SL_GROUP_TINY || chunk->group == SL_GROUP_MAPPED;
+    return chunk->pinned || chunk->group == SL_GROUP_MAPPED;
 }
 
 static uint32_t bin_for(struct maker *m, sl_chunk c)
@@ -78,17 +80,21 @@ static uint32_t bin_for(struct maker *m, sl_chunk c)
     return m->bin_of[c];
 }
 
+static uint64_t granules(uint64_t bytes)
+{
+    return (bytes + SL_GRANULE_BYTES - 1) & ~(uint64_t)(SL_GRANULE_BYTES - 1);
+}
+
 static bool add_item(struct maker *m, sl_chunk c, uint64_t offset, uint64_t bytes)
 {
     if (!sl_grow(&m->items, &m->item_capacity, m->count, sizeof *m->items) ||
         !sl_grow(&m->parts, &m->part_capacity, m->count, sizeof *m->parts))
         return false;
-    m->items[m->count] =
-        (struct sl_layout_item){.offset = offset,
-                                .bytes = (bytes + SL_GRANULE_BYTES - 1) & ~(uint64_t)(SL_GRANULE_BYTES - 1),
-                                .bin = bin_for(m, c),
-                                .ends = (uint32_t)(2 * m->period),
-                                .kind = SL_LAYOUT_FIXED};
+    m->items[m->count] = (struct sl_layout_item){.offset = offset,
+                                                 .bytes = granules(bytes),
+                                                 .bin = bin_for(m, c),
+                                                 .ends = (uint32_t)(2 * m->period),
+                                                 .kind = SL_LAYOUT_FIXED};
     m->parts[m->count++] = (struct part){.symbol = SL_NONE};
     return true;
 }
@@ -113,6 +119,31 @@ static bool add_allocation(struct maker *m, uint32_t s, uint64_t address, uint32
     }
     if (symbol != SL_NONE) m->parts[first].symbol = m->items[first].begins = symbol;
     m->item_of[s] = first;
+    return true;
+}
+
+/* Chunks of tiny allocations are used nearly always, so what else lies in them takes no room from others:
+ * behind all that are known, and some more. Their first items are the first of all. */
+static bool add_tiny(struct maker *m)
+{
+    const struct sl_arena *arena = m->from->arena;
+    for (uint32_t s = 0; s < m->from->placement->slot_count; s++) {
+        const struct sl_slot *slot = &m->from->placement->slots[s];
+        if (slot->bytes > SL_TINY_BYTES || slot->mapped || slot->block) continue;
+        sl_chunk c = slot->address ? sl_arena_chunk(arena, slot->address) : SL_NONE;
+        if (c == SL_NONE || sl_arena_record(arena, c)->group != SL_GROUP_TINY) continue;
+        uint64_t end = (slot->address & (arena->chunk_bytes - 1)) + slot->bytes;
+        if (m->bin_of[c] == SL_NONE && !add_item(m, c, 0, 0)) return false;
+        if (m->items[m->bin_of[c]].bytes < end) m->items[m->bin_of[c]].bytes = end;
+    }
+    for (uint32_t b = 0, tiny = m->bin_count; b < tiny; b++) {
+        uint64_t taken = atomic_load(&sl_arena_record(arena, m->chunk_of[b])->bytes), end = m->items[b].bytes;
+        end = granules(end + end / PART_FOR_MORE_TINY);
+        m->items[b].bytes = end < taken ? end : taken;
+        memset(m->items[b].used, 0xff, sizeof m->items[b].used);
+        if (taken < arena->chunk_bytes && !add_item(m, m->chunk_of[b], taken, arena->chunk_bytes - taken))
+            return false;
+    }
     return true;
 }
 
@@ -254,12 +285,12 @@ static uint64_t time_of(void *self, const struct sl_layout_item *items)
     return sl_forecast_time_ns(m->trial, m->tried_notes, m->note_count);
 }
 
-static bool improve(struct maker *m)
+static bool improve(struct maker *m, unsigned tries)
 {
     struct sl_forecast trial = {.from = *m->from};
     size_t variants = MOST_TRIED / (m->note_count + sl_arena_chunk_count(m->from->arena));
     struct sl_layout_judge judge = {time_of, m,
-                                    (unsigned)(variants < MOST_VARIANTS ? variants : MOST_VARIANTS)};
+                                    (unsigned)(variants < MOST_VARIANTS ? variants : MOST_VARIANTS), tries};
     m->trial = &trial;
     m->tried_notes = malloc(m->note_count * sizeof *m->tried_notes);
     uint64_t before = m->tried_notes ? time_of(m, NULL) : 0, after = UINT64_MAX;
@@ -289,8 +320,8 @@ void sl_relayout(struct sl_relayout *relayout, const struct sl_forecast_sources 
     relayout->due_at = from->history->fed + ((uint64_t)m.period << relayout->tries++);
     if (count < 2 * m.period) return;
     measure(&m);
-    if (reserve(&m) && add_live(&m) && read_periods(&m) && m.movable && !m.mixed &&
-        (uint64_t)m.movable * m.bin_count <= MOST_WORK && improve(&m)) {
+    if (reserve(&m) && add_tiny(&m) && add_live(&m) && read_periods(&m) && m.movable && !m.mixed &&
+        (uint64_t)m.movable * m.bin_count <= MOST_WORK && improve(&m, relayout->tries)) {
         note_places(&m, m.items, notes, count);
         renote(&m);
         relayout->done++;

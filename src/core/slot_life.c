@@ -7,15 +7,17 @@
 /* Slots that only remember where an allocation was, before they are forgotten. */
 #define MOST_REMEMBERED ((uint32_t)1 << 16)
 
-static void feed_slot(struct sl_core *core, enum sl_symbol_kind kind, uint32_t s)
+/* Slot `s`, by its name at that time. */
+static void feed_slot(struct sl_core *core, enum sl_symbol_kind kind, uint32_t s, uint32_t name)
 {
-    struct sl_slot *slot = &core->placement.slots[s];
-    sl_symbol *symbol = kind == SL_SYMBOL_ALLOC ? &slot->taken : &slot->freed;
+    struct sl_slot *named = &core->placement.slots[name];
+    sl_symbol *symbol = kind == SL_SYMBOL_ALLOC ? &named->taken : &named->freed;
     if (!*symbol) {
-        struct sl_symbol_record record = {.kind = kind, .slot = s};
-        *symbol = sl_symbols_intern(&core->symbols, sl_slot_signature(kind, s), record, NULL);
+        struct sl_symbol_record record = {.kind = kind, .slot = name};
+        *symbol = sl_symbols_intern(&core->symbols, sl_slot_signature(kind, name), record, NULL);
     }
-    uint32_t stream = slot->stream ? slot->stream - 1u : core->streams.last;
+    uint8_t own = core->placement.slots[s].stream;
+    uint32_t stream = own ? own - 1u : core->streams.last;
     sl_core_feed(core, *symbol, sl_history_expected(&core->history, stream), stream);
 }
 
@@ -45,7 +47,7 @@ void sl_slot_life_begin(struct sl_core *core, uint32_t slot, uint32_t tag)
     sl_budget_say_exceeded(&core->budget);
     uint64_t expected = sl_predictor_expected_note(core->history.predictor);
     core->placement.slots[slot].number = ++core->placement.allocations;
-    feed_slot(core, SL_SYMBOL_ALLOC, slot);
+    feed_slot(core, SL_SYMBOL_ALLOC, slot, sl_slot_name(&core->placement, slot));
     if (!core->placement.noted) sl_core_placed(core, expected, core->placement.slots[slot].address);
     sl_record_slabs(&core->recorder);
     sl_record_allocation(&core->recorder, SL_EVENT_ALLOC, slot);
@@ -53,7 +55,8 @@ void sl_slot_life_begin(struct sl_core *core, uint32_t slot, uint32_t tag)
 
 void sl_slot_life_end(struct sl_core *core, uint32_t s)
 {
+    uint32_t name = sl_slot_name(&core->placement, s);
     sl_record_allocation(&core->recorder, SL_EVENT_FREE, s);
     sl_unplace(&core->placement, core->placement.slots[s].address, &s);
-    feed_slot(core, SL_SYMBOL_FREE, s);
+    feed_slot(core, SL_SYMBOL_FREE, s, name);
 }

@@ -246,6 +246,7 @@ static uint64_t resolve(struct sl_scanner *scanner, uint64_t shape, uint64_t thr
         struct sl_slot *slot = &scanner->placement->slots[s];
         if (!slot->stream) slot->stream = (uint8_t)(stream + 1);
         struct sl_access access = {.slot = s,
+                                   .name = sl_slot_name(scanner->placement, s),
                                    .where = word->where,
                                    .offset = word->address - slot->address,
                                    .bytes = word->bytes,
@@ -280,6 +281,14 @@ static bool is_resized(const struct sl_scanner *scanner, const struct sl_launch 
             return false;
     }
     return true;
+}
+
+static sl_symbol intern(const struct sl_scanner *scanner, uint64_t signature, struct sl_symbol_record record)
+{
+    sl_symbol symbol = sl_symbols_intern(scanner->symbols, signature, record, scanner->resolved);
+    if (symbol && scanner->symbols->records[symbol].access_count == record.access_count)
+        sl_symbols_follow(scanner->symbols, symbol, scanner->resolved);
+    return symbol;
 }
 
 static uint64_t threads_of(const struct sl_launch *launch)
@@ -322,7 +331,7 @@ const struct sl_usage *sl_access_scan(struct sl_scanner *scanner, const struct s
         if (is_resized(scanner, launch, expected))
             sl_symbols_widen(scanner->symbols, expected, scanner->resolved);
         else
-            usage->symbol = sl_symbols_intern(scanner->symbols, signature, record, scanner->resolved);
+            usage->symbol = intern(scanner, signature, record);
     }
     usage->came_as_expected = usage->symbol == expected;
     return usage;

@@ -76,6 +76,18 @@ sl_symbol sl_symbols_intern(struct sl_symbols *symbols, uint64_t signature, stru
     return symbols->count++;
 }
 
+void sl_symbols_follow(struct sl_symbols *symbols, sl_symbol symbol, const struct sl_access *accesses)
+{
+    struct sl_symbol_record *record = &symbols->records[symbol];
+    struct sl_access *own = &symbols->accesses[record->first_access];
+    for (uint32_t a = 0; a < record->access_count; a++) {
+        bool same = own[a].name == accesses[a].name && own[a].where == accesses[a].where;
+        if (!same || own[a].slot == accesses[a].slot) continue;
+        own[a].slot = accesses[a].slot;
+        record->recorded = 0; /* the trace gets them again */
+    }
+}
+
 void sl_symbols_widen(struct sl_symbols *symbols, sl_symbol symbol, const struct sl_access *accesses)
 {
     struct sl_symbol_record *record = &symbols->records[symbol];

@@ -1,5 +1,5 @@
 /* Signatures and their interning: launches, allocations and frees that are equal from one iteration to the
- * next get equal symbols, and the symbol's record says what they touch. Never addresses: slots and offsets.
+ * next get equal symbols, and the symbol's record says what they touch. Never addresses: slots, by name, and offsets.
  * Caller holds the order lock. */
 #ifndef SLUICE_SYMBOL_H
 #define SLUICE_SYMBOL_H
@@ -12,6 +12,7 @@ enum sl_symbol_kind { SL_SYMBOL_LAUNCH, SL_SYMBOL_ALLOC, SL_SYMBOL_FREE };
  * the tensor that begins there, and at least `at_least` bytes. */
 struct sl_access {
     uint32_t slot;
+    uint32_t name;  /* of the slot, when the launch got its symbol: see sl_slot_name */
     uint32_t where; /* in the launch: which parameter or span, and where in it */
     uint64_t offset, bytes;
     uint64_t at_least : 63;
@@ -22,7 +23,7 @@ struct sl_access {
 
 struct sl_symbol_record {
     enum sl_symbol_kind kind;
-    uint32_t slot;         /* of ALLOC and FREE */
+    uint32_t slot;         /* of ALLOC and FREE: by its name */
     uint32_t first_access; /* of LAUNCH: into sl_symbols.accesses */
     uint32_t kernel;       /* of LAUNCH: its number, or 0 */
     uint8_t launch_kind;   /* of LAUNCH: 1 + its enum sl_launch_kind; 0: not known */
@@ -52,9 +53,9 @@ void sl_symbols_close(struct sl_symbols *symbols); /* accepts a zeroed one */
 
 /* Signatures: of an allocation or a free; of a launch, begun with its shape and continued with each access,
  * in any order. */
-static inline uint64_t sl_slot_signature(enum sl_symbol_kind kind, uint32_t slot)
+static inline uint64_t sl_slot_signature(enum sl_symbol_kind kind, uint32_t name)
 {
-    return sl_hash_word(sl_mix(kind), slot);
+    return sl_hash_word(sl_mix(kind), name);
 }
 static inline uint64_t sl_launch_signature(uint64_t shape)
 {
@@ -63,13 +64,17 @@ static inline uint64_t sl_launch_signature(uint64_t shape)
 /* `role`: see sl_kernels_role. */
 static inline uint64_t sl_signature_add(uint64_t signature, const struct sl_access *access, uint32_t role)
 {
-    return signature + sl_hash_word(sl_mix((uint64_t)role << 32 | access->slot), access->offset);
+    return signature + sl_hash_word(sl_mix((uint64_t)role << 32 | access->name), access->offset);
 }
 
 /* The symbol with this signature; a new one gets a copy of the record and its accesses. 0 when the table is
  * full. */
 sl_symbol sl_symbols_intern(struct sl_symbols *symbols, uint64_t signature, struct sl_symbol_record record,
                             const struct sl_access *accesses);
+
+/* The symbol, which has as many accesses, came again: they are those of the slots that are called as they are
+ * now. */
+void sl_symbols_follow(struct sl_symbols *symbols, sl_symbol symbol, const struct sl_access *accesses);
 
 /* The symbol stands for launches that use as much as `accesses` say, too: its own ones, of other sizes. */
 void sl_symbols_widen(struct sl_symbols *symbols, sl_symbol symbol, const struct sl_access *accesses);

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
+
 enum { SPANS = 3 };
 #define MANY_PAIRS ((uint64_t)1 << 18) /* of items and bins: a tenth of a second for all ways */
 
@@ -262,7 +264,7 @@ enum sl_status sl_layout_make(struct sl_layout_item *items, size_t count, uint32
                        .judge = judge,
                        .period = period,
                        .least = UINT64_MAX,
-                       .random = UINT64_C(88172645463325252)};
+                       .random = UINT64_C(88172645463325252) ^ sl_mix(judge->seed)};
     bool able = s.layout.spans && s.layout.best && s.layout.bins && s.tried && s.turns;
     for (size_t i = 0; i < count && able; i++) s.layout.spans[i] = spans_of(&items[i], period);
     if (able) choose(&s);

@@ -31,7 +31,8 @@ struct sl_layout_item {
 struct sl_layout_judge {
     uint64_t (*cost)(void *self, const struct sl_layout_item *items);
     void *self;
-    unsigned variants; /* that are tried beside the usual ways */
+    unsigned variants; /* that are tried beside the usual ways, */
+    unsigned seed;     /* others with another */
 };
 
 /* Gives movable items bins and offsets. `period`: events. `judge` says which way is the best. The first

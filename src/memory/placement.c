@@ -7,6 +7,7 @@
 #include "base/grow.h"
 #include "memory/placement_valid.h"
 
+#define MOST_YOUNGER 256  /* that a free makes older; where there are more the youngest takes its place */
 #define MOST_OF_OTHERS 64 /* free slots of a key that are other streams', before one of them is taken */
 
 void sl_placement_init(struct sl_placement *placement, struct sl_arena *arena, uint64_t limit_bytes)
@@ -21,7 +22,10 @@ void sl_placement_init(struct sl_placement *placement, struct sl_arena *arena, u
 void sl_placement_close(struct sl_placement *placement)
 {
     for (uint32_t i = 0; i < placement->slot_count; i++) free(placement->slots[i].interior);
-    for (uint32_t i = 0; i < placement->key_count; i++) free(placement->keys[i].slots);
+    for (uint32_t i = 0; i < placement->key_count; i++) {
+        free(placement->keys[i].slots);
+        free(placement->keys[i].by_age);
+    }
     free(placement->slots);
     free(placement->keys);
     sl_map_free(&placement->key_of);
@@ -202,6 +206,59 @@ static bool is_counted(const struct sl_placement *placement, const struct sl_slo
     return !placement->noted && !slot->mapped && !slot->block && is_packed(placement, slot);
 }
 
+static bool goes_by_age(const struct sl_slot_key *key)
+{
+    return key->bytes <= SL_TINY_BYTES && !key->by_number;
+}
+
+/* The slot is the youngest of its key. */
+static void begin_age(struct sl_placement *placement, uint32_t s)
+{
+    struct sl_slot *slot = &placement->slots[s];
+    struct sl_slot_key *key = &placement->keys[slot->key];
+    if (!goes_by_age(key)) return;
+    if (!key->live_count) key->home = slot->home;
+    if (key->home != slot->home ||
+        !sl_grow(&key->by_age, &key->age_capacity, key->live_count, sizeof *key->by_age)) {
+        key->by_number = true;
+        return;
+    }
+    slot->age = key->live_count;
+    key->by_age[key->live_count++] = s;
+}
+
+static void end_age(struct sl_placement *placement, uint32_t s)
+{
+    struct sl_slot_key *key = &placement->keys[placement->slots[s].key];
+    uint32_t age = placement->slots[s].age;
+    if (!goes_by_age(key) || !SL_CHECK(age < key->live_count && key->by_age[age] == s)) return;
+    key->live_count--;
+    if (key->live_count - age > MOST_YOUNGER) {
+        key->by_age[age] = key->by_age[key->live_count];
+        placement->slots[key->by_age[age]].age = age;
+        return;
+    }
+    for (; age < key->live_count; age++) {
+        key->by_age[age] = key->by_age[age + 1];
+        placement->slots[key->by_age[age]].age = age;
+    }
+}
+
+uint32_t sl_slot_name(const struct sl_placement *placement, uint32_t s)
+{
+    const struct sl_slot *slot = &placement->slots[s];
+    const struct sl_slot_key *key = &placement->keys[slot->key];
+    return slot->live && goes_by_age(key) ? key->slots[slot->age] : s;
+}
+
+uint32_t sl_slot_named(const struct sl_placement *placement, uint32_t name)
+{
+    const struct sl_slot *slot = &placement->slots[name];
+    const struct sl_slot_key *key = &placement->keys[slot->key];
+    if (!goes_by_age(key)) return slot->live ? name : SL_NONE;
+    return slot->ordinal < key->live_count ? key->by_age[slot->ordinal] : SL_NONE;
+}
+
 static void begin_life(struct sl_placement *placement, uint32_t s, uint64_t address, bool pinned)
 {
     struct sl_slot *slot = &placement->slots[s];
@@ -211,6 +268,7 @@ static void begin_life(struct sl_placement *placement, uint32_t s, uint64_t addr
     slot->address = address;
     slot->pinned = pinned;
     slot->mapped = slot->block = false;
+    begin_age(placement, s);
     placement->version++;
     placement->live_count++;
     placement->live_bytes += slot->bytes;
@@ -226,6 +284,7 @@ static void end_life(struct sl_placement *placement, uint32_t s)
 {
     struct sl_slot *slot = &placement->slots[s];
     struct sl_slot_key *key = &placement->keys[slot->key];
+    end_age(placement, s);
     slot->live = false;
     placement->version++;
     key->freed = true;
@@ -410,6 +469,7 @@ void sl_placement_forget(struct sl_placement *placement)
         struct sl_slot_key key = placement->keys[k];
         if (!keep_live(placement, &key, kept)) {
             free(key.slots);
+            free(key.by_age);
             continue;
         }
         uint64_t hash = key_hash(key.site, key.bytes);

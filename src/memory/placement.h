@@ -20,6 +20,7 @@ struct sl_slot {
     uint64_t site, bytes; /* as requested */
     uint32_t key;         /* index of its (site, bytes) */
     uint32_t ordinal;     /* among the slots of that key */
+    uint32_t age;         /* of a live one: how many of its key are older; where names go by age */
     bool live;
     bool pinned;            /* it lies in pinned memory */
     bool mapped;            /* the program chose where it lies, or lay last */
@@ -42,6 +43,10 @@ struct sl_slot_key {
     uint32_t *slots;     /* by ordinal */
     uint32_t count, capacity;
     uint32_t lowest_free; /* no free ordinal lies below */
+    uint32_t *by_age;     /* the live slots, the oldest first; where names go by age */
+    uint32_t live_count, age_capacity;
+    uint8_t home;         /* of all its slots */
+    bool by_number;       /* names do not go by age */
     bool freed;           /* one of them was freed before: a short life is likely */
     bool pinned;          /* by the rules */
 };
@@ -114,6 +119,15 @@ bool sl_placement_remember(struct sl_placement *placement, uint64_t site, uint64
 uint32_t sl_placement_remembered(const struct sl_placement *placement);
 /* Forgets those, and the symbols of the live ones. Live slots keep their numbers and places. */
 void sl_placement_forget(struct sl_placement *placement);
+
+/* What a slot is called where it is compared with another iteration's: a slot of the same site and size. It is
+ * the slot itself, but for tiny allocations, which go by their age: the oldest live one is called as the first
+ * slot, the next one as the second. A program that frees the last step's loss when it has this step's finds
+ * each in the other's slot in every step, and nothing else differs: by name its steps are alike. Not where
+ * several streams have such allocations: which is the older is chance then. */
+uint32_t sl_slot_name(const struct sl_placement *placement, uint32_t slot);
+/* The live slot that is called so, or SL_NONE. */
+uint32_t sl_slot_named(const struct sl_placement *placement, uint32_t name);
 
 /* The live allocation that holds `address`: its slot, or SL_NONE. */
 uint32_t sl_place_find(const struct sl_placement *placement, uint64_t address);

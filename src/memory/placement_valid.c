@@ -64,6 +64,13 @@ static bool is_live_slot_valid(const struct sl_placement *placement, uint32_t s)
     return true;
 }
 
+static bool is_age_valid(const struct sl_slot_key *key, const struct sl_slot *slot, uint32_t s)
+{
+    return key->bytes > SL_TINY_BYTES || key->by_number || !slot->live ||
+           (SL_HOLDS(slot->age < key->live_count) && SL_HOLDS(key->live_count <= key->count) &&
+            SL_HOLDS(key->by_age[slot->age] == s));
+}
+
 bool sl_slot_is_valid(const struct sl_placement *placement, uint32_t s)
 {
     if (!SL_HOLDS(s < placement->slot_count)) return false;
@@ -72,7 +79,7 @@ bool sl_slot_is_valid(const struct sl_placement *placement, uint32_t s)
     const struct sl_slot_key *key = &placement->keys[slot->key];
     return SL_HOLDS(slot->ordinal < key->count) && SL_HOLDS(key->slots[slot->ordinal] == s) &&
            SL_HOLDS(slot->site == key->site) && SL_HOLDS(slot->bytes == key->bytes) &&
-           is_interior_valid(slot) && (!slot->live || is_live_slot_valid(placement, s));
+           is_age_valid(key, slot, s) && is_interior_valid(slot) && (!slot->live || is_live_slot_valid(placement, s));
 }
 
 struct sums {

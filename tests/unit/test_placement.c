@@ -89,6 +89,93 @@ static void the_smallest_free_ordinal_is_taken(void **state)
     close_world(world);
 }
 
+static void check_names(const struct world *world, const uint32_t *slots, uint32_t count, uint32_t first)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(sl_slot_name(&world->placement, slots[i]), first + i);
+        assert_int_equal(sl_slot_named(&world->placement, first + i), slots[i]);
+    }
+}
+
+static void tiny_ones_are_named_by_age(void **state)
+{
+    (void)state;
+    struct world *world = open_world(SL_GIB);
+    uint32_t s[4];
+    for (int i = 0; i < 4; i++) s[i] = place(world, 4, 1);
+    check_names(world, s, 4, s[0]);
+    uint32_t others = place(world, 4, 2);
+    assert_int_equal(sl_slot_name(&world->placement, others), others);
+    unplace(world, s[1]); /* the younger ones are each called as the next older one was */
+    check_names(world, (uint32_t[]){s[0], s[2], s[3]}, 3, s[0]);
+    assert_int_equal(sl_slot_named(&world->placement, s[3]), SL_NONE);
+    assert_int_equal(sl_slot_name(&world->placement, s[1]), s[1]); /* it does not live */
+    assert_int_equal(place(world, 4, 1), s[1]);
+    check_names(world, (uint32_t[]){s[0], s[2], s[3], s[1]}, 4, s[0]);
+    close_world(world);
+}
+
+static void larger_ones_are_named_by_number(void **state)
+{
+    (void)state;
+    struct world *world = open_world(SL_GIB);
+    uint32_t first = place(world, SL_MIB, 1), second = place(world, SL_MIB, 1);
+    unplace(world, first);
+    assert_int_equal(sl_slot_name(&world->placement, second), second);
+    assert_int_equal(sl_slot_named(&world->placement, first), SL_NONE);
+    assert_int_equal(sl_slot_named(&world->placement, second), second);
+    close_world(world);
+}
+
+/* Which of two streams' is the older is chance. */
+static void what_several_streams_allocate_is_named_by_number(void **state)
+{
+    (void)state;
+    struct world *world = open_world(SL_GIB);
+    world->placement.stream = 1;
+    uint32_t first = place(world, 4, 1), second = place(world, 4, 1);
+    unplace(world, first);
+    assert_int_equal(sl_slot_name(&world->placement, second), first);
+    world->placement.stream = 2;
+    uint32_t others = place(world, 4, 1);
+    assert_int_equal(sl_slot_name(&world->placement, second), second);
+    assert_int_equal(sl_slot_name(&world->placement, others), others);
+    assert_int_equal(sl_slot_named(&world->placement, others), others);
+    unplace(world, second);
+    assert_int_equal(sl_slot_name(&world->placement, others), others);
+    close_world(world);
+}
+
+/* Whatever is freed, and what is forgotten: names are those of the key's first slots, each once. */
+static void names_are_as_many_as_live(void **state)
+{
+    (void)state;
+    enum { MOST = 600 };
+    struct world *world = open_world(SL_GIB);
+    uint32_t live[MOST], count = 0;
+    uint64_t random = 1;
+    for (int step = 0; step < 4000; step++) {
+        random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+        uint32_t at = count ? (uint32_t)(random >> 33) % count : 0;
+        if (count < MOST && (step < MOST / 2 || random >> 63)) {
+            live[count++] = place(world, 512, 1);
+        } else if (count) {
+            unplace(world, live[at]);
+            live[at] = live[--count];
+        }
+        if (step % 1000 == 999) sl_placement_forget(&world->placement);
+        if (step % 100) continue;
+        const struct sl_slot_key *key = &world->placement.keys[world->placement.slots[live[0]].key];
+        assert_int_equal(key->live_count, count);
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t name = sl_slot_name(&world->placement, live[i]);
+            assert_in_range(world->placement.slots[name].ordinal, 0, count - 1);
+            assert_int_equal(sl_slot_named(&world->placement, name), live[i]);
+        }
+    }
+    close_world(world);
+}
+
 static void allocations_do_not_overlap_and_are_found(void **state)
 {
     (void)state;
@@ -655,6 +742,10 @@ int main(void)
         cmocka_unit_test(equal_sums_of_site_and_size_are_told_apart),
         cmocka_unit_test(equal_iterations_get_equal_names_and_places),
         cmocka_unit_test(the_smallest_free_ordinal_is_taken),
+        cmocka_unit_test(tiny_ones_are_named_by_age),
+        cmocka_unit_test(larger_ones_are_named_by_number),
+        cmocka_unit_test(what_several_streams_allocate_is_named_by_number),
+        cmocka_unit_test(names_are_as_many_as_live),
         cmocka_unit_test(allocations_do_not_overlap_and_are_found),
         cmocka_unit_test(a_run_uses_whole_blocks_of_its_last_chunk_only),
         cmocka_unit_test(the_rest_of_a_runs_last_chunk_is_room),

@@ -166,6 +166,42 @@ static void a_period_that_was_not_seen_is_left_alone(void **state)
     assert_true(core->history.streak >= sl_predictor_period(core->history.predictor));
 }
 
+static uint64_t scratch;
+
+static void run_with_scratch(uint64_t *weights, int count, uint64_t *bias)
+{
+    scratch = core_take_at(200, SL_MIB);
+    for (int w = 0; w < count; w++) {
+        launch(&weights[w], 0);
+        launch(bias, 1);
+        launch(&scratch, 0);
+    }
+    assert_int_equal(sl_runtime_free(scratch, NULL), SL_OK);
+}
+
+/* The budget holds the weights and the chunk of the bias, and no third one, which the scratch had first. */
+static void a_chunk_of_tiny_ones_has_room_for_others(void **state)
+{
+    (void)state;
+    enum { WEIGHTS = 31 };
+    if (!core_in_child("inline")) return;
+    struct sl_core *core = sl_core_running();
+    struct sl_forecast forecast = {0};
+    uint64_t weights[WEIGHTS], bias = core_take(SL_TINY_BYTES);
+    sl_chunk tiny = sl_arena_chunk(&core->arena, bias);
+    for (int w = 0; w < WEIGHTS; w++) weights[w] = core_take(2 * SL_MIB);
+    core->planning.forecast.relayout.tries = 1000; /* only that of this test */
+    for (int i = 0; i < 6; i++) run_with_scratch(weights, WEIGHTS, &bias);
+    assert_int_not_equal(sl_arena_chunk(&core->arena, scratch), tiny);
+    begin_and_end(&forecast);
+    assert_int_equal(forecast.relayout.done, 1);
+    run_with_scratch(weights, WEIGHTS, &bias);
+    assert_int_equal(sl_arena_chunk(&core->arena, scratch), tiny);
+    assert_true(scratch >= bias + SL_TINY_BYTES + SL_TINY_BYTES / 8); /* and for more of the tiny */
+    sl_forecast_close(&forecast);
+    core_end_child(true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -174,5 +210,6 @@ int main(void)
         cmocka_unit_test(it_is_tried_less_and_less),
         cmocka_unit_test(a_period_that_was_not_seen_is_left_alone),
     };
-    return cmocka_run_group_tests(tests, core_start, core_stop);
+    const struct CMUnitTest alone[] = {cmocka_unit_test(a_chunk_of_tiny_ones_has_room_for_others)};
+    return cmocka_run_group_tests(alone, NULL, NULL) + cmocka_run_group_tests(tests, core_start, core_stop);
 }

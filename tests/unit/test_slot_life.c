@@ -1,5 +1,6 @@
 /* What the core notes of an allocation and a free: breaks if two allocations have one number, if a free is
- * not known by the name of its allocation, or if slots that only remember a place are never forgotten. */
+ * not known by the name of its allocation, if slots that only remember a place are never forgotten, or if two
+ * buffers that are used by turns make every second step another one. */
 #include "core/slot_life.h"
 
 #include <setjmp.h>
@@ -61,11 +62,51 @@ static void too_many_that_only_remember_are_forgotten(void **state)
     core_end_child(lives);
 }
 
+static const uint32_t offsets[] = {0}, sizes[] = {8};
+static const struct sl_host_kernel kernel = {"kernel", 1, offsets, sizes};
+
+static sl_symbol launch(uint64_t address)
+{
+    void *parameters[] = {&address};
+    struct sl_launch launch = core_kernel(&kernel, parameters, 1);
+    core_launch(launch);
+    return sl_core_running()->scanner.usage.symbol;
+}
+
+/* A step's loss is freed when the next one's is there, so each lies where the last but one lay. */
+static void steps_with_two_buffers_by_turns_are_alike(void **state)
+{
+    (void)state;
+    if (!core_in_child("inline")) return;
+    struct sl_core *core = sl_core_running();
+    uint64_t losses[2] = {core_take_at(7, 4), 0}, weights = core_take(SL_MIB);
+    sl_symbol written = 0, read = 0;
+    for (int step = 0; step < 8; step++) {
+        uint64_t *loss = &losses[(step + 1) % 2], *last = &losses[step % 2], fed = core->history.fed;
+        *loss = core_take_at(7, 4);
+        sl_symbol young = launch(*loss);
+        assert_int_equal(sl_runtime_free(*last, NULL), SL_OK);
+        launch(weights);
+        sl_symbol old = launch(*loss);
+        assert_int_not_equal(young, old);
+        if (step) assert_true(young == written && old == read);
+        written = young;
+        read = old;
+        if (step >= 3) assert_int_equal(sl_predictor_period(core->history.predictor), 5);
+        assert_int_equal(core->history.fed - fed, 5);
+        const struct sl_symbol_record *record = &core->symbols.records[old];
+        const struct sl_access *access = &core->symbols.accesses[record->first_access];
+        assert_int_equal(core->placement.slots[access->slot].address, *loss); /* what it now stands for */
+    }
+    core_end_child(true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_has_a_number_and_two_symbols),
         cmocka_unit_test(too_many_that_only_remember_are_forgotten),
+        cmocka_unit_test(steps_with_two_buffers_by_turns_are_alike),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

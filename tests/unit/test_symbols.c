@@ -82,10 +82,10 @@ static uint64_t add(uint64_t signature, const struct sl_access *access)
 static void what_differs_has_another_signature(void **state)
 {
     (void)state;
-    const struct sl_access accesses[] = {{.slot = 1, .where = 2, .offset = 512},
-                                         {.slot = 2, .where = 1, .offset = 512},
-                                         {.slot = 1, .where = 2, .offset = 1024},
-                                         {.slot = 1, .where = 3, .offset = 512}};
+    const struct sl_access accesses[] = {{.name = 1, .where = 2, .offset = 512},
+                                         {.name = 2, .where = 1, .offset = 512},
+                                         {.name = 1, .where = 2, .offset = 1024},
+                                         {.name = 1, .where = 3, .offset = 512}};
     uint64_t signatures[64], launch = sl_launch_signature(77);
     size_t count = 0;
     for (uint32_t slot = 0; slot < 3; slot++) {
@@ -102,18 +102,37 @@ static void what_differs_has_another_signature(void **state)
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < i; j++) /* a symbol's does not use the lowest bit */
             assert_true((signatures[i] | 1) != (signatures[j] | 1));
-    const struct sl_access guessed = {.slot = 1, .where = 2, .offset = 512, .at_least = 9, .threads = 4};
+    const struct sl_access guessed = {.name = 1, .where = 2, .offset = 512, .at_least = 9, .threads = 4};
     assert_true(add(launch, &guessed) == add(launch, &accesses[0]));
 }
 
 static void the_order_of_accesses_makes_no_difference(void **state)
 {
     (void)state;
-    const struct sl_access one = {.slot = 1, .where = 2, .offset = 512}, other = {.slot = 9, .where = 2};
+    const struct sl_access one = {.name = 1, .where = 2, .offset = 512}, other = {.name = 9, .where = 2};
     uint64_t launch = sl_launch_signature(77);
     assert_true(add(add(launch, &one), &other) == add(add(launch, &other), &one));
     assert_true(add(add(launch, &one), &one) != launch); /* twice is not never */
     assert_true(sl_signature_add(launch, &one, 3) != sl_signature_add(launch, &one, 4));
+}
+
+static void a_symbol_follows_its_names_to_other_slots(void **state)
+{
+    (void)state;
+    struct sl_access accesses[] = {{.slot = 1, .name = 1, .where = 2}, {.slot = 5, .name = 4, .where = 3}};
+    sl_symbol symbol = intern(signature(1), (struct sl_symbol_record){.access_count = 2}, accesses);
+    struct sl_symbol_record *record = &symbols.records[symbol];
+    const struct sl_access *own = &symbols.accesses[record->first_access];
+    record->recorded = 7;
+    sl_symbols_follow(&symbols, symbol, accesses);
+    assert_int_equal(record->recorded, 7);
+    accesses[1].slot = 4;
+    sl_symbols_follow(&symbols, symbol, accesses);
+    assert_true(own[0].slot == 1 && own[1].slot == 4 && own[1].name == 4);
+    assert_int_equal(record->recorded, 0); /* the trace has the other slot */
+    struct sl_access turned[] = {{.slot = 8, .name = 4, .where = 3}, {.slot = 9, .name = 1, .where = 2}};
+    sl_symbols_follow(&symbols, symbol, turned);
+    assert_true(own[0].slot == 1 && own[1].slot == 4);
 }
 
 static void a_narrowed_symbol_is_found_by_both_signatures(void **state)
@@ -225,6 +244,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_differs_has_another_signature, start, stop),
         cmocka_unit_test_setup_teardown(the_order_of_accesses_makes_no_difference, start, stop),
         cmocka_unit_test_setup_teardown(a_widened_symbol_has_the_most_of_each, start, stop),
+        cmocka_unit_test_setup_teardown(a_symbol_follows_its_names_to_other_slots, start, stop),
         cmocka_unit_test_setup_teardown(a_narrowed_symbol_is_found_by_both_signatures, start, stop),
         cmocka_unit_test_setup_teardown(beyond_the_most_symbols_there_is_none, start, stop),
         cmocka_unit_test_setup_teardown(beyond_the_most_accesses_there_is_none, start, stop),
