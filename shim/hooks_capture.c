@@ -81,6 +81,7 @@ CUresult sl_hook_cuStreamWaitEvent(struct sl_call call, sl_fn_cuStreamWaitEvent 
                                    CUevent event, unsigned flags)
 {
     if (atomic_load(&captures) && SL_GUARD(WORK_BEFORE_DRAWN_IN)) note_before(call, stream);
+    if (sl_runtime_running() && sl_session_on()) sl_runtime_work_comes();
     return real(stream, event, flags);
 }
 

@@ -12,6 +12,13 @@ static CUresult note_waited(CUresult result, uint64_t began_ns, enum sl_sync_kin
     return result;
 }
 
+/* While the program waits what it freed may go, and other data come. */
+static uint64_t begin_wait(void)
+{
+    if (sl_runtime_running() && sl_session_on()) sl_runtime_work_comes();
+    return sl_runtime_wait_begins();
+}
+
 /* Only a session that runs has anything to learn of; asking for it here must not start one. */
 CUresult sl_hook_cuCtxSynchronize(struct sl_call call, sl_fn_cuCtxSynchronize *real)
 {
@@ -19,7 +26,7 @@ CUresult sl_hook_cuCtxSynchronize(struct sl_call call, sl_fn_cuCtxSynchronize *r
     bool ours = sl_runtime_running() && sl_session_on();
     struct sl_sync_mark before = {0};
     if (ours) before = sl_runtime_synchronizing();
-    uint64_t began_ns = sl_runtime_wait_begins();
+    uint64_t began_ns = begin_wait();
     CUresult result = real();
     if (result == CUDA_SUCCESS && ours) sl_runtime_synchronized(before);
     return note_waited(result, began_ns, SL_SYNC_CONTEXT, NULL);
@@ -31,7 +38,7 @@ CUresult sl_hook_cuCtxSynchronize_v2(struct sl_call call, sl_fn_cuCtxSynchronize
     bool ours = sl_runtime_running() && (context ? context == sl_session_context() : sl_session_on());
     struct sl_sync_mark before = {0};
     if (ours) before = sl_runtime_synchronizing();
-    uint64_t began_ns = sl_runtime_wait_begins();
+    uint64_t began_ns = begin_wait();
     CUresult result = real(context);
     if (result == CUDA_SUCCESS && ours) sl_runtime_synchronized(before);
     return note_waited(result, began_ns, SL_SYNC_CONTEXT, NULL);
@@ -39,13 +46,13 @@ CUresult sl_hook_cuCtxSynchronize_v2(struct sl_call call, sl_fn_cuCtxSynchronize
 
 CUresult sl_hook_cuStreamSynchronize(struct sl_call call, sl_fn_cuStreamSynchronize *real, CUstream stream)
 {
-    uint64_t began_ns = sl_runtime_wait_begins();
+    uint64_t began_ns = begin_wait();
     return note_waited(real(stream), began_ns, SL_SYNC_STREAM, stream ? stream : call.default_stream);
 }
 
 CUresult sl_hook_cuEventSynchronize(struct sl_call call, sl_fn_cuEventSynchronize *real, CUevent event)
 {
     (void)call;
-    uint64_t began_ns = sl_runtime_wait_begins();
+    uint64_t began_ns = begin_wait();
     return note_waited(real(event), began_ns, SL_SYNC_EVENT, event);
 }

@@ -9,6 +9,7 @@
 
 #define SL_GUARDS(X)                                                                                         \
     X(POINT_OF_FREE)         /* a free records its point */                                                  \
+    X(OPEN_POINT_IS_RECORDED) /* later, but before anybody waits for it */                                    \
     X(POINT_BEFORE_GIVEN)    /* before the memory can be given out again */                                  \
     X(STREAM_WAITS)          /* cuMemAllocAsync's stream waits for the points of other streams */            \
     X(STREAM_WAITS_DISCARD)  /* and for the discard of the chunk */                                          \
@@ -16,6 +17,7 @@
     X(ALL_WAIT_DISCARD)      /* and for the discard */                                                       \
     X(JOINED_AFTER_WAIT)     /* and counts as waiting only when it does */                                   \
     X(DISCARD_WAITS)         /* a discard waits for the points of the chunk */                               \
+    X(OPEN_IS_NOT_DISCARDED) /* nothing is discarded whose point is not recorded yet */                       \
     X(TAKEN_MEANWHILE)       /* what is taken before its discard has looked at the frees is copied */        \
     X(DISCARD_IS_TOLD_FIRST) /* the number of a discard is known before the content is dead */               \
     X(FREE_FINISHES)         /* cuMemFree waits for all work */                                              \

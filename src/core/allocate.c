@@ -77,6 +77,7 @@ static void discard_dead(struct sl_core *core, struct sl_chunk_range range)
     for (uint32_t i = 0; i < range.count && !any; i++)
         any = is_to_discard(sl_arena_record(&core->arena, range.first + i));
     if (!any) return;
+    sl_frees_flush(&core->reuse.frees);
     sl_lock(&core->migrator.out.lock);
     for (uint32_t i = 0; i < range.count; i++)
         if (is_to_discard(sl_arena_record(&core->arena, range.first + i)))
@@ -198,8 +199,7 @@ enum sl_status sl_runtime_free_async(uint64_t address, sl_stream stream, struct 
     if (live) core->streams.active |= (uint64_t)1 << s;
     sl_unlock(&core->order);
     if (!live) return SL_ERR_INVALID;
-    struct sl_points *points =
-        SL_GUARD(POINT_OF_FREE) ? sl_points_record(&core->reuse.frees, &where, 1) : NULL;
+    struct sl_points *points = SL_GUARD(POINT_OF_FREE) ? sl_points_open(&core->reuse.frees, &where) : NULL;
     return end_allocation(core, address, false, points, freed);
 }
 

@@ -302,6 +302,7 @@ void sl_runtime_launch_begin(struct sl_launch *launch)
     launch->tick = 0;
     launch->state = NULL;
     if (!core) return;
+    sl_frees_flush(&core->reuse.frees);
     if (atomic_load_explicit(&core->streams.captures, memory_order_relaxed) &&
         core->backend.stream_capturing(core->backend.self, launch->stream))
         return;

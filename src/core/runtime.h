@@ -69,6 +69,10 @@ void sl_runtime_variable(uint64_t address, uint64_t bytes, uint64_t module);
 /* A function's module was unloaded: what was cached under any handle of it is forgotten. */
 void sl_runtime_functions_changed(void);
 
+/* A stream is about to be given work that is no launch, or the program's thread to wait for the device: the
+ * points of what was freed are recorded now, so that they lie in front of it. Enqueues. */
+void sl_runtime_work_comes(void);
+
 /* The program's thread has waited for the device, so it has time: now and then sees whether others took
  * memory of the device. pre: no lock of the core's is held. */
 void sl_runtime_waited(void);

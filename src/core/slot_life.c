@@ -55,7 +55,7 @@ void sl_slot_life_begin(struct sl_core *core, uint32_t slot, uint32_t tag)
 
 void sl_slot_life_end(struct sl_core *core, uint32_t s)
 {
-    uint32_t name = sl_slot_name(&core->placement, s);
+    uint32_t name = sl_slot_freed_name(&core->placement, s);
     sl_record_allocation(&core->recorder, SL_EVENT_FREE, s);
     sl_unplace(&core->placement, core->placement.slots[s].address, &s);
     feed_slot(core, SL_SYMBOL_FREE, s, name);

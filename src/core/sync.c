@@ -16,6 +16,7 @@ struct sl_sync_mark sl_runtime_synchronizing(void)
     struct sl_core *core = sl_core_running();
     struct sl_sync_mark mark = {0};
     if (!core) return mark;
+    sl_frees_flush(&core->reuse.frees); /* what is freed meanwhile has another point */
     sl_lock(&core->order);
     mark = (struct sl_sync_mark){.tick = all_submitted(core), .frees = sl_frees_now(&core->reuse.frees)};
     sl_unlock(&core->order);
@@ -53,6 +54,12 @@ void sl_runtime_finish(void)
     /* A stream that captures has work still, though what came before the capture is done. */
     if (!atomic_load(&core->streams.captures))
         sl_runtime_synchronized(before); /* frees in a row ask the driver once */
+}
+
+void sl_runtime_work_comes(void)
+{
+    struct sl_core *core = sl_core_running();
+    if (core) sl_frees_flush(&core->reuse.frees);
 }
 
 void sl_runtime_waited(void)

@@ -12,10 +12,13 @@
 enum { MANY_RANGES = 4096, FREES_BETWEEN_QUESTIONS = 64 };
 
 struct sl_points {
+    struct sl_frees *list;
     uint32_t refs; /* guarded by the list's lock */
     uint32_t count;
+    _Atomic bool open; /* the one event is not recorded yet: on that stream */
+    sl_stream stream;
     uint64_t began;  /* frees that were in the list before the events were recorded */
-    uint64_t number; /* of the free; UINT64_MAX: not in the list yet */
+    uint64_t number; /* of the last free that has them; UINT64_MAX: not in the list yet */
     struct {
         sl_event_handle event;
         uint64_t serial;
@@ -47,6 +50,7 @@ void sl_frees_close(struct sl_frees *frees, bool device_gone)
 {
     if (!frees->backend) return;
     for (uint32_t i = 0; i < frees->count; i++) release(frees, frees->ranges[i].points);
+    if (frees->open) release(frees, frees->open);
     for (uint32_t i = 0; i < frees->spare_count && !device_gone; i++)
         frees->backend->event_delete(frees->backend->self, frees->spare[i]);
     free(frees->ranges);
@@ -63,12 +67,20 @@ static bool take_event(struct sl_frees *frees, sl_event_handle *event)
     return spare || frees->backend->event_new(frees->backend->self, event) == SL_OK;
 }
 
+static struct sl_points *new_points(struct sl_frees *frees, uint32_t count)
+{
+    struct sl_points *points = count ? malloc(sizeof *points + count * sizeof points->at[0]) : NULL;
+    if (points)
+        *points =
+            (struct sl_points){.list = frees, .refs = 1, .began = sl_frees_now(frees), .number = UINT64_MAX};
+    return points;
+}
+
 struct sl_points *sl_points_record(struct sl_frees *frees, const struct sl_free_stream *streams,
                                    uint32_t count)
 {
     const struct sl_backend *backend = frees->backend;
-    struct sl_points *points = count ? malloc(sizeof *points + count * sizeof points->at[0]) : NULL;
-    if (points) *points = (struct sl_points){.refs = 1, .began = sl_frees_now(frees), .number = UINT64_MAX};
+    struct sl_points *points = new_points(frees, count);
     for (uint32_t i = 0; i < count; i++) {
         sl_event_handle event;
         if (!points || !take_event(frees, &event)) {
@@ -83,6 +95,79 @@ struct sl_points *sl_points_record(struct sl_frees *frees, const struct sl_free_
     if (!points || points->count) return points;
     free(points);
     return NULL;
+}
+
+/* No further free gets the point that is open. Returns it, with the list's reference; or NULL. */
+static struct sl_points *take_open(struct sl_frees *frees, const struct sl_points *only)
+{
+    sl_lock(&frees->lock);
+    struct sl_points *points = only && frees->open != only ? NULL : frees->open;
+    if (points) {
+        frees->open = NULL;
+        atomic_store(&frees->any_open, false);
+        if (points->refs == 1) { /* nobody has it */
+            release(frees, points);
+            points = NULL;
+        }
+    }
+    sl_unlock(&frees->lock);
+    return points;
+}
+
+/* Two threads may both do so: what each waits for lies behind the frees. */
+static void record_open(struct sl_points *points)
+{
+    struct sl_points *taken = take_open(points->list, points);
+    if (SL_GUARD(OPEN_POINT_IS_RECORDED))
+        sl_record_event(points->list->backend, points->at[0].event, points->stream);
+    atomic_store(&points->open, false);
+    sl_points_void(points->list, taken);
+}
+
+void sl_frees_flush(struct sl_frees *frees)
+{
+    if (!atomic_load_explicit(&frees->any_open, memory_order_relaxed)) return;
+    struct sl_points *points = take_open(frees, NULL);
+    if (!points) return;
+    record_open(points);
+    sl_points_void(frees, points);
+}
+
+/* pre: it is not in the list. Another thread's may be open by now. */
+static void open_point(struct sl_frees *frees, struct sl_points *points, uint64_t serial)
+{
+    atomic_store(&points->open, true);
+    sl_lock(&frees->lock);
+    bool first = serial && !frees->open;
+    if (first) {
+        frees->open = points;
+        points->refs++;
+        atomic_store(&frees->any_open, true);
+    }
+    sl_unlock(&frees->lock);
+    if (!first) record_open(points);
+}
+
+struct sl_points *sl_points_open(struct sl_frees *frees, const struct sl_free_stream *stream)
+{
+    sl_lock(&frees->lock);
+    struct sl_points *points = frees->open;
+    bool same = points && stream->serial && points->at[0].serial == stream->serial;
+    if (same) points->refs++;
+    sl_unlock(&frees->lock);
+    if (same) return points;
+    sl_frees_flush(frees);
+    points = new_points(frees, 1);
+    if (!points || !take_event(frees, &points->at[0].event)) {
+        frees->backend->stream_finish(frees->backend->self, stream->handle);
+        free(points);
+        return NULL;
+    }
+    points->count = 1;
+    points->stream = stream->handle;
+    points->at[0].serial = stream->serial;
+    open_point(frees, points, stream->serial);
+    return points;
 }
 
 /* The first range that ends behind `address`. */
@@ -114,17 +199,26 @@ static void erase(struct sl_frees *frees, uint32_t from, uint32_t until)
     frees->count -= until - from;
 }
 
-static void wait_on_host(const struct sl_frees *frees, const struct sl_points *points)
+/* May be done under any lock. */
+static void wait_for_event(const struct sl_points *points, sl_event_handle event)
 {
-    const struct sl_backend *backend = frees->backend;
-    for (uint32_t i = 0; i < points->count; i++) backend->event_wait(backend->self, points->at[i].event);
+    const struct sl_backend *backend = points->list->backend;
+    if (atomic_load(&points->open))
+        backend->stream_finish(backend->self, points->stream);
+    else
+        backend->event_wait(backend->self, event);
+}
+
+static void wait_on_host(const struct sl_points *points)
+{
+    for (uint32_t i = 0; i < points->count; i++) wait_for_event(points, points->at[i].event);
 }
 
 /* What is behind the middle of a range becomes one of its own. */
 static void split(struct sl_frees *frees, uint32_t at, struct sl_freed rest)
 {
     if (!sl_grow(&frees->ranges, &frees->capacity, frees->count, sizeof *frees->ranges)) {
-        wait_on_host(frees, rest.points);
+        wait_on_host(rest.points);
         return;
     }
     rest.points->refs++;
@@ -156,6 +250,7 @@ static bool have_passed(const struct sl_frees *frees, const struct sl_points *po
 {
     const struct sl_backend *backend = frees->backend;
     if (points->number <= frees->passed) return true;
+    if (atomic_load(&points->open)) return false;
     for (uint32_t i = 0; i < points->count; i++)
         if (!backend->event_done(backend->self, points->at[i].event)) return false;
     return true;
@@ -180,7 +275,7 @@ static void ask_for_oldest(struct sl_frees *frees)
 void sl_points_wait(struct sl_frees *frees, struct sl_points *points)
 {
     if (!points) return;
-    wait_on_host(frees, points);
+    wait_on_host(points);
     sl_points_void(frees, points);
 }
 
@@ -222,7 +317,6 @@ bool sl_wait_covers(const struct sl_wait *later, const struct sl_wait *earlier)
 
 static void append(struct sl_frees *frees, struct sl_waits *waits, struct sl_points *points, uint32_t i)
 {
-    const struct sl_backend *backend = frees->backend;
     struct sl_wait wait = {points->at[i].event, points, points->at[i].serial};
     for (uint32_t w = 0; w < waits->count; w++) {
         if (sl_wait_covers(&waits->at[w], &wait)) return;
@@ -233,7 +327,7 @@ static void append(struct sl_frees *frees, struct sl_waits *waits, struct sl_poi
         return;
     }
     if (!sl_grow(&waits->at, &waits->capacity, waits->count, sizeof *waits->at)) {
-        backend->event_wait(backend->self, wait.event);
+        sl_wait_on_host(&wait);
         return;
     }
     points->refs++;
@@ -267,6 +361,18 @@ bool sl_frees_any(struct sl_frees *frees, uint64_t begin, uint64_t end, uint64_t
         any = frees->ranges[r].points->number > frees->passed && has_other(frees->ranges[r].points, serial);
     sl_unlock(&frees->lock);
     return any;
+}
+
+bool sl_frees_are_open(struct sl_frees *frees, uint64_t begin, uint64_t end)
+{
+    bool open = false;
+    if (!atomic_load_explicit(&frees->any_open, memory_order_relaxed)) return false;
+    sl_lock(&frees->lock);
+    for (uint32_t r = first_behind(frees, begin); r < frees->count && frees->ranges[r].begin < end && !open;
+         r++)
+        open = atomic_load(&frees->ranges[r].points->open);
+    sl_unlock(&frees->lock);
+    return open;
 }
 
 void sl_frees_take(struct sl_frees *frees, uint64_t begin, uint64_t end, uint64_t serial,
@@ -316,15 +422,30 @@ void sl_frees_pass(struct sl_frees *frees, uint64_t until)
     sl_unlock(&frees->lock);
 }
 
+bool sl_waits_are_open(const struct sl_waits *waits)
+{
+    for (uint32_t i = 0; i < waits->count; i++)
+        if (atomic_load(&waits->at[i].points->open)) return true;
+    return false;
+}
+
 void sl_waits_enqueue(const struct sl_waits *waits, const struct sl_backend *backend, sl_stream stream)
 {
-    for (uint32_t i = 0; i < waits->count; i++) sl_wait_event(backend, stream, waits->at[i].event);
+    for (uint32_t i = 0; i < waits->count; i++) {
+        if (atomic_load(&waits->at[i].points->open)) record_open(waits->at[i].points);
+        sl_wait_event(backend, stream, waits->at[i].event);
+    }
+}
+
+void sl_wait_on_host(const struct sl_wait *wait)
+{
+    wait_for_event(wait->points, wait->event);
 }
 
 void sl_waits_add(struct sl_waits *waits, const struct sl_wait *wait, struct sl_frees *frees)
 {
     if (!sl_grow(&waits->at, &waits->capacity, waits->count, sizeof *waits->at)) {
-        frees->backend->event_wait(frees->backend->self, wait->event);
+        sl_wait_on_host(wait);
         return;
     }
     sl_lock(&frees->lock);
@@ -344,7 +465,8 @@ void sl_waits_prune(struct sl_waits *waits, struct sl_frees *frees)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < waits->count; i++) {
-        if (frees->backend->event_done(frees->backend->self, waits->at[i].event))
+        if (!atomic_load(&waits->at[i].points->open) &&
+            frees->backend->event_done(frees->backend->self, waits->at[i].event))
             sl_wait_end(&waits->at[i], frees);
         else
             waits->at[kept++] = waits->at[i];

@@ -32,6 +32,8 @@ struct sl_frees {
         struct sl_points *points;
     } * ranges; /* sorted */
     uint32_t count, capacity;
+    struct sl_points *open; /* a point that is not recorded yet, or NULL */
+    _Atomic bool any_open;
     uint64_t added;         /* frees so far; each has its number */
     uint64_t passed;        /* up to this number the host has waited for all of them */
     sl_event_handle *spare; /* events that nobody waits for */
@@ -55,6 +57,16 @@ void sl_frees_close(struct sl_frees *frees, bool device_gone); /* accepts a zero
  * waited for on the host instead. NULL: nothing is left to wait for. */
 struct sl_points *sl_points_record(struct sl_frees *frees, const struct sl_free_stream *streams,
                                    uint32_t count);
+/* A point on the stream that is recorded later: all frees on it until then have the same one. To be recorded
+ * later does no harm to data, since it lies behind more; but whoever waits for it must not wait for what
+ * comes behind the free. So before the program gives any stream work sl_frees_flush is called, at the latest.
+ * Enqueues, if another stream has such a point. NULL: nothing is left to wait for. */
+struct sl_points *sl_points_open(struct sl_frees *frees, const struct sl_free_stream *stream);
+/* Records the point that is open, if there is one. Enqueues. */
+void sl_frees_flush(struct sl_frees *frees);
+/* Whether [begin, end) holds what was freed at a point that is open: not to be discarded yet. */
+bool sl_frees_are_open(struct sl_frees *frees, uint64_t begin, uint64_t end);
+
 /* Waits on the host for all of them, and gives them up. Accepts NULL. */
 void sl_points_wait(struct sl_frees *frees, struct sl_points *points);
 /* Gives them up, whether they have passed or not. Accepts NULL. */
@@ -80,7 +92,9 @@ void sl_frees_pass(struct sl_frees *frees, uint64_t until);
 /* Whether who waits for `later` need not wait for `earlier`: on one stream, a point that was recorded after
  * another one was known. */
 bool sl_wait_covers(const struct sl_wait *later, const struct sl_wait *earlier);
-/* Makes `stream` wait for all of them: enqueues. */
+/* Whether one of them is open. */
+bool sl_waits_are_open(const struct sl_waits *waits);
+/* Makes `stream` wait for all of them, which are recorded if they are open: enqueues. */
 void sl_waits_enqueue(const struct sl_waits *waits, const struct sl_backend *backend, sl_stream stream);
 /* Appends one that another list has and keeps. */
 void sl_waits_add(struct sl_waits *waits, const struct sl_wait *wait, struct sl_frees *frees);
@@ -88,6 +102,8 @@ void sl_waits_add(struct sl_waits *waits, const struct sl_wait *wait, struct sl_
 void sl_waits_prune(struct sl_waits *waits, struct sl_frees *frees);
 /* Gives them up, and leaves none. */
 void sl_waits_end(struct sl_waits *waits, struct sl_frees *frees);
+/* Waits for it on the host. */
+void sl_wait_on_host(const struct sl_wait *wait);
 /* Gives one up. */
 void sl_wait_end(struct sl_wait *wait, struct sl_frees *frees);
 

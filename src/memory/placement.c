@@ -251,6 +251,13 @@ uint32_t sl_slot_name(const struct sl_placement *placement, uint32_t s)
     return slot->live && goes_by_age(key) ? key->slots[slot->age] : s;
 }
 
+uint32_t sl_slot_freed_name(const struct sl_placement *placement, uint32_t s)
+{
+    const struct sl_slot *slot = &placement->slots[s];
+    const struct sl_slot_key *key = &placement->keys[slot->key];
+    return slot->live && goes_by_age(key) ? key->slots[key->live_count - 1] : s;
+}
+
 uint32_t sl_slot_named(const struct sl_placement *placement, uint32_t name)
 {
     const struct sl_slot *slot = &placement->slots[name];

@@ -126,6 +126,9 @@ void sl_placement_forget(struct sl_placement *placement);
  * each in the other's slot in every step, and nothing else differs: by name its steps are alike. Not where
  * several streams have such allocations: which is the older is chance then. */
 uint32_t sl_slot_name(const struct sl_placement *placement, uint32_t slot);
+/* The same for its free: what goes by age is called as the youngest, whichever is freed. Else tensors that are
+ * freed the oldest first would all be called alike, and their frees a period. */
+uint32_t sl_slot_freed_name(const struct sl_placement *placement, uint32_t slot);
 /* The live slot that is called so, or SL_NONE. */
 uint32_t sl_slot_named(const struct sl_placement *placement, uint32_t name);
 

@@ -91,6 +91,7 @@ static void *work(void *argument)
         if (!wait_for_step(worker, &pending)) break;
         SL_TEST_DELAY(ISSUE);
         if (atomic_load(&daemon->stopping)) break;
+        if (worker->out && schedule->migrator->frees) sl_frees_flush(schedule->migrator->frees);
         sl_schedule_issue_pending(schedule, worker->out, &pending);
         if (worker->out) sl_daemon_wake(daemon); /* a frame for the other direction */
     }

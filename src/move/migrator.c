@@ -160,15 +160,18 @@ static void wait_for_users(struct sl_migrator *migrator, struct sl_chunk_record 
 }
 
 /* Makes the out stream wait for the frees of all memory in the chunk, whose content is said to be dead and
- * whose discard is announced. False: it must not be discarded, since a free may be long in coming, or the
- * chunk was taken in between: then its frees left the list with that, perhaps before they were seen here. */
+ * whose discard is announced. False: it must not be discarded, since a free may be long in coming, or its
+ * point is not recorded yet, or the chunk was taken in between: then its frees left the list with that,
+ * perhaps before they were seen here. */
 static bool wait_for_frees(struct sl_migrator *migrator, const struct sl_chunk_record *chunk)
 {
     struct sl_waits waits = {0};
     if (!migrator->frees) return true;
     sl_frees_peek(migrator->frees, chunk->address, chunk->address + migrator->arena->chunk_bytes, &waits);
     bool taken = atomic_load(&chunk->bytes) && SL_GUARD(TAKEN_MEANWHILE);
-    bool may_wait = !taken && (!waits.count || !sl_migrator_is_held(migrator));
+    /* To record a point gives work to a stream of the program's, which may be full. */
+    bool open = sl_waits_are_open(&waits) && SL_GUARD(OPEN_IS_NOT_DISCARDED);
+    bool may_wait = !taken && !open && (!waits.count || !sl_migrator_is_held(migrator));
     if (may_wait && SL_GUARD(DISCARD_WAITS))
         sl_waits_enqueue(&waits, migrator->backend, migrator->out.stream);
     sl_waits_end(&waits, migrator->frees);

@@ -44,7 +44,7 @@ static void add_join(struct sl_reuse *reuse, struct sl_wait *wait)
     uint32_t i = 0;
     while (i < reuse->join_count && !sl_wait_covers(wait, &reuse->joins[i].wait)) i++;
     if (i == SL_MOST_JOINS) {
-        reuse->migrator->backend->event_wait(reuse->migrator->backend->self, wait->event);
+        sl_wait_on_host(wait);
         sl_wait_end(wait, &reuse->frees);
         return;
     }

@@ -217,8 +217,7 @@ static void wait_for_past(struct sl_streams *streams, const struct active *activ
     const struct sl_backend *backend = streams->migrator->backend;
     for (uint32_t i = 0; i < active->captured_count && SL_GUARD(WORK_BEFORE_CAPTURE); i++)
         backend->event_wait(backend->self, active->captured[i]);
-    for (uint32_t i = 0; i < gone->count && SL_GUARD(WORK_OF_THE_GONE); i++)
-        backend->event_wait(backend->self, gone->at[i].event);
+    for (uint32_t i = 0; i < gone->count && SL_GUARD(WORK_OF_THE_GONE); i++) sl_wait_on_host(&gone->at[i]);
     sl_waits_end(gone, streams->frees);
 }
 
@@ -259,6 +258,7 @@ void sl_stream_gone(struct sl_streams *streams, sl_stream stream)
     const struct sl_backend *backend = streams->migrator->backend;
     sl_event_handle before_capture = NULL;
     bool known = false;
+    sl_frees_flush(streams->frees);
     sl_lock(streams->order);
     for (uint32_t s = 0; s < streams->count; s++) {
         if (streams->known[s].handle != stream || !(streams->active >> s & 1)) continue;
@@ -285,6 +285,7 @@ void sl_stream_gone(struct sl_streams *streams, sl_stream stream)
 void sl_stream_may_capture(struct sl_streams *streams, sl_stream stream)
 {
     const struct sl_backend *backend = streams->migrator->backend;
+    sl_frees_flush(streams->frees);
     if (backend->stream_capturing(backend->self, stream)) return;
     sl_lock(streams->order);
     uint32_t s = sl_stream_number(streams, stream);

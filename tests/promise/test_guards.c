@@ -160,8 +160,10 @@ static void give(uint64_t address, int s)
     if (sl_runtime_free_async(address, stream(s), NULL)) exit(2);
 }
 
+/* As a launch or the daemon does, in front of which points are recorded. */
 static void release(struct sl_core *core, uint64_t address)
 {
+    sl_frees_flush(&core->reuse.frees);
     sl_lock(&core->migrator.out.lock);
     sl_migrator_evict(&core->migrator, sl_arena_chunk(&core->arena, address), NULL, SL_CAUSE_DEMAND);
     sl_unlock(&core->migrator.out.lock);
@@ -243,6 +245,17 @@ static bool all_streams_wait_for_the_discard(void)
     bool same = take_for_all() == memory;
     work(C, 0);
     return same && discards == 1 && is_behind_discard(C);
+}
+
+/* Its point would have to be recorded in a stream that may be full, under a lock. */
+static bool what_has_no_recorded_point_is_copied(void)
+{
+    uint64_t memory;
+    struct sl_core *core = start_with_freed(&memory);
+    sl_lock(&core->migrator.out.lock);
+    sl_migrator_evict(&core->migrator, sl_arena_chunk(&core->arena, memory), NULL, SL_CAUSE_DEMAND);
+    sl_unlock(&core->migrator.out.lock);
+    return discards == 0;
 }
 
 static bool what_is_taken_again_is_copied(void)
@@ -481,6 +494,10 @@ static const struct scenario {
     }
     SCENARIO(POINT_OF_FREE, another_stream_waits_for_the_free),
     SCENARIO(POINT_OF_FREE, a_discard_waits_for_the_free),
+    SCENARIO(OPEN_POINT_IS_RECORDED, another_stream_waits_for_the_free),
+    SCENARIO(OPEN_POINT_IS_RECORDED, any_stream_waits_behind_a_plain_allocation),
+    SCENARIO(OPEN_POINT_IS_RECORDED, a_discard_waits_for_the_free),
+    SCENARIO(OPEN_IS_NOT_DISCARDED, what_has_no_recorded_point_is_copied),
     SCENARIO(POINT_BEFORE_GIVEN, memory_is_not_given_out_before_its_points_are_known),
     SCENARIO(STREAM_WAITS, another_stream_waits_for_the_free),
     SCENARIO(STREAM_WAITS_DISCARD, a_stream_waits_for_the_discard),

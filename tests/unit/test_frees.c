@@ -151,6 +151,89 @@ static void a_discard_waits_and_takes_nothing(void **state)
     assert_int_equal(waits_of(0, 4, on_b.serial), 1);
 }
 
+static void freed_later(uint64_t begin, uint64_t end, struct sl_free_stream stream)
+{
+    sl_frees_add(&frees, begin * KIB, end * KIB, sl_points_open(&frees, &stream));
+}
+
+/* Frees in a row, as of an optimizer's gradients, record one event and not one each. */
+static void frees_in_a_row_have_one_point(void **state)
+{
+    (void)state;
+    for (uint64_t i = 0; i < 8; i++) freed_later(i, i + 1, on_a);
+    assert_int_equal(device.records, 0);
+    assert_true(sl_frees_are_open(&frees, 7 * KIB, 8 * KIB));
+    sl_frees_flush(&frees);
+    assert_int_equal(device.records, 1);
+    assert_false(sl_frees_are_open(&frees, 0, 8 * KIB));
+    freed_later(8, 9, on_a); /* behind what the stream was given since */
+    assert_true(sl_frees_are_open(&frees, 8 * KIB, 9 * KIB));
+    assert_false(sl_frees_are_open(&frees, 0, 8 * KIB));
+    assert_int_equal(waits_of(0, 8, 3), 1);
+    assert_int_equal(device.wait_count, 1);
+    assert_int_equal(device.records, 1);
+    sl_frees_flush(&frees);
+    assert_int_equal(device.records, 2);
+    assert_int_equal(waits_of(8, 9, 3), 1);
+    assert_int_equal(device.waits[0].event->recorded, device.records);
+}
+
+/* Nobody waits for an event that was never recorded: that would be no wait. */
+static void who_waits_for_an_open_point_records_it(void **state)
+{
+    (void)state;
+    freed_later(0, 4, on_a);
+    assert_int_equal(waits_of(0, 2, 3), 1);
+    assert_int_equal(device.records, 1);
+    assert_int_equal(device.waits[0].event->recorded, device.records);
+    freed_later(4, 8, on_a); /* the other one is not open any more */
+    assert_int_equal(waits_of(2, 4, 3), 1);
+    assert_int_equal(device.records, 1);
+    assert_int_equal(waits_of(4, 8, 3), 1);
+    assert_int_equal(device.records, 2);
+}
+
+static void a_point_that_nobody_needs_is_not_recorded(void **state)
+{
+    (void)state;
+    freed_later(0, 4, on_a);
+    assert_int_equal(waits_of(0, 4, on_a.serial), 0);
+    sl_frees_flush(&frees);
+    freed_later(0, 4, on_a);
+    sl_frees_pass(&frees, sl_frees_now(&frees)); /* the host has waited */
+    sl_frees_flush(&frees);
+    assert_int_equal(device.records, 0);
+}
+
+static void one_stream_has_an_open_point(void **state)
+{
+    (void)state;
+    freed_later(0, 1, on_a);
+    freed_later(1, 2, on_b);
+    assert_int_equal(device.records, 1);
+    assert_false(sl_frees_are_open(&frees, 0, KIB));
+    freed_later(2, 3, (struct sl_free_stream){&a, 0}); /* nobody knows which one that is */
+    freed_later(3, 4, (struct sl_free_stream){&a, 0});
+    assert_int_equal(device.records, 4);
+    assert_int_equal(waits_of(0, 2, 3), 3);
+    assert_int_equal(device.records, 4);
+}
+
+/* What was never recorded has not passed, whatever the driver says of its event. */
+static void an_open_point_has_not_passed(void **state)
+{
+    (void)state;
+    struct sl_waits waits = {0};
+    freed_later(0, 4, on_a);
+    sl_frees_take(&frees, 0, 4 * KIB, 3, &waits);
+    assert_true(sl_waits_are_open(&waits));
+    sl_waits_prune(&waits, &frees);
+    assert_int_equal(waits.count, 1);
+    sl_waits_enqueue(&waits, &device.backend, &c);
+    assert_false(sl_waits_are_open(&waits));
+    sl_waits_end(&waits, &frees);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -163,6 +246,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(points_recorded_side_by_side_both_count, start, stop),
         cmocka_unit_test_setup_teardown(events_are_not_recorded_under_a_wait, start, stop),
         cmocka_unit_test_setup_teardown(a_discard_waits_and_takes_nothing, start, stop),
+        cmocka_unit_test_setup_teardown(frees_in_a_row_have_one_point, start, stop),
+        cmocka_unit_test_setup_teardown(who_waits_for_an_open_point_records_it, start, stop),
+        cmocka_unit_test_setup_teardown(a_point_that_nobody_needs_is_not_recorded, start, stop),
+        cmocka_unit_test_setup_teardown(one_stream_has_an_open_point, start, stop),
+        cmocka_unit_test_setup_teardown(an_open_point_has_not_passed, start, stop),
     };
     return cmocka_run_group_tests_name("frees", tests, NULL, NULL);
 }

@@ -106,7 +106,9 @@ static void tiny_ones_are_named_by_age(void **state)
     check_names(world, s, 4, s[0]);
     uint32_t others = place(world, 4, 2);
     assert_int_equal(sl_slot_name(&world->placement, others), others);
+    assert_int_equal(sl_slot_freed_name(&world->placement, s[1]), s[3]); /* there are four */
     unplace(world, s[1]); /* the younger ones are each called as the next older one was */
+    assert_int_equal(sl_slot_freed_name(&world->placement, s[0]), s[2]);
     check_names(world, (uint32_t[]){s[0], s[2], s[3]}, 3, s[0]);
     assert_int_equal(sl_slot_named(&world->placement, s[3]), SL_NONE);
     assert_int_equal(sl_slot_name(&world->placement, s[1]), s[1]); /* it does not live */
@@ -122,6 +124,7 @@ static void larger_ones_are_named_by_number(void **state)
     uint32_t first = place(world, SL_MIB, 1), second = place(world, SL_MIB, 1);
     unplace(world, first);
     assert_int_equal(sl_slot_name(&world->placement, second), second);
+    assert_int_equal(sl_slot_freed_name(&world->placement, second), second);
     assert_int_equal(sl_slot_named(&world->placement, first), SL_NONE);
     assert_int_equal(sl_slot_named(&world->placement, second), second);
     close_world(world);

@@ -101,12 +101,27 @@ static void steps_with_two_buffers_by_turns_are_alike(void **state)
     core_end_child(true);
 }
 
+/* At its end a program frees all it has: that is no period. */
+static void frees_in_a_row_differ(void **state)
+{
+    (void)state;
+    enum { COUNT = 40 };
+    if (!core_in_child("inline")) return;
+    struct sl_core *core = sl_core_running();
+    uint64_t memory[COUNT];
+    for (int i = 0; i < COUNT; i++) memory[i] = core_take_at(7, 4);
+    for (int i = 0; i < COUNT; i++) assert_int_equal(sl_runtime_free(memory[i], NULL), SL_OK);
+    assert_int_equal(sl_predictor_period(core->history.predictor), 0);
+    core_end_child(true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_has_a_number_and_two_symbols),
         cmocka_unit_test(too_many_that_only_remember_are_forgotten),
         cmocka_unit_test(steps_with_two_buffers_by_turns_are_alike),
+        cmocka_unit_test(frees_in_a_row_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
