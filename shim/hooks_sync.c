@@ -1,4 +1,5 @@
-/* Where the program waits. What the core knows of the device's work, and how long it took, for the trace. */
+/* Where the program waits, or makes what it may wait for. What the core knows of the device's work, and how
+ * long it took, for the trace. */
 #include "core/runtime.h"
 #include "driver.h"
 #include "session.h"
@@ -12,10 +13,15 @@ static CUresult note_waited(CUresult result, uint64_t began_ns, enum sl_sync_kin
     return result;
 }
 
+static void tell_core(void)
+{
+    if (sl_runtime_running() && sl_session_on()) sl_runtime_work_comes();
+}
+
 /* While the program waits what it freed may go, and other data come. */
 static uint64_t begin_wait(void)
 {
-    if (sl_runtime_running() && sl_session_on()) sl_runtime_work_comes();
+    tell_core();
     return sl_runtime_wait_begins();
 }
 
@@ -55,4 +61,19 @@ CUresult sl_hook_cuEventSynchronize(struct sl_call call, sl_fn_cuEventSynchroniz
     (void)call;
     uint64_t began_ns = begin_wait();
     return note_waited(real(event), began_ns, SL_SYNC_EVENT, event);
+}
+
+CUresult sl_hook_cuEventRecord(struct sl_call call, sl_fn_cuEventRecord *real, CUevent event, CUstream stream)
+{
+    (void)call;
+    tell_core();
+    return real(event, stream);
+}
+
+CUresult sl_hook_cuEventRecordWithFlags(struct sl_call call, sl_fn_cuEventRecordWithFlags *real,
+                                        CUevent event, CUstream stream, unsigned flags)
+{
+    (void)call;
+    tell_core();
+    return real(event, stream, flags);
 }

@@ -5,13 +5,15 @@
 #include <linux/futex.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/test_delay.h"
 #include "base/thread.h"
 
-#define UNDER_WAY 2 /* movements of a direction that may be submitted and unfinished */
+#define UNDER_WAY 2         /* movements of a direction that may be submitted and unfinished */
+#define PATIENCE_NS 1000000 /* with a program that freed and has not gone on */
 
 enum { AT_WORK, IN_A_WAIT, LEFT_THERE };
 
@@ -30,10 +32,11 @@ struct sl_daemon {
     struct worker workers[2];
 };
 
-static void sleep_unless_news(struct sl_daemon *daemon, uint32_t seen)
+/* `most`: for how long; NULL: as long as it takes. */
+static void sleep_unless_news(struct sl_daemon *daemon, uint32_t seen, const struct timespec *most)
 {
     atomic_fetch_add(&daemon->sleepers, 1);
-    syscall(SYS_futex, &daemon->news, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+    syscall(SYS_futex, &daemon->news, FUTEX_WAIT_PRIVATE, seen, most, NULL, 0);
     atomic_fetch_sub(&daemon->sleepers, 1);
 }
 
@@ -73,6 +76,15 @@ static bool wait_for_step(struct worker *worker, const struct sl_pending *pendin
     return atomic_compare_exchange_strong(&worker->where, &where, AT_WORK);
 }
 
+/* The program records the points of its frees when it goes on. Where it does something else for long what was
+ * freed may go nevertheless. */
+static void record_points(struct sl_daemon *daemon, uint32_t seen)
+{
+    static const struct timespec patience = {.tv_nsec = PATIENCE_NS};
+    sleep_unless_news(daemon, seen, &patience);
+    if (!atomic_load(&daemon->stopping)) sl_frees_flush(daemon->schedule->migrator->frees);
+}
+
 static void *work(void *argument)
 {
     struct worker *worker = argument;
@@ -85,13 +97,13 @@ static void *work(void *argument)
         struct sl_pending pending;
         SL_TEST_DELAY(PEEK);
         if (!sl_schedule_peek(schedule, worker->out, &pending)) {
-            sleep_unless_news(daemon, seen);
+            sleep_unless_news(daemon, seen, NULL);
             continue;
         }
         if (!wait_for_step(worker, &pending)) break;
         SL_TEST_DELAY(ISSUE);
         if (atomic_load(&daemon->stopping)) break;
-        if (worker->out && schedule->migrator->frees) sl_frees_flush(schedule->migrator->frees);
+        if (worker->out && sl_schedule_is_open(schedule, pending.chunk)) record_points(daemon, seen);
         sl_schedule_issue_pending(schedule, worker->out, &pending);
         if (worker->out) sl_daemon_wake(daemon); /* a frame for the other direction */
     }

@@ -56,12 +56,10 @@ static bool is_in_arena(const struct sl_schedule *schedule, const struct sl_step
     return SL_CHECK(step->chunk < sl_arena_chunk_count(schedule->migrator->arena));
 }
 
-/* Whether the chunk would have to be copied, though it is dead, because the point of a free is not recorded
- * yet. It will be at the next launch; the daemon records it itself. */
-static bool is_open(const struct sl_schedule *schedule, const struct sl_step *step)
+bool sl_schedule_is_open(const struct sl_schedule *schedule, sl_chunk c)
 {
     const struct sl_migrator *migrator = schedule->migrator;
-    const struct sl_chunk_record *chunk = sl_arena_record(migrator->arena, step->chunk);
+    const struct sl_chunk_record *chunk = sl_arena_record(migrator->arena, c);
     return atomic_load(&chunk->content) == SL_CONTENT_RESIDENT_DEAD && migrator->frees &&
            sl_frees_are_open(migrator->frees, chunk->address, chunk->address + migrator->arena->chunk_bytes);
 }
@@ -72,7 +70,9 @@ static void issue_out(struct sl_schedule *schedule, uint32_t until, enum sl_move
     for (uint32_t i = atomic_load(&schedule->next_out); i < until && i < schedule->steps.out_count; i++) {
         if (!atomic_load(&schedule->active)) return;
         const struct sl_step *step = &schedule->steps.out[i];
-        if (!is_in_arena(schedule, step) || !may_leave(schedule, step) || is_open(schedule, step)) return;
+        if (!is_in_arena(schedule, step) || !may_leave(schedule, step) ||
+            sl_schedule_is_open(schedule, step->chunk))
+            return;
         sl_migrator_evict(schedule->migrator, step->chunk, sl_fences_find(&schedule->fences, step->after),
                           cause);
         atomic_store(&schedule->next_out, i + 1);

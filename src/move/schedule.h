@@ -104,6 +104,9 @@ struct sl_pending {
     const struct sl_fence *fence; /* out */
 };
 bool sl_schedule_peek(struct sl_schedule *schedule, bool out, struct sl_pending *pending);
+/* Whether the chunk, which is dead, would have to be copied because the point of a free is not recorded yet
+ * (frees.h): so its step waits. It is recorded at the program's next launch at the latest. */
+bool sl_schedule_is_open(const struct sl_schedule *schedule, sl_chunk chunk);
 /* Issues the step if nobody did and the plan is still the same. */
 void sl_schedule_issue_pending(struct sl_schedule *schedule, bool out, const struct sl_pending *pending);
 

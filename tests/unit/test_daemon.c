@@ -26,7 +26,7 @@ enum {
 };
 #define CHUNK (2 * SL_MIB)
 
-enum what { EVICTS, FETCHES, WAITS };
+enum what { EVICTS, FETCHES, DISCARDS, WAITS };
 
 /* What the daemon's threads ask the device for. */
 static struct {
@@ -83,6 +83,13 @@ static enum sl_status fetch(void *self, uint64_t address, uint64_t bytes)
     if (!pthread_equal(pthread_self(), tester))
         note((struct call){.what = FETCHES, .chunk = sl_arena_chunk(arena, address)});
     return host.fetch(self, address, bytes);
+}
+
+static enum sl_status discard(void *self, uint64_t address, uint64_t bytes)
+{
+    if (!pthread_equal(pthread_self(), tester))
+        note((struct call){.what = DISCARDS, .chunk = sl_arena_chunk(arena, address)});
+    return host.discard(self, address, bytes);
 }
 
 static enum sl_status event_wait(void *self, sl_event_handle event)
@@ -144,6 +151,7 @@ static int start(void **state)
     backend = host;
     backend.evict = evict;
     backend.fetch = fetch;
+    backend.discard = discard;
     backend.event_wait = event_wait;
     backend.thread_attach = thread_attach;
     sl_arena_init(arena, &backend, CHUNK);
@@ -291,6 +299,30 @@ static void an_eviction_waits_for_its_fence(void **state)
     assert_int_equal(waited, 1);
 }
 
+/* What was freed is discarded, and not copied, though the program does nothing that records the point. */
+static void points_are_recorded_for_a_program_that_pauses(void **state)
+{
+    (void)state;
+    static struct sl_frees frees;
+    const struct sl_free_stream where = {backend.stream_in(backend.self), 1};
+    uint64_t address = sl_arena_record(arena, 0)->address;
+    assert_int_equal(sl_frees_init(&frees, &backend), SL_OK);
+    migrator.frees = &frees;
+    sl_frees_add(&frees, address, address + CHUNK, sl_points_open(&frees, &where));
+    sl_arena_give(arena, 0);
+    assert_true(sl_schedule_is_open(schedule, 0));
+    assert_false(sl_schedule_is_open(schedule, 1));
+    assert_int_equal(sl_daemon_start(schedule, &daemon_of), SL_OK);
+    struct sl_plan_action action = {SL_ACTION_DISCARD, 0, FIRST, FIRST + 1, SL_NONE};
+    carry_out(&action, 1);
+    submit(FIRST + 1);
+    await(&seen.moved, 1);
+    sl_daemon_stop(daemon_of, false);
+    assert_int_equal(seen.calls[seen.call_count - 1].what, DISCARDS);
+    assert_false(sl_schedule_is_open(schedule, 0));
+    sl_frees_close(&frees, false);
+}
+
 /* What was begun is complete: the schedule knows of every movement that there was. */
 static void a_stop_ends_between_movements(void **state)
 {
@@ -344,6 +376,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(launches_are_followed, start, stop),
         cmocka_unit_test_setup_teardown(few_movements_are_under_way, start, stop),
         cmocka_unit_test_setup_teardown(an_eviction_waits_for_its_fence, start, stop),
+        cmocka_unit_test_setup_teardown(points_are_recorded_for_a_program_that_pauses, start, stop),
         cmocka_unit_test_setup_teardown(a_stop_ends_between_movements, start, stop),
         cmocka_unit_test_setup_teardown(a_thread_that_waits_is_left_there, start, stop),
         cmocka_unit_test_setup_teardown(without_the_context_nothing_is_moved, start, stop),
