@@ -6,6 +6,7 @@
 #include "base/map.h"
 
 enum { SPANS = 3 };
+enum { TRIES_FOR_VARIANT = 4 }; /* where chunks are nearly full most orders lead nowhere, and cost little */
 #define MANY_PAIRS ((uint64_t)1 << 18) /* of items and bins: a tenth of a second for all ways */
 
 /* When an item is there: in the first period, in which rests are still there, and in one of those that
@@ -220,18 +221,20 @@ static bool place_all(struct search *s, bool alike)
     return true;
 }
 
-static void try_way(struct search *s, unsigned way, double disorder)
+/* False: something fits nowhere. */
+static bool try_way(struct search *s, unsigned way, double disorder)
 {
     struct layout *layout = &s->layout;
     set_turns(s, (enum order)(way / 2), disorder);
     empty(layout);
     memcpy(s->tried, s->items, s->count * sizeof *s->tried);
-    if (!place_all(s, way % 2)) return;
+    if (!place_all(s, way % 2)) return false;
     uint64_t cost = s->judge->cost(s->judge->self, s->tried);
-    if (cost >= s->least) return;
+    if (cost >= s->least) return true;
     s->least = cost;
     for (size_t i = 0; i < s->count; i++)
         layout->best[i] = (struct found){s->tried[i].offset, s->tried[i].bin};
+    return true;
 }
 
 /* Every way to choose, of large layouts the first; then each again and again, more or less out of order. What
@@ -240,8 +243,9 @@ static void choose(struct search *s)
 {
     bool large = (uint64_t)s->count * s->layout.bin_count > MANY_PAIRS;
     for (unsigned way = 0; way < (large ? 1 : WAYS); way++) try_way(s, way, 0);
-    for (unsigned i = 0; !large && i < s->judge->variants; i++)
-        try_way(s, i % WAYS, random_share(s) * random_share(s));
+    unsigned judged = 0, tries = large ? 0 : TRIES_FOR_VARIANT * s->judge->variants;
+    for (unsigned i = 0; i < tries && judged < s->judge->variants; i++)
+        judged += try_way(s, i % WAYS, random_share(s) * random_share(s));
     for (size_t i = 0; i < s->count && s->least != UINT64_MAX; i++) {
         s->items[i].offset = s->layout.best[i].offset;
         s->items[i].bin = s->layout.best[i].bin;

@@ -31,7 +31,7 @@ struct sl_layout_item {
 struct sl_layout_judge {
     uint64_t (*cost)(void *self, const struct sl_layout_item *items);
     void *self;
-    unsigned variants; /* that are tried beside the usual ways, */
+    unsigned variants; /* that are judged beside the usual ways, where as many can be found, */
     unsigned seed;     /* others with another */
 };
 
