@@ -33,7 +33,9 @@ void sl_core_feed(struct sl_core *core, sl_symbol symbol, sl_symbol expected, ui
     if (!hit) {
         if (expected != SL_NONE && core->budget.pressure) /* else nothing depends on it */
             sl_decision_misprediction(&core->scanner, core->ticks.now, expected, symbol);
-        sl_planning_mispredicted(&core->planning);
+        sl_planning_mispredicted(&core->planning,
+                                 expected != SL_NONE && !history->interleaved &&
+                                     sl_access_same_chunks(&core->scanner, expected, symbol));
     }
     if (ended) end_iteration(core);
     if (core->live && history->fed % SYMBOLS_BETWEEN_SUMMARIES == 0)

@@ -60,9 +60,10 @@ void sl_planning_cancel(struct sl_planning *planning, enum sl_cancel_reason why)
     sl_schedule_cancel(planning->schedule);
 }
 
-void sl_planning_mispredicted(struct sl_planning *planning)
+void sl_planning_mispredicted(struct sl_planning *planning, bool alike)
 {
     planning->mispredictions++;
+    if (alike) return;
     if (!atomic_load_explicit(&planning->schedule->active, memory_order_relaxed)) return;
     if (!planning->schedule->steps.symbols ||
         sl_successors_are_needed(planning->successors, planning->history->fed))

@@ -72,8 +72,9 @@ void sl_planning_hasten(struct sl_planning *planning);
 void sl_planning_cancel(struct sl_planning *planning, enum sl_cancel_reason why);
 
 /* A symbol was not predicted, or did not come as planned: a plan that holds is cancelled, unless the program
- * soon goes on as it has it and such things are rare. */
-void sl_planning_mispredicted(struct sl_planning *planning);
+ * soon goes on as it has it and such things are rare. `alike`: it uses the chunks of the one that was
+ * predicted, so the plan holds. */
+void sl_planning_mispredicted(struct sl_planning *planning, bool alike);
 
 /* The launch that is being begun lacks something. If it came as planned nevertheless, and that is true too
  * often, the plan is cancelled. */

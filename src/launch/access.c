@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_COMPARED 16   /* accesses, and chunks of one */
 #define REPEATED_WITHIN 16 /* words: as many as a structure that holds operands has, about */
 
 /* `kernel`: its number, or 0 for a range of `bytes` bytes. */
@@ -350,6 +351,37 @@ struct sl_chunk_range sl_access_range(const struct sl_placement *placement, cons
 {
     return sl_slot_chunks(placement, &placement->slots[access->slot], access->offset,
                           sl_access_end(placement, access) - access->offset);
+}
+
+/* Whether all chunks of one launch are among the other's. */
+static bool are_among(const struct sl_scanner *scanner, const struct sl_symbol_record *one,
+                      const struct sl_symbol_record *other)
+{
+    const struct sl_access *accesses = scanner->symbols->accesses;
+    for (uint32_t a = 0; a < one->access_count; a++) {
+        struct sl_chunk_range range = sl_access_range(scanner->placement, &accesses[one->first_access + a]);
+        if (range.count > MOST_COMPARED) return false;
+        for (uint32_t i = 0; i < range.count; i++) {
+            bool found = false;
+            for (uint32_t b = 0; b < other->access_count && !found; b++) {
+                struct sl_chunk_range in =
+                    sl_access_range(scanner->placement, &accesses[other->first_access + b]);
+                found = range.first + i - in.first < in.count;
+            }
+            if (!found) return false;
+        }
+    }
+    return true;
+}
+
+bool sl_access_same_chunks(const struct sl_scanner *scanner, sl_symbol one, sl_symbol other)
+{
+    if (one >= scanner->symbols->count || other >= scanner->symbols->count) return false;
+    const struct sl_symbol_record *a = &scanner->symbols->records[one],
+                                  *b = &scanner->symbols->records[other];
+    return a->kind == SL_SYMBOL_LAUNCH && b->kind == SL_SYMBOL_LAUNCH && a->kernel &&
+           a->kernel == b->kernel && a->access_count <= MOST_COMPARED && b->access_count <= MOST_COMPARED &&
+           are_among(scanner, a, b) && are_among(scanner, b, a);
 }
 
 static bool reserve_chunks(struct sl_scanner *scanner, uint32_t more)

@@ -70,6 +70,10 @@ struct sl_footprint *sl_access_footprint(struct sl_scanner *scanner, const struc
 const struct sl_usage *sl_access_footprint_words(struct sl_scanner *scanner,
                                                  const struct sl_footprint *footprint);
 
+/* Whether both symbols are launches of one kernel that use the same chunks now: for what moves it makes no
+ * difference which of them comes. False for launches that use many. */
+bool sl_access_same_chunks(const struct sl_scanner *scanner, sl_symbol one, sl_symbol other);
+
 /* Where an access ends: what the launch itself said, or the end of the tensor that begins at its offset,
  * widened to what the grid covers at least. Behind a mapping's end it goes on in those that follow. */
 uint64_t sl_access_end(const struct sl_placement *placement, const struct sl_access *access);

@@ -80,6 +80,25 @@ static void another_pointer(void **state)
     assert_int_equal(address_of(1), second + 8);
 }
 
+/* The two tensors share a chunk. */
+static void other_launches_use_the_same_chunks(void **state)
+{
+    (void)state;
+    const struct sl_scanner *scanner = &sl_core_running()->scanner;
+    uint64_t large = core_take(4 * SL_MIB), others = core_take(4 * SL_MIB);
+    sl_symbol one = scan((struct pair){first, large, 4}), other = scan((struct pair){second, large, 4});
+    assert_int_equal(sl_arena_chunk(&sl_core_running()->arena, first),
+                     sl_arena_chunk(&sl_core_running()->arena, second));
+    assert_int_not_equal(one, other);
+    assert_true(sl_access_same_chunks(scanner, one, other));
+    sl_symbol less = scan((struct pair){first, second, 4});
+    assert_false(sl_access_same_chunks(scanner, one, less));
+    assert_false(sl_access_same_chunks(scanner, less, one));
+    assert_false(sl_access_same_chunks(scanner, one, scan((struct pair){first, others, 4})));
+    assert_false(sl_access_same_chunks(scanner, one, UINT32_MAX));
+    assert_false(sl_access_same_chunks(scanner, 0, 0));
+}
+
 static uint64_t least_of(sl_symbol symbol)
 {
     struct sl_core *core = sl_core_running();
@@ -273,6 +292,7 @@ int main(void)
         cmocka_unit_test(a_name_used_by_two_kernels),
         cmocka_unit_test(the_expected_launch),
         cmocka_unit_test(another_pointer),
+        cmocka_unit_test(other_launches_use_the_same_chunks),
         cmocka_unit_test(another_grid),
         cmocka_unit_test(another_grid_that_comes_alone),
         cmocka_unit_test(another_kernel),

@@ -199,6 +199,26 @@ static bool knows_where_it_is(const struct sl_core *core)
     return !core->planning.astray_at;
 }
 
+/* A word of its parameters that looked like an address before does so no more, or a tensor begins elsewhere.
+ */
+static void what_uses_the_same_chunks_is_no_other_way(void **state)
+{
+    (void)state;
+    if (!in_child_with_a_plan(BLOCKS)) return;
+    struct sl_core *core = sl_core_running();
+    for (int i = 0; i < 5; i++) launch(&blocks[i], 1);
+    uint64_t mispredictions = core->planning.mispredictions, generation = core->schedule.generation,
+             inside = blocks[5] + 512, other = blocks[9];
+    launch(&inside, 1);
+    assert_true(core->planning.mispredictions > mispredictions);
+    assert_int_equal(core->planning.astray_at, 0);
+    assert_true(core->schedule.active && core->schedule.generation == generation);
+    for (int i = 6; i < 12; i++) launch(&blocks[i], 1);
+    assert_int_equal(core->planning.astray_at, 0);
+    launch(&other, 1);
+    core_end_child(core->planning.astray_at != 0);
+}
+
 /* Launches too many, then as many too few, then one in place of another: none of them costs the plan. */
 static void odd_launches_do_not_end_what_is_planned(void **state)
 {
@@ -352,6 +372,7 @@ int main(void)
         cmocka_unit_test(one_launch_of_a_shape_confirms_another),
         cmocka_unit_test(another_way_ends_what_is_planned),
         cmocka_unit_test(odd_launches_do_not_end_what_is_planned),
+        cmocka_unit_test(what_uses_the_same_chunks_is_no_other_way),
         cmocka_unit_test(what_odd_launches_took_is_planned_anew),
         cmocka_unit_test(what_is_lacking_takes_the_place_of_what_is_used_last),
         cmocka_unit_test(what_is_forgotten_is_planned_no_more),
