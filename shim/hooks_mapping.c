@@ -92,19 +92,21 @@ CUresult sl_hook_cuMemAddressFree(struct sl_call call, sl_fn_cuMemAddressFree *r
 
 /* --- memory */
 
-/* The driver says whether it would make such memory; what it is to be used for must be what ours can be. */
-static bool can_be_ours(struct sl_call call, size_t bytes, const CUmemAllocationProp *properties)
+/* The driver says whether it would make such memory; what it is to be used for must be what ours can be.
+ * *result: that it cannot be asked. A handle of the driver's would not fit into addresses of ours. */
+static bool can_be_ours(struct sl_call call, size_t bytes, const CUmemAllocationProp *properties,
+                        CUresult *result)
 {
     size_t granularity = 0;
+    *result = CUDA_SUCCESS;
     if (!gives_memory(call) || properties->type != CU_MEM_ALLOCATION_TYPE_PINNED ||
         properties->allocFlags.usage || properties->allocFlags.compressionType ||
         !on_managed_device(&properties->location))
         return false;
     const struct sl_cuda_driver *driver = sl_driver_functions();
-    return driver && driver->mem_get_granularity &&
-           driver->mem_get_granularity(&granularity, properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM) ==
-               CUDA_SUCCESS &&
-           granularity && bytes && bytes % granularity == 0 && bytes % GRANULARITY == 0;
+    if (!driver || !driver->mem_get_granularity) return false;
+    *result = driver->mem_get_granularity(&granularity, properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+    return granularity && bytes && bytes % granularity == 0 && bytes % GRANULARITY == 0;
 }
 
 /* False: the driver is to be asked. */
@@ -123,10 +125,10 @@ CUresult sl_hook_cuMemCreate(struct sl_call call, sl_fn_cuMemCreate *real,
                              CUmemGenericAllocationHandle *handle, size_t bytes,
                              const CUmemAllocationProp *properties, unsigned long long flags)
 {
-    CUresult result;
-    if (handle && properties && !flags && can_be_ours(call, bytes, properties) &&
-        make_ours(handle, bytes, properties, &result))
-        return sl_memory_answer(call, result, bytes);
+    CUresult result = CUDA_SUCCESS;
+    bool ours = handle && properties && !flags && can_be_ours(call, bytes, properties, &result);
+    if (result != CUDA_SUCCESS) return result;
+    if (ours && make_ours(handle, bytes, properties, &result)) return sl_memory_answer(call, result, bytes);
     result = real(handle, bytes, properties, flags);
     if (result == CUDA_SUCCESS && on_managed_device(&properties->location)) sl_physical_made(*handle, bytes);
     return sl_memory_answer(call, result, bytes);
