@@ -45,10 +45,12 @@ struct sl_stall *sl_stall_new(struct sl_stalls *stalls)
     struct sl_stall *stall = &stalls->at[stalls->next % SL_STALLS];
     if (stalls->next % SL_STALLS == 0 && stall->in_sequence) sl_stalls_settle(stalls);
     stalls->next++;
+    if (atomic_load(&stall->given)) return NULL; /* a thread was held up meanwhile */
     stall->in_sequence = 0;
     if (!sl_backend_has_timed_event(stalls->backend, &stall->reached)) return NULL;
     stall->tick = stalls->ticks->now;
     stall->iteration = atomic_load(&stalls->stats->iteration);
+    atomic_store(&stall->given, true);
     return stall;
 }
 
@@ -59,4 +61,5 @@ void sl_stall_wait(struct sl_stalls *stalls, struct sl_stall *stall, sl_stream s
     bool measured = stall && backend->event_record(backend->self, stall->reached, stream) == SL_OK;
     sl_migrator_wait(stalls->migrator, &stalls->migrator->in, sequence, stream);
     if (measured) atomic_store(&stall->in_sequence, sequence);
+    if (stall) atomic_store(&stall->given, false);
 }

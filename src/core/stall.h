@@ -17,6 +17,7 @@ struct sl_stalls {
     struct sl_stall {
         sl_event_handle reached;
         _Atomic uint64_t in_sequence; /* 0: free, or not measured yet */
+        _Atomic bool given;           /* to a thread that has not come to its wait */
         sl_stream stream;             /* of the launch */
         sl_tick tick;
         uint32_t iteration;

@@ -226,6 +226,30 @@ static void more_stalls_than_places(void **state)
     assert_int_equal(stats.total.stalls, SL_STALLS + 1);
 }
 
+/* A thread is held up between its launch and its wait: nobody else gets its place. */
+static void a_place_is_one_threads(void **state)
+{
+    (void)state;
+    uint64_t sequence = fetch(1470);
+    device.recording = NULL;
+    struct sl_stall *held = sl_stall_new(&stalls);
+    assert_non_null(held);
+    for (int i = 1; i < 3 * SL_STALLS; i++) {
+        struct sl_stall *next = sl_stall_new(&stalls);
+        assert_ptr_not_equal(next, held);
+        assert_int_equal(next == NULL, i % SL_STALLS == 0);
+        sl_stall_wait(&stalls, next, &program, sequence);
+    }
+    sl_stall_wait(&stalls, held, &program, sequence);
+    bool again = false;
+    for (int i = 0; i < SL_STALLS; i++) {
+        struct sl_stall *next = sl_stall_new(&stalls);
+        again |= next == held;
+        sl_stall_wait(&stalls, next, &program, sequence);
+    }
+    assert_true(again);
+}
+
 /* Where the device is far behind the oldest gives way. No more events are made than there are places. */
 static void the_device_is_far_behind(void **state)
 {
@@ -276,6 +300,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_lost_its_event_is_not_measured, begin, end),
         cmocka_unit_test_setup_teardown(more_stalls_than_places, begin, end),
         cmocka_unit_test_setup_teardown(the_device_is_far_behind, begin, end),
+        cmocka_unit_test_setup_teardown(a_place_is_one_threads, begin, end),
         cmocka_unit_test_setup_teardown(without_an_event_it_waits_all_the_same, begin, end),
         cmocka_unit_test_setup_teardown(without_a_record_it_waits_all_the_same, begin, end),
     };
