@@ -17,6 +17,7 @@
     X(ALL_WAIT_DISCARD)      /* and for the discard */                                                       \
     X(JOINED_AFTER_WAIT)     /* and counts as waiting only when it does */                                   \
     X(DISCARD_WAITS)         /* a discard waits for the points of the chunk */                               \
+    X(OWN_STREAM_IS_RECORDED) /* at once, where the stream is a thread's own: no other thread could */        \
     X(OPEN_IS_NOT_DISCARDED) /* nothing is discarded whose point is not recorded yet */                       \
     X(TAKEN_MEANWHILE)       /* what is taken before its discard has looked at the frees is copied */        \
     X(DISCARD_IS_TOLD_FIRST) /* the number of a discard is known before the content is dead */               \

@@ -186,6 +186,13 @@ enum sl_status sl_runtime_free(uint64_t address, struct sl_allocation *freed)
     return free_blocks(core, address, freed) ? SL_OK : sl_core_free(core, address, false, freed);
 }
 
+/* A thread's own stream has no handle by which another thread could record the point. */
+static struct sl_points *points_of(struct sl_core *core, const struct sl_free_stream *where)
+{
+    bool own = where->handle == SL_STREAM_PER_THREAD && SL_GUARD(OWN_STREAM_IS_RECORDED);
+    return own ? sl_points_record(&core->reuse.frees, where, 1) : sl_points_open(&core->reuse.frees, where);
+}
+
 enum sl_status sl_runtime_free_async(uint64_t address, sl_stream stream, struct sl_allocation *freed)
 {
     struct sl_core *core = sl_core_running();
@@ -199,7 +206,7 @@ enum sl_status sl_runtime_free_async(uint64_t address, sl_stream stream, struct 
     if (live) core->streams.active |= (uint64_t)1 << s;
     sl_unlock(&core->order);
     if (!live) return SL_ERR_INVALID;
-    struct sl_points *points = SL_GUARD(POINT_OF_FREE) ? sl_points_open(&core->reuse.frees, &where) : NULL;
+    struct sl_points *points = SL_GUARD(POINT_OF_FREE) ? points_of(core, &where) : NULL;
     return end_allocation(core, address, false, points, freed);
 }
 

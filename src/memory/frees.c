@@ -133,6 +133,14 @@ void sl_frees_flush(struct sl_frees *frees)
     sl_points_void(frees, points);
 }
 
+void sl_frees_flush_stream(struct sl_frees *frees, sl_stream stream)
+{
+    sl_lock(&frees->lock);
+    bool lies_there = frees->open && frees->open->stream == stream;
+    sl_unlock(&frees->lock);
+    if (lies_there) sl_frees_flush(frees);
+}
+
 /* pre: it is not in the list. Another thread's may be open by now. */
 static void open_point(struct sl_frees *frees, struct sl_points *points, uint64_t serial)
 {

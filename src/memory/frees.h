@@ -60,10 +60,14 @@ struct sl_points *sl_points_record(struct sl_frees *frees, const struct sl_free_
 /* A point on the stream that is recorded later: all frees on it until then have the same one. To be recorded
  * later does no harm to data, since it lies behind more; but whoever waits for it must not wait for what
  * comes behind the free. So before the program gives any stream work sl_frees_flush is called, at the latest.
- * Enqueues, if another stream has such a point. NULL: nothing is left to wait for. */
+ * Enqueues, if another stream has such a point. NULL: nothing is left to wait for. pre: the stream's handle
+ * means the same stream to every thread. */
 struct sl_points *sl_points_open(struct sl_frees *frees, const struct sl_free_stream *stream);
-/* Records the point that is open, if there is one. Enqueues. */
+/* Records the point that is open, if there is one. Enqueues; the stream's context is current, and its handle
+ * means the same stream to every thread. */
 void sl_frees_flush(struct sl_frees *frees);
+/* The same if it lies on this stream, which is about to be destroyed. */
+void sl_frees_flush_stream(struct sl_frees *frees, sl_stream stream);
 /* Whether [begin, end) holds what was freed at a point that is open: not to be discarded yet. */
 bool sl_frees_are_open(struct sl_frees *frees, uint64_t begin, uint64_t end);
 

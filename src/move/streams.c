@@ -258,7 +258,7 @@ void sl_stream_gone(struct sl_streams *streams, sl_stream stream)
     const struct sl_backend *backend = streams->migrator->backend;
     sl_event_handle before_capture = NULL;
     bool known = false;
-    sl_frees_flush(streams->frees);
+    sl_frees_flush_stream(streams->frees, stream);
     sl_lock(streams->order);
     for (uint32_t s = 0; s < streams->count; s++) {
         if (streams->known[s].handle != stream || !(streams->active >> s & 1)) continue;

@@ -42,8 +42,11 @@ static sl_stream stream(int s)
     return s == OUT ? host.stream_out(host.self) : s == IN ? host.stream_in(host.self) : &own[s];
 }
 
+static _Thread_local int mine = A; /* what CU_STREAM_PER_THREAD names in this thread */
+
 static int number_of(sl_stream handle)
 {
+    if (handle == SL_STREAM_PER_THREAD) return mine;
     for (int s = 0; s < STREAMS; s++)
         if (stream(s) == handle) return s;
     fprintf(stderr, "an unknown stream\n");
@@ -245,6 +248,43 @@ static bool all_streams_wait_for_the_discard(void)
     bool same = take_for_all() == memory;
     work(C, 0);
     return same && discards == 1 && is_behind_discard(C);
+}
+
+static uint64_t take_in_own(void)
+{
+    uint64_t address = 0;
+    if (sl_runtime_alloc_async(CHUNK, 1, 0, SL_STREAM_PER_THREAD, &address)) exit(2);
+    return address;
+}
+
+static void work_in_own(uint64_t address)
+{
+    struct sl_launch launch = {.kind = SL_LAUNCH_MEMSET, .stream = SL_STREAM_PER_THREAD};
+    if (address) launch.spans[launch.span_count++] = (struct sl_span){address, CHUNK, true};
+    sl_runtime_launch_begin(&launch);
+    clocks[mine].at[mine]++;
+    sl_runtime_launch_end(&launch, true);
+}
+
+static void *take_beside(void *memory)
+{
+    mine = B;
+    work_in_own(0);
+    *(uint64_t *)memory = take_in_own();
+    return NULL;
+}
+
+/* By the same handle another thread would record the point in its own stream. */
+static bool a_threads_own_stream_is_waited_for_in_anothers(void)
+{
+    start();
+    pthread_t other;
+    uint64_t memory = take_in_own(), again = 0;
+    work_in_own(memory);
+    fill();
+    if (sl_runtime_free_async(memory, SL_STREAM_PER_THREAD, NULL)) exit(2);
+    if (pthread_create(&other, NULL, take_beside, &again) || pthread_join(other, NULL)) exit(2);
+    return again == memory && is_behind(B, A);
 }
 
 /* Its point would have to be recorded in a stream that may be full, under a lock. */
@@ -497,6 +537,7 @@ static const struct scenario {
     SCENARIO(OPEN_POINT_IS_RECORDED, another_stream_waits_for_the_free),
     SCENARIO(OPEN_POINT_IS_RECORDED, any_stream_waits_behind_a_plain_allocation),
     SCENARIO(OPEN_POINT_IS_RECORDED, a_discard_waits_for_the_free),
+    SCENARIO(OWN_STREAM_IS_RECORDED, a_threads_own_stream_is_waited_for_in_anothers),
     SCENARIO(OPEN_IS_NOT_DISCARDED, what_has_no_recorded_point_is_copied),
     SCENARIO(POINT_BEFORE_GIVEN, memory_is_not_given_out_before_its_points_are_known),
     SCENARIO(STREAM_WAITS, another_stream_waits_for_the_free),

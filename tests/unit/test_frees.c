@@ -205,6 +205,16 @@ static void a_point_that_nobody_needs_is_not_recorded(void **state)
     assert_int_equal(device.records, 0);
 }
 
+static void a_stream_that_goes_has_no_open_point(void **state)
+{
+    (void)state;
+    freed_later(0, 4, on_a);
+    sl_frees_flush_stream(&frees, &b);
+    assert_int_equal(device.records, 0);
+    sl_frees_flush_stream(&frees, &a);
+    assert_int_equal(device.records, 1);
+}
+
 static void one_stream_has_an_open_point(void **state)
 {
     (void)state;
@@ -250,6 +260,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(who_waits_for_an_open_point_records_it, start, stop),
         cmocka_unit_test_setup_teardown(a_point_that_nobody_needs_is_not_recorded, start, stop),
         cmocka_unit_test_setup_teardown(one_stream_has_an_open_point, start, stop),
+        cmocka_unit_test_setup_teardown(a_stream_that_goes_has_no_open_point, start, stop),
         cmocka_unit_test_setup_teardown(an_open_point_has_not_passed, start, stop),
     };
     return cmocka_run_group_tests_name("frees", tests, NULL, NULL);
