@@ -80,18 +80,13 @@ static uint32_t bin_for(struct maker *m, sl_chunk c)
     return m->bin_of[c];
 }
 
-static uint64_t granules(uint64_t bytes)
-{
-    return (bytes + SL_GRANULE_BYTES - 1) & ~(uint64_t)(SL_GRANULE_BYTES - 1);
-}
-
 static bool add_item(struct maker *m, sl_chunk c, uint64_t offset, uint64_t bytes)
 {
     if (!sl_grow(&m->items, &m->item_capacity, m->count, sizeof *m->items) ||
         !sl_grow(&m->parts, &m->part_capacity, m->count, sizeof *m->parts))
         return false;
     m->items[m->count] = (struct sl_layout_item){.offset = offset,
-                                                 .bytes = granules(bytes),
+                                                 .bytes = sl_whole_granules(bytes),
                                                  .bin = bin_for(m, c),
                                                  .ends = (uint32_t)(2 * m->period),
                                                  .kind = SL_LAYOUT_FIXED};
@@ -138,7 +133,7 @@ static bool add_tiny(struct maker *m)
     }
     for (uint32_t b = 0, tiny = m->bin_count; b < tiny; b++) {
         uint64_t taken = atomic_load(&sl_arena_record(arena, m->chunk_of[b])->bytes), end = m->items[b].bytes;
-        end = granules(end + end / PART_FOR_MORE_TINY);
+        end = sl_whole_granules(end + end / PART_FOR_MORE_TINY);
         m->items[b].bytes = end < taken ? end : taken;
         memset(m->items[b].used, 0xff, sizeof m->items[b].used);
         if (taken < arena->chunk_bytes && !add_item(m, m->chunk_of[b], taken, arena->chunk_bytes - taken))

@@ -1,5 +1,6 @@
 /* Signatures and their interning: launches, allocations and frees that are equal from one iteration to the
- * next get equal symbols, and the symbol's record says what they touch. Never addresses: slots, by name, and offsets.
+ * next get equal symbols, and the symbol's record says what they touch. Never addresses:
+ * slots, by name, and offsets.
  * Caller holds the order lock. */
 #ifndef SLUICE_SYMBOL_H
 #define SLUICE_SYMBOL_H

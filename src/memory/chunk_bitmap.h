@@ -10,6 +10,12 @@
 #define SL_GRANULE_BYTES 512u
 #define SL_CHUNK_BITMAP_LEVELS 4
 
+/* `bytes` up to the end of their last granule. */
+static inline uint64_t sl_whole_granules(uint64_t bytes)
+{
+    return (bytes + SL_GRANULE_BYTES - 1) & ~(uint64_t)(SL_GRANULE_BYTES - 1);
+}
+
 struct sl_chunk_bitmap {
     uint32_t granules;
     uint32_t end;     /* of what is in use; stretches may be taken beyond it, gaps are looked for before it */

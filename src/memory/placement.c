@@ -365,18 +365,14 @@ enum sl_status sl_place_at(struct sl_placement *placement, uint64_t address, uin
     return SL_OK;
 }
 
-static uint64_t granules(uint64_t bytes)
-{
-    return (bytes + SL_GRANULE_BYTES - 1) & ~(uint64_t)(SL_GRANULE_BYTES - 1);
-}
-
 enum sl_status sl_place_block(struct sl_placement *placement, uint64_t address, uint64_t bytes, uint64_t site,
                               uint32_t *slot_out)
 {
     uint32_t s =
         is_expected(placement, site, bytes) ? placement->expected_slot : slot_for(placement, site, bytes);
     if (s == SL_NONE) return SL_ERR_NO_MEMORY;
-    enum sl_status status = sl_suballocator_map(&placement->suballocator, address, granules(bytes), s);
+    enum sl_status status =
+        sl_suballocator_map(&placement->suballocator, address, sl_whole_granules(bytes), s);
     if (status) return status;
     begin_life(placement, s, address, false);
     placement->slots[s].block = true;
@@ -412,7 +408,8 @@ enum sl_status sl_unplace(struct sl_placement *placement, uint64_t address, uint
     if (placement->noted)
         sl_ranges_remove(&placement->ranges, address);
     else if (placement->slots[s].mapped || placement->slots[s].block)
-        sl_suballocator_unmap(&placement->suballocator, address, granules(placement->slots[s].bytes));
+        sl_suballocator_unmap(&placement->suballocator, address,
+                              sl_whole_granules(placement->slots[s].bytes));
     else
         sl_suballocator_give_back(&placement->suballocator, address, placement->slots[s].bytes);
     check(placement, s);

@@ -45,10 +45,10 @@ struct sl_slot_key {
     uint32_t lowest_free; /* no free ordinal lies below */
     uint32_t *by_age;     /* the live slots, the oldest first; where names go by age */
     uint32_t live_count, age_capacity;
-    uint8_t home;         /* of all its slots */
-    bool by_number;       /* names do not go by age */
-    bool freed;           /* one of them was freed before: a short life is likely */
-    bool pinned;          /* by the rules */
+    uint8_t home;   /* of all its slots */
+    bool by_number; /* names do not go by age */
+    bool freed;     /* one of them was freed before: a short life is likely */
+    bool pinned;    /* by the rules */
 };
 
 struct sl_placement {
@@ -120,14 +120,14 @@ uint32_t sl_placement_remembered(const struct sl_placement *placement);
 /* Forgets those, and the symbols of the live ones. Live slots keep their numbers and places. */
 void sl_placement_forget(struct sl_placement *placement);
 
-/* What a slot is called where it is compared with another iteration's: a slot of the same site and size. It is
- * the slot itself, but for tiny allocations, which go by their age: the oldest live one is called as the first
- * slot, the next one as the second. A program that frees the last step's loss when it has this step's finds
- * each in the other's slot in every step, and nothing else differs: by name its steps are alike. Not where
- * several streams have such allocations: which is the older is chance then. */
+/* What a slot is called where it is compared with another iteration's: a slot of the same site and size. It
+ * is the slot itself, but for tiny allocations, which go by their age: the oldest live one is called as the
+ * first slot, the next one as the second. A program that frees the last step's loss when it has this step's
+ * finds each in the other's slot in every step, and nothing else differs: by name its steps are alike. Not
+ * where several streams have such allocations: which is the older is chance then. */
 uint32_t sl_slot_name(const struct sl_placement *placement, uint32_t slot);
-/* The same for its free: what goes by age is called as the youngest, whichever is freed. Else tensors that are
- * freed the oldest first would all be called alike, and their frees a period. */
+/* The same for its free: what goes by age is called as the youngest, whichever is freed. Else tensors that
+ * are freed the oldest first would all be called alike, and their frees a period. */
 uint32_t sl_slot_freed_name(const struct sl_placement *placement, uint32_t slot);
 /* The live slot that is called so, or SL_NONE. */
 uint32_t sl_slot_named(const struct sl_placement *placement, uint32_t name);

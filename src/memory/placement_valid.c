@@ -79,7 +79,8 @@ bool sl_slot_is_valid(const struct sl_placement *placement, uint32_t s)
     const struct sl_slot_key *key = &placement->keys[slot->key];
     return SL_HOLDS(slot->ordinal < key->count) && SL_HOLDS(key->slots[slot->ordinal] == s) &&
            SL_HOLDS(slot->site == key->site) && SL_HOLDS(slot->bytes == key->bytes) &&
-           is_age_valid(key, slot, s) && is_interior_valid(slot) && (!slot->live || is_live_slot_valid(placement, s));
+           is_age_valid(key, slot, s) && is_interior_valid(slot) &&
+           (!slot->live || is_live_slot_valid(placement, s));
 }
 
 struct sums {

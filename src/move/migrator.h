@@ -118,8 +118,8 @@ uint64_t sl_migrator_evict(struct sl_migrator *migrator, sl_chunk chunk, const s
                            enum sl_move_cause cause);
 
 /* Brings `bytes` bytes of the chunk onto the device once movement `after_out` of the out direction has
- * finished: all of it, or what its frame lacks. Caller holds in.lock, and out.lock as well where the chunk may
- * have a frame that grows: an eviction would take it meanwhile. Returns the movement's sequence, or 0 if
+ * finished: all of it, or what its frame lacks. Caller holds in.lock, and out.lock as well where the chunk
+ * may have a frame that grows: an eviction would take it meanwhile. Returns the movement's sequence, or 0 if
  * nothing was lacking. */
 uint64_t sl_migrator_fetch(struct sl_migrator *migrator, sl_chunk chunk, uint64_t bytes, uint64_t after_out,
                            enum sl_move_cause cause);
