@@ -34,6 +34,39 @@ struct sc_native_launch {
                      void (*work)(void *context, uint32_t index), void *context);
 };
 
+/* Of kernels that wait, on the device, for kernels that other ranks launch: on other devices, in this process
+ * or in others. Each such launch runs in a thread of its own, so that nothing waits for it but what stream
+ * order and events put behind it. All that was submitted before it is executed and timed without anybody's
+ * wait.
+ *
+ * A launch gets its place on the simulated clock when all ranks have told theirs: it begins when the last of
+ * them is ready. That is settled in the order of submission, apart from the execution (queue.h). */
+enum sc_meeting {
+    SC_MET,
+    SC_MEETING_HERE,      /* a rank of this process has not arrived, and may stand behind in the same queue */
+    SC_MEETING_ELSEWHERE, /* only ranks of other processes have not */
+};
+
+struct sc_native_peers {
+    /* Once, when all that the launch comes after is done: a *token* for the other functions. So launches of
+     * one communicator begin in stream order, those out of graphs too. May not block. NULL: no host memory.
+     */
+    void *(*begin)(const void *parameters);
+    /* Instead of the kernel's `run`: does the launch's work, and returns when its peers did as much of theirs
+     * as it needs. false: a peer is gone or there is no host memory; the launch faults. */
+    bool (*run)(struct sc_native_launch *launch, void *token);
+    /* Once: on this rank the launch can begin at `ready_ns` and then takes `busy_ns` at least, for what it
+     * does with this device's memory alone. With the driver's lock held: may not block, nor call the driver.
+     * May be called before `run` has returned, or after. */
+    void (*arrive)(void *token, uint64_t ready_ns, uint64_t busy_ns);
+    /* After `arrive`. Once all ranks have arrived, or cannot any more, *start_ns and *end_ns are set, to the
+     * same on all ranks. Waits for up to `patience_ms` ms of real time, not at all with 0: then it is called
+     * with the driver's lock held. Thread-safe. */
+    enum sc_meeting (*meet)(void *token, unsigned patience_ms, uint64_t *start_ns, uint64_t *end_ns);
+    /* The last call for a token. */
+    void (*end)(void *token);
+};
+
 struct sc_native_kernel {
     const char *name;
     const struct sc_parameter *parameters;
@@ -42,6 +75,7 @@ struct sc_native_kernel {
     bool (*describe)(struct sc_native_launch *launch);
     /* Results must not depend on how many workers there are. false: no host memory. */
     bool (*run)(struct sc_native_launch *launch);
+    const struct sc_native_peers *peers; /* or NULL */
 };
 
 #define SC_NATIVE_MAGIC 0x766974616e006373u
@@ -63,6 +97,10 @@ struct sc_native_table {
     /* The image and what it points to stay as they are for as long as the process lives. Thread-safe.
      * false: too many images, or not an image. */
     bool (*trust)(const struct sc_native_image *image);
+    /* What a rank sends to, and gets from, its peers in a nanosecond, at most; and what a message takes at
+     * least. */
+    double peer_bytes_per_ns;
+    uint64_t peer_latency_ns;
 };
 
 #endif

@@ -2,6 +2,8 @@
 
 #include <signal.h>
 
+#include "peers.h"
+
 /* All of it is guarded by the driver's lock. */
 static struct {
     struct sc_op *first, *last; /* that no thread has taken yet */
@@ -15,7 +17,7 @@ static struct sc_op *take(void)
     while (!calls.first) pthread_cond_wait(&calls.news, &sc_driver_lock);
     calls.idle--;
     struct sc_op *op = calls.first;
-    calls.first = op->call.next;
+    calls.first = op->next_call;
     calls.waiting--;
     return op;
 }
@@ -26,6 +28,10 @@ static void *serve(void *unused)
     sc_lock();
     for (;;) {
         struct sc_op *op = take();
+        if (op->meets_peers) {
+            sc_peers_run(op);
+            continue;
+        }
         sc_unlock();
         sc_op_execute(op);
         sc_lock();
@@ -35,13 +41,13 @@ static void *serve(void *unused)
 }
 
 /* The program's signals are for its own threads. */
-static bool start_thread(void)
+bool sc_calls_start_thread(void *(*body)(void *unused))
 {
     pthread_t thread;
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool started = !pthread_create(&thread, NULL, serve, NULL);
+    bool started = !pthread_create(&thread, NULL, body, NULL);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (started) pthread_detach(thread);
     return started;
@@ -49,9 +55,9 @@ static bool start_thread(void)
 
 bool sc_calls_begin(struct sc_op *op)
 {
-    if (calls.waiting >= calls.idle && !start_thread()) return false;
-    op->call.next = NULL;
-    *(calls.first ? &calls.last->call.next : &calls.first) = op;
+    if (calls.waiting >= calls.idle && !sc_calls_start_thread(serve)) return false;
+    op->next_call = NULL;
+    *(calls.first ? &calls.last->next_call : &calls.first) = op;
     calls.last = op;
     calls.waiting++;
     pthread_cond_signal(&calls.news);

@@ -69,8 +69,9 @@ static CUresult run_kernel(struct sc_op *op)
         .accesses = sc_races_wanted(),
     };
     struct sc_fault fault = {0};
-    enum sc_engine_status status = work->native ? sc_native_run(work->native, &launch, &op->cost, &fault)
-                                                : sc_run(&launch, &op->cost, &fault);
+    enum sc_engine_status status =
+        work->native ? sc_native_run(work->native, &launch, &op->cost, &fault, &op->launch.token)
+                     : sc_run(&launch, &op->cost, &fault);
     switch (status) {
     case SC_ENGINE_OK:
         return CUDA_SUCCESS;

@@ -7,6 +7,7 @@
 
 #include "engine/pool.h"
 #include "managed.h"
+#include "options.h"
 
 #define IMAGES 16
 /* Rounding to nearest, denormals kept, nothing trapped: whatever the program made of its own threads. */
@@ -46,7 +47,26 @@ static bool trust(const struct sc_native_image *image)
     return known;
 }
 
-const struct sc_native_table sc_native_table = {sizeof sc_native_table, trust};
+static struct sc_native_table table;
+
+static void fill_table(void)
+{
+    const struct sc_options *o = sc_options();
+    double host_gbps = o->link_in_gbps < o->link_out_gbps ? o->link_in_gbps : o->link_out_gbps;
+    table = (struct sc_native_table){
+        .bytes = sizeof table,
+        .trust = trust,
+        .peer_bytes_per_ns = o->nvlink_gbps ? (double)o->nvlink_gbps : host_gbps,
+        .peer_latency_ns = o->peer_latency_ns,
+    };
+}
+
+const struct sc_native_table *sc_native_table_get(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, fill_table);
+    return &table;
+}
 
 void sc_native_info(const struct sc_native_kernel *kernel, struct sc_function_info *out)
 {
@@ -198,8 +218,19 @@ static void merge_blocks(struct sc_cost *cost)
     cost->block_count = kept + 1;
 }
 
+/* pre: the launch is described. */
+static enum sc_engine_status run_with_peers(const struct sc_native_peers *peers, struct run *run,
+                                            struct sc_fault *fault, void **token)
+{
+    *token = peers->begin(run->launch.parameters);
+    if (!*token) return SC_ENGINE_NO_MEMORY;
+    if (peers->run(&run->launch, *token)) return SC_ENGINE_OK;
+    *fault = (struct sc_fault){.kind = SC_FAULT_TIMEOUT};
+    return SC_ENGINE_FAULT;
+}
+
 enum sc_engine_status sc_native_run(const struct sc_native_kernel *kernel, const struct sc_launch *wish,
-                                    struct sc_cost *cost, struct sc_fault *fault)
+                                    struct sc_cost *cost, struct sc_fault *fault, void **token)
 {
     memset(cost, 0, sizeof *cost);
     struct run run = {
@@ -218,5 +249,6 @@ enum sc_engine_status sc_native_run(const struct sc_native_kernel *kernel, const
         *fault = (struct sc_fault){.kind = SC_FAULT_ILLEGAL_ADDRESS, .address = run.fault_address};
         return SC_ENGINE_FAULT;
     }
+    if (ok && kernel->peers) return run_with_peers(kernel->peers, &run, fault, token);
     return ok && kernel->run(&run.launch) ? SC_ENGINE_OK : SC_ENGINE_NO_MEMORY;
 }

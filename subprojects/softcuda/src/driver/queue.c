@@ -8,6 +8,8 @@
 #include "capture.h"
 #include "graph.h"
 #include "module.h"
+#include "native.h"
+#include "peers.h"
 #include "pool.h"
 #include "races.h"
 #include "work.h"
@@ -26,6 +28,8 @@ static struct {
     bool open;
     unsigned running;                 /* without host functions */
     unsigned short_calls, long_calls; /* host functions that run: that may end soon; that take long */
+    unsigned late_peers;              /* launches that take long to meet their peers */
+    uint64_t last_meeting;            /* the last launch that meets peers; 0: none yet */
     struct sc_timing timing;
     pthread_cond_t progress; /* an operation that ran without the lock has ended */
 } queue = {.next_id = 1, .progress = PTHREAD_COND_INITIALIZER};
@@ -44,6 +48,7 @@ static void open_queue(void)
         .launch_ns = o->launch_ns,
         .node_ns = o->node_ns,
         .fault_ns = o->fault_ns,
+        .peers_share_link = !o->nvlink_gbps,
     };
     sc_timing_init(&queue.timing, &machine);
     queue.random = o->seed * 2 + 1;
@@ -155,10 +160,15 @@ static void append(struct sc_op *op)
     queue.last = op;
     queue.count++;
     sc_races_submitted(op);
+    op->meets_peers = op->kind == SC_OP_KERNEL && op->launch.native && op->launch.native->peers;
     if (op->state == SC_OP_DONE) return;
     op->previous_pending = queue.last_pending;
     *(queue.last_pending ? &queue.last_pending->next_pending : &queue.first_pending) = op;
     queue.last_pending = op;
+    if (!op->meets_peers) return;
+    queue.last_meeting = op->id;
+    sc_peers_expect();
+    pthread_cond_broadcast(&queue.progress);
 }
 
 static void unlink_pending(struct sc_op *op)
@@ -176,35 +186,71 @@ static void unlink_entry(struct sc_op *op)
     queue.count--;
 }
 
-/* Whether it waits for a host function that takes long. pre: asked of all entries in front of it just before.
- */
+/* Whether the peers' times are known. They are told this one's now. */
+static enum sc_meeting meets(struct sc_op *op)
+{
+    struct sc_launch_work *launch = &op->launch;
+    if (!op->meets_peers || op->met || !launch->token) return SC_MET;
+    if (!op->arrived) {
+        sc_op_arrive(&queue.timing, op);
+        op->arrived = true;
+        pthread_cond_broadcast(&queue.progress);
+    }
+    enum sc_meeting meeting = launch->native->peers->meet(launch->token, 0, &op->start_ns, &op->end_ns);
+    op->met = meeting == SC_MET;
+    if (op->met && op->takes_long) queue.late_peers--;
+    return meeting;
+}
+
+/* Whether it waits for a host function or peers that take long, or for peers that stand behind it. pre: asked
+ * of all entries in front of it just before. */
 static bool is_held(struct sc_op *op, const struct sc_op *last_held)
 {
-    op->held = op->kind == SC_OP_CALL && op->call.takes_long && op->state == SC_OP_RUNNING;
+    op->held = op->kind == SC_OP_CALL && op->takes_long && op->state == SC_OP_RUNNING;
     for (size_t i = 0; i < op->dependency_count; i++) op->held |= op->dependencies[i]->held;
     return op->held |= op->whole_context && last_held;
 }
 
-/* Times what has become the head of the list, or would be without what waits for host functions that take
- * long. */
+/* An executed launch that cannot be timed yet, but lets others go first. */
+static bool is_passed(struct sc_op *op, bool *is_blocked)
+{
+    enum sc_meeting meeting = meets(op);
+    op->held = meeting == SC_MEETING_HERE || (meeting != SC_MET && op->takes_long);
+    *is_blocked = meeting != SC_MET && !op->held;
+    return op->held;
+}
+
+static void time_entry(struct sc_op *op)
+{
+    unlink_entry(op);
+    op->held = false;
+    sc_op_time(&queue.timing, op);
+    op->timed = true;
+    if (op->meets_peers) pthread_cond_broadcast(&queue.progress);
+    drop_work(op);
+    sc_op_unref(op);
+}
+
+/* Times what has become the head of the list, or would be without what waits for host functions or peers. */
 static void advance(void)
 {
     struct sc_op *held = NULL, *op = queue.first;
+    bool is_blocked;
     while (op) {
-        if (queue.long_calls && is_held(op, held)) {
+        bool asks = queue.long_calls || held;
+        if ((asks && is_held(op, held)) ||
+            (op->state == SC_OP_DONE && op->meets_peers && is_passed(op, &is_blocked))) {
             held = op;
             op = op->next;
             continue;
         }
-        if (op->state != SC_OP_DONE) break;
-        unlink_entry(op);
-        op->held = false;
-        sc_op_time(&queue.timing, op);
-        op->timed = true;
-        drop_work(op);
-        sc_op_unref(op);
+        if (op->state != SC_OP_DONE || (op->meets_peers && is_blocked)) break;
+        /* Who met it, and may stand in front, is next: the order shall not depend on when this is called. */
+        bool met = op->meets_peers;
+        time_entry(op);
         /* Memory that it gave back may have entered something, and that may have timed what followed. */
-        op = held ? held->next : queue.first;
+        op = held && !met ? held->next : queue.first;
+        if (op == queue.first) held = NULL;
     }
 }
 
@@ -214,6 +260,12 @@ static bool ready(const struct sc_op *op)
     for (size_t i = 0; i < op->dependency_count; i++)
         if (op->dependencies[i]->state != SC_OP_DONE) return false;
     return true;
+}
+
+/* Whether a thread that waits may execute it. */
+static bool can_run(const struct sc_op *op)
+{
+    return !op->meets_peers && ready(op);
 }
 
 /* `op` was executed, or dropped: drops a reference. Returns what follows in the pending list. */
@@ -251,7 +303,7 @@ static bool call(struct sc_op *op)
     while (op->state != SC_OP_DONE && !error)
         error = pthread_cond_clockwait(&queue.progress, &sc_driver_lock, CLOCK_MONOTONIC, &until);
     if (op->state != SC_OP_DONE) {
-        op->call.takes_long = true;
+        op->takes_long = true;
         queue.short_calls--;
         queue.long_calls++;
         advance();
@@ -314,14 +366,14 @@ static struct sc_op *pick_random(void)
     uint64_t seen = 0;
     int rest = RANDOM_WINDOW;
     for (struct sc_op *op = queue.first_pending; op && rest; op = op->next_pending, rest--)
-        if (ready(op) && random_below(++seen) == 0) chosen = op;
+        if (can_run(op) && random_below(++seen) == 0) chosen = op;
     return chosen;
 }
 
 /* The first wanted operation that is ready, at `from` or behind it. */
 static struct sc_op *pick_wanted(struct sc_op *from)
 {
-    while (from && !(from->wanted && ready(from))) from = from->next_pending;
+    while (from && !(from->wanted && can_run(from))) from = from->next_pending;
     return from;
 }
 
@@ -333,9 +385,16 @@ static struct sc_op *pick(struct sc_op *from)
     return op ? op : pick_wanted(queue.first_pending);
 }
 
-/* Executes until `done(argument)`, or, unless `patient`, until all that is left waits for host functions.
- * pre: the operations that make it true are marked as wanted. A thread that is cancelled meanwhile ends
- * afterwards: not inside an operation, nor with the driver's lock. */
+/* Whether entries wait for the time of a launch whose peers are about to say theirs. */
+static bool is_meeting(void)
+{
+    const struct sc_op *op = queue.first;
+    return op && op->arrived && !op->met && !op->takes_long;
+}
+
+/* Executes until `done(argument)`, or, unless `patient`, until all that is left waits for host functions or
+ * for the work of peers. pre: the operations that make it true are marked as wanted. A thread that is
+ * cancelled meanwhile ends afterwards: not inside an operation, nor with the driver's lock. */
 static void run_until(bool (*done)(void *), void *argument, bool patient)
 {
     int cancel_state;
@@ -344,7 +403,7 @@ static void run_until(bool (*done)(void *), void *argument, bool patient)
     while (!done(argument)) {
         if ((op = pick(cursor))) {
             cursor = run(op);
-        } else if (patient || queue.running || queue.short_calls) {
+        } else if (patient || queue.running || queue.short_calls || is_meeting()) {
             pthread_cond_wait(&queue.progress, &sc_driver_lock);
             cursor = queue.first_pending;
         } else {
@@ -384,9 +443,63 @@ static bool none_pending(void *unused)
 
 void sc_queue_called(struct sc_op *op)
 {
-    (*(op->call.takes_long ? &queue.long_calls : &queue.short_calls))--;
+    (*(op->takes_long ? &queue.long_calls : &queue.short_calls))--;
     end(op);
     if (sc_options()->order == SC_SCHEDULE_EAGER) run_until(none_pending, NULL, false);
+}
+
+/* Has a launch that is ready wait for its peers in a thread of its own. */
+static void begin_meeting(struct sc_op *op)
+{
+    op->state = SC_OP_RUNNING;
+    op->dropped |= op->context->sticky != CUDA_SUCCESS;
+    op->refs++;
+    if (!op->dropped && sc_calls_begin(op)) return;
+    if (!op->dropped) sc_log("kernel %s: no thread to run it in", op->launch.name);
+    if (!op->dropped) op->context->sticky = CUDA_ERROR_OUT_OF_MEMORY;
+    op->dropped = true;
+    sc_op_unref(op);
+    end(op);
+}
+
+void sc_queue_serve_peers(void)
+{
+    struct sc_op *next = NULL, *meeting = NULL;
+    for (struct sc_op *op = queue.first_pending; op && op->id <= queue.last_meeting; op = op->next_pending) {
+        op->wanted = true;
+        if (!meeting && op->meets_peers && ready(op)) meeting = op;
+        if (!next && can_run(op)) next = op;
+    }
+    if (next && sc_options()->order == SC_SCHEDULE_RANDOM) next = pick_random();
+    if (meeting)
+        begin_meeting(meeting);
+    else if (next)
+        run(next);
+    else
+        pthread_cond_wait(&queue.progress, &sc_driver_lock);
+}
+
+void sc_queue_ran(struct sc_op *op, CUresult fault)
+{
+    struct sc_context *context = op->context;
+    if (fault && !context->sticky) context->sticky = fault;
+    end(op);
+    if (sc_options()->order == SC_SCHEDULE_EAGER) run_until(none_pending, NULL, false);
+}
+
+void sc_queue_await_time(struct sc_op *op)
+{
+    advance();
+    if (!op->timed && (!op->arrived || op->met)) pthread_cond_wait(&queue.progress, &sc_driver_lock);
+}
+
+void sc_queue_takes_long(struct sc_op *op)
+{
+    if (op->takes_long || op->met) return;
+    op->takes_long = true;
+    queue.late_peers++;
+    advance();
+    pthread_cond_broadcast(&queue.progress);
 }
 
 static bool context_done(void *context)
@@ -438,7 +551,7 @@ static bool is_full(void)
 /* Memory stays bounded: beyond the limits the oldest entries are executed. */
 static void bound(void)
 {
-    if (queue.long_calls && is_full()) settle_to(queue.last->id, false);
+    if ((queue.long_calls || queue.late_peers) && is_full()) settle_to(queue.last->id, false);
     while (is_full()) settle_to(queue.first->id, true);
 }
 

@@ -13,6 +13,12 @@
  * so that the order depends on no thread's speed. One that takes longer holds up what depends on it, and
  * nothing else: that gets its times without it.
  *
+ * A launch that meets other ranks' (peers.h) also runs in a thread of the driver's, and others begin
+ * meanwhile. It gets its times when all ranks have said when theirs can begin; entries behind it wait for
+ * that, so that times do not depend on any rank's speed. Ranks may submit to two groups of peers in different
+ * orders: where nothing happens for a while, entries that do not depend on such a launch get their times
+ * without it.
+ *
  * pre: all functions: the driver's lock is held. Functions that say "executes" release it while operations
  * run.
  */
@@ -58,6 +64,8 @@ struct sc_launch_work {
     struct sc_func *func;     /* the same with its description */
     const struct sc_function *function;
     const struct sc_native_kernel *native; /* instead of `function` */
+    void *token;                           /* of a launch that meets peers (peers.h); NULL before it began */
+    struct sc_effect effect;               /* of the same, once it has arrived */
     const char *name;
     uint32_t grid[3], block[3], dynamic_shared_bytes;
     void *parameters;                      /* owned */
@@ -91,8 +99,6 @@ struct sc_call_work {
     CUstreamCallback callback; /* either this or `function` */
     CUstream stream;
     void *data;
-    struct sc_op *next; /* for calls.h */
-    bool takes_long;
 };
 
 struct sc_advise_work {
@@ -127,6 +133,10 @@ struct sc_op {
     bool in_graph;      /* a node of a graph, whose addresses nobody has looked at since it was made */
     bool held;          /* of use to queue.c only */
     bool timed;
+    bool meets_peers;        /* a launch that waits for other ranks' (peers.h) */
+    bool arrived, met;       /* of it: the peers know its time; it knows theirs */
+    bool takes_long;         /* of it, and of host functions: what does not depend on it goes on without it */
+    struct sc_op *next_call; /* for calls.h */
     struct sc_context *context;
     struct sc_thread *thread;
     unsigned long long stream_id;
@@ -194,6 +204,15 @@ void sc_queue_settle(struct sc_op *op);
 /* For calls.h: a host function has ended. */
 void sc_queue_called(struct sc_op *op);
 
+/* For peers.h. Executes and times what peers wait for, or waits until there is something to do. */
+void sc_queue_serve_peers(void);
+/* A launch that meets peers ran, with this result. */
+void sc_queue_ran(struct sc_op *op, CUresult fault);
+/* Times what can be timed, and waits for progress if `op` still cannot be and nobody knows its time. */
+void sc_queue_await_time(struct sc_op *op);
+/* Times it as soon as its peers' times are known; what does not depend on it is no longer held up. */
+void sc_queue_takes_long(struct sc_op *op);
+
 /* Waits until no operation runs but host functions; others may then be queued. */
 void sc_queue_let_finish(void);
 
@@ -208,6 +227,8 @@ struct sc_timing *sc_queue_timing(void);
 CUresult sc_op_execute(struct sc_op *op);
 /* replay.c: gives an executed entry its times and writes its timeline. */
 void sc_op_time(struct sc_timing *timing, struct sc_op *op);
+/* replay.c: the same for a launch that meets peers, before sc_op_time: tells them when it could begin. */
+void sc_op_arrive(struct sc_timing *timing, struct sc_op *op);
 void sc_timeline_flush(void);
 void sc_timeline_close(void);
 

@@ -1,4 +1,5 @@
 /* The second life of an entry: its place on the simulated clock. */
+#include "native.h"
 #include "queue.h"
 #include "races.h"
 #include "touched.h"
@@ -117,6 +118,31 @@ static bool moves_to_host(const struct sc_op *op)
     return false;
 }
 
+static uint64_t dependencies_end_ns(const struct sc_op *op)
+{
+    uint64_t end_ns = 0;
+    for (size_t i = 0; i < op->dependency_count; i++) end_ns = max_ns(end_ns, op->dependencies[i]->end_ns);
+    return end_ns;
+}
+
+void sc_op_arrive(struct sc_timing *timing, struct sc_op *op)
+{
+    tick_host(op);
+    struct sc_work work = {.ready_ns = max_ns(op->thread->clock_ns, dependencies_end_ns(op))};
+    uint64_t ready_ns, busy_ns;
+    describe(op, &work);
+    sc_timing_arrive(timing, &work, &ready_ns, &busy_ns, &op->launch.effect);
+    op->launch.native->peers->arrive(op->launch.token, ready_ns, busy_ns);
+}
+
+/* What is the same for all that a stream did. */
+static void note_end(struct sc_op *op, const struct sc_effect *effect)
+{
+    if (op->context) op->context->last_end_ns = max_ns(op->context->last_end_ns, op->end_ns);
+    if (!op->dropped) write_timeline(op, effect);
+    sc_touched_write(op);
+}
+
 static void time_stream_op(struct sc_timing *timing, struct sc_op *op, uint64_t waited_ns)
 {
     struct sc_thread *thread = op->thread;
@@ -132,9 +158,7 @@ static void time_stream_op(struct sc_timing *timing, struct sc_op *op, uint64_t 
     op->end_ns = placed.end_ns;
     if (moves_to_host(op) && idle) thread->clock_ns = max_ns(thread->clock_ns, op->end_ns);
     if (op->kind == SC_OP_FREE) sc_timing_charge(timing, op->end_ns, -(int64_t)op->free.charged_bytes);
-    if (op->context) op->context->last_end_ns = max_ns(op->context->last_end_ns, op->end_ns);
-    if (!op->dropped) write_timeline(op, &placed.effect);
-    sc_touched_write(op);
+    note_end(op, &placed.effect);
 }
 
 /* Keeps the record of the footprint small: nothing can happen any more before the slowest thread's clock. */
@@ -156,12 +180,16 @@ void sc_op_time(struct sc_timing *timing, struct sc_op *op)
         sc_races_timed(op);
         return;
     }
+    if (op->arrived) {
+        sc_timing_meet(timing, op->start_ns, op->end_ns, &op->launch.effect);
+        note_end(op, &op->launch.effect);
+        sc_races_timed(op);
+        return;
+    }
     tick_host(op);
     struct sc_thread *thread = op->thread;
     struct sc_effect effect = {0};
-    uint64_t waited_ns = 0;
-    for (size_t i = 0; i < op->dependency_count; i++)
-        waited_ns = max_ns(waited_ns, op->dependencies[i]->end_ns);
+    uint64_t waited_ns = dependencies_end_ns(op);
     switch (op->kind) {
     case SC_OP_SYNC:
         if (op->whole_context && op->context) waited_ns = op->context->last_end_ns;

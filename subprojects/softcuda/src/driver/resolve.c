@@ -70,7 +70,7 @@ CUresult CUDAAPI cuGetExportTable(const void **table_out, const CUuuid *id)
     if (!table_out || !id) return CUDA_ERROR_INVALID_VALUE;
     static const unsigned char native[] = SC_NATIVE_TABLE_ID;
     if (!memcmp(id, native, sizeof native)) {
-        *table_out = &sc_native_table;
+        *table_out = sc_native_table_get();
         return CUDA_SUCCESS;
     }
     *table_out = NULL;

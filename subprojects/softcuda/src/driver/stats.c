@@ -8,7 +8,7 @@
 #include "race_report.h"
 
 static const char *const causes[SC_CAUSES] = {"copy", "prefetch", "fault", "eviction", "remote"};
-static const char *const engines[SC_ENGINES] = {"compute", "copy_in", "copy_out"};
+static const char *const engines[SC_ENGINES] = {"compute", "copy_in", "copy_out", "peers"};
 
 static void write_bytes(FILE *file, const char *name, const uint64_t *bytes)
 {

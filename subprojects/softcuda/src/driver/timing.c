@@ -128,21 +128,37 @@ static void place_on_compute(struct sc_timing *timing, const struct sc_work *wor
     book(timing, SC_ENGINE_COMPUTE, out->start_ns, out->end_ns);
 }
 
-static void place_kernel(struct sc_timing *timing, const struct sc_work *work, struct sc_placed *out)
+/* Touches the managed memory that a kernel uses. Returns what the device's memory itself has to move. */
+static uint64_t touch_managed(struct sc_timing *timing, const struct sc_cost *cost, struct sc_effect *effect)
 {
-    const struct sc_cost *cost = work->cost;
     for (size_t i = 0; i < cost->block_count; i++)
         sc_managed_touch(&timing->managed, cost->blocks[i].block << SC_BLOCK_SHIFT,
-                         cost->blocks[i].bytes_read, cost->blocks[i].bytes_written, &out->effect);
-    uint64_t remote = out->effect.in[SC_CAUSE_REMOTE] + out->effect.out[SC_CAUSE_REMOTE];
+                         cost->blocks[i].bytes_read, cost->blocks[i].bytes_written, effect);
+    uint64_t remote = effect->in[SC_CAUSE_REMOTE] + effect->out[SC_CAUSE_REMOTE];
     uint64_t bytes = cost->bytes_read + cost->bytes_written;
-    uint64_t local = bytes > remote ? bytes - remote : 0;
+    return bytes > remote ? bytes - remote : 0;
+}
+
+/* A kernel by itself. */
+static uint64_t alone_ns(const struct sc_timing *timing, const struct sc_cost *cost, uint64_t local_bytes)
+{
     uint64_t compute_ns = duration((double)cost->flops, timing->machine.flops_per_ns);
-    uint64_t memory_ns = duration((double)local, timing->machine.device_bytes_per_ns);
-    place_on_compute(timing, work, compute_ns > memory_ns ? compute_ns : memory_ns, out);
+    uint64_t memory_ns = duration((double)local_bytes, timing->machine.device_bytes_per_ns);
+    return compute_ns > memory_ns ? compute_ns : memory_ns;
+}
+
+static void count_launch(struct sc_timing *timing, const struct sc_cost *cost, uint64_t local_bytes)
+{
     timing->launches++;
     timing->flops += cost->flops;
-    timing->device_bytes += local;
+    timing->device_bytes += local_bytes;
+}
+
+static void place_kernel(struct sc_timing *timing, const struct sc_work *work, struct sc_placed *out)
+{
+    uint64_t local = touch_managed(timing, work->cost, &out->effect);
+    place_on_compute(timing, work, alone_ns(timing, work->cost, local), out);
+    count_launch(timing, work->cost, local);
 }
 
 static void place_set(struct sc_timing *timing, const struct sc_work *work, struct sc_placed *out)
@@ -280,6 +296,33 @@ void sc_timing_place(struct sc_timing *timing, const struct sc_work *work, struc
         break;
     }
     sc_timing_apply(timing, out->start_ns, out->end_ns, &out->effect);
+}
+
+/* Those that a meeting takes. */
+static bool takes_engine(const struct sc_timing *timing, int engine)
+{
+    bool host_link = engine == SC_ENGINE_COPY_IN || engine == SC_ENGINE_COPY_OUT;
+    return engine == SC_ENGINE_PEERS || (host_link && timing->machine.peers_share_link);
+}
+
+void sc_timing_arrive(struct sc_timing *timing, const struct sc_work *work, uint64_t *ready_ns,
+                      uint64_t *busy_ns, struct sc_effect *effect)
+{
+    *ready_ns = work->ready_ns;
+    for (int engine = 0; engine < SC_ENGINES; engine++)
+        if (takes_engine(timing, engine)) *ready_ns = begin_on(timing, engine, *ready_ns);
+    uint64_t local = touch_managed(timing, work->cost, effect);
+    uint64_t fixed_ns = work->in_graph ? timing->machine.node_ns : timing->machine.launch_ns;
+    *busy_ns = fixed_ns + with_links(timing, effect, alone_ns(timing, work->cost, local));
+    count_launch(timing, work->cost, local);
+}
+
+void sc_timing_meet(struct sc_timing *timing, uint64_t start_ns, uint64_t end_ns,
+                    const struct sc_effect *effect)
+{
+    for (int engine = 0; engine < SC_ENGINES; engine++)
+        if (takes_engine(timing, engine)) book(timing, engine, start_ns, end_ns);
+    sc_timing_apply(timing, start_ns, end_ns, effect);
 }
 
 void sc_timing_charge(struct sc_timing *timing, uint64_t at_ns, int64_t bytes)

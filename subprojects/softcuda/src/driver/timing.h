@@ -8,6 +8,7 @@
 #ifndef SOFTCUDA_TIMING_H
 #define SOFTCUDA_TIMING_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "engine.h"
@@ -19,10 +20,18 @@ struct sc_machine {
     double device_bytes_per_ns, flops_per_ns;
     double link_in_bytes_per_ns, link_out_bytes_per_ns, link_both_bytes_per_ns;
     uint64_t launch_ns, fault_ns;
-    uint64_t node_ns; /* instead of launch_ns in a graph */
+    uint64_t node_ns;      /* instead of launch_ns in a graph */
+    bool peers_share_link; /* with the host's copies */
 };
 
-enum sc_timing_engine { SC_ENGINE_COMPUTE, SC_ENGINE_COPY_IN, SC_ENGINE_COPY_OUT, SC_ENGINES };
+/* Peers: what meets other ranks' launches. It needs few of the processors, so kernels go on beside it. */
+enum sc_timing_engine {
+    SC_ENGINE_COMPUTE,
+    SC_ENGINE_COPY_IN,
+    SC_ENGINE_COPY_OUT,
+    SC_ENGINE_PEERS,
+    SC_ENGINES
+};
 
 enum sc_work_kind {
     SC_WORK_NONE, /* takes no time: events, waits, host functions */
@@ -83,6 +92,13 @@ void sc_timing_destroy(struct sc_timing *timing);
 
 /* Places one operation and applies what it does to managed memory. */
 void sc_timing_place(struct sc_timing *timing, const struct sc_work *work, struct sc_placed *out);
+
+/* The same in two steps for a kernel that meets other ranks': when it can begin and how long it takes at
+ * least, with what it does to managed memory; and then its place. */
+void sc_timing_arrive(struct sc_timing *timing, const struct sc_work *work, uint64_t *ready_ns,
+                      uint64_t *busy_ns, struct sc_effect *effect);
+void sc_timing_meet(struct sc_timing *timing, uint64_t start_ns, uint64_t end_ns,
+                    const struct sc_effect *effect);
 
 /* Device memory is allocated (bytes > 0) or freed at `at_ns`. */
 void sc_timing_charge(struct sc_timing *timing, uint64_t at_ns, int64_t bytes);
