@@ -1,4 +1,4 @@
-/* Contexts: the primary one, others, and each thread's stack of current ones. */
+/* Contexts: each device's primary one, others, and each thread's stack of current ones. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,8 +10,6 @@
 
 static struct {
     struct sc_context *all;
-    struct sc_context *primary;
-    unsigned primary_flags;
     unsigned long long next_id;
 } contexts = {.next_id = 1};
 
@@ -70,11 +68,13 @@ static void unlist(struct sc_context *context)
     sc_handle_remove(context);
 }
 
-static CUresult create(unsigned flags, unsigned api_version, struct sc_context **out)
+static CUresult create(struct sc_device *device, unsigned flags, unsigned api_version,
+                       struct sc_context **out)
 {
     struct sc_context *context = calloc(1, sizeof *context);
     if (!context) return CUDA_ERROR_OUT_OF_MEMORY;
     context->refs = 1;
+    context->device = device;
     context->flags = flags;
     context->api_version = api_version;
     context->id = contexts.next_id++;
@@ -90,6 +90,7 @@ static CUresult create(unsigned flags, unsigned api_version, struct sc_context *
     }
     context->next = contexts.all;
     contexts.all = context;
+    device->used = true;
     *out = context;
     return CUDA_SUCCESS;
 }
@@ -120,7 +121,7 @@ static void destroy(struct sc_context *context)
 {
     sc_queue_wait_context(context);
     if (!sc_handle_is(context, SC_HANDLE_CONTEXT)) return; /* another thread was faster */
-    if (contexts.primary == context) contexts.primary = NULL;
+    if (context->device->primary == context) context->device->primary = NULL;
     unlist(context);
     sc_context_teardown(context);
     sc_context_unref(context);
@@ -134,14 +135,23 @@ static bool valid_flags(unsigned flags)
     return !(flags & ~CONTEXT_FLAGS) && one;
 }
 
+/* The lock is held on success. */
+static CUresult enter_device(CUdevice ordinal, CUresult (*enter)(enum sc_need need), struct sc_device **out)
+{
+    CUresult result = enter(SC_NEED_INIT);
+    if (result) return result;
+    *out = sc_device_at(ordinal);
+    return *out ? CUDA_SUCCESS : sc_leave(CUDA_ERROR_INVALID_DEVICE);
+}
+
 static CUresult create_current(CUcontext *out, unsigned flags, CUdevice device, unsigned api_version)
 {
     if (!out || !valid_flags(flags)) return CUDA_ERROR_INVALID_VALUE;
-    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-    CUresult result = sc_enter(SC_NEED_INIT);
+    struct sc_device *on;
+    CUresult result = enter_device(device, sc_enter, &on);
     if (result) return result;
     struct sc_context *context;
-    result = create(flags, api_version, &context);
+    result = create(on, flags, api_version, &context);
     if (!result && !sc_context_push(context)) {
         destroy(context);
         result = CUDA_ERROR_OUT_OF_MEMORY;
@@ -246,7 +256,7 @@ CUresult CUDAAPI cuCtxGetDevice_v2(CUdevice *out, CUcontext handle)
     if (result) return result;
     struct sc_context *context;
     result = pick(handle, &context);
-    if (!result) *out = 0;
+    if (!result) *out = context->device->ordinal;
     return sc_leave(result);
 }
 
@@ -361,29 +371,29 @@ CUresult CUDAAPI cuCtxGetStreamPriorityRange(int *least, int *greatest)
     return sc_leave(CUDA_SUCCESS);
 }
 
-CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice device)
+CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice ordinal)
 {
     if (!out) return CUDA_ERROR_INVALID_VALUE;
-    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-    CUresult result = sc_enter(SC_NEED_INIT);
+    struct sc_device *device;
+    CUresult result = enter_device(ordinal, sc_enter, &device);
     if (result) return result;
-    if (!contexts.primary) {
-        result = create(contexts.primary_flags, 3020, &contexts.primary);
+    if (!device->primary) {
+        result = create(device, device->primary_flags, 3020, &device->primary);
         if (result) return sc_leave(result);
-        contexts.primary->primary = true;
+        device->primary->primary = true;
     }
-    contexts.primary->retains++;
-    *out = (CUcontext)contexts.primary;
+    device->primary->retains++;
+    *out = (CUcontext)device->primary;
     return sc_leave(CUDA_SUCCESS);
 }
 
-CUresult CUDAAPI cuDevicePrimaryCtxRelease_v2(CUdevice device)
+CUresult CUDAAPI cuDevicePrimaryCtxRelease_v2(CUdevice ordinal)
 {
-    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-    CUresult result = sc_enter(SC_NEED_INIT);
+    struct sc_device *device;
+    CUresult result = enter_device(ordinal, sc_enter, &device);
     if (result) return result;
-    if (!contexts.primary) return sc_leave(CUDA_ERROR_INVALID_CONTEXT);
-    if (--contexts.primary->retains == 0) destroy(contexts.primary);
+    if (!device->primary) return sc_leave(CUDA_ERROR_INVALID_CONTEXT);
+    if (--device->primary->retains == 0) destroy(device->primary);
     return sc_leave(CUDA_SUCCESS);
 }
 
@@ -392,12 +402,12 @@ CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice device)
     return cuDevicePrimaryCtxRelease_v2(device);
 }
 
-CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice device)
+CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice ordinal)
 {
-    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-    CUresult result = sc_enter(SC_NEED_INIT);
+    struct sc_device *device;
+    CUresult result = enter_device(ordinal, sc_enter, &device);
     if (result) return result;
-    if (contexts.primary) destroy(contexts.primary);
+    if (device->primary) destroy(device->primary);
     return sc_leave(CUDA_SUCCESS);
 }
 
@@ -406,14 +416,14 @@ CUresult CUDAAPI cuDevicePrimaryCtxReset(CUdevice device)
     return cuDevicePrimaryCtxReset_v2(device);
 }
 
-CUresult CUDAAPI cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned int flags)
+CUresult CUDAAPI cuDevicePrimaryCtxSetFlags_v2(CUdevice ordinal, unsigned int flags)
 {
-    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
     if (!valid_flags(flags)) return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = sc_enter(SC_NEED_INIT);
+    struct sc_device *device;
+    CUresult result = enter_device(ordinal, sc_enter, &device);
     if (result) return result;
-    contexts.primary_flags = flags;
-    if (contexts.primary) contexts.primary->flags = flags;
+    device->primary_flags = flags;
+    if (device->primary) device->primary->flags = flags;
     return sc_leave(CUDA_SUCCESS);
 }
 
@@ -422,12 +432,12 @@ CUresult CUDAAPI cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned int flags)
     return cuDevicePrimaryCtxSetFlags_v2(device, flags);
 }
 
-CUresult CUDAAPI cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags, int *active)
+CUresult CUDAAPI cuDevicePrimaryCtxGetState(CUdevice ordinal, unsigned int *flags, int *active)
 {
-    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-    CUresult result = sc_enter_query(SC_NEED_INIT);
+    struct sc_device *device;
+    CUresult result = enter_device(ordinal, sc_enter_query, &device);
     if (result) return result;
-    if (flags) *flags = contexts.primary_flags;
-    if (active) *active = contexts.primary != NULL;
+    if (flags) *flags = device->primary_flags;
+    if (active) *active = device->primary != NULL;
     return sc_leave(CUDA_SUCCESS);
 }

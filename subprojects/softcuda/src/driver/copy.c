@@ -12,7 +12,7 @@ static uint64_t extent(uint64_t width, uint64_t height, uint64_t depth, uint64_t
 }
 
 /* Where a range lies. A device pointer must be one of ours; a host pointer may be anything. */
-static CUresult side_of(uint64_t address, uint64_t bytes, bool must_be_known, enum sc_side *out)
+static CUresult side_of(uint64_t address, uint64_t bytes, bool must_be_known, enum sc_side *out, int *ordinal)
 {
     static const enum sc_side sides[SC_MEMORY_KINDS] = {
         [SC_MEMORY_DEVICE] = SC_SIDE_DEVICE, [SC_MEMORY_MANAGED] = SC_SIDE_MANAGED,
@@ -27,6 +27,7 @@ static CUresult side_of(uint64_t address, uint64_t bytes, bool must_be_known, en
     bool whole = sc_space_find_range(address, bytes) != NULL;
     if (!whole && allocation->kind != SC_MEMORY_REGISTERED) return CUDA_ERROR_INVALID_VALUE;
     *out = whole ? sides[allocation->kind] : SC_SIDE_PAGEABLE;
+    *ordinal = allocation->ordinal;
     return CUDA_SUCCESS;
 }
 
@@ -53,8 +54,8 @@ CUresult sc_copy_find_sides(struct sc_copy_work *copy, bool to_device, bool from
     uint64_t written =
         extent(copy->width, copy->height, copy->depth, copy->destination_pitch, copy->destination_slice);
     uint64_t read = extent(copy->width, copy->height, copy->depth, copy->source_pitch, copy->source_slice);
-    CUresult result = side_of(copy->destination, written, to_device, &copy->to);
-    return result ? result : side_of(copy->source, read, from_device, &copy->from);
+    CUresult result = side_of(copy->destination, written, to_device, &copy->to, &copy->to_ordinal);
+    return result ? result : side_of(copy->source, read, from_device, &copy->from, &copy->from_ordinal);
 }
 
 static bool waits_always(uint64_t address)

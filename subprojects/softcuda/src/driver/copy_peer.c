@@ -1,4 +1,5 @@
-/* Copies between contexts. Addresses are unified and there is one device, so a context only has to exist. */
+/* Copies between contexts, and access to other devices' memory. Addresses are unified, so a context only has
+ * to exist. */
 #include "driver.h"
 
 /* The contexts of both ends. */
@@ -10,19 +11,31 @@ static CUresult check(CUcontext to, CUcontext from)
     return sc_leave(known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT);
 }
 
-CUresult CUDAAPI cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
-                              size_t bytes)
+/* The copy comes after all work of both contexts, and before all that they are given later: where they
+ * differ, the host waits. */
+static CUresult wait_for(CUcontext to, CUcontext from)
 {
-    CUresult result = check(to_context, from_context);
-    return result ? result : cuMemcpyDtoD_v2(to, from, bytes);
+    CUresult result = check(to, from);
+    if (result || to == from) return result;
+    result = cuCtxSynchronize_v2(to);
+    return result ? result : cuCtxSynchronize_v2(from);
 }
 
-CUresult CUDAAPI cuMemcpyPeer_ptds(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
-                                   CUcontext from_context, size_t bytes)
+static CUresult wait_again(CUcontext to, CUcontext from)
 {
-    CUresult result = check(to_context, from_context);
-    return result ? result : cuMemcpyDtoD_v2_ptds(to, from, bytes);
+    return to == from ? CUDA_SUCCESS : cuCtxSynchronize_v2(NULL);
 }
+
+#define PEER_COPY(name, copy)                                                                                \
+    CUresult CUDAAPI name(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,    \
+                          size_t bytes)                                                                      \
+    {                                                                                                        \
+        CUresult result = wait_for(to_context, from_context);                                                \
+        if (!result) result = copy(to, from, bytes);                                                         \
+        return result ? result : wait_again(to_context, from_context);                                       \
+    }
+PEER_COPY(cuMemcpyPeer, cuMemcpyDtoD_v2)
+PEER_COPY(cuMemcpyPeer_ptds, cuMemcpyDtoD_v2_ptds)
 
 CUresult CUDAAPI cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
                                    CUcontext from_context, size_t bytes, CUstream stream)
@@ -67,14 +80,18 @@ CUresult CUDAAPI cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *parameters)
 {
     CUDA_MEMCPY3D copy;
     CUresult result = without_contexts(parameters, &copy);
-    return result ? result : cuMemcpy3D_v2(&copy);
+    if (!result) result = wait_for(parameters->dstContext, parameters->srcContext);
+    if (!result) result = cuMemcpy3D_v2(&copy);
+    return result ? result : wait_again(parameters->dstContext, parameters->srcContext);
 }
 
 CUresult CUDAAPI cuMemcpy3DPeer_ptds(const CUDA_MEMCPY3D_PEER *parameters)
 {
     CUDA_MEMCPY3D copy;
     CUresult result = without_contexts(parameters, &copy);
-    return result ? result : cuMemcpy3D_v2_ptds(&copy);
+    if (!result) result = wait_for(parameters->dstContext, parameters->srcContext);
+    if (!result) result = cuMemcpy3D_v2_ptds(&copy);
+    return result ? result : wait_again(parameters->dstContext, parameters->srcContext);
 }
 
 CUresult CUDAAPI cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *parameters, CUstream stream)
@@ -84,33 +101,66 @@ CUresult CUDAAPI cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *parameters, CUstr
     return result ? result : cuMemcpy3DAsync_v2(&copy, stream);
 }
 
-/* No other device is there to be reached. */
 CUresult CUDAAPI cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attribute, CUdevice from,
                                          CUdevice to)
 {
-    (void)attribute, (void)from, (void)to;
     if (!value) return CUDA_ERROR_INVALID_VALUE;
     CUresult result = sc_enter(SC_NEED_INIT);
-    return result ? result : sc_leave(CUDA_ERROR_INVALID_DEVICE);
+    if (result) return result;
+    const struct sc_device *device = sc_device_at(from), *peer = sc_device_at(to);
+    if (!device || !peer || device == peer) return sc_leave(CUDA_ERROR_INVALID_DEVICE);
+    bool reaches = sc_device_reaches(device, peer), linked = sc_options()->nvlink_gbps;
+    switch (attribute) {
+    case CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK:
+        *value = !linked; /* 0 is the best */
+        break;
+    case CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED:
+        *value = reaches;
+        break;
+    case CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED:
+        *value = linked;
+        break;
+    case CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED:
+        *value = 0;
+        break;
+    default:
+        return sc_leave(CUDA_ERROR_INVALID_VALUE);
+    }
+    return sc_leave(CUDA_SUCCESS);
 }
 
-static CUresult check_peer(CUcontext peer)
+/* Enters for a context of another device. The lock is held on success. */
+static CUresult enter_peer(CUcontext handle, const struct sc_device **out)
 {
     CUresult result = sc_enter(SC_NEED_CONTEXT);
     if (result) return result;
-    bool other = sc_handle_is(peer, SC_HANDLE_CONTEXT) && (struct sc_context *)peer != sc_current();
-    return sc_leave(other ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT);
+    const struct sc_context *peer = (struct sc_context *)handle;
+    bool other = sc_handle_is(handle, SC_HANDLE_CONTEXT) && peer != sc_current();
+    if (!other) return sc_leave(CUDA_ERROR_INVALID_CONTEXT);
+    *out = peer->device;
+    return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags)
 {
     if (flags) return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = check_peer(peer);
-    return result ? result : CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+    const struct sc_device *device;
+    CUresult result = enter_peer(peer, &device);
+    if (result) return result;
+    struct sc_context *own = sc_current();
+    if (!sc_device_reaches(own->device, device)) return sc_leave(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
+    if (own->peers >> device->ordinal & 1) return sc_leave(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+    own->peers |= 1u << device->ordinal;
+    return sc_leave(CUDA_SUCCESS);
 }
 
 CUresult CUDAAPI cuCtxDisablePeerAccess(CUcontext peer)
 {
-    CUresult result = check_peer(peer);
-    return result ? result : CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
+    const struct sc_device *device;
+    CUresult result = enter_peer(peer, &device);
+    if (result) return result;
+    struct sc_context *own = sc_current();
+    if (!(own->peers >> device->ordinal & 1)) return sc_leave(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+    own->peers &= ~(1u << device->ordinal);
+    return sc_leave(CUDA_SUCCESS);
 }

@@ -1,5 +1,6 @@
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "driver.h"
 #include "image.h"
@@ -14,14 +15,17 @@ static const struct {
 #undef SC_ATTRIBUTE
 };
 
+/* Where a device is on the PCI bus. */
+#define BUS(device) ((device)->physical + 1)
+
 static CUresult enter_device(CUdevice device)
 {
     CUresult result = sc_enter_query(SC_NEED_INIT);
     if (result) return result;
-    return device == 0 ? CUDA_SUCCESS : sc_leave(CUDA_ERROR_INVALID_DEVICE);
+    return sc_device_at(device) ? CUDA_SUCCESS : sc_leave(CUDA_ERROR_INVALID_DEVICE);
 }
 
-static CUresult attribute_value(CUdevice_attribute attribute, int *value)
+static CUresult attribute_value(const struct sc_device *device, CUdevice_attribute attribute, int *value)
 {
     const struct sc_options *o = sc_options();
     int version = (int)(o->capability * 10 + 0.5);
@@ -34,6 +38,9 @@ static CUresult attribute_value(CUdevice_attribute attribute, int *value)
         return CUDA_SUCCESS;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
         *value = version % 10;
+        return CUDA_SUCCESS;
+    case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
+        *value = BUS(device);
         return CUDA_SUCCESS;
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
         *value = (int)o->processors;
@@ -54,7 +61,7 @@ CUresult CUDAAPI cuDeviceGet(CUdevice *device, int ordinal)
     if (!device) return CUDA_ERROR_INVALID_VALUE;
     CUresult result = enter_device(ordinal);
     if (result) return result;
-    *device = 0;
+    *device = ordinal;
     return sc_leave(CUDA_SUCCESS);
 }
 
@@ -63,7 +70,7 @@ CUresult CUDAAPI cuDeviceGetCount(int *count)
     if (!count) return CUDA_ERROR_INVALID_VALUE;
     CUresult result = sc_enter_query(SC_NEED_INIT);
     if (result) return result;
-    *count = 1;
+    *count = sc_device_count();
     return sc_leave(CUDA_SUCCESS);
 }
 
@@ -81,7 +88,7 @@ CUresult CUDAAPI cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device)
     if (!uuid) return CUDA_ERROR_INVALID_VALUE;
     CUresult result = enter_device(device);
     if (result) return result;
-    memcpy(uuid->bytes, "softcuda device", sizeof uuid->bytes);
+    sc_device_uuid(sc_device_at(device)->physical, uuid->bytes);
     return sc_leave(CUDA_SUCCESS);
 }
 
@@ -104,7 +111,7 @@ CUresult CUDAAPI cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, 
     if (!value) return CUDA_ERROR_INVALID_VALUE;
     CUresult result = enter_device(device);
     if (result) return result;
-    return sc_leave(attribute_value(attribute, value));
+    return sc_leave(attribute_value(sc_device_at(device), attribute, value));
 }
 
 CUresult CUDAAPI cuDeviceComputeCapability(int *major, int *minor, CUdevice device)
@@ -140,7 +147,7 @@ CUresult CUDAAPI cuDeviceGetPCIBusId(char *id, int bytes, CUdevice device)
     if (!id || bytes <= 0) return CUDA_ERROR_INVALID_VALUE;
     CUresult result = enter_device(device);
     if (result) return result;
-    snprintf(id, (size_t)bytes, "0000:01:00.0");
+    snprintf(id, (size_t)bytes, "0000:%02x:00.0", BUS(sc_device_at(device)));
     return sc_leave(CUDA_SUCCESS);
 }
 
@@ -149,19 +156,25 @@ CUresult CUDAAPI cuDeviceGetByPCIBusId(CUdevice *device, const char *id)
     if (!device || !id) return CUDA_ERROR_INVALID_VALUE;
     CUresult result = sc_enter(SC_NEED_INIT);
     if (result) return result;
-    if (strcmp(id, "0000:01:00.0") && strcmp(id, "00:01:00.0") && strcmp(id, "01:00.0"))
-        return sc_leave(CUDA_ERROR_INVALID_DEVICE);
-    *device = 0;
-    return sc_leave(CUDA_SUCCESS);
+    static const char *const forms[] = {"0000:%02x:00.0", "00:%02x:00.0", "%02x:00.0"};
+    for (int i = 0; i < sc_device_count(); i++)
+        for (size_t form = 0; form < sizeof forms / sizeof *forms; form++) {
+            char text[16];
+            snprintf(text, sizeof text, forms[form], BUS(sc_device_at(i)));
+            if (strcasecmp(id, text)) continue;
+            *device = i;
+            return sc_leave(CUDA_SUCCESS);
+        }
+    return sc_leave(CUDA_ERROR_INVALID_DEVICE);
 }
 
 CUresult CUDAAPI cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
 {
     if (!can) return CUDA_ERROR_INVALID_VALUE;
-    if (peer != 0) return CUDA_ERROR_INVALID_DEVICE;
     CUresult result = enter_device(device);
     if (result) return result;
-    *can = 0;
+    if (!sc_device_at(peer)) return sc_leave(CUDA_ERROR_INVALID_DEVICE);
+    *can = sc_device_reaches(sc_device_at(device), sc_device_at(peer));
     return sc_leave(CUDA_SUCCESS);
 }
 

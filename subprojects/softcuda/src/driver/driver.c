@@ -134,6 +134,8 @@ static CUresult initialise(void)
         sc_log("cannot reserve the device's address space");
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    sc_devices_open();
+    if (!sc_device_count()) return CUDA_ERROR_NO_DEVICE;
     if (pthread_key_create(&driver.key, thread_ends)) return CUDA_ERROR_OUT_OF_MEMORY;
     pthread_atfork(before_fork, sc_unlock, in_child);
     here.alive = true;
@@ -174,7 +176,7 @@ __attribute__((destructor)) static void finish(void)
     if (driver.initialised && !driver.finished) {
         driver.finished = true;
         sc_queue_close();
-        sc_stats_write(sc_queue_timing());
+        sc_stats_write();
         sc_timeline_close();
         sc_touched_close();
         sc_races_close();

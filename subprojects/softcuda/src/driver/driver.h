@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "api.h"
+#include "devices.h"
 #include "handle.h"
 #include "log.h"
 #include "options.h"
@@ -29,7 +30,9 @@ struct sc_loaded;
 
 struct sc_context {
     struct sc_context *next;
-    unsigned refs; /* the handle and every operation that is not timed yet */
+    struct sc_device *device;
+    uint32_t peers; /* by bit: devices whose memory it was allowed to access */
+    unsigned refs;  /* the handle and every operation that is not timed yet */
     bool primary;
     unsigned flags, retains, api_version;
     unsigned long long id;
@@ -133,15 +136,22 @@ void sc_stream_set_priority(struct sc_stream *stream, int priority); /* the near
 void sc_stream_destroy(struct sc_stream *stream);
 void sc_event_unref(struct sc_event *event);
 
-/* Takes device memory off what is left, or gives it back, and logs that for the timing. false: it ran out. */
-bool sc_device_charge(uint64_t bytes);
-void sc_device_discharge(uint64_t bytes);
+/* Takes memory off what is left of a device, or gives it back, and logs that for the timing. false: it ran
+ * out.
+ */
+bool sc_device_charge(struct sc_device *device, uint64_t bytes);
+void sc_device_discharge(struct sc_device *device, uint64_t bytes);
 /* A kernel was launched: another process may take memory now (SOFTCUDA_OTHERS). */
-void sc_memory_launched(void);
+void sc_memory_launched(struct sc_device *device);
 /* Device memory that cuMemAlloc may still give. */
-uint64_t sc_memory_free_bytes(void);
-/* Takes device memory, charges it and logs it for the timing; NULL when it ran out. */
+uint64_t sc_memory_free_bytes(const struct sc_device *device);
+/* Takes device memory, charges it and logs it for the timing; NULL when it ran out. The context's own device,
+ * or another one. */
 struct sc_allocation *sc_device_allocate(struct sc_context *context, uint64_t bytes, uint64_t align);
+struct sc_allocation *sc_device_allocate_on(struct sc_device *device, struct sc_context *context,
+                                            uint64_t bytes, uint64_t align);
+/* Whose memory it is, or, of host and managed memory, whose context took it. */
+struct sc_device *sc_device_of(const struct sc_allocation *allocation);
 /* Takes managed memory and logs it for the timing; NULL when it ran out. `context` NULL: outlives contexts.
  */
 struct sc_allocation *sc_managed_memory(struct sc_context *context, uint64_t bytes, unsigned flags);

@@ -51,7 +51,8 @@ static CUresult fault_result(const struct sc_op *op, const struct sc_fault *faul
 
 static CUresult run_kernel(struct sc_op *op)
 {
-    static const struct sc_address_space space = {.find = sc_space_lookup};
+    struct sc_reach reach = {1u << op->device->ordinal, op->context->peers};
+    const struct sc_address_space space = {.find = sc_space_lookup, .context = &reach};
     const struct sc_launch_work *work = &op->launch;
     struct sc_launch launch = {
         .function = work->function,

@@ -25,10 +25,6 @@ struct sc_graph_memory {
 
 static struct sc_graph_memory *all;
 
-static struct {
-    uint64_t used, used_high, reserved, reserved_high;
-} bytes;
-
 static uint64_t size_of(const struct sc_graph_memory *memory)
 {
     return (memory->allocation->bytes + ALIGN - 1) & ~(uint64_t)(ALIGN - 1);
@@ -37,6 +33,11 @@ static uint64_t size_of(const struct sc_graph_memory *memory)
 const struct sc_allocation *sc_graph_memory_allocation(const struct sc_graph_memory *memory)
 {
     return memory->allocation;
+}
+
+static struct sc_graph_bytes *bytes_of(const struct sc_graph_memory *memory)
+{
+    return &sc_device_of(memory->allocation)->graph;
 }
 
 struct sc_graph_memory *sc_graph_memory_ref(struct sc_graph_memory *memory)
@@ -49,7 +50,7 @@ static void unreserve(struct sc_graph_memory *memory)
 {
     if (!memory->reserved) return;
     sc_memory_unreserve(memory->allocation);
-    bytes.reserved -= size_of(memory);
+    bytes_of(memory)->reserved -= size_of(memory);
     memory->reserved = false;
 }
 
@@ -70,19 +71,20 @@ void sc_graph_memory_switch(struct sc_graph_memory *memory, bool live)
     if (memory->live == live) return;
     memory->live = live;
     sc_space_set_dormant(memory->allocation, !live);
-    bytes.used += live ? size_of(memory) : -size_of(memory);
-    if (bytes.used > bytes.used_high) bytes.used_high = bytes.used;
+    struct sc_graph_bytes *bytes = bytes_of(memory);
+    bytes->used += live ? size_of(memory) : -size_of(memory);
+    if (bytes->used > bytes->used_high) bytes->used_high = bytes->used;
 }
 
 static CUresult check_description(const CUDA_MEM_ALLOC_NODE_PARAMS *p)
 {
     if (!p || !p->bytesize || p->poolProps.allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
         p->poolProps.handleTypes != CU_MEM_HANDLE_TYPE_NONE ||
-        p->poolProps.location.type != CU_MEM_LOCATION_TYPE_DEVICE || p->poolProps.location.id != 0)
+        p->poolProps.location.type != CU_MEM_LOCATION_TYPE_DEVICE || !sc_device_at(p->poolProps.location.id))
         return CUDA_ERROR_INVALID_VALUE;
     if (p->accessDescCount > 1 || (p->accessDescCount && !p->accessDescs)) return CUDA_ERROR_INVALID_VALUE;
-    if (p->accessDescCount &&
-        (p->accessDescs->location.type != CU_MEM_LOCATION_TYPE_DEVICE || p->accessDescs->location.id != 0))
+    if (p->accessDescCount && (p->accessDescs->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+                               !sc_device_at(p->accessDescs->location.id)))
         return CUDA_ERROR_INVALID_VALUE;
     return p->bytesize > sc_options()->memory_bytes ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
@@ -103,6 +105,10 @@ CUresult sc_payload_allocate(CUDA_MEM_ALLOC_NODE_PARAMS *p, struct sc_payload *o
     sc_races_fresh(memory->allocation->begin, memory->allocation->span);
     memory->refs = 1;
     memory->allocation->owner = context;
+    memory->allocation->ordinal = p->poolProps.location.id;
+    uint32_t access = 1u << p->poolProps.location.id;
+    if (p->accessDescCount) access |= 1u << p->accessDescs->location.id;
+    sc_space_set_access(memory->allocation, access);
     memory->allocation->internal = true; /* the context does not free it */
     memory->allocation->graph_memory = memory;
     sc_space_set_dormant(memory->allocation, true);
@@ -167,22 +173,24 @@ CUresult sc_graph_memory_join(struct sc_graph *graph, const struct sc_payload *p
     return result;
 }
 
-static void trim(void)
+static void trim(const struct sc_device *device)
 {
     for (struct sc_graph_memory *memory = all; memory; memory = memory->next)
-        if (!memory->taken && !memory->operations) unreserve(memory);
+        if (!memory->taken && !memory->operations && sc_device_of(memory->allocation) == device)
+            unreserve(memory);
 }
 
 static bool reserve(struct sc_graph_memory *memory)
 {
     if (memory->reserved) return true;
     if (!sc_memory_reserve(memory->allocation, size_of(memory))) {
-        trim();
+        trim(sc_device_of(memory->allocation));
         if (!sc_memory_reserve(memory->allocation, size_of(memory))) return false;
     }
     memory->reserved = true;
-    bytes.reserved += size_of(memory);
-    if (bytes.reserved > bytes.reserved_high) bytes.reserved_high = bytes.reserved;
+    struct sc_graph_bytes *bytes = bytes_of(memory);
+    bytes->reserved += size_of(memory);
+    if (bytes->reserved > bytes->reserved_high) bytes->reserved_high = bytes->reserved;
     return true;
 }
 
@@ -291,39 +299,50 @@ void sc_graph_memory_teardown(struct sc_context *context)
     }
 }
 
-CUresult CUDAAPI cuDeviceGraphMemTrim(CUdevice device)
+/* The lock is held on success. */
+static CUresult enter_device(CUdevice ordinal, struct sc_device **out)
 {
-    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
     CUresult result = sc_enter(SC_NEED_INIT);
     if (result) return result;
-    trim();
+    *out = sc_device_at(ordinal);
+    return *out ? CUDA_SUCCESS : sc_leave(CUDA_ERROR_INVALID_DEVICE);
+}
+
+CUresult CUDAAPI cuDeviceGraphMemTrim(CUdevice ordinal)
+{
+    struct sc_device *device;
+    CUresult result = enter_device(ordinal, &device);
+    if (result) return result;
+    trim(device);
     return sc_leave(CUDA_SUCCESS);
 }
 
-CUresult CUDAAPI cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute, void *value)
+CUresult CUDAAPI cuDeviceGetGraphMemAttribute(CUdevice ordinal, CUgraphMem_attribute attribute, void *value)
 {
-    static const uint64_t *const values[] = {&bytes.used, &bytes.used_high, &bytes.reserved,
-                                             &bytes.reserved_high};
-    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-    if (!value || (unsigned)attribute >= sizeof values / sizeof *values) return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = sc_enter(SC_NEED_INIT);
+    struct sc_device *device;
+    CUresult result = enter_device(ordinal, &device);
     if (result) return result;
-    *(cuuint64_t *)value = *values[attribute];
+    const struct sc_graph_bytes *bytes = &device->graph;
+    const uint64_t values[] = {bytes->used, bytes->used_high, bytes->reserved, bytes->reserved_high};
+    if (!value || (unsigned)attribute >= sizeof values / sizeof *values)
+        return sc_leave(CUDA_ERROR_INVALID_VALUE);
+    *(cuuint64_t *)value = values[attribute];
     return sc_leave(CUDA_SUCCESS);
 }
 
-CUresult CUDAAPI cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute, void *value)
+CUresult CUDAAPI cuDeviceSetGraphMemAttribute(CUdevice ordinal, CUgraphMem_attribute attribute, void *value)
 {
+    struct sc_device *device;
+    CUresult result = enter_device(ordinal, &device);
+    if (result) return result;
     bool high =
         attribute == CU_GRAPH_MEM_ATTR_USED_MEM_HIGH || attribute == CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH;
-    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-    if (!value || !high || *(cuuint64_t *)value) return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = sc_enter(SC_NEED_INIT);
-    if (result) return result;
+    if (!value || !high || *(cuuint64_t *)value) return sc_leave(CUDA_ERROR_INVALID_VALUE);
+    struct sc_graph_bytes *bytes = &device->graph;
     if (attribute == CU_GRAPH_MEM_ATTR_USED_MEM_HIGH)
-        bytes.used_high = bytes.used;
+        bytes->used_high = bytes->used;
     else
-        bytes.reserved_high = bytes.reserved;
+        bytes->reserved_high = bytes->reserved;
     return sc_leave(CUDA_SUCCESS);
 }
 

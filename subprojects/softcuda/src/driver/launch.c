@@ -77,6 +77,8 @@ static bool need_grid_state(struct sc_context *context)
     context->grid_state = sc_space_allocate(SC_MEMORY_DEVICE, 8, 512);
     if (!context->grid_state) return false;
     context->grid_state->owner = context;
+    context->grid_state->ordinal = context->device->ordinal;
+    sc_space_set_access(context->grid_state, 1u << context->device->ordinal);
     context->grid_state->internal = true;
     return true;
 }
@@ -160,7 +162,7 @@ static CUresult launch(CUfunction handle, const struct sc_shape *shape, CUstream
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     op->launch = work;
-    sc_memory_launched();
+    sc_memory_launched(stream->context->device);
     return sc_queue_submit(stream, op);
 }
 

@@ -299,10 +299,10 @@ CUresult CUDAAPI cuKernelGetAttribute(int *value, CUfunction_attribute attribute
                                       CUdevice device)
 {
     if (!value) return CUDA_ERROR_INVALID_VALUE;
-    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
     struct sc_kern *kernel;
     CUresult result = enter_kernel(handle, SC_NEED_INIT, &kernel);
     if (result) return result;
+    if (!sc_device_at(device)) return sc_leave(CUDA_ERROR_INVALID_DEVICE);
     struct sc_func func = *kernel->catalogued;
     func.max_dynamic_shared = kernel->max_dynamic_shared;
     func.carveout = kernel->carveout;
@@ -312,10 +312,10 @@ CUresult CUDAAPI cuKernelGetAttribute(int *value, CUfunction_attribute attribute
 CUresult CUDAAPI cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel handle,
                                       CUdevice device)
 {
-    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
     struct sc_kern *kernel;
     CUresult result = enter_kernel(handle, SC_NEED_INIT, &kernel);
     if (result) return result;
+    if (!sc_device_at(device)) return sc_leave(CUDA_ERROR_INVALID_DEVICE);
     struct sc_func func = *kernel->catalogued;
     result = sc_function_set_attribute(&func, attribute, value);
     if (!result && attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
@@ -327,8 +327,10 @@ CUresult CUDAAPI cuKernelSetAttribute(CUfunction_attribute attribute, int value,
 CUresult CUDAAPI cuKernelSetCacheConfig(CUkernel handle, CUfunc_cache config, CUdevice device)
 {
     if ((unsigned)config > CU_FUNC_CACHE_PREFER_EQUAL) return CUDA_ERROR_INVALID_VALUE;
-    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
     struct sc_kern *kernel;
     CUresult result = enter_kernel(handle, SC_NEED_INIT, &kernel);
-    return result ? result : sc_leave(CUDA_SUCCESS); /* a preference; there is one kind of memory here */
+    if (result) return result;
+    return sc_leave(sc_device_at(device)
+                        ? CUDA_SUCCESS
+                        : CUDA_ERROR_INVALID_DEVICE); /* a preference; there is one kind of memory here */
 }

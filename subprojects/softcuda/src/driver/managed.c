@@ -249,6 +249,14 @@ void sc_managed_prefetch(struct sc_managed *managed, uint64_t address, uint64_t 
                &(struct block_action){.effect = effect, .place = to});
 }
 
+void sc_managed_take_home(struct sc_managed *managed, uint64_t address, struct sc_effect *effect)
+{
+    struct sc_managed_block *block = sc_managed_find(managed, address);
+    if (block->residency == SC_ON_DEVICE) effect->out[SC_CAUSE_FAULT] += block->bytes;
+    leave_device(managed, block, effect);
+    block->residency |= SC_ON_HOST;
+}
+
 static void discard_block(struct sc_managed *managed, struct sc_managed_block *block,
                           const struct block_action *action)
 {

@@ -87,6 +87,9 @@ void sc_managed_advise(struct sc_managed *managed, uint64_t address, uint64_t by
 void sc_managed_prefetch(struct sc_managed *managed, uint64_t address, uint64_t bytes, enum sc_place to,
                          struct sc_effect *effect);
 
+/* Another device needs the block that holds `address`: it leaves this one, a read-mostly copy too. */
+void sc_managed_take_home(struct sc_managed *managed, uint64_t address, struct sc_effect *effect);
+
 /* Blocks that lie wholly in the range lose their contents: they are on neither side and nothing is copied. */
 void sc_managed_discard(struct sc_managed *managed, uint64_t address, uint64_t bytes,
                         struct sc_effect *effect);

@@ -6,19 +6,22 @@
 #include "driver.h"
 #include "queue.h"
 
-/* The place that a location names; false for what is not a place of this machine. */
-static bool place_of(CUmemLocation location, enum sc_place *out)
+/* The place that a location names, and of a device its number; false for what is not a place of this machine.
+ */
+static bool place_of(CUmemLocation location, struct sc_span *out)
 {
+    out->ordinal = 0;
     switch (location.type) {
     case CU_MEM_LOCATION_TYPE_DEVICE:
-        *out = SC_DEVICE;
-        return location.id == 0;
+        out->to = SC_DEVICE;
+        out->ordinal = location.id;
+        return sc_device_at(location.id);
     case CU_MEM_LOCATION_TYPE_HOST:
     case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
-        *out = SC_HOST;
+        out->to = SC_HOST;
         return true;
     case CU_MEM_LOCATION_TYPE_HOST_NUMA:
-        *out = SC_HOST;
+        out->to = SC_HOST;
         return location.id >= 0 && (uint64_t)location.id < sc_options()->numa_nodes;
     default:
         return false;
@@ -45,12 +48,14 @@ static struct sc_span page_span(uint64_t address, uint64_t bytes)
     return (struct sc_span){.address = begin, .bytes = end - begin};
 }
 
-static CUresult log_advice(uint64_t address, uint64_t bytes, enum sc_advice advice, enum sc_place place)
+static CUresult log_advice(uint64_t address, uint64_t bytes, enum sc_advice advice,
+                           const struct sc_span *place)
 {
     struct sc_op *op = sc_op_new(SC_OP_ADVISE, NULL);
     if (!op) return CUDA_ERROR_OUT_OF_MEMORY;
     op->advise = (struct sc_advise_work){page_span(address, bytes), advice};
-    op->advise.span.to = place;
+    op->advise.span.to = place->to;
+    op->advise.span.ordinal = place->ordinal;
     sc_queue_host(op);
     return CUDA_SUCCESS;
 }
@@ -71,12 +76,12 @@ CUresult CUDAAPI cuMemAdvise_v2(CUdeviceptr address, size_t bytes, CUmem_advise 
     };
     if ((unsigned)advice >= sizeof rows / sizeof *rows || !rows[advice].known)
         return CUDA_ERROR_INVALID_VALUE;
-    enum sc_place place = SC_NOWHERE;
+    struct sc_span place = {.to = SC_NOWHERE};
     if (rows[advice].needs_place && !place_of(location, &place)) return CUDA_ERROR_INVALID_DEVICE;
     CUresult result = sc_enter(SC_NEED_CONTEXT);
     if (result) return result;
     if (!is_managed(address, bytes)) return sc_leave(CUDA_ERROR_INVALID_VALUE);
-    return sc_leave(log_advice(address, bytes, rows[advice].advice, place));
+    return sc_leave(log_advice(address, bytes, rows[advice].advice, &place));
 }
 
 CUresult CUDAAPI cuMemAdvise(CUdeviceptr address, size_t bytes, CUmem_advise advice, CUdevice device)
@@ -134,11 +139,11 @@ CUresult CUDAAPI cuMemPrefetchAsync_v2(CUdeviceptr address, size_t bytes, CUmemL
                                        unsigned int flags, CUstream handle)
 {
     if (flags || !bytes) return CUDA_ERROR_INVALID_VALUE;
-    enum sc_place place;
+    struct sc_span place = {.address = address, .bytes = bytes};
     if (!place_of(location, &place)) return CUDA_ERROR_INVALID_DEVICE;
     struct sc_span *span = malloc(sizeof *span);
     if (!span) return CUDA_ERROR_OUT_OF_MEMORY;
-    *span = (struct sc_span){address, bytes, place};
+    *span = place;
     return submit_move(SC_OP_PREFETCH, handle, span, 1);
 }
 
@@ -172,7 +177,7 @@ static CUresult batch(enum sc_op_kind kind, CUdeviceptr *addresses, size_t *size
         if (at + 1 < location_count && indices[at + 1] <= i) at++;
         if (at + 1 < location_count && indices[at + 1] <= i)
             result = CUDA_ERROR_INVALID_VALUE; /* not ascending */
-        if (!result && !place_of(locations[at], &spans[i].to)) result = CUDA_ERROR_INVALID_DEVICE;
+        if (!result && !place_of(locations[at], &spans[i])) result = CUDA_ERROR_INVALID_DEVICE;
     }
     if (result) {
         free(spans);
@@ -203,23 +208,38 @@ CUresult CUDAAPI cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *addresses, size_
                  stream);
 }
 
-/* The place that all blocks of the range agree on. */
-static enum sc_place common_place(struct sc_managed *managed, uint64_t address, uint64_t bytes,
-                                  bool preferred)
+/* Where a device's view has a block go; one device at most, or the host, is meant in all views. */
+static enum sc_place place_in(const struct sc_managed_block *block, bool preferred)
 {
-    enum sc_place common = SC_NOWHERE;
-    for (uint64_t at = address; at < address + bytes; at = (at | (SC_BLOCK_BYTES - 1)) + 1) {
-        const struct sc_managed_block *block = sc_managed_find(managed, at);
-        enum sc_place place = !block ? SC_NOWHERE : preferred ? block->preferred : block->last_prefetch;
-        if (at == address) common = place;
-        if (place != common) return SC_NOWHERE;
+    return preferred ? block->preferred : block->last_prefetch;
+}
+
+/* As the functions of the API number places. */
+static int place_at(uint64_t address, bool preferred)
+{
+    int found = CU_DEVICE_INVALID;
+    for (int i = 0; i < sc_device_count(); i++) {
+        const struct sc_managed_block *block = sc_managed_find(&sc_device_at(i)->timing.managed, address);
+        enum sc_place place = block ? place_in(block, preferred) : SC_NOWHERE;
+        if (place == SC_DEVICE) return i;
+        if (place == SC_HOST) found = CU_DEVICE_CPU;
     }
+    return found;
+}
+
+/* The place that all blocks of the range agree on. */
+static int common_place(uint64_t address, uint64_t bytes, bool preferred)
+{
+    int common = place_at(address, preferred);
+    for (uint64_t at = address; at < address + bytes; at = (at | (SC_BLOCK_BYTES - 1)) + 1)
+        if (place_at(at, preferred) != common) return CU_DEVICE_INVALID;
     return common;
 }
 
-static bool all_blocks(struct sc_managed *managed, uint64_t address, uint64_t bytes,
+static bool all_blocks(const struct sc_device *device, uint64_t address, uint64_t bytes,
                        bool (*holds)(const struct sc_managed_block *))
 {
+    struct sc_managed *managed = (struct sc_managed *)&device->timing.managed;
     for (uint64_t at = address; at < address + bytes; at = (at | (SC_BLOCK_BYTES - 1)) + 1) {
         const struct sc_managed_block *block = sc_managed_find(managed, at);
         if (!block || !holds(block)) return false;
@@ -242,25 +262,20 @@ static bool by_host(const struct sc_managed_block *block)
     return block->accessed_by_host;
 }
 
-static int device_of(enum sc_place place)
+static int type_of(int place)
 {
-    return place == SC_DEVICE ? 0 : place == SC_HOST ? CU_DEVICE_CPU : CU_DEVICE_INVALID;
+    return place >= 0               ? CU_MEM_LOCATION_TYPE_DEVICE
+           : place == CU_DEVICE_CPU ? CU_MEM_LOCATION_TYPE_HOST
+                                    : CU_MEM_LOCATION_TYPE_INVALID;
 }
 
-static int type_of(enum sc_place place)
-{
-    return place == SC_DEVICE ? CU_MEM_LOCATION_TYPE_DEVICE
-           : place == SC_HOST ? CU_MEM_LOCATION_TYPE_HOST
-                              : CU_MEM_LOCATION_TYPE_INVALID;
-}
-
-static CUresult accessed_by(struct sc_managed *managed, int *data, size_t data_bytes, uint64_t address,
-                            uint64_t bytes)
+static CUresult accessed_by(int *data, size_t data_bytes, uint64_t address, uint64_t bytes)
 {
     if (!data_bytes || data_bytes % sizeof *data) return CUDA_ERROR_INVALID_VALUE;
     size_t count = data_bytes / sizeof *data, used = 0;
-    if (all_blocks(managed, address, bytes, by_device)) data[used++] = 0;
-    if (used < count && all_blocks(managed, address, bytes, by_host)) data[used++] = CU_DEVICE_CPU;
+    for (int i = 0; i < sc_device_count() && used < count; i++)
+        if (all_blocks(sc_device_at(i), address, bytes, by_device)) data[used++] = i;
+    if (used < count && all_blocks(sc_device_at(0), address, bytes, by_host)) data[used++] = CU_DEVICE_CPU;
     while (used < count) data[used++] = CU_DEVICE_INVALID;
     return CUDA_SUCCESS;
 }
@@ -268,23 +283,21 @@ static CUresult accessed_by(struct sc_managed *managed, int *data, size_t data_b
 static CUresult range_attribute(void *data, size_t data_bytes, CUmem_range_attribute attribute,
                                 uint64_t address, uint64_t bytes)
 {
-    struct sc_managed *managed = &sc_queue_timing()->managed;
     if (!data) return CUDA_ERROR_INVALID_VALUE;
-    if (attribute == CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY)
-        return accessed_by(managed, data, data_bytes, address, bytes);
+    if (attribute == CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY) return accessed_by(data, data_bytes, address, bytes);
     if (data_bytes != sizeof(int)) return CUDA_ERROR_INVALID_VALUE;
     int *value = data;
-    enum sc_place preferred = common_place(managed, address, bytes, true);
-    enum sc_place prefetched = common_place(managed, address, bytes, false);
+    int preferred = common_place(address, bytes, true);
+    int prefetched = common_place(address, bytes, false);
     switch (attribute) {
     case CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY:
-        *value = all_blocks(managed, address, bytes, read_mostly);
+        *value = all_blocks(sc_device_at(0), address, bytes, read_mostly);
         break;
     case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION:
-        *value = device_of(preferred);
+        *value = preferred;
         break;
     case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION:
-        *value = device_of(prefetched);
+        *value = prefetched;
         break;
     case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE:
         *value = type_of(preferred);
@@ -293,8 +306,10 @@ static CUresult range_attribute(void *data, size_t data_bytes, CUmem_range_attri
         *value = type_of(prefetched);
         break;
     case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID:
+        *value = preferred > 0 ? preferred : 0;
+        break;
     case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID:
-        *value = 0;
+        *value = prefetched > 0 ? prefetched : 0;
         break;
     default:
         return CUDA_ERROR_INVALID_VALUE;

@@ -13,24 +13,28 @@
 #define HOST_ALIGN 4096
 #define PITCH_ALIGN 512
 
-static uint64_t charged_bytes; /* device memory in use by allocations */
-
 static uint64_t round_up(uint64_t bytes, uint64_t align)
 {
     return (bytes + align - 1) & ~(align - 1);
 }
 
-uint64_t sc_memory_free_bytes(void)
+uint64_t sc_memory_free_bytes(const struct sc_device *device)
 {
     uint64_t total = sc_options()->memory_bytes;
-    return charged_bytes < total ? total - charged_bytes : 0;
+    return device->charged_bytes < total ? total - device->charged_bytes : 0;
+}
+
+struct sc_device *sc_device_of(const struct sc_allocation *allocation)
+{
+    return sc_device_at(allocation->ordinal);
 }
 
 /* Tells the timing about device memory that comes or goes now. false: no memory for the entry. */
-static bool log_charge(int64_t bytes)
+static bool log_charge(struct sc_device *device, int64_t bytes)
 {
     struct sc_op *op = sc_op_new(SC_OP_CHARGE, NULL);
     if (!op) return false;
+    op->device = device;
     op->charge_bytes = bytes;
     sc_queue_host(op);
     return true;
@@ -45,45 +49,54 @@ static bool log_managed(enum sc_op_kind kind, uint64_t address, uint64_t bytes)
     return true;
 }
 
-bool sc_device_charge(uint64_t bytes)
+bool sc_device_charge(struct sc_device *device, uint64_t bytes)
 {
-    if (bytes > sc_memory_free_bytes() || !log_charge((int64_t)bytes)) return false;
-    charged_bytes += bytes;
+    if (bytes > sc_memory_free_bytes(device) || !log_charge(device, (int64_t)bytes)) return false;
+    device->charged_bytes += bytes;
     return true;
 }
 
-void sc_memory_launched(void)
+void sc_memory_launched(struct sc_device *device)
 {
     static uint64_t launches;
     const struct sc_options *options = sc_options();
     if (!options->others_bytes || launches++ != options->others_after) return;
-    if (!sc_device_charge(options->others_bytes)) sc_log("another process finds no memory (SOFTCUDA_OTHERS)");
+    if (!sc_device_charge(device, options->others_bytes))
+        sc_log("another process finds no memory (SOFTCUDA_OTHERS)");
 }
 
-void sc_device_discharge(uint64_t bytes)
+void sc_device_discharge(struct sc_device *device, uint64_t bytes)
 {
-    charged_bytes -= bytes;
-    log_charge(-(int64_t)bytes);
+    device->charged_bytes -= bytes;
+    log_charge(device, -(int64_t)bytes);
 }
 
-struct sc_allocation *sc_device_allocate(struct sc_context *context, uint64_t bytes, uint64_t align)
+struct sc_allocation *sc_device_allocate_on(struct sc_device *device, struct sc_context *context,
+                                            uint64_t bytes, uint64_t align)
 {
     uint64_t total = sc_options()->memory_bytes;
     if (bytes > total) return NULL;
     if (align < DEVICE_ALIGN) align = DEVICE_ALIGN;
     uint64_t charge = round_up(bytes, DEVICE_ALIGN);
-    if (charge > total - charged_bytes) return NULL;
+    if (charge > total - device->charged_bytes) return NULL;
     struct sc_allocation *allocation = sc_space_allocate(SC_MEMORY_DEVICE, bytes, align);
     if (!allocation) return NULL;
-    if (!log_charge((int64_t)charge)) {
+    if (!log_charge(device, (int64_t)charge)) {
         sc_space_release(allocation);
         return NULL;
     }
     sc_races_fresh(allocation->begin, allocation->span);
     allocation->owner = context;
+    allocation->ordinal = device->ordinal;
+    sc_space_set_access(allocation, 1u << device->ordinal);
     allocation->charged_bytes = charge;
-    charged_bytes += charge;
+    device->charged_bytes += charge;
     return allocation;
+}
+
+struct sc_allocation *sc_device_allocate(struct sc_context *context, uint64_t bytes, uint64_t align)
+{
+    return sc_device_allocate_on(context->device, context, bytes, align);
 }
 
 struct sc_allocation *sc_managed_memory(struct sc_context *context, uint64_t bytes, unsigned flags)
@@ -96,35 +109,35 @@ struct sc_allocation *sc_managed_memory(struct sc_context *context, uint64_t byt
     }
     sc_races_fresh(allocation->begin, allocation->span);
     allocation->owner = context;
+    if (context) allocation->ordinal = context->device->ordinal;
     allocation->flags = flags;
     return allocation;
 }
 
 bool sc_memory_reserve(struct sc_allocation *allocation, uint64_t bytes)
 {
-    if (bytes > sc_memory_free_bytes() || !log_charge((int64_t)bytes)) return false;
+    if (!sc_device_charge(sc_device_of(allocation), bytes)) return false;
     allocation->charged_bytes = bytes;
-    charged_bytes += bytes;
     return true;
 }
 
 void sc_memory_unreserve(struct sc_allocation *allocation)
 {
     sc_memory_log_free(allocation);
-    charged_bytes -= allocation->charged_bytes;
+    sc_device_of(allocation)->charged_bytes -= allocation->charged_bytes;
     allocation->charged_bytes = 0;
 }
 
 void sc_memory_release(struct sc_allocation *allocation)
 {
-    charged_bytes -= allocation->charged_bytes;
+    if (allocation->charged_bytes) sc_device_of(allocation)->charged_bytes -= allocation->charged_bytes;
     sc_space_release(allocation);
 }
 
 void sc_memory_log_free(const struct sc_allocation *allocation)
 {
     /* Without memory for the entry only the statistics suffer. */
-    if (allocation->charged_bytes) log_charge(-(int64_t)allocation->charged_bytes);
+    if (allocation->charged_bytes) log_charge(sc_device_of(allocation), -(int64_t)allocation->charged_bytes);
     if (allocation->kind == SC_MEMORY_MANAGED)
         log_managed(SC_OP_MANAGED_FREE, allocation->begin, allocation->bytes);
 }
@@ -248,6 +261,7 @@ CUresult CUDAAPI cuMemHostAlloc(void **out, size_t bytes, unsigned int flags)
     if (!allocation) return sc_leave(CUDA_ERROR_OUT_OF_MEMORY);
     sc_races_fresh(allocation->begin, allocation->span);
     allocation->owner = sc_current();
+    allocation->ordinal = sc_current()->device->ordinal;
     allocation->flags = flags | CU_MEMHOSTALLOC_DEVICEMAP;
     *out = (void *)allocation->begin;
     return sc_leave(CUDA_SUCCESS);
@@ -281,6 +295,7 @@ CUresult CUDAAPI cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned int 
     if (!allocation) return sc_leave(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
     sc_races_fresh(allocation->begin, allocation->bytes);
     allocation->owner = sc_current();
+    allocation->ordinal = sc_current()->device->ordinal;
     allocation->flags = flags;
     return sc_leave(CUDA_SUCCESS);
 }
@@ -329,12 +344,13 @@ CUresult CUDAAPI cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
     if (result) return result;
     /* Managed memory gives way, and how much of it is there depends on what was executed so far: unless asked
      * for, it is not counted. */
+    const struct sc_device *device = sc_current()->device;
     uint64_t there = 0;
     if (sc_options()->managed_counts) {
         sc_queue_settle(NULL);
-        there = sc_queue_timing()->managed.resident_bytes;
+        there = device->timing.managed.resident_bytes;
     }
-    *free_bytes = sc_memory_free_bytes();
+    *free_bytes = sc_memory_free_bytes(device);
     *free_bytes -= there < *free_bytes ? there : *free_bytes;
     *total = sc_options()->memory_bytes;
     return sc_leave(CUDA_SUCCESS);

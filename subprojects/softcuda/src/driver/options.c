@@ -157,6 +157,7 @@ unsigned sc_options_parse(struct sc_options *out, const char *(*lookup)(const ch
         bad++;
     }
     if (!out->queue_limit) out->queue_limit = 1;
+    if (!out->devices) out->devices = 1;
     return bad;
 }
 
@@ -179,6 +180,11 @@ const struct sc_options *sc_options(void)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, read_environment);
     return &current;
+}
+
+const char *sc_options_visible_devices(void)
+{
+    return getenv("CUDA_VISIBLE_DEVICES");
 }
 
 #define SHOW_TEXT(value) "%s", value

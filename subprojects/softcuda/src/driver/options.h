@@ -29,6 +29,9 @@ const struct sc_options *sc_options(void);
  * Returns the number of bad values. Strings point to what `lookup` returned. */
 unsigned sc_options_parse(struct sc_options *out, const char *(*lookup)(const char *name));
 
+/* CUDA_VISIBLE_DEVICES, or NULL. */
+const char *sc_options_visible_devices(void);
+
 /* Logs every option with its value. */
 void sc_options_log(const struct sc_options *options);
 

@@ -33,7 +33,7 @@ static CUresult attribute_of(void *data, CUpointer_attribute attribute,
         *(unsigned *)data = managed;
         break;
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-        *(int *)data = 0;
+        *(int *)data = allocation->ordinal;
         break;
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
         *(int *)data = 0;

@@ -6,6 +6,7 @@
 
 struct sc_block {
     struct sc_block *next; /* of the free ones */
+    struct sc_block *next_of_pool, **at_pool;
     struct sc_pool *pool;
     struct sc_allocation *allocation; /* NULL: given back */
     uint64_t bytes, visible_bytes;    /* charged; that kernels may touch */
@@ -15,16 +16,18 @@ struct sc_block {
     uint64_t free_id; /* 0: not submitted yet */
 };
 
-static struct sc_pool *pools, *current;
+static struct sc_pool *pools;
 static struct sc_past completed; /* what the host has waited for */
 
-struct sc_pool *sc_pool_create(uint64_t max_bytes)
+struct sc_pool *sc_pool_create(struct sc_device *device, uint64_t max_bytes)
 {
     struct sc_pool *pool = calloc(1, sizeof *pool);
     if (!pool || !sc_handle_add(pool, SC_HANDLE_POOL)) {
         free(pool);
         return NULL;
     }
+    pool->device = device;
+    pool->access = 1u << device->ordinal;
     pool->follow_events = pool->opportunistic = pool->internal_dependencies = 1;
     pool->max_bytes = max_bytes ? max_bytes : UINT64_MAX;
     pool->next = pools;
@@ -32,23 +35,24 @@ struct sc_pool *sc_pool_create(uint64_t max_bytes)
     return pool;
 }
 
-struct sc_pool *sc_pool_default(void)
+struct sc_pool *sc_pool_default(struct sc_device *device)
 {
-    for (struct sc_pool *pool = pools; pool; pool = pool->next)
-        if (pool->is_default) return pool;
-    struct sc_pool *pool = sc_pool_create(0);
-    if (pool) pool->is_default = true;
-    return pool;
+    if (!device->default_pool) device->default_pool = sc_pool_create(device, 0);
+    if (device->default_pool) device->default_pool->is_default = true;
+    return device->default_pool;
 }
 
-struct sc_pool *sc_pool_current(void)
+struct sc_pool *sc_pool_current(struct sc_device *device)
 {
-    return current ? current : sc_pool_default();
+    return device->pool ? device->pool : sc_pool_default(device);
 }
 
-void sc_pool_set_current(struct sc_pool *pool)
+void sc_pool_set_access(struct sc_pool *pool, const struct sc_device *peer, bool access)
 {
-    current = pool;
+    uint32_t bit = 1u << peer->ordinal;
+    pool->access = access ? pool->access | bit : pool->access & ~bit;
+    for (struct sc_block *block = pool->blocks; block; block = block->next_of_pool)
+        sc_space_set_access(block->allocation, pool->access);
 }
 
 /* A destroyed pool lives until its last block is back. */
@@ -64,7 +68,7 @@ static void end_if_empty(struct sc_pool *pool)
 void sc_pool_destroy(struct sc_pool *pool)
 {
     sc_handle_remove(pool);
-    if (current == pool) current = NULL;
+    if (pool->device->pool == pool) pool->device->pool = NULL;
     pool->destroyed = true;
     sc_pool_trim(pool, 0);
 }
@@ -101,6 +105,8 @@ static void give_back(struct sc_block *block)
     sc_memory_log_free(block->allocation);
     sc_memory_release(block->allocation);
     block->allocation = NULL;
+    *block->at_pool = block->next_of_pool;
+    if (block->next_of_pool) block->next_of_pool->at_pool = block->at_pool;
     sc_block_unref(block);
     end_if_empty(pool);
 }
@@ -207,11 +213,21 @@ static CUresult use_again(struct sc_block *block, struct sc_stream *stream, uint
     return result;
 }
 
+static void list(struct sc_block *block)
+{
+    struct sc_pool *pool = block->pool;
+    block->next_of_pool = pool->blocks;
+    block->at_pool = &pool->blocks;
+    if (pool->blocks) pool->blocks->at_pool = &block->next_of_pool;
+    pool->blocks = block;
+}
+
 static bool take_new(struct sc_pool *pool, struct sc_stream *stream, uint64_t bytes, CUdeviceptr *out)
 {
     if (bytes > pool->max_bytes - pool->reserved_bytes) return false;
     struct sc_block *block = calloc(1, sizeof *block);
-    struct sc_allocation *allocation = block ? sc_device_allocate(stream->context, bytes, 512) : NULL;
+    struct sc_allocation *allocation =
+        block ? sc_device_allocate_on(pool->device, stream->context, bytes, 512) : NULL;
     if (!allocation) {
         free(block);
         return false;
@@ -222,6 +238,8 @@ static bool take_new(struct sc_pool *pool, struct sc_stream *stream, uint64_t by
                                .visible_bytes = bytes,
                                .refs = 1};
     allocation->block = block;
+    sc_space_set_access(allocation, pool->access);
+    list(block);
     pool->reserved_bytes += block->bytes;
     if (pool->reserved_bytes > pool->reserved_high) pool->reserved_high = pool->reserved_bytes;
     count_used(pool, block->bytes);
@@ -273,6 +291,7 @@ CUresult sc_pool_free(struct sc_allocation *allocation, struct sc_stream *stream
     allocation->freeing = true;
     op->free = (struct sc_free_work){.allocation = allocation,
                                      .block = block,
+                                     .device = sc_device_of(allocation),
                                      .charged_bytes = block ? 0 : allocation->charged_bytes,
                                      .address = allocation->begin,
                                      .bytes = block ? block->bytes : allocation->bytes};

@@ -16,18 +16,22 @@ struct sc_block;
 
 struct sc_pool {
     struct sc_pool *next;
+    struct sc_device *device;
+    uint32_t access; /* by bit: devices that may access its memory */
     bool is_default, destroyed;
     int follow_events, opportunistic, internal_dependencies;
     uint64_t release_threshold, max_bytes;
     uint64_t reserved_bytes, reserved_high, used_bytes, used_high;
     struct sc_block *first_free, *last_free; /* in the order of the frees */
+    struct sc_block *blocks;                 /* all of them */
 };
 
-struct sc_pool *sc_pool_create(uint64_t max_bytes); /* NULL: no memory */
+struct sc_pool *sc_pool_create(struct sc_device *device, uint64_t max_bytes); /* NULL: no memory */
 void sc_pool_destroy(struct sc_pool *pool);
-struct sc_pool *sc_pool_default(void); /* NULL: no memory */
-struct sc_pool *sc_pool_current(void); /* the device's */
-void sc_pool_set_current(struct sc_pool *pool);
+struct sc_pool *sc_pool_default(struct sc_device *device); /* NULL: no memory */
+struct sc_pool *sc_pool_current(struct sc_device *device);
+/* Another device may access the pool's memory from now on, or may not. */
+void sc_pool_set_access(struct sc_pool *pool, const struct sc_device *peer, bool access);
 
 /* Takes memory for the stream, which operations submitted to it from now on may use. Executes what it has to
  * wait for where memory is short. */

@@ -26,14 +26,15 @@ CUresult CUDAAPI cuMemPoolCreate(CUmemoryPool *out, const CUmemPoolProps *wanted
     if (wanted->location.type == CU_MEM_LOCATION_TYPE_HOST ||
         wanted->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA)
         return sc_refuse("cuMemPoolCreate", "a pool of host memory");
-    if (wanted->location.type != CU_MEM_LOCATION_TYPE_DEVICE || wanted->location.id != 0)
-        return CUDA_ERROR_INVALID_VALUE;
+    if (wanted->location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
     if (wanted->handleTypes & ~CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
         return sc_refuse("cuMemPoolCreate", "a handle that is not a file descriptor");
     if (wanted->usage) return sc_refuse("cuMemPoolCreate", "a pool for decompression");
     CUresult result = sc_enter(SC_NEED_INIT);
     if (result) return result;
-    struct sc_pool *pool = sc_pool_create(wanted->maxSize);
+    struct sc_device *device = sc_device_at(wanted->location.id);
+    if (!device) return sc_leave(CUDA_ERROR_INVALID_VALUE);
+    struct sc_pool *pool = sc_pool_create(device, wanted->maxSize);
     if (pool) *out = (CUmemoryPool)pool;
     return sc_leave(pool ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
 }
@@ -140,21 +141,29 @@ CUresult CUDAAPI cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute 
     return result ? result : sc_leave(get_attribute(pool, attribute, value));
 }
 
-/* There is one device, and its own access cannot be taken away. */
+/* A device's own access cannot be taken away. */
+static CUresult check_access(const struct sc_pool *pool, const CUmemAccessDesc *wanted)
+{
+    if (wanted->location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
+    const struct sc_device *device = sc_device_at(wanted->location.id);
+    if (!device) return CUDA_ERROR_INVALID_DEVICE;
+    bool own = device == pool->device;
+    if (!own && !sc_device_reaches(device, pool->device)) return CUDA_ERROR_INVALID_DEVICE;
+    bool none = wanted->flags == CU_MEM_ACCESS_FLAGS_PROT_NONE && !own;
+    return none || wanted->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? CUDA_SUCCESS
+                                                                       : CUDA_ERROR_INVALID_VALUE;
+}
+
 CUresult CUDAAPI cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc *map, size_t count)
 {
     if (!map && count) return CUDA_ERROR_INVALID_VALUE;
     struct sc_pool *pool;
     CUresult result = enter_pool(handle, &pool);
     if (result) return result;
-    for (size_t i = 0; i < count && !result; i++) {
-        if (map[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE)
-            result = CUDA_ERROR_INVALID_VALUE;
-        else if (map[i].location.id != 0)
-            result = CUDA_ERROR_INVALID_DEVICE;
-        else if (map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
-            result = CUDA_ERROR_INVALID_VALUE;
-    }
+    for (size_t i = 0; i < count && !result; i++) result = check_access(pool, &map[i]);
+    for (size_t i = 0; i < count && !result; i++)
+        sc_pool_set_access(pool, sc_device_at(map[i].location.id),
+                           map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE);
     return sc_leave(result);
 }
 
@@ -165,18 +174,20 @@ CUresult CUDAAPI cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool handl
     CUresult result = enter_pool(handle, &pool);
     if (result) return result;
     bool device = location->type == CU_MEM_LOCATION_TYPE_DEVICE;
-    if (device && location->id != 0) return sc_leave(CUDA_ERROR_INVALID_DEVICE);
-    *flags = device ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    if (device && !sc_device_at(location->id)) return sc_leave(CUDA_ERROR_INVALID_DEVICE);
+    *flags = device && pool->access >> location->id & 1 ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+                                                        : CU_MEM_ACCESS_FLAGS_PROT_NONE;
     return sc_leave(CUDA_SUCCESS);
 }
 
-static CUresult hand_out(CUmemoryPool *out, CUdevice device, struct sc_pool *(*which)(void))
+static CUresult hand_out(CUmemoryPool *out, CUdevice ordinal, struct sc_pool *(*which)(struct sc_device *))
 {
     if (!out) return CUDA_ERROR_INVALID_VALUE;
-    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
     CUresult result = sc_enter(SC_NEED_INIT);
     if (result) return result;
-    struct sc_pool *pool = which();
+    struct sc_device *device = sc_device_at(ordinal);
+    if (!device) return sc_leave(CUDA_ERROR_INVALID_DEVICE);
+    struct sc_pool *pool = which(device);
     if (pool) *out = (CUmemoryPool)pool;
     return sc_leave(pool ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
 }
@@ -191,13 +202,15 @@ CUresult CUDAAPI cuDeviceGetMemPool(CUmemoryPool *out, CUdevice device)
     return hand_out(out, device, sc_pool_current);
 }
 
-CUresult CUDAAPI cuDeviceSetMemPool(CUdevice device, CUmemoryPool handle)
+CUresult CUDAAPI cuDeviceSetMemPool(CUdevice ordinal, CUmemoryPool handle)
 {
-    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
     struct sc_pool *pool;
     CUresult result = enter_pool(handle, &pool);
     if (result) return result;
-    sc_pool_set_current(pool);
+    struct sc_device *device = sc_device_at(ordinal);
+    if (!device) return sc_leave(CUDA_ERROR_INVALID_DEVICE);
+    if (pool->device != device) return sc_leave(CUDA_ERROR_INVALID_VALUE);
+    device->pool = pool;
     return sc_leave(CUDA_SUCCESS);
 }
 
@@ -208,7 +221,7 @@ static CUresult check_place(const char *function, const CUmemLocation *location,
     if (type == CU_MEM_ALLOCATION_TYPE_MANAGED) return sc_refuse(function, "a pool of managed memory");
     if (type != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
     if (location->type == CU_MEM_LOCATION_TYPE_DEVICE)
-        return location->id == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+        return sc_device_at(location->id) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
     if (location->type == CU_MEM_LOCATION_TYPE_HOST || location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA)
         return sc_refuse(function, "a pool of host memory");
     return CUDA_ERROR_INVALID_VALUE;
@@ -244,7 +257,7 @@ static CUresult allocate(CUdeviceptr *out, size_t bytes, CUmemoryPool handle, CU
     result = sc_capture_use_legacy(stream);
     if (result) return sc_leave(result);
     if (handle && !sc_handle_is(handle, SC_HANDLE_POOL)) return sc_leave(CUDA_ERROR_INVALID_VALUE);
-    struct sc_pool *pool = handle ? (struct sc_pool *)handle : sc_pool_current();
+    struct sc_pool *pool = handle ? (struct sc_pool *)handle : sc_pool_current(stream->context->device);
     if (!pool) return sc_leave(CUDA_ERROR_OUT_OF_MEMORY);
     return sc_leave(sc_pool_allocate(pool, stream, bytes, out));
 }

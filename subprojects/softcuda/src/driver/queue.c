@@ -30,35 +30,14 @@ static struct {
     unsigned short_calls, long_calls; /* host functions that run: that may end soon; that take long */
     unsigned late_peers;              /* launches that take long to meet their peers */
     uint64_t last_meeting;            /* the last launch that meets peers; 0: none yet */
-    struct sc_timing timing;
-    pthread_cond_t progress; /* an operation that ran without the lock has ended */
+    pthread_cond_t progress;          /* an operation that ran without the lock has ended */
 } queue = {.next_id = 1, .progress = PTHREAD_COND_INITIALIZER};
 
 static void open_queue(void)
 {
     if (queue.open) return;
-    const struct sc_options *o = sc_options();
-    struct sc_machine machine = {
-        .memory_bytes = o->memory_bytes,
-        .device_bytes_per_ns = o->device_gbps,
-        .flops_per_ns = o->tflops * 1000,
-        .link_in_bytes_per_ns = o->link_in_gbps,
-        .link_out_bytes_per_ns = o->link_out_gbps,
-        .link_both_bytes_per_ns = o->link_both_gbps,
-        .launch_ns = o->launch_ns,
-        .node_ns = o->node_ns,
-        .fault_ns = o->fault_ns,
-        .peers_share_link = !o->nvlink_gbps,
-    };
-    sc_timing_init(&queue.timing, &machine);
-    queue.random = o->seed * 2 + 1;
+    queue.random = sc_options()->seed * 2 + 1;
     queue.open = true;
-}
-
-struct sc_timing *sc_queue_timing(void)
-{
-    open_queue();
-    return &queue.timing;
 }
 
 struct sc_op *sc_op_new(enum sc_op_kind kind, struct sc_context *context)
@@ -68,6 +47,7 @@ struct sc_op *sc_op_new(enum sc_op_kind kind, struct sc_context *context)
     op->kind = kind;
     op->refs = 1;
     op->context = context;
+    if (context) op->device = context->device;
     if (context) context->refs++;
     return op;
 }
@@ -192,7 +172,7 @@ static enum sc_meeting meets(struct sc_op *op)
     struct sc_launch_work *launch = &op->launch;
     if (!op->meets_peers || op->met || !launch->token) return SC_MET;
     if (!op->arrived) {
-        sc_op_arrive(&queue.timing, op);
+        sc_op_arrive(op);
         op->arrived = true;
         pthread_cond_broadcast(&queue.progress);
     }
@@ -224,7 +204,7 @@ static void time_entry(struct sc_op *op)
 {
     unlink_entry(op);
     op->held = false;
-    sc_op_time(&queue.timing, op);
+    sc_op_time(op);
     op->timed = true;
     if (op->meets_peers) pthread_cond_broadcast(&queue.progress);
     drop_work(op);

@@ -78,6 +78,7 @@ struct sc_copy_work {
     uint64_t width, height, depth;
     uint64_t destination_pitch, source_pitch, destination_slice, source_slice;
     enum sc_side to, from;
+    int to_ordinal, from_ordinal; /* of the devices, where a side is one */
     void *snapshot; /* the source's bytes at the call, packed; owned; NULL: read when executed */
     uint64_t snapshot_bytes;
 };
@@ -109,6 +110,7 @@ struct sc_advise_work {
 struct sc_free_work {
     struct sc_allocation *allocation; /* to end, unless it is a block */
     struct sc_block *block;           /* of a memory pool: a reference; or NULL */
+    struct sc_device *device;         /* whose memory it is */
     uint64_t charged_bytes;
     uint64_t address, bytes;
 };
@@ -138,6 +140,7 @@ struct sc_op {
     bool takes_long;         /* of it, and of host functions: what does not depend on it goes on without it */
     struct sc_op *next_call; /* for calls.h */
     struct sc_context *context;
+    struct sc_device *device; /* NULL: of none */
     struct sc_thread *thread;
     unsigned long long stream_id;
     uint64_t call_ns; /* the thread's host time since its previous entry */
@@ -219,16 +222,13 @@ void sc_queue_let_finish(void);
 /* At exit: gives up what nobody waited for, and times the rest. */
 void sc_queue_close(void);
 
-/* The one timing model, for statistics and attributes. */
-struct sc_timing *sc_queue_timing(void);
-
 /* execute.c: does what the operation says. pre: the lock is NOT held. Returns the context's fault, or
  * success. */
 CUresult sc_op_execute(struct sc_op *op);
 /* replay.c: gives an executed entry its times and writes its timeline. */
-void sc_op_time(struct sc_timing *timing, struct sc_op *op);
+void sc_op_time(struct sc_op *op);
 /* replay.c: the same for a launch that meets peers, before sc_op_time: tells them when it could begin. */
-void sc_op_arrive(struct sc_timing *timing, struct sc_op *op);
+void sc_op_arrive(struct sc_op *op);
 void sc_timeline_flush(void);
 void sc_timeline_close(void);
 

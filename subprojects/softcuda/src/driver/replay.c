@@ -3,6 +3,7 @@
 #include "queue.h"
 #include "races.h"
 #include "touched.h"
+#include "views.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -30,12 +31,14 @@ static void write_timeline(const struct sc_op *op, const struct sc_effect *effec
         if (!timeline) sc_log("cannot write the timeline to %s: %s", path, strerror(errno));
     }
     if (!timeline) return;
+    char device[32] = "";
+    if (sc_device_count() > 1) snprintf(device, sizeof device, "\"device\": %d, ", op->device->ordinal);
     fprintf(timeline,
-            "{\"op\": %llu, \"kind\": \"%s\", \"name\": \"%s\", \"stream\": %llu, \"start_ns\": %llu, "
+            "{\"op\": %llu, %s\"kind\": \"%s\", \"name\": \"%s\", \"stream\": %llu, \"start_ns\": %llu, "
             "\"end_ns\": %llu, "
             "\"bytes_in\": %llu, \"bytes_out\": %llu, \"remote_bytes\": %llu, \"fault_bytes\": %llu, "
             "\"eviction_bytes\": %llu}\n",
-            (unsigned long long)op->id, kind_names[op->kind],
+            (unsigned long long)op->id, device, kind_names[op->kind],
             op->kind == SC_OP_KERNEL && op->launch.name ? op->launch.name : "", op->stream_id,
             (unsigned long long)op->start_ns, (unsigned long long)op->end_ns,
             (unsigned long long)sc_effect_in(effect), (unsigned long long)sc_effect_out(effect),
@@ -125,12 +128,63 @@ static uint64_t dependencies_end_ns(const struct sc_op *op)
     return end_ns;
 }
 
-void sc_op_arrive(struct sc_timing *timing, struct sc_op *op)
+/* Whose clock an operation's place is on: most often its stream's device. */
+static struct sc_device *device_of(const struct sc_op *op)
+{
+    int ordinal = op->device->ordinal;
+    if (op->kind == SC_OP_COPY && op->copy.to == SC_SIDE_DEVICE)
+        ordinal = op->copy.to_ordinal;
+    else if (op->kind == SC_OP_COPY && op->copy.from == SC_SIDE_DEVICE)
+        ordinal = op->copy.from_ordinal;
+    else if (op->kind == SC_OP_PREFETCH || op->kind == SC_OP_DISCARD_PREFETCH)
+        ordinal = op->move.spans[0].to == SC_DEVICE ? op->move.spans[0].ordinal : ordinal;
+    return sc_device_at(ordinal);
+}
+
+/* Before it uses managed memory that other devices hold. */
+static void recall(struct sc_device *device, struct sc_work *work)
+{
+    uint64_t begin_ns = work->ready_ns;
+    for (size_t i = 0; work->cost && i < work->cost->block_count; i++) {
+        struct sc_span block = {.address = work->cost->blocks[i].block << SC_BLOCK_SHIFT, .bytes = 1};
+        work->ready_ns = max_ns(work->ready_ns, sc_views_recall(device, &block, begin_ns));
+    }
+    for (size_t i = 0; i < work->span_count; i++) {
+        if (work->kind != SC_WORK_PREFETCH) sc_views_forget(device, &work->spans[i], begin_ns);
+        work->ready_ns = max_ns(work->ready_ns, sc_views_recall(device, &work->spans[i], begin_ns));
+    }
+    if (work->to == SC_SIDE_MANAGED)
+        work->ready_ns = max_ns(work->ready_ns, sc_views_recall(device, &work->destination, begin_ns));
+    if (work->from == SC_SIDE_MANAGED)
+        work->ready_ns = max_ns(work->ready_ns, sc_views_recall(device, &work->source, begin_ns));
+}
+
+static bool is_between_devices(const struct sc_op *op)
+{
+    return op->kind == SC_OP_COPY && op->copy.to == SC_SIDE_DEVICE && op->copy.from == SC_SIDE_DEVICE &&
+           op->copy.to_ordinal != op->copy.from_ordinal;
+}
+
+static void place(struct sc_op *op, struct sc_work *work, struct sc_placed *placed)
+{
+    struct sc_device *device = device_of(op);
+    describe(op, work);
+    if (sc_device_count() > 1) recall(device, work);
+    if (is_between_devices(op))
+        sc_timing_place_between(&sc_device_at(op->copy.from_ordinal)->timing, &device->timing, work->ready_ns,
+                                work->destination.bytes, placed);
+    else
+        sc_timing_place(&device->timing, work, placed);
+}
+
+void sc_op_arrive(struct sc_op *op)
 {
     tick_host(op);
+    struct sc_timing *timing = &op->device->timing;
     struct sc_work work = {.ready_ns = max_ns(op->thread->clock_ns, dependencies_end_ns(op))};
     uint64_t ready_ns, busy_ns;
     describe(op, &work);
+    if (sc_device_count() > 1) recall(op->device, &work);
     sc_timing_arrive(timing, &work, &ready_ns, &busy_ns, &op->launch.effect);
     op->launch.native->peers->arrive(op->launch.token, ready_ns, busy_ns);
 }
@@ -143,52 +197,45 @@ static void note_end(struct sc_op *op, const struct sc_effect *effect)
     sc_touched_write(op);
 }
 
-static void time_stream_op(struct sc_timing *timing, struct sc_op *op, uint64_t waited_ns)
+static void time_stream_op(struct sc_op *op, uint64_t waited_ns)
 {
     struct sc_thread *thread = op->thread;
     /* On an idle stream the driver evicts inside the call, and the caller waits for it. */
     bool idle = !op->has_predecessor || op->dependencies[0]->end_ns <= thread->clock_ns;
     struct sc_work work = {.ready_ns = max_ns(thread->clock_ns, waited_ns)};
     struct sc_placed placed = {.start_ns = work.ready_ns, .end_ns = work.ready_ns};
-    if (!op->dropped) {
-        describe(op, &work);
-        sc_timing_place(timing, &work, &placed);
-    }
+    if (!op->dropped) place(op, &work, &placed);
     op->start_ns = placed.start_ns;
     op->end_ns = placed.end_ns;
     if (moves_to_host(op) && idle) thread->clock_ns = max_ns(thread->clock_ns, op->end_ns);
-    if (op->kind == SC_OP_FREE) sc_timing_charge(timing, op->end_ns, -(int64_t)op->free.charged_bytes);
+    if (op->kind == SC_OP_FREE)
+        sc_timing_charge(&op->free.device->timing, op->end_ns, -(int64_t)op->free.charged_bytes);
     note_end(op, &placed.effect);
 }
 
 /* Keeps the record of the footprint small: nothing can happen any more before the slowest thread's clock. */
-static void fold(struct sc_timing *timing)
+static void fold(struct sc_device *device)
 {
-    static size_t fold_at = 65536;
-    if (timing->footprint.count + timing->allocated.count < fold_at) return;
+    struct sc_timing *timing = &device->timing;
+    if (timing->footprint.count + timing->allocated.count < device->fold_at) return;
     uint64_t low_ns = UINT64_MAX;
     for (struct sc_thread *thread = sc_threads(); thread; thread = thread->next)
         if (thread->started && !thread->gone && thread->clock_ns < low_ns) low_ns = thread->clock_ns;
     sc_footprint_fold(&timing->footprint, low_ns);
     sc_footprint_fold(&timing->allocated, low_ns);
-    fold_at = 65536 + 2 * (timing->footprint.count + timing->allocated.count);
+    device->fold_at = SC_FOLD_AT + 2 * (timing->footprint.count + timing->allocated.count);
 }
 
-void sc_op_time(struct sc_timing *timing, struct sc_op *op)
+static void time_met(struct sc_op *op)
 {
-    if (op->kind == SC_OP_KNOWN || op->kind == SC_OP_FRESH) {
-        sc_races_timed(op);
-        return;
-    }
-    if (op->arrived) {
-        sc_timing_meet(timing, op->start_ns, op->end_ns, &op->launch.effect);
-        note_end(op, &op->launch.effect);
-        sc_races_timed(op);
-        return;
-    }
+    sc_timing_meet(&op->device->timing, op->start_ns, op->end_ns, &op->launch.effect);
+    note_end(op, &op->launch.effect);
+}
+
+static void time_unmet(struct sc_op *op)
+{
     tick_host(op);
     struct sc_thread *thread = op->thread;
-    struct sc_effect effect = {0};
     uint64_t waited_ns = dependencies_end_ns(op);
     switch (op->kind) {
     case SC_OP_SYNC:
@@ -196,26 +243,31 @@ void sc_op_time(struct sc_timing *timing, struct sc_op *op)
         thread->clock_ns = max_ns(thread->clock_ns, waited_ns);
         break;
     case SC_OP_CHARGE:
-        sc_timing_charge(timing, thread->clock_ns, op->charge_bytes);
+        sc_timing_charge(&op->device->timing, thread->clock_ns, op->charge_bytes);
         break;
     case SC_OP_MANAGED_ALLOCATE:
-        if (!sc_managed_allocate(&timing->managed, op->span.address, op->span.bytes))
-            sc_log("no memory for the blocks of a managed allocation: its times will be wrong");
+        sc_views_allocate(&op->span);
         break;
     case SC_OP_MANAGED_FREE:
-        sc_managed_free(&timing->managed, op->span.address, &effect);
-        sc_timing_apply(timing, thread->clock_ns, thread->clock_ns, &effect);
+        sc_views_free(&op->span, thread->clock_ns);
         break;
     case SC_OP_ADVISE:
-        sc_managed_advise(&timing->managed, op->advise.span.address, op->advise.span.bytes, op->advise.advice,
-                          op->advise.span.to, &effect);
-        sc_timing_apply(timing, thread->clock_ns, thread->clock_ns, &effect);
+        sc_views_advise(&op->advise.span, op->advise.advice, thread->clock_ns);
         break;
     default:
-        time_stream_op(timing, op, waited_ns);
+        time_stream_op(op, waited_ns);
         break;
     }
     if (op->end_ns < thread->clock_ns && op->kind >= SC_OP_SYNC) op->end_ns = thread->clock_ns;
+}
+
+void sc_op_time(struct sc_op *op)
+{
+    bool on_clock = op->kind != SC_OP_KNOWN && op->kind != SC_OP_FRESH;
+    if (op->arrived)
+        time_met(op);
+    else if (on_clock)
+        time_unmet(op);
     sc_races_timed(op);
-    fold(timing);
+    if (on_clock && op->device) fold(op->device);
 }

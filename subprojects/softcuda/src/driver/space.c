@@ -203,7 +203,7 @@ struct sc_allocation *sc_space_find(uint64_t address)
 static bool continues(const struct sc_allocation *left, const struct sc_allocation *right)
 {
     return left->kind == SC_MEMORY_MAPPED && right->kind == SC_MEMORY_MAPPED && left->bytes && right->bytes &&
-           left->begin + left->bytes == right->begin;
+           left->begin + left->bytes == right->begin && left->access == right->access;
 }
 
 /* From `allocation`, which holds `address`, over the neighbours that it continues in. */
@@ -226,6 +226,13 @@ struct sc_allocation *sc_space_find_range(uint64_t address, uint64_t bytes)
     return allocation;
 }
 
+void sc_space_set_access(struct sc_allocation *allocation, uint32_t access)
+{
+    pthread_rwlock_wrlock(&space.lock);
+    allocation->access = access;
+    pthread_rwlock_unlock(&space.lock);
+}
+
 void sc_space_set_dormant(struct sc_allocation *allocation, bool dormant)
 {
     pthread_rwlock_wrlock(&space.lock);
@@ -233,9 +240,16 @@ void sc_space_set_dormant(struct sc_allocation *allocation, bool dormant)
     pthread_rwlock_unlock(&space.lock);
 }
 
+/* Mapped memory is open to whom cuMemSetAccess names, and to no others. */
+static bool is_reached(const struct sc_allocation *allocation, const struct sc_reach *reach)
+{
+    if (allocation->kind != SC_MEMORY_DEVICE && allocation->kind != SC_MEMORY_MAPPED) return true;
+    if (!reach || allocation->access & reach->own) return true;
+    return allocation->kind == SC_MEMORY_DEVICE && reach->peers >> allocation->ordinal & 1;
+}
+
 bool sc_space_lookup(void *context, uint64_t address, struct sc_range *out)
 {
-    (void)context;
     static const enum sc_range_kind kinds[SC_MEMORY_KINDS] = {
         [SC_MEMORY_DEVICE] = SC_RANGE_DEVICE, [SC_MEMORY_MANAGED] = SC_RANGE_MANAGED,
         [SC_MEMORY_PINNED] = SC_RANGE_HOST,   [SC_MEMORY_REGISTERED] = SC_RANGE_HOST,
@@ -243,7 +257,7 @@ bool sc_space_lookup(void *context, uint64_t address, struct sc_range *out)
     };
     pthread_rwlock_rdlock(&space.lock);
     struct sc_allocation *allocation = find_locked(address);
-    if (allocation && allocation->dormant) allocation = NULL;
+    if (allocation && (allocation->dormant || !is_reached(allocation, context))) allocation = NULL;
     if (allocation)
         *out = (struct sc_range){allocation->begin, end_of(allocation, address), kinds[allocation->kind]};
     pthread_rwlock_unlock(&space.lock);

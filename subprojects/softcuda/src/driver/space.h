@@ -33,6 +33,8 @@ struct sc_allocation {
     uint64_t begin, bytes, span;
     enum sc_memory_kind kind;
     uint64_t id;            /* never reused */
+    int ordinal;            /* of its device, or of the context's that took it */
+    uint32_t access;        /* of device memory, by bit: devices that may access it */
     void *owner;            /* the context, opaque here */
     unsigned flags;         /* as the caller of the Driver API gave them */
     uint64_t charged_bytes; /* of device memory */
@@ -70,9 +72,17 @@ struct sc_allocation *sc_space_find(uint64_t address);
  * that lie next to each other, of which the first is returned. */
 struct sc_allocation *sc_space_find_range(uint64_t address, uint64_t bytes);
 
+/* By bit: the devices that may access it. */
+void sc_space_set_access(struct sc_allocation *allocation, uint32_t access);
+
 void sc_space_set_dormant(struct sc_allocation *allocation, bool dormant);
 
-/* For the engine's sc_address_space; `context` is not used. */
+/* What a device may access: its own memory, what others let it access, and memory of `peers`. */
+struct sc_reach {
+    uint32_t own, peers; /* by bit */
+};
+
+/* For the engine's sc_address_space; `context` is a struct sc_reach, or NULL for all there is. */
 bool sc_space_lookup(void *context, uint64_t address, struct sc_range *out);
 
 /* Calls visit for every live allocation, in address order, under the space's lock. */

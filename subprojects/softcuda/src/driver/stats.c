@@ -10,20 +10,89 @@
 static const char *const causes[SC_CAUSES] = {"copy", "prefetch", "fault", "eviction", "remote"};
 static const char *const engines[SC_ENGINES] = {"compute", "copy_in", "copy_out", "peers"};
 
-static void write_bytes(FILE *file, const char *name, const uint64_t *bytes)
+/* What one device did, or all of them. */
+struct figures {
+    uint64_t peak_bytes, peak_allocated_bytes; /* of the device with most */
+    uint64_t launches, flops, device_bytes, busy_ns[SC_ENGINES];
+    struct sc_effect totals;
+};
+
+static void larger(uint64_t *value, uint64_t other)
 {
-    fprintf(file, "  \"%s\": {", name);
+    if (other > *value) *value = other;
+}
+
+static void add(struct figures *figures, struct sc_timing *timing)
+{
+    larger(&figures->peak_bytes, sc_footprint_peak(&timing->footprint));
+    larger(&figures->peak_allocated_bytes, sc_footprint_peak(&timing->allocated));
+    for (int i = 0; i < SC_CAUSES; i++) {
+        figures->totals.in[i] += timing->totals.in[i];
+        figures->totals.out[i] += timing->totals.out[i];
+    }
+    for (int i = 0; i < SC_ENGINES; i++) figures->busy_ns[i] += timing->engines[i].busy_ns;
+    figures->totals.faults += timing->totals.faults;
+    figures->launches += timing->launches;
+    figures->flops += timing->flops;
+    figures->device_bytes += timing->device_bytes;
+}
+
+static void write_bytes(FILE *file, const char *indent, const char *name, const uint64_t *bytes)
+{
+    fprintf(file, "%s\"%s\": {", indent, name);
     for (int i = 0; i < SC_CAUSES; i++)
         fprintf(file, "%s\"%s\": %llu", i ? ", " : "", causes[i], (unsigned long long)bytes[i]);
     fprintf(file, "},\n");
 }
 
-static void write_number(FILE *file, const char *name, uint64_t value)
+static void write_number(FILE *file, const char *indent, const char *name, uint64_t value)
 {
-    fprintf(file, "  \"%s\": %llu,\n", name, (unsigned long long)value);
+    fprintf(file, "%s\"%s\": %llu,\n", indent, name, (unsigned long long)value);
 }
 
-void sc_stats_write(struct sc_timing *timing)
+static void write_figures(FILE *file, const char *indent, const struct figures *figures)
+{
+    write_number(file, indent, "peak_device_bytes", figures->peak_bytes);
+    write_number(file, indent, "peak_allocated_bytes", figures->peak_allocated_bytes);
+    write_bytes(file, indent, "bytes_in", figures->totals.in);
+    write_bytes(file, indent, "bytes_out", figures->totals.out);
+    write_number(file, indent, "faults", figures->totals.faults);
+    write_number(file, indent, "launches", figures->launches);
+    write_number(file, indent, "flops", figures->flops);
+    write_number(file, indent, "device_traffic_bytes", figures->device_bytes);
+    fprintf(file, "%s\"busy_seconds\": {", indent);
+    for (int i = 0; i < SC_ENGINES; i++)
+        fprintf(file, "%s\"%s\": %.9f", i ? ", " : "", engines[i], (double)figures->busy_ns[i] * 1e-9);
+    fprintf(file, "}");
+}
+
+/* Of several devices, one by one, those that the process used. */
+static void write_devices(FILE *file)
+{
+    const char *before = "";
+    fprintf(file, "  \"devices\": [");
+    for (int i = 0; i < sc_device_count(); i++) {
+        struct figures one = {0};
+        if (!sc_device_at(i)->used) continue;
+        add(&one, &sc_device_at(i)->timing);
+        fprintf(file, "%s\n    {\"ordinal\": %d, \"physical\": %d,\n", before, i, sc_device_at(i)->physical);
+        write_figures(file, "     ", &one);
+        fprintf(file, "}");
+        before = ",";
+    }
+    fprintf(file, "],\n");
+}
+
+static uint64_t last_ns(void)
+{
+    uint64_t end_ns = 0;
+    for (int i = 0; i < sc_device_count(); i++) larger(&end_ns, sc_device_at(i)->timing.end_ns);
+    for (struct sc_thread *thread = sc_threads(); thread; thread = thread->next)
+        larger(&end_ns, thread->clock_ns + thread->pending_ns);
+    return end_ns;
+}
+
+void sc_stats_write(void)
 {
     const struct sc_options *o = sc_options();
     if (!*o->stats) return;
@@ -34,24 +103,14 @@ void sc_stats_write(struct sc_timing *timing)
         sc_log("cannot write statistics to %s: %s", path, strerror(errno));
         return;
     }
-    uint64_t end_ns = timing->end_ns;
-    for (struct sc_thread *thread = sc_threads(); thread; thread = thread->next)
-        if (thread->clock_ns + thread->pending_ns > end_ns) end_ns = thread->clock_ns + thread->pending_ns;
+    struct figures all = {0};
+    for (int i = 0; i < sc_device_count(); i++) add(&all, &sc_device_at(i)->timing);
     fprintf(file, "{\n  \"softcuda\": 1,\n  \"profile\": \"%s\",\n  \"schedule\": \"%s\",\n", o->profile,
             o->schedule);
-    write_number(file, "memory_bytes", o->memory_bytes);
-    write_number(file, "peak_device_bytes", sc_footprint_peak(&timing->footprint));
-    write_number(file, "peak_allocated_bytes", sc_footprint_peak(&timing->allocated));
-    write_bytes(file, "bytes_in", timing->totals.in);
-    write_bytes(file, "bytes_out", timing->totals.out);
-    write_number(file, "faults", timing->totals.faults);
-    write_number(file, "launches", timing->launches);
-    write_number(file, "flops", timing->flops);
-    write_number(file, "device_traffic_bytes", timing->device_bytes);
-    if (o->race_mode != SC_RACES_OFF) write_number(file, "races", sc_race_report_count());
-    fprintf(file, "  \"busy_seconds\": {");
-    for (int i = 0; i < SC_ENGINES; i++)
-        fprintf(file, "%s\"%s\": %.9f", i ? ", " : "", engines[i], (double)timing->engines[i].busy_ns * 1e-9);
-    fprintf(file, "},\n  \"simulated_seconds\": %.9f\n}\n", (double)end_ns * 1e-9);
+    write_number(file, "  ", "memory_bytes", o->memory_bytes);
+    if (o->race_mode != SC_RACES_OFF) write_number(file, "  ", "races", sc_race_report_count());
+    if (sc_device_count() > 1) write_devices(file);
+    write_figures(file, "  ", &all);
+    fprintf(file, ",\n  \"simulated_seconds\": %.9f\n}\n", (double)last_ns() * 1e-9);
     if (ferror(file) | fclose(file)) sc_log("cannot write statistics to %s", path);
 }

@@ -2,9 +2,7 @@
 #ifndef SOFTCUDA_STATS_H
 #define SOFTCUDA_STATS_H
 
-#include "timing.h"
-
 /* Writes the file that SOFTCUDA_STATS names; does nothing where it names none. */
-void sc_stats_write(struct sc_timing *timing);
+void sc_stats_write(void);
 
 #endif

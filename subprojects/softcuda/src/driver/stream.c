@@ -45,7 +45,8 @@ void sc_stream_destroy(struct sc_stream *stream)
     struct sc_stream **at = &context->streams;
     while (*at != stream) at = &(*at)->next;
     *at = stream->next;
-    if (stream->last && (!stream->last->timed || sc_races_wanted()) && !(stream->flags & CU_STREAM_NON_BLOCKING))
+    if (stream->last && (!stream->last->timed || sc_races_wanted()) &&
+        !(stream->flags & CU_STREAM_NON_BLOCKING))
         leave_behind(context, stream->last);
     if (context->legacy && stream != context->legacy && !(stream->flags & CU_STREAM_NON_BLOCKING))
         sc_past_join(&context->legacy->past, &stream->past);
@@ -229,7 +230,7 @@ CUresult CUDAAPI cuStreamGetDevice(CUstream handle, CUdevice *device)
     struct sc_stream *stream;
     CUresult result = ask_stream(handle, &stream);
     if (result) return result;
-    *device = 0;
+    *device = stream->context->device->ordinal;
     return sc_leave(CUDA_SUCCESS);
 }
 

@@ -302,7 +302,7 @@ void sc_timing_place(struct sc_timing *timing, const struct sc_work *work, struc
 static bool takes_engine(const struct sc_timing *timing, int engine)
 {
     bool host_link = engine == SC_ENGINE_COPY_IN || engine == SC_ENGINE_COPY_OUT;
-    return engine == SC_ENGINE_PEERS || (host_link && timing->machine.peers_share_link);
+    return engine == SC_ENGINE_PEERS || (host_link && !timing->machine.peer_bytes_per_ns);
 }
 
 void sc_timing_arrive(struct sc_timing *timing, const struct sc_work *work, uint64_t *ready_ns,
@@ -323,6 +323,34 @@ void sc_timing_meet(struct sc_timing *timing, uint64_t start_ns, uint64_t end_ns
     for (int engine = 0; engine < SC_ENGINES; engine++)
         if (takes_engine(timing, engine)) book(timing, engine, start_ns, end_ns);
     sc_timing_apply(timing, start_ns, end_ns, effect);
+}
+
+uint64_t sc_timing_bring_home(struct sc_timing *timing, uint64_t ready_ns, uint64_t bytes,
+                              const struct sc_effect *effect)
+{
+    uint64_t start_ns;
+    uint64_t end_ns = transfer(timing, SC_ENGINE_COPY_OUT, ready_ns, bytes, FAULT_FACTOR, &start_ns);
+    sc_timing_apply(timing, start_ns, end_ns, effect);
+    return end_ns;
+}
+
+void sc_timing_place_between(struct sc_timing *from, struct sc_timing *to, uint64_t ready_ns, uint64_t bytes,
+                             struct sc_placed *out)
+{
+    const struct sc_machine *machine = &from->machine;
+    bool linked = machine->peer_bytes_per_ns > 0;
+    enum sc_timing_engine leaving = linked ? SC_ENGINE_PEERS : SC_ENGINE_COPY_OUT;
+    enum sc_timing_engine coming = linked ? SC_ENGINE_PEERS : SC_ENGINE_COPY_IN;
+    double slower = machine->link_in_bytes_per_ns < machine->link_out_bytes_per_ns
+                        ? machine->link_in_bytes_per_ns
+                        : machine->link_out_bytes_per_ns;
+    memset(out, 0, sizeof *out);
+    out->start_ns = begin_on(to, coming, begin_on(from, leaving, ready_ns));
+    out->end_ns = out->start_ns + machine->peer_ns +
+                  duration((double)bytes, linked ? machine->peer_bytes_per_ns : slower);
+    book(from, leaving, out->start_ns, out->end_ns);
+    book(to, coming, out->start_ns, out->end_ns);
+    sc_timing_apply(from, out->start_ns, out->end_ns, &out->effect);
 }
 
 void sc_timing_charge(struct sc_timing *timing, uint64_t at_ns, int64_t bytes)

@@ -20,8 +20,9 @@ struct sc_machine {
     double device_bytes_per_ns, flops_per_ns;
     double link_in_bytes_per_ns, link_out_bytes_per_ns, link_both_bytes_per_ns;
     uint64_t launch_ns, fault_ns;
-    uint64_t node_ns;      /* instead of launch_ns in a graph */
-    bool peers_share_link; /* with the host's copies */
+    uint64_t node_ns;         /* instead of launch_ns in a graph */
+    double peer_bytes_per_ns; /* between devices, each way; 0: over the links to the host */
+    uint64_t peer_ns;         /* what a message between devices takes at least */
 };
 
 /* Peers: what meets other ranks' launches. It needs few of the processors, so kernels go on beside it. */
@@ -48,6 +49,7 @@ enum sc_side { SC_SIDE_DEVICE, SC_SIDE_PINNED, SC_SIDE_PAGEABLE, SC_SIDE_MANAGED
 struct sc_span {
     uint64_t address, bytes;
     enum sc_place to; /* of a prefetch */
+    int ordinal;      /* of the device, where that is `to` */
 };
 
 struct sc_work {
@@ -102,6 +104,15 @@ void sc_timing_meet(struct sc_timing *timing, uint64_t start_ns, uint64_t end_ns
 
 /* Device memory is allocated (bytes > 0) or freed at `at_ns`. */
 void sc_timing_charge(struct sc_timing *timing, uint64_t at_ns, int64_t bytes);
+
+/* `bytes` of managed memory leave, because another device needs them. Returns when they are in host memory.
+ */
+uint64_t sc_timing_bring_home(struct sc_timing *timing, uint64_t ready_ns, uint64_t bytes,
+                              const struct sc_effect *effect);
+
+/* A copy from this device's memory to a peer's. */
+void sc_timing_place_between(struct sc_timing *from, struct sc_timing *to, uint64_t ready_ns, uint64_t bytes,
+                             struct sc_placed *out);
 
 /* Adds an effect that no operation had: freeing managed memory, advice. */
 void sc_timing_apply(struct sc_timing *timing, uint64_t start_ns, uint64_t end_ns,

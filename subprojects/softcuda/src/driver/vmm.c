@@ -1,6 +1,7 @@
 #include "vmm.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -9,8 +10,11 @@
 #include "queue.h"
 #include "races.h"
 
+#define FILE_NAME "softcuda-"
+
 struct sc_physical {
     int file;
+    struct sc_device *device;
     uint64_t bytes, charged_bytes;
     unsigned handles, mappings;
     CUmemAllocationProp properties;
@@ -39,6 +43,7 @@ static struct sc_physical *adopt(int file, uint64_t bytes, const CUmemAllocation
         return NULL;
     }
     physical->file = file;
+    physical->device = sc_device_at(properties->location.id);
     physical->bytes = bytes;
     physical->handles = 1;
     physical->properties = *properties;
@@ -47,15 +52,18 @@ static struct sc_physical *adopt(int file, uint64_t bytes, const CUmemAllocation
 
 CUresult sc_physical_create(uint64_t bytes, const CUmemAllocationProp *properties, struct sc_physical **out)
 {
-    if (!sc_device_charge(bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
-    int file = memfd_create("softcuda", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    struct sc_device *device = sc_device_at(properties->location.id);
+    if (!sc_device_charge(device, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
+    char name[32];
+    snprintf(name, sizeof name, FILE_NAME "%d", device->physical);
+    int file = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     struct sc_physical *physical = NULL;
     bool sized = file >= 0 && !ftruncate(file, (off_t)bytes) &&
                  !fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
     if (sized) physical = adopt(file, bytes, properties);
     if (!physical) {
         if (file >= 0) close(file);
-        sc_device_discharge(bytes);
+        sc_device_discharge(device, bytes);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     physical->charged_bytes = bytes;
@@ -63,9 +71,24 @@ CUresult sc_physical_create(uint64_t bytes, const CUmemAllocationProp *propertie
     return CUDA_SUCCESS;
 }
 
+/* The device of another process's memory, by the name of its file; one that this process does not see counts
+ * as the first. */
+static int device_of_file(int descriptor)
+{
+    char link[64], name[128];
+    int physical;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+    ssize_t length = readlink(link, name, sizeof name - 1);
+    name[length > 0 ? length : 0] = 0;
+    if (sscanf(name, "/memfd:" FILE_NAME "%d", &physical) != 1) return 0;
+    for (int i = 0; i < sc_device_count(); i++)
+        if (sc_device_at(i)->physical == physical) return i;
+    return 0;
+}
+
 CUresult sc_physical_import(int descriptor, struct sc_physical **out)
 {
-    static const CUmemAllocationProp properties = {
+    CUmemAllocationProp properties = {
         .type = CU_MEM_ALLOCATION_TYPE_PINNED,
         .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
         .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE},
@@ -74,6 +97,7 @@ CUresult sc_physical_import(int descriptor, struct sc_physical **out)
     /* Nobody can shrink a sealed file under its mappings. */
     int seals = fcntl(descriptor, F_GET_SEALS);
     if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(descriptor, &status)) return CUDA_ERROR_INVALID_VALUE;
+    properties.location.id = device_of_file(descriptor);
     uint64_t bytes = (uint64_t)status.st_size;
     if (!bytes || bytes % SC_VMM_GRANULARITY) return CUDA_ERROR_INVALID_VALUE;
     int file = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
@@ -90,7 +114,7 @@ static void end_if_unused(struct sc_physical *physical)
 {
     if (physical->handles || physical->mappings) return;
     close(physical->file);
-    if (physical->charged_bytes) sc_device_discharge(physical->charged_bytes);
+    if (physical->charged_bytes) sc_device_discharge(physical->device, physical->charged_bytes);
     free(physical);
 }
 
@@ -205,13 +229,20 @@ CUresult sc_vmm_map(uint64_t address, uint64_t bytes, struct sc_physical *physic
     *mapping = (struct mapping){
         .next = *at, .begin = address, .bytes = bytes, .physical = physical, .allocation = allocation};
     *at = mapping;
+    allocation->ordinal = physical->device->ordinal;
     physical->mappings++;
     sc_races_fresh(address, bytes);
     return CUDA_SUCCESS;
 }
 
+struct wish {
+    int ordinal; /* of the device that gets access, or loses it */
+    bool access;
+};
+
 /* Calls visit for the mappings that make up the range, or for none if it is not made up of whole ones. */
-static CUresult each(uint64_t address, uint64_t bytes, void (*visit)(struct mapping *, bool), bool flag)
+static CUresult each(uint64_t address, uint64_t bytes, void (*visit)(struct mapping *, const struct wish *),
+                     const struct wish *wish)
 {
     uint64_t end = address + bytes, at = address;
     struct mapping *first = mapping_at(address), *mapping = first;
@@ -219,13 +250,13 @@ static CUresult each(uint64_t address, uint64_t bytes, void (*visit)(struct mapp
     if (!first || at != end) return CUDA_ERROR_INVALID_VALUE;
     for (mapping = first; mapping && mapping->begin < end;) {
         struct mapping *next = mapping->next;
-        visit(mapping, flag);
+        visit(mapping, wish);
         mapping = next;
     }
     return CUDA_SUCCESS;
 }
 
-static void unmap(struct mapping *mapping, bool unused)
+static void unmap(struct mapping *mapping, const struct wish *unused)
 {
     (void)unused;
     struct mapping **at = &reservation_at(mapping->begin)->mappings;
@@ -243,23 +274,26 @@ CUresult sc_vmm_unmap(uint64_t address, uint64_t bytes)
 {
     /* A kernel that runs at this moment must not lose the pages under it. */
     sc_queue_let_finish();
-    return each(address, bytes, unmap, false);
+    return each(address, bytes, unmap, NULL);
 }
 
-static void set_access(struct mapping *mapping, bool access)
+static void set_access(struct mapping *mapping, const struct wish *wish)
 {
-    sc_space_show(mapping->allocation, access ? mapping->bytes : 0);
+    struct sc_allocation *allocation = mapping->allocation;
+    uint32_t bit = 1u << wish->ordinal;
+    sc_space_set_access(allocation, wish->access ? allocation->access | bit : allocation->access & ~bit);
+    sc_space_show(allocation, allocation->access ? mapping->bytes : 0);
 }
 
-CUresult sc_vmm_set_access(uint64_t address, uint64_t bytes, bool access)
+CUresult sc_vmm_set_access(uint64_t address, uint64_t bytes, int ordinal, bool access)
 {
-    return each(address, bytes, set_access, access);
+    return each(address, bytes, set_access, &(struct wish){ordinal, access});
 }
 
-CUresult sc_vmm_get_access(uint64_t address, bool *access)
+CUresult sc_vmm_get_access(uint64_t address, int ordinal, bool *access)
 {
     struct mapping *mapping = mapping_at(address);
     if (!mapping) return CUDA_ERROR_INVALID_VALUE;
-    *access = mapping->allocation->bytes != 0;
+    *access = mapping->allocation->access >> ordinal & 1;
     return CUDA_SUCCESS;
 }

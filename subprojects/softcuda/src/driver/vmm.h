@@ -32,8 +32,8 @@ CUresult sc_vmm_free(uint64_t address, uint64_t bytes);
 CUresult sc_vmm_map(uint64_t address, uint64_t bytes, struct sc_physical *physical);
 /* Whole mappings, next to each other. Waits for what runs now, not for what is queued. */
 CUresult sc_vmm_unmap(uint64_t address, uint64_t bytes);
-CUresult sc_vmm_set_access(uint64_t address, uint64_t bytes, bool access);
+CUresult sc_vmm_set_access(uint64_t address, uint64_t bytes, int ordinal, bool access);
 /* CUDA_ERROR_INVALID_VALUE where nothing is mapped. */
-CUresult sc_vmm_get_access(uint64_t address, bool *access);
+CUresult sc_vmm_get_access(uint64_t address, int ordinal, bool *access);
 
 #endif

@@ -10,7 +10,7 @@ static CUresult check_properties(const char *function, const CUmemAllocationProp
     if (p->location.type == CU_MEM_LOCATION_TYPE_HOST || p->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA)
         return sc_refuse(function, "host memory");
     if (p->location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
-    if (p->location.id != 0) return CUDA_ERROR_INVALID_DEVICE;
+    if (!sc_device_at(p->location.id)) return CUDA_ERROR_INVALID_DEVICE;
     if (p->requestedHandleTypes & ~CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
         return sc_refuse(function, "a handle that is not a file descriptor");
     if (p->allocFlags.gpuDirectRDMACapable || p->allocFlags.usage)
@@ -157,7 +157,7 @@ CUresult CUDAAPI cuMemUnmap(CUdeviceptr address, size_t bytes)
 static CUresult check_place(const CUmemLocation *location)
 {
     if (location->type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
-    return location->id == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+    return sc_device_at(location->id) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
 CUresult CUDAAPI cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc *wanted,
@@ -176,7 +176,8 @@ CUresult CUDAAPI cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAc
     CUresult result = sc_enter(SC_NEED_INIT);
     if (result) return result;
     for (size_t i = 0; i < count && !result; i++)
-        result = sc_vmm_set_access(address, bytes, wanted[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE);
+        result = sc_vmm_set_access(address, bytes, wanted[i].location.id,
+                                   wanted[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE);
     return sc_leave(result);
 }
 
@@ -188,7 +189,7 @@ CUresult CUDAAPI cuMemGetAccess(unsigned long long *flags, const CUmemLocation *
     CUresult result = sc_enter(SC_NEED_INIT);
     if (result) return result;
     bool access;
-    result = sc_vmm_get_access(address, &access);
+    result = sc_vmm_get_access(address, location->id, &access);
     if (!result) *flags = access ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
     return sc_leave(result);
 }

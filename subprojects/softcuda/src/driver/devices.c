@@ -1,0 +1,107 @@
+#include "devices.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "options.h"
+
+static struct sc_device devices[SC_DEVICES];
+static int count;
+
+void sc_device_uuid(int physical, char out[16])
+{
+    memcpy(out, "softcuda device", 16);
+    out[15] = (char)physical;
+}
+
+/* "GPU-" and the UUID in hexadecimal, of which the beginning will do. */
+static bool names_uuid(const char *word, size_t length, int physical)
+{
+    char uuid[16], text[48] = "GPU-";
+    size_t at = 4;
+    sc_device_uuid(physical, uuid);
+    for (int i = 0; i < 16; i++) {
+        if (i == 4 || i == 6 || i == 8 || i == 10) text[at++] = '-';
+        at += (size_t)snprintf(text + at, sizeof text - at, "%02x", (unsigned char)uuid[i]);
+    }
+    return length > 4 && length <= at && !strncmp(word, text, length);
+}
+
+static int physical_of(const char *word, size_t length, int machine_count)
+{
+    if (isdigit((unsigned char)*word)) {
+        char *end;
+        unsigned long number = strtoul(word, &end, 10);
+        return end == word + length && number < (unsigned long)machine_count ? (int)number : -1;
+    }
+    for (int i = 0; i < machine_count; i++)
+        if (names_uuid(word, length, i)) return i;
+    return -1;
+}
+
+int sc_devices_choose(const char *list, int machine_count, int out[SC_DEVICES])
+{
+    int chosen = 0;
+    if (!list)
+        for (; chosen < machine_count; chosen++) out[chosen] = chosen;
+    while (list && *list && chosen < machine_count) {
+        list += strspn(list, " ");
+        size_t length = strcspn(list, ", ");
+        int physical = length ? physical_of(list, length, machine_count) : -1;
+        bool twice = false;
+        for (int i = 0; i < chosen; i++) twice |= out[i] == physical;
+        if (physical < 0 || twice) break;
+        out[chosen++] = physical;
+        list += length;
+        list += strspn(list, " ");
+        list += *list == ',';
+    }
+    return chosen;
+}
+
+static struct sc_machine machine_of(const struct sc_options *o)
+{
+    return (struct sc_machine){
+        .memory_bytes = o->memory_bytes,
+        .device_bytes_per_ns = o->device_gbps,
+        .flops_per_ns = o->tflops * 1000,
+        .link_in_bytes_per_ns = o->link_in_gbps,
+        .link_out_bytes_per_ns = o->link_out_gbps,
+        .link_both_bytes_per_ns = o->link_both_gbps,
+        .peer_bytes_per_ns = (double)o->nvlink_gbps,
+        .peer_ns = o->peer_latency_ns,
+        .launch_ns = o->launch_ns,
+        .node_ns = o->node_ns,
+        .fault_ns = o->fault_ns,
+    };
+}
+
+void sc_devices_open(void)
+{
+    const struct sc_options *o = sc_options();
+    struct sc_machine machine = machine_of(o);
+    int physical[SC_DEVICES];
+    int there = o->devices < SC_DEVICES ? (int)o->devices : SC_DEVICES;
+    count = sc_devices_choose(sc_options_visible_devices(), there, physical);
+    for (int i = 0; i < count; i++) {
+        devices[i] = (struct sc_device){.ordinal = i, .physical = physical[i], .fold_at = SC_FOLD_AT};
+        sc_timing_init(&devices[i].timing, &machine);
+    }
+}
+
+int sc_device_count(void)
+{
+    return count;
+}
+
+struct sc_device *sc_device_at(CUdevice ordinal)
+{
+    return ordinal >= 0 && ordinal < count ? &devices[ordinal] : NULL;
+}
+
+bool sc_device_reaches(const struct sc_device *device, const struct sc_device *peer)
+{
+    return device != peer && (sc_options()->nvlink_gbps || sc_options()->peers);
+}

@@ -1,0 +1,83 @@
+#include "views.h"
+
+#include "log.h"
+
+void sc_views_allocate(const struct sc_span *span)
+{
+    bool ok = true;
+    for (int i = 0; i < sc_device_count(); i++)
+        ok &= sc_managed_allocate(&sc_device_at(i)->timing.managed, span->address, span->bytes);
+    if (!ok) sc_log("no memory for the blocks of a managed allocation: its times will be wrong");
+}
+
+void sc_views_free(const struct sc_span *span, uint64_t at_ns)
+{
+    for (int i = 0; i < sc_device_count(); i++) {
+        struct sc_timing *timing = &sc_device_at(i)->timing;
+        struct sc_effect effect = {0};
+        sc_managed_free(&timing->managed, span->address, &effect);
+        sc_timing_apply(timing, at_ns, at_ns, &effect);
+    }
+}
+
+/* What advice that names a place says to a device, which that place is or is not. */
+static bool concerns(const struct sc_device *device, const struct sc_span *span, enum sc_advice advice,
+                     enum sc_place *place)
+{
+    bool itself = span->to != SC_DEVICE || span->ordinal == device->ordinal;
+    *place = itself ? span->to : SC_NOWHERE;
+    return itself || (advice != SC_ADVISE_ACCESSED_BY && advice != SC_ADVISE_NOT_ACCESSED_BY);
+}
+
+void sc_views_advise(const struct sc_span *span, enum sc_advice advice, uint64_t at_ns)
+{
+    for (int i = 0; i < sc_device_count(); i++) {
+        struct sc_device *device = sc_device_at(i);
+        struct sc_effect effect = {0};
+        enum sc_place place;
+        if (!concerns(device, span, advice, &place)) continue;
+        sc_managed_advise(&device->timing.managed, span->address, span->bytes, advice, place, &effect);
+        sc_timing_apply(&device->timing, at_ns, at_ns, &effect);
+    }
+}
+
+/* One view's part of it: all blocks of the span that the peer holds come home. */
+static uint64_t bring_home(struct sc_device *device, struct sc_device *peer, const struct sc_span *span,
+                           uint64_t ready_ns)
+{
+    struct sc_managed *managed = &peer->timing.managed;
+    if (!managed->resident_bytes) return ready_ns;
+    uint64_t end = span->address + span->bytes, bytes = 0;
+    struct sc_effect effect = {0};
+    for (uint64_t at = span->address; at < end; at = (at | (SC_BLOCK_BYTES - 1)) + 1) {
+        const struct sc_managed_block *held = sc_managed_find(managed, at);
+        struct sc_managed_block *here = sc_managed_find(&device->timing.managed, at);
+        if (!held || !here || !(held->residency & SC_ON_DEVICE)) continue;
+        bytes += held->residency == SC_ON_DEVICE ? held->bytes : 0;
+        sc_managed_take_home(managed, at, &effect);
+        here->residency |= SC_ON_HOST;
+    }
+    return sc_timing_bring_home(&peer->timing, ready_ns, bytes, &effect);
+}
+
+uint64_t sc_views_recall(struct sc_device *device, const struct sc_span *span, uint64_t ready_ns)
+{
+    uint64_t latest_ns = ready_ns;
+    for (int i = 0; i < sc_device_count(); i++) {
+        struct sc_device *peer = sc_device_at(i);
+        uint64_t home_ns = peer == device ? 0 : bring_home(device, peer, span, ready_ns);
+        if (home_ns > latest_ns) latest_ns = home_ns;
+    }
+    return latest_ns;
+}
+
+void sc_views_forget(const struct sc_device *device, const struct sc_span *span, uint64_t at_ns)
+{
+    for (int i = 0; i < sc_device_count(); i++) {
+        struct sc_timing *timing = &sc_device_at(i)->timing;
+        struct sc_effect effect = {0};
+        if (i == device->ordinal) continue;
+        sc_managed_discard(&timing->managed, span->address, span->bytes, &effect);
+        sc_timing_apply(timing, at_ns, at_ns, &effect);
+    }
+}
