@@ -47,5 +47,9 @@ def hash_values(values):
 
 
 def report(model):
+    report_values(model.state_dict().values())
+
+
+def report_values(values):
     print(f"peak_bytes {torch.cuda.max_memory_allocated()} reserved {torch.cuda.max_memory_reserved()}")
-    print(f"weights_hash {hash_values(model.state_dict().values())}")
+    print(f"weights_hash {hash_values(values)}")

@@ -71,10 +71,10 @@ class Text(Dataset):
         return torch.randint(self.vocabulary, (self.length,), generator=generator)
 
 
-def make_batches(options):
+def make_batches(options, seed=2):
     """Batches for ever, on the device."""
     loader = DataLoader(Text(options), options.batch, shuffle=True, num_workers=options.workers,
-                        pin_memory=options.workers > 0, generator=torch.Generator().manual_seed(2))
+                        pin_memory=options.workers > 0, generator=torch.Generator().manual_seed(seed))
     while True:
         for text in loader:
             yield text.to("cuda", non_blocking=options.workers > 0)
@@ -86,8 +86,9 @@ def make_optimizer(name, model):
     return torch.optim.AdamW(model.parameters(), lr=1e-3, **{"fused" if name == "adamw-fused" else "foreach": True})
 
 
-def read_options():
+def read_options(add_more=lambda parser: None):
     parser = argparse.ArgumentParser()
+    add_more(parser)
     for name, value in {"layers": 4, "width": 256, "heads": 4, "context": 64, "batch": 8, "vocabulary": 256, "steps": 16,
                         "accumulate": 1, "evaluate-every": 0, "workers": 0}.items():
         parser.add_argument("--" + name, type=int, default=value)

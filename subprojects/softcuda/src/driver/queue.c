@@ -225,12 +225,11 @@ static void advance(void)
             continue;
         }
         if (op->state != SC_OP_DONE || (op->meets_peers && is_blocked)) break;
-        /* Who met it, and may stand in front, is next: the order shall not depend on when this is called. */
-        bool met = op->meets_peers;
         time_entry(op);
-        /* Memory that it gave back may have entered something, and that may have timed what followed. */
-        op = held && !met ? held->next : queue.first;
-        if (op == queue.first) held = NULL;
+        /* From the front again: memory that it gave back may have entered something, and that may have timed
+         * others; and whom it met may stand there. */
+        op = queue.first;
+        held = NULL;
     }
 }
 
@@ -433,7 +432,7 @@ static void begin_meeting(struct sc_op *op)
 {
     op->state = SC_OP_RUNNING;
     op->dropped |= op->context->sticky != CUDA_SUCCESS;
-    op->refs++;
+    op->refs += 2; /* for its end, and for the thread */
     if (!op->dropped && sc_calls_begin(op)) return;
     if (!op->dropped) sc_log("kernel %s: no thread to run it in", op->launch.name);
     if (!op->dropped) op->context->sticky = CUDA_ERROR_OUT_OF_MEMORY;
