@@ -16,7 +16,7 @@ static struct stand_in {
 } libraries[] = {
     {.name = "libcuda.so.1"},      {.name = "libcudart.so.12"}, {.name = "libcudart.so.13"},
     {.name = "libcublas.so.12"},   {.name = "libcublas.so.13"}, {.name = "libcublasLt.so.12"},
-    {.name = "libcublasLt.so.13"}, {.name = "libcudnn.so.9"},
+    {.name = "libcublasLt.so.13"}, {.name = "libcudnn.so.9"},   {.name = "libnccl.so.2"},
 };
 enum { LIBRARIES = sizeof libraries / sizeof *libraries };
 
