@@ -10,6 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* The program's name in its messages; another program that uses these headers says its own before. */
+#ifndef PROGRAM
+#define PROGRAM "gpt"
+#endif
+
 enum Allocator { ALLOCATOR_MALLOC, ALLOCATOR_SLAB, ALLOCATOR_MANAGED, ALLOCATOR_ASYNC };
 enum { EXIT_USAGE = 2, EXIT_OUT_OF_MEMORY = 3 };
 
@@ -37,7 +42,7 @@ struct TensorSet {
 static void check(cudaError_t error, const char *what)
 {
     if (error == cudaSuccess) return;
-    fprintf(stderr, "gpt: %s: %s\n", what, cudaGetErrorString(error));
+    fprintf(stderr, PROGRAM ": %s: %s\n", what, cudaGetErrorString(error));
     exit(EXIT_FAILURE);
 }
 
@@ -45,22 +50,24 @@ static void *host_allocate(size_t bytes)
 {
     void *data = calloc(1, bytes ? bytes : 1);
     if (data) return data;
-    fprintf(stderr, "gpt: out of host memory: needed %zu bytes\n", bytes);
+    fprintf(stderr, PROGRAM ": out of host memory: needed %zu bytes\n", bytes);
     exit(EXIT_OUT_OF_MEMORY);
 }
 
-/* Ends the program with its own message when the device has no room for `bytes`. */
-static void *memory_take(struct Memory *memory, size_t bytes, const char *set, const char *name)
+/* `stream` matters to `async` only. Ends the program with its own message when the device has no room for
+ * `bytes`. */
+static void *memory_take_on(cudaStream_t stream, struct Memory *memory, size_t bytes, const char *set,
+                            const char *name)
 {
     void *data = NULL;
     const cudaError_t error = memory->allocator == ALLOCATOR_MANAGED
                                   ? cudaMallocManaged(&data, bytes, cudaMemAttachGlobal)
-                              : memory->allocator == ALLOCATOR_ASYNC ? cudaMallocAsync(&data, bytes, NULL)
+                              : memory->allocator == ALLOCATOR_ASYNC ? cudaMallocAsync(&data, bytes, stream)
                                                                      : cudaMalloc(&data, bytes);
     if (error == cudaErrorMemoryAllocation) {
         fprintf(stderr,
-                "gpt: out of device memory: needed %zu bytes for %s/%s (allocated so far %zu bytes)\n", bytes,
-                set, name, memory->live_bytes);
+                PROGRAM ": out of device memory: needed %zu bytes for %s/%s (allocated so far %zu bytes)\n",
+                bytes, set, name, memory->live_bytes);
         exit(EXIT_OUT_OF_MEMORY);
     }
     check(error, "device allocation");
@@ -69,13 +76,23 @@ static void *memory_take(struct Memory *memory, size_t bytes, const char *set, c
     return data;
 }
 
-static void memory_drop(struct Memory *memory, void *data, size_t bytes)
+static void memory_drop_on(cudaStream_t stream, struct Memory *memory, void *data, size_t bytes)
 {
     if (memory->allocator == ALLOCATOR_ASYNC)
-        check(cudaFreeAsync(data, NULL), "cudaFreeAsync");
+        check(cudaFreeAsync(data, stream), "cudaFreeAsync");
     else
         check(cudaFree(data), "cudaFree");
     memory->live_bytes -= bytes;
+}
+
+static void *memory_take(struct Memory *memory, size_t bytes, const char *set, const char *name)
+{
+    return memory_take_on(NULL, memory, bytes, set, name);
+}
+
+static void memory_drop(struct Memory *memory, void *data, size_t bytes)
+{
+    memory_drop_on(NULL, memory, data, bytes);
 }
 
 /* --- Tensor sets --- */
@@ -169,7 +186,7 @@ static size_t piece_count(const struct TensorSet *set, int i)
     return set->slab ? set->slab_floats : set->tensors[i].count;
 }
 
-static void set_zero(struct TensorSet *set)
+static inline void set_zero(struct TensorSet *set)
 {
     for (int i = 0; i < set_pieces(set); i++)
         check(cudaMemsetAsync(piece_data(set, i), 0, piece_count(set, i) * sizeof(float)), "cudaMemsetAsync");

@@ -3,7 +3,11 @@
  * x = tokens + positions; for each layer x += project(attention(norm(x))), x +=
  * shrink(gelu(expand(norm(x)))); then norm, head, cross entropy. A linear layer keeps its weight as
  * [in][out]. Activations are taken as the forward pass makes them and dropped by the backward pass as soon as
- * it has read them for the last time; gradients add up over micro-batches until they are zeroed. */
+ * it has read them for the last time; gradients add up over micro-batches until they are zeroed.
+ *
+ * Both passes go through the model's parts, so that a program can have a part's weights and gradients at
+ * their place just for it: part 0 is the embedding, then comes each layer, the last one is norm, head and
+ * loss. */
 #ifndef GPT_MODEL_CUH
 #define GPT_MODEL_CUH
 
@@ -156,7 +160,8 @@ static void add_activations(struct Model *m)
 }
 
 /* Weights are uniform with deviation 0.02, those that write to the residual stream less by sqrt(2 * layers),
- * as in GPT-2; uniform, because it needs no library function whose last bit differs between machines. */
+ * as in GPT-2; uniform, because it needs no library function whose last bit differs between machines. A
+ * tensor that is not taken is left out; the others get the same numbers as with it. */
 static void initialise_weights(struct Model *m, uint64_t seed)
 {
     size_t largest = 0;
@@ -173,24 +178,36 @@ static void initialise_weights(struct Model *m, uint64_t seed)
             else
                 values[j] = ((float)(random_next(&seed) >> 40) / (1 << 24) - 0.5f) * range;
         }
+        if (!tensor->data) continue;
         check(cudaMemcpy(tensor->data, values, tensor->count * sizeof(float), cudaMemcpyHostToDevice),
               "copying weights");
     }
     free(values);
 }
 
-static void model_start(struct Model *m, struct Shape shape, enum Allocator allocator, uint64_t seed)
+/* The tables alone, no device memory. */
+static void model_describe(struct Model *m, struct Shape shape, enum Allocator allocator)
 {
     memset(m, 0, sizeof *m);
     m->shape = shape;
     m->memory.allocator = allocator;
     add_parameters(m);
     add_activations(m);
-    set_take(&m->weights);
+}
+
+static void take_batch(struct Model *m)
+{
     m->batch_bytes = (3 * (size_t)rows_of(m) + VOCABULARY + 1) * sizeof(int);
     m->host_batch = (int *)host_allocate(m->batch_bytes);
     m->batch_data = (int *)memory_take(&m->memory, m->batch_bytes, "batch", "tokens");
     m->loss = (float *)memory_take(&m->memory, sizeof(float), "batch", "loss");
+}
+
+static inline void model_start(struct Model *m, struct Shape shape, enum Allocator allocator, uint64_t seed)
+{
+    model_describe(m, shape, allocator);
+    set_take(&m->weights);
+    take_batch(m);
     initialise_weights(m, seed);
 }
 
@@ -222,6 +239,19 @@ static int activation(int layer, int id)
 static int activation_after(const struct Model *m, int id)
 {
     return activation(m->shape.layers, id);
+}
+
+static int model_parts(const struct Model *m)
+{
+    return m->shape.layers + 2;
+}
+
+/* The part to which weight number `i` belongs. */
+static inline int part_of_weight(const struct Model *m, int i)
+{
+    if (i < PARAMETERS_BEFORE_COUNT) return 0;
+    const int layer = (i - PARAMETERS_BEFORE_COUNT) / PARAMETERS_OF_LAYER_COUNT;
+    return 1 + (layer < m->shape.layers ? layer : m->shape.layers);
 }
 
 /* The residual stream as it enters `layer`: what the layer before left, or the embedding. */
@@ -395,18 +425,21 @@ static void layer_forward(struct Model *m, int layer, bool keep)
     for (int id = 0; id < A_OUT; id++) tensor_drop(acts, activation(layer, id));
 }
 
-/* Adds `loss_scale` times the summed loss of the batch to m->loss. With `keep` the activations stay for
- * model_backward, and the logits already hold their gradient, likewise scaled. */
-static void model_forward(struct Model *m, float loss_scale, bool keep)
+static void embedding_part_forward(struct Model *m)
+{
+    struct TensorSet *acts = &m->activations, *p = &m->weights;
+    const int n = rows_of(m), w = m->shape.width;
+    const int *tokens = m->batch_data;
+    LAUNCH(embedding_forward, blocks_for((size_t)n * w, BLOCK), tensor_take(acts, EMBEDDED),
+           p->tensors[TOKENS].data, p->tensors[POSITIONS].data, tokens, n, m->shape.context, w);
+}
+
+static void head_forward(struct Model *m, float loss_scale, bool keep)
 {
     struct TensorSet *acts = &m->activations, *p = &m->weights;
     const int n = rows_of(m), w = m->shape.width, layers = m->shape.layers;
     const unsigned row_blocks = blocks_for(n, ROWS_PER_BLOCK);
-    const int *tokens = m->batch_data, *targets = tokens + n;
-    LAUNCH(embedding_forward, blocks_for((size_t)n * w, BLOCK), tensor_take(acts, EMBEDDED),
-           p->tensors[TOKENS].data, p->tensors[POSITIONS].data, tokens, n, m->shape.context, w);
-    for (int layer = 0; layer < layers; layer++) layer_forward(m, layer, keep);
-
+    const int *targets = m->batch_data + n;
     float *norm = tensor_take(acts, activation_after(m, A_NORM));
     float *stats = tensor_take(acts, activation_after(m, A_STATS));
     LAUNCH(layernorm_forward, row_blocks, norm, stats, acts->tensors[stream_into(layers)].data,
@@ -420,6 +453,23 @@ static void model_forward(struct Model *m, float loss_scale, bool keep)
     if (keep) return;
     tensor_drop(acts, stream_into(layers));
     for (int id = A_NORM; id <= A_LOGITS; id++) tensor_drop(acts, activation_after(m, id));
+}
+
+static void part_forward(struct Model *m, int part, float loss_scale, bool keep)
+{
+    if (part == 0)
+        embedding_part_forward(m);
+    else if (part <= m->shape.layers)
+        layer_forward(m, part - 1, keep);
+    else
+        head_forward(m, loss_scale, keep);
+}
+
+/* Adds `loss_scale` times the summed loss of the batch to m->loss. With `keep` the activations stay for
+ * model_backward, and the logits already hold their gradient, likewise scaled. */
+static inline void model_forward(struct Model *m, float loss_scale, bool keep)
+{
+    for (int part = 0; part < model_parts(m); part++) part_forward(m, part, loss_scale, keep);
 }
 
 static void norm_backward(struct Model *m, float *dx, const float *addend, const float *dy, const float *x,
@@ -478,12 +528,11 @@ static void layer_backward(struct Model *m, int layer, float *d_stream)
     tensor_drop(acts, activation_after(m, D_WIDTH));
 }
 
-/* Adds the gradients of the loss of the model_forward before to m->gradients, which must be taken. */
-static void model_backward(struct Model *m)
+/* Takes D_STREAM, the gradient of the residual stream, which the layers pass on. */
+static void head_backward(struct Model *m)
 {
     struct TensorSet *acts = &m->activations, *p = &m->weights, *g = &m->gradients;
     const int n = rows_of(m), w = m->shape.width, layers = m->shape.layers;
-    const int *order = m->batch_data + 2 * n, *first = order + n;
     float *norm = acts->tensors[activation_after(m, A_NORM)].data;
     float *stats = acts->tensors[activation_after(m, A_STATS)].data;
     float *d_logits = acts->tensors[activation_after(m, A_LOGITS)].data;
@@ -499,13 +548,35 @@ static void model_backward(struct Model *m)
                   weight_after(m, g, NORM_BIAS));
     tensor_drop(acts, activation_after(m, D_WIDTH));
     tensor_drop(acts, activation_after(m, A_STATS));
+}
 
-    for (int layer = layers - 1; layer >= 0; layer--) layer_backward(m, layer, d_stream);
+static void embedding_part_backward(struct Model *m, const float *d_stream)
+{
+    struct TensorSet *acts = &m->activations, *g = &m->gradients;
+    const int n = rows_of(m), w = m->shape.width;
+    const int *order = m->batch_data + 2 * n, *first = order + n;
     tensor_drop(acts, EMBEDDED);
     LAUNCH(embedding_backward_tokens, VOCABULARY, g->tensors[TOKENS].data, d_stream, order, first, w);
     LAUNCH(embedding_backward_positions, blocks_for((size_t)m->shape.context * w, BLOCK),
            g->tensors[POSITIONS].data, d_stream, m->shape.batch, m->shape.context, w);
     tensor_drop(acts, activation_after(m, D_STREAM));
+}
+
+static void part_backward(struct Model *m, int part)
+{
+    float *d_stream = m->activations.tensors[activation_after(m, D_STREAM)].data;
+    if (part > m->shape.layers)
+        head_backward(m);
+    else if (part > 0)
+        layer_backward(m, part - 1, d_stream);
+    else
+        embedding_part_backward(m, d_stream);
+}
+
+/* Adds the gradients of the loss of the model_forward before to m->gradients, which must be taken. */
+static inline void model_backward(struct Model *m)
+{
+    for (int part = model_parts(m) - 1; part >= 0; part--) part_backward(m, part);
 }
 
 #endif

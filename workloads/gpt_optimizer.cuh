@@ -7,6 +7,7 @@
 #define GPT_OPTIMIZER_CUH
 
 #include "gpt_model.cuh"
+#include "gpt_schedule.cuh"
 
 enum OptimizerKind { OPTIMIZER_FUSED, OPTIMIZER_SWEEP };
 
@@ -14,18 +15,13 @@ struct Optimizer {
     enum OptimizerKind kind;
     struct TensorSet m, v,
         denominator; /* m and v are taken at the first step, the denominator at each sweep */
-    int steps;
-    double beta1_power, beta2_power; /* beta^steps, multiplied up: pow() may differ between machines */
+    struct Schedule schedule;
 };
-
-static const float RATE = 1e-3f, BETA1 = 0.9f, BETA2 = 0.95f, EPSILON = 1e-8f, DECAY = 0.01f;
-enum { WARM_UP_STEPS = 10 };
 
 static void optimizer_start(struct Optimizer *o, enum OptimizerKind kind, const struct Model *model)
 {
     o->kind = kind;
-    o->steps = 0;
-    o->beta1_power = o->beta2_power = 1.0;
+    schedule_start(&o->schedule);
     set_start_like(&o->m, "m", &model->weights);
     set_start_like(&o->v, "v", &model->weights);
     set_start_like(&o->denominator, "denominator", &model->weights);
@@ -44,18 +40,18 @@ static void optimizer_finish(struct Optimizer *o)
     LAUNCH(kernel, blocks_for(piece_count(set, i), BLOCK), piece_data(set, i), __VA_ARGS__,                  \
            piece_count(set, i))
 
-static void sweep_update(struct Optimizer *o, struct TensorSet *p, const struct TensorSet *g, float rate,
-                         float step_size, float root_correction)
+static void sweep_update(struct Optimizer *o, struct TensorSet *p, const struct TensorSet *g,
+                         struct Factors factors)
 {
-    SWEEP(sweep_scale, p, 1.0f - rate * DECAY);
+    SWEEP(sweep_scale, p, factors.keep);
     SWEEP(sweep_lerp, &o->m, piece_data(g, i), 1.0f - BETA1);
     SWEEP(sweep_scale, &o->v, BETA2);
     SWEEP(sweep_add_square, &o->v, piece_data(g, i), 1.0f - BETA2);
     set_take(&o->denominator);
     SWEEP(sweep_root, &o->denominator, piece_data(&o->v, i));
-    SWEEP(sweep_scale, &o->denominator, root_correction);
+    SWEEP(sweep_scale, &o->denominator, factors.root_correction);
     SWEEP(sweep_add_constant, &o->denominator, EPSILON);
-    SWEEP(sweep_subtract_ratio, p, piece_data(&o->m, i), piece_data(&o->denominator, i), step_size);
+    SWEEP(sweep_subtract_ratio, p, piece_data(&o->m, i), piece_data(&o->denominator, i), factors.step_size);
     set_drop(&o->denominator);
 }
 
@@ -67,20 +63,14 @@ static void optimizer_step(struct Optimizer *o, struct Model *model)
         set_take(&o->m), set_zero(&o->m);
         set_take(&o->v), set_zero(&o->v);
     }
-    const int t = ++o->steps;
-    const float rate = t < WARM_UP_STEPS ? RATE * t / WARM_UP_STEPS : RATE;
-    o->beta1_power *= BETA1;
-    o->beta2_power *= BETA2;
-    const float step_size = (float)(rate / (1.0 - o->beta1_power));
-    const float root_correction = (float)(1.0 / sqrt(1.0 - o->beta2_power));
+    const struct Factors factors = schedule_next(&o->schedule);
     if (o->kind == OPTIMIZER_SWEEP) {
-        sweep_update(o, p, g, rate, step_size, root_correction);
+        sweep_update(o, p, g, factors);
         return;
     }
     for (int i = 0; i < set_pieces(p); i++)
-        LAUNCH(adamw, blocks_for(piece_count(p, i), BLOCK), piece_data(p, i), piece_data(g, i),
-               piece_data(&o->m, i), piece_data(&o->v, i), piece_count(p, i), 1.0f - rate * DECAY, BETA1,
-               BETA2, step_size, root_correction, EPSILON);
+        launch_adamw(piece_data(p, i), piece_data(g, i), piece_data(&o->m, i), piece_data(&o->v, i),
+                     piece_count(p, i), factors);
 }
 
 #endif

@@ -2,12 +2,7 @@
 #ifndef GPT_OPTIONS_H
 #define GPT_OPTIONS_H
 
-#include <errno.h>
-#include <getopt.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "gpt_arguments.cuh"
 #include "gpt_optimizer.cuh"
 
 struct Options {
@@ -19,13 +14,9 @@ struct Options {
     uint64_t seed;
 };
 
-/* Options with a number: name, field, value if not given, lowest, highest, help. */
+/* As SHAPE_OPTIONS. */
 #define NUMBER_OPTIONS(X)                                                                                    \
-    X("layers", shape.layers, 4, 1, 1000, "transformer layers")                                              \
-    X("width", shape.width, 128, 1, 65536, "floats in the residual stream")                                  \
-    X("heads", shape.heads, 4, 1, 1024, "attention heads; must divide the width")                            \
-    X("context", shape.context, 64, 1, 65536, "tokens in a sequence")                                        \
-    X("batch", shape.batch, 4, 1, 65536, "sequences in a micro-batch")                                       \
+    SHAPE_OPTIONS(X)                                                                                         \
     X("steps", steps, 20, 1, 1000000000, "updates of the weights")                                           \
     X("accumulate", accumulate, 1, 1, 1000000, "micro-batches for each update")                              \
     X("evaluate-every", evaluate_every, 0, 0, 1000000000, "steps between evaluations; 0: never")             \
@@ -49,35 +40,6 @@ static void print_help()
            "  --dump-weights FILE   write the final weights: fp32, in the model's order\n"
            "  --help                print this and exit\n\n"
            "Exit status: 0 done, 1 a CUDA or output error, 2 bad options or data, 3 out of memory.\n");
-}
-
-[[noreturn]] static void usage_error(const char *format, const char *a, const char *b)
-{
-    fprintf(stderr, "gpt: ");
-    fprintf(stderr, format, a, b);
-    fprintf(stderr, " (see gpt --help)\n");
-    exit(EXIT_USAGE);
-}
-
-static int64_t parse_number(const char *name, const char *text, int64_t low, int64_t high)
-{
-    char *end;
-    errno = 0;
-    const long long value = strtoll(text, &end, 10);
-    if (end == text || *end || errno || value < low || value > high) {
-        fprintf(stderr, "gpt: --%s takes a number from %lld to %lld, not '%s'\n", name, (long long)low,
-                (long long)high, text);
-        exit(EXIT_USAGE);
-    }
-    return value;
-}
-
-/* The index of `text` among `count` words. */
-static int parse_word(const char *name, const char *text, const char *const *words, int count)
-{
-    for (int i = 0; i < count; i++)
-        if (!strcmp(text, words[i])) return i;
-    usage_error("--%s does not know '%s'", name, text);
 }
 
 /* Returns only if the options make sense; otherwise ends the program with one line and EXIT_USAGE. */
@@ -131,11 +93,7 @@ static void parse_options(struct Options *o, int argc, char **argv)
     }
     if (optind < argc) usage_error("unexpected argument '%s'%s", argv[optind], "");
     if (!o->data) usage_error("--data FILE is missing%s%s", "", "");
-    if (o->shape.width % o->shape.heads) usage_error("--heads must divide --width%s%s", "", "");
-    /* The largest grid of a matrix product: 65535 tiles of rows, 65535 products. */
-    if ((int64_t)o->shape.batch * o->shape.context > 65535 * GEMM_TILE ||
-        o->shape.batch * o->shape.heads > 65535)
-        usage_error("--batch times --context or --heads is too large%s%s", "", "");
+    check_shape(&o->shape);
 }
 
 #endif

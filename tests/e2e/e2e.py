@@ -274,14 +274,15 @@ def off(bench):
 
 
 def largest_sites(bench, arguments, count, program="gpt"):
-    """The sites of the `count` largest sets of tensors, and the bytes that they held."""
+    """The sites of the `count` largest sets of tensors, of equal ones those first that live shortest; and the bytes that they held."""
     with tempfile.TemporaryDirectory() as folder:
         trace = os.path.join(folder, "trace")
         run = bench.run(arguments, sluice={"TRACE": trace, "CHUNK": "2M"}, program=program)
         need(run.status == 0, "the traced run ends well", run)
         tool = os.path.join(bench.build, "tools", "sluice")
         told = subprocess.run([tool, "trace", "sites", "--json", trace], capture_output=True, text=True, check=True)
-        return [(site["site"], site["peak_bytes"]) for site in json.loads(told.stdout)["sites"][:count]]
+        sites = sorted(json.loads(told.stdout)["sites"], key=lambda site: (-site["peak_bytes"], site["median_launches"]))
+        return [(site["site"], site["peak_bytes"]) for site in sites[:count]]
 
 
 def backing(bench):
