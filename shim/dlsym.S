@@ -1,7 +1,7 @@
 /* dlsym and dlvsym, in both of glibc's symbol versions.
  *
  * The C library's own functions find out who called them from their return address: RTLD_NEXT and RTLD_DEFAULT mean
- * something else to each caller. So everything that is not called `cu` + capital letter, and everything that sl_resolve
+ * something else to each caller. So everything that is not called `cu` + capital letter or `nccl`, and everything that sl_resolve
  * declines, reaches the real function by a jump, registers and return address untouched.
  *
  * sl_next_lookup[] holds the real functions: dlsym and dlvsym in the base version, then in GLIBC_2.34.
@@ -21,6 +21,8 @@
     je 3f
 1:  testq %rsi, %rsi
     je 2f
+    cmpb $'n', (%rsi)
+    je 5f
     cmpb $'c', (%rsi)
     jne 2f
     cmpb $'u', 1(%rsi)
@@ -30,6 +32,15 @@
     cmpl $25, %eax
     jbe 4f
 2:  jmpq *\slot*8+sl_next_lookup(%rip)
+
+    /* The bytes are read one by one: the name may end at the end of a page. */
+5:  cmpb $'c', 1(%rsi)
+    jne 2b
+    cmpb $'c', 2(%rsi)
+    jne 2b
+    cmpb $'l', 3(%rsi)
+    jne 2b
+    jmp 4f
 
     /* Called before our constructor ran. */
 3:  pushq %rdi
@@ -96,6 +107,8 @@
     cbz x16, 3f
 1:  cbz x1, 2f
     ldrb w17, [x1]
+    cmp w17, #'n'
+    b.eq 5f
     cmp w17, #'c'
     b.ne 2f
     ldrb w17, [x1, #1]
@@ -106,6 +119,18 @@
     cmp w17, #25
     b.ls 4f
 2:  br x16
+
+    /* The bytes are read one by one: the name may end at the end of a page. */
+5:  ldrb w17, [x1, #1]
+    cmp w17, #'c'
+    b.ne 2b
+    ldrb w17, [x1, #2]
+    cmp w17, #'c'
+    b.ne 2b
+    ldrb w17, [x1, #3]
+    cmp w17, #'l'
+    b.ne 2b
+    b 4f
 
     /* Called before our constructor ran. */
 3:  stp x29, x30, [sp, #-48]!

@@ -1,5 +1,6 @@
 /* Kernel launches. The path of every launch: nothing here allocates, locks or asks the driver. */
 #include "driver.h"
+#include "nccl.h"
 #include "work.h"
 
 CUresult sl_hook_cuLaunchKernel(struct sl_call call, sl_fn_cuLaunchKernel *real, CUfunction function,
@@ -18,6 +19,7 @@ CUresult sl_hook_cuLaunchKernel(struct sl_call call, sl_fn_cuLaunchKernel *real,
                                          .shared_bytes = shared_bytes,
                                          .parameters = parameters};
         if (!parameters) sl_work_read_extra(&work.launch, extra);
+        sl_nccl_claim(&work.launch);
         sl_runtime_launch_begin(&work.launch);
     }
     return sl_work_end(&work, real(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes,
@@ -39,6 +41,7 @@ CUresult sl_hook_cuLaunchKernelEx(struct sl_call call, sl_fn_cuLaunchKernelEx *r
                                          .shared_bytes = config->sharedMemBytes,
                                          .parameters = parameters};
         if (!parameters) sl_work_read_extra(&work.launch, extra);
+        sl_nccl_claim(&work.launch);
         sl_runtime_launch_begin(&work.launch);
     }
     return sl_work_end(&work, real(config, function, parameters, extra));
@@ -60,6 +63,7 @@ CUresult sl_hook_cuLaunchCooperativeKernel(struct sl_call call, sl_fn_cuLaunchCo
                                          .block = {block_x, block_y, block_z},
                                          .shared_bytes = shared_bytes,
                                          .parameters = parameters};
+        sl_nccl_claim(&work.launch);
         sl_runtime_launch_begin(&work.launch);
     }
     return sl_work_end(&work, real(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes,

@@ -5,6 +5,7 @@
 
 #include "driver.h"
 #include "elf_symbol.h"
+#include "nccl.h"
 #include "no_sanitize.h"
 
 #if defined(__x86_64__)
@@ -89,8 +90,22 @@ static bool is_ours(const void *address)
     return (uintptr_t)address >= first && (uintptr_t)address < end;
 }
 
+/* Where the look-up means a library it is that one's function, which ours then calls. */
+static bool resolve_nccl(void *handle, const char *name, const char *version, void **result)
+{
+    void *found = handle == RTLD_NEXT ? beyond_us(name)
+                  : version           ? sl_real_dlvsym(handle, name, version)
+                                      : sl_real_dlsym(handle, name);
+    if (!found) return false;
+    *result = !is_ours(found)          ? sl_nccl_entry_for(name, found)
+              : sl_nccl_is_there(name) ? found
+                                       : beyond_us(name);
+    return true;
+}
+
 bool sl_resolve(void *handle, const char *name, const char *version, const void *caller, void **result)
 {
+    if (sl_nccl_intercepts(name)) return resolve_nccl(handle, name, version, result);
     if (!sl_driver_intercepts(name) || sl_from_driver(caller)) return false;
 
     /* For a caller behind us the next definition is the driver's, and ours stands for it. */

@@ -15,7 +15,7 @@
 
 #define SLUICE_TRACE_MAGIC "\211SLUICE\n"
 #define SLUICE_TRACE_MAJOR 2 /* a reader refuses any other */
-#define SLUICE_TRACE_MINOR 2 /* more record types or fields: an older reader skips them */
+#define SLUICE_TRACE_MINOR 3 /* more record types or fields: an older reader skips them */
 #define SLUICE_TRACE_BLOCK_MAGIC UINT32_C(0x4b424c53) /* "SLBK" */
 #define SLUICE_TRACE_BLOCK_MAX (UINT32_C(1) << 20)    /* payload bytes */
 #define SLUICE_TRACE_HEADER_MAX 4096
@@ -66,10 +66,13 @@ enum sluice_trace_type {
     SLUICE_TRACE_FREE = 2,   /* id: slot; a: address; b: bytes */
     SLUICE_TRACE_KERNEL = 3, /* id: kernel; text: its name */
 
-    /* id: kernel, or 0; a: stream; b: grid threads; c: bytes of a copy, a memset or a collective; d: the tick
-     * of an earlier launch whose accesses are this one's, too; 0: its own follow, if it has any; flags: 0
-     * kernel, 1 copy, 2 memset, 3 graph, 4 collective; a copy's plus 16 * direction: 0 unknown, 1 host to
-     * device, 2 device to host, 3 device to device */
+    /* id: kernel, or 0; a: stream; b: grid threads; c: bytes of a copy, a memset or a collective, of which
+     * (since 2.3) id is the function (1 AllReduce, 2 Broadcast, 3 Bcast, 4 Reduce, 5 ReduceScatter, 6
+     * AllGather, 7 AlltoAll, 8 Gather, 9 Scatter, 10 Send, 11 Recv; 0: a group of several) and b the
+     * communicator: the same number on all ranks, or 0 where it is not known; d: the tick of an earlier
+     * launch whose accesses are this one's, too; 0: its own follow, if it has any; flags: 0 kernel, 1 copy, 2
+     * memset, 3 graph, 4 collective; a copy's plus 16 * direction: 0 unknown, 1 host to device, 2 device to
+     * host, 3 device to device */
     SLUICE_TRACE_LAUNCH = 4,
 
     /* Of the launch with the same tick, and of those that refer to it. id: slot; a: offset in it; b: bytes;

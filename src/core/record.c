@@ -42,6 +42,10 @@ static struct sl_event launch_event(const struct sl_recorder *recorder, const st
         event.b = 1;
         for (int d = 0; d < 3; d++) event.b *= (uint64_t)launch->grid[d] * launch->block[d];
     }
+    if (launch->kind == SL_LAUNCH_COLLECTIVE) {
+        event.id = launch->collective;
+        event.b = launch->communicator;
+    }
     return event;
 }
 

@@ -30,7 +30,9 @@ struct sl_launch {
     struct sl_upload {
         const void *from; /* in host memory, readable or not */
         uint64_t to, bytes;
-    } upload;                             /* copies from memory that is not ours, or zeros */
+    } upload;              /* copies from memory that is not ours, or zeros */
+    uint32_t collective;   /* collectives: which, as include/sluice/trace.h numbers them; 0: several kinds */
+    uint64_t communicator; /* collectives: the same number on all ranks; 0: not known */
     const struct sl_footprint *footprint; /* graphs: what its nodes may touch; NULL where that is not known */
 
     /* The core's own, from begin to end. */

@@ -16,7 +16,7 @@ done
 shown=$(readelf -W --dyn-syms "$object" | awk '$7 != "UND" && $7 != "ABS" && $4 != "NOTYPE" && $5 != "LOCAL" && NR > 3 {print $8}')
 for name in $shown; do
     case $name in
-    cu[A-Z]*|dlsym@*|dlvsym@*|sluice_mark_v1@*|sluice_save_profile_v1@*|InitializeInjectionNvtx2@*) ;;
+    cu[A-Z]*|ncclAll*|ncclBcast@*|ncclBroadcast@*|ncclComm*|ncclGather@*|ncclGroup*|ncclRe*|ncclS*|dlsym@*|dlvsym@*|sluice_mark_v1@*|sluice_save_profile_v1@*|InitializeInjectionNvtx2@*) ;;
     _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE@*) ;; # PyTorch's
     *) say "shows $name" ;;
     esac

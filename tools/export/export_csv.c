@@ -82,6 +82,7 @@ static void put_titles(char titles[TITLES], unsigned type)
         used += (size_t)snprintf(titles + used, TITLES - used, ",%s", keys_of(type)[i]);
     for (unsigned i = 0; i < RECORD_FIELDS; i++)
         if (fields[i]) used += (size_t)snprintf(titles + used, TITLES - used, ",%s", fields[i]);
+    if (type == SL_EVENT_LAUNCH) used += (size_t)snprintf(titles + used, TITLES - used, ",communicator");
     snprintf(titles + used, TITLES - used, has_name(type) ? ",name\n" : "\n");
 }
 
@@ -132,8 +133,11 @@ static void print_row(struct tables *tables, const struct sl_trace_record *recor
     for (unsigned i = 0; i < RECORD_FIELDS; i++) {
         if (!titles[i]) continue;
         fputc(',', to);
-        if (fields[i].key) fprintf(to, fields[i].address ? "0x%" PRIx64 : "%" PRIu64, fields[i].value);
+        if (fields[i].key && !strcmp(fields[i].key, titles[i]))
+            fprintf(to, fields[i].address ? "0x%" PRIx64 : "%" PRIu64, fields[i].value);
     }
+    if (event->type == SL_EVENT_LAUNCH) fputc(',', to);
+    if (event->type == SL_EVENT_LAUNCH && is_known_collective(event)) fprintf(to, "0x%" PRIx64, event->b);
     if (has_name(event->type)) {
         char room[RECORD_NAME];
         const char *name = record_name(event, &tables->kernels, room);

@@ -130,6 +130,11 @@ static const char *const *decision_keys(const struct sl_event *event)
     return event->flags < sizeof(keys) / sizeof(*keys) ? keys[event->flags] : none;
 }
 
+bool is_known_collective(const struct sl_event *event)
+{
+    return (event->flags & 15) == SL_LAUNCH_COLLECTIVE && (event->id || event->b);
+}
+
 void record_fields(const struct sl_event *event, struct record_field out[RECORD_FIELDS])
 {
     const struct sl_trace_type_info *info = sl_trace_type(event->type);
@@ -142,6 +147,7 @@ void record_fields(const struct sl_event *event, struct record_field out[RECORD_
     bool launch = event->type == SL_EVENT_LAUNCH, kernel = (event->flags & 15) == SL_LAUNCH_KERNEL;
     if (launch) out[kernel ? 3 : 0].key = NULL;
     if (launch && !kernel) out[2].key = NULL;
+    if (launch && is_known_collective(event)) out[2] = (struct record_field){"communicator", event->b, true};
     if (event->type == SL_EVENT_METADATA && event->flags != SL_METADATA_NUMBER) out[1].key = NULL;
     /* Later additions to their types */
     for (unsigned i = 2; event->type == SL_EVENT_ITERATION && i < 4; i++)
@@ -151,12 +157,21 @@ void record_fields(const struct sl_event *event, struct record_field out[RECORD_
         out[i].key = decision_keys(event)[i];
 }
 
+const char *collective_name(uint32_t function)
+{
+    static const char *const names[] = {"group",  "AllReduce",     "Broadcast", "Bcast",
+                                        "Reduce", "ReduceScatter", "AllGather", "AlltoAll",
+                                        "Gather", "Scatter",       "Send",      "Recv"};
+    return function < sizeof(names) / sizeof(*names) ? names[function] : "unknown";
+}
+
 const char *record_name(const struct sl_event *event, const struct kernel_names *names,
                         char room[RECORD_NAME])
 {
     bool kernel = event->type == SL_EVENT_KERNEL || event->type == SL_EVENT_DURATION ||
                   (event->type == SL_EVENT_LAUNCH && (event->flags & 15) == SL_LAUNCH_KERNEL);
     if (kernel) return kernel_name(names, event->id);
+    if (event->type == SL_EVENT_LAUNCH && is_known_collective(event)) return collective_name(event->id);
     if (!event->text) return NULL;
     snprintf(room, RECORD_NAME, "%s", event->text);
     defuse_text(room);

@@ -13,6 +13,10 @@ enum {
 
 /* "unknown" for a number that has no name. */
 const char *launch_kind_name(unsigned kind);
+/* Whether a launch is a collective of which the trace says what it is: since 2.3. */
+bool is_known_collective(const struct sl_event *event);
+/* NCCL's function, without its prefix, of a launch that is a collective. */
+const char *collective_name(uint32_t function);
 const char *move_kind_name(unsigned kind);
 const char *move_cause_name(unsigned cause);
 
