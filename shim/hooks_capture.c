@@ -82,7 +82,9 @@ CUresult sl_hook_cuStreamWaitEvent(struct sl_call call, sl_fn_cuStreamWaitEvent 
 {
     if (atomic_load(&captures) && SL_GUARD(WORK_BEFORE_DRAWN_IN)) note_before(call, stream);
     if (sl_runtime_running() && sl_session_on()) sl_runtime_work_comes();
-    return real(stream, event, flags);
+    CUresult result = real(stream, event, flags);
+    if (result == CUDA_SUCCESS) sl_runtime_stream_waits(sl_work_stream(call, stream), event);
+    return result;
 }
 
 static CUresult note_order(struct sl_call call, CUstream stream, CUresult result)

@@ -63,17 +63,21 @@ CUresult sl_hook_cuEventSynchronize(struct sl_call call, sl_fn_cuEventSynchroniz
     return note_waited(real(event), began_ns, SL_SYNC_EVENT, event);
 }
 
+static CUresult note_recorded(struct sl_call call, CUresult result, CUevent event, CUstream stream)
+{
+    if (result == CUDA_SUCCESS) sl_runtime_event_recorded(event, stream ? stream : call.default_stream);
+    return result;
+}
+
 CUresult sl_hook_cuEventRecord(struct sl_call call, sl_fn_cuEventRecord *real, CUevent event, CUstream stream)
 {
-    (void)call;
     tell_core();
-    return real(event, stream);
+    return note_recorded(call, real(event, stream), event, stream);
 }
 
 CUresult sl_hook_cuEventRecordWithFlags(struct sl_call call, sl_fn_cuEventRecordWithFlags *real,
                                         CUevent event, CUstream stream, unsigned flags)
 {
-    (void)call;
     tell_core();
-    return real(event, stream, flags);
+    return note_recorded(call, real(event, stream, flags), event, stream);
 }

@@ -94,7 +94,16 @@ static void use(const void *address, uint64_t bytes, bool write, const struct us
     told.uses[told.count++].span = (struct sl_span){(uintptr_t)address, bytes, write};
 }
 
-/* Streams of a group are launched one by one. */
+/* Whether a call is part of what is launched on the stream: NCCL launches all of a communicator's calls in a
+ * group at once, on the stream of one of them. */
+static bool is_part(const struct use *use, sl_stream stream)
+{
+    if (use->stream == stream) return true;
+    for (uint32_t i = 0; i < told.count; i++)
+        if (told.uses[i].stream == stream && told.uses[i].communicator == use->communicator) return true;
+    return false;
+}
+
 void sl_nccl_claim(struct sl_launch *launch)
 {
     uint32_t count = 0;
@@ -102,7 +111,7 @@ void sl_nccl_claim(struct sl_launch *launch)
     if (!told.inside || told.incomplete) return;
     for (uint32_t i = 0; i < told.count; i++) {
         const struct use *use = &told.uses[i];
-        if (use->stream != launch->stream) continue;
+        if (!is_part(use, launch->stream)) continue;
         if (!bytes) launch->communicator = sl_communicator(use->communicator);
         launch->collective = !bytes || launch->collective == use->kind ? use->kind : SEVERAL_KINDS;
         bytes += use->span.bytes;

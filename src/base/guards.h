@@ -19,6 +19,7 @@
     X(DISCARD_WAITS)          /* a discard waits for the points of the chunk */                              \
     X(OWN_STREAM_IS_RECORDED) /* at once, where the stream is a thread's own: no other thread could */       \
     X(OPEN_IS_NOT_DISCARDED)  /* nothing is discarded whose point is not recorded yet */                     \
+    X(NOTHING_BEHIND_PEERS)   /* no movement waits for a stream that may wait for other ranks */             \
     X(TAKEN_MEANWHILE)        /* what is taken before its discard has looked at the frees is copied */       \
     X(DISCARD_IS_TOLD_FIRST)  /* the number of a discard is known before the content is dead */              \
     X(FREE_FINISHES)          /* cuMemFree waits for all work */                                             \

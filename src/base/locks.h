@@ -20,6 +20,7 @@
     X(IN, "in", true)                                                                                        \
     X(FENCES, "fences", false)                                                                               \
     X(FREES, "frees", false)                                                                                 \
+    X(BEHIND, "behind", false)                                                                               \
     X(CLOCK, "clock", false)
 
 enum sl_lock_rank {

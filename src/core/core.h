@@ -46,6 +46,7 @@ struct sl_core {
     struct sl_scanner scanner;
     struct sl_history history;
     struct sl_migrator migrator;
+    _Atomic bool captured_collective; /* into a graph, at any time */
     struct sl_schedule schedule;
     struct sl_daemon *daemon; /* NULL: inline */
     struct sl_planning planning;
@@ -62,6 +63,9 @@ struct sl_core {
 
 /* The running core, or NULL. */
 struct sl_core *sl_core_running(void);
+
+/* sync.c: a launch that may wait for other ranks was given to the stream. Enqueues. */
+void sl_core_met_peers(struct sl_core *core, const struct sl_launch *launch);
 /* The core after the stop, while its memory is still there; or NULL. */
 struct sl_core *sl_core_at_rest(void);
 

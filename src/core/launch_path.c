@@ -222,10 +222,19 @@ static void keep_chunks(const struct sl_usage *usage, struct sl_launch_context *
     context->chunk_count = count;
 }
 
+/* What a graph has in it is not looked at: it may have collectives once one was captured. */
+static bool may_meet_peers(const struct sl_core *core, const struct sl_launch *launch, uint32_t kernel)
+{
+    return launch->kind == SL_LAUNCH_COLLECTIVE ||
+           (kernel && core->scanner.kernels.kernels[kernel].meets_peers) ||
+           (launch->kind == SL_LAUNCH_GRAPH && atomic_load(&core->captured_collective));
+}
+
 /* What follows from it. */
 static void conclude(struct sl_core *core, struct sl_launch_context *context)
 {
     struct sl_launch *launch = context->launch;
+    launch->meets_peers = may_meet_peers(core, launch, context->kernel);
     if (context->in_sequence) {
         if (sl_stream_must_join(&core->streams, context->stream, context->in_sequence))
             context->stall = sl_stall_new(&core->stalls);
@@ -302,12 +311,15 @@ void sl_runtime_launch_begin(struct sl_launch *launch)
 {
     struct sl_core *core = sl_core_running();
     launch->tick = 0;
+    launch->meets_peers = false;
     launch->state = NULL;
     if (!core) return;
     sl_frees_flush(&core->reuse.frees);
     if (atomic_load_explicit(&core->streams.captures, memory_order_relaxed) &&
-        core->backend.stream_capturing(core->backend.self, launch->stream))
+        core->backend.stream_capturing(core->backend.self, launch->stream)) {
+        if (launch->kind == SL_LAUNCH_COLLECTIVE) atomic_store(&core->captured_collective, true);
         return;
+    }
     begin(core, launch);
     SL_TEST_DELAY(LAUNCH_BEGUN);
 }
@@ -354,6 +366,7 @@ void sl_runtime_launch_end(struct sl_launch *launch, bool ok)
     if (!core || !launch->tick) return;
     SL_TEST_DELAY(LAUNCH_GIVEN);
     if (launch->state) sl_sample_end(&core->sampling, launch->state, launch, ok);
+    if (launch->meets_peers && ok) sl_core_met_peers(core, launch);
     if (!atomic_load_explicit(&core->schedule.active, memory_order_acquire)) {
         close_launch(core, launch->tick);
         return;

@@ -34,8 +34,45 @@ void sl_runtime_synchronized(struct sl_sync_mark before)
         core->streams.active = 0;
         sl_waits_end(&core->streams.gone, &core->reuse.frees);
         sl_joins_end(&core->reuse);
+        sl_behind_synchronized(&core->migrator.behind);
     }
     sl_unlock(&core->order);
+}
+
+/* pre: as for sl_behind_*; takes the order lock. */
+static struct sl_behind_stream stream_of(struct sl_core *core, sl_stream handle, bool asks)
+{
+    sl_lock(&core->order);
+    uint32_t number = sl_stream_number(&core->streams, handle);
+    uint64_t serial = sl_stream_serial(&core->streams, number);
+    sl_unlock(&core->order);
+    bool loose = asks && number != SL_SHARED_STREAM && core->backend.stream_loose &&
+                 core->backend.stream_loose(core->backend.self, handle);
+    return (struct sl_behind_stream){number, serial, handle, loose};
+}
+
+/* Messages from rank to rank, and groups that may have some, are not in one order on all ranks. */
+void sl_core_met_peers(struct sl_core *core, const struct sl_launch *launch)
+{
+    struct sl_behind_stream stream = stream_of(core, launch->stream, true);
+    bool in_order = launch->collective && launch->collective < SL_COLLECTIVE_SEND;
+    sl_behind_launched(&core->migrator.behind, &stream,
+                       (struct sl_behind_launch){launch->communicator, in_order});
+}
+
+void sl_runtime_event_recorded(const void *event, sl_stream handle)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core || !sl_behind_any(&core->migrator.behind)) return;
+    sl_behind_recorded(&core->migrator.behind, stream_of(core, handle, false).number, event);
+}
+
+void sl_runtime_stream_waits(sl_stream handle, const void *event)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core || !sl_behind_any(&core->migrator.behind)) return;
+    struct sl_behind_stream stream = stream_of(core, handle, true);
+    sl_behind_waits(&core->migrator.behind, &stream, event);
 }
 
 void sl_runtime_finish(void)

@@ -20,6 +20,11 @@ void sl_runtime_stream_gone(sl_stream stream);
  * forbids. pre: the context is current. */
 void sl_runtime_finish(void);
 
+/* The program recorded the event on the stream, or makes the stream wait for it: what lies behind a
+ * collective is known by that. Without collectives a load each. */
+void sl_runtime_event_recorded(const void *event, sl_stream stream);
+void sl_runtime_stream_waits(sl_stream stream, const void *event);
+
 /* The program waits for its whole context (cuCtxSynchronize): the first before the driver's call, the second,
  * with what the first returned, after it succeeded. Everything issued before is then done. */
 struct sl_sync_mark {

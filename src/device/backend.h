@@ -79,6 +79,9 @@ struct sl_backend {
     /* True while `stream` captures a graph: nothing may be enqueued on its behalf. */
     bool (*stream_capturing)(void *self, sl_stream stream);
 
+    /* Whether the stream does not wait for the legacy one, nor that for it. NULL: none is like that. */
+    bool (*stream_loose)(void *self, sl_stream stream);
+
     /* Name and parameter layout of a kernel. SL_ERR_UNSUPPORTED when the driver does not say. */
     enum sl_status (*kernel_layout)(void *self, uint64_t function, struct sl_kernel_layout *out);
 

@@ -308,6 +308,14 @@ static enum sl_status stream_finish(void *self, sl_stream stream)
                  "cuStreamSynchronize");
 }
 
+static bool stream_loose(void *self, sl_stream stream)
+{
+    const struct cuda *cuda = self;
+    unsigned flags = 0;
+    return cuda->driver->stream_get_flags && cuda->driver->stream_get_flags(stream, &flags) == CUDA_SUCCESS &&
+           flags & CU_STREAM_NON_BLOCKING;
+}
+
 static bool stream_capturing(void *self, sl_stream stream)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -435,6 +443,7 @@ enum sl_status sl_backend_cuda_new(const struct sl_cuda_driver *driver, enum sl_
         .stream_finish = stream_finish,
         .event_elapsed_ns = event_elapsed_ns,
         .stream_capturing = stream_capturing,
+        .stream_loose = stream_loose,
         .kernel_layout = kernel_layout,
         .memory_info = memory_info,
         .describe = describe,

@@ -86,6 +86,7 @@ uint32_t sl_kernels_know(struct sl_kernels *kernels, const struct sl_kernel_layo
         free(kernel->offsets);
         return 0;
     }
+    kernel->meets_peers = sl_kernel_is_collective(layout->name);
     kernel->parameter_count = layout->parameter_count;
     kernel->sizes = kernel->offsets + layout->parameter_count;
     memcpy(kernel->offsets, layout->offsets, bytes);

@@ -4,6 +4,8 @@
 #ifndef SLUICE_KERNEL_H
 #define SLUICE_KERNEL_H
 
+#include <string.h>
+
 #include "base/map.h"
 #include "device/backend.h"
 #include "launch/address_lists.h"
@@ -14,6 +16,7 @@ struct sl_kernel {
     uint64_t name_hash;
     const char *name;   /* lives as long as the process: the trace and the log point to it */
     uint32_t announced; /* in which of the trace's laps its name was written, counted from 1 */
+    bool meets_peers;   /* NCCL's, by its name */
     uint64_t module;    /* whose it is, or 0 */
     uint32_t parameter_count;
     uint32_t *offsets, *sizes;
@@ -31,6 +34,13 @@ struct sl_kernels {
     struct sl_map by_handle;
     uint64_t version; /* counts how often handles were forgotten */
 };
+
+/* By its name one of NCCL's, which are the same in all programs that have it, linked in or not. */
+static inline bool sl_kernel_is_collective(const char *name)
+{
+    return !strncmp(name, "ncclDevKernel", 13) || !strncmp(name, "ncclKernel", 10) ||
+           strstr(name, "13ncclDevKernel") || strstr(name, "10ncclKernel");
+}
 
 void sl_kernels_init(struct sl_kernels *kernels, const struct sl_backend *backend);
 void sl_kernels_close(struct sl_kernels *kernels); /* accepts a zeroed one; names are kept */

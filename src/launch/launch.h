@@ -37,6 +37,7 @@ struct sl_launch {
 
     /* The core's own, from begin to end. */
     sl_tick tick;
+    bool meets_peers; /* it may wait for other ranks */
     void *state;
 };
 

@@ -24,8 +24,9 @@ enum sl_status sl_migrator_init(struct sl_migrator *migrator, const struct sl_ba
     migrator->link_in_bytes_per_s = migrator->link_out_bytes_per_s = SL_ASSUMED_LINK_BYTES_PER_S;
     migrator->left_bytes = calloc(SL_EVENTS_MOST, sizeof *migrator->left_bytes);
     if (!migrator->left_bytes) return SL_ERR_NO_MEMORY;
-    enum sl_status status =
-        sl_link_direction_init(&migrator->in, backend, backend->stream_in(backend->self), SL_LOCK_IN);
+    enum sl_status status = sl_behind_init(&migrator->behind, backend, captures);
+    if (status) return status;
+    status = sl_link_direction_init(&migrator->in, backend, backend->stream_in(backend->self), SL_LOCK_IN);
     if (status) return status;
     return sl_link_direction_init(&migrator->out, backend, backend->stream_out(backend->self), SL_LOCK_OUT);
 }
@@ -37,6 +38,7 @@ void sl_migrator_close(struct sl_migrator *migrator, bool device_gone)
     sl_device_clock_delete(migrator->clock, device_gone);
     for (int d = 0; d < 2; d++)
         sl_link_direction_close(directions[d], device_gone ? NULL : migrator->backend);
+    sl_behind_close(&migrator->behind, device_gone);
     free((void *)migrator->left_bytes);
     memset(migrator, 0, sizeof *migrator);
 }
@@ -155,8 +157,17 @@ static void wait_for_users(struct sl_migrator *migrator, struct sl_chunk_record 
     if (fetch) sl_migrator_wait(migrator, &migrator->in, fetch, migrator->out.stream);
     uint64_t users = atomic_load(&chunk->users);
     if (!fence || sl_migrator_is_held(migrator)) return;
-    for (uint64_t rest = users & atomic_load(&fence->streams); rest; rest &= rest - 1)
+    users &= atomic_load(&fence->streams);
+    if (SL_GUARD(NOTHING_BEHIND_PEERS)) users &= ~sl_behind_of(&migrator->behind, users);
+    for (uint64_t rest = users; rest; rest &= rest - 1)
         sl_wait_event(backend, migrator->out.stream, fence->events[__builtin_ctzll(rest)]);
+}
+
+static bool may_wait_for_peers(struct sl_migrator *migrator, const struct sl_waits *waits)
+{
+    for (uint32_t i = 0; SL_GUARD(NOTHING_BEHIND_PEERS) && i < waits->count; i++)
+        if (sl_behind_is(&migrator->behind, waits->at[i].serial)) return true;
+    return false;
 }
 
 /* Makes the out stream wait for the frees of all memory in the chunk, whose content is said to be dead and
@@ -171,7 +182,9 @@ static bool wait_for_frees(struct sl_migrator *migrator, const struct sl_chunk_r
     bool taken = atomic_load(&chunk->bytes) && SL_GUARD(TAKEN_MEANWHILE);
     /* To record a point gives work to a stream of the program's, which may be full. */
     bool open = sl_waits_are_open(&waits) && SL_GUARD(OPEN_IS_NOT_DISCARDED);
-    bool may_wait = !taken && !open && (!waits.count || !sl_migrator_is_held(migrator));
+    bool may_wait =
+        !taken && !open &&
+        (!waits.count || !(sl_migrator_is_held(migrator) || may_wait_for_peers(migrator, &waits)));
     if (may_wait && SL_GUARD(DISCARD_WAITS))
         sl_waits_enqueue(&waits, migrator->backend, migrator->out.stream);
     sl_waits_end(&waits, migrator->frees);

@@ -27,6 +27,7 @@
 
 #include "memory/arena.h"
 #include "memory/frees.h"
+#include "move/behind.h"
 #include "move/link_direction.h"
 #include "move/link_speed.h"
 #include "move/stats.h"
@@ -51,6 +52,7 @@ struct sl_migrator {
     struct sl_frees *frees;  /* NULL: nothing is freed while the device may use it */
     _Atomic bool keeps_dead; /* what is dead is copied like all else */
     _Atomic uint32_t held;   /* see sl_migrator_is_held */
+    struct sl_behind behind; /* streams that may wait for other ranks: no movement waits for them */
     struct sl_link_direction in, out;
     _Atomic uint64_t occupied_bytes; /* sum of the frames held by chunks, in issue order */
     _Atomic uint64_t *left_bytes;    /* by out movement s and all before it, at s % SL_EVENTS_MOST */

@@ -1,11 +1,12 @@
 /* Random programs of several ranks, which compute on integers, exchange them by NCCL, and compare all that
  * they read with what the host computes.
  *
- *     random_ranks --seed S [--count K] [--ranks N] [--steps M] [--seconds T] [--verbose]
+ *     random_ranks --seed S [--count K] [--ranks N] [--steps M] [--seconds T] [--polls] [--verbose]
  *
  * Runs the programs S to S+K-1, each with 2 to 4 ranks (or N), a process each. The parent plans the whole
  * program and the values before it starts the ranks, and never touches CUDA. A rank that does not end within
- * T seconds says where it is and ends the program. Knows nothing of sluice.
+ * T seconds says where it is and ends the program. --polls: ranks also ask in a loop whether an event has
+ * passed. Knows nothing of sluice.
  *
  * Prints `peak_bytes` for each program: what the rank with most memory has at once. Exit status 0: all is as
  * the host computed it. */
@@ -25,15 +26,18 @@ static uint64_t watched_seed;
 static void say_where(int signal)
 {
     char line[256];
-    const char *what = current_place < watched->op_count ? op_names[watched->ops[current_op].kind] : "the end";
-    int length = snprintf(line, sizeof line, "random_ranks: seed %llu: rank %d of process %d %s in call %d, op %d: %s\n",
+    const char *what =
+        current_place < watched->op_count ? op_names[watched->ops[current_op].kind] : "the end";
+    int length = snprintf(line, sizeof line,
+                          "random_ranks: seed %llu: rank %d of process %d %s in call %d, op %d: %s\n",
                           (unsigned long long)watched_seed, watched_number, (int)getpid(),
                           signal == SIGALRM ? "hangs" : "was", current_place, current_op, what);
     if (write(STDERR_FILENO, line, (size_t)length) < 0) _Exit(5);
     _Exit(4);
 }
 
-static void become_rank(const Plan *plan, int number, int pipes[][MOST_RANKS][2], unsigned seconds, bool verbose)
+static void become_rank(const Plan *plan, int number, int pipes[][MOST_RANKS][2], unsigned seconds,
+                        bool verbose)
 {
     static Run run;
     ncclUniqueId id;
@@ -67,8 +71,8 @@ static int await_ranks(const pid_t *ranks, int count, uint64_t seed)
         pid_t pid = wait(&status);
         code = WIFEXITED(status) ? WEXITSTATUS(status) : 9;
         if (WIFSIGNALED(status))
-            fprintf(stderr, "random_ranks: seed %llu: process %d was ended by signal %d\n", (unsigned long long)seed,
-                    (int)pid, WTERMSIG(status));
+            fprintf(stderr, "random_ranks: seed %llu: process %d was ended by signal %d\n",
+                    (unsigned long long)seed, (int)pid, WTERMSIG(status));
         if (!code || worst) continue;
         worst = code;
         for (int r = 0; r < count; r++) kill(ranks[r], SIGTERM);
@@ -95,30 +99,42 @@ static int run_plan(const Plan *plan, unsigned seconds, bool verbose)
 
 int main(int argc, char **argv)
 {
-    static const option names[] = {{"seed", 1, NULL, 's'},  {"count", 1, NULL, 'c'},   {"ranks", 1, NULL, 'r'},
-                                   {"steps", 1, NULL, 'm'}, {"seconds", 1, NULL, 't'}, {"verbose", 0, NULL, 'v'},
-                                   {NULL, 0, NULL, 0}};
+    static const option names[] = {{"seed", 1, NULL, 's'},    {"count", 1, NULL, 'c'},
+                                   {"ranks", 1, NULL, 'r'},   {"steps", 1, NULL, 'm'},
+                                   {"seconds", 1, NULL, 't'}, {"verbose", 0, NULL, 'v'},
+                                   {"polls", 0, NULL, 'p'},   {NULL, 0, NULL, 0}};
     uint64_t seed = 1, count = 1;
     int ranks = 0, steps = 60, worst = 0, name;
     unsigned seconds = 100;
-    bool verbose = false;
+    bool verbose = false, polls = false;
     while ((name = getopt_long(argc, argv, "", names, NULL)) != -1) {
-        if (name == 's') seed = strtoull(optarg, NULL, 0);
-        else if (name == 'c') count = strtoull(optarg, NULL, 0);
-        else if (name == 'r') ranks = atoi(optarg);
-        else if (name == 'm') steps = atoi(optarg);
-        else if (name == 't') seconds = (unsigned)atoi(optarg);
-        else if (name == 'v') verbose = true;
-        else return 2;
+        if (name == 's')
+            seed = strtoull(optarg, NULL, 0);
+        else if (name == 'c')
+            count = strtoull(optarg, NULL, 0);
+        else if (name == 'r')
+            ranks = atoi(optarg);
+        else if (name == 'm')
+            steps = atoi(optarg);
+        else if (name == 't')
+            seconds = (unsigned)atoi(optarg);
+        else if (name == 'v')
+            verbose = true;
+        else if (name == 'p')
+            polls = true;
+        else
+            return 2;
     }
-    if (optind != argc || ranks < 0 || ranks == 1 || ranks > MOST_RANKS) stop("see the top of random_ranks.cu");
+    if (optind != argc || ranks < 0 || ranks == 1 || ranks > MOST_RANKS)
+        stop("see the top of random_ranks.cu");
     for (uint64_t i = 0; i < count; i++) {
-        Plan *plan = make_plan(seed + i, ranks, steps);
+        Plan *plan = make_plan(seed + i, ranks, steps, polls);
         size_t peak = 0;
         for (int r = 0; r < plan->rank_count; r++)
             if (plan->ranks[r].peak_bytes > peak) peak = plan->ranks[r].peak_bytes;
         int result = run_plan(plan, seconds, verbose);
-        printf("seed %llu ranks %d peak_bytes %zu result %d\n", (unsigned long long)(seed + i), plan->rank_count, peak, result);
+        printf("seed %llu ranks %d peak_bytes %zu result %d\n", (unsigned long long)(seed + i),
+               plan->rank_count, peak, result);
         fflush(stdout);
         if (result) worst = result;
         free_plan(plan);

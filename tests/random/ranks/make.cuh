@@ -18,7 +18,8 @@ static inline int pick_stream(Plan *p, const Rank *rank)
 static inline int stream_for(Plan *p, const Rank *rank, int buffer)
 {
     const Buffer *b = &rank->buffers[buffer];
-    return b->writer >= 0 && b->writer_stream != rank->avoided_stream && chance(p, 50) ? b->writer_stream : pick_stream(p, rank);
+    return b->writer >= 0 && b->writer_stream != rank->avoided_stream && chance(p, 50) ? b->writer_stream
+                                                                                       : pick_stream(p, rank);
 }
 
 /* A buffer of at least so many bytes that `op` does not use yet, or only reads where `shared`; -1: there is
@@ -60,7 +61,8 @@ static inline void make_kernel(Plan *p, Rank *rank, Kernel kernel, int to, int f
     op->from = pick_place(p, rank, from, bytes);
     if (from >= 0) use(rank, op, stream, from, false);
     use(rank, op, stream, to, true);
-    compute(kernel, (uint32_t *)model_at(rank, op->to), (uint32_t *)model_at(rank, op->from), bytes / 4, op->value);
+    compute(kernel, (uint32_t *)model_at(rank, op->to), (uint32_t *)model_at(rank, op->from), bytes / 4,
+            op->value);
     end_op(rank, op);
 }
 
@@ -91,8 +93,10 @@ static inline int make_buffer(Plan *p, Rank *rank)
     Op *op = begin_op(rank, async ? OP_MALLOC_ASYNC : OP_MALLOC, async ? stream : -1);
     op->to.buffer = b;
     op->bytes = bytes;
-    if (async) use(rank, op, stream, b, true);
-    else buffer->allocation = op->index;
+    if (async)
+        use(rank, op, stream, b, true);
+    else
+        buffer->allocation = op->index;
     end_op(rank, op);
     make_kernel(p, rank, KERNEL_FILL, b, -1, chance(p, 70) ? stream : pick_stream(p, rank));
     return b;
@@ -118,7 +122,8 @@ static inline void make_copy(Plan *p, Rank *rank)
 {
     int to = pick_buffer(p, rank, 0, NULL, false), from = pick_buffer(p, rank, 0, NULL, false);
     if (to < 0 || to == from) return;
-    size_t most = rank->buffers[to].bytes < rank->buffers[from].bytes ? rank->buffers[to].bytes : rank->buffers[from].bytes;
+    size_t most = rank->buffers[to].bytes < rank->buffers[from].bytes ? rank->buffers[to].bytes
+                                                                      : rank->buffers[from].bytes;
     int stream = stream_for(p, rank, from);
     Op *op = begin_op(rank, OP_COPY, stream);
     op->bytes = (below(p, most / 8) + 1) * 8;
@@ -157,8 +162,10 @@ static inline Op *begin_host_copy(Plan *p, Rank *rank, OpKind kind)
     op->host_offset = rank->host_bytes;
     rank->host_bytes += bytes;
     Place place = pick_place(p, rank, b, bytes);
-    if (kind == OP_UPLOAD) op->to = place;
-    else op->from = place;
+    if (kind == OP_UPLOAD)
+        op->to = place;
+    else
+        op->from = place;
     use(rank, op, stream, b, kind == OP_UPLOAD);
     return op;
 }
@@ -194,7 +201,7 @@ static inline void make_wait(Plan *p, Rank *rank, bool may_wait_for_all)
         if (other < 0 || is_host(&rank->ops[other]) ||
             (rank->avoided_stream >= 0 && rank->ops[other].streams >> rank->avoided_stream & 1))
             return;
-        Op *op = begin_op(rank, way < 7 ? OP_SYNC_EVENT : OP_POLL_EVENT, -1);
+        Op *op = begin_op(rank, way < 7 || !p->polls ? OP_SYNC_EVENT : OP_POLL_EVENT, -1);
         op->other = other;
         rank->ops[other].recorded = true;
         end_op(rank, op);
@@ -219,15 +226,24 @@ static inline void make_message(Plan *p)
 static inline void make_own(Plan *p, Rank *rank, bool may_wait_for_all)
 {
     int way = (int)below(p, 100);
-    if (way < 25) make_some_kernel(p, rank);
-    else if (way < 45) make_buffer(p, rank);
-    else if (way < 60) make_free(p, rank, may_wait_for_all);
-    else if (way < 68) make_copy(p, rank);
-    else if (way < 74) make_set(p, rank);
-    else if (way < 80) make_upload(p, rank);
-    else if (way < 85) make_read(p, rank, false);
-    else if (way < 89) make_read(p, rank, true);
-    else make_wait(p, rank, may_wait_for_all);
+    if (way < 25)
+        make_some_kernel(p, rank);
+    else if (way < 45)
+        make_buffer(p, rank);
+    else if (way < 60)
+        make_free(p, rank, may_wait_for_all);
+    else if (way < 68)
+        make_copy(p, rank);
+    else if (way < 74)
+        make_set(p, rank);
+    else if (way < 80)
+        make_upload(p, rank);
+    else if (way < 85)
+        make_read(p, rank, false);
+    else if (way < 89)
+        make_read(p, rank, true);
+    else
+        make_wait(p, rank, may_wait_for_all);
 }
 
 #endif

@@ -19,7 +19,9 @@ static inline int oldest_buffer(const Rank *rank)
 {
     int oldest = -1;
     for (int b = 0; b < rank->buffer_count; b++)
-        if (rank->buffers[b].live && (oldest < 0 || rank->buffers[b].last_use < rank->buffers[oldest].last_use)) oldest = b;
+        if (rank->buffers[b].live &&
+            (oldest < 0 || rank->buffers[b].last_use < rank->buffers[oldest].last_use))
+            oldest = b;
     return oldest;
 }
 
@@ -43,7 +45,8 @@ static inline void make_one_message(Plan *p, int comm, int from, int to, int str
  * so, waits for other streams included, must not wait for the answer. */
 static inline void make_question(Plan *p)
 {
-    int asks = (int)below(p, p->rank_count), answers = (asks + 1 + (int)below(p, p->rank_count - 1)) % p->rank_count;
+    int asks = (int)below(p, p->rank_count),
+        answers = (asks + 1 + (int)below(p, p->rank_count - 1)) % p->rank_count;
     int first = chance(p, 50) ? WORLD : BACKWARDS, second = first == WORLD ? BACKWARDS : WORLD;
     Rank *a = &p->ranks[asks], *b = &p->ranks[answers];
     if (a->colors[PARTS] == b->colors[PARTS] && chance(p, 50)) second = PARTS;
@@ -72,10 +75,11 @@ static inline void start_rank(Plan *p, Rank *rank)
     for (int i = 0; i < 40 && rank->live_bytes < p->room_bytes * 3 / 4; i++) make_buffer(p, rank);
 }
 
-static inline Plan *make_plan(uint64_t seed, int ranks, int steps)
+static inline Plan *make_plan(uint64_t seed, int ranks, int steps, bool polls)
 {
     Plan *p = (Plan *)calloc(1, sizeof *p);
     p->seed = p->random = seed;
+    p->polls = polls;
     p->rank_count = ranks ? ranks : 2 + (int)below(p, MOST_RANKS - 1);
     p->room_bytes = (12 + below(p, 13)) << 20;
     p->early_before_malloc = chance(p, 50);
@@ -84,11 +88,16 @@ static inline Plan *make_plan(uint64_t seed, int ranks, int steps)
     for (int i = 0; i < steps; i++) {
         int way = (int)below(p, 100), r = (int)below(p, p->rank_count);
         Members m = members_of(p, (int)below(p, COMMS), r);
-        if (way < 20) make_collectives(p, &m);
-        else if (way < 35) make_messages(p, &m);
-        else if (way < 45) make_question(p);
-        else if (way < 50) make_message(p);
-        else make_many(p, &p->ranks[r], 6);
+        if (way < 20)
+            make_collectives(p, &m);
+        else if (way < 35)
+            make_messages(p, &m);
+        else if (way < 45)
+            make_question(p);
+        else if (way < 50)
+            make_message(p);
+        else
+            make_many(p, &p->ranks[r], 6);
     }
     for (int r = 0; r < p->rank_count; r++) choose_order(p, &p->ranks[r]);
     return p;

@@ -49,7 +49,8 @@ static inline Op *begin_collectives(Rank *rank, int comm)
     return op;
 }
 
-static inline Call *add_call(Plan *p, Rank *rank, Op *op, Function function, size_t count, ncclDataType_t type)
+static inline Call *add_call(Plan *p, Rank *rank, Op *op, Function function, size_t count,
+                             ncclDataType_t type)
 {
     if (rank->call_count == MOST_CALLS) stop("too many calls");
     Call *call = &rank->calls[rank->call_count++];
@@ -86,10 +87,13 @@ static inline bool has_in_place(Function function)
 /* Where the smaller part lies in the larger if both are the same memory. */
 static inline size_t own_block(Function function, size_t own)
 {
-    return function == REDUCE_SCATTER || function == ALL_GATHER || function == GATHER || function == SCATTER ? own : 0;
+    return function == REDUCE_SCATTER || function == ALL_GATHER || function == GATHER || function == SCATTER
+               ? own
+               : 0;
 }
 
-/* Chooses the memory of a rank's call, and notes it in the op. False: it has no buffer that is large enough. */
+/* Chooses the memory of a rank's call, and notes it in the op. False: it has no buffer that is large enough.
+ */
 static inline bool place_call(Plan *p, const Rank *rank, Op *op, Call *call, int own)
 {
     size_t reads, writes, block = call->count * type_bytes(call->type);
@@ -121,7 +125,8 @@ static inline size_t pick_block(Plan *p, const Members *m, size_t blocks)
 {
     size_t bytes = (size_t)8 * KIB << below(p, 8);
     for (int i = 0; i < m->count; i++)
-        while (bytes >= 8 * KIB && pick_buffer(p, &p->ranks[m->ranks[i]], blocks * bytes, NULL, false) < 0) bytes /= 2;
+        while (bytes >= 8 * KIB && pick_buffer(p, &p->ranks[m->ranks[i]], blocks * bytes, NULL, false) < 0)
+            bytes /= 2;
     return (bytes - below(p, bytes / 2)) & ~(size_t)7;
 }
 
@@ -180,7 +185,8 @@ static inline bool add_message(Plan *p, Members *m, int from, int to, int to_buf
     two.ranks[0] = m->ranks[from];
     two.ranks[1] = m->ranks[to];
     size_t bytes = pick_block(p, &two, 1);
-    if (to_buffer >= 0 && receiver->buffers[to_buffer].bytes < bytes) bytes = receiver->buffers[to_buffer].bytes;
+    if (to_buffer >= 0 && receiver->buffers[to_buffer].bytes < bytes)
+        bytes = receiver->buffers[to_buffer].bytes;
     Op *op = m->ops[from];
     int uses = op->use_count;
     Call *send = add_call(p, sender, op, SEND, bytes / 4, ncclUint32);
@@ -223,10 +229,12 @@ static inline void end_collectives(Rank *rank, Op *op)
 /* Collectives of all members, and perhaps messages between some, in one group. */
 static inline void make_collectives(Plan *p, Members *m)
 {
-    int collectives = chance(p, 60) ? 1 : 1 + (int)below(p, MOST_IN_GROUP), messages = collectives > 1 ? (int)below(p, 3) : 0;
+    int collectives = chance(p, 60) ? 1 : 1 + (int)below(p, MOST_IN_GROUP),
+        messages = collectives > 1 ? (int)below(p, 3) : 0;
     for (int i = 0; i < m->count; i++) m->ops[i] = begin_collectives(&p->ranks[m->ranks[i]], m->comm);
     for (int i = 0; i < collectives; i++) add_collective(p, m);
-    for (int i = 0; i < messages; i++) add_message(p, m, (int)below(p, m->count), (int)below(p, m->count), -1);
+    for (int i = 0; i < messages; i++)
+        add_message(p, m, (int)below(p, m->count), (int)below(p, m->count), -1);
     for (int i = 0; i < m->count; i++) end_collectives(&p->ranks[m->ranks[i]], m->ops[i]);
 }
 

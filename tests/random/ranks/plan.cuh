@@ -11,7 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_RANKS = 4, STREAMS = 4, MOST_OPS = 2000, MOST_CALLS = 1000, MOST_BUFFERS = 400, MOST_USES = 24, MOST_WAITS = 32 };
+enum {
+    MOST_RANKS = 4,
+    STREAMS = 4,
+    MOST_OPS = 2000,
+    MOST_CALLS = 1000,
+    MOST_BUFFERS = 400,
+    MOST_USES = 24,
+    MOST_WAITS = 32
+};
 
 /* All ranks; all ranks, numbered backwards; some of the ranks. The latter two are split off the first. */
 enum { WORLD, BACKWARDS, PARTS, COMMS };
@@ -25,8 +33,8 @@ enum OpKind {
     OP_COPY,
     OP_SET,
     OP_UPLOAD,
-    OP_READ,       /* to the host; compared at the end */
-    OP_READ_NOW,   /* the same, waits for its stream and compares */
+    OP_READ,     /* to the host; compared at the end */
+    OP_READ_NOW, /* the same, waits for its stream and compares */
     OP_SYNC_STREAM,
     OP_SYNC_EVENT,
     OP_POLL_EVENT, /* asks until it has passed */
@@ -84,8 +92,8 @@ struct Op {
         int op, stream;
     } waits[MOST_WAITS]; /* for events, on the device */
     bool recorded;       /* somebody waits for its event */
-    int after;           /* the last call that waits on the host, or allocates, that has to come before; -1: none */
-    bool early;          /* comes as early as it may */
+    int after;  /* the last call that waits on the host, or allocates, that has to come before; -1: none */
+    bool early; /* comes as early as it may */
     int use_count;
     Use uses[MOST_USES];
     Place to, from;
@@ -125,8 +133,9 @@ struct Rank {
 struct Plan {
     uint64_t seed, random;
     int rank_count;
-    size_t room_bytes; /* for each rank's buffers */
-    bool early_before_malloc;
+    size_t room_bytes;        /* for each rank's buffers */
+    bool polls;               /* asks events in a loop whether they have passed, and does not only wait */
+    bool early_before_malloc; /* calls may come before a cudaMalloc that was planned before them */
     Rank ranks[MOST_RANKS];
 };
 

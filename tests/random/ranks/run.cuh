@@ -12,8 +12,8 @@
 struct Run {
     const Plan *plan;
     const Rank *rank;
-    int number;                             /* of the rank */
-    const int (*pipes)[MOST_RANKS][2];      /* from a rank to a rank */
+    int number;                        /* of the rank */
+    const int (*pipes)[MOST_RANKS][2]; /* from a rank to a rank */
     char *memory[MOST_BUFFERS], *host;
     cudaStream_t streams[STREAMS];
     cudaEvent_t events[MOST_OPS];
@@ -37,8 +37,8 @@ static inline char *at(const Run *run, Place place)
     return place.buffer < 0 ? NULL : run->memory[place.buffer] + place.offset;
 }
 
-static inline void compare(const Run *run, const Op *op, int buffer, size_t offset, const void *got, const void *expected,
-                           size_t bytes)
+static inline void compare(const Run *run, const Op *op, int buffer, size_t offset, const void *got,
+                           const void *expected, size_t bytes)
 {
     const uint8_t *g = (const uint8_t *)got, *e = (const uint8_t *)expected;
     if (!memcmp(g, e, bytes)) return;
@@ -46,9 +46,10 @@ static inline void compare(const Run *run, const Op *op, int buffer, size_t offs
     while (g[first] == e[first]) first++;
     for (size_t i = first; i < bytes; i++) wrong += g[i] != e[i];
     fprintf(stderr,
-            "random_ranks: seed %llu: rank %d, op %d: byte %zu of buffer %d is %02x, not %02x; %zu of %zu bytes are wrong\n",
-            (unsigned long long)run->plan->seed, run->number, op ? op->index : -1, offset + first, buffer, g[first],
-            e[first], wrong, bytes);
+            "random_ranks: seed %llu: rank %d, op %d: byte %zu of buffer %d is %02x, not %02x; %zu of %zu "
+            "bytes are wrong\n",
+            (unsigned long long)run->plan->seed, run->number, op ? op->index : -1, offset + first, buffer,
+            g[first], e[first], wrong, bytes);
     _Exit(1);
 }
 
@@ -58,9 +59,12 @@ static inline void run_kernel(const Run *run, const Op *op)
     uint32_t *to = (uint32_t *)at(run, op->to), *from = (uint32_t *)at(run, op->from);
     unsigned grid = blocks < 64 ? (unsigned)blocks : 64;
     cudaStream_t stream = run->streams[op->stream];
-    if (op->kernel == KERNEL_FILL) fill_words<<<grid, 256, 0, stream>>>(to, from, count, op->value);
-    else if (op->kernel == KERNEL_MIX) mix_words<<<grid, 256, 0, stream>>>(to, from, count, op->value);
-    else reverse_words<<<grid, 256, 0, stream>>>(to, from, count, op->value);
+    if (op->kernel == KERNEL_FILL)
+        fill_words<<<grid, 256, 0, stream>>>(to, from, count, op->value);
+    else if (op->kernel == KERNEL_MIX)
+        mix_words<<<grid, 256, 0, stream>>>(to, from, count, op->value);
+    else
+        reverse_words<<<grid, 256, 0, stream>>>(to, from, count, op->value);
     must(cudaGetLastError());
 }
 
@@ -118,7 +122,8 @@ static inline void run_copy(const Run *run, const Op *op)
     cudaStream_t stream = run->streams[op->stream];
     char *host = run->host + op->host_offset;
     if (op->kind == OP_COPY)
-        must(cudaMemcpyAsync(at(run, op->to), at(run, op->from), op->bytes, cudaMemcpyDeviceToDevice, stream));
+        must(
+            cudaMemcpyAsync(at(run, op->to), at(run, op->from), op->bytes, cudaMemcpyDeviceToDevice, stream));
     if (op->kind == OP_SET) must(cudaMemsetAsync(at(run, op->to), (int)op->value, op->bytes, stream));
     if (op->kind == OP_UPLOAD)
         must(cudaMemcpyAsync(at(run, op->to), host, op->bytes, cudaMemcpyHostToDevice, stream));
@@ -182,7 +187,8 @@ static inline void compare_all(const Run *run)
     for (int i = 0; i < rank->op_count; i++) {
         const Op *op = &rank->ops[i];
         if (op->kind == OP_READ)
-            compare(run, op, op->from.buffer, op->from.offset, run->host + op->host_offset, op->expected, op->bytes);
+            compare(run, op, op->from.buffer, op->from.offset, run->host + op->host_offset, op->expected,
+                    op->bytes);
     }
     char *copy = (char *)malloc(run->plan->room_bytes);
     for (int b = 0; b < rank->buffer_count; b++) {
@@ -200,7 +206,8 @@ static inline void start_run(Run *run, ncclUniqueId id)
     const Rank *rank = run->rank;
     must(cudaGetDeviceCount(&devices));
     must(cudaSetDevice(run->number % devices));
-    for (int s = 0; s < STREAMS; s++) must(cudaStreamCreateWithFlags(&run->streams[s], cudaStreamNonBlocking));
+    for (int s = 0; s < STREAMS; s++)
+        must(cudaStreamCreateWithFlags(&run->streams[s], cudaStreamNonBlocking));
     must(cudaMallocHost((void **)&run->host, rank->host_bytes + 8));
     for (int i = 0; i < rank->op_count; i++) {
         const Op *op = &rank->ops[i];

@@ -22,10 +22,14 @@ template <class T> static inline void combine(T *sum, const T *more, size_t coun
 
 static inline void combine_any(const Call *call, uint8_t *sum, const uint8_t *more, size_t count)
 {
-    if (call->type == ncclUint8) combine(sum, more, count, call->reduction);
-    else if (call->type == ncclUint64) combine((uint64_t *)sum, (const uint64_t *)more, count, call->reduction);
-    else if (call->type == ncclInt32) combine((int32_t *)sum, (const int32_t *)more, count, call->reduction);
-    else combine((uint32_t *)sum, (const uint32_t *)more, count, call->reduction);
+    if (call->type == ncclUint8)
+        combine(sum, more, count, call->reduction);
+    else if (call->type == ncclUint64)
+        combine((uint64_t *)sum, (const uint64_t *)more, count, call->reduction);
+    else if (call->type == ncclInt32)
+        combine((int32_t *)sum, (const int32_t *)more, count, call->reduction);
+    else
+        combine((uint32_t *)sum, (const uint32_t *)more, count, call->reduction);
 }
 
 /* The sum of all ranks' `count` elements. */
@@ -44,7 +48,8 @@ static inline void compute_reduction(const Call *call, int ranks, uint8_t *const
     bool scatters = call->function == REDUCE_SCATTER;
     uint8_t *sum = sum_of(call, ranks, from, call->count * (scatters ? ranks : 1));
     for (int i = 0; i < ranks; i++)
-        if (call->function != REDUCE || i == call->peer) memcpy(to[i], sum + (scatters ? i * block : 0), block);
+        if (call->function != REDUCE || i == call->peer)
+            memcpy(to[i], sum + (scatters ? i * block : 0), block);
     free(sum);
 }
 
@@ -59,8 +64,10 @@ static inline void compute_blocks(const Call *call, int ranks, uint8_t *const *f
         if (from[i]) memcpy(all + i * ranks * block, from[i], (to_all || scatters ? ranks : 1) * block);
     const uint8_t *roots = all + (size_t)call->peer * ranks * block;
     for (int i = 0; i < ranks; i++) {
-        if (call->function == BROADCAST) memcpy(to[i], roots, block);
-        else if (scatters) memcpy(to[i], roots + i * block, block);
+        if (call->function == BROADCAST)
+            memcpy(to[i], roots, block);
+        else if (scatters)
+            memcpy(to[i], roots + i * block, block);
         else
             for (int k = 0; k < ranks && to[i]; k++)
                 memcpy(to[i] + k * block, all + k * ranks * block + (to_all ? i * block : 0), block);

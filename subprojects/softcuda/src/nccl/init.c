@@ -161,9 +161,6 @@ ncclResult_t ncclCommSplit(ncclComm_t parent, int color, int key, ncclComm_t *ou
     join->parent = parent;
     join->color = color;
     join->order = key;
-    pthread_mutex_lock(&parent->lock);
-    join->split = ++parent->splits;
-    pthread_mutex_unlock(&parent->lock);
     if (join->comm) {
         join->comm->context = parent->context;
         join->comm->device = parent->device;

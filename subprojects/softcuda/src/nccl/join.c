@@ -46,24 +46,32 @@ static void ring_all(struct sc_rank *rank)
 static ncclResult_t post(struct sc_join *join)
 {
     struct sc_rank *parent = join->parent->rank;
+    struct sc_row *row = sc_rank_row(parent, parent->rank);
+    if (!join->split) {
+        pthread_mutex_lock(&join->parent->lock);
+        join->split = ++join->parent->splits;
+        pthread_mutex_unlock(&join->parent->lock);
+    }
+    if (load(&row->splits_posted) + 1 != join->split) return ncclInProgress;
     if (join->split > SC_SPLITS) {
         ncclResult_t result = all_have(parent, false, join->split - SC_SPLITS);
         if (result) return result;
     }
-    struct sc_row *row = sc_rank_row(parent, parent->rank);
     row->splits[join->split % SC_SPLITS] = (struct sc_split){join->split, join->color, join->order};
     __atomic_store_n(&row->splits_posted, join->split, __ATOMIC_SEQ_CST);
     join->step = SC_JOIN_COLLECT;
-    if (!join->comm) __atomic_store_n(&row->splits_done, join->split, __ATOMIC_SEQ_CST);
     ring_all(parent);
     return ncclSuccess;
 }
 
-/* Ranks of the same color, by key and then by their rank. */
+/* Ranks of the same color, by key and then by their rank. Splits are read in their order, so that a number
+ * tells which were. */
 static ncclResult_t collect(struct sc_join *join)
 {
     struct sc_rank *parent = join->parent->rank;
-    ncclResult_t result = all_have(parent, true, join->split);
+    struct sc_row *row = sc_rank_row(parent, parent->rank);
+    if (load(&row->splits_done) + 1 != join->split) return ncclInProgress;
+    ncclResult_t result = join->comm ? all_have(parent, true, join->split) : ncclSuccess;
     if (result) return result;
     join->rank = join->ranks = 0;
     for (unsigned i = 0; i < parent->ranks; i++) {
@@ -74,7 +82,7 @@ static ncclResult_t collect(struct sc_join *join)
     }
     struct sc_key of_split = sc_key_derive(&parent->key, join->split);
     join->key = sc_key_derive(&of_split, (uint64_t)(uint32_t)join->color);
-    __atomic_store_n(&sc_rank_row(parent, parent->rank)->splits_done, join->split, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&row->splits_done, join->split, __ATOMIC_SEQ_CST);
     ring_all(parent);
     join->step = SC_JOIN_ATTACH;
     return ncclSuccess;
@@ -95,10 +103,10 @@ ncclResult_t sc_join_advance(struct sc_join *join)
         switch (join->step) {
         case SC_JOIN_POST:
             result = post(join);
-            if (!result && !join->comm) return ncclSuccess;
             break;
         case SC_JOIN_COLLECT:
             result = collect(join);
+            if (!result && !join->comm) return ncclSuccess;
             break;
         case SC_JOIN_ATTACH:
             result = attach(join);

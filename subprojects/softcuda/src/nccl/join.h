@@ -7,7 +7,7 @@
 
 enum sc_join_step {
     SC_JOIN_POST, /* a split: tells its wish, when all have read an older one that stands in the same place */
-    SC_JOIN_COLLECT,  /* a split: waits for the others' wishes */
+    SC_JOIN_COLLECT,  /* a split: waits for the others' wishes, and for its turn */
     SC_JOIN_ATTACH,   /* takes its place in the new communicator */
     SC_JOIN_COMPLETE, /* waits until all ranks have */
 };
@@ -17,7 +17,7 @@ struct sc_join {
     ncclComm_t comm;   /* that is made; NULL: this rank will be in none */
     ncclComm_t parent; /* of a split */
     int color, order;
-    uint64_t split; /* its number */
+    uint64_t split; /* its number, once it is under way; or 0 */
     struct sc_key key;
     unsigned ranks, rank;
 };

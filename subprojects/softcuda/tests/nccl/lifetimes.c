@@ -57,6 +57,27 @@ static void splits(struct rank *rank)
     }
 }
 
+/* As many in one group: no rank may tell its later wishes before all have read the earlier ones. */
+static void splits_of_a_group(struct rank *rank)
+{
+    enum { SPLITS = 20 };
+    ncclComm_t parts[SPLITS];
+    NCCL(ncclGroupStart());
+    for (int i = 0; i < SPLITS; i++)
+        NCCL(ncclCommSplit(rank->comm, rank->rank * i % 3, rank->rank, &parts[i], NULL));
+    NCCL(ncclGroupEnd());
+    for (int i = 0; i < SPLITS; i++) {
+        int place = 0, ranks = 0;
+        for (int r = 0; r < rank->ranks; r++) {
+            if (r * i % 3 != rank->rank * i % 3) continue;
+            place += r < rank->rank;
+            ranks++;
+        }
+        is_rank(parts[i], place, ranks);
+        NCCL(ncclCommDestroy(parts[i]));
+    }
+}
+
 /* Without the last rank, twice, the second time after work on the first. */
 static void shrinks(struct rank *rank)
 {
@@ -121,7 +142,9 @@ static void wrong_arguments(struct rank *rank)
     NCCL(ncclGroupStart());
     NCCL_IS(ncclSend(NULL, 1, ncclInt32, -1, rank->comm, NULL), ncclInvalidArgument);
     ncclBcast(NULL, 1, ncclInt32, 0, rank->comm, NULL);
+    ncclCommSplit(rank->comm, 0, 0, &comm, NULL);
     NCCL_IS(ncclGroupEnd(), ncclInvalidArgument);
+    CHECK(!comm);
     NCCL(ncclRedOpCreatePreMulSum(&op, &factor, ncclFloat32, ncclScalarHostImmediate, rank->comm));
     NCCL_IS(ncclAllReduce(NULL, NULL, 1, ncclFloat64, op, rank->comm, NULL), ncclInvalidArgument);
     NCCL(ncclRedOpDestroy(op, rank->comm));
@@ -185,6 +208,7 @@ static void lives(struct rank *rank, int count)
     make_comms(rank, count);
     is_rank(rank->comm, rank->rank, rank->ranks);
     splits(rank);
+    splits_of_a_group(rank);
     shrinks(rank);
     not_blocking(rank);
     wrong_arguments(rank);

@@ -1,0 +1,207 @@
+#include "move/behind.h"
+
+#include <string.h>
+
+#include "base/map.h"
+
+enum sl_status sl_behind_init(struct sl_behind *behind, const struct sl_backend *backend,
+                              const _Atomic int *captures)
+{
+    memset(behind, 0, sizeof *behind);
+    if (!sl_lock_init(&behind->lock, SL_LOCK_BEHIND, true)) return SL_ERR_NO_MEMORY;
+    behind->backend = backend;
+    behind->captures = captures;
+    return SL_OK;
+}
+
+void sl_behind_close(struct sl_behind *behind, bool device_gone)
+{
+    const struct sl_backend *backend = behind->backend;
+    for (uint32_t i = 0; !device_gone && i < SL_BEHIND_PENDING; i++)
+        if (behind->pending[i].event) backend->event_delete(backend->self, behind->pending[i].event);
+    memset(behind, 0, sizeof *behind);
+}
+
+/* From here on: pre: the lock is taken. */
+static void ask(struct sl_behind *behind)
+{
+    const struct sl_backend *backend = behind->backend;
+    if (atomic_load(behind->captures)) return;
+    while (behind->count && backend->event_done(backend->self, behind->pending[behind->first].event)) {
+        behind->over = behind->pending[behind->first].number;
+        behind->first = (behind->first + 1) % SL_BEHIND_PENDING;
+        behind->count--;
+    }
+}
+
+/* One that nobody watches is over when the program has waited for everything. */
+static bool is_over(const struct sl_behind *behind, uint64_t number)
+{
+    return !number || (number <= behind->over && number > behind->unwatched);
+}
+
+/* Whether what lies behind number `number` may wait in vain. */
+static bool may_wait(const struct sl_behind *behind, uint64_t number)
+{
+    if (is_over(behind, number)) return false;
+    if (behind->several || behind->unwatched) return true;
+    for (uint32_t i = 0; i < behind->count; i++) {
+        uint32_t at = (behind->first + i) % SL_BEHIND_PENDING;
+        if (behind->pending[at].number <= number && !behind->pending[at].in_order) return true;
+    }
+    return false;
+}
+
+static void raise(uint64_t *number, uint64_t to)
+{
+    if (to > *number) *number = to;
+}
+
+static void note(struct sl_behind *behind, const struct sl_behind_stream *stream, uint64_t number)
+{
+    raise(&behind->streams[stream->number], number);
+    behind->serials[stream->number] = stream->serial;
+    uint64_t bit = (uint64_t)1 << stream->number;
+    behind->loose = stream->loose ? behind->loose | bit : behind->loose & ~bit;
+    if (!stream->loose) raise(&behind->others, number);
+}
+
+static uint64_t number_of(const struct sl_behind *behind, uint32_t s)
+{
+    uint64_t number = behind->streams[s];
+    if (!(behind->loose >> s & 1)) raise(&number, behind->others);
+    return number;
+}
+
+static uint32_t place_of(const struct sl_behind *behind, const void *event)
+{
+    uint32_t at = (uint32_t)sl_mix((uintptr_t)event) % SL_BEHIND_EVENTS;
+    while (behind->events[at].event && behind->events[at].event != event) at = (at + 1) % SL_BEHIND_EVENTS;
+    return at;
+}
+
+/* Events that were last recorded behind what is over are as if they were not known. */
+static void forget_what_is_over(struct sl_behind *behind)
+{
+    const struct sl_behind_event *kept = behind->kept;
+    memcpy(behind->kept, behind->events, sizeof behind->kept);
+    memset(behind->events, 0, sizeof behind->events);
+    behind->event_count = 0;
+    for (uint32_t i = 0; i < SL_BEHIND_EVENTS; i++) {
+        if (!kept[i].event || is_over(behind, kept[i].number)) continue;
+        behind->events[place_of(behind, kept[i].event)] = kept[i];
+        behind->event_count++;
+    }
+}
+
+/* An event behind the collective; false: there is none to be had. The lock is given up for it. */
+static bool record(struct sl_behind *behind, sl_stream handle, sl_event_handle *event)
+{
+    const struct sl_backend *backend = behind->backend;
+    behind->recording++;
+    sl_unlock(&behind->lock);
+    bool recorded =
+        sl_backend_has_event(backend, event) && backend->event_record(backend->self, *event, handle) == SL_OK;
+    sl_lock(&behind->lock);
+    behind->recording--;
+    return recorded;
+}
+
+void sl_behind_launched(struct sl_behind *behind, const struct sl_behind_stream *stream,
+                        struct sl_behind_launch launch)
+{
+    sl_event_handle event = NULL;
+    sl_lock(&behind->lock);
+    atomic_store(&behind->any, true);
+    behind->several |=
+        !launch.communicator || (behind->communicator && behind->communicator != launch.communicator);
+    behind->communicator = launch.communicator;
+    ask(behind);
+    /* From now on, and not only when its event is recorded. */
+    uint64_t number = ++behind->launched;
+    note(behind, stream, number);
+    bool recorded = record(behind, stream->handle, &event);
+    uint32_t at = (behind->first + behind->count) % SL_BEHIND_PENDING;
+    bool in_order =
+        !behind->count || behind->pending[(at + SL_BEHIND_PENDING - 1) % SL_BEHIND_PENDING].number < number;
+    if (recorded && in_order && behind->count < SL_BEHIND_PENDING) {
+        sl_event_handle spare = behind->pending[at].event;
+        behind->pending[at].event = event;
+        behind->pending[at].number = number;
+        behind->pending[at].in_order = launch.in_order;
+        behind->count++;
+        event = spare;
+    } else {
+        raise(&behind->unwatched, number);
+    }
+    sl_unlock(&behind->lock);
+    if (event) behind->backend->event_delete(behind->backend->self, event);
+}
+
+void sl_behind_recorded(struct sl_behind *behind, uint32_t s, const void *event)
+{
+    if (!sl_behind_any(behind)) return;
+    sl_lock(&behind->lock);
+    uint32_t at = place_of(behind, event);
+    if (!behind->events[at].event && behind->event_count >= SL_BEHIND_EVENTS / 2) {
+        forget_what_is_over(behind);
+        at = place_of(behind, event);
+    }
+    bool known = behind->events[at].event != NULL;
+    if (known || behind->event_count < SL_BEHIND_EVENTS / 2) {
+        behind->events[at] = (struct sl_behind_event){event, number_of(behind, s)};
+        behind->event_count += !known;
+    } else {
+        raise(&behind->forgotten, number_of(behind, s));
+    }
+    sl_unlock(&behind->lock);
+}
+
+void sl_behind_waits(struct sl_behind *behind, const struct sl_behind_stream *stream, const void *event)
+{
+    if (!sl_behind_any(behind)) return;
+    sl_lock(&behind->lock);
+    uint32_t at = place_of(behind, event);
+    uint64_t number = behind->events[at].event ? behind->events[at].number : behind->forgotten;
+    if (!is_over(behind, number)) note(behind, stream, number);
+    sl_unlock(&behind->lock);
+}
+
+void sl_behind_synchronized(struct sl_behind *behind)
+{
+    if (!sl_behind_any(behind)) return;
+    sl_lock(&behind->lock);
+    ask(behind);
+    if (!behind->count && !behind->recording) {
+        behind->unwatched = behind->forgotten = 0;
+        behind->over = behind->launched;
+    }
+    sl_unlock(&behind->lock);
+}
+
+uint64_t sl_behind_of(struct sl_behind *behind, uint64_t numbers)
+{
+    uint64_t waiting = 0;
+    if (!sl_behind_any(behind)) return 0;
+    sl_lock(&behind->lock);
+    ask(behind);
+    for (uint64_t rest = numbers; rest; rest &= rest - 1) {
+        uint32_t s = (uint32_t)__builtin_ctzll(rest);
+        if (may_wait(behind, number_of(behind, s))) waiting |= (uint64_t)1 << s;
+    }
+    sl_unlock(&behind->lock);
+    return waiting;
+}
+
+bool sl_behind_is(struct sl_behind *behind, uint64_t serial)
+{
+    if (!sl_behind_any(behind)) return false;
+    sl_lock(&behind->lock);
+    ask(behind);
+    uint64_t number = serial ? behind->others : behind->launched;
+    for (uint32_t s = 0; serial && s < SL_BEHIND_STREAMS; s++)
+        if (behind->serials[s] == serial) number = number_of(behind, s);
+    bool waits = may_wait(behind, number);
+    sl_unlock(&behind->lock);
+    return waits;
+}
