@@ -107,6 +107,13 @@ static bool stream_capturing(void *self, sl_stream handle)
     return capturing >= 0 && handle == stream(capturing);
 }
 
+/* It has nothing to do with the others. */
+static bool stream_loose(void *self, sl_stream handle)
+{
+    (void)self;
+    return handle == stream(A);
+}
+
 static enum sl_status event_wait(void *self, sl_event_handle event)
 {
     host_waits++;
@@ -130,6 +137,7 @@ static struct sl_core *start(void)
     backend.event_done = event_done;
     backend.event_wait = event_wait;
     backend.stream_capturing = stream_capturing;
+    backend.stream_loose = stream_loose;
     if (sl_runtime_start(&backend)) exit(2);
     return sl_core_running();
 }
@@ -230,6 +238,49 @@ static bool a_discard_waits_for_the_free(void)
     give(memory, A);
     release(core, memory);
     return discards == 1 && discarded.at[A] >= clocks[A].at[A] && discarded.at[B] >= clocks[B].at[B];
+}
+
+/* A message that a peer may send only after this rank's next launch. */
+static void receive(int s, uint64_t address)
+{
+    struct sl_launch launch = {.kind = SL_LAUNCH_COLLECTIVE,
+                               .stream = stream(s),
+                               .collective = SL_COLLECTIVE_SEND + 1,
+                               .communicator = 7,
+                               .spans = {{address, CHUNK, true}},
+                               .span_count = 1};
+    sl_runtime_launch_begin(&launch);
+    clocks[s].at[s]++;
+    sl_runtime_launch_end(&launch, true);
+}
+
+static bool no_discard_waits_behind_a_receive(void)
+{
+    struct sl_core *core = start();
+    uint64_t memory = take(A);
+    receive(A, memory);
+    give(memory, A);
+    release(core, memory);
+    return discards == 0 && !is_behind(OUT, A);
+}
+
+/* Neither what leaves after it was used there. */
+static bool no_eviction_waits_behind_a_receive(void)
+{
+    static struct sl_fence fence;
+    struct sl_core *core = start();
+    uint64_t memory = take(A);
+    receive(A, memory);
+    work(B, memory);
+    if (!sl_backend_has_event(&core->backend, &fence.events[0]) ||
+        !sl_backend_has_event(&core->backend, &fence.events[1]))
+        exit(2);
+    for (int s = A; s <= B; s++) event_record(core->backend.self, fence.events[s], stream(s));
+    fence.streams = 3;
+    sl_lock(&core->migrator.out.lock);
+    sl_migrator_evict(&core->migrator, sl_arena_chunk(&core->arena, memory), &fence, SL_CAUSE_PLAN);
+    sl_unlock(&core->migrator.out.lock);
+    return !is_behind(OUT, A) && is_behind(OUT, B);
 }
 
 static bool a_stream_waits_for_the_discard(void)
@@ -547,6 +598,8 @@ static const struct scenario {
     SCENARIO(JOINED_AFTER_WAIT, another_thread_does_not_slip_in_front_of_the_wait),
     SCENARIO(JOINED_AFTER_WAIT, nor_in_front_of_the_wait_for_the_discard),
     SCENARIO(DISCARD_WAITS, a_discard_waits_for_the_free),
+    SCENARIO(NOTHING_BEHIND_PEERS, no_discard_waits_behind_a_receive),
+    SCENARIO(NOTHING_BEHIND_PEERS, no_eviction_waits_behind_a_receive),
     SCENARIO(NONE, what_is_taken_again_is_copied),
     SCENARIO(NONE, what_is_taken_while_it_is_away_is_copied),
     SCENARIO(NONE, what_is_taken_is_not_discarded_in_host_memory),

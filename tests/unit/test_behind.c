@@ -1,0 +1,214 @@
+/* Which streams may wait for other ranks in vain: breaks if a movement could be made to wait behind a message
+ * that a peer sends only later, or if streams that cannot wait in vain are taken for such that can. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "move/behind.h"
+#include "noted_device.h"
+
+enum { LEGACY, COMPUTE, MESSAGES, COLLECTIVES };
+#define BIT(s) (UINT64_C(1) << (s))
+#define ALL (BIT(LEGACY) | BIT(COMPUTE) | BIT(MESSAGES) | BIT(COLLECTIVES))
+
+static struct noted_device device;
+static struct sl_behind *behind;
+static _Atomic int captures;
+static int handles[4], events[1200];
+static struct noted_event *last; /* behind what was launched last */
+
+static int start(void **state)
+{
+    (void)state;
+    noted_device_begin(&device);
+    behind = malloc(sizeof *behind);
+    return behind && sl_behind_init(behind, &device.backend, &captures) == SL_OK ? 0 : -1;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    sl_behind_close(behind, false);
+    free(behind);
+    return device.deleted == device.made ? 0 : -1; /* no event is lost */
+}
+
+static struct sl_behind_stream stream(uint32_t s)
+{
+    return (struct sl_behind_stream){s, s + 1, &handles[s], s == MESSAGES || s == COLLECTIVES};
+}
+
+static void launch(uint32_t s, uint64_t communicator, bool in_order)
+{
+    struct sl_behind_stream on = stream(s);
+    sl_behind_launched(behind, &on, (struct sl_behind_launch){communicator, in_order});
+    last = device.last;
+}
+
+static void wait_for(uint32_t s, const void *event)
+{
+    struct sl_behind_stream waits = stream(s);
+    sl_behind_waits(behind, &waits, event);
+}
+
+static void without_collectives_nothing_waits(void **state)
+{
+    (void)state;
+    sl_behind_recorded(behind, COMPUTE, &events[0]);
+    wait_for(MESSAGES, &events[0]);
+    assert_int_equal(sl_behind_of(behind, ALL), 0);
+    assert_false(sl_behind_is(behind, 0));
+    assert_int_equal(device.records, 0);
+}
+
+/* A receive that is pending: its stream, and who waits for it, until it is over. */
+static void messages_are_waited_for_in_vain(void **state)
+{
+    (void)state;
+    launch(MESSAGES, 7, false);
+    assert_int_equal(sl_behind_of(behind, ALL), BIT(MESSAGES));
+    assert_true(sl_behind_is(behind, MESSAGES + 1));
+    assert_false(sl_behind_is(behind, COMPUTE + 1));
+    assert_true(sl_behind_is(behind, 0));
+    sl_behind_recorded(behind, MESSAGES, &events[0]);
+    sl_behind_recorded(behind, COMPUTE, &events[1]);
+    wait_for(COLLECTIVES, &events[1]);
+    assert_int_equal(sl_behind_of(behind, ALL), BIT(MESSAGES));
+    wait_for(COLLECTIVES, &events[0]);
+    assert_int_equal(sl_behind_of(behind, ALL), BIT(MESSAGES) | BIT(COLLECTIVES));
+    last->done = true;
+    assert_int_equal(sl_behind_of(behind, ALL), 0);
+    assert_false(sl_behind_is(behind, 0));
+}
+
+/* An event that was recorded before the message is not behind it; recorded anew it is. */
+static void events_are_behind_what_came_before_them(void **state)
+{
+    (void)state;
+    launch(MESSAGES, 7, false);
+    last->done = true;
+    sl_behind_recorded(behind, MESSAGES, &events[0]);
+    launch(MESSAGES, 7, false);
+    wait_for(COLLECTIVES, &events[0]);
+    assert_int_equal(sl_behind_of(behind, ALL), BIT(MESSAGES));
+    sl_behind_recorded(behind, MESSAGES, &events[0]);
+    wait_for(COLLECTIVES, &events[0]);
+    assert_int_equal(sl_behind_of(behind, ALL), BIT(MESSAGES) | BIT(COLLECTIVES));
+}
+
+/* Streams that wait for the legacy one wait with it. */
+static void blocking_streams_wait_together(void **state)
+{
+    (void)state;
+    launch(MESSAGES, 7, false);
+    sl_behind_recorded(behind, MESSAGES, &events[0]);
+    wait_for(LEGACY, &events[0]);
+    assert_int_equal(sl_behind_of(behind, ALL),
+                     BIT(LEGACY) | BIT(COMPUTE) | BIT(MESSAGES) | BIT(COLLECTIVES));
+    assert_true(sl_behind_is(behind, 99)); /* a stream that was not heard of */
+    last->done = true;
+    assert_int_equal(sl_behind_of(behind, ALL), 0);
+}
+
+/* All ranks come to the collectives of one communicator in one order. */
+static void collectives_of_one_communicator_are_harmless(void **state)
+{
+    (void)state;
+    launch(COLLECTIVES, 7, true);
+    launch(COLLECTIVES, 7, true);
+    assert_int_equal(sl_behind_of(behind, ALL), 0);
+    launch(MESSAGES, 7, false);
+    assert_int_equal(sl_behind_of(behind, ALL), BIT(MESSAGES));
+}
+
+static void of_two_communicators_they_are_not(void **state)
+{
+    (void)state;
+    launch(COLLECTIVES, 7, true);
+    launch(MESSAGES, 8, true);
+    assert_int_equal(sl_behind_of(behind, ALL), BIT(COLLECTIVES) | BIT(MESSAGES));
+}
+
+static void nor_of_one_that_is_not_known(void **state)
+{
+    (void)state;
+    launch(COLLECTIVES, 0, true);
+    assert_int_equal(sl_behind_of(behind, ALL), BIT(COLLECTIVES));
+}
+
+/* Where no event can be had it counts until the program has waited for everything. */
+static void what_nobody_watches_counts(void **state)
+{
+    (void)state;
+    device.refuses_records = true;
+    launch(COLLECTIVES, 7, true);
+    device.refuses_records = false;
+    assert_int_equal(sl_behind_of(behind, ALL), BIT(COLLECTIVES));
+    launch(COLLECTIVES, 7, true);
+    sl_behind_synchronized(behind);
+    assert_int_equal(sl_behind_of(behind, ALL), BIT(COLLECTIVES));
+    last->done = true;
+    sl_behind_synchronized(behind);
+    assert_int_equal(sl_behind_of(behind, ALL), 0);
+}
+
+static void so_many_are_pending(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2 * SL_BEHIND_PENDING; i++) launch(COLLECTIVES, 7, true);
+    assert_int_equal(sl_behind_of(behind, ALL), BIT(COLLECTIVES));
+}
+
+/* Events that find no room are taken to be behind the last message that any of them was. */
+static void events_are_many(void **state)
+{
+    (void)state;
+    launch(MESSAGES, 7, false);
+    for (int i = 0; i < 1200; i++) sl_behind_recorded(behind, i % 2 ? COMPUTE : MESSAGES, &events[i]);
+    wait_for(COLLECTIVES, &events[1100]);
+    assert_int_equal(sl_behind_of(behind, ALL), BIT(MESSAGES) | BIT(COLLECTIVES));
+    last->done = true;
+    assert_int_equal(sl_behind_of(behind, ALL), 0);
+    launch(MESSAGES, 7, false);
+    for (int i = 0; i < 600; i++) sl_behind_recorded(behind, COMPUTE, &events[i]);
+    wait_for(COLLECTIVES, &events[599]);
+    assert_int_equal(sl_behind_of(behind, ALL), BIT(MESSAGES));
+}
+
+/* The driver is asked nothing then. */
+static void captures_leave_it_as_it_is(void **state)
+{
+    (void)state;
+    launch(MESSAGES, 7, false);
+    last->done = true;
+    captures = 1;
+    uint64_t questions = device.questions;
+    assert_int_equal(sl_behind_of(behind, ALL), BIT(MESSAGES));
+    assert_int_equal(device.questions, questions);
+    captures = 0;
+    assert_int_equal(sl_behind_of(behind, ALL), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(without_collectives_nothing_waits),
+        TEST(messages_are_waited_for_in_vain),
+        TEST(events_are_behind_what_came_before_them),
+        TEST(blocking_streams_wait_together),
+        TEST(collectives_of_one_communicator_are_harmless),
+        TEST(of_two_communicators_they_are_not),
+        TEST(nor_of_one_that_is_not_known),
+        TEST(what_nobody_watches_counts),
+        TEST(so_many_are_pending),
+        TEST(events_are_many),
+        TEST(captures_leave_it_as_it_is),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
