@@ -210,16 +210,21 @@ static inline void make_wait(Plan *p, Rank *rank, bool may_wait_for_all)
     }
 }
 
-static inline void make_message(Plan *p)
+/* Through a pipe: the host of one rank waits for the other's. */
+static inline void make_message_between(Plan *p, int from, int to)
 {
-    int from = (int)below(p, p->rank_count), to = (int)below(p, p->rank_count);
-    if (from == to) return;
     Op *op = begin_op(&p->ranks[from], OP_TELL, -1);
     op->other = to;
     end_op(&p->ranks[from], op);
     op = begin_op(&p->ranks[to], OP_HEAR, -1);
     op->other = from;
     end_op(&p->ranks[to], op);
+}
+
+static inline void make_message(Plan *p)
+{
+    int from = (int)below(p, p->rank_count), to = (int)below(p, p->rank_count);
+    if (from != to) make_message_between(p, from, to);
 }
 
 /* Something that the rank does by itself. Where an op is going to be called early, nothing waits for all. */

@@ -65,13 +65,39 @@ static inline void make_question(Plan *p)
     make_one_message(p, second, answers, asks, stream, buffer);
 }
 
+/* A broadcast that one rank calls long before its root does: the root first waits on the host for a byte that
+ * this rank sends when other work of its own is done. */
+static inline void make_late_root(Plan *p, int comm)
+{
+    int early = (int)below(p, p->rank_count);
+    Members m = members_of(p, comm, early);
+    Rank *a = &p->ranks[early];
+    int buffer = oldest_buffer(a), root = (a->ranks[comm] + 1) % m.count, stream = pick_stream(p, a);
+    if (buffer < 0 || m.count < 2) return;
+    a->avoided_stream = stream;
+    a->avoided_buffer = buffer;
+    make_many(p, a, 8);
+    make_some_kernel(p, a);
+    end_op(a, begin_op(a, OP_SYNC_STREAM, pick_stream(p, a)));
+    make_message_between(p, early, m.ranks[root]);
+    a->avoided_stream = a->avoided_buffer = -1;
+    for (int i = 0; i < m.count; i++) m.ops[i] = begin_collectives(&p->ranks[m.ranks[i]], comm);
+    a->forced_stream = stream;
+    a->forced_buffer = buffer;
+    add_broadcast(p, &m, root, a->buffers[buffer].bytes);
+    a->forced_stream = a->forced_buffer = -1;
+    m.ops[a->ranks[comm]]->early = true;
+    for (int i = 0; i < m.count; i++) end_collectives(&p->ranks[m.ranks[i]], m.ops[i]);
+}
+
 static inline void start_rank(Plan *p, Rank *rank)
 {
     for (int s = 0; s < STREAMS; s++) {
         rank->host[s] = -1;
         for (int t = 0; t < STREAMS; t++) rank->known[s][t] = -1;
     }
-    rank->host_op = rank->avoided_stream = rank->avoided_buffer = rank->forced_stream = -1;
+    rank->host_op = rank->avoided_stream = rank->avoided_buffer = rank->forced_stream = rank->forced_buffer =
+        -1;
     for (int i = 0; i < 40 && rank->live_bytes < p->room_bytes * 3 / 4; i++) make_buffer(p, rank);
 }
 
@@ -83,18 +109,21 @@ static inline Plan *make_plan(uint64_t seed, int ranks, int steps, bool polls)
     p->rank_count = ranks ? ranks : 2 + (int)below(p, MOST_RANKS - 1);
     p->room_bytes = (12 + below(p, 13)) << 20;
     p->early_before_malloc = chance(p, 50);
+    p->one_communicator = chance(p, 20);
     choose_communicators(p);
     for (int r = 0; r < p->rank_count; r++) start_rank(p, &p->ranks[r]);
     for (int i = 0; i < steps; i++) {
         int way = (int)below(p, 100), r = (int)below(p, p->rank_count);
-        Members m = members_of(p, (int)below(p, COMMS), r);
+        Members m = members_of(p, p->one_communicator ? (int)WORLD : (int)below(p, COMMS), r);
         if (way < 20)
             make_collectives(p, &m);
-        else if (way < 35)
+        else if (way < 35 && !p->one_communicator)
             make_messages(p, &m);
-        else if (way < 45)
+        else if (way < 45 && !p->one_communicator)
             make_question(p);
-        else if (way < 50)
+        else if (way < 49)
+            make_late_root(p, p->one_communicator ? (int)WORLD : (int)below(p, COMMS));
+        else if (way < 53)
             make_message(p);
         else
             make_many(p, &p->ranks[r], 6);

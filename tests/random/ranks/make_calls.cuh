@@ -112,8 +112,9 @@ static inline bool place_call(Plan *p, const Rank *rank, Op *op, Call *call, int
         if (reads > writes) call->to.offset += own_block(call->function, own) * block;
         note_use(op, call->stream, call->to.buffer, true);
     } else if (writes) {
-        int b = pick_buffer(p, rank, writes * block, op, false);
-        if (b < 0) return false;
+        int b =
+            rank->forced_buffer >= 0 ? rank->forced_buffer : pick_buffer(p, rank, writes * block, op, false);
+        if (b < 0 || rank->buffers[b].bytes < writes * block) return false;
         call->to = pick_place(p, rank, b, writes * block);
         note_use(op, call->stream, b, true);
     }
@@ -156,24 +157,41 @@ static inline bool add_to_all(Plan *p, Members *m, const Call *like, Call **call
     return true;
 }
 
+static inline void add_and_compute(Plan *p, Members *m, const Call *like)
+{
+    Call *calls[MOST_RANKS];
+    if (!add_to_all(p, m, like, calls)) return;
+    uint8_t *from[MOST_RANKS], *to[MOST_RANKS];
+    for (int i = 0; i < m->count; i++) {
+        from[i] = model_at(&p->ranks[m->ranks[i]], calls[i]->from);
+        to[i] = model_at(&p->ranks[m->ranks[i]], calls[i]->to);
+    }
+    compute_collective(like, m->count, from, to);
+}
+
 static inline void add_collective(Plan *p, Members *m)
 {
     static const ncclDataType_t types[] = {ncclUint8, ncclUint32, ncclInt32, ncclUint64};
     static const ncclRedOp_t reductions[] = {ncclSum, ncclProd, ncclMax, ncclMin};
-    Call like = {}, *calls[MOST_RANKS];
+    Call like = {};
     like.function = (Function)below(p, FUNCTIONS);
     like.type = types[below(p, 4)];
     like.reduction = reductions[below(p, 4)];
     like.peer = (int)below(p, m->count);
     bool by_block = like.function != ALL_REDUCE && like.function != BROADCAST && like.function != REDUCE;
     like.count = pick_block(p, m, by_block ? m->count : 1) / type_bytes(like.type);
-    if (!add_to_all(p, m, &like, calls)) return;
-    uint8_t *from[MOST_RANKS], *to[MOST_RANKS];
-    for (int i = 0; i < m->count; i++) {
-        from[i] = model_at(&p->ranks[m->ranks[i]], calls[i]->from);
-        to[i] = model_at(&p->ranks[m->ranks[i]], calls[i]->to);
-    }
-    compute_collective(&like, m->count, from, to);
+    add_and_compute(p, m, &like);
+}
+
+static inline void add_broadcast(Plan *p, Members *m, int root, size_t most_bytes)
+{
+    Call like = {};
+    size_t bytes = pick_block(p, m, 1);
+    like.function = BROADCAST;
+    like.type = ncclUint32;
+    like.peer = root;
+    like.count = (bytes < most_bytes ? bytes : most_bytes) / 4;
+    add_and_compute(p, m, &like);
 }
 
 /* A message between two members, or from one to itself. `to_buffer`: where it arrives, or -1. */
@@ -230,7 +248,7 @@ static inline void end_collectives(Rank *rank, Op *op)
 static inline void make_collectives(Plan *p, Members *m)
 {
     int collectives = chance(p, 60) ? 1 : 1 + (int)below(p, MOST_IN_GROUP),
-        messages = collectives > 1 ? (int)below(p, 3) : 0;
+        messages = collectives > 1 && !p->one_communicator ? (int)below(p, 3) : 0;
     for (int i = 0; i < m->count; i++) m->ops[i] = begin_collectives(&p->ranks[m->ranks[i]], m->comm);
     for (int i = 0; i < collectives; i++) add_collective(p, m);
     for (int i = 0; i < messages; i++)

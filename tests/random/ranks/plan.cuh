@@ -127,7 +127,7 @@ struct Rank {
     int host[STREAMS], host_op;  /* the same of the host, and the op by which it learned that */
     int colors[COMMS], ranks[COMMS], sizes[COMMS], members[COMMS][MOST_RANKS];
     int avoided_stream, avoided_buffer; /* what is made now leaves these alone, or -1 */
-    int forced_stream;                  /* of the next call, or -1 */
+    int forced_stream, forced_buffer;   /* of the next call, and where it writes; or -1 */
 };
 
 struct Plan {
@@ -135,6 +135,7 @@ struct Plan {
     int rank_count;
     size_t room_bytes;        /* for each rank's buffers */
     bool polls;               /* asks events in a loop whether they have passed, and does not only wait */
+    bool one_communicator;    /* and no messages: all ranks have the same collectives in one order */
     bool early_before_malloc; /* calls may come before a cudaMalloc that was planned before them */
     Rank ranks[MOST_RANKS];
 };

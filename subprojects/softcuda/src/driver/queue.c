@@ -371,10 +371,17 @@ static bool is_meeting(void)
     return op && op->arrived && !op->met && !op->takes_long;
 }
 
-/* Executes until `done(argument)`, or, unless `patient`, until all that is left waits for host functions or
- * for the work of peers. pre: the operations that make it true are marked as wanted. A thread that is
- * cancelled meanwhile ends afterwards: not inside an operation, nor with the driver's lock. */
-static void run_until(bool (*done)(void *), void *argument, bool patient)
+/* What a thread waits for beside the operations that run. */
+enum patience {
+    FOR_NOTHING,
+    FOR_TIMES, /* of launches that have run, which their peers are about to say */
+    FOR_ALL,   /* also host functions, and launches that wait for their peers */
+};
+
+/* Executes until `done(argument)`, or until all that is left is something that the thread does not wait for.
+ * pre: the operations that make it true are marked as wanted. A thread that is cancelled meanwhile ends
+ * afterwards: not inside an operation, nor with the driver's lock. */
+static void run_until(bool (*done)(void *), void *argument, enum patience patience)
 {
     int cancel_state;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
@@ -382,7 +389,8 @@ static void run_until(bool (*done)(void *), void *argument, bool patient)
     while (!done(argument)) {
         if ((op = pick(cursor))) {
             cursor = run(op);
-        } else if (patient || queue.running || queue.short_calls || is_meeting()) {
+        } else if (patience == FOR_ALL || queue.running || queue.short_calls ||
+                   (patience == FOR_TIMES && is_meeting())) {
             pthread_cond_wait(&queue.progress, &sc_driver_lock);
             cursor = queue.first_pending;
         } else {
@@ -401,7 +409,7 @@ static void require(struct sc_op *op)
 {
     op->refs++;
     want(op);
-    run_until(op_done, op, true);
+    run_until(op_done, op, FOR_ALL);
     sc_op_unref(op);
 }
 
@@ -410,7 +418,7 @@ static void begin(struct sc_op *op)
 {
     op->refs++;
     want(op);
-    run_until(op_done, op, false);
+    run_until(op_done, op, FOR_NOTHING);
     sc_op_unref(op);
 }
 
@@ -424,7 +432,7 @@ void sc_queue_called(struct sc_op *op)
 {
     (*(op->takes_long ? &queue.long_calls : &queue.short_calls))--;
     end(op);
-    if (sc_options()->order == SC_SCHEDULE_EAGER) run_until(none_pending, NULL, false);
+    if (sc_options()->order == SC_SCHEDULE_EAGER) run_until(none_pending, NULL, FOR_NOTHING);
 }
 
 /* Has a launch that is ready wait for its peers in a thread of its own. */
@@ -444,7 +452,9 @@ static void begin_meeting(struct sc_op *op)
 void sc_queue_serve_peers(void)
 {
     struct sc_op *next = NULL, *meeting = NULL;
-    for (struct sc_op *op = queue.first_pending; op && op->id <= queue.last_meeting; op = op->next_pending) {
+    /* What depended on a launch that met its peers is executed at once, too, where everything is. */
+    uint64_t last = sc_options()->order == SC_SCHEDULE_EAGER ? UINT64_MAX : queue.last_meeting;
+    for (struct sc_op *op = queue.first_pending; op && op->id <= last; op = op->next_pending) {
         op->wanted = true;
         if (!meeting && op->meets_peers && ready(op)) meeting = op;
         if (!next && can_run(op)) next = op;
@@ -463,7 +473,6 @@ void sc_queue_ran(struct sc_op *op, CUresult fault)
     struct sc_context *context = op->context;
     if (fault && !context->sticky) context->sticky = fault;
     end(op);
-    if (sc_options()->order == SC_SCHEDULE_EAGER) run_until(none_pending, NULL, false);
 }
 
 void sc_queue_await_time(struct sc_op *op)
@@ -496,7 +505,7 @@ static void require_context(struct sc_context *context)
         if (op->wanted)
             for (size_t i = 0; i < op->dependency_count; i++) op->dependencies[i]->wanted = true;
     }
-    run_until(context_done, context, true);
+    run_until(context_done, context, FOR_ALL);
 }
 
 static bool all_timed(void *id)
@@ -504,11 +513,11 @@ static bool all_timed(void *id)
     return !queue.first || queue.first->id > *(uint64_t *)id;
 }
 
-static void settle_to(uint64_t id, bool patient)
+static void settle_to(uint64_t id, enum patience patience)
 {
     if (all_timed(&id)) return;
     for (struct sc_op *op = queue.first_pending; op && op->id <= id; op = op->next_pending) op->wanted = true;
-    run_until(all_timed, &id, patient);
+    run_until(all_timed, &id, patience);
 }
 
 static uint64_t last_before(const struct sc_op *op)
@@ -519,7 +528,7 @@ static uint64_t last_before(const struct sc_op *op)
 
 void sc_queue_settle(struct sc_op *op)
 {
-    settle_to(last_before(op), false);
+    settle_to(last_before(op), FOR_TIMES);
 }
 
 static bool is_full(void)
@@ -530,8 +539,8 @@ static bool is_full(void)
 /* Memory stays bounded: beyond the limits the oldest entries are executed. */
 static void bound(void)
 {
-    if ((queue.long_calls || queue.late_peers) && is_full()) settle_to(queue.last->id, false);
-    while (is_full()) settle_to(queue.first->id, true);
+    if ((queue.long_calls || queue.late_peers) && is_full()) settle_to(queue.last->id, FOR_TIMES);
+    while (is_full()) settle_to(queue.first->id, FOR_ALL);
 }
 
 /* Stream order, and the legacy stream, which waits for all blocking streams and they for it. */
