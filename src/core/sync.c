@@ -51,13 +51,10 @@ static struct sl_behind_stream stream_of(struct sl_core *core, sl_stream handle,
     return (struct sl_behind_stream){number, serial, handle, loose};
 }
 
-/* Messages from rank to rank, and groups that may have some, are not in one order on all ranks. */
 void sl_core_met_peers(struct sl_core *core, const struct sl_launch *launch)
 {
     struct sl_behind_stream stream = stream_of(core, launch->stream, true);
-    bool in_order = launch->collective && launch->collective < SL_COLLECTIVE_SEND;
-    sl_behind_launched(&core->migrator.behind, &stream,
-                       (struct sl_behind_launch){launch->communicator, in_order});
+    sl_behind_launched(&core->migrator.behind, &stream);
 }
 
 void sl_runtime_event_recorded(const void *event, sl_stream handle)

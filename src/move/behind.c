@@ -40,18 +40,6 @@ static bool is_over(const struct sl_behind *behind, uint64_t number)
     return !number || (number <= behind->over && number > behind->unwatched);
 }
 
-/* Whether what lies behind number `number` may wait in vain. */
-static bool may_wait(const struct sl_behind *behind, uint64_t number)
-{
-    if (is_over(behind, number)) return false;
-    if (behind->several || behind->unwatched) return true;
-    for (uint32_t i = 0; i < behind->count; i++) {
-        uint32_t at = (behind->first + i) % SL_BEHIND_PENDING;
-        if (behind->pending[at].number <= number && !behind->pending[at].in_order) return true;
-    }
-    return false;
-}
-
 static void raise(uint64_t *number, uint64_t to)
 {
     if (to > *number) *number = to;
@@ -107,15 +95,11 @@ static bool record(struct sl_behind *behind, sl_stream handle, sl_event_handle *
     return recorded;
 }
 
-void sl_behind_launched(struct sl_behind *behind, const struct sl_behind_stream *stream,
-                        struct sl_behind_launch launch)
+void sl_behind_launched(struct sl_behind *behind, const struct sl_behind_stream *stream)
 {
     sl_event_handle event = NULL;
     sl_lock(&behind->lock);
     atomic_store(&behind->any, true);
-    behind->several |=
-        !launch.communicator || (behind->communicator && behind->communicator != launch.communicator);
-    behind->communicator = launch.communicator;
     ask(behind);
     /* From now on, and not only when its event is recorded. */
     uint64_t number = ++behind->launched;
@@ -128,7 +112,6 @@ void sl_behind_launched(struct sl_behind *behind, const struct sl_behind_stream 
         sl_event_handle spare = behind->pending[at].event;
         behind->pending[at].event = event;
         behind->pending[at].number = number;
-        behind->pending[at].in_order = launch.in_order;
         behind->count++;
         event = spare;
     } else {
@@ -179,18 +162,23 @@ void sl_behind_synchronized(struct sl_behind *behind)
     sl_unlock(&behind->lock);
 }
 
-uint64_t sl_behind_of(struct sl_behind *behind, uint64_t numbers)
+uint64_t sl_behind_number(struct sl_behind *behind, uint32_t s)
 {
-    uint64_t waiting = 0;
     if (!sl_behind_any(behind)) return 0;
     sl_lock(&behind->lock);
-    ask(behind);
-    for (uint64_t rest = numbers; rest; rest &= rest - 1) {
-        uint32_t s = (uint32_t)__builtin_ctzll(rest);
-        if (may_wait(behind, number_of(behind, s))) waiting |= (uint64_t)1 << s;
-    }
+    uint64_t number = number_of(behind, s);
     sl_unlock(&behind->lock);
-    return waiting;
+    return number;
+}
+
+bool sl_behind_is_over(struct sl_behind *behind, uint64_t number)
+{
+    if (!number) return true;
+    sl_lock(&behind->lock);
+    if (!is_over(behind, number)) ask(behind);
+    bool over = is_over(behind, number);
+    sl_unlock(&behind->lock);
+    return over;
 }
 
 bool sl_behind_is(struct sl_behind *behind, uint64_t serial)
@@ -201,7 +189,7 @@ bool sl_behind_is(struct sl_behind *behind, uint64_t serial)
     uint64_t number = serial ? behind->others : behind->launched;
     for (uint32_t s = 0; serial && s < SL_BEHIND_STREAMS; s++)
         if (behind->serials[s] == serial) number = number_of(behind, s);
-    bool waits = may_wait(behind, number);
+    bool waits = !is_over(behind, number);
     sl_unlock(&behind->lock);
     return waits;
 }

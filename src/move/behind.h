@@ -1,12 +1,11 @@
-/* Which streams may wait for other ranks in vain.
+/* What may wait for other ranks.
  *
- * A collective waits on the device for its peers, and they may wait for what this rank launches later: a
- * receive that is posted ahead does. A movement that waited behind it could hold that launch up, and all
- * would wait for ever. So no movement waits for a stream behind such a launch that is not over. Collectives
- * of all ranks of one communicator are submitted in one order by all, so that a peer can only wait for what
- * came before; with a second communicator, or with messages from rank to rank, that does not follow.
+ * A collective waits on the device for its peers, and they may wait for something that this rank does only
+ * later: a receive that is posted ahead waits for a sender who waits for this rank's next message; a
+ * broadcast's root may wait for a word through a socket. A movement that waited behind it could hold up what
+ * they wait for, and all would wait for ever. So no movement waits behind a collective that is not over.
  *
- * Each of them has a number, and each stream, and each event that the program recorded, the number of the
+ * Each collective has a number, and each stream, and each event that the program recorded, the number of the
  * last one that it lies behind. All up to a number are over where the events behind them have passed. It errs
  * on the side of not waiting. Movements that do not wait are right all the same (migrator.h), and slower
  * where they leave under the hands of a kernel. Thread-safe; the lock is a leaf.
@@ -32,13 +31,10 @@ struct sl_behind {
     uint64_t unwatched;          /* the last one that found no room or event below; 0: none */
     struct {
         uint64_t number;
-        bool in_order; /* of one communicator, which all ranks submit to in one order */
         sl_event_handle event;
     } pending[SL_BEHIND_PENDING]; /* in the order of their numbers, from `first` on */
     uint32_t first, count;
-    uint64_t communicator; /* that there were collectives of; 0: none yet */
-    bool several;          /* communicators, or one that is not known */
-    uint32_t recording;    /* events that are about to be pending */
+    uint32_t recording; /* events that are about to be pending */
     uint64_t streams[SL_BEHIND_STREAMS], serials[SL_BEHIND_STREAMS];
     uint64_t loose;  /* by bit: streams that do not wait for the legacy stream, nor it for them */
     uint64_t others; /* the largest number of the streams that are not */
@@ -58,12 +54,6 @@ struct sl_behind_stream {
     bool loose;
 };
 
-/* `communicator`: 0: not known. `in_order`: it is one that all of its ranks submit in the same order. */
-struct sl_behind_launch {
-    uint64_t communicator;
-    bool in_order;
-};
-
 enum sl_status sl_behind_init(struct sl_behind *behind, const struct sl_backend *backend,
                               const _Atomic int *captures);
 void sl_behind_close(struct sl_behind *behind, bool device_gone); /* accepts a zeroed one */
@@ -74,17 +64,18 @@ static inline bool sl_behind_any(const struct sl_behind *behind)
 }
 
 /* A collective was launched on the stream. Enqueues. */
-void sl_behind_launched(struct sl_behind *behind, const struct sl_behind_stream *stream,
-                        struct sl_behind_launch launch);
+void sl_behind_launched(struct sl_behind *behind, const struct sl_behind_stream *stream);
 /* The program recorded `event` on stream number `s`; or makes a stream wait for the event. */
 void sl_behind_recorded(struct sl_behind *behind, uint32_t s, const void *event);
 void sl_behind_waits(struct sl_behind *behind, const struct sl_behind_stream *stream, const void *event);
 /* The program waited for all work that was submitted before. */
 void sl_behind_synchronized(struct sl_behind *behind);
 
-/* Of the streams `numbers`, a set of bits, those that may wait for other ranks now. May ask the driver. */
-uint64_t sl_behind_of(struct sl_behind *behind, uint64_t numbers);
-/* The same of the stream with this serial, 0: not known. */
+/* The number of the last collective that what stream number `s` was given until now lies behind; 0: none. */
+uint64_t sl_behind_number(struct sl_behind *behind, uint32_t s);
+/* Whether all up to this number are over. May ask the driver. */
+bool sl_behind_is_over(struct sl_behind *behind, uint64_t number);
+/* Whether the stream with this serial, 0: not known, lies behind one that is not over. The same. */
 bool sl_behind_is(struct sl_behind *behind, uint64_t serial);
 
 #endif

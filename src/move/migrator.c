@@ -157,10 +157,11 @@ static void wait_for_users(struct sl_migrator *migrator, struct sl_chunk_record 
     if (fetch) sl_migrator_wait(migrator, &migrator->in, fetch, migrator->out.stream);
     uint64_t users = atomic_load(&chunk->users);
     if (!fence || sl_migrator_is_held(migrator)) return;
-    users &= atomic_load(&fence->streams);
-    if (SL_GUARD(NOTHING_BEHIND_PEERS)) users &= ~sl_behind_of(&migrator->behind, users);
-    for (uint64_t rest = users; rest; rest &= rest - 1)
-        sl_wait_event(backend, migrator->out.stream, fence->events[__builtin_ctzll(rest)]);
+    for (uint64_t rest = users & atomic_load(&fence->streams); rest; rest &= rest - 1) {
+        uint32_t s = (uint32_t)__builtin_ctzll(rest);
+        if (sl_behind_is_over(&migrator->behind, fence->behind[s]) || !SL_GUARD(NOTHING_BEHIND_PEERS))
+            sl_wait_event(backend, migrator->out.stream, fence->events[s]);
+    }
 }
 
 static bool may_wait_for_peers(struct sl_migrator *migrator, const struct sl_waits *waits)

@@ -40,7 +40,8 @@
 struct sl_fence {
     _Atomic uint64_t streams; /* bit set */
     sl_event_handle events[SL_STREAMS];
-    sl_tick tick; /* the launch that it lies behind; see fences.h */
+    uint64_t behind[SL_STREAMS]; /* which collective each lies behind (behind.h); 0: none */
+    sl_tick tick;                /* the launch that it lies behind; see fences.h */
 };
 
 #define SL_ASSUMED_LINK_BYTES_PER_S 24000000000u /* until it is measured: what PCIe 4 x16 carries */

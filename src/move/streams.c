@@ -121,6 +121,7 @@ void sl_fence_record(struct sl_streams *streams, struct sl_fence *fence, const s
             backend->event_record(backend->self, *event, list[i].handle) == SL_OK &&
             is_plain(streams, list[i].number, list[i].handle, list[i].mark))
             recorded |= (uint64_t)1 << list[i].number;
+        fence->behind[list[i].number] = sl_behind_number(&streams->migrator->behind, list[i].number);
     }
     /* What holds a stream up may have come in front of the event; it is counted before it is given to the
      * stream. */

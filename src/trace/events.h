@@ -38,7 +38,6 @@ enum sl_launch_kind {
     SL_LAUNCH_GRAPH,
     SL_LAUNCH_COLLECTIVE,
 };
-#define SL_COLLECTIVE_SEND 10 /* and 11, a receive: see include/sluice/trace.h */
 enum sl_copy_direction { SL_COPY_UNKNOWN, SL_COPY_IN, SL_COPY_OUT, SL_COPY_ON_DEVICE };
 enum sl_sync_kind { SL_SYNC_CONTEXT, SL_SYNC_STREAM, SL_SYNC_EVENT, SL_SYNC_COPY };
 enum sl_metadata_kind { SL_METADATA_TEXT, SL_METADATA_NUMBER };

@@ -245,8 +245,6 @@ static void receive(int s, uint64_t address)
 {
     struct sl_launch launch = {.kind = SL_LAUNCH_COLLECTIVE,
                                .stream = stream(s),
-                               .collective = SL_COLLECTIVE_SEND + 1,
-                               .communicator = 7,
                                .spans = {{address, CHUNK, true}},
                                .span_count = 1};
     sl_runtime_launch_begin(&launch);
@@ -275,7 +273,10 @@ static bool no_eviction_waits_behind_a_receive(void)
     if (!sl_backend_has_event(&core->backend, &fence.events[0]) ||
         !sl_backend_has_event(&core->backend, &fence.events[1]))
         exit(2);
-    for (int s = A; s <= B; s++) event_record(core->backend.self, fence.events[s], stream(s));
+    for (int s = A; s <= B; s++) {
+        event_record(core->backend.self, fence.events[s], stream(s));
+        fence.behind[s] = sl_behind_number(&core->migrator.behind, (uint32_t)s);
+    }
     fence.streams = 3;
     sl_lock(&core->migrator.out.lock);
     sl_migrator_evict(&core->migrator, sl_arena_chunk(&core->arena, memory), &fence, SL_CAUSE_PLAN);

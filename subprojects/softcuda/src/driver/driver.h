@@ -81,6 +81,7 @@ struct sc_thread {
     bool started, gone;
     uint64_t clock_ns, pending_ns;
     uint64_t last_entry;
+    unsigned vain_polls;       /* in a row, answered "not ready" because other ranks hold up the times */
     struct sc_context **stack; /* of current contexts */
     size_t depth, capacity;
     CUstreamCaptureMode capture_mode;
