@@ -714,9 +714,13 @@ bool sc_queue_ended(struct sc_op *op)
     op->refs++;
     settle_to(last_before(op), FOR_NOTHING);
     struct sc_thread *thread = sc_self();
-    bool ended = op->timed && op->end_ns <= thread->clock_ns + thread->pending_ns;
-    if (!op->timed && queue.last_meeting) {
-        ended = ended_as_far_as_known(thread, op);
+    uint64_t now_ns = thread->clock_ns + thread->pending_ns;
+    bool ended = op->timed && op->end_ns <= now_ns;
+    if (op->said_ended) { /* what was said holds, and the clock follows */
+        if (op->timed && !ended) thread->pending_ns += op->end_ns - now_ns;
+        ended = true;
+    } else if (!op->timed && queue.last_meeting) {
+        ended = op->said_ended = ended_as_far_as_known(thread, op);
     } else {
         thread->vain_polls = 0;
         if (!ended) thread->pending_ns += sc_options()->poll_ns;

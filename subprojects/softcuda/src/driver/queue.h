@@ -136,6 +136,7 @@ struct sc_op {
     bool held;          /* of use to queue.c only */
     bool timed;
     bool meets_peers;        /* a launch that waits for other ranks' (peers.h) */
+    bool said_ended;         /* the program was told so before the times were known */
     bool arrived, met;       /* of it: the peers know its time; it knows theirs */
     bool takes_long;         /* of it, and of host functions: what does not depend on it goes on without it */
     struct sc_op *next_call; /* for calls.h */
