@@ -82,7 +82,8 @@ static void what_is_recalled_is_what_was_unwound(void **state)
     assert_true(recalled > PATHS);
 }
 
-/* On these paths no frame varies. */
+/* On these paths no frame varies. Where the code lies differs from run to run, so two frames may now and then
+ * want the same place, and one look is unwound again. */
 __attribute__((noinline)) static void go_down(int *looks)
 {
     begin();
@@ -95,7 +96,7 @@ static void the_second_time_needs_no_unwinding(void **state)
     int looks;
     for (volatile int round = 0; round < 2; round++) go_down(&looks);
     assert_int_equal(wrong, 0);
-    assert_int_equal(recalled, looks);
+    assert_in_range(recalled, looks - 1, looks);
 }
 
 static void *go_down_once(void *argument)
@@ -126,7 +127,7 @@ static void threads_have_stacks_of_their_own(void **state)
     (void)state;
     for (int i = 0; i < 3; i++) {
         run_in_thread(go_down_again);
-        assert_int_equal(recalled, 3);
+        assert_in_range(recalled, 2, 3);
     }
 }
 
