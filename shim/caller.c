@@ -12,7 +12,7 @@ struct question {
     bool shares;
 };
 
-static bool holds(const struct dl_phdr_info *object, uintptr_t address)
+bool sl_object_holds(const struct dl_phdr_info *object, uintptr_t address)
 {
     for (int i = 0; i < object->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &object->dlpi_phdr[i];
@@ -27,7 +27,7 @@ static int look_at(struct dl_phdr_info *object, size_t bytes, void *argument)
 {
     struct question *question = argument;
     (void)bytes;
-    if (!holds(object, question->address)) return 0;
+    if (!sl_object_holds(object, question->address)) return 0;
     const char *slash = strrchr(object->dlpi_name, '/'), *name = slash ? slash + 1 : object->dlpi_name;
     for (size_t i = 0; i < sizeof sharing / sizeof *sharing; i++)
         question->shares |= !strncmp(name, sharing[i], strlen(sharing[i]));

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <link.h>
 
+#include "caller.h"
 #include "lookup.h"
 #include "nccl.h"
 
@@ -17,16 +18,6 @@ struct search {
     char path[PATH_MAX];
 };
 
-static bool holds(const struct dl_phdr_info *object, uintptr_t address)
-{
-    for (int i = 0; i < object->dlpi_phnum; i++) {
-        const ElfW(Phdr) *part = &object->dlpi_phdr[i];
-        if (part->p_type == PT_LOAD && address - (object->dlpi_addr + part->p_vaddr) < part->p_memsz)
-            return true;
-    }
-    return false;
-}
-
 /* Opened only afterwards: in here the list of libraries is locked, which whoever opens one waits for. */
 static int look_at(struct dl_phdr_info *object, size_t bytes, void *argument)
 {
@@ -34,7 +25,8 @@ static int look_at(struct dl_phdr_info *object, size_t bytes, void *argument)
     const char *slash = strrchr(object->dlpi_name, '/'), *name = slash ? slash + 1 : object->dlpi_name;
     size_t length = strlen(object->dlpi_name);
     (void)bytes;
-    bool found = search->inside ? holds(object, search->inside) : !strncmp(name, LIBRARY, strlen(LIBRARY));
+    bool found =
+        search->inside ? sl_object_holds(object, search->inside) : !strncmp(name, LIBRARY, strlen(LIBRARY));
     if (!found || length >= PATH_MAX) return 0;
     memcpy(search->path, object->dlpi_name, length + 1);
     return 1;

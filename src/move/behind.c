@@ -37,7 +37,7 @@ static void ask(struct sl_behind *behind)
 /* One that nobody watches is over when the program has waited for everything. */
 static bool is_over(const struct sl_behind *behind, uint64_t number)
 {
-    return !number || (number <= behind->over && number > behind->unwatched);
+    return !number || (number <= behind->over && (!behind->unwatched || number < behind->unwatched));
 }
 
 static void raise(uint64_t *number, uint64_t to)
@@ -115,7 +115,7 @@ void sl_behind_launched(struct sl_behind *behind, const struct sl_behind_stream 
         behind->count++;
         event = spare;
     } else {
-        raise(&behind->unwatched, number);
+        if (!behind->unwatched || number < behind->unwatched) behind->unwatched = number;
     }
     sl_unlock(&behind->lock);
     if (event) behind->backend->event_delete(behind->backend->self, event);

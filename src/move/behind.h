@@ -28,7 +28,7 @@ struct sl_behind {
     const _Atomic int *captures; /* while there are any, there are no questions to the driver */
     _Atomic bool any;            /* there was a collective; without one nothing here does anything */
     uint64_t launched, over;     /* numbers, from 1 */
-    uint64_t unwatched;          /* the last one that found no room or event below; 0: none */
+    uint64_t unwatched;          /* the first one that found no room or event below; 0: none */
     struct {
         uint64_t number;
         sl_event_handle event;
