@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launch/expected_launch.h"
+
 #define MOST_COMPARED 16   /* accesses, and chunks of one */
 #define REPEATED_WITHIN 16 /* words: as many as a structure that holds operands has, about */
 
@@ -133,82 +135,7 @@ static uint64_t scan(struct sl_scanner *scanner, const struct sl_launch *launch,
     return shape;
 }
 
-/* Is the launch the one with this symbol? Its words need not be looked up then. */
-static bool is_launch(struct sl_scanner *scanner, sl_symbol symbol, uint64_t shape)
-{
-    if (symbol >= scanner->symbols->count) return false;
-    const struct sl_symbol_record *record = &scanner->symbols->records[symbol];
-    if (record->kind != SL_SYMBOL_LAUNCH || record->shape != shape ||
-        record->access_count != scanner->usage.word_count)
-        return false;
-    const struct sl_access *accesses = &scanner->symbols->accesses[record->first_access];
-    for (uint32_t w = 0; w < scanner->usage.word_count; w++) {
-        const struct sl_slot *slot = &scanner->placement->slots[accesses[w].slot];
-        if (!slot->live || slot->address + accesses[w].offset != scanner->usage.words[w].address ||
-            accesses[w].where != scanner->usage.words[w].where)
-            return false;
-    }
-    scanner->usage.accesses = accesses;
-    scanner->usage.access_count = record->access_count;
-    return true;
-}
-
-/* The live access of the record that is what the word says, from `first` on; SL_NONE: none. */
-static uint32_t find_access(const struct sl_scanner *scanner, const struct sl_symbol_record *record,
-                            const struct sl_word *word, uint32_t first)
-{
-    uint32_t role = sl_kernels_role(&scanner->kernels, word->parameter, word->where);
-    for (uint32_t i = 0; i < record->access_count; i++) {
-        uint32_t a = first + i < record->access_count ? first + i : first + i - record->access_count;
-        const struct sl_access *access = &scanner->symbols->accesses[record->first_access + a];
-        const struct sl_slot *slot = &scanner->placement->slots[access->slot];
-        if (slot->live && slot->address + access->offset == word->address &&
-            sl_kernels_role(&scanner->kernels, access->parameter, access->where) == role)
-            return a;
-    }
-    return SL_NONE;
-}
-
-static bool is_by_stale_word(const struct sl_scanner *scanner, const struct sl_access *access)
-{
-    const struct sl_kernel *kernel = &scanner->kernels.kernels[access->parameter >> 32];
-    for (uint32_t w = 0; access->parameter >> 32 && w < kernel->word_count; w++)
-        if (kernel->words[w] == access->where) return sl_word_is_stale(&kernel->evidence[w]);
-    return false;
-}
-
-/* Is a kernel's launch the one with this symbol, but for words that are stale, or repeat an address? It has
- * nothing by those that are stale any more. */
-static bool is_launch_but_for_stale_words(struct sl_scanner *scanner, sl_symbol symbol, uint64_t shape)
-{
-    static bool used[SL_MAX_WORDS]; /* under the order lock */
-    if (symbol >= scanner->symbols->count || !scanner->usage.kernel) return false;
-    const struct sl_symbol_record *record = &scanner->symbols->records[symbol];
-    uint32_t count = record->access_count;
-    if (record->kind != SL_SYMBOL_LAUNCH || record->shape != shape || count > SL_MAX_WORDS) return false;
-    const struct sl_access *accesses = &scanner->symbols->accesses[record->first_access];
-    memset(used, 0, count);
-    for (uint32_t w = 0; w < scanner->usage.word_count; w++) {
-        uint32_t a = find_access(scanner, record, &scanner->usage.words[w], w < count ? w : 0);
-        if (a == SL_NONE) return false;
-        used[a] = true;
-    }
-    uint64_t signature = sl_launch_signature(shape);
-    uint32_t kept = 0;
-    for (uint32_t a = 0; a < count; a++) {
-        if (!used[a] && !is_by_stale_word(scanner, &accesses[a])) return false;
-        if (!used[a]) continue;
-        uint32_t role = sl_kernels_role(&scanner->kernels, accesses[a].parameter, accesses[a].where);
-        signature = sl_signature_add(signature, &accesses[a], role);
-        kept++;
-    }
-    if (kept < count) sl_symbols_narrow(scanner->symbols, symbol, used, signature);
-    scanner->usage.accesses = accesses;
-    scanner->usage.access_count = kept;
-    return true;
-}
-
-static bool reserve_resolved(struct sl_scanner *scanner)
+bool sl_scanner_reserve_resolved(struct sl_scanner *scanner)
 {
     uint32_t wanted = scanner->resolved_capacity ? scanner->resolved_capacity : SL_MAX_WORDS;
     while (wanted < scanner->usage.word_count) wanted *= 2;
@@ -236,7 +163,8 @@ static uint64_t resolve(struct sl_scanner *scanner, uint64_t shape, uint64_t thr
 {
     uint64_t signature = sl_launch_signature(shape);
     uint32_t noted = 0;
-    uint32_t words = reserve_resolved(scanner) ? scanner->usage.word_count : scanner->resolved_capacity;
+    uint32_t words =
+        sl_scanner_reserve_resolved(scanner) ? scanner->usage.word_count : scanner->resolved_capacity;
     scanner->usage.accesses = scanner->resolved;
     scanner->usage.access_count = 0;
     for (uint32_t w = 0; w < words; w++) {
@@ -262,26 +190,6 @@ static uint64_t resolve(struct sl_scanner *scanner, uint64_t shape, uint64_t thr
         signature = sl_signature_add(signature, &access, role);
     }
     return signature;
-}
-
-/* Whether the launch, which was just resolved, is the one with this symbol but for its size: it uses the same
- * tensors, and its grid, or how long a copy is, depends on the data. */
-static bool is_resized(const struct sl_scanner *scanner, const struct sl_launch *launch, sl_symbol symbol)
-{
-    const struct sl_usage *usage = &scanner->usage;
-    if (symbol >= scanner->symbols->count || launch->footprint || !usage->access_count) return false;
-    const struct sl_symbol_record *record = &scanner->symbols->records[symbol];
-    if (record->kind != SL_SYMBOL_LAUNCH || record->launch_kind != 1 + launch->kind ||
-        record->kernel != usage->kernel || record->access_count != usage->access_count)
-        return false;
-    const struct sl_access *accesses = &scanner->symbols->accesses[record->first_access];
-    for (uint32_t a = 0; a < usage->access_count; a++) {
-        const struct sl_access *own = &accesses[a], *came = &usage->accesses[a];
-        if (own->slot != came->slot || own->offset != came->offset || own->where != came->where ||
-            own->parameter != came->parameter || own->only_read != came->only_read)
-            return false;
-    }
-    return true;
 }
 
 static sl_symbol intern(const struct sl_scanner *scanner, uint64_t signature, struct sl_symbol_record record)
@@ -320,7 +228,7 @@ const struct sl_usage *sl_access_scan(struct sl_scanner *scanner, const struct s
         return usage;
     }
     uint64_t shape = scan(scanner, launch, true, &usage->kernel);
-    if (!is_launch(scanner, expected, shape) && !is_launch_but_for_stale_words(scanner, expected, shape)) {
+    if (!sl_is_expected_launch(scanner, expected, shape)) {
         uint64_t stale = scanner->stale_words;
         uint64_t signature = resolve(scanner, shape, threads_of(launch), stream);
         if (scanner->stale_words != stale) return sl_access_scan(scanner, launch, expected, stream);
@@ -329,12 +237,12 @@ const struct sl_usage *sl_access_scan(struct sl_scanner *scanner, const struct s
                                           .launch_kind = (uint8_t)(1 + launch->kind),
                                           .shape = shape,
                                           .access_count = usage->access_count};
-        if (is_resized(scanner, launch, expected))
+        if (sl_is_expected_resized(scanner, launch, expected))
             sl_symbols_widen(scanner->symbols, expected, scanner->resolved);
         else
             usage->symbol = intern(scanner, signature, record);
+        usage->came_as_expected = usage->symbol == expected;
     }
-    usage->came_as_expected = usage->symbol == expected;
     return usage;
 }
 

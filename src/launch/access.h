@@ -28,7 +28,7 @@ struct sl_usage {
     uint32_t chunk_count;
     uint64_t pinned_bytes;                      /* that it uses zero-copy because they are pinned */
     const struct sl_launch_cache_entry *cached; /* that it was recognised by, or NULL */
-    bool came_as_expected;                      /* not by the launch cache */
+    bool came_as_expected;                      /* with all of its accesses; not by the launch cache */
 };
 
 struct sl_scanner {
@@ -49,6 +49,8 @@ struct sl_scanner {
 void sl_scanner_init(struct sl_scanner *scanner, const struct sl_backend *backend,
                      struct sl_placement *placement, struct sl_symbols *symbols);
 void sl_scanner_close(struct sl_scanner *scanner); /* accepts a zeroed one */
+/* Makes room in `resolved` for an access for each of usage.words. */
+bool sl_scanner_reserve_resolved(struct sl_scanner *scanner);
 /* The symbols were cleared. */
 void sl_scanner_forget(struct sl_scanner *scanner);
 

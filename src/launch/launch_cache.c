@@ -70,7 +70,7 @@ const struct sl_launch_cache_entry *sl_launch_cache_match(struct sl_scanner *sca
                                                           const struct sl_launch *launch, sl_symbol symbol)
 {
     if (symbol >= scanner->symbols->count) return NULL;
-    const struct sl_symbol_record *record = &scanner->symbols->records[symbol];
+    struct sl_symbol_record *record = &scanner->symbols->records[symbol];
     struct sl_launch_cache_entry *entry = record->cached;
     if (!entry || launch->kind != SL_LAUNCH_KERNEL ||
         memcmp(&launch->function, &entry->function, SHAPE_BYTES) ||
@@ -81,6 +81,7 @@ const struct sl_launch_cache_entry *sl_launch_cache_match(struct sl_scanner *sca
         if (!same_places(scanner, record, entry)) return NULL;
         entry->places = scanner->placement->version;
     }
+    record->doubtful = 0;
     scanner->usage.accesses = &scanner->symbols->accesses[record->first_access];
     scanner->usage.access_count = record->access_count;
     return entry;

@@ -24,11 +24,13 @@ struct sl_access {
 
 struct sl_symbol_record {
     enum sl_symbol_kind kind;
-    uint32_t slot;         /* of ALLOC and FREE: by its name */
-    uint32_t first_access; /* of LAUNCH: into sl_symbols.accesses */
-    uint32_t kernel;       /* of LAUNCH: its number, or 0 */
-    uint8_t launch_kind;   /* of LAUNCH: 1 + its enum sl_launch_kind; 0: not known */
-    uint64_t shape;        /* of LAUNCH: a hash of all but its addresses */
+    uint32_t slot;           /* of ALLOC and FREE: by its name */
+    uint32_t first_access;   /* of LAUNCH: into sl_symbols.accesses */
+    uint32_t kernel;         /* of LAUNCH: its number, or 0 */
+    uint8_t launch_kind;     /* of LAUNCH: 1 + its enum sl_launch_kind; 0: not known */
+    uint8_t doubtful;        /* of LAUNCH: how often in a row it stood for one that differs, */
+    uint32_t doubtful_where; /* and in which words: see expected_launch.h */
+    uint64_t shape;          /* of LAUNCH: a hash of all but its addresses */
     uint32_t access_count;
     uint32_t sampled;                    /* the round in which a launch of it was timed last: see sample.h */
     uint64_t recorded, recorded_version; /* the tick at which the trace got its accesses; they hold in this
