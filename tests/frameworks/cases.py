@@ -6,12 +6,22 @@ import itertools
 FIRST_STEADY_STEP = 6
 
 # `without`: allocators that the program cannot have without sluice either, or that its framework does not know.
-Program = collections.namedtuple("Program", "framework name file arguments steps without variables",
-                                 defaults=((), {}))
+# `ranks`: processes with a device each, which torchrun starts.
+Program = collections.namedtuple("Program", "framework name file arguments steps without variables ranks",
+                                 defaults=((), {}, 1))
+
+
+OF_PYTORCH = ("expandable", "async", "nocache")
 
 
 def gpt(name, *arguments, steps=20):
     return Program("pytorch", "gpt-" + name, "gpt.py", arguments, steps)
+
+
+def sharded(sharding, ranks, without=()):
+    # Debian's PyTorch has no libuv, which torchrun's own store wants.
+    return Program("pytorch", f"{sharding}-{ranks}", "gpt_ranks.py", ("--sharding", sharding, "--layers", "2"), 16, without,
+                   {"USE_LIBUV": "0", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}, ranks)
 
 
 def hugging_face(name, *arguments):
@@ -29,7 +39,6 @@ def tinygrad(name, *arguments, jit="1", steps=10):
     return Program("tinygrad", "tinygrad-" + name, "tinygrad_gpt.py", arguments, steps, OF_PYTORCH, {"JIT": jit})
 
 
-OF_PYTORCH = ("expandable", "async", "nocache")
 PROGRAMS = [
     gpt("foreach", "--optimizer", "adamw"),
     gpt("fused", "--optimizer", "adamw-fused"),
@@ -42,6 +51,11 @@ PROGRAMS = [
     Program("pytorch", "recurrent", "recurrent.py", (), 20),
     # Memory that PyTorch does not keep is freed in the midst of a capture.
     Program("pytorch", "cuda-graph", "cuda_graph.py", (), 24, ("nocache",)),
+    sharded("ddp", 2),
+    sharded("fsdp", 2),
+    sharded("zero", 2, OF_PYTORCH),
+    sharded("ddp", 4, OF_PYTORCH),
+    sharded("fsdp", 4, OF_PYTORCH),
     hugging_face("trainer"),
     # PyTorch 2.15 asks NVML about expandable segments, which softcuda does not have.
     Program("torch.compile", "compiled", "compiled.py", (), 20, ("expandable",)),

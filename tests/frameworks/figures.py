@@ -63,13 +63,8 @@ def from_iterations(run, name, first, last):
     return total
 
 
-def movements(tool, run, steps):
-    """Foreseen share, demand misses and bytes fetched for each steady step."""
-    names = ("foreseen_share", "demand_misses_per_step", "bytes_in_per_step")
-    trace = run.folder / "trace.slt"
-    if not run.ended_well() or run.sluice is None or not trace.exists() or not run.sluice["total"]["launches"]:
-        return dict.fromkeys(names)
-    records = dumped(tool, trace)
+def movements_of_rank(tool, run, steps):
+    records = dumped(tool, run.trace)
     first, last, count = part_of_launches(run, steps, waits_for_events(records))
     causes = fetched(records, first, last)
     remote = from_iterations(run, "remote_bytes", first, last)
@@ -79,13 +74,26 @@ def movements(tool, run, steps):
             "bytes_in_per_step": sum(causes.values()) / count}
 
 
+def movements(tool, run, steps):
+    """Foreseen share, demand misses and bytes fetched for each steady step; of several ranks, the worst of each."""
+    worst = {"foreseen_share": min, "demand_misses_per_step": max, "bytes_in_per_step": max}
+    if not run.ended_well() or any(rank.sluice is None or not rank.trace.exists() or not rank.sluice["total"]["launches"]
+                                   for rank in run.each):
+        return dict.fromkeys(worst)
+    moved = [movements_of_rank(tool, rank, steps) for rank in run.each]
+    return {name: choose((rank[name] for rank in moved if rank[name] is not None), default=None)
+            for name, choose in worst.items()}
+
+
 def peak(run):
-    return run.device["peak_device_bytes"] if run.device else None
+    """Of several ranks', the device that held most; None if softcuda wrote no books."""
+    return None if any(rank.device is None for rank in run.each) else max(rank.device["peak_device_bytes"] for rank in run.each)
 
 
 def is_kept(run, budget):
     """Whether the device never held more than the budget; None if softcuda wrote no books."""
-    return peak(run) <= budget + MODULES_AT_MOST if run.device else None
+    held = peak(run)
+    return None if held is None else held <= budget + MODULES_AT_MOST
 
 
 def steady_sequence(run):

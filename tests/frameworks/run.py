@@ -73,7 +73,7 @@ class Suite:
 
     def bound(self, program, allocator, budget):
         """The least seconds of a steady step: of a recorded run without sluice, on a device that holds everything."""
-        if not self.options.bound:
+        if not self.options.bound or program.ranks > 1: # a collective's time is not the device's alone
             return None
         run = self.run(program, allocator, "eager", record=True)
         if run.folder not in self.sequences:
@@ -84,7 +84,7 @@ class Suite:
         """The case's entry in results.json."""
         controls = [self.run(program, case.allocator, schedule) for schedule in ("eager", "late")]
         entry = {"framework": program.framework, "program": program.name, "allocator": case.allocator, "daemon": case.daemon,
-                 "schedule": case.schedule, "ranks": 1, "budget_share": case.share, "steps": program.steps,
+                 "schedule": case.schedule, "ranks": program.ranks, "budget_share": case.share, "steps": program.steps,
                  "build": self.bench.software[:8] + self.bench.sluice[:8], **dict.fromkeys(FIGURES)}
         broken = next((control for control in controls if not control.ended_well()), None)
         if broken:

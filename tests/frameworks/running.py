@@ -27,16 +27,19 @@ def cache():
 
 
 class Run:
-    """One finished run: its status, the program's results, the books of softcuda and of sluice, and where all that lies."""
+    """One finished run, or one rank's: its status, the program's results, the books of softcuda and of sluice, and where all
+    that lies. `suffix`: of the rank's files."""
 
-    def __init__(self, folder):
-        self.folder = folder
+    def __init__(self, folder, suffix=""):
+        self.folder, self.trace = folder, folder / f"trace{suffix}.slt"
         self.status = json.loads((folder / "done.json").read_text(encoding="utf-8"))["status"]
-        self.output = (folder / "output").read_text(encoding="utf-8")
+        output = folder / f"output{suffix}"
+        self.output = output.read_text(encoding="utf-8") if output.exists() else ""
         self.steps = [float(found) / 1e3 for found in STEP.findall(self.output)]
         self.losses = LOSS.findall(self.output)
         self.weights = next(iter(re.findall(r"^weights_hash (\S+)$", self.output, re.MULTILINE)), None)
-        self.device, self.sluice = load(folder / "device.json"), load(folder / "sluice.json")
+        self.device, self.sluice = load(folder / f"device{suffix}.json"), load(folder / f"sluice{suffix}.json")
+        self.each = [self]
 
     def ended_well(self):
         return self.status == 0 and self.weights is not None
@@ -49,6 +52,25 @@ class Run:
         lines = (self.output.strip() or "no output").splitlines()
         how = "took too long" if self.status is None else f"status {self.status}"
         return f"{how}: {lines[-1][:300]}"
+
+
+class Ranks:
+    """A finished run of several ranks, which is as good as the worst of them."""
+
+    def __init__(self, folder, count):
+        self.folder = folder
+        self.each = [Run(folder, f".{rank}") for rank in range(count)]
+        self.steps = [max(step) for step in zip(*(run.steps for run in self.each))]
+
+    def ended_well(self):
+        return all(run.ended_well() for run in self.each)
+
+    def same_bits(self, other):
+        return all(run.same_bits(own) for run, own in zip(self.each, other.each, strict=True))
+
+    def describe(self):
+        rank = next((rank for rank, run in enumerate(self.each) if not run.ended_well()), 0)
+        return f"rank {rank}: {self.each[rank].describe()}"
 
 
 def load(path):
@@ -78,13 +100,28 @@ class Bench:
                 hashed.update(path.name.encode() + path.read_bytes())
         return hashed.hexdigest()
 
-    def command(self, program, variables, sluice):
+    def command(self, program, variables, sluice, folder):
         """The command with its environment, which is empty but for what stands here."""
         environment, start = FRAMEWORKS[program.framework].start(self, sluice)
         environment = {"HOME": os.environ.get("HOME", "/"), "PATH": "/usr/bin:/bin", "PYTHONPYCACHEPREFIX": self.folder / "pycache",
                        "LD_AUDIT": self.libraries / "libsoftcuda_find.so", **BASE, **environment, **program.variables, **variables}
-        return ["env", "-i", *(f"{name}={value}" for name, value in environment.items()), *start,
-                PROGRAMS / program.file, *program.arguments, "--steps", program.steps]
+        called = [PROGRAMS / program.file, *program.arguments, "--steps", program.steps]
+        if program.ranks > 1:
+            environment["SOFTCUDA_DEVICES"] = program.ranks
+            start = self.start_ranks(program.ranks, start, folder)
+        return ["env", "-i", *(f"{name}={value}" for name, value in environment.items()), *start, *called]
+
+    @staticmethod
+    def start_ranks(count, start, folder):
+        """torchrun. Each rank is started by a script that gives it files of its own."""
+        books = {"SOFTCUDA_STATS": "device{}.json", "SLUICE_STATS": "sluice{}.json", "SLUICE_TRACE": "trace{}.slt"}
+        lines = [f'export {name}="{folder}/{file.format(".$RANK")}"' for name, file in books.items()]
+        script = folder / "rank"
+        script.write_text("\n".join(["#!/bin/sh", *lines, f'exec {shlex.join(map(str, start))} "$@" > "{folder}/output.$RANK" 2>&1'])
+                          + "\n", encoding="utf-8")
+        script.chmod(0o755)
+        return ["env", f"PYTHON_EXEC={script}", *start, "-m", "torch.distributed.run", "--nproc-per-node", count,
+                "--rdzv-backend", "c10d", "--rdzv-endpoint", folder / "rendezvous", "--rdzv-conf", "store_type=file"]
 
     def run(self, program, allocator, schedule, sluice=None, device_bytes=None, record=False, again=False):
         """`sluice`: None, or the SLUICE_ variables without their prefix. `device_bytes`: how large the device is. `record`: what
@@ -95,14 +132,14 @@ class Bench:
         if sluice is not None:
             variables.update({"SLUICE_" + name: value for name, value in sluice.items()})
         told = json.dumps([program.framework, program.file, program.arguments, program.steps, program.variables, variables,
-                           sluice is not None, record], sort_keys=True)
+                           program.ranks, sluice is not None, record], sort_keys=True)
         parts = [PROGRAMS / program.file, PROGRAMS / "common.py", *FRAMEWORKS[program.framework].sources()]
         build = self.software if sluice is None else self.software + self.sluice
         key = hashlib.sha256((told + build + self.hash_files(parts)).encode()).hexdigest()[:16]
         folder = self.folder / "runs" / key
         if again or not (folder / "done.json").exists():
             self.start(program, variables, sluice is not None, record, folder)
-        return Run(folder)
+        return Run(folder) if program.ranks == 1 else Ranks(folder, program.ranks)
 
     def start(self, program, variables, sluice, record, folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -114,7 +151,7 @@ class Bench:
         if sluice:
             variables.update({"SLUICE_STATS": folder / "sluice.json", "SLUICE_TRACE": folder / "trace.slt",
                               "SLUICE_TRACE_SAMPLE": "0"})
-        command = [str(word) for word in self.command(program, variables, sluice)]
+        command = [str(word) for word in self.command(program, variables, sluice, folder)]
         (folder / "command").write_text(shlex.join(command) + "\n", encoding="utf-8")
         with open(folder / "output", "w", encoding="utf-8") as output:
             try:

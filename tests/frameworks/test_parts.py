@@ -83,11 +83,14 @@ class Figures(unittest.TestCase):
                 self.assertAlmostEqual(figures.bound_seconds(ended, 1, (sequence, count, seconds)), 2e-3 + 0.5e-3)
 
     def test_budget_is_kept(self):
-        """Otherwise an allocator that sluice does not see passes."""
-        for held, kept in ((100 << 20, True), ((102 << 20) + 1, False)):
-            ended = types.SimpleNamespace(device={"peak_device_bytes": held})
-            self.assertIs(figures.is_kept(ended, 100 << 20), kept)
-        self.assertIsNone(figures.is_kept(types.SimpleNamespace(device=None), 1))
+        """Otherwise an allocator that sluice does not see passes, or a rank that takes more than the others."""
+        def holding(*held):
+            return types.SimpleNamespace(each=[types.SimpleNamespace(device=bytes and {"peak_device_bytes": bytes}) for bytes in held])
+
+        self.assertIs(figures.is_kept(holding(100 << 20), 100 << 20), True)
+        self.assertIs(figures.is_kept(holding((102 << 20) + 1), 100 << 20), False)
+        self.assertIs(figures.is_kept(holding(100 << 20, (102 << 20) + 1), 100 << 20), False)
+        self.assertIsNone(figures.is_kept(holding(None, 1), 1))
 
 
 class Verdict(unittest.TestCase):
