@@ -4,7 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/map.h"
 
 enum { TEXT_BYTES = 8192 };
 
@@ -31,6 +34,18 @@ static bool read_number(const char *folder, const char *name, uint64_t *out)
     return true;
 }
 
+/* Equal for all processes that see the file, whatever path they see it by. 0: there is none. */
+static uint64_t identity_of(const char *folder, const char *name)
+{
+    char path[512];
+    struct stat status;
+    int length = snprintf(path, sizeof path, "%s/%s", folder, name);
+    int fd = length < 0 || (size_t)length >= sizeof path ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+    bool known = fd >= 0 && fstat(fd, &status) == 0;
+    if (fd >= 0) close(fd);
+    return known ? sl_hash_word(status.st_dev, status.st_ino) | 1 : 0;
+}
+
 /* What one cgroup folder still allows. Inactive page cache counts as used there, but the kernel gives it up
  * first. */
 static uint64_t allowed_by(const char *folder, const char *limit_name, const char *usage_name, char *text)
@@ -49,10 +64,9 @@ static uint64_t allowed_by(const char *folder, const char *limit_name, const cha
 }
 
 /* The tightest limit from the process's own cgroup up to the root. */
-static uint64_t cgroup_allows(char *text, char *more_text)
+static void read_cgroups(char *text, char *more_text, struct sl_host_memory *out)
 {
-    uint64_t least = UINT64_MAX;
-    if (!read_text("/proc/self/cgroup", text, TEXT_BYTES)) return least;
+    if (!read_text("/proc/self/cgroup", text, TEXT_BYTES)) return;
     char *rest = text, *line;
     while ((line = strsep(&rest, "\n"))) {
         char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
@@ -68,10 +82,11 @@ static uint64_t cgroup_allows(char *text, char *more_text)
             uint64_t allowed =
                 v2 ? allowed_by(folder, "memory.max", "memory.current", more_text)
                    : allowed_by(folder, "memory.limit_in_bytes", "memory.usage_in_bytes", more_text);
-            if (allowed < least) least = allowed;
+            if (allowed >= out->cgroup_bytes) continue;
+            out->cgroup_bytes = allowed;
+            out->cgroup = identity_of(folder, v2 ? "memory.max" : "memory.limit_in_bytes");
         }
     }
-    return least;
 }
 
 /* The texts are not on the stack: the calling thread is the program's, and may have little of it. */
@@ -80,10 +95,16 @@ void sl_host_memory_read(struct sl_host_memory *out)
     *out = (struct sl_host_memory){.cgroup_bytes = UINT64_MAX};
     char *texts = malloc(2 * TEXT_BYTES);
     if (!texts) return;
-    out->cgroup_bytes = cgroup_allows(texts, texts + TEXT_BYTES);
+    read_cgroups(texts, texts + TEXT_BYTES, out);
     const char *line = read_text("/proc/meminfo", texts, TEXT_BYTES) ? strstr(texts, "MemAvailable:") : NULL;
     if (line) out->available_bytes = strtoull(line + strlen("MemAvailable:"), NULL, 10) * SL_KIB;
     free(texts);
+}
+
+uint64_t sl_host_memory_limited_by(const struct sl_host_memory *memory)
+{
+    bool machine = memory->available_bytes && memory->available_bytes <= memory->cgroup_bytes;
+    return machine ? 0 : memory->cgroup;
 }
 
 uint64_t sl_host_memory_limit(const struct sl_host_memory *memory, uint64_t reserve_bytes)

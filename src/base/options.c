@@ -7,6 +7,7 @@
 
 #include "base/backing.h"
 #include "base/file_kind.h"
+#include "base/launcher.h"
 #include "base/log.h"
 #include "base/option_table.h"
 #include "base/options_path.h"
@@ -209,6 +210,7 @@ void sl_options_read(struct sl_options *out)
 {
     bool good[SL_OPTION_COUNT];
     sl_options_note_rank();
+    sl_launcher_note();
     for (size_t i = 0; i < SL_OPTION_COUNT; i++) good[i] = read_row(&sl_option_rows[i], out);
     if (*out->log && sl_options_expand(out->log, log_path, sizeof(log_path))) out->log = log_path;
     sl_log_open(out->verbose, out->log);

@@ -72,7 +72,7 @@ static int remove_folder(void **state)
 
 static struct sl_host_memory read_memory(void)
 {
-    struct sl_host_memory memory = {77, 77};
+    struct sl_host_memory memory = {77, 77, 77};
     sl_host_memory_read(&memory);
     return memory;
 }
@@ -112,6 +112,29 @@ static void the_tightest_cgroup_up_to_the_root_counts(void **state)
     put("/sys/fs/cgroup/memory.max", "max\n");
     put("/sys/fs/cgroup/job/memory.max", "max\n");
     assert_int_equal(read_memory().cgroup_bytes, 8000);
+}
+
+/* Else a process would count what another limit lets others have as taken from its own. */
+static void what_limits_the_memory_is_distinguished(void **state)
+{
+    (void)state;
+    put("/proc/meminfo", "MemAvailable:    5 kB\n");
+    put("/sys/fs/cgroup/job/memory.max", "7000\n");
+    put("/sys/fs/cgroup/job/memory.current", "5000\n");
+    put("/proc/self/cgroup", "0::/job/one\n");
+    struct sl_host_memory one = read_memory();
+    put("/proc/self/cgroup", "0::/job/two\n");
+    struct sl_host_memory two = read_memory();
+    put("/sys/fs/cgroup/job/two/memory.max", "1000\n");
+    put("/sys/fs/cgroup/job/two/memory.current", "0\n");
+    struct sl_host_memory own = read_memory();
+    assert_true(sl_host_memory_limited_by(&one));
+    assert_int_equal(sl_host_memory_limited_by(&one), sl_host_memory_limited_by(&two));
+    assert_int_not_equal(sl_host_memory_limited_by(&one), sl_host_memory_limited_by(&own));
+    put("/sys/fs/cgroup/job/memory.max", "70000\n");
+    put("/proc/self/cgroup", "0::/job/one\n");
+    one = read_memory();
+    assert_int_equal(sl_host_memory_limited_by(&one), 0); /* the machine */
 }
 
 /* In a cgroup that reads files all is in use; but what is only cached may be had. */
@@ -175,15 +198,15 @@ static void the_smaller_of_both_less_the_reserve_is_the_limit(void **state)
         struct sl_host_memory memory;
         uint64_t reserve_bytes, limit;
     } cases[] = {
-        {{100, UINT64_MAX}, 30, 70},
-        {{100, 80}, 30, 50},
-        {{100, 120}, 30, 70},
-        {{0, 80}, 30, 50},
-        {{100, 30}, 30, 0},
-        {{100, 20}, 30, 0},
-        {{100, 0}, 0, 0},
-        {{100, 80}, 0, 80},
-        {{0, UINT64_MAX}, 30, UINT64_MAX},
+        {{100, UINT64_MAX, 0}, 30, 70},
+        {{100, 80, 0}, 30, 50},
+        {{100, 120, 0}, 30, 70},
+        {{0, 80, 0}, 30, 50},
+        {{100, 30, 0}, 30, 0},
+        {{100, 20, 0}, 30, 0},
+        {{100, 0, 0}, 0, 0},
+        {{100, 80, 0}, 0, 80},
+        {{0, UINT64_MAX, 0}, 30, UINT64_MAX},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
         assert_int_equal(sl_host_memory_limit(&cases[i].memory, cases[i].reserve_bytes), cases[i].limit);
@@ -210,6 +233,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_available_is_read, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(the_tightest_cgroup_up_to_the_root_counts, make_folder,
                                         remove_folder),
+        cmocka_unit_test_setup_teardown(what_limits_the_memory_is_distinguished, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(inactive_cache_counts_as_free, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(version_1_has_a_memory_controller, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(what_makes_no_sense_is_no_limit, make_folder, remove_folder),

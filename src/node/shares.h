@@ -1,0 +1,25 @@
+/* Who may have how much of the host's memory: what those who share it say of themselves decides. Pure
+ * functions; what others say is not trusted, so sums end at the largest number. */
+#ifndef SLUICE_SHARES_H
+#define SLUICE_SHARES_H
+
+#include "node/page.h"
+
+/* What is promised to the others of the pool. A job of which one process is there counts with all of its
+ * size, and each with the most that any of them was promised. `job` not 0: without that job. */
+uint64_t sl_shares_promised(const struct sl_node_entry *others, uint32_t count, uint64_t pool, uint64_t job);
+
+/* What all processes of the pool may have together: `available_bytes`, which is there now, and what the
+ * others have of it, but no more than any of them took it to be. */
+uint64_t sl_shares_total(const struct sl_node_entry *others, uint32_t count, uint64_t pool,
+                         uint64_t available_bytes);
+
+/* What a process of a job of `size` may have: what others of it were promised, if one is there, else an equal
+ * part of what others leave of `total_bytes`. Whole blocks of 2 MiB. pre: size. */
+uint64_t sl_shares_fair(const struct sl_node_entry *others, uint32_t count, uint64_t pool, uint64_t job,
+                        uint64_t size, uint64_t total_bytes);
+
+/* How many processes, this one included, have devices at the end of `link`. 1 where it is 0. */
+uint32_t sl_shares_of_link(const struct sl_node_entry *others, uint32_t count, uint64_t link);
+
+#endif

@@ -1,0 +1,89 @@
+/* Who may have how much: what one process is promised another does not take, and what a page says, whatever
+ * it is, makes no sum wrap round. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "node/shares.h"
+
+static void each_of_a_job_gets_the_same(void **state)
+{
+    (void)state;
+    struct sl_node_entry others[4] = {0};
+    uint64_t total = 100 * SL_MIB, share = sl_shares_fair(others, 0, 0, 7, 4, total);
+    assert_int_equal(share, 24 * SL_MIB); /* whole blocks */
+    /* The second finds less available, and has the same all the same. */
+    others[0] = (struct sl_node_entry){.process = 1, .job = 7, .size = 4, .promised_bytes = share};
+    assert_int_equal(sl_shares_fair(others, 1, 0, 7, 4, 60 * SL_MIB), share);
+    assert_int_equal(sl_shares_fair(others, 1, 0, 7, 4, 10 * SL_MIB), 10 * SL_MIB);
+    /* Those who have not come are promised theirs. */
+    assert_int_equal(sl_shares_promised(others, 1, 0, 0), 4 * share);
+    others[1] = others[2] = others[3] = others[0];
+    assert_int_equal(sl_shares_promised(others, 4, 0, 0), 4 * share);
+    assert_int_equal(sl_shares_promised(others, 4, 0, 7), 0);
+}
+
+static void what_others_were_promised_is_not_shared_out(void **state)
+{
+    (void)state;
+    const struct sl_node_entry others[] = {
+        {.process = 1, .promised_bytes = 20 * SL_MIB},
+        {.process = 2, .job = 7, .size = 2, .promised_bytes = 10 * SL_MIB},
+        {.process = 3, .pool = 5, .promised_bytes = 1000 * SL_MIB}, /* of another limit */
+    };
+    assert_int_equal(sl_shares_promised(others, 3, 0, 0), 40 * SL_MIB);
+    assert_int_equal(sl_shares_fair(others, 3, 0, 8, 2, 100 * SL_MIB), 30 * SL_MIB);
+    assert_int_equal(sl_shares_fair(others, 3, 0, 8, 2, 30 * SL_MIB), 0);
+}
+
+static void what_others_have_was_there_before(void **state)
+{
+    (void)state;
+    const struct sl_node_entry others[] = {
+        {.process = 1, .total_bytes = 100, .taken_bytes = 30},
+        {.process = 2, .total_bytes = 90, .taken_bytes = 20},
+        {.process = 3, .pool = 5, .total_bytes = 1, .taken_bytes = 1000},
+    };
+    assert_int_equal(sl_shares_total(others, 0, 0, 40), 40);
+    assert_int_equal(sl_shares_total(others, 1, 0, 40), 70); /* others than we took some meanwhile */
+    assert_int_equal(sl_shares_total(others, 3, 0, 60), 90); /* they have not touched all of it yet */
+}
+
+static void no_number_makes_a_sum_wrap_round(void **state)
+{
+    (void)state;
+    const struct sl_node_entry wild[] = {
+        {.process = 1, .promised_bytes = UINT64_MAX, .taken_bytes = UINT64_MAX, .total_bytes = 1},
+        {.process = 2, .promised_bytes = 5, .taken_bytes = 5},
+        {.process = 3, .job = 9, .size = UINT64_MAX, .promised_bytes = UINT64_MAX / 2},
+    };
+    assert_int_equal(sl_shares_promised(wild, 3, 0, 0), UINT64_MAX);
+    assert_int_equal(sl_shares_total(wild, 3, 0, 100), 1);
+    assert_int_equal(sl_shares_fair(wild, 3, 0, 8, 2, 100 * SL_MIB), 0);
+    assert_int_equal(sl_shares_fair(wild, 3, 0, 9, 2, 100 * SL_MIB), 100 * SL_MIB);
+}
+
+static void a_link_is_shared_by_those_at_its_end(void **state)
+{
+    (void)state;
+    const struct sl_node_entry others[] = {{.link = 3}, {.link = 4}, {.link = 3}, {.link = 0}};
+    assert_int_equal(sl_shares_of_link(others, 4, 3), 3);
+    assert_int_equal(sl_shares_of_link(others, 4, 4), 2);
+    assert_int_equal(sl_shares_of_link(others, 4, 5), 1);
+    assert_int_equal(sl_shares_of_link(others, 4, 0), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_of_a_job_gets_the_same),
+        cmocka_unit_test(what_others_were_promised_is_not_shared_out),
+        cmocka_unit_test(what_others_have_was_there_before),
+        cmocka_unit_test(no_number_makes_a_sum_wrap_round),
+        cmocka_unit_test(a_link_is_shared_by_those_at_its_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
