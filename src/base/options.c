@@ -220,6 +220,12 @@ void sl_options_read(struct sl_options *out)
     warn_unknown();
 }
 
+void sl_options_peek(struct sl_options *out)
+{
+    sl_launcher_note();
+    for (size_t i = 0; i < SL_OPTION_COUNT; i++) read_row(&sl_option_rows[i], out);
+}
+
 bool sl_options_overwrite(void)
 {
     struct sl_options values;

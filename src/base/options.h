@@ -41,8 +41,9 @@ struct sl_options {
     int overwrite;          /* whether files of other kinds are replaced */
     int verbose;            /* 0, 1, 2 */
     const char *log;        /* file, expanded; "" for stderr */
-    uint64_t host_limit;    /* bytes of host memory that chunks may take; 0: min(available, cgroup) less the
-                               reserve */
+    uint64_t host_limit;    /* bytes of host memory that chunks may take; 0: a share of the node's */
+    uint64_t node_limit;    /* the same of all processes; 0: min(available, cgroup) less the reserve */
+    const char *node;       /* file of the node's page; "": the user's own */
     uint64_t host_reserve;  /* bytes of host memory left to others */
     uint64_t virtual_size;  /* bytes that cuMemGetInfo reports as total; 0: the host limit */
 #ifdef SLUICE_TEST_HOOKS
@@ -61,6 +62,9 @@ void sl_options_read(struct sl_options *out);
 /* The same into the one that the process uses, and that one; zeroed until it is read. */
 void sl_options_load(void);
 const struct sl_options *sl_options_in_force(void);
+
+/* For programs that only show them: without a word, without the log. */
+void sl_options_peek(struct sl_options *out);
 
 /* For programs that read no other option: whether frameworks are to be asked for something (framework.h). */
 bool sl_options_ask_frameworks(void);

@@ -16,10 +16,14 @@ static enum sl_status place(struct sl_core *core, uint64_t bytes, uint64_t site,
     core->arena.serial = stream ? sl_stream_serial(&core->streams, stream - 1) : 0;
     core->placement.stream = stream;
     sl_slot_life_expect(core);
+    sl_host_share_prepare(&core->host, bytes);
     enum sl_status status = sl_place(&core->placement, bytes, site, slot);
+    if (status == SL_ERR_NO_MEMORY && sl_host_share_more(&core->host, bytes))
+        status = sl_place(&core->placement, bytes, site, slot);
     core->arena.serial = 0;
     core->placement.stream = 0;
     if (status == SL_OK) sl_slot_life_begin(core, *slot, tag);
+    sl_host_share_changed(&core->host);
     return status;
 }
 
@@ -112,6 +116,7 @@ static struct sl_chunk_range end_slot(struct sl_core *core, uint32_t s, bool rep
         sl_block_end(core, s);
     else
         sl_slot_life_end(core, s);
+    sl_host_share_changed(&core->host);
     return range;
 }
 
@@ -170,6 +175,7 @@ static bool free_blocks(struct sl_core *core, uint64_t address, struct sl_alloca
         if (divided) sl_blocks_release(&core->blocks, address);
         block = divided ? sl_blocks_next(core, address) : 0;
         if (divided && !block) sl_blocks_end(core, address);
+        sl_host_share_changed(&core->host);
         sl_unlock(&core->order);
         if (!divided) return false;
         if (block) sl_core_free(core, block, false, NULL);

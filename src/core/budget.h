@@ -36,7 +36,7 @@ struct sl_budget {
     struct sl_budget_watch watch;
     _Atomic int64_t charged_bytes; /* that the program took past us */
     _Atomic bool lessened;         /* since chunks last gave way to it */
-    uint64_t host_limit_bytes, virtual_size_bytes;
+    uint64_t virtual_size_bytes;
     bool pressure; /* it was too small at some time */
 };
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/host_memory.h"
 #include "base/log.h"
 #include "base/options_path.h"
 #include "core/core.h"
@@ -46,21 +45,14 @@ static enum sl_status open_trace(struct sl_core *core, uint64_t device_bytes)
     return SL_OK;
 }
 
-static uint64_t host_limit(void)
-{
-    struct sl_host_memory host;
-    if (sl_options_in_force()->host_limit) return sl_options_in_force()->host_limit;
-    sl_host_memory_read(&host);
-    return sl_host_memory_limit(&host, sl_options_in_force()->host_reserve);
-}
-
 /* Decided when it is first asked for, by whichever question. */
 uint64_t sl_core_virtual_size(void)
 {
     static _Atomic uint64_t decided;
+    const struct sl_options *options = sl_options_in_force();
     uint64_t none = 0, size = atomic_load(&decided);
     if (size) return size;
-    size = sl_options_in_force()->virtual_size ? sl_options_in_force()->virtual_size : host_limit();
+    size = options->virtual_size ? options->virtual_size : sl_host_share_foresee(options);
     return atomic_compare_exchange_strong(&decided, &none, size) ? size : none;
 }
 
@@ -71,8 +63,8 @@ static void decide_sizes(struct sl_core *core, uint64_t free_bytes, uint64_t *ch
     *chunk_bytes = core->options->chunk ? core->options->chunk
                    : wanted.chunk_bytes ? wanted.chunk_bytes
                                         : automatic_chunk(core->budget.bytes);
-    core->budget.host_limit_bytes = host_limit();
     core->budget.virtual_size_bytes = sl_core_virtual_size();
+    sl_host_share_begin(&core->host, core->options, &core->backend);
 }
 
 /* The environment's rules were checked when they were read; a profile's were not. */
@@ -182,8 +174,8 @@ enum sl_status sl_core_build(struct sl_core *core)
     decide_sizes(core, free_bytes, &chunk_bytes);
     if (!sl_lock_init(&core->order, SL_LOCK_ORDER, true)) return SL_ERR_NO_MEMORY;
     sl_arena_init(&core->arena, backend, chunk_bytes);
-    uint64_t limit_bytes = core->budget.host_limit_bytes < core->budget.virtual_size_bytes
-                               ? core->budget.host_limit_bytes
+    uint64_t limit_bytes = core->host.limit_bytes < core->budget.virtual_size_bytes
+                               ? core->host.limit_bytes
                                : core->budget.virtual_size_bytes;
     sl_placement_init(&core->placement, &core->arena, limit_bytes);
     core->placement.noted = sl_runtime_records_only();
@@ -213,6 +205,7 @@ enum sl_status sl_core_build(struct sl_core *core)
     /* Of plans that are made beside the launches nobody says which chunks are clean when they take over. */
     core->planning.forecast.from.knows_clean = backend->leave && !core->planning.planner;
     if (status == SL_OK && core->learned) sl_learned_use(core->learned);
+    sl_host_share_limit(&core->host, &core->placement, limit_bytes);
     if (status == SL_OK && core->budget.pressure) sl_core_under_pressure(core);
     if (status == SL_OK)
         sl_run_metadata_start(&core->recorder, backend, core->policy->name,
@@ -256,6 +249,7 @@ void sl_core_tear_down(struct sl_core *core, bool device_gone)
     sl_symbols_close(&core->symbols);
     sl_scanner_close(&core->scanner);
     sl_blocks_close(&core->blocks);
+    sl_host_share_end(&core->host);
     sl_placement_close(&core->placement);
     sl_arena_close(&core->arena, device_gone);
     bool in_file = core->live != NULL;

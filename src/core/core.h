@@ -11,6 +11,7 @@
 #include "core/budget.h"
 #include "core/demand.h"
 #include "core/history.h"
+#include "core/host_share.h"
 #include "core/live.h"
 #include "core/planning.h"
 #include "core/policy.h"
@@ -52,6 +53,7 @@ struct sl_core {
     struct sl_planning planning;
     struct sl_successors successors;
     struct sl_budget budget;
+    struct sl_host_share host;
     struct sl_ticks ticks;
     struct sl_streams streams;
     struct sl_reuse reuse;

@@ -35,7 +35,11 @@ enum sl_status sl_runtime_promise(uint64_t bytes)
     struct sl_core *core = core_that_gives();
     if (!core) return SL_ERR_UNSUPPORTED;
     sl_lock(&core->order);
+    sl_host_share_prepare(&core->host, bytes);
     enum sl_status status = sl_placement_promise(&core->placement, bytes);
+    if (status == SL_ERR_NO_MEMORY && sl_host_share_more(&core->host, bytes))
+        status = sl_placement_promise(&core->placement, bytes);
+    sl_host_share_changed(&core->host);
     sl_unlock(&core->order);
     return status;
 }
@@ -46,6 +50,7 @@ void sl_runtime_unpromise(uint64_t bytes)
     if (!core) return;
     sl_lock(&core->order);
     sl_placement_unpromise(&core->placement, bytes);
+    sl_host_share_changed(&core->host);
     sl_unlock(&core->order);
 }
 
@@ -66,6 +71,7 @@ enum sl_status sl_runtime_map(uint64_t address, uint64_t bytes, uint64_t promise
         core->scanner.extents.version++; /* tensors may go on in it */
         sl_reuse_by_all(&core->reuse, &core->placement.slots[slot]);
     }
+    sl_host_share_changed(&core->host);
     sl_unlock(&core->order);
     SL_TEST_DELAY(ALLOCATED);
     return status;

@@ -147,6 +147,7 @@ void sl_runtime_stop(bool device_gone)
     sl_trace_emit_to(NULL, NULL);
     sl_trace_close(core->recorder.trace);
     core->recorder.trace = core->stats.trace = NULL;
+    sl_host_share_end(&core->host);
     sl_unlock(&core->order);
     pthread_setcancelstate(cancel_state, NULL);
     if (!device_gone) atomic_store(&running.at_rest, core);
@@ -160,6 +161,7 @@ void sl_runtime_after_fork(void)
     sl_trace_emit_to(NULL, NULL);
     sl_report_leave(started);
     if (!started) return;
+    sl_host_share_after_fork(&started->host);
     sl_trace_abandon(started->recorder.trace);
     started->recorder.trace = started->stats.trace = NULL;
     started->daemon = NULL;

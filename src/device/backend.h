@@ -25,6 +25,11 @@ struct sl_device_properties {
     int driver_version; /* major * 1000 + minor * 10; 0: not known */
 };
 
+/* Where on the PCI bus. */
+struct sl_device_place {
+    uint32_t domain, bus, device;
+};
+
 /* Whose the program's memory is. */
 enum sl_memory_use {
     SL_MEMORY_NOTED, /* the driver's own: it is only taken note of, there are no slabs */
@@ -89,6 +94,9 @@ struct sl_backend {
     enum sl_status (*memory_info)(void *self, uint64_t *free_bytes, uint64_t *total_bytes);
     /* What is known of the device; *out is zeroed. */
     void (*describe)(void *self, struct sl_device_properties *out);
+    /* Where the device is. NULL: it is none of this machine, whose host memory it does not take. False: not
+     * known. */
+    bool (*place)(void *self, struct sl_device_place *out);
     /* Makes the context current in a new thread of ours. */
     enum sl_status (*thread_attach)(void *self);
     void (*close)(void *self);

@@ -363,6 +363,21 @@ static void describe(void *self, struct sl_device_properties *out)
     if (cuda->driver->driver_get_version(&out->driver_version) != CUDA_SUCCESS) out->driver_version = 0;
 }
 
+static bool place(void *self, struct sl_device_place *out)
+{
+    const struct cuda *cuda = self;
+    static const CUdevice_attribute attributes[] = {CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID,
+                                                    CU_DEVICE_ATTRIBUTE_PCI_BUS_ID,
+                                                    CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID};
+    int at[3];
+    for (int i = 0; i < 3; i++)
+        if (cuda->driver->device_get_attribute(&at[i], attributes[i], cuda->device) != CUDA_SUCCESS ||
+            at[i] < 0)
+            return false;
+    *out = (struct sl_device_place){(uint32_t)at[0], (uint32_t)at[1], (uint32_t)at[2]};
+    return true;
+}
+
 static enum sl_status thread_attach(void *self)
 {
     const struct cuda *cuda = self;
@@ -447,6 +462,7 @@ enum sl_status sl_backend_cuda_new(const struct sl_cuda_driver *driver, enum sl_
         .kernel_layout = kernel_layout,
         .memory_info = memory_info,
         .describe = describe,
+        .place = place,
         .thread_attach = thread_attach,
         .close = close_backend,
     };

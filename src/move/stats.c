@@ -133,7 +133,8 @@ void sl_stats_print(FILE *to, const struct sl_stats *stats, const struct sl_run_
             (unsigned long long)summary->primed);
     fprintf(to, " \"placed_bytes\": %llu, \"placed_live_bytes\": %llu,\n",
             (unsigned long long)summary->placed_bytes, (unsigned long long)summary->placed_live_bytes);
-    fprintf(to, " \"pinned_peak_bytes\": %llu,\n", (unsigned long long)summary->pinned_peak_bytes);
+    fprintf(to, " \"pinned_peak_bytes\": %llu, \"host_limit_bytes\": %llu,\n",
+            (unsigned long long)summary->pinned_peak_bytes, (unsigned long long)summary->host_limit_bytes);
     fprintf(to, " \"checks_failed\": %llu,\n", (unsigned long long)summary->checks_failed);
     fprintf(to, " \"link_in_bytes_per_s\": %llu, \"link_out_bytes_per_s\": %llu,\n",
             (unsigned long long)summary->link_in_bytes_per_s,

@@ -2,12 +2,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -15,22 +15,28 @@
 #define MAGIC "SLNODE\r\n"
 #define VERSION 1
 #define HEADER_BYTES 128
-#define ATTEMPTS 100      /* the file may be removed while it is opened */
-#define WAITS 1000        /* for registration, a millisecond each */
+#define ATTEMPTS 100 /* the file may be removed while it is opened */
+#define ATTEMPTS_AT_LOCK 100000
 #define REGISTRATION 0    /* the byte whose lock it is; slot s has 1 + s */
 #define ALL_THE_FILE 0, 0 /* from the first byte on, whatever follows */
 
-struct sl_node_file {
+struct head {
     char magic[8];
-    uint32_t version, slot_count, slot_bytes;
+    uint32_t version, slot_count, slot_bytes, rest;
+};
+struct sl_node_file {
+    struct head head;
     _Alignas(HEADER_BYTES) struct sl_node_slot slots[SL_NODE_SLOTS];
 };
 #define FILE_BYTES sizeof(struct sl_node_file)
 _Static_assert(offsetof(struct sl_node_file, slots) == HEADER_BYTES, "the slots follow the header");
 
-void sl_node_default_path(char out[SL_NODE_PATH])
+void sl_node_path(const char *option, char out[SL_NODE_PATH])
 {
-    snprintf(out, SL_NODE_PATH, "/dev/shm/sluice-node-%lu", (unsigned long)geteuid());
+    if (*option)
+        snprintf(out, SL_NODE_PATH, "%s", option);
+    else
+        snprintf(out, SL_NODE_PATH, "/dev/shm/sluice-node-%lu", (unsigned long)geteuid());
 }
 
 /* --- locks */
@@ -48,13 +54,13 @@ static bool is_held(int file, off_t byte)
     return fcntl(file, F_OFD_GETLK, &range) != 0 || range.l_type != F_UNLCK;
 }
 
+/* Who has it is done with it in some hundred microseconds, unless he was stopped. */
 static bool lock_registration(int file)
 {
-    static const struct timespec millisecond = {.tv_nsec = 1000000};
-    for (int i = 0; i < WAITS; i++) {
+    for (int i = 0; i < ATTEMPTS_AT_LOCK; i++) {
         if (lock(file, REGISTRATION, 1, F_WRLCK)) return true;
         if (errno != EAGAIN && errno != EACCES && errno != EINTR) return false;
-        nanosleep(&millisecond, NULL);
+        sched_yield();
     }
     errno = ETIMEDOUT;
     return false;
@@ -70,9 +76,9 @@ static bool is_private(const struct stat *status)
 
 static bool is_ours(int file, struct stat *status)
 {
-    struct sl_node_file head;
+    struct head head;
     return fstat(file, status) == 0 && is_private(status) && status->st_size == FILE_BYTES &&
-           pread(file, &head, HEADER_BYTES, 0) == HEADER_BYTES && !memcmp(head.magic, MAGIC, 8) &&
+           pread(file, &head, sizeof(head), 0) == sizeof(head) && !memcmp(head.magic, MAGIC, 8) &&
            head.version == VERSION && head.slot_count == SL_NODE_SLOTS &&
            head.slot_bytes == sizeof(struct sl_node_slot);
 }
@@ -91,13 +97,13 @@ static int open_file(const char *path, bool create)
 /* All its blocks: a page that there is no room for would be the end of the program. */
 static bool fill(int file)
 {
-    struct sl_node_file head = {.magic = MAGIC,
-                                .version = VERSION,
-                                .slot_count = SL_NODE_SLOTS,
-                                .slot_bytes = sizeof(struct sl_node_slot)};
+    struct head head = {.magic = MAGIC,
+                        .version = VERSION,
+                        .slot_count = SL_NODE_SLOTS,
+                        .slot_bytes = sizeof(struct sl_node_slot)};
     int error = posix_fallocate(file, 0, FILE_BYTES);
     if (error) errno = error;
-    return !error && pwrite(file, &head, HEADER_BYTES, 0) == HEADER_BYTES;
+    return !error && pwrite(file, &head, sizeof(head), 0) == sizeof(head);
 }
 
 /* pre: the lock of registration is held. Makes the file whole where it is new, or nobody has it any more who

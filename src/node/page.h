@@ -5,7 +5,7 @@
  * mapping (an open file description lock whose descriptor is closed), so it ends with the process, however
  * that ends; a child after fork has neither, and a program that closes all its descriptors keeps it. A slot
  * whose lock nobody holds is a dead process's, and whoever finds it clears it. No lock is waited for but that
- * of registration, and that for a second at most; what slots say is read and written by single words.
+ * of registration, and that not for long; what slots say is read and written by single words.
  *
  * The file is the user's alone (0600), and whoever is last removes it. It is taken only if it is a plain file
  * of the same user with that mode; what stands in it is not trusted: numbers are only summed up.
@@ -50,8 +50,8 @@ struct sl_node {
 /* The word of a slot that a member of sl_node_entry is. */
 #define SL_NODE_WORD(member) (offsetof(struct sl_node_entry, member) / sizeof(uint64_t))
 
-/* Where the page is unless an option says otherwise. */
-void sl_node_default_path(char out[SL_NODE_PATH]);
+/* Where the page is: `option`, or, where that is "", the user's own place. */
+void sl_node_path(const char *option, char out[SL_NODE_PATH]);
 
 /* Registers this process, and keeps others from doing so until sl_node_settle. Where the file is not as it
  * must be one line says so: SL_ERR_INVALID; it is full, or the kernel has no such locks: SL_ERR_UNSUPPORTED;

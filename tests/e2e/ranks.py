@@ -41,11 +41,20 @@ class Run:
             done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=240, check=False)
             self.status, self.output, self.errors = done.returncode, done.stdout, done.stderr
             self.devices, self.sluice = (
-                [json.load(open(path, encoding="utf-8")) for path in glob.glob(os.path.join(folder, kind))]
-                for kind in ("device.*", "sluice.*"))
+                list(self.books(glob.glob(os.path.join(folder, kind))))
+                for kind in ("device.*[0-9]", "sluice.*[0-9]"))
         self.device = self.devices  # where a failure is shown
         self.results = re.findall(r" loss \S+ (\S+)|(weights_hash \S+)", self.output)
         self.peaks = [device["peak_device_bytes"] for device in self.devices if device["launches"]]
+
+    def books(self, paths):
+        """Those that were written to their end: where one rank fails the others are killed."""
+        for path in paths:
+            with open(path, encoding="utf-8") as file:
+                try:
+                    yield json.load(file)
+                except json.JSONDecodeError:
+                    assert self.status, f"{path} is no JSON"
 
 
 def check(build, ranks, zero, case):
@@ -75,5 +84,88 @@ def every(build, ranks="2", *zeros):
             check(build, int(ranks), zero, case)
 
 
+def node(build, ranks="4"):
+    """The ranks of a machine share its host memory: each is given an equal part, and what is too little for one of them is
+    refused, though others would have had more than they use."""
+    ranks = int(ranks)
+    options = [*MODEL, "--steps", "3", "--zero", "2"]
+    with tempfile.TemporaryDirectory() as folder:
+        page = os.path.join(folder, "node")
+        sluice = {"CHUNK": "2M", "NODE": page, "NODE_LIMIT": "1G", "DEVICE_BUDGET": "16M"}
+        alone = Run(build, ranks, options)
+        roomy = Run(build, ranks, options, sluice)
+        need(alone.status == 0 and roomy.status == 0 and roomy.results == alone.results, "it runs with much", roomy)
+        taken = max(each["placed_bytes"] for each in roomy.sluice)
+        for limit, fits in (taken * ranks, True), (taken * ranks - 2 * MIB, False):
+            tight = Run(build, ranks, options, {**sluice, "NODE_LIMIT": limit})
+            name = f"{ranks} ranks with {limit >> 20} MiB of host memory, {'enough' if fits else 'too little'}"
+            need((tight.status == 0) == fits, name, tight)
+            need(len(tight.sluice) == ranks or not fits, f"{name}: all are managed", tight)
+            need(all(each["host_limit_bytes"] == whole_blocks(limit // ranks) for each in tight.sluice), f"{name}: equal parts", tight)
+            need(sum(each["placed_bytes"] for each in tight.sluice) <= limit, f"{name}: what they took together", tight)
+            need(not fits or tight.results == alone.results, f"{name}: the same bits", tight)
+            print(name, flush=True)
+            # A rank that is killed because another failed leaves the page behind, to whoever comes next.
+            need(not fits or not os.path.exists(page), f"{name}: the page is gone", tight)
+
+
+def start_ranks(build, folder, ranks, steps, preload, page):
+    """The ranks as a launcher starts them, without one that ends them all when one fails."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("SLUICE_", "SOFTCUDA_"))}
+    env.update({"LD_LIBRARY_PATH": os.path.join(build, "subprojects", "softcuda", "lib"), "SOFTCUDA_DEVICES": str(ranks),
+                "WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks), "SLUICE_NODE": page, "SLUICE_NODE_LIMIT": "1G",
+                "SLUICE_CHUNK": "2M", "SLUICE_DEVICE_BUDGET": "16M",
+                "LD_PRELOAD": " ".join(filter(None, [os.environ.get("E2E_PRELOAD"), preload]))})
+    data = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "workloads", "data", "gpl-3.txt")
+    command = [os.path.join(build, "workloads", "ddp"), "--data", data, "--id-file", os.path.join(folder, "id"), *MODEL,
+               "--steps", str(steps), "--zero", "2"]
+    return [subprocess.Popen(command, env={**env, "RANK": str(rank), "LOCAL_RANK": str(rank)}, text=True,
+                             stdout=subprocess.PIPE if rank == 0 else subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            for rank in range(ranks)]
+
+
+def kill_one(build, ranks, preload):
+    """Kills the last rank once the first has trained a step: how the others end, and whether they left a page behind."""
+    with tempfile.TemporaryDirectory() as folder:
+        page = os.path.join(folder, "node")
+        programs = start_ranks(build, folder, ranks, 100000, preload, page)
+        while not programs[0].stdout.readline().startswith("step "):
+            assert programs[0].poll() is None, "rank 0 ended before it had trained a step"
+        known = os.path.exists(page)
+        programs[-1].kill()
+        programs[0].communicate(timeout=120)
+        return [program.wait(timeout=120) for program in programs], known, os.path.exists(page)
+
+
+def kill_all(build, ranks, preload):
+    """What all of them leave when they are killed is taken over, and removed, by the next."""
+    with tempfile.TemporaryDirectory() as folder:
+        page = os.path.join(folder, "node")
+        programs = start_ranks(build, folder, ranks, 100000, preload, page)
+        while not programs[0].stdout.readline().startswith("step "):
+            assert programs[0].poll() is None, "rank 0 ended before it had trained a step"
+        for program in programs:
+            program.kill()
+        for program in programs:
+            program.communicate()
+        assert os.path.exists(page), "killed processes remove nothing"
+        # As much as there is for one: nothing of the dead counts.
+        programs = start_ranks(build, folder, 1, 2, preload, page)
+        output = programs[0].communicate(timeout=120)[0]
+        assert programs[0].returncode == 0 and "weights_hash" in output, output
+        assert not os.path.exists(page), "the page is left behind"
+
+
+def killed(build, ranks="4"):
+    """A rank that is killed: the others end as they do without sluice, and what it had is nobody's."""
+    preload = os.path.join(build, "shim", "libsluice.so")
+    without, _, _ = kill_one(build, int(ranks), None)
+    ends, known, left = kill_one(build, int(ranks), preload)
+    assert ends == without and ends[-1] == -9 and 0 not in ends, f"ends {ends}, without sluice {without}"
+    assert known and not left, f"page while they ran: {known}, after it: {left}"
+    kill_all(build, int(ranks), preload)
+    print(f"{ranks} ranks, one killed: {ends}")
+
+
 if __name__ == "__main__":
-    {"sharded": sharded, "every": every}[sys.argv[2]](os.path.abspath(sys.argv[1]), *sys.argv[3:])
+    {"sharded": sharded, "every": every, "node": node, "killed": killed}[sys.argv[2]](os.path.abspath(sys.argv[1]), *sys.argv[3:])

@@ -41,6 +41,25 @@ class Doctor(ToolTest):
         os.unlink(self.folder / "lib/libsluice.so")
         self.assertRegex(sluice("doctor", "--software", tool=tool).stdout, r"(?m)^NO +library ")
 
+    def test_shared_host_memory(self):
+        """Otherwise nobody knows how much a rank would get, or why processes do not know of each other."""
+        node = self.folder / "node"
+
+        def host(**variables):
+            said = sluice("doctor", "--software", env={**clean_environment(), "SLUICE_NODE": str(node), **variables}).stdout
+            return [tuple(line.split(None, 1)) for line in said.splitlines() if re.match(r"\w+ +(managed|host limit) ", line)]
+
+        self.assertEqual([line[1] for line in host(SLUICE_NODE_LIMIT="1G")], ["host limit       1 GiB for a program"])
+        self.assertEqual([line[1] for line in host(SLUICE_NODE_LIMIT="1G", LOCAL_RANK="1", LOCAL_WORLD_SIZE="4")],
+                         ["host limit       256 MiB for each of 4 ranks"])
+        self.assertEqual([line[1] for line in host(SLUICE_HOST_LIMIT="1G", LOCAL_RANK="1", LOCAL_WORLD_SIZE="4")],
+                         ["host limit       1 GiB for a program"])
+        node.write_text("somebody's")
+        os.chmod(node, 0o644)
+        (mark, text), = host()
+        self.assertEqual((mark, text), ("note", f"managed          {node} is not what sluice keeps there: processes share no memory"))
+        self.assertEqual(node.read_text(), "somebody's")
+
     @staticmethod
     def pytorch(**variables):
         """The lines about PyTorch, without their marks."""

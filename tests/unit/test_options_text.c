@@ -136,6 +136,7 @@ static void values_in_force_are_lines(void **state)
                                 .stats = "",
                                 .live = "",
                                 .log = "",
+                                .node = "",
                                 .plan_attempts = 100000};
     FILE *to = begin();
     sl_options_print_values(to, &values);

@@ -275,8 +275,12 @@ static void what_is_not_understood_is_refused_while_somebody_has_it(void **state
     assert_int_equal(sl_node_others(&node, others), 0);
     sl_node_leave(&node);
     assert_false(is_there());
+    struct sl_node second;
     put("what nobody wrote", 18, 0); /* or cut short: by a process that was killed over it */
     join(&node, 1);
+    join(&second, 2);
+    assert_int_equal(sl_node_others(&node, others), 1);
+    sl_node_leave(&second);
     sl_node_leave(&node);
     assert_false(is_there());
 }

@@ -10,7 +10,11 @@
 #include <unistd.h>
 
 #include "base/host_memory.h"
+#include "base/launcher.h"
+#include "base/options.h"
 #include "base/text.h"
+#include "core/host_share.h"
+#include "node/page.h"
 #include "tools/command/places.h"
 
 static void examine_memory(struct findings *findings)
@@ -29,6 +33,39 @@ static void examine_memory(struct findings *findings)
     bool small = limited && memory.cgroup_bytes < memory.available_bytes;
     find(findings, small ? VERDICT_NOTE : VERDICT_OK, "cgroup limit", "%s%s",
          limited ? sl_bytes_text(memory.cgroup_bytes, text) : "none", limited ? " left" : "");
+}
+
+/* What the managed processes of this user have of the machine, and what another one could have. */
+static void examine_node(struct findings *findings)
+{
+    static struct sl_node_entry others[SL_NODE_SLOTS];
+    struct sl_options options;
+    char path[SL_NODE_PATH], text[SL_BYTES_TEXT], pinned[SL_BYTES_TEXT];
+    uint64_t taken_bytes = 0, pinned_bytes = 0;
+    uint32_t count = 0;
+    sl_options_peek(&options);
+    sl_node_path(options.node, path);
+    sl_node_sweep(path);
+    if (sl_node_look(path, others, &count) == SL_ERR_INVALID) {
+        find(findings, VERDICT_NOTE, "managed",
+             "%s is not what sluice keeps there: processes share no memory", path);
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        taken_bytes += others[i].taken_bytes;
+        pinned_bytes += others[i].pinned_bytes;
+    }
+    if (count)
+        find(findings, VERDICT_OK, "managed", "%u process%s of this user, with %s of host memory, %s pinned",
+             count, count > 1 ? "es" : "", sl_bytes_text(taken_bytes, text),
+             sl_bytes_text(pinned_bytes, pinned));
+    uint64_t limit_bytes = sl_host_share_foresee(&options);
+    if (limit_bytes == UINT64_MAX) return;
+    if (sl_launcher()->local_size && !options.host_limit)
+        find(findings, VERDICT_OK, "host limit", "%s for each of %u ranks", sl_bytes_text(limit_bytes, text),
+             sl_launcher()->local_size);
+    else
+        find(findings, VERDICT_OK, "host limit", "%s for a program", sl_bytes_text(limit_bytes, text));
 }
 
 static void examine_memlock(struct findings *findings)
@@ -61,6 +98,7 @@ static void examine_overcommit(struct findings *findings)
 void examine_host(struct findings *findings)
 {
     examine_memory(findings);
+    examine_node(findings);
     examine_memlock(findings);
     examine_overcommit(findings);
 }

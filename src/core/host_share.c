@@ -1,0 +1,244 @@
+#include "core/host_share.h"
+
+#include <sched.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/launcher.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "node/shares.h"
+
+#define AHEAD_MOST (256 * SL_MIB) /* of what is claimed before it is needed: */
+#define AHEAD_PART 64             /* so much of all there is */
+#define ATTEMPTS 8                /* at a claim, while others claim as well */
+#define SETTLING 4                /* looks at a first promise, while others claim */
+
+/* What is asked of the page. Not on the stack: the calling thread is the program's, and may have little. */
+struct question {
+    char path[SL_NODE_PATH];
+    uint32_t count;
+    struct sl_node_entry others[SL_NODE_SLOTS];
+};
+
+/* NULL: out of memory. */
+static struct question *question_new(const struct sl_options *options)
+{
+    struct question *question = malloc(sizeof(*question));
+    if (!question) return NULL;
+    question->count = 0;
+    sl_node_path(options->node, question->path);
+    return question;
+}
+
+/* What there is for all, beside `others`. UINT64_MAX: nothing is known. */
+static uint64_t total_of(const struct sl_options *options, const struct sl_node_entry *others, uint32_t count,
+                         uint64_t *pool)
+{
+    struct sl_host_memory host;
+    sl_host_memory_read(&host);
+    *pool = sl_host_memory_limited_by(&host);
+    if (options->node_limit) return options->node_limit;
+    uint64_t available = sl_host_memory_limit(&host, options->host_reserve);
+    return available == UINT64_MAX ? available : sl_shares_total(others, count, *pool, available);
+}
+
+/* Of that, what this process may have. */
+static uint64_t part_of(const struct sl_node_entry *others, uint32_t count, uint64_t pool,
+                        uint64_t total_bytes)
+{
+    const struct sl_launcher *launcher = sl_launcher();
+    if (total_bytes == UINT64_MAX) return total_bytes;
+    if (launcher->local_size)
+        return sl_shares_fair(others, count, pool, launcher->job, launcher->local_size, total_bytes);
+    uint64_t promised = sl_shares_promised(others, count, pool, 0);
+    return total_bytes > promised ? total_bytes - promised : 0;
+}
+
+uint64_t sl_host_share_foresee(const struct sl_options *options)
+{
+    uint64_t pool;
+    if (options->host_limit) return options->host_limit;
+    struct question *question = question_new(options);
+    const struct sl_node_entry *others = question ? question->others : NULL;
+    if (question) sl_node_look(question->path, question->others, &question->count);
+    uint32_t count = question ? question->count : 0;
+    uint64_t total = total_of(options, others, count, &pool), part = part_of(others, count, pool, total);
+    free(question);
+    return part;
+}
+
+static uint64_t promised_to_others(const struct sl_host_share *share, uint64_t job)
+{
+    struct sl_node_entry *others = malloc(SL_NODE_SLOTS * sizeof(*others));
+    if (!others) return UINT64_MAX;
+    uint64_t promised = sl_shares_promised(others, sl_node_others(&share->node, others), share->pool, job);
+    free(others);
+    return promised;
+}
+
+/* Others may have claimed what was promised here before they saw that. */
+static void settle_promise(struct sl_host_share *share, uint64_t job, uint64_t size)
+{
+    for (int i = 0; i < SETTLING; i++) {
+        uint64_t promised = promised_to_others(share, job);
+        uint64_t left = share->total_bytes > promised ? share->total_bytes - promised : 0;
+        uint64_t fair = left / size & ~(SL_BLOCK_BYTES - 1);
+        if (fair >= share->limit_bytes) return;
+        share->limit_bytes = fair;
+        sl_node_set(&share->node, SL_NODE_WORD(promised_bytes), fair);
+    }
+}
+
+/* pre: registration goes on. */
+static void decide(struct sl_host_share *share, const struct sl_options *options,
+                   const struct sl_node_entry *others, uint32_t count)
+{
+    const struct sl_launcher *launcher = sl_launcher();
+    share->total_bytes = total_of(options, others, count, &share->pool);
+    share->kind = options->host_limit || share->total_bytes == UINT64_MAX ? SL_HOST_TOLD
+                  : launcher->local_size                                  ? SL_HOST_PROMISED
+                                                                          : SL_HOST_CLAIMED;
+    share->limit_bytes =
+        options->host_limit ? options->host_limit : part_of(others, count, share->pool, share->total_bytes);
+    if (!share->node.mapped && share->kind == SL_HOST_CLAIMED) share->kind = SL_HOST_TOLD; /* no others */
+    if (!share->node.mapped) return;
+    bool promised = share->kind == SL_HOST_PROMISED;
+    sl_node_say(&share->node, &(struct sl_node_entry){
+                                  .process = (uint64_t)getpid(),
+                                  .pool = share->pool,
+                                  .job = promised ? launcher->job : 0,
+                                  .size = launcher->local_size,
+                                  .rank = launcher->local_rank,
+                                  .total_bytes = share->kind == SL_HOST_TOLD ? 0 : share->total_bytes,
+                                  .promised_bytes = promised ? share->limit_bytes : 0,
+                              });
+    if (promised) settle_promise(share, launcher->job, launcher->local_size);
+}
+
+static void say(const struct sl_host_share *share)
+{
+    char limit[SL_BYTES_TEXT], total[SL_BYTES_TEXT];
+    sl_bytes_text(share->limit_bytes, limit);
+    sl_bytes_text(share->total_bytes, total);
+    if (share->kind == SL_HOST_PROMISED)
+        sl_log(SL_LOG_INFO, "host memory: %s, an equal part of %s for each of %u ranks", limit, total,
+               sl_launcher()->local_size);
+    if (share->kind == SL_HOST_CLAIMED)
+        sl_log(SL_LOG_DEBUG, "host memory: up to %s of %s, as far as others do not take it", limit, total);
+}
+
+void sl_host_share_begin(struct sl_host_share *share, const struct sl_options *options,
+                         const struct sl_backend *device)
+{
+    struct question *question = device->place ? question_new(options) : NULL;
+    *share = (struct sl_host_share){.node.file = -1};
+    if (question && sl_node_join(question->path, &share->node) == SL_OK) {
+        sl_node_bury(&share->node);
+        question->count = sl_node_others(&share->node, question->others);
+    }
+    decide(share, options, question ? question->others : NULL, question ? question->count : 0);
+    sl_node_settle(&share->node);
+    free(question);
+    say(share);
+}
+
+/* --- claims */
+
+static void set_claimed(struct sl_host_share *share, uint64_t bytes)
+{
+    share->claimed_bytes = bytes;
+    share->placement->live_chunk_bytes_limit = bytes;
+}
+
+static uint64_t taken(const struct sl_host_share *share)
+{
+    return sl_arena_host_bytes(share->placement->arena) + share->placement->promised_bytes;
+}
+
+void sl_host_share_limit(struct sl_host_share *share, struct sl_placement *placement, uint64_t most_bytes)
+{
+    if (most_bytes < share->limit_bytes) share->limit_bytes = most_bytes;
+    share->placement = placement;
+    set_claimed(share, share->kind == SL_HOST_CLAIMED ? taken(share) : share->limit_bytes);
+    if (share->kind == SL_HOST_CLAIMED)
+        sl_node_set(&share->node, SL_NODE_WORD(promised_bytes), share->claimed_bytes);
+    sl_host_share_changed(share);
+}
+
+static bool claim(struct sl_host_share *share, uint64_t bytes, int attempts)
+{
+    for (int i = 0; i < attempts; i++) {
+        if (i) sched_yield();
+        sl_node_set(&share->node, SL_NODE_WORD(promised_bytes), bytes);
+        uint64_t promised = promised_to_others(share, 0);
+        if (promised <= share->total_bytes && bytes <= share->total_bytes - promised) {
+            set_claimed(share, bytes);
+            return true;
+        }
+        sl_node_set(&share->node, SL_NODE_WORD(promised_bytes), share->claimed_bytes);
+    }
+    return false;
+}
+
+static uint64_t ahead(const struct sl_host_share *share)
+{
+    uint64_t part = share->total_bytes / AHEAD_PART & ~(SL_BLOCK_BYTES - 1);
+    return part < AHEAD_MOST ? part : AHEAD_MOST;
+}
+
+/* Room for `bytes` bytes in units of `unit`, and `more_bytes`. Nothing beyond the limit is claimed. */
+static bool claim_for(struct sl_host_share *share, uint64_t bytes, uint64_t unit, uint64_t more_bytes,
+                      int attempts)
+{
+    uint64_t now = taken(share), left = share->limit_bytes > now ? share->limit_bytes - now : 0;
+    if (bytes > left) return false;
+    uint64_t needed = (bytes + unit - 1) / unit * unit + more_bytes;
+    if (needed > left) needed = left;
+    return now + needed > share->claimed_bytes && claim(share, now + needed, attempts);
+}
+
+void sl_host_share_prepare(struct sl_host_share *share, uint64_t bytes)
+{
+    if (share->kind != SL_HOST_CLAIMED || !share->node.mapped || share->claimed_bytes == share->limit_bytes)
+        return;
+    uint64_t unit = share->placement->arena->chunk_bytes, now = taken(share);
+    uint64_t room = share->claimed_bytes > now ? share->claimed_bytes - now : 0;
+    if (bytes <= room && room - bytes >= unit) return;
+    claim_for(share, bytes, unit, ahead(share), 1);
+}
+
+bool sl_host_share_more(struct sl_host_share *share, uint64_t bytes)
+{
+    if (share->kind != SL_HOST_CLAIMED || !share->node.mapped) return false;
+    uint64_t unit = share->placement->arena->chunk_bytes;
+    sl_node_bury(&share->node);
+    return claim_for(share, bytes, unit, ahead(share), 1) || claim_for(share, bytes, unit, 0, ATTEMPTS) ||
+           claim_for(share, bytes, SL_BLOCK_BYTES, 0, ATTEMPTS);
+}
+
+void sl_host_share_changed(struct sl_host_share *share)
+{
+    if (!share->node.mapped || !share->placement) return;
+    uint64_t now = taken(share), pinned = share->placement->arena->pinned_bytes;
+    if (now == share->taken_bytes && pinned == share->pinned_bytes) return;
+    share->taken_bytes = now;
+    share->pinned_bytes = pinned;
+    sl_node_set(&share->node, SL_NODE_WORD(taken_bytes), now);
+    sl_node_set(&share->node, SL_NODE_WORD(pinned_bytes), pinned);
+    if (share->kind == SL_HOST_TOLD) sl_node_set(&share->node, SL_NODE_WORD(promised_bytes), now);
+    if (share->kind != SL_HOST_CLAIMED || share->claimed_bytes <= now + 2 * ahead(share)) return;
+    set_claimed(share, now + ahead(share));
+    sl_node_set(&share->node, SL_NODE_WORD(promised_bytes), share->claimed_bytes);
+}
+
+void sl_host_share_end(struct sl_host_share *share)
+{
+    sl_node_leave(&share->node);
+}
+
+void sl_host_share_after_fork(struct sl_host_share *share)
+{
+    sl_node_forget(&share->node);
+}

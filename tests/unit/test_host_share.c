@@ -1,0 +1,279 @@
+/* Host memory that processes share: together they never have more than there is, each rank of a job has what
+ * it was promised, and what a dead one had is there for the others. Two shares in one process are as two
+ * processes here. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/launcher.h"
+#include "core/host_share.h"
+
+#define TOTAL (100 * SL_MIB)
+
+static char folder[] = "/tmp/sluice-share-XXXXXX", path[64];
+static struct sl_options options;
+
+static bool place(void *self, struct sl_device_place *out)
+{
+    (void)self, (void)out;
+    return false;
+}
+static const struct sl_backend device = {.place = place}, no_device;
+
+struct process {
+    struct sl_host_share share;
+    struct sl_placement placement;
+    struct sl_arena arena;
+};
+
+static void be_alone(void)
+{
+    unsetenv("LOCAL_RANK");
+    unsetenv("LOCAL_WORLD_SIZE");
+    sl_launcher_note();
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    strcpy(folder + strlen(folder) - 6, "XXXXXX");
+    if (!mkdtemp(folder)) return -1;
+    snprintf(path, sizeof(path), "%s/node", folder);
+    be_alone();
+    options = (struct sl_options){.node = path, .node_limit = TOTAL};
+    return 0;
+}
+
+/* Fails where a file was left behind. */
+static int tear_down(void **state)
+{
+    (void)state;
+    return rmdir(folder);
+}
+
+static struct process *start(const struct sl_backend *backend)
+{
+    struct process *process = calloc(1, sizeof(*process));
+    assert_non_null(process);
+    process->arena.chunk_bytes = 2 * SL_MIB;
+    process->placement.arena = &process->arena;
+    sl_host_share_begin(&process->share, &options, backend);
+    sl_host_share_limit(&process->share, &process->placement, UINT64_MAX);
+    return process;
+}
+
+static void end(struct process *process)
+{
+    sl_host_share_end(&process->share);
+    free(process);
+}
+
+static uint64_t room(const struct process *process)
+{
+    return process->placement.live_chunk_bytes_limit - process->arena.virtual_bytes_used;
+}
+
+static void give(struct process *process, uint64_t bytes)
+{
+    process->arena.virtual_bytes_used -= bytes;
+    sl_host_share_changed(&process->share);
+}
+
+/* As an allocation does it. */
+static bool take(struct process *process, uint64_t bytes)
+{
+    sl_host_share_prepare(&process->share, bytes);
+    if (bytes > room(process) && (!sl_host_share_more(&process->share, bytes) || bytes > room(process)))
+        return false;
+    process->arena.virtual_bytes_used += bytes;
+    sl_host_share_changed(&process->share);
+    return true;
+}
+
+static void be_rank(const char *rank, const char *size)
+{
+    setenv("LOCAL_RANK", rank, 1);
+    setenv("LOCAL_WORLD_SIZE", size, 1);
+    sl_launcher_note();
+}
+
+static void each_rank_has_an_equal_part(void **state)
+{
+    (void)state;
+    be_rank("0", "4");
+    assert_int_equal(sl_host_share_foresee(&options), 24 * SL_MIB);
+    struct process *first = start(&device);
+    assert_true(take(first, 24 * SL_MIB));
+    assert_false(take(first, 2 * SL_MIB)); /* though nobody else is there yet */
+    be_rank("3", "4");
+    assert_int_equal(sl_host_share_foresee(&options), 24 * SL_MIB);
+    struct process *last = start(&device);
+    assert_true(take(last, 24 * SL_MIB));
+    assert_false(take(last, 2 * SL_MIB));
+    be_alone();
+    /* Who is by himself gets what is promised to no rank, whether it has come or not. */
+    assert_int_equal(sl_host_share_foresee(&options), 4 * SL_MIB);
+    struct process *other = start(&device);
+    assert_true(take(other, 4 * SL_MIB));
+    assert_false(take(other, 2 * SL_MIB));
+    end(other);
+    end(first);
+    end(last);
+}
+
+static void what_one_has_another_does_not_get(void **state)
+{
+    (void)state;
+    struct process *one = start(&device), *two = start(&device);
+    assert_true(take(one, 60 * SL_MIB));
+    assert_true(take(two, 30 * SL_MIB));
+    assert_true(take(two, 8 * SL_MIB));
+    assert_false(take(two, 4 * SL_MIB));
+    assert_false(take(one, 4 * SL_MIB));
+    give(one, 60 * SL_MIB);
+    assert_true(take(two, 40 * SL_MIB));
+    assert_false(take(one, 30 * SL_MIB));
+    end(two);
+    assert_true(take(one, TOTAL));
+    end(one);
+}
+
+static void a_limit_that_the_user_gave_is_kept(void **state)
+{
+    (void)state;
+    options.host_limit = 80 * SL_MIB;
+    be_rank("0", "4");
+    assert_int_equal(sl_host_share_foresee(&options), 80 * SL_MIB);
+    struct process *told = start(&device);
+    assert_true(take(told, 80 * SL_MIB));
+    assert_false(take(told, 2 * SL_MIB));
+    options.host_limit = 0;
+    be_alone();
+    struct process *other = start(&device);
+    assert_true(take(other, 20 * SL_MIB)); /* it sees what was taken */
+    assert_false(take(other, 2 * SL_MIB));
+    end(other);
+    end(told);
+}
+
+static void the_dead_have_nothing(void **state)
+{
+    (void)state;
+    int ready[2], status;
+    char byte;
+    struct process *one = start(&device);
+    assert_int_equal(pipe(ready), 0);
+    pid_t child = fork();
+    if (!child) {
+        if (!take(start(&device), 90 * SL_MIB) || write(ready[1], "", 1) != 1) _exit(1);
+        for (;;) pause();
+    }
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    assert_false(take(one, 50 * SL_MIB));
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(take(one, TOTAL));
+    end(one);
+}
+
+/* Another's file there: as without, but for what the launcher says. */
+static void without_a_page_each_is_alone(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir(path, 0700), 0);
+    struct process *one = start(&device), *two = start(&device);
+    assert_true(take(one, TOTAL));
+    assert_true(take(two, TOTAL));
+    assert_false(take(two, 2 * SL_MIB));
+    end(one);
+    end(two);
+    be_rank("1", "2");
+    one = start(&device);
+    assert_true(take(one, 50 * SL_MIB));
+    assert_false(take(one, 2 * SL_MIB));
+    end(one);
+    assert_int_equal(rmdir(path), 0);
+    be_alone();
+    struct stat none;
+    one = start(&no_device); /* a simulated one takes nothing of the machine */
+    assert_int_not_equal(stat(path, &none), 0);
+    assert_true(take(one, TOTAL));
+    end(one);
+}
+
+/* Whatever stands in the page: one process takes all of the machine to be smaller than another does. */
+static void more_than_there_is_leaves_nothing(void **state)
+{
+    (void)state;
+    struct process *one = start(&device);
+    assert_true(take(one, 80 * SL_MIB));
+    options.node_limit = 40 * SL_MIB;
+    assert_int_equal(sl_host_share_foresee(&options), 0);
+    struct process *two = start(&device);
+    two->share.limit_bytes = TOTAL;
+    assert_false(take(two, 2 * SL_MIB));
+    end(one);
+    assert_true(take(two, 40 * SL_MIB));
+    end(two);
+}
+
+/* Processes that allocate and free at once, as fast as they can. `held` is what they really have. */
+static void together_they_never_have_more(void **state)
+{
+    (void)state;
+    enum { PROCESSES = 4, TURNS = 3000 };
+    _Atomic uint64_t *held = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pid_t children[PROCESSES];
+    for (int p = 0; p < PROCESSES; p++) {
+        children[p] = fork();
+        if (children[p]) continue;
+        struct process *process = start(&device);
+        unsigned random = 7u + (unsigned)p;
+        for (int i = 0; i < TURNS; i++) {
+            random = random * 1103515245u + 12345u;
+            uint64_t bytes = 2 * SL_MIB * (1 + (random >> 16) % 12), has = process->arena.virtual_bytes_used;
+            if (random >> 30 && has >= bytes) {
+                atomic_fetch_sub(held, bytes);
+                give(process, bytes);
+            } else if (take(process, bytes) && atomic_fetch_add(held, bytes) + bytes > TOTAL) {
+                _exit(2);
+            }
+        }
+        atomic_fetch_sub(held, process->arena.virtual_bytes_used);
+        end(process);
+        _exit(0);
+    }
+    for (int p = 0; p < PROCESSES; p++) {
+        int status;
+        assert_int_equal(waitpid(children[p], &status, 0), children[p]);
+        assert_int_equal(status, 0);
+    }
+    munmap((void *)held, 4096);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(each_rank_has_an_equal_part, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_one_has_another_does_not_get, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_limit_that_the_user_gave_is_kept, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_dead_have_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(without_a_page_each_is_alone, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(more_than_there_is_leaves_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(together_they_never_have_more, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
