@@ -15,8 +15,7 @@ static const struct {
 #undef SC_ATTRIBUTE
 };
 
-/* Where a device is on the PCI bus. */
-#define BUS(device) ((device)->physical + 1)
+#define BUS(device) SC_BUS((device)->physical)
 
 static CUresult enter_device(CUdevice device)
 {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "options.h"
+#include "topology.h"
 
 static struct sc_device devices[SC_DEVICES];
 static int count;
@@ -29,27 +30,32 @@ static bool names_uuid(const char *word, size_t length, int physical)
     return length > 4 && length <= at && !strncmp(word, text, length);
 }
 
-static int physical_of(const char *word, size_t length, int machine_count)
+static int machine_count(void)
+{
+    return sc_options()->devices < SC_DEVICES ? (int)sc_options()->devices : SC_DEVICES;
+}
+
+static int physical_of(const char *word, size_t length, int there)
 {
     if (isdigit((unsigned char)*word)) {
         char *end;
         unsigned long number = strtoul(word, &end, 10);
-        return end == word + length && number < (unsigned long)machine_count ? (int)number : -1;
+        return end == word + length && number < (unsigned long)there ? (int)number : -1;
     }
-    for (int i = 0; i < machine_count; i++)
+    for (int i = 0; i < there; i++)
         if (names_uuid(word, length, i)) return i;
     return -1;
 }
 
-int sc_devices_choose(const char *list, int machine_count, int out[SC_DEVICES])
+int sc_devices_choose(const char *list, int there, int out[SC_DEVICES])
 {
     int chosen = 0;
     if (!list)
-        for (; chosen < machine_count; chosen++) out[chosen] = chosen;
-    while (list && *list && chosen < machine_count) {
+        for (; chosen < there; chosen++) out[chosen] = chosen;
+    while (list && *list && chosen < there) {
         list += strspn(list, " ");
         size_t length = strcspn(list, ", ");
-        int physical = length ? physical_of(list, length, machine_count) : -1;
+        int physical = length ? physical_of(list, length, there) : -1;
         bool twice = false;
         for (int i = 0; i < chosen; i++) twice |= out[i] == physical;
         if (physical < 0 || twice) break;
@@ -61,15 +67,30 @@ int sc_devices_choose(const char *list, int machine_count, int out[SC_DEVICES])
     return chosen;
 }
 
-static struct sc_machine machine_of(const struct sc_options *o)
+unsigned sc_devices_of_link(int physical)
 {
+    int group = sc_options()->host_link > SC_DEVICES ? SC_DEVICES : (int)sc_options()->host_link;
+    if (group < 1) group = 1;
+    int left = machine_count() - physical / group * group;
+    return (unsigned)(left < group ? left : group);
+}
+
+int sc_device_root_port(int physical)
+{
+    int group = sc_options()->host_link > SC_DEVICES ? SC_DEVICES : (int)sc_options()->host_link;
+    return physical / (group < 1 ? 1 : group);
+}
+
+static struct sc_machine machine_of(const struct sc_options *o, int physical)
+{
+    double part = 1.0 / sc_devices_of_link(physical);
     return (struct sc_machine){
         .memory_bytes = o->memory_bytes,
         .device_bytes_per_ns = o->device_gbps,
         .flops_per_ns = o->tflops * 1000,
-        .link_in_bytes_per_ns = o->link_in_gbps,
-        .link_out_bytes_per_ns = o->link_out_gbps,
-        .link_both_bytes_per_ns = o->link_both_gbps,
+        .link_in_bytes_per_ns = o->link_in_gbps * part,
+        .link_out_bytes_per_ns = o->link_out_gbps * part,
+        .link_both_bytes_per_ns = o->link_both_gbps * part,
         .peer_bytes_per_ns = (double)o->nvlink_gbps,
         .peer_ns = o->peer_latency_ns,
         .launch_ns = o->launch_ns,
@@ -81,11 +102,11 @@ static struct sc_machine machine_of(const struct sc_options *o)
 void sc_devices_open(void)
 {
     const struct sc_options *o = sc_options();
-    struct sc_machine machine = machine_of(o);
     int physical[SC_DEVICES];
-    int there = o->devices < SC_DEVICES ? (int)o->devices : SC_DEVICES;
-    count = sc_devices_choose(sc_options_visible_devices(), there, physical);
+    count = sc_devices_choose(sc_options_visible_devices(), machine_count(), physical);
+    if (o->sysfs[0]) sc_topology_write(o->sysfs, machine_count());
     for (int i = 0; i < count; i++) {
+        struct sc_machine machine = machine_of(o, physical[i]);
         devices[i] = (struct sc_device){.ordinal = i, .physical = physical[i], .fold_at = SC_FOLD_AT};
         sc_timing_init(&devices[i].timing, &machine);
     }

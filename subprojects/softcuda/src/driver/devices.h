@@ -36,12 +36,19 @@ void sc_devices_open(void);
 int sc_device_count(void);
 struct sc_device *sc_device_at(CUdevice ordinal); /* NULL: there is none */
 
+/* How many of the machine's devices share this one's link to the host, itself included. */
+unsigned sc_devices_of_link(int physical);
+/* Which of the root's ports that link is. */
+int sc_device_root_port(int physical);
+/* Where the device is on the PCI bus, in domain 0 and as device 0. */
+#define SC_BUS(physical) ((physical) + 1)
+
 /* Whether one may access the other's memory. Both are different. */
 bool sc_device_reaches(const struct sc_device *device, const struct sc_device *peer);
 
 /* The list in CUDA_VISIBLE_DEVICES, numbers or the beginnings of UUIDs, up to the first that is not a device:
  * physical numbers. NULL is all of them. Returns how many. */
-int sc_devices_choose(const char *list, int machine_count, int out[SC_DEVICES]);
+int sc_devices_choose(const char *list, int there, int out[SC_DEVICES]);
 void sc_device_uuid(int physical, char out[16]);
 
 #endif

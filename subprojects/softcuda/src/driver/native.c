@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "devices.h"
 #include "engine/pool.h"
 #include "managed.h"
 #include "options.h"
@@ -53,6 +54,7 @@ static void fill_table(void)
 {
     const struct sc_options *o = sc_options();
     double host_gbps = o->link_in_gbps < o->link_out_gbps ? o->link_in_gbps : o->link_out_gbps;
+    host_gbps /= sc_devices_of_link(0); /* the first link has most */
     table = (struct sc_native_table){
         .bytes = sizeof table,
         .trust = trust,
