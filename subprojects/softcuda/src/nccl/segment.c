@@ -14,7 +14,7 @@
 #define VERSION 1
 #define PREFIX "softcuda-nccl-"
 #define FOLDER "/dev/shm"
-/* How often a name may vanish, or turn out to be stale, while it is opened. */
+/* How often a name may come or go while it is opened. */
 #define ATTEMPTS 1000
 
 _Static_assert(sizeof(struct sc_segment_header) == 4096, "the rows follow in whole pages");
@@ -48,7 +48,7 @@ static enum sc_segment_status map(struct sc_segment *segment)
     return SC_SEGMENT_OK;
 }
 
-/* pre: nobody else can read the segment yet. */
+/* pre: the file has no name yet. */
 static enum sc_segment_status fill(struct sc_segment *segment, const struct sc_key *key)
 {
     off_t head = (off_t)sc_segment_slot_offset(segment->ranks, 0, 0);
@@ -61,58 +61,51 @@ static enum sc_segment_status fill(struct sc_segment *segment, const struct sc_k
     header->ranks = segment->ranks;
     header->bytes = segment->bytes;
     memcpy(header->key, &key->words[2], sizeof header->key);
-    __atomic_store_n(&header->magic, MAGIC, __ATOMIC_RELEASE);
+    header->magic = MAGIC;
     return SC_SEGMENT_OK;
 }
 
-/* pre: the lock is held, so whoever created the file is done with it or dead. *stale: it died over it. */
-static enum sc_segment_status check(struct sc_segment *segment, const struct sc_key *key, bool *stale)
+/* A file is given its name when it is whole and locked, so nobody sees one that is not. *again: another one
+ * has the name. */
+static enum sc_segment_status create(struct sc_segment *segment, const struct sc_key *key, bool *again)
+{
+    char self[32], path[sizeof FOLDER + sizeof segment->name];
+    segment->file = open(FOLDER, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+    if (segment->file < 0 || !lock(segment->file, LOCK_SH)) return SC_SEGMENT_SYSTEM;
+    enum sc_segment_status status = fill(segment, key);
+    if (status) return status;
+    snprintf(self, sizeof self, "/proc/self/fd/%d", segment->file);
+    snprintf(path, sizeof path, FOLDER "%s", segment->name);
+    if (linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0) return SC_SEGMENT_OK;
+    *again = errno == EEXIST;
+    return SC_SEGMENT_SYSTEM;
+}
+
+static enum sc_segment_status check(struct sc_segment *segment, const struct sc_key *key)
 {
     struct stat status;
     if (fstat(segment->file, &status) != 0) return SC_SEGMENT_SYSTEM;
     if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & 077))
         return SC_SEGMENT_MISMATCH;
-    *stale = status.st_size < (off_t)sizeof(struct sc_segment_header);
-    if (*stale) return SC_SEGMENT_OK;
+    if ((uint64_t)status.st_size != segment->bytes) return SC_SEGMENT_MISMATCH;
     struct sc_segment_header header;
     if (pread(segment->file, &header, sizeof header, 0) != (ssize_t)sizeof header) return SC_SEGMENT_SYSTEM;
-    *stale = header.magic == 0;
-    if (*stale) return SC_SEGMENT_OK;
     if (header.magic != MAGIC || header.version != VERSION || header.ranks != segment->ranks ||
-        header.bytes != segment->bytes || (uint64_t)status.st_size != segment->bytes ||
-        memcmp(header.key, &key->words[2], sizeof header.key) != 0)
+        header.bytes != segment->bytes || memcmp(header.key, &key->words[2], sizeof header.key) != 0)
         return SC_SEGMENT_MISMATCH;
     return map(segment);
 }
 
-/* One attempt; *again: the name came, went or was stale. */
+/* One attempt; *again: the name came or went meanwhile. */
 static enum sc_segment_status try_open(struct sc_segment *segment, const struct sc_key *key, bool *again)
 {
     *again = false;
-    segment->file = shm_open(segment->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    bool created = segment->file >= 0;
-    if (!created && errno == EEXIST) segment->file = shm_open(segment->name, O_RDWR | O_CLOEXEC, 0600);
-    if (segment->file < 0) {
-        *again = errno == ENOENT;
-        return SC_SEGMENT_SYSTEM;
-    }
-    /* Others wait for the creator's lock until the segment is whole. */
-    if (!lock(segment->file, created ? LOCK_EX : LOCK_SH)) return SC_SEGMENT_SYSTEM;
-    if (!is_linked(segment->file)) {
-        *again = true;
-        return SC_SEGMENT_SYSTEM;
-    }
-    enum sc_segment_status status;
-    if (created) {
-        status = fill(segment, key);
-        if (status) shm_unlink(segment->name);
-        if (!status && !lock(segment->file, LOCK_SH)) status = SC_SEGMENT_SYSTEM;
-        *again = !status && !is_linked(segment->file);
-    } else {
-        status = check(segment, key, again);
-        if (!status && *again) shm_unlink(segment->name);
-    }
-    return status;
+    segment->file = shm_open(segment->name, O_RDWR | O_CLOEXEC, 0600);
+    if (segment->file < 0) return errno == ENOENT ? create(segment, key, again) : SC_SEGMENT_SYSTEM;
+    /* Nobody removes the name of a file that is locked; before, somebody may have. */
+    if (!lock(segment->file, LOCK_SH)) return SC_SEGMENT_SYSTEM;
+    *again = !is_linked(segment->file);
+    return *again ? SC_SEGMENT_SYSTEM : check(segment, key);
 }
 
 enum sc_segment_status sc_segment_open(const struct sc_key *key, unsigned ranks, struct sc_segment *out)
@@ -123,7 +116,7 @@ enum sc_segment_status sc_segment_open(const struct sc_key *key, unsigned ranks,
     for (int i = 0; i < ATTEMPTS; i++) {
         bool again;
         enum sc_segment_status status = try_open(out, key, &again);
-        if (!status && !again) return SC_SEGMENT_OK;
+        if (!status) return SC_SEGMENT_OK;
         int error = errno;
         sc_segment_close(out);
         errno = error;

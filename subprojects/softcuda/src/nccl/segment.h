@@ -74,7 +74,7 @@ struct sc_pair {
 };
 
 struct sc_segment_header {
-    uint64_t magic; /* written last */
+    uint64_t magic;
     uint32_t version, ranks;
     uint64_t bytes;
     uint64_t key[2];

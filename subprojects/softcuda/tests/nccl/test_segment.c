@@ -1,14 +1,17 @@
 /* The shared memory of a communicator, and what comes out of it. Breaks if a segment of another communicator,
  * size or version is taken for the right one, if what dead ranks left is not removed or what living ones use
- * is, if numbers that another process wrote lead outside of the slots, or if a process that ended is taken
- * for one that runs. */
+ * is, if ranks that come at once do not all get the same, if numbers that another process wrote lead outside
+ * of the slots, or if a process that ended is taken for one that runs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,8 +57,7 @@ static void test_header(void **state)
     is_refused(&key, 4);
     wrong.words[3]++;
     is_refused(&wrong, 3);
-    /* Any bit but those behind `attached`, which the ranks change. A magic of 0 is one that was not finished.
-     */
+    /* Any bit but those behind `attached`, which the ranks change. */
     for (size_t byte = 0; byte < offsetof(struct sc_segment_header, attached); byte++) {
         first.base[byte] ^= 0x10;
         is_refused(&key, 3);
@@ -79,26 +81,107 @@ static void test_stale(void **state)
 {
     (void)state;
     struct sc_key key = fresh_key();
-    struct sc_segment segment, again;
+    struct sc_segment segment, closed;
     assert_int_equal(sc_segment_open(&key, 2, &segment), SC_SEGMENT_OK);
     sc_segment_reclaim();
     assert_true(exists(&segment)); /* somebody uses it */
-    again = segment;
+    closed = segment;
     sc_segment_close(&segment);
-    assert_true(exists(&again));
+    assert_true(exists(&closed));
     sc_segment_reclaim();
-    assert_false(exists(&again));
-    /* Whoever created it died before it was whole. */
-    for (int bytes = 0; bytes < 100000; bytes += 50000) {
-        int file = shm_open(again.name, O_RDWR | O_CREAT | O_EXCL, 0600);
-        assert_true(file >= 0);
-        assert_int_equal(ftruncate(file, bytes), 0);
-        close(file);
-        assert_int_equal(sc_segment_open(&key, 2, &segment), SC_SEGMENT_OK);
-        assert_int_equal(sc_segment_header(&segment)->ranks, 2);
-        sc_segment_unlink(&segment);
-        sc_segment_close(&segment);
+    assert_false(exists(&closed));
+}
+
+/* Whoever locks or removes a file may be held up, in front of it and behind, while others go on. */
+static void be_held_up(void)
+{
+    static _Thread_local unsigned random;
+    static unsigned threads;
+    if (!random) random = __atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED) * 2654435761u;
+    random = random * 1664525u + 1013904223u;
+    for (unsigned i = random >> 30 ? 0 : random >> 23; i > 0; i--) sched_yield();
+}
+
+int __real_flock(int file, int how);
+int __wrap_flock(int file, int how);
+int __real_shm_unlink(const char *name);
+int __wrap_shm_unlink(const char *name);
+
+int __wrap_flock(int file, int how)
+{
+    be_held_up();
+    int result = __real_flock(file, how);
+    int error = errno;
+    be_held_up();
+    errno = error;
+    return result;
+}
+
+int __wrap_shm_unlink(const char *name)
+{
+    be_held_up();
+    return __real_shm_unlink(name);
+}
+
+/* Ranks that come at the same time, as threads: a file's lock belongs to who opened it. */
+enum { COMERS = 4, MEETINGS = 3000 };
+
+struct meeting {
+    pthread_barrier_t begin, end;
+    struct sc_key key;
+    struct sc_segment segments[COMERS];
+    enum sc_segment_status status[COMERS];
+};
+
+struct comer {
+    struct meeting *meeting;
+    unsigned number;
+};
+
+static void *come(void *argument)
+{
+    struct comer *comer = argument;
+    struct meeting *meeting = comer->meeting;
+    for (int i = 0; i < MEETINGS; i++) {
+        pthread_barrier_wait(&meeting->begin);
+        sc_segment_reclaim();
+        meeting->status[comer->number] =
+            sc_segment_open(&meeting->key, COMERS, &meeting->segments[comer->number]);
+        pthread_barrier_wait(&meeting->end);
     }
+    return NULL;
+}
+
+/* Breaks if one of them gets memory of its own: it would wait for the others for ever. */
+static void test_all_come_at_once(void **state)
+{
+    (void)state;
+    struct meeting meeting;
+    struct comer comers[COMERS];
+    pthread_t threads[COMERS];
+    pthread_barrier_init(&meeting.begin, NULL, COMERS + 1);
+    pthread_barrier_init(&meeting.end, NULL, COMERS + 1);
+    for (unsigned i = 0; i < COMERS; i++) {
+        comers[i] = (struct comer){&meeting, i};
+        assert_int_equal(pthread_create(&threads[i], NULL, come, &comers[i]), 0);
+    }
+    for (int i = 0; i < MEETINGS; i++) {
+        struct stat first, other;
+        meeting.key = fresh_key();
+        pthread_barrier_wait(&meeting.begin);
+        pthread_barrier_wait(&meeting.end);
+        for (unsigned k = 0; k < COMERS; k++) {
+            assert_int_equal(meeting.status[k], SC_SEGMENT_OK);
+            assert_int_equal(fstat(meeting.segments[k].file, k ? &other : &first), 0);
+            assert_int_equal(k ? other.st_ino : first.st_ino, first.st_ino);
+        }
+        assert_true(exists(&meeting.segments[0]));
+        sc_segment_unlink(&meeting.segments[0]);
+        for (unsigned k = 0; k < COMERS; k++) sc_segment_close(&meeting.segments[k]);
+    }
+    for (unsigned i = 0; i < COMERS; i++) pthread_join(threads[i], NULL);
+    pthread_barrier_destroy(&meeting.begin);
+    pthread_barrier_destroy(&meeting.end);
 }
 
 /* Both ranks of a communicator, in this process. */
@@ -296,9 +379,10 @@ static void test_link(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_header),   cmocka_unit_test(test_stale),    cmocka_unit_test(test_garbage),
-        cmocka_unit_test(test_mismatch), cmocka_unit_test(test_liveness), cmocka_unit_test(test_series),
-        cmocka_unit_test(test_link),
+        cmocka_unit_test(test_header),           cmocka_unit_test(test_stale),
+        cmocka_unit_test(test_all_come_at_once), cmocka_unit_test(test_garbage),
+        cmocka_unit_test(test_mismatch),         cmocka_unit_test(test_liveness),
+        cmocka_unit_test(test_series),           cmocka_unit_test(test_link),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
