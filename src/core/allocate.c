@@ -5,6 +5,7 @@
 #include "base/test_delay.h"
 #include "core/blocks.h"
 #include "core/core.h"
+#include "core/device_room.h"
 #include "core/slot_life.h"
 #include "move/reuse.h"
 
@@ -41,6 +42,7 @@ enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, uin
     }
     sl_unlock(&core->order);
     SL_TEST_DELAY(ALLOCATED);
+    if (status == SL_ERR_NO_MEMORY && sl_device_room_make(core, bytes)) status = SL_ERR_UNSUPPORTED;
     return status;
 }
 
@@ -64,6 +66,7 @@ enum sl_status sl_runtime_alloc_async(uint64_t bytes, uint64_t site, uint32_t ta
     sl_unlock(&core->order);
     SL_TEST_DELAY(ALLOCATED);
     sl_reuse_wait(&core->reuse, &reuse, stream);
+    if (status == SL_ERR_NO_MEMORY && sl_device_room_make(core, bytes)) status = SL_ERR_UNSUPPORTED;
     return status;
 }
 

@@ -17,8 +17,8 @@ RANKS = 4
 HOST_OF_DEVICES = 240 / (8 * 32)
 PATRICKSTAR = 12e9 / (8 * 32e9)
 TEXT = pathlib.Path(__file__).resolve().parents[2] / "workloads/data/gpl-3.txt"
-# One layer has 12 * width^2 parameters, about.
-MODEL = ["--width", "128", "--heads", "4", "--context", "16", "--batch", "1", "--steps", "2", "--chunk-mib", "1"]
+# A chunk holds one layer: 12 * width^2 parameters, about.
+MODEL = ["--width", "252", "--heads", "4", "--context", "4", "--batch", "1", "--steps", "2", "--chunk-mib", "3"]
 LAYERS_MOST = 512
 
 
@@ -61,7 +61,7 @@ class Node:
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=pathlib.Path)
-    parser.add_argument("--device-mib", type=int, default=16)
+    parser.add_argument("--device-mib", type=int, default=128)
     options = parser.parse_args()
     node = Node(options.build, options.device_mib)
     device_bytes = RANKS * options.device_mib << 20

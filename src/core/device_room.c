@@ -1,0 +1,38 @@
+#include "core/device_room.h"
+
+#include "core/core.h"
+#include "core/feed.h"
+#include "core/sync.h"
+
+static __thread uint64_t charged_bytes __attribute__((tls_model("initial-exec")));
+
+static bool is_room(const struct sl_core *core, uint64_t bytes)
+{
+    uint64_t given = core->options->virtual_size, left = sl_budget_bytes(&core->budget);
+    if (core->policy->memory != SL_MEMORY_MOVED || atomic_load(&core->streams.captures)) return false;
+    int64_t charged = atomic_load(&core->budget.charged_bytes);
+    uint64_t used = core->arena.virtual_bytes_used + (charged > 0 ? (uint64_t)charged : 0);
+    if (given && (used > given || bytes > given - used)) return false;
+    return bytes < left && left - bytes >= core->budget.bytes / 2;
+}
+
+bool sl_device_room_make(struct sl_core *core, uint64_t bytes)
+{
+    sl_lock(&core->order);
+    bool room = bytes <= INT64_MAX && is_room(core, bytes);
+    sl_unlock(&core->order);
+    if (!room) return false;
+    sl_runtime_charge((int64_t)bytes);
+    charged_bytes += bytes;
+    sl_runtime_finish();
+    sl_core_give_way(core);
+    sl_migrator_wait_host(&core->migrator, &core->migrator.out, atomic_load(&core->migrator.out.issued));
+    return true;
+}
+
+void sl_device_room_settled(void)
+{
+    if (!__builtin_expect(charged_bytes, 0)) return;
+    sl_runtime_charge(-(int64_t)charged_bytes);
+    charged_bytes = 0;
+}
