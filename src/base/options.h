@@ -44,6 +44,7 @@ struct sl_options {
     uint64_t host_limit;    /* bytes of host memory that chunks may take; 0: a share of the node's */
     uint64_t node_limit;    /* the same of all processes; 0: min(available, cgroup) less the reserve */
     const char *node;       /* file of the node's page; "": the user's own */
+    const char *sysfs;      /* folder; "": /sys */
     uint64_t host_reserve;  /* bytes of host memory left to others */
     uint64_t virtual_size;  /* bytes that cuMemGetInfo reports as total; 0: the host limit */
 #ifdef SLUICE_TEST_HOOKS

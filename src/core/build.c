@@ -206,6 +206,7 @@ enum sl_status sl_core_build(struct sl_core *core)
     core->planning.forecast.from.knows_clean = backend->leave && !core->planning.planner;
     if (status == SL_OK && core->learned) sl_learned_use(core->learned);
     sl_host_share_limit(&core->host, &core->placement, limit_bytes);
+    sl_migrator_share_link(&core->migrator, sl_host_share_of_link(&core->host));
     if (status == SL_OK && core->budget.pressure) sl_core_under_pressure(core);
     if (status == SL_OK)
         sl_run_metadata_start(&core->recorder, backend, core->policy->name,

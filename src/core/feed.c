@@ -11,6 +11,7 @@
 
 static void end_iteration(struct sl_core *core)
 {
+    sl_migrator_share_link(&core->migrator, sl_host_share_of_link(&core->host));
     sl_stalls_settle(&core->stalls);
     sl_samples_settle(&core->sampling);
     if (core->budget.pressure)

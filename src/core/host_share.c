@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "node/shares.h"
+#include "node/topology.h"
 
 #define AHEAD_MOST (256 * SL_MIB) /* of what is claimed before it is needed: */
 #define AHEAD_PART 64             /* so much of all there is */
@@ -113,6 +114,8 @@ static void decide(struct sl_host_share *share, const struct sl_options *options
                                   .rank = launcher->local_rank,
                                   .total_bytes = share->kind == SL_HOST_TOLD ? 0 : share->total_bytes,
                                   .promised_bytes = promised ? share->limit_bytes : 0,
+                                  .device = share->device,
+                                  .link = share->link,
                               });
     if (promised) settle_promise(share, launcher->job, launcher->local_size);
 }
@@ -129,11 +132,21 @@ static void say(const struct sl_host_share *share)
         sl_log(SL_LOG_DEBUG, "host memory: up to %s of %s, as far as others do not take it", limit, total);
 }
 
+static void find_device(struct sl_host_share *share, const struct sl_options *options,
+                        const struct sl_backend *device)
+{
+    struct sl_device_place at;
+    if (!device->place || !device->place(device->self, &at)) return;
+    share->device = 1 + ((uint64_t)at.domain << 16 | (uint64_t)at.bus << 8 | at.device);
+    share->link = sl_topology_link(options->sysfs[0] ? options->sysfs : "/sys", at.domain, at.bus, at.device);
+}
+
 void sl_host_share_begin(struct sl_host_share *share, const struct sl_options *options,
                          const struct sl_backend *device)
 {
     struct question *question = device->place ? question_new(options) : NULL;
     *share = (struct sl_host_share){.node.file = -1};
+    find_device(share, options, device);
     if (question && sl_node_join(question->path, &share->node) == SL_OK) {
         sl_node_bury(&share->node);
         question->count = sl_node_others(&share->node, question->others);
@@ -231,6 +244,12 @@ void sl_host_share_changed(struct sl_host_share *share)
     if (share->kind != SL_HOST_CLAIMED || share->claimed_bytes <= now + 2 * ahead(share)) return;
     set_claimed(share, now + ahead(share));
     sl_node_set(&share->node, SL_NODE_WORD(promised_bytes), share->claimed_bytes);
+}
+
+uint32_t sl_host_share_of_link(const struct sl_host_share *share)
+{
+    bool known = share->link && share->node.mapped;
+    return 1 + (known ? sl_node_count(&share->node, SL_NODE_WORD(link), share->link) : 0);
 }
 
 void sl_host_share_end(struct sl_host_share *share)

@@ -28,6 +28,7 @@ struct sl_host_share {
     uint64_t claimed_bytes;             /* of that, what it may have now; all where nothing is claimed */
     uint64_t taken_bytes, pinned_bytes; /* as the others know */
     struct sl_placement *placement;     /* whose limit follows what is claimed */
+    uint64_t device, link;              /* as struct sl_node_entry has them */
 };
 
 /* The most that this process may have, from what is known now; it need not be registered. Thread-safe. */
@@ -47,6 +48,8 @@ void sl_host_share_prepare(struct sl_host_share *share, uint64_t bytes);
 bool sl_host_share_more(struct sl_host_share *share, uint64_t bytes);
 /* After any change of what is placed or promised. */
 void sl_host_share_changed(struct sl_host_share *share);
+/* How many registered processes have devices at the end of this one's link to the host, itself included. */
+uint32_t sl_host_share_of_link(const struct sl_host_share *share);
 /* The process takes nothing any more. */
 void sl_host_share_end(struct sl_host_share *share);
 

@@ -209,9 +209,9 @@ static bool fill(struct collector *c, const sl_symbol *head, size_t count, size_
     return true;
 }
 
-static uint64_t measured(uint64_t link_bytes_per_s)
+static uint64_t measured(const struct sl_migrator *migrator, uint64_t link_bytes_per_s)
 {
-    return link_bytes_per_s == SL_ASSUMED_LINK_BYTES_PER_S ? 0 : link_bytes_per_s;
+    return link_bytes_per_s == migrator->assumed_bytes_per_s ? 0 : link_bytes_per_s;
 }
 
 static bool fill_properties(const struct sl_learned_parts *parts, struct sl_profile *out)
@@ -221,8 +221,8 @@ static bool fill_properties(const struct sl_learned_parts *parts, struct sl_prof
         .budget_bytes = parts->budget->bytes,
         .chunk_bytes = parts->arena->chunk_bytes,
         .need_bytes = parts->placement->peak_live_bytes,
-        .link_in_bytes_per_s = measured(parts->migrator->link_in_bytes_per_s),
-        .link_out_bytes_per_s = measured(parts->migrator->link_out_bytes_per_s),
+        .link_in_bytes_per_s = measured(parts->migrator, parts->migrator->link_in_bytes_per_s),
+        .link_out_bytes_per_s = measured(parts->migrator, parts->migrator->link_out_bytes_per_s),
         .fed = counts.fed,
         .predicted = counts.predicted,
         .iterations = parts->history->iterations,

@@ -21,7 +21,9 @@ enum sl_status sl_migrator_init(struct sl_migrator *migrator, const struct sl_ba
     migrator->arena = arena;
     migrator->stats = stats;
     migrator->captures = captures;
-    migrator->link_in_bytes_per_s = migrator->link_out_bytes_per_s = SL_ASSUMED_LINK_BYTES_PER_S;
+    migrator->link_in_bytes_per_s = migrator->link_out_bytes_per_s = migrator->assumed_bytes_per_s =
+        SL_ASSUMED_LINK_BYTES_PER_S;
+    migrator->link_sharers = 1;
     migrator->left_bytes = calloc(SL_EVENTS_MOST, sizeof *migrator->left_bytes);
     if (!migrator->left_bytes) return SL_ERR_NO_MEMORY;
     enum sl_status status = sl_behind_init(&migrator->behind, backend, captures);
@@ -111,6 +113,16 @@ void sl_migrator_measure(struct sl_migrator *migrator, uint64_t *in_bytes_per_s,
     measure(migrator);
     sl_link_speeds(&migrator->link, in_bytes_per_s, out_bytes_per_s);
     sl_migrator_unlock(migrator);
+}
+
+void sl_migrator_share_link(struct sl_migrator *migrator, uint32_t devices)
+{
+    uint64_t part = SL_ASSUMED_LINK_BYTES_PER_S / (devices ? devices : 1),
+             before = migrator->assumed_bytes_per_s;
+    if (migrator->link_in_bytes_per_s == before) migrator->link_in_bytes_per_s = part;
+    if (migrator->link_out_bytes_per_s == before) migrator->link_out_bytes_per_s = part;
+    migrator->assumed_bytes_per_s = part;
+    migrator->link_sharers = devices;
 }
 
 bool sl_migrator_done(struct sl_migrator *migrator, struct sl_link_direction *direction, uint64_t sequence)

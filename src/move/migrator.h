@@ -63,8 +63,10 @@ struct sl_migrator {
     _Atomic bool wants_anchor;       /* the clock, in front of the next movement */
     struct sl_link link;             /* how fast it was */
     uint64_t link_in_bytes_per_s, link_out_bytes_per_s; /* as last worked out */
-    uint64_t timed_at;           /* movements that were issued when some were last timed without a trace */
-    const _Atomic int *captures; /* while there are any, there are no questions to the driver */
+    uint64_t assumed_bytes_per_s; /* what both are taken to be until they are measured */
+    uint32_t link_sharers;        /* devices at the end of the link, as far as is known */
+    uint64_t timed_at;            /* movements that were issued when some were last timed without a trace */
+    const _Atomic int *captures;  /* while there are any, there are no questions to the driver */
 };
 
 /* `captures`: stream captures under way. */
@@ -82,6 +84,9 @@ void sl_migrator_settle_times(struct sl_migrator *migrator, struct sl_link_direc
 /* Brings up to date what is known of the link's speed (see sl_link_speeds), to be called now and then: where
  * every movement is timed, or some were, or it is time to. Does nothing where somebody moves something. */
 void sl_migrator_measure(struct sl_migrator *migrator, uint64_t *in_bytes_per_s, uint64_t *out_bytes_per_s);
+/* So many devices have the link: what it is taken to carry, until it is measured, is this one's part. Caller
+ * holds the order lock, or nothing runs yet. */
+void sl_migrator_share_link(struct sl_migrator *migrator, uint32_t devices);
 void sl_migrator_close(struct sl_migrator *migrator, bool device_gone); /* accepts a half-built one */
 
 /* Whether a stream of the program may wait for something that is not the device's own work, such as a host

@@ -136,8 +136,8 @@ void sl_stats_print(FILE *to, const struct sl_stats *stats, const struct sl_run_
     fprintf(to, " \"pinned_peak_bytes\": %llu, \"host_limit_bytes\": %llu,\n",
             (unsigned long long)summary->pinned_peak_bytes, (unsigned long long)summary->host_limit_bytes);
     fprintf(to, " \"checks_failed\": %llu,\n", (unsigned long long)summary->checks_failed);
-    fprintf(to, " \"link_in_bytes_per_s\": %llu, \"link_out_bytes_per_s\": %llu,\n",
-            (unsigned long long)summary->link_in_bytes_per_s,
+    fprintf(to, " \"link_sharers\": %u, \"link_in_bytes_per_s\": %llu, \"link_out_bytes_per_s\": %llu,\n",
+            summary->link_sharers, (unsigned long long)summary->link_in_bytes_per_s,
             (unsigned long long)summary->link_out_bytes_per_s);
     for (int d = 0; d < 2; d++) {
         fprintf(to, " \"bytes_%s_by_cause\": {", d ? "out" : "in");

@@ -69,7 +69,8 @@ struct sl_run_summary {
     uint64_t link_in_bytes_per_s, link_out_bytes_per_s; /* each direction, while both run, as plans take it */
     uint64_t placed_bytes, placed_live_bytes; /* most bytes of chunks in use, and what lived in them then */
     uint64_t pinned_peak_bytes;               /* of live allocations */
-    uint64_t host_limit_bytes; /* host memory that its data might take */
+    uint64_t host_limit_bytes;                /* host memory that its data might take */
+    uint32_t link_sharers;                    /* devices at the end of its link to the host */
     uint64_t primed;                          /* symbols of a profile that were predicted at the start */
     uint64_t checks_failed;                   /* see base/check.h */
     bool complete;                            /* the program wrote them itself, at its end */

@@ -306,6 +306,17 @@ uint32_t sl_node_others(const struct sl_node *node, struct sl_node_entry out[SL_
     return count;
 }
 
+uint32_t sl_node_count(const struct sl_node *node, size_t word, uint64_t value)
+{
+    uint32_t count = 0;
+    for (uint32_t s = 0; s < SL_NODE_SLOTS; s++) {
+        const struct sl_node_slot *slot = &node->mapped->slots[s];
+        count += s != node->slot && atomic_load(&slot->words[SL_NODE_WORD(process)]) &&
+                 atomic_load(&slot->words[word]) == value;
+    }
+    return count;
+}
+
 /* With the slot's lock, so that nobody takes it meanwhile. */
 static bool bury_one(struct sl_node *node, int file, uint32_t s)
 {

@@ -71,6 +71,9 @@ void sl_node_set(struct sl_node *node, size_t word, uint64_t value);
 /* What the others say, the dead too where nobody has cleared their slots. Returns how many. */
 uint32_t sl_node_others(const struct sl_node *node, struct sl_node_entry out[SL_NODE_SLOTS]);
 
+/* Of how many of them a word is `value`. Allocates nothing. */
+uint32_t sl_node_count(const struct sl_node *node, size_t word, uint64_t value);
+
 /* Clears the slots of the dead. Returns how many there were. Some system calls for each slot in use. */
 uint32_t sl_node_bury(struct sl_node *node);
 

@@ -68,10 +68,3 @@ uint64_t sl_shares_fair(const struct sl_node_entry *others, uint32_t count, uint
     uint64_t left = total_bytes > promised ? total_bytes - promised : 0;
     return left / size & ~(SL_BLOCK_BYTES - 1);
 }
-
-uint32_t sl_shares_of_link(const struct sl_node_entry *others, uint32_t count, uint64_t link)
-{
-    uint32_t sharers = 1;
-    for (uint32_t i = 0; i < count && link; i++) sharers += others[i].link == link;
-    return sharers;
-}

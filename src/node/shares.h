@@ -19,7 +19,4 @@ uint64_t sl_shares_total(const struct sl_node_entry *others, uint32_t count, uin
 uint64_t sl_shares_fair(const struct sl_node_entry *others, uint32_t count, uint64_t pool, uint64_t job,
                         uint64_t size, uint64_t total_bytes);
 
-/* How many processes, this one included, have devices at the end of `link`. 1 where it is 0. */
-uint32_t sl_shares_of_link(const struct sl_node_entry *others, uint32_t count, uint64_t link);
-
 #endif

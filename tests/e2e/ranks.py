@@ -25,11 +25,12 @@ CASES = [("malloc", 2, "thread", "late"), ("async", 2, "inline", "late"), ("mall
 class Run:
     """A finished run: how it ended, what it printed, and the books of each rank's device and of sluice."""
 
-    def __init__(self, build, ranks, options, sluice=None, schedule="late"):
+    def __init__(self, build, ranks, options, sluice=None, schedule="late", device=None):
         with tempfile.TemporaryDirectory() as folder:
             env = {k: v for k, v in os.environ.items() if not k.startswith(("SLUICE_", "SOFTCUDA_"))}
             env.update({"LD_LIBRARY_PATH": os.path.join(build, "subprojects", "softcuda", "lib"), "SOFTCUDA_DEVICES": str(ranks),
                         "SOFTCUDA_SCHEDULE": schedule, "SOFTCUDA_STATS": os.path.join(folder, "device.%p")})
+            env.update({"SOFTCUDA_" + name: str(value) for name, value in (device or {}).items()})
             preload = [os.environ.get("E2E_PRELOAD")]  # a sanitizer's runtime
             if sluice is not None:
                 preload.append(os.path.join(build, "shim", "libsluice.so"))
@@ -109,6 +110,26 @@ def node(build, ranks="4"):
             need(not fits or not os.path.exists(page), f"{name}: the page is gone", tight)
 
 
+def linked(build, ranks="4"):
+    """Ranks whose devices share a link to the host know of each other, from where the kernel shows devices, and plan with what
+    their part of it carries."""
+    ranks, links, results = int(ranks), {}, []
+    for sharers in 1, ranks:
+        with tempfile.TemporaryDirectory() as folder:
+            sysfs = os.path.join(folder, "sys")
+            sluice = {"CHUNK": "2M", "NODE": os.path.join(folder, "node"), "DEVICE_BUDGET": "16M", "SYSFS": sysfs, "DAEMON": "inline"}
+            run = Run(build, ranks, [*MODEL, "--steps", "12", "--zero", "0"], sluice, device={"HOST_LINK": sharers, "SYSFS": sysfs})
+        name = f"{ranks} ranks, {sharers} at each link"
+        need(run.status == 0 and len(run.sluice) == ranks, f"{name}: it runs", run)
+        # Who ends last may not see the others any more.
+        need(max(each["link_sharers"] for each in run.sluice) == sharers, f"{name}: they know it", run)
+        links[sharers] = [each["link_in_bytes_per_s"] for each in run.sluice]
+        results.append(run.results)
+        print(f"{name}: {[round(link / 1e9, 1) for link in links[sharers]]} GB/s")
+    need(results[0] == results[1], "the same bits", run)
+    need(max(links[ranks]) < 1.2 / ranks * min(links[1]), f"the part of each: {links}", run)
+
+
 def start_ranks(build, folder, ranks, steps, preload, page):
     """The ranks as a launcher starts them, without one that ends them all when one fails."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("SLUICE_", "SOFTCUDA_"))}
@@ -168,4 +189,4 @@ def killed(build, ranks="4"):
 
 
 if __name__ == "__main__":
-    {"sharded": sharded, "every": every, "node": node, "killed": killed}[sys.argv[2]](os.path.abspath(sys.argv[1]), *sys.argv[3:])
+    {"sharded": sharded, "every": every, "node": node, "linked": linked, "killed": killed}[sys.argv[2]](os.path.abspath(sys.argv[1]), *sys.argv[3:])

@@ -1,6 +1,7 @@
 /* Host memory that processes share: together they never have more than there is, each rank of a job has what
  * it was promised, and what a dead one had is there for the others. Two shares in one process are as two
  * processes here. */
+#include <ftw.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -24,10 +25,19 @@
 static char folder[] = "/tmp/sluice-share-XXXXXX", path[64];
 static struct sl_options options;
 
+static unsigned bus;
+
 static bool place(void *self, struct sl_device_place *out)
 {
-    (void)self, (void)out;
-    return false;
+    (void)self;
+    *out = (struct sl_device_place){.bus = bus};
+    return bus > 0;
+}
+
+static int remove_one(const char *at, const struct stat *status, int type, struct FTW *walk)
+{
+    (void)status, (void)type, (void)walk;
+    return remove(at);
 }
 static const struct sl_backend device = {.place = place}, no_device;
 
@@ -51,7 +61,7 @@ static int set_up(void **state)
     if (!mkdtemp(folder)) return -1;
     snprintf(path, sizeof(path), "%s/node", folder);
     be_alone();
-    options = (struct sl_options){.node = path, .node_limit = TOTAL};
+    options = (struct sl_options){.node = path, .sysfs = "", .node_limit = TOTAL};
     return 0;
 }
 
@@ -230,6 +240,41 @@ static void more_than_there_is_leaves_nothing(void **state)
     end(two);
 }
 
+/* What is known of the link until it is measured depends on it. */
+static void a_link_is_shared_by_those_at_its_end(void **state)
+{
+    (void)state;
+    char devices[96], entry[160];
+    snprintf(devices, sizeof(devices), "%s/bus/pci/devices", folder);
+    for (char *slash = devices + strlen(folder) + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
+        *slash = 0;
+        assert_int_equal(mkdir(devices, 0700), 0);
+    }
+    assert_int_equal(mkdir(devices, 0700), 0);
+    options.sysfs = folder;
+    struct process *processes[4];
+    for (bus = 1; bus <= 3; bus++) {
+        snprintf(entry, sizeof(entry), "%s/0000:%02x:00.0", devices, bus);
+        assert_int_equal(symlink(bus < 3 ? "../../../devices/pci0000:00/0000:00:01.0/x"
+                                         : "../../../devices/pci0000:00/0000:00:02.0/x",
+                                 entry),
+                         0);
+        processes[bus - 1] = start(&device);
+    }
+    processes[3] = start(&device); /* where it is the kernel does not say */
+    static const uint32_t sharers[] = {2, 2, 1, 1};
+    for (int i = 0; i < 4; i++) assert_int_equal(sl_host_share_of_link(&processes[i]->share), sharers[i]);
+    end(processes[0]);
+    assert_int_equal(sl_host_share_of_link(&processes[1]->share), 1);
+    for (int i = 1; i < 4; i++) end(processes[i]);
+    assert_int_equal(nftw(devices, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+    for (char *slash; (slash = strrchr(devices, '/')) > devices + strlen(folder) - 1;) {
+        *slash = 0;
+        if (strcmp(devices, folder)) assert_int_equal(rmdir(devices), 0);
+    }
+    bus = 0;
+}
+
 /* Processes that allocate and free at once, as fast as they can. `held` is what they really have. */
 static void together_they_never_have_more(void **state)
 {
@@ -273,6 +318,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_dead_have_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_a_page_each_is_alone, set_up, tear_down),
         cmocka_unit_test_setup_teardown(more_than_there_is_leaves_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_link_is_shared_by_those_at_its_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(together_they_never_have_more, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

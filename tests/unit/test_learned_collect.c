@@ -237,6 +237,7 @@ static void properties_are_the_runs(void **state)
     assert_in_range(profile.properties.predicted, STEP, count - SETUP - STEP);
     assert_int_equal(profile.properties.iterations, core->history.iterations);
     assert_int_equal(profile.properties.link_in_bytes_per_s, 0); /* it was not measured */
+    assert_int_equal(core->migrator.link_sharers, 1);
     assert_int_equal(profile.properties.link_out_bytes_per_s, 0);
     for (size_t i = 0; i < count; i++) assert_int_equal(at(&profile, i)->duration_ns, 0);
     sl_profile_free(&profile);

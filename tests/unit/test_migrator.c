@@ -219,12 +219,33 @@ static void a_number_that_was_told_comes(void **state)
     finish(s);
 }
 
+/* A device that shares its link plans with its part of it, until what it really has is measured. */
+static void a_shared_link_is_taken_to_carry_a_part(void **state)
+{
+    struct setup *s = *state;
+    struct sl_migrator *migrator = s->migrator;
+    uint64_t in = migrator->link_in_bytes_per_s, out = migrator->link_out_bytes_per_s;
+    migrator->link_in_bytes_per_s = migrator->assumed_bytes_per_s;
+    migrator->link_out_bytes_per_s = 11000000000; /* measured */
+    sl_migrator_share_link(migrator, 4);
+    assert_int_equal(migrator->link_in_bytes_per_s, SL_ASSUMED_LINK_BYTES_PER_S / 4);
+    assert_int_equal(migrator->link_out_bytes_per_s, 11000000000);
+    sl_migrator_share_link(migrator, 2); /* some have gone */
+    assert_int_equal(migrator->link_in_bytes_per_s, SL_ASSUMED_LINK_BYTES_PER_S / 2);
+    migrator->link_in_bytes_per_s = 5000000000;
+    sl_migrator_share_link(migrator, 1);
+    assert_int_equal(migrator->link_in_bytes_per_s, 5000000000);
+    migrator->link_in_bytes_per_s = in;
+    migrator->link_out_bytes_per_s = out;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_eviction_waits_for_its_own_fetch),
         cmocka_unit_test(a_fetch_waits_for_its_own_eviction),
         cmocka_unit_test(room_is_behind_the_eviction_that_makes_it),
+        cmocka_unit_test(a_shared_link_is_taken_to_carry_a_part),
         cmocka_unit_test(events_are_used_again_when_movements_are_done),
         cmocka_unit_test(without_more_events_it_waits_longer),
         cmocka_unit_test(a_number_that_was_told_comes),

@@ -137,6 +137,7 @@ static void values_in_force_are_lines(void **state)
                                 .live = "",
                                 .log = "",
                                 .node = "",
+                                .sysfs = "",
                                 .plan_attempts = 100000};
     FILE *to = begin();
     sl_options_print_values(to, &values);

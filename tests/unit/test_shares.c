@@ -66,16 +66,6 @@ static void no_number_makes_a_sum_wrap_round(void **state)
     assert_int_equal(sl_shares_fair(wild, 3, 0, 9, 2, 100 * SL_MIB), 100 * SL_MIB);
 }
 
-static void a_link_is_shared_by_those_at_its_end(void **state)
-{
-    (void)state;
-    const struct sl_node_entry others[] = {{.link = 3}, {.link = 4}, {.link = 3}, {.link = 0}};
-    assert_int_equal(sl_shares_of_link(others, 4, 3), 3);
-    assert_int_equal(sl_shares_of_link(others, 4, 4), 2);
-    assert_int_equal(sl_shares_of_link(others, 4, 5), 1);
-    assert_int_equal(sl_shares_of_link(others, 4, 0), 1);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -83,7 +73,6 @@ int main(void)
         cmocka_unit_test(what_others_were_promised_is_not_shared_out),
         cmocka_unit_test(what_others_have_was_there_before),
         cmocka_unit_test(no_number_makes_a_sum_wrap_round),
-        cmocka_unit_test(a_link_is_shared_by_those_at_its_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
