@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "capture.h"
+#include "neighbours.h"
 #include "queue.h"
 #include "races.h"
 #include "stats.h"
@@ -135,6 +136,7 @@ static CUresult initialise(void)
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     sc_devices_open();
+    sc_neighbours_open();
     if (!sc_device_count()) return CUDA_ERROR_NO_DEVICE;
     if (pthread_key_create(&driver.key, thread_ends)) return CUDA_ERROR_OUT_OF_MEMORY;
     pthread_atfork(before_fork, sc_unlock, in_child);
@@ -180,6 +182,7 @@ __attribute__((destructor)) static void finish(void)
         sc_timeline_close();
         sc_touched_close();
         sc_races_close();
+        sc_neighbours_close();
     }
     sc_unlock();
 }

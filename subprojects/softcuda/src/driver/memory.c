@@ -5,6 +5,7 @@
 
 #include "driver.h"
 #include "graph.h"
+#include "neighbours.h"
 #include "pool.h"
 #include "queue.h"
 #include "races.h"
@@ -20,8 +21,35 @@ static uint64_t round_up(uint64_t bytes, uint64_t align)
 
 uint64_t sc_memory_free_bytes(const struct sc_device *device)
 {
+    uint64_t total = sc_options()->memory_bytes, others = sc_neighbours_bytes(device->physical);
+    uint64_t left = device->charged_bytes < total ? total - device->charged_bytes : 0;
+    return others < left ? left - others : 0;
+}
+
+static void give_back(struct sc_device *device, uint64_t bytes)
+{
+    device->charged_bytes -= bytes;
+    sc_neighbours_say(device->physical, device->charged_bytes);
+}
+
+/* Said first and looked at then: of two processes that take the last bytes at one time never both get them.
+ */
+static bool take_once(struct sc_device *device, uint64_t bytes)
+{
     uint64_t total = sc_options()->memory_bytes;
-    return device->charged_bytes < total ? total - device->charged_bytes : 0;
+    if (device->charged_bytes > total || bytes > total - device->charged_bytes) return false;
+    device->charged_bytes += bytes;
+    sc_neighbours_say(device->physical, device->charged_bytes);
+    if (sc_neighbours_bytes(device->physical) <= total - device->charged_bytes) return true;
+    give_back(device, bytes);
+    return false;
+}
+
+static bool take(struct sc_device *device, uint64_t bytes)
+{
+    if (take_once(device, bytes)) return true;
+    sc_neighbours_bury();
+    return take_once(device, bytes);
 }
 
 struct sc_device *sc_device_of(const struct sc_allocation *allocation)
@@ -51,9 +79,10 @@ static bool log_managed(enum sc_op_kind kind, uint64_t address, uint64_t bytes)
 
 bool sc_device_charge(struct sc_device *device, uint64_t bytes)
 {
-    if (bytes > sc_memory_free_bytes(device) || !log_charge(device, (int64_t)bytes)) return false;
-    device->charged_bytes += bytes;
-    return true;
+    if (!take(device, bytes)) return false;
+    if (log_charge(device, (int64_t)bytes)) return true;
+    give_back(device, bytes);
+    return false;
 }
 
 void sc_memory_launched(struct sc_device *device)
@@ -67,7 +96,7 @@ void sc_memory_launched(struct sc_device *device)
 
 void sc_device_discharge(struct sc_device *device, uint64_t bytes)
 {
-    device->charged_bytes -= bytes;
+    give_back(device, bytes);
     log_charge(device, -(int64_t)bytes);
 }
 
@@ -78,11 +107,11 @@ struct sc_allocation *sc_device_allocate_on(struct sc_device *device, struct sc_
     if (bytes > total) return NULL;
     if (align < DEVICE_ALIGN) align = DEVICE_ALIGN;
     uint64_t charge = round_up(bytes, DEVICE_ALIGN);
-    if (charge > total - device->charged_bytes) return NULL;
+    if (!take(device, charge)) return NULL;
     struct sc_allocation *allocation = sc_space_allocate(SC_MEMORY_DEVICE, bytes, align);
-    if (!allocation) return NULL;
-    if (!log_charge(device, (int64_t)charge)) {
-        sc_space_release(allocation);
+    if (!allocation || !log_charge(device, (int64_t)charge)) {
+        if (allocation) sc_space_release(allocation);
+        give_back(device, charge);
         return NULL;
     }
     sc_races_fresh(allocation->begin, allocation->span);
@@ -90,7 +119,6 @@ struct sc_allocation *sc_device_allocate_on(struct sc_device *device, struct sc_
     allocation->ordinal = device->ordinal;
     sc_space_set_access(allocation, 1u << device->ordinal);
     allocation->charged_bytes = charge;
-    device->charged_bytes += charge;
     return allocation;
 }
 
@@ -124,13 +152,13 @@ bool sc_memory_reserve(struct sc_allocation *allocation, uint64_t bytes)
 void sc_memory_unreserve(struct sc_allocation *allocation)
 {
     sc_memory_log_free(allocation);
-    sc_device_of(allocation)->charged_bytes -= allocation->charged_bytes;
+    give_back(sc_device_of(allocation), allocation->charged_bytes);
     allocation->charged_bytes = 0;
 }
 
 void sc_memory_release(struct sc_allocation *allocation)
 {
-    if (allocation->charged_bytes) sc_device_of(allocation)->charged_bytes -= allocation->charged_bytes;
+    if (allocation->charged_bytes) give_back(sc_device_of(allocation), allocation->charged_bytes);
     sc_space_release(allocation);
 }
 
@@ -346,9 +374,12 @@ CUresult CUDAAPI cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
      * for, it is not counted. */
     const struct sc_device *device = sc_current()->device;
     uint64_t there = 0;
+    sc_neighbours_bury();
     if (sc_options()->managed_counts) {
         sc_queue_settle(NULL);
         there = device->timing.managed.resident_bytes;
+        uint64_t others = sc_neighbours_resident(device->physical);
+        there = there + others < there ? UINT64_MAX : there + others;
     }
     *free_bytes = sc_memory_free_bytes(device);
     *free_bytes -= there < *free_bytes ? there : *free_bytes;

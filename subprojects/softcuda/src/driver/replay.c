@@ -1,5 +1,6 @@
 /* The second life of an entry: its place on the simulated clock. */
 #include "native.h"
+#include "neighbours.h"
 #include "queue.h"
 #include "races.h"
 #include "touched.h"
@@ -270,4 +271,8 @@ void sc_op_time(struct sc_op *op)
         time_unmet(op);
     sc_races_timed(op);
     if (on_clock && op->device) fold(op->device);
+    for (int i = 0; on_clock && i < sc_device_count(); i++) {
+        const struct sc_device *device = sc_device_at(i);
+        sc_neighbours_say_resident(device->physical, device->timing.managed.resident_bytes);
+    }
 }
