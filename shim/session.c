@@ -65,7 +65,7 @@ static enum sl_session_state start_on(const struct sl_cuda_driver *driver, CUcon
         sl_log(SL_LOG_WARN, "no exit handler can be registered: the program runs without sluice");
         return SL_SESSION_OVER;
     }
-    enum sl_status status = sl_backend_cuda_new(driver, sl_runtime_memory(), &backend);
+    enum sl_status status = sl_backend_cuda_new(driver, sl_runtime_memory(), sl_runtime_sysfs(), &backend);
     if (status) {
         sl_log(SL_LOG_WARN, "cannot start (%s); the program runs as without sluice", sl_status_text(status));
         return SL_SESSION_OVER;
@@ -75,8 +75,8 @@ static enum sl_session_state start_on(const struct sl_cuda_driver *driver, CUcon
     return SL_SESSION_RUNNING;
 }
 
-/* Without a current context the call at hand fails in the driver, and a later one tries again. After any other
- * error none does: the program would have memory of both kinds. */
+/* Without a current context the call at hand fails in the driver, and a later one tries again. After any
+ * other error none does: the program would have memory of both kinds. */
 bool sl_session_start(void)
 {
     static __thread bool starting __attribute__((tls_model("initial-exec")));

@@ -115,8 +115,10 @@ uint64_t sl_host_memory_limit(const struct sl_host_memory *memory, uint64_t rese
     return limit > reserve_bytes ? limit - reserve_bytes : 0;
 }
 
-bool sl_host_has_nodes(void)
+bool sl_host_has_nodes(const char *sysfs)
 {
-    char text[256]; /* such as 0-1,4 */
-    return read_text("/sys/devices/system/node/online", text, sizeof text) && strpbrk(text, "-,");
+    char path[512], text[256]; /* such as 0-1,4 */
+    int length = snprintf(path, sizeof path, "%s/devices/system/node/online", sysfs);
+    return length > 0 && (size_t)length < sizeof path && read_text(path, text, sizeof text) &&
+           strpbrk(text, "-,");
 }

@@ -14,8 +14,8 @@ struct sl_host_memory {
 /* Reads /proc/meminfo and the process's memory cgroup (v2, or v1's memory controller). Never fails. */
 void sl_host_memory_read(struct sl_host_memory *out);
 
-/* Whether the machine has several NUMA nodes. */
-bool sl_host_has_nodes(void);
+/* Whether the machine has several NUMA nodes. `sysfs`: the folder in which the kernel shows it (/sys). */
+bool sl_host_has_nodes(const char *sysfs);
 
 /* Stands for whatever limits the memory: processes for which it is equal share what there is. 0: the machine,
  * else the cgroup. */

@@ -54,6 +54,12 @@ struct sl_options {
 #endif
 };
 
+/* The folder in which the kernel shows devices. */
+static inline const char *sl_options_sysfs(const struct sl_options *options)
+{
+    return options->sysfs[0] ? options->sysfs : "/sys";
+}
+
 /* Reads every option from the environment, and opens the log with its two (sl_log_open) so that what is said
  * about the others goes there. A bad value gives one warning line and the default, an unknown SLUICE_
  * variable one line with the nearest name. Nothing is read in a process with the rights of another user.

@@ -138,7 +138,7 @@ static void find_device(struct sl_host_share *share, const struct sl_options *op
     struct sl_device_place at;
     if (!device->place || !device->place(device->self, &at)) return;
     share->device = 1 + ((uint64_t)at.domain << 16 | (uint64_t)at.bus << 8 | at.device);
-    share->link = sl_topology_link(options->sysfs[0] ? options->sysfs : "/sys", at.domain, at.bus, at.device);
+    share->link = sl_topology_link(sl_options_sysfs(options), at.domain, at.bus, at.device);
 }
 
 void sl_host_share_begin(struct sl_host_share *share, const struct sl_options *options,

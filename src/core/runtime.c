@@ -56,6 +56,10 @@ enum sl_memory_use sl_runtime_memory(void)
 {
     return sl_policy_traits(sl_options_in_force()->policy)->memory;
 }
+const char *sl_runtime_sysfs(void)
+{
+    return sl_options_sysfs(sl_options_in_force());
+}
 bool sl_runtime_running(void)
 {
     return sl_core_running() != NULL;

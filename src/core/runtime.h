@@ -28,6 +28,8 @@ bool sl_runtime_records_only(void);
 
 /* Whose the program's memory is: what the backend must be made for. */
 enum sl_memory_use sl_runtime_memory(void);
+/* The folder in which the kernel shows devices. */
+const char *sl_runtime_sysfs(void);
 
 /* CUDA is used, whether or not the core will start: the first thing to be said, and idempotent. And: it will
  * not start. */

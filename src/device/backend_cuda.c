@@ -9,7 +9,9 @@
 #include "base/locks.h"
 #include "base/log.h"
 #include "device/cuda_kernel.h"
+#include "device/host_node.h"
 #include "device/reserve.h"
+#include "node/topology.h"
 
 #define OLDEST_DRIVER 12020                  /* cuMemAdvise_v2 and cuMemPrefetchAsync_v2 */
 #define LARGEST_PREFETCH_BYTES (32 * SL_MIB) /* each call holds the process's memory-map lock */
@@ -71,16 +73,6 @@ static bool leaves_node(struct cuda *cuda, CUmemLocation *to)
         sl_log(SL_LOG_INFO, "NUMA node %d takes no more: host memory is wherever the driver puts it", to->id);
     *to = host_location(cuda);
     return true;
-}
-
-/* The host node that is nearest to the device; -1 where there is only one, or the driver does not say. */
-static int nearest_node(const struct cuda *cuda)
-{
-    int node = -1;
-    if (cuda->driver->device_get_attribute(&node, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID, cuda->device) !=
-        CUDA_SUCCESS)
-        return -1;
-    return node > 0 || (node == 0 && sl_host_has_nodes()) ? node : -1;
 }
 
 static CUmemLocation device_location(const struct cuda *cuda)
@@ -167,6 +159,7 @@ static enum sl_status pinned_new(void *self, uint64_t bytes, uint64_t *address)
         return SL_ERR_UNSUPPORTED;
     enum sl_status status = sl_reserve(bytes, &begin);
     if (status) return status;
+    sl_host_node_prefer(begin, bytes, atomic_load_explicit(&cuda->host_node, memory_order_relaxed));
     status = judge(cuda, BESIDE_CAPTURES(driver, driver->mem_host_register((void *)begin, bytes, flags)),
                    "cuMemHostRegister");
     if (status) {
@@ -363,21 +356,6 @@ static void describe(void *self, struct sl_device_properties *out)
     if (cuda->driver->driver_get_version(&out->driver_version) != CUDA_SUCCESS) out->driver_version = 0;
 }
 
-static bool place(void *self, struct sl_device_place *out)
-{
-    const struct cuda *cuda = self;
-    static const CUdevice_attribute attributes[] = {CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID,
-                                                    CU_DEVICE_ATTRIBUTE_PCI_BUS_ID,
-                                                    CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID};
-    int at[3];
-    for (int i = 0; i < 3; i++)
-        if (cuda->driver->device_get_attribute(&at[i], attributes[i], cuda->device) != CUDA_SUCCESS ||
-            at[i] < 0)
-            return false;
-    *out = (struct sl_device_place){(uint32_t)at[0], (uint32_t)at[1], (uint32_t)at[2]};
-    return true;
-}
-
 static enum sl_status thread_attach(void *self)
 {
     const struct cuda *cuda = self;
@@ -418,8 +396,35 @@ static enum sl_status check_device(const struct cuda *cuda)
     return status;
 }
 
+static bool place(void *self, struct sl_device_place *out)
+{
+    const struct cuda *cuda = self;
+    static const CUdevice_attribute attributes[] = {
+        CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID};
+    int at[3];
+    for (int i = 0; i < 3; i++)
+        if (cuda->driver->device_get_attribute(&at[i], attributes[i], cuda->device) != CUDA_SUCCESS ||
+            at[i] < 0)
+            return false;
+    *out = (struct sl_device_place){(uint32_t)at[0], (uint32_t)at[1], (uint32_t)at[2]};
+    return true;
+}
+
+/* Where there is more than one; or -1. `sysfs`: where the kernel shows devices. */
+static int nearest_node(struct cuda *cuda, const char *sysfs)
+{
+    struct sl_device_place at;
+    int driver_says = -1;
+    if (cuda->driver->device_get_attribute(&driver_says, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID, cuda->device) !=
+        CUDA_SUCCESS)
+        driver_says = -1;
+    int kernel_says =
+        driver_says < 0 && place(cuda, &at) ? sl_topology_node(sysfs, at.domain, at.bus, at.device) : -1;
+    return sl_host_node_nearest(driver_says, kernel_says, sl_host_has_nodes(sysfs));
+}
+
 enum sl_status sl_backend_cuda_new(const struct sl_cuda_driver *driver, enum sl_memory_use use,
-                                   struct sl_backend *out)
+                                   const char *sysfs, struct sl_backend *out)
 {
     struct cuda *cuda = calloc(1, sizeof *cuda);
     if (!cuda) return SL_ERR_NO_MEMORY;
@@ -428,7 +433,7 @@ enum sl_status sl_backend_cuda_new(const struct sl_cuda_driver *driver, enum sl_
     enum sl_status status = check(cuda, driver->ctx_get_current(&cuda->context), "cuCtxGetCurrent");
     if (status == SL_OK) status = check(cuda, driver->ctx_get_device(&cuda->device), "cuCtxGetDevice");
     if (status == SL_OK) status = check_device(cuda);
-    cuda->host_node = status == SL_OK ? nearest_node(cuda) : -1;
+    cuda->host_node = status == SL_OK ? nearest_node(cuda, sysfs) : -1;
     if (status == SL_OK)
         status = check(cuda, driver->stream_create(&cuda->in, CU_STREAM_NON_BLOCKING, 0), "cuStreamCreate");
     if (status == SL_OK)

@@ -6,9 +6,10 @@
 #include "device/cuda_driver.h"
 
 /* Makes a backend for the current context; `use`: what it is asked for, and how its slabs are set up.
- * `driver` must stay valid. SL_ERR_UNSUPPORTED, with a line in the log, when the driver is too old or the
- * device has no concurrent managed access, which slabs need. Not thread-safe. */
+ * `driver` must stay valid. `sysfs`:
+ * the folder in which the kernel shows devices (/sys). SL_ERR_UNSUPPORTED, with a line in the log, when the
+ * driver is too old or the device has no concurrent managed access, which slabs need. Not thread-safe. */
 enum sl_status sl_backend_cuda_new(const struct sl_cuda_driver *driver, enum sl_memory_use use,
-                                   struct sl_backend *out);
+                                   const char *sysfs, struct sl_backend *out);
 
 #endif

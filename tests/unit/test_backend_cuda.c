@@ -13,6 +13,7 @@ static struct sl_cuda_driver driver;
 static int host_node;     /* nearest to the device */
 static bool refuses_node; /* as a place */
 static struct sl_backend backend;
+static const char *sysfs = "/nowhere";
 
 /* What it takes to open the backend. */
 static CUresult get_version(int *version)
@@ -147,7 +148,7 @@ static int open_backend(void **state)
                                      .mem_alloc_managed = allocate,
                                      .mem_free = release,
                                      .event_create = create_event};
-    return sl_backend_cuda_new(&driver, SL_MEMORY_MOVED, &backend) == SL_OK ? 0 : -1;
+    return sl_backend_cuda_new(&driver, SL_MEMORY_MOVED, sysfs, &backend) == SL_OK ? 0 : -1;
 }
 
 static int close_backend(void **state)
@@ -189,7 +190,7 @@ static void evict_near(int node)
     uint64_t slab;
     host_node = node;
     preferred = prefetched = (CUmemLocation){0};
-    assert_int_equal(sl_backend_cuda_new(&driver, SL_MEMORY_MOVED, &near), SL_OK);
+    assert_int_equal(sl_backend_cuda_new(&driver, SL_MEMORY_MOVED, sysfs, &near), SL_OK);
     assert_int_equal(near.slab_new(near.self, SL_GIB, &slab), SL_OK);
     assert_int_equal(near.evict(near.self, slab, SL_BLOCK_BYTES), SL_OK);
     near.slab_delete(near.self, slab, SL_GIB);
@@ -210,6 +211,30 @@ static void host_memory_lies_near_the_device(void **state)
     assert_int_equal(prefetched.type, CU_MEM_LOCATION_TYPE_HOST);
 }
 
+/* An older driver knows of no nodes, and the kernel does. */
+static void the_kernel_knows_the_nearest_node(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/sluice-node-XXXXXX", command[512];
+    assert_non_null(mkdtemp(folder));
+    snprintf(command, sizeof command,
+             "cd %s && mkdir -p bus/pci/devices/0001:01:01.0 devices/system/node && "
+             "echo 1 >bus/pci/devices/0001:01:01.0/numa_node && echo 0-1 >devices/system/node/online",
+             folder);
+    assert_int_equal(system(command), 0);
+    sysfs = folder;
+    evict_near(-1);
+    assert_int_equal(preferred.type, CU_MEM_LOCATION_TYPE_HOST_NUMA);
+    assert_int_equal(preferred.id, 1);
+    snprintf(command, sizeof command, "echo 0 >%s/devices/system/node/online", folder);
+    assert_int_equal(system(command), 0);
+    evict_near(-1); /* it has only one */
+    assert_int_equal(preferred.type, CU_MEM_LOCATION_TYPE_HOST);
+    sysfs = "/nowhere";
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+}
+
 static void any_host_memory_will_do(void **state)
 {
     (void)state;
@@ -227,7 +252,7 @@ static void a_node_that_is_full_is_left(void **state)
     struct sl_backend near;
     uint64_t slab;
     host_node = 3;
-    assert_int_equal(sl_backend_cuda_new(&driver, SL_MEMORY_MOVED, &near), SL_OK);
+    assert_int_equal(sl_backend_cuda_new(&driver, SL_MEMORY_MOVED, sysfs, &near), SL_OK);
     assert_int_equal(near.slab_new(near.self, SL_GIB, &slab), SL_OK);
     refuses_node = true;
     assert_int_equal(near.evict(near.self, slab, 64 * SL_MIB), SL_OK);
@@ -247,6 +272,7 @@ int main(void)
         cmocka_unit_test(the_devices_memory_is_that_of_the_managed_context),
         cmocka_unit_test(host_memory_lies_near_the_device),
         cmocka_unit_test(any_host_memory_will_do),
+        cmocka_unit_test(the_kernel_knows_the_nearest_node),
         cmocka_unit_test(a_node_that_is_full_is_left),
     };
     return cmocka_run_group_tests(tests, open_backend, close_backend);

@@ -84,7 +84,7 @@ static void nothing_is_known_where_nothing_can_be_read(void **state)
     assert_int_equal(memory.available_bytes, 0);
     assert_int_equal(memory.cgroup_bytes, UINT64_MAX);
     assert_int_equal(sl_host_memory_limit(&memory, SL_GIB), UINT64_MAX);
-    assert_false(sl_host_has_nodes());
+    assert_false(sl_host_has_nodes("/sys"));
 }
 
 static void what_is_available_is_read(void **state)
@@ -221,7 +221,7 @@ static void nodes_are_counted(void **state)
     } cases[] = {{"0\n", false}, {"0-1\n", true}, {"0,4\n", true}, {"12\n", false}, {"", false}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         put("/sys/devices/system/node/online", cases[i].online);
-        assert_int_equal(sl_host_has_nodes(), cases[i].several);
+        assert_int_equal(sl_host_has_nodes("/sys"), cases[i].several);
     }
 }
 
