@@ -17,6 +17,11 @@
         .type = SL_EVENT_LAUNCH, .id = kernel, .tick = number, .time_ns = 100 * number, .a = 7, .b = 256,    \
         __VA_ARGS__                                                                                          \
     }
+#define COLLECTIVE(number, function, communicator, bytes)                                                    \
+    {                                                                                                        \
+        .type = SL_EVENT_LAUNCH, .flags = SL_LAUNCH_COLLECTIVE, .id = function, .tick = number,              \
+        .time_ns = 100 * number, .a = 7, .b = communicator, .c = bytes                                       \
+    }
 #define ACCESS(number, slot, offset, bytes)                                                                  \
     {                                                                                                        \
         .type = SL_EVENT_ACCESS, .id = slot, .tick = number, .time_ns = 100 * number, .a = offset,           \
@@ -122,6 +127,27 @@ static void test_threads_do_not_mix(void **state)
     model_close(model);
 }
 
+/* What lines up the clocks of ranks: in the program's order, and only where the communicator is known. */
+static void test_collectives_are_kept(void **state)
+{
+    (void)state;
+    const struct sl_event events[] = {
+        COLLECTIVE(3, 6, 77, 4096),
+        COLLECTIVE(1, 1, 88, 64),
+        COLLECTIVE(2, 1, 0, 64), /* found by the kernel's name */
+        LAUNCH(4, 1),            /* a kernel, with a grid where a collective has its communicator */
+        {.type = SL_EVENT_DURATION, .tick = 3, .time_ns = 500, .a = 20, .b = 400},
+    };
+    struct model *model = model_of(events, COUNT(events), 1);
+    assert_int_equal(model->collectives.count, 2);
+    assert_int_equal(model->collectives.at[0].tick, 1);
+    assert_int_equal(model->collectives.at[0].communicator, 88);
+    assert_int_equal(model->collectives.at[1].function, 6);
+    assert_int_equal(model->collectives.at[1].bytes, 4096);
+    assert_int_equal(model->durations.at[0].began_ns, 400);
+    model_close(model);
+}
+
 static void check_lives(const struct sl_event *events, size_t count, size_t per_block)
 {
     struct model *model = model_of(events, count, per_block);
@@ -204,6 +230,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_launches_share_what_they_touch),
                                        cmocka_unit_test(test_a_lost_reference_is_counted),
                                        cmocka_unit_test(test_threads_do_not_mix),
+                                       cmocka_unit_test(test_collectives_are_kept),
                                        cmocka_unit_test(test_lives_in_every_order),
                                        cmocka_unit_test(test_lost_allocations_and_frees),
                                        cmocka_unit_test(test_all_types)};

@@ -182,7 +182,7 @@ static void add(struct model_build *build, const struct sl_trace_record *record)
                                         (uint32_t)(e->b < UINT32_MAX ? e->b : UINT32_MAX)});
         break;
     case SL_EVENT_DURATION:
-        MODEL_PUSH(build, model->durations, (struct model_duration){e->tick, e->a});
+        MODEL_PUSH(build, model->durations, (struct model_duration){e->tick, e->a, e->b});
         break;
     default:
         add_rare(build, record);
@@ -270,12 +270,12 @@ void model_close(struct model *model)
     for (size_t i = 0; i < model->sites.count; i++) free_text(model->sites.at[i].frames);
     for (size_t i = 0; i < model->modules.count; i++) free_text(model->modules.at[i].path);
     for (size_t i = 0; i < model->metadata.count; i++) free_text(model->metadata.at[i]);
-    void *arrays[] = {model->launches.at, model->shapes.at,    model->sets.at,   model->set_ranges.at,
-                      model->ranges.at,   model->streams.at,   model->slots.at,  model->lives.at,
-                      model->moves.at,    model->transfers.at, model->stalls.at, model->iterations.at,
-                      model->slabs.at,    model->durations.at, model->marks.at,  model->syncs.at,
-                      model->errors.at,   model->gaps.at,      model->sites.at,  model->modules.at,
-                      model->metadata.at};
+    void *arrays[] = {model->launches.at, model->shapes.at,    model->sets.at,        model->set_ranges.at,
+                      model->ranges.at,   model->streams.at,   model->slots.at,       model->lives.at,
+                      model->moves.at,    model->transfers.at, model->stalls.at,      model->iterations.at,
+                      model->slabs.at,    model->durations.at, model->collectives.at, model->marks.at,
+                      model->syncs.at,    model->errors.at,    model->gaps.at,        model->sites.at,
+                      model->modules.at,  model->metadata.at};
     for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++) free(arrays[i]);
     kernel_names_free(&model->kernels);
     free(model);

@@ -87,6 +87,13 @@ struct model_iteration { /* that has ended */
 
 struct model_duration {
     uint64_t tick, took_ns; /* on the device */
+    uint64_t began_ns;      /* on the device's clock; 0: not known */
+};
+
+struct model_collective { /* a launch whose communicator is known */
+    uint64_t tick, time_ns, bytes;
+    uint64_t communicator; /* the same on all of its ranks */
+    uint32_t function;     /* as docs/trace-format.md numbers it; not checked */
 };
 
 struct model_mark {
@@ -153,7 +160,8 @@ struct model {
     MODEL_ARRAY(struct model_stall) stalls;
     MODEL_ARRAY(struct model_slab) slabs; /* where chunks lie */
     MODEL_ARRAY(struct model_iteration) iterations;
-    MODEL_ARRAY(struct model_duration) durations; /* in the order of their ticks */
+    MODEL_ARRAY(struct model_duration) durations;     /* in the order of their ticks */
+    MODEL_ARRAY(struct model_collective) collectives; /* in the order of their ticks */
     MODEL_ARRAY(struct model_mark) marks;
     MODEL_ARRAY(struct model_sync) syncs;
     MODEL_ARRAY(struct model_error) errors;

@@ -176,6 +176,13 @@ void model_add_launch(struct model_build *build, const struct sl_trace_record *r
         .stream = stream_index(build, event->a),
         .thread = record->thread < UINT16_MAX ? (uint16_t)record->thread : UINT16_MAX};
     if (!MODEL_PUSH(build, model->launches, launch)) return;
+    if (shape.kind == SL_LAUNCH_COLLECTIVE && event->b)
+        MODEL_PUSH(build, model->collectives,
+                   (struct model_collective){.tick = event->tick,
+                                             .time_ns = event->time_ns,
+                                             .bytes = event->c,
+                                             .communicator = event->b,
+                                             .function = event->id});
     if (shape.lost) MODEL_PUSH(build, build->references, (struct reference){index, event->d});
     if (event->d) return;
     pending->launch = index;
@@ -218,6 +225,8 @@ void model_finish_launches(struct model_build *build)
             launch->shape = shape_like(build, model->shapes.at[launch->shape], head);
     }
     if (!sort_by_key(model->launches.at, model->launches.count, sizeof(*model->launches.at),
-                     offsetof(struct model_launch, tick)))
+                     offsetof(struct model_launch, tick)) ||
+        !sort_by_key(model->collectives.at, model->collectives.count, sizeof(*model->collectives.at),
+                     offsetof(struct model_collective, tick)))
         build->no_memory = true;
 }
