@@ -4,7 +4,6 @@
 #include "capture.h"
 #include "captured_memory.h"
 #include "charge.h"
-#include "core/device_room.h"
 #include "core/runtime.h"
 #include "driver.h"
 #include "memory.h"
@@ -30,7 +29,7 @@ bool sl_memory_take(struct sl_call call, CUdeviceptr *address, uint64_t bytes, C
 
 CUresult sl_memory_answer(struct sl_call call, CUresult result, uint64_t bytes)
 {
-    sl_device_room_settled();
+    sl_runtime_driver_gave();
     if (result != CUDA_SUCCESS && sl_runtime_tracing())
         sl_runtime_failed(SL_ERROR_ALLOCATION, result, 0, bytes, sl_site_here(call.caller));
     return result;

@@ -30,7 +30,7 @@ bool sl_device_room_make(struct sl_core *core, uint64_t bytes)
     return true;
 }
 
-void sl_device_room_settled(void)
+void sl_runtime_driver_gave(void)
 {
     if (!__builtin_expect(charged_bytes, 0)) return;
     sl_runtime_charge(-(int64_t)charged_bytes);

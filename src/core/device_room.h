@@ -13,12 +13,9 @@
 struct sl_core;
 
 /* Whether the driver is to be asked for `bytes` bytes that had no room. If so, chunks have left the device
- * for them, and they are charged to the budget until the calling thread calls sl_device_room_settled: by then
+ * for them, and they are charged to the budget until the calling thread calls sl_runtime_driver_gave: by then
  * the shim has charged what the driver gave. Waits for the program's work. pre: no lock of the core's is
  * held. */
 bool sl_device_room_make(struct sl_core *core, uint64_t bytes);
-
-/* The driver answered the calling thread. Thread-safe; mostly looks at one variable. */
-void sl_device_room_settled(void);
 
 #endif

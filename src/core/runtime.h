@@ -56,6 +56,9 @@ bool sl_runtime_device_bytes(uint64_t *bytes);
 /* Device memory that the program takes past us (pass-through allocations: VMM, arrays, pools ...): +bytes,
  * -bytes. Chunks give way to it at the next launch. */
 void sl_runtime_charge(int64_t bytes);
+/* The driver was asked instead of sl_runtime_alloc or sl_runtime_alloc_async (allocate.h), and what it gave
+ * is charged. Mostly looks at one variable of the thread's. */
+void sl_runtime_driver_gave(void);
 
 /* A stream capture is about to begin (+1), or ended, or did not begin (-1), anywhere in the process. While
  * any is under way, launches on capturing streams are left alone. */

@@ -325,10 +325,19 @@ def bad_options(bench):
 
 
 def host_memory(bench):
-    """Beyond the host limit an allocation fails as on a full device; gpt ends with its own message."""
+    """Beyond the host limit the device takes as much as half of the budget; then an allocation fails as on a full device, and gpt
+    ends with its own message."""
     arguments = MODEL + ["--steps", "1"]
     run = bench.run(arguments, sluice={"CHUNK": "2M", "HOST_LIMIT": "64M", "DEVICE_BUDGET": "32M"})
     need(run.status == 3 and "out of device memory" in run.errors, "a clear error, not a crash", run)
+    for allocator in ("malloc", "async"):
+        arguments = MODEL + ["--steps", "3", "--alloc", allocator]
+        whole = reference(bench, arguments)
+        budget, limit = whole_blocks(whole.peak // 2), whole_blocks(whole.peak - whole.peak // 8)
+        for daemon in ("inline", "thread"):
+            run = bench.run(arguments, sluice={"CHUNK": "2M", "HOST_LIMIT": limit, "DEVICE_BUDGET": budget, "DAEMON": daemon})
+            need(run.same_bits(whole), f"{allocator}, {daemon}: same bits", whole, run)
+            check_budget(run, budget, f"{allocator}, {daemon}, a part on the device")
 
 
 def small_budget(bench):
