@@ -11,7 +11,8 @@ static bool is_room(const struct sl_core *core, uint64_t bytes)
     uint64_t given = core->options->virtual_size, left = sl_budget_bytes(&core->budget);
     if (core->policy->memory != SL_MEMORY_MOVED || atomic_load(&core->streams.captures)) return false;
     int64_t charged = atomic_load(&core->budget.charged_bytes);
-    uint64_t used = core->arena.virtual_bytes_used + (charged > 0 ? (uint64_t)charged : 0);
+    uint64_t used = core->arena.virtual_bytes_used + core->placement.promised_bytes +
+                    (charged > 0 ? (uint64_t)charged : 0);
     if (given && (used > given || bytes > given - used)) return false;
     return bytes < left && left - bytes >= core->budget.bytes / 2;
 }

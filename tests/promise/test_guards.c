@@ -124,7 +124,8 @@ static struct sl_core *start(void)
 {
     static struct sl_backend backend;
     setenv("SLUICE_DEVICE_BUDGET", "64M", 1);
-    setenv("SLUICE_HOST_LIMIT", "1G", 1); /* one slab */
+    setenv("SLUICE_HOST_LIMIT", "1G", 1);   /* one slab, */
+    setenv("SLUICE_VIRTUAL_SIZE", "1G", 1); /* and the device keeps nothing beyond it */
     setenv("SLUICE_CHUNK", "2M", 1);
     setenv("SLUICE_POLICY", "lru", 1);
     setenv("SLUICE_DAEMON", "inline", 1);
