@@ -14,6 +14,7 @@ import tempfile
 
 from e2e import MIB, need, whole_blocks
 
+DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "workloads", "data", "gpl-3.txt")
 MODEL = ["--layers", "3", "--width", "256", "--heads", "4", "--context", "32", "--batch", "2", "--seed", "7", "--chunk-mib", "2"]
 # softcuda counts what modules hold as well, which no budget is for.
 MODULES_AT_MOST = 2 * MIB
@@ -37,8 +38,7 @@ class Run:
                 env.update({"SLUICE_" + name: str(value) for name, value in sluice.items()})
                 env["SLUICE_STATS"] = os.path.join(folder, "sluice.%p")
             env["LD_PRELOAD"] = " ".join(filter(None, preload))
-            data = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "workloads", "data", "gpl-3.txt")
-            command = [os.path.join(build, "workloads", "ddp"), "--data", data, "--ranks", str(ranks), *options]
+            command = [os.path.join(build, "workloads", "ddp"), "--data", DATA, "--ranks", str(ranks), *options]
             done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=240, check=False)
             self.status, self.output, self.errors = done.returncode, done.stdout, done.stderr
             self.devices, self.sluice = (
@@ -132,6 +132,46 @@ def linked(build, ranks="4"):
     need(max(links[ranks]) < 1.2 / ranks * min(links[1]), f"the part of each: {links}", run)
 
 
+def waits(build):
+    """The traces of all ranks say which one the others waited for: the one with the least budget, for data."""
+    tool = os.path.join(build, "tools", "sluice")
+    with tempfile.TemporaryDirectory() as folder:
+        traces = [os.path.join(folder, f"run.{rank}.slt") for rank in range(3)]
+        env = {k: v for k, v in os.environ.items() if not k.startswith(("SLUICE_", "SOFTCUDA_"))}
+        env.update({"LD_LIBRARY_PATH": os.path.join(build, "subprojects", "softcuda", "lib"), "SOFTCUDA_DEVICES": "3",
+                    "WORLD_SIZE": "3", "LOCAL_WORLD_SIZE": "3", "SLUICE_CHUNK": "2M", "SLUICE_DAEMON": "inline",
+                    "SLUICE_TRACE_SAMPLE": "1", "SLUICE_NODE": os.path.join(folder, "node"),
+                    "LD_PRELOAD": " ".join(filter(None, [os.environ.get("E2E_PRELOAD"), os.path.join(build, "shim", "libsluice.so")]))})
+        command = [os.path.join(build, "workloads", "ddp"), "--data", DATA, "--id-file", os.path.join(folder, "id"), *MODEL,
+                   "--steps", "6", "--zero", "2"]
+        started = [subprocess.Popen(command, env={**env, "RANK": str(rank), "LOCAL_RANK": str(rank), "SLUICE_TRACE": traces[rank],
+                                                  "SLUICE_DEVICE_BUDGET": budget}, stdout=subprocess.DEVNULL)
+                   for rank, budget in enumerate(["64M", "22M", "64M"])]
+        need(all(rank.wait(timeout=240) == 0 for rank in started), "it runs")
+
+        def compare(*arguments):
+            return subprocess.run([tool, "trace", "ranks", *arguments], capture_output=True, text=True, check=False)
+
+        done = compare("--json", *traces)
+        need(done.returncode == 0, f"the traces can be compared: {done.stderr}")
+        said = json.loads(done.stdout)
+        late = [rank["late_ns"] for rank in said["ranks"]]
+        slow = said["ranks"][1]
+        need(all(rank["compared"] == rank["collectives"] > 0 for rank in said["ranks"]), "all collectives are compared")
+        need(late[1] > 4 * (late[0] + late[2]), f"the slow rank is the late one: {late}")
+        need(slow["late_by_data_ns"] > 2 * (slow["late_by_work_ns"] + slow["late_by_host_ns"]), f"for want of data: {slow}")
+        need("Rank 1 kept the others waiting most" in compare(*traces).stdout, "and the last line says so")
+        with open(traces[2], "r+b") as file:
+            file.truncate(os.path.getsize(traces[2]) // 2)
+        done = compare(*traces)
+        need(done.returncode == 0 and "run.2.slt" in done.stderr, f"one that ends early is compared as far as it goes: {done.stderr}")
+        with open(traces[2], "wb") as file:
+            file.write(b"no trace")
+        done = compare(*traces)
+        need(done.returncode == 1 and len(done.stderr.splitlines()) == 1, f"one that is no trace is one clear line: {done.stderr}")
+        need(compare(traces[0]).returncode == 2, "one trace alone is wrong usage")
+
+
 def start_ranks(build, folder, ranks, steps, preload, page):
     """The ranks as a launcher starts them, without one that ends them all when one fails."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("SLUICE_", "SOFTCUDA_"))}
@@ -139,8 +179,7 @@ def start_ranks(build, folder, ranks, steps, preload, page):
                 "WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks), "SLUICE_NODE": page, "SLUICE_NODE_LIMIT": "1G",
                 "SLUICE_CHUNK": "2M", "SLUICE_DEVICE_BUDGET": "16M",
                 "LD_PRELOAD": " ".join(filter(None, [os.environ.get("E2E_PRELOAD"), preload]))})
-    data = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "workloads", "data", "gpl-3.txt")
-    command = [os.path.join(build, "workloads", "ddp"), "--data", data, "--id-file", os.path.join(folder, "id"), *MODEL,
+    command = [os.path.join(build, "workloads", "ddp"), "--data", DATA, "--id-file", os.path.join(folder, "id"), *MODEL,
                "--steps", str(steps), "--zero", "2"]
     return [subprocess.Popen(command, env={**env, "RANK": str(rank), "LOCAL_RANK": str(rank)}, text=True,
                              stdout=subprocess.PIPE if rank == 0 else subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -191,4 +230,4 @@ def killed(build, ranks="4"):
 
 
 if __name__ == "__main__":
-    {"sharded": sharded, "every": every, "node": node, "linked": linked, "killed": killed}[sys.argv[2]](os.path.abspath(sys.argv[1]), *sys.argv[3:])
+    {"sharded": sharded, "every": every, "node": node, "linked": linked, "waits": waits, "killed": killed}[sys.argv[2]](os.path.abspath(sys.argv[1]), *sys.argv[3:])

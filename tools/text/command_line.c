@@ -140,9 +140,10 @@ static int take_operand(const struct command_syntax *syntax, int argc, char **ar
     return EXIT_OK;
 }
 
-bool read_command_line(const struct command_syntax *syntax, int argc, char **argv, const char **file,
-                       int *status)
+/* Leaves the operands behind, at argv[optind]. */
+static bool read_options(const struct command_syntax *syntax, int argc, char **argv, int *status)
 {
+    *status = EXIT_OK;
     struct option table[COMMAND_OPTIONS_MAX + 2];
     fill_getopt_table(syntax, table);
     optind = 0; /* starts anew */
@@ -159,8 +160,29 @@ bool read_command_line(const struct command_syntax *syntax, int argc, char **arg
             *status = take_option(syntax, &syntax->options[result - FIRST_OPTION], optarg);
         if (*status != EXIT_OK) return false;
     }
+    return true;
+}
+
+bool read_command_line(const struct command_syntax *syntax, int argc, char **argv, const char **file,
+                       int *status)
+{
+    if (!read_options(syntax, argc, argv, status)) return false;
     *status = take_operand(syntax, argc, argv, file);
     return *status == EXIT_OK;
+}
+
+bool read_command_line_of_files(const struct command_syntax *syntax, int argc, char **argv, size_t least,
+                                char ***files, size_t *count, int *status)
+{
+    if (!read_options(syntax, argc, argv, status)) return false;
+    if ((size_t)(argc - optind) < least) {
+        *status = usage_error("%s takes at least %zu files; see sluice %s --help", syntax->name, least,
+                              syntax->name);
+        return false;
+    }
+    *files = argv + optind;
+    *count = (size_t)(argc - optind);
+    return true;
 }
 
 bool wants_help(int argc, char **argv)

@@ -37,6 +37,10 @@ enum { COMMAND_OPTIONS_MAX = 16 };
 bool read_command_line(const struct command_syntax *syntax, int argc, char **argv, const char **file,
                        int *status);
 
+/* The same for `least` operands or more, which are *count words from *files on, in argv. */
+bool read_command_line_of_files(const struct command_syntax *syntax, int argc, char **argv, size_t least,
+                                char ***files, size_t *count, int *status);
+
 /* Whether argv[1] asks for help: for what has no such table. */
 bool wants_help(int argc, char **argv);
 

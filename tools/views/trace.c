@@ -20,6 +20,7 @@ static const struct trace_command {
     {"check", trace_check, "whether the file is whole, or what is lost and where"},
     {"export", trace_export, "the trace for other programs: Perfetto's format, or tables"},
     {"sites", trace_sites, "who allocates how much, with call stacks"},
+    {"ranks", trace_ranks, "the traces of all ranks: who waited for whom, and why"},
     {"dump", trace_dump, "the records, one a line"},
 };
 enum { COMMAND_COUNT = sizeof(commands) / sizeof(*commands) };
@@ -31,7 +32,7 @@ static const char *command_name(size_t index)
 
 static void print_help(void)
 {
-    puts("Usage: sluice trace COMMAND [OPTION]... FILE\n"
+    puts("Usage: sluice trace COMMAND [OPTION]... FILE...\n"
          "Shows what a trace holds; sluice run --trace FILE records one.\n\n"
          "Commands:");
     for (size_t i = 0; i < COMMAND_COUNT; i++) printf("  %-9s %s\n", commands[i].name, commands[i].help);

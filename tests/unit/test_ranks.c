@@ -1,0 +1,202 @@
+/* Traces of several ranks, compared: who came last, how long the others waited, and why. */
+#include "tools/analyses/ranks.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+
+enum {
+    MEETINGS = 40,
+    MOST = 4,
+    STEP_NS = 1000000,
+    WORK_NS = 600000,
+    TAKES_NS = 10000,
+    REDUCE = 1,
+    SEND = 10
+};
+#define BEGIN_NS UINT64_C(5000000000)
+
+static struct model models[MOST];
+static struct model_collective collectives[MOST][MEETINGS];
+static struct model_duration durations[MOST][2 * MEETINGS];
+static struct model_move moves[MOST][MEETINGS];
+
+/* Each meeting is a kernel and a collective. All arrive at once, on clocks with different offsets. */
+static void start(size_t count, uint64_t communicator)
+{
+    for (size_t r = 0; r < count; r++) {
+        models[r] = (struct model){.collectives = {collectives[r], MEETINGS, MEETINGS},
+                                   .durations = {durations[r], 2 * MEETINGS, 2 * MEETINGS},
+                                   .moves = {moves[r], 0, MEETINGS}};
+        for (uint64_t i = 0; i < MEETINGS; i++) {
+            uint64_t began = BEGIN_NS * (r + 1) + i * STEP_NS;
+            collectives[r][i] = (struct model_collective){
+                .tick = 2 * i + 2, .bytes = 4096, .communicator = communicator, .function = REDUCE};
+            durations[r][2 * i] = (struct model_duration){2 * i + 1, WORK_NS, began - WORK_NS};
+            durations[r][2 * i + 1] = (struct model_duration){2 * i + 2, TAKES_NS, began};
+        }
+    }
+}
+
+/* The rank comes to a meeting later. All end together, so it takes the rank itself less. */
+static void delay(size_t rank, size_t meeting, uint64_t ns)
+{
+    durations[rank][2 * meeting + 1].began_ns += ns;
+    durations[rank][2 * meeting + 1].took_ns = ns < TAKES_NS ? TAKES_NS - ns : 0;
+}
+
+static struct ranks compare(size_t count)
+{
+    const struct model *all[MOST];
+    struct ranks ranks;
+    for (size_t r = 0; r < count; r++) all[r] = &models[r];
+    assert_true(ranks_compare(all, count, &ranks));
+    return ranks;
+}
+
+static void ranks_that_come_together_wait_for_nobody(void **state)
+{
+    (void)state;
+    start(3, 7);
+    struct ranks ranks = compare(3);
+    assert_int_equal(ranks.shared, MEETINGS);
+    for (size_t r = 0; r < 3; r++) {
+        assert_int_equal(ranks.books[r].compared, MEETINGS);
+        assert_int_equal(ranks.books[r].waited_ns, 0);
+        assert_int_equal(ranks.books[r].late_ns, 0);
+    }
+    ranks_free(&ranks);
+}
+
+static void who_comes_last_made_the_others_wait(void **state)
+{
+    (void)state;
+    start(3, 7);
+    delay(1, 5, 8000);
+    delay(2, 5, 3000);
+    struct ranks ranks = compare(3);
+    assert_int_equal(ranks.books[0].waited_ns, 8000);
+    assert_int_equal(ranks.books[2].waited_ns, 5000);
+    assert_int_equal(ranks.books[1].waited_ns, 0);
+    assert_int_equal(ranks.books[1].late_ns, 5000); /* what would be gained if it came with the next */
+    assert_int_equal(ranks.books[1].by_host_ns, 5000);
+    assert_int_equal(ranks.kind_count, 1);
+    assert_int_equal(ranks.kinds[0].waited_ns, 13000);
+    assert_int_equal(ranks.kinds[0].bytes, MEETINGS * 4096);
+    assert_true(ranks.kinds[0].last_of_rank[1] >= 1);
+    ranks_free(&ranks);
+}
+
+static void causes_are_told_apart(void **state)
+{
+    (void)state;
+    start(2, 7);
+    delay(1, 5, 8000);
+    durations[1][2 * 5].took_ns += 6000; /* its kernel took longer */
+    delay(1, 9, 7000);
+    moves[1][models[1].moves.count++] =
+        (struct model_move){.tick = 2 * 9 + 1, .bytes = 1, .kind = SL_ACTION_FETCH};
+    delay(1, 12, 4000);
+    struct ranks ranks = compare(2);
+    assert_int_equal(ranks.books[1].by_work_ns, 6000);
+    assert_int_equal(ranks.books[1].by_data_ns, 7000);
+    assert_int_equal(ranks.books[1].by_host_ns, 2000 + 4000);
+    assert_int_equal(ranks.books[1].late_ns, 19000);
+    ranks_free(&ranks);
+}
+
+/* What delays a rank for several meetings happened before the first of them. */
+static void a_rank_that_stays_late_is_so_for_one_cause(void **state)
+{
+    (void)state;
+    start(2, 7);
+    durations[1][2 * 5].took_ns += 6000;
+    for (size_t i = 5; i < 9; i++) delay(1, i, 6000);
+    struct ranks ranks = compare(2);
+    assert_int_equal(ranks.books[1].by_work_ns, 4 * 6000);
+    assert_int_equal(ranks.books[1].by_host_ns, 0);
+    ranks_free(&ranks);
+}
+
+static void what_is_not_of_all_ranks_is_not_compared(void **state)
+{
+    (void)state;
+    start(2, 7);
+    for (size_t i = 0; i < 10; i++) collectives[0][i].function = SEND; /* the other rank has none of them */
+    models[1].collectives = (__typeof__(models[1].collectives)){collectives[1] + 10, MEETINGS - 10, MEETINGS};
+    delay(1, 20, 5000);
+    struct ranks ranks = compare(2);
+    assert_int_equal(ranks.shared, MEETINGS - 10);
+    assert_int_equal(ranks.unlike, 0);
+    assert_int_equal(ranks.books[0].waited_ns, 5000);
+    ranks_free(&ranks);
+}
+
+static void a_trace_that_ends_early_is_compared_up_to_there(void **state)
+{
+    (void)state;
+    start(3, 7);
+    models[2].collectives.count = 10;
+    delay(0, 20, 5000);
+    struct ranks ranks = compare(3);
+    assert_int_equal(ranks.shared, 10);
+    assert_int_equal(ranks.books[1].waited_ns, 0);
+    ranks_free(&ranks);
+}
+
+static void other_collectives_end_the_comparison(void **state)
+{
+    (void)state;
+    start(2, 7);
+    collectives[1][12].function = REDUCE + 1;
+    struct ranks ranks = compare(2);
+    assert_int_equal(ranks.unlike, 1);
+    assert_int_equal(ranks.shared, 12);
+    ranks_free(&ranks);
+}
+
+static void other_jobs_have_nothing_in_common(void **state)
+{
+    (void)state;
+    start(2, 7);
+    for (size_t i = 0; i < MEETINGS; i++) collectives[1][i].communicator = 8;
+    struct ranks ranks = compare(2);
+    assert_int_equal(ranks.shared, 0);
+    assert_int_equal(ranks.books[0].compared, 0);
+    ranks_free(&ranks);
+}
+
+/* One rank is in two communicators, of which the others have one each. */
+static void a_rank_without_a_clock_is_not_compared(void **state)
+{
+    (void)state;
+    start(3, 7);
+    for (size_t i = 0; i < MEETINGS; i++) {
+        collectives[2][i].communicator = 9; /* never meets the first */
+        if (i % 2) collectives[1][i].communicator = 9;
+    }
+    models[2].collectives.count = MEETINGS / 2;
+    struct ranks ranks = compare(3);
+    assert_false(ranks.books[2].fitted);
+    assert_int_equal(ranks.books[2].compared, 0);
+    ranks_free(&ranks);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranks_that_come_together_wait_for_nobody),
+        cmocka_unit_test(who_comes_last_made_the_others_wait),
+        cmocka_unit_test(causes_are_told_apart),
+        cmocka_unit_test(a_rank_that_stays_late_is_so_for_one_cause),
+        cmocka_unit_test(what_is_not_of_all_ranks_is_not_compared),
+        cmocka_unit_test(a_trace_that_ends_early_is_compared_up_to_there),
+        cmocka_unit_test(other_collectives_end_the_comparison),
+        cmocka_unit_test(other_jobs_have_nothing_in_common),
+        cmocka_unit_test(a_rank_without_a_clock_is_not_compared),
+    };
+    return cmocka_run_group_tests_name("ranks", tests, NULL, NULL);
+}

@@ -1,0 +1,321 @@
+#include "tools/analyses/ranks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_OF_ALL = 1, LAST_OF_ALL = 9 }; /* functions in which all ranks of a communicator take part */
+
+static bool is_of_all(const struct model_collective *collective)
+{
+    return collective->communicator && collective->function >= FIRST_OF_ALL &&
+           collective->function <= LAST_OF_ALL;
+}
+
+static int by_communicator(const void *one, const void *other)
+{
+    const struct rank_entry *a = one, *b = other;
+    if (a->communicator != b->communicator) return a->communicator < b->communicator ? -1 : 1;
+    return a->tick < b->tick ? -1 : a->tick > b->tick;
+}
+
+/* Goes through collectives, durations and moves side by side, in the order of their ticks. */
+static bool collect(struct rank_books *books)
+{
+    const struct model *model = books->model;
+    size_t move = 0, duration = 0;
+    struct rank_entry entry = {0};
+    books->entries = calloc(model->collectives.count + 1, sizeof(*books->entries));
+    for (size_t i = 0; books->entries && i < model->collectives.count; i++) {
+        const struct model_collective *collective = &model->collectives.at[i];
+        entry.communicator = collective->communicator;
+        entry.tick = collective->tick;
+        entry.bytes = collective->bytes;
+        entry.function = collective->function;
+        entry.began_ns = entry.took_ns = 0;
+        for (; move < model->moves.count && model->moves.at[move].tick <= entry.tick; move++)
+            if (model->moves.at[move].kind == SL_ACTION_FETCH)
+                entry.fetched_bytes += model->moves.at[move].bytes;
+        for (; duration < model->durations.count && model->durations.at[duration].tick <= entry.tick;
+             duration++) {
+            const struct model_duration *timed = &model->durations.at[duration];
+            if (timed->tick < entry.tick) {
+                entry.work_ns += timed->took_ns;
+            } else {
+                entry.began_ns = timed->began_ns;
+                entry.took_ns = timed->took_ns;
+            }
+        }
+        if (is_of_all(collective)) books->entries[books->entry_count++] = entry;
+    }
+    if (books->entries) qsort(books->entries, books->entry_count, sizeof(*books->entries), by_communicator);
+    return books->entries;
+}
+
+/* A communicator's collectives on each rank; `rest`: how many of the rank's are left. */
+struct walk {
+    const struct rank_entry *at;
+    size_t rest;
+};
+
+static bool is_here(const struct walk *walk, uint64_t communicator)
+{
+    return walk->rest && walk->at->communicator == communicator;
+}
+
+/* The next communicator, or 0. */
+static uint64_t next_communicator(const struct walk *walks, size_t count)
+{
+    uint64_t least = 0;
+    for (size_t r = 0; r < count; r++)
+        if (walks[r].rest && (!least || walks[r].at->communicator < least)) least = walks[r].at->communicator;
+    return least;
+}
+
+typedef bool meet(struct ranks *ranks, const struct rank_entry *const *entries, void *arg);
+
+/* Calls `each` for every collective that all ranks of its communicator have, with the entry of each rank;
+ * NULL: it does not take part. False when a call said so. */
+static bool for_each_meeting(struct ranks *ranks, struct walk *walks, const struct rank_entry **entries,
+                             meet *each, void *arg)
+{
+    ranks->unlike = 0;
+    for (size_t r = 0; r < ranks->count; r++)
+        walks[r] = (struct walk){ranks->books[r].entries, ranks->books[r].entry_count};
+    for (uint64_t communicator; (communicator = next_communicator(walks, ranks->count));) {
+        size_t members = 0;
+        bool alike = true, left = true;
+        for (size_t r = 0; r < ranks->count; r++) members += is_here(&walks[r], communicator);
+        while (left) {
+            size_t here = 0;
+            const struct rank_entry *first = NULL;
+            for (size_t r = 0; r < ranks->count; r++) {
+                entries[r] = is_here(&walks[r], communicator) ? walks[r].at : NULL;
+                if (!entries[r]) continue;
+                walks[r].at++;
+                walks[r].rest--;
+                here++;
+                if (!first) first = entries[r];
+                alike = alike && entries[r]->function == first->function;
+            }
+            left = here > 0;
+            if (left && alike && here == members && !each(ranks, entries, arg)) return false;
+        }
+        ranks->unlike += !alike;
+    }
+    return true;
+}
+
+struct pairs {
+    uint64_t *own, *reference;
+    size_t count, rank;
+};
+
+static int by_own(const void *one, const void *other)
+{
+    const uint64_t *a = one, *b = other;
+    return *a < *b ? -1 : *a > *b;
+}
+
+static bool add_pair(struct ranks *ranks, const struct rank_entry *const *entries, void *arg)
+{
+    struct pairs *pairs = arg;
+    const struct rank_entry *own = entries[pairs->rank], *reference = entries[0];
+    (void)ranks;
+    if (!own || !reference || !own->began_ns || !reference->began_ns) return true;
+    pairs->own[2 * pairs->count] = own->began_ns + own->took_ns;
+    pairs->own[2 * pairs->count + 1] = reference->began_ns + reference->took_ns;
+    pairs->count++;
+    return true;
+}
+
+/* The rank's clock on that of the first. */
+static bool fit(struct ranks *ranks, size_t rank, struct walk *walks, const struct rank_entry **entries)
+{
+    struct rank_books *books = &ranks->books[rank];
+    size_t room = books->entry_count + 1;
+    struct pairs pairs = {malloc(2 * room * sizeof(uint64_t)), malloc(room * sizeof(uint64_t)), 0, rank};
+    bool good = pairs.own && pairs.reference;
+    if (good) {
+        for_each_meeting(ranks, walks, entries, add_pair, &pairs);
+        qsort(pairs.own, pairs.count, 2 * sizeof(uint64_t), by_own);
+        for (size_t i = 0; i < pairs.count; i++) {
+            uint64_t own = pairs.own[2 * i];
+            pairs.reference[i] = pairs.own[2 * i + 1];
+            pairs.own[i] = own;
+        }
+        books->fitted = clock_fit(pairs.own, pairs.reference, pairs.count, &books->fit);
+    }
+    free(pairs.own);
+    free(pairs.reference);
+    return good;
+}
+
+static struct rank_kind *kind_of(struct ranks *ranks, const struct rank_entry *entry)
+{
+    for (size_t k = 0; k < ranks->kind_count; k++)
+        if (ranks->kinds[k].communicator == entry->communicator &&
+            ranks->kinds[k].function == entry->function)
+            return &ranks->kinds[k];
+    struct rank_kind *larger = realloc(ranks->kinds, (ranks->kind_count + 1) * sizeof(*larger));
+    if (!larger) return NULL;
+    ranks->kinds = larger;
+    uint64_t *last = calloc(ranks->count, sizeof(*last));
+    if (!last) return NULL;
+    larger[ranks->kind_count] = (struct rank_kind){
+        .communicator = entry->communicator, .function = entry->function, .last_of_rank = last};
+    return &larger[ranks->kind_count++];
+}
+
+static uint64_t excess(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+/* What all ranks had worked and fetched when one rank was last no later than before: since then it has fallen
+ * behind. */
+struct level {
+    uint64_t late_ns; /* at the meeting before */
+    struct spent {
+        uint64_t work_ns, fetched_bytes;
+    } * of_rank;
+};
+
+struct counting {
+    uint64_t *came;       /* of each rank, on the first one's clock; 0: not timed */
+    struct level *levels; /* of each rank */
+};
+
+/* Why the last rank came so much later than the one before it: what its launches took longer since it was
+ * level with the others. The rest it waited, for data if it has fetched more since then, else for its host.
+ */
+static void blame(struct rank_books *last, const struct rank_entry *late, const struct spent *level_late,
+                  const struct rank_entry *before, const struct spent *level_before, uint64_t late_ns)
+{
+    uint64_t work = excess(late->work_ns - level_late->work_ns, before->work_ns - level_before->work_ns),
+             fetched = excess(late->fetched_bytes - level_late->fetched_bytes,
+                              before->fetched_bytes - level_before->fetched_bytes);
+    if (work > late_ns) work = late_ns;
+    last->last++;
+    last->late_ns += late_ns;
+    last->by_work_ns += work;
+    *(fetched ? &last->by_data_ns : &last->by_host_ns) += late_ns - work;
+}
+
+/* Ranks that do not come last, or less late than before, are level now. `late_ns`: of rank `last`. */
+static void note_levels(const struct ranks *ranks, const struct rank_entry *const *entries,
+                        struct counting *counting, size_t last, uint64_t late_ns)
+{
+    for (size_t r = 0; r < ranks->count; r++) {
+        struct level *level = &counting->levels[r];
+        uint64_t now = r == last ? late_ns : 0;
+        bool is_level = !now || now < level->late_ns;
+        level->late_ns = now;
+        for (size_t other = 0; is_level && other < ranks->count; other++)
+            if (entries[other])
+                level->of_rank[other] =
+                    (struct spent){entries[other]->work_ns, entries[other]->fetched_bytes};
+    }
+}
+
+/* Which rank came last, and which before it; false: fewer than two were timed. */
+static bool find_last(const struct ranks *ranks, const uint64_t *came, size_t *last, size_t *before)
+{
+    size_t timed = 0;
+    for (size_t r = 0; r < ranks->count; r++) {
+        if (!came[r]) continue;
+        if (!timed || came[r] >= came[*last]) {
+            *before = *last;
+            *last = r;
+        } else if (timed == 1 || came[r] >= came[*before]) {
+            *before = r;
+        }
+        timed++;
+    }
+    return timed >= 2;
+}
+
+static bool count_meeting(struct ranks *ranks, const struct rank_entry *const *entries, void *arg)
+{
+    struct counting *counting = arg;
+    uint64_t *came = counting->came;
+    size_t last = 0, before = 0, members = 0;
+    const struct rank_entry *any = NULL;
+    for (size_t r = 0; r < ranks->count; r++) {
+        bool timed = entries[r] && entries[r]->began_ns && ranks->books[r].fitted;
+        came[r] = timed ? clock_on_reference(&ranks->books[r].fit, entries[r]->began_ns) : 0;
+        if (!entries[r]) continue;
+        any = entries[r];
+        members++;
+    }
+    ranks->shared += members > 1;
+    struct rank_kind *kind = kind_of(ranks, any);
+    if (!kind) return false;
+    kind->count++;
+    kind->bytes += any->bytes;
+    if (!find_last(ranks, came, &last, &before)) return true;
+    kind->compared++;
+    kind->last_of_rank[last]++;
+    for (size_t r = 0; r < ranks->count; r++) {
+        if (!came[r]) continue;
+        ranks->books[r].compared++;
+        ranks->books[r].waited_ns += came[last] - came[r];
+        kind->waited_ns += came[last] - came[r];
+    }
+    const struct level *level = &counting->levels[last];
+    uint64_t late_ns = came[last] - came[before];
+    blame(&ranks->books[last], entries[last], &level->of_rank[last], entries[before], &level->of_rank[before],
+          late_ns);
+    note_levels(ranks, entries, counting, last, late_ns);
+    return true;
+}
+
+static bool count_all(struct ranks *ranks, struct walk *walks, const struct rank_entry **entries)
+{
+    struct counting counting = {calloc(ranks->count, sizeof(*counting.came)),
+                                calloc(ranks->count, sizeof(*counting.levels))};
+    struct spent *spent = calloc(ranks->count * ranks->count, sizeof(*spent));
+    bool good = counting.came && counting.levels && spent;
+    for (size_t r = 0; good && r < ranks->count; r++) counting.levels[r].of_rank = spent + r * ranks->count;
+    good = good && for_each_meeting(ranks, walks, entries, count_meeting, &counting);
+    free(counting.came);
+    free(counting.levels);
+    free(spent);
+    return good;
+}
+
+static int most_waited(const void *one, const void *other)
+{
+    const struct rank_kind *a = one, *b = other;
+    if (a->waited_ns != b->waited_ns) return a->waited_ns > b->waited_ns ? -1 : 1;
+    if (a->communicator != b->communicator) return a->communicator < b->communicator ? -1 : 1;
+    return a->function < b->function ? -1 : 1;
+}
+
+bool ranks_compare(const struct model *const *models, size_t count, struct ranks *out)
+{
+    struct ranks ranks = {.books = calloc(count, sizeof(*ranks.books)), .count = count};
+    struct walk *walks = calloc(count, sizeof(*walks));
+    const struct rank_entry **entries = calloc(count, sizeof(*entries));
+    bool good = ranks.books && walks && entries;
+    for (size_t r = 0; r < count && good; r++) {
+        ranks.books[r].model = models[r];
+        good = collect(&ranks.books[r]);
+    }
+    for (size_t r = 0; r < count && good; r++) good = fit(&ranks, r, walks, entries);
+    good = good && count_all(&ranks, walks, entries);
+    free(walks);
+    free(entries);
+    if (good && ranks.kind_count) qsort(ranks.kinds, ranks.kind_count, sizeof(*ranks.kinds), most_waited);
+    if (!good) ranks_free(&ranks);
+    *out = ranks;
+    return good;
+}
+
+void ranks_free(struct ranks *ranks)
+{
+    for (size_t r = 0; ranks->books && r < ranks->count; r++) free(ranks->books[r].entries);
+    for (size_t k = 0; k < ranks->kind_count; k++) free(ranks->kinds[k].last_of_rank);
+    free(ranks->books);
+    free(ranks->kinds);
+    *ranks = (struct ranks){0};
+}

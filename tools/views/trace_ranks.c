@@ -1,0 +1,223 @@
+#include "tools/views/trace.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "tools/analyses/ranks.h"
+#include "tools/model/trace_open.h"
+#include "tools/model/trace_text.h"
+#include "tools/text/command_line.h"
+#include "tools/text/defuse.h"
+#include "tools/text/json.h"
+#include "tools/text/messages.h"
+#include "tools/text/table.h"
+
+static void add_rank(struct table *table, size_t rank, const struct rank_books *books)
+{
+    table_cell(table, "%zu", rank);
+    table_cell(table, "%s", program_name(&books->model->header).text);
+    table_cell(table, "%" PRIu32, books->model->header.process);
+    table_cell(table, "%zu", books->entry_count);
+    table_cell(table, "%" PRIu64, books->compared);
+    table_time(table, books->waited_ns);
+    table_cell(table, "%" PRIu64, books->last);
+    table_time(table, books->late_ns);
+    table_time(table, books->by_work_ns);
+    table_time(table, books->by_data_ns);
+    table_time(table, books->by_host_ns);
+}
+
+static bool print_books(const struct ranks *ranks)
+{
+    static const struct table_column columns[] = {
+        {"rank"},     {"program", .text = true, .elastic = true},
+        {"process"},  {"collectives"},
+        {"compared"}, {"waited"},
+        {"last"},     {"late"},
+        {"by work"},  {"by data"},
+        {"by host"},
+    };
+    struct table table = {.columns = columns, .column_count = sizeof(columns) / sizeof(*columns)};
+    for (size_t r = 0; r < ranks->count; r++) add_rank(&table, r, &ranks->books[r]);
+    bool good = table_print(&table, stdout);
+    table_free(&table);
+    return good;
+}
+
+static size_t most_often_last(const struct ranks *ranks, const struct rank_kind *kind)
+{
+    size_t most = 0;
+    for (size_t r = 1; r < ranks->count; r++)
+        if (kind->last_of_rank[r] > kind->last_of_rank[most]) most = r;
+    return most;
+}
+
+static bool print_kinds(const struct ranks *ranks)
+{
+    static const struct table_column columns[] = {
+        {"collective", .text = true}, {"communicator"}, {"count"}, {"compared"}, {"bytes each"}, {"waited"},
+        {"last most often"},          {"share"},
+    };
+    struct table table = {.columns = columns, .column_count = sizeof(columns) / sizeof(*columns)};
+    for (size_t k = 0; k < ranks->kind_count; k++) {
+        const struct rank_kind *kind = &ranks->kinds[k];
+        size_t last = most_often_last(ranks, kind);
+        table_cell(&table, "%s", collective_name(kind->function));
+        table_cell(&table, "%" PRIx64, kind->communicator);
+        table_cell(&table, "%" PRIu64, kind->count);
+        table_cell(&table, "%" PRIu64, kind->compared);
+        table_bytes(&table, kind->bytes / kind->count);
+        table_time(&table, kind->waited_ns);
+        if (kind->compared)
+            table_cell(&table, "rank %zu", last);
+        else
+            table_cell(&table, "-");
+        table_share(&table, kind->last_of_rank[last], kind->compared);
+    }
+    bool good = table_print(&table, stdout);
+    table_free(&table);
+    return good;
+}
+
+/* The rank that was late by the most time, and its largest cause. */
+static void print_verdict(const struct ranks *ranks)
+{
+    const struct rank_books *worst = &ranks->books[0];
+    uint64_t compared = 0;
+    for (size_t r = 0; r < ranks->count; r++) {
+        if (ranks->books[r].late_ns > worst->late_ns) worst = &ranks->books[r];
+        compared += ranks->books[r].compared;
+    }
+    if (!ranks->shared) return;
+    if (!compared) {
+        puts("\nNo collective was timed on two ranks, so nothing is known of waits: record with "
+             "SLUICE_TRACE_SAMPLE=1.");
+        return;
+    }
+    if (!worst->late_ns) return;
+    char late[TIME_TEXT];
+    bool work = worst->by_work_ns >= worst->by_data_ns && worst->by_work_ns >= worst->by_host_ns;
+    bool data = worst->by_data_ns >= worst->by_host_ns;
+    printf("\nRank %zu kept the others waiting most, %s in all, mostly because %s.\n",
+           (size_t)(worst - ranks->books), time_text(worst->late_ns, late),
+           work   ? "its launches took longer"
+           : data ? "its launches waited for data to be fetched"
+                  : "its host launched later");
+}
+
+static bool print_all(const struct ranks *ranks)
+{
+    if (!print_books(ranks)) return false;
+    if (ranks->kind_count) putchar('\n');
+    if (ranks->kind_count && !print_kinds(ranks)) return false;
+    print_verdict(ranks);
+    return true;
+}
+
+static void put_books(struct json *json, const struct rank_books *books, const char *path)
+{
+    json_object(json, NULL, false);
+    json_text(json, "file", path);
+    json_number(json, "process", books->model->header.process);
+    json_number(json, "collectives", books->entry_count);
+    json_number(json, "compared", books->compared);
+    json_bool(json, "clock_known", books->fitted);
+    json_number(json, "waited_ns", books->waited_ns);
+    json_number(json, "last", books->last);
+    json_number(json, "late_ns", books->late_ns);
+    json_number(json, "late_by_work_ns", books->by_work_ns);
+    json_number(json, "late_by_data_ns", books->by_data_ns);
+    json_number(json, "late_by_host_ns", books->by_host_ns);
+    json_close(json);
+}
+
+static void print_json(const struct ranks *ranks, char *const *paths)
+{
+    struct json json = {.to = stdout};
+    json_object(&json, NULL, true);
+    json_array(&json, "ranks", true);
+    for (size_t r = 0; r < ranks->count; r++) put_books(&json, &ranks->books[r], paths[r]);
+    json_close(&json);
+    json_array(&json, "collectives", true);
+    for (size_t k = 0; k < ranks->kind_count; k++) {
+        const struct rank_kind *kind = &ranks->kinds[k];
+        json_object(&json, NULL, false);
+        json_text(&json, "function", collective_name(kind->function));
+        json_number(&json, "communicator", kind->communicator);
+        json_number(&json, "count", kind->count);
+        json_number(&json, "compared", kind->compared);
+        json_number(&json, "bytes", kind->bytes);
+        json_number(&json, "waited_ns", kind->waited_ns);
+        json_array(&json, "last_of_rank", false);
+        for (size_t r = 0; r < ranks->count; r++) json_number(&json, NULL, kind->last_of_rank[r]);
+        json_close(&json);
+        json_close(&json);
+    }
+    json_close(&json);
+    json_number(&json, "unlike_communicators", ranks->unlike);
+    json_close(&json);
+}
+
+static int show(const struct model *const *models, char *const *paths, size_t count, bool json)
+{
+    struct ranks ranks;
+    if (!ranks_compare(models, count, &ranks)) return failure("trace ranks: out of memory");
+    int status = EXIT_OK;
+    for (size_t r = 0; r < count; r++)
+        if (!ranks.books[r].entry_count) status = failure("%s: no collectives are in it", paths[r]);
+    if (status == EXIT_OK && !ranks.shared)
+        status = failure("the traces have no communicator in common: they are not of one job");
+    if (ranks.unlike)
+        status =
+            failure("%" PRIu64 " communicators: the ranks' collectives differ from some point on, and are "
+                    "compared up to there",
+                    ranks.unlike);
+    if (json)
+        print_json(&ranks, paths);
+    else if (!print_all(&ranks))
+        status = failure("trace ranks: out of memory");
+    ranks_free(&ranks);
+    return status;
+}
+
+int trace_ranks(int argc, char **argv)
+{
+    bool json = false;
+    const struct command_option options[] = {
+        {"json", OPTION_SWITCH, &json, .help = "Print it as a JSON object."},
+    };
+    const struct command_syntax syntax = {
+        .name = "trace ranks",
+        .synopsis = "[--json] FILE FILE...",
+        .about =
+            "Compares the traces of the ranks of one job, given in the order of the ranks. Their clocks are\n"
+            "lined up at the ends of collectives. Prints for each rank:\n"
+            "  collectives  how many it took part in, sends, receives and groups left out\n"
+            "  compared     of those, how many were timed on this rank and another one\n"
+            "  waited       how long it waited in them for the rank that came last\n"
+            "  last         how often that was this rank\n"
+            "  late         how much later it came than the last but one, in all\n"
+            "  by work      of that, what its launches took longer since it was level with the others\n"
+            "  by data      of the rest, where it fetched more than the other rank in the meantime\n"
+            "  by host      and where it did not: its host launched later\n"
+            "and for each kind of collective who came last. SLUICE_TRACE=run.%r.slt records a trace for "
+            "each\n"
+            "rank; SLUICE_TRACE_SAMPLE=1 times every launch.\n",
+        .options = options,
+        .option_count = sizeof(options) / sizeof(*options),
+    };
+    char **paths;
+    size_t count, opened = 0;
+    int status;
+    if (!read_command_line_of_files(&syntax, argc, argv, 2, &paths, &count, &status)) return status;
+    struct model **models = calloc(count, sizeof(*models));
+    if (!models) return failure("trace ranks: out of memory");
+    while (opened < count && (status = model_open(paths[opened], &models[opened])) == EXIT_OK) opened++;
+    if (status == EXIT_OK) status = show((const struct model *const *)models, paths, count, json);
+    for (size_t r = 0; r < opened; r++) {
+        if (opened == count && end_status(paths[r], &models[r]->problem) != EXIT_OK) status = EXIT_FAILED;
+        model_close(models[r]);
+    }
+    free(models);
+    return status;
+}
