@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NOT_TIMED UINT64_MAX
+
 enum { FIRST_OF_ALL = 1, LAST_OF_ALL = 9 }; /* functions in which all ranks of a communicator take part */
 
 static bool is_of_all(const struct model_collective *collective)
@@ -31,7 +33,7 @@ static bool collect(struct rank_books *books)
         entry.tick = collective->tick;
         entry.bytes = collective->bytes;
         entry.function = collective->function;
-        entry.began_ns = entry.took_ns = 0;
+        entry.timed = false;
         for (; move < model->moves.count && model->moves.at[move].tick <= entry.tick; move++)
             if (model->moves.at[move].kind == SL_ACTION_FETCH)
                 entry.fetched_bytes += model->moves.at[move].bytes;
@@ -41,7 +43,7 @@ static bool collect(struct rank_books *books)
             if (timed->tick < entry.tick) {
                 entry.work_ns += timed->took_ns;
             } else {
-                entry.began_ns = timed->began_ns;
+                entry.timed = true;
                 entry.took_ns = timed->took_ns;
             }
         }
@@ -105,51 +107,6 @@ static bool for_each_meeting(struct ranks *ranks, struct walk *walks, const stru
     return true;
 }
 
-struct pairs {
-    uint64_t *own, *reference;
-    size_t count, rank;
-};
-
-static int by_own(const void *one, const void *other)
-{
-    const uint64_t *a = one, *b = other;
-    return *a < *b ? -1 : *a > *b;
-}
-
-static bool add_pair(struct ranks *ranks, const struct rank_entry *const *entries, void *arg)
-{
-    struct pairs *pairs = arg;
-    const struct rank_entry *own = entries[pairs->rank], *reference = entries[0];
-    (void)ranks;
-    if (!own || !reference || !own->began_ns || !reference->began_ns) return true;
-    pairs->own[2 * pairs->count] = own->began_ns + own->took_ns;
-    pairs->own[2 * pairs->count + 1] = reference->began_ns + reference->took_ns;
-    pairs->count++;
-    return true;
-}
-
-/* The rank's clock on that of the first. */
-static bool fit(struct ranks *ranks, size_t rank, struct walk *walks, const struct rank_entry **entries)
-{
-    struct rank_books *books = &ranks->books[rank];
-    size_t room = books->entry_count + 1;
-    struct pairs pairs = {malloc(2 * room * sizeof(uint64_t)), malloc(room * sizeof(uint64_t)), 0, rank};
-    bool good = pairs.own && pairs.reference;
-    if (good) {
-        for_each_meeting(ranks, walks, entries, add_pair, &pairs);
-        qsort(pairs.own, pairs.count, 2 * sizeof(uint64_t), by_own);
-        for (size_t i = 0; i < pairs.count; i++) {
-            uint64_t own = pairs.own[2 * i];
-            pairs.reference[i] = pairs.own[2 * i + 1];
-            pairs.own[i] = own;
-        }
-        books->fitted = clock_fit(pairs.own, pairs.reference, pairs.count, &books->fit);
-    }
-    free(pairs.own);
-    free(pairs.reference);
-    return good;
-}
-
 static struct rank_kind *kind_of(struct ranks *ranks, const struct rank_entry *entry)
 {
     for (size_t k = 0; k < ranks->kind_count; k++)
@@ -181,7 +138,7 @@ struct level {
 };
 
 struct counting {
-    uint64_t *came;       /* of each rank, on the first one's clock; 0: not timed */
+    uint64_t *took_ns;    /* of each rank; NOT_TIMED: nobody knows */
     struct level *levels; /* of each rank */
 };
 
@@ -217,16 +174,17 @@ static void note_levels(const struct ranks *ranks, const struct rank_entry *cons
     }
 }
 
-/* Which rank came last, and which before it; false: fewer than two were timed. */
-static bool find_last(const struct ranks *ranks, const uint64_t *came, size_t *last, size_t *before)
+/* Which rank came last, and which before it; false: fewer than two were timed. They end together, so who
+ * comes last takes least. */
+static bool find_last(const struct ranks *ranks, const uint64_t *took_ns, size_t *last, size_t *before)
 {
     size_t timed = 0;
     for (size_t r = 0; r < ranks->count; r++) {
-        if (!came[r]) continue;
-        if (!timed || came[r] >= came[*last]) {
+        if (took_ns[r] == NOT_TIMED) continue;
+        if (!timed || took_ns[r] <= took_ns[*last]) {
             *before = *last;
             *last = r;
-        } else if (timed == 1 || came[r] >= came[*before]) {
+        } else if (timed == 1 || took_ns[r] <= took_ns[*before]) {
             *before = r;
         }
         timed++;
@@ -237,12 +195,11 @@ static bool find_last(const struct ranks *ranks, const uint64_t *came, size_t *l
 static bool count_meeting(struct ranks *ranks, const struct rank_entry *const *entries, void *arg)
 {
     struct counting *counting = arg;
-    uint64_t *came = counting->came;
+    uint64_t *took_ns = counting->took_ns;
     size_t last = 0, before = 0, members = 0;
     const struct rank_entry *any = NULL;
     for (size_t r = 0; r < ranks->count; r++) {
-        bool timed = entries[r] && entries[r]->began_ns && ranks->books[r].fitted;
-        came[r] = timed ? clock_on_reference(&ranks->books[r].fit, entries[r]->began_ns) : 0;
+        took_ns[r] = entries[r] && entries[r]->timed ? entries[r]->took_ns : NOT_TIMED;
         if (!entries[r]) continue;
         any = entries[r];
         members++;
@@ -252,17 +209,17 @@ static bool count_meeting(struct ranks *ranks, const struct rank_entry *const *e
     if (!kind) return false;
     kind->count++;
     kind->bytes += any->bytes;
-    if (!find_last(ranks, came, &last, &before)) return true;
+    if (!find_last(ranks, took_ns, &last, &before)) return true;
     kind->compared++;
     kind->last_of_rank[last]++;
     for (size_t r = 0; r < ranks->count; r++) {
-        if (!came[r]) continue;
+        if (took_ns[r] == NOT_TIMED) continue;
         ranks->books[r].compared++;
-        ranks->books[r].waited_ns += came[last] - came[r];
-        kind->waited_ns += came[last] - came[r];
+        ranks->books[r].waited_ns += took_ns[r] - took_ns[last];
+        kind->waited_ns += took_ns[r] - took_ns[last];
     }
     const struct level *level = &counting->levels[last];
-    uint64_t late_ns = came[last] - came[before];
+    uint64_t late_ns = took_ns[before] - took_ns[last];
     blame(&ranks->books[last], entries[last], &level->of_rank[last], entries[before], &level->of_rank[before],
           late_ns);
     note_levels(ranks, entries, counting, last, late_ns);
@@ -271,13 +228,13 @@ static bool count_meeting(struct ranks *ranks, const struct rank_entry *const *e
 
 static bool count_all(struct ranks *ranks, struct walk *walks, const struct rank_entry **entries)
 {
-    struct counting counting = {calloc(ranks->count, sizeof(*counting.came)),
+    struct counting counting = {calloc(ranks->count, sizeof(*counting.took_ns)),
                                 calloc(ranks->count, sizeof(*counting.levels))};
     struct spent *spent = calloc(ranks->count * ranks->count, sizeof(*spent));
-    bool good = counting.came && counting.levels && spent;
+    bool good = counting.took_ns && counting.levels && spent;
     for (size_t r = 0; good && r < ranks->count; r++) counting.levels[r].of_rank = spent + r * ranks->count;
     good = good && for_each_meeting(ranks, walks, entries, count_meeting, &counting);
-    free(counting.came);
+    free(counting.took_ns);
     free(counting.levels);
     free(spent);
     return good;
@@ -301,7 +258,6 @@ bool ranks_compare(const struct model *const *models, size_t count, struct ranks
         ranks.books[r].model = models[r];
         good = collect(&ranks.books[r]);
     }
-    for (size_t r = 0; r < count && good; r++) good = fit(&ranks, r, walks, entries);
     good = good && count_all(&ranks, walks, entries);
     free(walks);
     free(entries);

@@ -1,20 +1,22 @@
 /* The traces of several ranks of one job, compared: which rank came last to a collective, how long the others
  * waited for it, and why it was late.
  *
- * The n-th collective of a communicator is the same one on all ranks that have the communicator. Sends,
- * receives and groups of several calls are no meetings of all ranks and are not compared.
+ * A collective ends on all ranks at about one time, so who came last to it took least: no clocks are
+ * compared. With NCCL a rank may be done with a broadcast or a reduction before the others; there it is
+ * rough. The n-th collective of a communicator is the same one on all ranks that have the communicator.
+ * Sends, receives and groups of several calls are no meetings of all ranks and are not compared.
  */
 #ifndef SLUICE_TOOL_RANKS_H
 #define SLUICE_TOOL_RANKS_H
 
-#include "tools/analyses/clocks.h"
 #include "tools/model/model.h"
 
 /* A collective of one rank. */
 struct rank_entry {
     uint64_t communicator, tick, bytes;
     uint32_t function;
-    uint64_t began_ns, took_ns;      /* on the rank's clock; began_ns 0: it was not timed */
+    uint64_t took_ns; /* from its begin, so with its wait for the others; where `timed` */
+    bool timed;
     uint64_t work_ns, fetched_bytes; /* until then: of all launches that were timed; of all fetches */
 };
 
@@ -22,8 +24,6 @@ struct rank_books {
     const struct model *model;
     struct rank_entry *entries; /* by communicator, then by tick */
     size_t entry_count;
-    struct clock_fit fit; /* on the clock of the first rank */
-    bool fitted;
     uint64_t compared;  /* collectives in which it and another rank were timed */
     uint64_t waited_ns; /* in all of them, for the last rank */
     uint64_t last;      /* how often it was that rank */

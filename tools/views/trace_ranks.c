@@ -121,7 +121,6 @@ static void put_books(struct json *json, const struct rank_books *books, const c
     json_number(json, "process", books->model->header.process);
     json_number(json, "collectives", books->entry_count);
     json_number(json, "compared", books->compared);
-    json_bool(json, "clock_known", books->fitted);
     json_number(json, "waited_ns", books->waited_ns);
     json_number(json, "last", books->last);
     json_number(json, "late_ns", books->late_ns);
@@ -189,20 +188,21 @@ int trace_ranks(int argc, char **argv)
     const struct command_syntax syntax = {
         .name = "trace ranks",
         .synopsis = "[--json] FILE FILE...",
-        .about =
-            "Compares the traces of the ranks of one job, given in the order of the ranks. Their clocks are\n"
-            "lined up at the ends of collectives. Prints for each rank:\n"
-            "  collectives  how many it took part in, sends, receives and groups left out\n"
-            "  compared     of those, how many were timed on this rank and another one\n"
-            "  waited       how long it waited in them for the rank that came last\n"
-            "  last         how often that was this rank\n"
-            "  late         how much later it came than the last but one, in all\n"
-            "  by work      of that, what its launches took longer since it was level with the others\n"
-            "  by data      of the rest, where it fetched more than the other rank in the meantime\n"
-            "  by host      and where it did not: its host launched later\n"
-            "and for each kind of collective who came last. SLUICE_TRACE=run.%r.slt records a trace for "
-            "each\n"
-            "rank; SLUICE_TRACE_SAMPLE=1 times every launch.\n",
+        .about = "Compares the traces of the ranks of one job, given in the order of the ranks. A collective "
+                 "ends\n"
+                 "on all ranks at about one time, so the one on which it took least came last. Prints for "
+                 "each rank:\n"
+                 "  collectives  how many it took part in, sends, receives and groups left out\n"
+                 "  compared     of those, how many were timed on this rank and another one\n"
+                 "  waited       how long it waited in them for the rank that came last\n"
+                 "  last         how often that was this rank\n"
+                 "  late         how much later it came than the last but one, in all\n"
+                 "  by work      of that, what its launches took longer since it was level with the others\n"
+                 "  by data      of the rest, where it fetched more than the other rank in the meantime\n"
+                 "  by host      and where it did not: its host launched later\n"
+                 "and for each kind of collective who came last. SLUICE_TRACE=run.%r.slt records a trace for "
+                 "each\n"
+                 "rank; SLUICE_TRACE_SAMPLE=1 times every launch.\n",
         .options = options,
         .option_count = sizeof(options) / sizeof(*options),
     };
