@@ -14,7 +14,8 @@ static bool is_room(const struct sl_core *core, uint64_t bytes)
     uint64_t used = core->arena.virtual_bytes_used + core->placement.promised_bytes +
                     (charged > 0 ? (uint64_t)charged : 0);
     if (given && (used > given || bytes > given - used)) return false;
-    return bytes < left && left - bytes >= core->budget.bytes / 2;
+    uint64_t half = core->budget.bytes / 2, kept = half > SL_LEAST_BUDGET ? half : SL_LEAST_BUDGET;
+    return bytes < left && left - bytes >= kept;
 }
 
 bool sl_device_room_make(struct sl_core *core, uint64_t bytes)

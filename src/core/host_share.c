@@ -53,7 +53,7 @@ static uint64_t part_of(const struct sl_node_entry *others, uint32_t count, uint
     if (total_bytes == UINT64_MAX) return total_bytes;
     if (launcher->local_size)
         return sl_shares_fair(others, count, pool, launcher->job, launcher->local_size, total_bytes);
-    uint64_t promised = sl_shares_promised(others, count, pool, 0);
+    uint64_t promised = sl_shares_kept(others, count, pool, 0);
     return total_bytes > promised ? total_bytes - promised : 0;
 }
 
@@ -74,7 +74,7 @@ static uint64_t promised_to_others(const struct sl_host_share *share, uint64_t j
 {
     struct sl_node_entry *others = malloc(SL_NODE_SLOTS * sizeof(*others));
     if (!others) return UINT64_MAX;
-    uint64_t promised = sl_shares_promised(others, sl_node_others(&share->node, others), share->pool, job);
+    uint64_t promised = sl_shares_kept(others, sl_node_others(&share->node, others), share->pool, job);
     free(others);
     return promised;
 }

@@ -5,9 +5,11 @@
 
 #include "node/page.h"
 
-/* What is promised to the others of the pool. A job of which one process is there counts with all of its
- * size, and each with the most that any of them was promised. `job` not 0: without that job. */
-uint64_t sl_shares_promised(const struct sl_node_entry *others, uint32_t count, uint64_t pool, uint64_t job);
+/* What is kept for the others of the pool. A job of which one process is there counts with all of its size,
+ * and each with the most that any of them was promised. Of that counts what is taken, and half of what is
+ * not: the first job is promised all that there is, and most jobs never take it, so others must find
+ * something. `job` not 0: without that job. */
+uint64_t sl_shares_kept(const struct sl_node_entry *others, uint32_t count, uint64_t pool, uint64_t job);
 
 /* What all processes of the pool may have together: `available_bytes`, which is there now, and what the
  * others have of it, but no more than any of them took it to be. */

@@ -132,10 +132,10 @@ static void each_rank_has_an_equal_part(void **state)
     assert_true(take(last, 24 * SL_MIB));
     assert_false(take(last, 2 * SL_MIB));
     be_alone();
-    /* Who is by himself gets what is promised to no rank, whether it has come or not. */
-    assert_int_equal(sl_host_share_foresee(&options), 4 * SL_MIB);
+    /* Who is by himself gets what no rank has taken, less half of what ranks may still take. */
+    assert_int_equal(sl_host_share_foresee(&options), 28 * SL_MIB);
     struct process *other = start(&device);
-    assert_true(take(other, 4 * SL_MIB));
+    assert_true(take(other, 28 * SL_MIB));
     assert_false(take(other, 2 * SL_MIB));
     end(other);
     end(first);

@@ -19,14 +19,21 @@ static void each_of_a_job_gets_the_same(void **state)
     others[0] = (struct sl_node_entry){.process = 1, .job = 7, .size = 4, .promised_bytes = share};
     assert_int_equal(sl_shares_fair(others, 1, 0, 7, 4, 60 * SL_MIB), share);
     assert_int_equal(sl_shares_fair(others, 1, 0, 7, 4, 10 * SL_MIB), 10 * SL_MIB);
-    /* Those who have not come are promised theirs. */
-    assert_int_equal(sl_shares_promised(others, 1, 0, 0), 4 * share);
+    /* Those who have not come count, too; of what nobody has taken yet, half. */
+    assert_int_equal(sl_shares_kept(others, 1, 0, 0), 4 * share / 2);
     others[1] = others[2] = others[3] = others[0];
-    assert_int_equal(sl_shares_promised(others, 4, 0, 0), 4 * share);
-    assert_int_equal(sl_shares_promised(others, 4, 0, 7), 0);
+    assert_int_equal(sl_shares_kept(others, 4, 0, 0), 4 * share / 2);
+    others[2].taken_bytes = share;
+    assert_int_equal(sl_shares_kept(others, 4, 0, 0), share + 3 * share / 2);
+    for (int i = 0; i < 4; i++) others[i].taken_bytes = share;
+    assert_int_equal(sl_shares_kept(others, 4, 0, 0), 4 * share);
+    assert_true(sl_shares_fair(others, 4, 0, 8, 1, total) < share);
+    others[0].taken_bytes = others[1].taken_bytes = others[2].taken_bytes = others[3].taken_bytes = 0;
+    assert_int_equal(sl_shares_fair(others, 4, 0, 8, 2, total), 26 * SL_MIB); /* a second job runs, too */
+    assert_int_equal(sl_shares_kept(others, 4, 0, 7), 0);
 }
 
-static void what_others_were_promised_is_not_shared_out(void **state)
+static void what_is_kept_for_others_is_not_shared_out(void **state)
 {
     (void)state;
     const struct sl_node_entry others[] = {
@@ -34,8 +41,8 @@ static void what_others_were_promised_is_not_shared_out(void **state)
         {.process = 2, .job = 7, .size = 2, .promised_bytes = 10 * SL_MIB},
         {.process = 3, .pool = 5, .promised_bytes = 1000 * SL_MIB}, /* of another limit */
     };
-    assert_int_equal(sl_shares_promised(others, 3, 0, 0), 40 * SL_MIB);
-    assert_int_equal(sl_shares_fair(others, 3, 0, 8, 2, 100 * SL_MIB), 30 * SL_MIB);
+    assert_int_equal(sl_shares_kept(others, 3, 0, 0), 30 * SL_MIB);
+    assert_int_equal(sl_shares_fair(others, 3, 0, 8, 2, 100 * SL_MIB), 34 * SL_MIB);
     assert_int_equal(sl_shares_fair(others, 3, 0, 8, 2, 30 * SL_MIB), 0);
 }
 
@@ -60,7 +67,7 @@ static void no_number_makes_a_sum_wrap_round(void **state)
         {.process = 2, .promised_bytes = 5, .taken_bytes = 5},
         {.process = 3, .job = 9, .size = UINT64_MAX, .promised_bytes = UINT64_MAX / 2},
     };
-    assert_int_equal(sl_shares_promised(wild, 3, 0, 0), UINT64_MAX);
+    assert_int_equal(sl_shares_kept(wild, 3, 0, 0), UINT64_MAX);
     assert_int_equal(sl_shares_total(wild, 3, 0, 100), 1);
     assert_int_equal(sl_shares_fair(wild, 3, 0, 8, 2, 100 * SL_MIB), 0);
     assert_int_equal(sl_shares_fair(wild, 3, 0, 9, 2, 100 * SL_MIB), 100 * SL_MIB);
@@ -70,7 +77,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_of_a_job_gets_the_same),
-        cmocka_unit_test(what_others_were_promised_is_not_shared_out),
+        cmocka_unit_test(what_is_kept_for_others_is_not_shared_out),
         cmocka_unit_test(what_others_have_was_there_before),
         cmocka_unit_test(no_number_makes_a_sum_wrap_round),
     };
