@@ -107,9 +107,10 @@ class Trace(ToolTest):
         self.assert_one_line(result.stderr, "--json: cannot be opened")
 
     def every_command(self):
-        """The arguments of each, without its file."""
+        """The arguments of each that takes one file, without that."""
         names = re.findall(r"(?m)^  (\w+) +\S", sluice("trace", "--help").stdout)
         self.assertIn("dump", names)
+        names.remove("ranks")
         for name in names:
             yield [name, *(["--csv", self.folder / "tables"] if name == "export" else [])]
 
@@ -125,6 +126,26 @@ class Trace(ToolTest):
             self.assert_usage_error(sluice("trace", *command), "no file given", f"sluice trace {command[0]} --help")
             self.assert_usage_error(sluice("trace", *command, "a", "b"), f"trace {command[0]} takes one file")
             self.assert_usage_error(sluice("trace", *command, "--nosuchthing", TRACE), "unknown option --nosuchthing")
+
+    def test_ranks_refuses_what_is_no_trace_of_a_job(self):
+        empty = self.folder / "empty"
+        empty.touch()
+        for path, word in (("/no/such/file", "No such file"), ("/", "directory"), (empty, "is empty"), (__file__, "not a sluice trace")):
+            for paths in (TRACE, path), (path, TRACE):
+                result = sluice("trace", "ranks", *paths)
+                self.assertEqual((result.returncode, result.stdout), (1, ""), paths)
+                self.assert_one_line(result.stderr, f"{path}: ", word)
+        for paths in (), (TRACE,):
+            self.assert_usage_error(sluice("trace", "ranks", *paths), "takes at least 2 files", "sluice trace ranks --help")
+        self.assert_usage_error(sluice("trace", "ranks", "--nosuchthing", TRACE, TRACE), "unknown option --nosuchthing")
+        result = sluice("trace", "ranks", TRACE, TRACE)
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.stderr.count("no collectives are in it"), 2)
+        with open("/dev/full", "w") as full:
+            result = subprocess.run([TOOL, "trace", "ranks", TRACE, TRACE], stdout=full, stderr=subprocess.PIPE, text=True,
+                                    env=clean_environment())
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("cannot write the output: No space left", result.stderr)
 
     def test_every_command_says_when_it_cannot_write(self):
         for command in self.every_command():
