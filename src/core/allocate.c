@@ -9,6 +9,41 @@
 #include "core/slot_life.h"
 #include "move/reuse.h"
 
+#define APART_TRIES 32
+
+/* Whether who uses the slot on the stream with this serial, 0: on any, would have to wait for a free that
+ * lies behind a collective that is not over. */
+static bool lies_behind_peers(struct sl_core *core, const struct sl_slot *slot, uint64_t serial)
+{
+    struct sl_waits waits = {0};
+    bool behind = false;
+    if (!sl_behind_any(&core->migrator.behind) || !SL_GUARD(NOTHING_BEHIND_PEERS)) return false;
+    sl_frees_peek(&core->reuse.frees, slot->address, slot->address + slot->bytes, &waits);
+    for (uint32_t w = 0; w < waits.count && !behind; w++)
+        behind = (!serial || waits.at[w].serial != serial) &&
+                 sl_behind_is(&core->migrator.behind, waits.at[w].serial);
+    sl_waits_end(&waits, &core->reuse.frees);
+    return behind;
+}
+
+/* Places an allocation where its stream need not wait for a collective: peers may wait for what comes behind
+ * it. What would have to is held back until something else is found; where there is nothing else, it is
+ * taken. */
+static enum sl_status place_apart(struct sl_core *core, uint64_t bytes, uint64_t site, uint32_t *slot)
+{
+    struct sl_placement *placement = &core->placement;
+    uint64_t held[APART_TRIES];
+    uint32_t count = 0, s;
+    enum sl_status status = sl_place(placement, bytes, site, slot);
+    while (status == SL_OK && count < APART_TRIES &&
+           lies_behind_peers(core, &placement->slots[*slot], core->arena.serial)) {
+        held[count++] = placement->slots[*slot].address;
+        status = sl_place(placement, bytes, site, slot);
+    }
+    while (count) sl_unplace(placement, held[--count], &s);
+    return status;
+}
+
 /* Places an allocation for stream number `stream` - 1, or, 0, for anybody. pre: the order lock is taken. */
 static enum sl_status place(struct sl_core *core, uint64_t bytes, uint64_t site, uint32_t tag,
                             uint32_t stream, uint32_t *slot)
@@ -18,7 +53,8 @@ static enum sl_status place(struct sl_core *core, uint64_t bytes, uint64_t site,
     core->placement.stream = stream;
     sl_slot_life_expect(core);
     sl_host_share_prepare(&core->host, bytes);
-    enum sl_status status = sl_place(&core->placement, bytes, site, slot);
+    enum sl_status status = place_apart(core, bytes, site, slot);
+    if (status == SL_ERR_NO_MEMORY) status = sl_place(&core->placement, bytes, site, slot);
     if (status == SL_ERR_NO_MEMORY && sl_host_share_more(&core->host, bytes))
         status = sl_place(&core->placement, bytes, site, slot);
     core->arena.serial = 0;

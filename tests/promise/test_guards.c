@@ -285,6 +285,19 @@ static bool no_eviction_waits_behind_a_receive(void)
     return !is_behind(OUT, A) && is_behind(OUT, B);
 }
 
+/* Nor do all streams, because anybody gets the memory of one that receives. */
+static bool no_plain_allocation_waits_behind_a_receive(void)
+{
+    uint64_t memory, other;
+    start();
+    if (sl_runtime_alloc_async(4096, 1, 0, stream(A), &memory)) exit(2);
+    receive(A, memory);
+    give(memory, A);
+    if (sl_runtime_alloc(4096, 1, 0, &other)) exit(2);
+    work(C, 0);
+    return other != memory && !is_behind(C, A);
+}
+
 static bool a_stream_waits_for_the_discard(void)
 {
     uint64_t memory;
@@ -602,6 +615,7 @@ static const struct scenario {
     SCENARIO(DISCARD_WAITS, a_discard_waits_for_the_free),
     SCENARIO(NOTHING_BEHIND_PEERS, no_discard_waits_behind_a_receive),
     SCENARIO(NOTHING_BEHIND_PEERS, no_eviction_waits_behind_a_receive),
+    SCENARIO(NOTHING_BEHIND_PEERS, no_plain_allocation_waits_behind_a_receive),
     SCENARIO(NONE, what_is_taken_again_is_copied),
     SCENARIO(NONE, what_is_taken_while_it_is_away_is_copied),
     SCENARIO(NONE, what_is_taken_is_not_discarded_in_host_memory),
