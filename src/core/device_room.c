@@ -32,6 +32,13 @@ bool sl_device_room_make(struct sl_core *core, uint64_t bytes)
     return true;
 }
 
+uint64_t sl_device_room_use(uint64_t bytes)
+{
+    uint64_t used = bytes < charged_bytes ? bytes : charged_bytes;
+    charged_bytes -= used;
+    return used;
+}
+
 void sl_runtime_driver_gave(void)
 {
     if (!__builtin_expect(charged_bytes, 0)) return;

@@ -18,4 +18,7 @@ struct sl_core;
  * held. */
 bool sl_device_room_make(struct sl_core *core, uint64_t bytes);
 
+/* The calling thread charges `bytes` bytes: how much of them is charged by sl_device_room_make already. */
+uint64_t sl_device_room_use(uint64_t bytes);
+
 #endif

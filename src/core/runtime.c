@@ -1,3 +1,4 @@
+#include "core/device_room.h"
 #include "core/runtime.h"
 
 #include <limits.h>
@@ -183,6 +184,7 @@ void sl_runtime_charge(int64_t bytes)
 {
     struct sl_core *core = sl_core_running();
     if (!core) return;
+    if (bytes > 0) bytes -= (int64_t)sl_device_room_use((uint64_t)bytes);
     sl_budget_charge(&core->budget, bytes);
     if (bytes > 0 && core->policy->memory == SL_MEMORY_MOVED) atomic_store(&core->budget.lessened, true);
 }

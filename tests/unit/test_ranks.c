@@ -16,14 +16,13 @@ enum {
     REDUCE = 1,
     SEND = 10
 };
-#define BEGIN_NS UINT64_C(5000000000)
 
 static struct model models[MOST];
 static struct model_collective collectives[MOST][MEETINGS];
 static struct model_duration durations[MOST][2 * MEETINGS];
 static struct model_move moves[MOST][MEETINGS];
 
-/* Each meeting is a kernel and a collective. All arrive at once, on clocks that have nothing in common. */
+/* Each meeting is a kernel and a collective. All arrive at once. */
 static void start(size_t count, uint64_t communicator)
 {
     for (size_t r = 0; r < count; r++) {
@@ -31,11 +30,10 @@ static void start(size_t count, uint64_t communicator)
                                    .durations = {durations[r], 2 * MEETINGS, 2 * MEETINGS},
                                    .moves = {moves[r], 0, MEETINGS}};
         for (uint64_t i = 0; i < MEETINGS; i++) {
-            uint64_t began = BEGIN_NS * (r + 1) + i * STEP_NS;
             collectives[r][i] = (struct model_collective){
                 .tick = 2 * i + 2, .bytes = 4096, .communicator = communicator, .function = REDUCE};
-            durations[r][2 * i] = (struct model_duration){2 * i + 1, WORK_NS, began - WORK_NS};
-            durations[r][2 * i + 1] = (struct model_duration){2 * i + 2, TAKES_NS, began};
+            durations[r][2 * i] = (struct model_duration){2 * i + 1, WORK_NS};
+            durations[r][2 * i + 1] = (struct model_duration){2 * i + 2, TAKES_NS};
         }
     }
 }
@@ -43,7 +41,6 @@ static void start(size_t count, uint64_t communicator)
 /* The rank comes to a meeting later. All end together, so it takes the rank itself less. */
 static void delay(size_t rank, size_t meeting, uint64_t ns)
 {
-    durations[rank][2 * meeting + 1].began_ns += ns;
     durations[rank][2 * meeting + 1].took_ns = ns < TAKES_NS ? TAKES_NS - ns : 0;
 }
 
@@ -183,6 +180,23 @@ static void what_was_not_timed_is_not_compared(void **state)
     ranks_free(&ranks);
 }
 
+/* What a rank worked until a collective of one communicator is less than until a later one of another. */
+static void communicators_are_compared_by_themselves(void **state)
+{
+    (void)state;
+    start(2, 7);
+    for (size_t r = 0; r < 2; r++)
+        for (size_t i = 1; i < MEETINGS; i += 2) collectives[r][i].communicator = 9;
+    delay(1, 1, 8000); /* the first of the second communicator */
+    delay(1, 6, 8000);
+    durations[0][2 * 9].took_ns += 6000; /* later, so no reason for that */
+    struct ranks ranks = compare(2);
+    assert_int_equal(ranks.shared, MEETINGS);
+    assert_int_equal(ranks.books[1].late_ns, 16000);
+    assert_int_equal(ranks.books[1].by_host_ns, 16000);
+    ranks_free(&ranks);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -195,6 +209,7 @@ int main(void)
         cmocka_unit_test(other_collectives_end_the_comparison),
         cmocka_unit_test(other_jobs_have_nothing_in_common),
         cmocka_unit_test(what_was_not_timed_is_not_compared),
+        cmocka_unit_test(communicators_are_compared_by_themselves),
     };
     return cmocka_run_group_tests_name("ranks", tests, NULL, NULL);
 }

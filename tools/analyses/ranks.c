@@ -73,40 +73,6 @@ static uint64_t next_communicator(const struct walk *walks, size_t count)
     return least;
 }
 
-typedef bool meet(struct ranks *ranks, const struct rank_entry *const *entries, void *arg);
-
-/* Calls `each` for every collective that all ranks of its communicator have, with the entry of each rank;
- * NULL: it does not take part. False when a call said so. */
-static bool for_each_meeting(struct ranks *ranks, struct walk *walks, const struct rank_entry **entries,
-                             meet *each, void *arg)
-{
-    ranks->unlike = 0;
-    for (size_t r = 0; r < ranks->count; r++)
-        walks[r] = (struct walk){ranks->books[r].entries, ranks->books[r].entry_count};
-    for (uint64_t communicator; (communicator = next_communicator(walks, ranks->count));) {
-        size_t members = 0;
-        bool alike = true, left = true;
-        for (size_t r = 0; r < ranks->count; r++) members += is_here(&walks[r], communicator);
-        while (left) {
-            size_t here = 0;
-            const struct rank_entry *first = NULL;
-            for (size_t r = 0; r < ranks->count; r++) {
-                entries[r] = is_here(&walks[r], communicator) ? walks[r].at : NULL;
-                if (!entries[r]) continue;
-                walks[r].at++;
-                walks[r].rest--;
-                here++;
-                if (!first) first = entries[r];
-                alike = alike && entries[r]->function == first->function;
-            }
-            left = here > 0;
-            if (left && alike && here == members && !each(ranks, entries, arg)) return false;
-        }
-        ranks->unlike += !alike;
-    }
-    return true;
-}
-
 static struct rank_kind *kind_of(struct ranks *ranks, const struct rank_entry *entry)
 {
     for (size_t k = 0; k < ranks->kind_count; k++)
@@ -138,8 +104,11 @@ struct level {
 };
 
 struct counting {
-    uint64_t *took_ns;    /* of each rank; NOT_TIMED: nobody knows */
-    struct level *levels; /* of each rank */
+    struct walk *walks;                /* of each rank, as all of these */
+    const struct rank_entry **entries; /* NULL: it does not take part */
+    uint64_t *took_ns;                 /* NOT_TIMED: nobody knows */
+    struct spent *spent;               /* of the levels */
+    struct level *levels;
 };
 
 /* Why the last rank came so much later than the one before it: what its launches took longer since it was
@@ -192,9 +161,9 @@ static bool find_last(const struct ranks *ranks, const uint64_t *took_ns, size_t
     return timed >= 2;
 }
 
-static bool count_meeting(struct ranks *ranks, const struct rank_entry *const *entries, void *arg)
+static bool count_meeting(struct ranks *ranks, struct counting *counting)
 {
-    struct counting *counting = arg;
+    const struct rank_entry **entries = counting->entries;
     uint64_t *took_ns = counting->took_ns;
     size_t last = 0, before = 0, members = 0;
     const struct rank_entry *any = NULL;
@@ -226,17 +195,62 @@ static bool count_meeting(struct ranks *ranks, const struct rank_entry *const *e
     return true;
 }
 
-static bool count_all(struct ranks *ranks, struct walk *walks, const struct rank_entry **entries)
+/* Takes the next collective of the communicator from each rank that has one. How many have; *alike: whether
+ * all have the same one. */
+static size_t next_meeting(struct ranks *ranks, struct counting *counting, uint64_t communicator, bool *alike)
 {
-    struct counting counting = {calloc(ranks->count, sizeof(*counting.took_ns)),
-                                calloc(ranks->count, sizeof(*counting.levels))};
-    struct spent *spent = calloc(ranks->count * ranks->count, sizeof(*spent));
-    bool good = counting.took_ns && counting.levels && spent;
-    for (size_t r = 0; good && r < ranks->count; r++) counting.levels[r].of_rank = spent + r * ranks->count;
-    good = good && for_each_meeting(ranks, walks, entries, count_meeting, &counting);
+    size_t here = 0;
+    const struct rank_entry *first = NULL;
+    for (size_t r = 0; r < ranks->count; r++) {
+        struct walk *walk = &counting->walks[r];
+        const struct rank_entry *entry = is_here(walk, communicator) ? walk->at : NULL;
+        counting->entries[r] = entry;
+        if (!entry) continue;
+        walk->at++;
+        walk->rest--;
+        here++;
+        if (!first) first = entry;
+        *alike = *alike && entry->function == first->function;
+    }
+    return here;
+}
+
+/* The collectives that all ranks of the communicator have, one after the other. */
+static bool count_communicator(struct ranks *ranks, struct counting *counting, uint64_t communicator)
+{
+    size_t members = 0, here;
+    bool alike = true;
+    for (size_t r = 0; r < ranks->count; r++) {
+        members += is_here(&counting->walks[r], communicator);
+        counting->levels[r] = (struct level){.of_rank = counting->spent + r * ranks->count};
+    }
+    memset(counting->spent, 0, ranks->count * ranks->count * sizeof(*counting->spent));
+    while ((here = next_meeting(ranks, counting, communicator, &alike)) > 0)
+        if (alike && here == members && !count_meeting(ranks, counting)) return false;
+    ranks->unlike += !alike;
+    return true;
+}
+
+static bool count_all(struct ranks *ranks)
+{
+    size_t count = ranks->count;
+    struct counting counting = {
+        .walks = calloc(count, sizeof(*counting.walks)),
+        .entries = calloc(count, sizeof(*counting.entries)),
+        .took_ns = calloc(count, sizeof(*counting.took_ns)),
+        .spent = calloc(count * count, sizeof(*counting.spent)),
+        .levels = calloc(count, sizeof(*counting.levels)),
+    };
+    bool good = counting.walks && counting.entries && counting.took_ns && counting.spent && counting.levels;
+    for (size_t r = 0; good && r < count; r++)
+        counting.walks[r] = (struct walk){ranks->books[r].entries, ranks->books[r].entry_count};
+    for (uint64_t communicator; good && (communicator = next_communicator(counting.walks, count));)
+        good = count_communicator(ranks, &counting, communicator);
+    free(counting.walks);
+    free(counting.entries);
     free(counting.took_ns);
+    free(counting.spent);
     free(counting.levels);
-    free(spent);
     return good;
 }
 
@@ -251,16 +265,12 @@ static int most_waited(const void *one, const void *other)
 bool ranks_compare(const struct model *const *models, size_t count, struct ranks *out)
 {
     struct ranks ranks = {.books = calloc(count, sizeof(*ranks.books)), .count = count};
-    struct walk *walks = calloc(count, sizeof(*walks));
-    const struct rank_entry **entries = calloc(count, sizeof(*entries));
-    bool good = ranks.books && walks && entries;
+    bool good = ranks.books;
     for (size_t r = 0; r < count && good; r++) {
         ranks.books[r].model = models[r];
         good = collect(&ranks.books[r]);
     }
-    good = good && count_all(&ranks, walks, entries);
-    free(walks);
-    free(entries);
+    good = good && count_all(&ranks);
     if (good && ranks.kind_count) qsort(ranks.kinds, ranks.kind_count, sizeof(*ranks.kinds), most_waited);
     if (!good) ranks_free(&ranks);
     *out = ranks;

@@ -87,7 +87,6 @@ struct model_iteration { /* that has ended */
 
 struct model_duration {
     uint64_t tick, took_ns; /* on the device */
-    uint64_t began_ns;      /* on the device's clock; 0: not known */
 };
 
 struct model_collective { /* a launch whose communicator is known */
