@@ -2,14 +2,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/quiet_signals.h"
 
 /* O_NONBLOCK: opening a pipe without a reader must not hang the program. */
 #define OPEN_FLAGS (O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
@@ -74,23 +74,10 @@ bool sl_output_valid(const struct sl_output *output)
 
 ssize_t sl_output_put(int fd, const void *bytes, size_t count)
 {
-    sigset_t ours, before, pending;
-    struct timespec at_once = {0};
-    sigemptyset(&ours);
-    sigaddset(&ours, SIGPIPE);
-    sigaddset(&ours, SIGXFSZ);
-    sigpending(&pending);
-    pthread_sigmask(SIG_BLOCK, &ours, &before);
+    struct sl_quiet_signals quiet;
+    sl_quiet_signals_begin(&quiet);
     ssize_t written = write(fd, bytes, count);
-    int error = errno, raised = error == EPIPE ? SIGPIPE : SIGXFSZ;
-    if (written < 0 && (error == EPIPE || error == EFBIG) && !sigismember(&pending, raised)) {
-        sigset_t this_one;
-        sigemptyset(&this_one);
-        sigaddset(&this_one, raised);
-        sigtimedwait(&this_one, NULL, &at_once);
-    }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    errno = error;
+    sl_quiet_signals_end(&quiet, written < 0 ? errno : 0);
     return written;
 }
 

@@ -30,8 +30,7 @@ enum sl_status sl_output_replace(const char *path, const struct sl_file_kind *ki
 /* Whether the descriptor still is our file. */
 bool sl_output_valid(const struct sl_output *output);
 
-/* write() that raises no signal: a reader that is gone (SIGPIPE) and the limit of a file's size (SIGXFSZ) are
- * errors to us, and would be the end of a program that never asked for our bytes. Any thread. */
+/* write() that raises no signal, see base/quiet_signals.h. Any thread. */
 ssize_t sl_output_put(int fd, const void *bytes, size_t count);
 
 /* Writes everything, or returns SL_ERR_IO with errno. pre: sl_output_valid(output). */

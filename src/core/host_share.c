@@ -52,7 +52,12 @@ static uint64_t part_of(const struct sl_node_entry *others, uint32_t count, uint
     const struct sl_launcher *launcher = sl_launcher();
     if (total_bytes == UINT64_MAX) return total_bytes;
     if (launcher->local_size)
-        return sl_shares_fair(others, count, pool, launcher->job, launcher->local_size, total_bytes);
+        return sl_shares_fair(others, count,
+                              &(struct sl_node_entry){.pool = pool,
+                                                      .job = launcher->job,
+                                                      .size = launcher->local_size,
+                                                      .rank = launcher->local_rank},
+                              total_bytes);
     uint64_t promised = sl_shares_kept(others, count, pool, 0);
     return total_bytes > promised ? total_bytes - promised : 0;
 }

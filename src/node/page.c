@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/quiet_signals.h"
 
 #define MAGIC "SLNODE\r\n"
 #define VERSION 1
@@ -101,7 +102,10 @@ static bool fill(int file)
                         .version = VERSION,
                         .slot_count = SL_NODE_SLOTS,
                         .slot_bytes = sizeof(struct sl_node_slot)};
+    struct sl_quiet_signals quiet;
+    sl_quiet_signals_begin(&quiet);
     int error = posix_fallocate(file, 0, FILE_BYTES);
+    sl_quiet_signals_end(&quiet, error);
     if (error) errno = error;
     return !error && pwrite(file, &head, sizeof(head), 0) == sizeof(head);
 }

@@ -21,18 +21,47 @@ static bool is_first_of_job(const struct sl_node_entry *others, uint32_t index)
     return true;
 }
 
-static uint64_t held_by_job(const struct sl_node_entry *others, uint32_t count, uint32_t first)
+/* Several jobs that nothing distinguishes have the same ranks several times. */
+static uint64_t count_rank(const struct sl_node_entry *others, uint32_t count,
+                           const struct sl_node_entry *like, uint64_t rank)
 {
-    uint64_t members = 0, each = 0, taken = 0, size = others[first].size;
-    if (size > SL_LOCAL_RANKS_MOST) size = SL_LOCAL_RANKS_MOST;
-    for (uint32_t i = first; i < count; i++) {
-        if (others[i].job != others[first].job || others[i].pool != others[first].pool) continue;
-        members++;
-        taken = add(taken, others[i].taken_bytes);
-        if (others[i].promised_bytes > each) each = others[i].promised_bytes;
+    uint64_t found = 0;
+    for (uint32_t i = 0; i < count; i++)
+        found += others[i].job == like->job && others[i].pool == like->pool && others[i].rank == rank;
+    return found;
+}
+
+struct job {
+    uint64_t members, jobs;
+    uint64_t promised_bytes, taken_bytes;
+    uint64_t least_bytes; /* that any was promised; UINT64_MAX: nobody is there */
+};
+
+static struct job job_like(const struct sl_node_entry *others, uint32_t count,
+                           const struct sl_node_entry *like)
+{
+    struct job job = {.least_bytes = UINT64_MAX};
+    for (uint32_t i = 0; i < count; i++) {
+        if (others[i].job != like->job || others[i].pool != like->pool) continue;
+        uint64_t same = count_rank(others, count, like, others[i].rank);
+        if (same > job.jobs) job.jobs = same;
+        job.members++;
+        job.promised_bytes = add(job.promised_bytes, others[i].promised_bytes);
+        job.taken_bytes = add(job.taken_bytes, others[i].taken_bytes);
+        if (others[i].promised_bytes < job.least_bytes) job.least_bytes = others[i].promised_bytes;
     }
-    uint64_t promised = times(each, members > size ? members : size);
-    return promised > taken ? taken + (promised - taken) / 2 : promised;
+    return job;
+}
+
+/* Those who have not come belong to the last of the jobs, which was promised least. */
+static uint64_t held_by_job(const struct sl_node_entry *others, uint32_t count,
+                            const struct sl_node_entry *like)
+{
+    struct job job = job_like(others, count, like);
+    uint64_t size = like->size < SL_LOCAL_RANKS_MOST ? like->size : SL_LOCAL_RANKS_MOST;
+    uint64_t ranks = job.jobs * size, missing = ranks > job.members ? ranks - job.members : 0;
+    uint64_t promised = add(job.promised_bytes, times(job.least_bytes, missing));
+    return promised > job.taken_bytes ? job.taken_bytes + (promised - job.taken_bytes) / 2 : promised;
 }
 
 uint64_t sl_shares_kept(const struct sl_node_entry *others, uint32_t count, uint64_t pool, uint64_t job)
@@ -43,7 +72,7 @@ uint64_t sl_shares_kept(const struct sl_node_entry *others, uint32_t count, uint
         if (!others[i].job)
             sum = add(sum, others[i].promised_bytes);
         else if (is_first_of_job(others, i))
-            sum = add(sum, held_by_job(others, count, i));
+            sum = add(sum, held_by_job(others, count, &others[i]));
     }
     return sum;
 }
@@ -60,13 +89,13 @@ uint64_t sl_shares_total(const struct sl_node_entry *others, uint32_t count, uin
     return total < most ? total : most;
 }
 
-uint64_t sl_shares_fair(const struct sl_node_entry *others, uint32_t count, uint64_t pool, uint64_t job,
-                        uint64_t size, uint64_t total_bytes)
+uint64_t sl_shares_fair(const struct sl_node_entry *others, uint32_t count, const struct sl_node_entry *self,
+                        uint64_t total_bytes)
 {
-    for (uint32_t i = 0; i < count; i++)
-        if (others[i].pool == pool && others[i].job == job && others[i].promised_bytes)
-            return others[i].promised_bytes < total_bytes ? others[i].promised_bytes : total_bytes;
-    uint64_t promised = sl_shares_kept(others, count, pool, 0);
-    uint64_t left = total_bytes > promised ? total_bytes - promised : 0;
-    return left / size & ~(SL_BLOCK_BYTES - 1);
+    struct job job = job_like(others, count, self);
+    bool is_first = count_rank(others, count, self, self->rank) == job.jobs;
+    if (!is_first && job.least_bytes) return job.least_bytes < total_bytes ? job.least_bytes : total_bytes;
+    uint64_t kept = sl_shares_kept(others, count, self->pool, 0);
+    uint64_t left = total_bytes > kept ? total_bytes - kept : 0;
+    return left / self->size & ~(SL_BLOCK_BYTES - 1);
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -285,6 +286,23 @@ static void what_is_not_understood_is_refused_while_somebody_has_it(void **state
     assert_false(is_there());
 }
 
+/* The program limits the size of its files, and the file with it. Breaks if that ends the program. */
+static void a_limit_of_file_sizes_is_an_error(void **state)
+{
+    (void)state;
+    struct sl_node node;
+    struct rlimit before, small;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small = before;
+    small.rlim_cur = 4096;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    enum sl_status status = sl_node_join(path, &node);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(status, SL_ERR_IO);
+    join(&node, 1);
+    sl_node_leave(&node);
+}
+
 static void a_full_page_takes_no_more(void **state)
 {
     (void)state;
@@ -309,6 +327,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_others_could_have_made_is_refused, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(what_is_not_understood_is_refused_while_somebody_has_it, make_folder,
                                         remove_folder),
+        cmocka_unit_test_setup_teardown(a_limit_of_file_sizes_is_an_error, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_full_page_takes_no_more, make_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
