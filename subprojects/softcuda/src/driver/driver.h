@@ -72,6 +72,7 @@ struct sc_event {
     struct sc_op *op;         /* the last record; NULL: never recorded */
     struct sc_branch *branch; /* of a record in a captured stream that came later, or NULL */
     struct sc_past past;      /* of that record */
+    struct sc_ipc_event *ipc; /* of one between processes, or NULL */
 };
 
 /* One host thread. Its simulated clock is `clock_ns` as of its entries in the queue that are timed, plus
@@ -135,6 +136,8 @@ void sc_context_teardown(struct sc_context *context);
 struct sc_stream *sc_stream_create(struct sc_context *context, unsigned flags, int priority);
 void sc_stream_set_priority(struct sc_stream *stream, int priority); /* the nearest that there is */
 void sc_stream_destroy(struct sc_stream *stream);
+/* In the current context. Owns `ipc`, which may be NULL, when it succeeds. NULL: no memory. */
+struct sc_event *sc_event_new(unsigned flags, struct sc_ipc_event *ipc);
 void sc_event_unref(struct sc_event *event);
 
 /* Takes memory off what is left of a device, or gives it back, and logs that for the timing. false: it ran

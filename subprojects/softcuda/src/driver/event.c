@@ -6,25 +6,35 @@
 #include "queue.h"
 #include "races.h"
 
-#define EVENT_FLAGS (CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING)
+#define EVENT_FLAGS (CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS)
 
-CUresult CUDAAPI cuEventCreate(CUevent *out, unsigned int flags)
+struct sc_event *sc_event_new(unsigned flags, struct sc_ipc_event *ipc)
 {
-    if (!out) return CUDA_ERROR_INVALID_VALUE;
-    if (flags & CU_EVENT_INTERPROCESS) return sc_refuse("cuEventCreate", "an event between processes");
-    if (flags & ~EVENT_FLAGS) return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = sc_enter(SC_NEED_CONTEXT);
-    if (result) return result;
     struct sc_event *event = calloc(1, sizeof *event);
     if (!event || !sc_handle_add(event, SC_HANDLE_EVENT)) {
         free(event);
-        return sc_leave(CUDA_ERROR_OUT_OF_MEMORY);
+        return NULL;
     }
     event->refs = 1;
     event->context = sc_current();
     event->flags = flags;
-    *out = (CUevent)event;
-    return sc_leave(CUDA_SUCCESS);
+    event->ipc = ipc;
+    return event;
+}
+
+CUresult CUDAAPI cuEventCreate(CUevent *out, unsigned int flags)
+{
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
+    if (flags & ~EVENT_FLAGS) return CUDA_ERROR_INVALID_VALUE;
+    bool shared = flags & CU_EVENT_INTERPROCESS;
+    if (shared && !(flags & CU_EVENT_DISABLE_TIMING)) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = sc_enter(SC_NEED_CONTEXT);
+    if (result) return result;
+    struct sc_ipc_event *ipc = shared ? sc_ipc_event_new() : NULL;
+    struct sc_event *event = shared && !ipc ? NULL : sc_event_new(flags, ipc);
+    if (!event) sc_ipc_event_unref(ipc);
+    if (event) *out = (CUevent)event;
+    return sc_leave(event ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
 }
 
 void sc_event_unref(struct sc_event *event)
@@ -33,6 +43,7 @@ void sc_event_unref(struct sc_event *event)
     sc_op_unref(event->op);
     sc_branch_free(event->branch);
     sc_past_clear(&event->past);
+    sc_ipc_event_unref(event->ipc);
     free(event);
 }
 
@@ -65,8 +76,12 @@ CUresult CUDAAPI cuEventRecordWithFlags(CUevent handle, CUstream stream_handle, 
     struct sc_event *event = (struct sc_event *)handle;
     if (event->context != stream->context) return sc_leave(CUDA_ERROR_INVALID_HANDLE);
     if (sc_capture_record(stream, event, flags, &result)) return sc_leave(result);
-    struct sc_op *op = sc_op_new(SC_OP_RECORD, stream->context);
-    if (!op) return sc_leave(CUDA_ERROR_OUT_OF_MEMORY);
+    struct sc_op *op = NULL;
+    if (event->ipc)
+        result = sc_ipc_event_record(event->ipc, stream->context, &op);
+    else if (!(op = sc_op_new(SC_OP_RECORD, stream->context)))
+        result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (result) return sc_leave(result);
     op->refs++;
     sc_op_unref(event->op);
     event->op = op;
@@ -95,6 +110,8 @@ CUresult CUDAAPI cuEventQuery(CUevent handle)
     if (result) return result;
     result = sc_capture_wait_event(event);
     if (result) return sc_leave(result);
+    if (event->ipc && sc_ipc_event_is_elsewhere(event->ipc))
+        return sc_leave(sc_ipc_event_ended(event->ipc) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY);
     struct sc_context *context = event->context;
     struct sc_past past = {0};
     sc_past_join(&past, &event->past);
@@ -112,6 +129,8 @@ CUresult CUDAAPI cuEventSynchronize(CUevent handle)
     if (result) return result;
     result = sc_capture_wait_event(event);
     if (result) return sc_leave(result);
+    if (event->ipc && sc_ipc_event_is_elsewhere(event->ipc))
+        return sc_leave(sc_ipc_event_synchronize(event->ipc));
     struct sc_context *context = event->context;
     struct sc_past past = {0};
     sc_past_join(&past, &event->past);

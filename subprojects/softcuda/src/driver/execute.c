@@ -70,9 +70,9 @@ static CUresult run_kernel(struct sc_op *op)
         .accesses = sc_races_wanted(),
     };
     struct sc_fault fault = {0};
-    enum sc_engine_status status =
-        work->native ? sc_native_run(work->native, &launch, &op->cost, &fault, &op->launch.token)
-                     : sc_run(&launch, &op->cost, &fault);
+    enum sc_engine_status status = work->native
+                                       ? sc_native_run(work->native, &launch, &op->cost, &fault, &op->token)
+                                       : sc_run(&launch, &op->cost, &fault);
     switch (status) {
     case SC_ENGINE_OK:
         return CUDA_SUCCESS;
@@ -178,6 +178,14 @@ static CUresult check_node(const struct sc_op *op)
     return CUDA_ERROR_ILLEGAL_ADDRESS;
 }
 
+/* The record of an interprocess event, or a wait for one. */
+static CUresult meet_process(struct sc_op *op)
+{
+    op->token = op->peers->begin(&op->ipc);
+    if (!op->token) return CUDA_ERROR_OUT_OF_MEMORY;
+    return op->peers->run(NULL, op->token) ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_TIMEOUT;
+}
+
 CUresult sc_op_execute(struct sc_op *op)
 {
     CUresult fault = op->in_graph ? check_node(op) : CUDA_SUCCESS;
@@ -199,6 +207,9 @@ CUresult sc_op_execute(struct sc_op *op)
     case SC_OP_CALL:
         call(&op->call);
         break;
+    case SC_OP_RECORD:
+    case SC_OP_WAIT:
+        return op->peers ? meet_process(op) : CUDA_SUCCESS;
     default:
         break; /* moves residency, not contents */
     }

@@ -47,11 +47,11 @@ static void await_time(struct sc_op *op, const struct sc_native_peers *peers, vo
 
 void sc_peers_run(struct sc_op *op)
 {
-    const struct sc_native_peers *peers = op->launch.native->peers;
+    const struct sc_native_peers *peers = op->peers;
     sc_unlock();
     CUresult fault = sc_op_execute(op);
     sc_lock();
-    void *token = op->launch.token;
+    void *token = op->token;
     sc_queue_ran(op, fault);
     if (token) {
         await_time(op, peers, token);

@@ -1,4 +1,5 @@
-/* Launches that wait on the device for launches of other ranks (../native.h).
+/* Launches that wait on the device for launches of other ranks (../native.h), and records of interprocess
+ * events and waits for them (ipc_event.h), which are executed like such launches.
  *
  * A rank's program may wait for its peers in ways that the driver does not see, and so hold them up without
  * ever waiting for the device. Hardware would go on all the same. So a thread of the driver's executes, and

@@ -36,7 +36,7 @@ static CUresult attribute_of(void *data, CUpointer_attribute attribute,
         *(int *)data = allocation->ordinal;
         break;
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-        *(int *)data = 0;
+        *(int *)data = allocation->kind == SC_MEMORY_DEVICE && !allocation->block && !allocation->internal;
         break;
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
     case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:

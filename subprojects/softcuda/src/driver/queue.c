@@ -104,6 +104,9 @@ static void drop_work(struct sc_op *op)
     } else if (op->kind == SC_OP_GRAPH_MEMORY) {
         sc_graph_memory_op_done(op->graph_memory.memory);
         op->graph_memory.memory = NULL;
+    } else if (op->kind == SC_OP_RECORD || op->kind == SC_OP_WAIT) {
+        sc_ipc_event_unref(op->ipc.event);
+        op->ipc.event = NULL;
     } else if (op->kind == SC_OP_FREE) {
         sc_block_unref(op->free.block);
         op->free.block = NULL;
@@ -141,7 +144,8 @@ static void append(struct sc_op *op)
     queue.last = op;
     queue.count++;
     sc_races_submitted(op);
-    op->meets_peers = op->kind == SC_OP_KERNEL && op->launch.native && op->launch.native->peers;
+    if (op->kind == SC_OP_KERNEL && op->launch.native) op->peers = op->launch.native->peers;
+    op->meets_peers = op->peers != NULL;
     if (op->state == SC_OP_DONE) return;
     op->previous_pending = queue.last_pending;
     *(queue.last_pending ? &queue.last_pending->next_pending : &queue.first_pending) = op;
@@ -170,14 +174,13 @@ static void unlink_entry(struct sc_op *op)
 /* Whether the peers' times are known. They are told this one's now. */
 static enum sc_meeting meets(struct sc_op *op)
 {
-    struct sc_launch_work *launch = &op->launch;
-    if (!op->meets_peers || op->met || !launch->token) return SC_MET;
+    if (!op->meets_peers || op->met || !op->token) return SC_MET;
     if (!op->arrived) {
         sc_op_arrive(op);
         op->arrived = true;
         pthread_cond_broadcast(&queue.progress);
     }
-    enum sc_meeting meeting = launch->native->peers->meet(launch->token, 0, &op->start_ns, &op->end_ns);
+    enum sc_meeting meeting = op->peers->meet(op->token, 0, &op->start_ns, &op->end_ns);
     op->met = meeting == SC_MET;
     if (op->met && op->takes_long) queue.late_peers--;
     return meeting;

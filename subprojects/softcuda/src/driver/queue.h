@@ -27,6 +27,7 @@
 
 #include "clock.h"
 #include "driver.h"
+#include "ipc_event.h"
 #include "timing.h"
 
 struct sc_native_kernel;
@@ -64,8 +65,7 @@ struct sc_launch_work {
     struct sc_func *func;     /* the same with its description */
     const struct sc_function *function;
     const struct sc_native_kernel *native; /* instead of `function` */
-    void *token;                           /* of a launch that meets peers (peers.h); NULL before it began */
-    struct sc_effect effect;               /* of the same, once it has arrived */
+    struct sc_effect effect;               /* of one that meets peers, once it has arrived */
     const char *name;
     uint32_t grid[3], block[3], dynamic_shared_bytes;
     void *parameters;                      /* owned */
@@ -135,11 +135,13 @@ struct sc_op {
     bool in_graph;      /* a node of a graph, whose addresses nobody has looked at since it was made */
     bool held;          /* of use to queue.c only */
     bool timed;
-    bool meets_peers;        /* a launch that waits for other ranks' (peers.h) */
-    bool said_ended;         /* the program was told so before the times were known */
-    bool arrived, met;       /* of it: the peers know its time; it knows theirs */
-    bool takes_long;         /* of it, and of host functions: what does not depend on it goes on without it */
-    struct sc_op *next_call; /* for calls.h */
+    bool meets_peers;  /* it is executed with what other ranks do (peers.h) */
+    bool said_ended;   /* the program was told so before the times were known */
+    bool arrived, met; /* of it: the peers know its time; it knows theirs */
+    bool takes_long;   /* of it, and of host functions: what does not depend on it goes on without it */
+    const struct sc_native_peers *peers; /* where it meets peers */
+    void *token;                         /* of the same; NULL before it began */
+    struct sc_op *next_call;             /* for calls.h */
     struct sc_context *context;
     struct sc_device *device; /* NULL: of none */
     struct sc_thread *thread;
@@ -161,6 +163,7 @@ struct sc_op {
         struct sc_set_work set;
         struct sc_move_work move;
         struct sc_call_work call;
+        struct sc_ipc_work ipc; /* RECORD and WAIT that meet peers */
         struct sc_advise_work advise;
         struct sc_free_work free;
         struct sc_graph_memory_work graph_memory;

@@ -178,16 +178,22 @@ static void place(struct sc_op *op, struct sc_work *work, struct sc_placed *plac
         sc_timing_place(&device->timing, work, placed);
 }
 
+static uint64_t arrive_launch(struct sc_op *op, uint64_t *ready_ns)
+{
+    struct sc_work work = {.ready_ns = *ready_ns};
+    uint64_t busy_ns;
+    describe(op, &work);
+    if (sc_device_count() > 1) recall(op->device, &work);
+    sc_timing_arrive(&op->device->timing, &work, ready_ns, &busy_ns, &op->launch.effect);
+    return busy_ns;
+}
+
 void sc_op_arrive(struct sc_op *op)
 {
     tick_host(op);
-    struct sc_timing *timing = &op->device->timing;
-    struct sc_work work = {.ready_ns = max_ns(op->thread->clock_ns, dependencies_end_ns(op))};
-    uint64_t ready_ns, busy_ns;
-    describe(op, &work);
-    if (sc_device_count() > 1) recall(op->device, &work);
-    sc_timing_arrive(timing, &work, &ready_ns, &busy_ns, &op->launch.effect);
-    op->launch.native->peers->arrive(op->launch.token, ready_ns, busy_ns);
+    uint64_t ready_ns = max_ns(op->thread->clock_ns, dependencies_end_ns(op));
+    uint64_t busy_ns = op->kind == SC_OP_KERNEL ? arrive_launch(op, &ready_ns) : 0;
+    op->peers->arrive(op->token, ready_ns, busy_ns);
 }
 
 /* What is the same for all that a stream did. */
@@ -229,8 +235,10 @@ static void fold(struct sc_device *device)
 
 static void time_met(struct sc_op *op)
 {
-    sc_timing_meet(&op->device->timing, op->start_ns, op->end_ns, &op->launch.effect);
-    note_end(op, &op->launch.effect);
+    static const struct sc_effect none;
+    bool is_launch = op->kind == SC_OP_KERNEL;
+    if (is_launch) sc_timing_meet(&op->device->timing, op->start_ns, op->end_ns, &op->launch.effect);
+    note_end(op, is_launch ? &op->launch.effect : &none);
 }
 
 static void time_unmet(struct sc_op *op)

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "ipc_file.h"
+
 #define PAGE UINT64_C(4096)
 #define COMMIT_STEP (UINT64_C(64) << 20)
 #define LARGEST_REGION (UINT64_C(4) << 40)
@@ -154,12 +156,26 @@ struct sc_allocation *sc_space_map(uint64_t address, uint64_t bytes)
     return place(SC_MEMORY_MAPPED, address, bytes, 0);
 }
 
-/* Pages that [begin, end) covers alone lose their contents and their memory. */
-static void give_back(uint64_t begin, uint64_t end)
+bool sc_space_share(struct sc_allocation *allocation, struct sc_ipc_file *own, uint64_t *offset)
 {
-    begin = align_up(begin, PAGE);
-    end &= ~(PAGE - 1);
-    if (begin < end) madvise((void *)begin, end - begin, MADV_DONTNEED);
+    uint64_t base = space.regions[allocation->kind].begin, begin = allocation->begin & ~(PAGE - 1);
+    uint64_t end = align_up(allocation->begin + allocation->span, PAGE);
+    if (!allocation->shared && !sc_ipc_file_share(own, base, begin, end)) return false;
+    allocation->shared = own;
+    *offset = allocation->begin - base + SC_IPC_HEAD_BYTES;
+    return true;
+}
+
+/* Pages that the allocation covers alone lose their contents and their memory. */
+static void give_back(const struct sc_allocation *allocation)
+{
+    uint64_t begin = align_up(allocation->begin, PAGE);
+    uint64_t end = (allocation->begin + allocation->span) & ~(PAGE - 1);
+    if (begin >= end) return;
+    if (allocation->shared)
+        sc_ipc_file_unshare(allocation->shared, space.regions[allocation->kind].begin, begin, end);
+    else
+        madvise((void *)begin, end - begin, MADV_DONTNEED);
 }
 
 void sc_space_release(struct sc_allocation *allocation)
@@ -170,7 +186,7 @@ void sc_space_release(struct sc_allocation *allocation)
     space.count--;
     if (allocation->kind < REGIONS) {
         struct region *region = &space.regions[allocation->kind];
-        give_back(allocation->begin, allocation->begin + allocation->span);
+        give_back(allocation);
         if (allocation->begin < region->hint) region->hint = region->begin;
     }
     pthread_rwlock_unlock(&space.lock);

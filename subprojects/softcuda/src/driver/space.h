@@ -28,22 +28,24 @@ enum sc_memory_kind {
 };
 
 struct sc_block;
+struct sc_ipc_file;
 
 struct sc_allocation {
     uint64_t begin, bytes, span;
     enum sc_memory_kind kind;
-    uint64_t id;            /* never reused */
-    int ordinal;            /* of its device, or of the context's that took it */
-    uint32_t access;        /* of device memory, by bit: devices that may access it */
-    void *owner;            /* the context, opaque here */
-    unsigned flags;         /* as the caller of the Driver API gave them */
-    uint64_t charged_bytes; /* of device memory */
-    bool internal;          /* belongs to a module: cuMemFree refuses it */
-    bool freeing;           /* cuMemFreeAsync was called */
-    bool sync_memops;       /* synchronous copies and sets always wait */
-    struct sc_block *block; /* of a memory pool, or NULL */
-    bool dormant;           /* a graph's, and not there now: kernels do not see it */
-    void *graph_memory;     /* a graph's, opaque here */
+    uint64_t id;                /* never reused */
+    int ordinal;                /* of its device, or of the context's that took it */
+    uint32_t access;            /* of device memory, by bit: devices that may access it */
+    void *owner;                /* the context, opaque here */
+    unsigned flags;             /* as the caller of the Driver API gave them */
+    uint64_t charged_bytes;     /* of device memory */
+    bool internal;              /* belongs to a module: cuMemFree refuses it */
+    bool freeing;               /* cuMemFreeAsync was called */
+    bool sync_memops;           /* synchronous copies and sets always wait */
+    struct sc_block *block;     /* of a memory pool, or NULL */
+    struct sc_ipc_file *shared; /* its pages are in this file of the process, or NULL */
+    bool dormant;               /* a graph's, and not there now: kernels do not see it */
+    void *graph_memory;         /* a graph's, opaque here */
 };
 
 /* Reserves the window; false when the system refuses. Idempotent. */
@@ -58,6 +60,11 @@ struct sc_allocation *sc_space_register(uint64_t address, uint64_t bytes);
 
 /* The same for device memory that will be mapped there. Kernels do not see it before sc_space_show. */
 struct sc_allocation *sc_space_map(uint64_t address, uint64_t bytes);
+
+/* Has other processes open its pages by `own`, from *offset in that file on, until it is released. What else
+ * lies on its first and its last page is shared as well. pre: device memory that nobody uses at this moment.
+ * false: the system refuses. */
+bool sc_space_share(struct sc_allocation *allocation, struct sc_ipc_file *own, uint64_t *offset);
 
 /* Ends an allocation and gives its whole pages back to the system. */
 void sc_space_release(struct sc_allocation *allocation);

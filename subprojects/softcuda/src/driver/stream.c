@@ -184,8 +184,13 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream handle, CUevent event_handle, unsign
     if (!sc_handle_is(event_handle, SC_HANDLE_EVENT)) return sc_leave(CUDA_ERROR_INVALID_HANDLE);
     struct sc_event *event = (struct sc_event *)event_handle;
     if (sc_capture_wait(stream, event, flags, &result)) return sc_leave(result);
+    struct sc_op *op = NULL;
+    if (event->ipc && sc_ipc_event_is_elsewhere(event->ipc)) {
+        result = sc_ipc_event_wait(event->ipc, stream->context, &op);
+        return sc_leave(op ? sc_queue_submit(stream, op) : result);
+    }
     if (!event->op) return sc_leave(CUDA_SUCCESS); /* never recorded: nothing to wait for */
-    struct sc_op *op = sc_op_new(SC_OP_WAIT, stream->context);
+    op = sc_op_new(SC_OP_WAIT, stream->context);
     if (!op || !sc_op_depends(op, event->op)) {
         sc_op_unref(op);
         return sc_leave(CUDA_ERROR_OUT_OF_MEMORY);

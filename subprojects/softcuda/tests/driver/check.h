@@ -43,12 +43,17 @@ static inline CUdevice start(void)
     return device;
 }
 
-/* For the few programs that test what no vendor's driver promises. */
-static inline void only_in_software(CUdevice device)
+static inline int is_software(CUdevice device)
 {
     char name[64] = "";
     OK(cuDeviceGetName(name, sizeof name, device));
-    if (strncmp(name, "softcuda", 8)) {
+    return !strncmp(name, "softcuda", 8);
+}
+
+/* For the few programs that test what no vendor's driver promises. */
+static inline void only_in_software(CUdevice device)
+{
+    if (!is_software(device)) {
         fprintf(stderr, "needs softcuda\n");
         exit(77);
     }

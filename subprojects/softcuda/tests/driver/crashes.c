@@ -70,13 +70,6 @@ static const struct crash crashes[] = {
     {"shared", NUMBER, 64, CUDA_ERROR_ILLEGAL_ADDRESS, 1},
 };
 
-static int is_software(CUdevice device)
-{
-    char name[64] = "";
-    OK(cuDeviceGetName(name, sizeof name, device));
-    return !strncmp(name, "softcuda", 8);
-}
-
 static CUdeviceptr point(enum place place)
 {
     CUdeviceptr memory = 0;

@@ -1,6 +1,6 @@
 /* Whether another process still runs. */
-#ifndef SOFTCUDA_NCCL_LIVENESS_H
-#define SOFTCUDA_NCCL_LIVENESS_H
+#ifndef SOFTCUDA_LIVENESS_H
+#define SOFTCUDA_LIVENESS_H
 
 #include <stdbool.h>
 #include <stdint.h>
