@@ -1,6 +1,7 @@
 /* Allocation: memory of ours instead of the driver's where the core takes it, the driver's and a charge where
  * not. */
 #include "base/guards.h"
+#include "caller.h"
 #include "capture.h"
 #include "captured_memory.h"
 #include "charge.h"
@@ -71,6 +72,7 @@ CUresult sl_memory_give_async(CUdeviceptr address, sl_stream stream)
 static bool alloc_ours(struct sl_call call, CUdeviceptr *address, uint64_t bytes, CUresult *result)
 {
     if (!address || !bytes || !sl_session_on_for_memory() || sl_runtime_records_only()) return false;
+    if (sl_caller_shares_memory(call.caller)) return false;
     sl_captured_settle();
     *result = sl_capture_forbids();
     return *result != CUDA_SUCCESS || sl_memory_take(call, address, bytes, result);

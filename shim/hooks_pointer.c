@@ -139,11 +139,14 @@ CUresult sl_hook_cuMemGetAddressRange_v2(struct sl_call call, sl_fn_cuMemGetAddr
 }
 
 /* Managed memory cannot be exported, and a neighbour in the same chunk must not be. */
-static CUresult refuse_export(void)
+static CUresult refuse_export(CUdeviceptr address)
 {
+    uint64_t site = sl_runtime_must_be_device(address);
     sl_warn_once(
         "the program exports device memory to another process or device, which sluice's memory cannot do: "
-        "the call fails with CUDA_ERROR_NOT_SUPPORTED");
+        "the call fails with CUDA_ERROR_NOT_SUPPORTED. What is allocated there from now on is the driver's, "
+        "also in the next run, if it has the same SLUICE_PROFILE, or SLUICE_BACKING=site:%016llx=device",
+        (unsigned long long)site);
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
@@ -151,7 +154,7 @@ CUresult sl_hook_cuIpcGetMemHandle(struct sl_call call, sl_fn_cuIpcGetMemHandle 
                                    CUdeviceptr address)
 {
     (void)call;
-    return sl_session_owns(address) ? refuse_export() : real(handle, address);
+    return sl_session_owns(address) ? refuse_export(address) : real(handle, address);
 }
 
 CUresult sl_hook_cuMemGetHandleForAddressRange(struct sl_call call, sl_fn_cuMemGetHandleForAddressRange *real,
@@ -159,7 +162,7 @@ CUresult sl_hook_cuMemGetHandleForAddressRange(struct sl_call call, sl_fn_cuMemG
                                                CUmemRangeHandleType type, unsigned long long flags)
 {
     (void)call;
-    return sl_session_owns(address) ? refuse_export() : real(handle, address, bytes, type, flags);
+    return sl_session_owns(address) ? refuse_export(address) : real(handle, address, bytes, type, flags);
 }
 
 /* As large as cuMemGetInfo says, also before there is a context. */

@@ -1,10 +1,11 @@
-/* Rules that say where an allocation lives (SLUICE_BACKING): in unified memory, which moves, or in pinned
- * host memory, which the device reads and writes over the link (zero-copy).
+/* Rules that say where an allocation lives (SLUICE_BACKING): in unified memory, which moves, in pinned host
+ * memory, which the device reads and writes over the link (zero-copy), or in the driver's device memory,
+ * which stays, and can be exported to other processes.
  *
  *   RULES  RULE[,RULE]...     the first that fits an allocation decides; unified where none does
  *   RULE   site:HASH=BACKING  allocations of one site, as `sluice trace sites` names it
  *          from:SIZE=BACKING  allocations of at least that many bytes
- *   BACKING  pinned or unified
+ *   BACKING  unified, pinned or device
  */
 #ifndef SLUICE_BACKING_H
 #define SLUICE_BACKING_H
@@ -13,9 +14,12 @@
 
 #define SL_MOST_BACKING_RULES 64
 
+enum sl_backing_kind { SL_BACKING_UNIFIED, SL_BACKING_PINNED, SL_BACKING_DEVICE };
+
 struct sl_backing {
     struct sl_backing_rule {
-        bool by_site, pinned;
+        bool by_site;
+        enum sl_backing_kind kind;
         uint64_t value; /* site, or bytes */
     } rules[SL_MOST_BACKING_RULES];
     uint32_t count;
@@ -24,7 +28,13 @@ struct sl_backing {
 /* False: `text` is no list of rules, or too long a one; *out stays as it was then. "" has no rules. */
 bool sl_backing_parse(const char *text, struct sl_backing *out);
 
-/* Whether an allocation lives in pinned memory. */
-bool sl_backing_is_pinned(const struct sl_backing *backing, uint64_t site, uint64_t bytes);
+/* Where an allocation lives. */
+enum sl_backing_kind sl_backing_of(const struct sl_backing *backing, uint64_t site, uint64_t bytes);
+
+/* Those of `from` that say `device` come behind the others. What does not fit is left out. */
+void sl_backing_add_device(struct sl_backing *backing, const struct sl_backing *from);
+
+/* A rule in front of all: allocations of the site live in device memory. The last one makes room for it. */
+void sl_backing_put_device(struct sl_backing *backing, uint64_t site);
 
 #endif

@@ -6,6 +6,7 @@
 #include "core/blocks.h"
 #include "core/core.h"
 #include "core/device_room.h"
+#include "core/learned.h"
 #include "core/slot_life.h"
 #include "move/reuse.h"
 
@@ -64,10 +65,25 @@ static enum sl_status place(struct sl_core *core, uint64_t bytes, uint64_t site,
     return status;
 }
 
+/* Whether a rule wants the driver's memory for it, and there is room: then chunks have left the device. */
+static bool is_for_device(struct sl_core *core, uint64_t bytes, uint64_t site)
+{
+    if (!core->placement.backing.count) return false;
+    sl_lock(&core->order);
+    bool wanted = sl_backing_of(&core->placement.backing, site, bytes) == SL_BACKING_DEVICE;
+    sl_unlock(&core->order);
+    if (!wanted) return false;
+    bool room = sl_device_room_make(core, bytes);
+    if (!room)
+        sl_warn_once("a rule wants device memory, and there is no room for it beside half of the budget: it "
+                     "is unified memory");
+    return room;
+}
+
 enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, uint64_t *address)
 {
     struct sl_core *core = sl_core_running();
-    if (!core || core->placement.noted) return SL_ERR_UNSUPPORTED;
+    if (!core || core->placement.noted || is_for_device(core, bytes, site)) return SL_ERR_UNSUPPORTED;
     uint32_t slot;
     SL_TEST_DELAY(ALLOC);
     sl_lock(&core->order);
@@ -340,6 +356,22 @@ bool sl_runtime_find(uint64_t address, struct sl_allocation *found)
     if (s != SL_NONE) *found = describe(&core->placement.slots[s]);
     sl_unlock(&core->order);
     return divided || s != SL_NONE;
+}
+
+uint64_t sl_runtime_must_be_device(uint64_t address)
+{
+    struct sl_core *core = sl_core_running();
+    uint64_t site = 0;
+    if (!core) return 0;
+    sl_lock(&core->order);
+    uint32_t s = sl_place_find(&core->placement, address);
+    if (s != SL_NONE) site = core->placement.slots[s].site;
+    if (site && sl_backing_of(&core->placement.backing, site, 0) != SL_BACKING_DEVICE) {
+        sl_backing_put_device(&core->placement.backing, site);
+        sl_learned_exported(core->learned, site);
+    }
+    sl_unlock(&core->order);
+    return site;
 }
 
 bool sl_runtime_memory_info(uint64_t *free_bytes, uint64_t *total_bytes)

@@ -16,8 +16,8 @@ struct sl_allocation {
 };
 
 /* An allocation of `bytes` > 0 bytes, aligned to at least 512. SL_ERR_NO_MEMORY becomes
- * CUDA_ERROR_OUT_OF_MEMORY; SL_ERR_UNSUPPORTED: not managed (stopped, policy off, or host memory has no room
- * and the device has, see device_room.h): the shim calls the driver instead, and sl_runtime_driver_gave
+ * CUDA_ERROR_OUT_OF_MEMORY; SL_ERR_UNSUPPORTED: not managed (stopped, policy off, a rule wants device memory,
+ * or host memory has no room and the device has, see device_room.h): the shim calls the driver instead, and sl_runtime_driver_gave
  * afterwards. `site` from sl_site_here. */
 enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, uint64_t *address);
 
@@ -56,6 +56,11 @@ bool sl_runtime_owns_part(uint64_t address, uint64_t last);
 
 /* The live allocation that holds `address`; also after the stop, while the device is there. */
 bool sl_runtime_find(uint64_t address, struct sl_allocation *found);
+
+/* The program wants to export the allocation that holds `address`, or to register it with a network card:
+ * only the driver's memory can be. So what its site allocates from now on, and in the next run where a profile
+ * is kept, is the driver's. Returns the site; 0: there is none. */
+uint64_t sl_runtime_must_be_device(uint64_t address);
 
 /* Answers cuMemGetInfo with the virtual size, of which allocations of ours and what was charged take a part.
  * False: ask the driver. */

@@ -72,12 +72,18 @@ static void read_backing(struct sl_core *core)
 {
     struct sl_profile_wanted wanted = sl_learned_wanted(core->learned);
     bool given = core->options->backing[0];
-    const char *rules = given ? core->options->backing : wanted.backing ? wanted.backing : "";
-    if (!sl_backing_parse(rules, &core->placement.backing))
-        sl_log(SL_LOG_WARN, "the profile's rules for pinned memory are not understood; there are none");
-    if (!core->placement.backing.count || core->backend.pinned_new) return;
-    sl_log(SL_LOG_WARN, "this device has no pinned memory: the rules for it are ignored");
-    core->placement.backing.count = 0;
+    struct sl_backing *backing = &core->placement.backing, learned = {.count = 0};
+    if (!sl_backing_parse(wanted.backing ? wanted.backing : "", &learned))
+        sl_log(SL_LOG_WARN, "the profile's rules for memory are not understood; there are none");
+    if (!given || !sl_backing_parse(core->options->backing, backing)) *backing = learned;
+    /* What has to be device memory has to be it whatever else is wanted. */
+    if (given) sl_backing_add_device(backing, &learned);
+    bool pinned = false;
+    for (uint32_t r = 0; r < backing->count && !core->backend.pinned_new; r++) {
+        pinned |= backing->rules[r].kind == SL_BACKING_PINNED;
+        if (backing->rules[r].kind == SL_BACKING_PINNED) backing->rules[r].kind = SL_BACKING_UNIFIED;
+    }
+    if (pinned) sl_log(SL_LOG_WARN, "this device has no pinned memory: the rules for it are ignored");
 }
 
 /* Tells each part which others it works with. Nothing of them is initialised yet. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/backing.h"
 #include "base/file_kind.h"
 #include "base/log.h"
 #include "base/options_path.h"
@@ -26,6 +27,7 @@ struct sl_learned {
     size_t primed;           /* symbols */
     bool in_the_way;         /* what is at `path` is not this program's */
     bool failed;             /* the last attempt to write it, which was said */
+    bool exported;           /* `wanted` has a rule that the profile at `path` lacks */
     bool over;               /* what was learned was forgotten, after it was written */
     sl_symbol *head;         /* the first symbols, once there are more than are written */
     uint64_t steady, period; /* when the last iteration ended: symbols so far, in an iteration */
@@ -34,7 +36,7 @@ struct sl_learned {
 
 static bool has_iterated(const struct sl_learned *learned)
 {
-    return learned->parts.history->iterations >= LEAST_ITERATIONS;
+    return learned->parts.history->iterations >= LEAST_ITERATIONS || learned->exported;
 }
 
 /* Says what is wrong with the file. */
@@ -159,6 +161,23 @@ static bool is_time(const struct sl_learned *learned)
            sl_learned_something(learned);
 }
 
+void sl_learned_exported(struct sl_learned *learned, uint64_t site)
+{
+    char *rules;
+    if (!learned || learned->over) return;
+    const char *before = learned->wanted.backing ? learned->wanted.backing : "";
+    if (asprintf(&rules, "site:%016llx=device%s%s", (unsigned long long)site, *before ? "," : "", before) < 0)
+        return;
+    struct sl_backing parsed;
+    if (strlen(rules) > SL_PROFILE_LONGEST_TEXT || !sl_backing_parse(rules, &parsed)) {
+        free(rules);
+        return;
+    }
+    free(learned->wanted.backing);
+    learned->wanted.backing = rules;
+    learned->exported = true;
+}
+
 void sl_learned_iteration(struct sl_learned *learned)
 {
     if (learned->over) return;
@@ -172,7 +191,7 @@ void sl_learned_iteration(struct sl_learned *learned)
 bool sl_learned_something(const struct sl_learned *learned)
 {
     if (!learned || learned->in_the_way || learned->over || !has_iterated(learned)) return false;
-    return !learned->primed || learned->mispredictions > 0;
+    return !learned->primed || learned->mispredictions > 0 || learned->exported;
 }
 
 static enum sl_status collect(struct sl_learned *learned, struct sl_profile *out)

@@ -41,6 +41,10 @@ struct sl_profile_wanted sl_learned_wanted(const struct sl_learned *learned);
 /* Primes placement, symbols and predictor. pre: the parts are initialised, and nothing has happened yet. */
 void sl_learned_use(struct sl_learned *learned);
 
+/* What this site allocates has to be device memory: the next run is to know. A profile is written at the end
+ * even if nothing repeated itself until then. Accepts NULL. */
+void sl_learned_exported(struct sl_learned *learned, uint64_t site);
+
 /* An iteration has ended. */
 void sl_learned_iteration(struct sl_learned *learned);
 

@@ -58,7 +58,7 @@ static uint32_t key_for(struct sl_placement *placement, uint64_t site, uint64_t 
         (struct sl_slot_key){.site = site,
                              .bytes = bytes,
                              .site_index = site_index,
-                             .pinned = sl_backing_is_pinned(&placement->backing, site, bytes)};
+                             .pinned = sl_backing_of(&placement->backing, site, bytes) == SL_BACKING_PINNED};
     return key;
 }
 

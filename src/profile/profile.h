@@ -12,6 +12,7 @@
 #include "trace/identity.h"
 
 #define SL_PROFILE_VERSION 1u
+#define SL_PROFILE_LONGEST_TEXT 4096u
 #define SL_PROFILE_MOST_KERNELS ((uint32_t)1 << 14)
 #define SL_PROFILE_MOST_SLOTS ((uint32_t)1 << 15)
 #define SL_PROFILE_MOST_SYMBOLS ((uint32_t)1 << 16)

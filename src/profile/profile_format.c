@@ -14,7 +14,6 @@
 const struct sl_file_kind sl_file_profile = SL_FILE_KIND("no profile", SL_PROFILE_MAGIC);
 
 #define PAYLOAD_MOST ((uint64_t)64 * SL_MIB)
-#define TEXT_MOST 4096u
 #define OBJECTS_MOST 4096u
 #define PARAMETER_BYTES_MOST 65536u /* of one kernel */
 #define LEVEL 3
@@ -94,8 +93,8 @@ static void code_number(struct coder *c, uint32_t *value, uint64_t most)
 
 static void code_text(struct coder *c, char **text)
 {
-    uint64_t length = c->writing && *text ? strnlen(*text, TEXT_MOST) : 0;
-    code(c, &length, TEXT_MOST);
+    uint64_t length = c->writing && *text ? strnlen(*text, SL_PROFILE_LONGEST_TEXT) : 0;
+    code(c, &length, SL_PROFILE_LONGEST_TEXT);
     if (c->writing) {
         if (!length || !has_room(c, length)) return;
         memcpy(c->bytes + c->used, *text, length);

@@ -103,6 +103,23 @@ static void rows_are_pitched(void **state)
     assert_int_not_equal(cuMemAllocPitch(&address, &pitch, 1000, 30, 3), CUDA_SUCCESS);
 }
 
+static void what_was_refused_once_is_the_drivers_from_then_on(void **state)
+{
+    (void)state;
+    CUdeviceptr address[2];
+    CUipcMemHandle handle;
+    size_t before, after, total;
+    /* `volatile`: not unrolled, so that it is one site. */
+    for (volatile int i = 0; i < 2; i++) {
+        if (i) ok(cuMemGetInfo(&before, &total));
+        ok(cuMemAlloc(&address[i], 2 * MIB));
+        assert_int_equal(cuIpcGetMemHandle(&handle, address[i]), i ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED);
+    }
+    ok(cuMemGetInfo(&after, &total));
+    assert_int_equal(before - after, 2 * MIB); /* it counts like ours */
+    for (int i = 0; i < 2; i++) ok(cuMemFree(address[i]));
+}
+
 static void export_is_refused(void **state)
 {
     (void)state;
@@ -252,6 +269,7 @@ int main(void)
         cmocka_unit_test(frees_are_checked),
         cmocka_unit_test(rows_are_pitched),
         cmocka_unit_test(export_is_refused),
+        cmocka_unit_test(what_was_refused_once_is_the_drivers_from_then_on),
         cmocka_unit_test(the_programs_managed_memory_stays_managed),
         cmocka_unit_test(freed_on_a_stream),
         cmocka_unit_test(freed_by_another_thread),

@@ -63,15 +63,37 @@ static void the_first_rule_that_fits_decides(void **state)
     (void)state;
     struct sl_backing backing;
     assert_true(sl_backing_parse("", &backing));
-    assert_false(sl_backing_is_pinned(&backing, 1, UINT64_MAX));
+    assert_int_equal(sl_backing_of(&backing, 1, UINT64_MAX), SL_BACKING_UNIFIED);
     assert_true(
         sl_backing_parse("site:0xAb=unified,from:1G=unified,from:64M=pinned,site:1=pinned", &backing));
-    assert_false(sl_backing_is_pinned(&backing, 0xab, 64 * SL_MIB));
-    assert_false(sl_backing_is_pinned(&backing, 2, SL_GIB));
-    assert_true(sl_backing_is_pinned(&backing, 2, SL_GIB - 1));
-    assert_true(sl_backing_is_pinned(&backing, 2, 64 * SL_MIB));
-    assert_false(sl_backing_is_pinned(&backing, 2, 64 * SL_MIB - 1));
-    assert_true(sl_backing_is_pinned(&backing, 1, 1));
+    assert_int_equal(sl_backing_of(&backing, 0xab, 64 * SL_MIB), SL_BACKING_UNIFIED);
+    assert_int_equal(sl_backing_of(&backing, 2, SL_GIB), SL_BACKING_UNIFIED);
+    assert_int_equal(sl_backing_of(&backing, 2, SL_GIB - 1), SL_BACKING_PINNED);
+    assert_int_equal(sl_backing_of(&backing, 2, 64 * SL_MIB), SL_BACKING_PINNED);
+    assert_int_equal(sl_backing_of(&backing, 2, 64 * SL_MIB - 1), SL_BACKING_UNIFIED);
+    assert_int_equal(sl_backing_of(&backing, 1, 1), SL_BACKING_PINNED);
+}
+
+static void device_memory_goes_before_other_wishes(void **state)
+{
+    (void)state;
+    struct sl_backing backing, learned;
+    assert_true(sl_backing_parse("site:1=pinned,from:64M=pinned", &backing));
+    assert_true(sl_backing_parse("site:5=device,site:6=pinned,from:1G=device", &learned));
+    assert_int_equal(sl_backing_of(&learned, 5, 1), SL_BACKING_DEVICE);
+    sl_backing_add_device(&backing, &learned);
+    assert_int_equal(backing.count, 4); /* not the pinned one */
+    assert_int_equal(sl_backing_of(&backing, 5, 1), SL_BACKING_DEVICE);
+    assert_int_equal(sl_backing_of(&backing, 1, 1), SL_BACKING_PINNED);
+    assert_int_equal(sl_backing_of(&backing, 7, SL_GIB), SL_BACKING_PINNED); /* what was asked for first */
+    sl_backing_put_device(&backing, 1);
+    assert_int_equal(sl_backing_of(&backing, 1, 1), SL_BACKING_DEVICE);
+    for (uint64_t site = 100; site < 100 + 2 * SL_MOST_BACKING_RULES; site++)
+        sl_backing_put_device(&backing, site);
+    assert_int_equal(backing.count, SL_MOST_BACKING_RULES);
+    assert_int_equal(sl_backing_of(&backing, 99 + 2 * SL_MOST_BACKING_RULES, 1), SL_BACKING_DEVICE);
+    sl_backing_add_device(&backing, &learned); /* there is no room */
+    assert_int_equal(backing.count, SL_MOST_BACKING_RULES);
 }
 
 static void what_is_no_rule_is_refused(void **state)
@@ -192,6 +214,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_rule_that_fits_decides),
+        cmocka_unit_test(device_memory_goes_before_other_wishes),
         cmocka_unit_test(what_is_no_rule_is_refused),
         cmocka_unit_test(what_a_rule_names_lies_in_pinned_slabs),
         cmocka_unit_test(no_allocation_lies_in_two_pinned_slabs),
