@@ -1,6 +1,9 @@
-"""Trains the gpt workload without sluice, twice, and with it at several budgets, and compares every bit.
+"""Trains the gpt workload without sluice, twice, and with it at several budgets, and compares every bit; and the ddp workload, as one
+rank of NCCL, whose results are gpt's.
 
-Usage: gpt.py BUILD --data FILE --size full|quick|software [--limit SECONDS]
+Usage: gpt.py BUILD --data FILE --size full|quick|software [--limit SECONDS] [--nccl FOLDER]
+
+--nccl: where a libnccl.so.2 is; without it ddp is not run.
 
 Prints a JSON object a line, one for each run: what was asked, whether losses and weights equal the control's, step times
 and, from sluice's own statistics, misses, late fetches, stalls and bytes moved. Memory is only ever made scarce by a
@@ -22,6 +25,8 @@ SIZES = {
     "quick": {"layers": 8, "width": 512, "heads": 8, "context": 128, "batch": 4, "steps": 8},
     "software": {"layers": 4, "width": 128, "heads": 4, "context": 32, "batch": 2, "steps": 4},
 }
+# Of ddp's chunks: at least the largest tensor.
+CHUNK_MIB = {"full": "32", "quick": "8", "software": "2"}
 RUN_LIMIT_SECONDS = 60
 COUNTS = ("demand_misses", "late_prefetches", "remote_bytes", "bytes_in", "bytes_out", "stall_seconds")
 
@@ -34,6 +39,7 @@ class Run:
     budget: float = None
     policy: str = None
     daemon: str = None
+    zero: str = None  # ddp with this --zero instead of gpt
 
 
 def plan_runs():
@@ -46,6 +52,10 @@ def plan_runs():
     yield Run("more than the need, plan, thread", "malloc", 1.5, "plan", "thread")
     yield Run("slab, control", "slab")
     yield Run("slab, 1/2, plan, thread", "slab", 1 / 2, "plan", "thread")
+    yield Run("one rank of NCCL, control", "malloc", zero="0")
+    yield Run("one rank of NCCL, 1/2, plan, thread", "malloc", 1 / 2, "plan", "thread", "0")
+    yield Run("one rank of NCCL, --zero 3, async, 1/2, plan, thread", "async", 1 / 2, "plan", "thread", "3")
+    yield Run("one rank of NCCL, --zero 1, 1/2, plan, inline", "malloc", 1 / 2, "plan", "inline", "1")
 
 
 def parse_output(text):
@@ -85,30 +95,39 @@ class Trainer:
         self.end = time.monotonic() + options.limit
         self.controls = {}  # by allocator: losses, weights hash, peak
 
+    def control_of(self, run):
+        """Whose results a run has to have: with one rank, whatever --zero, those of gpt."""
+        return "malloc" if run.zero else run.allocator
+
     def command(self, run, stats):
         size = SIZES[self.options.size]
-        gpt = [os.path.join(self.options.build, "workloads", "gpt"), "--data", self.options.data,
-               *(word for name, value in size.items() for word in (f"--{name}", str(value))),
-               "--allocator", run.allocator]
+        own = (["--zero", run.zero, "--alloc", run.allocator, "--chunk-mib", CHUNK_MIB[self.options.size]] if run.zero else
+               ["--allocator", run.allocator])
+        gpt = [os.path.join(self.options.build, "workloads", "ddp" if run.zero else "gpt"), "--data", self.options.data,
+               *(word for name, value in size.items() for word in (f"--{name}", str(value))), *own]
         if run.budget is None:
             return gpt, None
         # No budget is smaller than 8 MiB; the quick model needs little more.
-        budget = max(8 << 20, int(int(self.controls[run.allocator]["peak_bytes"]) * run.budget))
+        budget = max(8 << 20, int(int(self.controls[self.control_of(run)]["peak_bytes"]) * run.budget))
         sluice = [os.path.join(self.options.build, "tools", "sluice"), "run", "--budget", str(budget),
                   "--policy", run.policy, "--daemon", run.daemon, "--stats", stats]
         if self.options.size == "software":
             sluice += ["--chunk", "2M"]
         return [*sluice, "--", *gpt], budget
 
+    def environment(self, run):
+        folders = [self.options.nccl if run.zero else "", os.environ.get("LD_LIBRARY_PATH", "")]
+        return {**os.environ, "LD_LIBRARY_PATH": ":".join(filter(None, folders))}
+
     def judge(self, run, record, found):
         """Compares with the control, or becomes it."""
         result = {name: found.get(name) for name in ("losses", "weights_hash", "peak_bytes")}
         if not result["weights_hash"]:
             record["identical"] = None
-        elif run.allocator not in self.controls and run.budget is None:
-            self.controls[run.allocator] = result
+        elif self.control_of(run) not in self.controls and run.budget is None:
+            self.controls[self.control_of(run)] = result
         else:
-            control = self.controls[run.allocator]
+            control = self.controls[self.control_of(run)]
             record["identical"] = (result["losses"] == control["losses"] and
                                    result["weights_hash"] == control["weights_hash"])
 
@@ -116,7 +135,9 @@ class Trainer:
         record = {"part": "gpt", "name": run.name, "allocator": run.allocator, "policy": run.policy,
                   "daemon": run.daemon, "budget_of_peak": run.budget}
         left = self.end - time.monotonic()
-        if left <= 0 or (run.budget is not None and run.allocator not in self.controls):
+        if run.zero and not self.options.nccl:
+            return {**record, "status": "not run", "said": "there is no libnccl.so.2"}
+        if left <= 0 or (run.budget is not None and self.control_of(run) not in self.controls):
             return {**record, "status": "not run", "said": "no time left" if left <= 0 else "no control"}
         stats = os.path.join(folder, "stats.json")
         if os.path.exists(stats):
@@ -124,7 +145,7 @@ class Trainer:
         command, record["budget_bytes"] = self.command(run, stats)
         start = time.monotonic()
         try:
-            done = subprocess.run(command, capture_output=True, text=True, errors="replace",
+            done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=self.environment(run),
                                   timeout=min(left, RUN_LIMIT_SECONDS))
         except subprocess.TimeoutExpired:
             return {**record, "status": "stopped",
@@ -150,6 +171,7 @@ def main():
     parser.add_argument("--data", required=True)
     parser.add_argument("--size", choices=SIZES, required=True)
     parser.add_argument("--limit", type=float, default=200)
+    parser.add_argument("--nccl", default="")
     trainer = Trainer(parser.parse_args())
     with tempfile.TemporaryDirectory() as folder:
         for run in plan_runs():

@@ -10,8 +10,8 @@ Makes the folder DIR: run.sh and what it runs, stripped. DIR must not exist, or 
 MOST_BYTES=$((40 << 20))
 # What every such machine has: the C library, and the C++ library, which PyTorch needs, too.
 ALLOWED=' libc.so.6 libm.so.6 libdl.so.2 libpthread.so.0 librt.so.1 ld-linux-x86-64.so.2 libstdc++.so.6 libgcc_s.so.1 '
-# The driver is the vendor's, or with --software one in the kit; so is the CUDA runtime.
-PROVIDED=' libcuda.so.1 libcudart.so.13 libcudart.so.12 '
+# The driver is the vendor's, or with --software one in the kit; so are the CUDA runtime and NCCL.
+PROVIDED=' libcuda.so.1 libcudart.so.13 libcudart.so.12 libnccl.so.2 '
 
 here=$(cd "$(dirname "$0")" && pwd)
 top=$here/../..
@@ -60,8 +60,8 @@ for file in "$top"/tests/frameworks/programs/*.py; do
 done
 take "$top/workloads/data/gpl-3.txt" gpl-3.txt
 take "$build/tests/gpu/sluice" build/tools/sluice
-for file in shim/libsluice.so tests/gpu/um_probe workloads/gpt $software/libcuda.so.1 $software/libcudart.so.13 \
-    $software/libcudart.so.12; do
+for file in shim/libsluice.so tests/gpu/um_probe workloads/gpt workloads/ddp $software/libcuda.so.1 $software/libcudart.so.13 \
+    $software/libcudart.so.12 $software/libnccl.so.2; do
     take "$build/$file" "build/$file"
 done
 python3 "$here/programs.py" "$build" --list >"$kit/build/programs.json"

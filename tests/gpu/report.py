@@ -92,7 +92,8 @@ def find_problems(records, folder, asked):
             problems.append(f"program {program['name']} under sluice: {program['sluice_result']}")
     for kind in ("gpt", "torch", "framework"):
         for run in records.get(kind, []):
-            if kind == "framework" and run["status"] == "not run":
+            lacks = kind == "framework" or "libnccl" in run.get("said", "")
+            if lacks and run["status"] == "not run":
                 continue  # what the machine lacks, or what there was no time for
             if run["status"] != 0:
                 problems.append(f"{kind} {run['name']}: status {run['status']}")

@@ -74,7 +74,7 @@ library_folders() {
     printf '%s\n' /usr/local/nvidia/lib64 /usr/lib/x86_64-linux-gnu /usr/lib64 /usr/lib/wsl/lib "$build"/../build/cuda/lib*
     python3 -c 'import glob, site, sys
 for folder in dict.fromkeys(sys.path + site.getsitepackages() + [site.getusersitepackages()]):
-    print(*glob.glob(folder + "/nvidia/c*/lib"), sep="\n")' 2>/dev/null || true
+    print(*glob.glob(folder + "/nvidia/c*/lib"), *glob.glob(folder + "/nvidia/nccl/lib"), sep="\n")' 2>/dev/null || true
 }
 
 # The first of these folders that holds library $1, made by NVIDIA: softcuda has libraries of the same names.
@@ -158,7 +158,8 @@ if [ -z "$doubts" ]; then
         part "$name" 20 "$build/tests/gpu/um_probe" "$name" "${probe[@]}"
     done
     if [ -n "$runtime" ]; then
-        part gpt 150 python3 "$here/gpt.py" "$build" --data "$data" --size "$size" --limit 140
+        nccl=$(if [ -n "$software" ]; then echo "$driver"; else find_vendors libnccl.so.2; fi)
+        part gpt 190 python3 "$here/gpt.py" "$build" --data "$data" --size "$size" --limit 180 ${nccl:+--nccl "$nccl"}
     fi
     part torch 100 env LD_LIBRARY_PATH="$torch_libraries" "${PYTHON:-python3}" "$here/torch_runs.py" "$build" \
         --size "$size" --limit 95
