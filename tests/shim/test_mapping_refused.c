@@ -101,6 +101,24 @@ static void a_library_that_shares_memory_can(void **state)
     ok(sharing_end(shared, address, BLOCK));
 }
 
+static void its_plain_memory_can_be_exported(void **state)
+{
+    (void)state;
+    CUdeviceptr address;
+    CUipcMemHandle exported;
+    int managed = 1;
+    for (int i = 0; i < 2; i++) {
+        ok(sharing_allocate(&address, BLOCK));
+        ok(cuPointerGetAttribute(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address));
+        assert_int_equal(managed, 0);
+        ok(cuIpcGetMemHandle(&exported, address));
+        ok(cuMemFree(address));
+    }
+    ok(cuMemAlloc(&address, BLOCK)); /* another caller's */
+    assert_int_equal(cuIpcGetMemHandle(&exported, address), CUDA_ERROR_NOT_SUPPORTED);
+    ok(cuMemFree(address));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -110,6 +128,7 @@ int main(void)
         TEST(memory_of_the_drivers_beside_it),
         TEST(a_place_that_is_kept),
         TEST(a_library_that_shares_memory_can),
+        TEST(its_plain_memory_can_be_exported),
     };
     return cmocka_run_group_tests(tests, use_device, NULL);
 }

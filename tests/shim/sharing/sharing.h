@@ -8,5 +8,7 @@ __attribute__((visibility("default"))) CUresult sharing_make(CUmemGenericAllocat
                                                              CUdeviceptr *address, size_t bytes);
 __attribute__((visibility("default"))) CUresult sharing_end(CUmemGenericAllocationHandle handle,
                                                             CUdeviceptr address, size_t bytes);
+/* cuMemAlloc, called from here. */
+__attribute__((visibility("default"))) CUresult sharing_allocate(CUdeviceptr *address, size_t bytes);
 
 #endif
