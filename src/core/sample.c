@@ -86,6 +86,12 @@ static bool is_for_trace(struct sl_sampling *sampling, const struct sl_symbol_re
     return false;
 }
 
+/* Collectives are few and long beside other launches, and ranks are compared by all of them. */
+static bool is_traced_collective(const struct sl_sampler *sampler, const struct sl_launch *launch)
+{
+    return sampler->every && launch->kind == SL_LAUNCH_COLLECTIVE;
+}
+
 /* Whether a plan, or whoever prefetches successors, should know better how long this one takes. The distance
  * between those that are known well is never the same, so that they are not the same ones of each iteration.
  */
@@ -188,14 +194,15 @@ struct sl_sample *sl_sample_begin(struct sl_sampling *sampling, const struct sl_
     const struct sl_backend *backend = sampling->backend;
     struct sl_sampler *sampler = sampling->sampler;
     struct sl_symbol_record *known = &sampling->symbols->records[symbol];
-    bool traced = is_for_trace(sampling, known, resident);
+    bool collective = is_traced_collective(sampler, launch);
+    bool in_turn = !collective && is_for_trace(sampling, known, resident), traced = collective || in_turn;
     if (sampler->refused || (!traced && !(resident && is_for_plan(sampling, symbol)))) return NULL;
     if (atomic_load_explicit(&sampling->streams->captures, memory_order_relaxed)) return NULL;
     if (sl_ticks_submitted(sampling->ticks) != launch->tick - 1)
         return NULL; /* another's may come between the events */
     struct sl_sample *sample = next_place(sampling, traced);
     if (!sample) return NULL;
-    if (traced) {
+    if (in_turn) {
         sampler->since = sampler->searched = 0;
         known->sampled = sampler->round;
     }
@@ -205,7 +212,7 @@ struct sl_sample *sl_sample_begin(struct sl_sampling *sampling, const struct sl_
         return NULL;
     }
     sample->traced = traced;
-    sample->symbol = symbol;
+    sample->symbol = resident ? symbol : SL_NONE; /* over the link: longer than plans should count on */
     sample->kernel = kernel;
     sample->tick = launch->tick;
     sample->stream = launch->stream;

@@ -2,9 +2,10 @@
  * are read later, without waiting. Launches whose chunks are all resident, in the steady state, never while
  * anything is captured. Caller holds the order lock, but for the two functions that enqueue.
  *
- * For the trace one in so many: every symbol once, eight times as often as said, so that all are known soon;
- * then round by round, so that none is timed a second time in a round in which another was not. A fixed
- * stride would meet the same launches of each iteration again.
+ * For the trace every collective, whether or not its chunks are resident, and of other launches one in so
+ * many: every symbol once, eight times as often as said, so that all are known soon; then round by round, so
+ * that none is timed a second time in a round in which another was not. A fixed stride would meet the same
+ * launches of each iteration again.
  *
  * For plans, from the moment when memory is short: every symbol once as soon as it comes, then, unless a
  * launch of the same shape took as long, twice more, in other iterations, then one launch in some thousand.
@@ -43,7 +44,7 @@ struct sl_sampling {
 };
 
 /* Launches are timed from now on, if they are not yet. Without memory they are not. `trace_sample`: of how
- * many launches the trace gets the duration of one; 0: of none. */
+ * many launches the trace gets the duration of one, beside all collectives; 0: of none at all. */
 void sl_sampler_open(struct sl_sampling *sampling, uint32_t trace_sample);
 void sl_sampler_close(struct sl_sampling *sampling, bool device_gone); /* also where there is none */
 
