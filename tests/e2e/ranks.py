@@ -141,7 +141,7 @@ def waits(build):
         env = {k: v for k, v in os.environ.items() if not k.startswith(("SLUICE_", "SOFTCUDA_"))}
         env.update({"LD_LIBRARY_PATH": os.path.join(build, "subprojects", "softcuda", "lib"), "SOFTCUDA_DEVICES": "3",
                     "WORLD_SIZE": "3", "LOCAL_WORLD_SIZE": "3", "SLUICE_CHUNK": "2M", "SLUICE_DAEMON": "inline",
-                    "SLUICE_TRACE_SAMPLE": "1", "SLUICE_NODE": os.path.join(folder, "node"),
+                    "SLUICE_NODE": os.path.join(folder, "node"),
                     "LD_PRELOAD": " ".join(filter(None, [os.environ.get("E2E_PRELOAD"), os.path.join(build, "shim", "libsluice.so")]))})
         command = [os.path.join(build, "workloads", "ddp"), "--data", DATA, "--id-file", os.path.join(folder, "id"), *MODEL,
                    "--steps", "6", "--zero", "2"]
@@ -156,7 +156,9 @@ def waits(build):
         done = compare("--json", *traces)
         need(done.returncode == 0, f"the traces can be compared: {done.stderr}")
         said = json.loads(done.stdout)
-        need(all(rank["compared"] == rank["collectives"] > 0 for rank in said["ranks"]), "all collectives are compared")
+        # All collectives are timed, but one that the device is not known to have done when the program ends: the last.
+        need(all(rank["compared"] >= rank["collectives"] - 1 > 0 for rank in said["ranks"]), "all collectives are compared")
+        need(all(rank["estimated_launches"] > rank["timed_launches"] > 0 for rank in said["ranks"]), "of other launches few are timed")
         by_data = [rank["late_by_data_ns"] for rank in said["ranks"]]
         need(by_data[1] > 0 == by_data[0] == by_data[2], f"the rank that fetches is late for it, and no other one: {by_data}")
         need("kept the others waiting most" in compare(*traces).stdout, "the last line says who was late")

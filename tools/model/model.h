@@ -87,6 +87,7 @@ struct model_iteration { /* that has ended */
 
 struct model_duration {
     uint64_t tick, took_ns; /* on the device */
+    uint64_t began_ns;      /* on the records' clock, as tied to the device's; 0: not known */
 };
 
 struct model_collective { /* a launch whose communicator is known */

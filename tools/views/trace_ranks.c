@@ -7,17 +7,24 @@
 #include "tools/model/trace_open.h"
 #include "tools/model/trace_text.h"
 #include "tools/text/command_line.h"
-#include "tools/text/defuse.h"
 #include "tools/text/json.h"
 #include "tools/text/messages.h"
 #include "tools/text/table.h"
+#include "tools/views/job.h"
 
-static void add_rank(struct table *table, size_t rank, const struct rank_books *books)
+struct view {
+    const struct job *job;
+    struct ranks ranks;
+};
+
+static void add_rank(struct table *table, const struct view *view, size_t rank)
 {
+    const struct rank_books *books = &view->ranks.books[rank];
+    const struct sluice_trace_header *header = &job_model(view->job, rank)->header;
     table_cell(table, "%zu", rank);
-    table_cell(table, "%s", program_name(&books->model->header).text);
-    table_cell(table, "%" PRIu32, books->model->header.process);
-    table_cell(table, "%zu", books->entry_count);
+    table_cell(table, "%s", program_name(header).text);
+    table_cell(table, "%" PRIu32, header->process);
+    table_cell(table, "%zu", view->job->meetings.ranks[rank].count);
     table_cell(table, "%" PRIu64, books->compared);
     table_time(table, books->waited_ns);
     table_cell(table, "%" PRIu64, books->last);
@@ -27,7 +34,7 @@ static void add_rank(struct table *table, size_t rank, const struct rank_books *
     table_time(table, books->by_host_ns);
 }
 
-static bool print_books(const struct ranks *ranks)
+static bool print_books(const struct view *view)
 {
     static const struct table_column columns[] = {
         {"rank"},     {"program", .text = true, .elastic = true},
@@ -38,7 +45,7 @@ static bool print_books(const struct ranks *ranks)
         {"by host"},
     };
     struct table table = {.columns = columns, .column_count = sizeof(columns) / sizeof(*columns)};
-    for (size_t r = 0; r < ranks->count; r++) add_rank(&table, r, &ranks->books[r]);
+    for (size_t r = 0; r < view->ranks.count; r++) add_rank(&table, view, r);
     bool good = table_print(&table, stdout);
     table_free(&table);
     return good;
@@ -68,7 +75,7 @@ static bool print_kinds(const struct ranks *ranks)
         table_cell(&table, "%" PRIu64, kind->compared);
         table_bytes(&table, kind->bytes / kind->count);
         table_time(&table, kind->waited_ns);
-        if (kind->compared)
+        if (kind->last_of_rank[last])
             table_cell(&table, "rank %zu", last);
         else
             table_cell(&table, "-");
@@ -80,20 +87,11 @@ static bool print_kinds(const struct ranks *ranks)
 }
 
 /* The rank that was late by the most time, and its largest cause. */
-static void print_verdict(const struct ranks *ranks)
+static void print_worst(const struct ranks *ranks)
 {
     const struct rank_books *worst = &ranks->books[0];
-    uint64_t compared = 0;
-    for (size_t r = 0; r < ranks->count; r++) {
+    for (size_t r = 0; r < ranks->count; r++)
         if (ranks->books[r].late_ns > worst->late_ns) worst = &ranks->books[r];
-        compared += ranks->books[r].compared;
-    }
-    if (!ranks->shared) return;
-    if (!compared) {
-        puts("\nNo collective was timed on two ranks, so nothing is known of waits: record with "
-             "SLUICE_TRACE_SAMPLE=1.");
-        return;
-    }
     if (!worst->late_ns) return;
     char late[TIME_TEXT];
     bool work = worst->by_work_ns >= worst->by_data_ns && worst->by_work_ns >= worst->by_host_ns;
@@ -105,21 +103,51 @@ static void print_verdict(const struct ranks *ranks)
                   : "its host launched later");
 }
 
-static bool print_all(const struct ranks *ranks)
+/* What the figures rest on. */
+static void print_notes(const struct view *view)
 {
-    if (!print_books(ranks)) return false;
-    if (ranks->kind_count) putchar('\n');
-    if (ranks->kind_count && !print_kinds(ranks)) return false;
-    print_verdict(ranks);
+    const struct ranks *ranks = &view->ranks;
+    uint64_t compared = 0, timed = 0, estimated = 0, meetings = 0;
+    for (size_t r = 0; r < ranks->count; r++) {
+        compared += ranks->books[r].compared;
+        timed += ranks->books[r].timed;
+        estimated += ranks->books[r].estimated;
+        meetings += view->job->meetings.ranks[r].count;
+    }
+    if (!view->job->meetings.shared) return;
+    if (!compared) {
+        puts("\nNo collective was timed on two ranks, so nothing is known of waits: they are timed unless "
+             "SLUICE_TRACE_SAMPLE is 0.");
+        return;
+    }
+    print_worst(ranks);
+    if (compared < meetings)
+        printf("\n%" PRIu64 " of %" PRIu64
+               " collectives were not compared: timed on no other rank, or not in "
+               "its trace.\n",
+               meetings - compared, meetings);
+    if (estimated)
+        printf("\nby work: %" PRIu64 " launches were timed, and %" PRIu64
+               " count as the mean of those like them.\n",
+               timed, estimated);
+}
+
+static bool print_all(const struct view *view)
+{
+    if (!print_books(view)) return false;
+    if (view->ranks.kind_count) putchar('\n');
+    if (view->ranks.kind_count && !print_kinds(&view->ranks)) return false;
+    print_notes(view);
     return true;
 }
 
-static void put_books(struct json *json, const struct rank_books *books, const char *path)
+static void put_books(struct json *json, const struct view *view, size_t rank)
 {
+    const struct rank_books *books = &view->ranks.books[rank];
     json_object(json, NULL, false);
-    json_text(json, "file", path);
-    json_number(json, "process", books->model->header.process);
-    json_number(json, "collectives", books->entry_count);
+    json_text(json, "file", view->job->paths[rank]);
+    json_number(json, "process", job_model(view->job, rank)->header.process);
+    json_number(json, "collectives", view->job->meetings.ranks[rank].count);
     json_number(json, "compared", books->compared);
     json_number(json, "waited_ns", books->waited_ns);
     json_number(json, "last", books->last);
@@ -127,15 +155,18 @@ static void put_books(struct json *json, const struct rank_books *books, const c
     json_number(json, "late_by_work_ns", books->by_work_ns);
     json_number(json, "late_by_data_ns", books->by_data_ns);
     json_number(json, "late_by_host_ns", books->by_host_ns);
+    json_number(json, "timed_launches", books->timed);
+    json_number(json, "estimated_launches", books->estimated);
     json_close(json);
 }
 
-static void print_json(const struct ranks *ranks, char *const *paths)
+static void print_json(const struct view *view)
 {
+    const struct ranks *ranks = &view->ranks;
     struct json json = {.to = stdout};
     json_object(&json, NULL, true);
     json_array(&json, "ranks", true);
-    for (size_t r = 0; r < ranks->count; r++) put_books(&json, &ranks->books[r], paths[r]);
+    for (size_t r = 0; r < ranks->count; r++) put_books(&json, view, r);
     json_close(&json);
     json_array(&json, "collectives", true);
     for (size_t k = 0; k < ranks->kind_count; k++) {
@@ -153,29 +184,20 @@ static void print_json(const struct ranks *ranks, char *const *paths)
         json_close(&json);
     }
     json_close(&json);
-    json_number(&json, "unlike_communicators", ranks->unlike);
+    json_number(&json, "unlike_communicators", view->job->meetings.unlike);
     json_close(&json);
 }
 
-static int show(const struct model *const *models, char *const *paths, size_t count, bool json)
+static int show(const struct job *job, bool json)
 {
-    struct ranks ranks;
-    if (!ranks_compare(models, count, &ranks)) return failure("trace ranks: out of memory");
-    int status = EXIT_OK;
-    for (size_t r = 0; r < count; r++)
-        if (!ranks.books[r].entry_count) status = failure("%s: no collectives are in it", paths[r]);
-    if (status == EXIT_OK && !ranks.shared)
-        status = failure("the traces have no communicator in common: they are not of one job");
-    if (ranks.unlike)
-        status =
-            failure("%" PRIu64 " communicators: the ranks' collectives differ from some point on, and are "
-                    "compared up to there",
-                    ranks.unlike);
+    struct view view = {.job = job};
+    int status = job_check(job);
+    if (!ranks_compare(&job->meetings, &view.ranks)) return failure("trace ranks: out of memory");
     if (json)
-        print_json(&ranks, paths);
-    else if (!print_all(&ranks))
+        print_json(&view);
+    else if (!print_all(&view))
         status = failure("trace ranks: out of memory");
-    ranks_free(&ranks);
+    ranks_free(&view.ranks);
     return status;
 }
 
@@ -197,27 +219,22 @@ int trace_ranks(int argc, char **argv)
                  "  waited       how long it waited in them for the rank that came last\n"
                  "  last         how often that was this rank\n"
                  "  late         how much later it came than the last but one, in all\n"
-                 "  by work      of that, what its launches took longer since it was level with the others\n"
+                 "  by work      of that, what its launches took longer since it was level with the others;\n"
+                 "               those that were not timed count as the mean of those like them\n"
                  "  by data      of the rest, where it fetched more than the other rank in the meantime\n"
                  "  by host      and where it did not: its host launched later\n"
                  "and for each kind of collective who came last. SLUICE_TRACE=run.%r.slt records a trace for "
                  "each\n"
-                 "rank; SLUICE_TRACE_SAMPLE=1 times every launch.\n",
+                 "rank.\n",
         .options = options,
         .option_count = sizeof(options) / sizeof(*options),
     };
     char **paths;
-    size_t count, opened = 0;
+    size_t count;
     int status;
     if (!read_command_line_of_files(&syntax, argc, argv, 2, &paths, &count, &status)) return status;
-    struct model **models = calloc(count, sizeof(*models));
-    if (!models) return failure("trace ranks: out of memory");
-    while (opened < count && (status = model_open(paths[opened], &models[opened])) == EXIT_OK) opened++;
-    if (status == EXIT_OK) status = show((const struct model *const *)models, paths, count, json);
-    for (size_t r = 0; r < opened; r++) {
-        if (opened == count && end_status(paths[r], &models[r]->problem) != EXIT_OK) status = EXIT_FAILED;
-        model_close(models[r]);
-    }
-    free(models);
-    return status;
+    struct job job = {.command = syntax.name, .paths = paths, .count = count};
+    status = job_open(&job);
+    if (status == EXIT_OK) status = show(&job, json);
+    return job_close(&job, status);
 }

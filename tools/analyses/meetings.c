@@ -1,0 +1,155 @@
+#include "tools/analyses/meetings.h"
+
+#include <stdlib.h>
+
+enum { FIRST_OF_ALL = 1, LAST_OF_ALL = 9 }; /* functions in which all ranks of a communicator take part */
+
+static bool is_of_all(const struct model_collective *collective)
+{
+    return collective->communicator && collective->function >= FIRST_OF_ALL &&
+           collective->function <= LAST_OF_ALL;
+}
+
+static int by_communicator(const void *one, const void *other)
+{
+    const struct meeting_entry *a = one, *b = other;
+    if (a->communicator != b->communicator) return a->communicator < b->communicator ? -1 : 1;
+    return a->tick < b->tick ? -1 : a->tick > b->tick;
+}
+
+/* The tick of the first record that is lost. */
+static uint64_t first_lost(const struct model *model)
+{
+    uint64_t first = UINT64_MAX;
+    for (size_t i = 0; i < model->gaps.count; i++)
+        if (model->gaps.at[i].tick < first) first = model->gaps.at[i].tick;
+    return first;
+}
+
+/* Goes through collectives and durations side by side, in the order of their ticks. */
+static bool collect(struct meeting_rank *rank)
+{
+    const struct model *model = rank->model;
+    uint64_t lost = first_lost(model);
+    size_t duration = 0;
+    rank->entries = calloc(model->collectives.count + 1, sizeof(*rank->entries));
+    for (size_t i = 0; rank->entries && i < model->collectives.count; i++) {
+        const struct model_collective *collective = &model->collectives.at[i];
+        if (!is_of_all(collective)) continue;
+        if (collective->tick >= lost) {
+            rank->cut++;
+            continue;
+        }
+        while (duration < model->durations.count && model->durations.at[duration].tick < collective->tick)
+            duration++;
+        struct meeting_entry entry = {.communicator = collective->communicator,
+                                      .tick = collective->tick,
+                                      .bytes = collective->bytes,
+                                      .launched_ns = collective->time_ns,
+                                      .function = collective->function,
+                                      .collective = (uint32_t)i};
+        if (duration < model->durations.count && model->durations.at[duration].tick == collective->tick) {
+            entry.timed = true;
+            entry.took_ns = model->durations.at[duration].took_ns;
+            entry.began_ns = model->durations.at[duration].began_ns;
+        }
+        rank->entries[rank->count++] = entry;
+    }
+    if (rank->entries) qsort(rank->entries, rank->count, sizeof(*rank->entries), by_communicator);
+    return rank->entries;
+}
+
+/* How far each rank's entries have been matched. */
+struct walk {
+    struct meetings *meetings;
+    size_t *next;
+    bool alike; /* the communicator's collectives, so far */
+};
+
+static bool is_here(const struct walk *walk, size_t rank, uint64_t communicator)
+{
+    const struct meeting_rank *r = &walk->meetings->ranks[rank];
+    return walk->next[rank] < r->count && r->entries[walk->next[rank]].communicator == communicator;
+}
+
+/* The next communicator, or 0. */
+static uint64_t next_communicator(const struct walk *walk)
+{
+    const struct meetings *meetings = walk->meetings;
+    uint64_t least = 0;
+    for (size_t r = 0; r < meetings->rank_count; r++) {
+        if (walk->next[r] == meetings->ranks[r].count) continue;
+        uint64_t communicator = meetings->ranks[r].entries[walk->next[r]].communicator;
+        if (!least || communicator < least) least = communicator;
+    }
+    return least;
+}
+
+/* Takes the next collective of the communicator from each rank that has one. How many have. */
+static uint32_t take(struct walk *walk, uint64_t communicator)
+{
+    struct meetings *meetings = walk->meetings;
+    struct meeting_member *members = meetings->members + meetings->member_count;
+    uint32_t here = 0;
+    for (size_t r = 0; r < meetings->rank_count; r++) {
+        if (!is_here(walk, r, communicator)) continue;
+        members[here++] = (struct meeting_member){(uint32_t)r, (uint32_t)walk->next[r]++};
+        if (meeting_entry(meetings, &members[here - 1])->function !=
+            meeting_entry(meetings, &members[0])->function)
+            walk->alike = false;
+    }
+    return here;
+}
+
+static void match(struct walk *walk, uint64_t communicator)
+{
+    struct meetings *meetings = walk->meetings;
+    uint32_t members = 0, here;
+    for (size_t r = 0; r < meetings->rank_count; r++) members += is_here(walk, r, communicator);
+    walk->alike = true;
+    while ((here = take(walk, communicator)) > 0) {
+        if (!walk->alike || here != members) continue;
+        meetings->at[meetings->count++] = (struct meeting){meetings->member_count, here};
+        meetings->member_count += here;
+        meetings->shared += here > 1;
+    }
+    meetings->unlike += !walk->alike;
+}
+
+static bool match_all(struct meetings *meetings)
+{
+    size_t entries = 0;
+    for (size_t r = 0; r < meetings->rank_count; r++) entries += meetings->ranks[r].count;
+    struct walk walk = {meetings, calloc(meetings->rank_count, sizeof(*walk.next)), true};
+    /* One that is not kept lies behind those that are: there is always room. */
+    meetings->at = calloc(entries + 1, sizeof(*meetings->at));
+    meetings->members = calloc(entries + 1, sizeof(*meetings->members));
+    bool good = walk.next && meetings->at && meetings->members;
+    for (uint64_t communicator; good && (communicator = next_communicator(&walk));)
+        match(&walk, communicator);
+    free(walk.next);
+    return good;
+}
+
+bool meetings_find(const struct model *const *models, size_t count, struct meetings *out)
+{
+    struct meetings meetings = {.ranks = calloc(count, sizeof(*meetings.ranks)), .rank_count = count};
+    bool good = meetings.ranks;
+    for (size_t r = 0; r < count && good; r++) {
+        meetings.ranks[r].model = models[r];
+        good = collect(&meetings.ranks[r]);
+    }
+    good = good && match_all(&meetings);
+    if (!good) meetings_free(&meetings);
+    *out = meetings;
+    return good;
+}
+
+void meetings_free(struct meetings *meetings)
+{
+    for (size_t r = 0; meetings->ranks && r < meetings->rank_count; r++) free(meetings->ranks[r].entries);
+    free(meetings->ranks);
+    free(meetings->at);
+    free(meetings->members);
+    *meetings = (struct meetings){0};
+}

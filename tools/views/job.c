@@ -1,0 +1,78 @@
+#include "tools/views/job.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "tools/model/trace_open.h"
+#include "tools/text/defuse.h"
+#include "tools/text/messages.h"
+
+/* One trace under two names counts as well. */
+static bool is_of_one_process(const struct model *one, const struct model *other)
+{
+    const struct sluice_trace_header *a = &one->header, *b = &other->header;
+    return a->process == b->process && a->realtime_ns == b->realtime_ns && a->monotonic_ns == b->monotonic_ns;
+}
+
+static int refuse_twice(const struct job *job)
+{
+    for (size_t r = 1; r < job->count; r++)
+        for (size_t other = 0; other < r; other++)
+            if (is_of_one_process(job->models[r], job->models[other]))
+                return failure("%s and %s are traces of one process; %s compares those of several ranks",
+                               job->paths[other], job->paths[r], job->command);
+    return EXIT_OK;
+}
+
+int job_open(struct job *job)
+{
+    int status = EXIT_OK;
+    job->models = calloc(job->count, sizeof(*job->models));
+    if (!job->models) return failure("%s: out of memory", job->command);
+    while (job->opened < job->count) {
+        status = model_open(job->paths[job->opened], &job->models[job->opened]);
+        if (status != EXIT_OK) return status;
+        job->opened++;
+    }
+    for (size_t r = 0; r < job->count; r++) defuse_text(job->paths[r]); /* from here on they are only shown */
+    status = refuse_twice(job);
+    if (status != EXIT_OK) return status;
+    if (!meetings_find((const struct model *const *)job->models, job->count, &job->meetings))
+        return failure("%s: out of memory", job->command);
+    return EXIT_OK;
+}
+
+int job_check(const struct job *job)
+{
+    const struct meetings *meetings = &job->meetings;
+    int status = EXIT_OK;
+    for (size_t r = 0; r < job->count; r++) {
+        if (meetings->ranks[r].cut)
+            status = failure("%s: %zu collectives are behind records that were lost, and are not compared",
+                             job->paths[r], meetings->ranks[r].cut);
+        else if (!meetings->ranks[r].count)
+            status = failure("%s: no collectives are in it", job->paths[r]);
+    }
+    if (status == EXIT_OK && !meetings->shared)
+        status = failure("the traces have no communicator in common: they are not of one job");
+    if (meetings->unlike)
+        status =
+            failure("%" PRIu64 " communicators: the ranks' collectives differ from some point on, and are "
+                    "compared up to there",
+                    meetings->unlike);
+    return status;
+}
+
+int job_close(struct job *job, int status)
+{
+    bool whole = job->opened == job->count;
+    for (size_t r = 0; r < job->opened; r++) {
+        if (whole && end_status(job->paths[r], &job->models[r]->problem) != EXIT_OK && status == EXIT_OK)
+            status = EXIT_FAILED;
+        model_close(job->models[r]);
+    }
+    free(job->models);
+    meetings_free(&job->meetings);
+    *job = (struct job){0};
+    return status;
+}
