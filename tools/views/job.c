@@ -37,7 +37,8 @@ int job_open(struct job *job)
     for (size_t r = 0; r < job->count; r++) defuse_text(job->paths[r]); /* from here on they are only shown */
     status = refuse_twice(job);
     if (status != EXIT_OK) return status;
-    if (!meetings_find((const struct model *const *)job->models, job->count, &job->meetings))
+    if (!meetings_find((const struct model *const *)job->models, job->count, &job->meetings) ||
+        !clocks_find(&job->meetings, &job->clocks))
         return failure("%s: out of memory", job->command);
     return EXIT_OK;
 }
@@ -73,6 +74,7 @@ int job_close(struct job *job, int status)
     }
     free(job->models);
     meetings_free(&job->meetings);
+    free(job->clocks);
     *job = (struct job){0};
     return status;
 }

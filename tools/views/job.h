@@ -2,7 +2,7 @@
 #ifndef SLUICE_TOOL_JOB_H
 #define SLUICE_TOOL_JOB_H
 
-#include "tools/analyses/meetings.h"
+#include "tools/analyses/clocks.h"
 
 /* Zero it, set `command` and `paths`. */
 struct job {
@@ -12,9 +12,10 @@ struct job {
     struct model **models; /* of each path */
     size_t opened;
     struct meetings meetings;
+    struct clock *clocks; /* of each rank */
 };
 
-/* Reads all traces, and finds what they have in common. On EXIT_OK all members are set; otherwise the reason
+/* Reads all traces, finds what they have in common, and how their clocks stand. On EXIT_OK all members are set; otherwise the reason
  * is on stderr. Either way the command ends with job_close. */
 int job_open(struct job *job);
 
