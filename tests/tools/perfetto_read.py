@@ -32,6 +32,13 @@ def annotations(event, texts):
     return values
 
 
+def process_of(track, tracks):
+    """The name of the process that the track is of."""
+    while track.parent_uuid:
+        track = tracks[track.parent_uuid]
+    return track.process.process_name
+
+
 def read(path):
     trace = protos.Trace()
     with open(path, "rb") as file:
@@ -60,7 +67,8 @@ def read(path):
         if packet.HasField("track_event"):
             assert packet.track_event.track_uuid in tracks
             event = packet.track_event
-            entry = {"track": tracks[event.track_uuid].name, "uuid": event.track_uuid, "at": packet.timestamp}
+            entry = {"track": tracks[event.track_uuid].name, "uuid": event.track_uuid, "at": packet.timestamp,
+                     "process": process_of(tracks[event.track_uuid], tracks), "flows": list(event.flow_ids)}
             if event.type in (Event.TYPE_SLICE_BEGIN, Event.TYPE_INSTANT):
                 entry["name"] = texts["event_names"][event.name_iid]
                 entry["categories"] = [texts["event_categories"][iid] for iid in event.category_iids]
@@ -81,9 +89,11 @@ def read(path):
             assert event.type == Event.TYPE_SLICE_END
             stack.pop()["end"] = at
     assert all(not stack for stack in open_slices.values())
-    process = next(track.process for track in tracks.values() if track.HasField("process"))
+    processes = [track.process for track in tracks.values() if track.HasField("process")]
+    assert len({process.pid for process in processes}) == len(processes)
     clocks = {clock.clock_id: clock.timestamp for clock in first.clock_snapshot.clocks}
-    return {"process": [process.pid, process.process_name], "monotonic_ns": clocks[MONOTONIC], "realtime_ns": clocks[1],
+    return {"process": [processes[0].pid, processes[0].process_name],
+            "processes": [[process.pid, process.process_name, process.legacy_sort_index] for process in processes], "monotonic_ns": clocks[MONOTONIC], "realtime_ns": clocks[1],
             "parents": {track.name: tracks[track.parent_uuid].name for track in tracks.values() if track.parent_uuid},
             "packets": len(trace.packet), "slices": slices, "moments": moments, "samples": samples}
 

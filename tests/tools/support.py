@@ -11,6 +11,11 @@ import unittest
 TOOL = os.environ["SLUICE_TOOL"]
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 GOLDEN = SOURCE / "tests" / "golden"
+MS = 1_000_000
+REALTIME = 1_763_690_400_000_000_000
+STEPS = 40  # of an invented job
+STEP, WORK, TAKES = 10 * MS, 4 * MS, 1 * MS
+COLLECTIVE, ALL_REDUCE = 4, 1
 
 
 def clean_environment(**changes):
@@ -79,6 +84,24 @@ def dump(path):
     """What trace dump --json says: the header and the records."""
     lines = [json.loads(line) for line in sluice("trace", "dump", "--json", path).stdout.splitlines()]
     return lines[0], lines[1:-1]
+
+
+def rank_records(rank, clock=0, late=0, communicator=7, process=None, steps=STEPS, first=1000 * MS, timed=(0,), realtime=REALTIME):
+    """A rank whose clock shows `clock` ns more than the job's: in each step a kernel, which is timed where the step modulo 10 is in
+    `timed`, and an AllReduce, which it comes to `late` ns later than ranks that are in time."""
+    began = first + clock
+    records = [("header", dict(id=process or 100 + rank, a=realtime, b=began)),
+               ("kernel", dict(id=1, time=began), "work")]
+    for step in range(steps):
+        at, tick = began + step * STEP, 2 * step + 1
+        end = at + WORK + 3 * MS + TAKES
+        arrives = at + WORK + late
+        records += [("launch", dict(flags=0, id=1, tick=tick, time=at, a=0x10, b=256)),
+                    ("launch", dict(flags=COLLECTIVE, id=ALL_REDUCE, tick=tick + 1, time=at + 1000, a=0x20, b=communicator, c=1 << 20)),
+                    ("duration", dict(id=0, tick=tick + 1, time=end + 1000, a=end - arrives, b=arrives))]
+        if step % 10 in timed:
+            records.append(("duration", dict(id=1, tick=tick, time=end + 1000, a=WORK + late, b=at + 2000)))
+    return records
 
 
 def record_gpt(folder, *arguments, budget="16M"):

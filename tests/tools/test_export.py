@@ -9,7 +9,7 @@ import subprocess
 import sys
 import unittest
 
-from support import GOLDEN, TOOL, ToolTest, clean_environment, dump, record_gpt, sluice, write_trace
+from support import GOLDEN, MS, REALTIME, STEPS, TOOL, ToolTest, clean_environment, dump, rank_records, record_gpt, sluice, write_trace
 
 MIB = 1 << 20
 FETCH, EVICT, POPULATE, DROP = 2, 0, 3, 1
@@ -87,6 +87,7 @@ class Perfetto(ToolTest):
             raise unittest.SkipTest(reason)
 
     def export(self, trace, *arguments):
+        """Of one trace, or of several, which `arguments` then has the others of."""
         out = self.folder / "out.pftrace"
         result = sluice("trace", "export", "--json", "--perfetto", out, *arguments, trace)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
@@ -236,6 +237,47 @@ class Perfetto(ToolTest):
             before = [s for s in whole["samples"] if s["track"] == name and s["at"] < first["at"]]
             self.assertEqual(first["value"], before[-1]["value"])
 
+    def test_ranks(self):
+        """Each rank is a process; all are on the first one's clock, so that collectives end together."""
+        late = [0, 3 * MS, MS]
+        clocks = [0, 5_000 * MS, -300 * MS]
+        paths = [write_trace(self.folder / f"run.{rank}.slt", rank_records(
+            rank, clock=clocks[rank], late=late[rank], realtime=REALTIME + 7 * MS * rank)) for rank in range(3)]
+        shown = self.export(paths[-1], *paths[:-1])
+        names = [f"rank {rank} ({100 + rank} gpt)" for rank in range(3)]
+        self.assertEqual(shown["processes"], [[100 + rank, names[rank], rank + 1] for rank in range(3)])
+        collectives = {name: [s for s in shown["slices"] if (s["process"], s["track"]) == (name, "Collectives")] for name in names}
+        for name in names:
+            self.assertEqual([s["name"] for s in collectives[name]], ["AllReduce"] * STEPS)
+            for first, own in zip(collectives[names[0]], collectives[name]):
+                self.assertLess(abs(own["end"] - first["end"]), 10, name)
+                self.assertEqual(own["flows"], first["flows"])
+                self.assertEqual(len(own["flows"]), 1)
+        self.assertEqual(len({s["flows"][0] for s in collectives[names[0]]}), STEPS)
+        waits = {name: [s for s in shown["slices"] if (s["process"], s["track"]) == (name, "Waits for other ranks")] for name in names}
+        self.assertEqual([{s["name"] for s in waits[name]} for name in names], [{"for rank 1"}, set(), {"for rank 1"}])
+        for rank in 0, 2:
+            for wait, own in zip(waits[names[rank]], collectives[names[rank]]):
+                self.assertEqual(wait["at"], own["at"])
+                self.assertLess(abs(wait["end"] - wait["at"] - late[1] + late[rank]), 10)
+        # Everything else is on the same clock, too.
+        works = [[s["at"] for s in shown["slices"] if s["process"] == name and s["name"] == "work"] for name in names]
+        for own in works[1:]:
+            self.assertTrue(all(abs(at - first) < 10 for at, first in zip(own, works[0], strict=True)))
+
+    def test_ranks_of_containers(self):
+        """Of one process id, as the first of a container has; and without collectives, by the time since 1970."""
+        paths = [write_trace(self.folder / f"run.{rank}.slt", rank_records(rank, clock=clock, process=1)[:3])
+                 for rank, clock in enumerate([0, 77 * MS])]
+        out = self.folder / "out.pftrace"
+        result = sluice("trace", "export", "--perfetto", out, *paths)
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.stderr.count("no collectives are in it"), 2)
+        read = subprocess.run([self.python, pathlib.Path(__file__).with_name("perfetto_read.py"), out], capture_output=True, text=True)
+        shown = json.loads(read.stdout)
+        self.assertEqual([name for _, name, _ in shown["processes"]], ["rank 0 (1 gpt)", "rank 1 (1 gpt)"])
+        self.assertEqual([s["at"] for s in shown["slices"] if s["name"] == "work"], [1000 * MS] * 2)
+
     def test_an_empty_trace(self):
         shown = self.export(write_trace(self.folder / "empty.slt", []))
         self.assertEqual((shown["slices"], shown["moments"], shown["samples"]), ([], [], []))
@@ -307,6 +349,12 @@ class Refused(ToolTest):
         self.assert_usage_error(sluice("trace", "export", "--perfetto", "a", "--iteration", "1", trace),
                                 "there is no iteration 1; ")
         self.assert_usage_error(sluice("trace", "export", "--csv", "a", "--iteration", "1", trace), "--perfetto")
+        self.assert_usage_error(sluice("trace", "export", "--csv", "a", trace, trace), "--csv takes one file")
+        other = write_trace(self.folder / "other.slt", rank_records(1))
+        self.assert_usage_error(sluice("trace", "export", "--perfetto", other, trace, other), "is one of the traces itself")
+        result = sluice("trace", "export", "--perfetto", "a", trace, trace)
+        self.assertEqual(result.returncode, 1)
+        self.assert_one_line(result.stderr, "are traces of one process")
         self.assert_usage_error(sluice("trace", "export", "--perfetto", trace, trace), "is the trace itself")
         self.assertEqual(trace.read_bytes(), content)
 

@@ -3,33 +3,7 @@ import json
 import subprocess
 import unittest
 
-from support import TOOL, ToolTest, clean_environment, sluice, write_trace
-
-MS = 1_000_000
-REALTIME = 1_763_690_400_000_000_000
-STEPS = 40
-STEP, WORK, TAKES = 10 * MS, 4 * MS, 1 * MS
-COLLECTIVE, ALL_REDUCE = 4, 1
-MIB = 1 << 20
-
-
-def rank_records(rank, clock=0, late=0, communicator=7, process=None, steps=STEPS, first=1000 * MS, timed=(0,)):
-    """A rank whose clock shows `clock` ns more than the job's: in each step a kernel, of which the steps whose number modulo 10 is
-    in `timed` are, and an AllReduce, to which it comes `late` ns after the others."""
-    began = first + clock
-    records = [("header", dict(id=process or 100 + rank, a=REALTIME, b=began)),
-               ("kernel", dict(id=1, time=began), "work")]
-    for step in range(steps):
-        at, tick = began + step * STEP, 2 * step + 1
-        end = at + WORK + 3 * MS + TAKES
-        arrives = at + WORK + late
-        records += [("launch", dict(flags=0, id=1, tick=tick, time=at, a=0x10, b=256)),
-                    ("launch", dict(flags=COLLECTIVE, id=ALL_REDUCE, tick=tick + 1, time=at + 1000, a=0x20, b=communicator, c=MIB)),
-                    ("duration", dict(id=0, tick=tick + 1, time=end + 1000, a=end - arrives, b=arrives))]
-        if step % 10 in timed:
-            records.append(("duration", dict(id=1, tick=tick, time=end + 1000, a=WORK + late, b=at + 2000)))
-    return records
-
+from support import MS, STEPS, TOOL, ToolTest, clean_environment, rank_records, sluice, write_trace
 
 class Ranks(ToolTest):
     def write(self, rank, **options):

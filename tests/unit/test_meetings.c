@@ -58,6 +58,7 @@ static void the_nth_is_the_same_on_all_ranks(void **state)
             assert_int_equal(entry->took_ns, 100 + i);
             assert_int_equal(entry->began_ns, 2000 * i + 1);
             assert_int_equal(entry->collective, i);
+            assert_int_equal(entry->meeting, i);
         }
     }
 }
@@ -82,6 +83,7 @@ static void what_is_not_of_all_ranks_is_no_meeting(void **state)
     assert_int_equal(found.shared, MEETINGS - 10);
     assert_int_equal(found.unlike, 0);
     assert_int_equal(meeting_entry(&found, &found.members[0])->tick, 31);
+    assert_int_equal(found.ranks[0].count, MEETINGS - 10);
 }
 
 static void a_trace_that_ends_early_has_no_later_ones(void **state)
@@ -91,6 +93,8 @@ static void a_trace_that_ends_early_has_no_later_ones(void **state)
     models[2].collectives.count = 10;
     find(3);
     assert_int_equal(found.count, 10);
+    assert_int_equal(found.ranks[0].entries[9].meeting, 9);
+    assert_true(found.ranks[0].entries[10].meeting == MEETING_NONE);
 }
 
 /* How many of the communicator were lost nobody knows: the next one may be any. */
@@ -143,6 +147,24 @@ static void communicators_are_counted_by_themselves(void **state)
     assert_int_equal(meeting_entry(&found, &found.members[found.at[1].first])->tick, 7);
 }
 
+static void who_took_least_came_last(void **state)
+{
+    (void)state;
+    uint32_t rank = 7;
+    start(3);
+    durations[1][5].took_ns -= 20;
+    durations[2][6].took_ns -= 20;
+    durations[2][7].tick++;
+    durations[0][8].tick++;
+    durations[2][8].tick++;
+    find(3);
+    assert_ptr_equal(meeting_last(&found, &found.at[5], &rank), &found.ranks[1].entries[5]);
+    assert_int_equal(rank, 1);
+    assert_ptr_equal(meeting_last(&found, &found.at[6], &rank), &found.ranks[2].entries[6]);
+    assert_non_null(meeting_last(&found, &found.at[7], &rank));
+    assert_null(meeting_last(&found, &found.at[8], &rank)); /* one alone was timed */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -153,6 +175,7 @@ int main(void)
         cmocka_unit_test(lost_records_end_the_meetings),
         cmocka_unit_test(other_collectives_end_them),
         cmocka_unit_test(other_jobs_have_nothing_in_common),
+        cmocka_unit_test(who_took_least_came_last),
         cmocka_unit_test(communicators_are_counted_by_themselves),
     };
     int failed = cmocka_run_group_tests_name("meetings", tests, NULL, NULL);

@@ -47,7 +47,8 @@ static bool collect(struct meeting_rank *rank)
                                       .bytes = collective->bytes,
                                       .launched_ns = collective->time_ns,
                                       .function = collective->function,
-                                      .collective = (uint32_t)i};
+                                      .collective = (uint32_t)i,
+                                      .meeting = MEETING_NONE};
         if (duration < model->durations.count && model->durations.at[duration].tick == collective->tick) {
             entry.timed = true;
             entry.took_ns = model->durations.at[duration].took_ns;
@@ -109,6 +110,10 @@ static void match(struct walk *walk, uint64_t communicator)
     walk->alike = true;
     while ((here = take(walk, communicator)) > 0) {
         if (!walk->alike || here != members) continue;
+        for (uint32_t m = 0; m < here; m++) {
+            const struct meeting_member *member = &meetings->members[meetings->member_count + m];
+            meetings->ranks[member->rank].entries[member->entry].meeting = meetings->count;
+        }
         meetings->at[meetings->count++] = (struct meeting){meetings->member_count, here};
         meetings->member_count += here;
         meetings->shared += here > 1;
@@ -143,6 +148,23 @@ bool meetings_find(const struct model *const *models, size_t count, struct meeti
     if (!good) meetings_free(&meetings);
     *out = meetings;
     return good;
+}
+
+const struct meeting_entry *meeting_last(const struct meetings *meetings, const struct meeting *meeting,
+                                         uint32_t *rank)
+{
+    const struct meeting_entry *last = NULL;
+    uint32_t timed = 0;
+    for (uint32_t m = 0; m < meeting->count; m++) {
+        const struct meeting_member *member = &meetings->members[meeting->first + m];
+        const struct meeting_entry *entry = meeting_entry(meetings, member);
+        if (!entry->timed) continue;
+        timed++;
+        if (last && entry->took_ns >= last->took_ns) continue;
+        last = entry;
+        *rank = member->rank;
+    }
+    return timed >= 2 ? last : NULL;
 }
 
 void meetings_free(struct meetings *meetings)

@@ -9,6 +9,8 @@
 
 #include "tools/model/model.h"
 
+#define MEETING_NONE SIZE_MAX
+
 /* A collective of one rank. */
 struct meeting_entry {
     uint64_t communicator, tick, bytes;
@@ -18,6 +20,7 @@ struct meeting_entry {
     uint32_t function;
     uint32_t collective; /* in the model */
     bool timed;
+    size_t meeting; /* in `at`; MEETING_NONE */
 };
 
 struct meeting_rank {
@@ -59,5 +62,10 @@ static inline const struct meeting_entry *meeting_entry(const struct meetings *m
 {
     return &meetings->ranks[member->rank].entries[member->entry];
 }
+
+/* The member that came last: all end together, so it took least. NULL: fewer than two were timed. *rank:
+ * which one it is of. */
+const struct meeting_entry *meeting_last(const struct meetings *meetings, const struct meeting *meeting,
+                                         uint32_t *rank);
 
 #endif

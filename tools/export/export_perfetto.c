@@ -272,22 +272,70 @@ static void export_trouble(struct exporter *exporter)
     }
 }
 
-bool export_perfetto(const struct model *model, const struct phases *phases, struct export_window window,
-                     FILE *to, struct export_counts *counts)
+static bool export_tracks(struct exporter *exporter)
 {
-    struct exporter exporter = {.model = model, .phases = phases, .window = window};
+    export_iterations(exporter);
+    export_phases(exporter);
+    bool good = export_marks(exporter);
+    if (exporter->job->count > 1) good = good && export_collectives(exporter);
+    good = good && export_streams(exporter);
+    export_transfers(exporter);
+    export_moves(exporter);
+    good = good && export_live_bytes(exporter);
+    export_stalls(exporter);
+    export_waits(exporter);
+    export_trouble(exporter);
+    return good;
+}
+
+static uint64_t on_first(const void *clock, uint64_t ns)
+{
+    return clock_on_first(clock, ns);
+}
+
+/* Whether an earlier rank has the process id, as in a container of its own. */
+static bool is_taken(const struct export_job *job, size_t rank)
+{
+    for (size_t r = 0; r < rank; r++)
+        if (job->ranks[r].model->header.process == job->ranks[rank].model->header.process) return true;
+    return false;
+}
+
+enum { PROCESSES_MOST = 1 << 22 }; /* Linux has no larger process id */
+
+/* Begins the process of the next rank. */
+static void begin_rank(struct exporter *exporter, size_t rank)
+{
+    const struct export_job *job = exporter->job;
+    const struct export_rank *its = &job->ranks[rank];
+    uint32_t process = its->model->header.process;
+    struct program_name program = program_name(&its->model->header);
+    char name[sizeof(program) + 64];
+    exporter->rank = rank;
+    exporter->model = its->model;
+    exporter->phases = &its->phases;
+    exporter->window = its->window;
+    if (job->count == 1) {
+        exporter->process = perfetto_process(&exporter->perfetto, process, program.text, 0);
+        return;
+    }
+    snprintf(name, sizeof(name), "rank %zu (%" PRIu32 " %s)", rank, process, program.text);
+    if (is_taken(job, rank)) process = PROCESSES_MOST + (uint32_t)rank;
+    exporter->process = perfetto_process(&exporter->perfetto, process, name, (unsigned)rank + 1);
+    perfetto_use_clock(&exporter->perfetto, on_first, &job->clocks[rank]);
+}
+
+bool export_perfetto(const struct export_job *job, FILE *to, struct export_counts *counts)
+{
+    struct exporter exporter = {.job = job};
     struct perfetto *perfetto = &exporter.perfetto;
-    perfetto_open(perfetto, to, model->header.monotonic_ns, model->header.realtime_ns);
-    exporter.process = perfetto_process(perfetto, model->header.process, program_name(&model->header).text);
-    export_iterations(&exporter);
-    export_phases(&exporter);
-    bool good = export_marks(&exporter) && export_streams(&exporter);
-    export_transfers(&exporter);
-    export_moves(&exporter);
-    good = good && export_live_bytes(&exporter);
-    export_stalls(&exporter);
-    export_waits(&exporter);
-    export_trouble(&exporter);
+    const struct sluice_trace_header *first = &job->ranks[0].model->header;
+    perfetto_open(perfetto, to, first->monotonic_ns, first->realtime_ns);
+    bool good = true;
+    for (size_t r = 0; r < job->count && good; r++) {
+        begin_rank(&exporter, r);
+        good = export_tracks(&exporter);
+    }
     *counts =
         (struct export_counts){perfetto->packets, perfetto->slices, perfetto->moments, perfetto->samples};
     return perfetto_close(perfetto) && good;

@@ -19,6 +19,8 @@ struct lanes {
 };
 
 struct exporter {
+    const struct export_job *job;
+    size_t rank; /* that is being written, as all below */
     const struct model *model;
     const struct phases *phases;
     struct export_window window;
@@ -35,8 +37,9 @@ static inline bool is_in_window(const struct exporter *exporter, uint64_t time_n
  * too many, it becomes a moment. Sets slice->track. */
 void export_slice(struct exporter *exporter, struct lanes *lanes, struct perfetto_event *slice);
 
-/* export_streams.c, export_marks.c: false when there is no memory. */
+/* export_streams.c, export_marks.c, export_collectives.c: false when there is no memory. */
 bool export_streams(struct exporter *exporter);
 bool export_marks(struct exporter *exporter);
+bool export_collectives(struct exporter *exporter); /* of several ranks */
 
 #endif

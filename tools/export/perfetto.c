@@ -30,7 +30,7 @@ enum {
     TRACK_RANK = 12,
     ORDERING_EXPLICIT = 3,
 };
-enum { PROCESS_PID = 1, PROCESS_NAME = 6 };
+enum { PROCESS_PID = 1, PROCESS_ORDER = 3, PROCESS_NAME = 6 };
 enum { COUNTER_UNIT = 3, UNIT_SIZE_BYTES = 3 };
 enum {
     EVENT_CATEGORY_IIDS = 3,
@@ -39,6 +39,7 @@ enum {
     EVENT_NAME_IID = 10,
     EVENT_TRACK = 11,
     EVENT_COUNTER_VALUE = 30,
+    EVENT_FLOWS = 47,
     TYPE_SLICE_BEGIN = 1,
     TYPE_SLICE_END = 2,
     TYPE_INSTANT = 3,
@@ -182,12 +183,13 @@ static void end_track(struct perfetto *perfetto, size_t packet, size_t descripto
     end_packet(perfetto, packet);
 }
 
-uint64_t perfetto_process(struct perfetto *perfetto, uint32_t process, const char *name)
+uint64_t perfetto_process(struct perfetto *perfetto, uint32_t process, const char *name, unsigned order)
 {
     size_t packet, descriptor;
     uint64_t uuid = begin_track(perfetto, 0, name, &packet, &descriptor);
     size_t inner = protobuf_begin(&perfetto->packet, TRACK_PROCESS);
     protobuf_signed(&perfetto->packet, PROCESS_PID, (int32_t)process);
+    if (order) protobuf_number(&perfetto->packet, PROCESS_ORDER, order);
     protobuf_text(&perfetto->packet, PROCESS_NAME, name);
     protobuf_end(&perfetto->packet, inner);
     end_track(perfetto, packet, descriptor);
@@ -213,6 +215,18 @@ uint64_t perfetto_byte_counter(struct perfetto *perfetto, uint64_t parent, const
     return uuid;
 }
 
+void perfetto_use_clock(struct perfetto *perfetto, uint64_t (*on_trace)(const void *clock, uint64_t ns),
+                        const void *clock)
+{
+    perfetto->on_trace = on_trace;
+    perfetto->clock = clock;
+}
+
+static uint64_t on_trace(const struct perfetto *perfetto, uint64_t ns)
+{
+    return perfetto->on_trace ? perfetto->on_trace(perfetto->clock, ns) : ns;
+}
+
 static void put_note(struct perfetto *perfetto, const struct perfetto_note *note)
 {
     struct protobuf *message = &perfetto->packet;
@@ -230,7 +244,7 @@ static void put_event(struct perfetto *perfetto, const struct perfetto_event *ev
 {
     struct protobuf *message = &perfetto->packet;
     size_t packet = begin_packet(perfetto);
-    protobuf_number(message, PACKET_TIMESTAMP, time_ns);
+    protobuf_number(message, PACKET_TIMESTAMP, on_trace(perfetto, time_ns));
     size_t inner = protobuf_begin(message, PACKET_TRACK_EVENT);
     protobuf_number(message, EVENT_TYPE, type);
     protobuf_number(message, EVENT_TRACK, event->track);
@@ -239,6 +253,7 @@ static void put_event(struct perfetto *perfetto, const struct perfetto_event *ev
         if (event->category)
             protobuf_number(message, EVENT_CATEGORY_IIDS, intern(perfetto, CATEGORIES, event->category));
         for (size_t i = 0; i < event->note_count; i++) put_note(perfetto, &event->notes[i]);
+        if (event->flow) protobuf_fixed(message, EVENT_FLOWS, event->flow);
     }
     protobuf_end(message, inner);
     end_packet(perfetto, packet);
@@ -271,7 +286,7 @@ void perfetto_count(struct perfetto *perfetto, uint64_t track, uint64_t time_ns,
 {
     struct protobuf *message = &perfetto->packet;
     size_t packet = begin_packet(perfetto);
-    protobuf_number(message, PACKET_TIMESTAMP, time_ns);
+    protobuf_number(message, PACKET_TIMESTAMP, on_trace(perfetto, time_ns));
     size_t inner = protobuf_begin(message, PACKET_TRACK_EVENT);
     protobuf_number(message, EVENT_TYPE, TYPE_COUNTER);
     protobuf_number(message, EVENT_TRACK, track);

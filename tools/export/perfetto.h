@@ -22,6 +22,8 @@ struct perfetto {
     struct sl_map text_of; /* hash of kind and text -> index */
     uint64_t salt, track_count;
     uint64_t packets, slices, moments, samples; /* written */
+    uint64_t (*on_trace)(const void *clock, uint64_t ns);
+    const void *clock;
     bool no_memory;
 };
 
@@ -38,6 +40,7 @@ struct perfetto_event {
     const char *name;
     const char *category;      /* NULL: none */
     uint64_t begin_ns, end_ns; /* on CLOCK_MONOTONIC. A moment: begin_ns alone */
+    uint64_t flow; /* arrows join slices of the same one, in the order of their beginnings; 0: none */
     const struct perfetto_note *notes;
     size_t note_count;
 };
@@ -49,12 +52,17 @@ struct perfetto_event {
  * perfetto_close. */
 void perfetto_open(struct perfetto *perfetto, FILE *to, uint64_t monotonic_ns, uint64_t realtime_ns);
 
+/* Times that are given from now on are another clock's: `on_trace` says what they are on the trace's, and
+ * never goes back where they do not. NULL: they are the trace's. `clock` must stay where it is until then. */
+void perfetto_use_clock(struct perfetto *perfetto, uint64_t (*on_trace)(const void *clock, uint64_t ns),
+                        const void *clock);
+
 /* Returns false if memory ran out; errors of writing are those of `to`. Accepts a zeroed one. */
 bool perfetto_close(struct perfetto *perfetto);
 
 /* New tracks; they return their names. Children are shown in the order in which they are made. Tracks with
- * the same name and parent are shown as one. */
-uint64_t perfetto_process(struct perfetto *perfetto, uint32_t process, const char *name);
+ * the same name and parent are shown as one. `order`: of processes, from 1; 0: any. */
+uint64_t perfetto_process(struct perfetto *perfetto, uint32_t process, const char *name, unsigned order);
 uint64_t perfetto_track(struct perfetto *perfetto, uint64_t parent, const char *name);
 uint64_t perfetto_byte_counter(struct perfetto *perfetto, uint64_t parent, const char *name);
 

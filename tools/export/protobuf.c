@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIRE_VARINT = 0, WIRE_BYTES = 2, VARINT_MAX = 10 };
+enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, VARINT_MAX = 10 };
 
 static bool make_room(struct protobuf *message, size_t more)
 {
@@ -47,6 +47,13 @@ void protobuf_number(struct protobuf *message, uint32_t field, uint64_t value)
 void protobuf_signed(struct protobuf *message, uint32_t field, int64_t value)
 {
     protobuf_number(message, field, (uint64_t)value);
+}
+
+void protobuf_fixed(struct protobuf *message, uint32_t field, uint64_t value)
+{
+    put_tag(message, field, WIRE_FIXED64);
+    if (!make_room(message, sizeof(value))) return;
+    for (unsigned i = 0; i < sizeof(value); i++) message->at[message->bytes++] = (uint8_t)(value >> 8 * i);
 }
 
 void protobuf_text(struct protobuf *message, uint32_t field, const char *text)

@@ -17,6 +17,7 @@ struct protobuf {
 /* `field` is the field's number, from 1 to 2^28. */
 void protobuf_number(struct protobuf *message, uint32_t field, uint64_t value);
 void protobuf_signed(struct protobuf *message, uint32_t field, int64_t value); /* int64, not sint64 */
+void protobuf_fixed(struct protobuf *message, uint32_t field, uint64_t value); /* fixed64 */
 void protobuf_text(struct protobuf *message, uint32_t field, const char *text);
 
 /* A message inside: what is added between the two belongs to it. Returns what protobuf_end needs. */

@@ -131,10 +131,14 @@ static int refuse(const struct command_syntax *syntax, int result, const char *w
     return unknown_option(syntax, word);
 }
 
+static int no_file(const struct command_syntax *syntax)
+{
+    return usage_error("%s: no file given; see sluice %s --help", syntax->name, syntax->name);
+}
+
 static int take_operand(const struct command_syntax *syntax, int argc, char **argv, const char **file)
 {
-    if (optind == argc)
-        return usage_error("%s: no file given; see sluice %s --help", syntax->name, syntax->name);
+    if (optind == argc) return no_file(syntax);
     if (optind + 1 < argc) return usage_error("%s takes one file", syntax->name);
     *file = argv[optind];
     return EXIT_OK;
@@ -176,8 +180,9 @@ bool read_command_line_of_files(const struct command_syntax *syntax, int argc, c
 {
     if (!read_options(syntax, argc, argv, status)) return false;
     if ((size_t)(argc - optind) < least) {
-        *status = usage_error("%s takes at least %zu files; see sluice %s --help", syntax->name, least,
-                              syntax->name);
+        *status = least == 1 ? no_file(syntax)
+                             : usage_error("%s takes at least %zu files; see sluice %s --help", syntax->name,
+                                           least, syntax->name);
         return false;
     }
     *files = argv + optind;

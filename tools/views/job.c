@@ -66,9 +66,9 @@ int job_check(const struct job *job)
 
 int job_close(struct job *job, int status)
 {
-    bool whole = job->opened == job->count;
+    bool tells = job->opened == job->count && (status == EXIT_OK || job->count > 1);
     for (size_t r = 0; r < job->opened; r++) {
-        if (whole && end_status(job->paths[r], &job->models[r]->problem) != EXIT_OK && status == EXIT_OK)
+        if (tells && end_status(job->paths[r], &job->models[r]->problem) != EXIT_OK && status == EXIT_OK)
             status = EXIT_FAILED;
         model_close(job->models[r]);
     }

@@ -15,8 +15,8 @@ struct job {
     struct clock *clocks; /* of each rank */
 };
 
-/* Reads all traces, finds what they have in common, and how their clocks stand. On EXIT_OK all members are set; otherwise the reason
- * is on stderr. Either way the command ends with job_close. */
+/* Reads all traces, finds what they have in common, and how their clocks stand. On EXIT_OK all members are
+ * set; otherwise the reason is on stderr. Either way the command ends with job_close. */
 int job_open(struct job *job);
 
 /* Says on stderr, a line for each, what keeps the traces from being compared: they are not of one job, or not

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,12 +10,12 @@
 #include "base/text.h"
 #include "tools/export/export.h"
 #include "tools/export/perfetto.h"
-#include "tools/model/trace_open.h"
 #include "tools/text/command_line.h"
 #include "tools/text/json.h"
 #include "tools/text/messages.h"
 #include "tools/text/output_file.h"
 #include "tools/text/terminal.h"
+#include "tools/views/job.h"
 
 static bool is_standard_output(const char *path)
 {
@@ -27,13 +28,6 @@ static bool is_same_file(const char *one, const char *other)
     return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-struct perfetto_job {
-    const char *path;
-    const struct model *model;
-    struct phases phases;
-    struct export_window window;
-};
-
 /* A file of which only a part was written is of no use. */
 static int cannot_write(const char *out, int error)
 {
@@ -42,14 +36,14 @@ static int cannot_write(const char *out, int error)
     return failure("%s: cannot be written: %s", out, strerror(error));
 }
 
-static int write_perfetto(const struct perfetto_job *job, const char *out, struct export_counts *counts,
+static int write_perfetto(const struct export_job *job, const char *out, struct export_counts *counts,
                           uint64_t *bytes)
 {
     static const struct sl_file_kind kind = SL_FILE_KIND("no export of sluice's", PERFETTO_MARKER);
     bool standard = is_standard_output(out);
     FILE *to = standard ? stdout : output_open(out, &kind);
     if (!to) return failure("%s: cannot be written: %s", out, sl_file_problem(&kind, errno));
-    bool memory = export_perfetto(job->model, &job->phases, job->window, to, counts);
+    bool memory = export_perfetto(job, to, counts);
     bool written = fflush(to) == 0 && !ferror(to);
     int error = errno;
     off_t end = ftello(to);
@@ -58,7 +52,7 @@ static int write_perfetto(const struct perfetto_job *job, const char *out, struc
     if (!written) return cannot_write(out, error);
     if (memory) return EXIT_OK;
     if (!standard) unlink(out);
-    return failure("%s: out of memory", job->path);
+    return failure("trace export: out of memory");
 }
 
 static void tell_perfetto(const char *out, const struct export_counts *counts, uint64_t bytes, bool as_json)
@@ -82,41 +76,52 @@ static void tell_perfetto(const char *out, const struct export_counts *counts, u
 }
 
 /* Finds the phases, and when the step of training was that is asked for, from 1; 0: all. */
-static int prepare(struct perfetto_job *job, uint64_t step)
+static int prepare(struct export_rank *rank, const char *path, uint64_t step)
 {
-    const struct model *model = job->model;
-    if (!phases_find(model, &job->phases)) return failure("%s: out of memory", job->path);
-    if (step > job->phases.step_count)
-        return usage_error("trace export: there is no iteration %" PRIu64 "; %s has %" PRIu32, step,
-                           job->path, job->phases.step_count);
-    job->window = (struct export_window){0, UINT64_MAX};
+    const struct model *model = rank->model;
+    if (!phases_find(model, &rank->phases)) return failure("%s: out of memory", path);
+    if (step > rank->phases.step_count)
+        return usage_error("trace export: there is no iteration %" PRIu64 "; %s has %" PRIu32, step, path,
+                           rank->phases.step_count);
+    rank->window = (struct export_window){0, UINT64_MAX};
     if (!step) return EXIT_OK;
-    const struct step *range = &job->phases.steps[step - 1];
-    job->window.from_ns = model->launches.at[range->begin].time_ns;
-    if (range->end < model->launches.count) job->window.to_ns = model->launches.at[range->end].time_ns;
+    const struct step *range = &rank->phases.steps[step - 1];
+    rank->window.from_ns = model->launches.at[range->begin].time_ns;
+    if (range->end < model->launches.count) rank->window.to_ns = model->launches.at[range->end].time_ns;
     return EXIT_OK;
 }
 
-static int to_perfetto(const char *path, const char *out, uint64_t step, bool as_json)
+/* The traces of a job, all in one file. */
+static int write_job(const struct job *job, const char *out, uint64_t step, bool as_json)
 {
-    struct model *model;
-    if (is_same_file(path, out)) return usage_error("trace export: %s is the trace itself", out);
-    if (is_standard_output(out) && is_terminal(stdout))
-        return usage_error("trace export: the standard output is a terminal; name a file");
-    int status = model_open(path, &model);
-    if (status != EXIT_OK) return status;
-    struct perfetto_job job = {.path = path, .model = model};
+    struct export_rank *ranks = calloc(job->count, sizeof(*ranks));
     struct export_counts counts = {0};
     uint64_t bytes = 0;
-    status = prepare(&job, step);
-    if (status == EXIT_OK) status = write_perfetto(&job, out, &counts, &bytes);
-    if (status == EXIT_OK) {
-        if (!is_standard_output(out)) tell_perfetto(out, &counts, bytes, as_json);
-        status = end_status(path, &model->problem);
+    int status = ranks ? EXIT_OK : failure("trace export: out of memory");
+    for (size_t r = 0; r < job->count && status == EXIT_OK; r++) {
+        ranks[r].model = job->models[r];
+        status = prepare(&ranks[r], job->paths[r], step);
     }
-    phases_free(&job.phases);
-    model_close(model);
+    const struct export_job parts = {ranks, job->count, &job->meetings, job->clocks};
+    if (status == EXIT_OK) status = write_perfetto(&parts, out, &counts, &bytes);
+    if (status == EXIT_OK && !is_standard_output(out)) tell_perfetto(out, &counts, bytes, as_json);
+    if (status == EXIT_OK && job->count > 1) status = job_check(job);
+    for (size_t r = 0; ranks && r < job->count; r++) phases_free(&ranks[r].phases);
+    free(ranks);
     return status;
+}
+
+static int to_perfetto(struct job *job, const char *out, uint64_t step, bool as_json)
+{
+    for (size_t r = 0; r < job->count; r++)
+        if (is_same_file(job->paths[r], out))
+            return usage_error("trace export: %s is %s itself", out,
+                               job->count > 1 ? "one of the traces" : "the trace");
+    if (is_standard_output(out) && is_terminal(stdout))
+        return usage_error("trace export: the standard output is a terminal; name a file");
+    int status = job_open(job);
+    if (status == EXIT_OK) status = write_job(job, out, step, as_json);
+    return job_close(job, status);
 }
 
 static int to_csv(const char *path, const char *folder, bool as_json)
@@ -150,7 +155,9 @@ int trace_export(int argc, char **argv)
          "not,\n"
          "up to the next launch of its stream or until the program had waited for it; its note `length` "
          "says\n"
-         "which. OUT may be - for the standard output."},
+         "which. OUT may be - for the standard output. Of several ranks each is a process, all on the clock "
+         "of the\n"
+         "first, with its collectives, joined by arrows, and how long it waited for which other rank."},
         {"csv", OPTION_TEXT, &csv, "FOLDER",
          "Write FOLDER/launch.csv, FOLDER/move.csv and so on, a table for each type of record with the\n"
          "fields that trace dump names, and FOLDER/trace.csv with what is said of the trace as a whole.\n"
@@ -162,19 +169,24 @@ int trace_export(int argc, char **argv)
     };
     const struct command_syntax syntax = {
         .name = "trace export",
-        .synopsis = "--perfetto OUT [--iteration N]|--csv FOLDER [--force] [--json] FILE",
-        .about = "Writes a trace in a format that other programs read.\n",
+        .synopsis = "--perfetto OUT [--iteration N]|--csv FOLDER [--force] [--json] FILE...",
+        .about = "Writes a trace, or with --perfetto those of all ranks of a job, in a format that other "
+                 "programs\n"
+                 "read.\n",
         .options = options,
         .option_count = sizeof(options) / sizeof(*options),
     };
-    const char *path;
+    char **paths;
+    size_t count;
     int status;
-    if (!read_command_line(&syntax, argc, argv, &path, &status)) return status;
+    if (!read_command_line_of_files(&syntax, argc, argv, 1, &paths, &count, &status)) return status;
     if (!perfetto == !csv)
         return usage_error("trace export: %s; see sluice trace export --help",
                            csv ? "--perfetto or --csv, not both"
                                : "--perfetto OUT or --csv FOLDER is needed");
     output_force(force);
     if (csv && step) return usage_error("trace export: --iteration is for --perfetto");
-    return perfetto ? to_perfetto(path, perfetto, step, json) : to_csv(path, csv, json);
+    if (csv && count > 1) return usage_error("trace export: --csv takes one file");
+    struct job job = {.command = syntax.name, .paths = paths, .count = count};
+    return perfetto ? to_perfetto(&job, perfetto, step, json) : to_csv(paths[0], csv, json);
 }
