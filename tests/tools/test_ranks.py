@@ -3,11 +3,22 @@ import json
 import subprocess
 import unittest
 
-from support import MS, STEPS, TOOL, ToolTest, clean_environment, rank_records, sluice, write_trace
+from support import MS, REALTIME, STEPS, TOOL, ToolTest, clean_environment, rank_records, sluice, write_trace
 
-class Ranks(ToolTest):
-    def write(self, rank, **options):
-        return write_trace(self.folder / f"run.{rank}.slt", rank_records(rank, **options))
+MIB = 1 << 20
+FETCH, EVICT, POPULATE = 2, 0, 3
+
+class JobTest(ToolTest):
+    def write(self, rank, more=(), **options):
+        return write_trace(self.folder / f"run.{rank}.slt", rank_records(rank, **options) + list(more))
+
+    def shown(self, *arguments):
+        result = sluice("trace", *arguments, "--json")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return json.loads(result.stdout)
+
+
+class Ranks(JobTest):
 
     def test_who_was_waited_for(self):
         paths = [self.write(0), self.write(1, late=3 * MS), self.write(2, late=1 * MS)]
@@ -61,6 +72,89 @@ class Ranks(ToolTest):
                                     env=clean_environment())
         self.assertEqual(result.returncode, 1)
         self.assert_one_line(result.stderr, "cannot write the output: No space left")
+
+
+class Info(JobTest):
+    def test_a_row_for_each_rank(self):
+        moved = [("budget", dict(time=1000 * MS, a=64 * MIB, b=2 * MIB)),
+                 ("alloc", dict(id=1, time=1001 * MS, a=1 << 40, b=24 * MIB)),
+                 ("move", dict(flags=POPULATE, id=1, tick=1, time=1002 * MS, a=12 * MIB)),
+                 ("move", dict(flags=EVICT, id=1, tick=2, time=1003 * MS, a=12 * MIB)),
+                 ("move", dict(flags=FETCH + 16, id=2, tick=3, time=1004 * MS, a=2 * MIB)),
+                 ("move", dict(flags=FETCH, id=3, tick=3, time=1004 * MS, a=3 * MIB)),
+                 ("stall", dict(tick=3, time=1005 * MS, a=700, b=1, c=3))]
+        paths = [self.write(0, more=moved), self.write(1, late=3 * MS, more=moved[:2]), self.write(2, late=MS)]
+        told = self.shown("info", *paths)
+        keys = "launches", "need_bytes", "budget_bytes", "peak_bytes", "in_bytes", "out_bytes", "stalls", "stall_ns", "collectives", "waited_ns"
+        rows = [tuple(rank[key] for key in keys) for rank in told["ranks"]]
+        self.assertEqual(rows, [
+            (2 * STEPS, 24 * MIB, 64 * MIB, 12 * MIB, 5 * MIB, 12 * MIB, 1, 700, STEPS, 3 * MS * STEPS),
+            (2 * STEPS, 24 * MIB, 64 * MIB, 24 * MIB, 0, 0, 0, 0, STEPS, 0),
+            (2 * STEPS, 0, 0, 0, 0, 0, 0, 0, STEPS, 2 * MS * STEPS)])
+        self.assertEqual(tuple(told["all"][key] for key in keys), tuple(map(sum, zip(*rows))))
+        self.assertEqual([rank["process"] for rank in told["ranks"]], [100, 101, 102])
+        self.assertEqual(told["shared_collectives"], STEPS)
+        text = sluice("trace", "info", *paths).stdout.splitlines()
+        self.assertEqual([line.split()[0] for line in text[:5]], ["rank", "0", "1", "2", "all"])
+        self.assertEqual(text[5], "Clocks are lined up at the ends of collectives; half of these lie within 0 ns.")
+
+    def test_clocks(self):
+        """By collectives where they were timed, whatever the machines think of the time of day; by that where they were not."""
+        clocks = [0, 5_000 * MS, -300 * MS]
+        paths = [self.write(rank, clock=clock, realtime=REALTIME + 7 * MS * rank) for rank, clock in enumerate(clocks)]
+        told = [rank["clock"] for rank in self.shown("info", *paths)["ranks"]]
+        self.assertEqual([clock["lined_up_by"] for clock in told], ["first", "collectives", "collectives"])
+        for clock, shift in zip(told, clocks):
+            self.assertLess(abs(clock["offset_ns"] + shift), 10)
+            self.assertLess(abs(clock["drift"]), 1e-6)
+        records = [record for record in rank_records(2, clock=-300 * MS, realtime=REALTIME + 7 * MS) if record[0] != "duration"]
+        told = [rank["clock"] for rank in self.shown("info", *paths[:2], write_trace(paths[2], records))["ranks"]]
+        self.assertEqual([clock["lined_up_by"] for clock in told], ["first", "collectives", "realtime"])
+        self.assertEqual(told[2]["offset_ns"], 307 * MS)
+        text = sluice("trace", "info", *paths).stdout
+        self.assertIn("Those of the other ranks are lined up by the time since 1970, as no collective was timed that would tell.", text)
+
+
+class AnyCommand(JobTest):
+    """What takes the traces of several ranks."""
+    commands = ["info"], ["export", "--perfetto", "/dev/null"]
+
+    def test_what_is_no_trace(self):
+        for command in self.commands:
+            for paths in ([self.write(0), "/no/such/file"], ["/no/such/file", self.write(0)]):
+                result = sluice("trace", *command, *paths)
+                self.assertEqual((result.returncode, result.stdout), (1, ""), command)
+                self.assert_one_line(result.stderr, "/no/such/file: cannot be opened")
+
+    def test_what_is_not_of_one_job(self):
+        """Is shown, and said."""
+        other = self.write(2, communicator=8)
+        for command in self.commands:
+            result = sluice("trace", *command, self.write(0), other)
+            self.assertEqual(result.returncode, 1, command)
+            self.assertNotEqual(result.stdout, "")
+            self.assert_one_line(result.stderr, "no communicator in common: they are not of one job")
+
+    def test_one_rank_twice(self):
+        for command in self.commands:
+            result = sluice("trace", *command, self.write(0), self.write(0))
+            self.assertEqual((result.returncode, result.stdout), (1, ""), command)
+            self.assert_one_line(result.stderr, "are traces of one process", f"trace {command[0]} compares")
+
+    def test_a_trace_that_ends_early(self):
+        paths = [self.write(0), write_trace(self.folder / "cut.slt", rank_records(1), per_block=20, ended=False)]
+        for command in self.commands:
+            result = sluice("trace", *command, *paths)
+            self.assertEqual(result.returncode, 0, command)
+            self.assert_one_line(result.stderr, "cut.slt: ", "no end record")
+
+    def test_they_say_when_they_cannot_write(self):
+        for command in self.commands:
+            with open("/dev/full", "w") as full:
+                result = subprocess.run([TOOL, "trace", *command, self.write(0), self.write(1)], stdout=full, stderr=subprocess.PIPE,
+                                        text=True, env=clean_environment())
+            self.assertEqual(result.returncode, 1, command)
+            self.assert_one_line(result.stderr, "cannot write the output: No space left")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from support import GOLDEN, TOOL, ToolTest, clean_environment, sluice
 
 TRACE = GOLDEN / "v2.slt"
 HEADER_BYTES = 128
-SEVERAL = ["export"]  # may be given the traces of several ranks
+SEVERAL = ["export", "info"]  # may be given the traces of several ranks
 
 
 def damaged(tmp, at, flip=0xFF):
@@ -93,7 +93,7 @@ class Trace(ToolTest):
         self.assert_usage_error(sluice("trace", "zzzzz"), "see sluice trace --help")
         self.assert_usage_error(sluice("trace", "--json", TRACE), "unknown option --json", "sluice trace --help")
         self.assert_usage_error(sluice("trace", "info"), "no file", "sluice trace info --help")
-        self.assert_usage_error(sluice("trace", "info", "a", "b"), "one file")
+        self.assert_usage_error(sluice("trace", "kernels", "a", "b"), "one file")
         self.assert_usage_error(sluice("trace", "dump", "--jsno", "a"), "unknown option --jsno", "did you mean --json?")
         self.assert_usage_error(sluice("trace", "dump", "a", "--verbose"), "unknown option --verbose",
                                 "see sluice trace dump --help")

@@ -142,9 +142,9 @@ static void clocks_are_lined_up_at_the_ends(void **state)
     start();
     models[1].header.realtime_ns += 1234567; /* who asked for the time of day got another answer */
     find();
-    assert_int_equal(clocks[0].basis, CLOCK_FIRST);
-    assert_int_equal(clocks[1].basis, CLOCK_COLLECTIVES);
-    assert_int_equal(clocks[2].basis, CLOCK_COLLECTIVES); /* by way of the second */
+    assert_int_equal(clocks[0].basis, CLOCK_IS_FIRST);
+    assert_int_equal(clocks[1].basis, CLOCK_BY_COLLECTIVES);
+    assert_int_equal(clocks[2].basis, CLOCK_BY_COLLECTIVES); /* by way of the second */
     assert_int_equal(clocks[1].pairs, PAIRS / 2);
     check_shifts(2);
     const struct meeting_entry *entry = meeting_entry(&meetings, &meetings.members[0]);
@@ -159,8 +159,8 @@ static void a_device_with_a_clock_of_its_own_tells_nothing(void **state)
     find();
     assert_true(clocks[1].own_device_clock);
     assert_false(clocks[0].own_device_clock);
-    assert_int_equal(clocks[1].basis, CLOCK_REALTIME);
-    assert_int_equal(clocks[2].basis, CLOCK_REALTIME); /* it met nobody else */
+    assert_int_equal(clocks[1].basis, CLOCK_BY_REALTIME);
+    assert_int_equal(clocks[2].basis, CLOCK_BY_REALTIME); /* it met nobody else */
     check_shifts(0);
     const struct meeting_entry *entry = &meetings.ranks[1].entries[3];
     assert_int_equal(clock_arrived(&clocks[1], entry), entry->launched_ns);
@@ -172,7 +172,7 @@ static void what_was_not_timed_tells_nothing(void **state)
     start();
     models[0].durations.count = 0;
     find();
-    for (size_t r = 1; r < RANKS; r++) assert_int_equal(clocks[r].basis, CLOCK_REALTIME);
+    for (size_t r = 1; r < RANKS; r++) assert_int_equal(clocks[r].basis, CLOCK_BY_REALTIME);
     assert_int_equal(clock_arrived(&clocks[0], &meetings.ranks[0].entries[3]),
                      meetings.ranks[0].entries[3].launched_ns);
     check_shifts(0);

@@ -50,7 +50,7 @@ bool clock_fit(const uint64_t *own_ns, const uint64_t *first_ns, size_t count, s
 {
     double *values = count ? calloc(count, sizeof(*values)) : NULL;
     if (!values) return false;
-    struct clock clock = {.origin_ns = own_ns[0], .pairs = count, .basis = CLOCK_COLLECTIVES};
+    struct clock clock = {.origin_ns = own_ns[0], .pairs = count, .basis = CLOCK_BY_COLLECTIVES};
     if (count >= CLOCK_DRIFT_PAIRS) clock.drift = find_drift(own_ns, first_ns, count, values);
     for (size_t i = 0; i < count; i++)
         values[i] = from_to(own_ns[i], first_ns[i]) - clock.drift * from_to(clock.origin_ns, own_ns[i]);
@@ -193,7 +193,7 @@ static struct clock by_realtime(const struct model *model, const struct model *f
 {
     uint64_t own = model->header.realtime_ns - model->header.monotonic_ns,
              other = first->header.realtime_ns - first->header.monotonic_ns;
-    return (struct clock){.offset_ns = (double)(int64_t)(own - other), .basis = CLOCK_REALTIME};
+    return (struct clock){.offset_ns = (double)(int64_t)(own - other), .basis = CLOCK_BY_REALTIME};
 }
 
 bool clocks_find(const struct meetings *meetings, struct clock **out)

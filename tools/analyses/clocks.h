@@ -13,7 +13,7 @@
 
 #include "tools/analyses/meetings.h"
 
-enum clock_basis { CLOCK_FIRST, CLOCK_COLLECTIVES, CLOCK_REALTIME };
+enum clock_basis { CLOCK_IS_FIRST, CLOCK_BY_COLLECTIVES, CLOCK_BY_REALTIME };
 
 /* first = own + offset_ns + drift * (own - origin_ns) */
 struct clock {

@@ -88,3 +88,18 @@ void residency_free(struct residency *r)
     free(r->changes);
     *r = (struct residency){0};
 }
+
+bool residency_peak(const struct model *model, uint64_t *out)
+{
+    struct residency residency;
+    uint64_t peak = 0;
+    bool good = residency_start(model, &residency);
+    for (uint64_t now = 0; good && now != UINT64_MAX;) {
+        now = residency_step(&residency, now);
+        if (residency.bytes > peak) peak = residency.bytes;
+    }
+    good = good && !residency.no_memory;
+    residency_free(&residency);
+    if (good) *out = peak;
+    return good;
+}

@@ -32,4 +32,7 @@ uint64_t residency_step(struct residency *residency, uint64_t time_ns);
 bool residency_holds(const struct residency *residency, uint32_t chunk);
 void residency_free(struct residency *residency);
 
+/* The most that is occupied at one time. False when there is no memory. */
+bool residency_peak(const struct model *model, uint64_t *out);
+
 #endif

@@ -1,11 +1,13 @@
 #include "tools/views/job.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "tools/model/trace_open.h"
 #include "tools/text/defuse.h"
 #include "tools/text/messages.h"
+#include "tools/text/table.h"
 
 /* One trace under two names counts as well. */
 static bool is_of_one_process(const struct model *one, const struct model *other)
@@ -62,6 +64,27 @@ int job_check(const struct job *job)
                     "compared up to there",
                     meetings->unlike);
     return status;
+}
+
+void job_print_clocks(const struct job *job)
+{
+    uint64_t error_ns = 0;
+    size_t fitted = 0;
+    bool own = false;
+    for (size_t r = 0; r < job->count; r++) {
+        const struct clock *clock = &job->clocks[r];
+        fitted += clock->basis == CLOCK_BY_COLLECTIVES;
+        own = own || clock->own_device_clock;
+        if (clock->error_ns > error_ns) error_ns = clock->error_ns;
+    }
+    char error[TIME_TEXT];
+    if (fitted)
+        printf("Clocks are lined up at the ends of collectives; half of these lie within %s.\n",
+               time_text(error_ns, error));
+    if (fitted + 1 == job->count) return;
+    printf("%s lined up by the time since 1970, as %s.\n",
+           fitted ? "Those of the other ranks are" : "Clocks are",
+           own ? "the device has a clock of its own" : "no collective was timed that would tell");
 }
 
 int job_close(struct job *job, int status)

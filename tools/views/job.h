@@ -23,6 +23,9 @@ int job_open(struct job *job);
  * of one job to their ends. EXIT_OK if nothing does. */
 int job_check(const struct job *job);
 
+/* Prints a line that says how well the ranks' clocks are lined up. */
+void job_print_clocks(const struct job *job);
+
 /* Releases all and says on stderr what is wrong with the files. Returns the exit status: `status`, unless
  * that is EXIT_OK and a file is damaged. */
 int job_close(struct job *job, int status);

@@ -12,6 +12,7 @@
 #include "tools/text/messages.h"
 #include "tools/text/table.h"
 #include "tools/views/decisions.h"
+#include "tools/views/info_ranks.h"
 
 struct view {
     const struct model *model;
@@ -311,36 +312,44 @@ static void print_text(const struct view *view)
     print_file(view->model);
 }
 
+static int show(const struct job *job, bool json)
+{
+    struct view view = {.model = job->models[0]};
+    bool good = phases_find(view.model, &view.phases) && info_make(view.model, &view.phases, &view.info);
+    if (good) (json ? print_json : print_text)(&view);
+    phases_free(&view.phases);
+    return good ? EXIT_OK : failure("%s: out of memory", job->paths[0]);
+}
+
 int trace_info(int argc, char **argv)
 {
     bool json = false;
-    struct view view = {0};
     const struct command_option options[] = {
         {"json", OPTION_SWITCH, &json, .help = "Print it as a JSON object."},
     };
     const struct command_syntax syntax = {
         .name = "trace info",
-        .synopsis = "[--json] FILE",
+        .synopsis = "[--json] FILE...",
         .about = "Prints what a traced program did, in figures: the program and its device, launches, memory "
                  "at its\n"
                  "peak by lifetime class, what did not fit, iterations and the time they took, how much was\n"
-                 "predicted, bytes moved by kind and cause, stalls, and whether the file is complete.\n",
+                 "predicted, bytes moved by kind and cause, stalls, and whether the file is complete.\n"
+                 "Of several files, the traces of the ranks of a job, a row each: launches, the median step, "
+                 "the\n"
+                 "most memory that the program held (need), the budget, the most that was on the device "
+                 "(peak),\n"
+                 "bytes fetched and evicted, how long launches waited for data (stalled), and collectives "
+                 "for\n"
+                 "other ranks (waited).\n",
         .options = options,
         .option_count = sizeof(options) / sizeof(*options),
     };
-    const char *path;
+    char **paths;
+    size_t count;
     int status;
-    struct model *model;
-    if (!read_command_line(&syntax, argc, argv, &path, &status)) return status;
-    status = model_open(path, &model);
-    if (status != EXIT_OK) return status;
-    view.model = model;
-    if (!phases_find(model, &view.phases) || !info_make(model, &view.phases, &view.info))
-        status = failure("%s: out of memory", path);
-    else
-        (json ? print_json : print_text)(&view);
-    if (status == EXIT_OK) status = end_status(path, &model->problem);
-    phases_free(&view.phases);
-    model_close(model);
-    return status;
+    if (!read_command_line_of_files(&syntax, argc, argv, 1, &paths, &count, &status)) return status;
+    struct job job = {.command = syntax.name, .paths = paths, .count = count};
+    status = job_open(&job);
+    if (status == EXIT_OK) status = count > 1 ? info_ranks(&job, json) : show(&job, json);
+    return job_close(&job, status);
 }
