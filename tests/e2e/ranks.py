@@ -132,6 +132,26 @@ def linked(build, ranks="4"):
     need(max(links[ranks]) < 1.2 / ranks * min(links[1]), f"the part of each: {links}", run)
 
 
+def show_all(tool, traces):
+    """The commands that show the ranks together agree with each other."""
+    def told(*arguments):
+        done = subprocess.run([tool, "trace", *arguments, "--json", *traces], capture_output=True, text=True, check=False)
+        need(done.returncode == 0 and not done.stderr, f"trace {arguments[0]} shows all ranks: {done.stderr}")
+        return json.loads(done.stdout)
+
+    ranks, info, phases = told("ranks")["ranks"], told("info"), told("phases")["phases"]
+    everything = next(phase["ranks"] for phase in phases if phase["phase"] == "all")
+    for of_ranks, of_info, of_phases in zip(ranks, info["ranks"], everything, strict=True):
+        need(of_ranks["waited_ns"] == of_info["waited_ns"] == of_phases["waited_ns"], "they waited as long in each")
+        need((of_info["launches"], of_info["in_bytes"], of_info["stall_ns"]) ==
+             (of_phases["launches"], of_phases["in_bytes"], of_phases["stall_ns"]), "they launched, fetched and stalled as much in each")
+        need(of_info["clock"]["own_device_clock"] and abs(of_info["clock"]["offset_ns"]) < 1000000, "one machine has one clock")
+    need([rank["in_bytes"] > 0 for rank in info["ranks"]] == [False, True, False], "one rank fetches")
+    step = {phase["phase"] for phase in told("phases", "--iteration", "4")["phases"]}
+    need({"forward", "backward", "update", "collective", "all"} <= step, f"a step has its phases: {step}")
+    need(told("export", "--perfetto", traces[0] + ".pftrace")["slices"] > sum(rank["launches"] for rank in info["ranks"]), "all is exported")
+
+
 def waits(build):
     """The traces of all ranks say which one the others waited for because it fetched data: the one with the least budget. How busy the
     machine is makes any of them late, too, but not for data."""
@@ -162,6 +182,7 @@ def waits(build):
         by_data = [rank["late_by_data_ns"] for rank in said["ranks"]]
         need(by_data[1] > 0 == by_data[0] == by_data[2], f"the rank that fetches is late for it, and no other one: {by_data}")
         need("kept the others waiting most" in compare(*traces).stdout, "the last line says who was late")
+        show_all(tool, traces)
         with open(traces[2], "r+b") as file:
             file.truncate(os.path.getsize(traces[2]) // 2)
         done = compare(*traces)

@@ -115,9 +115,42 @@ class Info(JobTest):
         self.assertIn("Those of the other ranks are lined up by the time since 1970, as no collective was timed that would tell.", text)
 
 
+class Phases(JobTest):
+    def test_ranks_beside_each_other(self):
+        moved = [("move", dict(flags=FETCH, id=2, tick=3, time=1004 * MS, a=2 * MIB)), ("stall", dict(tick=3, time=1005 * MS, a=700, b=1, c=3))]
+        paths = [self.write(0, more=moved), self.write(1, late=3 * MS), self.write(2, late=1 * MS)]
+        told = self.shown("phases", *paths)
+        phases = {phase["phase"]: phase["ranks"] for phase in told["phases"]}
+        self.assertEqual((told["took_is"], list(phases)), ("device", ["collective", "other", "all"]))
+        self.assertEqual([rank["kernel_ns"] for rank in phases["other"]], [4 * MS * STEPS, 7 * MS * STEPS, 5 * MS * STEPS])
+        self.assertEqual([rank["waited_ns"] for rank in phases["collective"]], [3 * MS * STEPS, 0, 2 * MS * STEPS])
+        self.assertEqual([rank["took_ns"] for rank in phases["collective"]], [1 * MS * STEPS] * 3)
+        self.assertEqual([rank["took_ns"] for rank in phases["all"]], [5 * MS * STEPS + 700, 8 * MS * STEPS, 6 * MS * STEPS])
+        self.assertEqual([(rank["in_bytes"], rank["stall_ns"]) for rank in phases["other"]], [(2 * MIB, 700), (0, 0), (0, 0)])
+        text = sluice("trace", "phases", *paths).stdout
+        self.assertRegex(text, r"(?m)^other +rank 1 +280 ms +200 ms +rank 0 +2 MiB +0 B$")
+        self.assertIn("Rank 1 takes 80.0 ms more than the median for other.", text)
+
+    def test_without_durations(self):
+        """The host's time."""
+        paths = [write_trace(self.folder / f"{rank}.slt", [record for record in rank_records(rank) if record[0] != "duration"])
+                 for rank in range(2)]
+        told = self.shown("phases", *paths)
+        self.assertEqual(told["took_is"], "host")
+        everything = told["phases"][-1]["ranks"][0]
+        self.assertEqual(everything["took_ns"], everything["host_ns"])
+        self.assertGreater(everything["host_ns"], 0)
+
+    def test_wrong_arguments(self):
+        paths = [self.write(0), self.write(1)]
+        self.assert_usage_error(sluice("trace", "phases", "--launches", *paths), "--launches takes one file")
+        self.assert_usage_error(sluice("trace", "phases", "--iteration", "1", *paths), "there is no iteration 1; ", "run.0.slt has 0")
+        self.assert_usage_error(sluice("trace", "phases", "--iteration", "0", *paths), "count from 1")
+
+
 class AnyCommand(JobTest):
     """What takes the traces of several ranks."""
-    commands = ["info"], ["export", "--perfetto", "/dev/null"]
+    commands = ["info"], ["phases"], ["export", "--perfetto", "/dev/null"]
 
     def test_what_is_no_trace(self):
         for command in self.commands:

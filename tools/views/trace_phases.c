@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "tools/analyses/accounts.h"
-#include "tools/model/trace_open.h"
 #include "tools/text/command_line.h"
 #include "tools/text/json.h"
 #include "tools/text/messages.h"
 #include "tools/text/table.h"
+#include "tools/views/phases_ranks.h"
 
 struct view {
     const struct model *model;
@@ -265,9 +265,10 @@ static void list_launches(const struct view *view, uint32_t begin, uint32_t end)
     }
 }
 
-static int show(const char *path, struct view *view, bool json, bool launches)
+static int show(const struct job *job, struct view *view, bool json, bool launches)
 {
-    const struct model *model = view->model;
+    const struct model *model = view->model = job->models[0];
+    const char *path = job->paths[0];
     uint32_t begin = 0, end = (uint32_t)model->launches.count;
     if (!phases_find(model, &view->phases)) return failure("%s: out of memory", path);
     if (view->step > view->phases.step_count)
@@ -279,14 +280,13 @@ static int show(const char *path, struct view *view, bool json, bool launches)
     }
     if (!accounts_make(model, &view->phases, begin, end, &view->accounts))
         return failure("%s: out of memory", path);
-    int status = EXIT_OK;
     if (json)
         print_json(view, begin, end, launches);
     else if (launches)
         list_launches(view, begin, end);
     else
-        status = print_text(view);
-    return status == EXIT_OK ? end_status(path, &model->problem) : status;
+        return print_text(view);
+    return EXIT_OK;
 }
 
 int trace_phases(int argc, char **argv)
@@ -300,7 +300,7 @@ int trace_phases(int argc, char **argv)
     };
     const struct command_syntax syntax = {
         .name = "trace phases",
-        .synopsis = "[--iteration N] [--launches] [--json] FILE",
+        .synopsis = "[--iteration N] [--launches] [--json] FILE...",
         .about =
             "Divides a training run into its phases, found from what launches touch or named by the "
             "program's\n"
@@ -314,21 +314,24 @@ int trace_phases(int argc, char **argv)
             "and the bytes by cause: planned; on demand, because a launch needed what nobody had planned;\n"
             "late, planned but not yet begun; and the program's own copies. Populated and discarded bytes "
             "came\n"
-            "and went without being copied.\n",
+            "and went without being copied.\n"
+            "Of several files, the traces of the ranks of a job: the ranks beside each other, with what they "
+            "waited\n"
+            "in collectives for others, and which one takes longest and moves most.\n",
         .options = options,
         .option_count = sizeof(options) / sizeof(*options),
     };
-    const char *path;
+    char **paths;
+    size_t count;
     int status;
-    struct model *model;
-    if (!read_command_line(&syntax, argc, argv, &path, &status)) return status;
+    if (!read_command_line_of_files(&syntax, argc, argv, 1, &paths, &count, &status)) return status;
     if (!view.step) return usage_error("trace phases: iterations count from 1");
     if (view.step == UINT64_MAX) view.step = 0;
-    status = model_open(path, &model);
-    if (status != EXIT_OK) return status;
-    view.model = model;
-    status = show(path, &view, json, launches);
+    if (launches && count > 1) return usage_error("trace phases: --launches takes one file");
+    struct job job = {.command = syntax.name, .paths = paths, .count = count};
+    status = job_open(&job);
+    if (status == EXIT_OK)
+        status = count > 1 ? phases_ranks(&job, view.step, json) : show(&job, &view, json, launches);
     phases_free(&view.phases);
-    model_close(model);
-    return status;
+    return job_close(&job, status);
 }
