@@ -149,6 +149,8 @@ def show_all(tool, traces):
     need([rank["in_bytes"] > 0 for rank in info["ranks"]] == [False, True, False], "one rank fetches")
     step = {phase["phase"] for phase in told("phases", "--iteration", "4")["phases"]}
     need({"forward", "backward", "update", "collective", "all"} <= step, f"a step has its phases: {step}")
+    drawn = told("timeline", "--iteration", "4")["ranks"]
+    need([sum(rank["in_bytes"]) > 0 for rank in drawn] == [False, True, False], "the rank that fetches is seen on the axis")
     need(told("export", "--perfetto", traces[0] + ".pftrace")["slices"] > sum(rank["launches"] for rank in info["ranks"]), "all is exported")
 
 

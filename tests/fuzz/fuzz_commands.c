@@ -1,5 +1,6 @@
 /* Any records as a trace, for every command that shows one: none may crash, hang or leak, whatever the file
- * says. The first byte chooses the command, the rest are records as they lie in a block. */
+ * says. The first byte chooses the command, the rest are records as they lie in a block; where a command is
+ * for several ranks, one has all of them, and another one the first three quarters. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -10,7 +11,7 @@
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-/* After the command: the file, and then what is here. */
+/* After the command: the file, or both, and then what is here. */
 static char *commands[][4] = {
     {"info"},
     {"info", "--json"},
@@ -29,7 +30,14 @@ static char *commands[][4] = {
     {"export", "--perfetto", "/dev/null"},
     {"check"},
     {"check", "--json"},
+    /* of several ranks: */
+    {"ranks"},
+    {"info", "--json"},
+    {"phases"},
+    {"timeline", "--width", "40"},
+    {"export", "--perfetto", "/dev/null"},
 };
+enum { COMMANDS = sizeof(commands) / sizeof(*commands), SEVERAL = 5 };
 
 /* What they print is not looked at; the fuzzer writes to the descriptors themselves. */
 int LLVMFuzzerInitialize(int *argc, char ***argv)
@@ -43,13 +51,17 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     if (size < 2) return 0;
-    char path[RECORDS_PATH];
-    int fd = records_file(bytes + 1, size - 1, path);
-    char **command = commands[bytes[0] % (sizeof(commands) / sizeof(*commands))];
-    char *arguments[] = {"trace", command[0], path, command[1], command[2], NULL};
-    int count = 0;
-    while (arguments[count]) count++;
+    char path[RECORDS_PATH], other[RECORDS_PATH];
+    unsigned chosen = bytes[0] % COMMANDS;
+    char **command = commands[chosen], *arguments[7] = {"trace", command[0], path};
+    int count = 3, fd = records_file(bytes + 1, size - 1, path), other_fd = -1;
+    if (chosen >= COMMANDS - SEVERAL) {
+        other_fd = records_file(bytes + 1, (size - 1) / 4 * 3, other);
+        arguments[count++] = other;
+    }
+    for (int i = 1; command[i]; i++) arguments[count++] = command[i];
     command_trace(count, arguments);
     close(fd);
+    if (other_fd >= 0) close(other_fd);
     return 0;
 }

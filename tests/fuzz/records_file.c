@@ -25,6 +25,7 @@ static void write_trace(int fd, const uint8_t *records, size_t size)
     struct sluice_trace_header header = {.magic = SLUICE_TRACE_MAGIC,
                                          .major_version = SLUICE_TRACE_MAJOR,
                                          .header_bytes = sizeof(header),
+                                         .process = (uint32_t)size,
                                          .program = "fuzz"};
     header.checksum = sl_trace_header_checksum(&header, sizeof(header));
     struct sluice_trace_block block = {.magic = SLUICE_TRACE_BLOCK_MAGIC,

@@ -7,7 +7,8 @@
 
 enum { RECORDS_PATH = 32 };
 
-/* A file in memory; `path` names it until the descriptor that is returned is closed. */
+/* A file in memory; `path` names it until the descriptor that is returned is closed. Of another size, it is of
+ * another process. */
 int records_file(const uint8_t *records, size_t size, char path[RECORDS_PATH]);
 
 #endif

@@ -148,9 +148,43 @@ class Phases(JobTest):
         self.assert_usage_error(sluice("trace", "phases", "--iteration", "0", *paths), "count from 1")
 
 
+class Timeline(JobTest):
+    clocks = 0, 5_000 * MS, -300 * MS
+
+    def test_ranks_on_one_axis(self):
+        moved = [("move", dict(flags=POPULATE, id=1, tick=1, time=1001 * MS, a=12 * MIB)),
+                 ("move", dict(flags=FETCH, id=2, tick=3, time=1201 * MS, a=2 * MIB)),
+                 ("move", dict(flags=FETCH + 16, id=3, tick=3, time=1201 * MS, a=3 * MIB)),
+                 ("move", dict(flags=EVICT, id=3, tick=3, time=1301 * MS, a=3 * MIB)),
+                 ("stall", dict(tick=3, time=1205 * MS, a=700, b=1, c=41))]
+        paths = [self.write(rank, more=[] if rank else moved, clock=clock, late=3 * MS * (rank == 1)) for rank, clock in enumerate(self.clocks)]
+        told = self.shown("timeline", "--width", "69", *paths)
+        self.assertEqual([{len(row) for key, row in rank.items() if key != "file"} for rank in told["ranks"]], [{40}] * 3)
+        self.assertTrue((STEPS - 1) * 10 * MS < told["duration_ns"] < STEPS * 10 * MS)
+        waited = [rank["waited_ns"] for rank in told["ranks"]]
+        self.assertEqual([sum(row) for row in waited], [3 * MS * STEPS, 0, 3 * MS * STEPS])
+        self.assertTrue(all(2 * MS < ns < 4 * MS for row in (waited[0], waited[2]) for ns in row), "a step is a column")
+        first = told["ranks"][0]
+        for key, bytes, column in (("in_bytes", 5 * MIB, 20), ("out_bytes", 3 * MIB, 30), ("stall_ns", 700, 20)):
+            self.assertEqual(sum(first[key]), bytes, key)
+            self.assertIn(first[key].index(max(first[key])), (column, column + 1), key)
+        self.assertEqual((first["device_bytes"][1], first["device_bytes"][25], first["device_bytes"][-1]), (12 * MIB, 17 * MIB, 14 * MIB))
+        text = sluice("trace", "timeline", "--width", "69", *paths, env=clean_environment(LC_ALL="C")).stdout.splitlines()
+        self.assertTrue(text[0].startswith("gpt, 3 ranks, 39"), text[0])
+        self.assertEqual([line.split("|")[0].strip() for line in text if "|" in line],
+                         ["rank 0", "on the device", "in", "out", "stalled", "waits (peers)", "rank 1", "on the device", "rank 2",
+                          "on the device", "waits (peers)"])
+        self.assertIn("Clocks are lined up at the ends of collectives; half of these lie within 0 ns.", text)
+
+    def test_wrong_arguments(self):
+        paths = [self.write(0), self.write(1)]
+        self.assert_usage_error(sluice("trace", "timeline", "--iteration", "1", *paths), "there is no iteration 1; ", "run.0.slt has 0")
+        self.assert_usage_error(sluice("trace", "timeline", "--width", "5", *paths), "--width takes a number from 24")
+
+
 class AnyCommand(JobTest):
     """What takes the traces of several ranks."""
-    commands = ["info"], ["phases"], ["export", "--perfetto", "/dev/null"]
+    commands = ["info"], ["phases"], ["timeline"], ["export", "--perfetto", "/dev/null"]
 
     def test_what_is_no_trace(self):
         for command in self.commands:

@@ -9,7 +9,7 @@ from support import GOLDEN, TOOL, ToolTest, clean_environment, sluice
 
 TRACE = GOLDEN / "v2.slt"
 HEADER_BYTES = 128
-SEVERAL = ["export", "info", "phases"]  # may be given the traces of several ranks
+SEVERAL = ["export", "info", "phases", "timeline"]  # may be given the traces of several ranks
 
 
 def damaged(tmp, at, flip=0xFF):

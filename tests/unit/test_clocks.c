@@ -29,8 +29,10 @@ static void check(int64_t offset_ns, double drift, size_t odd)
     make(offset_ns, drift, odd);
     assert_true(clock_fit(own_ns, first_ns, PAIRS, &clock));
     make(offset_ns, drift, 0);
-    for (size_t i = 0; i < PAIRS; i++)
+    for (size_t i = 0; i < PAIRS; i++) {
         assert_true(llabs((int64_t)(clock_on_first(&clock, own_ns[i]) - first_ns[i])) < 100);
+        assert_true(llabs((int64_t)(clock_from_first(&clock, first_ns[i]) - own_ns[i])) < 100);
+    }
     assert_true(clock.error_ns < 100);
 }
 
@@ -72,6 +74,7 @@ static void no_figure_is_too_large(void **state)
     assert_true(clock_on_first(&clock, 500) == 0);
     clock.offset_ns = 1000;
     assert_true(clock_on_first(&clock, UINT64_MAX - 500) == UINT64_MAX);
+    assert_true(clock_from_first(&clock, 500) == 0);
     clock = (struct clock){.offset_ns = 1e300, .drift = 1e300};
     assert_true(clock_on_first(&clock, 5) > 5);
     for (size_t i = 0; i < PAIRS; i++) {
@@ -81,6 +84,8 @@ static void no_figure_is_too_large(void **state)
     assert_true(clock_fit(own_ns, first_ns, PAIRS, &clock));
     assert_true(clock.drift == 0);
     clock_on_first(&clock, UINT64_MAX);
+    clock_from_first(&clock, UINT64_MAX);
+    clock_from_first(&clock, 0);
 }
 
 static struct model models[RANKS];

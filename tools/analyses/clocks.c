@@ -62,12 +62,24 @@ bool clock_fit(const uint64_t *own_ns, const uint64_t *first_ns, size_t count, s
     return true;
 }
 
+static uint64_t shifted(uint64_t ns, double shift)
+{
+    uint64_t by = whole_ns(shift);
+    if (shift < 0) return ns > by ? ns - by : 0;
+    return ns < UINT64_MAX - by ? ns + by : UINT64_MAX;
+}
+
 uint64_t clock_on_first(const struct clock *clock, uint64_t own_ns)
 {
-    double shift = clock->offset_ns + clock->drift * from_to(clock->origin_ns, own_ns);
-    uint64_t by = whole_ns(shift);
-    if (shift < 0) return own_ns > by ? own_ns - by : 0;
-    return own_ns < UINT64_MAX - by ? own_ns + by : UINT64_MAX;
+    return shifted(own_ns, clock->offset_ns + clock->drift * from_to(clock->origin_ns, own_ns));
+}
+
+uint64_t clock_from_first(const struct clock *clock, uint64_t first_ns)
+{
+    /* without the drift; then by how much that is since the origin */
+    uint64_t about_ns = shifted(first_ns, -clock->offset_ns);
+    double drifted = from_to(clock->origin_ns, about_ns) * clock->drift / (1 + clock->drift);
+    return shifted(about_ns, -drifted);
 }
 
 uint64_t clock_arrived(const struct clock *clock, const struct meeting_entry *entry)

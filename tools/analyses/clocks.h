@@ -31,6 +31,9 @@ bool clocks_find(const struct meetings *meetings, struct clock **out);
 /* A moment of the own clock on the first rank's; what that cannot hold is its least or most. */
 uint64_t clock_on_first(const struct clock *clock, uint64_t own_ns);
 
+/* The moment of the own clock that is this one on the first rank's; the same. */
+uint64_t clock_from_first(const struct clock *clock, uint64_t first_ns);
+
 /* When the rank came to a collective, on its own clock: when it began on the device, or, where that is not
  * known or another clock's, when it was launched. */
 uint64_t clock_arrived(const struct clock *clock, const struct meeting_entry *entry);

@@ -72,8 +72,7 @@ static uint64_t part_before(uint64_t amount, uint64_t from, uint64_t to, uint64_
     return (uint64_t)((unsigned __int128)amount * (at - from) / (to - from));
 }
 
-/* Adds `amount`, evenly over [from, to), to the stretches that it lies in: no byte is lost between them. */
-static void spread(const struct timeline *t, uint64_t *row, uint64_t from, uint64_t to, uint64_t amount)
+void timeline_spread(const struct timeline *t, uint64_t *row, uint64_t from, uint64_t to, uint64_t amount)
 {
     uint64_t begin = from > t->begin_ns ? from : t->begin_ns, end = to < t->end_ns ? to : t->end_ns;
     if (begin >= end) return;
@@ -98,7 +97,8 @@ static bool find_phases(const struct making *m)
         uint64_t from = model->launches.at[l].time_ns;
         uint64_t to = l + 1 < model->launches.count ? model->launches.at[l + 1].time_ns : t->end_ns;
         if (from >= t->end_ns) break;
-        if (to > from) spread(t, times + (size_t)m->phases->of_launch[l] * t->count, from, to, to - from);
+        if (to > from)
+            timeline_spread(t, times + (size_t)m->phases->of_launch[l] * t->count, from, to, to - from);
     }
     for (uint32_t s = 0; s < t->count; s++)
         for (unsigned p = 1; p < PHASE_COUNT; p++)
@@ -136,9 +136,9 @@ static void find_traffic(const struct making *m)
         uint64_t took = transfer->took_ns ? transfer->took_ns : 1;
         if (took > UINT64_MAX - transfer->began_ns) continue;
         unsigned d = in ? TO_DEVICE : FROM_DEVICE;
-        spread(t, t->moved[d][transfer->cause], transfer->began_ns, transfer->began_ns + took,
-               transfer->bytes);
-        spread(t, t->busy_ns[d], transfer->began_ns, transfer->began_ns + took, took);
+        timeline_spread(t, t->moved[d][transfer->cause], transfer->began_ns, transfer->began_ns + took,
+                        transfer->bytes);
+        timeline_spread(t, t->busy_ns[d], transfer->began_ns, transfer->began_ns + took, took);
     }
     for (size_t i = 0; !t->has_transfers && i < model->moves.count; i++) {
         const struct model_move *move = &model->moves.at[i];

@@ -25,6 +25,10 @@ struct timeline {
  * memory; timeline_free accepts what is left then. */
 bool timeline_make(const struct model *model, const struct phases *phases, uint64_t begin_ns, uint64_t end_ns,
                    uint32_t count, struct timeline *out);
+/* Adds `amount`, evenly over [from, to), to the stretches of `row` that it lies in: no byte is lost between
+ * them. pre: from < to, or nothing is added. */
+void timeline_spread(const struct timeline *timeline, uint64_t *row, uint64_t from, uint64_t to,
+                     uint64_t amount);
 void timeline_free(struct timeline *timeline);
 
 #endif

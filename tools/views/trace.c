@@ -38,6 +38,7 @@ static void print_help(void)
     for (size_t i = 0; i < COMMAND_COUNT; i++) printf("  %-9s %s\n", commands[i].name, commands[i].help);
     puts(
         "\nsluice trace COMMAND --help says more. With --json a command prints JSON.\n"
+        "info, phases, timeline and export --perfetto also take the traces of all ranks of a job.\n"
         "A file that ends early (the program was killed) is shown up to its last whole block, and a line on\n"
         "stderr says so. Exit status 1: the file cannot be read or is damaged; 2: wrong usage.");
 }

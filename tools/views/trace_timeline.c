@@ -2,8 +2,6 @@
 #include "tools/views/trace.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/text.h"
 #include "tools/analyses/timeline.h"
@@ -13,101 +11,21 @@
 #include "tools/text/messages.h"
 #include "tools/text/table.h"
 #include "tools/text/terminal.h"
-
-enum {
-    LABEL = 16,  /* columns in front of the drawing */
-    FIGURE = 11, /* and behind it */
-    FRAME = 2,
-    NARROW = 48, /* what is narrower has no figures */
-    LEAST = 24,
-    LEVELS = 8,
-};
+#include "tools/views/canvas.h"
+#include "tools/views/timeline_ranks.h"
 
 struct drawing {
     const struct model *model;
     const struct phases *phases;
     struct timeline timeline;
+    struct canvas canvas;
     uint64_t step; /* 0: the whole trace */
-    unsigned width;
-    bool figures, unicode;
 };
-
-/* A level from 0 to LEVELS; what is not nothing is seen. */
-static unsigned level_of(uint64_t value, uint64_t full)
-{
-    if (!value || !full) return 0;
-    double share = (double)value / (double)full * LEVELS;
-    return share >= LEVELS ? LEVELS : share < 1 ? 1 : (unsigned)(share + 0.5);
-}
-
-static void draw_level(const struct drawing *drawing, unsigned level)
-{
-    static const char *const blocks[LEVELS + 1] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    static const char plain[LEVELS + 1] = {' ', '.', ':', '-', '=', '+', '*', '%', '#'};
-    if (drawing->unicode)
-        fputs(blocks[level], stdout);
-    else
-        putchar(plain[level]);
-}
-
-static const char *bar(const struct drawing *drawing)
-{
-    return drawing->unicode ? "│" : "|";
-}
-
-static void begin_row(const struct drawing *drawing, const char *label)
-{
-    printf("%-*.*s%s", LABEL, LABEL, label, bar(drawing));
-}
-
-static void end_row(const struct drawing *drawing, const char *figure)
-{
-    fputs(bar(drawing), stdout);
-    if (drawing->figures) printf("%*s", FIGURE, figure);
-    putchar('\n');
-}
 
 static void draw(const struct drawing *drawing, const char *label, enum terminal_style style,
                  const uint64_t *row, uint64_t full, const char *figure)
 {
-    begin_row(drawing, label);
-    fputs(style_text(stdout, style), stdout);
-    for (uint32_t s = 0; s < drawing->timeline.count; s++) draw_level(drawing, level_of(row[s], full));
-    if (style) fputs(style_text(stdout, STYLE_NONE), stdout);
-    end_row(drawing, figure);
-}
-
-static uint64_t most(const uint64_t *row, uint32_t count)
-{
-    uint64_t most = 0;
-    for (uint32_t s = 0; s < count; s++)
-        if (row[s] > most) most = row[s];
-    return most;
-}
-
-static uint64_t sum(const uint64_t *row, uint32_t count)
-{
-    uint64_t sum = 0;
-    for (uint32_t s = 0; s < count; s++) sum += row[s];
-    return sum;
-}
-
-/* Each phase has its name where it begins, as far as there is room. */
-static void draw_phases(const struct drawing *drawing)
-{
-    const struct timeline *t = &drawing->timeline;
-    begin_row(drawing, "phase");
-    for (uint32_t s = 0, end; s < t->count; s = end) {
-        for (end = s; end < t->count && t->phase[end] == t->phase[s];) end++;
-        unsigned room = end - s;
-        const char *name = phase_name(t->phase[s]);
-        if (s) {
-            fputs(bar(drawing), stdout);
-            room--;
-        }
-        printf("%-*.*s", (int)room, (int)room, name);
-    }
-    end_row(drawing, "");
+    canvas_row(&drawing->canvas, label, style, row, full, figure);
 }
 
 static void draw_memory(const struct drawing *drawing)
@@ -116,17 +34,18 @@ static void draw_memory(const struct drawing *drawing)
         STYLE_DIM, STYLE_BLUE, STYLE_YELLOW, STYLE_MAGENTA, STYLE_GREEN, STYLE_CYAN, STYLE_RED};
     const struct timeline *t = &drawing->timeline;
     char text[SL_BYTES_TEXT];
-    uint64_t full = most(t->resident, t->count);
+    uint64_t full = row_most(t->resident, t->count);
     for (unsigned c = 0; c < CLASS_COUNT; c++)
-        if (most(t->of_class[c], t->count) > full) full = most(t->of_class[c], t->count);
+        if (row_most(t->of_class[c], t->count) > full) full = row_most(t->of_class[c], t->count);
     for (unsigned c = 1; c <= CLASS_COUNT; c++) {
         unsigned class = c % CLASS_COUNT; /* what is unknown last */
-        uint64_t peak = most(t->of_class[class], t->count);
+        uint64_t peak = row_most(t->of_class[class], t->count);
         if (peak)
             draw(drawing, class_name(class), styles[class], t->of_class[class], full,
                  sl_bytes_text(peak, text));
     }
-    draw(drawing, "in all", STYLE_NONE, t->resident, full, sl_bytes_text(most(t->resident, t->count), text));
+    draw(drawing, "in all", STYLE_NONE, t->resident, full,
+         sl_bytes_text(row_most(t->resident, t->count), text));
 }
 
 static void draw_traffic(const struct drawing *drawing)
@@ -137,33 +56,25 @@ static void draw_traffic(const struct drawing *drawing)
     uint64_t full = 1, stretch_ns = (t->end_ns - t->begin_ns) / t->count + 1;
     for (unsigned d = 0; d < DIRECTIONS; d++)
         for (unsigned c = 0; c < MOVE_CAUSES; c++) {
-            uint64_t peak = most(t->moved[d][c], t->count);
+            uint64_t peak = row_most(t->moved[d][c], t->count);
             if (peak > full) full = peak;
         }
     for (unsigned d = 0; d < DIRECTIONS; d++) {
         char label[32], text[SL_BYTES_TEXT];
         for (unsigned c = 0; c < MOVE_CAUSES; c++) {
-            uint64_t bytes = sum(t->moved[d][c], t->count);
+            uint64_t bytes = row_sum(t->moved[d][c], t->count);
             snprintf(label, sizeof(label), "%s, %s", ways[d], move_cause_name(c));
             if (bytes) draw(drawing, label, styles[c], t->moved[d][c], full, sl_bytes_text(bytes, text));
         }
         if (!t->has_transfers) continue;
-        double busy = (double)sum(t->busy_ns[d], t->count) / (double)(t->end_ns - t->begin_ns);
+        double busy = (double)row_sum(t->busy_ns[d], t->count) / (double)(t->end_ns - t->begin_ns);
         snprintf(label, sizeof(label), "%s, link busy", ways[d]);
         snprintf(text, sizeof(text), "%.0f%%", busy * 100);
         draw(drawing, label, STYLE_NONE, t->busy_ns[d], stretch_ns, text);
     }
     char text[TIME_TEXT];
-    uint64_t stalled = sum(t->stall_ns, t->count);
+    uint64_t stalled = row_sum(t->stall_ns, t->count);
     if (stalled) draw(drawing, "stalled", STYLE_RED, t->stall_ns, stretch_ns, time_text(stalled, text));
-}
-
-static void draw_axis(const struct drawing *drawing)
-{
-    char text[TIME_TEXT];
-    const struct timeline *t = &drawing->timeline;
-    time_text(t->end_ns - t->begin_ns, text);
-    printf("%*s 0%*s\n", LABEL, "", (int)t->count - 1, text);
 }
 
 static void print_notes(const struct drawing *drawing)
@@ -191,10 +102,10 @@ static void print_text(struct drawing *drawing)
     if (drawing->step)
         printf(", iteration %" PRIu64 " of %" PRIu32, drawing->step, drawing->phases->step_count);
     printf(", %s\n", time_text(t->end_ns - t->begin_ns, text));
-    draw_phases(drawing);
+    canvas_phases(&drawing->canvas, "phase", t->phase);
     draw_memory(drawing);
     draw_traffic(drawing);
-    draw_axis(drawing);
+    canvas_axis(&drawing->canvas, t->end_ns - t->begin_ns);
     print_notes(drawing);
 }
 
@@ -238,14 +149,6 @@ static void print_json(const struct drawing *drawing)
     json_close(&json);
 }
 
-/* The step that is shown where none is asked for: late enough to be settled, not the last, behind which
- * programs end. */
-static uint64_t usual_step(const struct phases *phases)
-{
-    uint32_t count = phases->step_count;
-    return count > 1 ? count - 1 : count;
-}
-
 static void find_span(const struct drawing *drawing, uint64_t *begin_ns, uint64_t *end_ns)
 {
     const struct model *model = drawing->model;
@@ -267,22 +170,20 @@ static int show(const char *path, struct drawing *drawing, struct phases *phases
     drawing->phases = phases;
     if (!drawing->step) drawing->step = usual_step(phases);
     find_span(drawing, &begin_ns, &end_ns);
-    drawing->figures = drawing->width >= NARROW;
-    uint32_t count = drawing->width - LABEL - FRAME - (drawing->figures ? FIGURE : 0);
-    if (!timeline_make(drawing->model, phases, begin_ns, end_ns, count, &drawing->timeline))
+    if (!timeline_make(drawing->model, phases, begin_ns, end_ns, drawing->canvas.columns, &drawing->timeline))
         return failure("%s: out of memory", path);
     if (json)
         print_json(drawing);
     else
         print_text(drawing);
-    return end_status(path, &drawing->model->problem);
+    return EXIT_OK;
 }
 
 int trace_timeline(int argc, char **argv)
 {
     bool json = false;
     struct phases phases = {0};
-    struct drawing drawing = {.unicode = has_unicode(), .step = UINT64_MAX};
+    struct drawing drawing = {.step = UINT64_MAX};
     uint64_t width = terminal_width(stdout);
     const struct command_option options[] = {
         {"width", OPTION_NUMBER, &width, "N", "Columns, from 24; without it, the terminal's."},
@@ -292,32 +193,40 @@ int trace_timeline(int argc, char **argv)
     };
     const struct command_syntax syntax = {
         .name = "trace timeline",
-        .synopsis = "[--width N] [--iteration N] [--json] FILE",
-        .about = "Draws one iteration: its phases, device memory by lifetime class, what was copied in and "
-                 "out of it by\n"
-                 "cause, how busy the link was, and stalls. A full block is the most memory that was in use, "
-                 "the most\n"
-                 "traffic of any cause, or, for what is busy or stalled, all of the column's time; behind "
-                 "each row is\n"
-                 "its peak or its sum. Times are the program's; traffic is drawn when it was on the link.\n",
+        .synopsis = "[--width N] [--iteration N] [--json] FILE...",
+        .about =
+            "Draws one iteration: its phases, device memory by lifetime class, what was copied in and "
+            "out of it by\n"
+            "cause, how busy the link was, and stalls. A full block is the most memory that was in use, "
+            "the most\n"
+            "traffic of any cause, or, for what is busy or stalled, all of the column's time; behind "
+            "each row is\n"
+            "its peak or its sum. Times are the program's; traffic is drawn when it was on the link.\n"
+            "Of several files, the traces of the ranks of a job, the ranks stand one beneath another on one "
+            "axis, with\n"
+            "what is on the device, copied, stalled, and waited in collectives for other ranks.\n",
         .options = options,
         .option_count = sizeof(options) / sizeof(*options),
     };
-    const char *path;
+    char **paths;
+    size_t count;
     int status;
-    struct model *model;
-    if (!read_command_line(&syntax, argc, argv, &path, &status)) return status;
-    if (width < LEAST || width > TIMELINE_MOST)
-        return usage_error("trace timeline: --width takes a number from %d to %d", LEAST, TIMELINE_MOST);
+    if (!read_command_line_of_files(&syntax, argc, argv, 1, &paths, &count, &status)) return status;
+    if (width < CANVAS_LEAST || width > TIMELINE_MOST)
+        return usage_error("trace timeline: --width takes a number from %d to %d", CANVAS_LEAST,
+                           TIMELINE_MOST);
     if (!drawing.step) return usage_error("trace timeline: iterations count from 1");
     if (drawing.step == UINT64_MAX) drawing.step = 0;
-    drawing.width = (unsigned)width;
-    status = model_open(path, &model);
-    if (status != EXIT_OK) return status;
-    drawing.model = model;
-    status = show(path, &drawing, &phases, json);
+    struct job job = {.command = syntax.name, .paths = paths, .count = count};
+    drawing.canvas = canvas_of_width((unsigned)width);
+    status = job_open(&job);
+    if (status == EXIT_OK && count > 1) {
+        status = timeline_ranks(&job, &drawing.canvas, drawing.step, json);
+    } else if (status == EXIT_OK) {
+        drawing.model = job.models[0];
+        status = show(paths[0], &drawing, &phases, json);
+    }
     timeline_free(&drawing.timeline);
     phases_free(&phases);
-    model_close(model);
-    return status;
+    return job_close(&job, status);
 }
