@@ -35,6 +35,7 @@ bool sl_options_absolute(const char *path, char *out, size_t out_bytes)
 static const char *const rank_variables[] = {"RANK",     "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
                                              "PMI_RANK", "MV2_COMM_WORLD_RANK",  "SLURM_PROCID"};
 static char rank[12] = "0";
+static bool has_rank;
 
 void sl_options_note_rank(void)
 {
@@ -43,6 +44,7 @@ void sl_options_note_rank(void)
         size_t digits = value ? strspn(value, "0123456789") : 0;
         if (!digits || value[digits] || digits >= sizeof(rank)) continue;
         memcpy(rank, value, digits + 1);
+        has_rank = true;
         return;
     }
 }
@@ -68,4 +70,9 @@ bool sl_options_expand(const char *template, char *out, size_t out_bytes)
     if (used >= out_bytes) return false;
     out[used] = 0;
     return true;
+}
+
+const char *sl_options_rank(void)
+{
+    return has_rank ? rank : NULL;
 }

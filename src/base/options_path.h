@@ -11,4 +11,7 @@ bool sl_options_absolute(const char *path, char *out, size_t out_bytes);
 /* `template` with %p, %h and %r expanded. Returns false when it does not fit. */
 bool sl_options_expand(const char *template, char *out, size_t out_bytes);
 
+/* The process's number in a distributed job, in decimal digits; NULL: no launcher has set one. */
+const char *sl_options_rank(void);
+
 #endif

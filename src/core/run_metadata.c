@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/intern.h"
+#include "base/options_path.h"
 #include "core/history.h"
 #include "core/record.h"
 #include "move/migrator.h"
@@ -71,6 +72,7 @@ void sl_run_metadata_start(struct sl_recorder *recorder, const struct sl_backend
     metadata(recorder, "sluice=%s", SLUICE_VERSION);
     metadata(recorder, "policy=%s", policy);
     metadata(recorder, "daemon=%s", daemon);
+    if (sl_options_rank()) metadata(recorder, "rank=%s", sl_options_rank());
     if (device.name[0]) metadata(recorder, "device=%s", device.name);
     if (device.driver_version)
         metadata(recorder, "driver=%d.%d", device.driver_version / 1000, device.driver_version % 1000 / 10);

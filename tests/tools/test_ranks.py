@@ -65,6 +65,21 @@ class Ranks(JobTest):
         self.assertEqual((result.returncode, result.stdout), (1, ""))
         self.assert_one_line(result.stderr, "run.0.slt and ", "copy.slt are traces of one process")
 
+    def test_ranks_are_called_what_they_were(self):
+        """In the order of their numbers, as the launcher gave them, not of their files' names; where one has none, of the files."""
+        late = {2: 0, 10: 3 * MS, 11: 0}
+        paths = [self.write(rank, late=late[rank], more=[("metadata", dict(time=1000 * MS), f"rank={rank}")]) for rank in (10, 11, 2)]
+        for command in "ranks", "info", "timeline":
+            told = self.shown(command, *paths)["ranks"]
+            self.assertEqual([(rank["rank"], rank["file"]) for rank in told], [(rank, str(self.folder / f"run.{rank}.slt")) for rank in late])
+        self.assertIn("Rank 10 kept the others", sluice("trace", "ranks", *paths).stdout)
+        self.assertIn("Rank 10 takes 120 ms more", sluice("trace", "phases", *paths).stdout)
+        self.assertRegex(sluice("trace", "timeline", *paths).stdout, r"(?m)^rank 11 ")
+        for numbers in ((0, 1, None), (3, 3, 4), (1, "-1", 2), (1, 1 << 32, 3)):
+            paths = [self.write(i, process=i + 1, more=[("metadata", dict(time=1000 * MS), f"rank={number}")] if number is not None else [])
+                     for i, number in enumerate(numbers)]
+            self.assertEqual([rank["rank"] for rank in self.shown("ranks", *paths)["ranks"]], [0, 1, 2], numbers)
+
     def test_it_says_when_it_cannot_write(self):
         paths = [self.write(0), self.write(1)]
         with open("/dev/full", "w") as full:
@@ -159,7 +174,7 @@ class Timeline(JobTest):
                  ("stall", dict(tick=3, time=1205 * MS, a=700, b=1, c=41))]
         paths = [self.write(rank, more=[] if rank else moved, clock=clock, late=3 * MS * (rank == 1)) for rank, clock in enumerate(self.clocks)]
         told = self.shown("timeline", "--width", "69", *paths)
-        self.assertEqual([{len(row) for key, row in rank.items() if key != "file"} for rank in told["ranks"]], [{40}] * 3)
+        self.assertEqual([{len(row) for key, row in rank.items() if key not in ("file", "rank")} for rank in told["ranks"]], [{40}] * 3)
         self.assertTrue((STEPS - 1) * 10 * MS < told["duration_ns"] < STEPS * 10 * MS)
         waited = [rank["waited_ns"] for rank in told["ranks"]]
         self.assertEqual([sum(row) for row in waited], [3 * MS * STEPS, 0, 3 * MS * STEPS])

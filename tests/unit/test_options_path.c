@@ -56,9 +56,11 @@ static void the_rank_is_the_first_launchers(void **state)
     enum { COUNT = sizeof(variables) / sizeof(*variables) };
     for (int i = 0; i < COUNT; i++) unsetenv(variables[i]);
     assert_rank("0");
+    assert_null(sl_options_rank());
     for (int i = 0; i < COUNT; i++) setenv(variables[i], ranks[i], 1);
     for (int i = 0; i < COUNT; i++) {
         assert_rank(ranks[i]);
+        assert_string_equal(sl_options_rank(), ranks[i]);
         for (size_t j = 0; i + 1 < COUNT && j < sizeof(no_ranks) / sizeof(*no_ranks); j++) {
             setenv(variables[i], no_ranks[j], 1);
             assert_rank(ranks[i + 1]);

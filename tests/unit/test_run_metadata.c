@@ -23,6 +23,7 @@ static int start(void **state)
     snprintf(path, sizeof path, "/tmp/sluice-facts-%d", (int)getpid());
     setenv("SLUICE_TRACE", path, 1);
     setenv("SLUICE_TRACE_FULL", "wait", 1);
+    setenv("RANK", "11", 1);
     return core_start(state);
 }
 
@@ -45,16 +46,18 @@ static void values_take_no_room_among_texts(void **state)
     struct trace_content content = trace_read_file(path);
     assert_int_equal(content.problem.status, SL_OK);
     uint64_t plans = 0;
-    bool policy = false;
+    bool policy = false, rank = false;
     for (size_t i = 0; i < content.count; i++) {
         const struct sl_event *event = &content.records[i].event;
         if (event->type != SL_EVENT_METADATA) continue;
         assert_string_not_equal(event->text, SL_INTERN_LOST);
         if (event->flags == SL_METADATA_NUMBER && !strcmp(event->text, "plans")) plans = event->a;
         if (event->flags == SL_METADATA_TEXT && !strcmp(event->text, "policy=plan")) policy = true;
+        if (event->flags == SL_METADATA_TEXT && !strcmp(event->text, "rank=11")) rank = true;
     }
     assert_int_equal(plans, CHANGES);
     assert_true(policy);
+    assert_true(rank);
     trace_content_free(&content);
 }
 

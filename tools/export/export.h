@@ -17,6 +17,7 @@ struct export_window {
 };
 
 struct export_rank {
+    uint32_t number;
     const struct model *model;
     struct phases phases;
     struct export_window window; /* on the rank's own clock */

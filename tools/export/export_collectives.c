@@ -57,7 +57,7 @@ static void put_wait(struct drawing *drawing, const struct place *place)
     const struct meeting_entry *last = meeting ? meeting_last(exporter->job->meetings, meeting, &rank) : NULL;
     if (!last || !entry->timed || entry->took_ns <= last->took_ns) return;
     char name[32];
-    snprintf(name, sizeof(name), "for rank %" PRIu32, rank);
+    snprintf(name, sizeof(name), "for rank %" PRIu32, exporter->job->ranks[rank].number);
     struct perfetto_note notes[] = {{"tick", .number = entry->tick},
                                     {"collective", .text = collective_name(entry->function)},
                                     {"its_tick", .number = last->tick}};

@@ -319,7 +319,7 @@ static void begin_rank(struct exporter *exporter, size_t rank)
         exporter->process = perfetto_process(&exporter->perfetto, process, program.text, 0);
         return;
     }
-    snprintf(name, sizeof(name), "rank %zu (%" PRIu32 " %s)", rank, process, program.text);
+    snprintf(name, sizeof(name), "rank %" PRIu32 " (%" PRIu32 " %s)", its->number, process, program.text);
     if (is_taken(job, rank)) process = PROCESSES_MOST + (uint32_t)rank;
     exporter->process = perfetto_process(&exporter->perfetto, process, name, (unsigned)rank + 1);
     perfetto_use_clock(&exporter->perfetto, on_first, &job->clocks[rank]);

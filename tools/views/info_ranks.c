@@ -117,7 +117,7 @@ static bool print_rows(const struct view *view)
     struct table table = {.columns = columns, .column_count = sizeof(columns) / sizeof(*columns)};
     for (size_t r = 0; r < view->job->count; r++) {
         const struct sluice_trace_header *header = &job_model(view->job, r)->header;
-        table_cell(&table, "%zu", r);
+        table_cell(&table, "%" PRIu32, view->job->numbers[r]);
         table_cell(&table, "%s", program_name(header).text);
         table_cell(&table, "%" PRIu32, header->process);
         add_row(&table, &view->rows[r]);
@@ -162,6 +162,7 @@ static void print_json(const struct view *view)
         const struct clock *clock = &job->clocks[r];
         json_object(&json, NULL, false);
         json_text(&json, "file", job->paths[r]);
+        json_number(&json, "rank", job->numbers[r]);
         json_bool(&json, "complete", model->problem.status == SL_OK);
         json_text(&json, "program", program_name(&model->header).text);
         json_number(&json, "process", model->header.process);

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tools/analyses/info.h"
+#include "tools/model/sorted.h"
 #include "tools/model/trace_open.h"
 #include "tools/text/defuse.h"
 #include "tools/text/messages.h"
@@ -26,6 +28,48 @@ static int refuse_twice(const struct job *job)
     return EXIT_OK;
 }
 
+/* The number that the launcher gave the rank. False: the trace does not say, or says nonsense. */
+static bool find_number(const struct model *model, uint32_t *out)
+{
+    const char *text = model_metadata(model, "rank");
+    char *end;
+    if (!text || *text < '0' || *text > '9') return false;
+    unsigned long long number = strtoull(text, &end, 10);
+    if (*end || number > UINT32_MAX) return false;
+    *out = (uint32_t)number;
+    return true;
+}
+
+struct numbered {
+    uint64_t number;
+    char *path;
+    struct model *model;
+};
+
+/* Puts the traces in the order of their ranks, if all say which they are, each another one. False: there is
+ * no memory. */
+static bool put_in_order(struct job *job)
+{
+    struct numbered *ranks = calloc(job->count, sizeof(*ranks));
+    job->numbers = calloc(job->count, sizeof(*job->numbers));
+    bool good = ranks && job->numbers, known = good;
+    for (size_t r = 0; r < job->count && known; r++) {
+        known = find_number(job->models[r], &job->numbers[r]);
+        ranks[r] = (struct numbered){job->numbers[r], job->paths[r], job->models[r]};
+    }
+    if (known)
+        good = known = sort_by_key(ranks, job->count, sizeof(*ranks), offsetof(struct numbered, number));
+    for (size_t r = 1; r < job->count && known; r++) known = ranks[r].number != ranks[r - 1].number;
+    for (size_t r = 0; r < job->count && good; r++) {
+        job->numbers[r] = known ? (uint32_t)ranks[r].number : (uint32_t)r;
+        if (!known) continue;
+        job->paths[r] = ranks[r].path;
+        job->models[r] = ranks[r].model;
+    }
+    free(ranks);
+    return good;
+}
+
 int job_open(struct job *job)
 {
     int status = EXIT_OK;
@@ -39,7 +83,8 @@ int job_open(struct job *job)
     for (size_t r = 0; r < job->count; r++) defuse_text(job->paths[r]); /* from here on they are only shown */
     status = refuse_twice(job);
     if (status != EXIT_OK) return status;
-    if (!meetings_find((const struct model *const *)job->models, job->count, &job->meetings) ||
+    if (!put_in_order(job) ||
+        !meetings_find((const struct model *const *)job->models, job->count, &job->meetings) ||
         !clocks_find(&job->meetings, &job->clocks))
         return failure("%s: out of memory", job->command);
     return EXIT_OK;
@@ -96,6 +141,7 @@ int job_close(struct job *job, int status)
         model_close(job->models[r]);
     }
     free(job->models);
+    free(job->numbers);
     meetings_free(&job->meetings);
     free(job->clocks);
     *job = (struct job){0};

@@ -4,11 +4,12 @@
 
 #include "tools/analyses/clocks.h"
 
-/* Zero it, set `command` and `paths`. */
+/* Zero it, set `command`, `paths` and `count`. */
 struct job {
     const char *command; /* for messages: "trace ranks" */
-    char *const *paths;
+    char **paths;        /* job_open puts them in the order of the ranks */
     size_t count;
+    uint32_t *numbers;     /* of each: the rank's, as its launcher said; where not all did, 0, 1, ... */
     struct model **models; /* of each path */
     size_t opened;
     struct meetings meetings;

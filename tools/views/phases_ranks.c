@@ -105,7 +105,7 @@ static void add_rank(struct table *table, const struct view *view, unsigned row,
 {
     const struct account *account = account_of(&view->ranks[r], row);
     table_cell(table, "%s", first ? row_name(row) : "");
-    table_cell(table, "%zu", r);
+    table_cell(table, "%" PRIu32, view->job->numbers[r]);
     table_cell(table, "%" PRIu64, account->launches);
     table_time(table, account->host_ns);
     if (account->timed)
@@ -167,10 +167,11 @@ static struct comparison compare(const struct view *view, unsigned row, uint64_t
     return comparison;
 }
 
-static void add_comparison(struct table *table, const struct comparison *c, bool is_time)
+static void add_comparison(struct table *table, const struct view *view, const struct comparison *c,
+                           bool is_time)
 {
     if (c->most > c->median)
-        table_cell(table, "rank %zu", c->most_rank);
+        table_cell(table, "rank %" PRIu32, view->job->numbers[c->most_rank]);
     else
         table_cell(table, "-");
     (is_time ? table_time : table_bytes)(table, c->most);
@@ -192,8 +193,8 @@ static bool print_comparison(const struct view *view, uint64_t *room)
         struct comparison took = compare(view, row, room, took_ns);
         struct comparison bytes = compare(view, row, room, moved_bytes);
         table_cell(&table, "%s", row_name(row));
-        add_comparison(&table, &took, true);
-        add_comparison(&table, &bytes, false);
+        add_comparison(&table, view, &took, true);
+        add_comparison(&table, view, &bytes, false);
         if (row == ALL || took.most - took.median <= worst.most - worst.median) continue;
         worst = took;
         worst_moved = bytes;
@@ -204,7 +205,7 @@ static bool print_comparison(const struct view *view, uint64_t *room)
     if (worst_row == ALL) return good;
     char time[TIME_TEXT], text[SL_BYTES_TEXT];
     uint64_t its = moved_bytes(view, worst.most_rank, worst_row);
-    printf("\nRank %zu takes %s more than the median for %s", worst.most_rank,
+    printf("\nRank %" PRIu32 " takes %s more than the median for %s", view->job->numbers[worst.most_rank],
            time_text(worst.most - worst.median, time), row_name(worst_row));
     if (its > worst_moved.median)
         printf(", and moves %s more", sl_bytes_text(its - worst_moved.median, text));
@@ -243,6 +244,7 @@ static void print_json(const struct view *view, uint64_t step)
         for (size_t r = 0; r < view->job->count; r++) {
             const struct account *account = account_of(&view->ranks[r], row);
             json_object(&json, NULL, false);
+            json_number(&json, "rank", view->job->numbers[r]);
             json_number(&json, "launches", account->launches);
             json_number(&json, "host_ns", account->host_ns);
             json_number(&json, "kernel_ns", account->kernel_ns);

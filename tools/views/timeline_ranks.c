@@ -131,7 +131,7 @@ static void draw_rank(const struct view *view, size_t r, const struct scales *sc
     const struct canvas *canvas = view->canvas;
     const struct rank *rank = &view->ranks[r];
     char label[32], text[SL_BYTES_TEXT], time[TIME_TEXT];
-    snprintf(label, sizeof(label), "rank %zu", r);
+    snprintf(label, sizeof(label), "rank %" PRIu32, view->job->numbers[r]);
     canvas_phases(canvas, label, rank->timeline.phase);
     canvas_row(canvas, "  on the device", STYLE_NONE, rank->timeline.resident, scales->memory_bytes,
                sl_bytes_text(row_most(rank->timeline.resident, canvas->columns), text));
@@ -184,6 +184,7 @@ static void print_json(const struct view *view)
         const struct rank *rank = &view->ranks[r];
         json_object(&json, NULL, true);
         json_text(&json, "file", job->paths[r]);
+        json_number(&json, "rank", job->numbers[r]);
         json_array(&json, "phases", false);
         for (uint32_t s = 0; s < columns; s++) json_text(&json, NULL, phase_name(rank->timeline.phase[s]));
         json_close(&json);

@@ -100,6 +100,7 @@ static int write_job(const struct job *job, const char *out, uint64_t step, bool
     int status = ranks ? EXIT_OK : failure("trace export: out of memory");
     for (size_t r = 0; r < job->count && status == EXIT_OK; r++) {
         ranks[r].model = job->models[r];
+        ranks[r].number = job->numbers[r];
         status = prepare(&ranks[r], job->paths[r], step);
     }
     const struct export_job parts = {ranks, job->count, &job->meetings, job->clocks};

@@ -21,7 +21,7 @@ static void add_rank(struct table *table, const struct view *view, size_t rank)
 {
     const struct rank_books *books = &view->ranks.books[rank];
     const struct sluice_trace_header *header = &job_model(view->job, rank)->header;
-    table_cell(table, "%zu", rank);
+    table_cell(table, "%" PRIu32, view->job->numbers[rank]);
     table_cell(table, "%s", program_name(header).text);
     table_cell(table, "%" PRIu32, header->process);
     table_cell(table, "%zu", view->job->meetings.ranks[rank].count);
@@ -59,8 +59,9 @@ static size_t most_often_last(const struct ranks *ranks, const struct rank_kind 
     return most;
 }
 
-static bool print_kinds(const struct ranks *ranks)
+static bool print_kinds(const struct view *view)
 {
+    const struct ranks *ranks = &view->ranks;
     static const struct table_column columns[] = {
         {"collective", .text = true}, {"communicator"}, {"count"}, {"compared"}, {"bytes each"}, {"waited"},
         {"last most often"},          {"share"},
@@ -76,7 +77,7 @@ static bool print_kinds(const struct ranks *ranks)
         table_bytes(&table, kind->bytes / kind->count);
         table_time(&table, kind->waited_ns);
         if (kind->last_of_rank[last])
-            table_cell(&table, "rank %zu", last);
+            table_cell(&table, "rank %" PRIu32, view->job->numbers[last]);
         else
             table_cell(&table, "-");
         table_share(&table, kind->last_of_rank[last], kind->compared);
@@ -87,8 +88,9 @@ static bool print_kinds(const struct ranks *ranks)
 }
 
 /* The rank that was late by the most time, and its largest cause. */
-static void print_worst(const struct ranks *ranks)
+static void print_worst(const struct view *view)
 {
+    const struct ranks *ranks = &view->ranks;
     const struct rank_books *worst = &ranks->books[0];
     for (size_t r = 0; r < ranks->count; r++)
         if (ranks->books[r].late_ns > worst->late_ns) worst = &ranks->books[r];
@@ -96,8 +98,8 @@ static void print_worst(const struct ranks *ranks)
     char late[TIME_TEXT];
     bool work = worst->by_work_ns >= worst->by_data_ns && worst->by_work_ns >= worst->by_host_ns;
     bool data = worst->by_data_ns >= worst->by_host_ns;
-    printf("\nRank %zu kept the others waiting most, %s in all, mostly because %s.\n",
-           (size_t)(worst - ranks->books), time_text(worst->late_ns, late),
+    printf("\nRank %" PRIu32 " kept the others waiting most, %s in all, mostly because %s.\n",
+           view->job->numbers[worst - ranks->books], time_text(worst->late_ns, late),
            work   ? "its launches took longer"
            : data ? "its launches waited for data to be fetched"
                   : "its host launched later");
@@ -120,7 +122,7 @@ static void print_notes(const struct view *view)
              "SLUICE_TRACE_SAMPLE is 0.");
         return;
     }
-    print_worst(ranks);
+    print_worst(view);
     if (compared < meetings)
         printf("\n%" PRIu64 " of %" PRIu64
                " collectives were not compared: timed on no other rank, or not in "
@@ -136,7 +138,7 @@ static bool print_all(const struct view *view)
 {
     if (!print_books(view)) return false;
     if (view->ranks.kind_count) putchar('\n');
-    if (view->ranks.kind_count && !print_kinds(&view->ranks)) return false;
+    if (view->ranks.kind_count && !print_kinds(view)) return false;
     print_notes(view);
     return true;
 }
@@ -146,6 +148,7 @@ static void put_books(struct json *json, const struct view *view, size_t rank)
     const struct rank_books *books = &view->ranks.books[rank];
     json_object(json, NULL, false);
     json_text(json, "file", view->job->paths[rank]);
+    json_number(json, "rank", view->job->numbers[rank]);
     json_number(json, "process", job_model(view->job, rank)->header.process);
     json_number(json, "collectives", view->job->meetings.ranks[rank].count);
     json_number(json, "compared", books->compared);
@@ -210,8 +213,7 @@ int trace_ranks(int argc, char **argv)
     const struct command_syntax syntax = {
         .name = "trace ranks",
         .synopsis = "[--json] FILE FILE...",
-        .about = "Compares the traces of the ranks of one job, given in the order of the ranks. A collective "
-                 "ends\n"
+        .about = "Compares the traces of the ranks of one job. A collective ends\n"
                  "on all ranks at about one time, so the one on which it took least came last. Prints for "
                  "each rank:\n"
                  "  collectives  how many it took part in, sends, receives and groups left out\n"
