@@ -83,7 +83,14 @@ static void rules_for_pinned_memory_need_some(void **state)
     core = new_core(SL_GIB);
     core->backend.pinned_new = NULL;
     assert_int_equal(sl_core_build(core), SL_OK);
-    assert_int_equal(core->placement.backing.count, 0);
+    assert_int_equal(sl_backing_of(&core->placement.backing, 1, SL_MIB), SL_BACKING_UNIFIED);
+    tear_down(core);
+    /* Those for device memory need none. */
+    options.backing = "from:1M=pinned,site:7=device";
+    core = new_core(SL_GIB);
+    core->backend.pinned_new = NULL;
+    assert_int_equal(sl_core_build(core), SL_OK);
+    assert_int_equal(sl_backing_of(&core->placement.backing, 7, 1), SL_BACKING_DEVICE);
     tear_down(core);
 }
 
