@@ -154,23 +154,44 @@ def show_all(tool, traces):
     need(told("export", "--perfetto", traces[0] + ".pftrace")["slices"] > sum(rank["launches"] for rank in info["ranks"]), "all is exported")
 
 
+def record(build, folder, budgets, links):
+    """The traces of ranks with these budgets, each of whose devices shares its link to the host with as many others."""
+    ranks = len(budgets)
+    traces = [os.path.join(folder, f"run.{rank}.slt") for rank in range(ranks)]
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("SLUICE_", "SOFTCUDA_"))}
+    env.update({"LD_LIBRARY_PATH": os.path.join(build, "subprojects", "softcuda", "lib"), "SOFTCUDA_DEVICES": str(ranks),
+                "WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks), "SLUICE_CHUNK": "2M", "SLUICE_DAEMON": "inline",
+                "SLUICE_NODE": os.path.join(folder, "node"),
+                "LD_PRELOAD": " ".join(filter(None, [os.environ.get("E2E_PRELOAD"), os.path.join(build, "shim", "libsluice.so")]))})
+    command = [os.path.join(build, "workloads", "ddp"), "--data", DATA, "--id-file", os.path.join(folder, "id"), *MODEL,
+               "--steps", "6", "--zero", "2"]
+    started = [subprocess.Popen(command, env={**env, "RANK": str(rank), "LOCAL_RANK": str(rank), "SLUICE_TRACE": traces[rank],
+                                              "SLUICE_DEVICE_BUDGET": budgets[rank], "SOFTCUDA_HOST_LINK": str(links[rank])},
+                                stdout=subprocess.DEVNULL)
+               for rank in range(ranks)]
+    need(all([rank.wait(timeout=240) == 0 for rank in started]), "it runs")
+    return traces
+
+
+def slow_link(build):
+    """All fetch as much, one of them over a link that is four times slower: the traces say so."""
+    with tempfile.TemporaryDirectory() as folder:
+        traces = record(build, folder, ["22M"] * 3, [1, 4, 1])
+        done = subprocess.run([os.path.join(build, "tools", "sluice"), "trace", "ranks", "--json", *traces], capture_output=True,
+                              text=True, check=True)
+    ranks = json.loads(done.stdout)["ranks"]
+    by_link = [rank["late_by_link_ns"] for rank in ranks]
+    need(by_link[1] > 4 * (by_link[0] + by_link[2]), f"its link makes one rank late: {by_link}")
+    need(by_link[1] > max(ranks[1]["late_by_work_ns"], ranks[1]["late_by_data_ns"]), f"and nothing else it does: {ranks[1]}")
+
+
 def waits(build):
     """The traces of all ranks say which one the others waited for because it fetched data: the one with the least budget. How busy the
     machine is makes any of them late, too, but not for data."""
+    slow_link(build)
     tool = os.path.join(build, "tools", "sluice")
     with tempfile.TemporaryDirectory() as folder:
-        traces = [os.path.join(folder, f"run.{rank}.slt") for rank in range(3)]
-        env = {k: v for k, v in os.environ.items() if not k.startswith(("SLUICE_", "SOFTCUDA_"))}
-        env.update({"LD_LIBRARY_PATH": os.path.join(build, "subprojects", "softcuda", "lib"), "SOFTCUDA_DEVICES": "3",
-                    "WORLD_SIZE": "3", "LOCAL_WORLD_SIZE": "3", "SLUICE_CHUNK": "2M", "SLUICE_DAEMON": "inline",
-                    "SLUICE_NODE": os.path.join(folder, "node"),
-                    "LD_PRELOAD": " ".join(filter(None, [os.environ.get("E2E_PRELOAD"), os.path.join(build, "shim", "libsluice.so")]))})
-        command = [os.path.join(build, "workloads", "ddp"), "--data", DATA, "--id-file", os.path.join(folder, "id"), *MODEL,
-                   "--steps", "6", "--zero", "2"]
-        started = [subprocess.Popen(command, env={**env, "RANK": str(rank), "LOCAL_RANK": str(rank), "SLUICE_TRACE": traces[rank],
-                                                  "SLUICE_DEVICE_BUDGET": budget}, stdout=subprocess.DEVNULL)
-                   for rank, budget in enumerate(["64M", "22M", "64M"])]
-        need(all(rank.wait(timeout=240) == 0 for rank in started), "it runs")
+        traces = record(build, folder, ["64M", "22M", "64M"], [1, 1, 1])
 
         def compare(*arguments):
             return subprocess.run([tool, "trace", "ranks", *arguments], capture_output=True, text=True, check=False)

@@ -115,6 +115,56 @@ static void causes_are_told_apart(void **state)
     ranks_free(&ranks);
 }
 
+/* Though it fetched no more: its evictions may have been late. */
+static void launches_that_waited_for_data_say_so(void **state)
+{
+    (void)state;
+    static struct model_stall stalls[] = {{.launch = 2 * 5 + 1, .took_ns = 3000},
+                                          {.tick = 2 * 9 + 1, .took_ns = 9000}};
+    start(2, 7);
+    models[1].stalls = (__typeof__(models[1].stalls)){stalls, 2, 2};
+    delay(1, 5, 8000);
+    delay(1, 9, 4000);
+    delay(1, 12, 1000);
+    struct ranks ranks = compare(2);
+    assert_int_equal(ranks.books[1].by_data_ns, 3000 + 4000);
+    assert_int_equal(ranks.books[1].by_host_ns, 5000 + 1000);
+    ranks_free(&ranks);
+}
+
+/* Both fetch as much, one of them over a link that takes twice as long. */
+static void a_slow_link_is_told_apart(void **state)
+{
+    (void)state;
+    static struct model_transfer transfers[2][MEETINGS];
+    start(2, 7);
+    for (size_t r = 0; r < 2; r++) {
+        for (uint64_t i = 0; i < MEETINGS; i++) {
+            transfers[r][i] = (struct model_transfer){
+                .tick = 2 * i + 1, .took_ns = 3000 * (r + 1), .bytes = 4096, .kind = SL_ACTION_FETCH};
+            moves[r][i] = (struct model_move){.tick = 2 * i + 1, .bytes = 4096, .kind = SL_ACTION_FETCH};
+        }
+        models[r].transfers = (__typeof__(models[r].transfers)){transfers[r], MEETINGS, MEETINGS};
+        models[r].moves.count = MEETINGS;
+    }
+    delay(1, 5, 7000);
+    struct ranks ranks = compare(2);
+    assert_int_equal(ranks.books[1].late_ns, 7000);
+    assert_int_equal(ranks.books[1].by_link_ns, 3000);
+    assert_int_equal(ranks.books[1].by_host_ns, 4000);
+    ranks_free(&ranks);
+    models[0].transfers.count = 0; /* nobody knows how fast it would be, though later ones are faster */
+    for (size_t i = MEETINGS / 2; i < MEETINGS; i++) transfers[1][i].took_ns = 0;
+    ranks = compare(2);
+    assert_int_equal(ranks.books[1].by_link_ns, 0);
+    ranks_free(&ranks);
+    models[0].transfers.count = MEETINGS;
+    for (size_t i = 0; i < MEETINGS; i++) transfers[1][i].took_ns = 3600; /* within what links differ */
+    ranks = compare(2);
+    assert_int_equal(ranks.books[1].by_link_ns, 0);
+    ranks_free(&ranks);
+}
+
 /* What delays a rank for several meetings happened before the first of them. */
 static void a_rank_that_stays_late_is_so_for_one_cause(void **state)
 {
@@ -185,8 +235,8 @@ static void launches_that_were_not_timed_count_as_the_mean(void **state)
     /* At the first meeting it is behind by one kernel; later by more than it is late. */
     assert_int_equal(ranks.books[1].by_work_ns, 4000 + (MEETINGS - 1) * 5000);
     assert_int_equal(ranks.books[1].by_host_ns, 1000);
-    assert_int_equal(ranks.books[1].timed, MEETINGS / 10);
-    assert_int_equal(ranks.books[1].estimated, MEETINGS - MEETINGS / 10);
+    assert_int_equal(ranks.books[1].spending.timed, MEETINGS / 10);
+    assert_int_equal(ranks.books[1].spending.estimated, MEETINGS - MEETINGS / 10);
     ranks_free(&ranks);
 }
 
@@ -196,6 +246,8 @@ int main(void)
         cmocka_unit_test(ranks_that_come_together_wait_for_nobody),
         cmocka_unit_test(who_comes_last_made_the_others_wait),
         cmocka_unit_test(causes_are_told_apart),
+        cmocka_unit_test(launches_that_waited_for_data_say_so),
+        cmocka_unit_test(a_slow_link_is_told_apart),
         cmocka_unit_test(a_rank_that_stays_late_is_so_for_one_cause),
         cmocka_unit_test(what_was_not_timed_is_not_compared),
         cmocka_unit_test(launches_that_were_not_timed_count_as_the_mean),

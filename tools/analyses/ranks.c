@@ -3,53 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/analyses/accounts.h"
-
 #define NOT_TIMED UINT64_MAX
-
-/* How long a launch took, or is taken to have. */
-static uint64_t time_of(struct rank_books *books, const struct model_launch *launch,
-                        const struct model_duration *duration, const uint64_t *shape_ns)
-{
-    if (duration) {
-        books->timed++;
-        return duration->took_ns;
-    }
-    books->estimated += shape_ns[launch->shape] != 0;
-    return shape_ns[launch->shape];
-}
-
-/* Goes through launches, durations, moves and collectives side by side, in the order of their ticks. */
-static void sum_up(const struct model *model, const uint64_t *shape_ns, struct rank_books *books)
-{
-    size_t move = 0, duration = 0, collective = 0;
-    struct rank_spent spent = {0};
-    for (size_t l = 0; l < model->launches.count && collective < model->collectives.count; l++) {
-        const struct model_launch *launch = &model->launches.at[l];
-        for (; move < model->moves.count && model->moves.at[move].tick <= launch->tick; move++)
-            if (model->moves.at[move].kind == SL_ACTION_FETCH)
-                spent.fetched_bytes += model->moves.at[move].bytes;
-        while (duration < model->durations.count && model->durations.at[duration].tick < launch->tick)
-            duration++;
-        bool timed = duration < model->durations.count && model->durations.at[duration].tick == launch->tick;
-        for (;
-             collective < model->collectives.count && model->collectives.at[collective].tick <= launch->tick;
-             collective++)
-            books->until[collective] = spent;
-        if (model_shape_of(model, launch)->kind == SL_LAUNCH_COLLECTIVE) continue;
-        spent.work_ns += time_of(books, launch, timed ? &model->durations.at[duration] : NULL, shape_ns);
-    }
-}
-
-static bool collect(const struct model *model, struct rank_books *books)
-{
-    uint64_t *shape_ns = shape_times(model);
-    books->until = calloc(model->collectives.count + 1, sizeof(*books->until));
-    bool good = shape_ns && books->until;
-    if (good) sum_up(model, shape_ns, books);
-    free(shape_ns);
-    return good;
-}
 
 /* Meetings are by communicator, so the kinds of this one are the last. */
 static struct rank_kind *kind_of(struct ranks *ranks, const struct meeting_entry *entry)
@@ -74,8 +28,8 @@ static uint64_t excess(uint64_t a, uint64_t b)
 /* What all ranks had worked and fetched when one rank was last no later than before: since then it has fallen
  * behind. */
 struct level {
-    uint64_t late_ns;           /* at the meeting before */
-    struct rank_spent *of_rank; /* in `spent` */
+    uint64_t late_ns;      /* at the meeting before */
+    struct spent *of_rank; /* in `spent` */
 };
 
 struct counting {
@@ -83,23 +37,46 @@ struct counting {
     struct ranks *ranks;
     const struct meeting_entry **entries; /* of each rank, as all of these; NULL: it does not take part */
     uint64_t *took_ns;                    /* NOT_TIMED: nobody knows */
-    struct rank_spent *spent;
+    struct spent *spent;
     struct level *levels;
 };
 
-static const struct rank_spent *spent_until(const struct counting *counting, size_t rank)
+static const struct spent *spent_until(const struct counting *counting, size_t rank)
 {
-    return &counting->ranks->books[rank].until[counting->entries[rank]->collective];
+    return &counting->ranks->books[rank].spending.until[counting->entries[rank]->collective];
+}
+
+/* The pace of rank `other`; where that is not known, of the fastest, the late one left out. 0: nobody's is.
+ */
+static double pace_beside(const struct ranks *ranks, size_t late, size_t other)
+{
+    double pace = ranks->books[other].spending.pace;
+    for (size_t r = 0; r < ranks->count && ranks->books[other].spending.pace <= 0; r++) {
+        double its = r == late ? 0 : ranks->books[r].spending.pace;
+        if (its > 0 && (pace <= 0 || its < pace)) pace = its;
+    }
+    return pace;
+}
+
+/* By how much longer the late rank's fetches took than at that pace. Links that are alike differ from fetch
+ * to fetch, by what else moves, so less than a quarter is nothing. */
+static uint64_t slow_link_ns(double pace, const struct spent *from, const struct spent *to)
+{
+    double took = (double)(to->transfer_ns - from->transfer_ns);
+    double would = (double)(to->transfer_bytes - from->transfer_bytes) * pace;
+    if (would <= 0 || took <= would * 1.25) return 0;
+    return took - would < 9e18 ? (uint64_t)(took - would) : (uint64_t)9e18; /* whatever a file says */
 }
 
 /* Why the last rank came so much later than the one before it: what its launches took longer since it was
- * level with the others. The rest it waited, for data if it has fetched more since then, else for its host.
- */
+ * level with the others; then what its fetches took longer because its link is slower. The rest it waited,
+ * for data if it has fetched more since then or as far as its launches were stalled longer, else for its
+ * host. */
 static void blame(const struct counting *counting, size_t last, size_t before, uint64_t late_ns)
 {
     const struct level *level = &counting->levels[last];
-    const struct rank_spent *late = spent_until(counting, last), *other = spent_until(counting, before);
-    const struct rank_spent *level_late = &level->of_rank[last], *level_other = &level->of_rank[before];
+    const struct spent *late = spent_until(counting, last), *other = spent_until(counting, before);
+    const struct spent *level_late = &level->of_rank[last], *level_other = &level->of_rank[before];
     struct rank_books *books = &counting->ranks->books[last];
     uint64_t work = excess(late->work_ns - level_late->work_ns, other->work_ns - level_other->work_ns),
              fetched = excess(late->fetched_bytes - level_late->fetched_bytes,
@@ -107,8 +84,16 @@ static void blame(const struct counting *counting, size_t last, size_t before, u
     if (work > late_ns) work = late_ns;
     books->last += late_ns > 0;
     books->late_ns += late_ns;
+    uint64_t stalled = excess(late->stall_ns - level_late->stall_ns, other->stall_ns - level_other->stall_ns);
+    uint64_t rest = late_ns - work,
+             link = slow_link_ns(pace_beside(counting->ranks, last, before), level_late, late);
+    if (link > rest) link = rest;
     books->by_work_ns += work;
-    *(fetched ? &books->by_data_ns : &books->by_host_ns) += late_ns - work;
+    books->by_link_ns += link;
+    rest -= link;
+    uint64_t data = fetched || stalled > rest ? rest : stalled;
+    books->by_data_ns += data;
+    books->by_host_ns += rest - data;
 }
 
 /* Ranks that do not come last, or less late than before, are level now. `late_ns`: of rank `last`. */
@@ -235,7 +220,7 @@ bool ranks_compare(const struct meetings *meetings, struct ranks *out)
                           .count = meetings->rank_count};
     bool good = ranks.books;
     for (size_t r = 0; r < ranks.count && good; r++)
-        good = collect(meetings->ranks[r].model, &ranks.books[r]);
+        good = spending_make(meetings->ranks[r].model, &ranks.books[r].spending);
     good = good && count_all(meetings, &ranks);
     if (good && ranks.kind_count) qsort(ranks.kinds, ranks.kind_count, sizeof(*ranks.kinds), most_waited);
     if (!good) ranks_free(&ranks);
@@ -245,7 +230,7 @@ bool ranks_compare(const struct meetings *meetings, struct ranks *out)
 
 void ranks_free(struct ranks *ranks)
 {
-    for (size_t r = 0; ranks->books && r < ranks->count; r++) free(ranks->books[r].until);
+    for (size_t r = 0; ranks->books && r < ranks->count; r++) spending_free(&ranks->books[r].spending);
     for (size_t k = 0; k < ranks->kind_count; k++) free(ranks->kinds[k].last_of_rank);
     free(ranks->books);
     free(ranks->kinds);

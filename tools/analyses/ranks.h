@@ -4,26 +4,20 @@
  * A collective ends on all ranks at about one time, so who came last to it took least: no clocks are
  * compared. With NCCL a rank may be done with a broadcast or a reduction before the others; there it is
  * rough.
- *
- * How long a rank's own launches took is summed from those that were timed; one that was not counts as the
- * mean of those like it (shape_times), and one that nothing is known of does not count.
  */
 #ifndef SLUICE_TOOL_RANKS_H
 #define SLUICE_TOOL_RANKS_H
 
 #include "tools/analyses/meetings.h"
+#include "tools/analyses/spending.h"
 
 struct rank_books {
-    struct rank_spent {
-        uint64_t work_ns, fetched_bytes;
-    } * until;          /* each collective of the model: what its launches took, collectives left out */
-    uint64_t timed;     /* of its launches that are no collectives, how many were timed */
-    uint64_t estimated; /* and how many count as the mean of others */
+    struct spending spending;
     uint64_t compared;  /* collectives in which it and another rank were timed */
     uint64_t waited_ns; /* in all of them, for the last rank */
     uint64_t last;      /* how often it was that rank, and not with another one */
-    uint64_t late_ns;   /* by how much later than the last but one: the sum of the next three */
-    uint64_t by_work_ns, by_data_ns, by_host_ns;
+    uint64_t late_ns;   /* by how much later than the last but one: the sum of the next four */
+    uint64_t by_work_ns, by_link_ns, by_data_ns, by_host_ns;
 };
 
 /* What the collectives of one function and communicator have in common. */

@@ -30,6 +30,7 @@ static void add_rank(struct table *table, const struct view *view, size_t rank)
     table_cell(table, "%" PRIu64, books->last);
     table_time(table, books->late_ns);
     table_time(table, books->by_work_ns);
+    table_time(table, books->by_link_ns);
     table_time(table, books->by_data_ns);
     table_time(table, books->by_host_ns);
 }
@@ -41,8 +42,8 @@ static bool print_books(const struct view *view)
         {"process"},  {"collectives"},
         {"compared"}, {"waited"},
         {"last"},     {"late"},
-        {"by work"},  {"by data"},
-        {"by host"},
+        {"by work"},  {"by link"},
+        {"by data"},  {"by host"},
     };
     struct table table = {.columns = columns, .column_count = sizeof(columns) / sizeof(*columns)};
     for (size_t r = 0; r < view->ranks.count; r++) add_rank(&table, view, r);
@@ -96,13 +97,18 @@ static void print_worst(const struct view *view)
         if (ranks->books[r].late_ns > worst->late_ns) worst = &ranks->books[r];
     if (!worst->late_ns) return;
     char late[TIME_TEXT];
-    bool work = worst->by_work_ns >= worst->by_data_ns && worst->by_work_ns >= worst->by_host_ns;
-    bool data = worst->by_data_ns >= worst->by_host_ns;
+    const struct {
+        uint64_t ns;
+        const char *text;
+    } causes[] = {{worst->by_work_ns, "its launches took longer"},
+                  {worst->by_link_ns, "its link to the host is slower"},
+                  {worst->by_data_ns, "its launches waited for data to be fetched"},
+                  {worst->by_host_ns, "its host launched later"}};
+    size_t most = 0;
+    for (size_t i = 1; i < sizeof(causes) / sizeof(*causes); i++)
+        if (causes[i].ns > causes[most].ns) most = i;
     printf("\nRank %" PRIu32 " kept the others waiting most, %s in all, mostly because %s.\n",
-           view->job->numbers[worst - ranks->books], time_text(worst->late_ns, late),
-           work   ? "its launches took longer"
-           : data ? "its launches waited for data to be fetched"
-                  : "its host launched later");
+           view->job->numbers[worst - ranks->books], time_text(worst->late_ns, late), causes[most].text);
 }
 
 /* What the figures rest on. */
@@ -112,8 +118,8 @@ static void print_notes(const struct view *view)
     uint64_t compared = 0, timed = 0, estimated = 0, meetings = 0;
     for (size_t r = 0; r < ranks->count; r++) {
         compared += ranks->books[r].compared;
-        timed += ranks->books[r].timed;
-        estimated += ranks->books[r].estimated;
+        timed += ranks->books[r].spending.timed;
+        estimated += ranks->books[r].spending.estimated;
         meetings += view->job->meetings.ranks[r].count;
     }
     if (!view->job->meetings.shared) return;
@@ -156,10 +162,11 @@ static void put_books(struct json *json, const struct view *view, size_t rank)
     json_number(json, "last", books->last);
     json_number(json, "late_ns", books->late_ns);
     json_number(json, "late_by_work_ns", books->by_work_ns);
+    json_number(json, "late_by_link_ns", books->by_link_ns);
     json_number(json, "late_by_data_ns", books->by_data_ns);
     json_number(json, "late_by_host_ns", books->by_host_ns);
-    json_number(json, "timed_launches", books->timed);
-    json_number(json, "estimated_launches", books->estimated);
+    json_number(json, "timed_launches", books->spending.timed);
+    json_number(json, "estimated_launches", books->spending.estimated);
     json_close(json);
 }
 
@@ -223,8 +230,11 @@ int trace_ranks(int argc, char **argv)
                  "  late         how much later it came than the last but one, in all\n"
                  "  by work      of that, what its launches took longer since it was level with the others;\n"
                  "               those that were not timed count as the mean of those like them\n"
-                 "  by data      of the rest, where it fetched more than the other rank in the meantime\n"
-                 "  by host      and where it did not: its host launched later\n"
+                 "  by link      of the rest, what its fetches took longer than over the other rank's link\n"
+                 "  by data      of the rest, all where it fetched more than the other rank in the meantime, "
+                 "else as\n"
+                 "               far as its launches waited longer for data\n"
+                 "  by host      what is left: its host launched later\n"
                  "and for each kind of collective who came last. SLUICE_TRACE=run.%r.slt records a trace for "
                  "each\n"
                  "rank.\n",
