@@ -57,10 +57,31 @@ static void book(struct sc_timing *timing, enum sc_timing_engine which, uint64_t
     engine->recent[engine->interval_count++ % SC_INTERVALS] = (struct sc_interval){start_ns, end_ns};
 }
 
+/* No later than this ended what is not in the ring of meetings any more. */
+static uint64_t forgotten_meeting_end(const struct sc_timing *timing)
+{
+    uint64_t count = timing->meeting_count;
+    return count > SC_MEETINGS ? timing->meetings[count % SC_MEETINGS].start_ns : 0;
+}
+
+/* The first interval from *next on that ends behind `now`, or NULL. */
+static const struct sc_interval *interval_at(const struct sc_interval *ring, uint64_t room, uint64_t count,
+                                             uint64_t *next, double now)
+{
+    while (*next < count && (double)ring[*next % room].end_ns <= now) ++*next;
+    return *next < count ? &ring[*next % room] : NULL;
+}
+
+static uint64_t first_of(uint64_t count, uint64_t room)
+{
+    return count > room ? count - room : 0;
+}
+
 /* When a transfer of `bytes` that starts at `start_ns` ends: alone it has the link's full rate, while the
- * other direction is busy the shared one. */
+ * other direction is busy the shared one, and while ranks meet over the link it stands still, which is
+ * *still_ns. */
 static uint64_t transfer_end(const struct sc_timing *timing, enum sc_timing_engine direction,
-                             uint64_t start_ns, double bytes, double factor)
+                             uint64_t start_ns, double bytes, double factor, uint64_t *still_ns)
 {
     const struct sc_machine *machine = &timing->machine;
     double alone = factor * (direction == SC_ENGINE_COPY_IN ? machine->link_in_bytes_per_ns
@@ -69,23 +90,33 @@ static uint64_t transfer_end(const struct sc_timing *timing, enum sc_timing_engi
     if (shared > alone) shared = alone;
     const struct sc_timeline_engine *other =
         &timing->engines[direction == SC_ENGINE_COPY_IN ? SC_ENGINE_COPY_OUT : SC_ENGINE_COPY_IN];
-    double now = (double)start_ns, rest = bytes;
-    uint64_t first = other->interval_count > SC_INTERVALS ? other->interval_count - SC_INTERVALS : 0;
-    for (uint64_t i = first; i < other->interval_count && rest > 0; i++) {
-        const struct sc_interval *busy = &other->recent[i % SC_INTERVALS];
-        if ((double)busy->end_ns <= now) continue;
-        if ((double)busy->start_ns > now) {
-            double possible = ((double)busy->start_ns - now) * alone;
-            if (possible >= rest) break;
-            rest -= possible;
-            now = (double)busy->start_ns;
+    uint64_t of_other = first_of(other->interval_count, SC_INTERVALS),
+             of_meetings = first_of(timing->meeting_count, SC_MEETINGS);
+    double now = (double)start_ns, rest = bytes, still = 0;
+    while (rest > 0) {
+        const struct sc_interval *busy =
+            interval_at(other->recent, SC_INTERVALS, other->interval_count, &of_other, now);
+        const struct sc_interval *meeting =
+            interval_at(timing->meetings, SC_MEETINGS, timing->meeting_count, &of_meetings, now);
+        if (meeting && (double)meeting->start_ns <= now) {
+            still += (double)meeting->end_ns - now;
+            now = (double)meeting->end_ns;
+            continue;
         }
-        double possible = ((double)busy->end_ns - now) * shared;
-        if (possible >= rest) return (uint64_t)ceil(now + rest / shared);
+        bool both = busy && (double)busy->start_ns <= now;
+        double rate = both ? shared : alone, until = INFINITY;
+        if (busy) until = (double)(both ? busy->end_ns : busy->start_ns);
+        if (meeting && (double)meeting->start_ns < until) until = (double)meeting->start_ns;
+        double possible = (until - now) * rate;
+        if (possible >= rest) {
+            now += rest / rate;
+            break;
+        }
         rest -= possible;
-        now = (double)busy->end_ns;
+        now = until;
     }
-    return rest > 0 ? (uint64_t)ceil(now + rest / alone) : (uint64_t)ceil(now);
+    *still_ns = (uint64_t)still;
+    return (uint64_t)ceil(now);
 }
 
 /* Runs a transfer on its engine; nothing to move takes no engine. */
@@ -96,9 +127,11 @@ static uint64_t transfer(struct sc_timing *timing, enum sc_timing_engine directi
         *start_ns = ready_ns;
         return ready_ns;
     }
-    *start_ns = begin_on(timing, direction, ready_ns);
-    uint64_t end_ns = transfer_end(timing, direction, *start_ns, (double)bytes, factor);
+    uint64_t forgotten_ns = forgotten_meeting_end(timing), still_ns;
+    *start_ns = begin_on(timing, direction, ready_ns > forgotten_ns ? ready_ns : forgotten_ns);
+    uint64_t end_ns = transfer_end(timing, direction, *start_ns, (double)bytes, factor, &still_ns);
     book(timing, direction, *start_ns, end_ns);
+    timing->engines[direction].busy_ns -= still_ns;
     return end_ns;
 }
 
@@ -298,7 +331,7 @@ void sc_timing_place(struct sc_timing *timing, const struct sc_work *work, struc
     sc_timing_apply(timing, out->start_ns, out->end_ns, &out->effect);
 }
 
-/* Those that a meeting takes. */
+/* Those that a meeting has to find free. */
 static bool takes_engine(const struct sc_timing *timing, int engine)
 {
     bool host_link = engine == SC_ENGINE_COPY_IN || engine == SC_ENGINE_COPY_OUT;
@@ -320,8 +353,12 @@ void sc_timing_arrive(struct sc_timing *timing, const struct sc_work *work, uint
 void sc_timing_meet(struct sc_timing *timing, uint64_t start_ns, uint64_t end_ns,
                     const struct sc_effect *effect)
 {
-    for (int engine = 0; engine < SC_ENGINES; engine++)
-        if (takes_engine(timing, engine)) book(timing, engine, start_ns, end_ns);
+    book(timing, SC_ENGINE_PEERS, start_ns, end_ns);
+    if (!timing->machine.peer_bytes_per_ns && start_ns < end_ns) {
+        timing->engines[SC_ENGINE_COPY_IN].busy_ns += end_ns - start_ns;
+        timing->engines[SC_ENGINE_COPY_OUT].busy_ns += end_ns - start_ns;
+        timing->meetings[timing->meeting_count++ % SC_MEETINGS] = (struct sc_interval){start_ns, end_ns};
+    }
     sc_timing_apply(timing, start_ns, end_ns, effect);
 }
 
@@ -345,6 +382,7 @@ void sc_timing_place_between(struct sc_timing *from, struct sc_timing *to, uint6
                         ? machine->link_in_bytes_per_ns
                         : machine->link_out_bytes_per_ns;
     memset(out, 0, sizeof *out);
+    ready_ns = begin_on(to, SC_ENGINE_PEERS, begin_on(from, SC_ENGINE_PEERS, ready_ns)); /* meetings */
     out->start_ns = begin_on(to, coming, begin_on(from, leaving, ready_ns));
     out->end_ns = out->start_ns + machine->peer_ns +
                   duration((double)bytes, linked ? machine->peer_bytes_per_ns : slower);

@@ -74,6 +74,7 @@ struct sc_interval {
 };
 
 #define SC_INTERVALS 256
+#define SC_MEETINGS 64
 
 struct sc_timing {
     struct sc_machine machine;
@@ -83,6 +84,10 @@ struct sc_timing {
         struct sc_interval recent[SC_INTERVALS]; /* a ring, in order of time */
         uint64_t interval_count;
     } engines[SC_ENGINES];
+    /* When meetings had the links to the host, a ring in order of time. Their ranks wait for each other, so
+     * one may begin long after it was placed: transfers that are placed later use the time until then. */
+    struct sc_interval meetings[SC_MEETINGS];
+    uint64_t meeting_count;
     struct sc_effect totals;
     uint64_t launches, flops, device_bytes, end_ns;
     struct sc_footprint footprint; /* device bytes: allocated and resident */

@@ -79,6 +79,59 @@ static void both_directions_share_the_link_while_they_overlap(void **state)
     assert_int_equal(placed.end_ns, 1500);
 }
 
+static void meet(uint64_t begin_ns, uint64_t end_ns)
+{
+    sc_timing_meet(&timing, begin_ns, end_ns, &(struct sc_effect){0});
+}
+
+static uint64_t ready_to_meet(uint64_t ready_ns)
+{
+    struct sc_effect effect = {0};
+    uint64_t busy_ns;
+    sc_timing_arrive(&timing, &(struct sc_work){.ready_ns = ready_ns, .cost = &(struct sc_cost){0}},
+                     &ready_ns, &busy_ns, &effect);
+    return ready_ns;
+}
+
+/* Without links of their own ranks meet over those to the host, which are not theirs while they wait. */
+static void a_meeting_that_waits_leaves_the_link_to_others(void **state)
+{
+    (void)state;
+    copy(0, SC_SIDE_DEVICE, SC_SIDE_PINNED, 100);
+    assert_int_equal(ready_to_meet(50), 100);
+    meet(400, 500); /* the last rank comes at 400 */
+    copy(50, SC_SIDE_DEVICE, SC_SIDE_PINNED, 200);
+    assert_int_equal(placed.start_ns, 100);
+    assert_int_equal(placed.end_ns, 300);
+    copy(50, SC_SIDE_DEVICE, SC_SIDE_PINNED, 200); /* stands still while they meet */
+    assert_int_equal(placed.start_ns, 300);
+    assert_int_equal(placed.end_ns, 600);
+    assert_int_equal(timing.engines[SC_ENGINE_COPY_IN].busy_ns, 100 + 200 + 200 + 100);
+    assert_int_equal(ready_to_meet(50), 600);
+    copy(420, SC_SIDE_PINNED, SC_SIDE_DEVICE, 10);
+    assert_int_equal(placed.end_ns, 520); /* shared with the way in behind the meeting */
+}
+
+static void meetings_over_links_of_their_own_hold_up_no_copy(void **state)
+{
+    (void)state;
+    timing.machine.peer_bytes_per_ns = 10;
+    meet(0, 500);
+    copy(0, SC_SIDE_DEVICE, SC_SIDE_PINNED, 100);
+    assert_int_equal(placed.end_ns, 100);
+    assert_int_equal(ready_to_meet(0), 500);
+}
+
+/* More than are remembered: nothing is placed where they were. */
+static void many_meetings(void **state)
+{
+    (void)state;
+    for (uint64_t i = 0; i < SC_MEETINGS + 10; i++) meet(100 * i, 100 * i + 50);
+    copy(0, SC_SIDE_DEVICE, SC_SIDE_PINNED, 10);
+    assert_int_equal(placed.start_ns, 1000);
+    assert_int_equal(placed.end_ns, 1060);
+}
+
 static void pageable_copies_are_slower(void **state)
 {
     (void)state;
@@ -155,6 +208,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(copies_of_one_direction_queue, setup, teardown),
         cmocka_unit_test_setup_teardown(both_directions_share_the_link_while_they_overlap, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_meeting_that_waits_leaves_the_link_to_others, setup, teardown),
+        cmocka_unit_test_setup_teardown(meetings_over_links_of_their_own_hold_up_no_copy, setup, teardown),
+        cmocka_unit_test_setup_teardown(many_meetings, setup, teardown),
         cmocka_unit_test_setup_teardown(pageable_copies_are_slower, setup, teardown),
         cmocka_unit_test_setup_teardown(kernels_take_the_longer_of_arithmetic_and_memory, setup, teardown),
         cmocka_unit_test_setup_teardown(kernels_pay_for_remote_bytes_and_faults, setup, teardown),
