@@ -145,6 +145,10 @@ enum sluice_trace_type {
      * 4 victims of a fetch on demand; id: the first chunk to leave, UINT32_MAX: none may; a: resident chunks;
      *   b: how many of them may leave; c: the launch that used the first one last */
     SLUICE_TRACE_DECISION = 21,
+
+    /* The program orders its streams, once it has met other ranks (since 2.3). flags: 0 it recorded an event
+     * on a stream, 1 a stream is to wait for an event; a: the stream; b: the event, by its handle */
+    SLUICE_TRACE_ORDER = 22,
     SLUICE_TRACE_END = 255, /* a: records in the file before this one; b: records lost */
 };
 

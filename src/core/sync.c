@@ -4,6 +4,7 @@
 #include "base/test_delay.h"
 #include "core/core.h"
 #include "core/feed.h"
+#include "trace/emit.h"
 
 /* No launch's tick if one that has begun may reach the driver after what is asked of it now. */
 static sl_tick all_submitted(const struct sl_core *core)
@@ -57,10 +58,17 @@ void sl_core_met_peers(struct sl_core *core, const struct sl_launch *launch)
     sl_behind_launched(&core->migrator.behind, &stream);
 }
 
+static void note_order(enum sl_order_kind kind, sl_stream handle, const void *event)
+{
+    sl_trace_emit((struct sl_event){
+        .type = SL_EVENT_ORDER, .flags = (uint8_t)kind, .a = (uintptr_t)handle, .b = (uintptr_t)event});
+}
+
 void sl_runtime_event_recorded(const void *event, sl_stream handle)
 {
     struct sl_core *core = sl_core_running();
     if (!core || !sl_behind_any(&core->migrator.behind)) return;
+    note_order(SL_ORDER_RECORD, handle, event);
     sl_behind_recorded(&core->migrator.behind, stream_of(core, handle, false).number, event);
 }
 
@@ -68,6 +76,7 @@ void sl_runtime_stream_waits(sl_stream handle, const void *event)
 {
     struct sl_core *core = sl_core_running();
     if (!core || !sl_behind_any(&core->migrator.behind)) return;
+    note_order(SL_ORDER_WAIT, handle, event);
     struct sl_behind_stream stream = stream_of(core, handle, true);
     sl_behind_waits(&core->migrator.behind, &stream, event);
 }

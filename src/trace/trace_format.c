@@ -36,6 +36,7 @@ static const struct sl_trace_type_info types[] = {
     [SL_EVENT_METADATA] = {"metadata", .a = "value", .text_after = SL_TRACE_FIELDS},
     [SL_EVENT_SLAB] = {"slab", "chunk", "address", "bytes", .address_a = true},
     [SL_EVENT_DECISION] = {"decision", "id", "a", "b", "c", "d"},
+    [SL_EVENT_ORDER] = {"order", NULL, "stream", "event", .address_a = true},
 };
 
 const struct sl_trace_type_info *sl_trace_type(unsigned type)

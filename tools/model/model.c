@@ -123,6 +123,10 @@ static void add_rare(struct model_build *build, const struct sl_trace_record *re
         MODEL_PUSH(build, model->syncs,
                    (struct model_sync){e->tick, e->time_ns, e->a, e->b, record->thread, e->flags});
         break;
+    case SL_EVENT_ORDER:
+        MODEL_PUSH(build, model->orders,
+                   (struct model_order){e->tick, e->time_ns, e->a, e->b, e->flags == SL_ORDER_WAIT});
+        break;
     case SL_EVENT_ERROR:
         MODEL_PUSH(build, model->errors,
                    (struct model_error){e->tick, e->time_ns, e->a, e->c, e->id, e->flags});
@@ -209,6 +213,7 @@ static void finish(struct model_build *build)
     SORT(build, model->durations, tick);
     SORT(build, model->marks, time_ns);
     SORT(build, model->syncs, time_ns);
+    SORT(build, model->orders, time_ns);
     SORT(build, model->errors, time_ns);
     SORT(build, model->gaps, time_ns);
 }
@@ -275,7 +280,7 @@ void model_close(struct model *model)
                       model->moves.at,    model->transfers.at, model->stalls.at,      model->iterations.at,
                       model->slabs.at,    model->durations.at, model->collectives.at, model->marks.at,
                       model->syncs.at,    model->errors.at,    model->gaps.at,        model->sites.at,
-                      model->modules.at,  model->metadata.at};
+                      model->modules.at,  model->metadata.at,  model->orders.at};
     for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++) free(arrays[i]);
     kernel_names_free(&model->kernels);
     free(model);

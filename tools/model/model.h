@@ -109,6 +109,11 @@ struct model_sync {
     uint8_t kind; /* enum sl_sync_kind */
 };
 
+struct model_order { /* the program records an event on a stream, or makes the stream wait for it */
+    uint64_t tick, time_ns, stream, event; /* handles */
+    bool waits;
+};
+
 struct model_error {
     uint64_t tick, time_ns, bytes, site;
     uint32_t code;
@@ -164,6 +169,7 @@ struct model {
     MODEL_ARRAY(struct model_collective) collectives; /* in the order of their ticks */
     MODEL_ARRAY(struct model_mark) marks;
     MODEL_ARRAY(struct model_sync) syncs;
+    MODEL_ARRAY(struct model_order) orders;
     MODEL_ARRAY(struct model_error) errors;
     MODEL_ARRAY(struct model_gap) gaps;
     MODEL_ARRAY(struct model_site) sites;

@@ -108,6 +108,9 @@ unsigned record_words(const struct sl_event *event, const char *keys[2], const c
         words[0] = sl_decision_text(event->flags);
         words[1] = sl_decision_reason_text(event->flags, event->id);
         return words[1] ? 2 : 1;
+    case SL_EVENT_ORDER:
+        words[0] = event->flags ? "wait" : "record";
+        return 1;
     case SL_EVENT_ALLOC:
         words[0] = "again";
         return event->flags & 1;
