@@ -228,6 +228,14 @@ static bool stream_capturing(void *self, sl_stream stream)
     return false;
 }
 
+/* Streams wait for each other where they are told to, and not otherwise. */
+static bool stream_loose(void *self, sl_stream stream)
+{
+    (void)self;
+    (void)stream;
+    return true;
+}
+
 static enum sl_status kernel_layout(void *self, uint64_t function, struct sl_kernel_layout *out)
 {
     (void)self;
@@ -277,7 +285,7 @@ static struct sim *new_sim(const struct sl_sim_device *device)
     sim->device = *device;
     sl_sim_memory_init(&sim->memory, device->bytes);
     sim->last_stream = SL_NONE;
-    sim->clock = sl_sim_clock_new(&link);
+    sim->clock = sl_sim_clock_new(&link, device->meetings);
     if (sim->clock) sim->joint = sl_sim_event_new(sim->clock);
     if (sim->joint && sl_sim_stream_new(sim->clock, &sim->in) && sl_sim_stream_new(sim->clock, &sim->out))
         return sim;
@@ -311,6 +319,7 @@ enum sl_status sl_backend_sim_new(const struct sl_sim_device *device, struct sl_
         .stream_finish = stream_finish,
         .event_elapsed_ns = event_elapsed_ns,
         .stream_capturing = stream_capturing,
+        .stream_loose = stream_loose,
         .kernel_layout = kernel_layout,
         .memory_info = memory_info,
         .describe = describe,
@@ -353,28 +362,6 @@ static uint64_t link_ns(const struct sl_sim_device *device, const uint64_t bytes
     return (uint64_t)(in > out ? in : out);
 }
 
-enum sl_status sl_backend_sim_launch(const struct sl_backend *backend, const struct sl_sim_launch *launch)
-{
-    struct sim *sim = backend->self;
-    uint64_t copy_ns = link_ns(&sim->device, launch->copied_bytes);
-    struct sl_sim_work work = {.fixed_ns = launch->took_ns,
-                               .launch = true,
-                               .alone_ns = launch->took_ns > copy_ns ? launch->took_ns : copy_ns};
-    for (int way = 0; way < SL_SIM_WAYS; way++) work.bytes[way] = (double)launch->copied_bytes[way];
-    if (!use_spans(sim, launch, &work)) return SL_ERR_NO_MEMORY;
-    sim->host_ns += sim->device.call_ns;
-    if (sim->launched >= sim->device.queue) {
-        uint64_t now_ns;
-        sl_sim_run(sim->clock, sim->host_ns);
-        bool reached = sl_sim_run_to_launch(sim->clock, sim->launched + 1 - sim->device.queue, &now_ns);
-        enum sl_status status = wait_until(sim, reached, now_ns);
-        if (status) return status;
-    }
-    enum sl_status status = push(sim, launch->stream, &work);
-    sim->launched += status == SL_OK;
-    return status;
-}
-
 enum sl_status sl_backend_sim_follow(const struct sl_backend *backend, sl_stream stream, sl_stream other)
 {
     struct sim *sim = backend->self;
@@ -386,6 +373,44 @@ enum sl_status sl_backend_sim_follow(const struct sl_backend *backend, sl_stream
                 sl_sim_wait(sim->clock, after, sim->host_ns, event, false);
     sl_sim_event_delete(sim->clock, event);
     return status_of(good);
+}
+
+/* Each direction serves movements, copies and what devices exchange in the order in which they were given, as
+ * copy engines do, where the device is so. */
+static enum sl_status queue_on_link(const struct sl_backend *backend, const struct sl_sim_launch *launch)
+{
+    struct sim *sim = backend->self;
+    enum sl_status status = SL_OK;
+    for (int way = 0; sim->device.in_order && status == SL_OK && way < SL_SIM_WAYS; way++)
+        if (launch->copied_bytes[way] || launch->exchanged_bytes)
+            status = sl_backend_sim_follow(backend, launch->stream, way == SL_SIM_IN ? &sim->in : &sim->out);
+    return status;
+}
+
+enum sl_status sl_backend_sim_launch(const struct sl_backend *backend, const struct sl_sim_launch *launch)
+{
+    struct sim *sim = backend->self;
+    uint64_t copy_ns = link_ns(&sim->device, launch->copied_bytes);
+    struct sl_sim_work work = {.fixed_ns = launch->took_ns,
+                               .launch = true,
+                               .alone_ns = launch->took_ns > copy_ns ? launch->took_ns : copy_ns,
+                               .meeting = launch->meeting};
+    for (int way = 0; way < SL_SIM_WAYS; way++)
+        work.bytes[way] = (double)launch->copied_bytes[way] + (double)launch->exchanged_bytes;
+    if (!use_spans(sim, launch, &work)) return SL_ERR_NO_MEMORY;
+    sim->host_ns += sim->device.call_ns;
+    if (sim->launched >= sim->device.queue) {
+        uint64_t now_ns;
+        sl_sim_run(sim->clock, sim->host_ns);
+        bool reached = sl_sim_run_to_launch(sim->clock, sim->launched + 1 - sim->device.queue, &now_ns);
+        enum sl_status status = wait_until(sim, reached, now_ns);
+        if (status) return status;
+    }
+    enum sl_status queued = queue_on_link(backend, launch);
+    if (queued) return queued;
+    enum sl_status status = push(sim, launch->stream, &work);
+    sim->launched += status == SL_OK;
+    return status;
 }
 
 enum sl_status sl_backend_sim_finish(const struct sl_backend *backend, sl_stream stream)

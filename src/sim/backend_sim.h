@@ -28,6 +28,9 @@ struct sl_sim_device {
     void (*copied_out)(void *context, uint64_t address, uint64_t bytes);
     void *context;
     uint64_t fault_ns; /* and so much for each block */
+    bool in_order;     /* what copies or exchanges comes behind what the link was given before */
+    const struct sl_sim_meetings
+        *meetings; /* with other devices; outlives the backend. NULL: there are none */
 };
 
 struct sl_sim_launch {
@@ -36,6 +39,8 @@ struct sl_sim_launch {
     uint64_t copied_bytes[SL_SIM_WAYS]; /* over the link, of a copy of the program's own */
     const struct sl_span *spans;        /* what it touches */
     size_t span_count;
+    uint32_t meeting;         /* of devices, see sim_clock.h; 0: of no others */
+    uint64_t exchanged_bytes; /* with other devices, each way over the link to the host, in took_ns */
 };
 
 /* What moved so far, in the order of the calls. */

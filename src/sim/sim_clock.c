@@ -33,6 +33,8 @@ enum state {
     EMPTY,    /* nothing to do */
     BLOCKED,  /* at a wait, among the event's waiters */
     EXPECTED, /* its next operation was not given to it yet */
+    MEETING,  /* its next work waits for other devices */
+    CALLED,   /* it begins at end_ns */
     FIXED,    /* at work whose bytes come behind the fixed time */
     FLOWING,  /* at work: bytes and fixed time */
 };
@@ -42,30 +44,34 @@ struct stream {
     uint32_t head, count, room; /* room: 0 or a power of two */
     enum state state;
     uint32_t next;           /* in the list that it is in */
-    double began_ns, end_ns; /* of the work: its beginning, the end of its fixed time */
+    double began_ns, end_ns; /* of the work: its beginning, the end of its fixed time; of a wait: its own */
     double rest[SL_SIM_WAYS];
     double done_ns[SL_SIM_WAYS]; /* scratch: when the rest will be there */
 };
 
 struct sl_sim_clock {
     struct sl_sim_link link;
+    const struct sl_sim_meetings *meetings;
     double now_ns;
     struct stream *streams;
     uint32_t stream_count, stream_room;
-    uint32_t *busy; /* streams that are EXPECTED, FIXED or FLOWING */
+    uint32_t *busy; /* streams that are EXPECTED, CALLED, FIXED or FLOWING */
     uint32_t busy_count;
     uint32_t woken; /* streams that may go on, linked by `next` */
     uint32_t flows[SL_SIM_WAYS];
     uint64_t launches; /* that have ended */
-    double stall_ns, longer_ns;
+    double stall_ns, longer_ns, waited_ns;
+    uint32_t meeting;           /* streams that are MEETING */
+    double granted_ns;          /* while there are any: time may pass up to here */
     struct sl_sim_event events; /* the ring's head */
 };
 
-struct sl_sim_clock *sl_sim_clock_new(const struct sl_sim_link *link)
+struct sl_sim_clock *sl_sim_clock_new(const struct sl_sim_link *link, const struct sl_sim_meetings *meetings)
 {
     struct sl_sim_clock *clock = calloc(1, sizeof *clock);
     if (!clock) return NULL;
     clock->link = *link;
+    clock->meetings = meetings;
     clock->woken = NOBODY;
     clock->events.previous = clock->events.next = &clock->events;
     return clock;
@@ -180,6 +186,17 @@ static void end_operation(struct sl_sim_clock *clock, struct stream *stream)
     }
 }
 
+/* What the stream does from here on may be what another device waits for: nothing that was granted before
+ * counts. */
+static void arrive(struct sl_sim_clock *clock, struct stream *stream, uint32_t meeting)
+{
+    stream->state = MEETING;
+    stream->began_ns = clock->now_ns;
+    clock->meeting++;
+    clock->granted_ns = clock->now_ns;
+    clock->meetings->arrive(clock->meetings->context, meeting, clock->now_ns);
+}
+
 /* Executes the stream's next operation if it takes no time. False: the stream rests or works now. */
 static bool do_next(struct sl_sim_clock *clock, uint32_t s)
 {
@@ -197,6 +214,10 @@ static bool do_next(struct sl_sim_clock *clock, uint32_t s)
     }
     switch (operation->kind) {
     case WORK:
+        if (operation->work.meeting && clock->meetings && stream->state != CALLED) {
+            arrive(clock, stream, operation->work.meeting);
+            return false;
+        }
         begin_work(clock, stream, &operation->work);
         clock->busy[clock->busy_count++] = s;
         return false;
@@ -214,7 +235,8 @@ static bool do_next(struct sl_sim_clock *clock, uint32_t s)
         if (was_blocked && operation->stalls) clock->stall_ns += clock->now_ns - stream->began_ns;
         break;
     case MARK:
-        *operation->mark = (struct sl_sim_mark){clock->now_ns, clock->stall_ns, clock->longer_ns};
+        *operation->mark =
+            (struct sl_sim_mark){clock->now_ns, clock->stall_ns, clock->longer_ns, clock->waited_ns};
         break;
     }
     end_operation(clock, stream);
@@ -243,6 +265,7 @@ static double speed(const struct sl_sim_clock *clock, int way)
 static double next_change(const struct sl_sim_clock *clock, struct stream *stream)
 {
     if (stream->state == EXPECTED) return (double)stream->ring[stream->head].given_ns;
+    if (stream->state == CALLED) return stream->end_ns;
     double next = stream->end_ns > clock->now_ns || stream->state == FIXED ? stream->end_ns : INFINITY;
     for (int way = 0; stream->state == FLOWING && way < SL_SIM_WAYS; way++) {
         if (!(stream->rest[way] > 0)) continue;
@@ -274,6 +297,34 @@ static bool is_over(const struct sl_sim_clock *clock, const struct stream *strea
            !(stream->rest[SL_SIM_OUT] > 0);
 }
 
+/* The stream that waits at the meeting begins its work at `begin_ns`. */
+static void call(struct sl_sim_clock *clock, uint32_t meeting, double begin_ns)
+{
+    for (uint32_t s = 0; s < clock->stream_count; s++) {
+        struct stream *stream = &clock->streams[s];
+        if (stream->state != MEETING || stream->ring[stream->head].work.meeting != meeting) continue;
+        stream->state = CALLED;
+        stream->end_ns = begin_ns > clock->now_ns ? begin_ns : clock->now_ns;
+        clock->waited_ns += stream->end_ns - stream->began_ns;
+        clock->meeting--;
+        clock->busy[clock->busy_count++] = s;
+        return;
+    }
+}
+
+/* While streams wait for other devices: whether time may pass to `next_ns`. False: one of them was called. */
+static bool may_pass(struct sl_sim_clock *clock, double next_ns)
+{
+    if (!clock->meeting || next_ns <= clock->granted_ns) return true;
+    double until_ns = next_ns;
+    uint32_t meeting = clock->meetings->wait(clock->meetings->context, clock->now_ns, next_ns, &until_ns);
+    if (meeting)
+        call(clock, meeting, until_ns);
+    else
+        clock->granted_ns = until_ns;
+    return !meeting;
+}
+
 /* Passes to the next change, at most to `limit_ns`. False: nothing will change up to there. */
 static bool step(struct sl_sim_clock *clock, double limit_ns)
 {
@@ -284,6 +335,7 @@ static bool step(struct sl_sim_clock *clock, double limit_ns)
         if (change < next) next = change;
     }
     bool changes = next <= limit_ns && next != INFINITY;
+    if (!may_pass(clock, changes ? next : limit_ns)) return true;
     if (!changes && limit_ns == INFINITY) return false;
     if (!changes) next = limit_ns;
     for (int way = 0; way < SL_SIM_WAYS; way++) speeds[way] = clock->flows[way] ? speed(clock, way) : 0;
@@ -293,7 +345,8 @@ static bool step(struct sl_sim_clock *clock, double limit_ns)
     for (uint32_t i = 0; i < count; i++) {
         uint32_t s = clock->busy[i];
         struct stream *stream = &clock->streams[s];
-        bool leaves = stream->state == EXPECTED && (double)stream->ring[stream->head].given_ns <= next;
+        bool leaves =
+            (stream->state == EXPECTED || stream->state == CALLED) && next_change(clock, stream) <= next;
         if (stream->state == FLOWING) flow(stream, from_ns, next, speeds, ended);
         if (stream->state == FIXED && stream->end_ns <= next) begin_flows(clock, stream);
         if (is_over(clock, stream)) {

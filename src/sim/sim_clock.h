@@ -28,6 +28,19 @@ struct sl_sim_work {
     bool first;
     bool launch;       /* the program's: counted */
     uint64_t alone_ns; /* launches: how long it takes where all is on the device and the link is idle */
+    uint32_t meeting;  /* of devices, each with a clock of its own, at which it begins; 0: of no others */
+};
+
+/* Who knows when devices meet. A clock with work of meetings in it may only go on as far as they say: what
+ * happens at another device may be what its own work begins with. */
+struct sl_sim_meetings {
+    void *context;
+    /* The work of the meeting is the next on its stream, at `now_ns`. */
+    void (*arrive)(void *context, uint32_t meeting, double now_ns);
+    /* Some that were arrived at have not begun, and until `next_ns` (INFINITY: ever) nothing else happens
+     * here. Returns 0 where time may pass up to *until_ns, which is no less than next_ns; or one of the
+     * meetings, which begins at *until_ns. */
+    uint32_t (*wait)(void *context, double now_ns, double next_ns, double *until_ns);
 };
 
 /* When something was reached, and what had been lost until then. */
@@ -35,13 +48,14 @@ struct sl_sim_mark {
     double time_ns;
     double stall_ns;  /* streams waited for what stalls them, added up */
     double longer_ns; /* launches took longer than alone, added up */
+    double waited_ns; /* work waited for others to come to its meeting, added up */
 };
 
 struct sl_sim_clock;
 struct sl_sim_event;
 
-/* NULL when there is no memory. */
-struct sl_sim_clock *sl_sim_clock_new(const struct sl_sim_link *link);
+/* `meetings` outlives the clock; NULL: no work has any. NULL when there is no memory. */
+struct sl_sim_clock *sl_sim_clock_new(const struct sl_sim_link *link, const struct sl_sim_meetings *meetings);
 void sl_sim_clock_delete(struct sl_sim_clock *clock); /* accepts NULL; events, too, are gone */
 
 /* A new stream; false when there is no memory. */

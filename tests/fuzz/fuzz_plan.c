@@ -26,6 +26,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 static void replay(const struct replay_program *program, uint8_t choice)
 {
     static const char *const policies[] = {"plan", "lru", "demand", "driver"};
+    const struct replay_job job = {program, 1, NULL};
     struct replay_result result;
     struct replay_setting setting = {.budget_bytes = choice & 4 ? program->peak_bytes / 2 : 8 * SL_MIB,
                                      .chunk_bytes = SL_BLOCK_BYTES,
@@ -43,7 +44,7 @@ static void replay(const struct replay_program *program, uint8_t choice)
     if (child < 0) return;
     if (!child) {
         alarm(SECONDS);
-        replay_run(program, &setting, &result);
+        replay_run(&job, 0, &setting, NULL, &result);
         _exit(0);
     }
     int status = 0;

@@ -28,6 +28,119 @@ def sweep(only_read=(), weights=WEIGHTS):
     return records
 
 
+ALL_REDUCE, SEND, COLLECTIVE, COMMUNICATOR, LATE_NS = 1, 10, 4, 77, 500_000
+
+
+def rank(slower=1, waits=0, steps=STEPS, function=lambda step: ALL_REDUCE):
+    """The trace of a rank that sweeps, and after each sweep sums something up with the others. `slower`: so much longer its
+    launches take; `waits`: for the others, each time."""
+    records, step = [], 0
+    for name, fields, *text in sweep():
+        if name == "duration":
+            fields = dict(fields, a=fields["a"] * slower)
+        records.append((name, dict(fields, tick=fields["tick"] + step) if "tick" in fields else fields, *text))
+        if name != "iteration":
+            continue
+        records.pop()
+        tick, now = fields["tick"] + step + 1, fields["time"] + 10
+        records += [("launch", {"id": function(step), "tick": tick, "time": now, "a": 9, "b": COMMUNICATOR, "c": 4096, "flags": COLLECTIVE}),
+                    ("access", {"id": 0, "tick": tick, "time": now, "b": 4096}),
+                    ("duration", {"tick": tick, "time": now, "a": 20_000 + waits}),
+                    ("iteration", dict(fields, tick=tick, time=now))]
+        step += 1
+        if step == steps:
+            return records
+    return records
+
+
+class PlanOfRanks(ToolTest):
+    def write(self, *ranks):
+        return [write_trace(self.folder / f"run.{number}.slt", records, per_block=100_000) for number, records in enumerate(ranks)]
+
+    def ask(self, traces, *arguments):
+        result = sluice("plan", "--json", "--chunk", "2M", "--no-least", *arguments, *traces)
+        self.assertEqual((result.returncode, result.stderr), (0, ""), result)
+        return json.loads(result.stdout)
+
+    def test_all_wait_for_the_slowest(self):
+        slow = 2 * WEIGHTS * 100_000 * 3 + 20_000
+        answer = self.ask(self.write(rank(waits=2 * WEIGHTS * 200_000), rank(slower=3), rank(waits=2 * WEIGHTS * 200_000)), "--budget", "1")
+        row, = answer["predictions"]
+        self.assertEqual((row["step_ns"], row["resident_ns"]), (slow, slow))
+        waited = [one["waited_ns"] for one in row["ranks"]]
+        self.assertEqual((waited[1], waited[0]), (0, 2 * WEIGHTS * 200_000))
+        self.assertEqual([one["step_ns"] for one in row["ranks"]], [slow] * 3)
+        self.assertEqual((answer["meetings"], answer["missed_meetings"], answer["unlike_communicators"]), (STEPS, 0, 0))
+        self.assertEqual([one["unmatched_collectives"] for one in answer["ranks"]], [0] * 3)
+        self.assertFalse(answer["meetings_over_link"])
+
+    def test_ranks_share_a_link(self):
+        traces = self.write(rank(), rank())
+        options = ("--budget", "0.5", "--link-gbs", "10")
+        own, = self.ask(traces, *options)["predictions"]
+        shared, = self.ask(traces, *options, "--ranks-per-link", "2")["predictions"]
+        half, = self.ask(traces, "--budget", "0.5", "--link-gbs", "5")["predictions"]
+        self.assertGreater(own["step_ns"], 1.2 * own["resident_ns"])
+        self.assertEqual((shared["link_in"], own["link_in"]), (5_000_000_000, 10_000_000_000))
+        self.assertEqual((shared["step_ns"], shared["bytes_in"]), (half["step_ns"], half["bytes_in"]))
+        self.assertGreater(shared["step_ns"], 1.5 * own["step_ns"])
+
+    def test_a_measured_link_is_not_divided_again(self):
+        link = ("link", {"time": 5000, "a": 7_000_000_000, "b": 6_000_000_000})
+        faster = ("link", {"time": 5000, "a": 8_000_000_000, "b": 8_000_000_000})
+        row, = self.ask(self.write([faster, *rank()], [link, *rank()]), "--budget", "0.5", "--ranks-per-link", "2")["predictions"]
+        self.assertEqual((row["link_in"], row["link_out"]), (7_000_000_000, 6_000_000_000))
+
+    def test_collectives_may_use_the_link(self):
+        traces = self.write(rank(), rank())
+        own, link = (self.ask(traces, "--budget", "0.5", "--peers", peers)["predictions"][0] for peers in ("own", "link"))
+        self.assertGreater(link["step_ns"], own["step_ns"])
+
+    def test_a_rank_that_ends_early(self):
+        """The others are replayed as far as all of them were recorded."""
+        row, = self.ask(self.write(rank(), rank(steps=9)), "--budget", "0.5")["predictions"]
+        self.assertEqual(row["iterations"], 8)
+
+    def test_ranks_that_call_other_functions(self):
+        answer = self.ask(self.write(rank(), rank(function=lambda step: ALL_REDUCE + (step == 9))), "--budget", "0.5")
+        self.assertEqual((answer["unlike_communicators"], answer["meetings"]), (1, 9))
+        said = sluice("plan", "--chunk", "2M", "--no-least", "--budget", "0.5", *self.write(rank(), rank(function=lambda step: SEND if step == 3 else 1))).stdout
+        self.assertIn("are sends, receives, or no other rank's", said)
+
+    def test_ranks_that_meet_in_other_orders(self):
+        """Nothing hangs: what cannot be met is left behind, and that is said."""
+        def swapped(records):
+            """Two communicators take turns, and this rank has them in the other order."""
+            turn = 0
+            for name, fields, *text in records:
+                if name == "launch" and fields.get("flags") == COLLECTIVE:
+                    fields = dict(fields, b=COMMUNICATOR + turn % 2, a=9 + turn % 2)
+                    turn += 1
+                yield (name, fields, *text)
+        one = list(swapped(rank()))
+        other = [(name, dict(fields, b=2 * COMMUNICATOR + 1 - fields["b"], a=19 - fields["a"]), *text)
+                 if name == "launch" and fields.get("flags") == COLLECTIVE else (name, fields, *text) for name, fields, *text in one]
+        self.ask(self.write(one, other), "--budget", "0.5")
+
+    def test_text(self):
+        traces = self.write(rank(waits=2 * WEIGHTS * 100_000), rank(slower=2))
+        result = sluice("plan", "--chunk", "2M", "--budget", "0.5,0.25", *traces)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertIn("2 ranks: of each, 64 MiB of device memory are needed", result.stdout)
+        self.assertRegex(result.stdout, r"With 16 MiB, a step of each rank:\n\n.*waited")
+        self.assertIn(f"The ranks meet at {STEPS} collectives.\n", result.stdout)
+
+    def test_wrong_traces(self):
+        traces = self.write(rank(), [(name, dict(fields, b=5) if fields.get("flags") == COLLECTIVE else fields, *text)
+                                     for name, fields, *text in rank()])
+        result = sluice("plan", *traces)
+        self.assertEqual(result.returncode, 1)
+        self.assert_one_line(result.stderr, "no collectives in common")
+        self.assert_usage_error(sluice("plan", "--sequence", self.folder / "out", *traces), "--sequence")
+        self.assert_usage_error(sluice("plan", "--ranks-per-link", "0", *traces), "--ranks-per-link")
+        self.assert_usage_error(sluice("plan", "--peers", "some", *traces), "--peers")
+
+
 class Plan(ToolTest):
     def setUp(self):
         super().setUp()

@@ -22,7 +22,7 @@ struct setup {
 static int set_up(void **state)
 {
     static struct setup s;
-    s = (struct setup){.clock = sl_sim_clock_new(&slow)};
+    s = (struct setup){.clock = sl_sim_clock_new(&slow, NULL)};
     for (int i = 0; i < 3; i++) assert_true(sl_sim_stream_new(s.clock, &s.streams[i]));
     *state = &s;
     return 0;
@@ -191,6 +191,75 @@ static void test_a_stream_is_idle_when_its_work_is_over(void **state)
     assert_true(sl_sim_idle(s->clock, s->streams[1]));
 }
 
+/* Another device comes to each meeting at a moment of its own. */
+struct others {
+    double comes_ns[3]; /* by meeting */
+    uint32_t waits_at;
+    unsigned arrived, asked;
+};
+
+static void arrive(void *context, uint32_t meeting, double now_ns)
+{
+    struct others *others = context;
+    (void)now_ns;
+    others->waits_at = meeting;
+    others->arrived++;
+}
+
+static uint32_t wait_for(void *context, double now_ns, double next_ns, double *until_ns)
+{
+    struct others *others = context;
+    double comes_ns = others->comes_ns[others->waits_at];
+    others->asked++;
+    *until_ns = comes_ns > now_ns ? comes_ns : now_ns;
+    if (next_ns >= comes_ns) return others->waits_at;
+    return 0;
+}
+
+static void test_work_of_a_meeting_begins_with_it(void **state)
+{
+    struct setup *s = *state;
+    struct others others = {.comes_ns = {0, 500, 600}};
+    const struct sl_sim_meetings meetings = {&others, arrive, wait_for};
+    struct sl_sim_work met = {.fixed_ns = 50, .launch = true, .alone_ns = 50, .meeting = 1};
+    sl_sim_clock_delete(s->clock);
+    s->clock = sl_sim_clock_new(&slow, &meetings);
+    for (int i = 0; i < 3; i++) assert_true(sl_sim_stream_new(s->clock, &s->streams[i]));
+    work(s, 0, 0, 100);
+    assert_true(sl_sim_push(s->clock, s->streams[0], 0, &met));
+    work(s, 0, 0, 10);
+    met.meeting = 2; /* the other has been there by then for a while: nobody waits */
+    work(s, 1, 0, 30);
+    for (int i = 0; i < 20; i++) work(s, 1, 0, 30);
+    assert_true(sl_sim_push(s->clock, s->streams[1], 0, &met));
+    finish(s);
+    assert_float_equal(s->marks[0].time_ns, 500 + 50 + 10, 0);
+    assert_float_equal(s->marks[1].time_ns, 21 * 30 + 50, 0); /* others go on beside it */
+    assert_float_equal(s->marks[1].waited_ns, 400, 0);
+    assert_float_equal(s->marks[1].longer_ns, 0, 0);
+    assert_int_equal(others.arrived, 2);
+}
+
+/* A host that only looks is told no more than others allow, and nothing has begun. */
+static void test_a_meeting_is_waited_for_when_time_passes(void **state)
+{
+    struct setup *s = *state;
+    struct others others = {.comes_ns = {0, 500}};
+    const struct sl_sim_meetings meetings = {&others, arrive, wait_for};
+    struct sl_sim_work met = {.fixed_ns = 50, .launch = true, .alone_ns = 50, .meeting = 1};
+    uint64_t now_ns;
+    sl_sim_clock_delete(s->clock);
+    s->clock = sl_sim_clock_new(&slow, &meetings);
+    assert_true(sl_sim_stream_new(s->clock, &s->streams[0]));
+    assert_true(sl_sim_push(s->clock, s->streams[0], 0, &met));
+    sl_sim_run(s->clock, 300);
+    assert_false(sl_sim_idle(s->clock, s->streams[0]));
+    sl_sim_run(s->clock, 400); /* up to 500 was granted */
+    assert_int_equal(others.asked, 1);
+    assert_true(sl_sim_run_to_end(s->clock, &now_ns));
+    assert_int_equal(now_ns, 550);
+}
+
 /* Many operations: rings grow, nothing is lost, times add up. */
 static void test_many(void **state)
 {
@@ -221,6 +290,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_time_passes_only_as_far_as_asked, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_what_never_happens_is_told, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_stream_is_idle_when_its_work_is_over, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_work_of_a_meeting_begins_with_it, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_meeting_is_waited_for_when_time_passes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_many, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("sim clock", tests, NULL, NULL);

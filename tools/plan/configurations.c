@@ -33,11 +33,23 @@ void plan_default_budgets(struct plan_wish *wish)
         wish->budgets[wish->budget_count++] = (struct plan_budget){.share = shares[i]};
 }
 
+/* Replays the settings; *results has those of the ranks, as from replay_all, and `sums` those of the job. */
+static bool replay_job(const struct replay_job *job, const struct replay_setting *settings, size_t count,
+                       struct replay_result **results, struct replay_result *sums)
+{
+    *results = calloc(count * job->count + 1, sizeof(**results));
+    if (!*results) return failure("out of memory"), false;
+    if (!replay_all(job, settings, count, *results)) return false;
+    for (size_t i = 0; i < count; i++) replay_sum_up(*results + i * job->count, job->count, &sums[i]);
+    return true;
+}
+
 /* One run with everything resident for each link and chunk size: what is needed, and how fast it could be. */
-static bool run_resident(const struct replay_program *program, const struct plan_wish *wish,
-                         struct replay_result *results)
+static bool run_resident(const struct replay_job *job, const struct plan_wish *wish,
+                         struct replay_result *sums)
 {
     size_t count = 0;
+    struct replay_result *results = NULL;
     struct replay_setting *settings = calloc((size_t)PLAN_LIST_MAX * PLAN_LIST_MAX, sizeof(*settings));
     if (!settings) return failure("out of memory"), false;
     for (unsigned l = 0; l < wish->link_count; l++)
@@ -48,8 +60,10 @@ static bool run_resident(const struct replay_program *program, const struct plan
                                                         .out_bytes_per_s = wish->links[l].out_bytes_per_s,
                                                         .both_percent = wish->both_percent,
                                                         .transfer_ns = wish->transfer_ns,
+                                                        .meets_over_link = wish->links[l].meets,
                                                         .keeps_copies = wish->keeps_copies};
-    bool good = replay_all(program, settings, count, results);
+    bool good = replay_job(job, settings, count, &results, sums);
+    free(results);
     free(settings);
     return good;
 }
@@ -90,6 +104,7 @@ static void list(const struct plan_wish *wish, const struct replay_result *resid
                     setting.transfer_ns = wish->transfer_ns;
                     setting.plan_attempts = wish->plan_attempts;
                     setting.keeps_copies = wish->keeps_copies;
+                    setting.meets_over_link = wish->links[l].meets;
                     if (!is_new(out, &setting)) continue;
                     out->at[out->count++] = (struct prediction){.setting = setting,
                                                                 .budget = b,
@@ -111,24 +126,35 @@ static const struct prediction *recall(const struct predictions *known, const st
     return NULL;
 }
 
+/* A copy of the ranks' results, or NULL where there is no memory or one rank alone. */
+static struct replay_result *keep_ranks(const struct replay_job *job, const struct replay_result *results)
+{
+    struct replay_result *kept = job->count > 1 && results ? calloc(job->count, sizeof(*kept)) : NULL;
+    if (kept) memcpy(kept, results, job->count * sizeof(*kept));
+    return kept;
+}
+
 /* Fills in the results: those that are `known` (may be NULL), and the others by a replay each. */
-static bool run_listed(const struct replay_program *program, const struct predictions *known,
+static bool run_listed(const struct replay_job *job, const struct predictions *known,
                        struct prediction *predictions, size_t count)
 {
     struct replay_setting *settings = calloc(count + 1, sizeof(*settings));
-    struct replay_result *results = calloc(count + 1, sizeof(*results));
+    struct replay_result *sums = calloc(count + 1, sizeof(*sums)), *results = NULL;
     size_t replayed = 0, taken = 0;
-    bool good = settings && results;
+    bool good = settings && sums;
     if (!good) failure("out of memory");
     for (size_t i = 0; good && i < count; i++)
         if (!recall(known, &predictions[i].setting)) settings[replayed++] = predictions[i].setting;
-    good = good && replay_all(program, settings, replayed, results);
+    good = good && replay_job(job, settings, replayed, &results, sums);
     for (size_t i = 0; good && i < count; i++) {
         const struct prediction *same = recall(known, &predictions[i].setting);
-        predictions[i].result = same ? same->result : results[taken++];
+        predictions[i].result = same ? same->result : sums[taken];
+        predictions[i].of_rank = keep_ranks(job, same ? same->of_rank : results + job->count * taken);
+        taken += !same;
     }
     free(settings);
     free(results);
+    free(sums);
     return good;
 }
 
@@ -174,7 +200,7 @@ static bool all_went_well(const struct replay_result *results, size_t count)
     return true;
 }
 
-static bool predict(const struct replay_program *program, const struct plan_wish *wish,
+static bool predict(const struct replay_job *job, const struct plan_wish *wish,
                     const struct predictions *known, struct predictions *out)
 {
     size_t resident_count = (size_t)wish->link_count * wish->chunk_count;
@@ -183,18 +209,17 @@ static bool predict(const struct replay_program *program, const struct plan_wish
     *out = (struct predictions){.at = calloc(count, sizeof(*out->at))};
     bool good = resident && out->at;
     if (!good) failure("out of memory");
-    good = good && run_resident(program, wish, resident) && all_went_well(resident, resident_count);
+    good = good && run_resident(job, wish, resident) && all_went_well(resident, resident_count);
     if (good) list(wish, resident, out);
-    good = good && run_listed(program, known, out->at, out->count);
+    good = good && run_listed(job, known, out->at, out->count);
     if (good) find_best(out);
     free(resident);
     return good;
 }
 
-bool predictions_make(const struct replay_program *program, const struct plan_wish *wish,
-                      struct predictions *out)
+bool predictions_make(const struct replay_job *job, const struct plan_wish *wish, struct predictions *out)
 {
-    return predict(program, wish, NULL, out);
+    return predict(job, wish, NULL, out);
 }
 
 const struct prediction *predictions_fastest(const struct predictions *predictions)
@@ -236,7 +261,7 @@ static void bracket(const struct predictions *predictions, struct prediction *en
 }
 
 /* Between what is enough and what is not: *out is the former, `low` the latter. */
-static bool narrow(const struct replay_program *program, uint64_t low, struct prediction *out)
+static bool narrow(const struct replay_job *job, uint64_t low, struct prediction *out)
 {
     struct prediction tried[POINTS];
     for (int round = 0; round < ROUNDS; round++) {
@@ -251,7 +276,11 @@ static bool narrow(const struct replay_program *program, uint64_t low, struct pr
             tried[count++].setting.budget_bytes = budget;
         }
         if (!count) break;
-        if (!run_listed(program, NULL, tried, count)) return false;
+        if (!run_listed(job, NULL, tried, count)) return false;
+        for (size_t i = 0; i < count; i++) {
+            free(tried[i].of_rank);
+            tried[i].of_rank = NULL;
+        }
         for (size_t i = count; i-- > 0;) {
             if (!is_enough(&tried[i])) {
                 low = tried[i].setting.budget_bytes;
@@ -263,7 +292,7 @@ static bool narrow(const struct replay_program *program, uint64_t low, struct pr
     return true;
 }
 
-bool plan_least_budget(const struct replay_program *program, const struct plan_wish *wish,
+bool plan_least_budget(const struct replay_job *job, const struct plan_wish *wish,
                        const struct predictions *known, struct prediction *out)
 {
     struct plan_wish own = *wish;
@@ -272,10 +301,11 @@ bool plan_least_budget(const struct replay_program *program, const struct plan_w
     plan_default_budgets(&own);
     own.policies[0] = "plan";
     own.policy_count = own.link_count = 1;
-    bool good = predict(program, &own, known, &shares);
+    bool good = predict(job, &own, known, &shares);
     if (good) {
         bracket(&shares, out, &low);
-        good = narrow(program, low, out);
+        out->of_rank = NULL;
+        good = narrow(job, low, out);
     }
     predictions_free(&shares);
     return good;
@@ -283,6 +313,7 @@ bool plan_least_budget(const struct replay_program *program, const struct plan_w
 
 void predictions_free(struct predictions *predictions)
 {
+    for (size_t i = 0; i < predictions->count; i++) free(predictions->at[i].of_rank);
     free(predictions->at);
     *predictions = (struct predictions){0};
 }

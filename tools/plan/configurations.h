@@ -19,6 +19,7 @@ struct plan_wish {
     const char *policies[PLAN_LIST_MAX];
     struct plan_link {
         uint64_t in_bytes_per_s, out_bytes_per_s;
+        bool meets; /* see struct replay_setting */
     } links[PLAN_LIST_MAX];
     unsigned budget_count, chunk_count, policy_count, link_count;
     unsigned both_percent;
@@ -31,10 +32,11 @@ struct plan_wish {
 struct prediction {
     struct replay_setting setting;
     unsigned budget;      /* in the wish */
-    uint64_t need_bytes;  /* chunks of this size that the program needs */
+    uint64_t need_bytes;  /* chunks of this size that the program needs, on the rank that needs most */
     uint64_t resident_ns; /* a step with all of it on the device */
     bool best;            /* no other chunk size is faster with this budget, policy and link */
     struct replay_result result;
+    struct replay_result *of_rank; /* where there are several, which `result` sums up; else NULL */
 };
 
 struct predictions {
@@ -50,8 +52,7 @@ void plan_seek_chunks(struct plan_wish *wish, uint64_t peak_bytes, uint64_t reco
 void plan_default_budgets(struct plan_wish *wish);
 
 /* All combinations, by link, policy, budget, chunk size. False: what went wrong was said on stderr. */
-bool predictions_make(const struct replay_program *program, const struct plan_wish *wish,
-                      struct predictions *out);
+bool predictions_make(const struct replay_job *job, const struct plan_wish *wish, struct predictions *out);
 void predictions_free(struct predictions *predictions);
 
 /* The one with the shortest step, of those that went well; NULL: there is none. */
@@ -60,8 +61,9 @@ const struct prediction *predictions_fastest(const struct predictions *predictio
 /* Elixir's question: the least budget with which a step takes at most PLAN_TOLERANCE_PERCENT longer than with
  * all on the device, under the policy `plan` and with the first link. The budgets and policies of the wish
  * make no difference. `known`: what was predicted so far is not replayed again. False: something went wrong,
- * which was said on stderr. (*out)->setting.budget_bytes is 0 where nothing but the whole need is enough. */
-bool plan_least_budget(const struct replay_program *program, const struct plan_wish *wish,
+ * which was said on stderr. out->of_rank is NULL. (*out)->setting.budget_bytes is 0 where nothing but the
+ * whole need is enough. */
+bool plan_least_budget(const struct replay_job *job, const struct plan_wish *wish,
                        const struct predictions *known, struct prediction *out);
 
 #endif

@@ -18,6 +18,17 @@ enum {
     DEFAULT_LINK_GBS = 24, /* PCIe 4 x16 */
     DEFAULT_BOTH_PERCENT = 92,
     DEFAULT_ATTEMPTS = 8,
+    MOST_SHARERS = 64,
+};
+#define LINK_TOLERANCE 1.1 /* a link is measured by what sluice moved over it */
+
+enum peers { PEERS_AUTO, PEERS_LINK, PEERS_OWN };
+
+struct order { /* what to do beside predicting */
+    const char *sequence, *profile;
+    uint64_t iterations, sharers;
+    unsigned peers; /* enum peers */
+    bool json, no_least, force;
 };
 
 /* --- what is asked for */
@@ -84,16 +95,48 @@ static bool take_link(struct plan_wish *wish, const char *word)
     return true;
 }
 
-static void complete(struct plan_wish *wish, const struct replay_program *program)
+/* The link as it was measured on the rank where it was slowest: that was its part of it. Else a part of what
+ * is assumed. */
+static struct plan_link measured_link(const struct replay_job *job, uint64_t sharers)
 {
-    const struct model *model = program->model;
-    uint64_t assumed = (uint64_t)DEFAULT_LINK_GBS * 1000000000;
+    struct plan_link link = {0};
+    uint64_t assumed = DEFAULT_LINK_GBS * UINT64_C(1000000000) / sharers;
+    for (size_t r = 0; r < job->count; r++) {
+        const struct model *model = job->ranks[r].model;
+        uint64_t in = model->link_in, out = model->link_out;
+        if (in && (!link.in_bytes_per_s || in < link.in_bytes_per_s)) link.in_bytes_per_s = in;
+        if (out && (!link.out_bytes_per_s || out < link.out_bytes_per_s)) link.out_bytes_per_s = out;
+    }
+    if (!link.in_bytes_per_s) link.in_bytes_per_s = assumed;
+    if (!link.out_bytes_per_s) link.out_bytes_per_s = assumed;
+    return link;
+}
+
+/* Whether what ranks send each other goes over this link: it does where nothing long was faster. */
+static bool meets_over(const struct plan_link *link, const struct replay_meetings *meetings, enum peers peers)
+{
+    if (!meetings || peers == PEERS_OWN) return false;
+    double speed = meetings->bytes_per_ns * 1e9;
+    double slower =
+        (double)(link->in_bytes_per_s < link->out_bytes_per_s ? link->in_bytes_per_s : link->out_bytes_per_s);
+    return peers == PEERS_LINK || (speed > 0 && speed <= slower * LINK_TOLERANCE);
+}
+
+static void complete(struct plan_wish *wish, const struct replay_job *job, const struct order *order)
+{
+    uint64_t peak_bytes = 0;
+    for (size_t r = 0; r < job->count; r++)
+        if (job->ranks[r].peak_bytes > peak_bytes) peak_bytes = job->ranks[r].peak_bytes;
     if (!wish->budget_count) plan_default_budgets(wish);
-    if (!wish->chunk_count) plan_seek_chunks(wish, program->peak_bytes, model->chunk_bytes);
+    if (!wish->chunk_count) plan_seek_chunks(wish, peak_bytes, job->ranks->model->chunk_bytes);
     if (!wish->policy_count) wish->policies[wish->policy_count++] = strdup("plan");
-    if (!wish->link_count)
-        wish->links[wish->link_count++] = (struct plan_link){model->link_in ? model->link_in : assumed,
-                                                             model->link_out ? model->link_out : assumed};
+    for (unsigned l = 0; l < wish->link_count; l++) {
+        wish->links[l].in_bytes_per_s /= order->sharers;
+        wish->links[l].out_bytes_per_s /= order->sharers;
+    }
+    if (!wish->link_count) wish->links[wish->link_count++] = measured_link(job, order->sharers);
+    for (unsigned l = 0; l < wish->link_count; l++)
+        wish->links[l].meets = meets_over(&wish->links[l], job->meetings, order->peers);
 }
 
 static void forget(struct plan_wish *wish)
@@ -104,8 +147,8 @@ static void forget(struct plan_wish *wish)
 /* --- the command */
 
 /* Writes iterations with everything on the device, in chunks of the first size. */
-static int write_sequence(const struct replay_program *program, const struct plan_wish *wish,
-                          const char *path, uint64_t iterations)
+static int write_sequence(const struct replay_job *job, const struct plan_wish *wish, const char *path,
+                          uint64_t iterations)
 {
     static const struct sl_file_kind kind = SL_FILE_KIND("no sequence of sluice's", SEQUENCE_KIND);
     struct replay_setting setting = {.chunk_bytes = wish->chunks[0],
@@ -117,69 +160,102 @@ static int write_sequence(const struct replay_program *program, const struct pla
                                      .sequence_iterations = (uint32_t)iterations};
     struct replay_result result;
     if (!setting.sequence) return failure("cannot write %s: %s", path, sl_file_problem(&kind, errno));
-    bool good = replay_all(program, &setting, 1, &result);
+    bool good = replay_all(job, &setting, 1, &result);
     fclose(setting.sequence);
     if (!good) return EXIT_FAILED;
     return result.status == SL_OK ? EXIT_OK
                                   : failure("cannot write %s: %s", path, sl_status_text(result.status));
 }
 
-struct order { /* what to do beside predicting */
-    const char *sequence, *profile;
-    uint64_t iterations;
-    bool json, no_least, force;
-};
-
-static int predict(const char *path, const struct replay_program *program, const struct plan_wish *wish,
+static int predict(char *const *paths, const struct replay_job *job, const struct plan_wish *wish,
                    bool sought, const struct order *order)
 {
     struct predictions predictions = {0};
     struct prediction least = {0};
-    struct plan_report report = {program, &predictions, order->no_least ? NULL : &least, sought};
+    struct plan_report report = {job, paths, &predictions, order->no_least ? NULL : &least, sought};
     int status = EXIT_FAILED;
-    if (predictions_make(program, wish, &predictions) &&
-        (order->no_least || plan_least_budget(program, wish, &predictions, &least)))
+    if (predictions_make(job, wish, &predictions) &&
+        (order->no_least || plan_least_budget(job, wish, &predictions, &least)))
         status = EXIT_OK;
     if (status == EXIT_OK && order->sequence)
-        status = write_sequence(program, wish, order->sequence, order->iterations);
+        status = write_sequence(job, wish, order->sequence, order->iterations);
     if (status == EXIT_OK && order->profile) {
         const struct prediction *fastest = predictions_fastest(&predictions);
         const struct prediction *best = least.setting.budget_bytes ? &least : fastest;
-        status = best ? plan_write_profile(program->model, best, order->profile)
-                      : failure("%s: no configuration could be tried", path);
+        status = best ? plan_write_profile(job->ranks->model, best, order->profile)
+                      : failure("%s: no configuration could be tried", paths[0]);
     }
     if (status == EXIT_OK && order->json) plan_print_json(&report);
     if (status == EXIT_OK && !order->json && !plan_print_text(&report))
-        status = failure("%s: out of memory", path);
+        status = failure("%s: out of memory", paths[0]);
     predictions_free(&predictions);
     return status;
 }
 
-static int plan(const char *path, const struct model *model, struct plan_wish *wish,
+/* Prepares what is replayed. */
+static int prepare(char *const *paths, const struct model *const *models, size_t count,
+                   struct replay_meetings *meetings, struct replay_program *programs)
+{
+    if (count == 1) {
+        if (!replay_prepare(models[0], programs)) return failure("%s: out of memory", paths[0]);
+    } else {
+        if (!replay_meetings_find(models, count, meetings)) return failure("plan: out of memory");
+        if (meetings->count == 1)
+            return failure("the traces have no collectives in common: they are not of the ranks of one job");
+        if (!replay_prepare_ranks(models, count, meetings, programs)) return failure("plan: out of memory");
+    }
+    if (programs->border_count >= 2) return EXIT_OK;
+    return count == 1
+               ? failure("%s: no iteration of the program is in it, from its beginning to its end", paths[0])
+               : failure("no iteration is in all of the traces, from its beginning to its end");
+}
+
+static int plan(char *const *paths, const struct model *const *models, size_t count, struct plan_wish *wish,
                 const struct order *order)
 {
-    struct program_name name = program_name(&model->header);
-    struct replay_program program = {0};
+    struct program_name name = program_name(&models[0]->header);
+    struct replay_program *programs = calloc(count, sizeof(*programs));
+    struct replay_meetings meetings = {0};
+    struct replay_job job = {programs, count, count > 1 ? &meetings : NULL};
     bool sought = !wish->chunk_count;
-    int status;
-    if (!replay_prepare(model, &program)) {
-        status = failure("%s: out of memory", path);
-    } else if (program.border_count < 2) {
-        status = failure("%s: no iteration of the program is in it, from its beginning to its end", path);
-    } else {
-        program.name = name.text;
-        complete(wish, &program);
-        status = predict(path, &program, wish, sought, order);
+    int status =
+        programs ? prepare(paths, models, count, &meetings, programs) : failure("plan: out of memory");
+    if (status == EXIT_OK) {
+        programs->name = name.text;
+        complete(wish, &job, order);
+        status = predict(paths, &job, wish, sought, order);
     }
-    replay_eviction(&program);
-    return status == EXIT_OK ? end_status(path, &model->problem) : status;
+    for (size_t r = 0; programs && r < count; r++) replay_eviction(&programs[r]);
+    free(programs);
+    replay_meetings_free(&meetings);
+    for (size_t r = 0; r < count && status == EXIT_OK; r++)
+        status = end_status(paths[r], &models[r]->problem);
+    return status;
+}
+
+static int plan_files(char *const *paths, size_t count, struct plan_wish *wish, const struct order *order)
+{
+    struct model **models = calloc(count, sizeof(*models));
+    size_t opened = 0;
+    int status = models ? EXIT_OK : failure("plan: out of memory");
+    while (status == EXIT_OK && opened < count) {
+        status = model_open(paths[opened], &models[opened]);
+        opened += status == EXIT_OK;
+    }
+    if (status == EXIT_OK) status = plan(paths, (const struct model *const *)models, count, wish, order);
+    for (size_t r = 0; r < opened; r++) model_close(models[r]);
+    free(models);
+    return status;
 }
 
 int command_plan(int argc, char **argv)
 {
-    struct order order = {.iterations = 1};
+    static const char *const peers[] = {"auto", "link", "own", NULL};
+    struct order order = {.iterations = 1, .sharers = 1};
     struct plan_wish wish = {0};
-    const char *budgets = NULL, *chunks = NULL, *policies = NULL, *links = NULL, *path;
+    const char *budgets = NULL, *chunks = NULL, *policies = NULL, *links = NULL;
+    char **paths;
+    size_t count;
     char allowed[128];
     uint64_t both_percent = DEFAULT_BOTH_PERCENT, transfer_us = 0, attempts = DEFAULT_ATTEMPTS;
     const struct command_option options[] = {
@@ -190,6 +266,13 @@ int command_plan(int argc, char **argv)
         {"policy", OPTION_TEXT, &policies, "LIST", "Policies, as for sluice run (plan)."},
         {"link-gbs", OPTION_TEXT, &links, "LIST",
          "Speeds of the link, each way, in GB/s. Without it, as it was measured, or 24."},
+        {"ranks-per-link", OPTION_NUMBER, &order.sharers, "N",
+         "So many ranks share the link that is given, or assumed, in equal parts (1). A measured one was\n"
+         "measured beside the others."},
+        {"peers", OPTION_WORD, &order.peers, .words = peers,
+         .help =
+             "What ranks send each other goes over the link to the host, or links of their own (auto: the\n"
+             "link, if no long collective was faster)."},
         {"backing", OPTION_TEXT, &wish.backing, "RULES",
          "Which allocations live in pinned host memory, as for sluice run (none)."},
         {"both", OPTION_NUMBER, &both_percent, "PERCENT",
@@ -212,18 +295,21 @@ int command_plan(int argc, char **argv)
     };
     const struct command_syntax syntax = {
         .name = "plan",
-        .synopsis = "[--budget LIST] [--chunk LIST] [--policy LIST] [--link-gbs LIST] [OPTION]... FILE",
+        .synopsis = "[--budget LIST] [--chunk LIST] [--policy LIST] [--link-gbs LIST] [OPTION]... FILE...",
         .about =
             "Predicts what the program of a trace would do with less device memory: the time of a step, the\n"
             "bytes that move, the stalls. The part of sluice that would move the data is run with the\n"
             "trace's allocations, launches and times; only the device is simulated. At the end it says how "
             "little\n"
-            "memory costs at most 5 % of time. LIST: values separated by commas.\n",
+            "memory costs at most 5 % of time. LIST: values separated by commas.\n"
+            "Several FILEs are the traces of the ranks of one job, in their order: they are replayed "
+            "together, and\n"
+            "wait for each other at collectives. Budgets are those of each rank.\n",
         .options = options,
         .option_count = sizeof(options) / sizeof(*options),
     };
     int status;
-    if (!read_command_line(&syntax, argc, argv, &path, &status)) return status;
+    if (!read_command_line_of_files(&syntax, argc, argv, 1, &paths, &count, &status)) return status;
     if (!both_percent || both_percent > 100) return usage_error("--both: 1 to 100 per cent");
     if (transfer_us > 1000000) return usage_error("--transfer-us: at most 1000000");
     if (!order.iterations || order.iterations > REPLAY_ITERATIONS)
@@ -235,15 +321,16 @@ int command_plan(int argc, char **argv)
     if (attempts > 100000) return usage_error("--plan-attempts: at most 100000");
     wish.transfer_ns = 1000 * transfer_us;
     wish.plan_attempts = (unsigned)attempts;
-    struct model *model = NULL;
+    if (!order.sharers || order.sharers > MOST_SHARERS)
+        return usage_error("--ranks-per-link: 1 to %d", MOST_SHARERS);
+    if (count > REPLAY_RANKS) return usage_error("at most %d traces", REPLAY_RANKS);
+    if (count > 1 && order.sequence) return usage_error("--sequence is for one trace");
     bool understood =
         each("budget", "a share up to 1, or a size from 2 MiB such as 8G", budgets, take_budget, &wish) &&
         each("chunk", "a power of two from 2 MiB to 1 GiB", chunks, take_chunk, &wish) &&
         each("policy", "a policy of sluice run but off", policies, take_policy, &wish) &&
         each("link-gbs", "a speed from 0.001 to 1000000", links, take_link, &wish);
-    status = understood ? model_open(path, &model) : EXIT_USAGE;
-    if (status == EXIT_OK) status = plan(path, model, &wish, &order);
-    model_close(model);
+    status = understood ? plan_files(paths, count, &wish, &order) : EXIT_USAGE;
     forget(&wish);
     return status;
 }

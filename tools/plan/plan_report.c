@@ -6,7 +6,14 @@
 #include "tools/text/json.h"
 #include "tools/text/table.h"
 
-static void add_row(struct table *table, const struct prediction *one)
+enum { BLANKS = 7, BLANKS_OF_RANKS };
+
+static bool has_ranks(const struct plan_report *report)
+{
+    return report->job->count > 1;
+}
+
+static void add_row(struct table *table, const struct prediction *one, bool ranks)
 {
     const struct replay_iteration *steady = &one->result.steady;
     table_bytes(table, one->setting.budget_bytes);
@@ -15,7 +22,7 @@ static void add_row(struct table *table, const struct prediction *one)
     table_cell(table, "%s", one->setting.policy);
     table_cell(table, "%.1f", (double)one->setting.in_bytes_per_s * 1e-9);
     if (one->result.status != SL_OK) {
-        for (int i = 0; i < 7; i++) table_cell(table, "-");
+        for (int i = 0; i < (ranks ? BLANKS_OF_RANKS : BLANKS); i++) table_cell(table, "-");
         return;
     }
     table_time(table, steady->took_ns);
@@ -24,6 +31,7 @@ static void add_row(struct table *table, const struct prediction *one)
     table_bytes(table, steady->bytes_out);
     table_bytes(table, steady->remote_bytes_used);
     table_time(table, steady->stall_ns);
+    if (ranks) table_time(table, steady->waited_ns);
     table_cell(table, "%" PRIu64, steady->missed);
 }
 
@@ -34,12 +42,58 @@ static bool print_table(const struct plan_report *report)
         {"budget"}, {"share"},     {"chunk"},  {"policy", .text = true},
         {"GB/s"},   {"step"},      {"slower"}, {"in"},
         {"out"},    {"zero-copy"}, {"stall"},  {"misses"}};
+    static const struct table_column of_ranks[] = {
+        {"budget"}, {"share"},     {"chunk"},  {"policy", .text = true},
+        {"GB/s"},   {"step"},      {"slower"}, {"in"},
+        {"out"},    {"zero-copy"}, {"stall"},  {"waited"},
+        {"misses"}};
     struct table table = {.columns = columns, .column_count = sizeof(columns) / sizeof(*columns)};
+    if (has_ranks(report))
+        table = (struct table){.columns = of_ranks, .column_count = sizeof(of_ranks) / sizeof(*of_ranks)};
     for (size_t i = 0; i < predictions->count; i++)
-        if (!report->sought || predictions->at[i].best) add_row(&table, &predictions->at[i]);
+        if (!report->sought || predictions->at[i].best)
+            add_row(&table, &predictions->at[i], has_ranks(report));
     bool good = table_print(&table, stdout);
     table_free(&table);
     return good;
+}
+
+/* With the least budget of the table. */
+static bool print_ranks(const struct plan_report *report)
+{
+    static const struct table_column columns[] = {{"rank"},  {"in"},     {"out"},   {"zero-copy"},
+                                                  {"stall"}, {"waited"}, {"misses"}};
+    struct table table = {.columns = columns, .column_count = sizeof(columns) / sizeof(*columns)};
+    const struct prediction *least = NULL;
+    char budget[SL_BYTES_TEXT];
+    for (size_t i = 0; i < report->predictions->count; i++) {
+        const struct prediction *one = &report->predictions->at[i];
+        if (!one->of_rank || one->result.status != SL_OK || (report->sought && !one->best)) continue;
+        if (!least || one->setting.budget_bytes < least->setting.budget_bytes) least = one;
+    }
+    if (!least) return true;
+    printf("\nWith %s, a step of each rank:\n\n", sl_bytes_text(least->setting.budget_bytes, budget));
+    for (size_t r = 0; r < report->job->count; r++) {
+        const struct replay_iteration *steady = &least->of_rank[r].steady;
+        table_cell(&table, "%zu", r);
+        table_bytes(&table, steady->bytes_in);
+        table_bytes(&table, steady->bytes_out);
+        table_bytes(&table, steady->remote_bytes_used);
+        table_time(&table, steady->stall_ns);
+        table_time(&table, steady->waited_ns);
+        table_cell(&table, "%" PRIu64, steady->missed);
+    }
+    bool good = table_print(&table, stdout);
+    table_free(&table);
+    return good;
+}
+
+static uint64_t peak_bytes(const struct plan_report *report)
+{
+    uint64_t most = 0;
+    for (size_t r = 0; r < report->job->count; r++)
+        if (report->job->ranks[r].peak_bytes > most) most = report->job->ranks[r].peak_bytes;
+    return most;
 }
 
 /* What is lost between the ends of allocations and those of chunks. */
@@ -52,9 +106,9 @@ static void print_waste(const struct plan_report *report)
     for (size_t i = 0; i < predictions->count; i++) {
         const struct prediction *one = &predictions->at[i];
         if (one->budget != predictions->at[0].budget || one->setting.policy != first->policy ||
-            one->setting.in_bytes_per_s != first->in_bytes_per_s || !report->program->peak_bytes)
+            one->setting.in_bytes_per_s != first->in_bytes_per_s || !peak_bytes(report))
             continue;
-        double more = (double)one->need_bytes / (double)report->program->peak_bytes - 1;
+        double more = (double)one->need_bytes / (double)peak_bytes(report) - 1;
         printf("%s%.1f %% of %s", before, 100 * more, sl_bytes_text(one->setting.chunk_bytes, chunk));
         before = ", ";
     }
@@ -63,15 +117,51 @@ static void print_waste(const struct plan_report *report)
 
 static void print_program(const struct plan_report *report)
 {
-    const struct replay_program *program = report->program;
-    printf("%u %s of %" PRIu32 " launches in all were replayed%s.\n",
-           report->predictions->at[0].result.iteration_count, program->steps ? "steps" : "iterations",
-           program->launches, program->whole ? "" : ", the trace's first");
-    if (program->lost)
-        printf("%" PRIu64 " records are lost there: the figures may be wrong.\n", program->lost);
-    if (program->guessed)
+    const struct replay_program *first = report->job->ranks;
+    uint64_t launches = 0, lost = 0, guessed = 0;
+    bool whole = true;
+    for (size_t r = 0; r < report->job->count; r++) {
+        launches += first[r].launches;
+        lost += first[r].lost;
+        guessed += first[r].guessed;
+        whole = whole && first[r].whole;
+    }
+    printf("%u %s of %" PRIu64 " launches in all were replayed%s.\n",
+           report->predictions->at[0].result.iteration_count, first->steps ? "steps" : "iterations", launches,
+           whole               ? ""
+           : has_ranks(report) ? ", the traces' first"
+                               : ", the trace's first");
+    if (lost) printf("%" PRIu64 " records are lost there: the figures may be wrong.\n", lost);
+    if (guessed)
         printf("%" PRIu64 " of the launches were not timed, nor others like them: their times are guessed.\n",
-               program->guessed);
+               guessed);
+}
+
+/* What of the ranks' meetings is not known. */
+static void print_meetings(const struct plan_report *report)
+{
+    const struct replay_meetings *meetings = report->job->meetings;
+    uint64_t alone = 0, all = 0, missed = 0;
+    if (!meetings) return;
+    for (size_t r = 0; r < meetings->ranks; r++) {
+        alone += meetings->alone[r];
+        all += report->job->ranks[r].model->collectives.count;
+    }
+    for (size_t i = 0; i < report->predictions->count; i++)
+        if (report->predictions->at[i].result.missed_meetings > missed)
+            missed = report->predictions->at[i].result.missed_meetings;
+    printf("The ranks meet at %" PRIu32 " collectives%s.\n", meetings->count - 1,
+           report->predictions->at[0].setting.meets_over_link ? ", which use the link to the host" : "");
+    if (alone)
+        printf("%" PRIu64 " of %" PRIu64
+               " records of collectives are sends, receives, or no other rank's: they take "
+               "as long as they were measured to.\n",
+               alone, all);
+    if (meetings->unlike)
+        printf("%" PRIu64
+               " communicators: the ranks' collectives differ from some point on, and meet up to there.\n",
+               meetings->unlike);
+    if (missed) printf("%" PRIu64 " meetings began without a rank that waited elsewhere.\n", missed);
 }
 
 /* Shares: what was looked at are samples. Chunks have room in them that nobody uses. */
@@ -122,16 +212,18 @@ bool plan_print_text(const struct plan_report *report)
 {
     char need[SL_BYTES_TEXT], time[TIME_TEXT];
     const struct prediction *first = &report->predictions->at[0];
+    if (has_ranks(report)) printf("%zu ranks: of each, ", report->job->count);
     printf("%s of device memory are needed; a step takes %s with all of it on the device\n\n",
-           sl_bytes_text(report->program->peak_bytes, need), time_text(first->resident_ns, time));
-    if (!print_table(report)) return false;
+           sl_bytes_text(peak_bytes(report), need), time_text(first->resident_ns, time));
+    if (!print_table(report) || !print_ranks(report)) return false;
     print_waste(report);
     print_program(report);
+    print_meetings(report);
     if (report->least) print_least(report->least);
     return true;
 }
 
-static void print_iteration(struct json *json, const struct replay_iteration *iteration)
+static void print_iteration(struct json *json, const struct replay_iteration *iteration, bool ranks)
 {
     json_number(json, "step_ns", iteration->took_ns);
     json_number(json, "bytes_in", iteration->bytes_in);
@@ -139,13 +231,26 @@ static void print_iteration(struct json *json, const struct replay_iteration *it
     json_number(json, "remote_bytes", iteration->remote_bytes_used);
     json_number(json, "stall_ns", iteration->stall_ns);
     json_number(json, "longer_ns", iteration->longer_ns);
+    if (ranks) json_number(json, "waited_ns", iteration->waited_ns);
     json_number(json, "launches", iteration->launches);
     json_number(json, "demand_misses", iteration->misses);
     json_number(json, "missed_launches", iteration->missed);
 }
 
-static void print_prediction(struct json *json, const char *key, const struct prediction *one)
+static void print_of_rank(struct json *json, const struct replay_result *result)
 {
+    json_object(json, NULL, false);
+    json_number(json, "need_bytes", result->need_bytes);
+    print_iteration(json, &result->steady, true);
+    json_number(json, "oversize_launches", result->oversize);
+    json_close(json);
+}
+
+/* `ranks`: how many were replayed together. */
+static void print_prediction(struct json *json, const char *key, const struct prediction *one,
+                             size_t rank_count)
+{
+    bool ranks = rank_count > 1;
     json_object(json, key, false);
     json_number(json, "budget_bytes", one->setting.budget_bytes);
     json_number(json, "need_bytes", one->need_bytes);
@@ -155,7 +260,7 @@ static void print_prediction(struct json *json, const char *key, const struct pr
     json_number(json, "link_in", one->setting.in_bytes_per_s);
     json_number(json, "link_out", one->setting.out_bytes_per_s);
     json_number(json, "resident_ns", one->resident_ns);
-    print_iteration(json, &one->result.steady);
+    print_iteration(json, &one->result.steady, ranks);
     json_bool(json, "best", one->best);
     json_number(json, "oversize_launches", one->result.oversize);
     json_number(json, "iterations", one->result.iteration_count);
@@ -166,27 +271,64 @@ static void print_prediction(struct json *json, const char *key, const struct pr
     json_array(json, "each", false);
     for (uint32_t i = 0; i < one->result.iteration_count; i++) {
         json_object(json, NULL, false);
-        print_iteration(json, &one->result.iterations[i]);
+        print_iteration(json, &one->result.iterations[i], ranks);
         json_close(json);
     }
     json_close(json);
+    if (one->of_rank) {
+        json_array(json, "ranks", false);
+        for (size_t r = 0; r < rank_count; r++) print_of_rank(json, &one->of_rank[r]);
+        json_close(json);
+    }
     json_close(json);
+}
+
+static void print_job(struct json *json, const struct plan_report *report)
+{
+    const struct replay_meetings *meetings = report->job->meetings;
+    if (!meetings) return;
+    json_array(json, "ranks", true);
+    for (size_t r = 0; r < report->job->count; r++) {
+        const struct replay_program *program = &report->job->ranks[r];
+        json_object(json, NULL, false);
+        json_text(json, "file", report->paths[r]);
+        json_number(json, "launches", program->launches);
+        json_number(json, "guessed", program->guessed);
+        json_number(json, "peak_bytes", program->peak_bytes);
+        json_number(json, "collectives", program->model->collectives.count);
+        json_number(json, "unmatched_collectives", meetings->alone[r]);
+        json_close(json);
+    }
+    json_close(json);
+    json_number(json, "meetings", meetings->count - 1);
+    json_number(json, "unlike_communicators", meetings->unlike);
+    json_number(json, "missed_meetings", report->predictions->at[0].result.missed_meetings);
+    json_bool(json, "meetings_over_link", report->predictions->at[0].setting.meets_over_link);
 }
 
 void plan_print_json(const struct plan_report *report)
 {
-    const struct replay_program *program = report->program;
+    size_t ranks = report->job->count;
+    uint64_t launches = 0, guessed = 0;
+    bool complete = true;
     struct json json = {.to = stdout};
+    for (size_t r = 0; r < ranks; r++) {
+        launches += report->job->ranks[r].launches;
+        guessed += report->job->ranks[r].guessed;
+        complete = complete && report->job->ranks[r].model->problem.status == SL_OK;
+    }
     json_object(&json, NULL, true);
-    json_bool(&json, "complete", program->model->problem.status == SL_OK);
-    json_bool(&json, "steps", program->steps);
-    json_number(&json, "launches", program->launches);
-    json_number(&json, "guessed", program->guessed);
-    json_number(&json, "peak_bytes", program->peak_bytes);
+    json_bool(&json, "complete", complete);
+    json_bool(&json, "steps", report->job->ranks->steps);
+    json_number(&json, "launches", launches);
+    json_number(&json, "guessed", guessed);
+    json_number(&json, "peak_bytes", peak_bytes(report));
+    print_job(&json, report);
     json_array(&json, "predictions", true);
     for (size_t i = 0; i < report->predictions->count; i++)
-        print_prediction(&json, NULL, &report->predictions->at[i]);
+        print_prediction(&json, NULL, &report->predictions->at[i], ranks);
     json_close(&json);
-    if (report->least && report->least->setting.budget_bytes) print_prediction(&json, "least", report->least);
+    if (report->least && report->least->setting.budget_bytes)
+        print_prediction(&json, "least", report->least, ranks);
     json_close(&json);
 }

@@ -5,7 +5,8 @@
 #include "tools/plan/configurations.h"
 
 struct plan_report {
-    const struct replay_program *program;
+    const struct replay_job *job;
+    char *const *paths;                    /* of the ranks' traces */
     const struct predictions *predictions; /* one at least */
     const struct prediction *least;        /* see plan_least_budget; NULL: nobody looked for it */
     bool sought;                           /* chunk sizes were: the best one of each budget is shown */

@@ -42,9 +42,21 @@ static int by_time(const void *a, const void *b)
     return (x->took_ns > y->took_ns) - (x->took_ns < y->took_ns);
 }
 
+/* The median one of the last. */
+static void find_steady(struct replay_result *result)
+{
+    uint32_t count = result->iteration_count;
+    uint32_t last = count < 2 * LAST_FOR_STEADY ? (count + 1) / 2 : LAST_FOR_STEADY;
+    struct replay_iteration sorted[LAST_FOR_STEADY];
+    memcpy(sorted, result->iterations + count - last, last * sizeof(*sorted));
+    qsort(sorted, last, sizeof(*sorted), by_time);
+    if (last) result->steady = sorted[last / 2];
+}
+
 static void sum_up(struct replaying *r)
 {
     struct replay_result *result = r->result;
+    for (uint32_t b = 0; b < r->border; b++) result->borders_ns[b] = r->marks[b].time_ns;
     for (uint32_t b = 0; b + 1 < r->border; b++) {
         const struct replay_iteration *from = &r->sums[b], *to = from + 1;
         const struct sl_sim_mark *begin = &r->marks[b], *end = begin + 1;
@@ -52,6 +64,7 @@ static void sum_up(struct replaying *r)
             .took_ns = (uint64_t)(end->time_ns - begin->time_ns),
             .stall_ns = (uint64_t)(end->stall_ns - begin->stall_ns),
             .longer_ns = (uint64_t)(end->longer_ns - begin->longer_ns),
+            .waited_ns = (uint64_t)(end->waited_ns - begin->waited_ns),
             .bytes_in = to->bytes_in - from->bytes_in,
             .bytes_out = to->bytes_out - from->bytes_out,
             .remote_bytes_used = to->remote_bytes_used - from->remote_bytes_used,
@@ -61,12 +74,44 @@ static void sum_up(struct replaying *r)
         };
         result->iteration_count = b + 1;
     }
-    uint32_t count = result->iteration_count;
-    uint32_t last = count < 2 * LAST_FOR_STEADY ? (count + 1) / 2 : LAST_FOR_STEADY;
-    struct replay_iteration sorted[LAST_FOR_STEADY];
-    memcpy(sorted, result->iterations + count - last, last * sizeof(*sorted));
-    qsort(sorted, last, sizeof(*sorted), by_time);
-    if (last) result->steady = sorted[last / 2];
+    find_steady(result);
+}
+
+#define RAISE(to, from) ((to) = (to) > (from) ? (to) : (from))
+
+static void raise_all(struct replay_iteration *to, const struct replay_iteration *from)
+{
+    RAISE(to->stall_ns, from->stall_ns);
+    RAISE(to->longer_ns, from->longer_ns);
+    RAISE(to->waited_ns, from->waited_ns);
+    RAISE(to->bytes_in, from->bytes_in);
+    RAISE(to->bytes_out, from->bytes_out);
+    RAISE(to->remote_bytes_used, from->remote_bytes_used);
+    RAISE(to->launches, from->launches);
+    RAISE(to->misses, from->misses);
+    RAISE(to->missed, from->missed);
+}
+
+void replay_sum_up(const struct replay_result *of_rank, size_t count, struct replay_result *out)
+{
+    *out = *of_rank;
+    for (size_t r = 1; r < count; r++) {
+        const struct replay_result *other = &of_rank[r];
+        if (out->status == SL_OK) out->status = other->status;
+        if (other->iteration_count < out->iteration_count) out->iteration_count = other->iteration_count;
+        RAISE(out->need_bytes, other->need_bytes);
+        RAISE(out->missed_meetings, other->missed_meetings);
+        out->refused += other->refused;
+        out->oversize += other->oversize;
+        for (unsigned c = 0; c < CLASS_COUNT; c++) out->left[c] += other->left[c];
+        for (uint32_t b = 0; b <= out->iteration_count; b++) RAISE(out->borders_ns[b], other->borders_ns[b]);
+        for (uint32_t b = 0; b < out->iteration_count; b++)
+            raise_all(&out->iterations[b], &other->iterations[b]);
+    }
+    for (uint32_t b = 0; count > 1 && b < out->iteration_count; b++)
+        out->iterations[b].took_ns = (uint64_t)(out->borders_ns[b + 1] - out->borders_ns[b]);
+    out->steady = (struct replay_iteration){0};
+    find_steady(out);
 }
 
 /* --- the run */
@@ -123,7 +168,8 @@ static void note_left(void *context, uint64_t address, uint64_t bytes)
     }
 }
 
-static enum sl_status start(struct replaying *r, const struct replay_setting *setting)
+static enum sl_status start(struct replaying *r, const struct replay_setting *setting,
+                            const struct sl_sim_meetings *meetings)
 {
     struct sl_sim_device device = {
         .bytes = setting->budget_bytes ? setting->budget_bytes : NO_BUDGET,
@@ -136,6 +182,8 @@ static enum sl_status start(struct replaying *r, const struct replay_setting *se
         .queue = QUEUE,
         .pages = !strcmp(setting->policy, "driver"),
         .fault_ns = FAULT_NS,
+        .in_order = meetings != NULL,
+        .meetings = meetings,
         .copied_out = note_left,
         .context = r,
     };
@@ -192,22 +240,34 @@ static enum sl_status go_through(struct replaying *r, const struct replay_settin
     return status;
 }
 
-void replay_run(const struct replay_program *program, const struct replay_setting *setting,
-                struct replay_result *result)
+/* How many bytes pass each way of the link while both are in use. */
+static double exchange_speed(const struct replay_setting *setting)
+{
+    uint64_t in = setting->in_bytes_per_s, out = setting->out_bytes_per_s;
+    return (double)(in < out ? in : out) * 1e-9 * setting->both_percent / 100;
+}
+
+void replay_run(const struct replay_job *job, size_t rank, const struct replay_setting *setting,
+                const struct sl_sim_meetings *meetings, struct replay_result *result)
 {
     *result = (struct replay_result){0};
     struct replaying *r = calloc(1, sizeof(*r));
     result->status = SL_ERR_NO_MEMORY;
     if (!r) return;
-    r->program = program;
+    r->program = &job->ranks[rank];
+    r->meetings = job->meetings;
+    r->meeting_of = job->meetings ? job->meetings->of_rank[rank] : NULL;
+    r->meets_over_link = setting->meets_over_link;
+    r->bytes_per_ns = exchange_speed(setting);
     r->result = result;
-    result->status = start(r, setting);
+    result->status = start(r, setting, meetings);
     if (result->status == SL_OK) result->status = go_through(r, setting);
     if (result->status == SL_OK) {
         result->oversize = sl_inspect_oversize_launches();
         sum_up(r);
     }
     sequence_delete(r->sequence);
+    replay_order_free(&r->order);
     free(r->address_of);
     free(r->class_of);
     free(r->footprint);

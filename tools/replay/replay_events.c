@@ -6,6 +6,7 @@
 #include "core/inspect.h"
 #include "tools/replay/replay_internal.h"
 
+#define MOST_EXCHANGED 1e18
 #define SHORT_WAIT_NS 20000 /* for an event: it had happened already */
 
 /* --- memory */
@@ -203,29 +204,120 @@ static void note_in_sequence(struct replaying *r, uint64_t took_ns)
         sequence_use(r->sequence, chunks[i], sl_inspect_chunk_bytes(chunks[i]), writes(r, chunks[i]));
 }
 
-enum sl_status replay_launch(struct replaying *r, const struct model_launch *launch)
+/* The meeting that the launch is, or 0, and its communicator. */
+static uint32_t meeting_of(struct replaying *r, const struct model_launch *launch, uint64_t *communicator)
+{
+    const struct model *model = r->program->model;
+    *communicator = 0;
+    while (r->collective < model->collectives.count &&
+           model->collectives.at[r->collective].tick < launch->tick)
+        r->collective++;
+    if (r->collective == model->collectives.count ||
+        model->collectives.at[r->collective].tick != launch->tick)
+        return 0;
+    *communicator = model->collectives.at[r->collective].communicator;
+    return r->meeting_of[r->collective];
+}
+
+/* A launch as it is given to the core and to the device. */
+struct to_replay {
+    struct sl_launch to_core;
+    struct sl_sim_launch to_device;
+    bool is_collective; /* where ranks are replayed together */
+    uint64_t communicator;
+};
+
+/* What the link carries each way meanwhile. A trace may say anything of times. */
+static uint64_t bytes_in(const struct replaying *r, uint64_t took_ns)
+{
+    double bytes = (double)took_ns * r->bytes_per_ns;
+    return bytes < MOST_EXCHANGED ? (uint64_t)bytes : (uint64_t)MOST_EXCHANGED;
+}
+
+static void describe(struct replaying *r, const struct model_launch *launch, struct to_replay *out)
 {
     const struct model_shape *shape = model_shape_of(r->program->model, launch);
-    if (!gather(r, shape)) return SL_ERR_NO_MEMORY;
-    struct sl_launch to_core = {
-        .kind = SL_LAUNCH_GRAPH, .stream = replay_stream(launch->stream), .footprint = r->footprint};
-    struct sl_sim_launch to_device = {.stream = to_core.stream,
-                                      .took_ns = time_of(r, launch),
-                                      .spans = r->spans,
-                                      .span_count = r->footprint->count};
+    struct sl_sim_launch *to_device = &out->to_device;
+    *out = (struct to_replay){.to_core = {.kind = SL_LAUNCH_GRAPH,
+                                          .stream = replay_stream(launch->stream),
+                                          .footprint = r->footprint},
+                              .to_device = {.stream = replay_stream(launch->stream),
+                                            .took_ns = time_of(r, launch),
+                                            .spans = r->spans,
+                                            .span_count = r->footprint->count}};
     if (shape->kind == SL_LAUNCH_COPY && shape->direction == SL_COPY_IN)
-        to_device.copied_bytes[SL_SIM_IN] = shape->size;
+        to_device->copied_bytes[SL_SIM_IN] = shape->size;
     if (shape->kind == SL_LAUNCH_COPY && shape->direction == SL_COPY_OUT)
-        to_device.copied_bytes[SL_SIM_OUT] = shape->size;
-    uint64_t before = sl_inspect_demand_misses();
+        to_device->copied_bytes[SL_SIM_OUT] = shape->size;
+    if (!r->meetings || shape->kind != SL_LAUNCH_COLLECTIVE) return;
+    out->is_collective = true;
+    out->to_core.kind = SL_LAUNCH_COLLECTIVE;
+    to_device->meeting = meeting_of(r, launch, &out->communicator);
+    if (!to_device->meeting) return;
+    const struct replay_meeting *meeting = &r->meetings->at[to_device->meeting];
+    to_device->took_ns = meeting->guessed ? r->program->shape_ns[launch->shape] : meeting->took_ns;
+    if (r->meets_over_link) to_device->exchanged_bytes = bytes_in(r, to_device->took_ns);
+}
+
+/* The index of a stream of the trace, or SL_NONE: nothing was launched on it. */
+static uint32_t stream_of(const struct model *model, uint64_t handle)
+{
+    for (uint32_t s = 0; s < model->streams.count; s++)
+        if (model->streams.at[s] == handle) return s;
+    return SL_NONE;
+}
+
+/* What the program's events did before the launch with this tick. */
+static enum sl_status follow_orders(struct replaying *r, uint64_t tick)
+{
+    const struct model *model = r->program->model;
     enum sl_status status = SL_OK;
-    sl_runtime_launch_begin(&to_core);
+    for (; status == SL_OK && r->next_order < model->orders.count; r->next_order++) {
+        const struct model_order *next = &model->orders.at[r->next_order];
+        if (next->tick >= tick) break;
+        uint32_t s = stream_of(model, next->stream);
+        if (s == SL_NONE) continue;
+        status = next->waits ? replay_order_wait_for(&r->order, &r->backend, replay_stream(s), s, next->event)
+                             : replay_order_record(&r->order, &r->backend, replay_stream(s), next->event);
+    }
+    return status;
+}
+
+/* Where ranks are replayed together: the launch's stream waits for what it depends on, before the core sees
+ * it, as the program would make it. */
+static enum sl_status wait_for_others(struct replaying *r, const struct model_launch *of,
+                                      const struct to_replay *launch)
+{
+    sl_stream stream = launch->to_core.stream, last = replay_stream(r->last_stream);
+    if (!r->meetings) return SL_OK;
+    enum sl_status status = follow_orders(r, of->tick);
+    bool told = launch->is_collective && replay_order_is_told(&r->order, of->stream);
+    if (status == SL_OK && stream != last && !told)
+        status = replay_order_join(&r->order, &r->backend, stream, last);
+    if (status) return status;
+    return launch->is_collective
+               ? replay_order_follow(&r->order, &r->backend, stream, launch->communicator)
+               : replay_order_wait(&r->order, &r->backend, stream, r->spans, r->footprint->count);
+}
+
+enum sl_status replay_launch(struct replaying *r, const struct model_launch *launch)
+{
+    struct to_replay it;
+    if (!gather(r, model_shape_of(r->program->model, launch))) return SL_ERR_NO_MEMORY;
+    describe(r, launch, &it);
+    uint64_t before = sl_inspect_demand_misses();
+    enum sl_status status = wait_for_others(r, launch, &it);
+    if (status) return status;
+    sl_runtime_launch_begin(&it.to_core);
     r->missed += sl_inspect_demand_misses() != before;
-    if (r->sequence) note_in_sequence(r, to_device.took_ns);
-    if (launch->stream != r->last_stream)
-        status = sl_backend_sim_follow(&r->backend, to_core.stream, replay_stream(r->last_stream));
-    if (status == SL_OK) status = sl_backend_sim_launch(&r->backend, &to_device);
-    sl_runtime_launch_end(&to_core, status == SL_OK);
+    if (r->sequence) note_in_sequence(r, it.to_device.took_ns);
+    if (!r->meetings && launch->stream != r->last_stream)
+        status = sl_backend_sim_follow(&r->backend, it.to_core.stream, replay_stream(r->last_stream));
+    if (status == SL_OK) status = sl_backend_sim_launch(&r->backend, &it.to_device);
+    sl_runtime_launch_end(&it.to_core, status == SL_OK);
+    if (status == SL_OK && it.is_collective)
+        return replay_order_launched(&r->order, &r->backend, it.to_core.stream, it.communicator, r->spans,
+                                     r->footprint->count);
     r->last_stream = launch->stream;
     return status;
 }

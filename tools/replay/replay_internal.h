@@ -4,20 +4,26 @@
 
 #include "core/runtime.h"
 #include "tools/replay/replay.h"
+#include "tools/replay/replay_order.h"
 #include "tools/replay/sequence.h"
 #include "sim/backend_sim.h"
 
 struct replaying {
     const struct replay_program *program;
+    const struct replay_meetings *meetings; /* NULL: it is replayed alone */
+    const uint32_t *meeting_of;             /* of each of the model's collectives */
+    bool meets_over_link;
+    double bytes_per_ns; /* that pass each way of the link while both are in use */
     struct replay_result *result;
     struct sequence *sequence; /* while its iterations are replayed */
     struct sl_backend backend;
     uint64_t *address_of; /* by slot; 0: not live */
     uint8_t *class_of;    /* by the core's slot: enum memory_class */
     uint32_t class_room;
-    size_t birth, death, sync, duration;
+    size_t birth, death, sync, duration, collective, next_order;
     uint32_t border;
-    uint16_t last_stream;
+    uint16_t last_stream; /* of a launch; where ranks are replayed together, of one that is no collective */
+    struct replay_order order;
     uint64_t missed;
     size_t room; /* words and spans of one launch */
     struct sl_footprint *footprint;

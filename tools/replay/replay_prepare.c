@@ -4,7 +4,7 @@
 #include "tools/analyses/accounts.h"
 #include "tools/model/sorted.h"
 #include "tools/phases/phases.h"
-#include "tools/replay/replay.h"
+#include "tools/replay/replay_prepare.h"
 
 enum {
     LEAST_ITERATIONS = 6,
@@ -85,7 +85,7 @@ static void add_end(struct replay_program *program, uint32_t end)
 
 /* Steps of training where they are found; else the core's iterations, if they ended while it was recorded.
  */
-static bool find_borders(struct replay_program *program)
+bool replay_find_borders(struct replay_program *program)
 {
     const struct model *model = program->model;
     struct phases phases = {0};
@@ -107,19 +107,22 @@ static bool find_borders(struct replay_program *program)
     return good;
 }
 
+uint32_t replay_enough_borders(const struct replay_program *program)
+{
+    for (uint32_t b = 0; b < program->border_count; b++)
+        if (b == REPLAY_ITERATIONS || (b >= LEAST_ITERATIONS && program->borders[b] >= ENOUGH_LAUNCHES))
+            return b + 1;
+    return UINT32_MAX;
+}
+
 /* The launches to replay: some iterations, or everything where there are none. */
-static void limit(struct replay_program *program)
+static void limit(struct replay_program *program, uint32_t border_count)
 {
     program->launches = (uint32_t)program->model->launches.count;
-    for (uint32_t b = 0; b < program->border_count; b++) {
-        bool enough =
-            b == REPLAY_ITERATIONS || (b >= LEAST_ITERATIONS && program->borders[b] >= ENOUGH_LAUNCHES);
-        if (!enough) continue;
-        program->border_count = b + 1;
-        program->launches = program->borders[b];
-        return;
-    }
-    program->whole = true;
+    program->whole = border_count > program->border_count;
+    if (program->whole) return;
+    program->border_count = border_count;
+    program->launches = border_count ? program->borders[border_count - 1] : 0;
 }
 
 static uint64_t last_tick(const struct replay_program *program)
@@ -168,15 +171,19 @@ static void find_peak(struct replay_program *program)
     }
 }
 
-bool replay_prepare(const struct model *model, struct replay_program *out)
+bool replay_complete(struct replay_program *out, uint32_t border_count)
 {
-    *out = (struct replay_program){.model = model};
-    if (!find_borders(out)) return false;
-    limit(out);
+    limit(out, border_count);
     if (!find_times(out) || !list_deaths(out)) return false;
     find_peak(out);
     count_lost(out);
     return true;
+}
+
+bool replay_prepare(const struct model *model, struct replay_program *out)
+{
+    *out = (struct replay_program){.model = model};
+    return replay_find_borders(out) && replay_complete(out, replay_enough_borders(out));
 }
 
 void replay_eviction(struct replay_program *program)

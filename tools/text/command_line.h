@@ -28,7 +28,7 @@ struct command_syntax {
     const struct command_option *options; /* without help, which every command has */
     size_t option_count;                  /* at most COMMAND_OPTIONS_MAX */
 };
-enum { COMMAND_OPTIONS_MAX = 16 };
+enum { COMMAND_OPTIONS_MAX = 24 };
 
 /* Reads the options of `argv` (argv[0] is the subcommand's name) and its one operand, a file: options may
  * stand before and behind it, "--" ends them. False: there is nothing more to do, and *status is the exit
