@@ -128,7 +128,7 @@ static void find(void)
     const struct model *all[RANKS] = {&models[0], &models[1], &models[2]};
     free(clocks);
     meetings_free(&meetings);
-    assert_true(meetings_find(all, RANKS, &meetings));
+    assert_true(meetings_find(all, RANKS, false, &meetings));
     assert_true(clocks_find(&meetings, &clocks));
 }
 
@@ -203,7 +203,7 @@ static void some_of_many_do(void **state)
             many[r].durations.at[i] = (struct model_duration){i + 1, 5000, at};
         }
     }
-    assert_true(meetings_find(all, 2, &met));
+    assert_true(meetings_find(all, 2, false, &met));
     assert_true(clocks_find(&met, &found));
     assert_in_range(found[1].pairs, 20000, 70000);
     assert_true(found[1].drift > 1.9e-5 && found[1].drift < 2.1e-5);

@@ -35,7 +35,7 @@ static void find(size_t count)
     const struct model *all[MOST];
     for (size_t r = 0; r < count; r++) all[r] = &models[r];
     meetings_free(&found);
-    assert_true(meetings_find(all, count, &found));
+    assert_true(meetings_find(all, count, false, &found));
 }
 
 static void the_nth_is_the_same_on_all_ranks(void **state)

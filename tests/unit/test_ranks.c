@@ -58,7 +58,7 @@ static struct ranks compare(size_t count)
     struct ranks ranks;
     for (size_t r = 0; r < count; r++) all[r] = &models[r];
     meetings_free(&meetings);
-    assert_true(meetings_find(all, count, &meetings));
+    assert_true(meetings_find(all, count, false, &meetings));
     assert_true(ranks_compare(&meetings, &ranks));
     return ranks;
 }

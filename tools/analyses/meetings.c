@@ -1,13 +1,16 @@
 #include "tools/analyses/meetings.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-enum { FIRST_OF_ALL = 1, LAST_OF_ALL = 9 }; /* functions in which all ranks of a communicator take part */
+/* Functions, as docs/trace-format.md numbers them: in the last and those before all ranks of a communicator
+ * take part. */
+enum { SEVERAL = 0, LAST_OF_ALL = 9 };
 
-static bool is_of_all(const struct model_collective *collective)
+static bool is_of_all(const struct model_collective *collective, bool groups)
 {
-    return collective->communicator && collective->function >= FIRST_OF_ALL &&
-           collective->function <= LAST_OF_ALL;
+    return collective->communicator && collective->function <= LAST_OF_ALL &&
+           (groups || collective->function != SEVERAL);
 }
 
 static int by_communicator(const void *one, const void *other)
@@ -27,7 +30,7 @@ static uint64_t first_lost(const struct model *model)
 }
 
 /* Goes through collectives and durations side by side, in the order of their ticks. */
-static bool collect(struct meeting_rank *rank)
+static bool collect(struct meeting_rank *rank, bool groups)
 {
     const struct model *model = rank->model;
     uint64_t lost = first_lost(model);
@@ -35,7 +38,7 @@ static bool collect(struct meeting_rank *rank)
     rank->entries = calloc(model->collectives.count + 1, sizeof(*rank->entries));
     for (size_t i = 0; rank->entries && i < model->collectives.count; i++) {
         const struct model_collective *collective = &model->collectives.at[i];
-        if (!is_of_all(collective)) continue;
+        if (!is_of_all(collective, groups)) continue;
         if (collective->tick >= lost) {
             rank->cut++;
             continue;
@@ -63,7 +66,8 @@ static bool collect(struct meeting_rank *rank)
 /* How far each rank's entries have been matched. */
 struct walk {
     struct meetings *meetings;
-    size_t *next;
+    size_t *next, *begin; /* begin: where the communicator's are */
+    bool groups, skips_groups;
     bool alike; /* the communicator's collectives, so far */
 };
 
@@ -71,6 +75,13 @@ static bool is_here(const struct walk *walk, size_t rank, uint64_t communicator)
 {
     const struct meeting_rank *r = &walk->meetings->ranks[rank];
     return walk->next[rank] < r->count && r->entries[walk->next[rank]].communicator == communicator;
+}
+
+static void skip_groups(struct walk *walk, size_t rank, uint64_t communicator)
+{
+    const struct meeting_rank *r = &walk->meetings->ranks[rank];
+    while (is_here(walk, rank, communicator) && r->entries[walk->next[rank]].function == SEVERAL)
+        walk->next[rank]++;
 }
 
 /* The next communicator, or 0. */
@@ -93,6 +104,7 @@ static uint32_t take(struct walk *walk, uint64_t communicator)
     struct meeting_member *members = meetings->members + meetings->member_count;
     uint32_t here = 0;
     for (size_t r = 0; r < meetings->rank_count; r++) {
+        if (walk->skips_groups) skip_groups(walk, r, communicator);
         if (!is_here(walk, r, communicator)) continue;
         members[here++] = (struct meeting_member){(uint32_t)r, (uint32_t)walk->next[r]++};
         if (meeting_entry(meetings, &members[here - 1])->function !=
@@ -102,11 +114,25 @@ static uint32_t take(struct walk *walk, uint64_t communicator)
     return here;
 }
 
+/* Whether all ranks have the same ones, for as long as all have some. */
+static bool is_alike(struct walk *walk, uint64_t communicator, uint32_t members)
+{
+    size_t bytes = walk->meetings->rank_count * sizeof(*walk->next);
+    memcpy(walk->begin, walk->next, bytes);
+    walk->alike = true;
+    while (walk->alike && take(walk, communicator) == members) {
+    }
+    memcpy(walk->next, walk->begin, bytes);
+    return walk->alike;
+}
+
 static void match(struct walk *walk, uint64_t communicator)
 {
     struct meetings *meetings = walk->meetings;
     uint32_t members = 0, here;
     for (size_t r = 0; r < meetings->rank_count; r++) members += is_here(walk, r, communicator);
+    walk->skips_groups = false;
+    walk->skips_groups = walk->groups && !is_alike(walk, communicator, members);
     walk->alike = true;
     while ((here = take(walk, communicator)) > 0) {
         if (!walk->alike || here != members) continue;
@@ -121,30 +147,32 @@ static void match(struct walk *walk, uint64_t communicator)
     meetings->unlike += !walk->alike;
 }
 
-static bool match_all(struct meetings *meetings)
+static bool match_all(struct meetings *meetings, bool groups)
 {
     size_t entries = 0;
     for (size_t r = 0; r < meetings->rank_count; r++) entries += meetings->ranks[r].count;
-    struct walk walk = {meetings, calloc(meetings->rank_count, sizeof(*walk.next)), true};
+    size_t *places = calloc(2 * meetings->rank_count, sizeof(*places));
+    struct walk walk = {
+        .meetings = meetings, .next = places, .begin = places + meetings->rank_count, .groups = groups};
     /* One that is not kept lies behind those that are: there is always room. */
     meetings->at = calloc(entries + 1, sizeof(*meetings->at));
     meetings->members = calloc(entries + 1, sizeof(*meetings->members));
-    bool good = walk.next && meetings->at && meetings->members;
+    bool good = places && meetings->at && meetings->members;
     for (uint64_t communicator; good && (communicator = next_communicator(&walk));)
         match(&walk, communicator);
-    free(walk.next);
+    free(places);
     return good;
 }
 
-bool meetings_find(const struct model *const *models, size_t count, struct meetings *out)
+bool meetings_find(const struct model *const *models, size_t count, bool groups, struct meetings *out)
 {
     struct meetings meetings = {.ranks = calloc(count, sizeof(*meetings.ranks)), .rank_count = count};
     bool good = meetings.ranks;
     for (size_t r = 0; r < count && good; r++) {
         meetings.ranks[r].model = models[r];
-        good = collect(&meetings.ranks[r]);
+        good = collect(&meetings.ranks[r], groups);
     }
-    good = good && match_all(&meetings);
+    good = good && match_all(&meetings, groups);
     if (!good) meetings_free(&meetings);
     *out = meetings;
     return good;

@@ -1,8 +1,10 @@
 /* The collectives that the traces of several ranks have in common. The n-th collective of a communicator is
  * the same one on all ranks that have the communicator: a meeting of these.
  *
- * Sends, receives and groups of several calls are no meetings of all ranks and are left out. Where a trace
- * lost records nobody knows how many collectives were among them, so its meetings end there.
+ * Sends and receives are no meetings of all ranks and are left out. Groups of several functions are meetings
+ * if all ranks have the same ones between the same collectives; what they take says little of who came last,
+ * so not everybody wants them. Where a trace lost records nobody knows how many collectives were among them,
+ * so its meetings end there.
  */
 #ifndef SLUICE_TOOL_MEETINGS_H
 #define SLUICE_TOOL_MEETINGS_H
@@ -52,9 +54,9 @@ struct meetings {
     uint64_t unlike; /* communicators whose collectives differ between ranks from some point on: no further */
 };
 
-/* *out is released with meetings_free. False: there is no memory, and *out is empty. The models outlive it.
- */
-bool meetings_find(const struct model *const *models, size_t count, struct meetings *out);
+/* *out is released with meetings_free. `groups`: with groups of several functions. False: there is no memory,
+ * and *out is empty. The models outlive it. */
+bool meetings_find(const struct model *const *models, size_t count, bool groups, struct meetings *out);
 void meetings_free(struct meetings *meetings); /* accepts a zeroed one */
 
 static inline const struct meeting_entry *meeting_entry(const struct meetings *meetings,

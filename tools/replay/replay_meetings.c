@@ -1,11 +1,11 @@
 #include "tools/replay/replay_meetings.h"
 
 #include <stdlib.h>
-#include <string.h>
+
+#include "tools/analyses/meetings.h"
 
 enum {
-    SEVERAL = 0, /* functions, as docs/trace-format.md numbers them */
-    ALL_REDUCE = 1,
+    ALL_REDUCE = 1, /* functions, as docs/trace-format.md numbers them */
     BROADCAST = 2,
     BCAST = 3,
     REDUCE = 4,
@@ -14,64 +14,8 @@ enum {
     ALL_TO_ALL = 7,
     GATHER = 8,
     SCATTER = 9,
-    LAST_OF_ALL = 9,       /* in which all ranks of a communicator take part */
     LEAST_BYTES = 1 << 20, /* that pass for a meeting to tell how fast links are: others are mostly latency */
 };
-
-/* A collective of one rank that may be a meeting. */
-struct entry {
-    uint64_t communicator, tick, bytes, took_ns;
-    uint32_t function, at; /* at: in the model */
-    bool timed;
-};
-
-struct list {
-    struct entry *at;
-    size_t count;
-    size_t next; /* that was not looked at yet */
-};
-
-static int by_communicator(const void *one, const void *other)
-{
-    const struct entry *a = one, *b = other;
-    if (a->communicator != b->communicator) return a->communicator < b->communicator ? -1 : 1;
-    return a->tick < b->tick ? -1 : a->tick > b->tick;
-}
-
-/* The tick of the first record that is lost. */
-static uint64_t first_lost(const struct model *model)
-{
-    uint64_t first = UINT64_MAX;
-    for (size_t i = 0; i < model->gaps.count; i++)
-        if (model->gaps.at[i].tick < first) first = model->gaps.at[i].tick;
-    return first;
-}
-
-static bool collect(const struct model *model, struct list *out)
-{
-    uint64_t lost = first_lost(model);
-    size_t duration = 0;
-    *out = (struct list){.at = calloc(model->collectives.count + 1, sizeof(*out->at))};
-    for (size_t i = 0; out->at && i < model->collectives.count; i++) {
-        const struct model_collective *collective = &model->collectives.at[i];
-        if (collective->tick >= lost) break; /* nobody knows how many are missing */
-        if (!collective->communicator || collective->function > LAST_OF_ALL) continue;
-        while (duration < model->durations.count && model->durations.at[duration].tick < collective->tick)
-            duration++;
-        const struct model_duration *timed =
-            duration < model->durations.count ? &model->durations.at[duration] : NULL;
-        struct entry entry = {.communicator = collective->communicator,
-                              .tick = collective->tick,
-                              .bytes = collective->bytes,
-                              .function = collective->function,
-                              .at = (uint32_t)i,
-                              .timed = timed && timed->tick == collective->tick};
-        if (entry.timed) entry.took_ns = timed->took_ns;
-        out->at[out->count++] = entry;
-    }
-    if (out->at) qsort(out->at, out->count, sizeof(*out->at), by_communicator);
-    return out->at;
-}
 
 /* What meetings of one kind have in common, and one of them. */
 struct kind {
@@ -79,27 +23,6 @@ struct kind {
     uint32_t function, meeting;
     unsigned members, timed; /* on how many ranks it was timed */
 };
-
-struct finding {
-    struct replay_meetings *meetings;
-    struct list lists[REPLAY_RANKS];
-    struct kind *kinds; /* beside the meetings */
-    uint32_t room;
-};
-
-static bool grow(struct finding *finding)
-{
-    struct replay_meetings *meetings = finding->meetings;
-    if (meetings->count < finding->room) return true;
-    uint32_t room = finding->room ? 2 * finding->room : 256;
-    struct replay_meeting *larger = realloc(meetings->at, room * sizeof(*larger));
-    if (larger) meetings->at = larger;
-    struct kind *kinds = realloc(finding->kinds, room * sizeof(*kinds));
-    if (kinds) finding->kinds = kinds;
-    if (!larger || !kinds) return false;
-    finding->room = room;
-    return true;
-}
 
 /* The bytes that pass the link of a rank, of those that all ranks read and write (shim/nccl_api.def): those
  * of rings and direct messages, as NCCL's. Of a group it is not known; of sends and receives it is this. */
@@ -140,101 +63,25 @@ static uint64_t add_bytes(uint64_t a, uint64_t b)
     return a + b < a ? UINT64_MAX : a + b;
 }
 
-/* The entries, one of each rank that has any, are one meeting. */
-static bool add_meeting(struct finding *finding, struct entry *const *entries)
+static void add_meeting(struct replay_meetings *out, const struct meetings *found, const struct meeting *from,
+                        struct kind *kinds)
 {
-    struct replay_meetings *meetings = finding->meetings;
-    if (!grow(finding)) return false;
     struct replay_meeting meeting = {0};
-    struct kind kind = {.least_ns = UINT64_MAX, .meeting = meetings->count};
-    for (size_t r = 0; r < meetings->ranks; r++) {
-        const struct entry *entry = entries[r];
-        if (!entry) continue;
-        meeting.members |= UINT64_C(1) << r;
-        meetings->of_rank[r][entry->at] = meetings->count;
+    struct kind kind = {.least_ns = UINT64_MAX, .meeting = out->count, .members = from->count};
+    for (uint32_t m = 0; m < from->count; m++) {
+        const struct meeting_member *member = &found->members[from->first + m];
+        const struct meeting_entry *entry = meeting_entry(found, member);
+        meeting.members |= UINT64_C(1) << member->rank;
+        out->of_rank[member->rank][entry->collective] = out->count;
         kind.communicator = entry->communicator;
         kind.function = entry->function;
-        kind.members++;
         kind.timed += entry->timed;
         kind.bytes = add_bytes(kind.bytes, entry->bytes);
         if (entry->timed && entry->took_ns < kind.least_ns) kind.least_ns = entry->took_ns;
     }
     meeting.passed_bytes = passed_bytes(kind.function, kind.bytes, kind.members);
-    finding->kinds[meetings->count] = kind;
-    meetings->at[meetings->count++] = meeting;
-    return true;
-}
-
-/* The communicator's next entry on the rank, or NULL. */
-static struct entry *next_entry(struct list *list, uint64_t communicator, bool groups)
-{
-    while (list->next < list->count && list->at[list->next].communicator == communicator) {
-        struct entry *entry = &list->at[list->next++];
-        if (groups || entry->function != SEVERAL) return entry;
-    }
-    return NULL;
-}
-
-enum like { LIKE, UNLIKE, NO_MEMORY };
-
-/* Goes through a communicator's collectives, with or without groups of several functions; where `adds`, they
- * become meetings. UNLIKE: they differ between ranks from some point on. */
-static enum like walk(struct finding *finding, uint64_t communicator, uint64_t members, bool groups,
-                      bool adds)
-{
-    size_t ranks = finding->meetings->ranks, begins[REPLAY_RANKS];
-    struct entry *entries[REPLAY_RANKS];
-    enum like like = LIKE;
-    for (size_t r = 0; r < ranks; r++) begins[r] = finding->lists[r].next;
-    for (bool all = true; all && like == LIKE;) {
-        const struct entry *first = NULL;
-        for (size_t r = 0; r < ranks; r++) {
-            bool member = members >> r & 1;
-            entries[r] = member ? next_entry(&finding->lists[r], communicator, groups) : NULL;
-            all = all && (entries[r] || !member);
-            if (entries[r] && !first) first = entries[r];
-            if (entries[r] && entries[r]->function != first->function) like = UNLIKE;
-        }
-        if (all && like == LIKE && adds && !add_meeting(finding, entries)) like = NO_MEMORY;
-    }
-    for (size_t r = 0; r < ranks; r++) finding->lists[r].next = begins[r];
-    return like;
-}
-
-static bool find_of_communicator(struct finding *finding, uint64_t communicator)
-{
-    size_t ranks = finding->meetings->ranks;
-    uint64_t members = 0;
-    for (size_t r = 0; r < ranks; r++) {
-        const struct list *list = &finding->lists[r];
-        if (list->next < list->count && list->at[list->next].communicator == communicator)
-            members |= UINT64_C(1) << r;
-    }
-    enum like like = LIKE;
-    if (members & (members - 1)) {
-        bool groups = walk(finding, communicator, members, true, false) == LIKE;
-        like = walk(finding, communicator, members, groups, true);
-    }
-    finding->meetings->unlike += like == UNLIKE;
-    for (size_t r = 0; r < ranks; r++)
-        while (next_entry(&finding->lists[r], communicator, true)) {
-        }
-    return like != NO_MEMORY;
-}
-
-static bool find_all(struct finding *finding)
-{
-    for (;;) {
-        const struct entry *least = NULL;
-        for (size_t r = 0; r < finding->meetings->ranks; r++) {
-            const struct list *list = &finding->lists[r];
-            if (list->next == list->count) continue;
-            const struct entry *entry = &list->at[list->next];
-            if (!least || entry->communicator < least->communicator) least = entry;
-        }
-        if (!least) return true;
-        if (!find_of_communicator(finding, least->communicator)) return false;
-    }
+    kinds[out->count] = kind;
+    out->at[out->count++] = meeting;
 }
 
 /* --- how long they take */
@@ -265,10 +112,8 @@ static uint64_t time_of_kind(const struct kind *kinds, size_t count)
     return kinds[known / 2].least_ns;
 }
 
-static void set_times(struct finding *finding)
+static void set_times(struct replay_meetings *meetings, struct kind *kinds)
 {
-    struct replay_meetings *meetings = finding->meetings;
-    struct kind *kinds = finding->kinds;
     qsort(kinds + 1, meetings->count - 1, sizeof(*kinds), by_kind);
     for (uint32_t k = 1, end; k < meetings->count; k = end) {
         for (end = k + 1; end < meetings->count && is_same_kind(&kinds[k], &kinds[end]);) end++;
@@ -291,21 +136,32 @@ static void count_alone(struct replay_meetings *meetings, const struct model *co
             meetings->alone[r] += !meetings->of_rank[r][i];
 }
 
+/* pre: of_rank is there. */
+static bool take_over(struct replay_meetings *out, const struct meetings *found)
+{
+    struct kind *kinds = calloc(found->shared + 1, sizeof(*kinds)); /* beside the meetings */
+    out->at = calloc(found->shared + 1, sizeof(*out->at));
+    bool good = kinds && out->at;
+    for (size_t i = 0; good && i < found->count; i++)
+        if (found->at[i].count > 1) add_meeting(out, found, &found->at[i], kinds);
+    if (good) set_times(out, kinds);
+    out->unlike = found->unlike;
+    free(kinds);
+    return good;
+}
+
 bool replay_meetings_find(const struct model *const *models, size_t ranks, struct replay_meetings *out)
 {
-    struct finding finding = {.meetings = out};
+    struct meetings found;
     *out = (struct replay_meetings){.ranks = ranks, .count = 1};
-    bool good = grow(&finding);
-    if (good) memset(out->at, 0, sizeof(*out->at));
+    bool good = meetings_find(models, ranks, true, &found);
     for (size_t r = 0; good && r < ranks; r++) {
         out->of_rank[r] = calloc(models[r]->collectives.count + 1, sizeof(*out->of_rank[r]));
-        good = out->of_rank[r] && collect(models[r], &finding.lists[r]);
+        good = out->of_rank[r];
     }
-    good = good && find_all(&finding);
-    if (good) set_times(&finding);
+    good = good && take_over(out, &found);
     if (good) count_alone(out, models);
-    for (size_t r = 0; r < ranks; r++) free(finding.lists[r].at);
-    free(finding.kinds);
+    meetings_free(&found);
     if (!good) replay_meetings_free(out);
     return good;
 }

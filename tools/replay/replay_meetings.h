@@ -1,12 +1,9 @@
-/* At which launches the ranks of a job meet, found in their traces: the n-th collective of a communicator is
- * the same one on all ranks that have the communicator. A meeting begins when the last rank has come; what it
- * takes from then on is what it took this rank, which waited for nobody.
+/* At which launches the ranks of a job meet (tools/analyses/meetings.h, with groups of several functions),
+ * and how long that takes: a meeting begins when the last rank has come, and takes from then on what it took
+ * this rank, which waited for nobody.
  *
- * Where a trace lost records nobody knows how many collectives were among them, so its meetings end there.
- *
- * Groups of several functions are such meetings if all ranks have the same ones between the same collectives.
- * Sends and receives are none, as nobody knows whose peer a rank is: they take as long as they were measured
- * to, with what they waited.
+ * Sends and receives are no meetings, as nobody knows whose peer a rank is: they take as long as they were
+ * measured to, with what they waited.
  */
 #ifndef SLUICE_TOOL_REPLAY_MEETINGS_H
 #define SLUICE_TOOL_REPLAY_MEETINGS_H

@@ -84,7 +84,7 @@ int job_open(struct job *job)
     status = refuse_twice(job);
     if (status != EXIT_OK) return status;
     if (!put_in_order(job) ||
-        !meetings_find((const struct model *const *)job->models, job->count, &job->meetings) ||
+        !meetings_find((const struct model *const *)job->models, job->count, false, &job->meetings) ||
         !clocks_find(&job->meetings, &job->clocks))
         return failure("%s: out of memory", job->command);
     return EXIT_OK;
