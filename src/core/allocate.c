@@ -102,7 +102,7 @@ enum sl_status sl_runtime_alloc_async(uint64_t bytes, uint64_t site, uint32_t ta
                                       uint64_t *address)
 {
     struct sl_core *core = sl_core_running();
-    if (!core || core->placement.noted) return SL_ERR_UNSUPPORTED;
+    if (!core || core->placement.noted || is_for_device(core, bytes, site)) return SL_ERR_UNSUPPORTED;
     struct sl_reuse_waits reuse = {0};
     uint32_t slot;
     SL_TEST_DELAY(ALLOC);

@@ -17,8 +17,8 @@ struct sl_allocation {
 
 /* An allocation of `bytes` > 0 bytes, aligned to at least 512. SL_ERR_NO_MEMORY becomes
  * CUDA_ERROR_OUT_OF_MEMORY; SL_ERR_UNSUPPORTED: not managed (stopped, policy off, a rule wants device memory,
- * or host memory has no room and the device has, see device_room.h): the shim calls the driver instead, and sl_runtime_driver_gave
- * afterwards. `site` from sl_site_here. */
+ * or host memory has no room and the device has, see device_room.h): the shim calls the driver instead, and
+ * sl_runtime_driver_gave afterwards. `site` from sl_site_here. */
 enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, uint64_t *address);
 
 /* The same in the order of `stream`, which must take work: only what comes behind the call in that order may
