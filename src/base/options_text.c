@@ -32,7 +32,9 @@ void sl_option_describe_allowed(const struct sl_option_row *row, char *out, size
         snprintf(out, bytes, "a path of less than %d bytes", PATH_MAX);
         break;
     case TYPE_RULES:
-        snprintf(out, bytes, "site:HASH=pinned or from:SIZE=pinned, or several, separated by commas");
+        snprintf(out, bytes,
+                 "site:HASH=BACKING or from:SIZE=BACKING (pinned, device or unified), or several, separated "
+                 "by commas");
         break;
     }
 }
