@@ -17,7 +17,9 @@
 #define RANDOM_WINDOW 256
 #define SNAPSHOT_LIMIT (UINT64_C(256) << 20)
 #define CALL_PATIENCE_NS 10000000
+#define PEERS_PATIENCE_NS 100000000
 #define VAIN_POLLS 1000
+#define VAIN_PART 8
 
 static struct {
     struct sc_op *first, *last;                 /* not timed */
@@ -31,6 +33,8 @@ static struct {
     unsigned short_calls, long_calls; /* host functions that run: that may end soon; that take long */
     unsigned late_peers;              /* launches that take long to meet their peers */
     uint64_t last_meeting;            /* the last launch that meets peers; 0: none yet */
+    uint64_t first_wait_ns;           /* when peers were first waited for to answer a question; real time */
+    uint64_t vain_wait_ns;            /* how long that was in vain */
     pthread_cond_t progress;          /* an operation that ran without the lock has ended */
 } queue = {.next_id = 1, .progress = PTHREAD_COND_INITIALIZER};
 
@@ -270,6 +274,20 @@ static struct sc_op *end(struct sc_op *op)
     return next;
 }
 
+static void begin_patience(struct timespec *until, long patience_ns)
+{
+    clock_gettime(CLOCK_MONOTONIC, until);
+    until->tv_nsec += patience_ns;
+    until->tv_sec += until->tv_nsec / 1000000000;
+    until->tv_nsec %= 1000000000;
+}
+
+/* Waits for progress. False: it is `until`. */
+static bool await_progress(const struct timespec *until)
+{
+    return pthread_cond_clockwait(&queue.progress, &sc_driver_lock, CLOCK_MONOTONIC, until) == 0;
+}
+
 /* Has the host function run by another thread, and waits for it a while. */
 static bool call(struct sc_op *op)
 {
@@ -280,13 +298,9 @@ static bool call(struct sc_op *op)
         return false;
     }
     queue.short_calls++;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += CALL_PATIENCE_NS;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    int error = 0;
-    while (op->state != SC_OP_DONE && !error)
-        error = pthread_cond_clockwait(&queue.progress, &sc_driver_lock, CLOCK_MONOTONIC, &until);
+    begin_patience(&until, CALL_PATIENCE_NS);
+    while (op->state != SC_OP_DONE && await_progress(&until)) {
+    }
     if (op->state != SC_OP_DONE) {
         op->takes_long = true;
         queue.short_calls--;
@@ -381,6 +395,7 @@ static bool is_meeting(void)
 enum patience {
     FOR_NOTHING,
     FOR_TIMES, /* of launches that have run, which their peers are about to say */
+    FOR_PEERS, /* a while for launches that wait for them */
     FOR_ALL,   /* also host functions, and launches that wait for their peers */
 };
 
@@ -392,12 +407,16 @@ static void run_until(bool (*done)(void *), void *argument, enum patience patien
     int cancel_state;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     struct sc_op *cursor = queue.first_pending, *op;
+    struct timespec until;
+    if (patience == FOR_PEERS) begin_patience(&until, PEERS_PATIENCE_NS);
     while (!done(argument)) {
         if ((op = pick(cursor))) {
             cursor = run(op);
         } else if (patience == FOR_ALL || queue.running || queue.short_calls ||
                    (patience == FOR_TIMES && is_meeting())) {
             pthread_cond_wait(&queue.progress, &sc_driver_lock);
+            cursor = queue.first_pending;
+        } else if (patience == FOR_PEERS && await_progress(&until)) {
             cursor = queue.first_pending;
         } else {
             break;
@@ -700,7 +719,35 @@ CUresult sc_queue_wait_context(struct sc_context *context)
     return result;
 }
 
-/* Where other ranks hold up the times, "not ready" costs nothing on the simulated clock: how often the
+static uint64_t now_real_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Whether that the operation ended is known though others have no times yet. */
+static bool has_ended(const struct sc_thread *thread, const struct sc_op *op)
+{
+    return op->timed && op->end_ns <= thread->clock_ns + thread->pending_ns;
+}
+
+/* Other ranks may be slower than this one, and "not ready" because of that would be said in some runs only:
+ * so they are waited for. Not for long, as they may wait for what the program does next; not again before
+ * they went on; and where it is often in vain, for a small part of the process's time. */
+static void await_times(const struct sc_thread *thread, const struct sc_op *op)
+{
+    uint64_t last = last_before(op);
+    settle_to(last, FOR_NOTHING);
+    if (!queue.last_meeting || thread->vain_polls || has_ended(thread, op) || all_timed(&last)) return;
+    uint64_t begun_ns = now_real_ns();
+    if (!queue.first_wait_ns) queue.first_wait_ns = begun_ns;
+    if (queue.vain_wait_ns > 2 * PEERS_PATIENCE_NS + (begun_ns - queue.first_wait_ns) / VAIN_PART) return;
+    settle_to(last, FOR_PEERS);
+    if (!all_timed(&last)) queue.vain_wait_ns += now_real_ns() - begun_ns;
+}
+
+/* Where they hold up the times longer, "not ready" costs nothing on the simulated clock: how often the
  * program asks depends on how fast they are. And after many such answers what was executed counts, since
  * hardware would say so: the program may have to go on before the others do. */
 static bool ended_as_far_as_known(struct sc_thread *thread, const struct sc_op *op)
@@ -715,10 +762,10 @@ bool sc_queue_ended(struct sc_op *op)
 {
     if (!op) return true;
     op->refs++;
-    settle_to(last_before(op), FOR_NOTHING);
     struct sc_thread *thread = sc_self();
+    await_times(thread, op);
     uint64_t now_ns = thread->clock_ns + thread->pending_ns;
-    bool ended = op->timed && op->end_ns <= now_ns;
+    bool ended = has_ended(thread, op);
     if (op->said_ended) { /* what was said holds, and the clock follows */
         if (op->timed && !ended) thread->pending_ns += op->end_ns - now_ns;
         ended = true;

@@ -15,9 +15,9 @@
  *
  * A launch that meets other ranks' (peers.h) also runs in a thread of the driver's, and others begin
  * meanwhile. It gets its times when all ranks have said when theirs can begin; entries behind it wait for
- * that, so that times do not depend on any rank's speed. Ranks may submit to two groups of peers in different
- * orders: where nothing happens for a while, entries that do not depend on such a launch get their times
- * without it.
+ * that, so that times do not depend on any rank's speed. So does a query of an event, a while. Ranks may
+ * submit to two groups of peers in different orders: where nothing happens for a while, entries that do not
+ * depend on such a launch get their times without it.
  *
  * pre: all functions: the driver's lock is held. Functions that say "executes" release it while operations
  * run.

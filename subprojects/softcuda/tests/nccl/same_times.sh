@@ -1,5 +1,5 @@
 #!/bin/sh
-# Breaks if simulated times depend on the order of the device's work or on how fast the ranks' processes are, if ranks that
+# Breaks if simulated times, and answers to questions, depend on the order of the device's work or on how fast the ranks' processes are, if ranks that
 # meet in a function do not leave it together, or if it takes another time than its bytes over the links.
 # Usage: same_times.sh PROGRAM FOLDER-OF-LIBRARIES
 set -eu
@@ -19,3 +19,5 @@ grep -qx '0 all-reduce 537333 ns' "$work/eager"
 grep -qx '1 broadcast 402000 ns' "$work/eager"
 grep -qx '2 messages 401000 ns' "$work/eager"
 grep -qx '2 first 537333 ns' "$work/eager"
+# A question that is answered "not ready" takes 5000 ns.
+grep -qx '0 questions 108' "$work/eager"

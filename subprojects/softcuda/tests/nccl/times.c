@@ -1,19 +1,39 @@
 /* Only on softcuda: when functions take place on the simulated clock. Prints, for each rank, what each took;
- * two runs must print the same, whatever the order of the device's work and the speed of the ranks.
+ * two runs must print the same, whatever the order of the device's work and the speed of the ranks. And how
+ * often a rank that asks in a loop hears that its launch is not done.
  *
  * Usage: times RANKS */
 #include "ranks.h"
 
 #define BYTES 4000000
 
+static int submitted[2]; /* a pipe: rank 0 tells the others to come */
+
+static void say(const struct rank *rank, const char *what, double number, const char *unit)
+{
+    char line[100];
+    int length = snprintf(line, sizeof line, "%d %s %.0f%s\n", rank->rank, what, number, unit);
+    CHECK(write(1, line, (size_t)length) == length);
+}
+
 static void took(const struct rank *rank, CUevent begin, CUevent end, const char *what)
 {
     float ms;
     OK(cuEventSynchronize(end));
     OK(cuEventElapsedTime(&ms, begin, end));
-    char line[100];
-    int length = snprintf(line, sizeof line, "%d %s %.0f ns\n", rank->rank, what, (double)ms * 1e6);
-    CHECK(write(1, line, (size_t)length) == length);
+    say(rank, what, (double)ms * 1e6, " ns");
+}
+
+/* Rank 0 asks whether it is done before the others have submitted theirs. */
+static void ask(struct rank *rank, void *at)
+{
+    int answers = 0;
+    char byte = 0;
+    if (rank->rank) CHECK(read(submitted[0], &byte, 1) == 1);
+    NCCL(ncclAllReduce(at, at, BYTES, ncclInt8, ncclSum, rank->comm, rank->stream));
+    for (int i = 1; !rank->rank && i < rank->ranks; i++) CHECK(write(submitted[1], &byte, 1) == 1);
+    while (!rank->rank && cuStreamQuery(rank->stream) == CUDA_ERROR_NOT_READY) answers++;
+    if (!rank->rank) say(rank, "questions", answers, "");
 }
 
 static void measure(struct rank *rank, int count)
@@ -48,12 +68,13 @@ static void measure(struct rank *rank, int count)
     NCCL(ncclGroupEnd());
     OK(cuEventRecord(end, rank->stream));
     took(rank, begin, end, "messages");
+    ask(rank, at);
     OK(cuMemFree(memory));
     destroy_comms(rank, count);
 }
 
 int main(int argc, char **argv)
 {
-    CHECK(argc == 2);
+    CHECK(argc == 2 && pipe(submitted) == 0);
     return run_ranks("processes", atoi(argv[1]), measure);
 }
