@@ -37,7 +37,8 @@ static void await_time(struct sc_op *op, const struct sc_native_peers *peers, vo
             sc_unlock();
             bool met = peers->meet(token, TURN_MS, &start_ns, &end_ns) == SC_MET;
             sc_lock();
-            bool takes_long = !met && ++turns == (late < LATE_BEFORE ? TURNS : FEWER_TURNS);
+            bool takes_long =
+                !met && !op->takes_long && ++turns >= (late < LATE_BEFORE ? TURNS : FEWER_TURNS);
             late += takes_long;
             if (takes_long) sc_queue_takes_long(op);
         }
