@@ -56,6 +56,7 @@ struct sc_managed_block {
     uint8_t residency;                /* enum sc_residency, or-ed */
     uint8_t preferred, last_prefetch; /* enum sc_place */
     bool accessed_by_device, accessed_by_host, read_mostly;
+    uint64_t home_ns; /* its frame counts until then, as another device called it home (views.h); or 0 */
 };
 
 struct sc_managed_range {

@@ -142,22 +142,27 @@ static struct sc_device *device_of(const struct sc_op *op)
     return sc_device_at(ordinal);
 }
 
+static void recall_span(struct sc_device *device, struct sc_work *work, const struct sc_span *span,
+                        uint64_t begin_ns)
+{
+    sc_views_settle(device, span, begin_ns);
+    work->ready_ns = max_ns(work->ready_ns, sc_views_recall(device, span, begin_ns));
+}
+
 /* Before it uses managed memory that other devices hold. */
 static void recall(struct sc_device *device, struct sc_work *work)
 {
     uint64_t begin_ns = work->ready_ns;
     for (size_t i = 0; work->cost && i < work->cost->block_count; i++) {
         struct sc_span block = {.address = work->cost->blocks[i].block << SC_BLOCK_SHIFT, .bytes = 1};
-        work->ready_ns = max_ns(work->ready_ns, sc_views_recall(device, &block, begin_ns));
+        recall_span(device, work, &block, begin_ns);
     }
     for (size_t i = 0; i < work->span_count; i++) {
         if (work->kind != SC_WORK_PREFETCH) sc_views_forget(device, &work->spans[i], begin_ns);
-        work->ready_ns = max_ns(work->ready_ns, sc_views_recall(device, &work->spans[i], begin_ns));
+        recall_span(device, work, &work->spans[i], begin_ns);
     }
-    if (work->to == SC_SIDE_MANAGED)
-        work->ready_ns = max_ns(work->ready_ns, sc_views_recall(device, &work->destination, begin_ns));
-    if (work->from == SC_SIDE_MANAGED)
-        work->ready_ns = max_ns(work->ready_ns, sc_views_recall(device, &work->source, begin_ns));
+    if (work->to == SC_SIDE_MANAGED) recall_span(device, work, &work->destination, begin_ns);
+    if (work->from == SC_SIDE_MANAGED) recall_span(device, work, &work->source, begin_ns);
 }
 
 static bool is_between_devices(const struct sc_op *op)

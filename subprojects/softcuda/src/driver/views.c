@@ -41,6 +41,16 @@ void sc_views_advise(const struct sc_span *span, enum sc_advice advice, uint64_t
     }
 }
 
+/* When the frames of a span's blocks that have just come home count as free. */
+static void note_home(struct sc_managed *managed, const struct sc_span *span, uint64_t home_ns)
+{
+    uint64_t end = span->address + span->bytes;
+    for (uint64_t at = span->address; at < end; at = (at | (SC_BLOCK_BYTES - 1)) + 1) {
+        struct sc_managed_block *block = sc_managed_find(managed, at);
+        if (block && block->home_ns == UINT64_MAX) block->home_ns = home_ns;
+    }
+}
+
 /* One view's part of it: all blocks of the span that the peer holds come home. */
 static uint64_t bring_home(struct sc_device *device, struct sc_device *peer, const struct sc_span *span,
                            uint64_t ready_ns)
@@ -50,14 +60,32 @@ static uint64_t bring_home(struct sc_device *device, struct sc_device *peer, con
     uint64_t end = span->address + span->bytes, bytes = 0;
     struct sc_effect effect = {0};
     for (uint64_t at = span->address; at < end; at = (at | (SC_BLOCK_BYTES - 1)) + 1) {
-        const struct sc_managed_block *held = sc_managed_find(managed, at);
+        struct sc_managed_block *held = sc_managed_find(managed, at);
         struct sc_managed_block *here = sc_managed_find(&device->timing.managed, at);
         if (!held || !here || !(held->residency & SC_ON_DEVICE)) continue;
         bytes += held->residency == SC_ON_DEVICE ? held->bytes : 0;
         sc_managed_take_home(managed, at, &effect);
+        held->home_ns = UINT64_MAX;
         here->residency |= SC_ON_HOST;
     }
-    return sc_timing_bring_home(&peer->timing, ready_ns, bytes, &effect);
+    uint64_t home_ns = sc_timing_bring_home(&peer->timing, ready_ns, bytes, &effect);
+    note_home(managed, span, home_ns);
+    return home_ns;
+}
+
+void sc_views_settle(struct sc_device *device, const struct sc_span *span, uint64_t at_ns)
+{
+    struct sc_timing *timing = &device->timing;
+    uint64_t end = span->address + span->bytes;
+    for (uint64_t at = span->address; at < end; at = (at | (SC_BLOCK_BYTES - 1)) + 1) {
+        struct sc_managed_block *block = sc_managed_find(&timing->managed, at);
+        if (!block || !block->home_ns) continue;
+        if (block->home_ns > at_ns) {
+            sc_footprint_add(&timing->footprint, at_ns, -(int64_t)block->bytes);
+            sc_footprint_add(&timing->footprint, block->home_ns, block->bytes);
+        }
+        block->home_ns = 0;
+    }
 }
 
 uint64_t sc_views_recall(struct sc_device *device, const struct sc_span *span, uint64_t ready_ns)

@@ -17,6 +17,9 @@ void sc_views_advise(const struct sc_span *span, enum sc_advice advice, uint64_t
 /* `device` is about to use the span, or to lose it with its contents. Returns when it can: `ready_ns`, or
  * when the last block has come home. */
 uint64_t sc_views_recall(struct sc_device *device, const struct sc_span *span, uint64_t ready_ns);
+/* `device` works with the span from `at_ns` on, in its own time: what peers called home later than that, in
+ * theirs, is away by then, so that no block counts twice on it. */
+void sc_views_settle(struct sc_device *device, const struct sc_span *span, uint64_t at_ns);
 void sc_views_forget(const struct sc_device *device, const struct sc_span *span, uint64_t at_ns);
 
 #endif
