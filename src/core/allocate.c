@@ -6,6 +6,7 @@
 #include "core/blocks.h"
 #include "core/core.h"
 #include "core/device_room.h"
+#include "core/host_lending.h"
 #include "core/learned.h"
 #include "core/slot_life.h"
 #include "move/reuse.h"
@@ -80,10 +81,9 @@ static bool is_for_device(struct sl_core *core, uint64_t bytes, uint64_t site)
     return room;
 }
 
-enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, uint64_t *address)
+static enum sl_status alloc_for_all(struct sl_core *core, uint64_t bytes, uint64_t site, uint32_t tag,
+                                    uint64_t *address)
 {
-    struct sl_core *core = sl_core_running();
-    if (!core || core->placement.noted || is_for_device(core, bytes, site)) return SL_ERR_UNSUPPORTED;
     uint32_t slot;
     SL_TEST_DELAY(ALLOC);
     sl_lock(&core->order);
@@ -94,15 +94,23 @@ enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, uin
     }
     sl_unlock(&core->order);
     SL_TEST_DELAY(ALLOCATED);
+    return status;
+}
+
+enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, uint64_t *address)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core || core->placement.noted || is_for_device(core, bytes, site)) return SL_ERR_UNSUPPORTED;
+    enum sl_status status = alloc_for_all(core, bytes, site, tag, address);
+    if (status == SL_ERR_NO_MEMORY && sl_host_lending_more(core, bytes))
+        status = alloc_for_all(core, bytes, site, tag, address);
     if (status == SL_ERR_NO_MEMORY && sl_device_room_make(core, bytes)) status = SL_ERR_UNSUPPORTED;
     return status;
 }
 
-enum sl_status sl_runtime_alloc_async(uint64_t bytes, uint64_t site, uint32_t tag, sl_stream stream,
-                                      uint64_t *address)
+static enum sl_status alloc_for_stream(struct sl_core *core, uint64_t bytes, uint64_t site, uint32_t tag,
+                                       sl_stream stream, uint64_t *address)
 {
-    struct sl_core *core = sl_core_running();
-    if (!core || core->placement.noted || is_for_device(core, bytes, site)) return SL_ERR_UNSUPPORTED;
     struct sl_reuse_waits reuse = {0};
     uint32_t slot;
     SL_TEST_DELAY(ALLOC);
@@ -118,6 +126,17 @@ enum sl_status sl_runtime_alloc_async(uint64_t bytes, uint64_t site, uint32_t ta
     sl_unlock(&core->order);
     SL_TEST_DELAY(ALLOCATED);
     sl_reuse_wait(&core->reuse, &reuse, stream);
+    return status;
+}
+
+enum sl_status sl_runtime_alloc_async(uint64_t bytes, uint64_t site, uint32_t tag, sl_stream stream,
+                                      uint64_t *address)
+{
+    struct sl_core *core = sl_core_running();
+    if (!core || core->placement.noted || is_for_device(core, bytes, site)) return SL_ERR_UNSUPPORTED;
+    enum sl_status status = alloc_for_stream(core, bytes, site, tag, stream, address);
+    if (status == SL_ERR_NO_MEMORY && sl_host_lending_more(core, bytes))
+        status = alloc_for_stream(core, bytes, site, tag, stream, address);
     if (status == SL_ERR_NO_MEMORY && sl_device_room_make(core, bytes)) status = SL_ERR_UNSUPPORTED;
     return status;
 }
@@ -241,7 +260,7 @@ static bool free_blocks(struct sl_core *core, uint64_t address, struct sl_alloca
 
 enum sl_status sl_runtime_free(uint64_t address, struct sl_allocation *freed)
 {
-    struct sl_core *core = sl_core_running();
+    struct sl_core *core = sl_core_of(address);
     if (!core) return SL_OK; /* after the stop: the memory goes with the process */
     SL_TEST_DELAY(FREE);
     return free_blocks(core, address, freed) ? SL_OK : sl_core_free(core, address, false, freed);
@@ -256,7 +275,7 @@ static struct sl_points *points_of(struct sl_core *core, const struct sl_free_st
 
 enum sl_status sl_runtime_free_async(uint64_t address, sl_stream stream, struct sl_allocation *freed)
 {
-    struct sl_core *core = sl_core_running();
+    struct sl_core *core = sl_core_of(address);
     if (!core) return SL_OK;
     struct sl_free_stream where = {.handle = stream};
     SL_TEST_DELAY(FREE);
@@ -315,7 +334,7 @@ void sl_runtime_note_unmap(uint64_t address, uint64_t bytes)
 bool sl_runtime_owns(uint64_t address)
 {
     if (!sl_arena_owns(address)) return false;
-    struct sl_core *core = sl_core_running();
+    struct sl_core *core = sl_core_of(address);
     if (!core || !core->placement.noted) return true;
     sl_lock(&core->order);
     bool live = sl_place_find(&core->placement, address) != SL_NONE;
@@ -334,7 +353,7 @@ bool sl_runtime_owns_part(uint64_t address, uint64_t last)
 
 bool sl_runtime_tag(uint64_t address, uint32_t clear, uint32_t set)
 {
-    struct sl_core *core = sl_core_running();
+    struct sl_core *core = sl_core_of(address);
     if (!core) return false;
     sl_lock(&core->order);
     uint32_t s = sl_place_find(&core->placement, address);
@@ -347,8 +366,8 @@ bool sl_runtime_tag(uint64_t address, uint32_t clear, uint32_t set)
 
 bool sl_runtime_find(uint64_t address, struct sl_allocation *found)
 {
-    struct sl_core *core = sl_core_running();
-    if (!core) core = sl_core_at_rest();
+    struct sl_core *core = sl_core_of(address);
+    if (!core) core = sl_core_at_rest(address);
     if (!core) return false;
     sl_lock(&core->order);
     bool divided = sl_blocks_find(&core->blocks, address, found);
@@ -360,7 +379,7 @@ bool sl_runtime_find(uint64_t address, struct sl_allocation *found)
 
 uint64_t sl_runtime_must_be_device(uint64_t address)
 {
-    struct sl_core *core = sl_core_running();
+    struct sl_core *core = sl_core_of(address);
     uint64_t site = 0;
     if (!core) return 0;
     sl_lock(&core->order);

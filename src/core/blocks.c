@@ -198,7 +198,7 @@ void sl_block_end(struct sl_core *core, uint32_t s)
 
 void sl_runtime_block_taken(uint64_t address, uint64_t bytes, uint64_t site)
 {
-    struct sl_core *core = sl_core_running();
+    struct sl_core *core = sl_core_of(address);
     if (!core || core->placement.noted || !bytes || address % SL_GRANULE_BYTES || !sl_arena_owns(address))
         return;
     uint64_t end = address + bytes;
@@ -212,7 +212,7 @@ void sl_runtime_block_taken(uint64_t address, uint64_t bytes, uint64_t site)
 
 void sl_runtime_block_returned(uint64_t address)
 {
-    struct sl_core *core = sl_core_running();
+    struct sl_core *core = sl_core_of(address);
     if (!core || core->placement.noted || !sl_arena_owns(address)) return;
     sl_core_free(core, address, true, NULL); /* where none begins nothing happens */
 }

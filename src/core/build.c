@@ -9,6 +9,7 @@
 #include "base/options_path.h"
 #include "core/core.h"
 #include "core/feed.h"
+#include "core/host_lending.h"
 #include "core/learned.h"
 #include "core/planner.h"
 #include "core/report.h"
@@ -29,7 +30,7 @@ static uint64_t automatic_chunk(uint64_t budget_bytes)
 
 static enum sl_status open_trace(struct sl_core *core, uint64_t device_bytes)
 {
-    if (!core->options->trace[0]) return SL_OK;
+    if (!core->options->trace[0] || core->number) return SL_OK;
     struct sl_trace_options how = {(enum sl_trace_full)core->options->trace_full, core->options->trace_limit};
     enum sl_status status = SL_ERR_INVALID;
     if (sl_options_expand(core->options->trace, path, sizeof path))
@@ -64,7 +65,10 @@ static void decide_sizes(struct sl_core *core, uint64_t free_bytes, uint64_t *ch
                    : wanted.chunk_bytes ? wanted.chunk_bytes
                                         : automatic_chunk(core->budget.bytes);
     core->budget.virtual_size_bytes = sl_core_virtual_size();
-    sl_host_share_begin(&core->host, core->options, &core->backend);
+    if (core->number)
+        sl_host_share_begin_lent(&core->host, &sl_core_started(0)->host, core->options, &core->backend);
+    else
+        sl_host_share_begin(&core->host, core->options, &core->backend);
 }
 
 /* The environment's rules were checked when they were read; a profile's were not. */
@@ -176,10 +180,11 @@ enum sl_status sl_core_build(struct sl_core *core)
     enum sl_status status = backend->memory_info(backend->self, &free_bytes, &device_bytes);
     if (status) return status;
     struct sl_learned_parts parts = learned_parts(core);
-    core->learned = sl_learned_read(core->options->profile, &parts);
+    core->learned = core->number ? NULL : sl_learned_read(core->options->profile, &parts);
     decide_sizes(core, free_bytes, &chunk_bytes);
     if (!sl_lock_init(&core->order, SL_LOCK_ORDER, true)) return SL_ERR_NO_MEMORY;
     sl_arena_init(&core->arena, backend, chunk_bytes);
+    core->arena.owner = core->number << SL_OWNER_SHIFT;
     uint64_t limit_bytes = core->host.limit_bytes < core->budget.virtual_size_bytes
                                ? core->host.limit_bytes
                                : core->budget.virtual_size_bytes;
@@ -191,7 +196,7 @@ enum sl_status sl_core_build(struct sl_core *core)
     core->history.predictor = sl_predictor_new(HISTORY_SYMBOLS);
     if (!core->history.predictor || !sl_symbols_init(&core->symbols)) return SL_ERR_NO_MEMORY;
     status = sl_stats_init(&core->stats);
-    if (status == SL_OK) sl_report_count(core);
+    if (status == SL_OK && !core->number) sl_report_count(core);
     if (status == SL_OK) status = sl_frees_init(&core->reuse.frees, backend);
     if (status == SL_OK)
         status =
@@ -212,7 +217,7 @@ enum sl_status sl_core_build(struct sl_core *core)
     core->planning.forecast.from.knows_clean = backend->leave && !core->planning.planner;
     if (status == SL_OK && core->learned) sl_learned_use(core->learned);
     sl_host_share_limit(&core->host, &core->placement, limit_bytes);
-    sl_migrator_share_link(&core->migrator, sl_host_share_of_link(&core->host));
+    sl_migrator_share_link(&core->migrator, sl_host_lending_link(core));
     if (status == SL_OK && core->budget.pressure) sl_core_under_pressure(core);
     if (status == SL_OK)
         sl_run_metadata_start(&core->recorder, backend, core->policy->name,
@@ -260,7 +265,7 @@ void sl_core_tear_down(struct sl_core *core, bool device_gone)
     sl_placement_close(&core->placement);
     sl_arena_close(&core->arena, device_gone);
     bool in_file = core->live != NULL;
-    sl_report_leave(core);
+    if (!core->number) sl_report_leave(core);
     if (!in_file) sl_stats_close(&core->stats);
     free(core->streams.more);
     if (!device_gone) backend->close(backend->self);

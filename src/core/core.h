@@ -1,4 +1,4 @@
-/* The core's one instance, private to src/.
+/* A device's core, private to src/.
  *
  * `order` serialises what gives the program its order: allocations, frees and the beginnings and ends of
  * launches. Nothing is enqueued while it is held, and the daemon never takes it. docs/concurrency.md has all
@@ -9,6 +9,7 @@
 
 #include "core/blocks.h"
 #include "core/budget.h"
+#include "core/cores.h"
 #include "core/demand.h"
 #include "core/history.h"
 #include "core/host_share.h"
@@ -34,6 +35,7 @@ struct sl_learned;
 
 struct sl_core {
     struct sl_lock order;
+    uint32_t number; /* cores.h */
     struct sl_backend backend;
     const struct sl_options *options;
     const struct sl_policy_traits *policy;
@@ -63,12 +65,7 @@ struct sl_core {
     _Alignas(64) struct sl_stats stats; /* at the beginning of a page and last, as it may be a file's */
 };
 
-/* The running core, or NULL. */
-struct sl_core *sl_core_running(void);
-
 /* sync.c: a launch that may wait for other ranks was given to the stream. Enqueues. */
 void sl_core_met_peers(struct sl_core *core, const struct sl_launch *launch);
-/* The core after the stop, while its memory is still there; or NULL. */
-struct sl_core *sl_core_at_rest(void);
 
 #endif

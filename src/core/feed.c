@@ -2,6 +2,7 @@
 
 #include "core/core.h"
 #include "core/decide.h"
+#include "core/host_lending.h"
 #include "core/learned.h"
 #include "core/report.h"
 #include "core/run_metadata.h"
@@ -11,7 +12,7 @@
 
 static void end_iteration(struct sl_core *core)
 {
-    sl_migrator_share_link(&core->migrator, sl_host_share_of_link(&core->host));
+    sl_migrator_share_link(&core->migrator, sl_host_lending_link(core));
     sl_stalls_settle(&core->stalls);
     sl_samples_settle(&core->sampling);
     if (core->budget.pressure)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/launcher.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -162,24 +163,37 @@ void sl_host_share_begin(struct sl_host_share *share, const struct sl_options *o
     say(share);
 }
 
+void sl_host_share_begin_lent(struct sl_host_share *share, const struct sl_host_share *first,
+                              const struct sl_options *options, const struct sl_backend *device)
+{
+    *share = (struct sl_host_share){.node.file = -1,
+                                    .kind = SL_HOST_LENT,
+                                    .pool = first->pool,
+                                    .total_bytes = first->total_bytes,
+                                    .limit_bytes = first->limit_bytes};
+    find_device(share, options, device);
+}
+
 /* --- claims */
 
 static void set_claimed(struct sl_host_share *share, uint64_t bytes)
 {
     share->claimed_bytes = bytes;
-    share->placement->live_chunk_bytes_limit = bytes;
+    share->placement->live_chunk_bytes_limit = bytes > share->lent_bytes ? bytes - share->lent_bytes : 0;
 }
 
 static uint64_t taken(const struct sl_host_share *share)
 {
-    return sl_arena_host_bytes(share->placement->arena) + share->placement->promised_bytes;
+    uint64_t own = sl_arena_host_bytes(share->placement->arena) + share->placement->promised_bytes;
+    return (share->left ? 0 : own) + share->lent_bytes;
 }
 
 void sl_host_share_limit(struct sl_host_share *share, struct sl_placement *placement, uint64_t most_bytes)
 {
     if (most_bytes < share->limit_bytes) share->limit_bytes = most_bytes;
     share->placement = placement;
-    set_claimed(share, share->kind == SL_HOST_CLAIMED ? taken(share) : share->limit_bytes);
+    bool by_and_by = share->kind == SL_HOST_CLAIMED || share->kind == SL_HOST_LENT;
+    set_claimed(share, by_and_by ? taken(share) : share->limit_bytes);
     if (share->kind == SL_HOST_CLAIMED)
         sl_node_set(&share->node, SL_NODE_WORD(promised_bytes), share->claimed_bytes);
     sl_host_share_changed(share);
@@ -251,10 +265,55 @@ void sl_host_share_changed(struct sl_host_share *share)
     sl_node_set(&share->node, SL_NODE_WORD(promised_bytes), share->claimed_bytes);
 }
 
-uint32_t sl_host_share_of_link(const struct sl_host_share *share)
+bool sl_host_share_lend(struct sl_host_share *share, uint64_t bytes)
 {
-    bool known = share->link && share->node.mapped;
-    return 1 + (known ? sl_node_count(&share->node, SL_NODE_WORD(link), share->link) : 0);
+    uint64_t now = taken(share);
+    uint64_t room = share->claimed_bytes > now ? share->claimed_bytes - now : 0;
+    if (bytes > room) {
+        if (share->kind != SL_HOST_CLAIMED || !share->node.mapped) return false;
+        sl_node_bury(&share->node);
+        if (!claim_for(share, bytes, SL_BLOCK_BYTES, 0, ATTEMPTS)) return false;
+        room = share->claimed_bytes - now;
+        if (bytes > room) return false;
+    }
+    share->lent_bytes += bytes;
+    set_claimed(share, share->claimed_bytes);
+    sl_host_share_changed(share);
+    return true;
+}
+
+void sl_host_share_take_back(struct sl_host_share *share, uint64_t bytes)
+{
+    if (!SL_CHECK(bytes <= share->lent_bytes)) bytes = share->lent_bytes;
+    share->lent_bytes -= bytes;
+    set_claimed(share, share->claimed_bytes);
+    sl_host_share_changed(share);
+}
+
+void sl_host_share_borrowed(struct sl_host_share *share, uint64_t bytes)
+{
+    set_claimed(share, share->claimed_bytes + bytes);
+}
+
+uint64_t sl_host_share_spare(struct sl_host_share *share)
+{
+    uint64_t now = taken(share), spare = share->claimed_bytes > now ? share->claimed_bytes - now : 0;
+    spare &= ~(SL_BLOCK_BYTES - 1);
+    set_claimed(share, share->claimed_bytes - spare);
+    return spare;
+}
+
+uint64_t sl_host_share_returned(struct sl_host_share *share)
+{
+    uint64_t all = share->claimed_bytes;
+    set_claimed(share, 0);
+    return all;
+}
+
+uint32_t sl_host_share_of_link(const struct sl_host_share *share, uint64_t link)
+{
+    bool known = link && share->node.mapped;
+    return 1 + (known ? sl_node_count(&share->node, SL_NODE_WORD(link), link) : 0);
 }
 
 void sl_host_share_end(struct sl_host_share *share)

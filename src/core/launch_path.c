@@ -310,6 +310,7 @@ static void begin(struct sl_core *core, struct sl_launch *launch)
 void sl_runtime_launch_begin(struct sl_launch *launch)
 {
     struct sl_core *core = sl_core_running();
+    launch->core = core;
     launch->tick = 0;
     launch->meets_peers = false;
     launch->state = NULL;
@@ -362,7 +363,7 @@ static bool end_planned(struct sl_core *core, const struct sl_launch *launch, st
 /* A launch that was refused used nothing: its chunks are resident all the same. */
 void sl_runtime_launch_end(struct sl_launch *launch, bool ok)
 {
-    struct sl_core *core = sl_core_running();
+    struct sl_core *core = sl_core_still(launch->core);
     if (!core || !launch->tick) return;
     SL_TEST_DELAY(LAUNCH_GIVEN);
     if (launch->state) sl_sample_end(&core->sampling, launch->state, launch, ok);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -77,16 +78,40 @@ static void to_log(const char *line)
     sl_log(SL_LOG_INFO, "%s", line);
 }
 
+static void to_log_of_other(const char *line)
+{
+    sl_log(SL_LOG_INFO, "another device: %s", line);
+}
+
+/* The file is the first one's: once that has ended, it is written anew as others do. */
+static void write_stats(const struct sl_core *core)
+{
+    uint32_t count = sl_cores_started();
+    struct sl_device_run *runs = count ? calloc(count, sizeof *runs) : NULL;
+    if (!runs || (core->number && sl_core_numbered(0))) {
+        free(runs);
+        return;
+    }
+    for (uint32_t c = 0; c < count; c++) {
+        runs[c].stats = &sl_core_started(c)->stats;
+        sl_report_summary(sl_core_started(c), &runs[c].summary);
+        runs[c].summary.complete = true;
+    }
+    sl_stats_write_devices(runs, count, stats_path);
+    free(runs);
+}
+
 void sl_report_end(const struct sl_core *core)
 {
     struct sl_run_summary summary;
     if (core) {
         sl_report_summary(core, &summary);
         summary.complete = true;
-        if (stats_path[0]) sl_stats_write(&core->stats, &summary, stats_path);
-        if (core->options->verbose >= 1) sl_stats_say(&core->stats, &summary, to_log);
+        if (stats_path[0]) write_stats(core);
+        if (core->options->verbose >= 1)
+            sl_stats_say(&core->stats, &summary, core->number ? to_log_of_other : to_log);
     }
-    sl_live_close(live);
+    if (!core || !core->number) sl_live_close(live);
 }
 
 void sl_report_leave(struct sl_core *core)

@@ -24,6 +24,7 @@ __attribute__((format(printf, 2, 3))) static void metadata(struct sl_recorder *r
 {
     static char text[SL_INTERN_LONGEST + 1]; /* under the order lock, or before there is a second thread */
     va_list arguments;
+    if (!recorder->trace) return;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);

@@ -8,11 +8,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/forked.h"
 #include "base/framework.h"
 #include "base/log.h"
 #include "base/options_text.h"
 #include "core/build.h"
+#include "core/host_lending.h"
 #include "core/learned.h"
 #include "core/planner.h"
 #include "core/report.h"
@@ -21,22 +21,10 @@
 #include "trace/emit.h"
 #include "trace/python_frames.h"
 
-static struct sl_core *started; /* built once, kept until the process ends: threads may still look at it */
-static struct running {
-    struct sl_core *_Atomic core;    /* NULL before the start, after the stop and in a child */
-    struct sl_core *_Atomic at_rest; /* stopped, with its memory still there; NULL in a child */
-} SL_OWN_PAGES running;
 static _Atomic bool tried;
-
-struct sl_core *sl_core_running(void)
-{
-    return atomic_load_explicit(&running.core, memory_order_acquire);
-}
-
-struct sl_core *sl_core_at_rest(void)
-{
-    return atomic_load(&running.at_rest);
-}
+/* What is the same on all cores changes on all of them at once, also while one is added. */
+static pthread_mutex_t everywhere = PTHREAD_MUTEX_INITIALIZER;
+static int captures; /* under way, as far as they began after the first start */
 
 void sl_runtime_load(void)
 {
@@ -63,7 +51,10 @@ const char *sl_runtime_sysfs(void)
 }
 bool sl_runtime_running(void)
 {
-    return sl_core_running() != NULL;
+    if (__builtin_expect(sl_core_running() != NULL, 1)) return true;
+    for (uint32_t c = 0; c < sl_cores_started(); c++)
+        if (sl_core_numbered(c)) return true;
+    return false;
 }
 
 void sl_runtime_seen(void)
@@ -76,18 +67,23 @@ void sl_runtime_unused(void)
     sl_report_end(NULL);
 }
 
+static struct sl_core *new_core(const struct sl_backend *backend, uint32_t number)
+{
+    struct sl_core *core = sl_core_new();
+    if (!core) return NULL;
+    core->number = number;
+    core->backend = *backend;
+    core->options = sl_options_in_force();
+    core->policy = sl_policy_traits(sl_options_in_force()->policy);
+    return core;
+}
+
 enum sl_status sl_runtime_start(const struct sl_backend *backend)
 {
     if (atomic_exchange(&tried, true)) return sl_runtime_running() ? SL_OK : SL_ERR_UNSUPPORTED;
     sl_report_open(sl_options_in_force());
-    struct sl_core *core = sl_core_new();
-    enum sl_status status = SL_ERR_NO_MEMORY;
-    if (core) {
-        core->backend = *backend;
-        core->options = sl_options_in_force();
-        core->policy = sl_policy_traits(sl_options_in_force()->policy);
-        status = sl_core_build(core);
-    }
+    struct sl_core *core = new_core(backend, 0);
+    enum sl_status status = core ? sl_core_build(core) : SL_ERR_NO_MEMORY;
     if (status) {
         sl_log(SL_LOG_WARN, "cannot start (%s); the program runs as without sluice", sl_status_text(status));
         sl_report_end(NULL);
@@ -95,10 +91,30 @@ enum sl_status sl_runtime_start(const struct sl_backend *backend)
         sl_core_delete(core);
         return status;
     }
-    started = core;
-    sl_forget_in_children(&running, sizeof running);
     sl_trace_emit_to(core->recorder.trace, &core->stats.tick);
-    atomic_store_explicit(&running.core, core, memory_order_release);
+    sl_cores_add(core);
+    return SL_OK;
+}
+
+enum sl_status sl_runtime_start_another(const struct sl_backend *backend, uint32_t *number)
+{
+    uint32_t next = sl_cores_started();
+    struct sl_core *core = next < SL_MOST_CORES ? new_core(backend, next) : NULL;
+    enum sl_status status = core ? sl_core_build(core) : SL_ERR_NO_MEMORY;
+    if (status) {
+        sl_log(SL_LOG_WARN, "a further device is not managed (%s)", sl_status_text(status));
+        if (core) sl_core_tear_down(core, false);
+        sl_core_delete(core);
+        return status;
+    }
+    if (core->options->trace[0])
+        sl_warn_once("the trace is that of the first device: what the program does on others is not in it");
+    pthread_mutex_lock(&everywhere);
+    atomic_store(&core->streams.captures, captures);
+    atomic_store(&core->migrator.held, atomic_load(&sl_core_started(0)->migrator.held));
+    sl_cores_add(core);
+    pthread_mutex_unlock(&everywhere);
+    *number = next;
     return SL_OK;
 }
 
@@ -128,11 +144,25 @@ static void settle_movements(struct sl_core *core)
     }
 }
 
-void sl_runtime_stop(bool device_gone)
+/* Its threads, and what it has of the machine. The rest stays as it is until the process ends: another thread
+ * may be between begin and end, and addresses in our arenas stay ours while the device has them. */
+static void end_work(struct sl_core *core, bool device_gone)
 {
-    struct sl_core *core = atomic_exchange(&running.core, NULL);
+    sl_planner_stop(core->planning.planner);
+    core->planning.planner = NULL;
+    sl_daemon_stop(core->daemon, !device_gone);
+    core->daemon = NULL;
+    if (core->recorder.trace) sl_trace_emit_to(NULL, NULL);
+    sl_trace_close(core->recorder.trace);
+    core->recorder.trace = core->stats.trace = NULL;
+    if (device_gone && sl_cores_are_several()) sl_arena_forget(&core->arena);
+}
+
+void sl_runtime_stop_one(uint32_t number, bool device_gone)
+{
+    struct sl_core *core = sl_core_numbered(number);
     int cancel_state;
-    if (!core || !lock_for_the_last_time(&core->order)) return;
+    if (!core || !sl_cores_remove(core) || !lock_for_the_last_time(&core->order)) return;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* files are written with the lock held */
     if (!device_gone) sl_stalls_settle(&core->stalls);
     sl_schedule_cancel(&core->schedule);
@@ -143,34 +173,33 @@ void sl_runtime_stop(bool device_gone)
     sl_run_metadata_end(&core->recorder, &core->history, &core->migrator, &core->stats);
     if (sl_learned_something(core->learned)) sl_learned_write(core->learned);
     sl_report_end(core);
-    /* The rest stays as it is until the process ends: another thread may be between begin and end, and
-     * addresses in our arenas stay ours. */
-    sl_planner_stop(core->planning.planner);
-    core->planning.planner = NULL;
-    sl_daemon_stop(core->daemon, !device_gone);
-    core->daemon = NULL;
-    sl_trace_emit_to(NULL, NULL);
-    sl_trace_close(core->recorder.trace);
-    core->recorder.trace = core->stats.trace = NULL;
-    sl_host_share_end(&core->host);
+    end_work(core, device_gone);
     sl_unlock(&core->order);
+    sl_host_lending_end(core, device_gone);
     pthread_setcancelstate(cancel_state, NULL);
-    if (!device_gone) atomic_store(&running.at_rest, core);
+    if (!device_gone) sl_cores_rest(core);
+}
+
+void sl_runtime_stop(bool device_gone)
+{
+    for (uint32_t c = 0; c < sl_cores_started(); c++) sl_runtime_stop_one(c, device_gone);
 }
 
 /* Nothing is freed: in a child of clone() another thread may have held the allocator's lock. */
 void sl_runtime_after_fork(void)
 {
-    atomic_store(&running.core, NULL);
-    atomic_store(&running.at_rest, NULL);
+    pthread_mutex_init(&everywhere, NULL);
+    sl_cores_forget();
     sl_trace_emit_to(NULL, NULL);
-    sl_report_leave(started);
-    if (!started) return;
-    sl_host_share_after_fork(&started->host);
-    sl_trace_abandon(started->recorder.trace);
-    started->recorder.trace = started->stats.trace = NULL;
-    started->daemon = NULL;
-    started->planning.planner = NULL;
+    sl_report_leave(sl_cores_started() ? sl_core_started(0) : NULL);
+    for (uint32_t c = 0; c < sl_cores_started(); c++) {
+        struct sl_core *core = sl_core_started(c);
+        sl_host_share_after_fork(&core->host);
+        sl_trace_abandon(core->recorder.trace);
+        core->recorder.trace = core->stats.trace = NULL;
+        core->daemon = NULL;
+        core->planning.planner = NULL;
+    }
 }
 
 bool sl_runtime_device_bytes(uint64_t *bytes)
@@ -191,15 +220,24 @@ void sl_runtime_charge(int64_t bytes)
 
 void sl_runtime_capture(int change)
 {
-    struct sl_core *core = sl_core_running();
-    if (!core) return;
-    if (change < 0) atomic_fetch_add(&core->streams.captures_ended, 1);
-    atomic_fetch_add(&core->streams.captures, change);
+    pthread_mutex_lock(&everywhere);
+    if (sl_cores_started()) captures += change;
+    for (uint32_t c = 0; c < sl_cores_started(); c++) {
+        struct sl_core *core = sl_core_numbered(c);
+        if (!core) continue;
+        if (change < 0) atomic_fetch_add(&core->streams.captures_ended, 1);
+        atomic_fetch_add(&core->streams.captures, change);
+    }
+    pthread_mutex_unlock(&everywhere);
 }
 
+/* Streams of one device may wait for those of another. */
 void sl_runtime_hold(int change)
 {
-    if (started) atomic_fetch_add(&started->migrator.held, (uint32_t)change);
+    pthread_mutex_lock(&everywhere);
+    for (uint32_t c = 0; c < sl_cores_started(); c++)
+        atomic_fetch_add(&sl_core_started(c)->migrator.held, (uint32_t)change);
+    pthread_mutex_unlock(&everywhere);
 }
 
 void sl_runtime_variable(uint64_t address, uint64_t bytes, uint64_t module)
@@ -213,16 +251,18 @@ void sl_runtime_variable(uint64_t address, uint64_t bytes, uint64_t module)
 
 void sl_runtime_functions_changed(void)
 {
-    struct sl_core *core = sl_core_running();
-    if (!core) return;
-    sl_lock(&core->order);
-    sl_kernels_forget(&core->scanner.kernels);
-    sl_unlock(&core->order);
+    for (uint32_t c = 0; c < sl_cores_started(); c++) {
+        struct sl_core *core = sl_core_numbered(c);
+        if (!core) continue;
+        sl_lock(&core->order);
+        sl_kernels_forget(&core->scanner.kernels);
+        sl_unlock(&core->order);
+    }
 }
 
 enum sl_status sl_runtime_save_profile(void)
 {
-    struct sl_core *core = sl_core_running();
+    struct sl_core *core = sl_core_numbered(0);
     if (!core) return SL_ERR_UNSUPPORTED;
     sl_lock(&core->order);
     enum sl_status status = sl_learned_write(core->learned);

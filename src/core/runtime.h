@@ -1,4 +1,4 @@
-/* The core as the shim sees it: one instance for the process. The shim translates calls into these and
+/* The core as the shim sees it: one for each device (cores.h). The shim translates calls into these and
  * decides nothing. Addresses are device addresses. Unless said otherwise, functions are thread-safe and may
  * be called before the start and after the stop, when they own nothing and do nothing.
  */
@@ -8,6 +8,7 @@
 #include "base/options.h"
 #include "core/allocate.h"
 #include "core/blocks.h"
+#include "core/cores.h"
 #include "core/launch_path.h"
 #include "core/mapped.h"
 #include "core/program_events.h"
@@ -41,10 +42,15 @@ void sl_runtime_unused(void);
  * on. */
 enum sl_status sl_runtime_start(const struct sl_backend *backend);
 bool sl_runtime_running(void);
+/* The same for a further device, as often as there is one: *number is its core's. It has no trace and no
+ * profile, and its host memory is lent by the first (host_share.h). pre: the first started; one thread. */
+enum sl_status sl_runtime_start_another(const struct sl_backend *backend, uint32_t *number);
 
-/* Stops: moves nothing more, writes statistics and trace, ends its threads, prints the summary if asked for.
- * `device_gone`: the context is destroyed or about to be; memory is given back to nobody. Idempotent. */
+/* Stops all cores, or one: it moves nothing more, writes statistics and trace, ends its threads, prints the
+ * summary if asked for. `device_gone`: the context is destroyed or about to be; memory is given back to
+ * nobody. Idempotent. */
 void sl_runtime_stop(bool device_gone);
+void sl_runtime_stop_one(uint32_t number, bool device_gone);
 
 /* In the child after fork: drops all state without touching the device or the parent's files. */
 void sl_runtime_after_fork(void);

@@ -16,13 +16,23 @@
 #define OLDEST_DRIVER 12020                  /* cuMemAdvise_v2 and cuMemPrefetchAsync_v2 */
 #define LARGEST_PREFETCH_BYTES (32 * SL_MIB) /* each call holds the process's memory-map lock */
 
+/* A slab starts at a multiple of 1 GiB in a reservation that is 1 GiB longer; what the driver gave is found
+ * again by its own address, so it is kept beside the slab. Unpopulated managed memory costs addresses only.
+ */
+struct reservation {
+    uint64_t slab;
+    CUdeviceptr given;
+    struct reservation *next;
+};
+
 struct cuda {
     const struct sl_cuda_driver *driver;
     CUcontext context;
     CUdevice device;
     enum sl_memory_use use;
     CUstream in, out;
-    _Atomic int host_node; /* nearest to the device, where there are several; or -1 */
+    _Atomic int host_node;            /* nearest to the device, where there are several; or -1 */
+    struct reservation *reservations; /* changed under the core's order lock */
 };
 
 static enum sl_status judge(const struct cuda *cuda, CUresult result, const char *what)
@@ -80,16 +90,6 @@ static CUmemLocation device_location(const struct cuda *cuda)
     return (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = cuda->device};
 }
 
-/* A slab starts at a multiple of 1 GiB in a reservation that is 1 GiB longer; what the driver gave is found
- * again by its own address, so it is kept beside the slab. Unpopulated managed memory costs addresses only.
- */
-struct reservation {
-    uint64_t slab;
-    CUdeviceptr given;
-    struct reservation *next;
-};
-static struct reservation *reservations; /* changed under the core's order lock */
-
 /* Preferred in host memory and within the device's reach: nothing becomes resident unless it is fetched. */
 static enum sl_status keep_from_moving(struct cuda *cuda, CUdeviceptr slab, uint64_t bytes)
 {
@@ -127,17 +127,17 @@ static enum sl_status slab_new(void *self, uint64_t bytes, uint64_t *address)
         free(reservation);
         return status;
     }
-    *reservation = (struct reservation){slab, given, reservations};
-    reservations = reservation;
+    *reservation = (struct reservation){slab, given, cuda->reservations};
+    cuda->reservations = reservation;
     *address = slab;
     return SL_OK;
 }
 
 static void slab_delete(void *self, uint64_t address, uint64_t bytes)
 {
-    const struct cuda *cuda = self;
+    struct cuda *cuda = self;
     (void)bytes;
-    for (struct reservation **at = &reservations; *at; at = &(*at)->next) {
+    for (struct reservation **at = &cuda->reservations; *at; at = &(*at)->next) {
         struct reservation *reservation = *at;
         if (reservation->slab != address) continue;
         check(cuda, cuda->driver->mem_free(reservation->given), "cuMemFree");

@@ -43,6 +43,13 @@ struct sl_scanner {
     sl_chunk *chunk_space;
     uint32_t resolved_capacity, chunk_capacity;
     uint64_t stale_words; /* found so far */
+    /* A launch beside the expected one, from which it may differ in words of structures. */
+    struct sl_matching {
+        bool used[SL_MAX_WORDS];
+        uint32_t used_count, stale; /* accesses that are used; that are by stale words */
+        uint32_t more, less; /* words of structures that it has not; accesses by such that are lacking */
+        uint32_t where;      /* a hash of where these are */
+    } matching;
 };
 
 /* pre: zeroed. The placement and the symbols outlive it. */

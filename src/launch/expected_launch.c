@@ -58,17 +58,9 @@ static bool is_in_structure(const struct sl_scanner *scanner, uint64_t parameter
            kernel->sizes[where >> 16] > sizeof(uint64_t);
 }
 
-/* Which accesses of the expected launch the words are. */
-struct matching {
-    bool used[SL_MAX_WORDS];
-    uint32_t used_count, stale; /* accesses that are used; that are by stale words */
-    uint32_t more, less;        /* words of structures that it has not; accesses by such that are lacking */
-    uint32_t where;             /* a hash of where these are */
-};
-
 /* Whether nothing differs but words of structures. */
 static bool match(const struct sl_scanner *scanner, const struct sl_symbol_record *record,
-                  struct matching *matching)
+                  struct sl_matching *matching)
 {
     const struct sl_access *accesses = &scanner->symbols->accesses[record->first_access];
     uint32_t count = record->access_count;
@@ -100,7 +92,7 @@ static bool match(const struct sl_scanner *scanner, const struct sl_symbol_recor
 }
 
 /* The symbol has nothing by stale words any more. */
-static void narrow(const struct sl_scanner *scanner, sl_symbol symbol, const struct matching *matching)
+static void narrow(const struct sl_scanner *scanner, sl_symbol symbol, const struct sl_matching *matching)
 {
     const struct sl_symbol_record *record = &scanner->symbols->records[symbol];
     const struct sl_access *accesses = &scanner->symbols->accesses[record->first_access];
@@ -115,7 +107,7 @@ static void narrow(const struct sl_scanner *scanner, sl_symbol symbol, const str
 
 /* Takes the launch for the expected one this time, without the accesses that it lacks. */
 static bool accept_doubtful(struct sl_scanner *scanner, struct sl_symbol_record *record,
-                            const struct matching *matching)
+                            const struct sl_matching *matching)
 {
     bool moved = matching->more && matching->less; /* an address that is elsewhere, or another one */
     bool again = record->doubtful && record->doubtful_where == matching->where;
@@ -135,17 +127,17 @@ static bool accept_doubtful(struct sl_scanner *scanner, struct sl_symbol_record 
 
 static bool is_launch_but_for_words(struct sl_scanner *scanner, sl_symbol symbol, uint64_t shape)
 {
-    static struct matching matching; /* under the order lock */
+    struct sl_matching *matching = &scanner->matching;
     if (symbol >= scanner->symbols->count || !scanner->usage.kernel) return false;
     struct sl_symbol_record *record = &scanner->symbols->records[symbol];
     if (record->kind != SL_SYMBOL_LAUNCH || record->shape != shape || record->access_count > SL_MAX_WORDS ||
-        !match(scanner, record, &matching))
+        !match(scanner, record, matching))
         return false;
-    if (matching.more || matching.less) return accept_doubtful(scanner, record, &matching);
+    if (matching->more || matching->less) return accept_doubtful(scanner, record, matching);
     record->doubtful = 0;
-    if (matching.stale) narrow(scanner, symbol, &matching);
+    if (matching->stale) narrow(scanner, symbol, matching);
     scanner->usage.accesses = &scanner->symbols->accesses[record->first_access];
-    scanner->usage.access_count = matching.used_count;
+    scanner->usage.access_count = matching->used_count;
     scanner->usage.came_as_expected = true;
     return true;
 }

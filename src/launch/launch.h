@@ -5,6 +5,7 @@
 #include "device/backend.h"
 #include "trace/events.h"
 
+struct sl_core;
 struct sl_footprint;
 
 struct sl_span {
@@ -36,6 +37,7 @@ struct sl_launch {
     const struct sl_footprint *footprint; /* graphs: what its nodes may touch; NULL where that is not known */
 
     /* The core's own, from begin to end. */
+    struct sl_core *core; /* that saw it begin, or NULL */
     sl_tick tick;
     bool meets_peers; /* it may wait for other ranks */
     void *state;

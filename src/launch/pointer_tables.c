@@ -68,10 +68,9 @@ static void forget(struct sl_tables *tables, uint64_t begin, uint64_t end)
 
 /* The words of a copy that are addresses in live allocations. The source is the program's, and may be no
  * memory at all: the driver says so, not a fault of ours. */
-static uint32_t read_targets(const struct sl_scanner *scanner, const struct sl_launch *launch,
-                             uint64_t **targets)
+static uint32_t read_targets(struct sl_scanner *scanner, const struct sl_launch *launch, uint64_t **targets)
 {
-    static uint64_t words[SL_TABLE_BYTES / 8]; /* under the order lock */
+    uint64_t *words = scanner->tables.words;
     uint64_t skip = -launch->upload.to & 7, bytes = launch->upload.bytes - skip;
     struct iovec to = {words, bytes}, from = {(char *)launch->upload.from + skip, bytes};
     uint32_t count = 0;

@@ -33,7 +33,8 @@ struct sl_tables {
         uint64_t address, bytes, module;
     } * variables; /* of modules */
     uint32_t variable_count, variable_capacity;
-    bool in_variables; /* there are, or were, tables in them */
+    bool in_variables;                  /* there are, or were, tables in them */
+    uint64_t words[SL_TABLE_BYTES / 8]; /* of the copy that is looked at */
 };
 
 void sl_tables_close(struct sl_tables *tables); /* accepts a zeroed one */

@@ -11,7 +11,7 @@
 #define LEAST_PINNED_BYTES (32 * SL_MIB)
 #define PINNED_GROWTH 8 /* a pinned slab has at least this part of what there is already */
 
-_Atomic uint16_t sl_slab_of[SL_SLAB_TABLE];
+_Atomic uint32_t sl_slab_of[SL_SLAB_TABLE];
 struct sl_arena_range sl_arena_range = {UINT64_MAX, 0};
 
 void sl_arena_init(struct sl_arena *arena, const struct sl_backend *backend, uint64_t chunk_bytes)
@@ -62,6 +62,13 @@ void sl_arena_close(struct sl_arena *arena, bool device_gone)
         free(slab->chunks);
     }
     atomic_store(&arena->slab_count, 0);
+}
+
+void sl_arena_forget(const struct sl_arena *arena)
+{
+    uint32_t count = atomic_load(&arena->slab_count);
+    for (uint32_t s = 0; s < count; s++)
+        atomic_store(&sl_slab_of[arena->slabs[s].address >> SL_SLAB_SHIFT], 0);
 }
 
 static void widen_range(uint64_t low, uint64_t high)
@@ -130,7 +137,7 @@ static enum sl_status add_slabs(struct sl_arena *arena, uint64_t bytes, bool pin
         uint64_t at = (s - first) * SL_GIB;
         fill_slab(arena, s, address + at, bytes - at, pinned);
         arena->slabs[s].reservation_bytes = s == first ? bytes : 0;
-        atomic_store_explicit(&sl_slab_of[(address + at) >> SL_SLAB_SHIFT], (uint16_t)(s + 1),
+        atomic_store_explicit(&sl_slab_of[(address + at) >> SL_SLAB_SHIFT], arena->owner | (s + 1),
                               memory_order_release);
     }
     if (pinned) arena->pinned_bytes += bytes;
@@ -290,7 +297,7 @@ enum sl_status sl_arena_reserve(struct sl_arena *arena, uint64_t bytes, uint64_t
 
 void sl_arena_unreserve(struct sl_arena *arena, uint64_t address, uint64_t bytes)
 {
-    uint32_t count = (uint32_t)((bytes + SL_GIB - 1) / SL_GIB), first = sl_arena_slab(address) - 1;
+    uint32_t count = (uint32_t)((bytes + SL_GIB - 1) / SL_GIB), first = sl_arena_slab(arena, address) - 1;
     for (uint32_t s = first; s < first + count; s++)
         if (SL_CHECK(arena->slabs[s].reserved && arena->slabs[s].free_chunks == arena->slabs[s].chunk_count))
             arena->slabs[s].reserved = false;

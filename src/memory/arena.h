@@ -1,8 +1,8 @@
-/* Arenas and chunks: where allocations live, and what state each chunk is in.
+/* Arenas and chunks: where allocations live, and what state each chunk is in. Each device has an arena.
  *
  * Slabs of 1 GiB, aligned to 1 GiB, are taken from the backend on demand. `address >> 30` in a table of 2^17
- * small integers names the slab, a shift the chunk: the look-up takes no lock. Chunk numbers are dense: slab
- * after slab.
+ * small integers names the arena and its slab, a shift the chunk: the look-up takes no lock. Chunk numbers
+ * are dense: slab after slab.
  *
  * The placement fields of a chunk are written under the core's order lock; `content`, `in_sequence` and
  * `out_sequence` under the lock of the direction that moves it (migrator.h), and read anywhere.
@@ -21,6 +21,7 @@
 #define SL_SLAB_SHIFT 30
 #define SL_SLAB_TABLE ((size_t)1 << 17) /* 47 bits of address */
 #define SL_MAX_SLABS 4096
+#define SL_OWNER_SHIFT 16
 
 struct sl_chunk_record {
     uint64_t address;
@@ -60,6 +61,7 @@ struct sl_slab {
 
 struct sl_arena {
     const struct sl_backend *backend;
+    uint32_t owner; /* its core's number << SL_OWNER_SHIFT */
     uint64_t chunk_bytes;
     uint32_t chunk_shift, chunks_per_slab;
     uint32_t slab_shift; /* chunk number to slab number */
@@ -75,15 +77,19 @@ struct sl_arena {
     _Atomic uint32_t slabs_used; /* at some time */
 };
 
-/* `chunk_bytes`: a power of two from 2 MiB to 1 GiB. */
+/* `chunk_bytes`: a power of two from 2 MiB to 1 GiB. `owner` is 0 then, and may be set before the first slab
+ * is taken. */
 void sl_arena_init(struct sl_arena *arena, const struct sl_backend *backend, uint64_t chunk_bytes);
 
 /* Gives the slabs back (unless `device_gone`) and frees the tables. Accepts a zeroed arena. */
 void sl_arena_close(struct sl_arena *arena, bool device_gone);
+/* Its memory is gone with the device's context: from now on its addresses are nobody's, and may be another's.
+ */
+void sl_arena_forget(const struct sl_arena *arena);
 
-/* Slab number + 1 by `address >> 30`; 0: not ours. One table for the process: the core runs once, and
- * look-ups come before anything else is known. */
-extern _Atomic uint16_t sl_slab_of[SL_SLAB_TABLE];
+/* By `address >> 30`: the owner's number << SL_OWNER_SHIFT, and the slab's number + 1; 0: not ours. One table
+ * for the process: look-ups come before anything else is known. */
+extern _Atomic uint32_t sl_slab_of[SL_SLAB_TABLE];
 
 /* Where our slabs lie, roughly: what is outside is none of ours. Only widened. */
 struct sl_arena_range {
@@ -91,20 +97,28 @@ struct sl_arena_range {
 };
 extern struct sl_arena_range sl_arena_range;
 
-static inline uint32_t sl_arena_slab(uint64_t address)
+static inline uint32_t sl_arena_entry(uint64_t address)
 {
     uint64_t index = address >> SL_SLAB_SHIFT;
     return index < SL_SLAB_TABLE ? atomic_load_explicit(&sl_slab_of[index], memory_order_acquire) : 0;
 }
+/* Whether it is in any arena of the process. */
 static inline bool sl_arena_owns(uint64_t address)
 {
-    return sl_arena_slab(address) != 0;
+    return sl_arena_entry(address) != 0;
+}
+
+/* Slab number + 1; 0: not this arena's. */
+static inline uint32_t sl_arena_slab(const struct sl_arena *arena, uint64_t address)
+{
+    uint32_t slab = sl_arena_entry(address) ^ arena->owner;
+    return slab >> SL_OWNER_SHIFT ? 0 : slab;
 }
 
 /* The chunk that holds `address`, or SL_NONE. Lock-free. */
 static inline sl_chunk sl_arena_chunk(const struct sl_arena *arena, uint64_t address)
 {
-    uint32_t slab = sl_arena_slab(address);
+    uint32_t slab = sl_arena_slab(arena, address);
     if (!slab) return SL_NONE;
     return ((slab - 1) << arena->slab_shift) + (sl_chunk)((address & (SL_GIB - 1)) >> arena->chunk_shift);
 }

@@ -309,7 +309,7 @@ static bool may_map(const struct sl_arena *arena, uint64_t address, uint64_t byt
 {
     if (!bytes || address % SL_GRANULE_BYTES || bytes % SL_GRANULE_BYTES || address + bytes < address)
         return false;
-    uint32_t first = sl_arena_slab(address), last = sl_arena_slab(address + bytes - 1);
+    uint32_t first = sl_arena_slab(arena, address), last = sl_arena_slab(arena, address + bytes - 1);
     if (!first || last < first || last > atomic_load(&arena->slab_count)) return false;
     for (uint32_t s = first - 1; s < last; s++)
         if (!arena->slabs[s].reserved) return false;

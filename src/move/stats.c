@@ -101,7 +101,8 @@ static void print_counts(FILE *to, const struct sl_counts *c)
             (unsigned long long)c->stall_ns / 1000000000, (unsigned long long)c->stall_ns % 1000000000);
 }
 
-void sl_stats_print(FILE *to, const struct sl_stats *stats, const struct sl_run_summary *summary)
+/* But for the last brace. */
+static void print(FILE *to, const struct sl_stats *stats, const struct sl_run_summary *summary)
 {
     static const char *const causes[] = {"plan", "demand", "late"};
     fprintf(to,
@@ -157,17 +158,33 @@ void sl_stats_print(FILE *to, const struct sl_stats *stats, const struct sl_run_
         print_counts(to, &stats->iterations[i]);
         fprintf(to, "}");
     }
-    fprintf(to, "]}\n");
+    fprintf(to, "]");
 }
 
-enum sl_status sl_stats_write(const struct sl_stats *stats, const struct sl_run_summary *summary,
-                              const char *path)
+void sl_stats_print(FILE *to, const struct sl_stats *stats, const struct sl_run_summary *summary)
+{
+    print(to, stats, summary);
+    fprintf(to, "}\n");
+}
+
+static void print_devices(FILE *to, const struct sl_device_run *runs, uint32_t count)
+{
+    print(to, runs[0].stats, &runs[0].summary);
+    for (uint32_t r = 1; r < count; r++) {
+        fprintf(to, r == 1 ? ",\n \"other_devices\": [\n" : ",\n");
+        print(to, runs[r].stats, &runs[r].summary);
+        fprintf(to, "}");
+    }
+    fprintf(to, count > 1 ? "]}\n" : "}\n");
+}
+
+enum sl_status sl_stats_write_devices(const struct sl_device_run *runs, uint32_t count, const char *path)
 {
     char *text = NULL;
     size_t bytes = 0;
     FILE *memory = open_memstream(&text, &bytes);
     if (!memory) return SL_ERR_NO_MEMORY;
-    sl_stats_print(memory, stats, summary);
+    print_devices(memory, runs, count);
     if (fclose(memory)) {
         free(text);
         return SL_ERR_NO_MEMORY;
@@ -178,6 +195,12 @@ enum sl_status sl_stats_write(const struct sl_stats *stats, const struct sl_run_
                status == SL_ERR_IO ? sl_file_problem(&sl_file_stats, errno) : sl_status_text(status));
     free(text);
     return status;
+}
+
+enum sl_status sl_stats_write(const struct sl_stats *stats, const struct sl_run_summary *summary,
+                              const char *path)
+{
+    return sl_stats_write_devices(&(struct sl_device_run){stats, *summary}, 1, path);
 }
 
 __attribute__((format(printf, 2, 3))) static void line(void (*say)(const char *line), const char *format, ...)

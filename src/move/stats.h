@@ -81,6 +81,12 @@ struct sl_run_summary {
 /* JSON to a file, all of it or nothing (see sl_output_replace). */
 enum sl_status sl_stats_write(const struct sl_stats *stats, const struct sl_run_summary *summary,
                               const char *path);
+/* The same of several devices: the first one's, with the others in `other_devices`. */
+struct sl_device_run {
+    const struct sl_stats *stats;
+    struct sl_run_summary summary;
+};
+enum sl_status sl_stats_write_devices(const struct sl_device_run *runs, uint32_t count, const char *path);
 void sl_stats_print(FILE *to, const struct sl_stats *stats, const struct sl_run_summary *summary);
 /* Says a few lines, without their ends. */
 void sl_stats_say(const struct sl_stats *stats, const struct sl_run_summary *summary,

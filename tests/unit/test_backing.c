@@ -169,7 +169,7 @@ static void no_allocation_lies_in_two_pinned_slabs(void **state)
     unplace(world, second);
     uint64_t both = place(world, SL_GIB + CHUNK, 3);
     assert_int_equal(world->arena.pinned_bytes, 3 * SL_GIB + CHUNK);
-    uint64_t slab = sl_arena_slab(both) - 1;
+    uint64_t slab = sl_arena_slab(&world->arena, both) - 1;
     assert_int_equal(world->arena.slabs[slab].reservation_bytes, SL_GIB + CHUNK);
     close_world(world);
 }

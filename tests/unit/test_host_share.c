@@ -263,9 +263,10 @@ static void a_link_is_shared_by_those_at_its_end(void **state)
     }
     processes[3] = start(&device); /* where it is the kernel does not say */
     static const uint32_t sharers[] = {2, 2, 1, 1};
-    for (int i = 0; i < 4; i++) assert_int_equal(sl_host_share_of_link(&processes[i]->share), sharers[i]);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(sl_host_share_of_link(&processes[i]->share, processes[i]->share.link), sharers[i]);
     end(processes[0]);
-    assert_int_equal(sl_host_share_of_link(&processes[1]->share), 1);
+    assert_int_equal(sl_host_share_of_link(&processes[1]->share, processes[1]->share.link), 1);
     for (int i = 1; i < 4; i++) end(processes[i]);
     assert_int_equal(nftw(devices, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
     for (char *slash; (slash = strrchr(devices, '/')) > devices + strlen(folder) - 1;) {

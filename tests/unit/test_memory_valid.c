@@ -213,7 +213,7 @@ static void arenas(void **state)
 {
     (void)state;
     struct sl_slab *slab = &arena.slabs[0];
-    _Atomic uint16_t *leads = &sl_slab_of[slab->address >> SL_SLAB_SHIFT];
+    _Atomic uint32_t *leads = &sl_slab_of[slab->address >> SL_SLAB_SHIFT];
     assert_true(sl_arena_is_valid(&arena));
     assert_breaks(slab->address, slab->address + SL_GIB, sl_arena_is_valid(&arena));
     assert_breaks(slab->chunk_count, arena.chunks_per_slab + 1, sl_arena_is_valid(&arena));
