@@ -11,6 +11,7 @@ struct entry {
     uint64_t handle, bytes;
     enum sl_charge_kind kind;
     uint32_t times; /* charged and not given back: of SL_CHARGE_IPC */
+    uint32_t core;  /* whose budget it is charged to */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -65,27 +66,31 @@ static void remove_slot(size_t gap)
 void sl_charge(enum sl_charge_kind kind, uint64_t handle, uint64_t bytes)
 {
     int64_t charged = 0;
+    uint32_t core = sl_thread_core;
     if (!bytes || bytes > INT64_MAX) return;
     pthread_mutex_lock(&lock);
     if ((count + 1) * 4 <= capacity * 3 || grow()) {
         struct entry *entry = &entries[find_slot(kind, handle)];
         charged = (int64_t)bytes - (int64_t)entry->bytes;
+        if (entry->bytes) core = entry->core;
         count += !entry->bytes;
         uint32_t times = kind == SL_CHARGE_IPC && entry->bytes ? entry->times + 1 : 1;
-        *entry = (struct entry){handle, bytes, kind, times};
+        *entry = (struct entry){handle, bytes, kind, times, core};
     }
     pthread_mutex_unlock(&lock);
-    if (charged) sl_runtime_charge(charged);
+    if (charged) sl_runtime_charge_to(core, charged);
 }
 
 uint64_t sl_uncharge(enum sl_charge_kind kind, uint64_t handle)
 {
     uint64_t charged = 0;
+    uint32_t core = 0;
     bool last = true;
     pthread_mutex_lock(&lock);
     if (count) {
         size_t slot = find_slot(kind, handle);
         charged = entries[slot].bytes;
+        core = entries[slot].core;
         last = charged && --entries[slot].times == 0;
         if (last) {
             remove_slot(slot);
@@ -93,7 +98,7 @@ uint64_t sl_uncharge(enum sl_charge_kind kind, uint64_t handle)
         }
     }
     pthread_mutex_unlock(&lock);
-    if (charged && last) sl_runtime_charge(-(int64_t)charged);
+    if (charged && last) sl_runtime_charge_to(core, -(int64_t)charged);
     return charged;
 }
 

@@ -28,9 +28,9 @@ void sl_graph_memory_settle(void)
         return;
     int64_t with_graphs = atomic_load(&charged_bytes), more = (int64_t)reserved - with_graphs;
     if (more > 0)
-        sl_charge(SL_CHARGE_GRAPH_RESERVE, 0, (uint64_t)more);
+        sl_charge(SL_CHARGE_GRAPH_RESERVE, sl_thread_core, (uint64_t)more);
     else
-        sl_uncharge(SL_CHARGE_GRAPH_RESERVE, 0);
+        sl_uncharge(SL_CHARGE_GRAPH_RESERVE, sl_thread_core);
 }
 
 void sl_graph_memory_after_fork(void)

@@ -34,7 +34,8 @@ CUresult sl_capture_forbids(void)
 /* What the stream was given so far counts though it may be about to capture. */
 static void note_before(struct sl_call call, CUstream stream)
 {
-    if (sl_runtime_running() && sl_session_on()) sl_runtime_capture_may_begin(sl_work_stream(call, stream));
+    if (sl_runtime_running() && sl_session_on_stream(stream))
+        sl_runtime_capture_may_begin(sl_work_stream(call, stream));
 }
 
 static void count_captures(int change)
@@ -83,7 +84,8 @@ CUresult sl_hook_cuStreamWaitEvent(struct sl_call call, sl_fn_cuStreamWaitEvent 
     if (atomic_load(&captures) && SL_GUARD(WORK_BEFORE_DRAWN_IN)) note_before(call, stream);
     if (sl_runtime_running() && sl_session_on()) sl_runtime_work_comes();
     CUresult result = real(stream, event, flags);
-    if (result == CUDA_SUCCESS) sl_runtime_stream_waits(sl_work_stream(call, stream), event);
+    if (result == CUDA_SUCCESS && sl_runtime_running() && sl_session_on_stream(stream))
+        sl_runtime_stream_waits(sl_work_stream(call, stream), event);
     return result;
 }
 

@@ -95,19 +95,24 @@ CUresult sl_hook_cuDevicePrimaryCtxReset_v2(struct sl_call call, sl_fn_cuDeviceP
 }
 
 /* Before the driver's call: afterwards the handle means nothing. */
+static void note_gone(CUstream stream)
+{
+    if (sl_runtime_running() && (!sl_cores_are_several() || sl_session_turn_to_stream(stream)))
+        sl_runtime_stream_gone(stream);
+    sl_stream_state_forget(stream);
+}
+
 CUresult sl_hook_cuStreamDestroy(struct sl_call call, sl_fn_cuStreamDestroy *real, CUstream stream)
 {
     (void)call;
-    sl_runtime_stream_gone(stream);
-    sl_stream_state_forget(stream);
+    note_gone(stream);
     return real(stream);
 }
 
 CUresult sl_hook_cuStreamDestroy_v2(struct sl_call call, sl_fn_cuStreamDestroy_v2 *real, CUstream stream)
 {
     (void)call;
-    sl_runtime_stream_gone(stream);
-    sl_stream_state_forget(stream);
+    note_gone(stream);
     return real(stream);
 }
 

@@ -28,7 +28,7 @@ static bool begin_copy(struct sl_work *work, sl_stream stream, uint64_t to, uint
     work->waits = false;
     work->began_ns = sl_runtime_wait_begins();
     if (!sl_work_inside(work, to, bytes) || !sl_work_inside(work, from, bytes)) return false;
-    work->seen = sl_session_on();
+    work->seen = sl_session_on_stream(stream);
     if (!work->seen) return true;
     work->launch = (struct sl_launch){
         .kind = SL_LAUNCH_COPY, .stream = stream, .direction = direction, .copied_bytes = bytes};
@@ -62,7 +62,7 @@ static bool begin_shaped(struct sl_work *work, sl_stream stream, const struct co
     if (!sl_work_inside(work, written.address, written.bytes) ||
         !sl_work_inside(work, read.address, read.bytes))
         return false;
-    work->seen = sl_session_on();
+    work->seen = sl_session_on_stream(stream);
     if (!work->seen) return true;
     work->launch =
         (struct sl_launch){.kind = SL_LAUNCH_COPY, .stream = stream, .copied_bytes = width * height * depth};

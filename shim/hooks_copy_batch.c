@@ -49,7 +49,7 @@ static bool add(struct batch *batch, uint64_t address, uint64_t bytes, bool writ
 
 static void begin_batch(struct batch *batch, sl_stream stream)
 {
-    batch->work.seen = sl_session_on();
+    batch->work.seen = sl_session_on_stream(stream);
     if (batch->work.seen) {
         uint32_t count = (uint32_t)batch->count, first = count < 2 ? count : 2;
         batch->work.launch = (struct sl_launch){.kind = SL_LAUNCH_COPY,

@@ -245,7 +245,7 @@ static CUresult launch_pieces(struct sl_call call, sl_fn_cuGraphLaunch *real, CU
 CUresult sl_hook_cuGraphLaunch(struct sl_call call, sl_fn_cuGraphLaunch *real, CUgraphExec exec,
                                CUstream stream)
 {
-    if (!sl_session_on()) {
+    if (!sl_session_on_stream(stream)) {
         struct sl_work work = {.seen = false};
         return sl_work_end(&work, real(exec, stream));
     }

@@ -43,7 +43,7 @@ static void CUDA_CB release(void *nothing)
 /* A captured call is a node of a graph, which the program may look at. */
 static bool is_seen(struct sl_call call, CUstream stream)
 {
-    if (!sl_runtime_running() || !sl_session_on()) return false;
+    if (!sl_runtime_running() || !sl_session_on_stream(stream)) return false;
     sl_runtime_work_comes();
     return sl_stream_takes_work(sl_work_stream(call, stream));
 }

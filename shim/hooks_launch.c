@@ -9,7 +9,7 @@ CUresult sl_hook_cuLaunchKernel(struct sl_call call, sl_fn_cuLaunchKernel *real,
                                 void **parameters, void **extra)
 {
     struct sl_work work;
-    work.seen = sl_session_on();
+    work.seen = sl_session_on_stream(stream);
     if (work.seen) {
         work.launch = (struct sl_launch){.kind = SL_LAUNCH_KERNEL,
                                          .stream = sl_work_stream(call, stream),
@@ -31,7 +31,7 @@ CUresult sl_hook_cuLaunchKernelEx(struct sl_call call, sl_fn_cuLaunchKernelEx *r
                                   void **extra)
 {
     struct sl_work work;
-    work.seen = config && sl_session_on();
+    work.seen = config && sl_session_on_stream(config->hStream);
     if (work.seen) {
         work.launch = (struct sl_launch){.kind = SL_LAUNCH_KERNEL,
                                          .stream = sl_work_stream(call, config->hStream),
@@ -54,7 +54,7 @@ CUresult sl_hook_cuLaunchCooperativeKernel(struct sl_call call, sl_fn_cuLaunchCo
                                            void **parameters)
 {
     struct sl_work work;
-    work.seen = sl_session_on();
+    work.seen = sl_session_on_stream(stream);
     if (work.seen) {
         work.launch = (struct sl_launch){.kind = SL_LAUNCH_KERNEL,
                                          .stream = sl_work_stream(call, stream),
@@ -75,7 +75,7 @@ CUresult sl_hook_cuLaunchCooperativeKernel(struct sl_call call, sl_fn_cuLaunchCo
 static void begin_old_launch(struct sl_work *work, sl_stream stream, CUfunction function, int width,
                              int height)
 {
-    work->seen = sl_session_on();
+    work->seen = sl_session_on_stream(stream);
     if (!work->seen) return;
     work->launch = (struct sl_launch){.kind = SL_LAUNCH_KERNEL,
                                       .stream = stream,

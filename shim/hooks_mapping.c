@@ -20,7 +20,7 @@
 static bool on_managed_device(const CUmemLocation *location)
 {
     return location->type == CU_MEM_LOCATION_TYPE_DEVICE &&
-           (sl_runtime_running() || sl_session_on_for_memory()) && location->id == sl_session_device();
+           (sl_runtime_running() || sl_session_on_for_memory()) && sl_session_turn_to_device(location->id);
 }
 
 static bool gives_memory(struct sl_call call)
@@ -71,7 +71,7 @@ CUresult sl_hook_cuMemAddressReserve(struct sl_call call, sl_fn_cuMemAddressRese
 /* Ends an allocation whose memory nobody holds any more. */
 static void end_allocation(uint64_t address)
 {
-    bool entered = sl_session_enter();
+    bool entered = sl_session_enter(address);
     sl_runtime_free(address, NULL);
     sl_session_leave(entered);
 }
@@ -134,6 +134,12 @@ CUresult sl_hook_cuMemCreate(struct sl_call call, sl_fn_cuMemCreate *real,
     return sl_memory_answer(call, result, bytes);
 }
 
+/* To the core of the device whose memory was promised. */
+static void unpromise(CUdevice device, uint64_t bytes)
+{
+    if (sl_session_turn_to_device(device)) sl_runtime_unpromise(bytes);
+}
+
 /* The driver's handle for what a handle says: itself, or, of ours, the one that stands for it, which is made
  * if need be. */
 static CUresult drivers_handle(CUmemGenericAllocationHandle handle, CUmemGenericAllocationHandle *drivers)
@@ -151,7 +157,7 @@ static CUresult drivers_handle(CUmemGenericAllocationHandle handle, CUmemGeneric
         sl_real.f_cuMemRelease(*drivers);
         return refuse_second();
     }
-    sl_runtime_unpromise(standing.bytes);
+    unpromise(standing.properties.location.id, standing.bytes);
     sl_physical_made(*drivers, standing.bytes);
     return CUDA_SUCCESS;
 }
@@ -183,7 +189,7 @@ CUresult sl_hook_cuMemRelease(struct sl_call call, sl_fn_cuMemRelease *real,
     if (!sl_handle_is_ours(handle)) return release_drivers(real, handle);
     if (!sl_memory_released(handle, &end)) return CUDA_ERROR_INVALID_VALUE;
     if (end.address) end_allocation(end.address);
-    if (end.promised_bytes) sl_runtime_unpromise(end.promised_bytes);
+    if (end.promised_bytes) unpromise(end.device, end.promised_bytes);
     return end.drivers ? release_drivers(real, end.drivers) : CUDA_SUCCESS;
 }
 
@@ -225,6 +231,24 @@ CUresult sl_hook_cuMemImportFromShareableHandle(struct sl_call call,
 
 /* --- mappings */
 
+/* Memory lies where its addresses are: they may have been reserved for another device than it was made for.
+ */
+static bool map_on_owner(struct sl_call call, CUdeviceptr address, size_t bytes,
+                         CUmemGenericAllocationHandle handle, uint64_t promised_bytes)
+{
+    CUmemAllocationProp properties;
+    CUdevice owner = sl_session_device_of(address);
+    bool moves = sl_cores_are_several() && sl_memory_properties(handle, &properties) &&
+                 properties.location.id != owner;
+    if (moves && (!sl_session_turn_to_device(owner) || sl_runtime_promise(promised_bytes) != SL_OK))
+        return false;
+    bool mapped =
+        sl_runtime_map(address, bytes, promised_bytes, sl_site_here(call.caller), SL_TAG_MAPPING) == SL_OK;
+    if (moves && !mapped) sl_runtime_unpromise(promised_bytes);
+    if (moves && mapped) unpromise(properties.location.id, promised_bytes);
+    return mapped;
+}
+
 static CUresult map_ours(struct sl_call call, CUdeviceptr address, size_t bytes,
                          CUmemGenericAllocationHandle handle)
 {
@@ -244,8 +268,7 @@ static CUresult map_ours(struct sl_call call, CUdeviceptr address, size_t bytes,
     default:
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (sl_runtime_map(address, bytes, promised_bytes, sl_site_here(call.caller), SL_TAG_MAPPING) == SL_OK)
-        return CUDA_SUCCESS;
+    if (map_on_owner(call, address, bytes, handle, promised_bytes)) return CUDA_SUCCESS;
     sl_mapping_failed(address);
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -291,14 +314,14 @@ CUresult sl_hook_cuMemUnmap(struct sl_call call, sl_fn_cuMemUnmap *real, CUdevic
 }
 
 /* Whether such access can be given to device memory. */
-static CUresult judge_access(const CUmemAccessDesc *wanted)
+static CUresult judge_access(const CUmemAccessDesc *wanted, CUdevice device)
 {
     int any;
     if (wanted->location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
     if (wanted->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE && wanted->flags != CU_MEM_ACCESS_FLAGS_PROT_READ &&
         wanted->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
         return CUDA_ERROR_INVALID_VALUE;
-    if (wanted->location.id == sl_session_device()) return CUDA_SUCCESS;
+    if (wanted->location.id == device) return CUDA_SUCCESS;
     return sl_driver_functions()->device_get_attribute(&any, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
                                                        wanted->location.id);
 }
@@ -311,12 +334,13 @@ CUresult sl_hook_cuMemSetAccess(struct sl_call call, sl_fn_cuMemSetAccess *real,
     if (!sl_reservation_holds(address)) return real(address, bytes, wanted, count);
     if (!wanted || !count) return CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; i < count; i++) {
-        CUresult wrong = judge_access(&wanted[i]);
+        CUresult wrong = judge_access(&wanted[i], sl_session_device_of(address));
         if (wrong != CUDA_SUCCESS) return wrong;
     }
     if (!sl_mappings_fill(address, bytes)) return CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; i < count; i++)
-        if (wanted[i].location.id == sl_session_device()) sl_mappings_allow(address, bytes, wanted[i].flags);
+        if (wanted[i].location.id == sl_session_device_of(address))
+            sl_mappings_allow(address, bytes, wanted[i].flags);
     return CUDA_SUCCESS;
 }
 
@@ -327,11 +351,11 @@ CUresult sl_hook_cuMemGetAccess(struct sl_call call, sl_fn_cuMemGetAccess *real,
     if (!sl_reservation_holds(address)) return real(flags, location, address);
     if (!flags || !location) return CUDA_ERROR_INVALID_VALUE;
     const CUmemAccessDesc asked = {*location, CU_MEM_ACCESS_FLAGS_PROT_NONE};
-    CUresult wrong = judge_access(&asked);
+    CUresult wrong = judge_access(&asked, sl_session_device_of(address));
     if (wrong != CUDA_SUCCESS) return wrong;
     unsigned long long access;
     if (!sl_mapping_access(address, &access)) return CUDA_ERROR_INVALID_VALUE;
-    *flags = location->id == sl_session_device() ? access : CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    *flags = location->id == sl_session_device_of(address) ? access : CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
     return CUDA_SUCCESS;
 }
 

@@ -51,19 +51,29 @@ CUresult sl_memory_give(CUdeviceptr address)
     struct sl_allocation freed = {0};
     bool live = sl_runtime_find(address, &freed) && freed.address == address;
     if (live && freed.tag & SL_TAG_MAPPING) return CUDA_ERROR_INVALID_VALUE;
-    bool entered = sl_session_enter();
+    bool entered = sl_session_enter(address);
     if (live && !(freed.tag & SL_TAG_POOL) && SL_GUARD(FREE_FINISHES)) sl_runtime_finish();
-    enum sl_status status = sl_runtime_free(address, &freed);
+    enum sl_status status = sl_runtime_free_everywhere(address, &freed);
     sl_session_leave(entered);
     return given(status, &freed);
+}
+
+/* In the order of another device's stream. */
+static bool is_of_another_device(CUdeviceptr address, sl_stream stream)
+{
+    uint32_t owner;
+    return sl_cores_are_several() && sl_cores_owner(address, &owner) && sl_session_on_stream(stream) &&
+           sl_thread_core != owner;
 }
 
 CUresult sl_memory_give_async(CUdeviceptr address, sl_stream stream)
 {
     struct sl_allocation found, freed = {0};
     if (sl_runtime_find(address, &found) && found.tag & SL_TAG_MAPPING) return CUDA_ERROR_INVALID_VALUE;
-    bool entered = sl_session_enter();
-    enum sl_status status = sl_runtime_free_async(address, stream, &freed);
+    bool elsewhere = is_of_another_device(address, stream);
+    bool entered = sl_session_enter(address);
+    enum sl_status status = elsewhere ? sl_runtime_free_everywhere(address, &freed)
+                                      : sl_runtime_free_async(address, stream, &freed);
     sl_session_leave(entered);
     return given(status, &freed);
 }
@@ -115,7 +125,7 @@ static CUresult give_ours(CUdeviceptr address)
 {
     CUresult result;
     if (!sl_captured_free(address, NULL, &result)) return sl_memory_give(address);
-    bool entered = sl_session_enter();
+    bool entered = sl_session_enter(address);
     if (result == CUDA_SUCCESS) sl_runtime_finish();
     sl_session_leave(entered);
     return result;

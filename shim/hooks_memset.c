@@ -10,7 +10,7 @@ static bool begin_set(struct sl_work *work, sl_stream stream, CUdeviceptr to, ui
     work->waits = false;
     work->began_ns = 0;
     if (!sl_work_inside(work, to, bytes)) return false;
-    work->seen = sl_session_on();
+    work->seen = sl_session_on_stream(stream);
     if (!work->seen) return true;
     work->launch = (struct sl_launch){.kind = SL_LAUNCH_MEMSET, .stream = stream};
     sl_work_span(work, to, bytes, true);

@@ -29,7 +29,7 @@ static struct answer answer_for(CUpointer_attribute attribute, CUdeviceptr addre
 {
     switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
-        return answer((uintptr_t)sl_session_context(), sizeof(CUcontext));
+        return answer((uintptr_t)sl_session_context_of(address), sizeof(CUcontext));
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
         return answer(CU_MEMORYTYPE_DEVICE, sizeof(unsigned));
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
@@ -51,7 +51,7 @@ static struct answer answer_for(CUpointer_attribute attribute, CUdeviceptr addre
 #endif
         return answer(0, sizeof(int));
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-        return answer((uint64_t)sl_session_device(), sizeof(int));
+        return answer((uint64_t)sl_session_device_of(address), sizeof(int));
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
     case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
         return answer(found->address, sizeof(void *));

@@ -26,7 +26,8 @@ static void charge_reserve(CUmemoryPool pool)
         sl_uncharge(SL_CHARGE_POOL, (uintptr_t)pool);
 }
 
-/* Whether memory that the driver gave out lies on the managed device: pools may be of any place. */
+/* Whether memory that the driver gave out lies on a managed device, to whose core the thread is turned: pools
+ * may be of any place. */
 static bool on_our_device(CUdeviceptr address)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();
@@ -36,7 +37,7 @@ static bool on_our_device(CUdeviceptr address)
            driver->pointer_get_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) == CUDA_SUCCESS &&
            driver->pointer_get_attribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address) ==
                CUDA_SUCCESS &&
-           type == CU_MEMORYTYPE_DEVICE && ordinal == sl_session_device();
+           type == CU_MEMORYTYPE_DEVICE && sl_session_turn_to_device(ordinal);
 }
 
 static CUmemoryPool pool_of(CUdeviceptr address)
@@ -84,7 +85,7 @@ CUresult sl_hook_cuMemAllocAsync(struct sl_call call, sl_fn_cuMemAllocAsync *rea
                                  size_t bytes, CUstream stream)
 {
     CUresult result;
-    bool on = address && bytes && sl_session_on_for_memory();
+    bool on = address && bytes && sl_session_on_for_memory() && sl_session_on_stream(stream);
     if (on && take_ours(call, address, bytes, NULL, stream, &result))
         return sl_memory_answer(call, result, bytes);
     result = real(address, bytes, stream);
@@ -98,7 +99,7 @@ CUresult sl_hook_cuMemAllocFromPoolAsync(struct sl_call call, sl_fn_cuMemAllocFr
                                          CUstream stream)
 {
     CUresult result;
-    bool on = address && bytes && pool && sl_session_on_for_memory();
+    bool on = address && bytes && pool && sl_session_on_for_memory() && sl_session_on_stream(stream);
     if (on && take_ours(call, address, bytes, pool, stream, &result))
         return sl_memory_answer(call, result, bytes);
     result = real(address, bytes, pool, stream);

@@ -41,11 +41,12 @@ CUresult sl_hook_cuCtxSynchronize(struct sl_call call, sl_fn_cuCtxSynchronize *r
 CUresult sl_hook_cuCtxSynchronize_v2(struct sl_call call, sl_fn_cuCtxSynchronize_v2 *real, CUcontext context)
 {
     (void)call;
-    bool ours = sl_runtime_running() && (context ? context == sl_session_context() : sl_session_on());
+    bool ours = sl_runtime_running() && (context ? sl_session_turn_to_context(context) : sl_session_on());
     struct sl_sync_mark before = {0};
     if (ours) before = sl_runtime_synchronizing();
     uint64_t began_ns = begin_wait();
     CUresult result = real(context);
+    if (ours && context) sl_session_turn_to_context(context);
     if (result == CUDA_SUCCESS && ours) sl_runtime_synchronized(before);
     return note_waited(result, began_ns, SL_SYNC_CONTEXT, NULL);
 }
@@ -65,7 +66,8 @@ CUresult sl_hook_cuEventSynchronize(struct sl_call call, sl_fn_cuEventSynchroniz
 
 static CUresult note_recorded(struct sl_call call, CUresult result, CUevent event, CUstream stream)
 {
-    if (result == CUDA_SUCCESS) sl_runtime_event_recorded(event, stream ? stream : call.default_stream);
+    if (result == CUDA_SUCCESS && sl_runtime_running() && sl_session_on_stream(stream))
+        sl_runtime_event_recorded(event, stream ? stream : call.default_stream);
     return result;
 }
 

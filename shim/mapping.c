@@ -167,6 +167,7 @@ bool sl_memory_released(CUmemGenericAllocationHandle handle, struct sl_memory_en
             end->drivers = memory->drivers;
         } else if (!memory->address) {
             end->promised_bytes = memory->bytes;
+            end->device = memory->properties.location.id;
         } else if (!memory->lost) {
             end->address = memory->address;
             sl_ranges_remove(&places, memory->address);

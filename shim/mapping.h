@@ -48,6 +48,7 @@ bool sl_memory_properties(CUmemGenericAllocationHandle handle, CUmemAllocationPr
 struct sl_memory_end {
     uint64_t address;                     /* of the allocation */
     uint64_t promised_bytes;              /* that never were one */
+    CUdevice device;                      /* whose memory it was to be */
     CUmemGenericAllocationHandle drivers; /* the handle that stands for it */
 };
 bool sl_memory_released(CUmemGenericAllocationHandle handle, struct sl_memory_end *end);

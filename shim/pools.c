@@ -20,8 +20,16 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pool *pools; /* number - 1 is the index */
 static uint32_t pool_count, pool_capacity;
 static struct sl_map numbers; /* of the live pools' handles */
-static bool default_known;    /* the managed device's default pool is among them */
-static CUmemoryPool current;  /* of the managed device; NULL: the driver is to be asked */
+static struct {
+    bool default_known;   /* the device's default pool is among them */
+    CUmemoryPool current; /* NULL: the driver is to be asked */
+} of_core[SL_MOST_CORES]; /* by the number of the device's core */
+
+/* pre: the lock is taken. */
+static void forget_current(void)
+{
+    for (uint32_t c = 0; c < SL_MOST_CORES; c++) of_core[c].current = NULL;
+}
 
 static uint64_t key_of(CUmemoryPool handle)
 {
@@ -77,7 +85,7 @@ void sl_pool_destroyed(CUmemoryPool handle)
 {
     pthread_mutex_lock(&lock);
     struct pool *pool = find(handle);
-    current = NULL;
+    forget_current();
     if (pool) {
         sl_map_remove(&numbers, key_of(handle));
         pool->handle = NULL;
@@ -90,17 +98,17 @@ static bool learn_default(void)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();
     CUmemoryPool handle;
-    default_known = true;
+    of_core[sl_thread_core].default_known = true;
     if (driver && driver->device_get_default_pool &&
         driver->device_get_default_pool(&handle, sl_session_device()) == CUDA_SUCCESS)
-        default_known = add(handle, sl_session_device(), 0);
-    return default_known;
+        of_core[sl_thread_core].default_known = add(handle, sl_session_device(), 0);
+    return of_core[sl_thread_core].default_known;
 }
 
 /* pre: the lock is taken. */
 static uint32_t number_of(CUmemoryPool handle)
 {
-    if (!default_known && !learn_default()) return SL_NONE;
+    if (!of_core[sl_thread_core].default_known && !learn_default()) return SL_NONE;
     const struct pool *pool = find(handle);
     return pool && pool->device == sl_session_device() ? (uint32_t)(pool - pools) + 1 : 0;
 }
@@ -119,14 +127,14 @@ static void learn_current(void)
     const struct sl_cuda_driver *driver = sl_driver_functions();
     CUmemoryPool handle;
     if (driver->device_get_pool && driver->device_get_pool(&handle, sl_session_device()) == CUDA_SUCCESS)
-        current = handle;
+        of_core[sl_thread_core].current = handle;
 }
 
 uint32_t sl_pool_current(void)
 {
     pthread_mutex_lock(&lock);
-    if (!current) learn_current();
-    uint32_t number = number_of(current);
+    if (!of_core[sl_thread_core].current) learn_current();
+    uint32_t number = number_of(of_core[sl_thread_core].current);
     pthread_mutex_unlock(&lock);
     return number;
 }
@@ -134,7 +142,7 @@ uint32_t sl_pool_current(void)
 void sl_pool_current_changed(void)
 {
     pthread_mutex_lock(&lock);
-    current = NULL;
+    forget_current();
     pthread_mutex_unlock(&lock);
 }
 
@@ -209,6 +217,6 @@ void sl_pools_after_fork(void)
     numbers = (struct sl_map){0};
     pools = NULL;
     pool_count = pool_capacity = 0;
-    default_known = false;
-    current = NULL;
+    for (uint32_t c = 0; c < SL_MOST_CORES; c++) of_core[c].default_known = false;
+    forget_current();
 }

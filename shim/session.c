@@ -10,13 +10,18 @@
 #include "init.h"
 
 #define MAX_DEVICES 64
+#define MOST_OTHERS 32 /* contexts that are known not to be managed */
 
 struct sl_session_view sl_session_view;
 
 static struct {
     pthread_mutex_t lock; /* guards all below but what is read after the start */
-    CUcontext context;    /* the managed one; set before the state says running */
-    CUdevice device;
+    struct {
+        CUcontext _Atomic context; /* NULL: none yet, or it has ended */
+        CUdevice device;
+    } managed[SL_MOST_CORES]; /* by the core's number; the first is set before the state says running */
+    _Atomic uint32_t managed_count;
+    CUcontext _Atomic others[MOST_OTHERS];
     /* Read without the lock, while another thread may be starting the session. */
     _Atomic pid_t process;   /* that the session was started in; 0: not yet */
     _Atomic bool wiped;      /* a child finds the view zeroed */
@@ -57,10 +62,11 @@ static void see_what_process_this_is(void)
 static enum sl_session_state start_on(const struct sl_cuda_driver *driver, CUcontext context)
 {
     struct sl_backend backend;
-    session.context = context;
+    session.managed[0].context = context;
+    session.managed_count = 1;
     session.process = getpid();
     session.wiped = sl_forget_in_children(&sl_session_view, sizeof sl_session_view);
-    if (!driver || driver->ctx_get_device(&session.device) != CUDA_SUCCESS) return SL_SESSION_OVER;
+    if (!driver || driver->ctx_get_device(&session.managed[0].device) != CUDA_SUCCESS) return SL_SESSION_OVER;
     if (atexit(at_exit)) {
         sl_log(SL_LOG_WARN, "no exit handler can be registered: the program runs without sluice");
         return SL_SESSION_OVER;
@@ -111,11 +117,107 @@ bool sl_session_start(void)
 
 __thread bool sl_thread_had_context __attribute__((tls_model("initial-exec")));
 
+/* The core of a managed context, or SL_MOST_CORES. */
+static uint32_t core_of(CUcontext context)
+{
+    uint32_t count = atomic_load_explicit(&session.managed_count, memory_order_acquire);
+    for (uint32_t c = 0; c < count && context; c++)
+        if (session.managed[c].context == context) return c;
+    return SL_MOST_CORES;
+}
+
+static bool is_other(CUcontext context)
+{
+    for (uint32_t i = 0; i < MOST_OTHERS; i++)
+        if (session.others[i] == context) return true;
+    return false;
+}
+
+static void note_other(CUcontext context)
+{
+    for (uint32_t i = 0; i < MOST_OTHERS; i++)
+        if (!session.others[i]) {
+            session.others[i] = context;
+            return;
+        }
+}
+
+static bool was_managed(CUdevice device)
+{
+    for (uint32_t c = 0; c < session.managed_count; c++)
+        if (session.managed[c].device == device) return true;
+    return false;
+}
+
+/* pre: session.lock is taken and `context` is current. */
+static bool start_another(CUcontext context)
+{
+    const struct sl_cuda_driver *driver = sl_driver_functions();
+    struct sl_backend backend;
+    CUdevice device;
+    uint32_t number;
+    if (sl_runtime_records_only() || session.managed_count >= SL_MOST_CORES ||
+        driver->ctx_get_device(&device) != CUDA_SUCCESS || was_managed(device) ||
+        sl_backend_cuda_new(driver, sl_runtime_memory(), sl_runtime_sysfs(), &backend) != SL_OK)
+        return false;
+    session.managed[session.managed_count].device = device;
+    __atomic_store_n(&sl_session_view.several_devices, true, __ATOMIC_RELAXED);
+    if (sl_runtime_start_another(&backend, &number) != SL_OK) return false;
+    session.managed[number].context = context;
+    atomic_store_explicit(&session.managed_count, number + 1, memory_order_release);
+    return true;
+}
+
+/* A context that is not known yet: a device's first is managed from now on, any other is not. */
+static void consider(CUcontext context)
+{
+    static __thread bool considering __attribute__((tls_model("initial-exec")));
+    int cancel_state;
+    if (considering || session.process != getpid()) return;
+    considering = true;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+    pthread_mutex_lock(&session.lock);
+    if (running() && core_of(context) == SL_MOST_CORES && !is_other(context) && !start_another(context))
+        note_other(context);
+    pthread_mutex_unlock(&session.lock);
+    pthread_setcancelstate(cancel_state, NULL);
+    considering = false;
+}
+
+bool sl_session_turn_to_context(CUcontext context)
+{
+    uint32_t core = core_of(context);
+    if (core < SL_MOST_CORES) sl_cores_turn_to(core);
+    return core < SL_MOST_CORES;
+}
+
+bool sl_session_turn_to_device(CUdevice device)
+{
+    uint32_t count = atomic_load_explicit(&session.managed_count, memory_order_acquire);
+    for (uint32_t c = 0; c < count; c++)
+        if (session.managed[c].device == device && session.managed[c].context) {
+            sl_cores_turn_to(c);
+            return true;
+        }
+    return false;
+}
+
+/* The default streams are those of the current context. */
+bool sl_session_turn_to_stream(CUstream stream)
+{
+    const struct sl_cuda_driver *driver = sl_driver_functions();
+    CUcontext context;
+    if (!stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD || !driver->stream_get_ctx)
+        return true;
+    return driver->stream_get_ctx(stream, &context) == CUDA_SUCCESS && sl_session_turn_to_context(context);
+}
+
 bool sl_session_owns_current_context(void)
 {
     CUcontext current = NULL;
-    sl_thread_had_context =
-        sl_driver_functions()->ctx_get_current(&current) == CUDA_SUCCESS && current == session.context;
+    if (sl_driver_functions()->ctx_get_current(&current) != CUDA_SUCCESS) current = NULL;
+    if (current && running() && core_of(current) == SL_MOST_CORES && !is_other(current)) consider(current);
+    sl_thread_had_context = sl_session_turn_to_context(current);
     return sl_thread_had_context;
 }
 
@@ -125,10 +227,20 @@ bool sl_session_on_for_memory(void)
     return sl_session_awake() && sl_session_has_context();
 }
 
-bool sl_session_enter(void)
+static uint32_t owner_of(uint64_t address)
 {
-    if (!running() || sl_session_has_context()) return false;
-    return sl_driver_functions()->ctx_push_current(session.context) == CUDA_SUCCESS;
+    uint32_t owner = sl_thread_core;
+    sl_cores_owner(address, &owner);
+    return owner < session.managed_count ? owner : 0;
+}
+
+bool sl_session_enter(uint64_t address)
+{
+    if (!running()) return false;
+    uint32_t owner = owner_of(address);
+    if (sl_session_has_context() && sl_thread_core == owner) return false;
+    sl_cores_turn_to(owner);
+    return sl_driver_functions()->ctx_push_current(session.managed[owner].context) == CUDA_SUCCESS;
 }
 
 void sl_session_leave(bool entered)
@@ -150,7 +262,9 @@ bool sl_session_may_manage(CUdevice device)
     int concurrent = 0;
     switch (__atomic_load_n(&sl_session_view.state, __ATOMIC_ACQUIRE)) {
     case SL_SESSION_RUNNING:
-        return device == session.device;
+        if (was_managed(device)) return true;
+        if (sl_runtime_records_only()) return false;
+        /* fall through */
     case SL_SESSION_WAITING: {
         const struct sl_cuda_driver *driver = sl_runtime_wanted() ? sl_driver_functions() : NULL;
         return driver &&
@@ -165,12 +279,17 @@ bool sl_session_may_manage(CUdevice device)
 
 CUdevice sl_session_device(void)
 {
-    return session.device;
+    return session.managed[sl_thread_core].device;
 }
 
-CUcontext sl_session_context(void)
+CUdevice sl_session_device_of(uint64_t address)
 {
-    return session.context;
+    return session.managed[owner_of(address)].device;
+}
+
+CUcontext sl_session_context_of(uint64_t address)
+{
+    return session.managed[owner_of(address)].context;
 }
 
 /* pre: session.lock is taken. */
@@ -201,16 +320,28 @@ void sl_session_primary_retained(CUdevice device, CUcontext context)
     pthread_mutex_unlock(&session.lock);
 }
 
+/* Whether no context is managed any more. pre: session.lock is taken. */
+static bool none_left(void)
+{
+    for (uint32_t c = 0; c < session.managed_count; c++)
+        if (session.managed[c].context) return false;
+    return true;
+}
+
 void sl_session_context_ends(CUcontext context)
 {
     if (!running()) see_what_process_this_is();
     pthread_mutex_lock(&session.lock);
-    bool ends = running() && context && context == session.context;
-    if (ends) set_state(SL_SESSION_OVER);
+    uint32_t core = running() ? core_of(context) : SL_MOST_CORES;
+    bool last = false;
+    if (core < SL_MOST_CORES && session.managed_count > 1) session.managed[core].context = NULL;
+    if (core < SL_MOST_CORES) last = session.managed_count == 1 || none_left();
+    if (last) set_state(SL_SESSION_OVER);
+    for (uint32_t i = 0; i < MOST_OTHERS && context; i++)
+        if (session.others[i] == context) session.others[i] = NULL;
     pthread_mutex_unlock(&session.lock);
-    if (!ends) return;
-    sl_runtime_stop(true);
-    __atomic_store_n(&sl_session_view.owns_memory, false, __ATOMIC_RELAXED);
+    if (core < SL_MOST_CORES) sl_runtime_stop_one(core, true);
+    if (last) __atomic_store_n(&sl_session_view.owns_memory, false, __ATOMIC_RELAXED);
 }
 
 /* The primary context of `device` if this release, or a reset, is its end; NULL otherwise. */

@@ -1,6 +1,7 @@
 /* When sluice works in this process: from the first call that needs it with a context current, until that
  * context ends or the process does. Nothing is started from look-ups or constructors, so that a program may
- * fork after loading.
+ * fork after loading. Of every further device the first context that needs it is managed as well, by a core
+ * of its own; the session lasts until the last of them ends.
  */
 #ifndef SLUICE_SHIM_SESSION_H
 #define SLUICE_SHIM_SESSION_H
@@ -18,8 +19,9 @@ enum sl_session_state { SL_SESSION_WAITING, SL_SESSION_RUNNING, SL_SESSION_OVER 
 struct sl_session_view {
     int state;
     bool several_contexts;
-    bool owns_memory; /* addresses of ours are in use: until the context ends, also after the core has
-                         stopped; never where it only records */
+    bool several_devices; /* are, or were, managed */
+    bool owns_memory;     /* addresses of ours are in use: until the context ends, also after the core has
+                             stopped; never where it only records */
 } SL_OWN_PAGES;
 extern struct sl_session_view sl_session_view;
 
@@ -33,11 +35,15 @@ static inline bool sl_session_awake(void)
            (state == SL_SESSION_WAITING && sl_session_start());
 }
 
-/* Whether the calling thread has had the managed context current, as far as was seen. */
+/* Whether the calling thread has had a managed context current, as far as was seen. */
 extern __thread bool sl_thread_had_context __attribute__((tls_model("initial-exec")));
 
-/* Whether the managed context is current. Asks the driver, and notes the answer for the thread. */
+/* Whether a managed context is current; one of another device becomes one. Asks the driver, notes the answer
+ * for the thread, and turns it to that device's core. */
 bool sl_session_owns_current_context(void);
+
+/* Turns the thread to the core of the stream's device. False: it is not managed. */
+bool sl_session_turn_to_stream(CUstream stream);
 
 /* The same without asking, where it can be: while the process has made one context, a thread that had it
  * current is taken to have it still. */
@@ -55,7 +61,15 @@ static inline bool sl_session_on(void)
     return sl_session_awake() && sl_session_has_context();
 }
 
-/* Whether `address` is in memory that the core gave out, also after the core has stopped at exit. */
+/* The same for work on `stream`, which may be another device's than the current context. */
+static inline bool sl_session_on_stream(CUstream stream)
+{
+    return sl_session_on() &&
+           (__builtin_expect(!__atomic_load_n(&sl_session_view.several_devices, __ATOMIC_RELAXED), 1) ||
+            sl_session_turn_to_stream(stream));
+}
+
+/* Whether `address` is in memory that a core gave out, also after the core has stopped at exit. */
 static inline bool sl_session_owns(uint64_t address)
 {
     return __atomic_load_n(&sl_session_view.owns_memory, __ATOMIC_RELAXED) && sl_runtime_owns(address);
@@ -64,20 +78,26 @@ static inline bool sl_session_owns(uint64_t address)
 /* Whether any of [address, address + bytes) is. */
 bool sl_session_owns_part(uint64_t address, uint64_t bytes);
 
-/* As sl_session_on, for calls that may ask the driver: true only with the managed context current. */
+/* As sl_session_on, for calls that may ask the driver: true only with a managed context current. */
 bool sl_session_on_for_memory(void);
 
-/* Makes the managed context current for a call that needs none of the program. What it returns goes to
- * sl_session_leave. */
-bool sl_session_enter(void);
+/* Makes the managed context whose memory `address` is current for a call that needs none of the program, and
+ * turns the thread to its core. What it returns goes to sl_session_leave. */
+bool sl_session_enter(uint64_t address);
 void sl_session_leave(bool entered);
 
-/* Whether the device is the managed one or, before the session starts, may become it. */
+/* Whether the device is managed or may become it. */
 bool sl_session_may_manage(CUdevice device);
 
-/* The managed device and context. pre: the session has been on. */
+/* Turn the thread to the core of the context, or of the device. False: it is not managed. */
+bool sl_session_turn_to_context(CUcontext context);
+bool sl_session_turn_to_device(CUdevice device);
+
+/* The managed device and context of the core that the thread is turned to, and of the one whose memory
+ * `address` is. pre: the session has been on. */
 CUdevice sl_session_device(void);
-CUcontext sl_session_context(void);
+CUdevice sl_session_device_of(uint64_t address);
+CUcontext sl_session_context_of(uint64_t address);
 
 /* A context was made, or a device's primary context retained. */
 void sl_session_context_made(CUcontext context);

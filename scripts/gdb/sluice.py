@@ -55,13 +55,13 @@ def array(value, length):
 
 
 def the_core():
-    """The running core, one that was stopped, or one that is being built."""
+    """The running core, or one that was stopped."""
     for symbol in gdb.lookup_static_symbols("running"):
         if symbol.type.strip_typedefs().tag == "running":
             running = symbol.value()
-            for name in ("core", "at_rest"):
-                if int(running[name]):
-                    return running[name].dereference()
+            cores = [running["only"], *array(running["at"], 32), *array(running["at_rest"], 32)]
+            for core in filter(int, cores):  # of several devices the first
+                return core.dereference()
     raise gdb.GdbError("no core runs in this process (or libsluice.so has no symbols)")
 
 

@@ -7,6 +7,7 @@
 #include "core/core.h"
 #include "core/device_room.h"
 #include "core/host_lending.h"
+#include "core/late_frees.h"
 #include "core/learned.h"
 #include "core/slot_life.h"
 #include "move/reuse.h"
@@ -97,12 +98,19 @@ static enum sl_status alloc_for_all(struct sl_core *core, uint64_t bytes, uint64
     return status;
 }
 
+/* Whether other cores' work or memory stood in the way, and does no more. */
+static bool finds_more(struct sl_core *core, uint64_t bytes)
+{
+    return sl_late_frees_hurry() | sl_host_lending_more(core, bytes);
+}
+
 enum sl_status sl_runtime_alloc(uint64_t bytes, uint64_t site, uint32_t tag, uint64_t *address)
 {
     struct sl_core *core = sl_core_running();
     if (!core || core->placement.noted || is_for_device(core, bytes, site)) return SL_ERR_UNSUPPORTED;
+    if (sl_late_frees_any()) sl_late_frees_look();
     enum sl_status status = alloc_for_all(core, bytes, site, tag, address);
-    if (status == SL_ERR_NO_MEMORY && sl_host_lending_more(core, bytes))
+    if (status == SL_ERR_NO_MEMORY && finds_more(core, bytes))
         status = alloc_for_all(core, bytes, site, tag, address);
     if (status == SL_ERR_NO_MEMORY && sl_device_room_make(core, bytes)) status = SL_ERR_UNSUPPORTED;
     return status;
@@ -134,8 +142,9 @@ enum sl_status sl_runtime_alloc_async(uint64_t bytes, uint64_t site, uint32_t ta
 {
     struct sl_core *core = sl_core_running();
     if (!core || core->placement.noted || is_for_device(core, bytes, site)) return SL_ERR_UNSUPPORTED;
+    if (sl_late_frees_any()) sl_late_frees_look();
     enum sl_status status = alloc_for_stream(core, bytes, site, tag, stream, address);
-    if (status == SL_ERR_NO_MEMORY && sl_host_lending_more(core, bytes))
+    if (status == SL_ERR_NO_MEMORY && finds_more(core, bytes))
         status = alloc_for_stream(core, bytes, site, tag, stream, address);
     if (status == SL_ERR_NO_MEMORY && sl_device_room_make(core, bytes)) status = SL_ERR_UNSUPPORTED;
     return status;
@@ -372,6 +381,7 @@ bool sl_runtime_find(uint64_t address, struct sl_allocation *found)
     sl_lock(&core->order);
     bool divided = sl_blocks_find(&core->blocks, address, found);
     uint32_t s = divided ? SL_NONE : sl_place_find(&core->placement, address);
+    if (s != SL_NONE && core->placement.slots[s].leaving) s = SL_NONE;
     if (s != SL_NONE) *found = describe(&core->placement.slots[s]);
     sl_unlock(&core->order);
     return divided || s != SL_NONE;

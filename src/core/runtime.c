@@ -173,6 +173,7 @@ void sl_runtime_stop_one(uint32_t number, bool device_gone)
     sl_run_metadata_end(&core->recorder, &core->history, &core->migrator, &core->stats);
     if (sl_learned_something(core->learned)) sl_learned_write(core->learned);
     sl_report_end(core);
+    if (device_gone) sl_late_frees_forget(number);
     end_work(core, device_gone);
     sl_unlock(&core->order);
     sl_host_lending_end(core, device_gone);
@@ -189,6 +190,7 @@ void sl_runtime_stop(bool device_gone)
 void sl_runtime_after_fork(void)
 {
     pthread_mutex_init(&everywhere, NULL);
+    sl_late_frees_after_fork();
     sl_cores_forget();
     sl_trace_emit_to(NULL, NULL);
     sl_report_leave(sl_cores_started() ? sl_core_started(0) : NULL);
@@ -209,13 +211,22 @@ bool sl_runtime_device_bytes(uint64_t *bytes)
     return true;
 }
 
-void sl_runtime_charge(int64_t bytes)
+static void charge(struct sl_core *core, int64_t bytes)
 {
-    struct sl_core *core = sl_core_running();
     if (!core) return;
     if (bytes > 0) bytes -= (int64_t)sl_device_room_use((uint64_t)bytes);
     sl_budget_charge(&core->budget, bytes);
     if (bytes > 0 && core->policy->memory == SL_MEMORY_MOVED) atomic_store(&core->budget.lessened, true);
+}
+
+void sl_runtime_charge(int64_t bytes)
+{
+    charge(sl_core_running(), bytes);
+}
+
+void sl_runtime_charge_to(uint32_t number, int64_t bytes)
+{
+    charge(sl_core_numbered(number), bytes);
 }
 
 void sl_runtime_capture(int change)

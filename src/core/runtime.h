@@ -9,6 +9,7 @@
 #include "core/allocate.h"
 #include "core/blocks.h"
 #include "core/cores.h"
+#include "core/late_frees.h"
 #include "core/launch_path.h"
 #include "core/mapped.h"
 #include "core/program_events.h"
@@ -62,6 +63,7 @@ bool sl_runtime_device_bytes(uint64_t *bytes);
 /* Device memory that the program takes past us (pass-through allocations: VMM, arrays, pools ...): +bytes,
  * -bytes. Chunks give way to it at the next launch. */
 void sl_runtime_charge(int64_t bytes);
+void sl_runtime_charge_to(uint32_t number, int64_t bytes); /* another core than the thread's */
 /* The driver was asked instead of sl_runtime_alloc or sl_runtime_alloc_async (allocate.h), and what it gave
  * is charged. Mostly looks at one variable of the thread's. */
 void sl_runtime_driver_gave(void);

@@ -4,6 +4,7 @@
 #include "base/test_delay.h"
 #include "core/core.h"
 #include "core/feed.h"
+#include "core/late_frees.h"
 #include "trace/emit.h"
 
 /* No launch's tick if one that has begun may reach the driver after what is asked of it now. */
@@ -38,6 +39,7 @@ void sl_runtime_synchronized(struct sl_sync_mark before)
         sl_behind_synchronized(&core->migrator.behind);
     }
     sl_unlock(&core->order);
+    if (sl_late_frees_any()) sl_late_frees_look();
 }
 
 /* pre: as for sl_behind_*; takes the order lock. */
@@ -58,8 +60,10 @@ void sl_core_met_peers(struct sl_core *core, const struct sl_launch *launch)
     sl_behind_launched(&core->migrator.behind, &stream);
 }
 
-static void note_order(enum sl_order_kind kind, sl_stream handle, const void *event)
+static void note_order(const struct sl_core *core, enum sl_order_kind kind, sl_stream handle,
+                       const void *event)
 {
+    if (!core->recorder.trace) return;
     sl_trace_emit((struct sl_event){
         .type = SL_EVENT_ORDER, .flags = (uint8_t)kind, .a = (uintptr_t)handle, .b = (uintptr_t)event});
 }
@@ -68,15 +72,30 @@ void sl_runtime_event_recorded(const void *event, sl_stream handle)
 {
     struct sl_core *core = sl_core_running();
     if (!core || !sl_behind_any(&core->migrator.behind)) return;
-    note_order(SL_ORDER_RECORD, handle, event);
+    note_order(core, SL_ORDER_RECORD, handle, event);
     sl_behind_recorded(&core->migrator.behind, stream_of(core, handle, false).number, event);
+}
+
+/* What waits for another device's collective is as one of this device that is over when that is. */
+static bool lies_behind_other(const struct sl_core *core, const void *event)
+{
+    bool lies = false;
+    for (uint32_t c = 0; sl_cores_are_several() && c < sl_cores_started() && !lies; c++) {
+        struct sl_core *other = sl_core_numbered(c);
+        lies = other && other != core && sl_behind_is_event(&other->migrator.behind, event);
+    }
+    return lies;
 }
 
 void sl_runtime_stream_waits(sl_stream handle, const void *event)
 {
     struct sl_core *core = sl_core_running();
+    if (core && lies_behind_other(core, event)) {
+        struct sl_behind_stream stream = stream_of(core, handle, true);
+        sl_behind_launched(&core->migrator.behind, &stream);
+    }
     if (!core || !sl_behind_any(&core->migrator.behind)) return;
-    note_order(SL_ORDER_WAIT, handle, event);
+    note_order(core, SL_ORDER_WAIT, handle, event);
     struct sl_behind_stream stream = stream_of(core, handle, true);
     sl_behind_waits(&core->migrator.behind, &stream, event);
 }

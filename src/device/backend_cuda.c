@@ -20,7 +20,7 @@
  * again by its own address, so it is kept beside the slab. Unpopulated managed memory costs addresses only.
  */
 struct reservation {
-    uint64_t slab;
+    uint64_t slab, bytes;
     CUdeviceptr given;
     struct reservation *next;
 };
@@ -31,9 +31,18 @@ struct cuda {
     CUdevice device;
     enum sl_memory_use use;
     CUstream in, out;
-    _Atomic int host_node;            /* nearest to the device, where there are several; or -1 */
-    struct reservation *reservations; /* changed under the core's order lock */
+    _Atomic int host_node; /* nearest to the device, where there are several; or -1 */
+    struct reservation *reservations;
+    struct cuda *next;
 };
+
+/* The backends of the process, one for each device: what one of them has the others may touch. The lock
+ * guards the list and all reservations. */
+static struct {
+    pthread_mutex_t lock;
+    struct cuda *first;
+    _Atomic bool several; /* there are, or were */
+} all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static enum sl_status judge(const struct cuda *cuda, CUresult result, const char *what)
 {
@@ -66,6 +75,27 @@ static enum sl_status judge(const struct cuda *cuda, CUresult result, const char
         (driver)->stream_exchange_capture_mode(&mode_);                                                      \
         beside_;                                                                                             \
     }))
+
+/* The default streams, and what is made, are those of the context that is current, which may be another
+ * device's where there are several. */
+static bool enter(const struct cuda *cuda)
+{
+    CUcontext current = NULL;
+    if (!atomic_load_explicit(&all.several, memory_order_relaxed)) return false;
+    if (cuda->driver->ctx_get_current(&current) == CUDA_SUCCESS && current == cuda->context) return false;
+    return UNCANCELLED(cuda->driver->ctx_push_current(cuda->context)) == CUDA_SUCCESS;
+}
+
+static bool enter_for(const struct cuda *cuda, sl_stream stream)
+{
+    return (uintptr_t)stream <= (uintptr_t)CU_STREAM_PER_THREAD && enter(cuda);
+}
+
+static void leave(const struct cuda *cuda, bool entered)
+{
+    CUcontext popped;
+    if (entered) UNCANCELLED(cuda->driver->ctx_pop_current(&popped));
+}
 
 static CUmemLocation host_location(const struct cuda *cuda)
 {
@@ -105,6 +135,25 @@ static enum sl_status keep_from_moving(struct cuda *cuda, CUdeviceptr slab, uint
                  "cuMemAdvise (accessed by)");
 }
 
+/* What another device touches would move otherwise, home to the host. Where it cannot be said it does. */
+static void let_in(const struct cuda *guest, uint64_t slab, uint64_t bytes)
+{
+    if (guest->use == SL_MEMORY_MOVED)
+        UNCANCELLED(
+            guest->driver->mem_advise(slab, bytes, CU_MEM_ADVISE_SET_ACCESSED_BY, device_location(guest)));
+}
+
+/* The slab is known, also to devices that come later. */
+static void add_slab(struct cuda *cuda, struct reservation *reservation)
+{
+    pthread_mutex_lock(&all.lock);
+    reservation->next = cuda->reservations;
+    cuda->reservations = reservation;
+    for (const struct cuda *other = all.first; other; other = other->next)
+        if (other != cuda) let_in(other, reservation->slab, reservation->bytes);
+    pthread_mutex_unlock(&all.lock);
+}
+
 static enum sl_status slab_new(void *self, uint64_t bytes, uint64_t *address)
 {
     struct cuda *cuda = self;
@@ -112,10 +161,12 @@ static enum sl_status slab_new(void *self, uint64_t bytes, uint64_t *address)
     struct reservation *reservation = malloc(sizeof *reservation);
     if (!reservation) return SL_ERR_NO_MEMORY;
     CUdeviceptr given;
+    bool entered = enter(cuda);
     enum sl_status status = judge(
         cuda,
         BESIDE_CAPTURES(driver, driver->mem_alloc_managed(&given, bytes + SL_GIB, CU_MEM_ATTACH_GLOBAL)),
         "cuMemAllocManaged");
+    leave(cuda, entered);
     if (status) {
         free(reservation);
         return status;
@@ -127,8 +178,8 @@ static enum sl_status slab_new(void *self, uint64_t bytes, uint64_t *address)
         free(reservation);
         return status;
     }
-    *reservation = (struct reservation){slab, given, cuda->reservations};
-    cuda->reservations = reservation;
+    *reservation = (struct reservation){.slab = slab, .bytes = bytes, .given = given};
+    add_slab(cuda, reservation);
     *address = slab;
     return SL_OK;
 }
@@ -136,15 +187,18 @@ static enum sl_status slab_new(void *self, uint64_t bytes, uint64_t *address)
 static void slab_delete(void *self, uint64_t address, uint64_t bytes)
 {
     struct cuda *cuda = self;
+    struct reservation *found = NULL;
     (void)bytes;
-    for (struct reservation **at = &cuda->reservations; *at; at = &(*at)->next) {
-        struct reservation *reservation = *at;
-        if (reservation->slab != address) continue;
-        check(cuda, cuda->driver->mem_free(reservation->given), "cuMemFree");
-        *at = reservation->next;
-        free(reservation);
-        return;
+    pthread_mutex_lock(&all.lock);
+    for (struct reservation **at = &cuda->reservations; *at && !found; at = &(*at)->next) {
+        if ((*at)->slab != address) continue;
+        found = *at;
+        *at = found->next;
+        break;
     }
+    pthread_mutex_unlock(&all.lock);
+    if (found) check(cuda, cuda->driver->mem_free(found->given), "cuMemFree");
+    free(found);
 }
 
 /* Not cuMemHostAlloc: the GiB that an address lies in says whether it is ours. */
@@ -160,8 +214,10 @@ static enum sl_status pinned_new(void *self, uint64_t bytes, uint64_t *address)
     enum sl_status status = sl_reserve(bytes, &begin);
     if (status) return status;
     sl_host_node_prefer(begin, bytes, atomic_load_explicit(&cuda->host_node, memory_order_relaxed));
+    bool entered = enter(cuda);
     status = judge(cuda, BESIDE_CAPTURES(driver, driver->mem_host_register((void *)begin, bytes, flags)),
                    "cuMemHostRegister");
+    leave(cuda, entered);
     if (status) {
         sl_unreserve(begin, bytes);
         return status;
@@ -238,8 +294,10 @@ static enum sl_status discard(void *self, uint64_t address, uint64_t bytes)
 static enum sl_status create_event(const struct cuda *cuda, unsigned flags, sl_event_handle *out)
 {
     CUevent event;
+    bool entered = enter(cuda);
     enum sl_status status =
         check(cuda, cuda->driver->event_create(&event, CU_EVENT_BLOCKING_SYNC | flags), "cuEventCreate");
+    leave(cuda, entered);
     if (status == SL_OK) *out = event;
     return status;
 }
@@ -263,14 +321,21 @@ static enum sl_status event_record(void *self, sl_event_handle event, sl_stream 
 {
     sl_check_may_enqueue();
     const struct cuda *cuda = self;
-    return check(cuda, cuda->driver->event_record(event, stream), "cuEventRecord");
+    bool entered = enter_for(cuda, stream);
+    enum sl_status status = check(cuda, cuda->driver->event_record(event, stream), "cuEventRecord");
+    leave(cuda, entered);
+    return status;
 }
 
 static enum sl_status stream_wait(void *self, sl_stream stream, sl_event_handle event)
 {
     sl_check_may_enqueue();
     const struct cuda *cuda = self;
-    return check(cuda, cuda->driver->stream_wait_event(stream, event, 0), "cuStreamWaitEvent");
+    bool entered = enter_for(cuda, stream);
+    enum sl_status status =
+        check(cuda, cuda->driver->stream_wait_event(stream, event, 0), "cuStreamWaitEvent");
+    leave(cuda, entered);
+    return status;
 }
 
 static bool event_done(void *self, sl_event_handle event)
@@ -297,8 +362,11 @@ static uint64_t event_elapsed_ns(void *self, sl_event_handle from, sl_event_hand
 static enum sl_status stream_finish(void *self, sl_stream stream)
 {
     const struct cuda *cuda = self;
-    return judge(cuda, BESIDE_CAPTURES(cuda->driver, cuda->driver->stream_synchronize(stream)),
-                 "cuStreamSynchronize");
+    bool entered = enter_for(cuda, stream);
+    enum sl_status status = judge(
+        cuda, BESIDE_CAPTURES(cuda->driver, cuda->driver->stream_synchronize(stream)), "cuStreamSynchronize");
+    leave(cuda, entered);
+    return status;
 }
 
 static bool stream_loose(void *self, sl_stream stream)
@@ -311,9 +379,12 @@ static bool stream_loose(void *self, sl_stream stream)
 
 static bool stream_capturing(void *self, sl_stream stream)
 {
+    const struct cuda *cuda = self;
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    return ((struct cuda *)self)->driver->stream_is_capturing(stream, &status) != CUDA_SUCCESS ||
-           status != CU_STREAM_CAPTURE_STATUS_NONE;
+    bool entered = enter_for(cuda, stream);
+    CUresult result = cuda->driver->stream_is_capturing(stream, &status);
+    leave(cuda, entered);
+    return result != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 static enum sl_status kernel_layout(void *self, uint64_t function, struct sl_kernel_layout *out)
@@ -365,10 +436,35 @@ static enum sl_status thread_attach(void *self)
     return check(cuda, cuda->driver->ctx_set_current(cuda->context), "cuCtxSetCurrent");
 }
 
+static void leave_list(struct cuda *cuda)
+{
+    pthread_mutex_lock(&all.lock);
+    for (struct cuda **at = &all.first; *at; at = &(*at)->next)
+        if (*at == cuda) {
+            *at = cuda->next;
+            break;
+        }
+    pthread_mutex_unlock(&all.lock);
+}
+
+/* From now on it may touch what the others have. */
+static void join_list(struct cuda *cuda)
+{
+    pthread_mutex_lock(&all.lock);
+    if (all.first) atomic_store(&all.several, true);
+    for (const struct cuda *other = all.first; other; other = other->next)
+        for (const struct reservation *slab = other->reservations; slab; slab = slab->next)
+            let_in(cuda, slab->slab, slab->bytes);
+    cuda->next = all.first;
+    all.first = cuda;
+    pthread_mutex_unlock(&all.lock);
+}
+
 static void close_backend(void *self)
 {
     struct cuda *cuda = self;
     if (!cuda) return;
+    leave_list(cuda);
     if (cuda->in) cuda->driver->stream_destroy(cuda->in);
     if (cuda->out) cuda->driver->stream_destroy(cuda->out);
     free(cuda);
@@ -442,6 +538,7 @@ enum sl_status sl_backend_cuda_new(const struct sl_cuda_driver *driver, enum sl_
         close_backend(cuda);
         return status;
     }
+    join_list(cuda);
     *out = (struct sl_backend){
         .self = cuda,
         .slab_new = slab_new,

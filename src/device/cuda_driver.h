@@ -41,6 +41,7 @@
     X(stream_destroy,        "cuStreamDestroy_v2",                4000,  true,  (CUstream stream))                              \
     X(stream_wait_event,     "cuStreamWaitEvent",                 3020,  true,  (CUstream stream, CUevent event, unsigned flags)) \
     X(stream_synchronize,    "cuStreamSynchronize",               2000,  true,  (CUstream stream))                              \
+    X(stream_get_ctx,        "cuStreamGetCtx",                    9020,  false, (CUstream stream, CUcontext *context))               \
     X(stream_get_flags,      "cuStreamGetFlags",                  5000,  false, (CUstream stream, unsigned *flags))               \
     X(stream_is_capturing,   "cuStreamIsCapturing",               10000, true,  (CUstream stream, CUstreamCaptureStatus *status)) \
     X(stream_get_capture_info, "cuStreamGetCaptureInfo_v2",       11030, false, (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph, const CUgraphNode **dependencies, size_t *count)) \

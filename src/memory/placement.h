@@ -25,6 +25,7 @@ struct sl_slot {
     bool pinned;            /* it lies in pinned memory */
     bool mapped;            /* the program chose where it lies, or lay last */
     bool block;             /* the program's own allocator says where it lies, in memory that it mapped */
+    bool leaving;           /* it was freed, and other devices may still use it: core/late_frees.h */
     bool begins;            /* of a mapping: launches were given offset 0, so a tensor begins there */
     uint8_t home;           /* 1 + the number of the stream that it was last allocated for; 0: anybody */
     uint8_t stream;         /* 1 + the number of the first one whose launches were seen to use it; or 0 */

@@ -150,6 +150,18 @@ void sl_behind_waits(struct sl_behind *behind, const struct sl_behind_stream *st
     sl_unlock(&behind->lock);
 }
 
+bool sl_behind_is_event(struct sl_behind *behind, const void *event)
+{
+    if (!sl_behind_any(behind)) return false;
+    sl_lock(&behind->lock);
+    uint32_t at = place_of(behind, event);
+    uint64_t number = behind->events[at].event ? behind->events[at].number : behind->forgotten;
+    if (!is_over(behind, number)) ask(behind);
+    bool waits = !is_over(behind, number);
+    sl_unlock(&behind->lock);
+    return waits;
+}
+
 void sl_behind_synchronized(struct sl_behind *behind)
 {
     if (!sl_behind_any(behind)) return;

@@ -68,6 +68,9 @@ void sl_behind_launched(struct sl_behind *behind, const struct sl_behind_stream 
 /* The program recorded `event` on stream number `s`; or makes a stream wait for the event. */
 void sl_behind_recorded(struct sl_behind *behind, uint32_t s, const void *event);
 void sl_behind_waits(struct sl_behind *behind, const struct sl_behind_stream *stream, const void *event);
+/* Whether what waits for the event lies behind a collective of this core that is not over. May ask the
+ * driver. */
+bool sl_behind_is_event(struct sl_behind *behind, const void *event);
 /* The program waited for all work that was submitted before. */
 void sl_behind_synchronized(struct sl_behind *behind);
 

@@ -15,11 +15,13 @@
 #include "core/runtime.h"
 #include "physical.h"
 
-static _Atomic int64_t charged, lowest;
+static _Atomic int64_t charged, lowest, of_second;
+__thread uint32_t sl_thread_core __attribute__((tls_model("initial-exec")));
 
-/* Stands where the core is, which sums this up. */
-void sl_runtime_charge(int64_t bytes)
+/* Stands where the cores are, which sum this up. */
+void sl_runtime_charge_to(uint32_t number, int64_t bytes)
 {
+    if (number == 1) of_second += bytes;
     int64_t now = atomic_fetch_add(&charged, bytes) + bytes;
     if (now < atomic_load(&lowest)) atomic_store(&lowest, now);
 }
@@ -40,6 +42,20 @@ static void only_what_was_charged_comes_back(void **state)
     sl_uncharge(SL_CHARGE_PHYSICAL, 0x1000);
     assert_int_equal(charged, 0);
     assert_int_equal(lowest, 0);
+}
+
+/* The thread may have another device by then. */
+static void it_comes_back_where_it_was_charged(void **state)
+{
+    (void)state;
+    sl_cores_turn_to(1);
+    sl_charge(SL_CHARGE_ADDRESS, 0x5000, 100);
+    sl_cores_turn_to(0);
+    sl_charge(SL_CHARGE_ADDRESS, 0x5000, 70); /* the same memory */
+    assert_int_equal(of_second, 70);
+    sl_uncharge(SL_CHARGE_ADDRESS, 0x5000);
+    assert_int_equal(of_second, 0);
+    assert_int_equal(charged, 0);
 }
 
 static void what_was_taken_back_is_told(void **state)
@@ -160,6 +176,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_what_was_charged_comes_back),
+        cmocka_unit_test(it_comes_back_where_it_was_charged),
         cmocka_unit_test(what_was_taken_back_is_told),
         cmocka_unit_test(opened_twice_it_is_charged_once),
         cmocka_unit_test(physical_memory_lives_by_handles_and_mappings),

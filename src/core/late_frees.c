@@ -1,0 +1,196 @@
+#include "core/late_frees.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/grow.h"
+#include "core/core.h"
+
+struct late_free {
+    uint64_t address, number;
+    uint32_t owner;
+    uint32_t users; /* bits of the other cores that had work */
+};
+_Static_assert(SL_MOST_CORES <= 32, "a bit each");
+
+static struct {
+    pthread_mutex_t lock; /* guards the list and `number` */
+    struct late_free *list;
+    uint32_t count, capacity;
+    uint64_t number; /* of the last one */
+    _Atomic bool any;
+    _Atomic bool looking; /* a thread does; what follows is its own */
+    struct {
+        uint64_t passed; /* all that its device was given before this free is over */
+        uint64_t asked;  /* and before this one when `waits` are */
+        struct sl_waits waits;
+    } of_core[SL_MOST_CORES];
+} late = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+bool sl_late_frees_any(void)
+{
+    return __builtin_expect(atomic_load_explicit(&late.any, memory_order_relaxed), 0);
+}
+
+static bool has_work(struct sl_core *core)
+{
+    sl_lock(&core->order);
+    bool work = core->streams.active || core->streams.gone.count;
+    sl_unlock(&core->order);
+    return work;
+}
+
+static uint32_t users_beside(const struct sl_core *owner)
+{
+    uint32_t users = 0;
+    for (uint32_t c = 0; c < sl_cores_started(); c++) {
+        struct sl_core *other = sl_core_numbered(c);
+        if (other && other != owner && has_work(other)) users |= (uint32_t)1 << c;
+    }
+    return users;
+}
+
+/* Nobody finds the allocation from now on; or does again. False: there is none that begins there. */
+static bool hide(struct sl_core *core, uint64_t address, bool hides, struct sl_allocation *found)
+{
+    sl_lock(&core->order);
+    uint32_t s = sl_place_find(&core->placement, address);
+    struct sl_slot *slot = s == SL_NONE ? NULL : &core->placement.slots[s];
+    bool there = slot && slot->address == address && slot->leaving != hides;
+    if (there) slot->leaving = hides;
+    if (there && found) *found = (struct sl_allocation){slot->address, slot->bytes, slot->number, slot->tag};
+    sl_unlock(&core->order);
+    return there;
+}
+
+static bool add(const struct sl_core *owner, uint64_t address, uint32_t users)
+{
+    pthread_mutex_lock(&late.lock);
+    bool room = sl_grow(&late.list, &late.capacity, late.count, sizeof *late.list);
+    if (room) {
+        late.list[late.count++] = (struct late_free){
+            .address = address, .number = ++late.number, .owner = owner->number, .users = users};
+        atomic_store(&late.any, true);
+    }
+    pthread_mutex_unlock(&late.lock);
+    return room;
+}
+
+enum sl_status sl_runtime_free_everywhere(uint64_t address, struct sl_allocation *freed)
+{
+    struct sl_core *core = sl_cores_are_several() ? sl_core_of(address) : NULL;
+    struct sl_allocation found;
+    if (core && !sl_runtime_find(address, &found)) return SL_ERR_INVALID; /* nor what was freed already */
+    uint32_t users = core ? users_beside(core) : 0;
+    if (!users) return sl_runtime_free(address, freed);
+    if (!hide(core, address, true, freed)) return SL_ERR_INVALID;
+    if (!add(core, address, users)) return SL_OK; /* without host memory it stays for good */
+    sl_late_frees_look();
+    return SL_OK;
+}
+
+/* The last free that waits for the core; 0: none. */
+static uint64_t last_for(uint32_t number)
+{
+    uint64_t last = 0;
+    pthread_mutex_lock(&late.lock);
+    for (uint32_t i = 0; i < late.count; i++)
+        if (late.list[i].users >> number & 1) last = late.list[i].number;
+    pthread_mutex_unlock(&late.lock);
+    return last;
+}
+
+/* Its streams take work, and it is over some time without the program's doing. */
+static bool may_ask(struct sl_core *core)
+{
+    return !sl_migrator_is_held(&core->migrator) && !sl_behind_is(&core->migrator.behind, 0) &&
+           !atomic_load(&core->streams.captures);
+}
+
+static void advance(struct sl_core *core, bool waits)
+{
+    uint32_t c = core->number;
+    uint64_t last = last_for(c);
+    struct sl_frees *frees = &core->reuse.frees;
+    struct sl_waits *points = &late.of_core[c].waits;
+    if (!points->count && last > late.of_core[c].passed) {
+        late.of_core[c].asked = last;
+        if (has_work(core) && !may_ask(core)) return;
+        if (has_work(core)) sl_points_give(frees, sl_streams_points(&core->streams), points);
+        if (!points->count) late.of_core[c].passed = last;
+    }
+    if (!points->count) return;
+    for (uint32_t w = 0; waits && may_ask(core) && w < points->count; w++) sl_wait_on_host(&points->at[w]);
+    sl_waits_prune(points, frees);
+    if (!points->count) late.of_core[c].passed = late.of_core[c].asked;
+}
+
+static bool is_over(const struct late_free *free)
+{
+    for (uint32_t users = free->users; users; users &= users - 1)
+        if (late.of_core[__builtin_ctz(users)].passed < free->number) return false;
+    return true;
+}
+
+/* Takes one that is over. */
+static bool take(struct late_free *taken)
+{
+    bool any = false;
+    pthread_mutex_lock(&late.lock);
+    for (uint32_t i = 0; i < late.count && !any; i++) {
+        if (!is_over(&late.list[i])) continue;
+        any = true;
+        *taken = late.list[i];
+        for (late.count--; i < late.count; i++) late.list[i] = late.list[i + 1];
+        if (!late.count) atomic_store(&late.any, false);
+    }
+    pthread_mutex_unlock(&late.lock);
+    return any;
+}
+
+static bool look(bool waits)
+{
+    struct late_free taken;
+    bool any = false;
+    if (atomic_exchange(&late.looking, true)) return false;
+    for (uint32_t c = 0; c < sl_cores_started(); c++)
+        if (sl_core_numbered(c)) advance(sl_core_numbered(c), waits);
+    while (take(&taken)) {
+        struct sl_core *owner = sl_core_numbered(taken.owner);
+        any = true;
+        if (owner && hide(owner, taken.address, false, NULL)) sl_core_free(owner, taken.address, false, NULL);
+    }
+    atomic_store(&late.looking, false);
+    return any;
+}
+
+void sl_late_frees_look(void)
+{
+    look(false);
+}
+
+bool sl_late_frees_hurry(void)
+{
+    return sl_late_frees_any() && (look(false) | look(true));
+}
+
+void sl_late_frees_forget(uint32_t number)
+{
+    pthread_mutex_lock(&late.lock);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < late.count; i++) {
+        late.list[i].users &= ~((uint32_t)1 << number);
+        if (late.list[i].owner != number) late.list[kept++] = late.list[i];
+    }
+    late.count = kept;
+    pthread_mutex_unlock(&late.lock);
+}
+
+void sl_late_frees_after_fork(void)
+{
+    pthread_mutex_init(&late.lock, NULL);
+    late.list = NULL;
+    late.count = late.capacity = 0;
+    atomic_store(&late.any, false);
+    atomic_store(&late.looking, false);
+}
