@@ -358,13 +358,14 @@ static uint64_t random_below(uint64_t bound)
     return (queue.random * UINT64_C(0x2545f4914f6cdd1d) >> 33) % bound;
 }
 
-/* Chooses among the oldest, so that a full queue does not make every choice expensive. */
+/* Chooses among the oldest, so that a full queue does not make every choice expensive: further on where none
+ * of them can be run, as they may wait for another device's collective that is. */
 static struct sc_op *pick_random(void)
 {
     struct sc_op *chosen = NULL;
     uint64_t seen = 0;
     int rest = RANDOM_WINDOW;
-    for (struct sc_op *op = queue.first_pending; op && rest; op = op->next_pending, rest--)
+    for (struct sc_op *op = queue.first_pending; op && (rest > 0 || !chosen); op = op->next_pending, rest--)
         if (can_run(op) && random_below(++seen) == 0) chosen = op;
     return chosen;
 }
