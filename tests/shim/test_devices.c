@@ -46,6 +46,7 @@ static void each_is_managed(void **state)
         ok(cuMemAlloc(&address, MIB));
         assert_true(managed_here(VIRTUAL_BYTES));
         use((d + 1) % DEVICES); /* whoever asks */
+        assert_true(managed_here(VIRTUAL_BYTES));
         ok(cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address));
         assert_int_equal(ordinal, d);
         ok(cuPointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, address));

@@ -138,6 +138,37 @@ static void what_is_the_same_everywhere(void **state)
     core_end_child(second->streams.captures == 0 && sl_core_running()->streams.captures == 0);
 }
 
+static bool passed;
+
+static bool event_done(void *self, sl_event_handle event)
+{
+    (void)self, (void)event;
+    return passed;
+}
+
+/* What is made to wait for another device's collective lies behind it as well. */
+static void waits_for_another_s_collective(void **state)
+{
+    static int event, other_event;
+    sl_stream stream = &event;
+    (void)state;
+    if (!core_in_child("inline")) return;
+    struct sl_core *first = sl_core_running(), *second = sl_core_started(start_another());
+    first->backend.event_done = second->backend.event_done = event_done;
+    sl_cores_turn_to(1);
+    struct sl_launch collective = {.kind = SL_LAUNCH_COLLECTIVE};
+    sl_runtime_event_recorded(&other_event, NULL); /* in front of it */
+    sl_core_met_peers(second, &collective);
+    sl_runtime_event_recorded(&event, NULL);
+    sl_cores_turn_to(0);
+    sl_runtime_stream_waits(stream, &other_event);
+    assert_false(sl_behind_is(&first->migrator.behind, 0));
+    sl_runtime_stream_waits(stream, &event);
+    assert_true(sl_behind_is(&first->migrator.behind, 0));
+    passed = true;
+    core_end_child(!sl_behind_is(&first->migrator.behind, 0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -146,6 +177,7 @@ int main(void)
         cmocka_unit_test(one_ends_and_the_other_goes_on),
         cmocka_unit_test(a_child_has_none_of_them),
         cmocka_unit_test(what_is_the_same_everywhere),
+        cmocka_unit_test(waits_for_another_s_collective),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
