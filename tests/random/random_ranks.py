@@ -8,92 +8,36 @@ and ends itself where no rank goes on. It is run without sluice, and then with i
 order of the device's work are drawn by the seed. --alone leaves sluice out; --races does so, too, and shows that the programs
 have no races of their own. A seed that fails is printed with the command that repeats it.
 """
-import argparse
-import concurrent.futures
 import os
-import random
-import re
-import subprocess
-import sys
 import tempfile
 
-MIB = 1 << 20
-CHUNKS_BYTES = [2 * MIB, 2 * MIB, 2 * MIB, 4 * MIB]
+import drawn
 
 
 def run(build, seed, options, variables, preload=None):
-    """The most memory that a rank has, and what is wrong or None."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("SLUICE_", "SOFTCUDA_"))}
-    variables = {"LD_LIBRARY_PATH": os.path.join(build, "subprojects", "softcuda", "lib"), "SOFTCUDA_DEVICES": "4", **variables}
-    environment.update(variables)
-    runtime = os.environ.get("E2E_PRELOAD")  # a sanitizer's
-    environment["LD_PRELOAD"] = " ".join(filter(None, [runtime, preload]))
-    command = [os.path.join(build, "tests", "random", "random_ranks"), "--seed", str(seed), "--seconds", str(options.seconds)]
+    command = ["random_ranks", "--seed", str(seed), "--seconds", str(options.seconds)]
     command += ["--polls"] * options.polls
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    peak = re.search(r"peak_bytes (\d+)", done.stdout)
-    if done.returncode == 0 and "race" not in done.stderr and "check failed" not in done.stderr:
-        return int(peak[1]), None
-    words = "\n".join(done.stderr.splitlines()[:12])
-    repeat = " ".join(f"{name}={value}" for name, value in [*variables.items(), ("LD_PRELOAD", environment["LD_PRELOAD"])])
-    return 0, f"status {done.returncode}: {words}\n  env {repeat} {' '.join(command)}"
-
-
-def options_for(seed, peak_bytes, daemon):
-    chance = random.Random(seed)
-    options = {
-        "SLUICE_DEVICE_BUDGET": str(max(8 * MIB, int(peak_bytes * chance.uniform(0.25, 0.6)) // (2 * MIB) * 2 * MIB)),
-        "SLUICE_CHUNK": str(chance.choice(CHUNKS_BYTES)),
-        "SLUICE_DAEMON": daemon or chance.choice(["inline", "thread"]),
-        "SLUICE_POLICY": chance.choice(["plan", "plan", "plan", "next", "belady", "lru", "demand"]),
-        "SOFTCUDA_SCHEDULE": chance.choice(["late", "eager", f"random:{seed}"]),
-    }
-    if chance.random() < 0.15:
-        options["SLUICE_DISCARD"] = "off"
-    if chance.random() < 0.2:  # launches are timed
-        options["SLUICE_TRACE_SAMPLE"] = "1"
-    return options
+    return drawn.run(build, command, {"SOFTCUDA_DEVICES": "4", **variables}, preload)
 
 
 def check(build, seed, options):
     """What is wrong with the seed, or None."""
-    alone = {"SOFTCUDA_SCHEDULE": ["late", "eager", f"random:{seed}"][seed % 3]}
-    if options.races:
-        alone["SOFTCUDA_RACES"] = "report"
-    peak_bytes, wrong = run(build, seed, options, alone)
+    peak_bytes, wrong = run(build, seed, options, drawn.alone_for(seed, options.races))
     if wrong:
         return f"without sluice: {wrong}"
     if options.alone or options.races:
         return None
-    drawn = options_for(seed, peak_bytes, options.daemon)
+    chosen = drawn.options_for(seed, peak_bytes, options.daemon)
     with tempfile.TemporaryDirectory() as folder:
-        if "SLUICE_TRACE_SAMPLE" in drawn:
-            drawn["SLUICE_TRACE"] = os.path.join(folder, "trace.%p")
-        return run(build, seed, options, drawn, os.path.join(build, "shim", "libsluice.so"))[1]
+        if "SLUICE_TRACE_SAMPLE" in chosen:
+            chosen["SLUICE_TRACE"] = os.path.join(folder, "trace.%p")
+        return run(build, seed, options, chosen, os.path.join(build, "shim", "libsluice.so"))[1]
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("build")
-    parser.add_argument("first", type=int)
-    parser.add_argument("count", type=int)
-    parser.add_argument("--alone", action="store_true")
-    parser.add_argument("--races", action="store_true")
-    parser.add_argument("--daemon", choices=("thread", "inline"))
+    parser = drawn.parser_for(__doc__)
     parser.add_argument("--polls", action="store_true", help="ranks also ask in a loop whether an event has passed")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--seconds", type=int, default=200)
-    options = parser.parse_args()
-    build = os.path.abspath(options.build)
-    failed = 0
-    seeds = range(options.first, options.first + options.count)
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for seed, wrong in zip(seeds, pool.map(lambda seed: check(build, seed, options), seeds)):
-            if wrong:
-                failed += 1
-                print(f"seed {seed}: {wrong}", flush=True)
-    print(f"{options.count - failed} of {options.count} random programs of several ranks agree")
-    sys.exit(failed != 0)
+    drawn.check_all(parser.parse_args(), check, "random programs of several ranks")
 
 
 if __name__ == "__main__":
