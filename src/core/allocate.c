@@ -226,6 +226,7 @@ static enum sl_status end_allocation(struct sl_core *core, uint64_t address, boo
     SL_TEST_DELAY(FREED);
     if (!SL_GUARD(POINT_BEFORE_GIVEN)) sl_reuse_freed(&core->reuse, &slot, points);
     discard_dead(core, range);
+    sl_core_issue_after_free(core);
     return SL_OK;
 }
 

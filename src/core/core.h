@@ -67,5 +67,8 @@ struct sl_core {
 
 /* sync.c: a launch that may wait for other ranks was given to the stream. Enqueues. */
 void sl_core_met_peers(struct sl_core *core, const struct sl_launch *launch);
+/* launch_path.c: memory was freed. If that is what the plan waited for, what the next launches need is issued
+ * now. Enqueues; the order lock must not be held. */
+void sl_core_issue_after_free(struct sl_core *core);
 
 #endif

@@ -381,3 +381,20 @@ void sl_runtime_launch_end(struct sl_launch *launch, bool ok)
         sl_schedule_issue(&core->schedule, &batch);
     }
 }
+
+void sl_core_issue_after_free(struct sl_core *core)
+{
+    struct sl_schedule_batch batch;
+    if (!atomic_load_explicit(&core->schedule.active, memory_order_relaxed) ||
+        atomic_load_explicit(&core->streams.captures, memory_order_relaxed))
+        return;
+    sl_lock(&core->order);
+    sl_schedule_freed(&core->schedule, &batch);
+    sl_unlock(&core->order);
+    if (!batch.any || !(core->daemon ? batch.near_in > 0 : moves_between_launches(core))) return;
+    sl_frees_flush(&core->reuse.frees);
+    if (core->daemon)
+        sl_schedule_issue_near(&core->schedule, &batch);
+    else
+        sl_schedule_issue(&core->schedule, &batch);
+}

@@ -239,6 +239,18 @@ void sl_schedule_go_on(struct sl_schedule *schedule, struct sl_schedule_batch *b
     if (near > atomic_load_explicit(&schedule->next_in, memory_order_relaxed)) batch->near_in = near;
 }
 
+void sl_schedule_freed(struct sl_schedule *schedule, struct sl_schedule_batch *batch)
+{
+    const struct sl_steps *steps = &schedule->steps;
+    uint32_t next = atomic_load_explicit(&schedule->next_out, memory_order_relaxed);
+    *batch = (struct sl_schedule_batch){0};
+    if (!atomic_load_explicit(&schedule->active, memory_order_relaxed) || next >= steps->out_count) return;
+    const struct sl_step *step = &steps->out[next];
+    /* Earlier ones waited for nothing: a thread of the daemon, or the launch, sees to them. */
+    if (step->dead && step->after >= atomic_load(&schedule->begun) && may_leave(schedule, step))
+        sl_schedule_go_on(schedule, batch);
+}
+
 void sl_schedule_issue_near(struct sl_schedule *schedule, const struct sl_schedule_batch *batch)
 {
     if (!batch->near_in) return;

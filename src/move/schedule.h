@@ -84,6 +84,9 @@ void sl_schedule_go_on(struct sl_schedule *schedule, struct sl_schedule_batch *b
  * not be held. */
 #define SL_SCHEDULE_NEAR 4
 void sl_schedule_issue_near(struct sl_schedule *schedule, const struct sl_schedule_batch *batch);
+/* The program freed memory. The same as sl_schedule_go_on, if the next eviction waited for that; or nothing.
+ * Caller holds the order lock. */
+void sl_schedule_freed(struct sl_schedule *schedule, struct sl_schedule_batch *batch);
 /* Issues it, as far as the plan is still the same: enqueues. The order lock must not be held. */
 void sl_schedule_issue(struct sl_schedule *schedule, const struct sl_schedule_batch *batch);
 

@@ -21,13 +21,15 @@
 static const uint32_t offsets[] = {0}, sizes[] = {8};
 static const struct sl_host_kernel kernel = {"kernel", 1, offsets, sizes};
 
+static const char *daemon_mode = "inline";
+
 /* A new core in a child: there is one core in a process. */
 static pid_t start_child(const char *policy, const char *budget, struct sl_backend *backend)
 {
     pid_t child = fork();
     if (child) return child;
     setenv("SLUICE_POLICY", policy, 1);
-    setenv("SLUICE_DAEMON", "inline", 1);
+    setenv("SLUICE_DAEMON", daemon_mode, 1);
     setenv("SLUICE_DEVICE_BUDGET", budget, 1);
     setenv("SLUICE_CHUNK", "2M", 1);
     setenv("SLUICE_LOG", "/dev/null", 1);
@@ -217,6 +219,53 @@ static void check_late(bool everything)
     await(child);
 }
 
+static const uint32_t four_offsets[] = {0, 8, 16, 24}, four_sizes[] = {8, 8, 8, 8};
+static const struct sl_host_kernel with_four = {"with_four", 4, four_offsets, four_sizes};
+
+static void use_four(uint64_t first, uint64_t *others)
+{
+    void *parameters[] = {&first, &others[0], &others[1], &others[2]};
+    core_launch(core_kernel(&with_four, parameters, 4));
+}
+
+/* Each launch needs all of the budget: what the second one lacks can only come into the frame of what the
+ * program frees in front of it. It comes with the free, not with the launch. */
+static void check_frame_of_a_free(const char *daemon, bool async)
+{
+    struct sl_backend backend;
+    daemon_mode = daemon;
+    pid_t child = start_child("plan", FOUR_CHUNKS, &backend);
+    daemon_mode = "inline";
+    if (!child) {
+        const struct sl_core *core = sl_core_running();
+        uint64_t kept[4], in = 0, late = 0;
+        for (int c = 0; c < 4; c++) kept[c] = core_take_at(1 + (uint64_t)c, CHUNK);
+        for (int step = 0; step < 80; step++) {
+            if (step == 40) in = core->stats.total.bytes_in, late = core->stats.in_by_cause[SL_CAUSE_LATE];
+            uint64_t passing = core_take_at(9, CHUNK);
+            use_four(passing, kept);
+            if (async)
+                assert_int_equal(sl_runtime_free_async(passing, NULL, NULL), SL_OK);
+            else
+                assert_int_equal(sl_runtime_free(passing, NULL), SL_OK);
+            use_four(kept[3], kept);
+        }
+        assert_int_equal(core->stats.total.bytes_in - in, 40 * CHUNK);
+        assert_int_equal(core->stats.in_by_cause[SL_CAUSE_LATE], late);
+        end_child();
+    }
+    await(child);
+}
+
+static void what_a_free_makes_room_for_comes_with_it(void **state)
+{
+    (void)state;
+    check_frame_of_a_free("inline", false);
+    check_frame_of_a_free("inline", true);
+    check_frame_of_a_free("thread", false);
+    check_frame_of_a_free("thread", true);
+}
+
 /* A budget of sixteen chunks; half of them again find no room, in an order that was never seen. */
 static uint64_t occupied_after_misses(const char *policy, int chunks)
 {
@@ -263,6 +312,7 @@ int main(void)
         cmocka_unit_test(the_driver_is_left_alone),
         cmocka_unit_test(there_is_room_for_what_nobody_foresees),
         cmocka_unit_test(what_a_launch_issues_for_itself_is_late),
+        cmocka_unit_test(what_a_free_makes_room_for_comes_with_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
