@@ -80,9 +80,10 @@ void sl_schedule_begin(struct sl_schedule *schedule, sl_tick tick, bool everythi
 /* All that may be issued behind what was submitted so far, up to what the program has yet to free. Caller
  * holds the order lock. */
 void sl_schedule_go_on(struct sl_schedule *schedule, struct sl_schedule_batch *batch);
-/* Of these, what one of the next SL_SCHEDULE_NEAR launches needs: up to batch->near_in. The order lock must
- * not be held. */
-#define SL_SCHEDULE_NEAR 4
+/* Of these, what one of the next SL_SCHEDULE_NEAR launches needs: up to batch->near_in. A thread of the daemon
+ * takes some 50 us to wake up, and then two chunks have to cross the link, one out and one in: short launches
+ * are over before. The order lock must not be held. */
+#define SL_SCHEDULE_NEAR 32
 void sl_schedule_issue_near(struct sl_schedule *schedule, const struct sl_schedule_batch *batch);
 /* The program freed memory. The same as sl_schedule_go_on, if the next eviction waited for that; or nothing.
  * Caller holds the order lock. */
