@@ -171,6 +171,15 @@ static struct sl_learned_parts learned_parts(struct sl_core *core)
     };
 }
 
+/* Without a planner the launch that needs a plan makes it. */
+static void start_planner(struct sl_core *core)
+{
+    struct sl_planner **planner = &core->planning.planner;
+    if (sl_planner_start(!core->daemon, planner) == SL_OK || !core->daemon) return;
+    sl_log(SL_LOG_WARN, "no thread could be started; plans are made by the launching thread");
+    sl_planner_start(true, planner);
+}
+
 enum sl_status sl_core_build(struct sl_core *core)
 {
     const struct sl_backend *backend = &core->backend;
@@ -211,10 +220,9 @@ enum sl_status sl_core_build(struct sl_core *core)
         sl_daemon_start(&core->schedule, &core->daemon) != SL_OK)
         sl_log(SL_LOG_WARN, "no thread could be started; data is moved by the launching thread");
     core->planning.lead_eighths = SL_PLANNING_LEAD;
-    if (core->daemon && sl_planner_start(&core->planning.planner) != SL_OK)
-        sl_log(SL_LOG_WARN, "no thread could be started; plans are made by the launching thread");
-    /* Of plans that are made beside the launches nobody says which chunks are clean when they take over. */
-    core->planning.forecast.from.knows_clean = backend->leave && !core->planning.planner;
+    /* Which chunks are clean when a plan takes over is known only if it is made then. */
+    core->planning.forecast.from.knows_clean = backend->leave;
+    if (status == SL_OK && sl_policy_moves_ahead(core->policy) && !backend->leave) start_planner(core);
     if (status == SL_OK && core->learned) sl_learned_use(core->learned);
     sl_host_share_limit(&core->host, &core->placement, limit_bytes);
     sl_migrator_share_link(&core->migrator, sl_host_lending_link(core));

@@ -18,6 +18,7 @@ enum state { FREE, TO_MAKE, MADE, TO_FREE, STOPPING };
 
 struct sl_planner {
     pthread_t thread;
+    bool here;               /* there is no thread */
     _Atomic uint32_t state;  /* the futex */
     struct sl_plan_job job;  /* the caller's in MADE, else the thread's */
     struct sl_plan_job next; /* the caller's, but in TO_MAKE */
@@ -77,7 +78,7 @@ static void make_next(struct sl_planner *planner)
     struct sl_plan_job *job = &planner->job;
     sl_plan_job_free(job);
     *job = planner->next;
-    sl_plan_job_make(job, &planner->memory, sl_pace_hurries(&planner->pace));
+    sl_plan_job_make(job, &planner->memory, !planner->here && sl_pace_hurries(&planner->pace));
     SL_TEST_DELAY(PLAN);
     if (job->status || job->plan.seconds_ns == 0) return;
     double part = (double)job->serve / (double)job->input.launch_count;
@@ -112,11 +113,12 @@ static void set_state(struct sl_planner *planner, enum state state)
     syscall(SYS_futex, &planner->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-enum sl_status sl_planner_start(struct sl_planner **out)
+enum sl_status sl_planner_start(bool here, struct sl_planner **out)
 {
     struct sl_planner *planner = calloc(1, sizeof *planner);
     if (!planner) return SL_ERR_NO_MEMORY;
-    if (sl_thread_start(&planner->thread, "sluice-plan", work, planner)) {
+    planner->here = here;
+    if (!here && sl_thread_start(&planner->thread, "sluice-plan", work, planner)) {
         free(planner);
         return SL_ERR_IO;
     }
@@ -124,11 +126,18 @@ enum sl_status sl_planner_start(struct sl_planner **out)
     return SL_OK;
 }
 
+bool sl_planner_is_here(const struct sl_planner *planner)
+{
+    return planner->here;
+}
+
 void sl_planner_stop(struct sl_planner *planner)
 {
     if (!planner) return;
-    set_state(planner, STOPPING);
-    pthread_join(planner->thread, NULL);
+    if (!planner->here) {
+        set_state(planner, STOPPING);
+        pthread_join(planner->thread, NULL);
+    }
     sl_plan_job_free(&planner->job);
     sl_plan_memory_free(&planner->memory);
     free(planner);
@@ -137,7 +146,10 @@ void sl_planner_stop(struct sl_planner *planner)
 void sl_planner_begin(struct sl_planner *planner, const struct sl_plan_job *job)
 {
     planner->next = *job;
-    set_state(planner, TO_MAKE);
+    if (planner->here)
+        make_next(planner);
+    else
+        set_state(planner, TO_MAKE);
 }
 
 bool sl_planner_is_busy(const struct sl_planner *planner)
@@ -152,5 +164,8 @@ struct sl_plan_job *sl_planner_job(struct sl_planner *planner)
 
 void sl_planner_end(struct sl_planner *planner)
 {
-    set_state(planner, TO_FREE);
+    if (planner->here)
+        sl_plan_job_free(&planner->job);
+    else
+        set_state(planner, TO_FREE);
 }

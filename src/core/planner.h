@@ -1,5 +1,6 @@
-/* A thread that makes plans beside the program's launches, one at a time. It calls no driver and takes no
- * lock; pace.h says how much of a core it takes. Caller holds the order lock. */
+/* Makes plans, one at a time: in a thread of its own beside the program's launches, or in that of the caller.
+ * It calls no driver and takes no lock; pace.h says how much of a core the thread takes. Caller holds the order
+ * lock. */
 #ifndef SLUICE_PLANNER_H
 #define SLUICE_PLANNER_H
 
@@ -24,18 +25,20 @@ struct sl_plan_job {
     uint64_t cpu_ns;
 };
 
-enum sl_status sl_planner_start(struct sl_planner **out);
+/* `here`: jobs are made where they are given, and always in the same way, however long it takes. */
+enum sl_status sl_planner_start(bool here, struct sl_planner **out);
+bool sl_planner_is_here(const struct sl_planner *planner);
 /* Ends the thread after the job that it is at. Accepts NULL. */
 void sl_planner_stop(struct sl_planner *planner);
 
-/* Gives the thread a job, of which input, serve, lessons and at_end are set. pre: the one before was ended.
+/* Gives it a job, of which input, serve, lessons and at_end are set. pre: the one before was ended.
  */
 void sl_planner_begin(struct sl_planner *planner, const struct sl_plan_job *job);
 /* Whether it still makes the job; a load. */
 bool sl_planner_is_busy(const struct sl_planner *planner);
 /* The job that was made. pre: not busy. */
 struct sl_plan_job *sl_planner_job(struct sl_planner *planner);
-/* It is of no more use: the thread frees it. pre: not busy; there is a job. */
+/* It is of no more use: it is freed. pre: not busy; there is a job. */
 void sl_planner_end(struct sl_planner *planner);
 
 /* Makes the job in this thread. `memory`: of the plans before; one of them does, where `hurried`. */

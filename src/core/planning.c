@@ -274,7 +274,7 @@ static bool is_time(struct sl_planning *planning)
 static size_t units_for(const struct sl_planning *planning)
 {
     const struct sl_forecast *forecast = &planning->forecast;
-    if (!planning->continues) return UNITS_WITHOUT_PLAN;
+    if (!planning->continues) return sl_planner_is_here(planning->planner) ? SIZE_MAX : UNITS_WITHOUT_PLAN;
     size_t left = planning->schedule->end_tick > planning->ticks->now
                       ? planning->schedule->end_tick - planning->ticks->now
                       : 1;
@@ -424,6 +424,16 @@ static void plan_beside(struct sl_planning *planning)
     }
 }
 
+/* Where launches make the plans themselves, one that follows no other is carried out at once. */
+static void plan_ahead(struct sl_planning *planning)
+{
+    int before;
+    do {
+        before = (int)planning->stage;
+        plan_beside(planning);
+    } while (sl_planner_is_here(planning->planner) && (int)planning->stage != before && has_work(planning));
+}
+
 void sl_planning_go_on(struct sl_planning *planning)
 {
     if (!planning->budget->pressure || !planning->policy->plans) return;
@@ -436,7 +446,7 @@ void sl_planning_go_on(struct sl_planning *planning)
     if (beside ? !has_work(planning) : !must_plan_now(planning)) return;
     uint64_t start = sl_clock_ns(CLOCK_MONOTONIC);
     if (beside)
-        plan_beside(planning);
+        plan_ahead(planning);
     else
         plan_here(planning);
     uint64_t ns = sl_clock_ns(CLOCK_MONOTONIC) - start;

@@ -13,6 +13,7 @@
 
 #include "core/build.h"
 #include "core/feed.h"
+#include "core/planner.h"
 #include "device/backend_host.h"
 
 #define CHUNK (2 * SL_MIB)
@@ -234,18 +235,20 @@ static void threads_are_for_policies_that_move_ahead(void **state)
     (void)state;
     static const struct {
         int policy, daemon;
-        bool threads;
-    } cases[] = {{SL_POLICY_PLAN, SL_DAEMON_THREAD, true},
-                 {SL_POLICY_NEXT, SL_DAEMON_THREAD, true},
-                 {SL_POLICY_BELADY, SL_DAEMON_THREAD, false},
-                 {SL_POLICY_LRU, SL_DAEMON_THREAD, false},
-                 {SL_POLICY_PLAN, SL_DAEMON_INLINE, false}};
+        bool threads, plans_ahead;
+    } cases[] = {{SL_POLICY_PLAN, SL_DAEMON_THREAD, true, true},
+                 {SL_POLICY_NEXT, SL_DAEMON_THREAD, true, true},
+                 {SL_POLICY_BELADY, SL_DAEMON_THREAD, false, false},
+                 {SL_POLICY_LRU, SL_DAEMON_THREAD, false, false},
+                 {SL_POLICY_PLAN, SL_DAEMON_INLINE, false, true}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         options.policy = cases[i].policy;
         options.daemon = cases[i].daemon;
         struct sl_core *core = built_core();
         assert_int_equal(core->daemon != NULL, cases[i].threads);
-        assert_int_equal(core->planning.planner != NULL, cases[i].threads);
+        assert_int_equal(core->planning.planner != NULL, cases[i].plans_ahead);
+        if (core->planning.planner)
+            assert_int_equal(sl_planner_is_here(core->planning.planner), !cases[i].threads);
         tear_down(core);
         /* One that was waited for may still be listed. */
         for (int look = 0; look < 100000 && threads(); look++) sched_yield();

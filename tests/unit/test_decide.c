@@ -97,7 +97,8 @@ static void plans_say_why_they_are_begun(void **state)
     struct trace_content trace = run_with(nothing);
     assert_in_range(count(&trace, SL_DECISION_BEGIN, SL_BEGIN_ANEW, false), 1, 3);
     assert_in_range(count(&trace, SL_DECISION_BEGIN, SL_BEGIN_FOLLOWS, false), 1, ROUNDS);
-    assert_int_equal(count(&trace, SL_DECISION_BEGIN, 0, true), count(&trace, SL_DECISION_SWITCH, 0, true));
+    int begun = count(&trace, SL_DECISION_BEGIN, 0, true); /* the last one may be carried out later */
+    assert_in_range(count(&trace, SL_DECISION_SWITCH, 0, true), begun - 1, begun);
     assert_int_equal(count(&trace, SL_DECISION_DISCARD, 0, true), 0);
     assert_in_range(count(&trace, SL_DECISION_VICTIMS, 0, true), 1, BLOCKS);
     assert_non_null(strstr(log_text(), "a plan is begun: nothing is planned"));
@@ -150,7 +151,8 @@ static void plans_go_on_or_are_discarded(void **state)
     assert_non_null(strstr(log_text(), "the plan goes on, 1 launches later"));
     trace_content_free(&trace);
     trace = run_with(another_way);
-    assert_int_equal(count(&trace, SL_DECISION_DISCARD, SL_CANCEL_MISPREDICTED, false), 1);
+    /* The plan, and the next one if it was begun. */
+    assert_in_range(count(&trace, SL_DECISION_DISCARD, SL_CANCEL_MISPREDICTED, false), 1, 2);
     trace_content_free(&trace);
 }
 

@@ -105,7 +105,7 @@ static void the_thread_makes_what_the_caller_would(void **state)
     sl_plan_job_make(&mine, &memory, false);
     check_job(&mine, PERIOD);
     memset(at_end, 0xff, sizeof at_end);
-    assert_int_equal(sl_planner_start(&planner), SL_OK);
+    assert_int_equal(sl_planner_start(false, &planner), SL_OK);
     assert_false(sl_planner_is_busy(planner));
     sl_planner_begin(planner, &job);
     const struct sl_plan_job *made = wait_for(planner);
@@ -131,7 +131,7 @@ static void jobs_follow_each_other(void **state)
     (void)state;
     struct sl_planner *planner;
     int again = 0;
-    assert_int_equal(sl_planner_start(&planner), SL_OK);
+    assert_int_equal(sl_planner_start(false, &planner), SL_OK);
     for (int i = 0; i < 100; i++) {
         struct sl_plan_job job = job_for(PERIOD);
         job.input.first_tick = 100 + (sl_tick)i * PERIOD;
@@ -151,7 +151,7 @@ static void a_job_that_fails_says_why_and_spoils_no_other(void **state)
 {
     (void)state;
     struct sl_planner *planner;
-    assert_int_equal(sl_planner_start(&planner), SL_OK);
+    assert_int_equal(sl_planner_start(false, &planner), SL_OK);
     for (int i = 0; i < 3; i++) {
         struct sl_plan_job bad = job_for(PERIOD), good = job_for(PERIOD);
         bad.input.in_bytes_per_s = 0;
@@ -176,7 +176,7 @@ static void it_stops_at_any_time(void **state)
     for (int stage = 0; stage < 4; stage++) {
         struct sl_planner *planner;
         struct sl_plan_job job = job_for(PERIOD);
-        assert_int_equal(sl_planner_start(&planner), SL_OK);
+        assert_int_equal(sl_planner_start(false, &planner), SL_OK);
         if (stage > 0) sl_planner_begin(planner, &job);
         if (stage > 1) wait_for(planner);
         if (stage > 2) sl_planner_end(planner);
