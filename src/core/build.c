@@ -184,6 +184,7 @@ enum sl_status sl_core_build(struct sl_core *core)
 {
     const struct sl_backend *backend = &core->backend;
     uint64_t free_bytes, device_bytes, chunk_bytes;
+    bool threaded = core->options->daemon == SL_DAEMON_THREAD;
     wire(core);
     wire_planning(core);
     enum sl_status status = backend->memory_info(backend->self, &free_bytes, &device_bytes);
@@ -216,10 +217,10 @@ enum sl_status sl_core_build(struct sl_core *core)
     if (status == SL_OK) status = open_trace(core, device_bytes);
     if (status == SL_OK && (core->recorder.trace || core->policy->plans))
         sl_migrator_time(&core->migrator, core->recorder.trace);
-    if (status == SL_OK && core->options->daemon == SL_DAEMON_THREAD && sl_policy_moves_ahead(core->policy) &&
+    if (status == SL_OK && threaded && !backend->one_thread && sl_policy_moves_ahead(core->policy) &&
         sl_daemon_start(&core->schedule, &core->daemon) != SL_OK)
         sl_log(SL_LOG_WARN, "no thread could be started; data is moved by the launching thread");
-    core->planning.lead_eighths = SL_PLANNING_LEAD;
+    core->planning.lead_eighths = threaded ? SL_PLANNING_LEAD : 0;
     /* Which chunks are clean when a plan takes over is known only if it is made then. */
     core->planning.forecast.from.knows_clean = backend->leave;
     if (status == SL_OK && sl_policy_moves_ahead(core->policy) && !backend->leave) start_planner(core);

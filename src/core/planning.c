@@ -264,17 +264,17 @@ static bool is_time(struct sl_planning *planning)
     const struct sl_schedule *schedule = planning->schedule;
     if (!atomic_load_explicit(&schedule->active, memory_order_relaxed))
         return may_begin_anew(planning) && is_believed(planning);
+    size_t lead = planning->lead_eighths ? schedule->steps.serve * planning->lead_eighths / EIGHTHS : 1;
     return planning->ticks->now >= planning->begun_at + LAUNCHES_BETWEEN_PLANS &&
-           planning->ticks->now + schedule->steps.serve * planning->lead_eighths / EIGHTHS >=
-               schedule->end_tick &&
-           is_believed(planning);
+           planning->ticks->now + lead >= schedule->end_tick && is_believed(planning);
 }
 
 /* The work is spread over the first half of what is left, where much is. */
 static size_t units_for(const struct sl_planning *planning)
 {
     const struct sl_forecast *forecast = &planning->forecast;
-    if (!planning->continues) return sl_planner_is_here(planning->planner) ? SIZE_MAX : UNITS_WITHOUT_PLAN;
+    if (!planning->lead_eighths) return SIZE_MAX;
+    if (!planning->continues) return UNITS_WITHOUT_PLAN;
     size_t left = planning->schedule->end_tick > planning->ticks->now
                       ? planning->schedule->end_tick - planning->ticks->now
                       : 1;

@@ -1,5 +1,5 @@
-/* When plans are made, and by whom: by the launch that needs one, where data is moved by launches; else by a
- * thread of its own, for launches to come. Private to the core. */
+/* When plans are made, and by whom: by a thread of its own, for launches to come, or, where data is moved by
+ * launches, by the one that needs a plan. Private to the core. */
 #ifndef SLUICE_PLANNING_H
 #define SLUICE_PLANNING_H
 
@@ -18,7 +18,7 @@ struct sl_successors;
 struct sl_ticks;
 
 #define SL_PLANNING_CAME 1024
-#define SL_PLANNING_LEAD 4 /* eighths, to begin with */
+#define SL_PLANNING_LEAD 4 /* eighths, to begin with, where a thread of its own makes plans */
 
 struct sl_planning {
     const struct sl_policy_traits *policy;
@@ -31,7 +31,7 @@ struct sl_planning {
     struct sl_migrator *migrator;
     struct sl_schedule *schedule;
     struct sl_stats *stats;
-    struct sl_planner *planner; /* NULL: launches make plans */
+    struct sl_planner *planner; /* NULL: a launch that needs a plan makes it */
     struct sl_forecast forecast;
     struct sl_plan_lessons lessons; /* the planner's while it is busy */
     bool unlearn;                   /* they are of no more use */
@@ -48,9 +48,9 @@ struct sl_planning {
     bool lacked_astray;            /* one that did not come as planned did: what it fetched took the place of
                                       what the plan has stay */
     uint64_t carried_out;          /* the schedule's generation that has the last forecast's plan */
-    uint32_t lead_eighths;         /* of what a plan serves: so early the next one is begun */
-    uint32_t refusals;             /* in a row, of a direction's lock */
-    size_t units;                  /* for each launch */
+    uint32_t lead_eighths; /* of what a plan serves: so early the next one is begun; 0: when it is needed */
+    uint32_t refusals;     /* in a row, of a direction's lock */
+    size_t units;          /* for each launch */
     sl_tick begun_at;
     sl_tick begun_anew_at; /* the last that followed no other */
     /* Where streams interleave by chance: the stream histories of the launches since the forecast began, as

@@ -39,6 +39,7 @@ enum sl_memory_use {
 
 struct sl_backend {
     void *self;
+    bool one_thread; /* only one thread may call it: there is no daemon */
 
     /* A slab of `bytes` bytes, a multiple of 1 GiB, aligned to 1 GiB; nothing in it is resident or populated.
      * What the device touches there stays in host memory unless fetched (SL_MEMORY_MOVED). */

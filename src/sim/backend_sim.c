@@ -299,6 +299,7 @@ enum sl_status sl_backend_sim_new(const struct sl_sim_device *device, struct sl_
     if (!sim) return SL_ERR_NO_MEMORY;
     *out = (struct sl_backend){
         .self = sim,
+        .one_thread = true,
         .slab_new = slab_new,
         .slab_delete = slab_delete,
         .pinned_new = pinned_new,

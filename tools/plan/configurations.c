@@ -104,6 +104,7 @@ static void list(const struct plan_wish *wish, const struct replay_result *resid
                     setting.transfer_ns = wish->transfer_ns;
                     setting.plan_attempts = wish->plan_attempts;
                     setting.keeps_copies = wish->keeps_copies;
+                    setting.plans_beside = wish->plans_beside;
                     setting.meets_over_link = wish->links[l].meets;
                     if (!is_new(out, &setting)) continue;
                     out->at[out->count++] = (struct prediction){.setting = setting,

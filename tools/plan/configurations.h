@@ -27,6 +27,7 @@ struct plan_wish {
     unsigned plan_attempts;
     const char *backing; /* see struct replay_setting */
     bool keeps_copies;
+    bool plans_beside; /* the same */
 };
 
 struct prediction {

@@ -250,13 +250,15 @@ static int plan_files(char *const *paths, size_t count, struct plan_wish *wish, 
 
 int command_plan(int argc, char **argv)
 {
-    static const char *const peers[] = {"auto", "link", "own", NULL};
+    static const char *const peers[] = {"auto", "link", "own", NULL}, *const daemons[] = {"inline", "thread",
+                                                                                          NULL};
     struct order order = {.iterations = 1, .sharers = 1};
     struct plan_wish wish = {0};
     const char *budgets = NULL, *chunks = NULL, *policies = NULL, *links = NULL;
     char **paths;
     size_t count;
     char allowed[128];
+    unsigned daemon = 0;
     uint64_t both_percent = DEFAULT_BOTH_PERCENT, transfer_us = 0, attempts = DEFAULT_ATTEMPTS;
     const struct command_option options[] = {
         {"budget", OPTION_TEXT, &budgets, "LIST",
@@ -281,6 +283,9 @@ int command_plan(int argc, char **argv)
          "What a movement costs beside its bytes, in microseconds (0)."},
         {"plan-attempts", OPTION_NUMBER, &attempts, "N",
          "How many ways each plan tries, as for sluice run (8). More show what a longer run finds."},
+        {"daemon", OPTION_WORD, &daemon, .words = daemons,
+         .help = "When plans are made: when one is needed (inline, the default), or half of what one serves\n"
+                 "earlier, as by the threads of sluice run --daemon thread. Movements cost the same."},
         {"keep-copies", OPTION_SWITCH, &wish.keeps_copies,
          .help = "As if what is only read could leave without being copied back; no driver does that yet."},
         {"no-least", OPTION_SWITCH, &order.no_least,
@@ -321,6 +326,7 @@ int command_plan(int argc, char **argv)
     if (attempts > 100000) return usage_error("--plan-attempts: at most 100000");
     wish.transfer_ns = 1000 * transfer_us;
     wish.plan_attempts = (unsigned)attempts;
+    wish.plans_beside = daemon == 1;
     if (!order.sharers || order.sharers > MOST_SHARERS)
         return usage_error("--ranks-per-link: 1 to %d", MOST_SHARERS);
     if (count > REPLAY_RANKS) return usage_error("at most %d traces", REPLAY_RANKS);

@@ -153,7 +153,7 @@ static void set_options(const struct replay_setting *setting)
     set_size("PLAN_ATTEMPTS", setting->plan_attempts);
     set_option("POLICY", setting->policy);
     if (setting->backing) set_option("BACKING", setting->backing);
-    set_option("DAEMON", "inline");
+    set_option("DAEMON", setting->plans_beside ? "thread" : "inline");
 }
 
 /* Looks here and there what lies in the memory. Called by the core, in a launch. */

@@ -73,6 +73,7 @@ struct replay_setting {
     bool keeps_copies;            /* what is fetched stays good in host memory until it is written */
     uint64_t transfer_ns;         /* what a movement costs beside its bytes */
     unsigned plan_attempts;       /* SLUICE_PLAN_ATTEMPTS */
+    bool plans_beside;            /* plans are begun as early as under SLUICE_DAEMON=thread */
     bool meets_over_link;         /* what ranks send each other takes the link to the host */
     FILE *sequence;               /* gets the last iterations, see sequence.h; or NULL */
     uint32_t sequence_iterations; /* how many; all of them if there are fewer */
