@@ -112,6 +112,10 @@ static void fetch_on_demand(struct sl_core *core, struct sl_launch_context *cont
     if (!fetched) return;
     sl_lock(&core->order);
     core->successors.idle_bytes = 0;
+    /* What lives has room, but not beside what died behind a collective: that was copied out, and comes
+     * again. */
+    if (missing && atomic_load(&core->stats.total.bytes_out) && !core->budget.pressure)
+        sl_core_under_pressure(core);
     sl_unlock(&core->order);
 }
 

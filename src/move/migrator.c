@@ -183,6 +183,19 @@ static bool may_wait_for_peers(struct sl_migrator *migrator, const struct sl_wai
     return false;
 }
 
+bool sl_migrator_is_behind_peers(struct sl_migrator *migrator, sl_chunk c)
+{
+    const struct sl_chunk_record *chunk = sl_arena_record(migrator->arena, c);
+    struct sl_waits waits = {0};
+    if (!migrator->frees || !sl_behind_any(&migrator->behind) ||
+        atomic_load(&chunk->content) != SL_CONTENT_RESIDENT_DEAD)
+        return false;
+    sl_frees_peek(migrator->frees, chunk->address, chunk->address + migrator->arena->chunk_bytes, &waits);
+    bool behind = may_wait_for_peers(migrator, &waits);
+    sl_waits_end(&waits, migrator->frees);
+    return behind;
+}
+
 /* Makes the out stream wait for the frees of all memory in the chunk, whose content is said to be dead and
  * whose discard is announced. False: it must not be discarded, since a free may be long in coming, or its
  * point is not recorded yet, or the chunk was taken in between: then its frees left the list with that,

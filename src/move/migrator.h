@@ -119,6 +119,10 @@ void sl_migrator_wait_host(struct sl_migrator *migrator, struct sl_link_directio
 uint64_t sl_migrator_room_after(const struct sl_migrator *migrator, sl_chunk chunk, uint64_t bytes,
                                 uint64_t budget_bytes);
 
+/* Whether the chunk is dead, and evicting it now would copy it nevertheless: its frees lie behind a
+ * collective that is not over. May ask the driver. */
+bool sl_migrator_is_behind_peers(struct sl_migrator *migrator, sl_chunk c);
+
 /* Frees the chunk's frame: copies it out, or discards it if its content is dead. It starts when the chunk's
  * users in `fence` (NULL: none), its own fetch and, for a discard, the frees of its memory have finished.
  * Caller holds out.lock. Returns the movement's sequence, or 0 if the chunk held no frame. */

@@ -64,14 +64,16 @@ bool sl_schedule_is_open(const struct sl_schedule *schedule, sl_chunk c)
            sl_frees_are_open(migrator->frees, chunk->address, chunk->address + migrator->arena->chunk_bytes);
 }
 
-/* Caller holds out.lock. Stops at a step whose launch was not submitted yet. */
-static void issue_out(struct sl_schedule *schedule, uint32_t until, enum sl_move_cause cause)
+/* Caller holds out.lock. Stops at a step whose launch was not submitted yet, and, if `patient`, at a chunk
+ * whose dead content would be copied because its frees lie behind a collective that is not over. */
+static void issue_out(struct sl_schedule *schedule, uint32_t until, enum sl_move_cause cause, bool patient)
 {
     for (uint32_t i = atomic_load(&schedule->next_out); i < until && i < schedule->steps.out_count; i++) {
         if (!atomic_load(&schedule->active)) return;
         const struct sl_step *step = &schedule->steps.out[i];
         if (!is_in_arena(schedule, step) || !may_leave(schedule, step) ||
-            sl_schedule_is_open(schedule, step->chunk))
+            sl_schedule_is_open(schedule, step->chunk) ||
+            (patient && sl_migrator_is_behind_peers(schedule->migrator, step->chunk)))
             return;
         sl_migrator_evict(schedule->migrator, step->chunk, sl_fences_find(&schedule->fences, step->after),
                           cause);
@@ -134,12 +136,12 @@ static void check(const struct sl_schedule *schedule)
 
 /* Releases below `out`, of the plan of that generation. */
 static void issue_out_of(struct sl_schedule *schedule, uint64_t generation, uint32_t out,
-                         enum sl_move_cause cause)
+                         enum sl_move_cause cause, bool patient)
 {
     struct sl_migrator *migrator = schedule->migrator;
     if (out <= atomic_load_explicit(&schedule->next_out, memory_order_relaxed)) return;
     sl_lock(&migrator->out.lock);
-    if (is_current(schedule, generation)) issue_out(schedule, out, cause);
+    if (is_current(schedule, generation)) issue_out(schedule, out, cause, patient);
     check(schedule);
     sl_unlock(&migrator->out.lock);
 }
@@ -177,9 +179,9 @@ void sl_schedule_issue(struct sl_schedule *schedule, const struct sl_schedule_ba
 {
     if (!batch->any) return;
     issue_out_of(schedule, batch->generation, evictions_for(schedule, batch->generation, batch->needed_in),
-                 SL_CAUSE_LATE);
+                 SL_CAUSE_LATE, false);
     issue_in_of(schedule, batch->generation, batch->needed_in, SL_CAUSE_LATE);
-    issue_out_of(schedule, batch->generation, batch->out, SL_CAUSE_PLAN);
+    issue_out_of(schedule, batch->generation, batch->out, SL_CAUSE_PLAN, false);
     issue_in_of(schedule, batch->generation, batch->in, SL_CAUSE_PLAN);
 }
 
@@ -225,6 +227,15 @@ void sl_schedule_begin(struct sl_schedule *schedule, sl_tick tick, bool everythi
                          waited_for(steps->in, atomic_load(&schedule->next_in), steps->in_count, tick));
 }
 
+/* Fetches up to `most` that launches up to the place `last` need, if one was not issued; else 0. */
+static uint32_t needed_by(const struct sl_schedule *schedule, size_t last, uint32_t most)
+{
+    const struct sl_steps *steps = &schedule->steps;
+    uint32_t in = steps->need_in[last < steps->window ? last : steps->window];
+    if (in > most) in = most;
+    return in > atomic_load_explicit(&schedule->next_in, memory_order_relaxed) ? in : 0;
+}
+
 void sl_schedule_go_on(struct sl_schedule *schedule, struct sl_schedule_batch *batch)
 {
     size_t at;
@@ -234,9 +245,8 @@ void sl_schedule_go_on(struct sl_schedule *schedule, struct sl_schedule_batch *b
     batch->out = steps->ready_out[at];
     batch->in = steps->ready_in[at];
     count_batch(schedule, batch);
-    size_t last = at + SL_SCHEDULE_NEAR - 1 < steps->window ? at + SL_SCHEDULE_NEAR - 1 : steps->window;
-    uint32_t near = steps->need_in[last] < batch->in ? steps->need_in[last] : batch->in;
-    if (near > atomic_load_explicit(&schedule->next_in, memory_order_relaxed)) batch->near_in = near;
+    batch->next_in = needed_by(schedule, at + SL_SCHEDULE_NEXT - 1, batch->in);
+    batch->near_in = needed_by(schedule, at + SL_SCHEDULE_NEAR - 1, batch->in);
 }
 
 void sl_schedule_freed(struct sl_schedule *schedule, struct sl_schedule_batch *batch)
@@ -251,12 +261,17 @@ void sl_schedule_freed(struct sl_schedule *schedule, struct sl_schedule_batch *b
         sl_schedule_go_on(schedule, batch);
 }
 
+static void issue_up_to(struct sl_schedule *schedule, uint64_t generation, uint32_t in, bool patient)
+{
+    if (!in) return;
+    issue_out_of(schedule, generation, evictions_for(schedule, generation, in), SL_CAUSE_PLAN, patient);
+    issue_in_of(schedule, generation, in, SL_CAUSE_PLAN);
+}
+
 void sl_schedule_issue_near(struct sl_schedule *schedule, const struct sl_schedule_batch *batch)
 {
-    if (!batch->near_in) return;
-    issue_out_of(schedule, batch->generation, evictions_for(schedule, batch->generation, batch->near_in),
-                 SL_CAUSE_PLAN);
-    issue_in_of(schedule, batch->generation, batch->near_in, SL_CAUSE_PLAN);
+    issue_up_to(schedule, batch->generation, batch->next_in, false);
+    issue_up_to(schedule, batch->generation, batch->near_in, true);
 }
 
 static uint64_t users_of(const struct sl_schedule *schedule, uint32_t i)
@@ -315,7 +330,7 @@ bool sl_schedule_peek(struct sl_schedule *schedule, bool out, struct sl_pending 
 void sl_schedule_issue_pending(struct sl_schedule *schedule, bool out, const struct sl_pending *pending)
 {
     if (out)
-        issue_out_of(schedule, pending->generation, pending->index + 1, SL_CAUSE_PLAN);
+        issue_out_of(schedule, pending->generation, pending->index + 1, SL_CAUSE_PLAN, false);
     else
         issue_in_of(schedule, pending->generation, pending->index + 1, SL_CAUSE_PLAN);
 }

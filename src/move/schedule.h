@@ -66,12 +66,12 @@ void sl_schedule_clear(struct sl_schedule *schedule);
 /* Steps that a launch issues. */
 struct sl_schedule_batch {
     uint64_t generation;
-    uint32_t needed_in; /* fetches up to here, and the evictions that they wait for, first; */
-    uint32_t out, in;   /* then these */
-    bool any;           /* there may be one that nobody issued */
-    uint32_t near_in;   /* behind a launch: fetches up to here are needed so soon that the daemon may come
-                           too late; 0: none */
-    bool waited_for;    /* that the launch began is what a step waited for: the daemon is to look */
+    uint32_t needed_in;        /* fetches up to here, and the evictions that they wait for, first; */
+    uint32_t out, in;          /* then these */
+    bool any;                  /* there may be one that nobody issued */
+    uint32_t next_in, near_in; /* behind a launch: fetches up to here are needed so soon that the daemon may
+                                  come too late, the first of them by the next launches; 0: none */
+    bool waited_for;           /* that the launch began is what a step waited for: the daemon is to look */
 };
 /* Launch `tick` is being begun: what its own chunks need, or `everything` that may be issued. Caller holds
  * the order lock. */
@@ -80,9 +80,12 @@ void sl_schedule_begin(struct sl_schedule *schedule, sl_tick tick, bool everythi
 /* All that may be issued behind what was submitted so far, up to what the program has yet to free. Caller
  * holds the order lock. */
 void sl_schedule_go_on(struct sl_schedule *schedule, struct sl_schedule_batch *batch);
-/* Of these, what one of the next SL_SCHEDULE_NEAR launches needs: up to batch->near_in. A thread of the daemon
- * takes some 50 us to wake up, and then two chunks have to cross the link, one out and one in: short launches
- * are over before. The order lock must not be held. */
+/* Of these, what one of the next SL_SCHEDULE_NEAR launches needs: up to batch->near_in. A thread of the
+ * daemon takes some 50 us to wake up, and then two chunks have to cross the link, one out and one in: short
+ * launches are over before. Dead chunks that would be copied, because their frees lie behind a collective
+ * that is not over, are left to the daemon until one of the next SL_SCHEDULE_NEXT needs their room. The order
+ * lock must not be held. */
+#define SL_SCHEDULE_NEXT 4
 #define SL_SCHEDULE_NEAR 32
 void sl_schedule_issue_near(struct sl_schedule *schedule, const struct sl_schedule_batch *batch);
 /* The program freed memory. The same as sl_schedule_go_on, if the next eviction waited for that; or nothing.
