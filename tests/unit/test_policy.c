@@ -219,6 +219,32 @@ static void check_late(bool everything)
     await(child);
 }
 
+/* What lives has room, and yet a chunk left and came again: from then on there are plans. What comes for the
+ * first time is no sign of that. */
+static void what_comes_again_shows_that_memory_is_short(void **state)
+{
+    (void)state;
+    struct sl_backend backend;
+    pid_t child = start_child("plan", FOUR_CHUNKS, &backend);
+    if (!child) {
+        struct sl_core *core = sl_core_running();
+        uint64_t chunks[2] = {core_take(CHUNK), core_take(CHUNK)};
+        for (int c = 0; c < 2; c++) use(chunks[c]);
+        assert_false(core->budget.pressure);
+        sl_migrator_lock(&core->migrator);
+        assert_int_not_equal(sl_migrator_evict(&core->migrator, sl_arena_chunk(&core->arena, chunks[0]), NULL,
+                                               SL_CAUSE_DEMAND),
+                             0);
+        sl_migrator_unlock(&core->migrator);
+        use(chunks[1]);
+        assert_false(core->budget.pressure);
+        use(chunks[0]);
+        assert_true(core->budget.pressure);
+        end_child();
+    }
+    await(child);
+}
+
 static const uint32_t four_offsets[] = {0, 8, 16, 24}, four_sizes[] = {8, 8, 8, 8};
 static const struct sl_host_kernel with_four = {"with_four", 4, four_offsets, four_sizes};
 
@@ -313,6 +339,7 @@ int main(void)
         cmocka_unit_test(there_is_room_for_what_nobody_foresees),
         cmocka_unit_test(what_a_launch_issues_for_itself_is_late),
         cmocka_unit_test(what_a_free_makes_room_for_comes_with_it),
+        cmocka_unit_test(what_comes_again_shows_that_memory_is_short),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
