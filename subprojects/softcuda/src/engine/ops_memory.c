@@ -455,7 +455,7 @@ static sc_op_function *choose_store(const struct sc_access *access)
 }
 
 extern sc_op_function *const SC_JOIN(sc_lane_functions_, SC_ISA)[SC_OP_LANE_COUNT];
-extern sc_op_function *const SC_JOIN(sc_batch_, SC_ISA);
+extern sc_op_function *const SC_JOIN(sc_batch_, SC_ISA), *const SC_JOIN(sc_product_, SC_ISA);
 
 const struct sc_isa SC_JOIN(sc_isa_, SC_ISA) = {
 #define SC_TEXT2(x) #x
@@ -464,6 +464,7 @@ const struct sc_isa SC_JOIN(sc_isa_, SC_ISA) = {
     .lane = SC_JOIN(sc_lane_functions_, SC_ISA),
     .load = choose_load,
     .store = choose_store,
+    .product = &SC_JOIN(sc_product_, SC_ISA),
     .batch = &SC_JOIN(sc_batch_, SC_ISA),
     .mask = &SC_JOIN(sc_mask_, SC_ISA),
 };
