@@ -17,8 +17,8 @@ static uint64_t operand(const struct sc_group *group, const struct sc_op *op, un
 }
 
 /* `window` is the range of the last lane that accessed the same space, or empty. */
-static bool check(struct sc_group *group, const struct sc_op *op, struct sc_window *window, uint64_t address,
-                  uint32_t bytes, uint32_t lane, bool write)
+static inline bool check(struct sc_group *group, const struct sc_op *op, struct sc_window *window,
+                         uint64_t address, uint32_t bytes, uint32_t lane, bool write)
 {
     bool inside = address >= window->begin && address <= window->end && window->end - address >= bytes;
     if (address & (bytes - 1)) {
@@ -39,6 +39,21 @@ static uint64_t address_of(const struct sc_group *group, const struct sc_op *op,
     return op->access.space == SC_SPACE_SHARED ? address + (uint64_t)(uintptr_t)group->shared : address;
 }
 
+static void copy_lane(uint64_t to, uint64_t from, uint32_t bytes, uint32_t read)
+{
+    unsigned char data[16] = {0};
+    void *out = (void *)(uintptr_t)to;
+    const void *in = (const void *)(uintptr_t)from;
+    if (read == bytes && bytes == 16) {
+        memcpy(out, in, 16);
+    } else if (read == bytes && bytes == 4) {
+        memcpy(out, in, 4);
+    } else {
+        if (read) memcpy(data, in, read);
+        memcpy(out, data, bytes);
+    }
+}
+
 /* Places: to, from, how many bytes are read; what is not read is zero. */
 bool sc_run_copy(struct sc_group *group, const struct sc_op *op)
 {
@@ -48,7 +63,6 @@ bool sc_run_copy(struct sc_group *group, const struct sc_op *op)
     struct sc_window on_chip = {0}, *window = &group->caches[op->cache];
     source.access.space = SC_SPACE_GLOBAL;
     for (uint32_t i = first; i < end; i++) {
-        unsigned char data[16] = {0};
         if (!group->use_mask[i]) continue;
         uint64_t to = address_of(group, op, 0, i), from = operand(group, op, 1, op->access.operation, i);
         uint32_t read = (uint32_t)operand(group, op, 2, 4, i);
@@ -56,8 +70,7 @@ bool sc_run_copy(struct sc_group *group, const struct sc_op *op)
         if (!check(group, op, &on_chip, to, bytes, i, true) ||
             (read && !check(group, &source, window, from, bytes, i, false)))
             return false;
-        if (read) memcpy(data, (const void *)(uintptr_t)from, read);
-        memcpy((void *)(uintptr_t)to, data, bytes);
+        copy_lane(to, from, bytes, read);
     }
     return true;
 }

@@ -3,6 +3,7 @@
  * Products of 16-bit and narrower numbers, and of tf32, are exact in double; they are summed in double in the
  * order of k, and the sum is rounded once. A sum of such products is thereby at least as exact as the
  * hardware's. Eight columns are summed side by side. */
+#include <immintrin.h>
 #include <string.h>
 
 #include "fragment.h"
@@ -17,6 +18,7 @@
 #define LANE_ROWS 8u /* of a block of A: lane l has elements of row l / 4 */
 #define K_MAX (SC_MATRIX_ELEMENTS / LANE_ROWS)
 
+#pragma GCC diagnostic ignored "-Wpsabi" /* functions that pass them are inlined */
 typedef double columns __attribute__((vector_size(64), aligned(8), may_alias));
 
 /* Numbers come from registers in the order (register, element of it, lane). Where they lie in a matrix that
@@ -160,20 +162,59 @@ static void read_numbers(enum sc_element type, const struct sc_warp *warp, unsig
 #undef CASE
 }
 
-/* Numbers into a matrix, or out of it */
-SC_INLINE void arrange(const struct layout *layout, double *numbers, double *matrix, bool out)
+/* Numbers into a matrix, element by element */
+static void spread_out(const struct layout *layout, const double *numbers, double *matrix)
 {
+    for (unsigned r = 0; r < layout->registers; r++)
+        for (unsigned e = 0; e < layout->each; e++, numbers += SC_WARP)
+            for (uint32_t lane = 0; lane < SC_WARP; lane++)
+                matrix[layout->first[r] + e * layout->element + lane / 4 * layout->group +
+                       lane % 4 * layout->inner] = numbers[lane];
+}
+
+SC_INLINE columns load_columns(const double *from)
+{
+    return *(const columns *)(const void *)from;
+}
+
+SC_INLINE void store_columns(double *to, columns value)
+{
+    *(columns *)(void *)to = value;
+}
+
+/* The same for B, where the numbers of one element of a register are four times eight neighbours. */
+static void spread_b(const struct layout *layout, const double *numbers, double *matrix)
+{
+#define ROW(i)                                                                                               \
+    store_columns(at + i * layout->inner,                                                                    \
+                  __builtin_shufflevector(                                                                   \
+                      __builtin_shufflevector(n0, n1, i, i + 4, i + 8, i + 12, i, i + 4, i + 8, i + 12),     \
+                      __builtin_shufflevector(n2, n3, i, i + 4, i + 8, i + 12, i, i + 4, i + 8, i + 12), 0,  \
+                      1, 2, 3, 8, 9, 10, 11))
     for (unsigned r = 0; r < layout->registers; r++)
         for (unsigned e = 0; e < layout->each; e++, numbers += SC_WARP) {
             double *at = matrix + layout->first[r] + e * layout->element;
-            for (unsigned i = 0; i < 4; i++)
-                for (unsigned g = 0; g < SC_WARP / 4; g++) {
-                    double *here = at + g * layout->group + i * layout->inner;
-                    if (out)
-                        numbers[4 * g + i] = *here;
-                    else
-                        *here = numbers[4 * g + i];
-                }
+            columns n0 = load_columns(numbers), n1 = load_columns(numbers + 8);
+            columns n2 = load_columns(numbers + 16), n3 = load_columns(numbers + 24);
+            ROW(0);
+            ROW(1);
+            ROW(2);
+            ROW(3);
+        }
+#undef ROW
+}
+
+/* Out of a matrix for D: two registers, or the two elements of one, are the even and the odd columns of eight
+ * rows. */
+static void collect_d(const struct layout *layout, const double *matrix, double *numbers)
+{
+    for (unsigned r = 0; r < layout->registers; r += layout->each == 1 ? 2 : 1, numbers += 2 * SC_WARP)
+        for (unsigned g = 0; g < SC_WARP / 4; g += 2) {
+            const double *at = matrix + layout->first[r] + g * layout->group;
+            columns upper = load_columns(at), lower = load_columns(at + layout->group);
+            store_columns(numbers + 4 * g, __builtin_shufflevector(upper, lower, 0, 2, 4, 6, 8, 10, 12, 14));
+            store_columns(numbers + SC_WARP + 4 * g,
+                          __builtin_shufflevector(upper, lower, 1, 3, 5, 7, 9, 11, 13, 15));
         }
 }
 
@@ -233,6 +274,16 @@ static void write_numbers(enum sc_element type, const struct sc_warp *warp, unsi
         write_as(SC_ELEMENT_S32, warp, registers, numbers, saturate);
 }
 
+/* sum + x * y, where the product is exact */
+SC_INLINE columns add_product(columns sum, double x, columns y)
+{
+#if defined(__AVX512F__)
+    return (columns)_mm512_fmadd_pd(_mm512_set1_pd(x), (__m512d)y, (__m512d)sum);
+#else
+    return sum + x * y;
+#endif
+}
+
 /* Exact products: whether they are fused with the sum makes no difference. Every m and n is a multiple of
  * eight. `a` are the numbers of A as they come from the registers. */
 static void multiply(const union sc_matrix *shape, const struct plan *plan, const double *a, const double *b,
@@ -245,17 +296,17 @@ static void multiply(const union sc_matrix *shape, const struct plan *plan, cons
             const uint16_t *from = plan->from[i / LANE_ROWS];
             const double *rows = a + i % LANE_ROWS * 4;
             for (unsigned l = 0; l < k; l++) {
-                const columns y = *(const columns *)(const void *)(b + l * n + j);
+                const columns y = load_columns(b + l * n + j);
                 const double *x = rows + from[l];
-                sum0 = sum0 + x[0] * y;
-                sum1 = sum1 + x[4] * y;
-                sum2 = sum2 + x[8] * y;
-                sum3 = sum3 + x[12] * y;
+                sum0 = add_product(sum0, x[0], y);
+                sum1 = add_product(sum1, x[4], y);
+                sum2 = add_product(sum2, x[8], y);
+                sum3 = add_product(sum3, x[12], y);
             }
-            *(columns *)(void *)(c + i * n + j) = sum0;
-            *(columns *)(void *)(c + (i + 1) * n + j) = sum1;
-            *(columns *)(void *)(c + (i + 2) * n + j) = sum2;
-            *(columns *)(void *)(c + (i + 3) * n + j) = sum3;
+            store_columns(c + i * n + j, sum0);
+            store_columns(c + (i + 1) * n + j, sum1);
+            store_columns(c + (i + 2) * n + j, sum2);
+            store_columns(c + (i + 3) * n + j, sum3);
         }
 }
 
@@ -300,22 +351,22 @@ static bool run_matrix(struct sc_group *group, const struct sc_op *op)
     for (struct sc_warp warp = {.first = UINT32_MAX}; sc_next_warp(&warp, group, op);) {
         read_numbers((enum sc_element)shape.c, &warp, d + a + b, plan->c.registers, nc);
         if (plan->c.each != plan->d.each) { /* nc in the order of D's registers */
-            arrange(&plan->c, nc, mc, false);
-            arrange(&plan->d, nc, mc, true);
+            spread_out(&plan->c, nc, mc);
+            collect_d(&plan->d, mc, nc);
         }
         if (bits) {
             multiply_bits(&warp, &shape, d, d + a, mc);
         } else {
             read_numbers((enum sc_element)shape.a, &warp, d, plan->a_registers, na);
             read_numbers((enum sc_element)shape.b, &warp, d + a, plan->b.registers, numbers);
-            arrange(&plan->b, numbers, mb, false);
-            if (fused) arrange(&plan->c, nc, mc, false);
+            spread_b(&plan->b, numbers, mb);
+            if (fused) spread_out(&plan->c, nc, mc);
             if (fused)
                 multiply_fused(&shape, plan, na, mb, mc);
             else
                 multiply(&shape, plan, na, mb, mc);
         }
-        arrange(&plan->d, nd, mc, true);
+        collect_d(&plan->d, mc, nd);
         for (unsigned i = 0; i < shape.m * shape.n && !fused; i++) nd[i] += nc[i];
         write_numbers((enum sc_element)shape.d, &warp, plan->d.registers, nd, shape.saturate);
     }
