@@ -272,6 +272,19 @@ SC_INLINE uint32_t sc_top_bit(uint64_t x)
     return x ? 63u - (uint32_t)__builtin_clzll(x | !x) : UINT32_MAX;
 }
 
+#define sc_quotient(a, b) ((a) / (b))
+/* A quotient of 32-bit integers is at least 2^-32 of itself away from the next integer, so that rounding it
+ * to double crosses none; processors divide vectors of doubles, and none of integers. pre: b is not 0; the
+ * quotient fits. */
+SC_INLINE uint32_t sc_quotient_u32(uint32_t a, uint32_t b)
+{
+    return (uint32_t)((double)a / (double)b);
+}
+SC_INLINE int32_t sc_quotient_s32(int32_t a, int32_t b)
+{
+    return (int32_t)((double)a / (double)b);
+}
+
 /* bfe and bfi read the low 8 bits of position and length */
 SC_INLINE uint64_t sc_ones(uint32_t length)
 {
