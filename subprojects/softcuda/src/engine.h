@@ -14,6 +14,7 @@
 #include "engine/touches.h"
 
 struct sc_module;   /* one loaded PTX module */
+struct sc_profile;  /* engine/profile.h */
 struct sc_function; /* one .entry of it; lives as long as its module */
 
 enum sc_engine_status {
@@ -150,6 +151,7 @@ struct sc_launch {
     uint64_t watchdog_instructions; /* a block's limit; 0 for none */
     bool touches;                   /* fill sc_cost.touched; sc_engine_note_touches was called */
     bool accesses;                  /* fill sc_cost.accessed; the same */
+    struct sc_profile *profile;     /* gets what is executed, or NULL */
 };
 
 /* Runs the whole grid before it returns. Results do not depend on `workers`. On SC_ENGINE_FAULT *fault is

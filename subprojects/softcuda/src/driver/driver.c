@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "capture.h"
+#include "kernel_profile.h"
 #include "neighbours.h"
 #include "queue.h"
 #include "races.h"
@@ -179,6 +180,7 @@ __attribute__((destructor)) static void finish(void)
         driver.finished = true;
         sc_queue_close();
         sc_stats_write();
+        sc_kernel_profile_write();
         sc_timeline_close();
         sc_touched_close();
         sc_races_close();

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "kernel_profile.h"
 #include "native.h"
 #include "queue.h"
 #include "races.h"
@@ -70,9 +71,13 @@ static CUresult run_kernel(struct sc_op *op)
         .accesses = sc_races_wanted(),
     };
     struct sc_fault fault = {0};
+    struct sc_kernel_profile *profile = sc_kernel_profile_of(work->name);
+    uint64_t begin_ns = profile ? sc_kernel_profile_now() : 0;
+    launch.profile = sc_kernel_profile_kinds(profile);
     enum sc_engine_status status = work->native
                                        ? sc_native_run(work->native, &launch, &op->cost, &fault, &op->token)
                                        : sc_run(&launch, &op->cost, &fault);
+    sc_kernel_profile_add(profile, begin_ns, &op->cost);
     switch (status) {
     case SC_ENGINE_OK:
         return CUDA_SUCCESS;

@@ -1,4 +1,4 @@
-/* Basic blocks, their order, and liveness. */
+/* Basic blocks and their order. */
 #include "ir.h"
 
 #include <string.h>
@@ -70,17 +70,6 @@ bool sc_find_blocks(struct sc_ir_function *function)
     return ok;
 }
 
-static uint32_t successor_count(const struct sc_ir_block *block)
-{
-    return 2 + block->target_count;
-}
-
-static uint32_t successor_at(const struct sc_ir_function *function, const struct sc_ir_block *block,
-                             uint32_t i)
-{
-    return i < 2 ? block->successor[i] : function->targets.at[block->targets + i - 2];
-}
-
 struct visit {
     uint32_t block, next;
 };
@@ -105,7 +94,7 @@ static bool postorder(const struct sc_ir_function *function, uint32_t root, cons
     while (top) {
         struct visit *visit = &stack[top - 1];
         const struct sc_ir_block *block = &function->blocks.at[visit->block];
-        uint32_t n = successor_count(block);
+        uint32_t n = sc_successor_count(block);
         if (visit->next == n) {
             number[visit->block] = done;
             sequence[done++] = visit->block;
@@ -121,7 +110,7 @@ static bool postorder(const struct sc_ir_function *function, uint32_t root, cons
         else if (depth && pick < 2 && block->successor[0] != NONE && block->successor[1] != NONE &&
                  depth[block->successor[1]] == depth[block->successor[0]])
             pick = 1 - pick;
-        uint32_t to = successor_at(function, block, pick);
+        uint32_t to = sc_successor_at(function, block, pick);
         if (to == NONE || seen[to]) continue;
         seen[to] = 1;
         stack[top++] = (struct visit){to, 0};
@@ -145,8 +134,8 @@ static bool find_predecessors(const struct sc_ir_function *function, struct pred
     for (uint32_t pass = 0; pass < 2; pass++) {
         for (uint32_t b = 0; b < blocks; b++) {
             const struct sc_ir_block *block = &function->blocks.at[b];
-            for (uint32_t i = 0; i < successor_count(block); i++) {
-                uint32_t to = successor_at(function, block, i);
+            for (uint32_t i = 0; i < sc_successor_count(block); i++) {
+                uint32_t to = sc_successor_at(function, block, i);
                 if (to == NONE) continue;
                 if (pass == 0)
                     out->first[to + 2]++, edges++;
@@ -258,8 +247,8 @@ static bool is_regular(const struct sc_ir_function *function, const struct tree 
     for (uint32_t i = 0; i < blocks; i++) extent[i] = i;
     for (uint32_t i = 0; i < blocks; i++) {
         const struct sc_ir_block *block = &function->blocks.at[function->order.at[i]];
-        for (uint32_t k = 0; k < successor_count(block); k++) {
-            uint32_t to = successor_at(function, block, k);
+        for (uint32_t k = 0; k < sc_successor_count(block); k++) {
+            uint32_t to = sc_successor_at(function, block, k);
             if (to == NONE) continue;
             uint32_t at = function->blocks.at[to].order;
             if (at > i) continue;
@@ -371,79 +360,4 @@ bool sc_order_blocks(struct sc_ir_function *function)
     free(o.before.first);
     free(o.before.list);
     return ok;
-}
-
-static void set_bit(uint64_t *set, uint32_t i)
-{
-    set[i >> 6] |= 1ull << (i & 63);
-}
-static void clear_bit(uint64_t *set, uint32_t i)
-{
-    set[i >> 6] &= ~(1ull << (i & 63));
-}
-
-static bool is_register(const struct sc_ir_function *function, uint32_t value)
-{
-    return value && function->values.at[value].kind == SC_VALUE_REGISTER;
-}
-
-/* live_in from live_out, backwards through one block */
-static void through_block(const struct sc_ir_function *function, const struct sc_ir_block *block,
-                          uint64_t *live)
-{
-    for (uint32_t i = block->end; i-- > block->begin;) {
-        const struct sc_ir *ir = &function->code.at[i];
-        if (!ir->guard)
-            for (unsigned k = 0; k < ir->result_count; k++)
-                if (is_register(function, ir->result[k])) clear_bit(live, ir->result[k]);
-        for (unsigned k = 0; k < ir->source_count; k++)
-            if (is_register(function, ir->source[k])) set_bit(live, ir->source[k]);
-        if (ir->guard) {
-            if (is_register(function, ir->guard)) set_bit(live, ir->guard);
-            /* A guarded result keeps its old value in some lanes. */
-            for (unsigned k = 0; k < ir->result_count; k++)
-                if (is_register(function, ir->result[k])) set_bit(live, ir->result[k]);
-        }
-    }
-}
-
-#define LIVE_MAX_BYTES (256u << 20) /* far above what any real function takes */
-
-bool sc_find_liveness(struct sc_ir_function *function)
-{
-    uint32_t words = (function->values.count + 63) / 64, blocks = function->blocks.count;
-    function->live_words = words;
-    if (((uint64_t)blocks * 2 + 1) * words * sizeof(uint64_t) > LIVE_MAX_BYTES) return false;
-    function->live_bits = calloc((size_t)blocks * 2 + 1, (size_t)words * sizeof(uint64_t));
-    if (!function->live_bits) return false;
-    for (uint32_t b = 0; b < blocks; b++) {
-        function->blocks.at[b].live_in = function->live_bits + (size_t)b * 2 * words;
-        function->blocks.at[b].live_out = function->blocks.at[b].live_in + words;
-    }
-    uint64_t *live = function->live_bits + (size_t)blocks * 2 * words;
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (uint32_t i = function->order.count; i-- > 0;) {
-            struct sc_ir_block *block = &function->blocks.at[function->order.at[i]];
-            memset(live, 0, words * sizeof *live);
-            for (uint32_t k = 0; k < successor_count(block); k++) {
-                uint32_t to = successor_at(function, block, k);
-                if (to == NONE) continue;
-                for (uint32_t w = 0; w < words; w++) live[w] |= function->blocks.at[to].live_in[w];
-            }
-            memcpy(block->live_out, live, words * sizeof *live);
-            through_block(function, block, live);
-            if (memcmp(live, block->live_in, words * sizeof *live) != 0) {
-                memcpy(block->live_in, live, words * sizeof *live);
-                changed = true;
-            }
-        }
-    }
-    for (uint32_t i = 0; i < function->order.count; i++) {
-        const struct sc_ir_block *block = &function->blocks.at[function->order.at[i]];
-        for (uint32_t v = 1; v < function->values.count; v++)
-            if ((block->live_out[v >> 6] | block->live_in[v >> 6]) >> (v & 63) & 1)
-                function->values.at[v].across = 1;
-    }
-    return true;
 }

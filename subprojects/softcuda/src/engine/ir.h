@@ -77,9 +77,21 @@ struct sc_ir_function {
     bool heap;
 };
 
+/* The blocks that may follow a block; UINT32_MAX stands for none. */
+static inline uint32_t sc_successor_count(const struct sc_ir_block *block)
+{
+    return 2 + block->target_count;
+}
+
+static inline uint32_t sc_successor_at(const struct sc_ir_function *function, const struct sc_ir_block *block,
+                                       uint32_t i)
+{
+    return i < 2 ? block->successor[i] : function->targets.at[block->targets + i - 2];
+}
+
 void sc_ir_free(struct sc_ir_function *function);
 
-/* flow.c: all return false when there is no memory. */
+/* flow.c, live.c: all return false when there is no memory. */
 bool sc_find_blocks(struct sc_ir_function *function);
 bool sc_order_blocks(struct sc_ir_function *function);
 bool sc_find_liveness(struct sc_ir_function *function);

@@ -165,29 +165,44 @@ SC_INLINE double sc_sqrt_f64(double a)
     return __builtin_sqrt(a);
 }
 
-/* The product of two halves is exact in double. Rounding the sum to odd first makes the second rounding, to
- * half, that of the exact sum (Boldo and Melquiond, 2008). */
-SC_INLINE float sc_fma_f16(float a, float b, float c)
+/* a * b + c, where the product is exact in double, rounded to odd: rounding that again, to half the bits or
+ * fewer, gives what rounding the exact sum gives (Boldo and Melquiond, 2008). Without branches, so that it
+ * becomes vector code. */
+SC_INLINE double sc_fma_odd(float a, float b, float c)
 {
     double p = (double)a * (double)b, x = (double)c;
     double sum = p + x;
     double back = sum - p;
     double error = (p - (sum - back)) + (x - back);
     uint64_t bits = sc_bits_of_double(sum);
-    uint64_t inexact = error != 0 && sum - sum == 0 && (bits & 1) == 0;
-    uint64_t toward_zero = (error < 0) != (sum < 0);
-    bits = inexact ? (toward_zero ? bits - 1 : bits + 1) : bits;
-    sum = sc_double_of(bits);
-    float single = (float)sum;
-    double lost = sum - (double)single;
-    uint32_t odd = sc_bits_of(single);
-    uint32_t adjust = lost != 0 && single - single == 0 && (odd & 1) == 0;
-    uint32_t down = (lost < 0) != (single < 0);
-    uint32_t moved = single == 0 ? (lost < 0 ? 0x80000001u : 1u) : down ? odd - 1 : odd + 1;
-    return sc_float_of(adjust ? moved : odd);
+    uint64_t step = ~bits & 1; /* one away from zero, or towards it where the sum was rounded away */
+    step = error != 0 ? step : 0;
+    step = sum - sum == 0 ? step : 0;
+    uint64_t back_down = (error < 0 ? UINT64_MAX : 0) ^ (sum < 0 ? UINT64_MAX : 0);
+    return sc_double_of(bits + ((step ^ back_down) - back_down));
+}
+
+/* Sums of halves and their products are no subnormal numbers of single precision: what does not fit there is
+ * cut off, and leaves an odd number. */
+SC_INLINE float sc_fma_f16(float a, float b, float c)
+{
+    uint64_t bits = sc_bits_of_double(sc_fma_odd(a, b, c)), cut = bits & 0x1fffffffu;
+    uint64_t odd = cut != 0 ? 1ull << 29 : 0;
+    return (float)sc_double_of((bits ^ cut) | odd);
 }
 #define sc_fma_f16z sc_fma_f16
-#define sc_fma_bf16 sc_fma_f16
+
+SC_INLINE float sc_fma_bf16(float a, float b, float c)
+{
+    double sum = sc_fma_odd(a, b, c);
+    float single = (float)sum;
+    double lost = sum - (double)single;
+    uint64_t odd = sc_bits_of(single), step = ~odd & 1;
+    step = lost != 0 ? step : 0;
+    step = (double)single - (double)single == 0 ? step : 0;
+    uint64_t back_down = (lost < 0 ? UINT64_MAX : 0) ^ (sum < 0 ? UINT64_MAX : 0);
+    return sc_float_of((uint32_t)(odd + ((step ^ back_down) - back_down)));
+}
 
 /* min, max: a number beats a NaN; -0 is less than +0 */
 #define SC_MIN_MAX(T, BITS, INTEGER)                                                                         \
@@ -255,6 +270,19 @@ SC_INLINE uint32_t sc_reverse(uint32_t x)
 SC_INLINE uint32_t sc_top_bit(uint64_t x)
 {
     return x ? 63u - (uint32_t)__builtin_clzll(x | !x) : UINT32_MAX;
+}
+
+#define sc_quotient(a, b) ((a) / (b))
+/* A quotient of 32-bit integers is at least 2^-32 of itself away from the next integer, so that rounding it
+ * to double crosses none; processors divide vectors of doubles, and none of integers. pre: b is not 0; the
+ * quotient fits. */
+SC_INLINE uint32_t sc_quotient_u32(uint32_t a, uint32_t b)
+{
+    return (uint32_t)((double)a / (double)b);
+}
+SC_INLINE int32_t sc_quotient_s32(int32_t a, int32_t b)
+{
+    return (int32_t)((double)a / (double)b);
 }
 
 /* bfe and bfi read the low 8 bits of position and length */

@@ -257,6 +257,7 @@ enum sc_engine_status sc_run(const struct sc_launch *wish, struct sc_cost *cost,
             cost->flops += launch.workers[w].flops;
             cost->bytes_read += launch.workers[w].bytes_read;
             cost->bytes_written += launch.workers[w].bytes_written;
+            if (launch.workers[w].kinds) sc_profile_add(wish->profile, launch.workers[w].kinds);
         }
         ok = sum_traffic(&launch, cost) && sum_touches(&launch, cost) && sum_accesses(&launch, cost) &&
              !launch.no_memory;

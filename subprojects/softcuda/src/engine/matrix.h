@@ -53,4 +53,12 @@ unsigned sc_element_bits(enum sc_element element);
 /* Registers of a fragment without repetition; 0 for a shape that does not fill a warp's fragments. */
 unsigned sc_fragment_registers(const union sc_matrix *shape, enum sc_matrix_part part, enum sc_element type);
 
+struct sc_position {
+    unsigned row, column;
+};
+
+/* Where element e of register r of a lane lies in its matrix. */
+struct sc_position sc_position_of(const union sc_matrix *shape, enum sc_matrix_part part,
+                                  enum sc_element type, uint32_t lane, unsigned r, unsigned e);
+
 #endif

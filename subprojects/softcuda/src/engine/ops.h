@@ -11,7 +11,8 @@ struct sc_isa {
     sc_op_function *const *lane; /* by enum sc_code, SC_OP_LANE_COUNT of them */
     sc_op_function *(*load)(const struct sc_access *access);
     sc_op_function *(*store)(const struct sc_access *access);
-    sc_op_function *const *batch; /* runs a SC_OP_BATCH and the instructions it heads */
+    sc_op_function *const *product; /* mma, wmma.mma */
+    sc_op_function *const *batch;   /* runs a SC_OP_BATCH and the instructions it heads */
     const struct sc_mask_functions *mask;
 };
 
@@ -21,9 +22,9 @@ const struct sc_isa *sc_isa(void);
 extern const struct sc_isa sc_isa_baseline, sc_isa_avx2, sc_isa_avx512;
 
 sc_op_function sc_run_atomic, sc_run_shuffle, sc_run_vote, sc_run_match, sc_run_redux, sc_run_active_mask,
-    sc_run_clock, sc_run_trap, sc_run_print, sc_run_assert, sc_run_matrix, sc_run_fragment_load,
-    sc_run_fragment_store, sc_run_rows_load, sc_run_rows_store, sc_run_transpose, sc_run_copy,
-    sc_run_mbarrier, sc_run_yield, sc_run_polling_load, sc_run_heap, sc_run_touching;
+    sc_run_clock, sc_run_trap, sc_run_print, sc_run_assert, sc_run_fragment_load, sc_run_fragment_store,
+    sc_run_rows_load, sc_run_rows_store, sc_run_transpose, sc_run_copy, sc_run_mbarrier, sc_run_yield,
+    sc_run_polling_load, sc_run_heap, sc_run_touching;
 
 /* Do functions that are loaded now tell what they touch? */
 bool sc_touches_wanted(void);

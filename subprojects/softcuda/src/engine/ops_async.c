@@ -16,19 +16,20 @@ static uint64_t operand(const struct sc_group *group, const struct sc_op *op, un
                       : ((const sc_lane32 *)(const void *)at)[index];
 }
 
-static bool check(struct sc_group *group, const struct sc_op *op, uint64_t address, uint32_t bytes,
-                  uint32_t lane, bool write)
+/* `window` is the range of the last lane that accessed the same space, or empty. */
+static inline bool check(struct sc_group *group, const struct sc_op *op, struct sc_window *window,
+                         uint64_t address, uint32_t bytes, uint32_t lane, bool write)
 {
-    struct sc_window window = {0};
+    bool inside = address >= window->begin && address <= window->end && window->end - address >= bytes;
     if (address & (bytes - 1)) {
         group->fault_kind = SC_FAULT_MISALIGNED;
         group->fault_lane = lane;
         group->fault_address = address;
         return false;
     }
-    if (!sc_check_address(group, op, &window, address, bytes, lane)) return false;
-    sc_count(group->worker, &window, address, bytes, write);
-    sc_touch(group->worker, &window, address, bytes, write ? SC_ACCESS_WRITE : SC_ACCESS_READ);
+    if (!inside && !sc_check_address(group, op, window, address, bytes, lane)) return false;
+    sc_count(group->worker, window, address, bytes, write);
+    sc_touch(group->worker, window, address, bytes, write ? SC_ACCESS_WRITE : SC_ACCESS_READ);
     return true;
 }
 
@@ -38,23 +39,38 @@ static uint64_t address_of(const struct sc_group *group, const struct sc_op *op,
     return op->access.space == SC_SPACE_SHARED ? address + (uint64_t)(uintptr_t)group->shared : address;
 }
 
+static void copy_lane(uint64_t to, uint64_t from, uint32_t bytes, uint32_t read)
+{
+    unsigned char data[16] = {0};
+    void *out = (void *)(uintptr_t)to;
+    const void *in = (const void *)(uintptr_t)from;
+    if (read == bytes && bytes == 16) {
+        memcpy(out, in, 16);
+    } else if (read == bytes && bytes == 4) {
+        memcpy(out, in, 4);
+    } else {
+        if (read) memcpy(data, in, read);
+        memcpy(out, data, bytes);
+    }
+}
+
 /* Places: to, from, how many bytes are read; what is not read is zero. */
 bool sc_run_copy(struct sc_group *group, const struct sc_op *op)
 {
     uint32_t first = group->first_chunk * SC_CHUNK, end = first + group->chunks * SC_CHUNK;
     uint32_t bytes = op->access.element_bytes;
     struct sc_op source = *op;
+    struct sc_window on_chip = {0}, *window = &group->caches[op->cache];
     source.access.space = SC_SPACE_GLOBAL;
     for (uint32_t i = first; i < end; i++) {
-        unsigned char data[16] = {0};
         if (!group->use_mask[i]) continue;
         uint64_t to = address_of(group, op, 0, i), from = operand(group, op, 1, op->access.operation, i);
         uint32_t read = (uint32_t)operand(group, op, 2, 4, i);
         if (read > bytes) read = bytes;
-        if (!check(group, op, to, bytes, i, true) || (read && !check(group, &source, from, bytes, i, false)))
+        if (!check(group, op, &on_chip, to, bytes, i, true) ||
+            (read && !check(group, &source, window, from, bytes, i, false)))
             return false;
-        if (read) memcpy(data, (const void *)(uintptr_t)from, read);
-        memcpy((void *)(uintptr_t)to, data, bytes);
+        copy_lane(to, from, bytes, read);
     }
     return true;
 }
@@ -97,6 +113,7 @@ bool sc_run_mbarrier(struct sc_group *group, const struct sc_op *op)
 {
     uint32_t first = group->first_chunk * SC_CHUNK, end = first + group->chunks * SC_CHUNK;
     const struct sc_access *x = &op->access;
+    struct sc_window *window = &group->caches[op->cache];
     unsigned results = x->result_bytes != 0;
     const uint32_t *places = group->program->places + op->extra;
     enum sc_mbarrier operation = (enum sc_mbarrier)x->operation;
@@ -104,7 +121,7 @@ bool sc_run_mbarrier(struct sc_group *group, const struct sc_op *op)
         if (!group->use_mask[i]) continue;
         uint64_t address = address_of(group, op, results, i), old, result;
         uint64_t amount = x->element_bytes ? operand(group, op, results + 1, x->element_bytes, i) : 0;
-        if (!check(group, op, address, 8, i, true)) return false;
+        if (!check(group, op, window, address, 8, i, true)) return false;
         memcpy(&old, (const void *)(uintptr_t)address, 8);
         uint64_t value = result = change(operation, old, amount);
         memcpy((void *)(uintptr_t)address, &value, 8);

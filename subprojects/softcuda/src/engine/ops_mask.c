@@ -24,6 +24,33 @@ static void split(uint32_t *lane_at, const uint32_t *chosen, const uint32_t *mas
     for (uint32_t i = 0; i < count; i++) lane_at[i] = chosen[i] ? yes : mask[i] ? no : lane_at[i];
 }
 
+#if defined(__AVX512F__)
+static void scan(const uint32_t *lane_at, uint32_t *mask, uint32_t count, struct sc_scan *out)
+{
+    const __m512i exit = _mm512_set1_epi32((int32_t)SC_AT_EXIT);
+    __m512i least = exit, next = exit;
+    uint32_t gone = 0, active = 0, first = UINT32_MAX, last = 0;
+    for (uint32_t i = 0; i < count; i += SC_CHUNK)
+        least = _mm512_min_epu32(least, _mm512_loadu_si512(lane_at + i));
+    out->lowest = _mm512_reduce_min_epu32(least);
+    const __m512i lowest = _mm512_set1_epi32((int32_t)out->lowest);
+    for (uint32_t chunk = 0; chunk < count / SC_CHUNK; chunk++) {
+        const __m512i at = _mm512_loadu_si512(lane_at + chunk * SC_CHUNK);
+        const __mmask16 here = _mm512_cmpeq_epi32_mask(at, lowest);
+        _mm512_storeu_si512(mask + chunk * SC_CHUNK, _mm512_maskz_set1_epi32(here, -1));
+        next = _mm512_mask_min_epu32(next, (__mmask16)~here, next, at);
+        gone += (uint32_t)__builtin_popcount(_mm512_cmpeq_epi32_mask(at, exit));
+        active += (uint32_t)__builtin_popcount(here);
+        first = here && first == UINT32_MAX ? chunk : first;
+        last = here ? chunk : last;
+    }
+    out->others = _mm512_reduce_min_epu32(next);
+    out->active = active;
+    out->live = count - gone;
+    out->first_chunk = first;
+    out->chunks = last - first + 1;
+}
+#else
 static void scan(const uint32_t *lane_at, uint32_t *mask, uint32_t count, struct sc_scan *out)
 {
     uint32_t lowest = SC_AT_EXIT, others = SC_AT_EXIT, gone = 0, active = 0, first = UINT32_MAX, last = 0;
@@ -48,6 +75,7 @@ static void scan(const uint32_t *lane_at, uint32_t *mask, uint32_t count, struct
     out->first_chunk = first;
     out->chunks = last - first + 1;
 }
+#endif
 
 static void blend(uint32_t *into, const uint32_t *from, const uint32_t *mask, uint32_t chunks, unsigned bytes)
 {

@@ -143,6 +143,17 @@ SC_INLINE void copy_run(unsigned char *const *d, size_t at_byte, uint64_t addres
         memcpy(word, from, sizeof word);
         for (unsigned i = 0; i < SC_CHUNK; i++) x[i] = word[2 * i];
         for (unsigned i = 0; i < SC_CHUNK; i++) y[i] = word[2 * i + 1];
+    } else if (element == 2 && result == 4 && count == 2 && !extend) {
+        sc_lane32 word[SC_CHUNK], *x = (sc_lane32 *)(d[0] + at_byte), *y = (sc_lane32 *)(d[1] + at_byte);
+        memcpy(word, from, sizeof word);
+        for (unsigned i = 0; i < SC_CHUNK; i++) x[i] = word[i] & 0xffff;
+        for (unsigned i = 0; i < SC_CHUNK; i++) y[i] = word[i] >> 16;
+    } else if (element == 2 && result == 4 && count == 4 && !extend) {
+        sc_lane64 word[SC_CHUNK];
+        memcpy(word, from, sizeof word);
+        for (unsigned k = 0; k < 4; k++)
+            for (unsigned i = 0; i < SC_CHUNK; i++)
+                ((sc_lane32 *)(d[k] + at_byte))[i] = (uint32_t)(word[i] >> (16 * k)) & 0xffff;
 #if defined(__AVX512F__)
     } else if (element == 4 && result == 4 && count == 4) {
         transpose4(d, at_byte, from);
@@ -324,6 +335,11 @@ SC_INLINE void store_run(const unsigned char *const *s, uint64_t address, unsign
         for (unsigned i = 0; i < SC_CHUNK; i++)
             for (unsigned k = 0; k < count; k++) word[count * i + k] = ((const sc_lane32 *)s[k])[i];
         memcpy(to, word, (size_t)4 * count * SC_CHUNK);
+    } else if (element == 2 && result == 4 && count == 2) {
+        const sc_lane32 *x = (const sc_lane32 *)s[0], *y = (const sc_lane32 *)s[1];
+        sc_lane32 word[SC_CHUNK];
+        for (unsigned i = 0; i < SC_CHUNK; i++) word[i] = (x[i] & 0xffff) | y[i] << 16;
+        memcpy(to, word, sizeof word);
     } else {
         for (unsigned i = 0; i < SC_CHUNK; i++)
             for (unsigned k = 0; k < count; k++)
@@ -407,6 +423,9 @@ static bool store_any(struct sc_group *group, const struct sc_op *op)
 #define EACH_ACCESS(X)                                                                                       \
     X(4, 1, 1, 4)                                                                                            \
     X(4, 2, 1, 4)                                                                                            \
+    X(4, 2, 2, 4)                                                                                            \
+    X(8, 2, 2, 4)                                                                                            \
+    X(8, 2, 4, 4)                                                                                            \
     X(4, 4, 1, 4)                                                                                            \
     X(4, 4, 2, 4)                                                                                            \
     X(4, 4, 4, 4)                                                                                            \
@@ -455,7 +474,7 @@ static sc_op_function *choose_store(const struct sc_access *access)
 }
 
 extern sc_op_function *const SC_JOIN(sc_lane_functions_, SC_ISA)[SC_OP_LANE_COUNT];
-extern sc_op_function *const SC_JOIN(sc_batch_, SC_ISA);
+extern sc_op_function *const SC_JOIN(sc_batch_, SC_ISA), *const SC_JOIN(sc_product_, SC_ISA);
 
 const struct sc_isa SC_JOIN(sc_isa_, SC_ISA) = {
 #define SC_TEXT2(x) #x
@@ -464,6 +483,7 @@ const struct sc_isa SC_JOIN(sc_isa_, SC_ISA) = {
     .lane = SC_JOIN(sc_lane_functions_, SC_ISA),
     .load = choose_load,
     .store = choose_store,
+    .product = &SC_JOIN(sc_product_, SC_ISA),
     .batch = &SC_JOIN(sc_batch_, SC_ISA),
     .mask = &SC_JOIN(sc_mask_, SC_ISA),
 };

@@ -214,7 +214,6 @@ static sc_op_function *function_of(const struct sc_ir *ir)
         [SC_OP_HEAP] = sc_run_heap,
         [SC_OP_PRINT] = sc_run_print,
         [SC_OP_ASSERT] = sc_run_assert,
-        [SC_OP_MATRIX] = sc_run_matrix,
         [SC_OP_FRAGMENT_LOAD] = sc_run_fragment_load,
         [SC_OP_FRAGMENT_STORE] = sc_run_fragment_store,
         [SC_OP_ROWS_LOAD] = sc_run_rows_load,
@@ -229,6 +228,7 @@ static sc_op_function *function_of(const struct sc_ir *ir)
     if ((ir->code == SC_OP_LOAD || ir->code == SC_OP_STORE) && sc_touches_wanted()) return sc_run_touching;
     if (ir->code == SC_OP_LOAD) return isa->load(&ir->access);
     if (ir->code == SC_OP_STORE) return isa->store(&ir->access);
+    if (ir->code == SC_OP_MATRIX) return *isa->product;
     return others[ir->code];
 }
 

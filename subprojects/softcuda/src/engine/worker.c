@@ -179,6 +179,56 @@ static bool allow(struct sc_worker *worker, uint64_t instructions)
     return instructions <= worker->watchdog_left;
 }
 
+/* Runs one instruction, or a batch of them. Returns the next; NULL when a lane faulted. */
+static inline const struct sc_op *step(struct sc_group *group, const struct sc_op *op)
+{
+    bool slow = op->flags & group->slow_flags;
+    bool ok = slow ? op->code == SC_OP_BATCH || run_masked(group, op) : op->run(group, op);
+    if (__builtin_expect(!ok, 0)) return NULL;
+    return op + (slow ? 1 : op->advance);
+}
+
+/* Returns the instruction that faulted, or `end`. */
+static const struct sc_op *run_ops(struct sc_group *group, const struct sc_op *op, const struct sc_op *end)
+{
+    while (op < end) {
+        const struct sc_op *next = step(group, op);
+        if (__builtin_expect(!next, 0)) break;
+        op = next;
+    }
+    return op;
+}
+
+/* The same, with the time that each takes. */
+static const struct sc_op *profile_ops(struct sc_group *group, const struct sc_op *op,
+                                       const struct sc_op *end)
+{
+    uint64_t begin = __rdtsc();
+    while (op < end) {
+        const struct sc_op *next = step(group, op);
+        uint64_t now = __rdtsc();
+        if (!next) break;
+        if (op->code != SC_OP_BATCH || next != op + 1)
+            sc_profile_note(group->worker->kinds, op, group->active, now - begin);
+        begin = now;
+        op = next;
+    }
+    return op;
+}
+
+static bool leave(struct sc_group *group, const struct sc_block *block)
+{
+    struct sc_profile_kind *kinds = group->worker->kinds;
+    if (__builtin_expect(kinds == NULL, 1)) return sc_group_leave(group, block);
+    struct sc_profile_kind *kind = &kinds[SC_PROFILE_END + block->end];
+    uint64_t begin = __rdtsc();
+    kind->executions++;
+    kind->lanes += group->active;
+    bool ok = sc_group_leave(group, block);
+    kind->ticks += __rdtsc() - begin;
+    return ok;
+}
+
 /* Until no lane of the group can run, or one faults */
 static bool run_group(struct sc_worker *worker, struct sc_group *group)
 {
@@ -194,16 +244,12 @@ static bool run_group(struct sc_worker *worker, struct sc_group *group)
             !allow(worker, instructions))
             return stop(worker, group, block->line, first_active(group), SC_FAULT_TIMEOUT, 0);
         worker->watchdog_left -= instructions;
-        const struct sc_op *end = program->ops + block->op_end;
-        for (const struct sc_op *op = program->ops + block->first_op; op < end;) {
-            bool slow = op->flags & group->slow_flags;
-            bool ok = slow ? op->code == SC_OP_BATCH || run_masked(group, op) : op->run(group, op);
-            if (__builtin_expect(!ok, 0))
-                return stop(worker, group, op->line, group->fault_lane, group->fault_kind,
-                            group->fault_address);
-            op += slow ? 1 : op->advance;
-        }
-    } while (sc_group_leave(group, block) && (!group->yields || sc_group_yield(group)));
+        const struct sc_op *op = program->ops + block->first_op, *end = program->ops + block->op_end;
+        op = __builtin_expect(worker->kinds != NULL, 0) ? profile_ops(group, op, end)
+                                                        : run_ops(group, op, end);
+        if (__builtin_expect(op < end, 0))
+            return stop(worker, group, op->line, group->fault_lane, group->fault_kind, group->fault_address);
+    } while (leave(group, block) && (!group->yields || sc_group_yield(group)));
     return true;
 }
 
@@ -244,9 +290,11 @@ bool sc_worker_init(struct sc_worker *worker, const struct sc_launch *launch, co
     worker->memory = aligned_alloc(4096, total);
     worker->touches = launch->touches ? calloc(1, sizeof *worker->touches) : NULL;
     worker->accesses = launch->accesses ? calloc(1, sizeof *worker->accesses) : NULL;
+    worker->kinds = launch->profile ? calloc(SC_PROFILE_KINDS, sizeof *worker->kinds) : NULL;
     worker->watched = launch->touches || launch->accesses;
     if (!worker->groups || !worker->memory || (apart && !worker->stacks) ||
-        (launch->touches && !worker->touches) || (launch->accesses && !worker->accesses))
+        (launch->profile && !worker->kinds) || (launch->touches && !worker->touches) ||
+        (launch->accesses && !worker->accesses))
         return false;
     memset(worker->memory, 0, total);
     worker->shared = worker->memory;
@@ -285,6 +333,8 @@ void sc_worker_free(struct sc_worker *worker)
     free(worker->touches);
     if (worker->accesses) sc_accesses_free(worker->accesses);
     free(worker->accesses);
+    free(worker->kinds);
+    worker->kinds = NULL;
     worker->touches = NULL;
     worker->accesses = NULL;
     worker->groups = NULL;

@@ -5,6 +5,7 @@
 #include "accesses.h"
 #include "group.h"
 #include "order.h"
+#include "profile.h"
 #include "touches.h"
 #include "vec.h"
 
@@ -40,9 +41,10 @@ struct sc_worker {
     void *context;
     uint32_t parameter_bytes;
     struct sc_traffic traffic;
-    struct sc_touches *touches;   /* NULL: nobody asks */
-    struct sc_accesses *accesses; /* the same */
-    bool watched;                 /* somebody asks for one of them */
+    struct sc_touches *touches;    /* NULL: nobody asks */
+    struct sc_accesses *accesses;  /* the same */
+    bool watched;                  /* somebody asks for one of them */
+    struct sc_profile_kind *kinds; /* NULL: nobody asks */
     uint32_t block[3];
     uint32_t arrived[16]; /* threads that bar.arrive counted, by barrier */
     struct sc_fault fault;
