@@ -2,9 +2,8 @@
 
 #include "core/core.h"
 
-#define AHEAD_BYTES                                                                                          \
-    (128 * SL_MIB) /* borrowed beyond what is needed, so that it is not asked for each time                  \
-                    */
+/* Borrowed beyond what is needed, so that it is not asked for each time. */
+#define AHEAD_BYTES (128 * SL_MIB)
 
 /* Whole blocks and chunks for it, wherever it is placed. */
 static uint64_t least(const struct sl_core *core, uint64_t bytes)
