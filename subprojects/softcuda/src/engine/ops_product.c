@@ -4,10 +4,12 @@
  * order of k, and the sum is rounded once. A sum of such products is thereby at least as exact as the
  * hardware's. Eight columns are summed side by side. */
 #include <immintrin.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "fragment.h"
 #include "small.h"
+#include "worker.h"
 
 #define SC_JOIN2(a, b) a##b
 #define SC_JOIN(a, b) SC_JOIN2(a, b)
@@ -69,15 +71,21 @@ static void make_plan(struct plan *plan, const union sc_matrix *shape)
             }
 }
 
-#define PLANS 8u /* that a thread keeps: a kernel has few shapes */
+#define PLANS 8u /* that a worker keeps: a kernel has few shapes */
 
-static const struct plan *plan_for(const union sc_matrix *shape)
+struct sc_product_plans {
+    struct plan plans[PLANS];
+    unsigned oldest;
+};
+
+/* Made in `spare` where there is no memory to keep it in */
+static const struct plan *plan_for(struct sc_worker *worker, const union sc_matrix *shape, struct plan *spare)
 {
-    static _Thread_local struct plan plans[PLANS];
-    static _Thread_local unsigned oldest;
-    for (unsigned i = 0; i < PLANS; i++)
-        if (plans[i].shape == shape->bits) return &plans[i];
-    struct plan *plan = &plans[oldest++ % PLANS];
+    if (!worker->product_plans) worker->product_plans = calloc(1, sizeof *worker->product_plans);
+    struct sc_product_plans *kept = worker->product_plans;
+    for (unsigned i = 0; kept && i < PLANS; i++)
+        if (kept->plans[i].shape == shape->bits) return &kept->plans[i];
+    struct plan *plan = kept ? &kept->plans[kept->oldest++ % PLANS] : spare;
     make_plan(plan, shape);
     return plan;
 }
@@ -342,7 +350,8 @@ static void multiply_bits(const struct sc_warp *warp, const union sc_matrix *sha
 static bool run_matrix(struct sc_group *group, const struct sc_op *op)
 {
     const union sc_matrix shape = {.bits = op->immediate};
-    const struct plan *plan = plan_for(&shape);
+    struct plan spare;
+    const struct plan *plan = plan_for(group->worker, &shape, &spare);
     const bool fused = shape.a == SC_ELEMENT_F64, bits = shape.a == SC_ELEMENT_B1;
     const unsigned d = op->access.count, a = op->access.element_bytes, b = op->access.result_bytes;
     double na[SC_MATRIX_ELEMENTS], numbers[SC_MATRIX_ELEMENTS], nc[SC_MATRIX_ELEMENTS],

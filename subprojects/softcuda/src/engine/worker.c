@@ -334,6 +334,7 @@ void sc_worker_free(struct sc_worker *worker)
     if (worker->accesses) sc_accesses_free(worker->accesses);
     free(worker->accesses);
     free(worker->kinds);
+    free(worker->product_plans);
     worker->kinds = NULL;
     worker->touches = NULL;
     worker->accesses = NULL;

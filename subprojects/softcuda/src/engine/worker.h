@@ -41,10 +41,11 @@ struct sc_worker {
     void *context;
     uint32_t parameter_bytes;
     struct sc_traffic traffic;
-    struct sc_touches *touches;    /* NULL: nobody asks */
-    struct sc_accesses *accesses;  /* the same */
-    bool watched;                  /* somebody asks for one of them */
-    struct sc_profile_kind *kinds; /* NULL: nobody asks */
+    struct sc_touches *touches;             /* NULL: nobody asks */
+    struct sc_accesses *accesses;           /* the same */
+    bool watched;                           /* somebody asks for one of them */
+    struct sc_profile_kind *kinds;          /* NULL: nobody asks */
+    struct sc_product_plans *product_plans; /* of matrix instructions; NULL until the first */
     uint32_t block[3];
     uint32_t arrived[16]; /* threads that bar.arrive counted, by barrier */
     struct sc_fault fault;
