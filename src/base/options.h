@@ -51,6 +51,7 @@ struct sl_options {
     int test_mutant;      /* enum sl_guard that does not work; 0: all do */
     int test_delay;       /* seed; 0: none */
     int test_wrong_plans; /* seed; 0: none */
+    int test_without;     /* a bit for each enum sl_mechanism that does not work */
 #endif
 };
 

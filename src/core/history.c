@@ -1,5 +1,7 @@
 #include "core/history.h"
 
+#include "base/ablation.h"
+
 /* So many mispredictions, of which those from before FORGOTTEN symbols count half, are a reason to look at
  * each stream by itself. */
 enum { TROUBLES = 16, FORGOTTEN = 64 };
@@ -7,7 +9,7 @@ enum { TROUBLES = 16, FORGOTTEN = 64 };
 size_t sl_history_period(const struct sl_history *history, bool horizon)
 {
     if (history->interleaved) return sl_interleaver_period(history->interleaver);
-    return horizon ? sl_predictor_horizon(history->predictor) : sl_predictor_period(history->predictor);
+    return horizon && SL_HAS(HORIZON) ? sl_predictor_horizon(history->predictor) : sl_predictor_period(history->predictor);
 }
 
 struct sl_predictor_counts sl_history_counts(const struct sl_history *history)
@@ -20,6 +22,7 @@ struct sl_predictor_counts sl_history_counts(const struct sl_history *history)
 
 size_t sl_history_believed(struct sl_history *history)
 {
+    if (!SL_HAS(CONFIDENCE)) return SIZE_MAX;
     uint32_t streak = history->streak > SL_CONFIDENCE_LEAST ? history->streak : SL_CONFIDENCE_LEAST;
     return sl_confidence_left(&history->confidence, streak, sl_history_period(history, false));
 }
@@ -63,7 +66,7 @@ bool sl_history_feed_rest(struct sl_history *history, sl_symbol symbol, uint32_t
                           bool whole)
 {
     if (history->interleaver) return feed_stream(history, symbol, stream, whole);
-    if (!whole && interleaves) note_trouble(history);
+    if (!whole && interleaves && SL_HAS(INTERLEAVER)) note_trouble(history);
     return whole;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ablation.h"
 #include "base/log.h"
 #include "base/test_delay.h"
 #include "base/text.h"
@@ -389,7 +390,7 @@ void sl_runtime_launch_end(struct sl_launch *launch, bool ok)
 void sl_core_issue_after_free(struct sl_core *core)
 {
     struct sl_schedule_batch batch;
-    if (!atomic_load_explicit(&core->schedule.active, memory_order_relaxed) ||
+    if (!SL_HAS(AFTER_FREE) || !atomic_load_explicit(&core->schedule.active, memory_order_relaxed) ||
         atomic_load_explicit(&core->streams.captures, memory_order_relaxed))
         return;
     sl_lock(&core->order);

@@ -1,5 +1,6 @@
 #include "core/planning.h"
 
+#include "base/ablation.h"
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -65,7 +66,7 @@ void sl_planning_mispredicted(struct sl_planning *planning, bool alike)
     planning->mispredictions++;
     if (alike) return;
     if (!atomic_load_explicit(&planning->schedule->active, memory_order_relaxed)) return;
-    if (!planning->schedule->steps.symbols ||
+    if (!planning->schedule->steps.symbols || !SL_HAS(GOES_ON) ||
         sl_successors_are_needed(planning->successors, planning->history->fed))
         sl_planning_cancel(planning, SL_CANCEL_MISPREDICTED);
     else if (!planning->astray_at)
@@ -79,6 +80,7 @@ void sl_planning_lacks(struct sl_planning *planning)
         return;
     }
     if (planning->lacked_astray) sl_planning_hasten(planning);
+    if (!SL_HAS(LACKS)) return;
     if (++planning->lacked > LACKS_AT_FIRST + (planning->ticks->now - planning->taken_at) / LACKS_ONE_OF)
         sl_planning_cancel(planning, SL_CANCEL_LACKING);
 }
@@ -115,7 +117,7 @@ static bool is_on_its_way(struct sl_planning *planning)
 void sl_planning_hasten(struct sl_planning *planning)
 {
     struct sl_schedule *schedule = planning->schedule;
-    if (planning->ticks->now >= planning->begun_at + LEAST_AGE && planning->ticks->now < schedule->end_tick)
+    if (SL_HAS(HASTEN) && planning->ticks->now >= planning->begun_at + LEAST_AGE && planning->ticks->now < schedule->end_tick)
         schedule->end_tick = planning->ticks->now;
 }
 
@@ -293,7 +295,7 @@ static bool begin_forecast(struct sl_planning *planning)
     planning->known_cancelled = planning->cancelled;
     planning->refusals = planning->came_count = planning->followed = 0;
     sl_extents_learn_if_due(planning->scanner, planning->history->fed);
-    planning->continues = follows && sl_forecast_continue(&planning->forecast) == SL_OK;
+    planning->continues = follows && SL_HAS(CONTINUE) && sl_forecast_continue(&planning->forecast) == SL_OK;
     enum sl_status status = planning->continues ? SL_OK : sl_forecast_begin(&planning->forecast);
     say(status);
     if (status == SL_OK) planning->units = units_for(planning);
@@ -338,7 +340,7 @@ static bool follow_streams(struct sl_planning *planning, struct sl_plan_job *job
 static bool catch_up(struct sl_planning *planning, struct sl_plan_job *job)
 {
     int64_t delay;
-    if (!job->steps.symbols || planning->cancelled != planning->known_cancelled ||
+    if (!job->steps.symbols || !SL_HAS(GOES_ON) || planning->cancelled != planning->known_cancelled ||
         !sl_plan_delay(planning->history->predictor, planning->scanner->symbols, &job->steps,
                        planning->ticks->now + 1, &delay))
         return false;

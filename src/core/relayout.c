@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ablation.h"
 #include "base/check.h"
 #include "base/grow.h"
 #include "core/forecast.h"
@@ -300,7 +301,7 @@ static bool improve(struct maker *m, unsigned tries)
 bool sl_relayout_is_due(const struct sl_relayout *relayout, const struct sl_history *history)
 {
     size_t period = sl_predictor_period(history->predictor);
-    return relayout->tries < MOST_TRIES && history->fed >= relayout->due_at && !history->interleaved &&
+    return SL_HAS(RELAYOUT) && relayout->tries < MOST_TRIES && history->fed >= relayout->due_at && !history->interleaved &&
            period && period <= MOST_PERIOD && history->streak >= period;
 }
 

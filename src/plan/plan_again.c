@@ -1,5 +1,7 @@
 #include "plan/plan_again.h"
 
+#include "base/ablation.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,7 +94,7 @@ bool sl_plan_again(struct sl_plan_memory *memory, const struct sl_plan_input *in
                    struct sl_plan *plan)
 {
     bool searched = memory->idle >= IDLE_PLANS || memory->made >= ENOUGH_PLANS;
-    if (!memory->input.launches || (!searched && !hurried) || (memory->again >= MOST_AGAIN && !hurried) ||
+    if (!SL_HAS(AGAIN) || !memory->input.launches || (!searched && !hurried) || (memory->again >= MOST_AGAIN && !hurried) ||
         !same_speed(memory, input) || !same_input(&memory->input, input))
         return false;
     struct sl_plan given = memory->plan;

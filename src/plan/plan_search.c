@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ablation.h"
 #include "plan/plan_choose.h"
 #include "plan/plan_cost.h"
 #include "plan/plan_outlook.h"
@@ -79,7 +80,7 @@ static double cost_ns(const struct search *s)
     double excess = sl_excess_bytes(copied(s), s->belady), most = s->more;
     bool oversize = s->choice.oversize_launches != 0;
     if (oversize) most = MORE_FOR_OVERSIZE * (s->belady.most - s->belady.first);
-    if (excess > most) return INFINITY;
+    if (excess > (SL_HAS(MORE_COPIES) ? most : 0)) return INFINITY;
     double once = s->over_bytes > 0 ? sl_over_bytes(0, copied(s), s->belady) : 0;
     if (once > excess) excess = once;
     return sl_plan_cost_ns(s->course.most_ns, oversize ? 0 : excess, (double)s->in->in_bytes_per_s);
@@ -157,6 +158,7 @@ static bool try_next_way(struct search *s)
     bool is_best;
     do {
         s->next_way++;
+        if (!SL_HAS(WAYS) && s->next_way >= FLAGS) s->next_way = WAYS;
     } while ((s->next_way & CREDITED && !s->credit) || (s->next_way & GUIDED && !s->guide) ||
              (s->next_way & FILLS && !s->choice.oversize_launches));
     sl_prices_learn(&prices, s->in, s->launch_ns, &s->choice, &s->course, LEARNING_RATE);
@@ -248,6 +250,7 @@ static bool reserve_rows(struct search *s)
 static void relax(struct search *s, struct sl_plan_lessons *lessons, size_t period)
 {
     struct sl_relaxation *r = lessons->relaxation;
+    if (!SL_HAS(RELAXATION)) return;
     double most_bytes = SL_MOST_BYTES * (s->belady.most - s->belady.first);
     if (r && !sl_relaxation_fits(r, s->in, s->launch_ns, most_bytes)) {
         sl_relaxation_delete(r);
@@ -279,8 +282,8 @@ static void improve(struct search *s, struct sl_plan_lessons *lessons)
     if (!period || period > s->in->launch_count) period = s->in->launch_count;
     bool going_on = true;
     for (unsigned i = 0; i < s->in->attempts && waits(s) && going_on; i++)
-        going_on = s->next_way < WAYS ? try_next_way(s) : try_variant(s, period);
-    if (lessons) remember(s, lessons);
+        going_on = s->next_way < WAYS ? try_next_way(s) : SL_HAS(VARIANTS) && try_variant(s, period);
+    if (lessons && SL_HAS(LESSONS)) remember(s, lessons);
 }
 
 /* As Belady does. What is copied then is what others are compared with. */
@@ -304,7 +307,7 @@ static enum sl_status begin(struct search *s)
     bool is_best;
     enum sl_status status = start_from_belady(s, 0, &is_best);
     s->part_of_lacking = 1;
-    if (status || !s->in->attempts || !s->choice.oversize_launches) return status;
+    if (status || !s->in->attempts || !s->choice.oversize_launches || !SL_HAS(FILLS)) return status;
     for (int i = 0; i < PARTS && status == SL_OK; i++) {
         status = start_from_belady(s, parts_of_lacking[i], &is_best);
         if (status == SL_OK && is_best) s->part_of_lacking = parts_of_lacking[i];
@@ -331,6 +334,7 @@ enum sl_status sl_plan_search(const struct sl_plan_input *in, const double *laun
     if (status == SL_OK)
         status = sl_course_new(in->launch_count, s.outlook.access_count, in->chunk_count, &s.course);
     if (status == SL_OK) status = begin(&s);
+
     if (status == SL_OK && in->attempts && waits(&s)) improve(&s, lessons);
     if (status == SL_OK) *out = s.best;
     search_free(&s);

@@ -1,5 +1,6 @@
 #include "predict/successors.h"
 
+#include "base/ablation.h"
 #include "base/grow.h"
 #include "launch/access.h"
 
@@ -51,7 +52,7 @@ void sl_successors_init(struct sl_successors *table, const struct sl_placement *
 
 bool sl_successors_are_needed(const struct sl_successors *table, uint64_t fed)
 {
-    return fed >= ENOUGH_FED && table->mispredicted >= OFTEN;
+    return SL_HAS(SUCCESSORS) && fed >= ENOUGH_FED && table->mispredicted >= OFTEN;
 }
 
 /* --- the heap --- */

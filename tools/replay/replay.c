@@ -137,7 +137,8 @@ static void set_options(const struct replay_setting *setting)
     for (size_t i = 0; environ[i];) {
         char name[64];
         size_t length = strcspn(environ[i], "=");
-        bool ours = !strncmp(environ[i], "SLUICE_", 7) && length < sizeof(name);
+        bool ours =
+            !strncmp(environ[i], "SLUICE_", 7) && strncmp(environ[i], "SLUICE_TEST_", 12) && length < sizeof(name);
         if (!ours) {
             i++;
             continue;

@@ -1,0 +1,41 @@
+/* The mechanisms of planning and prediction, each with a name. The test library does without those whose bits
+ * are set in SLUICE_TEST_WITHOUT, to measure what each brings (tests/bench/ablation.py); in all other objects
+ * nothing is left of this. */
+#ifndef SLUICE_ABLATION_H
+#define SLUICE_ABLATION_H
+
+#include <stdbool.h>
+
+#define SL_MECHANISMS(X)                                                                                     \
+    X(RELAXATION)  /* victims that the linear relaxation of a period evicts are preferred */                 \
+    X(WAYS)        /* of choosing victims by price: several least prices and weights of rest */              \
+    X(VARIANTS)    /* of the best prices, by chance, once every way had its turn */                          \
+    X(MORE_COPIES) /* than Belady's choice makes, where that saves time */                                   \
+    X(LESSONS)     /* go from one plan to the next */                                                        \
+    X(AGAIN)       /* the last plan is used again where its input repeats */                                 \
+    X(FILLS)       /* launches that exceed the budget get a part of what they lack */                        \
+    X(CONTINUE)    /* a plan begins where the one before ends, not with the chunks as they are */            \
+    X(CONFIDENCE)  /* predictions are planned for only as far as they lately held */                         \
+    X(HORIZON)     /* a window is as long as the longest repetition that is known */                         \
+    X(GOES_ON)     /* a plan goes on behind launches that it does not have */                                \
+    X(INTERLEAVER) /* streams that interleave by chance are predicted one by one */                          \
+    X(SUCCESSORS)  /* are prefetched where launches are often mispredicted */                                \
+    X(RELAYOUT)    /* allocations of a period are placed anew */                                             \
+    X(HASTEN)      /* a plan that fits badly is replaced before its end */                                   \
+    X(LACKS)       /* and cancelled where its launches lack chunks */                                        \
+    X(AFTER_FREE)  /* what comes in the place of freed memory comes with the free */
+
+enum sl_mechanism {
+#define SL_MECHANISM_NAME(name) SL_MECHANISM_##name,
+    SL_MECHANISMS(SL_MECHANISM_NAME)
+#undef SL_MECHANISM_NAME
+};
+
+#ifdef SLUICE_TEST_HOOKS
+bool sl_mechanism_works(enum sl_mechanism mechanism);
+#define SL_HAS(name) sl_mechanism_works(SL_MECHANISM_##name)
+#else
+#define SL_HAS(name) true
+#endif
+
+#endif
