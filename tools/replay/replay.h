@@ -21,7 +21,11 @@
 #include "tools/replay/replay_meetings.h"
 
 enum {
+#ifdef SLUICE_TEST_HOOKS
+    REPLAY_ITERATIONS = 200,
+#else
     REPLAY_ITERATIONS = 24, /* that are simulated, at most */
+#endif
 };
 
 /* The part of a trace that is replayed, the same for all settings. */
