@@ -31,8 +31,8 @@ struct sl_chunk_record {
     _Atomic int content;           /* enum sl_chunk_content */
     _Atomic uint64_t in_sequence;  /* its latest fetch; 0: known to have arrived */
     _Atomic uint64_t out_sequence; /* its last eviction or discard; 0: never */
-    _Atomic uint64_t users; /* streams (bit index % 64) that used it since it was last evicted */
-    _Atomic bool unused; /* was prefetched and not used since */
+    _Atomic uint64_t users;        /* streams (bit index % 64) that used it since it was last evicted */
+    _Atomic bool unused;           /* was prefetched and not used since */
     _Atomic uint64_t discard_sequence; /* the outward movement that last discarded it; 0: never */
     bool pinned; /* in pinned host memory: counts as resident, takes no frame and never moves */
     _Atomic sl_tick last_use;
