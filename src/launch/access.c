@@ -88,7 +88,7 @@ static uint64_t kernel_shape(const struct sl_launch *launch, uint64_t name_hash)
     return sl_mix(a + 3 * b + 5 * c);
 }
 
-/* The words of a footprint, and what the tables among them point to now. */
+/* Sets scanner->usage.words to the words of a footprint and the present targets of the tables among them. */
 static uint64_t scan_footprint(struct sl_scanner *scanner, const struct sl_footprint *footprint)
 {
     scanner->usage.words = footprint->words;

@@ -13,7 +13,7 @@
 struct sl_launch;
 
 #define SL_MAX_WORDS 4096     /* most pointers scanned in one launch */
-#define SL_BYTES_FOR_THREAD 4 /* lower bound of what a kernel reaches for each thread */
+#define SL_BYTES_FOR_THREAD 4 /* least bytes that a kernel reaches for each thread */
 
 /* What a launch uses. */
 struct sl_usage {
@@ -74,8 +74,8 @@ void sl_access_chunks(struct sl_scanner *scanner, const struct sl_launch *launch
 /* A record of what the launch may touch, for later launches; NULL: out of memory. */
 struct sl_footprint *sl_access_footprint(struct sl_scanner *scanner, const struct sl_launch *launch);
 
-/* The words of a footprint, and what the tables among them point to at present; valid until the next launch
- * is scanned. */
+/* The words of a footprint, and the present targets of the tables among them; valid until the next launch is
+ * scanned. */
 const struct sl_usage *sl_access_footprint_words(struct sl_scanner *scanner,
                                                  const struct sl_footprint *footprint);
 

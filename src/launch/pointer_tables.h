@@ -45,8 +45,8 @@ void sl_tables_variable(struct sl_tables *tables, uint64_t address, uint64_t byt
  * writes. */
 void sl_tables_note(struct sl_scanner *scanner, const struct sl_launch *launch);
 
-/* Adds what the tables that kernel `number` is given point to to the scanned words. 0: a graph, whose
- * kernels' variables were followed when its footprint was made. */
+/* Follows the tables that kernel `number` is given and adds their targets to the scanned words. 0: a graph,
+ * whose kernels' variables were followed when its footprint was made. */
 void sl_tables_follow(struct sl_scanner *scanner, uint32_t number);
 
 #endif

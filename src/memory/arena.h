@@ -5,8 +5,7 @@
  * no lock. Chunk numbers are dense: slab after slab.
  *
  * The core's order lock guards writes to a chunk's placement fields. The lock of the direction that moves the
- * chunk (migrator.h) guards writes to `content`, `in_sequence` and `out_sequence`. All fields are read
- * anywhere.
+ * chunk (migrator.h) guards writes to `content`, `in_sequence` and `out_sequence`, which are read anywhere.
  */
 #ifndef SLUICE_ARENA_H
 #define SLUICE_ARENA_H
@@ -180,7 +179,7 @@ static inline size_t sl_arena_skip_unused(const struct sl_arena *arena, size_t c
         chunk += arena->chunks_per_slab;
     return chunk;
 }
-/* Bytes of all slabs that have been in use: an upper bound of what was ever on the device. */
+/* Bytes of all slabs that have been in use: an upper bound of the memory that was ever on the device. */
 static inline uint64_t sl_arena_used_slab_bytes(const struct sl_arena *arena)
 {
     return (uint64_t)atomic_load(&arena->slabs_used) * SL_GIB;

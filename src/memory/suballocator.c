@@ -277,7 +277,7 @@ void sl_suballocator_give_back(struct sl_suballocator *suballocator, uint64_t ad
         unpack(suballocator, first + (sl_chunk)(whole >> arena->chunk_shift), granule_at(arena, address));
 }
 
-/* --- what the program maps */
+/* --- places that the program maps */
 
 /* A place that the program chose: part of a chunk, whole chunks, part of a chunk. */
 struct span {

@@ -62,7 +62,7 @@ enum sl_status sl_suballocator_map(struct sl_suballocator *suballocator, uint64_
 /* Frees the place. */
 void sl_suballocator_unmap(struct sl_suballocator *suballocator, uint64_t address, uint64_t bytes);
 
-/* The slot whose place, rounded up to whole granules, may hold `address`; SL_NONE: none does. */
+/* The slot whose place, rounded up to whole granules, holds `address`; SL_NONE: none does. */
 uint32_t sl_suballocator_slot(const struct sl_arena *arena, uint64_t address);
 
 /* The least size that the place gives the chunk `number` of those that it spans. */

@@ -28,7 +28,7 @@ struct sl_trace {
     pid_t process;
     enum sl_trace_full full;
     uint32_t wake;    /* futex: raised when the writer has work */
-    uint32_t stopped; /* the rings are not drained any more */
+    uint32_t stopped; /* no thread drains the rings */
     uint32_t stop;    /* asks the writer to end */
     uint32_t ring_count, thread_count;
     uint64_t unplaced; /* records of threads without a ring */
