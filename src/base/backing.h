@@ -1,8 +1,8 @@
-/* Rules that say where an allocation lives (SLUICE_BACKING): in unified memory, which moves, in pinned host
- * memory, which the device reads and writes over the link (zero-copy), or in the driver's device memory,
- * which stays, and can be exported to other processes.
+/* Rules for where an allocation lives (SLUICE_BACKING): in unified memory, which moves; in pinned host
+ * memory, which the device reads and writes over the link (zero-copy); or in the driver's device memory,
+ * which does not move and can be exported to other processes.
  *
- *   RULES  RULE[,RULE]...     the first that fits an allocation decides; unified where none does
+ *   RULES  RULE[,RULE]...     the first matching rule decides; unified if none matches
  *   RULE   site:HASH=BACKING  allocations of one site, as `sluice trace sites` names it
  *          from:SIZE=BACKING  allocations of at least that many bytes
  *   BACKING  unified, pinned or device
@@ -25,16 +25,18 @@ struct sl_backing {
     uint32_t count;
 };
 
-/* False: `text` is no list of rules, or too long a one; *out stays as it was then. "" has no rules. */
+/* Parses `text`; "" has no rules. False: `text` is not a list of rules, or too long; *out is unchanged
+ * then. */
 bool sl_backing_parse(const char *text, struct sl_backing *out);
 
 /* Where an allocation lives. */
 enum sl_backing_kind sl_backing_of(const struct sl_backing *backing, uint64_t site, uint64_t bytes);
 
-/* Those of `from` that say `device` come behind the others. What does not fit is left out. */
+/* Appends the rules of `from` that say `device`, as far as there is room. */
 void sl_backing_add_device(struct sl_backing *backing, const struct sl_backing *from);
 
-/* A rule in front of all: allocations of the site live in device memory. The last one makes room for it. */
+/* Inserts a first rule that puts allocations of the site in device memory. Drops the last rule if there is no
+ * room. */
 void sl_backing_put_device(struct sl_backing *backing, uint64_t site);
 
 #endif

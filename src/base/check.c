@@ -13,7 +13,7 @@
 
 _Atomic uint64_t sl_check_failures;
 
-/* Without what leads from the build's folder to the sources. */
+/* Strips the path from the build's folder to the sources. */
 static const char *name_of(const char *file)
 {
     while (strncmp(file, "../", 3) == 0) file += 3;
@@ -33,7 +33,7 @@ void sl_check_end(const char *format, ...)
     abort();
 }
 
-static __thread struct sl_check_place broken __attribute__((tls_model("initial-exec"))); /* or zeroed */
+static __thread struct sl_check_place broken __attribute__((tls_model("initial-exec"))); /* zeroed: none */
 
 bool sl_invariant_broken(const char *file, int line, const char *invariant)
 {

@@ -30,7 +30,7 @@ bool sl_file_replaceable(int fd, const struct sl_file_kind *kind)
     return false;
 }
 
-/* A file that cannot be read cannot be known: it stays. */
+/* A file that cannot be read is of unknown kind, so it is not replaced. */
 bool sl_file_path_replaceable(const char *path, const struct sl_file_kind *kind)
 {
     struct stat at;

@@ -1,12 +1,12 @@
-/* What the files are that we write: a file that was there before is replaced only if it is one of the same
- * kind, which its first bytes say, or an empty one. Pipes and devices hold nothing that could be lost. */
+/* Kinds of files that we write. An existing file is replaced only if it is empty or its first bytes show the
+ * same kind. Pipes and devices hold nothing that could be lost. */
 #ifndef SLUICE_FILE_KIND_H
 #define SLUICE_FILE_KIND_H
 
 #include "base/types.h"
 
 struct sl_file_kind {
-    const char *refusal; /* why another file stays; ends a sentence */
+    const char *refusal; /* why another file is not replaced; ends a sentence */
     const void *marker;  /* in the first SL_MARKER_WITHIN bytes of each such file */
     size_t marker_bytes;
 };
@@ -17,18 +17,17 @@ struct sl_file_kind {
             sizeof(marker_) - 1                                                                              \
     }
 
-/* Lets everything be replaced, or not. */
+/* Allows every file to be replaced, or not. */
 void sl_file_overwrite(bool allowed);
 bool sl_file_overwrites(void);
 
-/* Whether the open, readable file may be replaced. False sets errno: EEXIST says that it is of another kind.
- */
+/* Whether the open, readable file may be replaced. False sets errno; EEXIST: it is of another kind. */
 bool sl_file_replaceable(int fd, const struct sl_file_kind *kind);
 
-/* The same for the file at `path`, where there may be none. */
+/* The same for the file at `path`, which need not exist. */
 bool sl_file_path_replaceable(const char *path, const struct sl_file_kind *kind);
 
-/* What the errno `error` means that writing a file of this kind ended with. */
+/* A text for the errno `error` of a failed write to a file of this kind. */
 const char *sl_file_problem(const struct sl_file_kind *kind, int error);
 
 #endif

@@ -1,5 +1,5 @@
-/* Memory that a child process finds zeroed, however it was made: fork, or a clone() that no fork handler
- * sees. A child that shares the parent's memory (vfork, posix_spawn) finds it as it is. */
+/* Memory that is zeroed in a child process, however it was made: by fork, or by a clone() that calls no fork
+ * handler. A child that shares the parent's memory (vfork, posix_spawn) sees it unchanged. */
 #ifndef SLUICE_FORKED_H
 #define SLUICE_FORKED_H
 
@@ -12,10 +12,10 @@
 #define SL_PAGE_BYTES 65536
 #endif
 
-/* Gives a static object without initialiser pages of its own: alignment and padding are those of its type. */
+/* Gives a static object without initialiser pages of its own: its type's alignment and padding fill them. */
 #define SL_OWN_PAGES __attribute__((aligned(SL_PAGE_BYTES)))
 
-/* pre: `object` was declared with SL_OWN_PAGES. False where the kernel cannot do it (before 4.14). */
+/* Precondition: `object` was declared with SL_OWN_PAGES. False: the kernel cannot do it (before 4.14). */
 static inline bool sl_forget_in_children(void *object, size_t bytes)
 {
     return madvise(object, bytes, MADV_WIPEONFORK) == 0;

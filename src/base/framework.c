@@ -7,11 +7,11 @@
 
 #define SETTING "backend:cudaMallocAsync"
 
-/* Versions differ in which of the two they read first; those before 2.9 know only the first. */
+/* Versions differ in which of the two they read first; those before 2.9 only know the first. */
 static const char *const variables[SL_FRAMEWORK_VARIABLES] = {"PYTORCH_CUDA_ALLOC_CONF",
                                                               "PYTORCH_ALLOC_CONF"};
 
-/* Each of them names an allocator, or does nothing but for the caching one, which says so when another one is
+/* Keys that name an allocator, or that only the caching allocator obeys; it warns of them if another one is
  * chosen. */
 static const char *const choices[] = {
     "backend",
@@ -29,7 +29,7 @@ static bool is_choice(const char *key, size_t length)
     return false;
 }
 
-/* The value is "key:value,key:value"; a value may be a list in brackets, whose parts are keys of no name
+/* The value is "key:value,key:value". A value may be a list in brackets; keys inside the list are none of the
  * above. Blanks are allowed. */
 static bool has_choice(const char *value)
 {

@@ -8,8 +8,8 @@
 
 #define SL_GROW_FIRST 16 /* elements */
 
-/* Room for one more element of `size` bytes in `*array` (a pointer to the pointer), which holds `count`.
- * False when there is no memory; nothing has changed then. */
+/* Makes room for one more element of `size` bytes in `*array` (a pointer to the pointer), which holds
+ * `count`. False: out of memory; nothing has changed. */
 static inline bool sl_grow(void *array, uint32_t *capacity, uint32_t count, size_t size)
 {
     if (count < *capacity) return true;

@@ -11,7 +11,7 @@
 
 enum { TEXT_BYTES = 8192 };
 
-/* The start of a small file as text. */
+/* Reads the start of a small file as text. */
 static bool read_text(const char *path, char *out, size_t bytes)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -34,7 +34,7 @@ static bool read_number(const char *folder, const char *name, uint64_t *out)
     return true;
 }
 
-/* Equal for all processes that see the file, whatever path they see it by. 0: there is none. */
+/* Equal for all processes that see the file, whatever their path to it. 0: there is no file. */
 static uint64_t identity_of(const char *folder, const char *name)
 {
     char path[512];
@@ -46,8 +46,8 @@ static uint64_t identity_of(const char *folder, const char *name)
     return known ? sl_hash_word(status.st_dev, status.st_ino) | 1 : 0;
 }
 
-/* What one cgroup folder still allows. Inactive page cache counts as used there, but the kernel gives it up
- * first. */
+/* The free bytes within one cgroup folder's limit. The kernel counts inactive page cache as used, but
+ * reclaims it first. */
 static uint64_t allowed_by(const char *folder, const char *limit_name, const char *usage_name, char *text)
 {
     uint64_t limit, usage, cache = 0;
@@ -63,7 +63,7 @@ static uint64_t allowed_by(const char *folder, const char *limit_name, const cha
     return limit > usage ? limit - usage : 0;
 }
 
-/* The tightest limit from the process's own cgroup up to the root. */
+/* Finds the tightest limit from the process's own cgroup up to the root. */
 static void read_cgroups(char *text, char *more_text, struct sl_host_memory *out)
 {
     if (!read_text("/proc/self/cgroup", text, TEXT_BYTES)) return;
@@ -89,7 +89,7 @@ static void read_cgroups(char *text, char *more_text, struct sl_host_memory *out
     }
 }
 
-/* The texts are not on the stack: the calling thread is the program's, and may have little of it. */
+/* The texts are on the heap: the calling thread is the program's, and may have a small stack. */
 void sl_host_memory_read(struct sl_host_memory *out)
 {
     *out = (struct sl_host_memory){.cgroup_bytes = UINT64_MAX};

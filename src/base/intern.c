@@ -8,7 +8,7 @@
 #define SLOTS ((uint32_t)1 << 16)
 #define MOST_PROBES 64
 
-/* Pages that nobody writes to take no memory. The first byte belongs to no text: 0 is no text's place. */
+/* Untouched pages take no memory. The first byte is unused, because 0 means no text. */
 static char space[SL_INTERN_BYTES];
 static _Atomic uint32_t used = 1, count;
 static _Atomic uint32_t places[SLOTS]; /* open addressing, linear probing; 0: free */
@@ -24,7 +24,7 @@ static uint64_t hash_of(const char *text, size_t bytes)
     return hash;
 }
 
-/* Copies the text into the space. 0: there is no room in the first `share` of it. */
+/* Copies the text into the space. 0: the first 1/`share` of the space has no room. */
 static uint32_t put(const char *text, size_t bytes, uint32_t share)
 {
     uint32_t at = atomic_load_explicit(&used, memory_order_relaxed);
@@ -54,7 +54,7 @@ static const char *keep(const char *text, uint32_t share)
         if (!place) {
             if (!own) own = put(text, bytes, share);
             if (!own) return lost;
-            /* Where another thread was first, its text may be this one; then ours is wasted. */
+            /* If another thread was first, its text may be equal; then our copy is wasted. */
             if (atomic_compare_exchange_strong(&places[slot % SLOTS], &place, own)) return space + own;
         }
         if (is_at(place, text, bytes)) return space + place;
@@ -72,7 +72,7 @@ const char *sl_intern_some(const char *text)
     return keep(text, 2);
 }
 
-/* The space ends with a byte that no text reaches. */
+/* The last byte of the space is never part of a text. */
 bool sl_is_interned(const void *text)
 {
     return text == lost || (uintptr_t)text - (uintptr_t)space < sizeof space;

@@ -5,13 +5,13 @@
 
 #include "base/map.h"
 
-/* In the order in which they wrap each other: torchrun may be started by srun. */
+/* Innermost launcher first: torchrun may be started by srun. */
 static const char *const places[][2] = {
     {"LOCAL_RANK", "LOCAL_WORLD_SIZE"},         {"OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
     {"MPI_LOCALRANKID", "MPI_LOCALNRANKS"},     {"MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE"},
     {"SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"},
 };
-/* What distinguishes two jobs of the same size. */
+/* Variables that distinguish two jobs of the same size. */
 static const char *const names[] = {"TORCHELASTIC_RUN_ID", "MASTER_ADDR",  "MASTER_PORT",
                                     "PMIX_NAMESPACE",      "SLURM_JOB_ID", "SLURM_STEP_ID"};
 

@@ -1,6 +1,6 @@
-/* The locks of the core, in the order in which they are taken, and what may be done while they are held:
- * docs/concurrency.md says what each guards. Builds with all checks (check.h) look at it at run time and end
- * the process where it is broken; in all others a lock is a mutex.
+/* The locks of the core, in the order in which they are taken, and what is allowed while they are held.
+ * docs/concurrency.md says what each guards. Builds with all checks (check.h) verify this at run time and end
+ * the process on a violation; in all others a lock is a plain mutex.
  *
  * After NVIDIA's uvm_lock.h (open kernel modules): one list of all locks, checked whenever one is taken.
  */
@@ -12,8 +12,8 @@
 
 #include "base/check.h"
 
-/* Columns: rank, name, and whether work may be enqueued while the lock is held: a stream whose queue is full
- * holds the caller up for as long as the device likes. */
+/* Columns: rank, name, and whether work may be enqueued while the lock is held. Enqueueing on a stream whose
+ * queue is full blocks the caller for an unbounded time. */
 #define SL_LOCKS(X)                                                                                          \
     X(ORDER, "order", false)                                                                                 \
     X(OUT, "out", true)                                                                                      \
@@ -41,11 +41,11 @@ struct sl_lock {
     }
 
 #if SLUICE_CHECK_LEVEL >= SL_CHECKS_ALL
-/* `waits`: the caller is held up while another thread has it. */
+/* `waits`: the caller blocks while another thread holds the lock. */
 void sl_check_lock(const struct sl_lock *lock, bool waits);
 void sl_check_locked(const struct sl_lock *lock);
 void sl_check_unlock(const struct sl_lock *lock);
-/* To be called before work is enqueued. */
+/* Must be called before work is enqueued. */
 void sl_check_may_enqueue(void);
 #else
 #define sl_check_lock(lock, waits) ((void)0)
@@ -54,7 +54,7 @@ void sl_check_may_enqueue(void);
 #define sl_check_may_enqueue() ((void)0)
 #endif
 
-/* False: there is no memory for it. `spins`: it is held for less than a sleep takes. */
+/* False: out of memory. `spins`: the lock is held for less time than a sleep takes. */
 bool sl_lock_init(struct sl_lock *lock, enum sl_lock_rank rank, bool spins);
 
 static inline void sl_lock(struct sl_lock *lock)

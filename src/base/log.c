@@ -16,11 +16,11 @@ enum { LINE_BYTES = 1024 };
 static int shown_level;
 static const char *_Atomic file_path; /* NULL: stderr */
 static struct sl_output file = {.fd = -1};
-static _Atomic int file_state; /* what became of `file` */
+static _Atomic int file_state; /* state of `file` */
 enum { NOT_TRIED, OPENING, OPEN, REFUSED };
 
-/* Descriptor 2 is written to only while it is what the process began with: a program that closed it may have
- * got the number for a file or a connection of its own. */
+/* Descriptor 2 is written to only while it is the file that the process began with: a program that closed it
+ * may have got the number for a file or connection of its own. */
 static struct sl_output begun_with = {.fd = -1};
 
 void sl_log_open(int verbose, const char *path)
@@ -43,8 +43,8 @@ static void write_line(int fd, const char *line, size_t bytes)
     }
 }
 
-/* -1: nowhere. The file is opened for the first message: most processes have none. Of two threads that come
- * at once one opens it, the other's line goes to stderr. */
+/* -1: none. The first message opens the file, since most processes log nothing. If two threads log at once,
+ * one opens the file, and the other's line goes to stderr. */
 static int descriptor(void)
 {
     int not_tried = NOT_TRIED, on_stderr = sl_output_valid(&begun_with) ? STDERR_FILENO : -1;
@@ -83,7 +83,8 @@ void sl_log(enum sl_log_level level, const char *format, ...)
     va_end(arguments);
     if (wanted > 0) {
         size_t length = (size_t)wanted < room ? (size_t)wanted : room - 1;
-        /* Names come from the program: they must not forge a second line or reach a terminal's controls. */
+        /* Names come from the program: they must not forge a second line or send control codes to a
+         * terminal. */
         for (size_t i = used; i < used + length; i++)
             if ((unsigned char)line[i] < ' ' || line[i] == 0x7f) line[i] = '?';
         if ((size_t)wanted >= room) memcpy(line + used + length - 3, "...", 3);

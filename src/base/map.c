@@ -60,7 +60,7 @@ void sl_map_remove(struct sl_map *map, uint64_t key)
     if (!map->keys[hole]) return;
     map->keys[hole] = 0;
     map->count--;
-    /* Entries that probed past the hole move back into it, so that look-ups need no tombstones. */
+    /* Moves entries that probed past the hole back into it, so that look-ups need no tombstones. */
     for (size_t i = (hole + 1) & mask; map->keys[i]; i = (i + 1) & mask) {
         size_t home = sl_mix(map->keys[i]) & mask;
         if (((i - home) & mask) < ((i - hole) & mask)) continue;

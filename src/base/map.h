@@ -1,5 +1,5 @@
 /* A hash map from a 64-bit key to a 32-bit value: open addressing, linear probing, power-of-two capacity.
- * Not thread-safe. Keys are stored as they are; any key but 0 may be used. */
+ * Keys are stored unchanged; any key but 0 is allowed. Not thread-safe. */
 #ifndef SLUICE_MAP_H
 #define SLUICE_MAP_H
 
@@ -16,14 +16,14 @@ void sl_map_free(struct sl_map *map); /* accepts a zeroed map */
 /* The value of `key`, or SL_NONE. */
 uint32_t sl_map_get(const struct sl_map *map, uint64_t key);
 
-/* Sets `key` to `value`. False when there is no memory; the map is then unchanged. */
+/* Sets `key` to `value`. False: out of memory; the map is unchanged. */
 bool sl_map_put(struct sl_map *map, uint64_t key, uint32_t value);
 
 /* Removes `key` if it is there. */
 void sl_map_remove(struct sl_map *map, uint64_t key);
 
-/* A bijective mix of 64 bits (the finaliser of splitmix64), and a way to chain it over several words: the
- * order of small words matters, too. */
+/* A bijective mix of 64 bits (the finaliser of splitmix64), and a function to chain it over several words,
+ * which is sensitive to the order of small words. */
 static inline uint64_t sl_mix(uint64_t x)
 {
     x ^= x >> 30;

@@ -1,4 +1,4 @@
-/* The rows of options.def as a table, for options.c (values) and options_text.c (words). */
+/* The rows of options.def as a table, for options.c (values) and options_text.c (descriptions). */
 #ifndef SLUICE_OPTION_TABLE_H
 #define SLUICE_OPTION_TABLE_H
 
@@ -22,10 +22,10 @@ enum {
 };
 extern const struct sl_option_row sl_option_rows[SL_OPTION_COUNT];
 
-/* Keeps the process's number in a distributed job for %r, if a launcher has set it. */
+/* Stores the process's rank in a distributed job for %r, if a launcher has set it. */
 void sl_options_note_rank(void);
 
-/* In words: what the row allows; a number of the row's type. */
+/* Describe in words what the row allows, and a number of the row's type. */
 void sl_option_describe_allowed(const struct sl_option_row *row, char *out, size_t bytes);
 void sl_option_describe_number(const struct sl_option_row *row, uint64_t number, char *out, size_t bytes);
 

@@ -30,7 +30,7 @@ const struct sl_option_row sl_option_rows[] = {
 #undef SL_OPTION
 };
 
-/* The field's C type must be the one that the row's type is stored as. */
+/* Checks that the field's C type is the one that stores the row's type. */
 #define CTYPE_BYTES uint64_t
 #define CTYPE_POWER uint64_t
 #define CTYPE_ENUM int
@@ -43,7 +43,7 @@ const struct sl_option_row sl_option_rows[] = {
 #include "base/options.def"
 #undef SL_OPTION
 
-/* Programs overwrite their environment block (setproctitle does), so strings are copied. */
+/* Strings are copied because programs overwrite their environment block (setproctitle does). */
 static char copies[SL_OPTION_COUNT][PATH_MAX];
 static char log_path[PATH_MAX]; /* expanded */
 
@@ -89,7 +89,7 @@ bool sl_parse_size(const char *text, uint64_t *out)
     return true;
 }
 
-/* Index of `value` among "a|b|c". */
+/* The index of `value` in "a|b|c". */
 static bool parse_name(const char *names, const char *value, uint64_t *out)
 {
     size_t length = strlen(value);
@@ -112,7 +112,7 @@ static bool parse_integer(const char *value, uint64_t *out)
     return true;
 }
 
-/* Everything but strings, as a number; of a string, whether it can be kept. */
+/* Parses everything but strings to a number; of a string, checks that it can be stored. */
 static bool parse_value(const struct sl_option_row *row, const char *value, uint64_t *out)
 {
     uint64_t number = 0;
@@ -167,11 +167,10 @@ static void store(const struct sl_option_row *row, struct sl_options *out, uint6
     }
 }
 
-/* Sets the row's field. Returns false when the environment's value is refused, and the default is taken. */
+/* Sets the row's field. False: the environment's value was refused, and the default is used. */
 static bool read_row(const struct sl_option_row *row, struct sl_options *out)
 {
-    const char *value =
-        secure_getenv(row->env); /* who starts a setuid program does not say where it writes */
+    const char *value = secure_getenv(row->env); /* the caller of a setuid program must not choose files */
     uint64_t number = row->fallback;
     bool given = value && *value, good = !given || parse_value(row, value, &number);
     store(row, out, good ? number : row->fallback, given && good ? value : "");

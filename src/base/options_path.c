@@ -14,7 +14,7 @@ bool sl_options_absolute(const char *path, char *out, size_t out_bytes)
     if (path[0] != '/') {
         if (out_bytes > PATH_MAX) out_bytes = PATH_MAX;
         if (!getcwd(out, out_bytes)) return false;
-        /* From the end, so that each % becomes two in place. */
+        /* From the end, so that each % is doubled in place. */
         size_t here = strlen(out), doubled = here;
         for (const char *at = out; *at; at++) doubled += *at == '%';
         if (doubled + 1 >= out_bytes) return false;
@@ -31,7 +31,7 @@ bool sl_options_absolute(const char *path, char *out, size_t out_bytes)
     return true;
 }
 
-/* As the launchers name it, in the order in which they wrap each other. */
+/* The launchers' variables, innermost launcher first. */
 static const char *const rank_variables[] = {"RANK",     "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
                                              "PMI_RANK", "MV2_COMM_WORLD_RANK",  "SLURM_PROCID"};
 static char rank[12] = "0";

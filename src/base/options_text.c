@@ -39,7 +39,7 @@ void sl_option_describe_allowed(const struct sl_option_row *row, char *out, size
     }
 }
 
-/* Name number `index` of "a|b|c": its length is stored, its start returned. */
+/* Returns the start of name number `index` in "a|b|c" and stores its length. */
 static const char *enum_name(const struct sl_option_row *row, uint64_t index, int *length)
 {
     const char *name = row->names;

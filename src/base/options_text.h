@@ -4,10 +4,10 @@
 
 #include "base/options.h"
 
-/* The table as text: a line an option (SLUICE_VERBOSE=2, `sluice run --help`), or as Markdown
+/* Prints the table: one line for each option (SLUICE_VERBOSE=2, `sluice run --help`), or Markdown
  * (docs/options.md). */
 void sl_options_print(FILE *to, bool markdown);
-/* The values in force, a line each. */
+/* Prints the values in force, one line each. */
 void sl_options_print_values(FILE *to, const struct sl_options *values);
 
 #endif

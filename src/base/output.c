@@ -14,8 +14,8 @@
 /* O_NONBLOCK: opening a pipe without a reader must not hang the program. */
 #define OPEN_FLAGS (O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
 
-/* A file that was there before may have been put there for us to fill: in a shared folder, by somebody who
- * wants to read it, or as another name of a file that we must not change. */
+/* Another user may have made the file for us to fill: in a shared folder, to read its content, or as another
+ * name of a file that we must not change. */
 static bool is_somebody_elses(const struct stat *at)
 {
     return S_ISREG(at->st_mode) && (at->st_uid != geteuid() || at->st_nlink != 1);
@@ -28,7 +28,7 @@ enum sl_status sl_output_open(const char *path, const struct sl_file_kind *kind,
     bool old = fd < 0 && errno == EEXIST;
     if (old) fd = open(path, mode);
     if (old && kind && fd < 0 && errno == EACCES)
-        fd = open(path, OPEN_FLAGS | O_WRONLY); /* a terminal, say */
+        fd = open(path, OPEN_FLAGS | O_WRONLY); /* a terminal, for example */
     if (fd < 0) return SL_ERR_IO;
     struct stat at;
     int error = EINVAL;
@@ -50,7 +50,7 @@ enum sl_status sl_output_open(const char *path, const struct sl_file_kind *kind,
     }
     if (kind && !sl_file_replaceable(fd, kind)) goto error_errno;
     if (kind && S_ISREG(at.st_mode)) {
-        /* Where files cannot be locked at all, nobody is known to write it. */
+        /* If files cannot be locked at all, assumes that no process writes it. */
         if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) goto error_errno;
         if (ftruncate(fd, 0) != 0) goto error_errno;
     }
@@ -99,7 +99,7 @@ void sl_output_close(struct sl_output *output)
     output->fd = -1;
 }
 
-/* *ours (may be NULL): the file at `path` is one that this call opened. */
+/* *ours (may be NULL): whether this call opened the file at `path`. */
 static enum sl_status write_whole(const char *path, const struct sl_file_kind *kind, const void *bytes,
                                   size_t count, bool *ours)
 {
@@ -114,7 +114,7 @@ static enum sl_status write_whole(const char *path, const struct sl_file_kind *k
     return status;
 }
 
-/* What is at `path` now may be replaced. */
+/* Whether the present file at `path` may be replaced. */
 static bool is_replaceable(const char *path, const struct stat *at, const struct sl_file_kind *kind)
 {
     if (S_ISREG(at->st_mode) && !is_somebody_elses(at)) return sl_file_path_replaceable(path, kind);
@@ -129,10 +129,10 @@ enum sl_status sl_output_replace(const char *path, const struct sl_file_kind *ki
     bool there = lstat(path, &at) == 0, ours;
     if (there && S_ISCHR(at.st_mode)) return write_whole(path, kind, bytes, count, NULL);
     if (there && !is_replaceable(path, &at, kind)) return SL_ERR_IO;
-    size_t room = strlen(path) + 32; /* not on the stack: the thread may have little of it */
+    size_t room = strlen(path) + 32; /* on the heap: the thread may have a small stack */
     char *beside = malloc(room);
     if (!beside) return SL_ERR_NO_MEMORY;
-    /* Of each process its own: the last one to finish stands. */
+    /* One name for each process: the last process to finish wins. */
     snprintf(beside, room, "%s.%ld", path, (long)getpid());
     enum sl_status status = write_whole(beside, kind, bytes, count, &ours);
     if (status == SL_OK && rename(beside, path) != 0) status = SL_ERR_IO;

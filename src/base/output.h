@@ -1,4 +1,4 @@
-/* Files that sluice writes from inside somebody else's program. */
+/* Files that sluice writes from inside a user's program. */
 #ifndef SLUICE_OUTPUT_H
 #define SLUICE_OUTPUT_H
 
@@ -7,36 +7,36 @@
 #include "base/file_kind.h"
 #include "base/types.h"
 
-/* A file of ours and its identity: a program that closes all its descriptors (daemons do) may get the same
- * number for a file of its own, and must not find our bytes in it. */
+/* One of our files and its identity. A program that closes all its descriptors (daemons do) may get the same
+ * number for a file of its own, which must not receive our bytes. */
 struct sl_output {
     int fd; /* -1: none */
     uint64_t device, inode;
 };
 
-/* Opens `path` for writing, mode 0600 if it is new: emptied and locked until it is closed, or at its end
- * (`kind` is NULL). Never through a symbolic link, never a file that was there before and is another user's
- * or has other names (EPERM) or is of another kind (EEXIST), never a pipe or socket (whose reader could block
- * or end the program), never as descriptor 0, 1 or 2. On SL_ERR_IO errno says why, see sl_file_problem, and
- * *out is unchanged; EWOULDBLOCK: another process has it locked. */
+/* Opens `path` for writing, mode 0600 if it is new: truncated and locked until it is closed, or for appending
+ * (`kind` is NULL). Never through a symbolic link; never an existing file of another user or with other names
+ * (EPERM) or of another kind (EEXIST); never a pipe or socket (whose reader could block or end the program);
+ * never as descriptor 0, 1 or 2. On SL_ERR_IO errno says why, see sl_file_problem, and *out is unchanged;
+ * EWOULDBLOCK: another process has it locked. */
 enum sl_status sl_output_open(const char *path, const struct sl_file_kind *kind, struct sl_output *out);
 
-/* Puts a complete file in the place of `path`, or leaves what is there as it is. Mode 0600; never through a
- * symbolic link, and never in the place of anything but a plain file of the same user and kind without other
- * names (EPERM, EINVAL, EEXIST). A device gets the bytes. On SL_ERR_IO errno says why. */
+/* Replaces `path` by a complete file, or leaves the old file unchanged. Mode 0600; never through a symbolic
+ * link, and only in place of a plain file of the same user and kind without other names (EPERM, EINVAL,
+ * EEXIST). A device gets the bytes. On SL_ERR_IO errno says why. */
 enum sl_status sl_output_replace(const char *path, const struct sl_file_kind *kind, const void *bytes,
                                  size_t count);
 
-/* Whether the descriptor still is our file. */
+/* Whether the descriptor still refers to our file. */
 bool sl_output_valid(const struct sl_output *output);
 
-/* write() that raises no signal, see base/quiet_signals.h. Any thread. */
+/* Like write(), but raises no signal, see base/quiet_signals.h. Any thread. */
 ssize_t sl_output_put(int fd, const void *bytes, size_t count);
 
-/* Writes everything, or returns SL_ERR_IO with errno. pre: sl_output_valid(output). */
+/* Writes everything, or returns SL_ERR_IO with errno. Precondition: sl_output_valid(output). */
 enum sl_status sl_output_write(const struct sl_output *output, const void *bytes, size_t count);
 
-/* Closes the file if it still is ours. Accepts one that is not open. */
+/* Closes the file if it is still ours. Accepts one that is not open. */
 void sl_output_close(struct sl_output *output);
 
 #endif

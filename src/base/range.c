@@ -11,7 +11,7 @@ void sl_ranges_free(struct sl_ranges *ranges)
     *ranges = (struct sl_ranges){0};
 }
 
-/* The index of the first range that ends behind `address`. */
+/* The index of the first range that ends after `address`. */
 static uint32_t ending_behind(const struct sl_ranges *ranges, uint64_t address)
 {
     uint32_t low = 0, high = ranges->count;

@@ -1,5 +1,5 @@
-/* Address ranges that do not overlap, each with a number: where allocations of the driver's lie while the
- * core only records. Not thread-safe. */
+/* Disjoint address ranges, each with a number: the driver's allocations while the core only records. Not
+ * thread-safe. */
 #ifndef SLUICE_RANGE_H
 #define SLUICE_RANGE_H
 
@@ -17,10 +17,10 @@ void sl_ranges_free(struct sl_ranges *ranges); /* accepts a zeroed one */
 
 /* The number of the range that holds `address`, or SL_NONE. */
 uint32_t sl_ranges_find(const struct sl_ranges *ranges, uint64_t address);
-/* The number of the first range that has a part of [begin, end), or SL_NONE. */
+/* The number of the first range that overlaps [begin, end), or SL_NONE. */
 uint32_t sl_ranges_overlap(const struct sl_ranges *ranges, uint64_t begin, uint64_t end);
 
-/* False: no memory. pre: nothing overlaps it, and begin < end. */
+/* False: out of memory. Precondition: no range overlaps it, and begin < end. */
 bool sl_ranges_put(struct sl_ranges *ranges, uint64_t begin, uint64_t end, uint32_t number);
 /* Removes the range that begins at `begin`, if there is one. */
 void sl_ranges_remove(struct sl_ranges *ranges, uint64_t begin);

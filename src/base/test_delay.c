@@ -12,7 +12,7 @@
 
 enum mood { NEVER, YIELDS, SELDOM, OFTEN, MOODS };
 
-/* One visit in so many sleeps in a mood of SELDOM or OFTEN: threads of ours may sleep more than the
+/* In the mood SELDOM or OFTEN, one visit in this many sleeps: sluice's threads sleep more often than the
  * program's. */
 static const struct {
     uint32_t seldom, often;

@@ -50,7 +50,8 @@ const char *sl_bytes_text(uint64_t bytes, char out[SL_BYTES_TEXT])
     if (!rest) {
         snprintf(out, SL_BYTES_TEXT, "%llu %s", (unsigned long long)whole, units[unit]);
     } else {
-        /* By integers, since the decimal point is the locale's. Half of a last digit goes to the even one. */
+        /* Uses integers because printf's decimal point depends on the locale. A tie in the last digit rounds
+         * to even. */
         bool two = whole < 100;
         uint64_t scale = two ? 100 : 10, size = unit < 6 ? one : one >> 10;
         uint64_t part = (unit < 6 ? rest : rest >> 10) * scale, figure = whole * scale + part / size;

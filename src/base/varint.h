@@ -1,12 +1,13 @@
-/* Numbers as bytes: seven bits each, the lowest first, the highest bit set in all but the last (LEB128). */
+/* Numbers as bytes: seven bits each, lowest first; the highest bit is set in all but the last byte
+ * (LEB128). */
 #ifndef SLUICE_VARINT_H
 #define SLUICE_VARINT_H
 
 #include "base/types.h"
 
-#define SL_VARINT_MOST 10 /* bytes of one */
+#define SL_VARINT_MOST 10 /* bytes of one number */
 
-/* Returns the byte after it. pre: `at` has SL_VARINT_MOST. */
+/* Returns the position after it. Precondition: `at` has SL_VARINT_MOST bytes. */
 static inline uint8_t *sl_varint_put(uint8_t *at, uint64_t value)
 {
     for (; value >= 0x80; value >>= 7) *at++ = (uint8_t)(value | 0x80);
@@ -14,7 +15,7 @@ static inline uint8_t *sl_varint_put(uint8_t *at, uint64_t value)
     return at;
 }
 
-/* Returns the byte after it, or NULL if there is no varint of 64 bits before `end`. */
+/* Returns the position after it, or NULL if there is no varint of 64 bits before `end`. */
 static inline const uint8_t *sl_varint_get(const uint8_t *at, const uint8_t *end, uint64_t *out)
 {
     uint64_t value = 0;

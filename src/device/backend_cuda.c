@@ -13,12 +13,11 @@
 #include "device/reserve.h"
 #include "node/topology.h"
 
-#define OLDEST_DRIVER 12020                  /* cuMemAdvise_v2 and cuMemPrefetchAsync_v2 */
+#define OLDEST_DRIVER 12020                  /* for cuMemAdvise_v2 and cuMemPrefetchAsync_v2 */
 #define LARGEST_PREFETCH_BYTES (32 * SL_MIB) /* each call holds the process's memory-map lock */
 
-/* A slab starts at a multiple of 1 GiB in a reservation that is 1 GiB longer; what the driver gave is found
- * again by its own address, so it is kept beside the slab. Unpopulated managed memory costs addresses only.
- */
+/* A slab starts at a multiple of 1 GiB in a reservation that is 1 GiB longer. The driver's own address is
+ * kept to free it. Unpopulated managed memory costs addresses only. */
 struct reservation {
     uint64_t slab, bytes;
     CUdeviceptr given;
@@ -31,17 +30,17 @@ struct cuda {
     CUdevice device;
     enum sl_memory_use use;
     CUstream in, out;
-    _Atomic int host_node; /* nearest to the device, where there are several; or -1 */
+    _Atomic int host_node; /* nearest to the device, if there are several; or -1 */
     struct reservation *reservations;
     struct cuda *next;
 };
 
-/* The backends of the process, one for each device: what one of them has the others may touch. The lock
- * guards the list and all reservations. */
+/* The backends of the process, one for each device; each may touch the slabs of the others. The lock guards
+ * the list and all reservations. */
 static struct {
     pthread_mutex_t lock;
     struct cuda *first;
-    _Atomic bool several; /* there are, or were */
+    _Atomic bool several; /* more than one backend exists, or existed */
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static enum sl_status judge(const struct cuda *cuda, CUresult result, const char *what)
@@ -53,8 +52,8 @@ static enum sl_status judge(const struct cuda *cuda, CUresult result, const char
     return result == CUDA_ERROR_OUT_OF_MEMORY ? SL_ERR_NO_MEMORY : SL_ERR_DRIVER;
 }
 
-/* Locks of ours are held around the driver's calls: a thread that the program cancels must not end in one,
- * which may be a point where that acts. */
+/* Our locks are held around driver calls, which may contain cancellation points: a thread that the program
+ * cancels must not end there. */
 #define UNCANCELLED(call)                                                                                    \
     ({                                                                                                       \
         int cancel_state_;                                                                                   \
@@ -65,8 +64,8 @@ static enum sl_status judge(const struct cuda *cuda, CUresult result, const char
     })
 #define check(cuda, call, what) judge(cuda, UNCANCELLED(call), what)
 
-/* Beside a capture that another thread of the program has under way, such a call would fail and end the
- * capture: unlike the program, we know that it concerns nothing captured. */
+/* If another thread of the program captures a graph, such a call would fail and end the capture. The relaxed
+ * mode prevents this; it is safe because the call concerns nothing captured. */
 #define BESIDE_CAPTURES(driver, call)                                                                        \
     UNCANCELLED(({                                                                                           \
         CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;                                          \
@@ -76,8 +75,8 @@ static enum sl_status judge(const struct cuda *cuda, CUresult result, const char
         beside_;                                                                                             \
     }))
 
-/* The default streams, and what is made, are those of the context that is current, which may be another
- * device's where there are several. */
+/* Default streams and new objects belong to the current context, which may be another device's if there are
+ * several. */
 static bool enter(const struct cuda *cuda)
 {
     CUcontext current = NULL;
@@ -104,8 +103,8 @@ static CUmemLocation host_location(const struct cuda *cuda)
     return (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_HOST_NUMA, .id = node};
 }
 
-/* Whether there is another place on the host to try: the driver wants none that is a node, or the node has no
- * room. From then on it is any host memory. */
+/* Called when the driver refused `to`. If `to` is a node, falls back to any host memory from here on. False:
+ * there is nothing else to try. */
 static bool leaves_node(struct cuda *cuda, CUmemLocation *to)
 {
     if (to->type != CU_MEM_LOCATION_TYPE_HOST_NUMA) return false;
@@ -120,7 +119,7 @@ static CUmemLocation device_location(const struct cuda *cuda)
     return (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = cuda->device};
 }
 
-/* Preferred in host memory and within the device's reach: nothing becomes resident unless it is fetched. */
+/* Prefers host memory and maps it for the device: nothing becomes resident unless it is fetched. */
 static enum sl_status keep_from_moving(struct cuda *cuda, CUdeviceptr slab, uint64_t bytes)
 {
     const struct sl_cuda_driver *driver = cuda->driver;
@@ -135,7 +134,8 @@ static enum sl_status keep_from_moving(struct cuda *cuda, CUdeviceptr slab, uint
                  "cuMemAdvise (accessed by)");
 }
 
-/* What another device touches would move otherwise, home to the host. Where it cannot be said it does. */
+/* Maps the slab for another device. Without this, memory that the device touches would move home to the
+ * host. */
 static void let_in(const struct cuda *guest, uint64_t slab, uint64_t bytes)
 {
     if (guest->use == SL_MEMORY_MOVED)
@@ -143,7 +143,7 @@ static void let_in(const struct cuda *guest, uint64_t slab, uint64_t bytes)
             guest->driver->mem_advise(slab, bytes, CU_MEM_ADVISE_SET_ACCESSED_BY, device_location(guest)));
 }
 
-/* The slab is known, also to devices that come later. */
+/* Adds the slab to the list and maps it for the other devices. */
 static void add_slab(struct cuda *cuda, struct reservation *reservation)
 {
     pthread_mutex_lock(&all.lock);
@@ -201,7 +201,7 @@ static void slab_delete(void *self, uint64_t address, uint64_t bytes)
     free(found);
 }
 
-/* Not cuMemHostAlloc: the GiB that an address lies in says whether it is ours. */
+/* Does not use cuMemHostAlloc: each GiB of addresses must be ours as a whole or not at all. */
 static enum sl_status pinned_new(void *self, uint64_t bytes, uint64_t *address)
 {
     const struct cuda *cuda = self;
@@ -289,8 +289,7 @@ static enum sl_status discard(void *self, uint64_t address, uint64_t bytes)
                  "cuMemDiscardBatchAsync");
 }
 
-/* With CU_EVENT_BLOCKING_SYNC a host wait sleeps. Without it each thread of the daemon would keep a core
- * busy. */
+/* With CU_EVENT_BLOCKING_SYNC a host wait sleeps. Without it each daemon thread would keep a core busy. */
 static enum sl_status create_event(const struct cuda *cuda, unsigned flags, sl_event_handle *out)
 {
     CUevent event;
@@ -392,7 +391,7 @@ static enum sl_status kernel_layout(void *self, uint64_t function, struct sl_ker
     return UNCANCELLED(sl_cuda_kernel_layout(((struct cuda *)self)->driver, function, out));
 }
 
-/* Of the context's device, whatever context the calling thread has. */
+/* Queries the memory of this backend's device, whatever context the calling thread has. */
 static CUresult ask_for_memory(const struct cuda *cuda, size_t *free_size, size_t *total_size)
 {
     const struct sl_cuda_driver *driver = cuda->driver;
@@ -430,7 +429,7 @@ static void describe(void *self, struct sl_device_properties *out)
 static enum sl_status thread_attach(void *self)
 {
     const struct cuda *cuda = self;
-    /* So that the program may capture a graph in another thread while this one works. */
+    /* Lets the program capture a graph in another thread while this one works. */
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     cuda->driver->stream_exchange_capture_mode(&mode);
     return check(cuda, cuda->driver->ctx_set_current(cuda->context), "cuCtxSetCurrent");
@@ -447,7 +446,7 @@ static void leave_list(struct cuda *cuda)
     pthread_mutex_unlock(&all.lock);
 }
 
-/* From now on it may touch what the others have. */
+/* Adds the backend to the list and maps the other devices' slabs for it. */
 static void join_list(struct cuda *cuda)
 {
     pthread_mutex_lock(&all.lock);
@@ -506,7 +505,7 @@ static bool place(void *self, struct sl_device_place *out)
     return true;
 }
 
-/* Where there is more than one; or -1. `sysfs`: where the kernel shows devices. */
+/* The nearest node if there are several; or -1. `sysfs`: where the kernel shows devices. */
 static int nearest_node(struct cuda *cuda, const char *sysfs)
 {
     struct sl_device_place at;

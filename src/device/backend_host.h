@@ -1,6 +1,5 @@
-/* The backend on plain host memory: no driver, no device, every movement done at once. It keeps the
- * contract's books (what is resident, how much at most) so that tests and benchmarks of the core can read
- * them. */
+/* The backend on plain host memory: no driver, no device; every movement is done at once. It counts resident
+ * memory and calls so that tests and benchmarks of the core can check them. */
 #ifndef SLUICE_BACKEND_HOST_H
 #define SLUICE_BACKEND_HOST_H
 
@@ -21,11 +20,11 @@ struct sl_host_books {
     _Atomic uint64_t calls; /* of any kind since the start */
     _Atomic uint64_t bytes_in, bytes_out, bytes_discarded;
     _Atomic uint64_t pinned_bytes;
-    _Atomic uint64_t wrong; /* movements and questions that break the contract */
+    _Atomic uint64_t wrong; /* calls that break the contract */
 };
 
-/* A device of `device_bytes` bytes. Discarding fills memory with a pattern, so that a test sees what should
- * not have been discarded. Slabs that are given back are unmapped. */
+/* A device of `device_bytes` bytes. A discard fills memory with a pattern so that tests detect wrong
+ * discards. Slabs that are given back are unmapped. */
 enum sl_status sl_backend_host_new(uint64_t device_bytes, struct sl_backend *out);
 struct sl_host_books *sl_backend_host_books(const struct sl_backend *backend);
 

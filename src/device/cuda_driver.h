@@ -1,10 +1,10 @@
-/* The vendor's driver as the backend and the shim call it: real functions, so that none of their calls comes
- * back through the shim.
+/* The vendor's driver as the backend and the shim call it: the real functions, so that their calls do not go
+ * through the shim.
  *
- * One row for each function: field, ABI name in libcuda.so.1, the driver version that brought it (major *
- * 1000 + minor * 10), whether the backend cannot work without it, prototype. The prototypes are written out
- * here because cuda.h gives the plain names of different toolkits different versions. Streams are the legacy
- * kind: NULL is the legacy default stream.
+ * One row for each function: field, ABI name in libcuda.so.1, first driver version (major * 1000 + minor *
+ * 10), whether the backend requires it, prototype. The prototypes are written out because cuda.h maps the
+ * plain names to different versions in different toolkits. Streams are the legacy kind: NULL is the legacy
+ * default stream.
  */
 #ifndef SLUICE_CUDA_DRIVER_H
 #define SLUICE_CUDA_DRIVER_H
@@ -98,7 +98,7 @@
     X(graph_node_set_enabled, "cuGraphNodeSetEnabled",            11060, true,  (CUgraphExec exec, CUgraphNode node, unsigned enabled))
 /* clang-format on */
 
-/* Fields whose row says `false` may be NULL: the driver is older than they are. The others never are. */
+/* Fields whose row says `false` may be NULL if the driver is older; the others never are. */
 struct sl_cuda_driver {
 #define SL_FIELD(field, symbol, version, required, arguments) CUresult(CUDAAPI *field) arguments;
     SL_CUDA_DRIVER_FUNCTIONS(SL_FIELD)

@@ -48,7 +48,7 @@ enum sl_status sl_cuda_kernel_layout(const struct sl_cuda_driver *driver, uint64
         size_t offset, bytes;
         uint32_t p = out->parameter_count;
         CUresult result = ask_for_parameter(driver, function, kind, p, &offset, &bytes);
-        if (result == CUDA_ERROR_INVALID_VALUE) break; /* there is no count: this is the end */
+        if (result == CUDA_ERROR_INVALID_VALUE) break; /* the driver gives no count: this is the end */
         if (result != CUDA_SUCCESS) return SL_ERR_UNSUPPORTED;
         out->offsets[p] = (uint32_t)offset;
         out->sizes[p] = (uint32_t)bytes;

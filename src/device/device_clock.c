@@ -6,12 +6,11 @@
 #include "base/clock.h"
 #include "base/locks.h"
 
-#define ANCHOR_AGE_NS                                                                                        \
-    4000000000u /* then a float of milliseconds is still exact to a quarter of a microsecond */
+#define ANCHOR_AGE_NS 4000000000u /* up to here a float of milliseconds is exact to 0.25 us */
 
 struct anchor {
     sl_event_handle event;
-    uint64_t ns; /* 0: to be counted on from the anchor before it */
+    uint64_t ns; /* 0: derived later from the anchor before it */
 };
 
 struct sl_device_clock {
@@ -19,8 +18,8 @@ struct sl_device_clock {
     struct sl_lock lock;
     struct anchor now, next;
     bool has_next;           /* recorded, not known to be done */
-    bool anchoring;          /* somebody records it */
-    uint64_t anchored_at_ns; /* when the newest of the two was recorded */
+    bool anchoring;          /* a thread records the anchor */
+    uint64_t anchored_at_ns; /* when the newer of the two was recorded */
 };
 
 struct sl_device_clock *sl_device_clock_new(const struct sl_backend *backend, sl_stream stream)
@@ -74,7 +73,7 @@ void sl_device_clock_anchor(struct sl_device_clock *clock, sl_stream stream, boo
     sl_unlock(&clock->lock);
 }
 
-/* From the anchor's moment to the event's, which may lie before it. */
+/* The event's time, counted from the anchor; the event may come before the anchor. */
 static uint64_t counted_from(const struct sl_device_clock *clock, const struct anchor *anchor,
                              sl_event_handle event)
 {
@@ -84,7 +83,7 @@ static uint64_t counted_from(const struct sl_device_clock *clock, const struct a
                  : anchor->ns - backend->event_elapsed_ns(backend->self, event, anchor->event);
 }
 
-/* The next anchor takes over as soon as it is reached. */
+/* Switches to the next anchor once it is reached. */
 static void pass_on(struct sl_device_clock *clock)
 {
     const struct sl_backend *backend = clock->backend;

@@ -4,9 +4,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define NODES_MOST 1024 /* that Linux has */
+#define NODES_MOST 1024 /* the most that Linux supports */
 #define WORD_BITS (sizeof(unsigned long) * CHAR_BIT)
-#define PREFERRED 1 /* MPOL_PREFERRED of linux/mempolicy.h, which need not be installed */
+#define PREFERRED 1 /* MPOL_PREFERRED of linux/mempolicy.h, which may not be installed */
 
 int sl_host_node_nearest(int driver_says, int kernel_says, bool several)
 {
@@ -14,7 +14,8 @@ int sl_host_node_nearest(int driver_says, int kernel_says, bool several)
     return driver_says < 0 && kernel_says >= 0 && several ? kernel_says : -1;
 }
 
-/* The kernel's call, as the C library has none. It takes one more than the number of bits. */
+/* Calls the kernel directly, as the C library has no wrapper. mbind takes one more than the number of
+ * bits. */
 bool sl_host_node_prefer(uint64_t address, uint64_t bytes, int node)
 {
     unsigned long mask[NODES_MOST / WORD_BITS] = {0};

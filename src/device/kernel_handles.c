@@ -6,11 +6,11 @@
 #include "base/grow.h"
 #include "base/map.h"
 
-/* Owners have numbers, since a map's values are small: an owner's own number is found by its handle, and a
- * handle's value is its owner's number and its kind. Number 0 is no owner. */
+/* Owners have numbers because the values of a map are small: `numbers` maps an owner's handle to its number,
+ * and a handle's value holds its owner's number and its kind. Number 0 means no owner. */
 static struct {
     pthread_mutex_t lock;
-    struct sl_map handles; /* to owner << 1 | whether it is a CUfunction */
+    struct sl_map handles; /* to owner number << 1 | whether it is a CUfunction */
     struct sl_map numbers; /* of owners */
     uint64_t *owners;      /* by number */
     uint32_t owner_count, owner_capacity;
@@ -18,7 +18,8 @@ static struct {
 
 #define OWNERS_MOST (UINT32_MAX >> 2)
 
-/* Out of memory the owner is none, so its handles are forgotten early and their launches seen less well. */
+/* If out of memory, returns 0: handles without an owner are forgotten earlier, and fewer of their launches
+ * are understood. */
 static uint32_t number_of(uint64_t owner)
 {
     uint32_t number = owner ? sl_map_get(&table.numbers, owner) : 0;
@@ -31,7 +32,7 @@ static uint32_t number_of(uint64_t owner)
     return table.owner_count++;
 }
 
-/* pre: the lock is held. */
+/* Precondition: the lock is held. */
 static void put(uint64_t handle, enum sl_handle_kind kind, uint64_t owner)
 {
     uint32_t value = number_of(owner) << 1 | (kind == SL_HANDLE_FUNCTION);
@@ -84,7 +85,7 @@ void sl_handles_forget(uint64_t owner)
     pthread_mutex_lock(&table.lock);
     uint32_t number = owner ? sl_map_get(&table.numbers, owner) : SL_NONE;
     struct sl_map *handles = &table.handles;
-    for (size_t i = 0; i < handles->capacity; i++) /* A removal may bring another handle to the same place. */
+    for (size_t i = 0; i < handles->capacity; i++) /* A removal may move another handle to this index. */
         while (handles->keys[i] && (handles->values[i] >> 1 == number || !(handles->values[i] >> 1)))
             sl_map_remove(handles, handles->keys[i]);
     if (number != SL_NONE) sl_map_remove(&table.numbers, owner);
@@ -94,7 +95,7 @@ void sl_handles_forget(uint64_t owner)
 void sl_handles_after_fork(void)
 {
     pthread_mutex_init(&table.lock, NULL);
-    table.handles = table.numbers = (struct sl_map){0}; /* maybe half changed: not freed */
+    table.handles = table.numbers = (struct sl_map){0}; /* may be half changed: not freed */
     table.owners = NULL;
     table.owner_count = 1;
     table.owner_capacity = 0;

@@ -1,7 +1,6 @@
-/* Which of the driver's two kinds each handle of a kernel is. A launch names a CUkernel or a CUfunction in
- * the same argument, and a driver may crash when it is asked about one as if it were the other. So the kind
- * is noted where the program gets a handle. Thread-safe; the lock is held for look-ups only.
- */
+/* The kind of each kernel handle. A launch names a CUkernel or a CUfunction in the same argument, and a
+ * driver may crash if one is used as the other. So the kind is noted where the program gets a handle.
+ * Thread-safe; the lock is held for look-ups only. */
 #ifndef SLUICE_HANDLE_H
 #define SLUICE_HANDLE_H
 
@@ -13,20 +12,20 @@ enum sl_handle_kind {
     SL_HANDLE_FUNCTION, /* a CUfunction, of a module */
 };
 
-/* The driver gave out `handle`, which lives as long as `owner`, a library or module; 0: not known. What was
- * noted for it before is replaced: a driver uses addresses again. */
+/* Notes that the driver gave out `handle`, which lives as long as `owner`, a library or module; 0: unknown.
+ * Replaces the handle's previous entry, because drivers reuse addresses. */
 void sl_handle_note(uint64_t handle, enum sl_handle_kind kind, uint64_t owner);
-/* The same of a handle that the driver names without having given it out, unless something is known of it. */
+/* The same for a handle that the driver names without having given it out, unless the handle is known. */
 void sl_handle_note_unless_known(uint64_t handle, enum sl_handle_kind kind);
 
 enum sl_handle_kind sl_handle_kind(uint64_t handle);
-/* Whose the handle is, or 0. */
+/* The handle's owner, or 0. */
 uint64_t sl_handle_owner(uint64_t handle);
 
-/* To be called before `owner` is unloaded. Forgets its handles and those whose owner is not known. */
+/* Must be called before `owner` is unloaded. Forgets its handles and those with an unknown owner. */
 void sl_handles_forget(uint64_t owner);
 
-/* The child's part of fork: it has no use for its parent's handles. */
+/* In the child after fork: forgets the parent's handles. */
 void sl_handles_after_fork(void);
 
 #endif

@@ -7,7 +7,8 @@ static uint64_t whole(uint64_t bytes)
     return (bytes + SL_GIB - 1) & ~(SL_GIB - 1);
 }
 
-/* What the device holds on to must stay the parent's: a child's copy would take its place on a write. */
+/* The device keeps using the physical pages, so they must stay the parent's: after fork, a write in the
+ * parent would give it copies. */
 enum sl_status sl_reserve(uint64_t bytes, uint64_t *address)
 {
     uint64_t length = whole(bytes) + SL_GIB;
@@ -21,7 +22,7 @@ enum sl_status sl_reserve(uint64_t bytes, uint64_t *address)
         munmap((char *)begin, whole(bytes));
         return SL_ERR_NO_MEMORY;
     }
-    madvise((char *)begin, bytes, MADV_HUGEPAGE); /* a matter of speed */
+    madvise((char *)begin, bytes, MADV_HUGEPAGE); /* for speed */
     *address = begin;
     return SL_OK;
 }

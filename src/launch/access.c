@@ -5,15 +5,15 @@
 
 #include "launch/expected_launch.h"
 
-#define MOST_COMPARED 16   /* accesses, and chunks of one */
-#define REPEATED_WITHIN 16 /* words: as many as a structure that holds operands has, about */
+#define MOST_COMPARED 16   /* accesses, and chunks of one access */
+#define REPEATED_WITHIN 16 /* words: about as many as a structure of operands has */
 
-/* `kernel`: its number, or 0 for a range of `bytes` bytes. */
+/* `kernel`: its number; 0: a range of `bytes` bytes. */
 static void add_word(struct sl_scanner *scanner, uint64_t address, uint64_t bytes, uint32_t kernel,
                      uint32_t where, bool only_read)
 {
     if (!sl_arena_owns(address) || scanner->usage.word_count == SL_MAX_WORDS) return;
-    /* What is near the driver's allocations need not be one: there is host memory, too. */
+    /* An address near the driver's allocations may be host memory. */
     if (scanner->placement->noted && sl_place_find(scanner->placement, address) == SL_NONE) return;
     scanner->scanned[scanner->usage.word_count++] =
         (struct sl_word){.address = address,
@@ -23,8 +23,8 @@ static void add_word(struct sl_scanner *scanner, uint64_t address, uint64_t byte
                          .only_read = only_read};
 }
 
-/* A range. One of ours lies in one allocation, or in mappings that follow each other (sl_access_end);
- * mappings of the driver's may do so, too. */
+/* Adds a range. One of ours lies in one allocation, or in mappings that follow each other (sl_access_end).
+ * Driver mappings that follow each other are added one by one. */
 static void add_span(struct sl_scanner *scanner, const struct sl_span *span, uint32_t where)
 {
     uint64_t address = span->address, rest = span->bytes;
@@ -72,13 +72,13 @@ static void scan_parameters(struct sl_scanner *scanner, const struct sl_launch *
             if (word) note_word(scanner, number, w, false);
             continue;
         }
-        /* What the stack held often is the same address again, or nothing. */
+        /* Unfilled room often holds the same address again, or nothing. */
         if (sl_kernel_word_in_structure(kernel, w) && is_repeated(scanner, word)) continue;
         add_word(scanner, word, 0, number, kernel->words[w], false);
     }
 }
 
-/* Three chains side by side: this is on the path of every launch. */
+/* Three independent chains for speed: this is on the critical path of every launch. */
 static uint64_t kernel_shape(const struct sl_launch *launch, uint64_t name_hash)
 {
     const uint32_t *grid = launch->grid, *block = launch->block;
@@ -88,7 +88,7 @@ static uint64_t kernel_shape(const struct sl_launch *launch, uint64_t name_hash)
     return sl_mix(a + 3 * b + 5 * c);
 }
 
-/* The words of a footprint, and what the tables among them point to now. */
+/* Sets scanner->usage.words to the words of a footprint and the present targets of the tables among them. */
 static uint64_t scan_footprint(struct sl_scanner *scanner, const struct sl_footprint *footprint)
 {
     scanner->usage.words = footprint->words;
@@ -109,8 +109,7 @@ const struct sl_usage *sl_access_footprint_words(struct sl_scanner *scanner,
 }
 
 /* Sets scanner->usage.words and returns the hash of everything else about the launch. `now`: it is about to
- * be made.
- */
+ * be made. */
 static uint64_t scan(struct sl_scanner *scanner, const struct sl_launch *launch, bool now, uint32_t *number)
 {
     *number = 0;
@@ -147,8 +146,8 @@ bool sl_scanner_reserve_resolved(struct sl_scanner *scanner)
     return true;
 }
 
-/* Notes whether the word of the launch's own parameters, if it is one, points into a live allocation. *w: how
- * far the kernel's words were gone through; they are in the same order. */
+/* Notes whether the word points into a live allocation, if it is one of the launch's own parameters. *w:
+ * position in the kernel's words, which are in the same order. */
 static void note_resolved(struct sl_scanner *scanner, const struct sl_word *word, bool live, uint32_t *w)
 {
     const struct sl_kernel *kernel = &scanner->kernels.kernels[scanner->usage.kernel];
@@ -261,7 +260,7 @@ struct sl_chunk_range sl_access_range(const struct sl_placement *placement, cons
                           sl_access_end(placement, access) - access->offset);
 }
 
-/* Whether all chunks of one launch are among the other's. */
+/* Whether all chunks of `one` are among those of `other`. */
 static bool are_among(const struct sl_scanner *scanner, const struct sl_symbol_record *one,
                       const struct sl_symbol_record *other)
 {
@@ -320,7 +319,7 @@ static void list_chunks(struct sl_scanner *scanner, sl_tick tick)
         const struct sl_slot *slot = &scanner->placement->slots[access->slot];
         if (slot->pinned)
             scanner->usage.pinned_bytes += sl_access_end(scanner->placement, access) - access->offset;
-        /* Packed: inside one chunk. */
+        /* Packed: within one chunk. */
         if (slot->bytes <= scanner->placement->arena->chunk_bytes / 2 && !slot->mapped && !slot->block) {
             touch(scanner, sl_arena_chunk(scanner->placement->arena, slot->address), tick);
             continue;

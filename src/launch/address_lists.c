@@ -6,8 +6,8 @@
 
 #define MOST_LISTS 5
 
-/* How many tensors and blocks a launch has at most, by the number of lists, and what is counted by which
- * integers. */
+/* The most tensors and blocks of a launch by the number of lists, and the sizes of the integers for lengths
+ * and indices. */
 struct limits {
     uint32_t tensors[MOST_LISTS], with_scalars[MOST_LISTS];
     uint32_t with_large_scalars[MOST_LISTS]; /* complex<double> */
@@ -32,8 +32,8 @@ static uint32_t aligned(uint32_t offset, uint32_t to)
     return (offset + to - 1) / to * to;
 }
 
-/* The structure: addresses, lengths, then scalars or addresses of step counters if it has them, then which
- * tensor each block works on, which part of it, and whatever follows in another 8 bytes. */
+/* The structure: addresses, lengths, then scalars or addresses of step counters if it has any, then the
+ * tensor of each block, the part of it, and up to 8 more bytes. */
 static struct sl_address_lists lay_out(const struct limits *limits, uint32_t lists, uint32_t tensors,
                                        uint32_t scalar_bytes, uint32_t counters, uint32_t *bytes)
 {
@@ -52,8 +52,8 @@ static struct sl_address_lists lay_out(const struct limits *limits, uint32_t lis
     return out;
 }
 
-/* Whether one of the parameters may be such a structure: of this size, but for a last number and what aligns
- * it. */
+/* Whether one of the parameters may be such a structure: of this size, plus at most a last number and its
+ * alignment. */
 static bool take(struct sl_address_lists *found, struct sl_address_lists lists, uint32_t bytes,
                  uint32_t parameter_count, const uint32_t *sizes)
 {
@@ -66,8 +66,8 @@ static bool take(struct sl_address_lists *found, struct sl_address_lists lists, 
     return false;
 }
 
-/* The number in the first template argument that is one, behind `mark` in a mangled name: of lists, 1 to 5;
- * 0: none. */
+/* The number of lists, 1 to 5: the first integer template argument after `mark` in a mangled name; 0:
+ * none. */
 static uint32_t lists_behind(const char *name, const char *mark)
 {
     const char *at = strstr(name, mark);
@@ -100,8 +100,8 @@ static struct sl_address_lists tensor_lists(const char *name, uint32_t count, co
     return found;
 }
 
-/* torch.cat: the second parameter begins with the inputs' addresses, as many as the last but one of the
- * kernel's template arguments says. */
+/* torch.cat: the second parameter begins with the inputs' addresses. Their number is the kernel's last
+ * template argument but one. */
 static struct sl_address_lists concatenated(const char *name, uint32_t count, const uint32_t *sizes)
 {
     struct sl_address_lists none = {0};

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#define MOST_DIFFERENT 2 /* words: more are other tensors */
+#define MOST_DIFFERENT 2 /* words: more mean other tensors */
 
-/* Is it the launch word by word? Its words need not be looked up then. */
+/* Whether it is the launch word by word. If so, its words need not be looked up. */
 static bool is_launch(struct sl_scanner *scanner, sl_symbol symbol, uint64_t shape)
 {
     if (symbol >= scanner->symbols->count) return false;
@@ -26,7 +26,7 @@ static bool is_launch(struct sl_scanner *scanner, sl_symbol symbol, uint64_t sha
     return true;
 }
 
-/* The live access of the record that is what the word says, from `first` on; SL_NONE: none. */
+/* The live access of the record that matches the word, searched from `first` on; SL_NONE: none. */
 static uint32_t find_access(const struct sl_scanner *scanner, const struct sl_symbol_record *record,
                             const struct sl_word *word, uint32_t first)
 {
@@ -50,7 +50,7 @@ static bool is_by_stale_word(const struct sl_scanner *scanner, const struct sl_a
     return false;
 }
 
-/* Whether what lies at `where` in the kernel's parameters, `parameter`, is a word of a structure. */
+/* Whether `where` in the kernel's parameters is a word of a structure. */
 static bool is_in_structure(const struct sl_scanner *scanner, uint64_t parameter, uint32_t where)
 {
     const struct sl_kernel *kernel = &scanner->kernels.kernels[parameter >> 32];
@@ -58,7 +58,7 @@ static bool is_in_structure(const struct sl_scanner *scanner, uint64_t parameter
            kernel->sizes[where >> 16] > sizeof(uint64_t);
 }
 
-/* Whether nothing differs but words of structures. */
+/* Whether only words of structures differ. */
 static bool match(const struct sl_scanner *scanner, const struct sl_symbol_record *record,
                   struct sl_matching *matching)
 {
@@ -91,7 +91,7 @@ static bool match(const struct sl_scanner *scanner, const struct sl_symbol_recor
     return true;
 }
 
-/* The symbol has nothing by stale words any more. */
+/* Removes the symbol's accesses by stale words. */
 static void narrow(const struct sl_scanner *scanner, sl_symbol symbol, const struct sl_matching *matching)
 {
     const struct sl_symbol_record *record = &scanner->symbols->records[symbol];
@@ -105,11 +105,11 @@ static void narrow(const struct sl_scanner *scanner, sl_symbol symbol, const str
     sl_symbols_narrow(scanner->symbols, symbol, matching->used, signature);
 }
 
-/* Takes the launch for the expected one this time, without the accesses that it lacks. */
+/* Accepts the launch as the expected one this time, without the accesses that it lacks. */
 static bool accept_doubtful(struct sl_scanner *scanner, struct sl_symbol_record *record,
                             const struct sl_matching *matching)
 {
-    bool moved = matching->more && matching->less; /* an address that is elsewhere, or another one */
+    bool moved = matching->more && matching->less; /* an address in another place, or another address */
     bool again = record->doubtful && record->doubtful_where == matching->where;
     if (moved || matching->more + matching->less > MOST_DIFFERENT || !matching->used_count ||
         (again && record->doubtful >= SL_MOST_DOUBTFUL) || !sl_scanner_reserve_resolved(scanner))

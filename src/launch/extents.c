@@ -4,17 +4,17 @@
 
 #include "launch/access.h"
 
-#define ACCESSES_FOR_SYMBOL 8 /* that each symbol fed pays for looking at */
+#define ACCESSES_FOR_SYMBOL 8 /* visits that each symbol fed pays for */
 #define VIEWS_MAX 8           /* pointers that may be views of one tensor */
-#define VIEW_GAP 16           /* times as long as from the tensor's start to its last view */
+#define VIEW_GAP 16           /* times the distance from the tensor's start to its last view */
 #define TOLERANCE 0.04        /* tensors are padded */
 
-/* An access of unknown length. Allocations up to the size of a chunk are taken whole; what is known of them
- * helps to judge others. */
+/* An access of unknown length. Allocations of at most a chunk are used whole; they serve as evidence for
+ * others. */
 struct reach {
     struct sl_access *access;
     uint64_t bytes;      /* up to the next pointer */
-    uint64_t over_views; /* up to the next that is no view */
+    uint64_t over_views; /* up to the next pointer that is not a view */
     double for_thread;
 };
 
@@ -28,8 +28,8 @@ static int by_parameter(const void *left, const void *right)
     return (a->access->offset > b->access->offset) - (a->access->offset < b->access->offset);
 }
 
-/* Bytes from an access to the end of the tensor whose first views the nearest pointers may be; its own if
- * there are none such. */
+/* Bytes from an access to the end of the tensor if the next pointers may be its views; else up to the next
+ * pointer. */
 static uint64_t over_views(const struct sl_slot *slot, uint64_t begin, uint64_t bytes)
 {
     uint64_t end = begin + bytes;
@@ -68,14 +68,15 @@ static bool is_voter(const struct reach *reach, bool surely)
     return !surely || reach->over_views == reach->bytes;
 }
 
-/* Whether reach `i` is a tensor that was not seen before it, and one that is asked. pre: they are sorted. */
+/* Whether reach `i` is a voter and its tensor differs from the one before. Precondition: `reaches` are
+ * sorted. */
 static bool is_new_voter(const struct reach *reaches, size_t i, bool surely)
 {
     return is_voter(&reaches[i], surely) && (!i || by_parameter(&reaches[i - 1], &reaches[i]));
 }
 
-/* What most tensors of one parameter have for each thread, or 0; `surely`: of those whose end is no view.
- * *voters: how many tensors were asked. pre: `reaches` are sorted. */
+/* The bytes for each thread that most tensors of one parameter share, or 0. `surely`: only of tensors whose
+ * end is not a view. *voters: tensors that voted. Precondition: `reaches` are sorted. */
 static double usual(const struct reach *reaches, size_t count, bool surely, size_t *voters)
 {
     size_t best = 0, run = 0, end = 0; /* `run` voters are in [i, end) */
@@ -94,7 +95,7 @@ static double usual(const struct reach *reaches, size_t count, bool surely, size
     return best >= 2 && 2 * best >= *voters ? found : 0;
 }
 
-/* What is cut short by its rule has pointers inside that are views: it reaches over all of them. */
+/* A tensor that is shorter than its rule says has views inside: it reaches over all of them. */
 static uint64_t reach_of(const struct reach *reach, double for_thread)
 {
     uint64_t bytes = (uint64_t)(for_thread * (double)reach->access->threads);

@@ -21,7 +21,7 @@ struct sl_footprint *sl_footprint_new(uint64_t shape, const struct sl_word *word
     return footprint;
 }
 
-/* Both began at the same address: the longer of them, unknown if either is. */
+/* For two words at one address: the longer length, or unknown if either is. */
 static void widen(struct sl_word *word, const struct sl_word *other)
 {
     bool known = word->bytes && other->bytes;

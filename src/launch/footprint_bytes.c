@@ -34,8 +34,8 @@ static struct sl_access access_of(uint32_t s, const struct sl_slot *slot, const 
                               .at_least = word->bytes ? 0 : word->threads * SL_BYTES_FOR_THREAD};
 }
 
-/* Lists the chunks of all words. All inner tensors are to be known before the first one's end is asked for.
- */
+/* Lists the chunks of all words. The first pass learns all inner tensors, which determine the ends in the
+ * second. */
 static bool list_chunks(struct sl_scanner *scanner, const struct sl_usage *usage, struct chunk_list *chunks)
 {
     struct sl_placement *placement = scanner->placement;

@@ -38,8 +38,9 @@ static uint64_t hash_layout(const struct sl_kernel_layout *layout)
     return hash;
 }
 
-/* The same kernel under another handle, or loaded again: its number stays, so that signatures do. Another one
- * may share its name, and parameters are read as far as the layout says. */
+/* Finds the same kernel under another handle, or loaded again: its number, and thus its signatures, stay.
+ * Other kernels may share the name, and parameters are read as far as the layout says, so the layout must
+ * match too. */
 static uint32_t find_by_layout(const struct sl_kernels *kernels, const struct sl_kernel_layout *layout,
                                uint64_t hash)
 {
@@ -53,7 +54,7 @@ static uint32_t find_by_layout(const struct sl_kernels *kernels, const struct sl
     return 0;
 }
 
-/* A pointer is aligned in the parameter block, whatever the alignment of the caller's copy. */
+/* A pointer is aligned in the parameter block; the caller's copy may be unaligned. */
 static bool list_words(struct sl_kernel *kernel)
 {
     for (int pass = 0; pass < 2; pass++) {

@@ -1,6 +1,5 @@
-/* What is known of each kernel: its name and where its parameters lie. Asked of the backend once for each
- * handle, and forgotten when modules are unloaded, since handles are used again. Caller holds the order lock.
- */
+/* The name and parameter layout of each kernel. The backend is queried once for each handle. Handles are
+ * forgotten when modules are unloaded, since the driver reuses them. Caller holds the order lock. */
 #ifndef SLUICE_KERNEL_H
 #define SLUICE_KERNEL_H
 
@@ -14,14 +13,13 @@
 
 struct sl_kernel {
     uint64_t name_hash;
-    const char *name;   /* lives as long as the process: the trace and the log point to it */
-    uint32_t announced; /* in which of the trace's laps its name was written, counted from 1 */
-    bool meets_peers;   /* NCCL's, by its name */
-    uint64_t module;    /* whose it is, or 0 */
+    const char *name;   /* never freed: the trace and the log point to it */
+    uint32_t announced; /* the lap of the trace that has its name, counted from 1 */
+    bool meets_peers;   /* may wait for other ranks: an NCCL kernel, by its name */
+    uint64_t module;    /* that contains it, or 0 */
     uint32_t parameter_count;
     uint32_t *offsets, *sizes;
-    uint32_t
-        *words; /* where pointers may be, in order: parameter << 16 | offset in it, in whole aligned words */
+    uint32_t *words; /* possible pointers, in order: parameter << 16 | offset; whole aligned words */
     uint32_t word_count;
     struct sl_word_evidence *evidence; /* for each of `words` */
     struct sl_address_lists lists;
@@ -32,10 +30,10 @@ struct sl_kernels {
     struct sl_kernel *kernels; /* number 0 is no kernel */
     uint32_t count, capacity;
     struct sl_map by_handle;
-    uint64_t version; /* counts how often handles were forgotten */
+    uint64_t version; /* counts the calls that forgot handles */
 };
 
-/* By its name one of NCCL's, which are the same in all programs that have it, linked in or not. */
+/* Whether it is an NCCL kernel by its name, which is the same for static and dynamic linking. */
 static inline bool sl_kernel_is_collective(const char *name)
 {
     return !strncmp(name, "ncclDevKernel", 13) || !strncmp(name, "ncclKernel", 10) ||
@@ -45,11 +43,11 @@ static inline bool sl_kernel_is_collective(const char *name)
 void sl_kernels_init(struct sl_kernels *kernels, const struct sl_backend *backend);
 void sl_kernels_close(struct sl_kernels *kernels); /* accepts a zeroed one; names are kept */
 
-/* The kernel's number, from 1; 0 when nothing can be known. pre: the launching stream captures nothing, or
- * the handle was asked for before. */
+/* The kernel's number, from 1; 0: nothing is known. Precondition: the launching stream captures nothing, or
+ * the handle was looked up before. */
 uint32_t sl_kernels_find(struct sl_kernels *kernels, uint64_t handle);
 
-/* Where the launch has word `w` of its parameters, or NULL where it has none. */
+/* The launch's word `w` of the kernel's words, or NULL if the launch lacks it. */
 static inline const char *sl_kernel_word(const struct sl_launch *launch, const struct sl_kernel *kernel,
                                          uint32_t w)
 {
@@ -63,7 +61,7 @@ static inline const char *sl_kernel_word(const struct sl_launch *launch, const s
                                                                 : NULL;
 }
 
-/* Where the launch has parameter `p`, all of its bytes, or NULL where it has none. */
+/* The launch's parameter `p`, all of its bytes, or NULL if the launch lacks it. */
 static inline const char *sl_kernel_parameter(const struct sl_launch *launch, const struct sl_kernel *kernel,
                                               uint32_t p)
 {
@@ -73,7 +71,7 @@ static inline const char *sl_kernel_parameter(const struct sl_launch *launch, co
                                                          : NULL;
 }
 
-/* How many entries of the kernel's arrays of addresses the launch uses; 0: it has none that are known. */
+/* How many entries of the kernel's address arrays the launch uses; 0: no known arrays. */
 static inline uint32_t sl_kernel_entries(const struct sl_launch *launch, const struct sl_kernel *kernel)
 {
     const struct sl_address_lists *lists = &kernel->lists;
@@ -82,24 +80,23 @@ static inline uint32_t sl_kernel_entries(const struct sl_launch *launch, const s
                            : 0;
 }
 
-/* Whether word `w` may be an address where so many entries are used. */
+/* Whether word `w` may be an address if `entries` entries are used. */
 static inline bool sl_kernel_word_used(const struct sl_kernel *kernel, uint32_t w, uint32_t entries)
 {
     return sl_address_lists_has(&kernel->lists, kernel->words[w] >> 16, kernel->words[w] & 0xffff, entries);
 }
 
-/* The number of the kernel with this name and layout, which need not be loaded yet. 0: out of memory. */
+/* The number of the kernel with this name and layout, which need not be loaded. 0: out of memory. */
 uint32_t sl_kernels_know(struct sl_kernels *kernels, const struct sl_kernel_layout *layout);
 
-/* Whether word `w` is part of a structure, which may have room that nobody fills. */
+/* Whether word `w` is part of a structure, which may have unfilled room. */
 static inline bool sl_kernel_word_in_structure(const struct sl_kernel *kernel, uint32_t w)
 {
     return kernel->sizes[kernel->words[w] >> 16] > sizeof(uint64_t);
 }
 
-/* What distinguishes an access from others of its launch: the parameter and where in it (struct sl_access),
- * but only the parameter where that is a structure, since stale words (stale_words.h) may repeat its
- * addresses. */
+/* Distinguishes an access from others of its launch: its parameter and the offset in it (struct sl_access).
+ * For a structure only the parameter counts, since stale words (stale_words.h) may repeat its addresses. */
 static inline uint32_t sl_kernels_role(const struct sl_kernels *kernels, uint64_t parameter, uint32_t where)
 {
     const struct sl_kernel *kernel = &kernels->kernels[parameter >> 32];

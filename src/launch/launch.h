@@ -13,30 +13,30 @@ struct sl_span {
     bool write;
 };
 
-/* One launch, between begin and end. The shim fills the first part (zero the rest). */
+/* One launch, between begin and end. The shim fills the first part and zeroes the rest. */
 struct sl_launch {
     enum sl_launch_kind kind;
-    sl_stream stream;  /* as the program gave it; with_ptsz calls pass CU_STREAM_PER_THREAD for NULL */
+    sl_stream stream;  /* from the program; with_ptsz calls pass CU_STREAM_PER_THREAD for NULL */
     uint64_t function; /* kernels: the CUfunction or CUkernel handle */
     uint32_t grid[3], block[3], shared_bytes;
     void *const *parameters; /* kernels: kernelParams, or NULL */
     const void *packed;      /* kernels: the buffer from `extra`, or NULL */
     uint64_t packed_bytes;
-    struct sl_span spans[2]; /* copies and sets: the device ranges they name */
+    struct sl_span spans[2]; /* copies and sets: the device ranges */
     uint32_t span_count;
     enum sl_copy_direction direction;
-    uint64_t copied_bytes; /* of copies, whatever memory they are between; 0: those of the first span */
+    uint64_t copied_bytes;            /* of copies between any memory; 0: those of the first span */
     const struct sl_span *more_spans; /* batches of copies, until begin returns: further ranges */
     uint32_t more_span_count;
     struct sl_upload {
         const void *from; /* in host memory, readable or not */
         uint64_t to, bytes;
-    } upload;              /* copies from memory that is not ours, or zeros */
-    uint32_t collective;   /* collectives: which, as include/sluice/trace.h numbers them; 0: several kinds */
-    uint64_t communicator; /* collectives: the same number on all ranks; 0: not known */
-    const struct sl_footprint *footprint; /* graphs: what its nodes may touch; NULL where that is not known */
+    } upload;              /* copies from foreign memory, or zeros */
+    uint32_t collective;   /* collectives: kind as in include/sluice/trace.h; 0: several kinds */
+    uint64_t communicator; /* collectives: the same number on all ranks; 0: unknown */
+    const struct sl_footprint *footprint; /* graphs: what the nodes may touch; NULL: unknown */
 
-    /* The core's own, from begin to end. */
+    /* Used by the core, from begin to end. */
     struct sl_core *core; /* that saw it begin, or NULL */
     sl_tick tick;
     bool meets_peers; /* it may wait for other ranks */

@@ -5,7 +5,7 @@
 
 #include "launch/access.h"
 
-/* The numbers that say how a kernel is launched lie next to each other in both structures. */
+/* The numbers of a kernel's launch are contiguous in both structures. */
 #define SHAPE_BYTES (sizeof(uint64_t) + 7 * sizeof(uint32_t))
 _Static_assert(offsetof(struct sl_launch_cache_entry, shared_bytes) + 4 -
                            offsetof(struct sl_launch_cache_entry, function) ==
@@ -14,7 +14,7 @@ _Static_assert(offsetof(struct sl_launch_cache_entry, shared_bytes) + 4 -
                        SHAPE_BYTES,
                "compared as one piece");
 
-/* Whether the launch is the one of the entry although its word `w`, which is none there, is an address. */
+/* Whether the launch matches the entry although its word `w`, which is no address there, is one. */
 static bool adds_nothing(const struct sl_kernel *kernel, const struct sl_launch_cache_entry *entry,
                          uint32_t w, uint64_t address, uint32_t entries)
 {
@@ -25,8 +25,8 @@ static bool adds_nothing(const struct sl_kernel *kernel, const struct sl_launch_
     return false;
 }
 
-/* Goes through the words in the order of kernel->words. A block of parameters may have hundreds of them, most
- * of which are no addresses. */
+/* Compares the words in the order of kernel->words. A parameter block may have hundreds of words, most of
+ * which are not addresses. */
 static bool same_words(const struct sl_launch *launch, const struct sl_kernel *kernel,
                        const struct sl_launch_cache_entry *entry)
 {
@@ -52,7 +52,7 @@ static bool same_words(const struct sl_launch *launch, const struct sl_kernel *k
     return true;
 }
 
-/* Are the allocations where the entry saw them? */
+/* Whether the allocations are where the entry saw them. */
 static bool same_places(const struct sl_scanner *scanner, const struct sl_symbol_record *record,
                         const struct sl_launch_cache_entry *entry)
 {
@@ -87,7 +87,7 @@ const struct sl_launch_cache_entry *sl_launch_cache_match(struct sl_scanner *sca
     return entry;
 }
 
-/* same_places goes through both side by side. */
+/* Required by same_places, which walks both arrays in step. */
 static bool in_order_of_words(const struct sl_scanner *scanner)
 {
     const struct sl_usage *usage = &scanner->usage;
@@ -124,9 +124,9 @@ void sl_launch_cache_put(struct sl_scanner *scanner, const struct sl_launch *lau
         bool ours = next < scanner->usage.word_count && scanner->usage.words[next].where == known->words[w];
         entry->words[w] = ours ? scanner->usage.words[next++].address : 0;
     }
-    if (scanner->usage.chunk_count) /* none where sluice only records */
+    if (scanner->usage.chunk_count) /* none if sluice only records */
         memcpy(entry->words + known->word_count, scanner->usage.chunks,
                scanner->usage.chunk_count * sizeof(sl_chunk));
     if (next != scanner->usage.word_count)
-        entry->extents = UINT64_MAX; /* not all of it came from parameters */
+        entry->extents = UINT64_MAX; /* some words did not come from parameters */
 }

@@ -8,7 +8,7 @@
 #include "launch/access.h"
 
 #define TABLES_MAX 4096u
-#define WHERE_TABLE 0x80000000u /* in sl_word.where: not from a parameter itself */
+#define WHERE_TABLE 0x80000000u /* in sl_word.where: not a parameter itself */
 
 void sl_tables_close(struct sl_tables *tables)
 {
@@ -43,7 +43,7 @@ static const struct sl_variable *find_variable(const struct sl_tables *tables, u
     return NULL;
 }
 
-/* The first table that ends behind `address`. */
+/* The first table that ends after `address`. */
 static uint32_t table_from(const struct sl_tables *tables, uint64_t address)
 {
     uint32_t low = 0, high = tables->count;
@@ -66,8 +66,8 @@ static void forget(struct sl_tables *tables, uint64_t begin, uint64_t end)
     tables->count -= past - at;
 }
 
-/* The words of a copy that are addresses in live allocations. The source is the program's, and may be no
- * memory at all: the driver says so, not a fault of ours. */
+/* The words of a copy that are addresses in live allocations. The program's source may not be readable
+ * memory. Then the driver reports the error; sluice must not fault. */
 static uint32_t read_targets(struct sl_scanner *scanner, const struct sl_launch *launch, uint64_t **targets)
 {
     uint64_t *words = scanner->tables.words;
@@ -86,7 +86,7 @@ static uint32_t read_targets(struct sl_scanner *scanner, const struct sl_launch 
     return count;
 }
 
-/* Launches that were recognised by how they looked did not know of a table that is new. */
+/* Adds a new table. Launch cache entries do not know of it, so they become invalid. */
 static void keep(struct sl_scanner *scanner, const struct sl_table *table)
 {
     struct sl_tables *tables = &scanner->tables;

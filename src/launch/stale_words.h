@@ -1,10 +1,10 @@
-/* Words of a kernel's parameters that only sometimes are addresses.
+/* Words of a kernel's parameters that are addresses only sometimes.
  *
- * A structure that is passed by value often has room that the program does not fill: of an array of strides,
- * say, as many entries as there are dimensions. What stands behind them is what the stack held there before,
- * and may look like an address of a live allocation in one launch and like anything else in the next. Such a
- * word is no part of what the launch is, and nothing is fetched for it. If it was an address after all, the
- * launch uses that memory remotely. Caller holds the order lock.
+ * A by-value structure often has room that the program does not fill: an array of strides, for example, has
+ * as many entries as a tensor may have dimensions. The unused entries keep the stack's previous content. This
+ * may look like an address of a live allocation in one launch and like anything else in the next. Such a word
+ * is stale: it does not belong to the launch's identity, and nothing is fetched for it. If it was an address
+ * after all, the launch uses that memory remotely. Caller holds the order lock.
  */
 #ifndef SLUICE_STALE_WORDS_H
 #define SLUICE_STALE_WORDS_H
@@ -12,20 +12,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How often a word was an address of a live allocation, and how often something else but 0. */
+/* How often a word was an address of a live allocation, and how often another nonzero value. */
 struct sl_word_evidence {
     uint8_t live, other;
 };
 
-enum { SL_STALE_EVIDENCE = 1 }; /* of both: then the word is stale */
+enum { SL_STALE_EVIDENCE = 1 }; /* of both: the word is stale */
 
 static inline bool sl_word_is_stale(const struct sl_word_evidence *evidence)
 {
     return evidence->live >= SL_STALE_EVIDENCE && evidence->other >= SL_STALE_EVIDENCE;
 }
 
-/* The word was looked at. pre: it is not 0, and part of a parameter that is larger than an address. Returns
- * whether it is stale from now on, and was not before. */
+/* Notes a word's value. Precondition: the value is not 0, and the parameter is larger than an address.
+ * Returns whether this made the word stale. */
 bool sl_word_note(struct sl_word_evidence *evidence, bool live);
 
 #endif

@@ -84,7 +84,7 @@ void sl_symbols_follow(struct sl_symbols *symbols, sl_symbol symbol, const struc
         bool same = own[a].name == accesses[a].name && own[a].where == accesses[a].where;
         if (!same || own[a].slot == accesses[a].slot) continue;
         own[a].slot = accesses[a].slot;
-        record->recorded = 0; /* the trace gets them again */
+        record->recorded = 0; /* the trace gets the accesses again */
     }
 }
 
@@ -98,7 +98,7 @@ void sl_symbols_widen(struct sl_symbols *symbols, sl_symbol symbol, const struct
         if (other->bytes > own->bytes) own->bytes = other->bytes;
         if (other->at_least > own->at_least) own->at_least = other->at_least;
         if (other->threads > own->threads) own->threads = other->threads;
-        record->recorded = 0; /* the trace gets them again */
+        record->recorded = 0; /* the trace gets the accesses again */
     }
 }
 
@@ -115,5 +115,5 @@ void sl_symbols_narrow(struct sl_symbols *symbols, sl_symbol symbol, const bool 
     record->cached = NULL;
     signature |= 1;
     if (sl_map_get(&symbols->by_hash, signature) == SL_NONE)
-        (void)sl_map_put(&symbols->by_hash, signature, symbol); /* or else it will be another symbol */
+        (void)sl_map_put(&symbols->by_hash, signature, symbol); /* on failure it gets another symbol */
 }

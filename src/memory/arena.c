@@ -7,9 +7,9 @@
 #include "base/log.h"
 #include "memory/arena_valid.h"
 
-#define NO_SLAB UINT16_MAX /* memory of the driver's */
+#define NO_SLAB UINT16_MAX /* driver memory */
 #define LEAST_PINNED_BYTES (32 * SL_MIB)
-#define PINNED_GROWTH 8 /* a pinned slab has at least this part of what there is already */
+#define PINNED_GROWTH 8 /* a pinned slab has at least this fraction of the pinned memory so far */
 
 _Atomic uint32_t sl_slab_of[SL_SLAB_TABLE];
 struct sl_arena_range sl_arena_range = {UINT64_MAX, 0};
@@ -27,7 +27,7 @@ void sl_arena_init(struct sl_arena *arena, const struct sl_backend *backend, uin
 static bool may_change(int from, int to)
 {
     switch (from) {
-    case SL_CONTENT_DEAD: /* populated with or without an owner, or used remotely */
+    case SL_CONTENT_DEAD: /* populated without or with an owner, or used remotely */
         return to == SL_CONTENT_RESIDENT_DEAD || to == SL_CONTENT_HOST;
     case SL_CONTENT_HOST:
         return to == SL_CONTENT_RESIDENT || to == SL_CONTENT_DEAD;
@@ -87,7 +87,7 @@ bool sl_arena_note(uint64_t address, uint64_t bytes)
     return true;
 }
 
-/* Its chunks are what remains of `bytes`. A pinned chunk is as a resident one. */
+/* The slab gets the chunks that `bytes` have left. A pinned chunk counts as resident. */
 static void fill_slab(struct sl_arena *arena, uint32_t s, uint64_t address, uint64_t bytes, bool pinned)
 {
     struct sl_slab *slab = &arena->slabs[s];
@@ -109,7 +109,7 @@ static void fill_slab(struct sl_arena *arena, uint32_t s, uint64_t address, uint
     }
 }
 
-/* Takes slabs for `bytes` bytes, whole chunks, that follow each other in address and in number. */
+/* Takes slabs for `bytes` bytes, whole chunks, contiguous in address and in number. */
 static enum sl_status add_slabs(struct sl_arena *arena, uint64_t bytes, bool pinned)
 {
     const struct sl_backend *backend = arena->backend;
@@ -151,14 +151,14 @@ static bool is_free(const struct sl_arena *arena, sl_chunk chunk)
     return sl_arena_record(arena, chunk)->bytes == 0;
 }
 
-/* A run may cross a slab's end only where the next slab follows in address. */
+/* A run may cross a slab's end only where the next slab is contiguous. */
 static bool adjacent(const struct sl_arena *arena, sl_chunk chunk)
 {
     return sl_arena_record(arena, chunk + 1)->address - sl_arena_record(arena, chunk)->address ==
            arena->chunk_bytes;
 }
 
-/* Pinned slabs that the backend gave one by one are pinned one by one: nothing lies in two of them. */
+/* No run spans two pinned slabs that the backend gave separately: each is pinned by itself. */
 static sl_chunk find_run(const struct sl_arena *arena, uint32_t count, bool pinned, bool foreign)
 {
     size_t total = sl_arena_chunk_count(arena), length = 0;
@@ -205,12 +205,12 @@ static void mark(struct sl_arena *arena, sl_chunk first, uint64_t bytes)
         if (chunk->pinned) arena->pinned_bytes_used += chunk->bytes;
         slab->free_chunks--;
         if (!atomic_exchange(&slab->used, true)) arena->slabs_used++;
-        /* From here on somebody may write to it unseen, so it must not be discarded any more. */
+        /* From here on the owner may write to it unseen, so it must not be discarded. */
         sl_content_change(chunk, SL_CONTENT_RESIDENT_DEAD, SL_CONTENT_RESIDENT);
     }
 }
 
-/* `slab_bytes`: to ask the backend for if there is no room. */
+/* `slab_bytes`: the request to the backend if there is no room. */
 static enum sl_status take(struct sl_arena *arena, uint64_t bytes, uint64_t slab_bytes, bool pinned,
                            sl_chunk *first)
 {
@@ -232,7 +232,7 @@ enum sl_status sl_arena_take(struct sl_arena *arena, uint64_t bytes, sl_chunk *f
     return take(arena, bytes, (bytes + SL_GIB - 1) & ~(SL_GIB - 1), false, first);
 }
 
-/* Few slabs, and little in them that nobody asked for. */
+/* A large slab keeps slabs few; PINNED_GROWTH limits the unrequested part. */
 static uint64_t pinned_slab_bytes(const struct sl_arena *arena, uint64_t bytes, uint64_t room_bytes)
 {
     uint64_t least = (uint64_t)chunks_for(arena, bytes) << arena->chunk_shift;
@@ -267,7 +267,7 @@ bool sl_arena_take_at(struct sl_arena *arena, sl_chunk first, uint64_t bytes)
     return true;
 }
 
-/* The first of `count` empty slabs that follow each other; the number of slabs where there are none. */
+/* The first of `count` contiguous empty slabs; the number of slabs if there are none. */
 static uint32_t find_slabs(const struct sl_arena *arena, uint32_t count)
 {
     uint32_t total = atomic_load(&arena->slab_count), length = 0;
@@ -334,7 +334,7 @@ void sl_arena_give(struct sl_arena *arena, sl_chunk first)
         arena->virtual_bytes_used -= chunk->bytes;
         if (chunk->pinned) arena->pinned_bytes_used -= chunk->bytes;
         atomic_store(&chunk->bytes, 0);
-        /* The migrator may change it meanwhile, from one of the two to the other. */
+        /* The migrator may meanwhile change it between resident and host. */
         while (!sl_content_is_dead(atomic_load(&chunk->content)))
             if (!sl_content_change(chunk, SL_CONTENT_RESIDENT, SL_CONTENT_RESIDENT_DEAD))
                 sl_content_change(chunk, SL_CONTENT_HOST, SL_CONTENT_DEAD);

@@ -48,7 +48,7 @@ static bool is_unowned(const struct sl_chunk_record *chunk, sl_chunk c)
            SL_HOLDS(chunk->run_slot == SL_NONE) && SL_HOLDS(chunk->group == SL_NONE);
 }
 
-/* With its first chunk the others of the run are looked at. */
+/* The first chunk of a run checks the others. */
 static bool is_in_run(const struct sl_arena *arena, const struct sl_chunk_record *chunk, sl_chunk c)
 {
     if (!SL_HOLDS(chunk->run <= c)) return false;

@@ -1,26 +1,29 @@
-/* Whether the arena's structures are valid, for SL_CHECK_ALL and tests: each function says which invariants
- * it looks at. Nothing is changed. Caller holds the order lock throughout. */
+/* Whether the arena's structures are valid, for SL_CHECK_ALL and tests. Each function states the invariants
+ * that it checks. The functions change nothing. Caller holds the order lock throughout. */
 #ifndef SLUICE_ARENA_VALID_H
 #define SLUICE_ARENA_VALID_H
 
 #include "memory/arena.h"
 
-/* Each level of bits says which words of the one below are not zero; there are `count` stretches, none of
- * them empty, none reaching into the next or beyond the chunk's granules; `end` and `longest` are no more
- * than these. */
+/* Each level of bits marks the nonzero words of the level below. There are `count` stretches; none is empty,
+ * overlaps the next or exceeds the chunk's granules. `end` and `longest` are at most the chunk's granules. */
 bool sl_chunk_bitmap_is_valid(const struct sl_chunk_bitmap *bitmap);
 
-/* The chunk's address and kind are those of its place in the slab, its content is one that there is, and what
- * is in use and in its frame are whole blocks of it. Free: it is nobody's, and has a run of none. In use:
- * there is memory behind it; the run that it belongs to holds it, the others of a run that it begins say that
- * they belong to it, and only the last one of a run is not in use as a whole. Packed: it is a run by itself,
- * something lies in it, and as much is in use as its bitmap says. Pinned: it is resident as a whole. Of the
- * bitmap no more is looked at. pre: the arena has such a chunk. */
+/* The chunk's address and kind match its place in the slab, its content is a valid value, and its bytes in
+ * use and in its frame are whole blocks. Further, by the state of the chunk:
+ * - free: it has no owner, and its run is empty;
+ * - in use: memory backs it, its run contains it, all chunks of a run that it begins name it as their first,
+ *   and only the last chunk of a run is used in part;
+ * - packed: it is a run by itself, holds an allocation, and uses as many bytes as its bitmap says;
+ * - pinned: it is resident as a whole.
+ *
+ * The rest of the bitmap is not checked. Precondition: the arena has such a chunk.
+ */
 bool sl_chunk_is_valid(const struct sl_arena *arena, sl_chunk c);
 
-/* Slabs are aligned, addresses lead to them (sl_slab_of), and they have no more chunks than there is room
- * for. Every chunk is valid. What is counted (free chunks of each slab, chunks and bytes in use, those of
- * them that are pinned) is what chunks add up to, and no peak is below it. */
+/* Slabs are aligned, their addresses lead to them (sl_slab_of), and they have at most as many chunks as fit.
+ * Every chunk is valid. The counters (free chunks of each slab, chunks and bytes in use, pinned bytes) equal
+ * the sums over the chunks, and no peak is below its counter. */
 bool sl_arena_is_valid(const struct sl_arena *arena);
 
 #endif

@@ -69,7 +69,7 @@ static uint32_t start_after(const struct sl_chunk_bitmap *bitmap, uint32_t granu
             return (uint32_t)at;
         }
         at >>= 6;
-        mask = UINT64_MAX << (at & 63) << 1; /* in two steps: a shift by 64 is not defined */
+        mask = UINT64_MAX << (at & 63) << 1; /* in two steps: a shift by 64 is undefined */
     }
     return NONE;
 }

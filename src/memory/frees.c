@@ -7,18 +7,18 @@
 #include "base/guards.h"
 #include "device/ordering.h"
 
-/* Beyond so many ranges the oldest free is asked for at every so many frees: memory that is never used again
- * would keep its events. */
+/* Beyond MANY_RANGES ranges the oldest free is queried every FREES_BETWEEN_QUESTIONS frees: memory
+ * that is never used again would otherwise keep its events. */
 enum { MANY_RANGES = 4096, FREES_BETWEEN_QUESTIONS = 64 };
 
 struct sl_points {
     struct sl_frees *list;
     uint32_t refs; /* guarded by the list's lock */
     uint32_t count;
-    _Atomic bool open; /* the one event is not recorded yet: on that stream */
+    _Atomic bool open; /* its one event is not recorded yet; it belongs on `stream` */
     sl_stream stream;
-    uint64_t began;  /* frees that were in the list before the events were recorded */
-    uint64_t number; /* of the last free that has them; UINT64_MAX: not in the list yet */
+    uint64_t began;  /* frees in the list before the events were recorded */
+    uint64_t number; /* of the last free that has these points; UINT64_MAX: not in the list yet */
     struct {
         sl_event_handle event;
         uint64_t serial;
@@ -33,7 +33,7 @@ enum sl_status sl_frees_init(struct sl_frees *frees, const struct sl_backend *ba
     return SL_OK;
 }
 
-/* pre: the lock is taken, except at the end. */
+/* Precondition: the lock is held, except at close. */
 static void release(struct sl_frees *frees, struct sl_points *points)
 {
     if (--points->refs) return;
@@ -87,7 +87,8 @@ struct sl_points *sl_points_record(struct sl_frees *frees, const struct sl_free_
             backend->stream_finish(backend->self, streams[i].handle);
             continue;
         }
-        /* Where it cannot be recorded the stream was waited for; an event that never was holds nobody up. */
+        /* If it cannot be recorded, the stream was waited for; waiting for an unrecorded event returns at
+         * once. */
         sl_record_event(backend, event, streams[i].handle);
         points->at[points->count].event = event;
         points->at[points->count++].serial = streams[i].serial;
@@ -97,7 +98,7 @@ struct sl_points *sl_points_record(struct sl_frees *frees, const struct sl_free_
     return NULL;
 }
 
-/* No further free gets the point that is open. Returns it, with the list's reference; or NULL. */
+/* Closes the open point to further frees. Returns it with the list's reference, or NULL. */
 static struct sl_points *take_open(struct sl_frees *frees, const struct sl_points *only)
 {
     sl_lock(&frees->lock);
@@ -105,7 +106,7 @@ static struct sl_points *take_open(struct sl_frees *frees, const struct sl_point
     if (points) {
         frees->open = NULL;
         atomic_store(&frees->any_open, false);
-        if (points->refs == 1) { /* nobody has it */
+        if (points->refs == 1) { /* no free uses it */
             release(frees, points);
             points = NULL;
         }
@@ -114,7 +115,7 @@ static struct sl_points *take_open(struct sl_frees *frees, const struct sl_point
     return points;
 }
 
-/* Two threads may both do so: what each waits for lies behind the frees. */
+/* Two threads may both record it: either recording comes after the frees. */
 static void record_open(struct sl_points *points)
 {
     struct sl_points *taken = take_open(points->list, points);
@@ -141,7 +142,7 @@ void sl_frees_flush_stream(struct sl_frees *frees, sl_stream stream)
     if (lies_there) sl_frees_flush(frees);
 }
 
-/* pre: it is not in the list. Another thread's may be open by now. */
+/* Precondition: `points` is not in the list. Another thread may have opened a point meanwhile. */
 static void open_point(struct sl_frees *frees, struct sl_points *points, uint64_t serial)
 {
     atomic_store(&points->open, true);
@@ -178,7 +179,7 @@ struct sl_points *sl_points_open(struct sl_frees *frees, const struct sl_free_st
     return points;
 }
 
-/* The first range that ends behind `address`. */
+/* The first range that ends after `address`. */
 static uint32_t first_behind(const struct sl_frees *frees, uint64_t address)
 {
     uint32_t low = 0, high = frees->count;
@@ -192,7 +193,7 @@ static uint32_t first_behind(const struct sl_frees *frees, uint64_t address)
     return low;
 }
 
-/* pre: there is room for it. */
+/* Precondition: there is capacity for it. */
 static void insert(struct sl_frees *frees, uint32_t at, struct sl_freed range)
 {
     memmove(&frees->ranges[at + 1], &frees->ranges[at], (frees->count - at) * sizeof *frees->ranges);
@@ -207,7 +208,7 @@ static void erase(struct sl_frees *frees, uint32_t from, uint32_t until)
     frees->count -= until - from;
 }
 
-/* May be done under any lock. */
+/* May be called under any lock. */
 static void wait_for_event(const struct sl_points *points, sl_event_handle event)
 {
     const struct sl_backend *backend = points->list->backend;
@@ -222,7 +223,7 @@ static void wait_on_host(const struct sl_points *points)
     for (uint32_t i = 0; i < points->count; i++) wait_for_event(points, points->at[i].event);
 }
 
-/* What is behind the middle of a range becomes one of its own. */
+/* The part after a hole in the middle of a range becomes a range of its own. */
 static void split(struct sl_frees *frees, uint32_t at, struct sl_freed rest)
 {
     if (!sl_grow(&frees->ranges, &frees->capacity, frees->count, sizeof *frees->ranges)) {
@@ -233,7 +234,7 @@ static void split(struct sl_frees *frees, uint32_t at, struct sl_freed rest)
     insert(frees, at, rest);
 }
 
-/* Takes [begin, end) out of the list. */
+/* Removes [begin, end) from the list. */
 static void cut(struct sl_frees *frees, uint64_t begin, uint64_t end)
 {
     uint32_t at = first_behind(frees, begin);
@@ -295,7 +296,7 @@ void sl_points_void(struct sl_frees *frees, struct sl_points *points)
     sl_unlock(&frees->lock);
 }
 
-/* pre: the lock is taken. */
+/* Precondition: the lock is held. */
 static bool add(struct sl_frees *frees, uint64_t begin, uint64_t end, struct sl_points *points)
 {
     points->number = ++frees->added;

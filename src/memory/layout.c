@@ -6,11 +6,10 @@
 #include "base/map.h"
 
 enum { SPANS = 3 };
-enum { TRIES_FOR_VARIANT = 4 }; /* where chunks are nearly full most orders lead nowhere, and cost little */
-#define MANY_PAIRS ((uint64_t)1 << 18) /* of items and bins: a tenth of a second for all ways */
+enum { TRIES_FOR_VARIANT = 4 };        /* where chunks are nearly full most orders fail, at little cost */
+#define MANY_PAIRS ((uint64_t)1 << 18) /* of items and bins: 0.1 s for all ways */
 
-/* When an item is there: in the first period, in which rests are still there, and in one of those that
- * follow. */
+/* When an item is there: in the first period, which still has leftovers, and in later periods. */
 struct spans {
     struct {
         uint64_t from, to;
@@ -18,7 +17,7 @@ struct spans {
     unsigned count;
 };
 
-/* An item's place in its bin, which has them in the order of their offsets. */
+/* An item's place in its bin; a bin sorts its places by offset. */
 struct place {
     uint64_t offset, end;
     uint32_t item;
@@ -36,7 +35,7 @@ struct layout {
     struct found {
         uint64_t offset;
         uint32_t bin;
-    } * best; /* of the items, by the best way so far */
+    } * best; /* of the items, in the best way so far */
     struct bin *bins;
     uint32_t bin_count;
     uint64_t chunk_bytes;
@@ -76,7 +75,7 @@ static bool meet(const struct spans *one, const struct spans *other)
     return false;
 }
 
-/* The smallest gap of the bin that is there as long as the item: its offset and bytes. */
+/* Finds the smallest gap of the bin that is free during the item's life: its offset and bytes. */
 static bool find_gap(const struct layout *layout, const struct bin *bin, uint32_t item, uint64_t *offset,
                      uint64_t *gap_bytes)
 {
@@ -112,8 +111,8 @@ static bool put(struct layout *layout, uint32_t b, uint64_t offset, uint32_t ite
     return true;
 }
 
-/* The least time more, then the smallest gap, or, if `alike`, first the least time that the bin is needed and
- * the item is not. */
+/* Compares first the time that the item adds to the bin's; then, if `alike`, the time that the bin is needed
+ * without the item; then the gap. */
 static bool is_better(bool alike, const unsigned *times, uint64_t gap, const unsigned *best_times,
                       uint64_t best_gap)
 {
@@ -122,7 +121,7 @@ static bool is_better(bool alike, const unsigned *times, uint64_t gap, const uns
     return gap < best_gap;
 }
 
-/* Finds a place for the item, and puts it there. */
+/* Finds a place for the item and puts it there. */
 static bool place_item(struct layout *layout, struct sl_layout_item *item, uint32_t number, bool alike)
 {
     unsigned best_times[2] = {UINT32_MAX, UINT32_MAX};
@@ -142,7 +141,7 @@ static bool place_item(struct layout *layout, struct sl_layout_item *item, uint3
 }
 
 enum order { LONGEST_LIFE, MOST_NEEDED, FIRST, ORDERS };
-enum { WAYS = 2 * ORDERS }; /* either tie */
+enum { WAYS = 2 * ORDERS }; /* each order with both values of `alike` */
 
 struct turn {
     double weight;
@@ -158,7 +157,7 @@ static int compare_turns(const void *left, const void *right)
     return a->item < b->item ? -1 : a->item > b->item;
 }
 
-/* In parts of a period. */
+/* As a fraction of a period. */
 static double weight(const struct sl_layout_item *item, enum order order, uint64_t period)
 {
     if (order == LONGEST_LIFE) return (double)(item->ends - item->begins) / (double)period;
@@ -184,7 +183,7 @@ struct search {
     uint64_t period, least, random;
 };
 
-/* 0 to 1, the same numbers in every run (xorshift, Marsaglia 2003). */
+/* From 0 to 1, the same numbers in every run (xorshift, Marsaglia 2003). */
 static double random_share(struct search *s)
 {
     s->random ^= s->random << 13;
@@ -193,7 +192,7 @@ static double random_share(struct search *s)
     return (double)(s->random >> 11) * 0x1p-53;
 }
 
-/* In the order, but for up to half of a `disorder` by which each weight is off. */
+/* Sorts by weight, where each weight is changed at random by up to half of `disorder`. */
 static void set_turns(struct search *s, enum order order, double disorder)
 {
     s->turn_count = 0;
@@ -207,7 +206,7 @@ static void set_turns(struct search *s, enum order order, double disorder)
     qsort(s->turns, s->turn_count, sizeof *s->turns, compare_turns);
 }
 
-/* What stays where it is, then the others in their turns. */
+/* Places the fixed items and leftovers, then the others in their turns. */
 static bool place_all(struct search *s, bool alike)
 {
     for (size_t i = 0; i < s->count; i++)
@@ -221,7 +220,7 @@ static bool place_all(struct search *s, bool alike)
     return true;
 }
 
-/* False: something fits nowhere. */
+/* False: an item fits nowhere. */
 static bool try_way(struct search *s, unsigned way, double disorder)
 {
     struct layout *layout = &s->layout;
@@ -237,8 +236,9 @@ static bool try_way(struct search *s, unsigned way, double disorder)
     return true;
 }
 
-/* Every way to choose, of large layouts the first; then each again and again, more or less out of order. What
- * is tried does not go on from the best: plans are a rough measure, and to follow it far does worse. */
+/* Tries every way (only the first for large layouts), then random variations of each. A variation does not
+ * start from the best so far: the judge's plans are a rough measure, and following it far gives worse
+ * layouts. */
 static void choose(struct search *s)
 {
     bool large = (uint64_t)s->count * s->layout.bin_count > MANY_PAIRS;

@@ -7,8 +7,8 @@
 #include "base/grow.h"
 #include "memory/placement_valid.h"
 
-#define MOST_YOUNGER 256  /* that a free makes older; where there are more the youngest takes its place */
-#define MOST_OF_OTHERS 64 /* free slots of a key that are other streams', before one of them is taken */
+#define MOST_YOUNGER 256  /* slots that a free shifts in age; if there are more the youngest fills the gap */
+#define MOST_OF_OTHERS 64 /* free slots of other streams in a key before one of them is taken */
 
 void sl_placement_init(struct sl_placement *placement, struct sl_arena *arena, uint64_t limit_bytes)
 {
@@ -43,7 +43,7 @@ static uint32_t key_for(struct sl_placement *placement, uint64_t site, uint64_t 
 {
     uint64_t hash = key_hash(site, bytes);
     uint32_t key = sl_map_get(&placement->key_of, hash);
-    /* Memory depends on it, so two that share a hash are distinguished. */
+    /* Places depend on the key, so two that share a hash must differ. */
     for (; key != SL_NONE; key = sl_map_get(&placement->key_of, hash)) {
         if (placement->keys[key].site == site && placement->keys[key].bytes == bytes) return key;
         hash += 2;
@@ -93,8 +93,8 @@ static bool suits_stream(const struct sl_placement *placement, const struct sl_s
     return !placement->stream || !slot->home || slot->home == placement->stream;
 }
 
-/* The smallest ordinal of the key that is not live and not another stream's, whose memory would have to be
- * waited for; a new slot where there is none. Which one it is depends on the program's order alone. */
+/* The key's slot with the smallest ordinal that is neither live nor another stream's, whose memory would have
+ * to be waited for; a new slot if there is none. The choice depends on the program's order alone. */
 static uint32_t slot_for(struct sl_placement *placement, uint64_t site, uint64_t bytes)
 {
     uint32_t k = key_for(placement, site, bytes);
@@ -112,7 +112,7 @@ static uint32_t slot_for(struct sl_placement *placement, uint64_t site, uint64_t
     return looked < MOST_OF_OTHERS ? add_slot(placement, k) : key->slots[key->lowest_free];
 }
 
-/* The allocation can be the one that is expected. */
+/* Whether the allocation can be the expected one. */
 static bool is_expected(const struct sl_placement *placement, uint64_t site, uint64_t bytes)
 {
     if (placement->expected_slot >= placement->slot_count) return false;
@@ -120,7 +120,7 @@ static bool is_expected(const struct sl_placement *placement, uint64_t site, uin
     return !slot->live && slot->site == site && slot->bytes == bytes && suits_stream(placement, slot);
 }
 
-/* For an allocation at `address`: the slot of the key that lay there last, or else slot_for. */
+/* For an allocation at `address`: the slot of the key that last lay there, or else slot_for's. */
 static uint32_t slot_for_place(struct sl_placement *placement, uint64_t site, uint64_t bytes,
                                uint64_t address)
 {
@@ -150,7 +150,7 @@ static bool is_pinned(const struct sl_placement *placement, uint64_t address)
     return sl_arena_record(placement->arena, sl_arena_chunk(placement->arena, address))->pinned;
 }
 
-/* Neither tiny nor so large that it has chunks of its own anyway, but for a rest. */
+/* Neither tiny nor so large that it has chunks of its own. */
 static bool is_packed(const struct sl_placement *placement, const struct sl_slot *slot)
 {
     return slot->bytes > SL_TINY_BYTES && slot->bytes < placement->arena->chunk_bytes;
@@ -167,7 +167,7 @@ static uint32_t group_of(struct sl_placement *placement, const struct sl_slot *s
     return key->freed ? SL_GROUP_FREED : SL_GROUP_LASTING;
 }
 
-/* Host memory that nobody has. */
+/* Unused host memory. */
 static uint64_t room_of(const struct sl_placement *placement)
 {
     uint64_t taken = sl_arena_host_bytes(placement->arena) + placement->promised_bytes;
@@ -182,8 +182,8 @@ static bool retake(struct sl_placement *placement, uint32_t s, uint64_t address,
                                   is_pinned(placement, address) ? SL_GROUP_PINNED : group, room_bytes, s);
 }
 
-/* The expected one or the last one if it is free, else a new one. Where there is no pinned memory left, the
- * other will do. */
+/* Takes the expected place or the last one if it is free, else a new one. Falls back to unpinned memory if no
+ * pinned memory is left. */
 static enum sl_status find_place(struct sl_placement *placement, uint32_t s, uint32_t group,
                                  uint64_t *address)
 {
@@ -200,7 +200,7 @@ static enum sl_status find_place(struct sl_placement *placement, uint32_t s, uin
     return sl_suballocator_take(suballocator, slot->bytes, group, room_bytes, s, address);
 }
 
-/* By its site: neither what the driver or the program placed, nor what takes whole chunks. */
+/* Whether the site's statistics count it: placed by this module and smaller than a chunk. */
 static bool is_counted(const struct sl_placement *placement, const struct sl_slot *slot)
 {
     return !placement->noted && !slot->mapped && !slot->block && is_packed(placement, slot);
@@ -211,7 +211,7 @@ static bool goes_by_age(const struct sl_slot_key *key)
     return key->bytes <= SL_TINY_BYTES && !key->by_number;
 }
 
-/* The slot is the youngest of its key. */
+/* Makes the slot the youngest of its key. */
 static void begin_age(struct sl_placement *placement, uint32_t s)
 {
     struct sl_slot *slot = &placement->slots[s];
@@ -302,7 +302,7 @@ static void end_life(struct sl_placement *placement, uint32_t s)
     if (slot->pinned) placement->pinned_live_bytes -= slot->bytes;
 }
 
-/* What was changed, and, the larger it is the seldomer, all there is. */
+/* Checks the changed slot, and everything at intervals that grow with its size. */
 static void check(const struct sl_placement *placement, uint32_t s)
 {
     SL_CHECK_ALL(sl_slot_is_valid(placement, s));
@@ -422,7 +422,7 @@ uint32_t sl_placement_remembered(const struct sl_placement *placement)
     return placement->slot_count - placement->free_slots - (uint32_t)placement->live_count;
 }
 
-/* Leaves the key its live slots only. True if there are any. */
+/* Removes the key's slots that are not live. True: live ones remain. */
 static bool keep_live(struct sl_placement *placement, struct sl_slot_key *key, uint32_t number)
 {
     uint32_t kept = 0;
@@ -445,7 +445,7 @@ static bool keep_live(struct sl_placement *placement, struct sl_slot_key *key, u
     return kept > 0;
 }
 
-/* What is known of sites, of those only that have live allocations. Without memory all stays as it is. */
+/* Keeps only the statistics of sites with live allocations. Does nothing if out of memory. */
 static void forget_sites(struct sl_placement *placement)
 {
     struct sl_site_groups sites = {0};
@@ -479,7 +479,7 @@ void sl_placement_forget(struct sl_placement *placement)
         uint64_t hash = key_hash(key.site, key.bytes);
         while (sl_map_get(&placement->key_of, hash) != SL_NONE) hash += 2;
         placement->keys[kept] = key;
-        /* Without memory for the entry the next such allocation gets a key of its own. */
+        /* If this fails, the next such allocation gets a new key. */
         sl_map_put(&placement->key_of, hash, kept++);
     }
     placement->key_count = kept;

@@ -14,7 +14,7 @@ void sl_site_groups_free(struct sl_site_groups *groups)
 
 uint32_t sl_site_groups_index(struct sl_site_groups *groups, uint64_t site)
 {
-    uint64_t key = sl_mix(site) | 1; /* two sites with one key are taken for one, which costs little */
+    uint64_t key = sl_mix(site) | 1; /* two sites with one key count as one, which costs little */
     uint32_t index = sl_map_get(&groups->index_of, key);
     if (index != SL_NONE) return index;
     if (!sl_grow(&groups->sites, &groups->capacity, groups->count, sizeof *groups->sites)) return SL_NONE;

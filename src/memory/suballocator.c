@@ -14,7 +14,7 @@ static uint64_t whole_blocks(uint64_t bytes)
     return (bytes + SL_BLOCK_BYTES - 1) & ~(SL_BLOCK_BYTES - 1);
 }
 
-/* Of an allocation: what takes whole chunks. The rest is packed. */
+/* The part of an allocation that takes whole chunks. The rest is packed. */
 static uint64_t run_bytes(const struct sl_arena *arena, uint64_t bytes)
 {
     return bytes & ~(arena->chunk_bytes - 1);
@@ -47,7 +47,7 @@ static uint32_t room_in(const struct sl_suballocator *suballocator, sl_chunk c, 
     return behind > chunk->bitmap->longest ? behind : chunk->bitmap->longest;
 }
 
-/* Of a full list, the place of the one that is missed least. */
+/* In a full list, the place of the chunk with the least room. */
 static uint32_t least_room(const struct sl_suballocator *suballocator, uint32_t g)
 {
     const struct sl_group *group = &suballocator->groups[g];
@@ -65,7 +65,7 @@ static void put_last(struct sl_suballocator *suballocator, sl_chunk c)
 {
     uint32_t g = sl_arena_record(suballocator->arena, c)->group, at = 0;
     struct sl_group *group = &suballocator->groups[g];
-    if (g == SL_GROUP_MAPPED) return; /* nobody looks for room there */
+    if (g == SL_GROUP_MAPPED) return; /* no room is searched there */
     if (group->partial_count && group->partial[group->partial_count - 1] == c) return;
     while (at < group->partial_count && group->partial[at] != c) at++;
     if (at == SL_PARTIAL) at = least_room(suballocator, g);
@@ -75,14 +75,14 @@ static void put_last(struct sl_suballocator *suballocator, sl_chunk c)
     group->partial[group->partial_count - 1] = c;
 }
 
-/* Behind all that lies in the chunk. */
+/* Whether `count` granules fit after all allocations of the chunk. */
 static bool fits_behind(const struct sl_chunk_bitmap *bitmap, uint32_t count, uint32_t *granule)
 {
     *granule = sl_chunk_bitmap_last(bitmap);
     return bitmap->granules - *granule >= count;
 }
 
-/* Within what a chunk takes already, or else in the last one that may become larger. */
+/* Finds a gap within the present size of a chunk, or else in the last one that may grow. */
 static bool find_gap(const struct sl_suballocator *suballocator, uint32_t g, uint32_t count, sl_chunk *found,
                      uint32_t *granule)
 {
@@ -101,8 +101,8 @@ static bool find_gap(const struct sl_suballocator *suballocator, uint32_t g, uin
     return behind;
 }
 
-/* A site's own chunks are begun only when those of all that lasts are full: else each site would waste the
- * rest of one. */
+/* A site's own chunks are begun only when those of SL_GROUP_LASTING are full: else each site would waste part
+ * of one. */
 static bool find_room(const struct sl_suballocator *suballocator, uint32_t group, uint32_t count,
                       sl_chunk *found, uint32_t *granule)
 {
@@ -110,8 +110,7 @@ static bool find_room(const struct sl_suballocator *suballocator, uint32_t group
     return group >= SL_GROUP_OF_SITE && find_gap(suballocator, SL_GROUP_LASTING, count, found, granule);
 }
 
-/* A chunk holds so many tiny ones that few chunks are searched for a gap, and only when the newest is full.
- */
+/* Searches few chunks for a gap, and only when the newest is full: a chunk holds many tiny allocations. */
 static bool find_tiny_gap(const struct sl_suballocator *suballocator, uint32_t g, uint32_t count,
                           sl_chunk *found, uint32_t *granule)
 {
@@ -132,7 +131,7 @@ static bool find_tiny_gap(const struct sl_suballocator *suballocator, uint32_t g
 
 /* --- packed chunks */
 
-/* Makes a chunk that was just taken, by itself, a packed one. False: out of memory. */
+/* Makes a chunk that was just taken, and is a run by itself, a packed one. False: out of memory. */
 static bool begin_packed(struct sl_suballocator *suballocator, sl_chunk c, uint32_t group)
 {
     struct sl_chunk_record *chunk = sl_arena_record(suballocator->arena, c);
@@ -145,7 +144,7 @@ static bool begin_packed(struct sl_suballocator *suballocator, sl_chunk c, uint3
     return true;
 }
 
-/* What the chunk would take more. Pinned memory is the backend's already. */
+/* The bytes by which the chunk would grow; 0 for pinned memory, which the backend has given whole. */
 static uint64_t growth(const struct sl_suballocator *suballocator, sl_chunk c, uint32_t granule,
                        uint64_t bytes)
 {
@@ -177,8 +176,8 @@ static void unpack(struct sl_suballocator *suballocator, sl_chunk c, uint32_t gr
 
 /* --- suballocator */
 
-/* Chunks that were just taken become a run and a packed chunk. False: out of memory, and they are given back.
- */
+/* Makes chunks that were just taken a run and a packed chunk. False: out of memory, and they are given
+ * back. */
 static bool settle(struct sl_suballocator *suballocator, sl_chunk first, uint64_t bytes, uint32_t group,
                    uint32_t slot)
 {
@@ -250,7 +249,7 @@ bool sl_suballocator_retake(struct sl_suballocator *suballocator, uint64_t addre
     sl_chunk first = sl_arena_chunk(arena, address);
     uint64_t whole = run_bytes(arena, bytes);
     if (sl_arena_is_reserved(arena, first)) return false;
-    uint64_t in_chunk = address & (arena->chunk_bytes - 1); /* a mapping may have lain there */
+    uint64_t in_chunk = address & (arena->chunk_bytes - 1); /* the place may be that of a former mapping */
     if (whole ? in_chunk != 0 : in_chunk + bytes > arena->chunk_bytes) return false;
     if (!whole)
         return repack(suballocator, first, granule_at(arena, address), bytes, group, room_bytes, slot);
@@ -278,12 +277,12 @@ void sl_suballocator_give_back(struct sl_suballocator *suballocator, uint64_t ad
         unpack(suballocator, first + (sl_chunk)(whole >> arena->chunk_shift), granule_at(arena, address));
 }
 
-/* --- what the program maps */
+/* --- places that the program maps */
 
-/* A place that the program chose: a part of a chunk, whole chunks, a part of a chunk. */
+/* A place that the program chose: part of a chunk, whole chunks, part of a chunk. */
 struct span {
     uint64_t head_bytes, whole_bytes, tail_bytes;
-    sl_chunk first_whole; /* or the one in which the tail lies */
+    sl_chunk first_whole; /* or the chunk that holds the tail */
 };
 
 static struct span span_of(const struct sl_arena *arena, uint64_t address, uint64_t bytes)
@@ -304,7 +303,7 @@ static sl_chunk tail_of(const struct sl_arena *arena, const struct span *span)
     return span->first_whole + (sl_chunk)(span->whole_bytes >> arena->chunk_shift);
 }
 
-/* All of the range is reserved, and its chunks follow each other. */
+/* Whether the whole range is reserved and its slabs are contiguous. */
 static bool may_map(const struct sl_arena *arena, uint64_t address, uint64_t bytes)
 {
     if (!bytes || address % SL_GRANULE_BYTES || bytes % SL_GRANULE_BYTES || address + bytes < address)
@@ -348,7 +347,7 @@ void sl_suballocator_unmap(struct sl_suballocator *suballocator, uint64_t addres
     if (span.tail_bytes) unpack(suballocator, tail_of(arena, &span), 0);
 }
 
-/* --- */
+/* --- look-ups */
 
 uint32_t sl_suballocator_slot(const struct sl_arena *arena, uint64_t address)
 {

@@ -18,8 +18,8 @@
 #define HEADER_BYTES 128
 #define ATTEMPTS 100 /* the file may be removed while it is opened */
 #define ATTEMPTS_AT_LOCK 100000
-#define REGISTRATION 0    /* the byte whose lock it is; slot s has 1 + s */
-#define ALL_THE_FILE 0, 0 /* from the first byte on, whatever follows */
+#define REGISTRATION 0    /* the byte of the registration lock; slot s has byte 1 + s */
+#define ALL_THE_FILE 0, 0 /* from the first byte to the end of the file */
 
 struct head {
     char magic[8];
@@ -48,14 +48,14 @@ static bool lock(int file, off_t first, off_t bytes, short type)
     return fcntl(file, F_OFD_SETLK, &range) == 0;
 }
 
-/* Whether somebody else has the byte. */
+/* Whether another process holds the byte's lock. */
 static bool is_held(int file, off_t byte)
 {
     struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
     return fcntl(file, F_OFD_GETLK, &range) != 0 || range.l_type != F_UNLCK;
 }
 
-/* Who has it is done with it in some hundred microseconds, unless he was stopped. */
+/* The holder needs a few hundred microseconds, unless it was stopped. */
 static bool lock_registration(int file)
 {
     for (int i = 0; i < ATTEMPTS_AT_LOCK; i++) {
@@ -88,14 +88,14 @@ static int open_file(const char *path, bool create)
 {
     int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
     int file = create ? open(path, flags | O_CREAT | O_EXCL, 0600) : -1;
-    if (file >= 0 && fchmod(file, 0600) != 0) { /* whatever the umask took */
+    if (file >= 0 && fchmod(file, 0600) != 0) { /* undoes the umask */
         close(file);
         return -1;
     }
     return file >= 0 || (create && errno != EEXIST) ? file : open(path, flags);
 }
 
-/* All its blocks: a page that there is no room for would be the end of the program. */
+/* Allocates all blocks of the file: a page fault without room would kill the program. */
 static bool fill(int file)
 {
     struct head head = {.magic = MAGIC,
@@ -110,8 +110,8 @@ static bool fill(int file)
     return !error && pwrite(file, &head, sizeof(head), 0) == sizeof(head);
 }
 
-/* pre: the lock of registration is held. Makes the file whole where it is new, or nobody has it any more who
- * knows what is in it. False with errno; EINVAL: it is not ours. */
+/* Initialises the file if it is new, or no process is left that uses it. False with errno; EINVAL: it is not
+ * ours. Precondition: the registration lock is held. */
 static bool make_whole(int file)
 {
     struct stat status;
@@ -137,8 +137,8 @@ static bool is_linked(int file)
     return fstat(file, &status) == 0 && status.st_nlink > 0;
 }
 
-/* Opens the file and locks registration; *again: it was, or may have been, removed meanwhile. -1 with errno.
- */
+/* Opens the file and locks registration. *again: the file was, or may have been, removed meanwhile. -1 with
+ * errno. */
 static int enter(const char *path, bool *again)
 {
     struct stat status;
@@ -184,7 +184,7 @@ static enum sl_status map(struct sl_node *node)
     node->mapped = mapped;
     node->device = status.st_dev;
     node->inode = status.st_ino;
-    /* Without it a child would keep the slot of a parent that is gone. */
+    /* Without it a child would keep the slot of a dead parent. */
     if (madvise(mapped, FILE_BYTES, MADV_DONTFORK) == 0 && take_slot(node)) return SL_OK;
     munmap(mapped, FILE_BYTES);
     node->mapped = NULL;
@@ -220,7 +220,7 @@ enum sl_status sl_node_join(const char *path, struct sl_node *out)
     return status;
 }
 
-/* Closing alone would unlock nothing: the mapping has the file as well. */
+/* Unlocks explicitly, because the mapping keeps the file open after the close. */
 void sl_node_settle(struct sl_node *node)
 {
     if (node->file < 0) return;
@@ -229,7 +229,7 @@ void sl_node_settle(struct sl_node *node)
     node->file = -1;
 }
 
-/* The registered file under its name, or -1: it was removed. */
+/* Opens the registered file by name; -1: it was removed. */
 static int open_again(const struct sl_node *node)
 {
     struct stat status;
@@ -273,7 +273,7 @@ void sl_node_sweep(const char *path)
     if (file >= 0) close(file);
 }
 
-/* --- what is said */
+/* --- statements */
 
 static void read_slot(const struct sl_node_slot *slot, struct sl_node_entry *out)
 {
@@ -321,7 +321,7 @@ uint32_t sl_node_count(const struct sl_node *node, size_t word, uint64_t value)
     return count;
 }
 
-/* With the slot's lock, so that nobody takes it meanwhile. */
+/* Holds the slot's lock, so that no other process takes the slot meanwhile. */
 static bool bury_one(struct sl_node *node, int file, uint32_t s)
 {
     if (!lock(file, 1 + s, 1, F_WRLCK)) return false;

@@ -1,14 +1,15 @@
-/* The page of the node: a small file in shared memory in which each managed process of the user says what it
- * has of the machine.
+/* The page of the node: a small file in shared memory in which each managed process of a user states its use
+ * of the machine.
  *
- * Whoever registers has a slot, and a lock on a byte of the file that stands for it. The lock belongs to the
- * mapping (an open file description lock whose descriptor is closed), so it ends with the process, however
- * that ends; a child after fork has neither, and a program that closes all its descriptors keeps it. A slot
- * whose lock nobody holds is a dead process's, and whoever finds it clears it. No lock is waited for but that
- * of registration, and that not for long; what slots say is read and written by single words.
+ * A registered process owns a slot and holds a lock on the byte of the file that stands for the slot. The
+ * lock belongs to the mapping (an open file description lock whose descriptor is closed), so it ends with the
+ * process in any case. A child after fork has neither lock nor mapping; a program that closes all its
+ * descriptors keeps the lock. A slot with a free lock belongs to a dead process, and any process may clear
+ * it. Only the registration lock is waited for, and only for a bounded time. Slots are read and written word
+ * by word.
  *
- * The file is the user's alone (0600), and whoever is last removes it. It is taken only if it is a plain file
- * of the same user with that mode; what stands in it is not trusted: numbers are only summed up.
+ * The file belongs to the user alone (0600), and the last process removes it. It is used only if it is a
+ * plain file of the same user with that mode. Its content is not trusted: numbers are only summed up.
  */
 #ifndef SLUICE_PAGE_H
 #define SLUICE_PAGE_H
@@ -20,18 +21,18 @@
 #define SL_NODE_SLOTS 255
 #define SL_NODE_PATH 4096
 
-/* What a process says. All zero: nobody. */
+/* The statement of a process. All zero: no process. */
 struct sl_node_entry {
-    uint64_t process;        /* its number */
+    uint64_t process;        /* process id */
     uint64_t pool;           /* what limits its host memory: sl_host_memory_limited_by */
-    uint64_t job;            /* of sl_launcher; 0: it is by itself */
-    uint64_t size, rank;     /* of the job on this machine */
-    uint64_t total_bytes;    /* host memory that it took all of the pool to have */
-    uint64_t promised_bytes; /* of it, to this process: others do not take it */
-    uint64_t taken_bytes;    /* of that, with pinned memory */
+    uint64_t job;            /* of sl_launcher; 0: not part of a job */
+    uint64_t size, rank;     /* within the job on this machine */
+    uint64_t total_bytes;    /* the pool's host memory, as this process computed it */
+    uint64_t promised_bytes; /* the part promised to this process, which others do not take */
+    uint64_t taken_bytes;    /* the used part of that, pinned memory included */
     uint64_t pinned_bytes;
-    uint64_t device; /* where its device is on the PCI bus, plus 1; 0: not known */
-    uint64_t link;   /* stands for the device's link to the host; 0: not known */
+    uint64_t device; /* 1 + the device's place on the PCI bus; 0: unknown */
+    uint64_t link;   /* identifies the device's link to the host; 0: unknown */
 };
 #define SL_NODE_WORDS (sizeof(struct sl_node_entry) / sizeof(uint64_t))
 
@@ -41,47 +42,49 @@ struct sl_node_slot {
 
 struct sl_node {
     struct sl_node_file *mapped; /* NULL: not registered */
-    int file;                    /* open while registration goes on; else -1 */
+    int file;                    /* open during registration; else -1 */
     uint32_t slot;
     uint64_t device, inode;
     char path[SL_NODE_PATH];
 };
 
-/* The word of a slot that a member of sl_node_entry is. */
+/* The index of the word of a slot for a member of sl_node_entry. */
 #define SL_NODE_WORD(member) (offsetof(struct sl_node_entry, member) / sizeof(uint64_t))
 
-/* Where the page is: `option`, or, where that is "", the user's own place. */
+/* The path of the page: `option`, or the user's default path if that is "". */
 void sl_node_path(const char *option, char out[SL_NODE_PATH]);
 
-/* Registers this process, and keeps others from doing so until sl_node_settle. Where the file is not as it
- * must be one line says so: SL_ERR_INVALID; it is full, or the kernel has no such locks: SL_ERR_UNSUPPORTED;
- * anything else: SL_ERR_IO. */
+/* Registers this process and blocks other registrations until sl_node_settle. SL_ERR_INVALID, with one line
+ * in the log: the file is not as required. SL_ERR_UNSUPPORTED: it is full, or the kernel has no such locks.
+ * SL_ERR_IO: any other error. */
 enum sl_status sl_node_join(const char *path, struct sl_node *out);
 void sl_node_settle(struct sl_node *node);
 
-/* Gives the slot up; the last one removes the file. Accepts a node that is not registered. In a child after
- * fork only sl_node_forget may be called. */
+/* Gives the slot up; the last process removes the file. Accepts a node that is not registered. In a child
+ * after fork only sl_node_forget may be called. */
 void sl_node_leave(struct sl_node *node);
 void sl_node_forget(struct sl_node *node);
 
-/* Writes what this process says; one word of it, which SL_NODE_WORD names. Any thread. */
+/* Write the process's statement, and one word of it, named by SL_NODE_WORD. Any thread. */
 void sl_node_say(struct sl_node *node, const struct sl_node_entry *entry);
 void sl_node_set(struct sl_node *node, size_t word, uint64_t value);
 
-/* What the others say, the dead too where nobody has cleared their slots. Returns how many. */
+/* The statements of the others, including dead processes whose slots are not cleared yet. Returns their
+ * number. */
 uint32_t sl_node_others(const struct sl_node *node, struct sl_node_entry out[SL_NODE_SLOTS]);
 
-/* Of how many of them a word is `value`. Allocates nothing. */
+/* The number of others whose word is `value`. Allocates nothing. */
 uint32_t sl_node_count(const struct sl_node *node, size_t word, uint64_t value);
 
-/* Clears the slots of the dead. Returns how many there were. Some system calls for each slot in use. */
+/* Clears the slots of dead processes and returns their number. Makes some system calls for each slot in
+ * use. */
 uint32_t sl_node_bury(struct sl_node *node);
 
-/* For those who are not registered: what the living say, their number in *count. SL_ERR_IO: there is no page.
- * SL_ERR_INVALID: the file is not as it must be. Says nothing. */
+/* For processes that are not registered: the statements of live processes, their number in *count. SL_ERR_IO:
+ * there is no page. SL_ERR_INVALID: the file is not as required. Logs nothing. */
 enum sl_status sl_node_look(const char *path, struct sl_node_entry out[SL_NODE_SLOTS], uint32_t *count);
 
-/* Removes the file if all that registered are gone. */
+/* Removes the file if all registered processes are gone. */
 void sl_node_sweep(const char *path);
 
 #endif

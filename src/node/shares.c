@@ -13,7 +13,7 @@ static uint64_t times(uint64_t bytes, uint64_t count)
     return __builtin_mul_overflow(bytes, count, &product) ? UINT64_MAX : product;
 }
 
-/* The job's first entry stands for all of them. */
+/* The job's first entry represents all of them. */
 static bool is_first_of_job(const struct sl_node_entry *others, uint32_t index)
 {
     for (uint32_t i = 0; i < index; i++)
@@ -21,7 +21,7 @@ static bool is_first_of_job(const struct sl_node_entry *others, uint32_t index)
     return true;
 }
 
-/* Several jobs that nothing distinguishes have the same ranks several times. */
+/* Jobs that cannot be distinguished have each rank several times. */
 static uint64_t count_rank(const struct sl_node_entry *others, uint32_t count,
                            const struct sl_node_entry *like, uint64_t rank)
 {
@@ -34,7 +34,7 @@ static uint64_t count_rank(const struct sl_node_entry *others, uint32_t count,
 struct job {
     uint64_t members, jobs;
     uint64_t promised_bytes, taken_bytes;
-    uint64_t least_bytes; /* that any was promised; UINT64_MAX: nobody is there */
+    uint64_t least_bytes; /* least promise to a process; UINT64_MAX: none is present */
 };
 
 static struct job job_like(const struct sl_node_entry *others, uint32_t count,
@@ -53,7 +53,7 @@ static struct job job_like(const struct sl_node_entry *others, uint32_t count,
     return job;
 }
 
-/* Those who have not come belong to the last of the jobs, which was promised least. */
+/* Processes that are not present yet count with the least promise, that of the latest job. */
 static uint64_t held_by_job(const struct sl_node_entry *others, uint32_t count,
                             const struct sl_node_entry *like)
 {

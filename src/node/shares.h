@@ -1,25 +1,25 @@
-/* Who may have how much of the host's memory: what those who share it say of themselves decides. Pure
- * functions; what others say is not trusted, so sums end at the largest number. */
+/* How the processes of a pool share the host's memory, computed from their statements. Pure functions;
+ * statements are not trusted, so sums saturate. */
 #ifndef SLUICE_SHARES_H
 #define SLUICE_SHARES_H
 
 #include "node/page.h"
 
-/* What is kept for the others of the pool. A job of which one process is there counts with all of its size.
- * Of what a job was promised counts what is taken, and half of what is not: the first job is promised all
- * that there is, and most jobs never take it, so others must find something. `job` not 0: without that job.
- */
+/* The bytes kept for the other processes of the pool. A job with one process present counts with its full
+ * size. Of the bytes promised to a job, the used ones count in full and the others by half: the first job is
+ * promised everything, but most jobs never use it, and later jobs need memory. `job` not 0: without that
+ * job. */
 uint64_t sl_shares_kept(const struct sl_node_entry *others, uint32_t count, uint64_t pool, uint64_t job);
 
-/* What all processes of the pool may have together: `available_bytes`, which is there now, and what the
- * others have of it, but no more than any of them took it to be. */
+/* The bytes that all processes of the pool may have together: `available_bytes`, free at present, plus the
+ * bytes that the others use; at most the least total that any of them stated. */
 uint64_t sl_shares_total(const struct sl_node_entry *others, uint32_t count, uint64_t pool,
                          uint64_t available_bytes);
 
-/* What `self`, a process of a job, may have; of it pool, job, size and rank are looked at. What others of
- * the job were promised, if one is there, else an equal part of what others leave of `total_bytes`. A process
- * of its rank is not of its job, but of another one of the same name. Whole blocks of 2 MiB. pre:
- * self->size. */
+/* The bytes that `self`, a process of a job, may have; only its pool, job, size and rank are used. If other
+ * processes of the job are present, it gets the least that one of them was promised, else an equal part of
+ * what other jobs leave of `total_bytes`. A process with the same rank belongs to another job of the same
+ * name. In whole 2 MiB blocks. Precondition: self->size is not 0. */
 uint64_t sl_shares_fair(const struct sl_node_entry *others, uint32_t count, const struct sl_node_entry *self,
                         uint64_t total_bytes);
 

@@ -9,7 +9,7 @@
 #include "base/map.h"
 
 #define PATH_BYTES 512
-#define MOST_NODES 1024 /* that Linux has */
+#define MOST_NODES 1024 /* the most that Linux supports */
 
 static bool name(char out[PATH_BYTES], const char *sysfs, uint32_t domain, uint32_t bus, uint32_t device,
                  const char *file)
@@ -19,7 +19,8 @@ static bool name(char out[PATH_BYTES], const char *sysfs, uint32_t domain, uint3
     return length > 0 && length < PATH_BYTES;
 }
 
-/* The link's target is "../../../devices/pciDDDD:BB/DDDD:BB:DD.F/...": the root, its port, what is behind. */
+/* The link's target is "../../../devices/pciDDDD:BB/DDDD:BB:DD.F/...": the root, its port, and the devices
+ * behind it. */
 uint64_t sl_topology_link(const char *sysfs, uint32_t domain, uint32_t bus, uint32_t device)
 {
     char path[PATH_BYTES], target[PATH_BYTES];

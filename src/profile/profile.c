@@ -1,4 +1,4 @@
-/* Profiles in files. */
+/* Profile files. */
 #include "profile/profile.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #define FILE_MOST (128 * SL_MIB)
 
-/* All of a plain file; a device is empty. *out is malloc's. */
+/* Reads a whole plain file; a device counts as empty. The caller frees *out with free(). */
 static enum sl_status read_whole(int file, uint8_t **out, size_t *count)
 {
     struct stat at;
@@ -52,8 +52,7 @@ enum sl_status sl_profile_read(const char *path, struct sl_profile *out, bool *i
     close(file);
     if (status == SL_OK) {
         replaceable = !count || sl_profile_is_one(bytes, count) || sl_file_overwrites();
-        status =
-            count ? sl_profile_decode(bytes, count, out) : SL_ERR_IO; /* made beforehand, as mktemp does */
+        status = count ? sl_profile_decode(bytes, count, out) : SL_ERR_IO; /* empty, as from mktemp */
         error = ENOENT;
         free(bytes);
     }

@@ -1,8 +1,8 @@
-/* A profile: what a run of a program learned, for the next one. docs/profile-format.md describes the file.
+/* A profile: what a run of a program learned, for the next run. docs/profile-format.md describes the file.
  *
- * It names nothing by address: allocations by where they came from, launches by their kernels and by what
- * they touch, so that a run in which everything lies elsewhere finds itself in it. Whatever it says is a hint
- * about speed.
+ * It contains no addresses: it names allocations by their sites, and launches by their kernels and the slots
+ * that they touch. So a run with other addresses recognises itself in it. Its content is a hint that affects
+ * speed only.
  */
 #ifndef SLUICE_PROFILE_H
 #define SLUICE_PROFILE_H
@@ -19,23 +19,23 @@
 #define SL_PROFILE_MOST_ACCESSES ((uint32_t)1 << 20)
 #define SL_PROFILE_LONGEST ((uint32_t)1 << 18) /* symbols in its string */
 
-/* All memory is the profile's own, from malloc; texts may be NULL, which is written as "". */
+/* The profile owns all memory, from malloc. Texts may be NULL, which is written as "". */
 struct sl_profile {
     char *sluice;       /* the version that wrote it */
-    char *command;      /* with which the program was started */
+    char *command;      /* the command line of the program */
     uint64_t written_s; /* since 1970 */
 
-    /* Code that stood on the call stacks of allocations, the program itself first. */
+    /* Objects with code on the call stacks of allocations, the program itself first. */
     struct sl_object *objects;
     uint32_t object_count;
 
-    /* What the next run is to use where the environment says nothing else. */
+    /* Settings for the next run where the environment has none. */
     struct sl_profile_wanted {
-        uint64_t budget_bytes, chunk_bytes; /* 0: nothing is said */
-        char *backing;                      /* as an option; "": nothing is said */
+        uint64_t budget_bytes, chunk_bytes; /* 0: no setting */
+        char *backing;                      /* as an option; "": no setting */
     } wanted;
 
-    /* What the run was like. */
+    /* Properties of the run. */
     struct sl_profile_properties {
         uint64_t budget_bytes, chunk_bytes, need_bytes;
         uint64_t link_in_bytes_per_s, link_out_bytes_per_s; /* 0: not measured */
@@ -46,12 +46,11 @@ struct sl_profile {
     struct sl_profile_kernel {
         char *name;
         uint32_t parameter_count;
-        uint32_t *offsets, *sizes; /* one block: free offsets */
+        uint32_t *offsets, *sizes; /* in one block: free offsets */
     } * kernels;
     uint32_t kernel_count;
 
-    /* Allocations that are distinguished by site and size. Slots are numbered through: first all of keys[0].
-     */
+    /* Allocations by site and size. Slots are numbered across the keys: first all of keys[0]. */
     struct sl_profile_key {
         uint64_t site, bytes;
         uint32_t slots;
@@ -59,7 +58,7 @@ struct sl_profile {
     } * keys;
     uint32_t key_count;
 
-    /* symbols[0] stands for a launch of which nothing is known. */
+    /* symbols[0] stands for an unknown launch. */
     struct sl_profile_symbol {
         uint8_t kind;          /* enum sl_symbol_kind */
         uint32_t slot;         /* of an allocation or a free */
@@ -72,9 +71,9 @@ struct sl_profile {
     uint32_t symbol_count;
     struct sl_profile_access {
         uint32_t slot, where;
-        uint32_t kernel; /* number + 1 of the kernel whose parameter it is; 0: a range of `bytes` bytes */
+        uint32_t kernel; /* number + 1 of the kernel that has the parameter; 0: a range of `bytes` bytes */
         uint64_t offset, bytes, threads;
-        bool only_read; /* surely not written */
+        bool only_read; /* known not to be written */
     } * accesses;
     uint32_t access_count;
 
@@ -82,15 +81,15 @@ struct sl_profile {
     uint32_t string_count;
 };
 
-/* Files. SL_ERR_IO with errno; otherwise as above. *is_one (may be NULL): whether the file is a profile, of
- * whatever version and however damaged, or empty, or may be overwritten: one that may be replaced. A file
- * that is not there is SL_ERR_IO and ENOENT. */
+/* Reads a profile file. SL_ERR_IO with errno (ENOENT if there is no file), or the errors of
+ * sl_profile_decode. *is_one (may be NULL): whether the file may be replaced: it is a profile of any version
+ * and in any condition, or empty, or overwriting is allowed. */
 enum sl_status sl_profile_read(const char *path, struct sl_profile *out, bool *is_one);
-/* All of it or nothing: the file is replaced when it is complete. Mode 0600; never through a link, never in
- * the place of another user's file. */
+/* Writes the file as a whole or not at all: replaces it once it is complete. Mode 0600; never through a link,
+ * never in place of another user's file. */
 enum sl_status sl_profile_write(const char *path, const struct sl_profile *profile);
 
-/* What a profile begins with. */
+/* The first bytes of a profile. */
 extern const struct sl_file_kind sl_file_profile;
 
 #endif

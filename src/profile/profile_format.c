@@ -22,7 +22,7 @@ struct header {
     char magic[8];
     uint32_t version, header_bytes;
     uint64_t payload_bytes, stored_bytes; /* before and after compression */
-    uint64_t checksum;                    /* of the stored bytes; its seed is that of what is before it */
+    uint64_t checksum; /* of the stored bytes, seeded with that of the preceding header fields */
 };
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && sizeof(struct header) == 40, "used in place");
 
@@ -31,7 +31,7 @@ static uint64_t checksum_of(const struct header *header, const uint8_t *stored)
     return XXH64(stored, header->stored_bytes, XXH64(header, offsetof(struct header, checksum), 0));
 }
 
-/* Bytes that grow while they are written, or shrink while they are read. What fails once stays failed. */
+/* A buffer that grows while writing and is consumed while reading. The first error is kept. */
 struct coder {
     bool writing;
     enum sl_status status;
@@ -116,7 +116,7 @@ static void code_text(struct coder *c, char **text)
     c->at += length;
 }
 
-/* The number of elements and, when reading, zeroed memory for them. Each takes a byte at least. */
+/* The number of elements and, when reading, zeroed memory for them. Each takes at least a byte. */
 static void code_array(struct coder *c, void *array, uint32_t *count, uint64_t most, size_t size)
 {
     uint32_t wanted = c->writing ? *count : 0;
@@ -229,8 +229,7 @@ static void code_profile(struct coder *c, struct sl_profile *p)
     for (uint32_t i = 0; i < p->string_count && !c->status; i++) code_number(c, &p->string[i], UINT32_MAX);
 }
 
-/* What refers to something refers to something that is there. Accesses follow each other in the symbols'
- * order. */
+/* Whether all references are valid. Accesses are in the order of the symbols. */
 static bool is_consistent(struct sl_profile *p)
 {
     uint64_t slots = 0, accesses = 0;
@@ -291,13 +290,13 @@ enum sl_status sl_profile_encode(const struct sl_profile *profile, uint8_t **out
 {
     struct coder c = {.writing = true};
     uint8_t *file = NULL;
-    struct sl_profile copy = *profile; /* nothing in it is changed */
+    struct sl_profile copy = *profile; /* writing does not change it */
     code_profile(&c, &copy);
     if (!c.status && c.used > PAYLOAD_MOST) fail(&c, SL_ERR_INVALID);
     size_t most = sizeof(struct header) + (c.status ? 0 : ZSTD_compressBound(c.used));
     if (!c.status && !(file = malloc(most))) fail(&c, SL_ERR_NO_MEMORY);
     if (!c.status) {
-        ZSTD_CCtx *compressor = ZSTD_createCCtx(); /* not on the stack: the thread may have little of it */
+        ZSTD_CCtx *compressor = ZSTD_createCCtx(); /* the thread's stack may be small */
         size_t stored = compressor ? ZSTD_compressCCtx(compressor, file + sizeof(struct header),
                                                        most - sizeof(struct header), c.bytes, c.used, LEVEL)
                                    : (size_t)-1;

@@ -16,13 +16,13 @@ struct sim {
     struct sl_map stream_of; /* handle + 1 -> stream */
     sl_stream last_handle;
     uint32_t last_stream;
-    uint32_t in, out;           /* streams; where these numbers lie are their handles */
-    struct sl_sim_event *joint; /* for one stream to follow another */
+    uint32_t in, out;           /* streams; the addresses of these numbers are their handles */
+    struct sl_sim_event *joint; /* lets one stream follow another */
 };
 
 struct sim_event {
     struct sl_sim_event *event;
-    bool ours; /* recorded last on a stream of the daemon's */
+    bool ours; /* last recorded on a daemon stream */
 };
 
 static enum sl_status status_of(bool good)
@@ -58,7 +58,7 @@ static sl_stream stream_out(void *self)
     return &((struct sim *)self)->out;
 }
 
-/* SL_NONE when there is no memory. */
+/* SL_NONE: out of memory. */
 static uint32_t stream_of(struct sim *sim, sl_stream handle)
 {
     if (handle == &sim->in) return sim->in;
@@ -79,7 +79,7 @@ static enum sl_status push(struct sim *sim, sl_stream handle, const struct sl_si
     return status_of(stream != SL_NONE && sl_sim_push(sim->clock, stream, sim->host_ns, work));
 }
 
-/* The host goes on when what it waited for is there. */
+/* The host continues when the awaited operation is reached. */
 static enum sl_status wait_until(struct sim *sim, bool reached, uint64_t now_ns)
 {
     if (now_ns > sim->host_ns) sim->host_ns = now_ns;
@@ -228,7 +228,7 @@ static bool stream_capturing(void *self, sl_stream stream)
     return false;
 }
 
-/* Streams wait for each other where they are told to, and not otherwise. */
+/* Streams wait for each other only where they are told to. */
 static bool stream_loose(void *self, sl_stream stream)
 {
     (void)self;
@@ -332,8 +332,7 @@ enum sl_status sl_backend_sim_new(const struct sl_sim_device *device, struct sl_
 
 /* --- the program */
 
-/* What the link carries for the launch beside its own copy: of what comes because it is used, half at a time.
- */
+/* The link traffic of the launch beside its own copy. Demand-paged blocks use half of the link's speed. */
 static bool use_spans(struct sim *sim, const struct sl_sim_launch *launch, struct sl_sim_work *work)
 {
     struct sl_sim_use place = {0}, paged = {0};
@@ -376,8 +375,8 @@ enum sl_status sl_backend_sim_follow(const struct sl_backend *backend, sl_stream
     return status_of(good);
 }
 
-/* Each direction serves movements, copies and what devices exchange in the order in which they were given, as
- * copy engines do, where the device is so. */
+/* If the device is in order, each direction serves movements, copies and exchanges in the order given, as
+ * copy engines do. */
 static enum sl_status queue_on_link(const struct sl_backend *backend, const struct sl_sim_launch *launch)
 {
     struct sim *sim = backend->self;

@@ -8,11 +8,11 @@
 
 struct sl_sim_event {
     uint64_t recorded, reached; /* counts of records: given, and executed */
-    double time_ns;             /* of the last executed */
+    double time_ns;             /* of the last executed record */
     uint32_t waiters;           /* streams, linked by `next`; or NOBODY */
-    uint32_t users;             /* operations that name it */
+    uint32_t users;             /* operations that refer to it */
     bool deleted;
-    struct sl_sim_event *previous, *next; /* of all events of the clock */
+    struct sl_sim_event *previous, *next; /* in the list of all events of the clock */
 };
 
 enum kind { WORK, RECORD, WAIT, MARK };
@@ -31,11 +31,11 @@ struct operation {
 
 enum state {
     EMPTY,    /* nothing to do */
-    BLOCKED,  /* at a wait, among the event's waiters */
-    EXPECTED, /* its next operation was not given to it yet */
+    BLOCKED,  /* at a wait, in the event's list of waiters */
+    EXPECTED, /* its next operation lies in the future */
     MEETING,  /* its next work waits for other devices */
-    CALLED,   /* it begins at end_ns */
-    FIXED,    /* at work whose bytes come behind the fixed time */
+    CALLED,   /* its work begins at end_ns */
+    FIXED,    /* at work, in the fixed time before the bytes */
     FLOWING,  /* at work: bytes and fixed time */
 };
 
@@ -43,10 +43,10 @@ struct stream {
     struct operation *ring;
     uint32_t head, count, room; /* room: 0 or a power of two */
     enum state state;
-    uint32_t next;           /* in the list that it is in */
-    double began_ns, end_ns; /* of the work: its beginning, the end of its fixed time; of a wait: its own */
+    uint32_t next;           /* in its current list */
+    double began_ns, end_ns; /* of work: its beginning, the end of its fixed time; of a wait: its beginning */
     double rest[SL_SIM_WAYS];
-    double done_ns[SL_SIM_WAYS]; /* scratch: when the rest will be there */
+    double done_ns[SL_SIM_WAYS]; /* scratch: when the remaining bytes will have arrived */
 };
 
 struct sl_sim_clock {
@@ -57,13 +57,13 @@ struct sl_sim_clock {
     uint32_t stream_count, stream_room;
     uint32_t *busy; /* streams that are EXPECTED, CALLED, FIXED or FLOWING */
     uint32_t busy_count;
-    uint32_t woken; /* streams that may go on, linked by `next` */
+    uint32_t woken; /* streams that may continue, linked by `next` */
     uint32_t flows[SL_SIM_WAYS];
     uint64_t launches; /* that have ended */
     double stall_ns, longer_ns, waited_ns;
-    uint32_t meeting;           /* streams that are MEETING */
+    uint32_t meeting;           /* number of streams that are MEETING */
     double granted_ns;          /* while there are any: time may pass up to here */
-    struct sl_sim_event events; /* the ring's head */
+    struct sl_sim_event events; /* head of the ring */
 };
 
 struct sl_sim_clock *sl_sim_clock_new(const struct sl_sim_link *link, const struct sl_sim_meetings *meetings)
@@ -132,7 +132,7 @@ void sl_sim_event_delete(struct sl_sim_clock *clock, struct sl_sim_event *event)
     free_if_unused(event);
 }
 
-/* --- what a stream does next */
+/* --- next operation of a stream */
 
 static void wake(struct sl_sim_clock *clock, uint32_t s)
 {
@@ -164,7 +164,7 @@ static void reach(struct sl_sim_clock *clock, const struct operation *operation)
     event->waiters = NOBODY;
     while (s != NOBODY) {
         uint32_t next = clock->streams[s].next;
-        wake(clock, s); /* whoever waits for a later record blocks again */
+        wake(clock, s); /* streams that wait for a later record block again */
         s = next;
     }
 }
@@ -186,8 +186,7 @@ static void end_operation(struct sl_sim_clock *clock, struct stream *stream)
     }
 }
 
-/* What the stream does from here on may be what another device waits for: nothing that was granted before
- * counts. */
+/* Other devices may wait for what the stream does from here on, so earlier grants are void. */
 static void arrive(struct sl_sim_clock *clock, struct stream *stream, uint32_t meeting)
 {
     stream->state = MEETING;
@@ -197,7 +196,7 @@ static void arrive(struct sl_sim_clock *clock, struct stream *stream, uint32_t m
     clock->meetings->arrive(clock->meetings->context, meeting, clock->now_ns);
 }
 
-/* Executes the stream's next operation if it takes no time. False: the stream rests or works now. */
+/* Executes the stream's next operation if it takes no time. False: the stream is idle, blocked or at work. */
 static bool do_next(struct sl_sim_clock *clock, uint32_t s)
 {
     struct stream *stream = &clock->streams[s];
@@ -253,7 +252,7 @@ static void go_on(struct sl_sim_clock *clock)
     }
 }
 
-/* --- how time passes */
+/* --- passing of time */
 
 static double speed(const struct sl_sim_clock *clock, int way)
 {
@@ -261,7 +260,7 @@ static double speed(const struct sl_sim_clock *clock, int way)
     return clock->flows[!way] ? alone * clock->link.both : alone;
 }
 
-/* When the stream's state changes next. */
+/* The time of the stream's next change of state. */
 static double next_change(const struct sl_sim_clock *clock, struct stream *stream)
 {
     if (stream->state == EXPECTED) return (double)stream->ring[stream->head].given_ns;
@@ -275,7 +274,7 @@ static double next_change(const struct sl_sim_clock *clock, struct stream *strea
     return next == INFINITY ? clock->now_ns : next;
 }
 
-/* Lets the stream's bytes flow until `until_ns`, with the speeds of before. */
+/* Lets the stream's bytes flow until `until_ns` at the speeds of this interval. */
 static void flow(struct stream *stream, double from_ns, double until_ns, const double speeds[SL_SIM_WAYS],
                  uint32_t ended[SL_SIM_WAYS])
 {
@@ -286,7 +285,7 @@ static void flow(struct stream *stream, double from_ns, double until_ns, const d
             ended[way]++;
         } else {
             stream->rest[way] -= (until_ns - from_ns) * speeds[way];
-            if (!(stream->rest[way] > 0)) stream->rest[way] = 1; /* less than the arithmetic resolves */
+            if (!(stream->rest[way] > 0)) stream->rest[way] = 1; /* below the resolution of the arithmetic */
         }
     }
 }
@@ -297,7 +296,7 @@ static bool is_over(const struct sl_sim_clock *clock, const struct stream *strea
            !(stream->rest[SL_SIM_OUT] > 0);
 }
 
-/* The stream that waits at the meeting begins its work at `begin_ns`. */
+/* Schedules the work of the stream that waits at the meeting for `begin_ns`. */
 static void call(struct sl_sim_clock *clock, uint32_t meeting, double begin_ns)
 {
     for (uint32_t s = 0; s < clock->stream_count; s++) {
@@ -312,7 +311,7 @@ static void call(struct sl_sim_clock *clock, uint32_t meeting, double begin_ns)
     }
 }
 
-/* While streams wait for other devices: whether time may pass to `next_ns`. False: one of them was called. */
+/* Whether time may pass to `next_ns` while streams wait for other devices. False: one of them was called. */
 static bool may_pass(struct sl_sim_clock *clock, double next_ns)
 {
     if (!clock->meeting || next_ns <= clock->granted_ns) return true;
@@ -325,7 +324,7 @@ static bool may_pass(struct sl_sim_clock *clock, double next_ns)
     return !meeting;
 }
 
-/* Passes to the next change, at most to `limit_ns`. False: nothing will change up to there. */
+/* Advances to the next change, at most to `limit_ns`. False: nothing changes up to there. */
 static bool step(struct sl_sim_clock *clock, double limit_ns)
 {
     double next = INFINITY, speeds[SL_SIM_WAYS];
@@ -416,7 +415,7 @@ double sl_sim_reached_ns(const struct sl_sim_event *event)
     return event->time_ns;
 }
 
-/* --- what is pushed */
+/* --- pushing */
 
 static bool push(struct sl_sim_clock *clock, uint32_t s, const struct operation *operation)
 {

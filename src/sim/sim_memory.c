@@ -43,7 +43,7 @@ void sl_sim_slab_delete(struct sl_sim_memory *memory, uint64_t address, uint64_t
     }
 }
 
-/* Of an address; SL_MAX_SLABS: none. */
+/* The slab of an address; SL_MAX_SLABS: none. */
 static uint64_t slab_of(const struct sl_sim_memory *memory, uint64_t address)
 {
     uint64_t s = (address - FIRST_ADDRESS) / SL_GIB;
@@ -62,7 +62,7 @@ static uint8_t *block_at(const struct sl_sim_memory *memory, uint64_t address)
     return s == SL_MAX_SLABS ? NULL : &memory->slabs[s][address % SL_GIB / SL_BLOCK_BYTES];
 }
 
-/* Returns the bytes that are copied. */
+/* Returns the copied bytes. */
 static uint64_t set_block(struct sl_sim_memory *memory, uint8_t *block, enum block to)
 {
     enum block from = *block;
@@ -137,7 +137,7 @@ static bool append(struct sl_sim_memory *memory, uint64_t address)
     return true;
 }
 
-/* The block that came first leaves. */
+/* Evicts the oldest blocks until there is room for one more. */
 static uint64_t make_room(struct sl_sim_memory *memory)
 {
     uint64_t copied = 0;

@@ -1,6 +1,5 @@
-/* Where a simulated device's memory is: addresses are invented, and each block of 2 MiB has its content
- * nowhere, on the host or on the device. One thread at a time.
- */
+/* The memory of a simulated device: addresses are invented, and each 2 MiB block has its content nowhere, on
+ * the host or on the device. One thread at a time. */
 #ifndef SLUICE_SIM_MEMORY_H
 #define SLUICE_SIM_MEMORY_H
 
@@ -9,10 +8,10 @@
 
 struct sl_sim_memory {
     uint8_t *slabs[SL_MAX_SLABS]; /* a byte for each block */
-    bool pinned[SL_MAX_SLABS];    /* it stays in host memory, whoever moves the rest */
+    bool pinned[SL_MAX_SLABS];    /* stays in host memory */
     uint64_t next_address;
     uint64_t resident_bytes;
-    /* Where the driver moves memory: the device's size, and the blocks in the order in which they came. */
+    /* If the driver moves memory: the device's size, and the blocks in the order in which they came. */
     uint64_t device_bytes;
     uint64_t *order;
     size_t order_first, order_count, order_room; /* room: 0 or a power of two */
@@ -21,25 +20,26 @@ struct sl_sim_memory {
 void sl_sim_memory_init(struct sl_sim_memory *memory, uint64_t device_bytes);
 void sl_sim_memory_close(struct sl_sim_memory *memory);
 
-/* As slab_new, slab_delete and, where `pinned`, pinned_new and pinned_delete in struct sl_backend. */
+/* Like slab_new and slab_delete in struct sl_backend, or like pinned_new and pinned_delete if `pinned`. */
 enum sl_status sl_sim_slab_new(struct sl_sim_memory *memory, uint64_t bytes, bool pinned, uint64_t *address);
 bool sl_sim_is_pinned(const struct sl_sim_memory *memory, uint64_t address);
 void sl_sim_slab_delete(struct sl_sim_memory *memory, uint64_t address, uint64_t bytes);
 
-/* Moves whole blocks; what is there already, or has no content, is not copied. Return the bytes that are. */
+/* Move whole blocks. Blocks that are already there, or have no content, are not copied. Return the copied
+ * bytes. */
 uint64_t sl_sim_fetch(struct sl_sim_memory *memory, uint64_t address, uint64_t bytes);
 uint64_t sl_sim_evict(struct sl_sim_memory *memory, uint64_t address, uint64_t bytes);
 void sl_sim_discard(struct sl_sim_memory *memory, uint64_t address, uint64_t bytes);
 
 struct sl_sim_use {
     uint64_t in, out; /* bytes over the link */
-    uint64_t faults;  /* blocks that came */
+    uint64_t faults;  /* blocks fetched */
 };
 
-/* The device uses memory; what is not there is used where it is. Adds to *use. */
+/* The device uses memory where it is. Adds to *use. */
 void sl_sim_use_remote(struct sl_sim_memory *memory, const struct sl_span *span, struct sl_sim_use *use);
-/* The same, and what is not there comes, in place of what came first: as unified memory does that is left to
- * itself. False when there is no memory. */
+/* The same, but blocks that are not on the device are fetched, and replace the oldest ones, as in unmanaged
+ * unified memory. False: out of memory. */
 bool sl_sim_use_paged(struct sl_sim_memory *memory, const struct sl_span *span, struct sl_sim_use *use);
 
 #endif

@@ -5,7 +5,7 @@
 #include "trace/trace_write.h"
 
 static struct target {
-    struct sl_trace *_Atomic trace; /* NULL: none, and in a child */
+    struct sl_trace *_Atomic trace; /* NULL: none, and in a forked child */
     const _Atomic sl_tick *_Atomic tick;
 } SL_OWN_PAGES target;
 

@@ -8,12 +8,12 @@
 
 struct sl_trace;
 
-/* Records go there from now on; NULL: nowhere. `tick`: where the newest launch's stands; lives as
- * long. */
+/* Sends later records to `trace`; NULL: nowhere. `tick`: the newest launch's tick; must live as long as
+ * `trace`. */
 void sl_trace_emit_to(struct sl_trace *trace, const _Atomic sl_tick *tick);
 bool sl_trace_emits(void);
 
-/* Where `tick` or `time_ns` are 0 they are the newest launch's and now. False: no trace is written, or the
+/* A `tick` of 0 means the newest launch's, a `time_ns` of 0 the present. False: no trace is written, or the
  * record is lost. */
 bool sl_trace_emit(struct sl_event event);
 

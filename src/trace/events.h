@@ -1,20 +1,20 @@
-/* What happened: the fixed-size records that go from the core to the trace. */
+/* Fixed-size records that go from the core to the trace. */
 #ifndef SLUICE_EVENT_H
 #define SLUICE_EVENT_H
 
 #include "base/types.h"
 #include "sluice/trace.h"
 
-/* The fields of each are those of the file: see enum sluice_trace_type. */
+/* The fields of each type are those of the file: see enum sluice_trace_type. */
 enum sl_event_type {
     SL_EVENT_ALLOC = SLUICE_TRACE_ALLOC,
     SL_EVENT_FREE = SLUICE_TRACE_FREE,
-    SL_EVENT_KERNEL = SLUICE_TRACE_KERNEL, /* before its first launch */
+    SL_EVENT_KERNEL = SLUICE_TRACE_KERNEL, /* before the kernel's first launch */
     SL_EVENT_LAUNCH = SLUICE_TRACE_LAUNCH, /* flags: sl_launch_kind | sl_copy_direction << 4 */
     SL_EVENT_ACCESS = SLUICE_TRACE_ACCESS,
     SL_EVENT_MOVE = SLUICE_TRACE_MOVE, /* flags: sl_action_kind | sl_move_cause << 4 */
     SL_EVENT_STALL = SLUICE_TRACE_STALL,
-    SL_EVENT_BUDGET = SLUICE_TRACE_BUDGET, /* first record */
+    SL_EVENT_BUDGET = SLUICE_TRACE_BUDGET, /* the first record */
     SL_EVENT_ITERATION = SLUICE_TRACE_ITERATION,
     SL_EVENT_GAP = SLUICE_TRACE_GAP, /* written by the trace itself */
     SL_EVENT_TRANSFER = SLUICE_TRACE_TRANSFER,
@@ -31,7 +31,7 @@ enum sl_event_type {
     SL_EVENT_ORDER = SLUICE_TRACE_ORDER,       /* flags: enum sl_order_kind */
 };
 
-enum sl_gap_kind { SL_GAP_FULL, SL_GAP_LIMIT, SL_GAP_DAMAGE }; /* the reader's: all but the first */
+enum sl_gap_kind { SL_GAP_FULL, SL_GAP_LIMIT, SL_GAP_DAMAGE }; /* the reader produces all but the first */
 enum sl_launch_kind {
     SL_LAUNCH_KERNEL,
     SL_LAUNCH_COPY,
@@ -47,7 +47,7 @@ enum sl_error_kind { SL_ERROR_ALLOCATION, SL_ERROR_LAUNCH, SL_ERROR_OTHER };
 enum sl_mark_source { SL_MARKS_NVTX, SL_MARKS_SLUICE };
 enum sl_mark_kind { SL_MARK_PUSH, SL_MARK_POP, SL_MARK_MOMENT, SL_MARK_BEGIN, SL_MARK_END };
 enum sl_move_cause {
-    SL_CAUSE_PLAN,   /* ahead of the launch that needs it */
+    SL_CAUSE_PLAN,   /* prefetch, before the launch that needs it */
     SL_CAUSE_DEMAND, /* a launch needed it, and no plan had it */
     SL_CAUSE_LATE,   /* planned, but not issued before the launch that needs it; copies only */
 };
@@ -59,7 +59,7 @@ struct sl_event {
     sl_tick tick;
     uint64_t time_ns; /* CLOCK_MONOTONIC */
     uint64_t a, b, c, d;
-    const char *text; /* of types that have one: lives as long as the process */
+    const char *text; /* of types that have one; never freed */
 };
 
 #endif

@@ -12,7 +12,7 @@
 #include "trace/modules.h"
 
 #define NOTED_MOST 256
-#define CODE_BYTES 65536u /* that stand for an object without a build id */
+#define CODE_BYTES 65536u /* hashed for an object without a build id */
 
 static _Atomic uint64_t noted[NOTED_MOST]; /* 0: free */
 
@@ -31,7 +31,7 @@ uint64_t sl_identity_of_name(const char *path)
 
 void sl_identity_note(uint64_t name_hash)
 {
-    if (!name_hash) return; /* the program itself, which always counts */
+    if (!name_hash) return; /* the program itself always counts */
     for (int i = 0; i < NOTED_MOST; i++) {
         uint64_t seen = atomic_load_explicit(&noted[i], memory_order_relaxed);
         if (seen == name_hash || (!seen && atomic_compare_exchange_strong(&noted[i], &seen, name_hash)))
@@ -47,7 +47,7 @@ static bool is_noted(uint64_t name_hash)
     return false;
 }
 
-/* Of an object that was linked without a build id: how it is laid out, and the beginning of its code. */
+/* Identifies an object without a build id by its layout and the beginning of its code. */
 static void fingerprint(const struct dl_phdr_info *object, uint64_t id[2])
 {
     id[0] = id[1] = 1;
@@ -127,7 +127,7 @@ struct comparison {
     const struct sl_object *objects;
     uint32_t count;
     bool began;
-    const struct sl_object *other; /* that has another build id */
+    const struct sl_object *other; /* the object with another build id */
 };
 
 static int compare_one(struct dl_phdr_info *object, size_t bytes, void *argument)

@@ -10,12 +10,12 @@
 #include "trace/emit.h"
 
 static struct module {
-    _Atomic uint64_t key; /* 0: free. The rest is the first asker's until it was written */
+    _Atomic uint64_t key; /* 0: free. Its setter owns the rest until it is written */
     uint64_t base, build_id[2];
     const char *path;
 } modules[SL_MODULES_MOST];
 
-/* Whether [address, address + bytes), as the object's file has it, is there to be read. */
+/* Whether [address, address + bytes), as addresses in the object's file, is mapped and readable. */
 static bool is_mapped(const struct dl_phdr_info *object, uint64_t address, uint64_t bytes)
 {
     for (int i = 0; i < object->dlpi_phnum; i++) {
@@ -59,7 +59,8 @@ bool sl_build_id(const struct dl_phdr_info *object, uint64_t id[2])
     return false;
 }
 
-/* The program itself has no name in the loader's list. A relative one counts from the folder at that time. */
+/* The program itself has no name in the loader's list. A relative name is resolved against the current
+ * folder. */
 static const char *path_of(const char *name)
 {
     char path[SL_INTERN_LONGEST + 1];
@@ -77,7 +78,7 @@ static const char *path_of(const char *name)
     return sl_intern(path);
 }
 
-/* Another object may come to the same place later. */
+/* Includes name and build id because another object may be loaded at the same address later. */
 static uint64_t key_of(const struct dl_phdr_info *object, const uint64_t id[2])
 {
     uint64_t key = sl_hash_word(sl_hash_word(object->dlpi_addr, id[0]), id[1]);

@@ -5,13 +5,13 @@
 
 #include "base/map.h"
 
-enum { MOST_FRAMES = 48, FIRST_C_OWNER = 3 }; /* frames with such an owner stand for calls from C */
+enum { MOST_FRAMES = 48, FIRST_C_OWNER = 3 }; /* frames with an owner from here on stand for calls from C */
 
-/* Offsets, as the headers of CPython have them (Include/internal/pycore_frame.h, Include/cpython/code.h);
- * they do not change within a minor version. */
+/* Offsets from the headers of CPython (Include/internal/pycore_frame.h, Include/cpython/code.h); constant
+ * within a minor version. */
 struct layout {
     unsigned char minor;
-    unsigned char thread_cframe; /* to a structure that has the frame; 0: the thread has it */
+    unsigned char thread_cframe; /* to a structure that has the frame; 0: the thread itself has it */
     unsigned char frame;         /* the innermost one */
     unsigned char previous, code, instruction, owner; /* of a frame */
     unsigned char first_line, name, instructions;     /* of a code object */
@@ -26,15 +26,16 @@ static const struct layout layouts[] = {
      .instructions = 200},
 };
 
-enum { OBJECT_TYPE = 8, TEXT_LENGTH = 16 }; /* of every object, of a text */
+enum { OBJECT_TYPE = 8, TEXT_LENGTH = 16 }; /* of every object; of a string */
 
 static struct {
-    const struct layout *layout; /* NULL: no Python that is known */
+    const struct layout *layout; /* NULL: no known Python */
     const char *(*thread)(void);
     const char *code_type;
 } python;
 
-/* 3.13 describes itself, after a cookie and a version; so a build whose objects are larger is recognised. */
+/* 3.13 describes itself, after a cookie and a version. This reveals free-threaded builds, whose objects are
+ * larger. */
 static bool is_as_it_says(const struct layout *layout, const char *description)
 {
     enum { FREE_THREADED = 16 };

@@ -13,7 +13,7 @@
 
 static _Atomic uint64_t written[SL_SITE_RECORDS_MOST]; /* sites: open addressing, linear probing; 0: free */
 
-/* The place of `site`, or one that it can take; NULL when there are too many. */
+/* The entry of `site`, or one that it can take; NULL: there are too many. */
 static _Atomic uint64_t *place_of(uint64_t site)
 {
     for (uint32_t probe = 0; probe < MOST_PROBES; probe++) {
@@ -45,7 +45,7 @@ static const char *frames_text(const struct sl_frames *frames)
     return sl_intern(text);
 }
 
-/* The time is that before the site can be seen here: what another thread then records of it is later. */
+/* Takes the time before other threads can see the site, so that their records of the site are later. */
 bool sl_site_emit(uint64_t site, const struct sl_frames *frames)
 {
     for (uint32_t i = 0; i < frames->new_count; i++) sl_module_emit(frames->new_modules[i]);

@@ -11,9 +11,9 @@
 #include "trace/site_records.h"
 #include "trace/stack_walk.h"
 
-/* Code addresses as (object, offset), so that a site is the same in every run in spite of address
- * randomisation; 0 where no object is. Not by dladdr: that waits for a thread inside dlopen, whose
- * constructors may in turn be waiting for this one. */
+/* Code addresses as (object, offset), so that a site is equal in every run despite address randomisation; 0
+ * outside objects. Does not use dladdr, which waits for a thread inside dlopen, whose constructors may in
+ * turn wait for this thread. */
 struct places {
     const struct sl_stack *stack;
     uint64_t places[SL_SITE_FRAMES];
@@ -30,7 +30,7 @@ static bool holds(const struct dl_phdr_info *object, uint64_t address)
     return false;
 }
 
-/* The object's number for the trace, and its frames in it. */
+/* Sets the frame's module number for the trace, and its offset in the module. */
 static void note_frame(struct places *out, const struct dl_phdr_info *object, uint32_t *module, int frame)
 {
     struct sl_frames *frames = out->frames;
@@ -62,14 +62,14 @@ static int find_in_object(struct dl_phdr_info *object, size_t bytes, void *argum
     return 0;
 }
 
-/* Looking return addresses up in their objects costs more than the walk, so recent sites are remembered: for
- * all threads, without a lock. A pair of words from two writers does not fit together and is not taken. */
+/* Looking return addresses up in their objects costs more than the walk, so recent sites are cached: for all
+ * threads, without a lock. A pair of words from two writers is inconsistent and ignored. */
 #define REMEMBERED 16384
 static struct {
     _Atomic uint64_t mixed, site; /* raw ^ site, site */
 } remembered[REMEMBERED];
 
-/* Of raw return addresses. */
+/* A hash of raw return addresses. */
 static uint64_t hash_of(const struct sl_stack *stack, uint64_t python)
 {
     uint64_t hash = python;
@@ -90,7 +90,7 @@ static void remember(uint64_t raw, uint64_t site)
     atomic_store_explicit(&remembered[raw / 2 % REMEMBERED].mixed, raw ^ site, memory_order_relaxed);
 }
 
-/* The site of a stack that is not remembered. *written: the trace, if there is one, has it. */
+/* The site of a stack that is not cached. *written: the trace, if there is one, has the site. */
 static uint64_t find_site(const struct sl_stack *stack, uint64_t python, bool *written)
 {
     struct sl_frames frames = {.count = stack->count};
@@ -104,7 +104,7 @@ static uint64_t find_site(const struct sl_stack *stack, uint64_t python, bool *w
     return site;
 }
 
-/* A stack that was recalled wrongly is none that was unwound, so its hash is not known. */
+/* A wrongly recalled stack was never unwound, so its hash is not cached. */
 __attribute__((noinline)) uint64_t sl_site_here(const void *caller)
 {
     struct sl_stack stack;
@@ -117,6 +117,6 @@ __attribute__((noinline)) uint64_t sl_site_here(const void *caller)
     if (is_remembered(raw, &site)) return site;
     bool written;
     site = find_site(&stack, python, &written);
-    if (written) remember(raw, site); /* else it is tried again the next time */
+    if (written) remember(raw, site); /* else the next call tries again */
     return site;
 }

@@ -4,8 +4,8 @@
 
 #include "base/types.h"
 
-/* A hash of the calling library and the call stack above the shim, and of where the thread is in Python
- * (python_frames.h). `caller` is the hook's return address. */
+/* A hash of the calling library, the call stack above the shim, and the thread's place in Python
+ * (python_frames.h). `caller`: the hook's return address. */
 uint64_t sl_site_here(const void *caller);
 
 #endif

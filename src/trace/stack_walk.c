@@ -6,16 +6,16 @@
 
 #include "base/map.h"
 
-/* Where the unwinder goes through the shim's own frames first. */
+/* Includes the shim's own frames, which the unwinder visits first. */
 #define MOST_FRAMES (SL_SITE_FRAMES + 16)
 #define PLACE_BITS 14
-#define LARGEST_STACK ((uintptr_t)64 << 20) /* beyond, it is another one: a coroutine's */
+#define LARGEST_STACK ((uintptr_t)64 << 20) /* beyond: another stack, such as a coroutine's */
 
-/* Return addresses, each with how far its frame reaches, in words of 8 bytes: 47 bits and 17. */
+/* Return addresses with their frame size in 8-byte words: 47 bits and 17. */
 enum { REACH_BITS = 17, VARIES = 0, OUTERMOST = (1 << REACH_BITS) - 1 };
 static _Atomic uint64_t places[1 << PLACE_BITS];
 
-/* The highest address that the unwinder saw on this thread's stack: below it all is readable. */
+/* The highest address that the unwinder saw on this thread's stack: everything below is readable. */
 static _Thread_local uintptr_t top __attribute__((tls_model("initial-exec")));
 
 static size_t index_of(uint64_t address)
@@ -38,17 +38,17 @@ static void remember(uint64_t address, uint64_t reach)
     atomic_store_explicit(&places[index_of(address)], address << REACH_BITS | reach, memory_order_relaxed);
 }
 
-/* --- by the unwinder */
+/* --- with the unwinder */
 
 struct walk {
     const void *caller;
     struct sl_stack *stack;
     bool above;     /* past the shim's own frames */
     bool ends;      /* there are no more frames */
-    bool signalled; /* one of them was interrupted, not left by a call */
+    bool signalled; /* a frame was interrupted by a signal, not left by a call */
     int count;
     uint64_t address[MOST_FRAMES];
-    uintptr_t pointer[MOST_FRAMES]; /* the stack pointer behind the call */
+    uintptr_t pointer[MOST_FRAMES]; /* the stack pointer after the call */
 };
 
 static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *argument)
@@ -69,7 +69,7 @@ static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *argument)
     return _URC_NO_REASON;
 }
 
-/* What is behind the last frame is not known, but that nothing is where the stack ends. */
+/* Remembers the frame sizes. The size of the last frame is unknown, unless the stack ends there. */
 static void learn(const struct walk *walk)
 {
     if (walk->signalled || !walk->count) return;
@@ -94,7 +94,7 @@ void sl_stack_unwind(const void *caller, struct sl_stack *stack)
         stack->at[stack->count++] = caller;
 }
 
-/* --- by what is remembered */
+/* --- from remembered frames */
 
 bool sl_stack_recall(const void *frame, const void *caller, struct sl_stack *stack)
 {

@@ -1,10 +1,11 @@
 /* The call stack of the calling thread, as return addresses.
  *
- * The unwinder needs half a microsecond and more for each frame, and frameworks allocate thirty frames deep.
- * But a call returns to a frame that, at one place in the code, nearly always reaches as far: once the
- * unwinder said how far, the next frame is found by one addition. A place whose frame varies, or that is not
- * known yet, is the unwinder's. (libunwind's unw_backtrace remembers frames in the same way; it cannot be
- * linked into a preloaded object, see docs/architecture.md.) Thread-safe, without a lock. */
+ * The unwinder needs at least 0.5 us for each frame, and frameworks allocate 30 frames deep. But the frame
+ * that a call returns to nearly always has the same size at a given return address. So once the unwinder has
+ * measured it, one addition finds the next frame. Return addresses that are new, or whose frame size varies,
+ * are left to the unwinder. (libunwind's unw_backtrace caches frames in the same way; it cannot be linked
+ * into a preloaded object, see docs/architecture.md.) Thread-safe, without a lock.
+ */
 #ifndef SLUICE_STACK_WALK_H
 #define SLUICE_STACK_WALK_H
 
@@ -16,13 +17,13 @@ struct sl_stack {
     const void *at[SL_SITE_FRAMES]; /* innermost first */
 };
 
-/* From the return address `caller` on. Asks the unwinder, and remembers what it said. At least `caller`
- * itself is in *stack. */
+/* Walks the stack from the return address `caller` on with the unwinder, and remembers the frames. *stack
+ * contains at least `caller`. */
 void sl_stack_unwind(const void *caller, struct sl_stack *stack);
 
-/* The same by what is remembered; false: something is not. `frame`: __builtin_frame_address(0) of the calling
- * function, which must not be inlined. What was remembered of code that was unloaded may be wrong: then
- * *stack has addresses that no unwinding had, or false is returned. Reads the stack of this thread only. */
+/* The same from remembered frames; false: a frame is not known. `frame`: __builtin_frame_address(0) of the
+ * calling function, which must not be inlined. Remembered frames of unloaded code may be wrong: then *stack
+ * has addresses that no unwinding gave, or false is returned. Reads the stack of this thread only. */
 bool sl_stack_recall(const void *frame, const void *caller, struct sl_stack *stack);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "trace/trace_format.h"
 
-#define WINDOW_LOG_MOST 18 /* a larger one is no frame of ours */
+#define WINDOW_LOG_MOST 18 /* our frames have no larger window */
 
 enum sl_status sl_trace_set_problem(struct sl_trace_problem *problem, enum sl_status status, uint64_t offset,
                                     const char *format, ...)
@@ -22,7 +22,7 @@ enum sl_status sl_trace_set_problem(struct sl_trace_problem *problem, enum sl_st
     return status;
 }
 
-/* Reads up to `bytes`; fewer at the end of the file. SL_ERR_IO is noted in the problem. */
+/* Reads up to `bytes` bytes, fewer at the end of the file. Records SL_ERR_IO in the problem. */
 static enum sl_status read_bytes(struct sl_trace_blocks *blocks, void *to, size_t bytes, size_t *got)
 {
     errno = 0;
@@ -56,7 +56,7 @@ static enum sl_status read_header(struct sl_trace_blocks *blocks)
 {
     struct sl_trace_problem *problem = &blocks->problem;
     struct sluice_trace_header *header = &blocks->header;
-    uint8_t *raw = blocks->payload; /* room for a longer header of a later minor version */
+    uint8_t *raw = blocks->payload; /* has room for a longer header of a later minor version */
     size_t got;
     enum sl_status status = read_bytes(blocks, raw, sizeof(*header), &got);
     if (status != SL_OK) return status;
@@ -96,7 +96,7 @@ static int by_lap(const void *one, const void *other)
     return a->lap < b->lap ? -1 : a->lap > b->lap;
 }
 
-/* The first part and, in the order of their laps, the segments that have been begun. */
+/* Lists the first part and the segments that were begun, in the order of their laps. */
 static enum sl_status find_parts(struct sl_trace_blocks *blocks)
 {
     const struct sluice_trace_header *header = &blocks->header;
@@ -127,7 +127,7 @@ static enum sl_status find_parts(struct sl_trace_blocks *blocks)
 
 enum sl_status sl_trace_blocks_open(struct sl_trace_blocks *blocks, FILE *stream)
 {
-    /* All but the big buffers, which are written before they are read. */
+    /* Zeroes all but the large buffers, which are written before they are read. */
     memset(blocks, 0, offsetof(struct sl_trace_blocks, stored));
     blocks->stream = stream;
     blocks->decompressor = ZSTD_createDCtx();
@@ -142,12 +142,12 @@ void sl_trace_blocks_close(struct sl_trace_blocks *blocks)
     ZSTD_freeDCtx(blocks->decompressor);
 }
 
-/* Whether the part that is read has no block at its next place, as it should be at its end. */
+/* Whether the current part has no block at its next place, as expected at its end. */
 static bool part_ends(const struct sl_trace_blocks *blocks, const struct sluice_trace_block *block,
                       size_t got)
 {
     const struct sl_trace_part *part = &blocks->parts[blocks->part];
-    if (part->lap) /* what follows is of an earlier lap: any bytes */
+    if (part->lap) /* an earlier lap's data may follow: any bytes */
         return got < sizeof(*block) || block->magic != SLUICE_TRACE_BLOCK_MAGIC || block->lap != part->lap;
     static const struct sluice_trace_block hole;
     return blocks->part + 1 < blocks->part_count && got == sizeof(*block) && !memcmp(block, &hole, got);
@@ -207,8 +207,8 @@ static enum sl_status unpack(struct sl_trace_blocks *blocks)
     return SL_OK;
 }
 
-/* Counts what was written between the last block and this one: segments that a later lap took, or damage that
- * was passed over. Nothing else may be missing. */
+/* Counts the records between the last block and this one. They may be missing only because a later lap
+ * overwrote their segments or because damage was skipped. */
 static enum sl_status check_order(struct sl_trace_blocks *blocks)
 {
     const struct sluice_trace_block *block = &blocks->block;
@@ -226,7 +226,7 @@ static enum sl_status check_order(struct sl_trace_blocks *blocks)
     return SL_OK;
 }
 
-/* Whether the block needs no other one to be unpacked, or only the last. */
+/* Whether the block can be decompressed by itself or after the last block. */
 static bool follows(const struct sl_trace_blocks *blocks)
 {
     uint32_t group = blocks->block.group;
@@ -240,7 +240,7 @@ enum sl_status sl_trace_blocks_next(struct sl_trace_blocks *blocks)
         enum sl_status status = read_block(blocks, &found);
         if (status) return status;
         if (found && follows(blocks)) break;
-        if (found && blocks->found_again) continue; /* lost with what it continues */
+        if (found && blocks->found_again) continue; /* lost together with the block that it continues */
         if (found)
             return sl_trace_set_problem(&blocks->problem, SL_ERR_FORMAT, blocks->block_offset,
                                         "damaged: a block that continues what is not there");
@@ -254,7 +254,7 @@ enum sl_status sl_trace_blocks_next(struct sl_trace_blocks *blocks)
     return status == SL_OK ? unpack(blocks) : status;
 }
 
-/* The next place from `from` on, before `end`, at which a block's first bytes stand. False at the end. */
+/* Finds the next place from `from` on, before `end`, with a block's first bytes. False: there is none. */
 static bool find_magic(struct sl_trace_blocks *blocks, uint64_t from, uint64_t end, uint64_t *out)
 {
     static const uint32_t magic = SLUICE_TRACE_BLOCK_MAGIC;

@@ -44,7 +44,7 @@ const struct sl_trace_type_info *sl_trace_type(unsigned type)
     return type < sizeof(types) / sizeof(*types) && types[type].name ? &types[type] : NULL;
 }
 
-/* The fields before the text; 0: it has none. */
+/* The number of fields before the text; 0: no text. */
 static unsigned text_after(unsigned type)
 {
     const struct sl_trace_type_info *info = sl_trace_type(type);
@@ -66,7 +66,7 @@ static uint64_t unzigzag(uint64_t coded)
     return coded >> 1 ^ (0 - (coded & 1));
 }
 
-/* A moment is near the record's time: its difference is shorter. 0 stays none. */
+/* A moment is near the record's time, so the difference is shorter. 0 stays 0: no moment. */
 static uint64_t to_moment(const struct sl_event *event)
 {
     return event->b ? zigzag(event->time_ns - event->b) + 1 : 0;

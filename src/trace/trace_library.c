@@ -1,4 +1,4 @@
-/* The reader under the names of the installed library. */
+/* Exports the reader under the names of the installed library. */
 #include <stdlib.h>
 #include <string.h>
 

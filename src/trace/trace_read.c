@@ -12,7 +12,7 @@ struct sl_trace_reader {
     struct sl_trace_base base;
     sl_tick last_tick;
     uint64_t last_time_ns;
-    uint32_t at, records_left; /* in the block */
+    uint32_t at, records_left; /* position in the block */
     char name[SL_TRACE_NAME_MAX + 1];
     struct sl_trace_blocks blocks; /* last: it is large and not zeroed */
 };
@@ -64,7 +64,7 @@ const struct sl_trace_problem *sl_trace_reader_problem(const struct sl_trace_rea
     return &reader->blocks.problem;
 }
 
-/* To the next block with records. */
+/* Goes to the next block with records. */
 static bool next_block(struct sl_trace_reader *reader)
 {
     if (sl_trace_blocks_next(&reader->blocks) != SL_OK) return false;
@@ -76,7 +76,7 @@ static bool next_block(struct sl_trace_reader *reader)
 
 static bool damaged(struct sl_trace_reader *reader)
 {
-    /* The checksum was right, so this was written so. */
+    /* The checksum was right, so the block was written like this. */
     sl_trace_set_problem(&reader->blocks.problem, SL_ERR_FORMAT, reader->blocks.block_offset,
                          "damaged: a block whose records do not fill it");
     return false;

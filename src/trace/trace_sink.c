@@ -5,18 +5,18 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define ZSTD_STATIC_LINKING_ONLY /* a compressor in memory that we give it */
+#define ZSTD_STATIC_LINKING_ONLY /* for a compressor in memory that we provide */
 #include <zstd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 
 #define LEVEL 3
-#define TIME_STEP_NS UINT64_C(64)             /* finer times say nothing and cost most of a byte each */
-#define WINDOW_LOG 18                         /* how far back blocks refer */
-#define GROUP_BYTES ((size_t)1 << WINDOW_LOG) /* of payload that damage in its first block can take */
+#define TIME_STEP_NS UINT64_C(64) /* finer times carry no information and cost almost a byte each */
+#define WINDOW_LOG 18             /* the distance that blocks refer back */
+#define GROUP_BYTES ((size_t)1 << WINDOW_LOG) /* of payload that damage to its first block can lose */
 
-/* In memory of its own: the program's allocator is none of our business. */
+/* Uses memory of its own, not the program's allocator. */
 static enum sl_status make_compressor(struct sl_trace_sink *sink)
 {
     ZSTD_compressionParameters parameters = ZSTD_getCParams(LEVEL, GROUP_BYTES, 0);
@@ -70,7 +70,7 @@ enum sl_status sl_trace_sink_open(struct sl_trace_sink *sink, const char *path, 
     memcpy(sink->path, path, strlen(path) + 1);
     sink->at = sizeof(struct sluice_trace_header);
     sink->end = UINT64_MAX;
-    /* A device has no places to go back to. */
+    /* A device file cannot seek. */
     if (limit_bytes && lseek(sink->file.fd, 0, SEEK_SET) == 0) {
         sink->tail_offset = sink->end = limit_bytes / 2;
         sink->segment_bytes = limit_bytes / 2 / SL_TRACE_SEGMENTS;
@@ -93,7 +93,7 @@ void sl_trace_sink_begin_group(struct sl_trace_sink *sink)
     sink->group_bytes = 0;
 }
 
-/* Fills in what follows the block's header, and says so there. */
+/* Compresses the payload after the block's header, and sets the header's sizes. */
 static void compress(struct sl_trace_sink *sink)
 {
     struct sluice_trace_block *header = &sink->block.header;
@@ -117,7 +117,7 @@ static bool fits(const struct sl_trace_sink *sink)
     return sink->end - sink->at >= sizeof(sink->block.header) + sink->block.header.stored_bytes;
 }
 
-/* To the next segment, or back to the first. */
+/* Goes to the next segment, or back to the first. */
 static enum sl_status next_segment(struct sl_trace_sink *sink)
 {
     uint64_t segment = sink->lap % SL_TRACE_SEGMENTS, at = sink->tail_offset + segment * sink->segment_bytes;
@@ -145,7 +145,7 @@ static enum sl_status write_block(struct sl_trace_sink *sink, uint32_t thread)
     }
     header->lap = sink->lap;
     header->checksum = sl_trace_block_checksum(header, sink->block.stored);
-    /* One write for a block: what a kill can cut is the last of them. */
+    /* One write for each block: a kill can only cut the last one. */
     uint64_t bytes = sizeof(*header) + header->stored_bytes;
     enum sl_status status = sl_output_write(&sink->file, &sink->block, bytes);
     if (status == SL_OK) sink->at += bytes;

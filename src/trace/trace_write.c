@@ -17,29 +17,28 @@
 #include "trace/trace_sink.h"
 
 enum {
-    RING_MAX = 512,           /* threads that record at one time */
-    FLUSH_NS = 500 * 1000000, /* records are in the file after this time at the latest */
+    RING_MAX = 512,           /* threads that record at the same time */
+    FLUSH_NS = 500 * 1000000, /* a record is in the file at most this much later */
 };
 
-/* Everything is mapped and never unmapped: another thread of the program may be inside sl_trace_push at any
- * time, and after the close, too. */
+/* Mapped and never unmapped: another thread of the program may be inside sl_trace_push at any time, even
+ * after the close. */
 struct sl_trace {
     uint64_t generation;
     pid_t process;
     enum sl_trace_full full;
-    uint32_t wake;    /* futex: raised when the writer has something to do */
-    uint32_t stopped; /* nobody drains the rings any more */
-    uint32_t stop;    /* the writer is asked to end */
+    uint32_t wake;    /* futex: raised when the writer has work */
+    uint32_t stopped; /* no thread drains the rings */
+    uint32_t stop;    /* asks the writer to end */
     uint32_t ring_count, thread_count;
-    uint64_t unplaced; /* records of threads that got no ring */
+    uint64_t unplaced; /* records of threads without a ring */
     struct sl_ring *rings[RING_MAX];
     pthread_t writer;
 
-    struct sl_trace_sink sink; /* the writer's own, but for the lap */
+    struct sl_trace_sink sink; /* used by the writer only, except for the lap */
 };
 
-/* The calling thread's ring, and the trace it is of: traces are distinguished by number since they may follow
- * each other. */
+/* The calling thread's ring and its trace. Traces have numbers because one may follow another. */
 static __thread struct {
     uint64_t generation;
     struct sl_ring *ring;
@@ -78,15 +77,15 @@ static void *map(size_t bytes)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* The writer: its thread is the only one that touches the sink. */
+/* Writer thread, the only one that touches the sink. */
 
 static void drain_ring(struct sl_trace *trace, struct sl_ring *ring, bool last)
 {
-    /* Read before the records: an orphan's producer has written its last. */
+    /* Read before the records: an orphan's producer has written its last record. */
     bool orphan = __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE) == SL_RING_ORPHAN;
     const struct sl_event *event;
     uint32_t thread = 0;
-    /* A thread that records faster than we write must not keep the others waiting. */
+    /* Bounded, so that a thread that records faster than we write does not starve the others. */
     for (uint64_t n = 0; n < SL_RING_SLOTS && (event = sl_ring_peek(ring)); n++) {
         thread = __atomic_load_n(&ring->thread, __ATOMIC_RELAXED);
         sl_trace_sink_add(&trace->sink, thread, event);
@@ -116,7 +115,7 @@ static void write_end(struct sl_trace *trace)
     uint64_t now = sl_clock_ns(CLOCK_MONOTONIC),
              unplaced = __atomic_load_n(&trace->unplaced, __ATOMIC_RELAXED);
     struct sl_event gap = {.type = SL_EVENT_GAP, .time_ns = now, .a = unplaced};
-    sl_trace_sink_begin_group(&trace->sink); /* the end can be read whatever became of the rest */
+    sl_trace_sink_begin_group(&trace->sink); /* makes the end readable if the rest is damaged */
     if (unplaced) sl_trace_sink_add(&trace->sink, 0, &gap);
     struct sl_event end = {
         .type = SLUICE_TRACE_END, .time_ns = now, .a = trace->sink.records, .b = trace->sink.lost};
@@ -197,7 +196,7 @@ void sl_trace_abandon(struct sl_trace *trace)
 {
     if (!trace) return;
     __atomic_store_n(&trace->stopped, 1, __ATOMIC_RELEASE);
-    sl_trace_sink_close(&trace->sink); /* the child's copy of the descriptor only */
+    sl_trace_sink_close(&trace->sink); /* closes the child's copy of the descriptor only */
 }
 
 static struct sl_ring *claim_free_ring(struct sl_trace *trace, uint32_t count)
@@ -235,7 +234,7 @@ static __attribute__((noinline)) struct sl_ring *attach(struct sl_trace *trace)
     return ring;
 }
 
-/* The ring is full: waits for the writer, or gives the record up. */
+/* The ring is full: waits for the writer, or drops the record. */
 static __attribute__((noinline)) bool push_to_full(struct sl_trace *trace, struct sl_ring *ring,
                                                    const struct sl_event *event)
 {
@@ -261,7 +260,7 @@ bool sl_trace_push(struct sl_trace *trace, const struct sl_event *event)
     }
     uint64_t before = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
     if (!sl_ring_push(ring, event)) return push_to_full(trace, ring, event);
-    /* At each half of a ring the writer need not wait for its clock. */
+    /* Wakes the writer when a half of the ring is full, before its timer does. */
     uint64_t now = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
     if (before / (SL_RING_SLOTS / 2) != now / (SL_RING_SLOTS / 2)) futex_raise(&trace->wake);
     return true;

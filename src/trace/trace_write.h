@@ -1,5 +1,5 @@
-/* The trace's writing side. One ring for each thread; a writer thread of its own drains them into the file.
- * A full ring drops records and says so with SL_EVENT_GAP, or waits (SLUICE_TRACE_FULL=wait). */
+/* Writes traces. Each thread has a ring; one writer thread drains the rings into the file. A full ring drops
+ * records and reports this with SL_EVENT_GAP, or waits (SLUICE_TRACE_FULL=wait). */
 #ifndef SLUICE_TRACE_WRITE_H
 #define SLUICE_TRACE_WRITE_H
 
@@ -11,24 +11,24 @@ struct sl_trace;
 
 struct sl_trace_options {
     enum sl_trace_full full;
-    uint64_t limit_bytes; /* 0: none */
+    uint64_t limit_bytes; /* 0: no limit */
 };
 
 /* Creates `path` (0600, never through a link) and starts the writer with all signals blocked. */
 enum sl_status sl_trace_open(const char *path, const struct sl_trace_options *options, struct sl_trace **out);
 
-/* A file with a limit goes round: what was recorded once and is referred to by name (kernels, accesses,
- * allocations that live) must be written again when this number has changed. Any thread. */
+/* The number of segments that a limited file has begun. When it has changed, records that others refer to
+ * (kernels, accesses, live allocations) must be written again. Any thread. */
 uint32_t sl_trace_lap(const struct sl_trace *trace);
 
-/* Thread-safe, takes no lock in the steady state, about 20 ns. `trace` may be NULL: does nothing. False: the
- * record is lost. */
+/* Thread-safe; lock-free in the steady state, about 20 ns. Does nothing if `trace` is NULL. False: the record
+ * is lost. */
 bool sl_trace_push(struct sl_trace *trace, const struct sl_event *event);
 
-/* Drains, writes the end record, closes. Accepts NULL. */
+/* Drains the rings, writes the end record and closes the file. Accepts NULL. */
 void sl_trace_close(struct sl_trace *trace);
 
-/* In the child after fork: forgets the parent's file and thread without touching them. */
+/* In the child after fork: abandons the parent's file and thread without touching them. */
 void sl_trace_abandon(struct sl_trace *trace);
 
 #endif
