@@ -4,7 +4,7 @@
  * But a call returns to a frame that, at one place in the code, nearly always reaches as far: once the
  * unwinder said how far, the next frame is found by one addition. A place whose frame varies, or that is not
  * known yet, is the unwinder's. (libunwind's unw_backtrace remembers frames in the same way; it cannot be
- * linked into a preloaded object, see docs/architecture.md.) Thread-safe, without a lock. */
+ * linked into a preloaded object, see docs/trace.md.) Thread-safe, without a lock. */
 #ifndef SLUICE_STACK_WALK_H
 #define SLUICE_STACK_WALK_H
 
