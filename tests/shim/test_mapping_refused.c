@@ -1,4 +1,4 @@
-/* What memory of ours that is mapped cannot do is refused, with the one error that docs/architecture.md
+/* What memory of ours that is mapped cannot do is refused, with the one error that docs/interception.md
  * names, and changes nothing; and a library that makes memory in order to share it gets the driver's, which
  * can do all that. */
 #include "device.h"

@@ -448,7 +448,7 @@ static void equal_sums_of_site_and_size_are_told_apart(void **state)
     close_world(world);
 }
 
-/* What architecture.md promises of waste: chunks in use hold at most twice what lives, and one more for each
+/* What placement.md promises of waste: chunks in use hold at most twice what lives, and one more for each
  * group; iterations that are alike take no more than the first did, in whatever order they free, but for a
  * chunk for each site that fills chunks. */
 static void waste_is_bounded(void **state)
