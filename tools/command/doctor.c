@@ -9,6 +9,7 @@
 #include "tools/command/commands.h"
 #include "tools/command/places.h"
 #include "tools/text/command_line.h"
+#include "tools/text/help.h"
 #include "tools/text/messages.h"
 
 void find(struct findings *findings, enum verdict verdict, const char *subject, const char *format, ...)
@@ -28,11 +29,14 @@ void find(struct findings *findings, enum verdict verdict, const char *subject, 
 int command_doctor(int argc, char **argv)
 {
     if (wants_help(argc, argv)) {
-        puts(
+        FILE *to = help_begin();
+        fputs(
             "Usage: sluice doctor [--software]\n"
             "Examines the driver, the devices and the limits of this machine, and the settings of PyTorch's\n"
             "allocator. Exit status 0: sluice works here; 1: it does not. --software examines the software "
-            "device instead of the driver.");
+            "device instead of the driver.\n",
+            to);
+        help_end(to);
         return EXIT_OK;
     }
     char driver[PATH_MAX + 32] = "libcuda.so.1";

@@ -18,6 +18,7 @@
 #include "tools/command/places.h"
 #include "tools/command/watch.h"
 #include "tools/text/command_line.h"
+#include "tools/text/help.h"
 #include "tools/text/messages.h"
 #include "trace/trace_format.h"
 
@@ -25,14 +26,17 @@ enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
 
 static void print_help(void)
 {
-    puts("Usage: sluice run [OPTION]... [--] COMMAND [ARGUMENT]...\n"
-         "Runs COMMAND with libsluice.so preloaded. The exit status is the command's; 2: wrong usage,\n"
-         "126: the command cannot be run, 127: there is no such command.\n\n"
-         "  --software\n"
-         "      Use the software device softcuda instead of a GPU.\n"
-         "  -v\n"
-         "      As --verbose; -vv gives it twice.");
-    sl_options_print(stdout, false);
+    FILE *to = help_begin();
+    fputs("Usage: sluice run [OPTION]... [--] COMMAND [ARGUMENT]...\n"
+          "Runs COMMAND with libsluice.so preloaded. The exit status is the command's; 2: wrong usage,\n"
+          "126: the command cannot be run, 127: there is no such command.\n\n"
+          "  --software\n"
+          "      Use the software device softcuda instead of a GPU.\n"
+          "  -v\n"
+          "      As --verbose; -vv gives it twice.\n",
+          to);
+    sl_options_print(to, false);
+    help_end(to);
 }
 
 /* The flags of the table, and this command's own. */

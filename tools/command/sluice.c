@@ -5,6 +5,7 @@
 #include "tools/command/commands.h"
 #include "tools/plan/plan_command.h"
 #include "tools/text/command_line.h"
+#include "tools/text/help.h"
 #include "tools/text/messages.h"
 #include "tools/views/trace.h"
 
@@ -30,12 +31,15 @@ static const char *command_name(size_t index)
 
 static void print_help(void)
 {
-    puts("Usage: sluice COMMAND [ARGUMENT]...\n"
-         "Gives an unmodified CUDA training program a larger device than it has.\n\n"
-         "Commands:");
+    FILE *to = help_begin();
+    fputs("Usage: sluice COMMAND [ARGUMENT]...\n"
+          "Gives an unmodified CUDA training program a larger device than it has.\n\n"
+          "Commands:\n",
+          to);
     for (size_t i = 0; i < COMMAND_COUNT; i++)
-        if (commands[i].help) printf("  %-8s %s\n", commands[i].name, commands[i].help);
-    puts("\nsluice COMMAND --help says more. sluice --version prints the version.");
+        if (commands[i].help) fprintf(to, "  %-8s %s\n", commands[i].name, commands[i].help);
+    fputs("\nsluice COMMAND --help says more. sluice --version prints the version.\n", to);
+    help_end(to);
 }
 
 int main(int argc, char **argv)

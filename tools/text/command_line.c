@@ -7,38 +7,32 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/text/help.h"
 #include "tools/text/messages.h"
 
 /* What getopt_long returns: characters of short options are below. */
 enum { FIRST_OPTION = 256, HELP = FIRST_OPTION + COMMAND_OPTIONS_MAX };
 
-static void print_words(const struct command_option *option)
+static void print_words(FILE *to, const struct command_option *option)
 {
-    for (size_t i = 0; option->words[i]; i++) printf("%s%s", i ? "|" : "", option->words[i]);
-}
-
-static void print_indented(const char *text)
-{
-    for (const char *end; *text; text = *end ? end + 1 : end) {
-        end = strchrnul(text, '\n');
-        printf("      %.*s\n", (int)(end - text), text);
-    }
+    for (size_t i = 0; option->words[i]; i++) fprintf(to, "%s%s", i ? "|" : "", option->words[i]);
 }
 
 static void print_help(const struct command_syntax *syntax)
 {
-    printf("Usage: sluice %s %s\n%s\nOptions:\n", syntax->name, syntax->synopsis, syntax->about);
+    FILE *to = help_begin();
+    fprintf(to, "Usage: sluice %s %s\n%s\nOptions:\n", syntax->name, syntax->synopsis, syntax->about);
     for (size_t i = 0; i < syntax->option_count; i++) {
         const struct command_option *option = &syntax->options[i];
-        printf("  --%s%s", option->name, option->kind == OPTION_SWITCH ? "" : " ");
+        fprintf(to, "  --%s%s", option->name, option->kind == OPTION_SWITCH ? "" : " ");
         if (option->kind == OPTION_WORD)
-            print_words(option);
+            print_words(to, option);
         else if (option->argument)
-            fputs(option->argument, stdout);
-        putchar('\n');
-        print_indented(option->help);
+            fputs(option->argument, to);
+        fprintf(to, "\n      %s\n", option->help);
     }
-    puts("  --help\n      Print this help.");
+    fputs("  --help\n      Print this help.\n", to);
+    help_end(to);
 }
 
 /* For unknown_word, which takes a function of the index alone. */

@@ -17,14 +17,14 @@ struct command_option {
     enum option_kind kind;
     void *value;              /* as the kind says; unchanged where the option is not given */
     const char *argument;     /* how the value is called in the help; NULL for a switch and for words */
-    const char *help;         /* its lines are indented when printed */
+    const char *help;         /* one line of any length */
     const char *const *words; /* of OPTION_WORD; NULL after the last */
 };
 
 struct command_syntax {
     const char *name;                     /* "trace info" */
     const char *synopsis;                 /* what follows the name: "[--json] FILE" */
-    const char *about;                    /* whole lines */
+    const char *about;                    /* whole lines of any length */
     const struct command_option *options; /* without help, which every command has */
     size_t option_count;                  /* at most COMMAND_OPTIONS_MAX */
 };

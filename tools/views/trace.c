@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tools/text/command_line.h"
+#include "tools/text/help.h"
 #include "tools/text/messages.h"
 
 static const struct trace_command {
@@ -32,15 +33,19 @@ static const char *command_name(size_t index)
 
 static void print_help(void)
 {
-    puts("Usage: sluice trace COMMAND [OPTION]... FILE...\n"
-         "Shows what a trace holds; sluice run --trace FILE records one.\n\n"
-         "Commands:");
-    for (size_t i = 0; i < COMMAND_COUNT; i++) printf("  %-9s %s\n", commands[i].name, commands[i].help);
-    puts(
+    FILE *to = help_begin();
+    fputs("Usage: sluice trace COMMAND [OPTION]... FILE...\n"
+          "Shows what a trace holds; sluice run --trace FILE records one.\n\n"
+          "Commands:\n",
+          to);
+    for (size_t i = 0; i < COMMAND_COUNT; i++) fprintf(to, "  %-9s %s\n", commands[i].name, commands[i].help);
+    fputs(
         "\nsluice trace COMMAND --help says more. With --json a command prints JSON.\n"
         "info, phases, timeline and export --perfetto also take the traces of all ranks of a job.\n"
         "A file that ends early (the program was killed) is shown up to its last whole block, and a line on\n"
-        "stderr says so. Exit status 1: the file cannot be read or is damaged; 2: wrong usage.");
+        "stderr says so. Exit status 1: the file cannot be read or is damaged; 2: wrong usage.\n",
+        to);
+    help_end(to);
 }
 
 int command_trace(int argc, char **argv)
