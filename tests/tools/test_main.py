@@ -14,7 +14,7 @@ class Main(ToolTest):
             self.assertEqual((result.returncode, result.stderr), (0, ""))
             for command in ("run", "trace", "plan", "profile", "doctor"):
                 self.assertIn(f"\n  {command} ", result.stdout)
-        for command in ("run", "trace", "plan", "profile", "doctor"):
+        for command in ("run", "trace", "plan", "profile", "stats", "doctor", "options"):
             result = sluice(command, "--help")
             self.assertEqual((result.returncode, result.stderr), (0, ""))
             self.assertTrue(result.stdout.startswith(f"Usage: sluice {command}"))

@@ -30,19 +30,18 @@ int command_doctor(int argc, char **argv)
 {
     if (wants_help(argc, argv)) {
         FILE *to = help_begin();
-        fputs(
-            "Usage: sluice doctor [--software]\n"
-            "Examines the driver, the devices and the limits of this machine, and the settings of PyTorch's\n"
-            "allocator. Exit status 0: sluice works here; 1: it does not. --software examines the software "
-            "device instead of the driver.\n",
-            to);
+        fputs("Usage: sluice doctor [--software]\n"
+              "Checks the driver, the devices and the limits of this machine, and the settings of PyTorch's "
+              "allocator. --software checks the software device instead of the driver. Exit status 0: sluice "
+              "works here; 1: it does not.\n",
+              to);
         help_end(to);
         return EXIT_OK;
     }
     char driver[PATH_MAX + 32] = "libcuda.so.1";
     if (argc > 1) {
         if (strcmp(argv[1], "--software") != 0 || argc > 2)
-            return usage_error("doctor takes nothing but --software");
+            return usage_error("doctor accepts only --software");
         if (!find_software_device(driver, sizeof(driver) - 32))
             return failure("the software device is not installed");
         strcat(driver, "/libcuda.so.1");

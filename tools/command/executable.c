@@ -44,12 +44,11 @@ static const char *obstacle_in(int fd)
     struct stat at;
     Elf64_Ehdr header;
     /* The dynamic linker ignores LD_PRELOAD paths where privileges are raised. */
-    if (fstat(fd, &at) == 0 && (at.st_mode & S_ISUID) && at.st_uid != geteuid())
-        return "raises its privileges";
+    if (fstat(fd, &at) == 0 && (at.st_mode & S_ISUID) && at.st_uid != geteuid()) return "is a setuid program";
     if (pread(fd, &header, sizeof(header), 0) != sizeof(header) ||
         memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
         return NULL;
-    if (header.e_ident[EI_CLASS] != ELFCLASS64) return "is no 64-bit program";
+    if (header.e_ident[EI_CLASS] != ELFCLASS64) return "is not a 64-bit program";
     return has_interpreter(fd, &header) ? NULL : "is statically linked";
 }
 

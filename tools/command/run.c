@@ -28,12 +28,14 @@ static void print_help(void)
 {
     FILE *to = help_begin();
     fputs("Usage: sluice run [OPTION]... [--] COMMAND [ARGUMENT]...\n"
-          "Runs COMMAND with libsluice.so preloaded. The exit status is the command's; 2: wrong usage,\n"
-          "126: the command cannot be run, 127: there is no such command.\n\n"
+          "Runs COMMAND with libsluice.so preloaded, which oversubscribes GPU memory for unmodified CUDA "
+          "programs.\n"
+          "Exits with the status of COMMAND; 2: wrong usage, 126: COMMAND cannot be run, 127: there is no "
+          "such command.\n\n"
           "  --software\n"
           "      Use the software device softcuda instead of a GPU.\n"
           "  -v\n"
-          "      As --verbose; -vv gives it twice.\n",
+          "      Short for --verbose; -vv gives it twice.\n",
           to);
     sl_options_print(to, false);
     help_end(to);
@@ -69,9 +71,9 @@ static int set_path(const char *flag, const char *variable, const char *value)
 {
     char path[PATH_MAX], folder[2 * PATH_MAX];
     if (!sl_options_absolute(value, path, sizeof(path)))
-        return usage_error("--%s: the path is too long, or the current folder has no name", flag);
+        return usage_error("--%s: the path is too long, or the current folder has no path", flag);
     if (sl_options_expand(path, folder, sizeof(folder)) && access(dirname(folder), W_OK | X_OK) != 0)
-        return usage_error("--%s %s: cannot write there: %s", flag, value, strerror(errno));
+        return usage_error("--%s %s: cannot write in this folder: %s", flag, value, strerror(errno));
     return setenv(variable, path, 1) ? failure("cannot set %s: %s", variable, strerror(errno)) : EXIT_OK;
 }
 
@@ -150,7 +152,7 @@ static int set_libraries(bool software)
 {
     char path[PATH_MAX];
     if (!find_library(path, sizeof(path)))
-        return failure("libsluice.so is not where this command belongs to it");
+        return failure("cannot find libsluice.so in the places relative to this command");
     if (strpbrk(path, ": \t")) return failure("cannot preload %s: its path has a space or a colon", path);
     int status = prepend("LD_PRELOAD", path);
     if (status != EXIT_OK || !software) return status;
@@ -194,8 +196,7 @@ int command_run(int argc, char **argv)
     if (status != EXIT_OK) return status;
     ask_frameworks();
     const char *obstacle = preload_obstacle(argv[at]);
-    if (obstacle)
-        failure("%s %s, so sluice cannot work in it; it runs as without sluice", argv[at], obstacle);
+    if (obstacle) failure("%s %s, so sluice cannot be preloaded; it runs without sluice", argv[at], obstacle);
     struct watch watch;
     watch_start(&watch, software);
     execvp(argv[at], argv + at);

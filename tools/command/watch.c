@@ -103,7 +103,7 @@ static void say_unused(const struct watcher *watcher)
 {
     sl_log_open(watcher->verbose, watcher->log);
     bool driver = watcher->software || dlopen("libcuda.so.1", RTLD_LAZY) != NULL;
-    sl_log(SL_LOG_INFO, driver ? "the program made no CUDA context: there was nothing to do"
+    sl_log(SL_LOG_INFO, driver ? "the program made no CUDA context: sluice had nothing to do"
                                : "there is no CUDA driver (libcuda.so.1): the program ran without sluice");
 }
 

@@ -27,7 +27,7 @@ static const struct {
 #define TITLES 256 /* bytes of the longest line of them */
 #define METADATA_TITLES "what,value\nformat,"
 #define TABLE_REFUSAL                                                                                        \
-    "there is a file that is no table of sluice's, which SLUICE_OVERWRITE=1 or --force would replace"
+    "a file exists that is not a table of sluice; SLUICE_OVERWRITE=1 or --force would replace it"
 
 struct tables {
     const char *folder;
@@ -193,7 +193,7 @@ int export_csv(const char *path, const char *folder, uint64_t *records)
     if (good && !write_facts(folder, sl_trace_reader_header(reader), problem->status == SL_OK, count))
         good = false, error = errno;
     if (!good)
-        status = failure("the tables in %s cannot be written: %s", folder,
+        status = failure("cannot write the tables in %s: %s", folder,
                          error == EEXIST ? TABLE_REFUSAL : strerror(error));
     else if (status == EXIT_OK)
         status = end_status(path, problem);

@@ -42,7 +42,7 @@ static int open_regular(const char *path, const char **remark)
     if (found < 0)
         *remark = errno == ENOENT || errno == ENOTDIR ? "the file is gone" : "the file cannot be opened";
     else if (fstat(found, &file) || !S_ISREG(file.st_mode) || !file.st_size)
-        *remark = "it is no regular file";
+        *remark = "it is not a regular file";
     else {
         snprintf(again, sizeof(again), "/proc/self/fd/%d", found);
         fd = open(again, O_RDONLY | O_CLOEXEC);
@@ -131,7 +131,7 @@ static bool lines_are_its_own(Dwfl_Module *module)
 struct symbol_file *symbol_file_open(const char *path, const uint64_t build_id[2], const char **remark)
 {
     if (!build_id[0] && !build_id[1]) {
-        *remark = "it has no build id to know the file by";
+        *remark = "it has no build id that identifies the file";
         return NULL;
     }
     int fd = open_regular(path, remark);
@@ -139,13 +139,13 @@ struct symbol_file *symbol_file_open(const char *path, const uint64_t build_id[2
     struct symbol_file *file = calloc(1, sizeof(*file));
     *remark = "out of memory";
     if (!file || !(file->dwfl = dwfl_begin(&callbacks))) goto error;
-    *remark = "it is no object file";
+    *remark = "it is not an object file";
     dwfl_report_begin(file->dwfl);
     file->module = dwfl_report_elf(file->dwfl, path, path, fd, 0, true);
     if (!file->module) goto error;
     fd = -1; /* libdwfl's now */
     if (dwfl_report_end(file->dwfl, NULL, NULL)) goto error;
-    *remark = "the file is another one now";
+    *remark = "the file has another build id";
     if (!has_build_id(file->module, build_id)) goto error;
     list_functions(file);
     file->has_lines = lines_are_its_own(file->module);

@@ -56,8 +56,7 @@ int plan_write_profile(const struct model *model, const struct prediction *best,
     bool none = status == SL_ERR_IO && errno == ENOENT;
     if (none || (status && sl_file_overwrites())) {
         if (!program)
-            return failure(
-                "the trace does not say which program it is of; name a profile that a run has written");
+            return failure("the trace does not identify its program; name a profile that a run has written");
         status = make(program, &profile);
     }
     if (status == SL_OK) {

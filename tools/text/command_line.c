@@ -80,7 +80,7 @@ static int take_number(const struct command_option *option, const char *value)
     errno = 0;
     unsigned long long number = strtoull(value, &end, 10);
     if (value[0] < '0' || value[0] > '9' || *end || errno)
-        return usage_error("--%s %s: a whole number is needed", option->name, value);
+        return usage_error("--%s %s: not a whole number", option->name, value);
     *(uint64_t *)option->value = number;
     return EXIT_OK;
 }

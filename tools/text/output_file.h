@@ -6,7 +6,7 @@
 
 #include "base/file_kind.h"
 
-#define FORCE_HELP "Replace a file that is there, whatever is in it (also: SLUICE_OVERWRITE=1)."
+#define FORCE_HELP "Replace an existing file, whatever it contains (also: SLUICE_OVERWRITE=1)."
 
 /* Before files are opened: whether those of other kinds are replaced. */
 void output_force(bool force);

@@ -96,18 +96,17 @@ int job_check(const struct job *job)
     int status = EXIT_OK;
     for (size_t r = 0; r < job->count; r++) {
         if (meetings->ranks[r].cut)
-            status = failure("%s: %zu collectives are behind records that were lost, and are not compared",
-                             job->paths[r], meetings->ranks[r].cut);
+            status = failure("%s: %zu collectives follow lost records and are not compared", job->paths[r],
+                             meetings->ranks[r].cut);
         else if (!meetings->ranks[r].count)
-            status = failure("%s: no collectives are in it", job->paths[r]);
+            status = failure("%s: the trace has no collectives", job->paths[r]);
     }
     if (status == EXIT_OK && !meetings->shared)
-        status = failure("the traces have no communicator in common: they are not of one job");
+        status = failure("the traces have no communicator in common: they do not belong to one job");
     if (meetings->unlike)
-        status =
-            failure("%" PRIu64 " communicators: the ranks' collectives differ from some point on, and are "
-                    "compared up to there",
-                    meetings->unlike);
+        status = failure("%" PRIu64 " communicators: the ranks' collectives differ from some point on, and "
+                         "are compared up to that point",
+                         meetings->unlike);
     return status;
 }
 
@@ -129,7 +128,7 @@ void job_print_clocks(const struct job *job)
     if (fitted + 1 == job->count) return;
     printf("%s lined up by the time since 1970, as %s.\n",
            fitted ? "Those of the other ranks are" : "Clocks are",
-           own ? "the device has a clock of its own" : "no collective was timed that would tell");
+           own ? "the device has a clock of its own" : "no timed collective relates them");
 }
 
 int job_close(struct job *job, int status)

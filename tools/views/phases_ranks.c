@@ -223,8 +223,8 @@ static int print_text(const struct view *view, uint64_t step)
     good = good && print_comparison(view, room);
     free(room);
     if (!good) return failure("%s: out of memory", view->job->command);
-    puts(view->by_device ? "took: kernels and stalls, without what was waited for other ranks."
-                         : "took: the host's time, as not all traces have durations.");
+    puts(view->by_device ? "took: kernels and stalls, without waits for other ranks."
+                         : "took: the host's time, because not all traces have durations.");
     return EXIT_OK;
 }
 

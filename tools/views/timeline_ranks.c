@@ -160,7 +160,7 @@ static void print_text(const struct view *view)
     printf(", %s\n", time_text(view->end_ns - view->begin_ns, text));
     for (size_t r = 0; r < view->job->count; r++) draw_rank(view, r, &scales);
     canvas_axis(view->canvas, view->end_ns - view->begin_ns);
-    if (!view->step) puts("No iterations were found on all ranks: these are the whole traces.");
+    if (!view->step) puts("Not all ranks have iterations: the drawing shows the whole traces.");
     job_print_clocks(view->job);
 }
 

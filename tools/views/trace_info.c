@@ -182,7 +182,7 @@ static void print_file(const struct model *model)
     const struct sl_trace_problem *problem = &model->problem;
     printf("%-20s %zu (%" PRIu64 " records lost)\n", "gaps", model->gaps.count, model->missing.records);
     if (unexplained(model))
-        printf("%-20s %" PRIu64 " (trace check says which)\n", "records left out", unexplained(model));
+        printf("%-20s %" PRIu64 " (trace check lists them)\n", "records left out", unexplained(model));
     print_number("records", model->records);
     printf("%-20s %u.%u\n", "format", model->header.major_version, model->header.minor_version);
     if (problem->status == SL_OK)
@@ -325,22 +325,19 @@ int trace_info(int argc, char **argv)
 {
     bool json = false;
     const struct command_option options[] = {
-        {"json", OPTION_SWITCH, &json, .help = "Print it as a JSON object."},
+        {"json", OPTION_SWITCH, &json, .help = "Print a JSON object."},
     };
     const struct command_syntax syntax = {
         .name = "trace info",
         .synopsis = "[--json] FILE...",
-        .about = "Prints what a traced program did, in figures: the program and its device, launches, memory "
-                 "at its\n"
-                 "peak by lifetime class, what did not fit, iterations and the time they took, how much was\n"
-                 "predicted, bytes moved by kind and cause, stalls, and whether the file is complete.\n"
-                 "Of several files, the traces of the ranks of a job, a row each: launches, the median step, "
-                 "the\n"
-                 "most memory that the program held (need), the budget, the most that was on the device "
-                 "(peak),\n"
-                 "bytes fetched and evicted, how long launches waited for data (stalled), and collectives "
-                 "for\n"
-                 "other ranks (waited).\n",
+        .about =
+            "Prints statistics of a traced program: the program and its device, launches, peak memory by "
+            "lifetime class, allocations that did not fit, iterations and their times, the share of "
+            "predicted events, bytes moved by kind and cause, stalls, and whether the file is complete.\n"
+            "Several files are the traces of the ranks of one job, which are printed one per row: launches, "
+            "the median step, the most memory that the program held (need), the budget, the most memory that "
+            "was on the device (peak), bytes fetched and evicted, the time that launches waited for data "
+            "(stalled), collectives, and the time that these waited for other ranks (waited).\n",
         .options = options,
         .option_count = sizeof(options) / sizeof(*options),
     };

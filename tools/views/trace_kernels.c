@@ -230,7 +230,8 @@ static int print_table(const char *path, const struct kernels *kernels, uint64_t
         printf("%" PRIu64 " more are not shown; --limit 0 shows all\n", kernels->count - limit);
     if (!sum.sampled) puts("The trace has no durations.");
     if (kernels->unplaced_stalls)
-        printf("%" PRIu64 " stalls are of launches that the trace does not name\n", kernels->unplaced_stalls);
+        printf("%" PRIu64 " stalls belong to launches that the trace does not identify\n",
+               kernels->unplaced_stalls);
     return EXIT_OK;
 }
 
@@ -297,25 +298,25 @@ int trace_kernels(int argc, char **argv)
     unsigned order = BY_TIME;
     uint64_t limit = 30;
     const struct command_option options[] = {
-        {"sort", OPTION_WORD, &order, .help = "What comes first; without it, what took the most time.",
-         .words = orders},
-        {"limit", OPTION_NUMBER, &limit, "N", "Show N rows at most (30); 0: all."},
-        {"json", OPTION_SWITCH, &json, .help = "Print it as a JSON object."},
+        {"sort", OPTION_WORD, &order, .help = "Sort key. Default: time.", .words = orders},
+        {"limit", OPTION_NUMBER, &limit, "N", "Print at most N rows (30). 0: print all."},
+        {"json", OPTION_SWITCH, &json, .help = "Print a JSON object."},
     };
     const struct command_syntax syntax = {
         .name = "trace kernels",
         .synopsis = "[--sort KEY] [--limit N] [--json] FILE",
-        .about = "Prints for each kernel, and for copies, sets, graphs and collectives:\n"
-                 "  launches  how often it was launched\n"
-                 "  time      on the device, in all; a launch that was not measured counts as the mean of\n"
-                 "            those that were and do the same\n"
-                 "  share     of that in the time of all\n"
-                 "  mean      of the launches that were measured\n"
-                 "  sampled   how many were\n"
-                 "  touches   bytes that a launch may touch, on average\n"
-                 "  misses    chunks that were fetched only when the launch was there\n"
+        .about = "Prints for each kernel, and for copies, memsets, graphs and collectives:\n"
+                 "  launches  number of launches\n"
+                 "  time      total time on the device; a launch without a measured time counts as the mean "
+                 "of the measured ones that do the same\n"
+                 "  share     share of the time of all launches\n"
+                 "  mean      mean time of the measured launches\n"
+                 "  sampled   number of measured launches\n"
+                 "  touches   mean number of bytes that a launch may touch\n"
+                 "  misses    chunks that were fetched only when the launch was waiting\n"
                  "  late      chunks whose fetch was planned, but not issued before the launch\n"
-                 "  stalls    how often its stream had to wait for a fetch, and for how long (stalled)\n",
+                 "  stalls    number of times that its stream waited for a fetch; stalled: the time of these "
+                 "waits\n",
         .options = options,
         .option_count = sizeof(options) / sizeof(*options),
     };
