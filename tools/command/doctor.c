@@ -1,4 +1,4 @@
-/* `sluice doctor`: says whether sluice works on this machine, and if not, why. */
+/* `sluice doctor`: checks whether sluice works on this machine, and prints the reason if not. */
 #include "tools/command/doctor.h"
 
 #include <limits.h>

@@ -13,7 +13,7 @@ enum {
     VERSION_DISCARD = 13000,    /* cuMemDiscardBatchAsync */
 };
 
-/* The few functions that are needed, found by name: this command links no driver. */
+/* The required functions, found by name: this command does not link with the driver. */
 static struct {
     CUresult (*init)(unsigned);
     CUresult (*version)(int *);

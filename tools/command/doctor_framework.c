@@ -1,5 +1,5 @@
-/* The settings of PyTorch's allocator, which it reads when it is imported: some keep sluice from planning
- * well, and wrong ones end the program, or do nothing, without a clear word. */
+/* The settings of PyTorch's allocator, which it reads at import. Some prevent sluice from planning well;
+ * wrong ones end the program or have no effect, without a clear message. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,13 +7,13 @@
 #include "tools/command/doctor.h"
 
 enum key_kind {
-    KEY_OTHER,  /* whatever the backend is */
-    KEY_NATIVE, /* of the native backend alone */
+    KEY_OTHER,  /* of all backends */
+    KEY_NATIVE, /* of the native backend only */
     KEY_SWITCH = 2,
     KEY_BACKEND = 4,
 };
 
-/* Of PyTorch 2.6 to 2.15. */
+/* The keys of PyTorch 2.6 to 2.15. */
 static const struct key {
     const char *name;
     unsigned kind;
@@ -44,7 +44,7 @@ static const struct key {
 };
 enum { KEYS = sizeof(keys) / sizeof(*keys) };
 
-/* What is looked at: one variable's value. */
+/* The examined variable. */
 struct settings {
     const char *variable;
     bool given[KEYS];
@@ -91,7 +91,7 @@ static void examine_entry(struct findings *findings, struct settings *settings, 
         say_wrong(findings, settings, entry, "PyTorch accepts only True and False");
 }
 
-/* Entries are separated by commas, but for those in brackets. `text` is changed. */
+/* Entries are separated by commas outside of brackets. Changes `text`. */
 static void examine_entries(struct findings *findings, struct settings *settings, char *text)
 {
     char *out = text, *entry = text;
@@ -118,7 +118,7 @@ static void examine_backend(struct findings *findings, struct settings *settings
             say_wrong(findings, settings, keys[i].name, "no effect with backend:cudaMallocAsync");
 }
 
-/* PyTorch only looks whether the variable is there. */
+/* PyTorch only checks whether the variable is set. */
 static void examine_caching(struct findings *findings, struct settings *settings, const char *caching)
 {
     static const char *const meant_off[] = {"", "0", "false", "False", "off", "no"};

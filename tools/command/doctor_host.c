@@ -28,14 +28,14 @@ static void examine_memory(struct findings *findings)
     } else {
         find(findings, VERDICT_NOTE, "host memory", "/proc/meminfo does not show the available memory");
     }
-    /* cgroup v1 has no word for "no limit", only a figure beyond all memory. */
+    /* cgroup v1 expresses "no limit" by a figure beyond all memory. */
     bool limited = memory.cgroup_bytes < (uint64_t)1 << 60;
     bool small = limited && memory.cgroup_bytes < memory.available_bytes;
     find(findings, small ? VERDICT_NOTE : VERDICT_OK, "cgroup limit", "%s%s",
          limited ? sl_bytes_text(memory.cgroup_bytes, text) : "none", limited ? " left" : "");
 }
 
-/* What the managed processes of this user have of the machine, and what another one could have. */
+/* The host memory that this user's managed processes have taken, and that a further process could take. */
 static void examine_node(struct findings *findings)
 {
     static struct sl_node_entry others[SL_NODE_SLOTS];
@@ -113,7 +113,7 @@ static void start_preloaded(const char *library, int stderr_pipe)
     _exit(1);
 }
 
-/* The dynamic linker goes on without an object that it cannot preload, and says so on stderr only. */
+/* The dynamic linker continues without an object that it cannot preload, and reports that only on stderr. */
 static bool try_preload(const char *library, char *said, size_t bytes)
 {
     int ends[2], status = -1;

@@ -1,4 +1,4 @@
-/* `sluice options [--markdown]`: the option table; docs/options.md is written with it. */
+/* `sluice options [--markdown]`: prints the option table; docs/options.md is made with it. */
 #include <string.h>
 
 #include "base/options.h"

@@ -1,4 +1,4 @@
-/* `sluice profile`: what a profile holds. */
+/* `sluice profile`: prints a profile. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -16,9 +16,9 @@
 
 struct figures {
     uint64_t launches, allocations, frees; /* in the string */
-    uint64_t launch_symbols, timed;        /* symbols of launches, and those of them whose time is known */
+    uint64_t launch_symbols, timed;        /* symbols of launches, and those with a known time */
     uint64_t slots, short_lived;
-    uint64_t slot_bytes; /* of all slots together */
+    uint64_t slot_bytes; /* total of all slots */
 };
 
 static struct figures count(const struct sl_profile *profile)
@@ -41,7 +41,7 @@ static struct figures count(const struct sl_profile *profile)
     return figures;
 }
 
-/* What came from a file goes to a terminal. */
+/* Texts from a file are printed on a terminal. */
 static void defuse(struct sl_profile *profile)
 {
     defuse_text(profile->sluice);

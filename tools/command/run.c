@@ -1,4 +1,4 @@
-/* `sluice run`: sets the environment that makes a program run with sluice, and becomes that program. */
+/* `sluice run`: sets the environment for a program under sluice, and becomes that program. */
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
@@ -41,7 +41,7 @@ static void print_help(void)
     help_end(to);
 }
 
-/* The flags of the table, and this command's own. */
+/* The flags of the option table, and those of this command. */
 static const char *flag_name(size_t index)
 {
     static char name[64];
@@ -51,7 +51,7 @@ static const char *flag_name(size_t index)
     return name;
 }
 
-/* Puts `path` first in the list that the variable holds. */
+/* Prepends `path` to the list in the variable. */
 static int prepend(const char *variable, const char *path)
 {
     const char *old = getenv(variable);
@@ -65,8 +65,8 @@ static int prepend(const char *variable, const char *path)
     return error ? failure("cannot set %s: %s", variable, strerror(errno)) : EXIT_OK;
 }
 
-/* The program may change its folder before it opens the file, so a path is made absolute; and a file that
- * cannot be written is refused now, not when the program ends. */
+/* The path is made absolute, because the program may change its folder before it opens the file. A file that
+ * cannot be written is refused before the program starts. */
 static int set_path(const char *flag, const char *variable, const char *value)
 {
     char path[PATH_MAX], folder[2 * PATH_MAX];
@@ -77,7 +77,7 @@ static int set_path(const char *flag, const char *variable, const char *value)
     return setenv(variable, path, 1) ? failure("cannot set %s: %s", variable, strerror(errno)) : EXIT_OK;
 }
 
-/* Files that the program could not replace are refused now, too. */
+/* Refuses files that the program could not replace. */
 static int check_files(void)
 {
     static const struct {
@@ -103,7 +103,7 @@ static int set_option(const char *flag, const char *variable, const char *value)
     return setenv(variable, value, 1) ? failure("cannot set %s: %s", variable, strerror(errno)) : EXIT_OK;
 }
 
-/* One option at argv[*at]; *at moves over it and its value. */
+/* Takes one option at argv[*at] and moves *at past it and its value. */
 static int take_option(char **argv, int *at, bool *software, unsigned *verbose)
 {
     const char *word = argv[(*at)++];
@@ -133,8 +133,8 @@ static int take_option(char **argv, int *at, bool *software, unsigned *verbose)
     return set_option(flag, variable, value);
 }
 
-/* Frameworks bring CUDA's libraries, which their own find before LD_LIBRARY_PATH, and assemble PTX at run
- * time: what lies beside the software device stands in for both. */
+/* Frameworks bring CUDA's libraries, which they find before LD_LIBRARY_PATH, and assemble PTX at run time.
+ * The software device's folder has replacements for both. */
 static int set_software_helpers(const char *folder)
 {
     static const char *const assemblers[] = {"TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"};

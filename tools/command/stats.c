@@ -1,4 +1,4 @@
-/* `sluice stats`: the figures that a run keeps in a file while it lasts. */
+/* `sluice stats`: prints the statistics that a run keeps in a file. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

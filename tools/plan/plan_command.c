@@ -1,4 +1,4 @@
-/* `sluice plan`: what a budget, a chunk size, a policy, a link would cost a program that was traced. */
+/* `sluice plan`: predicts the cost of a budget, a chunk size, a policy or a link for a traced program. */
 #include "tools/plan/plan_command.h"
 
 #include <errno.h>
@@ -20,20 +20,20 @@ enum {
     DEFAULT_ATTEMPTS = 8,
     MOST_SHARERS = 64,
 };
-#define LINK_TOLERANCE 1.1 /* a link is measured by what sluice moved over it */
+#define LINK_TOLERANCE 1.1 /* a link's speed is measured by sluice's own movements */
 
 enum peers { PEERS_AUTO, PEERS_LINK, PEERS_OWN };
 
-struct order { /* what to do beside predicting */
+struct order { /* actions beside the predictions */
     const char *sequence, *profile;
     uint64_t iterations, sharers;
     unsigned peers; /* enum peers */
     bool json, no_least, force;
 };
 
-/* --- what is asked for */
+/* --- arguments */
 
-/* Calls take for each part of a list; `allowed` says what each may be. */
+/* Calls take for each part of a list; `allowed` describes the allowed values. */
 static bool each(const char *option, const char *allowed, const char *list,
                  bool (*take)(struct plan_wish *, const char *word), struct plan_wish *wish)
 {
@@ -95,8 +95,8 @@ static bool take_link(struct plan_wish *wish, const char *word)
     return true;
 }
 
-/* The link as it was measured on the rank where it was slowest: that was its part of it. Else a part of what
- * is assumed. */
+/* The measured speed on the rank where it was slowest, which is its share of the link; otherwise a share of
+ * the assumed speed. */
 static struct plan_link measured_link(const struct replay_job *job, uint64_t sharers)
 {
     struct plan_link link = {0};
@@ -112,7 +112,7 @@ static struct plan_link measured_link(const struct replay_job *job, uint64_t sha
     return link;
 }
 
-/* Whether what ranks send each other goes over this link: it does where nothing long was faster. */
+/* Whether data between ranks uses this link: it does unless a long collective was faster. */
 static bool meets_over(const struct plan_link *link, const struct replay_meetings *meetings, enum peers peers)
 {
     if (!meetings || peers == PEERS_OWN) return false;
@@ -146,7 +146,7 @@ static void forget(struct plan_wish *wish)
 
 /* --- the command */
 
-/* Writes iterations with everything on the device, in chunks of the first size. */
+/* Writes iterations with all data on the device, in chunks of the first size. */
 static int write_sequence(const struct replay_job *job, const struct plan_wish *wish, const char *path,
                           uint64_t iterations)
 {
@@ -192,7 +192,7 @@ static int predict(char *const *paths, const struct replay_job *job, const struc
     return status;
 }
 
-/* Prepares what is replayed. */
+/* Prepares the replay. */
 static int prepare(char *const *paths, const struct model *const *models, size_t count,
                    struct replay_meetings *meetings, struct replay_program *programs)
 {

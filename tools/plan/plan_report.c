@@ -58,7 +58,7 @@ static bool print_table(const struct plan_report *report)
     return good;
 }
 
-/* With the least budget of the table. */
+/* For the least budget of the table. */
 static bool print_ranks(const struct plan_report *report)
 {
     static const struct table_column columns[] = {{"rank"},  {"in"},     {"out"},   {"zero-copy"},
@@ -96,7 +96,7 @@ static uint64_t peak_bytes(const struct plan_report *report)
     return most;
 }
 
-/* What is lost between the ends of allocations and those of chunks. */
+/* The unused ends of chunks. */
 static void print_waste(const struct plan_report *report)
 {
     const struct predictions *predictions = report->predictions;
@@ -139,7 +139,7 @@ static void print_program(const struct plan_report *report)
             guessed);
 }
 
-/* What of the ranks' meetings is not known. */
+/* The unknowns of the ranks' meetings. */
 static void print_meetings(const struct plan_report *report)
 {
     const struct replay_meetings *meetings = report->job->meetings;
@@ -156,16 +156,16 @@ static void print_meetings(const struct plan_report *report)
            report->predictions->at[0].setting.meets_over_link ? ", which use the link to the host" : "");
     if (alone)
         printf("%" PRIu64 " of %" PRIu64 " records of collectives are sends, receives, or on no other rank: "
-                                         "they take their measured time.\n",
+               "they take their measured time.\n",
                alone, all);
     if (meetings->unlike)
         printf("%" PRIu64 " communicators: the ranks' collectives differ from some point on; the ranks meet "
-                          "up to that point.\n",
+               "up to that point.\n",
                meetings->unlike);
     if (missed) printf("%" PRIu64 " meetings began without a rank that was waiting elsewhere.\n", missed);
 }
 
-/* Shares: what was looked at are samples. Chunks have room in them that nobody uses. */
+/* Shares, because only samples are known. Chunks contain unused room. */
 static void print_left(const struct replay_result *result)
 {
     uint64_t all = 0;
@@ -249,7 +249,7 @@ static void print_of_rank(struct json *json, const struct replay_result *result)
     json_close(json);
 }
 
-/* `ranks`: how many were replayed together. */
+/* `rank_count`: of ranks replayed together. */
 static void print_prediction(struct json *json, const char *key, const struct prediction *one,
                              size_t rank_count)
 {

@@ -10,7 +10,7 @@
 #include "tools/text/help.h"
 #include "tools/text/messages.h"
 
-/* What getopt_long returns: characters of short options are below. */
+/* Results of getopt_long; characters of short options are smaller. */
 enum { FIRST_OPTION = 256, HELP = FIRST_OPTION + COMMAND_OPTIONS_MAX };
 
 static void print_words(FILE *to, const struct command_option *option)
@@ -35,7 +35,7 @@ static void print_help(const struct command_syntax *syntax)
     help_end(to);
 }
 
-/* For unknown_word, which takes a function of the index alone. */
+/* For unknown_word, whose function takes the index only. */
 static const struct command_syntax *named;
 static const char *option_name(size_t index)
 {
@@ -138,13 +138,13 @@ static int take_operand(const struct command_syntax *syntax, int argc, char **ar
     return EXIT_OK;
 }
 
-/* Leaves the operands behind, at argv[optind]. */
+/* The operands remain at argv[optind]. */
 static bool read_options(const struct command_syntax *syntax, int argc, char **argv, int *status)
 {
     *status = EXIT_OK;
     struct option table[COMMAND_OPTIONS_MAX + 2];
     fill_getopt_table(syntax, table);
-    optind = 0; /* starts anew */
+    optind = 0; /* restarts the scan */
     opterr = 0;
     for (int result; (result = getopt_long(argc, argv, ":h", table, NULL)) != -1;) {
         if (result == HELP || result == 'h') {

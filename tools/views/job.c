@@ -11,7 +11,7 @@
 #include "tools/text/messages.h"
 #include "tools/text/table.h"
 
-/* One trace under two names counts as well. */
+/* True also for one trace under two names. */
 static bool is_of_one_process(const struct model *one, const struct model *other)
 {
     const struct sluice_trace_header *a = &one->header, *b = &other->header;
@@ -28,7 +28,7 @@ static int refuse_twice(const struct job *job)
     return EXIT_OK;
 }
 
-/* The number that the launcher gave the rank. False: the trace does not say, or says nonsense. */
+/* The rank's number from its launcher. False: missing or invalid. */
 static bool find_number(const struct model *model, uint32_t *out)
 {
     const char *text = model_metadata(model, "rank");
@@ -46,8 +46,7 @@ struct numbered {
     struct model *model;
 };
 
-/* Puts the traces in the order of their ranks, if all say which they are, each another one. False: there is
- * no memory. */
+/* Sorts the traces by rank if all have distinct ranks. False: out of memory. */
 static bool put_in_order(struct job *job)
 {
     struct numbered *ranks = calloc(job->count, sizeof(*ranks));
@@ -80,7 +79,8 @@ int job_open(struct job *job)
         if (status != EXIT_OK) return status;
         job->opened++;
     }
-    for (size_t r = 0; r < job->count; r++) defuse_text(job->paths[r]); /* from here on they are only shown */
+    for (size_t r = 0; r < job->count; r++)
+        defuse_text(job->paths[r]); /* used only for display from here on */
     status = refuse_twice(job);
     if (status != EXIT_OK) return status;
     if (!put_in_order(job) ||

@@ -11,11 +11,11 @@
 #include "tools/text/messages.h"
 #include "tools/text/table.h"
 
-/* A rank between the axis' two ends. */
+/* A rank on the common axis. */
 struct rank {
     struct phases phases;
     struct timeline timeline;
-    uint64_t *moved[DIRECTIONS]; /* whatever the cause, of each column */
+    uint64_t *moved[DIRECTIONS]; /* of each column, over all causes */
     uint64_t *waited_ns;         /* in collectives, for other ranks */
 };
 
@@ -43,7 +43,7 @@ static int find_phases(struct view *view)
     return EXIT_OK;
 }
 
-/* From where the first rank begins the step to where the last one ends it. */
+/* From the start of the step on the first rank to its end on the last. */
 static void find_span(struct view *view)
 {
     const struct job *job = view->job;
@@ -104,7 +104,7 @@ static bool make(const struct view *view, size_t r)
     return true;
 }
 
-/* What a full block is: the most of any rank, so that they can be compared. */
+/* The values of a full block: the maximum over all ranks, so that they are comparable. */
 struct scales {
     uint64_t memory_bytes, moved_bytes, stretch_ns;
 };

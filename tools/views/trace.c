@@ -1,4 +1,4 @@
-/* `sluice trace`: finds the command that shows what a trace file holds. */
+/* `sluice trace`: finds and runs its subcommand. */
 #include "tools/views/trace.h"
 
 #include <stdio.h>

@@ -14,7 +14,7 @@
 
 enum { DAMAGES_SHOWN = 20 };
 
-/* What a lack is called in JSON, and in words. */
+/* The name of each kind in JSON, and in words. */
 static const struct {
     const char *key, *words;
 } lacks[LACK_KINDS] = {

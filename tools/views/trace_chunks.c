@@ -14,7 +14,7 @@
 enum order { BY_TRAFFIC, BY_FETCHES, BY_MISSES, BY_EVICTIONS, BY_RESIDENT, BY_CHUNK };
 static const char *const orders[] = {"traffic", "fetches", "misses", "evictions", "resident", "chunk", NULL};
 
-enum { SLOTS_SHOWN = 16 }; /* in JSON, for each chunk */
+enum { SLOTS_SHOWN = 16 }; /* of each chunk, in JSON */
 
 static uint64_t not_planned(const struct chunk_row *row, unsigned kind)
 {
@@ -56,7 +56,7 @@ struct view {
     uint64_t limit;
 };
 
-/* "parameters 75 %, gradients 25 %", the largest first; empty where no class is known. */
+/* "parameters 75 %, gradients 25 %", largest first; empty if no class is known. */
 static const char *classes_text(uint64_t classes[CLASS_COUNT], char *out, size_t bytes)
 {
     uint64_t all = 0;

@@ -28,7 +28,7 @@ static bool is_same_file(const char *one, const char *other)
     return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* A file of which only a part was written is of no use. */
+/* Removes a partly written file, which would be useless. */
 static int cannot_write(const char *out, int error)
 {
     struct stat file;
@@ -75,7 +75,7 @@ static void tell_perfetto(const char *out, const struct export_counts *counts, u
     json_close(&json);
 }
 
-/* Finds the phases, and when the step of training was that is asked for, from 1; 0: all. */
+/* Finds the phases, and the time of the requested training step, from 1; 0: all. */
 static int prepare(struct export_rank *rank, const char *path, uint64_t step)
 {
     const struct model *model = rank->model;
@@ -91,7 +91,7 @@ static int prepare(struct export_rank *rank, const char *path, uint64_t step)
     return EXIT_OK;
 }
 
-/* The traces of a job, all in one file. */
+/* Writes the traces of a job to one file. */
 static int write_job(const struct job *job, const char *out, uint64_t step, bool as_json)
 {
     struct export_rank *ranks = calloc(job->count, sizeof(*ranks));

@@ -1,4 +1,4 @@
-/* `sluice trace info`: what a traced program did, in figures. */
+/* `sluice trace info`: statistics of a traced program. */
 #include "tools/views/trace.h"
 
 #include <inttypes.h>
@@ -23,7 +23,7 @@ struct view {
 static const unsigned move_order[] = {SL_ACTION_FETCH, SL_ACTION_POPULATE, SL_ACTION_EVICT,
                                       SL_ACTION_DISCARD};
 
-/* Metadata that is shown, with its titles. */
+/* The displayed metadata, with titles. */
 static const char *const metadata[][2] = {{"command", "command"},
                                           {"sluice", "sluice"},
                                           {"device", "device"},
@@ -113,7 +113,7 @@ static void print_memory(const struct view *view)
     if (info->failed_calls) print_number("other failed calls", info->failed_calls);
 }
 
-/* Steps of training where they were found; else the repetitions that sluice saw the end of. */
+/* Training steps if there are any; otherwise the repetitions whose end sluice saw. */
 static uint64_t iteration_count(const struct view *view)
 {
     return view->info.steps_found ? view->phases.step_count : view->model->iterations.count;
@@ -170,7 +170,7 @@ static void print_movements(const struct info *info)
         printf("%-20s %" PRIu64 " (%s in all)\n", "waits", info->syncs, time_text(info->sync_ns, text));
 }
 
-/* Records that nothing in the file explains. */
+/* Records left out because of missing records or bounds. */
 static uint64_t unexplained(const struct model *model)
 {
     return model->missing.accesses + model->missing.sets + model->missing.frees + model->missing.births +

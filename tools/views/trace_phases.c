@@ -1,4 +1,4 @@
-/* `sluice trace phases`: what each phase of training did, a row a phase. */
+/* `sluice trace phases`: the use of device and link by each phase of training, one per row. */
 #include "tools/views/trace.h"
 
 #include <inttypes.h>
@@ -25,20 +25,20 @@ static uint64_t link_speed(const struct model *model, enum direction direction)
     return direction == TO_DEVICE ? model->link_in : model->link_out;
 }
 
-/* A trace from elsewhere may have figures that no number holds. */
+/* A foreign trace may have figures beyond 64 bits. */
 static uint64_t whole(double figure)
 {
     return figure < 18e18 ? (uint64_t)figure : UINT64_MAX;
 }
 
-/* Bytes a second, 0 where nothing was measured. */
+/* Bytes per second; 0: not measured. */
 static uint64_t speed(const struct account *account, enum direction direction)
 {
     uint64_t ns = account->transfer_ns[direction];
     return ns ? whole((double)account->transfer_bytes[direction] * 1e9 / (double)ns) : 0;
 }
 
-/* The share of the transfers' time in which no launch waited, in thousandths; -1 where there are none. */
+/* The share of the transfers' time during which no launch waited, in thousandths; -1: no transfers. */
 static int hidden(const struct account *account)
 {
     uint64_t busy = account->transfer_ns[TO_DEVICE] > account->transfer_ns[FROM_DEVICE]
@@ -125,7 +125,7 @@ static bool print_rows(const struct view *view)
     };
     struct table table = {.columns = columns, .column_count = sizeof(columns) / sizeof(*columns)};
     for (unsigned p = 1; p <= PHASE_COUNT; p++) {
-        unsigned phase = p % PHASE_COUNT; /* what is none last */
+        unsigned phase = p % PHASE_COUNT; /* launches without a phase last */
         if (is_shown(&view->accounts.of[phase]))
             add_row(&table, view, phase_name(phase), &view->accounts.of[phase]);
     }

@@ -88,7 +88,7 @@ static bool print_kinds(const struct view *view)
     return good;
 }
 
-/* The rank that was late by the most time, and its largest cause. */
+/* The rank with the largest total delay, and its main cause. */
 static void print_worst(const struct view *view)
 {
     const struct ranks *ranks = &view->ranks;
@@ -111,7 +111,7 @@ static void print_worst(const struct view *view)
            view->job->numbers[worst - ranks->books], time_text(worst->late_ns, late), causes[most].text);
 }
 
-/* What the figures rest on. */
+/* The basis of the figures. */
 static void print_notes(const struct view *view)
 {
     const struct ranks *ranks = &view->ranks;

@@ -1,4 +1,4 @@
-/* `sluice trace sites`: who allocates how much, with call stacks. */
+/* `sluice trace sites`: memory by allocation site, with call stacks. */
 #include "tools/views/trace.h"
 
 #include <inttypes.h>
@@ -34,7 +34,7 @@ static const struct command_syntax syntax = {
     .option_count = sizeof(options) / sizeof(*options),
 };
 
-/* What calls main, or a thread's first function, is of no interest. */
+/* Leaves out the callers of main and of a thread's first function. */
 static size_t own_frames(const struct frame *frames, size_t count)
 {
     static const char *const callers[] = {"__libc_start_call_main", "__libc_start_main", "start_thread"};

@@ -1,4 +1,4 @@
-/* `sluice trace timeline`: one iteration, drawn: memory by class, the link's traffic by cause, stalls. */
+/* `sluice trace timeline`: a drawing of one iteration: memory by class, traffic by cause, stalls. */
 #include "tools/views/trace.h"
 
 #include <inttypes.h>
@@ -38,7 +38,7 @@ static void draw_memory(const struct drawing *drawing)
     for (unsigned c = 0; c < CLASS_COUNT; c++)
         if (row_most(t->of_class[c], t->count) > full) full = row_most(t->of_class[c], t->count);
     for (unsigned c = 1; c <= CLASS_COUNT; c++) {
-        unsigned class = c % CLASS_COUNT; /* what is unknown last */
+        unsigned class = c % CLASS_COUNT; /* unknown class last */
         uint64_t peak = row_most(t->of_class[class], t->count);
         if (peak)
             draw(drawing, class_name(class), styles[class], t->of_class[class], full,
