@@ -6,7 +6,7 @@
 #define CUDA_ARRAY3D_DEFERRED_MAPPING 0x80
 #endif
 
-/* Of the formats in blocks of 4 x 4: of one of their elements. */
+/* For the formats in blocks of 4 x 4: bits of one element. */
 static uint64_t element_bits(CUarray_format format, unsigned channels)
 {
     switch ((int)format) {

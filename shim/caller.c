@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* How the names of their objects begin. */
+/* prefixes of the libraries' file names */
 static const char *const sharing[] = {"libnccl", "libnvshmem", "nvshmem", "libuct_cuda"};
 
 struct question {
@@ -23,7 +23,7 @@ bool sl_object_holds(const struct dl_phdr_info *object, uintptr_t address)
     return false;
 }
 
-/* Not by dladdr: see trace/sites.c. */
+/* Does not use dladdr: see trace/sites.c. */
 static int look_at(struct dl_phdr_info *object, size_t bytes, void *argument)
 {
     struct question *question = argument;
@@ -35,7 +35,8 @@ static int look_at(struct dl_phdr_info *object, size_t bytes, void *argument)
     return 1;
 }
 
-/* What callers asked lately, each as its address with the answer in front of it: code lies below 2^63. */
+/* A cache of answers: each entry is the caller's address, with the answer in the top bit. Code lies below
+ * 2^63. */
 #define SHARES (UINT64_C(1) << 63)
 static _Atomic uint64_t answers[64];
 

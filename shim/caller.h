@@ -1,4 +1,4 @@
-/* Who calls, where that decides whose the memory is. */
+/* The caller of a function, where it decides who owns the memory. */
 #ifndef SLUICE_SHIM_CALLER_H
 #define SLUICE_SHIM_CALLER_H
 
@@ -6,12 +6,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether an object of dl_iterate_phdr's has `address` in what is loaded of it. */
+/* Whether `address` is in a loaded segment of the object from dl_iterate_phdr. */
 bool sl_object_holds(const struct dl_phdr_info *object, uintptr_t address);
 
-/* Whether the code at `caller` belongs to a library that makes memory in order to share it with other
- * processes, devices or network cards, as NCCL and NVSHMEM do. Takes the loader's lock for as long as it
- * reads its list; not where the same caller asked lately. Any thread. */
+/* Whether the code at `caller` belongs to a library that allocates memory in order to share it with other
+ * processes, devices or network cards, such as NCCL and NVSHMEM. Takes the loader's lock while it reads its
+ * list, unless the answer for this caller is cached. Any thread. */
 bool sl_caller_shares_memory(const void *caller);
 
 #endif

@@ -1,4 +1,4 @@
-/* Stream capture, as allocations have to know it. */
+/* Stream capture, as far as it matters to allocations. */
 #ifndef SLUICE_SHIM_CAPTURE_H
 #define SLUICE_SHIM_CAPTURE_H
 
@@ -6,10 +6,11 @@
 
 #include <cuda.h>
 
-/* Whether a stream captures, or is about to, anywhere in the process. Any thread. */
+/* Whether any stream of the process captures or is about to. Any thread. */
 bool sl_captures_any(void);
 
-/* The driver's error for allocating or freeing in the calling thread now, or CUDA_SUCCESS. Any thread. */
+/* The driver's error for an allocation or free in the calling thread at this moment, or CUDA_SUCCESS. Any
+ * thread. */
 CUresult sl_capture_forbids(void);
 
 #endif

@@ -10,38 +10,38 @@
 #include "memory.h"
 #include "session.h"
 
-/* Memory that was freed in a capture is given out again to who wants at most a quarter less. */
+/* Memory freed in a capture is reused only if at most a quarter of it stays unused. */
 #define LEAST_PART(bytes) ((bytes) - (bytes) / 4)
 
 struct memory {
     struct memory *next;
     CUdeviceptr address;
     uint64_t bytes;
-    bool freed;                  /* by its own graph: nobody else may free it */
-    unsigned long long freed_by; /* id of the stream behind whose work of the capture it is free; 0: none */
-    bool in_use;                 /* a launch allocated it, and nobody freed it since */
-    CUevent behind;              /* the program's last free of it, which the next launch waits for, or NULL */
+    bool freed;                  /* by its own graph; the program must not free it */
+    unsigned long long freed_by; /* id of the stream after whose captured work it is free; 0: none */
+    bool in_use;                 /* a launch allocated it, and it was not freed since */
+    CUevent behind; /* after the program's last free of it; the next launch waits for it; or NULL */
 };
 
 struct capture {
     struct capture *next;
-    cuuint64_t id; /* no other capture of the process has it */
+    cuuint64_t id; /* unique among the captures of the process */
     CUuserObject object;
     struct memory *memory;
     bool over; /* no graph refers to it */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* no driver function is called under it */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* no driver function is called while it is held */
 static struct capture *captures;
-static struct sl_map addresses;  /* of all their memory; the values say nothing */
-static _Atomic bool any;         /* there are some, or were */
-static _Atomic bool any_over;    /* some of them are over */
-static _Atomic uint64_t changes; /* counts what may leave memory without the mark that it is in use */
+static struct sl_map addresses;  /* of all their memory; the values are unused */
+static _Atomic bool any;         /* entries exist or existed */
+static _Atomic bool any_over;    /* some entries are over */
+static _Atomic uint64_t changes; /* counts events that may leave memory unmarked although it is in use */
 
 struct stream_capture {
     cuuint64_t id;
     CUgraph graph;
-    unsigned long long stream; /* its id; 0: not known */
+    unsigned long long stream; /* its id; 0: unknown */
 };
 
 static bool capture_of(CUstream stream, struct stream_capture *out)
@@ -59,7 +59,7 @@ static bool capture_of(CUstream stream, struct stream_capture *out)
     return true;
 }
 
-/* pre: the lock is taken. */
+/* Precondition: the lock is held. */
 static struct capture *find_capture(cuuint64_t id)
 {
     struct capture *capture = captures;
@@ -67,7 +67,7 @@ static struct capture *find_capture(cuuint64_t id)
     return capture;
 }
 
-/* pre: the lock is taken. */
+/* Precondition: the lock is held. */
 static struct memory *find_memory(CUdeviceptr address, struct capture **owner)
 {
     if (sl_map_get(&addresses, address) == SL_NONE) return NULL;
@@ -80,7 +80,7 @@ static struct memory *find_memory(CUdeviceptr address, struct capture **owner)
     return NULL;
 }
 
-/* No graph refers to the capture any more. Runs in a thread of the driver's, where its functions must not be
+/* No graph refers to the capture any more. Runs in a thread of the driver, where its functions must not be
  * called. */
 static void CUDA_CB end_capture(void *argument)
 {
@@ -90,7 +90,7 @@ static void CUDA_CB end_capture(void *argument)
     pthread_mutex_unlock(&lock);
 }
 
-/* Has the graph that is being captured refer to a new entry. */
+/* Makes the graph that is being captured refer to a new entry. */
 static enum sl_status add_capture(const struct stream_capture *where)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();
@@ -110,12 +110,12 @@ static enum sl_status add_capture(const struct stream_capture *where)
     if (driver->graph_retain_user_object(where->graph, capture->object, 1, CU_GRAPH_USER_OBJECT_MOVE) ==
         CUDA_SUCCESS)
         return SL_OK;
-    driver->user_object_release(capture->object, 1); /* which ends it */
+    driver->user_object_release(capture->object, 1); /* ends the capture's entry */
     return SL_ERR_UNSUPPORTED;
 }
 
-/* The smallest that was freed in the same capture by work behind which the stream's next node comes, or NULL.
- * pre: the lock is taken. */
+/* The smallest fitting memory that the same capture freed, in order before the stream's next node, or NULL.
+ * Precondition: the lock is held. */
 static struct memory *find_freed(struct capture *capture, unsigned long long stream, uint64_t bytes)
 {
     struct memory *best = NULL;
@@ -126,7 +126,7 @@ static struct memory *find_freed(struct capture *capture, unsigned long long str
     return best;
 }
 
-/* 0: nothing that was freed will do. *known: the capture has an entry. */
+/* 0: no freed memory fits. *known: the capture has an entry. */
 static CUdeviceptr take_freed(const struct stream_capture *where, uint64_t bytes, bool *known)
 {
     CUdeviceptr address = 0;
@@ -143,7 +143,7 @@ static CUdeviceptr take_freed(const struct stream_capture *where, uint64_t bytes
     return address;
 }
 
-/* False: the capture is over already, or there is no host memory. */
+/* False: the capture is over already, or out of host memory. */
 static bool add_memory(cuuint64_t id, struct memory *memory)
 {
     pthread_mutex_lock(&lock);
@@ -188,8 +188,8 @@ bool sl_captured_alloc(struct sl_call call, CUstream stream, uint64_t bytes, CUd
     return sl_memory_status(status, result);
 }
 
-/* Memory of another graph is freed by a launch of this one: it lasts for as long as either. What the driver
- * would do at that launch is not done: the memory stays taken. */
+/* A launch of this graph frees memory of another one: the memory lives as long as either graph. Unlike in the
+ * driver, the memory stays allocated after that launch. */
 static CUresult free_of_another(const struct stream_capture *where, CUuserObject object, bool freed)
 {
     if (freed) return CUDA_ERROR_INVALID_VALUE;
@@ -216,7 +216,8 @@ bool sl_captured_free_in_order(CUdeviceptr address, CUstream stream, CUresult *r
     return true;
 }
 
-/* Behind what the stream was given so far; NULL: the driver refuses, or there is none to wait for. */
+/* An event after all work given to the stream so far; NULL: the driver refuses, or there is nothing to wait
+ * for. */
 static CUevent point_of(const CUstream *stream)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();
@@ -258,8 +259,8 @@ static bool touches(const struct sl_footprint *footprint, const struct memory *m
     return false;
 }
 
-/* Marks what the launch allocates as in use. Returns a free that it has to wait for, or NULL. Only a launch
- * of its own graph may touch memory that is not in use. */
+/* Marks the memory that the launch allocates as in use. Returns a free that the launch has to wait for, or
+ * NULL. Only a launch of its own graph may touch memory that is not in use. */
 static CUevent take_into_use(const struct sl_footprint *footprint)
 {
     CUevent behind = NULL;
@@ -299,7 +300,7 @@ void sl_captured_out_of_order(CUstream stream)
     pthread_mutex_unlock(&lock);
 }
 
-/* Those that are over, out of the list. */
+/* Removes the entries that are over from the list and returns them. */
 static struct capture *take_those_over(void)
 {
     struct capture *over = NULL;
@@ -321,7 +322,7 @@ static struct capture *take_those_over(void)
     return over;
 }
 
-/* What a launch allocated and nobody freed outlives its graph, like any other allocation. */
+/* Memory that a launch allocated and nobody freed outlives its graph, like any other allocation. */
 static void give_back(struct memory *memory)
 {
     if (memory->freed || !memory->in_use) sl_runtime_free(memory->address, NULL);
@@ -342,7 +343,8 @@ void sl_captured_settle(void)
     }
 }
 
-/* Nothing is freed: in a child of clone() another thread may have held the allocator's lock. */
+/* Frees nothing: another thread of the parent may have held the allocator's lock when the child was cloned.
+ */
 void sl_captured_after_fork(void)
 {
     pthread_mutex_init(&lock, NULL);

@@ -1,9 +1,8 @@
-/* Memory that the program allocates in stream order while the stream captures. CUDA makes it a memory node,
- * and the graph's; here it is an allocation of ours without a node, which belongs to the graph: it lasts as
- * long as any graph, clone, child or executable graph that the driver made of the captured one, and no launch
- * of them. A user object of the driver's (cuUserObjectCreate), which the captured graph refers to, says when
- * that is over. Thread-safe.
- */
+/* Memory that the program allocates in stream order while the stream captures. CUDA makes it a memory node of
+ * the graph. Here it is an allocation of ours without a node, which belongs to the graph: it lives as long as
+ * any graph, clone, child or executable graph that the driver made from the captured one, including their
+ * launches. A user object (cuUserObjectCreate) that the captured graph refers to reports the end of this
+ * time. Thread-safe. */
 #ifndef SLUICE_SHIM_CAPTURED_MEMORY_H
 #define SLUICE_SHIM_CAPTURED_MEMORY_H
 
@@ -14,30 +13,31 @@
 
 struct sl_footprint;
 
-/* Allocates in the order of `stream`. False: it does not capture, or the driver is to be asked all the same;
- * else *result is the program's answer. pre: sl_session_on_for_memory(). */
+/* Allocates in the order of `stream`. True: *result is the program's answer. False: the stream does not
+ * capture, or the driver has to be asked anyway. Precondition: sl_session_on_for_memory(). */
 bool sl_captured_alloc(struct sl_call call, CUstream stream, uint64_t bytes, CUdeviceptr *address,
                        CUresult *result);
 
-/* Frees in the order of `stream`. False: it does not capture, or `address` is no captured memory. */
+/* Frees in the order of `stream`. False: it does not capture, or `address` is not captured memory. */
 bool sl_captured_free_in_order(CUdeviceptr address, CUstream stream, CUresult *result);
 
-/* Frees outside of captures what no graph frees itself, in the order of `stream` or, NULL, when the host has
- * waited; the next launch of its graph allocates it again. False: `address` is no captured memory. */
+/* Frees, outside of captures, memory that no graph frees itself: in the order of `stream` or, if NULL, after
+ * the host has waited. The next launch of its graph allocates it again. False: `address` is not captured
+ * memory. */
 bool sl_captured_free(CUdeviceptr address, const CUstream *stream, CUresult *result);
 
-/* An executable graph that touches `footprint` is about to be launched in `stream`, which waits for frees in
- * other streams. *seen: for each executable graph its own, 0 at first and whenever its footprint has changed.
- */
+/* Before the launch in `stream` of an executable graph that touches `footprint`: the stream waits for frees
+ * in other streams. *seen belongs to the executable graph and is 0 at first and whenever its footprint has
+ * changed. */
 void sl_captured_launch(const struct sl_footprint *footprint, CUstream stream, uint64_t *seen);
 
-/* The next node of `stream`, if it captures, may come before what was captured on it so far. */
+/* The next node of `stream`, if it captures, may run before earlier captured work of the stream. */
 void sl_captured_out_of_order(CUstream stream);
 
-/* Gives back the memory of graphs that are gone. pre: sl_session_on_for_memory(). */
+/* Frees the memory of graphs that are gone. Precondition: sl_session_on_for_memory(). */
 void sl_captured_settle(void);
 
-/* The child's part of fork. */
+/* For the child after fork. */
 void sl_captured_after_fork(void);
 
 #endif

@@ -10,8 +10,8 @@
 struct entry {
     uint64_t handle, bytes;
     enum sl_charge_kind kind;
-    uint32_t times; /* charged and not given back: of SL_CHARGE_IPC */
-    uint32_t core;  /* whose budget it is charged to */
+    uint32_t times; /* charges minus returns: of SL_CHARGE_IPC */
+    uint32_t core;  /* core whose budget is charged */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -24,7 +24,7 @@ static size_t home_slot(enum sl_charge_kind kind, uint64_t handle)
            (capacity - 1);
 }
 
-/* Where the handle is, or the free slot where it would go. pre: capacity > count. */
+/* The slot of the handle, or the free slot for it. Precondition: capacity > count. */
 static size_t find_slot(enum sl_charge_kind kind, uint64_t handle)
 {
     size_t slot = home_slot(kind, handle);
@@ -46,7 +46,7 @@ static bool grow(void)
     return true;
 }
 
-/* Knuth 6.4, algorithm R: entries behind the gap move up unless their home lies between. */
+/* Knuth 6.4, algorithm R: entries after the gap move up unless their home slot lies between. */
 static void remove_slot(size_t gap)
 {
     size_t slot = gap;
@@ -105,6 +105,7 @@ uint64_t sl_uncharge(enum sl_charge_kind kind, uint64_t handle)
 void sl_charge_after_fork(void)
 {
     pthread_mutex_init(&lock, NULL);
-    entries = NULL; /* not freed: in a child of clone() another thread may have held the allocator's lock */
+    entries = NULL; /* not freed: another thread of the parent may have held the allocator's lock when the
+                       child was cloned */
     capacity = count = 0;
 }

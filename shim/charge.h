@@ -1,5 +1,5 @@
-/* Device memory that the program takes past sluice: remembered by handle, so that exactly what was charged to
- * the budget is given back. Thread-safe. */
+/* Device memory that the program allocates outside sluice, recorded by handle so that exactly the charged
+ * bytes are returned to the budget. Thread-safe. */
 #ifndef SLUICE_SHIM_CHARGE_H
 #define SLUICE_SHIM_CHARGE_H
 
@@ -8,24 +8,24 @@
 /* Handles of different kinds may be equal numbers. */
 enum sl_charge_kind {
     SL_CHARGE_ADDRESS,
-    SL_CHARGE_PHYSICAL, /* by physical.c */
+    SL_CHARGE_PHYSICAL, /* used by physical.c */
     SL_CHARGE_ARRAY,
-    SL_CHARGE_GRAPH, /* what its memory nodes allocate */
+    SL_CHARGE_GRAPH, /* memory nodes of a graph */
     SL_CHARGE_EXTERNAL,
-    SL_CHARGE_IPC,           /* opened as often as charged */
-    SL_CHARGE_GRAPH_RESERVE, /* what the driver holds for graphs beyond that */
-    SL_CHARGE_POOL,          /* what it holds and has not given out */
+    SL_CHARGE_IPC,           /* one charge for each time it is opened */
+    SL_CHARGE_GRAPH_RESERVE, /* memory that the driver holds for graphs beyond their own charges */
+    SL_CHARGE_POOL,          /* memory that the pool holds but has not given out */
 };
 
-/* Charges `bytes` for `handle`, in place of what was charged for it before. Without host memory to remember
- * it by, it is not charged; nor are 0 bytes. */
+/* Charges `bytes` for `handle`, replacing an earlier charge. Charges nothing for 0 bytes, or without host
+ * memory for the record. */
 void sl_charge(enum sl_charge_kind kind, uint64_t handle, uint64_t bytes);
 
-/* Gives back what was charged for `handle`, if anything, and returns it. To be called before the driver
- * frees: afterwards another thread may get the same handle. */
+/* Returns the charge of `handle` to the budget and returns its size, 0 if there is none. Call it before the
+ * driver frees: afterwards another thread may get the same handle. */
 uint64_t sl_uncharge(enum sl_charge_kind kind, uint64_t handle);
 
-/* The child's part of fork: what the parent charged is not its own. */
+/* For the child after fork: the charges belong to the parent. */
 void sl_charge_after_fork(void);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "base/map.h"
 
-/* A table that forgets the oldest where there are more: what is not known is 0. */
+/* Bound of the table, which then forgets its oldest entries. The number of an unknown communicator is 0. */
 #define MOST 512
 
 static struct {

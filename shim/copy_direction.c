@@ -10,7 +10,7 @@ enum sl_side sl_side_of(CUdeviceptr address)
     unsigned type = 0, managed = 0;
     if (!driver || !driver->pointer_get_attribute) return SL_SIDE_UNKNOWN;
     CUresult result = driver->pointer_get_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
-    if (result == CUDA_ERROR_INVALID_VALUE) return SL_SIDE_HOST; /* pageable: the driver never heard of it */
+    if (result == CUDA_ERROR_INVALID_VALUE) return SL_SIDE_HOST; /* pageable memory, unknown to the driver */
     if (result != CUDA_SUCCESS ||
         driver->pointer_get_attribute(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address) != CUDA_SUCCESS ||
         managed)

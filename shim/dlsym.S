@@ -1,11 +1,10 @@
 /* dlsym and dlvsym, in both of glibc's symbol versions.
  *
- * The C library's own functions find out who called them from their return address: RTLD_NEXT and RTLD_DEFAULT mean
- * something else to each caller. So everything that is not called `cu` + capital letter or `nccl`, and everything that sl_resolve
- * declines, reaches the real function by a jump, registers and return address untouched.
+ * The C library's own functions identify their caller by the return address, because RTLD_NEXT and RTLD_DEFAULT
+ * depend on the caller. Names other than `cu` + capital letter or `nccl`, and look-ups that sl_resolve declines,
+ * therefore reach the real function by a jump, with registers and return address unchanged.
  *
- * sl_next_lookup[] holds the real functions: dlsym and dlvsym in the base version, then in GLIBC_2.34.
- */
+ * sl_next_lookup[] holds the real functions: dlsym and dlvsym in the base version, then in GLIBC_2.34. */
 #if defined(__x86_64__)
 #define BASE GLIBC_2.2.5
 
@@ -33,7 +32,7 @@
     jbe 4f
 2:  jmpq *\slot*8+sl_next_lookup(%rip)
 
-    /* The bytes are read one by one: the name may end at the end of a page. */
+    /* Reads byte by byte, because the name may end at the end of a page. */
 5:  cmpb $'c', 1(%rsi)
     jne 2b
     cmpb $'c', 2(%rsi)
@@ -42,7 +41,7 @@
     jne 2b
     jmp 4f
 
-    /* Called before our constructor ran. */
+    /* Runs before our constructor. */
 3:  pushq %rdi
     .cfi_adjust_cfa_offset 8
     pushq %rsi
@@ -120,7 +119,7 @@
     b.ls 4f
 2:  br x16
 
-    /* The bytes are read one by one: the name may end at the end of a page. */
+    /* Reads byte by byte, because the name may end at the end of a page. */
 5:  ldrb w17, [x1, #1]
     cmp w17, #'c'
     b.ne 2b
@@ -132,7 +131,7 @@
     b.ne 2b
     b 4f
 
-    /* Called before our constructor ran. */
+    /* Runs before our constructor. */
 3:  stp x29, x30, [sp, #-48]!
     stp x0, x1, [sp, #16]
     str x2, [sp, #32]

@@ -16,7 +16,7 @@
 struct row {
     const char *symbol, *name;
     int version;
-    bool per_thread; /* where NULL is the calling thread's own stream */
+    bool per_thread; /* NULL means the calling thread's own stream */
     void *entry;
     size_t field; /* offset in struct sl_real */
 };
@@ -37,8 +37,8 @@ static const struct row rows[] = {
 };
 #define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
 
-/* Real functions to rows: open addressing. A function has up to two addresses, its symbol's and the
- * resolver's. */
+/* Maps real functions to rows, by open addressing. A function has up to two addresses: that of its symbol and
+ * that from the resolver. */
 #define MAP_SLOTS 1024
 _Static_assert(ROW_COUNT * 2 < MAP_SLOTS * 3 / 4, "the map of real functions is too small");
 struct view {
@@ -68,7 +68,7 @@ static uint32_t map_slot(const void *const *known, const void *function)
     return slot;
 }
 
-/* The first row keeps an address that several share: they are then one function with one prototype. */
+/* If several rows share an address, the first row keeps it: they are one function with one prototype. */
 static void map_add(struct view *into, const void *function, const struct row *row)
 {
     uint32_t slot = map_slot(into->known, function);
@@ -103,8 +103,8 @@ static void find_symbols(struct view *into, void *handle)
     }
 }
 
-/* The symbol is exact. The resolver is asked too, as it may return other addresses than the symbols have;
- * never for a version beyond the driver's own, where it would answer with an older function of another
+/* The symbol is exact. The resolver is asked as well, because it may return other addresses than the symbols
+ * have, but never for a version beyond the driver's own: it would return an older function with another
  * prototype. */
 static void ask_for_rows(struct view *into, void *handle, int driver_version)
 {
@@ -141,8 +141,8 @@ static void find_called_functions(struct view *into, void *handle)
 #undef SL_FIND
 }
 
-/* A handle on the loaded driver, kept for good. Not by a path of our own: the loader knows it by its name, or
- * `hint` lies in it. */
+/* A handle on the loaded driver, which is never closed. Not found by a path: the loader knows it by its name,
+ * or `hint` lies in it. */
 static void *loaded_driver(const void *hint)
 {
     void *handle = dlopen(DRIVER_FILE, RTLD_LAZY | RTLD_NOLOAD);
@@ -157,9 +157,9 @@ static void *loaded_driver(const void *hint)
     return handle;
 }
 
-/* Makes the functions known so far callable. Other threads may do the same at the same time, and calls of
- * those that are done read without more ado: what stands there is written again only with what is better, a
- * symbol by what the resolver gives. */
+/* Makes the functions found so far callable. Several threads may do this at once, while finished ones already
+ * read the pointers without a lock. A pointer is overwritten only by a better one: that of a symbol by that
+ * of the resolver. */
 static void publish_functions(const struct view *found, bool resolved)
 {
     __atomic_store_n(&sl_driver_range.low, found->range.low, __ATOMIC_RELAXED);
@@ -202,16 +202,17 @@ static bool find_driver(struct view *found, const void *hint)
     return true;
 }
 
-/* No lock of ours is held while the loader's is taken: another thread may hold that one and be in a look-up
- * here. The symbols are published before the resolver is asked, as a driver may call itself by names that are
- * now ours. */
+/* Holds no lock of ours while the loader's lock is taken: another thread may hold that one during a look-up
+ * here. Publishes the symbols before asking the resolver, because a driver may call itself by names that are
+ * ours. */
 bool sl_driver_load(const void *hint)
 {
     if (__atomic_load_n(&loaded, __ATOMIC_ACQUIRE)) return true;
     if (loading) return false;
 
-    /* Not on the stack, which a program's thread may have little of, nor from an allocator, which may be what
-     * looks up. One is kept for the thread that comes first, so that no want of memory hides the driver. */
+    /* Neither on the stack, which may be small in a thread of the program, nor from an allocator, which may
+     * be the code that looks up. The first thread uses this one, so that a lack of memory does not hide the
+     * driver. */
     static struct view first;
     static bool first_taken;
     bool is_first = !__atomic_exchange_n(&first_taken, true, __ATOMIC_ACQUIRE);

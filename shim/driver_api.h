@@ -1,12 +1,11 @@
-/* The shapes that driver_api.def gives to the rest of the shim: a function type, a real pointer and a hook
- * for each intercepted function.
+/* Declarations from driver_api.def: a function type, a real pointer and a hook for each intercepted function.
  */
 #ifndef SLUICE_SHIM_DRIVER_API_H
 #define SLUICE_SHIM_DRIVER_API_H
 
 #include <cuda.h>
 
-/* cuda.h makes these names mean their newest version; the table names the oldest as well. */
+/* cuda.h maps these names to their newest version; the table also names the oldest. */
 #undef cuGetProcAddress
 #undef cuCtxCreate
 #undef cuCtxDestroy
@@ -31,7 +30,7 @@
 /* How a call came in. */
 struct sl_call {
     const void *caller;      /* the return address in the program */
-    CUstream default_stream; /* what a NULL stream means in this variant: NULL, or CU_STREAM_PER_THREAD */
+    CUstream default_stream; /* the meaning of a NULL stream in this variant: NULL, or CU_STREAM_PER_THREAD */
 };
 
 /* sl_fn_SYMBOL: the type of the function. */
@@ -45,7 +44,7 @@ struct sl_call {
 #undef SL_ROW
 #undef SL_PAIR
 
-/* f_SYMBOL: the vendor's function, NULL where this driver has none. Set once, by driver.c. */
+/* f_SYMBOL: the vendor's function, NULL if this driver lacks it. Set once, by driver.c. */
 struct sl_real {
 #define SL_ROW0(symbol, name, version) sl_fn_##symbol *f_##symbol;
 #define SL_ROW(symbol, name, version, declarations, arguments) sl_fn_##symbol *f_##symbol;
@@ -58,7 +57,7 @@ struct sl_real {
 };
 extern struct sl_real sl_real;
 
-/* sl_hook_SYMBOL: called by the symbol's entry; `real` is the variant that the program asked for, never NULL.
+/* sl_hook_SYMBOL: called by the symbol's entry; `real` is the variant that the program requested, never NULL.
  */
 #define SL_MORE(...) , __VA_ARGS__
 #define SL_ROW0(symbol, name, version) CUresult sl_hook_##symbol(struct sl_call call, sl_fn_##symbol *real);

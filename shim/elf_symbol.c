@@ -31,7 +31,7 @@ SL_NO_SANITIZE static bool same_text(const char *a, const char *b)
     return *a == *b;
 }
 
-/* The loader relocates these pointers in place, except where the section is read-only (vDSO). */
+/* The loader relocates these pointers in place, unless the section is read-only (vDSO). */
 SL_NO_SANITIZE static const void *dynamic_pointer(uintptr_t base, uintptr_t value)
 {
     return (const void *)(value < base ? base + value : value);
@@ -66,8 +66,8 @@ SL_NO_SANITIZE static bool read_object(const struct link_map *map, struct object
     return object.symbols && object.strings && object.gnu_hash;
 }
 
-/* As the loader judges: bit 15 of a version index hides every version but the default one; a definition
- * without a version serves every reference. */
+/* The loader's rule: bit 15 of a version index hides all versions but the default one; a definition without a
+ * version serves every reference. */
 SL_NO_SANITIZE static bool version_fits(const struct object *object, uint32_t symbol, const char *version)
 {
     if (!object->versions) return true;
@@ -83,8 +83,8 @@ SL_NO_SANITIZE static bool version_fits(const struct object *object, uint32_t sy
     return same_text(object->strings + name->vda_name, version);
 }
 
-/* DT_GNU_HASH: four words, a Bloom filter, buckets, then a chain word for each symbol from `first` on, whose
- * lowest bit ends the chain. */
+/* DT_GNU_HASH: four words, a Bloom filter, buckets, then a chain word for each symbol from `first` on. The
+ * lowest bit of a chain word ends the chain. */
 SL_NO_SANITIZE static void *find_in_object(const struct object *object, const struct query *query)
 {
     uint32_t hash = 5381;
@@ -131,8 +131,8 @@ static int visit_for_range(struct dl_phdr_info *info, size_t bytes, void *argume
     return holds(info, span->inside, &span->low, &span->high);
 }
 
-/* Both walk the loader's list as a debugger does: dl_iterate_phdr may be a sanitizer's, which is not yet
- * ready when it calls dlsym itself. */
+/* Both walk the loader's list as a debugger does: dl_iterate_phdr may be a sanitizer's, which is not
+ * initialized when the sanitizer calls dlsym. */
 SL_NO_SANITIZE void *sl_elf_symbol(const char *name, const char *version, const char *beside)
 {
     const struct query query = {name, version}, mark = {beside, NULL};

@@ -6,7 +6,7 @@
     extern CUresult CUDAAPI sl_export_##symbol declarations __asm__(#symbol)                                 \
         __attribute__((alias("sl_entry_" #symbol), visibility("default")));
 
-/* A program that calls a driver function by its name has the driver loaded, unless the reference is weak. */
+/* A program that calls a driver function by name has loaded the driver, unless the reference is weak. */
 #define SL_BODY(field, hook, stream, arguments)                                                              \
     {                                                                                                        \
         struct sl_call call = {__builtin_return_address(0), stream};                                         \

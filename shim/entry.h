@@ -1,5 +1,5 @@
-/* The functions that programs reach in place of the driver's. entry.c makes them from driver_api.def and
- * exports each under its ABI name; look-ups hand out these, which nobody can preempt. */
+/* The functions that programs reach instead of the driver's. entry.c makes them from driver_api.def and
+ * exports each under its ABI name; look-ups return these internal symbols, which cannot be preempted. */
 #ifndef SLUICE_SHIM_ENTRY_H
 #define SLUICE_SHIM_ENTRY_H
 

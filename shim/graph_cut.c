@@ -42,10 +42,10 @@ static bool fits(const struct sl_graph_cut *cut, size_t first, size_t end, uint6
     return fit;
 }
 
-/* The end of the longest piece from `first` on: at least one unit, and else as many as fit. */
+/* The end of the longest piece from `first` on: as many units as fit, at least one. */
 static size_t find_end(const struct sl_graph_cut *cut, size_t first, uint64_t bytes)
 {
-    size_t low = first + 1, step = 1; /* [first, low) is taken, [first, high) does not fit */
+    size_t low = first + 1, step = 1; /* [first, low) is accepted, [first, high) does not fit */
     while (low + step <= cut->unit_count && fits(cut, first, low + step, bytes)) {
         low += step;
         step *= 2;
@@ -61,7 +61,7 @@ static size_t find_end(const struct sl_graph_cut *cut, size_t first, uint64_t by
     return low;
 }
 
-/* Takes the other units' nodes out of a copy, and makes it executable. */
+/* Removes the other units' nodes from a copy and instantiates it. */
 static bool build(struct sl_graph_cut *cut, size_t p)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();
@@ -94,7 +94,7 @@ static bool build(struct sl_graph_cut *cut, size_t p)
     return true;
 }
 
-/* Another piece, up to `end`. */
+/* Adds a piece of the units [first, end). */
 static bool add_piece(struct sl_graph_cut *cut, size_t first, size_t end)
 {
     struct sl_graph_piece *larger = realloc(cut->pieces, (cut->piece_count + 1) * sizeof *larger);
@@ -108,7 +108,7 @@ static bool add_piece(struct sl_graph_cut *cut, size_t first, size_t end)
 bool sl_graph_cut(struct sl_graph_cut *cut, uint64_t bytes)
 {
     struct sl_footprint *whole = sl_graph_cut_join(cut, 0, cut->unit_count);
-    if (whole) sl_runtime_fit(whole); /* all inner tensors are known from here on */
+    if (whole) sl_runtime_fit(whole); /* all inner tensors are known at this point */
     free(whole);
     sl_graph_cut_drop(cut);
     bool ok = true;

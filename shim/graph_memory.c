@@ -7,7 +7,7 @@
 #include "driver.h"
 #include "session.h"
 
-static _Atomic int64_t charged_bytes; /* with executable graphs */
+static _Atomic int64_t charged_bytes; /* charged with executable graphs */
 static _Atomic bool ever;
 
 void sl_graph_memory_add(int64_t bytes)

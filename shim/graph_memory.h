@@ -1,19 +1,19 @@
-/* Memory that graphs allocate by nodes. It is charged with each executable graph, ahead of its launch; the
- * driver may hold more, as it keeps memory of graphs that are gone until it is trimmed. Thread-safe.
- */
+/* Memory that graphs allocate by nodes. Each executable graph is charged when it is made, ahead of its
+ * launch. The driver may hold more, because it keeps the memory of destroyed graphs until it is trimmed.
+ * Thread-safe. */
 #ifndef SLUICE_SHIM_GRAPH_MEMORY_H
 #define SLUICE_SHIM_GRAPH_MEMORY_H
 
 #include <stdint.h>
 
-/* An executable graph came, or went (bytes of its charge, negative). */
+/* An executable graph was made, or destroyed (negative bytes of its charge). */
 void sl_graph_memory_add(int64_t bytes);
 
-/* Charges what the driver holds beyond the executable graphs' own charges. Asks nothing in a process whose
- * graphs never allocated. */
+/* Charges the memory that the driver holds beyond the charges of executable graphs. Does not ask the driver
+ * in a process whose graphs never allocated. */
 void sl_graph_memory_settle(void);
 
-/* The child's part of fork. */
+/* For the child after fork. */
 void sl_graph_memory_after_fork(void);
 
 #endif

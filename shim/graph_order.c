@@ -6,12 +6,12 @@
 #include "base/map.h"
 #include "driver.h"
 
-/* The nodes that each one depends on, as indices: those of node n are edges[starts[n]..starts[n + 1]). */
+/* The dependencies of each node as indices: those of node n are edges[starts[n]..starts[n + 1]). */
 struct edges {
     size_t *starts, *edges;
 };
 
-/* What `node` depends on: how many, or, where `out` is not NULL, which. */
+/* The number of nodes that `node` depends on or, if `out` is not NULL, these nodes. */
 static bool ask(CUgraphNode node, CUgraphNode *out, CUgraphEdgeData *data, size_t *count)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();
@@ -47,7 +47,7 @@ static bool ask_all(const CUgraphNode *nodes, size_t count, const struct sl_map 
     return true;
 }
 
-/* Depth first, without recursion: a graph may be one long chain. */
+/* Depth first without recursion, because a graph may be one long chain. */
 static bool visit_all(size_t count, const struct edges *edges, size_t *order)
 {
     size_t *stack = malloc((count + 1) * sizeof *stack), *next = malloc((count + 1) * sizeof *next), done = 0;

@@ -1,4 +1,4 @@
-/* An order of a graph's nodes that keeps its dependencies. */
+/* A topological order of a graph's nodes. */
 #ifndef SLUICE_SHIM_GRAPH_ORDER_H
 #define SLUICE_SHIM_GRAPH_ORDER_H
 
@@ -7,8 +7,8 @@
 
 #include <cuda.h>
 
-/* order[0..count): the indices of `nodes`, which are all nodes of one graph; each behind those that it
- * depends on, and otherwise as they are listed. False: the driver did not say, or there is no memory. */
+/* order[0..count): the indices of `nodes`, all nodes of one graph, each after its dependencies and otherwise
+ * in the listed order. False: the driver refused, or out of memory. */
 bool sl_graph_order(const CUgraphNode *nodes, size_t count, size_t *order);
 
 #endif

@@ -8,19 +8,19 @@
 #include "graph_cut.h"
 #include "graph_order.h"
 
-/* Parts of the budget that a piece may need: while it runs, what the next one needs comes. */
+/* A piece may need this part of the budget: the data of the next one arrives while it runs. */
 enum { BUDGET_PART = 2 };
 
 struct sl_graph_pieces {
     struct sl_graph_cut cut;
     struct sl_map units_by_name; /* the nodes that the program knows */
-    uint64_t budget_bytes;       /* that pieces were to fit */
-    bool grown;                  /* a piece touches something else than when it was cut */
-    CUevent last;                /* behind the last launch */
+    uint64_t budget_bytes;       /* limit of the pieces */
+    bool grown;                  /* a piece touches more than when it was cut */
+    CUevent last;                /* after the last launch */
     bool launched;
 };
 
-/* What a capture forbids in its mode, graphs may be made beside it. */
+/* Relaxes the capture mode: making graphs beside a capture is allowed. */
 static CUstreamCaptureMode relax(void)
 {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -40,7 +40,7 @@ void sl_graph_pieces_unname(struct sl_graph_pieces *pieces)
     pieces->units_by_name = (struct sl_map){0};
 }
 
-/* All but what is known of launches. */
+/* Drops all but the known launches. */
 static void drop(struct sl_graph_pieces *pieces)
 {
     struct sl_graph_cut *cut = &pieces->cut;
@@ -82,7 +82,7 @@ static bool may_all_be_cut(const struct sl_graph_nodes *nodes)
     return true;
 }
 
-/* The copy's nodes in their order. */
+/* Lists the copy's nodes in order. */
 static bool list_units(struct sl_graph_cut *cut)
 {
     size_t count = 0;
@@ -107,7 +107,7 @@ static bool list_units(struct sl_graph_cut *cut)
     return ok;
 }
 
-/* Which unit each node is that the program knows. */
+/* Maps the nodes that the program knows to units. */
 static bool name_units(struct sl_graph_pieces *pieces, CUgraph graph)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();
@@ -187,7 +187,7 @@ static void touches_otherwise(struct sl_graph_pieces *pieces, const struct sl_gr
     pieces->grown = true;
 }
 
-/* `exec` NULL: the graph has not been cut. */
+/* `exec` NULL: the graph is not cut. */
 static bool apply(const struct sl_graph_change *change, CUgraphNode in_copy, CUgraphExec exec,
                   CUgraphNode in_piece)
 {
@@ -238,7 +238,7 @@ void sl_graph_pieces_enable(struct sl_graph_pieces *pieces, CUgraphNode node, bo
     if (!ok) sl_graph_pieces_give_up(pieces);
 }
 
-/* Whether a piece that could be cut is larger than the budget. */
+/* Whether a piece exceeds the budget and could be cut. */
 static bool is_too_large(struct sl_graph_pieces *pieces, uint64_t budget_bytes)
 {
     for (size_t p = 0; p < pieces->cut.piece_count; p++) {

@@ -7,8 +7,8 @@
 #include "driver.h"
 #include "work.h"
 
-/* A node is asked once for all launches of its graph, and never again as its handle may be gone by then. So
- * what the driver refuses for a moment, for want of host memory say, is asked a second time. */
+/* A node is asked once for all launches of its graph, because its handle may be gone later. A call that
+ * fails, for example for lack of host memory, is repeated once. */
 #define ANSWERED(call) ((call) == CUDA_SUCCESS || (call) == CUDA_SUCCESS)
 
 struct sl_launch sl_graph_kernel(const CUDA_KERNEL_NODE_PARAMS_v2 *parameters)
@@ -90,7 +90,7 @@ bool sl_graph_work(const CUgraphNodeParams *parameters, struct sl_launch *out)
     }
 }
 
-/* A kernel's parameters may have to be asked for, which is no business of a capture that is under way. */
+/* A kernel's parameters may have to be requested, which must not disturb a capture. */
 struct sl_footprint *sl_graph_note(const struct sl_launch *launch)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();
@@ -114,7 +114,7 @@ static struct sl_graph_node *append(struct sl_graph_nodes *nodes)
     return &nodes->list[nodes->count++];
 }
 
-/* Asks for the parameters of a node and notes what it touches. False: that is not known. */
+/* Requests the parameters of a node and records what it touches. False: unknown. */
 static bool note(struct sl_graph_node *node)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();
@@ -126,7 +126,7 @@ static bool note(struct sl_graph_node *node)
     switch (node->type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
         if (!ANSWERED(driver->graph_kernel_node_get_params(node->handle, &kernel))) return false;
-        /* A captured launch of a CUkernel may be a node of the CUfunction that it became. */
+        /* A captured launch of a CUkernel may become a node of its CUfunction. */
         sl_handle_note_unless_known((uintptr_t)kernel.func, SL_HANDLE_FUNCTION);
         launch = sl_graph_kernel(&kernel);
         node->function = (CUfunction)launch.function;

@@ -12,43 +12,43 @@ struct sl_graph_node {
     CUgraphNode handle;
     CUgraphNodeType type;
     CUfunction function;            /* of a kernel */
-    struct sl_footprint *footprint; /* NULL: nothing that is known */
-    size_t inside;                  /* how many of the following nodes are its child graph's */
+    struct sl_footprint *footprint; /* NULL: unknown */
+    size_t inside;                  /* number of following nodes that belong to its child graph */
     uint64_t allocated_bytes;       /* by a memory node */
-    bool unknown;                   /* it may touch what the footprint does not say */
+    bool unknown;                   /* it may touch memory outside the footprint */
     bool disabled;
 };
 
-/* In the graph's order, a child graph's nodes after it. */
+/* In the graph's order; a child graph's nodes follow it. */
 struct sl_graph_nodes {
     struct sl_graph_node *list;
     size_t count, capacity;
 };
 
-/* Appends the nodes of `graph`. Asks the driver; safe while any thread captures. A node that the driver says
- * nothing about is unknown, and the others are noted all the same. False: nodes are missing. */
+/* Appends the nodes of `graph`. Asks the driver; safe while any thread captures. A node that the driver does
+ * not describe is marked unknown; the others are still noted. False: nodes are missing. */
 bool sl_graph_walk(struct sl_graph_nodes *nodes, CUgraph graph);
 
-/* Forgets what [first, first + count) touch. */
+/* Forgets what the nodes [first, first + count) touch. */
 void sl_graph_nodes_drop(struct sl_graph_nodes *nodes, size_t first, size_t count);
 void sl_graph_nodes_free(struct sl_graph_nodes *nodes); /* accepts zeroed ones */
 
-/* What a launch touches; as sl_runtime_footprint, and safe while any thread captures. */
+/* What a launch touches, as sl_runtime_footprint, but safe while any thread captures. */
 struct sl_footprint *sl_graph_note(const struct sl_launch *launch);
 
-/* What a node with these parameters does. */
+/* The launch of a node with these parameters. */
 struct sl_launch sl_graph_kernel(const CUDA_KERNEL_NODE_PARAMS_v2 *parameters);
 struct sl_launch sl_graph_copy(const CUDA_MEMCPY3D *parameters);
 struct sl_launch sl_graph_set(const CUDA_MEMSET_NODE_PARAMS *parameters);
 
-/* Parameters of a node of any kind, which is a kernel or a set, as those of one. */
+/* Converts generic node parameters; the node must be a kernel or a memset. */
 CUDA_KERNEL_NODE_PARAMS_v2 sl_graph_kernel_of(const CUgraphNodeParams *parameters);
 CUDA_MEMSET_NODE_PARAMS sl_graph_set_of(const CUgraphNodeParams *parameters);
 
-/* The same for nodes of any kind. False: it is no kernel, copy or set. */
+/* The same for any kind of node. False: it is not a kernel, copy or memset. */
 bool sl_graph_work(const CUgraphNodeParams *parameters, struct sl_launch *out);
 
-/* Whether a copy or set of a node stays inside allocations, where it begins in memory of ours. */
+/* Whether a copy or memset node that begins in memory of ours stays inside allocations. */
 bool sl_graph_stays_inside(const struct sl_launch *launch);
 
 #endif

@@ -10,10 +10,10 @@
 #include "graph_memory.h"
 #include "graph_walk.h"
 
-#define WHOLE SIZE_MAX /* the owner of what an update of the whole graph added */
+#define WHOLE SIZE_MAX /* owner of the nodes that an update of the whole graph added */
 
-/* An update of which it is not known which new node stands for which: the new nodes are kept beside the old
- * ones, which touch nothing until they are set one by one. */
+/* An update whose new nodes cannot be matched to the old ones. The new nodes are kept beside the old ones,
+ * which touch nothing until they are set one by one. */
 struct replacement {
     size_t owner; /* the child graph's node, or WHOLE */
     struct sl_graph_nodes nodes;
@@ -25,7 +25,7 @@ struct executable {
     struct replacement *replacements;
     size_t replacement_count;
     bool partial; /* nodes are missing */
-    bool waits;   /* one of them waits for something else than the device */
+    bool waits;   /* one of them waits for something other than the device */
     struct sl_footprint *joined;
     bool joined_is_old;
     uint64_t captured_seen; /* of sl_captured_launch */
@@ -33,13 +33,13 @@ struct executable {
     struct sl_graph_pieces *pieces; /* NULL: it fits the budget */
 };
 
-/* Open executables: a table of pointers, whose free places are NULL. */
+/* The executable graphs: a table of pointers; free places are NULL. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sl_map by_exec;
 static struct executable **executables;
 static uint32_t executable_capacity;
 
-/* But for the pieces, which may be those of a context that is gone. */
+/* Frees all but the pieces, whose context may be gone. */
 static void drop(struct executable *executable)
 {
     if (!executable) return;
@@ -61,7 +61,7 @@ static struct executable *find(CUgraphExec exec)
     return found;
 }
 
-/* pre: the lock is taken. */
+/* Precondition: the lock is held. */
 static uint32_t free_place(void)
 {
     uint32_t place = 0;
@@ -108,7 +108,7 @@ void sl_graphs_forget(CUgraphExec exec)
     drop(gone);
 }
 
-/* What memory nodes allocate comes from the driver when the graph is launched, and may stay when it ends. */
+/* The driver allocates for memory nodes when the graph is launched; the memory may outlive the launch. */
 static void charge(CUgraphExec exec, const struct sl_graph_nodes *nodes)
 {
     uint64_t bytes = 0;
@@ -159,7 +159,8 @@ static const struct sl_footprint *footprint_of(struct executable *executable)
     return executable->joined;
 }
 
-/* It may have to be run in pieces, which can be made of `graph` only as long as this is what it is now. */
+/* The graph may have to run in pieces, which can be made from `graph` only while `graph` matches the
+ * executable one. */
 static void follow_in_pieces(struct executable *executable, CUgraph graph)
 {
     const struct sl_footprint *touched = footprint_of(executable);
@@ -170,7 +171,7 @@ static void follow_in_pieces(struct executable *executable, CUgraph graph)
 
 void sl_graphs_made(CUgraphExec exec, CUgraph graph, unsigned long long flags)
 {
-    drop(take_out(exec)); /* of a context that is gone */
+    drop(take_out(exec)); /* left from a context that is gone */
     struct executable *executable = calloc(1, sizeof *executable);
     if (!executable) return;
     size_t unread = 0;
@@ -201,7 +202,7 @@ static struct sl_graph_node *find_node(struct executable *executable, CUgraphNod
     return at == SL_NONE ? NULL : &executable->nodes.list[at];
 }
 
-/* Whether the nodes from `first` on are, one by one, of the kinds that `others` are. */
+/* Whether the nodes from `first` on have, one by one, the kinds of `others`. */
 static bool are_alike(const struct sl_graph_node *first, size_t count, const struct sl_graph_nodes *others)
 {
     if (count != others->count) return false;
@@ -212,7 +213,7 @@ static bool are_alike(const struct sl_graph_node *first, size_t count, const str
     return true;
 }
 
-/* Forgets what earlier updates of the same nodes, or of child graphs among them, added. */
+/* Drops what earlier updates of the same nodes, or of child graphs among them, added. */
 static void drop_replacements(struct executable *executable, size_t owner, size_t first, size_t count)
 {
     size_t kept = 0;
@@ -237,7 +238,7 @@ static bool add_replacement(struct executable *executable, size_t owner, const s
     return true;
 }
 
-/* The driver pairs the nodes by their edges. Those of a graph that is made as the first one was are taken to
+/* The driver matches nodes by their edges. If a graph is built like the first one, its nodes are assumed to
  * be in the same order. */
 static void adopt(struct executable *executable, size_t owner, size_t first, size_t count, CUgraph graph)
 {
@@ -285,7 +286,7 @@ void sl_graphs_child_updated(CUgraphExec exec, CUgraphNode node, CUgraph graph)
     struct executable *executable = find(exec);
     struct sl_graph_node *parent = executable ? find_node(executable, node) : NULL;
     if (!parent) return;
-    parent->unknown = false; /* the graph in it is known now */
+    parent->unknown = false; /* its child graph is known */
     size_t owner = (size_t)(parent - executable->nodes.list);
     adopt(executable, owner, owner + 1, parent->inside, graph);
     if (executable->pieces) sl_graph_pieces_give_up(executable->pieces);
@@ -339,7 +340,7 @@ void sl_graphs_launch(CUgraphExec exec, CUstream stream)
     if (executable) sl_captured_launch(executable->joined, stream, &executable->captured_seen);
 }
 
-/* The child has none of the parent's graphs; what they take is left to the copy of its memory. */
+/* The child has none of the parent's graphs; their memory is left to the copy. */
 void sl_graphs_after_fork(void)
 {
     pthread_mutex_init(&lock, NULL);

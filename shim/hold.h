@@ -1,5 +1,5 @@
-/* Work that waits for something else than the device: host functions, words in memory, other interfaces.
- * Until it is done the core lets no movement wait for a stream of the program, see sl_runtime_hold. */
+/* Work that waits for something other than the device: host functions, words in memory, other interfaces.
+ * Until it is done, the core makes no movement wait for a stream of the program; see sl_runtime_hold. */
 #ifndef SLUICE_SHIM_HOLD_H
 #define SLUICE_SHIM_HOLD_H
 
@@ -7,8 +7,8 @@
 
 #include "driver_api.h"
 
-/* Around the driver's call that gives such work to the stream. What the first returned goes to the second,
- * which hands the driver's answer on. A stream that captures is given nothing. */
+/* Call these before and after the driver's call that gives such work to the stream. The second takes the
+ * result of the first and returns the driver's answer. A capturing stream is given nothing. */
 bool sl_hold(struct sl_call call, CUstream stream);
 CUresult sl_let_go_behind(struct sl_call call, CUstream stream, bool held, CUresult result);
 

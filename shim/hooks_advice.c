@@ -1,7 +1,6 @@
-/* The program's own advice about memory. To the program its memory is cuMemAlloc's, for which the driver
- * refuses all of this; that it is managed underneath is nobody's business, and advice or a prefetch of the
- * program's would move what only the core may move. Managed memory of the program's own passes through.
- */
+/* The program's advice about memory. The program's view is that its memory comes from cuMemAlloc, for which
+ * the driver refuses advice. Advice or a prefetch on the managed memory underneath would move data that only
+ * the core may move. The program's own managed memory passes through. */
 #include "core/runtime.h"
 #include "driver.h"
 #include "session.h"

@@ -1,4 +1,4 @@
-/* Stream capture: while any is under way the core asks before it enqueues. */
+/* Stream capture: while any capture is in progress, the core asks before it enqueues. */
 #include "capture.h"
 
 #include <stdatomic.h>
@@ -9,16 +9,16 @@
 #include "driver.h"
 #include "work.h"
 
-static _Atomic int captures; /* those that the core knows of */
+static _Atomic int captures; /* those that the core knows */
 
 bool sl_captures_any(void)
 {
     return atomic_load_explicit(&captures, memory_order_relaxed) != 0;
 }
 
-/* The driver refuses to allocate and free while the calling thread, or in the global mode any thread,
- * captures, and makes the capture invalid. Memory of ours never asks it, so it is asked with an allocation
- * that it does not keep. */
+/* While the calling thread captures, or any thread in the global mode, the driver refuses allocations and
+ * frees and invalidates the capture. Allocations of ours do not reach the driver, so this function probes it
+ * with an allocation that it frees at once. */
 CUresult sl_capture_forbids(void)
 {
     CUdeviceptr probe;
@@ -31,7 +31,7 @@ CUresult sl_capture_forbids(void)
                : CUDA_SUCCESS;
 }
 
-/* What the stream was given so far counts though it may be about to capture. */
+/* Records the work of the stream so far, because a capture may begin. */
 static void note_before(struct sl_call call, CUstream stream)
 {
     if (sl_runtime_running() && sl_session_on_stream(stream))
@@ -44,8 +44,8 @@ static void count_captures(int change)
     sl_runtime_capture(change);
 }
 
-/* A capture counts before it begins: from then on other threads look whether a stream captures. Those of
- * other contexts count too: where one ends, its context need not be the current one. */
+/* A capture is counted before it begins, because from then on other threads check whether a stream captures.
+ * Captures of other contexts are counted too, because their context need not be current when they end. */
 #define BEGIN_CAPTURE(call, stream, begin)                                                                   \
     ({                                                                                                       \
         bool counts_ = sl_session_awake();                                                                   \
@@ -77,7 +77,7 @@ CUresult sl_hook_cuStreamBeginCaptureToGraph(struct sl_call call, sl_fn_cuStream
     return BEGIN_CAPTURE(call, stream, real(stream, graph, dependencies, edges, count, mode));
 }
 
-/* A stream that is made to wait for one that captures captures as well. */
+/* A stream that waits for a capturing stream captures as well. */
 CUresult sl_hook_cuStreamWaitEvent(struct sl_call call, sl_fn_cuStreamWaitEvent *real, CUstream stream,
                                    CUevent event, unsigned flags)
 {
@@ -111,7 +111,7 @@ CUresult sl_hook_cuStreamUpdateCaptureDependencies_v2(struct sl_call call,
     return note_order(call, stream, real(stream, dependencies, edges, count, flags));
 }
 
-/* A capture ends with an invalid graph too, but not where there was none. */
+/* A capture that ends with an invalid graph has ended, too, but not one that did not exist. */
 CUresult sl_hook_cuStreamEndCapture(struct sl_call call, sl_fn_cuStreamEndCapture *real, CUstream stream,
                                     CUgraph *graph)
 {

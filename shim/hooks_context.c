@@ -1,4 +1,4 @@
-/* Contexts, streams and modules: where what the core knows begins and ends. */
+/* Contexts, streams and modules: the lifetimes of what the core knows. */
 #include "core/runtime.h"
 #include "device/kernel_handles.h"
 #include "driver.h"
@@ -94,7 +94,7 @@ CUresult sl_hook_cuDevicePrimaryCtxReset_v2(struct sl_call call, sl_fn_cuDeviceP
     return real(device);
 }
 
-/* Before the driver's call: afterwards the handle means nothing. */
+/* Call it before the driver's call, which invalidates the handle. */
 static void note_gone(CUstream stream)
 {
     if (sl_runtime_running() && (!sl_cores_are_several() || sl_session_turn_to_stream(stream)))
@@ -116,8 +116,8 @@ CUresult sl_hook_cuStreamDestroy_v2(struct sl_call call, sl_fn_cuStreamDestroy_v
     return real(stream);
 }
 
-/* The kinds of handles go before the driver's call, since it may give the same ones to another thread right
- * after it; what was asked about them goes when they are gone. */
+/* Forgets the kinds of handles before the driver's call, because another thread may get the same handles
+ * right after it. Other cached answers are dropped after the call. */
 CUresult sl_hook_cuModuleUnload(struct sl_call call, sl_fn_cuModuleUnload *real, CUmodule module)
 {
     (void)call;

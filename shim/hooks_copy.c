@@ -3,7 +3,7 @@
 #include "driver.h"
 #include "work.h"
 
-/* Where a copy of rows and slices begins, and how its memory is shaped. */
+/* The origin of a copy of rows and slices, and the shape of its memory. */
 struct corner {
     CUmemorytype type;
     uint64_t address, x, y, z, pitch, rows;
@@ -15,13 +15,13 @@ static enum sl_copy_direction find_direction(CUdeviceptr to, CUdeviceptr from)
     return sl_runtime_tracing() ? sl_link_direction(sl_side_of(to), sl_side_of(from)) : SL_COPY_UNKNOWN;
 }
 
-/* Within one device; what lies on another one is neither in nor out. */
+/* Within one device; a side on another device is neither in nor out. */
 static enum sl_copy_direction between_contexts(CUcontext to, CUcontext from)
 {
     return to == from ? SL_COPY_ON_DEVICE : SL_COPY_UNKNOWN;
 }
 
-/* A straight copy; either side may be the host's. False: it reaches beyond an allocation. */
+/* A linear copy; either side may be host memory. False: it reaches beyond an allocation. */
 static bool begin_copy(struct sl_work *work, sl_stream stream, uint64_t to, uint64_t from, uint64_t bytes,
                        enum sl_copy_direction direction)
 {
@@ -39,7 +39,7 @@ static bool begin_copy(struct sl_work *work, sl_stream stream, uint64_t to, uint
     return true;
 }
 
-/* What one side of a shaped copy covers; nothing where it is an array's or the host's. */
+/* The range of one side of a shaped copy; empty for arrays and host memory. */
 static struct sl_span cover(const struct corner *corner, uint64_t width, uint64_t height, uint64_t depth,
                             bool write)
 {
@@ -75,7 +75,7 @@ static bool begin_shaped(struct sl_work *work, sl_stream stream, const struct co
     return true;
 }
 
-/* For unified addresses the driver reads the device field. What is NULL it refuses. */
+/* For unified addresses, the driver reads the device field. It refuses NULL. */
 static bool begin_2d(struct sl_work *work, sl_stream stream, const CUDA_MEMCPY2D *copy)
 {
     work->seen = work->waits = false;

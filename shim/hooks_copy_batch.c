@@ -1,4 +1,4 @@
-/* Batches of copies: one launch that names every range of ours. */
+/* Batches of copies: one launch that names all ranges of ours. */
 #include <stdlib.h>
 
 #include "copy_direction.h"
@@ -11,12 +11,12 @@ struct batch {
     struct sl_work work;
     struct sl_span few[FEW], *spans;
     size_t count, capacity;
-    bool traced, mixed;               /* mixed: its copies go different ways */
-    enum sl_copy_direction direction; /* that of all, for the trace */
+    bool traced, mixed;               /* mixed: its copies have different directions */
+    enum sl_copy_direction direction; /* direction of all copies, for the trace */
     uint64_t copied_bytes;
 };
 
-/* A batch of `copies`. Where there is no memory for all that it may name, the rest is used remotely. */
+/* A batch of `copies`. Without memory for all ranges that it may name, the others are used remotely. */
 static void open_batch(struct batch *batch, size_t copies)
 {
     batch->spans = copies <= FEW / 2 ? batch->few : malloc(copies * 2 * sizeof *batch->spans);
@@ -30,7 +30,7 @@ static void open_batch(struct batch *batch, size_t copies)
     batch->copied_bytes = 0;
 }
 
-/* Where a copy of the batch goes. Once they differ, the driver need not be asked any more. */
+/* Records the direction of a copy. Once directions differ, the driver is not asked any more. */
 static void note_way(struct batch *batch, bool first, enum sl_side to, enum sl_side from)
 {
     enum sl_copy_direction direction = sl_link_direction(to, from);
@@ -65,7 +65,7 @@ static void begin_batch(struct batch *batch, sl_stream stream)
     if (batch->spans != batch->few) free(batch->spans);
 }
 
-/* False: nothing has begun, as copy *failed reaches beyond an allocation. */
+/* False: nothing has begun, because copy *failed reaches beyond an allocation. */
 static bool begin_copies(struct batch *batch, sl_stream stream, const CUdeviceptr *to,
                          const CUdeviceptr *from, const size_t *bytes, size_t count, size_t *failed)
 {
@@ -144,7 +144,7 @@ static bool begin_boxes(struct batch *batch, sl_stream stream, const void *copie
     return true;
 }
 #else
-/* Built with headers that do not know these copies: what they touch is used remotely. */
+/* For headers that lack these copies: their memory is used remotely. */
 static bool begin_boxes(struct batch *batch, sl_stream stream, const void *copies, size_t count,
                         size_t *failed)
 {

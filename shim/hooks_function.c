@@ -1,5 +1,5 @@
-/* Where programs get the handles that they launch: of which kind each is. Nothing else is done here, and
- * nothing is asked of the driver about the handle. */
+/* The functions that return handles for launches: record the kind of each handle. They ask the driver nothing
+ * about the handle. */
 #include "core/runtime.h"
 #include "device/kernel_handles.h"
 #include "driver.h"

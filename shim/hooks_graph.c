@@ -1,5 +1,5 @@
-/* Graphs: what their nodes touch is noted when they are instantiated and changed, and is what a launch of
- * them touches. */
+/* Graphs: the memory of their nodes is recorded when they are instantiated or changed. A launch touches this
+ * memory. */
 #include "driver.h"
 #include "graph_memory.h"
 #include "graph_walk.h"
@@ -95,7 +95,7 @@ CUresult sl_hook_cuGraphExecChildGraphNodeSetParams(struct sl_call call,
     return note_child(real(exec, node, graph), exec, node, graph);
 }
 
-/* `launch` is what the node does from now on, if the driver took it. */
+/* `launch` is the node's work from this call on, if the driver accepted it. */
 static CUresult note(CUresult result, CUgraphExec exec, CUgraphNode node, const struct sl_launch *launch,
                      const struct sl_graph_change *change)
 {
@@ -206,7 +206,7 @@ CUresult sl_hook_cuGraphNodeSetEnabled(struct sl_call call, sl_fn_cuGraphNodeSet
     return result;
 }
 
-/* One launch as the core sees it: of a whole graph or of a piece. */
+/* One launch for the core: a whole graph or a piece. */
 static CUresult launch_one(struct sl_call call, sl_fn_cuGraphLaunch *real, CUgraphExec exec, CUstream stream,
                            const struct sl_footprint *footprint, bool holds)
 {
@@ -225,7 +225,7 @@ static bool captures(CUstream stream)
            status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/* The graph in as many pieces as it needs, or whole where it fits the budget by now. */
+/* Launches the graph in as many pieces as it needs, or whole if it fits the current budget. */
 static CUresult launch_pieces(struct sl_call call, sl_fn_cuGraphLaunch *real, CUgraphExec exec,
                               CUstream stream, struct sl_graph_pieces *pieces)
 {

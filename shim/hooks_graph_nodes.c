@@ -1,6 +1,5 @@
-/* Nodes made by hand: a copy or a set must stay inside an allocation, as on a stream. What else they touch is
- * looked at when the graph is instantiated.
- */
+/* Nodes that the program adds itself: a copy or memset must stay inside an allocation, as on a stream. Their
+ * other memory is examined when the graph is instantiated. */
 #include "driver.h"
 #include "graph_walk.h"
 #include "work.h"
@@ -15,7 +14,7 @@ bool sl_graph_stays_inside(const struct sl_launch *launch)
 
 static bool copy_stays_inside(const CUDA_MEMCPY3D *copy)
 {
-    if (!copy) return true; /* the driver refuses */
+    if (!copy) return true; /* the driver refuses it */
     struct sl_launch launch = sl_graph_copy(copy);
     return sl_graph_stays_inside(&launch);
 }

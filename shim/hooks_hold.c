@@ -12,7 +12,7 @@ struct host_function {
     void *data;
 };
 
-/* Runs on a thread of the driver's, where its functions must not be called. */
+/* Runs on a thread of the driver, where its functions must not be called. */
 static void CUDA_CB run_host_function(void *argument)
 {
     struct host_function host = *(struct host_function *)argument;
@@ -40,7 +40,7 @@ static void CUDA_CB release(void *nothing)
     sl_runtime_hold(-1);
 }
 
-/* A captured call is a node of a graph, which the program may look at. */
+/* A captured call becomes a node of a graph, which the program may inspect. */
 static bool is_seen(struct sl_call call, CUstream stream)
 {
     if (!sl_runtime_running() || !sl_session_on_stream(stream)) return false;
@@ -83,7 +83,7 @@ bool sl_hold(struct sl_call call, CUstream stream)
     return true;
 }
 
-/* What is behind the wait in its stream says that it is over. */
+/* Work after the wait in its stream shows that the wait is over. */
 CUresult sl_let_go_behind(struct sl_call call, CUstream stream, bool held, CUresult result)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();

@@ -1,4 +1,4 @@
-/* Kernel launches. The path of every launch: nothing here allocates, locks or asks the driver. */
+/* Kernel launches, the hot path: nothing here allocates, locks or asks the driver. */
 #include "driver.h"
 #include "nccl.h"
 #include "work.h"
@@ -70,8 +70,8 @@ CUresult sl_hook_cuLaunchCooperativeKernel(struct sl_call call, sl_fn_cuLaunchCo
                                    stream, parameters));
 }
 
-/* The oldest launches take their block shape and parameters from calls that are not followed: what they touch
- * is used remotely. */
+/* The oldest launches take their block shape and parameters from calls that are not followed: their memory is
+ * used remotely. */
 static void begin_old_launch(struct sl_work *work, sl_stream stream, CUfunction function, int width,
                              int height)
 {

@@ -1,9 +1,8 @@
-/* Virtual memory management. Device memory that the program maps at addresses of ours is the core's
- * (mapping.h); all else is the driver's and takes its bytes of the budget as long as it is there
- * (physical.h): other devices' and the host's, other processes', what libraries make in order to share it,
- * and what is exported or bound before it is mapped. None of these functions needs a current context,
- * but one that is current says for which device addresses are wanted.
- */
+/* Virtual memory management. Device memory that the program maps at addresses of ours belongs to the core
+ * (mapping.h). All other memory is the driver's and is charged to the budget while it exists (physical.h):
+ * memory of other devices, the host and other processes, memory that libraries make in order to share it, and
+ * memory that is exported or bound before it is mapped. None of these functions needs a current context, but
+ * the current one shows for which device addresses are wanted. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,9 +45,9 @@ static CUresult refuse_foreign(void)
 
 /* --- addresses */
 
-/* Ours are aligned to 1 GiB. As with the driver, where they are wanted is only a hint. At ours no memory of
- * the driver's can be mapped, while at the driver's everything can. So they are ours where the managed
- * context is current, and no memory of the driver's is held that is not mapped yet and may want them. */
+/* Ours are aligned to 1 GiB. As with the driver, the wanted place is only a hint. Memory of the driver cannot
+ * be mapped at addresses of ours; at the driver's addresses everything can. The addresses are ours if the
+ * managed context is current and no handle holds unmapped memory of the driver that may need them. */
 CUresult sl_hook_cuMemAddressReserve(struct sl_call call, sl_fn_cuMemAddressReserve *real,
                                      CUdeviceptr *address, size_t bytes, size_t alignment, CUdeviceptr hint,
                                      unsigned long long flags)
@@ -68,7 +67,7 @@ CUresult sl_hook_cuMemAddressReserve(struct sl_call call, sl_fn_cuMemAddressRese
     return CUDA_SUCCESS;
 }
 
-/* Ends an allocation whose memory nobody holds any more. */
+/* Frees an allocation whose memory nobody holds any more. */
 static void end_allocation(uint64_t address)
 {
     bool entered = sl_session_enter(address);
@@ -92,8 +91,9 @@ CUresult sl_hook_cuMemAddressFree(struct sl_call call, sl_fn_cuMemAddressFree *r
 
 /* --- memory */
 
-/* The driver says whether it would make such memory; what it is to be used for must be what ours can be.
- * *result: that it cannot be asked. A handle of the driver's would not fit into addresses of ours. */
+/* The driver decides whether such memory is possible; its intended use must suit memory of ours. *result: an
+ * error if the driver could not be asked. The hook returns that error instead of making a driver's handle,
+ * which could not be mapped at addresses of ours. */
 static bool can_be_ours(struct sl_call call, size_t bytes, const CUmemAllocationProp *properties,
                         CUresult *result)
 {
@@ -109,7 +109,7 @@ static bool can_be_ours(struct sl_call call, size_t bytes, const CUmemAllocation
     return granularity && bytes && bytes % granularity == 0 && bytes % GRANULARITY == 0;
 }
 
-/* False: the driver is to be asked. */
+/* False: ask the driver. */
 static bool make_ours(CUmemGenericAllocationHandle *handle, size_t bytes,
                       const CUmemAllocationProp *properties, CUresult *result)
 {
@@ -134,14 +134,14 @@ CUresult sl_hook_cuMemCreate(struct sl_call call, sl_fn_cuMemCreate *real,
     return sl_memory_answer(call, result, bytes);
 }
 
-/* To the core of the device whose memory was promised. */
+/* Returns the promised bytes to the core of the device. */
 static void unpromise(CUdevice device, uint64_t bytes)
 {
     if (sl_session_turn_to_device(device)) sl_runtime_unpromise(bytes);
 }
 
-/* The driver's handle for what a handle says: itself, or, of ours, the one that stands for it, which is made
- * if need be. */
+/* The driver's handle for a handle: itself or, for one of ours, the handle that replaces it, which is made if
+ * needed. */
 static CUresult drivers_handle(CUmemGenericAllocationHandle handle, CUmemGenericAllocationHandle *drivers)
 {
     struct sl_memory_standing standing;
@@ -173,8 +173,8 @@ CUresult sl_hook_cuMemRetainAllocationHandle(struct sl_call call, sl_fn_cuMemRet
     return result;
 }
 
-/* The driver's is told of before its call: afterwards another thread may get the same number. A handle that
- * is none is not known here either. */
+/* Records the release of a driver's handle before the driver's call: afterwards another thread may get the
+ * same number. Invalid handles are unknown here as well. */
 static CUresult release_drivers(sl_fn_cuMemRelease *real, CUmemGenericAllocationHandle handle)
 {
     sl_physical_released(handle);
@@ -231,8 +231,8 @@ CUresult sl_hook_cuMemImportFromShareableHandle(struct sl_call call,
 
 /* --- mappings */
 
-/* Memory lies where its addresses are: they may have been reserved for another device than it was made for.
- */
+/* Memory lies on the device of its addresses, which may have been reserved for another device than the
+ * memory. */
 static bool map_on_owner(struct sl_call call, CUdeviceptr address, size_t bytes,
                          CUmemGenericAllocationHandle handle, uint64_t promised_bytes)
 {
@@ -301,7 +301,7 @@ static CUresult unmap_ours(CUdeviceptr address, size_t bytes)
     return CUDA_SUCCESS;
 }
 
-/* The addresses stay reserved, so nobody else maps there meanwhile. */
+/* The addresses stay reserved, so nobody else can map there meanwhile. */
 CUresult sl_hook_cuMemUnmap(struct sl_call call, sl_fn_cuMemUnmap *real, CUdeviceptr address, size_t bytes)
 {
     (void)call;
@@ -313,7 +313,7 @@ CUresult sl_hook_cuMemUnmap(struct sl_call call, sl_fn_cuMemUnmap *real, CUdevic
     return result;
 }
 
-/* Whether such access can be given to device memory. */
+/* Whether device memory allows such access. */
 static CUresult judge_access(const CUmemAccessDesc *wanted, CUdevice device)
 {
     int any;
@@ -326,7 +326,7 @@ static CUresult judge_access(const CUmemAccessDesc *wanted, CUdevice device)
                                                        wanted->location.id);
 }
 
-/* Our memory can be read and written on every device: what is said here is kept to be told, not enforced. */
+/* Every device can read and write memory of ours: the access is recorded for queries, not enforced. */
 CUresult sl_hook_cuMemSetAccess(struct sl_call call, sl_fn_cuMemSetAccess *real, CUdeviceptr address,
                                 size_t bytes, const CUmemAccessDesc *wanted, size_t count)
 {

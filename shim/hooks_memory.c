@@ -1,5 +1,4 @@
-/* Allocation: memory of ours instead of the driver's where the core takes it, the driver's and a charge where
- * not. */
+/* Allocation: from the core if it accepts, otherwise from the driver with a charge. */
 #include "base/guards.h"
 #include "caller.h"
 #include "capture.h"
@@ -11,7 +10,7 @@
 #include "pools.h"
 #include "session.h"
 
-#define PITCH_BYTES 512 /* what every device wants for the rows of textures and copies */
+#define PITCH_BYTES 512 /* alignment that every device wants for rows of textures and copies */
 
 bool sl_memory_status(enum sl_status status, CUresult *result)
 {
@@ -43,9 +42,9 @@ static CUresult given(enum sl_status status, const struct sl_allocation *freed)
     return CUDA_SUCCESS;
 }
 
-/* The driver waits for all work before it frees memory of cuMemAlloc, and programs read host memory behind
- * that which kernels have written; not so for a pool's. A thread may free without a context, or with another
- * one current. */
+/* The driver waits for all work before it frees memory of cuMemAlloc, and programs rely on this when they
+ * read host memory that kernels have written; not so for memory of pools. A thread may free without a
+ * context, or with another one current. */
 CUresult sl_memory_give(CUdeviceptr address)
 {
     struct sl_allocation freed = {0};
@@ -58,7 +57,7 @@ CUresult sl_memory_give(CUdeviceptr address)
     return given(status, &freed);
 }
 
-/* In the order of another device's stream. */
+/* Whether the free is in the order of another device's stream. */
 static bool is_of_another_device(CUdeviceptr address, sl_stream stream)
 {
     uint32_t owner;
@@ -78,7 +77,7 @@ CUresult sl_memory_give_async(CUdeviceptr address, sl_stream stream)
     return given(status, &freed);
 }
 
-/* cuMemAlloc*'s answer from the core. False: the driver is to be asked. */
+/* cuMemAlloc*'s answer from the core. False: ask the driver. */
 static bool alloc_ours(struct sl_call call, CUdeviceptr *address, uint64_t bytes, CUresult *result)
 {
     if (!address || !bytes || !sl_session_on_for_memory() || sl_runtime_records_only()) return false;
@@ -149,7 +148,7 @@ CUresult sl_hook_cuMemFree_v2(struct sl_call call, sl_fn_cuMemFree_v2 *real, CUd
     return result;
 }
 
-/* The program's own managed memory stays the driver's to move. */
+/* The driver keeps moving the program's own managed memory. */
 CUresult sl_hook_cuMemAllocManaged(struct sl_call call, sl_fn_cuMemAllocManaged *real, CUdeviceptr *address,
                                    size_t bytes, unsigned flags)
 {

@@ -1,10 +1,9 @@
-/* Memsets. A synchronous set of managed memory would block the host, which a set of cuMemAlloc's memory does
- * not: on our memory it is forwarded as its Async form on the stream that it is ordered by.
- */
+/* Memsets. A synchronous memset of managed memory blocks the host; one of cuMemAlloc's memory does not. On
+ * memory of ours it is therefore forwarded as its Async form, on the stream that orders it. */
 #include "driver.h"
 #include "work.h"
 
-/* False: the set reaches beyond an allocation. */
+/* False: the memset reaches beyond an allocation. */
 static bool begin_set(struct sl_work *work, sl_stream stream, CUdeviceptr to, uint64_t bytes)
 {
     work->waits = false;

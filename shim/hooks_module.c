@@ -1,8 +1,8 @@
-/* Where module variables are: what is copied into them may be pointers that the module's kernels follow. */
+/* Module variables: data copied into them may be pointers that the module's kernels follow. */
 #include "driver.h"
 #include "session.h"
 
-/* `library`: the variable's, or NULL where its module is `module`. */
+/* `library`: the variable's library, or NULL if its module is `module`. */
 static void note(CUmodule module, CUlibrary library, CUdeviceptr address, size_t bytes)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();

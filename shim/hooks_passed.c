@@ -1,7 +1,6 @@
-/* Device memory that stays the driver's: it passes through, and takes its bytes of the budget as long as it
- * is there. Not followed: memory of sparse arrays whose handle was released while it is mapped, and memory
- * that only a multicast object still binds.
- */
+/* Device memory that stays the driver's: calls pass through, and its bytes are charged to the budget while it
+ * exists. Not followed: memory of sparse arrays whose handle was released while mapped, and memory that only
+ * a multicast object still binds. */
 #include "array_bytes.h"
 #include "charge.h"
 #include "core/runtime.h"
@@ -44,7 +43,7 @@ CUresult sl_hook_cuIpcCloseMemHandle(struct sl_call call, sl_fn_cuIpcCloseMemHan
     return result;
 }
 
-/* What is mapped of it is no more memory. */
+/* Mappings of external memory take no more memory. */
 CUresult sl_hook_cuImportExternalMemory(struct sl_call call, sl_fn_cuImportExternalMemory *real,
                                         CUexternalMemory *memory,
                                         const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *description)
@@ -66,7 +65,7 @@ CUresult sl_hook_cuDestroyExternalMemory(struct sl_call call, sl_fn_cuDestroyExt
     return result;
 }
 
-/* Charges an array that was made, and hands the answer on. */
+/* Charges a new array and returns the answer. */
 static CUresult array_made(struct sl_call call, CUresult result, const void *const *array,
                            const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned levels)
 {

@@ -1,5 +1,4 @@
-/* What the program learns of a pointer: our memory looks like cuMemAlloc's, though the driver knows it as
- * managed. */
+/* Queries about pointers: memory of ours looks like cuMemAlloc's, although the driver knows it as managed. */
 #include <string.h>
 
 #include "base/log.h"
@@ -9,9 +8,9 @@
 #include "pools.h"
 #include "session.h"
 
-#define OUR_NUMBERS ((uint64_t)1 << 63) /* apart from the driver's own */
+#define OUR_NUMBERS ((uint64_t)1 << 63) /* distinct from the driver's own */
 
-/* One attribute's value. */
+/* The value of one attribute. */
 struct answer {
     CUresult result;
     uint64_t value;
@@ -23,7 +22,7 @@ static struct answer answer(uint64_t value, size_t bytes)
     return (struct answer){CUDA_SUCCESS, value, bytes};
 }
 
-/* As the driver would answer for an allocation of cuMemAlloc, or of a pool. */
+/* The driver's answer for an allocation of cuMemAlloc or of a pool. */
 static struct answer answer_for(CUpointer_attribute attribute, CUdeviceptr address,
                                 const struct sl_allocation *found)
 {
@@ -36,7 +35,7 @@ static struct answer answer_for(CUpointer_attribute attribute, CUdeviceptr addre
         return answer(address, sizeof(CUdeviceptr));
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
         return (struct answer){CUDA_ERROR_INVALID_VALUE, 0, sizeof(void *)};
-    case CU_POINTER_ATTRIBUTE_P2P_TOKENS: /* the memory cannot be given to another device */
+    case CU_POINTER_ATTRIBUTE_P2P_TOKENS: /* memory of ours cannot be given to another device */
         return (struct answer){CUDA_ERROR_NOT_SUPPORTED, 0, sizeof(CUDA_POINTER_ATTRIBUTE_P2P_TOKENS)};
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
         return answer((found->tag & SL_TAG_SYNC_MEMOPS) != 0, sizeof(int));
@@ -83,7 +82,7 @@ CUresult sl_hook_cuPointerGetAttribute(struct sl_call call, sl_fn_cuPointerGetAt
     return answer.result;
 }
 
-/* Where nothing is allocated all is zero, but for the device. */
+/* For an address without an allocation all values are zero, except for the device. */
 static struct answer answer_for_nothing(CUpointer_attribute attribute)
 {
     static const struct sl_allocation none;
@@ -92,7 +91,7 @@ static struct answer answer_for_nothing(CUpointer_attribute attribute)
     return answer;
 }
 
-/* In the plural an attribute that does not apply is zero, not an error. */
+/* This plural form gives zero for an attribute that does not apply, not an error. */
 CUresult sl_hook_cuPointerGetAttributes(struct sl_call call, sl_fn_cuPointerGetAttributes *real,
                                         unsigned count, CUpointer_attribute *attributes, void **values,
                                         CUdeviceptr address)
@@ -112,7 +111,7 @@ CUresult sl_hook_cuPointerGetAttributes(struct sl_call call, sl_fn_cuPointerGetA
     return CUDA_SUCCESS;
 }
 
-/* The driver would set it for the whole arena. Kept here, it makes synchronous copies and sets wait
+/* The driver would set it for the whole arena. Recorded here, it makes synchronous copies and memsets wait
  * (work.h). */
 CUresult sl_hook_cuPointerSetAttribute(struct sl_call call, sl_fn_cuPointerSetAttribute *real,
                                        const void *value, CUpointer_attribute attribute, CUdeviceptr address)
@@ -138,7 +137,7 @@ CUresult sl_hook_cuMemGetAddressRange_v2(struct sl_call call, sl_fn_cuMemGetAddr
     return CUDA_SUCCESS;
 }
 
-/* Managed memory cannot be exported, and a neighbour in the same chunk must not be. */
+/* Managed memory cannot be exported, and a neighbour in the same chunk must not be exported. */
 static CUresult refuse_export(CUdeviceptr address)
 {
     uint64_t site = sl_runtime_must_be_device(address);
@@ -165,7 +164,7 @@ CUresult sl_hook_cuMemGetHandleForAddressRange(struct sl_call call, sl_fn_cuMemG
     return sl_session_owns(address) ? refuse_export(address) : real(handle, address, bytes, type, flags);
 }
 
-/* As large as cuMemGetInfo says, also before there is a context. */
+/* The size that cuMemGetInfo reports, also before there is a context. */
 CUresult sl_hook_cuDeviceTotalMem_v2(struct sl_call call, sl_fn_cuDeviceTotalMem_v2 *real, size_t *bytes,
                                      CUdevice device)
 {

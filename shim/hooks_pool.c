@@ -1,7 +1,6 @@
-/* Allocation in stream order. Memory of pools that can be ours is ours: the core makes a stream that gets
- * memory again wait for the streams that used it before. While a stream captures the memory is its graph's,
- * and ours all the same (captured_memory.h).
- */
+/* Allocation in stream order. Memory of suitable pools is ours: the core makes a stream that reuses memory
+ * wait for the streams that used it before. While a stream captures, the memory belongs to its graph but is
+ * still ours (captured_memory.h). */
 #include "captured_memory.h"
 #include "charge.h"
 #include "driver.h"
@@ -10,7 +9,7 @@
 #include "stream_state.h"
 #include "work.h"
 
-/* What the driver's pool holds beyond the allocations that were charged one by one. */
+/* Charges what the driver's pool holds beyond the individually charged allocations. */
 static void charge_reserve(CUmemoryPool pool)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();
@@ -26,8 +25,8 @@ static void charge_reserve(CUmemoryPool pool)
         sl_uncharge(SL_CHARGE_POOL, (uintptr_t)pool);
 }
 
-/* Whether memory that the driver gave out lies on a managed device, to whose core the thread is turned: pools
- * may be of any place. */
+/* Whether memory from the driver lies on a managed device, whose core is then selected for the thread: pools
+ * may be anywhere. */
 static bool on_our_device(CUdeviceptr address)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();
@@ -50,7 +49,7 @@ static CUmemoryPool pool_of(CUdeviceptr address)
     return known ? pool : NULL;
 }
 
-/* False: the driver is to be asked. `pool` NULL: the device's current one. */
+/* False: ask the driver. `pool` NULL: the device's current one. */
 static bool take_ours(struct sl_call call, CUdeviceptr *address, size_t bytes, CUmemoryPool pool,
                       CUstream stream, CUresult *result)
 {
@@ -108,8 +107,8 @@ CUresult sl_hook_cuMemAllocFromPoolAsync(struct sl_call call, sl_fn_cuMemAllocFr
     return sl_memory_answer(call, result, bytes);
 }
 
-/* What became of memory of ours. False: the driver is to be asked, which refuses: into a capture it takes a
- * graph's memory only. */
+/* Frees memory of ours. False: ask the driver, which refuses: during a capture it accepts memory of graphs
+ * only. */
 static bool free_ours(CUdeviceptr address, CUstream stream, CUresult *result)
 {
     if (!sl_stream_takes_work(stream)) return sl_captured_free_in_order(address, stream, result);
@@ -117,7 +116,7 @@ static bool free_ours(CUdeviceptr address, CUstream stream, CUresult *result)
     return true;
 }
 
-/* The driver takes cuMemAlloc's memory here too, but not managed memory. */
+/* The driver accepts cuMemAlloc's memory here too, but not managed memory. */
 CUresult sl_hook_cuMemFreeAsync(struct sl_call call, sl_fn_cuMemFreeAsync *real, CUdeviceptr address,
                                 CUstream stream)
 {
@@ -132,13 +131,13 @@ CUresult sl_hook_cuMemFreeAsync(struct sl_call call, sl_fn_cuMemFreeAsync *real,
     if (result != CUDA_SUCCESS && known) sl_runtime_note_alloc(noted.address, noted.bytes, noted.site);
     if (result != CUDA_SUCCESS)
         sl_charge(SL_CHARGE_ADDRESS, address, bytes);
-    else if (pool && bytes) /* charged: it was on our device */
+    else if (pool && bytes) /* it was charged, so it was on our device */
         charge_reserve(pool);
     return result;
 }
 
-/* What other processes can open, or hardware is to decompress into, is the driver's; so are pools of host and
- * of managed memory. */
+/* Memory that other processes can open, or that hardware decompresses into, is the driver's; so are pools of
+ * host and of managed memory. */
 static bool can_be_ours(const CUmemPoolProps *properties)
 {
 #if CUDA_VERSION >= 12080
@@ -189,7 +188,7 @@ CUresult sl_hook_cuMemSetMemPool(struct sl_call call, sl_fn_cuMemSetMemPool *rea
     return result;
 }
 
-/* Memory of ours that was freed is not kept for the pool. */
+/* Freed memory of ours is not kept for the pool. */
 CUresult sl_hook_cuMemPoolTrimTo(struct sl_call call, sl_fn_cuMemPoolTrimTo *real, CUmemoryPool pool,
                                  size_t keep_bytes)
 {

@@ -1,4 +1,5 @@
-/* Host memory: memory of ours is none, though the driver may know it as reachable from the host. */
+/* Host registration: memory of ours is not host memory, although the driver may know it as reachable from the
+ * host. */
 #include "driver.h"
 #include "session.h"
 

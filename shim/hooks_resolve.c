@@ -1,7 +1,6 @@
-/* cuGetProcAddress: the driver's own look-up, and the way of the CUDA runtime to every function. The real one
- * answers; where we have an entry for the very function it returned, the program gets the entry. So versions
- * and stream variants are the driver's decision.
- */
+/* cuGetProcAddress: the driver's own look-up, by which the CUDA runtime finds every function. The real one
+ * answers; if we have an entry for the function that it returned, the program gets the entry. So the driver
+ * decides about versions and stream variants. */
 #include "driver.h"
 
 static void substitute(CUresult result, void **function)
@@ -25,8 +24,7 @@ CUresult sl_hook_cuGetProcAddress_v2(struct sl_call call, sl_fn_cuGetProcAddress
                                      CUdriverProcAddressQueryResult *status)
 {
     (void)call;
-    if (status)
-        *status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND; /* where the driver fails without saying why */
+    if (status) *status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND; /* the driver may fail without a reason */
     CUresult result = real(name, function, version, flags, status);
     substitute(result, function);
     return result;

@@ -1,10 +1,10 @@
-/* Where the program waits, or makes what it may wait for. What the core knows of the device's work, and how
- * long it took, for the trace. */
+/* Waits of the program, and the objects that it may wait for: what they reveal about the device's work, and
+ * their duration for the trace. */
 #include "core/runtime.h"
 #include "driver.h"
 #include "session.h"
 
-/* An error that shows here is often one of work that was given to the device long ago. */
+/* An error here often comes from work that was given to the device long ago. */
 static CUresult note_waited(CUresult result, uint64_t began_ns, enum sl_sync_kind kind, const void *handle)
 {
     sl_runtime_wait_ended(began_ns, kind, (uintptr_t)handle);
@@ -18,14 +18,14 @@ static void tell_core(void)
     if (sl_runtime_running() && sl_session_on()) sl_runtime_work_comes();
 }
 
-/* While the program waits what it freed may go, and other data come. */
+/* While the program waits, freed data may leave and other data arrive. */
 static uint64_t begin_wait(void)
 {
     tell_core();
     return sl_runtime_wait_begins();
 }
 
-/* Only a session that runs has anything to learn of; asking for it here must not start one. */
+/* These calls must not start a session: only a running one learns anything from them. */
 CUresult sl_hook_cuCtxSynchronize(struct sl_call call, sl_fn_cuCtxSynchronize *real)
 {
     (void)call;

@@ -1,5 +1,5 @@
-/* Loading. Reads the options and stands ready for fork; CUDA, files and threads wait for a program that needs
- * them. */
+/* Loading. Reads the options and registers for fork; CUDA, files and threads wait until a program needs them.
+ */
 #include "init.h"
 
 #include <pthread.h>

@@ -1,9 +1,9 @@
-/* What concerns every part of the shim at once. */
+/* Functions that concern all parts of the shim. */
 #ifndef SLUICE_SHIM_INIT_H
 #define SLUICE_SHIM_INIT_H
 
-/* The child's part of fork: no lock is held, no thread is waited for, nothing is managed. Frees nothing: in a
- * child of clone() another thread may have held the allocator's lock. */
+/* For the child after fork: no lock is held, no thread is waited for, nothing is managed. Frees nothing,
+ * because another thread of the parent may have held the allocator's lock when the child was cloned. */
 void sl_after_fork(void);
 
 #endif

@@ -28,13 +28,14 @@ static void *nothing_found(void *handle, const char *name, const char *version)
     return NULL;
 }
 
-/* Other preloaded objects replace dlsym as well. The program's look-ups go on to the next one, as without us;
- * our own go to the C library, which is the one that also has what none of them replaces. */
+/* Other preloaded objects may replace dlsym as well. The program's look-ups continue to the next one, as
+ * without this library; our own go to the C library, which also has the functions that none of them replaces.
+ */
 #define C_LIBRARY_MARK "dlinfo"
 static void *c_library_dlsym, *c_library_dlvsym;
 
-/* A C library has the base version, GLIBC_2.34, or both; a program that binds a version the library lacks
- * cannot have been loaded, so the other one then only serves references without a version. */
+/* A C library has the base version, GLIBC_2.34, or both. A program that binds a version that the library
+ * lacks cannot have been loaded, so the existing version then serves references without a version. */
 SL_NO_SANITIZE static void bind_pair(const char *name, void **base, void **recent, void **c_library)
 {
     void *in_base = sl_elf_symbol(name, BASE_VERSION, C_LIBRARY_MARK),
@@ -69,8 +70,7 @@ void *sl_real_dlvsym(void *handle, const char *name, const char *version)
     return ((versioned_lookup_fn *)c_library_dlvsym)(handle, name, version);
 }
 
-/* RTLD_NEXT from here is what follows this library: without the driver that is nothing, and dlerror says so.
- */
+/* RTLD_NEXT from here is what follows this library: without the driver nothing, and dlerror reports that. */
 static void *beyond_us(const char *name)
 {
     return sl_real_dlsym(RTLD_NEXT, name);
@@ -90,7 +90,7 @@ static bool is_ours(const void *address)
     return (uintptr_t)address >= first && (uintptr_t)address < end;
 }
 
-/* Where the look-up means a library it is that one's function, which ours then calls. */
+/* If the look-up names a library, its answer is that library's function, which our entry then calls. */
 static bool resolve_nccl(void *handle, const char *name, const char *version, void **result)
 {
     void *found = handle == RTLD_NEXT ? beyond_us(name)
@@ -108,7 +108,7 @@ bool sl_resolve(void *handle, const char *name, const char *version, const void 
     if (sl_nccl_intercepts(name)) return resolve_nccl(handle, name, version, result);
     if (!sl_driver_intercepts(name) || sl_from_driver(caller)) return false;
 
-    /* For a caller behind us the next definition is the driver's, and ours stands for it. */
+    /* For a caller after us, the next definition is the driver's, which ours replaces. */
     if (handle == RTLD_NEXT) {
         void *entry = sl_driver_load(NULL) ? sl_driver_entry_named(name) : NULL;
         *result = entry ? entry : beyond_us(name);
@@ -116,7 +116,7 @@ bool sl_resolve(void *handle, const char *name, const char *version, const void 
     }
 
     void *found = version ? sl_real_dlvsym(handle, name, version) : sl_real_dlsym(handle, name);
-    if (!found) return false; /* asked once more, so that the true caller gets the error */
+    if (!found) return false; /* repeats the look-up, so that the true caller gets the error */
     if (is_ours(found)) {
         void *entry = sl_driver_load(NULL) ? sl_driver_entry_named(name) : NULL;
         *result = entry ? entry : beyond_us(name);

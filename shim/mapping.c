@@ -11,10 +11,10 @@
 struct memory {
     uint64_t bytes;
     CUmemAllocationProp properties;
-    CUmemGenericAllocationHandle drivers; /* 0: none stands for it */
-    uint64_t address, mapped_bytes;       /* of the allocation; address 0: none was made */
-    uint32_t handles;                     /* that the program holds */
-    uint32_t generation;                  /* of the handles' number */
+    CUmemGenericAllocationHandle drivers; /* the driver's handle that replaces it; 0: none */
+    uint64_t address, mapped_bytes;       /* address of the allocation; 0: none was made */
+    uint32_t handles;                     /* held by the program */
+    uint32_t generation;                  /* part of the handles' number */
     uint32_t next_free;
     unsigned long long access;
     bool mapped;
@@ -24,15 +24,15 @@ struct memory {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct memory *memories;
 static uint32_t count, capacity, first_free = SL_NONE;
-static struct sl_ranges reservations; /* to nothing */
-static struct sl_ranges places;       /* of allocations, mapped or kept: to their memory */
+static struct sl_ranges reservations; /* values are unused */
+static struct sl_ranges places;       /* allocations, mapped or kept, with their memory */
 
 static CUmemGenericAllocationHandle handle_of(uint32_t index)
 {
     return SL_OUR_HANDLES | (uint64_t)memories[index].generation << 32 | index;
 }
 
-/* pre: the lock is taken, here and below. */
+/* Precondition: the lock is held, here and below. */
 static struct memory *find(CUmemGenericAllocationHandle handle)
 {
     uint32_t index = (uint32_t)handle;
@@ -297,7 +297,8 @@ bool sl_mapping_access(uint64_t address, unsigned long long *access)
     return memory != NULL;
 }
 
-/* Nothing is freed: in a child of clone() another thread may have held the allocator's lock. */
+/* Frees nothing: another thread of the parent may have held the allocator's lock when the child was cloned.
+ */
 void sl_mappings_after_fork(void)
 {
     pthread_mutex_init(&lock, NULL);

@@ -8,7 +8,7 @@
 const char *sl_mark_name(const char *name, char out[SL_MARK_NAME])
 {
     size_t bytes = name ? strnlen(name, SL_MARK_NAME) : 0;
-    if (bytes == SL_MARK_NAME) /* not within a character of UTF-8 */
+    if (bytes == SL_MARK_NAME) /* do not cut within a UTF-8 character */
         for (bytes--; bytes && ((unsigned char)name[bytes] & 0xc0) == 0x80; bytes--) {
         }
     if (bytes) memcpy(out, name, bytes);
@@ -43,7 +43,7 @@ const char *sl_mark_wide_name(const wchar_t *name, char out[SL_MARK_NAME])
     return out;
 }
 
-/* What sluice/marks.h calls. */
+/* Called by sluice/marks.h. */
 __attribute__((visibility("default"))) void sluice_mark_v1(int kind, const char *name)
 {
     char cut[SL_MARK_NAME];

@@ -1,4 +1,5 @@
-/* Ranges and moments that the program names, for the trace. Any thread; nothing where no trace is written. */
+/* Ranges and moments that the program names, for the trace. Any thread; does nothing unless a trace is
+ * written. */
 #ifndef SLUICE_SHIM_MARKS_H
 #define SLUICE_SHIM_MARKS_H
 
@@ -7,14 +8,14 @@
 
 #include "trace/events.h"
 
-#define SL_MARK_NAME 128 /* longer names are cut, each with its end */
+#define SL_MARK_NAME 128 /* including the terminating 0; longer names are cut */
 
-/* Cut copies of somebody else's names, as UTF-8; NULL is an empty one. Return `out`. */
+/* Copy a foreign name as UTF-8, cut to fit; NULL gives an empty name. Return `out`. */
 const char *sl_mark_name(const char *name, char out[SL_MARK_NAME]);
 const char *sl_mark_wide_name(const wchar_t *name, char out[SL_MARK_NAME]);
 
-/* The functions of NVTX (nvtx.c) record through this process's environment: makes it name this library, if a
- * trace is to be written and no other tool is named. Called once, while there is one thread. */
+/* NVTX finds its tool (nvtx.c) by the environment of this process: names this library there if a trace will
+ * be written and no other tool is named. Called once, while there is one thread. */
 void sl_nvtx_offer(void);
 
 #endif

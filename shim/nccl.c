@@ -25,10 +25,10 @@ struct use {
     uint32_t kind;
 };
 
-/* What the calling thread's calls use, until the kernels for them are launched. */
+/* The memory of the calling thread's calls, until their kernels are launched. */
 static __thread struct {
     unsigned depth; /* of groups */
-    bool inside;    /* a call of NCCL that may launch */
+    bool inside;    /* in a call of NCCL that may launch */
     bool incomplete;
     uint32_t count, capacity;
     struct use *uses; /* `here`, or from malloc */
@@ -82,7 +82,7 @@ static void forget(void)
     told.incomplete = false;
 }
 
-/* Other memory than ours counts as bytes only. */
+/* Memory that is not ours counts as bytes only. */
 static void use(const void *address, uint64_t bytes, bool write, const struct use *call)
 {
     if (!bytes) return;
@@ -94,7 +94,7 @@ static void use(const void *address, uint64_t bytes, bool write, const struct us
     told.uses[told.count++].span = (struct sl_span){(uintptr_t)address, bytes, write};
 }
 
-/* Whether a call is part of what is launched on the stream: NCCL launches all of a communicator's calls in a
+/* Whether a call belongs to what is launched on the stream: NCCL launches all calls of a communicator in a
  * group at once, on the stream of one of them. */
 static bool is_part(const struct use *use, sl_stream stream)
 {
@@ -126,7 +126,7 @@ void sl_nccl_claim(struct sl_launch *launch)
     launch->more_span_count = count;
 }
 
-/* A call of NCCL's inside one of NCCL's own is part of that. */
+/* A call of NCCL within a call of NCCL belongs to the outer one. */
 static bool begin_call(void)
 {
     if (told.inside) return false;
@@ -189,7 +189,7 @@ int sl_entry_ncclGroupStart(void)
     return result;
 }
 
-/* The outermost end launches what the group has. */
+/* The outermost end launches the group. */
 int sl_entry_ncclGroupEnd(void)
 {
     sl_fn_ncclGroupStart *function = SL_NCCL_REAL(ncclGroupEnd, __builtin_return_address(0));

@@ -1,10 +1,10 @@
-/* Communicators that the program makes: which they are on all ranks, for the trace. */
+/* Communicators that the program makes: their numbers, equal on all ranks, for the trace. */
 #include <stdbool.h>
 
 #include "communicators.h"
 #include "nccl_real.h"
 
-#define IN_PROGRESS 7 /* ncclInProgress: made by a thread of NCCL's own */
+#define IN_PROGRESS 7 /* ncclInProgress: a thread of NCCL makes it */
 
 static void note_made(int result, void **made, int count, uint64_t number)
 {
@@ -27,7 +27,7 @@ static void note_made(int result, void **made, int count, uint64_t number)
 #include "nccl_made.def"
 #undef SL_NCCL
 
-/* All of one process, which has no other word for them than where they stand. */
+/* All ranks are in this process, which has no id for them but their position. */
 int sl_entry_ncclCommInitAll(void **made, int count, const int *devices)
 {
     sl_fn_ncclCommInitAll *function = SL_NCCL_REAL(ncclCommInitAll, __builtin_return_address(0));

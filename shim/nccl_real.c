@@ -8,17 +8,17 @@
 #include "lookup.h"
 #include "nccl.h"
 
-#define LIBRARY "libnccl.so" /* how its name begins */
+#define LIBRARY "libnccl.so" /* prefix of its file name */
 
 struct sl_nccl_real sl_nccl_real;
 
-/* The path of the object that holds `inside` or, where that is 0, of NCCL's own library. */
+/* The path of the object that holds `inside` or, if `inside` is 0, of NCCL's own library. */
 struct search {
     uintptr_t inside;
     char path[PATH_MAX];
 };
 
-/* Opened only afterwards: in here the list of libraries is locked, which whoever opens one waits for. */
+/* Libraries are opened only afterwards: the loader's list is locked here, and opening waits for the lock. */
 static int look_at(struct dl_phdr_info *object, size_t bytes, void *argument)
 {
     struct search *search = argument;
@@ -38,11 +38,12 @@ static void *find_in(uintptr_t inside, const char *name)
     if (!dl_iterate_phdr(look_at, &search) || !search.path[0]) return NULL;
     void *library = dlopen(search.path, RTLD_LAZY | RTLD_NOLOAD);
     void *function = library ? sl_real_dlsym(library, name) : NULL;
-    if (library) dlclose(library); /* which is loaded all the same */
+    if (library) dlclose(library); /* it stays loaded */
     return function;
 }
 
-/* Among what all see, then in the caller's own scope: Python loads libraries for one module alone. */
+/* First among the global symbols, then in the caller's own scope: Python loads libraries for one module
+ * alone. */
 void *sl_nccl_find(const char *name, const void *caller)
 {
     void *function = sl_real_dlsym(RTLD_NEXT, name);

@@ -1,4 +1,4 @@
-/* NCCL's own functions, behind those of the same names that this library has. */
+/* NCCL's own functions, which this library's functions of the same names hide. */
 #ifndef SLUICE_SHIM_NCCL_REAL_H
 #define SLUICE_SHIM_NCCL_REAL_H
 
@@ -13,8 +13,8 @@ struct sl_nccl_id {
     char bytes[128];
 };
 
-/* sl_fn_SYMBOL: the type of a function; sl_entry_SYMBOL: what programs reach in its place. All return a
- * result of NCCL's. */
+/* sl_fn_SYMBOL: the type of a function; sl_entry_SYMBOL: the function that programs reach instead. All return
+ * a result of NCCL. */
 #define SL_NCCL(symbol, declarations, arguments, ...)                                                        \
     typedef int sl_fn_##symbol declarations;                                                                 \
     sl_fn_##symbol sl_entry_##symbol;
@@ -27,7 +27,7 @@ typedef int sl_fn_ncclCommCount(void *communicator, int *count);
 typedef int sl_fn_ncclCommUserRank(void *communicator, int *rank);
 #undef SL_NCCL
 
-/* Those of the library that was found first. */
+/* Functions of the library that was found first. */
 extern struct sl_nccl_real {
 #define SL_NCCL(symbol, declarations, arguments, ...) sl_fn_##symbol *_Atomic f_##symbol;
 #include "nccl_api.def"
@@ -40,7 +40,8 @@ extern struct sl_nccl_real {
 #undef SL_NCCL
 } sl_nccl_real;
 
-/* As the loader would for `caller`, code of the program's, without this library; NULL: there is none. */
+/* The function that the loader would find for `caller`, in the program's code, without this library; NULL:
+ * none. */
 void *sl_nccl_find(const char *name, const void *caller);
 
 /* The function, or NULL. */
@@ -55,10 +56,10 @@ void *sl_nccl_find(const char *name, const void *caller);
         known_;                                                                                              \
     })
 
-/* What an entry returns where there is none: ncclUnhandledCudaError. */
+/* Result of an entry without a real function: ncclUnhandledCudaError. */
 #define SL_NCCL_MISSING 1
 
-/* Shows an entry under the function's own name. */
+/* Exports an entry under the function's own name. */
 #define SL_NCCL_EXPORT(symbol, declarations)                                                                 \
     extern int sl_export_##symbol declarations __asm__(#symbol)                                              \
         __attribute__((alias("sl_entry_" #symbol), visibility("default")));

@@ -1,4 +1,4 @@
-/* Code that may run before a sanitizer's runtime is up: the runtime itself calls dlsym. */
+/* For code that may run before a sanitizer's runtime is initialized: the runtime itself calls dlsym. */
 #ifndef SLUICE_SHIM_NO_SANITIZE_H
 #define SLUICE_SHIM_NO_SANITIZE_H
 

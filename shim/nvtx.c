@@ -1,8 +1,7 @@
-/* NVTX: ranges and marks that programs and libraries name already. The functions that NVTX's header compiles
- * into them, and those of the older libnvToolsExt, look at their first call for a tool: a library that the
- * environment names with NVTX_INJECTION64_PATH and that has the function below. It is given the tables of
- * pointers that all calls go through, and puts its own functions there.
- */
+/* NVTX: ranges and marks that programs and libraries already name. At their first call, the functions that
+ * NVTX's header compiles into them, and those of the older libnvToolsExt, look for a tool: a library that
+ * NVTX_INJECTION64_PATH in the environment names and that has the function below. The tool gets the tables of
+ * pointers through which all calls go, and enters its own functions. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdatomic.h>
@@ -16,10 +15,10 @@
 #include "marks.h"
 
 #define VARIABLE "NVTX_INJECTION64_PATH"
-#define NO_LEVEL (-2) /* what push and pop return where nobody counts levels */
+#define NO_LEVEL (-2) /* result of push and pop without a count of levels */
 #define DOMAINS 64u
 
-/* The interface, as nvToolsExt.h of NVTX 2 and 3 has it. */
+/* The interface of nvToolsExt.h, NVTX 2 and 3. */
 typedef void function(void);
 typedef struct {
     size_t bytes;
@@ -42,10 +41,10 @@ _Static_assert(sizeof(struct attributes) == 48, "as NVTX has it");
 
 __attribute__((visibility("default"))) int InitializeInjectionNvtx2(get_export_table *ask);
 
-/* Names of domains by their numbers from 1; the default one is 0. Equal names are one domain. */
+/* Names of domains by number, from 1; 0 is the default domain. Equal names are one domain. */
 static const char *_Atomic domain_names[DOMAINS];
 static _Atomic bool domain_told[DOMAINS];
-static _Atomic uint32_t ranges; /* begun by number, so far */
+static _Atomic uint32_t ranges; /* number of ranges begun so far */
 
 static void emit_mark(enum sl_mark_kind kind, uintptr_t domain, uint32_t range, const char *name)
 {
@@ -55,7 +54,7 @@ static void emit_mark(enum sl_mark_kind kind, uintptr_t domain, uint32_t range, 
     sl_runtime_mark(kind, SL_MARKS_NVTX, (uint32_t)domain, range, name);
 }
 
-/* The message is all that is kept of the attributes. */
+/* Only the message of the attributes is kept. */
 static const char *message_of(const struct attributes *attributes, char out[SL_MARK_NAME])
 {
     int type = attributes && attributes->bytes >= sizeof *attributes ? attributes->message_type : NO_MESSAGE;
@@ -72,7 +71,7 @@ static uint64_t begin(uintptr_t domain, const char *name)
     return range;
 }
 
-/* In the default domain, with names alone. */
+/* Default domain, names only. */
 
 static void mark(const char *name)
 {
@@ -112,7 +111,7 @@ static int range_push_wide(const wchar_t *name)
     return NO_LEVEL;
 }
 
-/* In any domain. */
+/* Any domain. */
 
 static void domain_mark(uintptr_t domain, const struct attributes *attributes)
 {
@@ -144,7 +143,7 @@ static int domain_range_pop(uintptr_t domain)
     return NO_LEVEL;
 }
 
-/* In the default domain, with attributes. */
+/* Default domain, with attributes. */
 
 static void mark_ex(const struct attributes *attributes)
 {
@@ -171,7 +170,8 @@ static int range_pop(void)
     return domain_range_pop(0);
 }
 
-/* A handle of a registered text is the kept text, that of a domain its number. Both outlive their end. */
+/* The handle of a registered text is the interned text, that of a domain its number. Both outlive their end.
+ */
 
 static const void *register_text(uintptr_t domain, const char *text)
 {
@@ -187,7 +187,7 @@ static const void *register_wide_text(uintptr_t domain, const wchar_t *text)
     return sl_intern_some(sl_mark_wide_name(text, cut));
 }
 
-/* Those beyond the bound are taken for the last one. */
+/* Domains beyond the bound share the last number. */
 static uintptr_t number_domain(const char *name)
 {
     const char *kept = sl_intern_some(name);
@@ -210,7 +210,7 @@ static uintptr_t domain_create_wide(const wchar_t *name)
     return number_domain(sl_mark_wide_name(name, cut));
 }
 
-/* Functions by their numbers in NVTX's tables. What has none here stays empty there: it does nothing. */
+/* Functions by their numbers in NVTX's tables. Missing functions stay empty and do nothing. */
 static function *const core_functions[] = {
     [1] = (function *)mark_ex,          [2] = (function *)mark,          [3] = (function *)mark_wide,
     [4] = (function *)range_start_ex,   [5] = (function *)range_start,   [6] = (function *)range_start_wide,
@@ -235,7 +235,7 @@ static bool fill(const callbacks *from, int module, function *const *functions, 
     return true;
 }
 
-/* Called by each copy of NVTX in the process. 0: there is no tool. */
+/* Called by each copy of NVTX in the process. 0: no tool. */
 int InitializeInjectionNvtx2(get_export_table *ask)
 {
     if (!sl_options_in_force()->trace[0] || !ask) return 0;
@@ -246,7 +246,7 @@ int InitializeInjectionNvtx2(get_export_table *ask)
     return 1;
 }
 
-/* This library's path, from the root. */
+/* This library's absolute path. */
 static bool own_path(char *out, size_t room)
 {
     Dl_info info;

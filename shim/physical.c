@@ -8,11 +8,11 @@
 #include "charge.h"
 
 #define UNIT 65536u                     /* mappings are multiples of it */
-#define GRANULARITY ((uint64_t)2 << 20) /* and of it, where the memory is the device's */
-#define LONGEST_MAPPING 65536u          /* of the latter that are looked through */
+#define GRANULARITY ((uint64_t)2 << 20) /* and of this for device memory */
+#define LONGEST_MAPPING 65536u          /* most units of a device mapping that are searched */
 
-/* The driver may give a handle's number out again while what it stood for is still mapped: the charge is kept
- * under the index here, to which the handle leads while it lives. */
+/* The driver may reuse a handle's number while its memory is still mapped. The charge is therefore kept under
+ * this index, which the handle maps to while it lives. */
 struct memory {
     uint64_t bytes;
     uint32_t handles, mappings;
@@ -22,10 +22,10 @@ struct memory {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct memory *memories;
 static uint32_t count, capacity, first_free = SL_NONE;
-static struct sl_map by_handle;                   /* to the index */
-static struct sl_map mapped_memory, mapped_units; /* of each mapping's address: the index; how long it is */
+static struct sl_map by_handle;                   /* handle to index */
+static struct sl_map mapped_memory, mapped_units; /* by a mapping's address: the index, and the length */
 
-/* SL_NONE: no host memory; what is not known is not charged. */
+/* SL_NONE: out of host memory; unknown memory is not charged. */
 static uint32_t new_memory(void)
 {
     uint32_t index = first_free;
@@ -68,7 +68,7 @@ void sl_physical_made(uint64_t handle, uint64_t bytes)
     pthread_mutex_unlock(&lock);
 }
 
-/* The mapping that holds the address: its memory's index, or SL_NONE. */
+/* The mapping that holds the address: the index of its memory, or SL_NONE. */
 static uint32_t mapped_at(uint64_t address)
 {
     uint64_t at = address & ~(GRANULARITY - 1);
@@ -147,7 +147,8 @@ void sl_physical_unmapped(uint64_t address, uint64_t bytes)
     pthread_mutex_unlock(&lock);
 }
 
-/* Nothing is freed: in a child of clone() another thread may have held the allocator's lock. */
+/* Frees nothing: another thread of the parent may have held the allocator's lock when the child was cloned.
+ */
 void sl_physical_after_fork(void)
 {
     pthread_mutex_init(&lock, NULL);

@@ -1,29 +1,28 @@
-/* Physical memory of the virtual-memory API: it is there, and charged, while a handle or a mapping holds it.
- * Thread-safe.
- */
+/* Physical memory of the virtual-memory API: it exists, and is charged, while a handle or a mapping holds it.
+ * Thread-safe. */
 #ifndef SLUICE_SHIM_PHYSICAL_H
 #define SLUICE_SHIM_PHYSICAL_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A handle was made to device memory of the managed device. `bytes` 0: it is another process's memory, whose
- * size shows when it is mapped, and is charged from then on. */
+/* A handle to device memory of the managed device was made. `bytes` 0: memory of another process; it is
+ * charged from its first mapping on, which shows its size. */
 void sl_physical_made(uint64_t handle, uint64_t bytes);
-/* A handle to what is mapped at `address` was given out; it may have been given out before. */
+/* A handle to the memory mapped at `address` was returned, possibly not for the first time. */
 void sl_physical_retained(uint64_t handle, uint64_t address);
-/* Handles that are not known are left alone, here and below. */
+/* Unknown handles are ignored, here and below. */
 void sl_physical_released(uint64_t handle);
 
-/* Whether a handle is held to memory that is mapped nowhere. */
+/* Whether a handle holds memory that is mapped nowhere. */
 bool sl_physical_any_unmapped(void);
 
-/* False: the handle is not known. */
+/* False: the handle is unknown. */
 bool sl_physical_mapped(uint64_t address, uint64_t bytes, uint64_t handle);
-/* All mappings in [address, address + bytes) are gone. */
+/* All mappings in [address, address + bytes) were removed. */
 void sl_physical_unmapped(uint64_t address, uint64_t bytes);
 
-/* The child's part of fork. */
+/* For the child after fork. */
 void sl_physical_after_fork(void);
 
 #endif

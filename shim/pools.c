@@ -7,7 +7,7 @@
 #include "driver.h"
 #include "session.h"
 
-#define ALIGN 512u /* what the driver rounds an allocation up to */
+#define ALIGN 512u /* the driver's rounding of allocations */
 
 struct pool {
     CUmemoryPool handle; /* NULL: destroyed, or free */
@@ -19,13 +19,13 @@ struct pool {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pool *pools; /* number - 1 is the index */
 static uint32_t pool_count, pool_capacity;
-static struct sl_map numbers; /* of the live pools' handles */
+static struct sl_map numbers; /* handles of the live pools */
 static struct {
-    bool default_known;   /* the device's default pool is among them */
-    CUmemoryPool current; /* NULL: the driver is to be asked */
-} of_core[SL_MOST_CORES]; /* by the number of the device's core */
+    bool default_known;   /* the device's default pool is in the table */
+    CUmemoryPool current; /* NULL: ask the driver */
+} of_core[SL_MOST_CORES]; /* by the core's number */
 
-/* pre: the lock is taken. */
+/* Precondition: the lock is held. */
 static void forget_current(void)
 {
     for (uint32_t c = 0; c < SL_MOST_CORES; c++) of_core[c].current = NULL;
@@ -62,7 +62,7 @@ static struct pool *new_pool(void)
     return &pools[pool_count++];
 }
 
-/* False: no host memory. pre: the lock is taken. */
+/* False: out of host memory. Precondition: the lock is held. */
 static bool add(CUmemoryPool handle, CUdevice device, uint64_t max_bytes)
 {
     struct pool *before = find(handle), *pool;
@@ -93,7 +93,8 @@ void sl_pool_destroyed(CUmemoryPool handle)
     pthread_mutex_unlock(&lock);
 }
 
-/* The device's default pool is never made by the program. False: no host memory. pre: the lock is taken. */
+/* The program never makes the device's default pool. False: out of host memory. Precondition: the lock is
+ * held. */
 static bool learn_default(void)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();
@@ -105,7 +106,7 @@ static bool learn_default(void)
     return of_core[sl_thread_core].default_known;
 }
 
-/* pre: the lock is taken. */
+/* Precondition: the lock is held. */
 static uint32_t number_of(CUmemoryPool handle)
 {
     if (!of_core[sl_thread_core].default_known && !learn_default()) return SL_NONE;
@@ -121,7 +122,8 @@ uint32_t sl_pool_number(CUmemoryPool handle)
     return number;
 }
 
-/* pre: the lock is taken: what is learned here is older than a change that waits for it. */
+/* Precondition: the lock is held, so that an answer that is learned here is older than a change that waits
+ * for the lock. */
 static void learn_current(void)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();

@@ -1,8 +1,7 @@
-/* Memory pools whose memory can be ours: device memory of the managed device that is not for other processes.
- * Each has a number, which is its allocations' tag in the core and outlives the pool as long as they do. The
- * driver's pool stays beside it, with its own attributes, for what graphs and other contexts take.
- * Thread-safe.
- */
+/* Memory pools whose memory can be ours: device memory of the managed device that is not shared with other
+ * processes. Each pool has a number, which is the tag of its allocations in the core and stays valid as long
+ * as they live. The driver's pool remains, with its own attributes, for allocations of graphs and other
+ * contexts. Thread-safe. */
 #ifndef SLUICE_SHIM_POOLS_H
 #define SLUICE_SHIM_POOLS_H
 
@@ -11,34 +10,34 @@
 
 #include <cuda.h>
 
-/* The program made a pool on `device`; `max_bytes` 0: without a limit. False: there is no host memory to
- * remember it by. */
+/* The program made a pool on `device`; `max_bytes` 0: without a limit. False: out of host memory. */
 bool sl_pool_made(CUmemoryPool handle, CUdevice device, uint64_t max_bytes);
 void sl_pool_destroyed(CUmemoryPool handle);
 
-/* The pool's number; 0 where its memory is not ours; SL_NONE without host memory. pre: the session is on. */
+/* The pool's number; 0: its memory is not ours; SL_NONE: out of host memory. Precondition: the session is on.
+ */
 uint32_t sl_pool_number(CUmemoryPool handle);
 
-/* That of the managed device's current pool, likewise. */
+/* The same for the managed device's current pool. */
 uint32_t sl_pool_current(void);
-/* To be called after the program chose another one. */
+/* Call it after the program has selected another pool. */
 void sl_pool_current_changed(void);
 
-/* Counts an allocation of the pool. False: the pool may not grow so large. */
+/* Counts an allocation of the pool. False: it would exceed the pool's limit. */
 bool sl_pool_take(uint32_t number, uint64_t bytes);
-/* Takes it back; also after the pool was destroyed. Number 0 is no pool. */
+/* Reverts sl_pool_take, also after the pool was destroyed. Number 0 is not a pool. */
 void sl_pool_give(uint32_t number, uint64_t bytes);
 
-/* The pool with this number, or NULL: there is none, or it was destroyed. */
+/* The pool with this number; NULL: there is none, or it was destroyed. */
 CUmemoryPool sl_pool_handle(uint32_t number);
 
-/* Our part of one of the attributes that count bytes; 0 for any other. What is freed leaves the pool at once,
- * so our part of what a pool reserves is what is used of it. */
+/* Our part of an attribute that counts bytes; 0 for any other. Freed memory leaves the pool at once, so our
+ * part of the reserved bytes equals that of the used bytes. */
 uint64_t sl_pool_bytes(CUmemoryPool handle, CUmemPool_attribute attribute);
-/* A high-water mark goes down to what is used; other attributes are left alone. */
+/* Resets a high-water mark to the used bytes; leaves other attributes alone. */
 void sl_pool_reset_high(CUmemoryPool handle, CUmemPool_attribute attribute);
 
-/* The child's part of fork. */
+/* For the child after fork. */
 void sl_pools_after_fork(void);
 
 #endif

@@ -10,7 +10,7 @@
 #include "init.h"
 
 #define MAX_DEVICES 64
-#define MOST_OTHERS 32 /* contexts that are known not to be managed */
+#define MOST_OTHERS 32 /* bound of the contexts known not to be managed */
 
 struct sl_session_view sl_session_view;
 
@@ -22,10 +22,10 @@ static struct {
     } managed[SL_MOST_CORES]; /* by the core's number; the first is set before the state says running */
     _Atomic uint32_t managed_count;
     CUcontext _Atomic others[MOST_OTHERS];
-    /* Read without the lock, while another thread may be starting the session. */
-    _Atomic pid_t process;   /* that the session was started in; 0: not yet */
+    /* Read without the lock, while another thread may start the session. */
+    _Atomic pid_t process;   /* process of the session; 0: not started */
     _Atomic bool wiped;      /* a child finds the view zeroed */
-    CUcontext first_context; /* the first that this process made */
+    CUcontext first_context; /* first context that this process made */
     struct {
         CUcontext context;
         unsigned retains;
@@ -42,7 +42,8 @@ static bool running(void)
     return __atomic_load_n(&sl_session_view.state, __ATOMIC_ACQUIRE) == SL_SESSION_RUNNING;
 }
 
-/* Registered after the driver's own exit handlers, so it runs before them, while the driver still answers. */
+/* Registered after the driver's own exit handlers and therefore run before them, while the driver still
+ * answers. */
 static void at_exit(void)
 {
     if (!running() || session.process != getpid()) return;
@@ -50,15 +51,15 @@ static void at_exit(void)
     sl_runtime_stop(false);
 }
 
-/* A child that no fork handler saw becomes what fork would have made it: locks may be held by threads that it
- * does not have. */
+/* Gives a child that no fork handler saw the state that fork would have made: locks may be held by threads
+ * that do not exist in the child. */
 static void see_what_process_this_is(void)
 {
     pid_t process = session.process;
     if (process && process != getpid()) sl_after_fork();
 }
 
-/* pre: session.lock is taken and a context is current. */
+/* Precondition: session.lock is held and a context is current. */
 static enum sl_session_state start_on(const struct sl_cuda_driver *driver, CUcontext context)
 {
     struct sl_backend backend;
@@ -81,8 +82,8 @@ static enum sl_session_state start_on(const struct sl_cuda_driver *driver, CUcon
     return SL_SESSION_RUNNING;
 }
 
-/* Without a current context the call at hand fails in the driver, and a later one tries again. After any
- * other error none does: the program would have memory of both kinds. */
+/* Without a current context, this call fails in the driver, and a later one tries again. After any other
+ * error no call tries again, because the program would have memory of both kinds. */
 bool sl_session_start(void)
 {
     static __thread bool starting __attribute__((tls_model("initial-exec")));
@@ -149,7 +150,7 @@ static bool was_managed(CUdevice device)
     return false;
 }
 
-/* pre: session.lock is taken and `context` is current. */
+/* Precondition: session.lock is held and `context` is current. */
 static bool start_another(CUcontext context)
 {
     const struct sl_cuda_driver *driver = sl_driver_functions();
@@ -168,7 +169,7 @@ static bool start_another(CUcontext context)
     return true;
 }
 
-/* A context that is not known yet: a device's first is managed from now on, any other is not. */
+/* Handles an unknown context: the first of a device becomes managed, others do not. */
 static void consider(CUcontext context)
 {
     static __thread bool considering __attribute__((tls_model("initial-exec")));
@@ -292,7 +293,7 @@ CUcontext sl_session_context_of(uint64_t address)
     return session.managed[owner_of(address)].context;
 }
 
-/* pre: session.lock is taken. */
+/* Precondition: session.lock is held. */
 static void note_context(CUcontext context)
 {
     if (!session.first_context) session.first_context = context;
@@ -320,7 +321,7 @@ void sl_session_primary_retained(CUdevice device, CUcontext context)
     pthread_mutex_unlock(&session.lock);
 }
 
-/* Whether no context is managed any more. pre: session.lock is taken. */
+/* Whether no context is managed any more. Precondition: session.lock is held. */
 static bool none_left(void)
 {
     for (uint32_t c = 0; c < session.managed_count; c++)
@@ -344,7 +345,7 @@ void sl_session_context_ends(CUcontext context)
     if (last) __atomic_store_n(&sl_session_view.owns_memory, false, __ATOMIC_RELAXED);
 }
 
-/* The primary context of `device` if this release, or a reset, is its end; NULL otherwise. */
+/* The primary context of `device` if this release, or a reset, ends it; otherwise NULL. */
 static CUcontext take_primary(CUdevice device, bool reset)
 {
     CUcontext gone = NULL;
@@ -369,7 +370,8 @@ void sl_session_primary_reset(CUdevice device)
     sl_session_context_ends(take_primary(device, true));
 }
 
-/* A child cannot use the parent's CUDA. Where the parent had not started, the child may start for itself. */
+/* A child cannot use the parent's CUDA. If the parent had not started a session, the child may start its own.
+ */
 void sl_session_after_fork(void)
 {
     pthread_mutex_init(&session.lock, NULL);

@@ -7,7 +7,7 @@
 #include "driver.h"
 #include "session.h"
 
-/* Streams that took work when the driver was asked; by a hash, the last one of each. */
+/* Cache of streams that took work when the driver was asked; each hash keeps its last stream. */
 enum { KNOWN = 64, HANDLE_SHIFT = 4 };
 static _Atomic uintptr_t known[KNOWN]; /* the handle + 1; 0: none */
 
@@ -27,7 +27,7 @@ static bool ask(CUstream stream)
     return result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/* What is known holds in the managed context, while no stream captures. */
+/* The cache is valid in the managed context, while no stream captures. */
 bool sl_stream_takes_work(CUstream stream)
 {
     bool lasts = sl_session_on() && !sl_captures_any();

@@ -1,6 +1,5 @@
-/* What the driver says of a stream, remembered as long as it holds: programs allocate and free far more often
- * than they make streams or capture. Thread-safe.
- */
+/* What the driver reports about a stream, cached while it is valid: programs allocate and free far more often
+ * than they make streams or capture. Thread-safe. */
 #ifndef SLUICE_SHIM_STREAM_STATE_H
 #define SLUICE_SHIM_STREAM_STATE_H
 
@@ -8,11 +7,11 @@
 
 #include <cuda.h>
 
-/* Whether the stream takes work now: its handle is good and it does not capture. `stream` is as
- * sl_work_stream has it. Asks the driver where it is not known. */
+/* Whether the stream takes work at this moment: its handle is valid and it does not capture. `stream` is as
+ * returned by sl_work_stream. Asks the driver if the answer is not cached. */
 bool sl_stream_takes_work(CUstream stream);
 
-/* To be called before the handle means nothing, or another stream. */
+/* Call it before the handle becomes invalid or names another stream. */
 void sl_stream_state_forget(CUstream stream);
 
 #endif

@@ -14,7 +14,7 @@ CUresult sl_work_refused(void)
     return CUDA_ERROR_INVALID_VALUE;
 }
 
-/* A copy within the device returns before it is done, for all its name. */
+/* A copy within the device returns before it is done, even if it is synchronous. */
 static bool waited(const struct sl_work *work)
 {
     if (!work->seen || work->launch.kind != SL_LAUNCH_COPY) return false;

@@ -1,4 +1,5 @@
-/* What the hooks of launches, copies and sets share: the core's struct sl_launch around the driver's call. */
+/* Shared by the hooks of launches, copies and memsets: the core's struct sl_launch around the driver's call.
+ */
 #ifndef SLUICE_SHIM_WORK_H
 #define SLUICE_SHIM_WORK_H
 
@@ -9,9 +10,9 @@
 
 struct sl_work {
     struct sl_launch launch;
-    bool seen;         /* the core knows of the beginning */
-    bool waits;        /* synchronously, it is to wait for the device */
-    uint64_t began_ns; /* of copies and sets; 0: no trace is written */
+    bool seen;         /* the core has seen the beginning */
+    bool waits;        /* synchronous: it has to wait for the device */
+    uint64_t began_ns; /* of copies and memsets; 0: no trace is written */
 };
 
 /* The stream as the core knows it. */
@@ -20,9 +21,9 @@ static inline sl_stream sl_work_stream(struct sl_call call, CUstream stream)
     return stream ? stream : call.default_stream;
 }
 
-/* Whether [address, address + bytes) lies in one allocation, or in mappings that follow each other, where it
- * begins in memory of ours. The driver checks the memory that is its own, but knows no allocation inside our
- * arenas. pre: work->waits is set. */
+/* Whether [address, address + bytes), if it begins in memory of ours, lies in one allocation or in adjacent
+ * mappings. The driver checks its own memory, but does not know the allocations inside our arenas.
+ * Precondition: work->waits is set. */
 static inline bool sl_work_inside(struct sl_work *work, uint64_t address, uint64_t bytes)
 {
     struct sl_allocation found;
@@ -38,8 +39,7 @@ static inline bool sl_work_inside(struct sl_work *work, uint64_t address, uint64
     return false;
 }
 
-/* From the start of the first row to the end of the last, of rows in slices; UINT64_MAX where 64 bits do not
- * hold it. */
+/* From the start of the first row to the end of the last, for rows in slices; UINT64_MAX on overflow. */
 static inline uint64_t sl_work_rows(uint64_t width, uint64_t height, uint64_t depth, uint64_t pitch,
                                     uint64_t slice)
 {
@@ -52,7 +52,8 @@ static inline uint64_t sl_work_rows(uint64_t width, uint64_t height, uint64_t de
     return bytes;
 }
 
-/* Names [address, address + bytes) if it is ours; a copy's host side and other memory are not. */
+/* Adds [address, address + bytes) to the launch if it is memory of ours; ignores host memory and other
+ * memory. */
 static inline void sl_work_span(struct sl_work *work, uint64_t address, uint64_t bytes, bool write)
 {
     struct sl_launch *launch = &work->launch;
@@ -60,7 +61,7 @@ static inline void sl_work_span(struct sl_work *work, uint64_t address, uint64_t
     launch->spans[launch->span_count++] = (struct sl_span){address, bytes, write};
 }
 
-/* What a set of rows covers. */
+/* Bytes that a memset of rows covers. */
 static inline uint64_t sl_work_rows_bytes(size_t pitch, size_t element_bytes, size_t width, size_t height)
 {
     uint64_t row;
@@ -68,10 +69,10 @@ static inline uint64_t sl_work_rows_bytes(size_t pitch, size_t element_bytes, si
     return sl_work_rows(row, height, 1, pitch, 0);
 }
 
-/* Names both sides of the copy. */
+/* Adds both sides of the copy to the launch. */
 void sl_work_copy_spans(struct sl_work *work, const CUDA_MEMCPY3D *copy);
 
-/* The packed form of the parameters: pairs of a key and a value, up to CU_LAUNCH_PARAM_END. */
+/* The packed form of the parameters: pairs of key and value, up to CU_LAUNCH_PARAM_END. */
 static inline void sl_work_read_extra(struct sl_launch *launch, void **extra)
 {
     for (; extra && *extra != CU_LAUNCH_PARAM_END; extra += 2) {
@@ -83,13 +84,13 @@ static inline void sl_work_read_extra(struct sl_launch *launch, void **extra)
     if (!launch->packed) launch->packed_bytes = 0;
 }
 
-/* Tells the trace of work that the driver refused. */
+/* Records work that the driver refused. */
 void sl_work_failed(const struct sl_work *work, CUresult result);
 
-/* The same of work that is refused here, for reaching beyond an allocation. Returns the driver's error. */
+/* The same for work that we refuse because it reaches beyond an allocation. Returns the driver's error. */
 CUresult sl_work_refused(void);
 
-/* After the driver's call: hands its answer on. */
+/* After the driver's call: returns its answer. */
 static inline CUresult sl_work_end(struct sl_work *work, CUresult result)
 {
     if (work->seen) sl_runtime_launch_end(&work->launch, result == CUDA_SUCCESS);
@@ -97,7 +98,7 @@ static inline CUresult sl_work_end(struct sl_work *work, CUresult result)
     return result;
 }
 
-/* The same for a synchronous copy or set, which the driver may let run on. */
+/* The same for a synchronous copy or memset, which the driver may leave running. */
 CUresult sl_work_end_synchronous(struct sl_work *work, sl_stream stream, CUresult result);
 
 #endif

@@ -29,12 +29,12 @@ void sl_option_describe_allowed(const struct sl_option_row *row, char *out, size
         }
         break;
     case TYPE_STRING:
-        snprintf(out, bytes, "a path of less than %d bytes", PATH_MAX);
+        snprintf(out, bytes, "a path shorter than %d bytes", PATH_MAX);
         break;
     case TYPE_RULES:
         snprintf(out, bytes,
-                 "site:HASH=BACKING or from:SIZE=BACKING (pinned, device or unified), or several, separated "
-                 "by commas");
+                 "site:HASH=BACKING or from:SIZE=BACKING (pinned, device or unified), or a list of them "
+                 "separated by commas");
         break;
     }
 }
@@ -74,16 +74,14 @@ void sl_option_describe_number(const struct sl_option_row *row, uint64_t number,
 }
 
 static const char markdown_head[] = /* clang-format off */
-    "# Options\n"
-    "\n"
-    "Every option is an environment variable that `libsluice.so` reads once, when it is loaded; `sluice run`\n"
-    "sets the variable for its command. A size takes the suffixes K, M, G and T (powers of 1024: `8G`, `1.5GiB`,\n"
-    "`512m`); no suffix means bytes. A value that is not allowed gives one warning line and the default; `sluice\n"
-    "run` refuses it. A variable that is set but empty counts as not set. A file's name counts from the folder in\n"
-    "which the program started. Programs with the rights of another user (setuid, capabilities) take none of them.\n"
-    "\n"
+    "# Options\n\n"
+    "Every option is an environment variable that `libsluice.so` reads once, when it is loaded; `sluice run` sets the\n"
+    "variable for its command. A size takes the suffixes K, M, G and T (powers of 1024: `8G`, `1.5GiB`, `512m`); without a\n"
+    "suffix it is in bytes. If a value is not allowed, sluice prints one warning line and uses the default; `sluice run`\n"
+    "refuses the value. A variable that is set but empty counts as not set. A file name is relative to the folder in which\n"
+    "the program started. Programs with the rights of another user (setuid, capabilities) ignore all options.\n\n"
     "| variable | flag of `sluice run` | values | default | meaning |\n"
-    "| --- | --- | --- | --- | --- |\n"; /* clang-format on */
+    "| --- | --- | --- | --- | --- |\n";/* clang-format on */
 
 void sl_options_print(FILE *to, bool markdown)
 {

@@ -53,7 +53,7 @@ class Check(ToolTest):
                                 "unwritten_records": 0, "overwritten_records": 0, "missing": {}})
         result = sluice("trace", "check", self.trace)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
-        self.assertTrue(result.stdout.endswith("\n\nThe file is whole.\n"))
+        self.assertTrue(result.stdout.endswith("\n\nThe file is complete.\n"))
 
     def test_any_byte_that_is_wrong(self):
         """One block is lost, it is said which, and every record of the others is there."""
@@ -89,12 +89,12 @@ class Check(ToolTest):
         damaged[self.blocks[4][0] + 45] ^= 1
         result = sluice("trace", "check", self.changed(damaged[:-3]))
         self.assertEqual((result.returncode, result.stderr), (1, ""))
-        self.assertRegex(result.stdout, rf"(?m)^damaged +at byte {self.blocks[1][0]}, behind tick 2: .*; 6 records are lost "
+        self.assertRegex(result.stdout, rf"(?m)^damaged +at byte {self.blocks[1][0]}, after tick 2: .*; 6 records are lost "
                                         rf"up to byte {self.blocks[2][0]}, tick 6$")
         self.assertRegex(result.stdout, rf"(?m)^damaged +at byte {self.blocks[4][0]}, ")
-        self.assertRegex(result.stdout, rf"(?m)^ends early at byte {self.blocks[-1][0]}, behind tick 20: ")
+        self.assertRegex(result.stdout, rf"(?m)^ends early at byte {self.blocks[-1][0]}, after tick 20: ")
         self.assertRegex(result.stdout, r"(?m)^launches +14 of 20: the others are lost$")
-        self.assertTrue(result.stdout.endswith("\n\nThe file is damaged: 12 records are lost, and its end, "
+        self.assertTrue(result.stdout.endswith("\n\nThe file is damaged: 12 records are lost, and its end; "
                                                "all others are readable.\n"))
 
     def test_bytes_that_do_not_belong_there(self):
@@ -161,7 +161,7 @@ class Check(ToolTest):
         told = check(trace)
         self.assertTrue(told["whole"])
         self.assertEqual((told["unwritten_records"], told["missing"]["launches_without_accesses"]["count"]), (7, 1))
-        self.assertIn("The file is whole; not all was recorded.", sluice("trace", "check", trace).stdout)
+        self.assertIn("The file is complete; some records were not kept.", sluice("trace", "check", trace).stdout)
 
     def test_a_training_run(self):
         trace = record_gpt(self.folder)

@@ -49,15 +49,15 @@ class Doctor(ToolTest):
             said = sluice("doctor", "--software", env={**clean_environment(), "SLUICE_NODE": str(node), **variables}).stdout
             return [tuple(line.split(None, 1)) for line in said.splitlines() if re.match(r"\w+ +(managed|host limit) ", line)]
 
-        self.assertEqual([line[1] for line in host(SLUICE_NODE_LIMIT="1G")], ["host limit       1 GiB for a program"])
+        self.assertEqual([line[1] for line in host(SLUICE_NODE_LIMIT="1G")], ["host limit       1 GiB for each program"])
         self.assertEqual([line[1] for line in host(SLUICE_NODE_LIMIT="1G", LOCAL_RANK="1", LOCAL_WORLD_SIZE="4")],
                          ["host limit       256 MiB for each of 4 ranks"])
         self.assertEqual([line[1] for line in host(SLUICE_HOST_LIMIT="1G", LOCAL_RANK="1", LOCAL_WORLD_SIZE="4")],
-                         ["host limit       1 GiB for a program"])
+                         ["host limit       1 GiB for each program"])
         node.write_text("somebody's")
         os.chmod(node, 0o644)
         (mark, text), = host()
-        self.assertEqual((mark, text), ("note", f"managed          {node} is not what sluice keeps there: processes share no memory"))
+        self.assertEqual((mark, text), ("note", f"managed          {node} is not a file of sluice: processes do not share the node limit"))
         self.assertEqual(node.read_text(), "somebody's")
 
     @staticmethod
@@ -69,13 +69,13 @@ class Doctor(ToolTest):
 
     def test_settings_of_pytorch(self):
         """Otherwise a setting that PyTorch refuses, or reads otherwise than it looks, is found by trying."""
-        self.assertEqual(self.pytorch(), [("ok", "no settings of its allocator")])
+        self.assertEqual(self.pytorch(), [("ok", "its allocator has no settings")])
         fine = "max_split_size_mb:128, roundup_power2_divisions:[256:1,512:2,>:8],expandable_segments:True"
         self.assertEqual(self.pytorch(PYTORCH_CUDA_ALLOC_CONF=fine), [("ok", "PYTORCH_CUDA_ALLOC_CONF=" + fine)])
-        self.assertEqual(self.pytorch(PYTORCH_NO_CUDA_MEMORY_CACHING="1"), [("ok", "no cache of its own")])
+        self.assertEqual(self.pytorch(PYTORCH_NO_CUDA_MEMORY_CACHING="1"), [("ok", "its cache is disabled")])
         for value, wrong in (("max_split_size:128", "unknown"), ("expandable_segments", "key:value"),
-                             ("backend:async", "backend:native"), ("expandable_segments:true", "True and False"), ("backend:native,backend:native", "twice"),
-                             ("backend:cudaMallocAsync,max_split_size_mb:64", "max_split_size_mb: it does nothing")):
+                             ("backend:async", "backend:native"), ("expandable_segments:true", "True and False"), ("backend:native,backend:native", "duplicate"),
+                             ("backend:cudaMallocAsync,max_split_size_mb:64", "max_split_size_mb: no effect")):
             (mark, text), = self.pytorch(PYTORCH_ALLOC_CONF=value)
             self.assertEqual(mark, "note")
             self.assertIn(wrong, text)
@@ -86,8 +86,8 @@ class Doctor(ToolTest):
         both = self.pytorch(PYTORCH_CUDA_ALLOC_CONF=same, PYTORCH_ALLOC_CONF=same)
         self.assertEqual(both, [("ok", "PYTORCH_CUDA_ALLOC_CONF=" + same)])
         for variables, wrong in (
-                ({"PYTORCH_CUDA_ALLOC_CONF": same, "PYTORCH_ALLOC_CONF": "backend:native"}, "=backend:native is not read"),
-                ({"PYTORCH_CUDA_ALLOC_CONF": same, "PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}, "does nothing"),
+                ({"PYTORCH_CUDA_ALLOC_CONF": same, "PYTORCH_ALLOC_CONF": "backend:native"}, "ignores PYTORCH_ALLOC_CONF=backend:native"),
+                ({"PYTORCH_CUDA_ALLOC_CONF": same, "PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}, "no effect"),
                 ({"PYTORCH_NO_CUDA_MEMORY_CACHING": "0"}, "unset it")):
             (mark, text), = self.pytorch(**variables)
             self.assertEqual(mark, "note")

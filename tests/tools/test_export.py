@@ -272,7 +272,7 @@ class Perfetto(ToolTest):
         out = self.folder / "out.pftrace"
         result = sluice("trace", "export", "--perfetto", out, *paths)
         self.assertEqual(result.returncode, 1)
-        self.assertEqual(result.stderr.count("no collectives are in it"), 2)
+        self.assertEqual(result.stderr.count("the trace has no collectives"), 2)
         read = subprocess.run([self.python, pathlib.Path(__file__).with_name("perfetto_read.py"), out], capture_output=True, text=True)
         shown = json.loads(read.stdout)
         self.assertEqual([name for _, name, _ in shown["processes"]], ["rank 0 (1 gpt)", "rank 1 (1 gpt)"])
@@ -341,7 +341,7 @@ class Refused(ToolTest):
         trace = write_trace(self.folder / "t.slt", EVERYTHING)
         content = trace.read_bytes()
         self.assert_usage_error(sluice("trace", "export", trace), "--perfetto OUT or --csv FOLDER is needed")
-        self.assert_usage_error(sluice("trace", "export", "--perfetto", "a", "--csv", "b", trace), "not both")
+        self.assert_usage_error(sluice("trace", "export", "--perfetto", "a", "--csv", "b", trace), "exclude each other")
         self.assert_usage_error(sluice("trace", "export", "--perfeto", "a", trace), "did you mean --perfetto?")
         self.assert_usage_error(sluice("trace", "export", trace, "--perfetto"), "--perfetto needs a value")
         self.assert_usage_error(sluice("trace", "export", "--perfetto", "", trace), "--perfetto needs a value")

@@ -163,7 +163,7 @@ print(json.dumps([child, files, os.getsid(0), os.getpgid(0), os.environ["SLUICE_
     def test_a_program_without_cuda(self):
         result = sluice("run", "-v", "--software", "sh", "-c", "true; exit 3", tool=self.tool)
         self.assertEqual((result.returncode, result.stderr),
-                         (3, "sluice: the program made no CUDA context: there was nothing to do\n"))
+                         (3, "sluice: the program made no CUDA context: sluice had nothing to do\n"))
         self.assertEqual(sluice("run", "--software", "true", tool=self.tool).stderr, "")
 
     def test_a_machine_without_a_driver(self):

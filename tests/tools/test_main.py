@@ -14,11 +14,17 @@ class Main(ToolTest):
             self.assertEqual((result.returncode, result.stderr), (0, ""))
             for command in ("run", "trace", "plan", "profile", "doctor"):
                 self.assertIn(f"\n  {command} ", result.stdout)
-        for command in ("run", "trace", "plan", "profile", "doctor"):
+        for command in ("run", "trace", "plan", "profile", "stats", "doctor", "options"):
             result = sluice(command, "--help")
             self.assertEqual((result.returncode, result.stderr), (0, ""))
             self.assertTrue(result.stdout.startswith(f"Usage: sluice {command}"))
         self.assertRegex(sluice("--version").stdout, r"^sluice \d+\.\d+\.\d+\n$")
+
+    def test_help_in_a_file_is_80_columns_wide(self):
+        for arguments in (["--help"], ["run", "--help"], ["options"], ["plan", "--help"], ["trace", "--help"]):
+            text = sluice(*arguments, env=clean_environment(COLUMNS="132")).stdout
+            self.assertEqual(text, sluice(*arguments).stdout)
+            self.assertEqual([line for line in text.splitlines() if len(line) > 80], [])
 
     def test_wrong_words(self):
         self.assert_usage_error(sluice(), "--help")

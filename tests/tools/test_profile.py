@@ -24,7 +24,7 @@ class Profile(ToolTest):
         self.assertEqual(rows["program"], "gpt")
         self.assertIn("--steps 4", rows["command"])
         self.assertEqual(rows["learned with budget"], "16 MiB")
-        self.assertIn("as the environment says", rows["wanted budget"])
+        self.assertIn("from the environment", rows["wanted budget"])
         told = json.loads(sluice("profile", "--json", path).stdout)
         self.assertEqual(told["program"], "gpt")
         self.assertEqual(told["events"], told["launches"] + told["allocations"] + told["frees"])

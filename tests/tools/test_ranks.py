@@ -32,7 +32,7 @@ class Ranks(JobTest):
         self.assertEqual((ranks[1]["timed_launches"], ranks[1]["estimated_launches"]), (STEPS // 10, STEPS - STEPS // 10))
         text = sluice("trace", "ranks", *paths).stdout
         self.assertIn("Rank 1 kept the others waiting most, 80.0 ms in all, mostly because its launches took longer.", text)
-        self.assertIn("by work: 12 launches were timed, and 108 count as the mean of those like them.", text)
+        self.assertIn("by work: 12 launches were timed, and 108 count as the mean of similar ones.", text)
 
     def test_a_rank_whose_trace_ends_early(self):
         paths = [self.write(0), self.write(1, steps=STEPS // 2)]
@@ -46,17 +46,17 @@ class Ranks(JobTest):
         paths = [self.write(0), write_trace(self.folder / "gap.slt", records)]
         result = sluice("trace", "ranks", "--json", *paths)
         self.assertEqual(result.returncode, 1)
-        self.assert_one_line(result.stderr, "gap.slt: 31 collectives are behind records that were lost, and are not compared")
+        self.assert_one_line(result.stderr, "gap.slt: 31 collectives follow lost records and are not compared")
         self.assertEqual([rank["compared"] for rank in json.loads(result.stdout)["ranks"]], [9, 9])
 
     def test_what_is_not_of_one_job(self):
         other, single = self.write(2, communicator=8), write_trace(self.folder / "single.slt", rank_records(3)[:3])
         result = sluice("trace", "ranks", self.write(0), other)
         self.assertEqual(result.returncode, 1)
-        self.assert_one_line(result.stderr, "no communicator in common: they are not of one job")
+        self.assert_one_line(result.stderr, "no communicator in common: they do not belong to one job")
         result = sluice("trace", "ranks", self.write(0), single)
         self.assertEqual(result.returncode, 1)
-        self.assert_one_line(result.stderr, "single.slt: no collectives are in it")
+        self.assert_one_line(result.stderr, "single.slt: the trace has no collectives")
 
     def test_one_rank_twice(self):
         copy = self.folder / "copy.slt"
@@ -127,7 +127,7 @@ class Info(JobTest):
         self.assertEqual([clock["lined_up_by"] for clock in told], ["first", "collectives", "realtime"])
         self.assertEqual(told[2]["offset_ns"], 307 * MS)
         text = sluice("trace", "info", *paths).stdout
-        self.assertIn("Those of the other ranks are lined up by the time since 1970, as no collective was timed that would tell.", text)
+        self.assertIn("Those of the other ranks are lined up by the time since 1970, as no timed collective relates them.", text)
 
 
 class Phases(JobTest):
@@ -215,7 +215,7 @@ class AnyCommand(JobTest):
             result = sluice("trace", *command, self.write(0), other)
             self.assertEqual(result.returncode, 1, command)
             self.assertNotEqual(result.stdout, "")
-            self.assert_one_line(result.stderr, "no communicator in common: they are not of one job")
+            self.assert_one_line(result.stderr, "no communicator in common: they do not belong to one job")
 
     def test_one_rank_twice(self):
         for command in self.commands:

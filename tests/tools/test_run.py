@@ -102,7 +102,7 @@ class Run(ToolTest):
                 (["--daemon", ""], ["--daemon", "thread|inline"]),
                 (["-vvv"], ["--verbose 3", "0 to 2"]),
                 (["--verbose=1"], ["takes no value"]),
-                (["--trace", "/no/such/folder/t"], ["--trace", "cannot write there", "No such file"]),
+                (["--trace", "/no/such/folder/t"], ["--trace", "cannot write in this folder", "No such file"]),
                 (["--stats", "x" * 5000], ["--stats", "a path"]),
                 (["--budgt", "8G"], ["unknown option --budgt", "did you mean --budget?"]),
                 (["--sofware"], ["did you mean --software?"]),

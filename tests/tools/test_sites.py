@@ -72,9 +72,9 @@ class Sites(ToolTest):
     def test_text_for_people(self):
         path = self.write(INVENTED)
         text = sluice("trace", "sites", path).stdout
-        self.assertIn("3 sites; all together held 160 B at the peak\n", text)
+        self.assertIn("3 sites; together they held 160 B at the peak\n", text)
         self.assertIn("#1   100 B, 100 B of the peak; 2 allocations of 200 B, freed after 2 launches (median); site 0xa\n", text)
-        self.assertIn("1 never freed; 1 refused, of up to 8.79 KiB; site 0xb\n      the trace does not have its call stack\n", text)
+        self.assertIn("1 never freed; 1 refused, of up to 8.79 KiB; site 0xb\n      the trace has no call stack of it\n", text)
         self.assertIn("#3   0 B, 0 B of the peak; 1 refused, of up to 6.84 KiB; site 0xc\n", text)
         self.assertIn("      file+0x10\n      file+0x2f\n      0x7f00\n", text)
         text = sluice("trace", "sites", "--limit", "1", path).stdout
@@ -121,14 +121,14 @@ class Sites(ToolTest):
             self.assertEqual(frame["module"], str(program))
             return [module["remark"] for module in answer["modules"] if module["path"] == str(program)][0]
 
-        self.assertEqual(replace(lambda: shutil.copy(OTHER, program)), "the file is another one now")
-        self.assertEqual(replace(lambda: program.write_text("no object")), "it is no object file")
-        self.assertEqual(replace(lambda: os.mkfifo(program)), "it is no regular file")
+        self.assertEqual(replace(lambda: shutil.copy(OTHER, program)), "the file has another build id")
+        self.assertEqual(replace(lambda: program.write_text("no object")), "it is not an object file")
+        self.assertEqual(replace(lambda: os.mkfifo(program)), "it is not a regular file")
         for other in ("/dev/zero", "/proc/self/status", str(self.folder)):
-            self.assertEqual(replace(lambda: program.symlink_to(other)), "it is no regular file")
+            self.assertEqual(replace(lambda: program.symlink_to(other)), "it is not a regular file")
         self.assertEqual(replace(lambda: None), "the file is gone")
         program.touch()
-        self.assertIn(f"no names of {program}: it is no regular file", sluice("trace", "sites", trace).stdout)
+        self.assertIn(f"no function names of {program}: it is not a regular file", sluice("trace", "sites", trace).stdout)
 
     @unittest.skipUnless(NAMES and ctypes.util.find_library("stdc++"), "no C++ library to look names up in")
     def test_names_of_cpp(self):

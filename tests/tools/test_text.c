@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "tools/text/help.h"
 #include "tools/text/json.h"
 #include "tools/text/progress.h"
 #include "tools/text/table.h"
@@ -246,6 +247,51 @@ static void json_is_written_as_it_is_read(void **state)
     fclose(file);
 }
 
+static void help_is_as_wide_as_the_terminal_up_to_100_columns(void **state)
+{
+    (void)state;
+    struct screen narrow = open_screen(40), wide = open_screen(200);
+    FILE *file = tmpfile();
+    assert_int_equal(help_width(narrow.slave), 40);
+    assert_int_equal(help_width(wide.slave), 100);
+    setenv("COLUMNS", "60", 1);
+    assert_int_equal(help_width(narrow.slave), 60);
+    assert_int_equal(help_width(file), 80); /* the same in every environment */
+    fclose(file);
+    close_screen(&narrow);
+    close_screen(&wide);
+}
+
+static void long_lines_of_help_are_broken_at_spaces(void **state)
+{
+    (void)state;
+    FILE *file = tmpfile();
+    print_wrapped(file,
+                  "Usage: sluice x [--budget LIST] [--chunk LIST] FILE\n"
+                  "Words that do not fit go on the next line.\n"
+                  "\n"
+                  "  --option a|b\n"
+                  "      Its meaning, indented.\n"
+                  "  term  its meäning, in a column\n"
+                  "exactly thirty columns wide ..\n"
+                  "  a-word-that-is-wider-than-the-line-itself or two\n",
+                  30);
+    assert_string_equal(printed(file), "Usage: sluice x\n"
+                                       "       [--budget LIST]\n"
+                                       "       [--chunk LIST] FILE\n"
+                                       "Words that do not fit go on\n"
+                                       "the next line.\n"
+                                       "\n"
+                                       "  --option a|b\n"
+                                       "      Its meaning, indented.\n"
+                                       "  term  its meäning, in a\n"
+                                       "        column\n"
+                                       "exactly thirty columns wide ..\n"
+                                       "  a-word-that-is-wider-than-the-line-itself\n"
+                                       "  or two\n");
+    fclose(file);
+}
+
 /* Runs with `to` as stderr. */
 static void progress_on(FILE *to, bool delayed)
 {
@@ -287,6 +333,8 @@ int main(void)
         cmocka_unit_test_setup(an_empty_table_is_its_titles, plain_environment),
         cmocka_unit_test_setup(times_have_three_digits, plain_environment),
         cmocka_unit_test_setup(json_is_written_as_it_is_read, plain_environment),
+        cmocka_unit_test_setup(help_is_as_wide_as_the_terminal_up_to_100_columns, plain_environment),
+        cmocka_unit_test_setup(long_lines_of_help_are_broken_at_spaces, plain_environment),
         cmocka_unit_test_setup(a_bar_is_for_terminals_and_what_takes_long, plain_environment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

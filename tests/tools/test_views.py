@@ -78,7 +78,7 @@ class Kernels(ToolTest):
             ["often", "3", "500 ns", "9.1 %", "200 ns", "2", "2 MiB", "0", "0", "1", "50 ns"],
             ["copy", "1", "-", "-", "-", "0", "0 B", "0", "0", "0", "-"],
             ["all", "5", "5.50 us", "100.0 %", "1.80 us", "3", "1.20 MiB", "1", "1", "2", "950 ns"],
-            ["2 stalls are of launches that the trace does not name"]])
+            ["2 stalls belong to launches that the trace does not identify"]])
         self.assertEqual(len({len(line) for line in lines[:5]}), 1)
 
     def test_sums_of_a_training_run(self):
@@ -104,10 +104,10 @@ class Kernels(ToolTest):
         self.assert_usage_error(sluice("trace", "kernels", "--sort", "tiem", trace), "unknown value of --sort: tiem",
                                 "did you mean time?")
         self.assert_usage_error(sluice("trace", "kernels", "--sort", "qqqqqqq", trace), "sluice trace kernels --help")
-        self.assert_usage_error(sluice("trace", "kernels", "--limit", "-1", trace), "a whole number")
-        self.assert_usage_error(sluice("trace", "kernels", "--limit", "99999999999999999999", trace), "a whole number")
-        self.assert_usage_error(sluice("trace", "kernels", "--limit", "many", trace), "a whole number")
-        self.assert_usage_error(sluice("trace", "kernels", "--limit", trace), "a whole number")
+        self.assert_usage_error(sluice("trace", "kernels", "--limit", "-1", trace), "not a whole number")
+        self.assert_usage_error(sluice("trace", "kernels", "--limit", "99999999999999999999", trace), "not a whole number")
+        self.assert_usage_error(sluice("trace", "kernels", "--limit", "many", trace), "not a whole number")
+        self.assert_usage_error(sluice("trace", "kernels", "--limit", trace), "not a whole number")
 
     def test_an_empty_trace(self):
         told = shown("kernels", write_trace(self.folder / "empty.slt", []))

@@ -47,7 +47,7 @@ struct accounting {
     struct accounts *out;
 };
 
-/* The account of what happened when `tick` was the newest; NULL if that is outside. */
+/* The account of events at which `tick` was the newest launch; NULL: outside of the range. */
 static struct account *account_at(struct accounting *a, uint64_t tick)
 {
     uint32_t behind = model_launches_to_tick(a->model, tick);
@@ -56,7 +56,7 @@ static struct account *account_at(struct accounting *a, uint64_t tick)
     return &a->out->of[a->phases->of_launch[behind - 1]];
 }
 
-/* Transfers of the program's copies, as far as copies say which way they go. */
+/* Counts the program's copies, if their direction is known. */
 static void count_copy(struct account *account, const struct model_shape *shape)
 {
     if (shape->kind != SL_LAUNCH_COPY) return;
@@ -110,7 +110,7 @@ static void count_moves(struct accounting *a)
     }
 }
 
-/* Between two movements the same stays resident; between two launches the same phase lasts. */
+/* The resident chunks are constant between two movements, the phase between two launches. */
 static bool count_idle(struct accounting *a)
 {
     const struct model *model = a->model;

@@ -1,4 +1,4 @@
-/* What each phase did with device and link. */
+/* The use of device and link by each phase. */
 #ifndef SLUICE_TOOL_ACCOUNTS_H
 #define SLUICE_TOOL_ACCOUNTS_H
 
@@ -8,15 +8,15 @@ enum direction { TO_DEVICE, FROM_DEVICE, DIRECTIONS };
 
 struct account {
     uint64_t launches;
-    uint64_t host_ns;   /* between its launches and the next ones, on the program's clock */
-    uint64_t kernel_ns; /* of its kernels on the device: measured, or the mean of like ones */
+    uint64_t host_ns;   /* from its launches to the next launches, on the program's clock */
+    uint64_t kernel_ns; /* of its kernels on the device: measured, or the mean of similar ones */
     uint64_t timed;     /* launches in kernel_ns */
     uint64_t moved[DIRECTIONS][MOVE_CAUSES]; /* bytes: fetched, evicted */
-    uint64_t populated, dropped;             /* bytes that came and went without being copied */
+    uint64_t populated, dropped;             /* bytes that came or left without a copy */
     uint64_t copied[DIRECTIONS];             /* bytes of the program's own copies */
     uint64_t transfers[DIRECTIONS], transfer_bytes[DIRECTIONS], transfer_ns[DIRECTIONS]; /* as measured */
     uint64_t stalls, stall_ns;
-    double idle_byte_ns; /* budget that no chunk occupied, over host_ns */
+    double idle_byte_ns; /* unoccupied budget, integrated over host_ns */
 };
 
 struct accounts {
@@ -24,13 +24,13 @@ struct accounts {
     bool has_times, has_transfers;
 };
 
-/* The accounts of the launches [begin, end) and of what was issued among them; what was issued before the
- * first launch is the account of PHASE_OTHER where begin is 0. False when there is no memory. */
+/* The accounts of the launches [begin, end) and of moves issued among them. If begin is 0, moves issued
+ * before the first launch count for PHASE_OTHER. False: out of memory. */
 bool accounts_make(const struct model *model, const struct phases *phases, uint32_t begin, uint32_t end,
                    struct accounts *out);
 
-/* The time that each launch shape takes on the device: the mean of its own durations or of its kernel's, 0
- * where none was measured. NULL when there is no memory; release it with free. */
+/* The time of each launch shape on the device: the mean of its own durations or of its kernel's; 0: not
+ * measured. NULL: out of memory. The caller frees it. */
 uint64_t *shape_times(const struct model *model);
 
 static inline uint64_t account_bytes(const struct account *account, enum direction direction)

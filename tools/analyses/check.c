@@ -9,13 +9,13 @@ struct place {
     uint64_t tick, offset;
 };
 
-/* What is counted for one slot, one kernel, or one launch that others refer to. */
+/* The counts of one slot, one kernel, or one launch that others refer to. */
 struct entry {
     uint64_t count, others;
     bool there;
-    struct place first; /* record that counts */
-    struct place over;  /* of a slot: the first free that was one too many, */
-    struct place under; /* and the first allocation */
+    struct place first; /* first record that counts */
+    struct place over;  /* of a slot: the first surplus free, */
+    struct place under; /* and the first surplus allocation */
 };
 
 struct entries {
@@ -26,8 +26,8 @@ struct entries {
 
 struct checker {
     struct check *out;
-    struct entries sets;    /* by the tick whose accesses they are. count: launches that refer to it */
-    struct entries slots;   /* count: frees; others: allocations */
+    struct entries sets;  /* by the tick of the launch with the accesses. count: launches that refer to it */
+    struct entries slots; /* count: frees; others: allocations */
     struct entries kernels; /* count: launches */
     struct entries threads; /* first.tick: of its last launch */
     uint64_t block_offset;
@@ -46,7 +46,7 @@ static struct entry *entry_of(struct checker *checker, struct entries *entries, 
         entries->at = grown;
         entries->room = room;
     }
-    /* A map has no key 0: that number is nobody's. */
+    /* a map cannot have the key 0: that number is never found */
     if (number + 1 && !sl_map_put(&entries->of, number + 1, (uint32_t)entries->count)) goto no_memory;
     entries->at[entries->count] = (struct entry){0};
     return &entries->at[entries->count++];
@@ -89,7 +89,7 @@ static void add_launch(struct checker *checker, const struct sl_trace_record *re
         count(entry_of(checker, &checker->kernels, event->id), record);
 }
 
-/* An access follows its launch, as their thread recorded them. */
+/* An access follows its launch, as recorded by their thread. */
 static void add_access(struct checker *checker, const struct sl_trace_record *record)
 {
     const struct sl_event *event = &record->event;
@@ -99,7 +99,7 @@ static void add_access(struct checker *checker, const struct sl_trace_record *re
         add_lack(checker->out, LACK_LAUNCHES, 1, &place);
 }
 
-/* One that is written again (`there`) may be no new one. */
+/* An allocation that is written again (`there`) may not be a new one. */
 static void add_allocation(struct checker *checker, const struct sl_trace_record *record)
 {
     struct entry *slot = entry_of(checker, &checker->slots, record->event.id);
@@ -163,7 +163,7 @@ static void add(struct checker *checker, const struct sl_trace_record *record)
     }
 }
 
-/* Records of different threads are not in the order of time, so this is known only at the end. */
+/* Records of different threads are not sorted by time, so missing records are known only at the end. */
 static void find_lacks(struct checker *checker)
 {
     struct check *out = checker->out;
@@ -199,7 +199,7 @@ static bool add_damage(struct checker *checker, const struct sl_trace_problem *p
     return true;
 }
 
-/* The first record behind a damage, or what the reader says of those between. */
+/* The first record after damage, or the reader's report of the records in between. */
 static void note_resumed(struct check *check, const struct sl_trace_record *record, bool *first)
 {
     struct check_damage *damage = &check->damages[check->damage_count - 1];

@@ -6,7 +6,7 @@
 #include "base/map.h"
 #include "base/types.h"
 
-enum { PAIRS_MAX = 1 << 26 }; /* a file must not ask for all memory and all time */
+enum { PAIRS_MAX = 1 << 26 }; /* a file must not request all memory and unlimited time */
 
 struct state {
     bool resident;
@@ -28,7 +28,7 @@ struct maker {
     size_t pair_count, pair_room;
 };
 
-/* UINT32_MAX: no memory. */
+/* UINT32_MAX: out of memory. */
 static uint32_t row_of(struct maker *maker, uint32_t chunk)
 {
     struct chunk_rows *out = maker->out;
@@ -97,7 +97,7 @@ static bool add_pair(struct maker *maker, const struct pair *pair)
     return true;
 }
 
-/* The part of a slot that lies in a slab, by its chunks. */
+/* Adds the part of a slot that lies in a slab to its chunks. */
 static bool place_in_slab(struct maker *maker, const struct model_slab *slab, uint32_t slot)
 {
     const struct model_slot *what = &maker->model->slots.at[slot];

@@ -3,12 +3,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define DRIFT_MOST 1e-3 /* quartz differs by a tenth of that */
+#define DRIFT_MOST 1e-3 /* ten times the difference of quartz clocks */
 
 enum {
-    PAIRS_MOST = 1 << 16,            /* of a rank; of more, some at equal distances */
-    DEVICE_CLOCK_ERROR_NS = 1000000, /* by which a launch may begin too early */
-    EARLY_SHARE = 20,                /* one launch in so many may be earlier */
+    PAIRS_MOST = 1 << 16,            /* of a rank; a larger number is sampled at equal distances */
+    DEVICE_CLOCK_ERROR_NS = 1000000, /* a launch may appear to begin this much too early */
+    EARLY_SHARE = 20,                /* one of this many launches may be earlier */
 };
 
 static int by_value(const void *a, const void *b)
@@ -23,13 +23,13 @@ static double median(double *values, size_t count)
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
-/* The distance of two moments, exact also where both are large. */
+/* The difference of two times, exact even if both are large. */
 static double from_to(uint64_t from_ns, uint64_t to_ns)
 {
     return to_ns >= from_ns ? (double)(to_ns - from_ns) : -(double)(from_ns - to_ns);
 }
 
-/* A trace may have figures that no number holds. */
+/* A foreign trace may have figures beyond 64 bits. */
 static uint64_t whole_ns(double ns)
 {
     return fabs(ns) < 9e18 ? (uint64_t)fabs(ns) : (uint64_t)9e18;
@@ -76,7 +76,7 @@ uint64_t clock_on_first(const struct clock *clock, uint64_t own_ns)
 
 uint64_t clock_from_first(const struct clock *clock, uint64_t first_ns)
 {
-    /* without the drift; then by how much that is since the origin */
+    /* first without the drift, then corrected by the drift since the origin */
     uint64_t about_ns = shifted(first_ns, -clock->offset_ns);
     double drifted = from_to(clock->origin_ns, about_ns) * clock->drift / (1 + clock->drift);
     return shifted(about_ns, -drifted);
@@ -87,7 +87,7 @@ uint64_t clock_arrived(const struct clock *clock, const struct meeting_entry *en
     return entry->timed && entry->began_ns && !clock->own_device_clock ? entry->began_ns : entry->launched_ns;
 }
 
-/* A launch cannot begin before it is launched. */
+/* Whether launches begin before they are launched, which is impossible on one clock. */
 static bool has_own_device_clock(const struct meeting_rank *rank)
 {
     size_t timed = 0, early = 0;
@@ -101,7 +101,8 @@ static bool has_own_device_clock(const struct meeting_rank *rank)
     return early * EARLY_SHARE > timed;
 }
 
-/* A rank's ends of collectives, beside the same ends of ranks whose clocks are known, on the first's. */
+/* The ends of a rank's collectives, each with the end on a rank with a known clock, on the first rank's
+ * clock. */
 struct pairs {
     struct pair {
         uint64_t own_ns, first_ns;
@@ -116,7 +117,7 @@ struct finding {
     struct pairs *pairs; /* of each rank */
 };
 
-/* When it ended on the device; 0: not known. */
+/* The end on the device; 0: unknown. */
 static uint64_t end_of(const struct finding *finding, const struct meeting_member *member)
 {
     const struct meeting_entry *entry = meeting_entry(finding->meetings, member);
@@ -125,7 +126,7 @@ static uint64_t end_of(const struct finding *finding, const struct meeting_membe
     return usable ? entry->began_ns + entry->took_ns : 0;
 }
 
-/* Calls `take` for each end of a rank whose clock is not known yet, in meetings with one whose clock is. */
+/* Calls `take` for each end on a rank with an unknown clock, in meetings with a rank whose clock is known. */
 static void each_pair(struct finding *finding, void (*take)(struct pairs *, struct pair))
 {
     const struct meetings *meetings = finding->meetings;
@@ -176,7 +177,7 @@ static bool fit(struct pairs *pairs, struct clock *clock)
     return good;
 }
 
-/* Fits the clocks of ranks that have met one whose clock is known. *more: there were some. */
+/* Fits the clocks of ranks that have met one with a known clock. *more: there were some. */
 static bool fit_next(struct finding *finding, bool *more)
 {
     size_t ranks = finding->meetings->rank_count;
@@ -200,7 +201,7 @@ static bool fit_next(struct finding *finding, bool *more)
     return good;
 }
 
-/* From one rank's clock to the first's, where both know the time since 1970. */
+/* Converts one rank's clock to the first's by the time since 1970. */
 static struct clock by_realtime(const struct model *model, const struct model *first)
 {
     uint64_t own = model->header.realtime_ns - model->header.monotonic_ns,

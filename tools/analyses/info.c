@@ -58,7 +58,7 @@ struct death {
     uint64_t time_ns, bytes;
 };
 
-/* Lives are in the order of their births; their deaths are put in order here. */
+/* Lives are sorted by birth; this sorts their deaths. */
 static bool find_peak(const struct model *model, struct info *out)
 {
     struct death *deaths = malloc((model->lives.count + 1) * sizeof(*deaths));

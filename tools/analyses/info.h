@@ -1,4 +1,4 @@
-/* What `sluice trace info` shows, computed. */
+/* The statistics of `sluice trace info`. */
 #ifndef SLUICE_TOOL_INFO_H
 #define SLUICE_TOOL_INFO_H
 
@@ -9,7 +9,7 @@ struct count_bytes {
     uint64_t count, bytes;
 };
 
-/* Of a number of times; nanoseconds. */
+/* The distribution of times in nanoseconds. */
 struct spread {
     uint64_t count, least, quarter, median, three_quarters, most;
 };
@@ -18,27 +18,27 @@ struct info {
     struct count_bytes launches[LAUNCH_KINDS]; /* bytes: of copies */
     uint64_t launch_count, kernels;
     struct count_bytes allocations, frees;
-    uint64_t peak_bytes, peak_ns, end_bytes; /* live */
-    uint64_t peak_of[CLASS_COUNT];           /* at the peak */
+    uint64_t peak_bytes, peak_ns, end_bytes; /* of live allocations */
+    uint64_t peak_of[CLASS_COUNT];           /* by class, at the peak */
     struct waste waste;
     struct count_bytes moves[MOVE_KINDS][MOVE_CAUSES];
     uint64_t stalls, stall_ns, longest_stall_ns, longest_stall_tick;
     uint64_t syncs, sync_ns;
 
-    struct spread step_times;   /* of whole steps that another launch follows, or of sluice's iterations */
-    bool steps_found;           /* they are steps of training */
-    uint64_t step_launches;     /* of the median step, about: of the last but one */
-    uint64_t evaluations;       /* forward passes without a backward pass: stretches of them */
-    struct count_bytes misfits; /* allocations that failed; bytes: of the largest */
-    uint64_t failed_calls;      /* others that failed */
-    uint64_t fed, predicted;    /* up to the last iteration's end */
-    uint64_t late_fed, late_predicted; /* in the last half of the iterations */
+    struct spread step_times;   /* of complete steps that a launch follows, or of sluice's iterations */
+    bool steps_found;           /* they are training steps */
+    uint64_t step_launches;     /* in the last step but one */
+    uint64_t evaluations;       /* number of stretches of forward passes without a backward pass */
+    struct count_bytes misfits; /* failed allocations; bytes: of the largest */
+    uint64_t failed_calls;      /* other failed calls */
+    uint64_t fed, predicted;    /* up to the end of the last iteration */
+    uint64_t late_fed, late_predicted; /* in the second half of the iterations */
 };
 
-/* False when there is no memory. */
+/* False: out of memory. */
 bool info_make(const struct model *model, const struct phases *phases, struct info *out);
 
-/* The value of metadata of the trace ("device"), the last one, or NULL. */
+/* The last value of the trace's metadata ("device"), or NULL. */
 const char *model_metadata(const struct model *model, const char *name);
 
 #endif

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Functions, as docs/trace-format.md numbers them: in the last and those before all ranks of a communicator
- * take part. */
+/* Functions as numbered in docs/trace-format.md. In those up to the last, all ranks of a communicator take
+ * part. */
 enum { SEVERAL = 0, LAST_OF_ALL = 9 };
 
 static bool is_of_all(const struct model_collective *collective, bool groups)
@@ -20,7 +20,7 @@ static int by_communicator(const void *one, const void *other)
     return a->tick < b->tick ? -1 : a->tick > b->tick;
 }
 
-/* The tick of the first record that is lost. */
+/* The tick of the first lost record. */
 static uint64_t first_lost(const struct model *model)
 {
     uint64_t first = UINT64_MAX;
@@ -29,7 +29,7 @@ static uint64_t first_lost(const struct model *model)
     return first;
 }
 
-/* Goes through collectives and durations side by side, in the order of their ticks. */
+/* Merges collectives and durations, both in the order of their ticks. */
 static bool collect(struct meeting_rank *rank, bool groups)
 {
     const struct model *model = rank->model;
@@ -63,12 +63,12 @@ static bool collect(struct meeting_rank *rank, bool groups)
     return rank->entries;
 }
 
-/* How far each rank's entries have been matched. */
+/* The progress of the matching on each rank. */
 struct walk {
     struct meetings *meetings;
-    size_t *next, *begin; /* begin: where the communicator's are */
+    size_t *next, *begin; /* begin: first entry of the communicator */
     bool groups, skips_groups;
-    bool alike; /* the communicator's collectives, so far */
+    bool alike; /* the communicator's collectives agree so far */
 };
 
 static bool is_here(const struct walk *walk, size_t rank, uint64_t communicator)
@@ -97,7 +97,7 @@ static uint64_t next_communicator(const struct walk *walk)
     return least;
 }
 
-/* Takes the next collective of the communicator from each rank that has one. How many have. */
+/* Takes the next collective of the communicator on each rank that has one, and returns their number. */
 static uint32_t take(struct walk *walk, uint64_t communicator)
 {
     struct meetings *meetings = walk->meetings;
@@ -114,7 +114,7 @@ static uint32_t take(struct walk *walk, uint64_t communicator)
     return here;
 }
 
-/* Whether all ranks have the same ones, for as long as all have some. */
+/* Whether all ranks have equal collectives as long as all have some. */
 static bool is_alike(struct walk *walk, uint64_t communicator, uint32_t members)
 {
     size_t bytes = walk->meetings->rank_count * sizeof(*walk->next);
@@ -154,7 +154,7 @@ static bool match_all(struct meetings *meetings, bool groups)
     size_t *places = calloc(2 * meetings->rank_count, sizeof(*places));
     struct walk walk = {
         .meetings = meetings, .next = places, .begin = places + meetings->rank_count, .groups = groups};
-    /* One that is not kept lies behind those that are: there is always room. */
+    /* there is always room: a meeting that is not kept lies after those that are */
     meetings->at = calloc(entries + 1, sizeof(*meetings->at));
     meetings->members = calloc(entries + 1, sizeof(*meetings->members));
     bool good = places && meetings->at && meetings->members;

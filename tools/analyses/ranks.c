@@ -5,7 +5,7 @@
 
 #define NOT_TIMED UINT64_MAX
 
-/* Meetings are by communicator, so the kinds of this one are the last. */
+/* Meetings are sorted by communicator, so the kinds of this one are the last. */
 static struct rank_kind *kind_of(struct ranks *ranks, const struct meeting_entry *entry)
 {
     for (size_t k = ranks->kind_count; k-- > 0 && ranks->kinds[k].communicator == entry->communicator;)
@@ -25,18 +25,19 @@ static uint64_t excess(uint64_t a, uint64_t b)
     return a > b ? a - b : 0;
 }
 
-/* What all ranks had worked and fetched when one rank was last no later than before: since then it has fallen
- * behind. */
+/* The totals of work and fetches of all ranks when a rank was last no later than before: it has fallen behind
+ * since then. */
 struct level {
-    uint64_t late_ns;      /* at the meeting before */
+    uint64_t late_ns;      /* at the preceding meeting */
     struct spent *of_rank; /* in `spent` */
 };
 
 struct counting {
     const struct meetings *meetings;
     struct ranks *ranks;
-    const struct meeting_entry **entries; /* of each rank, as all of these; NULL: it does not take part */
-    uint64_t *took_ns;                    /* NOT_TIMED: nobody knows */
+    const struct meeting_entry *
+        *entries;      /* of each rank, like the members below; NULL: it does not take part */
+    uint64_t *took_ns; /* NOT_TIMED: unknown */
     struct spent *spent;
     struct level *levels;
 };
@@ -46,7 +47,7 @@ static const struct spent *spent_until(const struct counting *counting, size_t r
     return &counting->ranks->books[rank].spending.until[counting->entries[rank]->collective];
 }
 
-/* The pace of rank `other`; where that is not known, of the fastest, the late one left out. 0: nobody's is.
+/* The pace of rank `other` or, if unknown, of the fastest rank other than the late one. 0: all are unknown.
  */
 static double pace_beside(const struct ranks *ranks, size_t late, size_t other)
 {
@@ -58,20 +59,21 @@ static double pace_beside(const struct ranks *ranks, size_t late, size_t other)
     return pace;
 }
 
-/* By how much longer the late rank's fetches took than at that pace. Links that are alike differ from fetch
- * to fetch, by what else moves, so less than a quarter is nothing. */
+/* The time by which the late rank's fetches exceed that pace. Equal links also differ between fetches because
+ * of other traffic, so less than a quarter counts as 0. */
 static uint64_t slow_link_ns(double pace, const struct spent *from, const struct spent *to)
 {
     double took = (double)(to->transfer_ns - from->transfer_ns);
     double would = (double)(to->transfer_bytes - from->transfer_bytes) * pace;
     if (would <= 0 || took <= would * 1.25) return 0;
-    return took - would < 9e18 ? (uint64_t)(took - would) : (uint64_t)9e18; /* whatever a file says */
+    return took - would < 9e18 ? (uint64_t)(took - would)
+                               : (uint64_t)9e18; /* foreign files may have any figures */
 }
 
-/* Why the last rank came so much later than the one before it: what its launches took longer since it was
- * level with the others; then what its fetches took longer because its link is slower. The rest it waited,
- * for data if it has fetched more since then or as far as its launches were stalled longer, else for its
- * host. */
+/* Attributes the delay of the last rank after the one before it: first the extra time of its launches since
+ * it was level with the others; then the extra time of its fetches because of a slower link. The rest are
+ * waits: for data, if it has fetched more since then or as far as its launches stalled longer; otherwise for
+ * its host. */
 static void blame(const struct counting *counting, size_t last, size_t before, uint64_t late_ns)
 {
     const struct level *level = &counting->levels[last];
@@ -96,7 +98,8 @@ static void blame(const struct counting *counting, size_t last, size_t before, u
     books->by_host_ns += rest - data;
 }
 
-/* Ranks that do not come last, or less late than before, are level now. `late_ns`: of rank `last`. */
+/* Ranks that do not come last, or that come less late than before, are level at this meeting. `late_ns`: of
+ * rank `last`. */
 static void note_levels(struct counting *counting, size_t last, uint64_t late_ns)
 {
     size_t count = counting->ranks->count;
@@ -110,8 +113,8 @@ static void note_levels(struct counting *counting, size_t last, uint64_t late_ns
     }
 }
 
-/* Which rank came last, and which before it; false: fewer than two were timed. They end together, so who
- * comes last takes least. */
+/* Finds the rank that came last and the one before it. False: fewer than two were timed. All end together, so
+ * the last rank took least. */
 static bool find_last(const struct ranks *ranks, const uint64_t *took_ns, size_t *last, size_t *before)
 {
     size_t timed = 0;
@@ -170,7 +173,7 @@ static bool count_meeting(struct counting *counting, const struct meeting *meeti
     return true;
 }
 
-/* What was spent in front of a communicator's first meeting counts for that one. */
+/* Work before a communicator's first meeting counts for that meeting. */
 static void forget_levels(struct counting *counting)
 {
     size_t count = counting->ranks->count;

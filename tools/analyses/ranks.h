@@ -1,10 +1,9 @@
-/* The traces of several ranks of one job, compared: which rank came last to a collective, how long the others
+/* Compares the traces of the ranks of one job: which rank came last to a collective, how long the others
  * waited for it, and why it was late.
  *
- * A collective ends on all ranks at about one time, so who came last to it took least: no clocks are
- * compared. With NCCL a rank may be done with a broadcast or a reduction before the others; there it is
- * rough.
- */
+ * A collective ends on all ranks at about the same time, so the last rank took least; no clocks are compared.
+ * With NCCL, a rank may finish a broadcast or a reduction before the others; for these the result is
+ * approximate. */
 #ifndef SLUICE_TOOL_RANKS_H
 #define SLUICE_TOOL_RANKS_H
 
@@ -13,30 +12,30 @@
 
 struct rank_books {
     struct spending spending;
-    uint64_t compared;  /* collectives in which it and another rank were timed */
-    uint64_t waited_ns; /* in all of them, for the last rank */
-    uint64_t last;      /* how often it was that rank, and not with another one */
-    uint64_t late_ns;   /* by how much later than the last but one: the sum of the next four */
+    uint64_t compared;  /* collectives for which it and another rank were timed */
+    uint64_t waited_ns; /* in these, for the last rank */
+    uint64_t last;      /* number of times that it alone was the last rank */
+    uint64_t late_ns;   /* total delay after the last rank but one: the sum of the next four */
     uint64_t by_work_ns, by_link_ns, by_data_ns, by_host_ns;
 };
 
-/* What the collectives of one function and communicator have in common. */
+/* The collectives of one function and communicator. */
 struct rank_kind {
     uint64_t communicator;
     uint32_t function;
-    uint64_t count, compared, bytes; /* bytes: of all, on one rank */
+    uint64_t count, compared, bytes; /* bytes: total, on one rank */
     uint64_t waited_ns;              /* by all ranks */
-    uint64_t *last_of_rank;          /* how often each came last */
+    uint64_t *last_of_rank;          /* number of times that each came last */
 };
 
 struct ranks {
     struct rank_books *books; /* of each rank, in the order of the meetings' */
     size_t count;
-    struct rank_kind *kinds; /* by what was waited, most first */
+    struct rank_kind *kinds; /* longest waits first */
     size_t kind_count;
 };
 
-/* *out is released with ranks_free. False: there is no memory, and *out is empty. */
+/* The caller frees *out with ranks_free. False: out of memory, and *out is empty. */
 bool ranks_compare(const struct meetings *meetings, struct ranks *out);
 void ranks_free(struct ranks *ranks); /* accepts a zeroed one */
 

@@ -29,12 +29,12 @@ static void apply(struct residency *r, const struct model_move *move)
     }
     bool comes = move->kind == SL_ACTION_FETCH || move->kind == SL_ACTION_POPULATE;
     uint64_t now = comes ? *held + move->bytes : 0;
-    if (now < *held && comes) now = UINT64_MAX; /* no figure that a program wrote */
+    if (now < *held && comes) now = UINT64_MAX; /* not a figure that a program wrote */
     r->bytes = r->bytes - *held + now;
     *held = now;
 }
 
-/* Births and deaths, in the order of time. */
+/* Births and deaths, sorted by time. */
 static bool find_changes(struct residency *r)
 {
     const struct model *model = r->model;

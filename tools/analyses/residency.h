@@ -1,5 +1,5 @@
-/* What of device memory is occupied, followed through a trace: what chunks hold, as the movements say; in a
- * trace without movements, whatever lives. */
+/* The occupied device memory through a trace: by the movements of chunks or, in a trace without movements, by
+ * live allocations. */
 #ifndef SLUICE_TOOL_RESIDENCY_H
 #define SLUICE_TOOL_RESIDENCY_H
 
@@ -8,7 +8,7 @@
 
 struct residency {
     const struct model *model;
-    uint64_t bytes;         /* occupied now */
+    uint64_t bytes;         /* occupied at this time */
     bool by_lives;          /* nothing was moved */
     size_t next;            /* movement, or change */
     struct sl_map index_of; /* chunk + 1 -> in `held` */
@@ -21,18 +21,18 @@ struct residency {
     bool no_memory;
 };
 
-/* False when there is no memory. residency_free accepts what is left then. */
+/* False: out of memory; then pass *out to residency_free. */
 bool residency_start(const struct model *model, struct residency *out);
 
-/* Applies all that happened up to `time_ns` and returns when the next change comes, later than that, or
- * UINT64_MAX. pre: times do not go back. */
+/* Applies all events up to `time_ns` and returns the time of the next change, or UINT64_MAX. Precondition:
+ * times do not decrease. */
 uint64_t residency_step(struct residency *residency, uint64_t time_ns);
 
-/* Whether the chunk holds anything now. */
+/* Whether the chunk holds data at this time. */
 bool residency_holds(const struct residency *residency, uint32_t chunk);
 void residency_free(struct residency *residency);
 
-/* The most that is occupied at one time. False when there is no memory. */
+/* The most memory occupied at one time. False: out of memory. */
 bool residency_peak(const struct model *model, uint64_t *out);
 
 #endif

@@ -16,14 +16,14 @@ struct lifetime {
     uint32_t site;
 };
 
-/* While they are found. */
+/* State of the search. */
 struct search {
     const struct model *model;
     struct sites *sites;
     struct sl_map by_site;
     struct change *changes;
     struct lifetime *lifetimes;
-    size_t change_count, lifetime_count, room; /* room: for sites */
+    size_t change_count, lifetime_count, room; /* room: capacity for sites */
 };
 
 static bool grow(struct search *search)
@@ -36,7 +36,7 @@ static bool grow(struct search *search)
     return true;
 }
 
-/* The site's place among the figures. The map has none for key 0. */
+/* The index of the site. The map cannot have the key 0. */
 static bool find_site(struct search *search, uint64_t site, uint32_t *out)
 {
     uint64_t key = site ? site : 1;
@@ -54,7 +54,7 @@ static bool add_life(struct search *search, const struct model_life *life)
     const struct model *model = search->model;
     const struct model_slot *slot = &model->slots.at[life->slot];
     uint32_t s;
-    if (!slot->bytes) return true; /* its allocation is not in the file */
+    if (!slot->bytes) return true; /* its allocation is missing in the file */
     if (!find_site(search, slot->site, &s)) return false;
     struct site_figures *figures = &search->sites->at[s];
     figures->allocations++;
@@ -84,7 +84,7 @@ static bool add_errors(struct search *search)
     return true;
 }
 
-/* The live bytes of each site as time goes on. The second pass stops where all had the most. */
+/* Follows the live bytes of each site over time. The second pass stops at the peak of the total. */
 static void follow(struct search *search, size_t changes, size_t *most_at)
 {
     uint64_t all = 0;

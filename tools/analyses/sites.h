@@ -1,4 +1,4 @@
-/* Who allocates how much, from a trace. */
+/* Memory by allocation site, from a trace. */
 #ifndef SLUICE_TOOL_SITES_H
 #define SLUICE_TOOL_SITES_H
 
@@ -6,23 +6,23 @@
 
 struct site_figures {
     uint64_t site;
-    const char *frames; /* as the trace has them; NULL: it does not */
+    const char *frames; /* as in the trace; NULL: missing */
     uint64_t allocations, total_bytes;
-    uint64_t peak_bytes;             /* the most that its allocations had at one time */
-    uint64_t share_bytes;            /* what they had when all sites together had the most */
-    uint64_t live_bytes;             /* when the trace ends */
-    uint64_t kept;                   /* allocations that were not freed */
-    uint64_t lifetime;               /* launches between allocation and free: the median */
-    uint64_t refused, refused_bytes; /* allocations that were refused; the largest of these */
+    uint64_t peak_bytes;             /* most bytes of its allocations at one time */
+    uint64_t share_bytes;            /* its bytes at the peak of all sites together */
+    uint64_t live_bytes;             /* at the end of the trace */
+    uint64_t kept;                   /* allocations never freed */
+    uint64_t lifetime;               /* median number of launches from allocation to free */
+    uint64_t refused, refused_bytes; /* refused allocations; the largest of them */
 };
 
 struct sites {
-    struct site_figures *at; /* the largest peak first */
+    struct site_figures *at; /* largest peak first */
     size_t count;
     uint64_t peak_bytes; /* of all sites together */
 };
 
-/* False: no memory; *out is then empty. Otherwise released with sites_free. */
+/* False: out of memory, and *out is empty. Otherwise the caller frees it with sites_free. */
 bool sites_find(const struct model *model, struct sites *out);
 void sites_free(struct sites *sites);
 

@@ -4,7 +4,7 @@
 
 #include "tools/analyses/accounts.h"
 
-/* How long a launch took, or is taken to have. */
+/* The measured or estimated time of a launch. */
 static uint64_t time_of(struct spending *spending, const struct model_launch *launch,
                         const struct model_duration *duration, const uint64_t *shape_ns)
 {
@@ -23,7 +23,7 @@ static void add_transfer(struct spent *spent, const struct model_transfer *trans
     spent->transfer_bytes += transfer->bytes;
 }
 
-/* The one that waited, or the newest then. */
+/* The launch that waited, or the newest one at that time. */
 static uint64_t launch_of(const struct model_stall *stall)
 {
     return stall->launch ? stall->launch : stall->tick;
@@ -36,8 +36,7 @@ static double find_pace(const struct model *model)
     return all.transfer_bytes ? (double)all.transfer_ns / (double)all.transfer_bytes : 0;
 }
 
-/* Goes through launches, durations, moves, transfers, stalls and collectives side by side, in the order of
- * their ticks. */
+/* Merges launches, durations, moves, transfers, stalls and collectives, all in the order of their ticks. */
 static void sum_up(const struct model *model, const uint64_t *shape_ns, struct spending *spending)
 {
     size_t move = 0, transfer = 0, stall = 0, duration = 0, collective = 0;

@@ -4,10 +4,10 @@
 
 #include "tools/analyses/residency.h"
 
-/* A part of a segment in one chunk, for as long as it lives. */
+/* A part of a segment in one chunk, during its life. */
 struct piece {
     uint64_t born_ns, died_ns, bytes;
-    uint32_t chunk; /* SL_NONE: not known */
+    uint32_t chunk; /* SL_NONE: unknown */
     uint8_t class;
 };
 
@@ -19,7 +19,7 @@ struct pieces {
 enum {
     PIECES_MAX = 1 << 22,
     CLOCK_ERROR_NS = 1000000,
-    EARLY_SHARE = 20, /* one transfer in so many may be wrong */
+    EARLY_SHARE = 20, /* one of this many transfers may be wrong */
 };
 
 struct making {
@@ -53,7 +53,7 @@ static uint64_t begin_of(const struct timeline *t, uint32_t stretch)
     return t->begin_ns + (uint64_t)((double)(t->end_ns - t->begin_ns) * stretch / t->count);
 }
 
-/* The stretch of a time in [begin_ns, end_ns). */
+/* The interval of a time in [begin_ns, end_ns). */
 static uint32_t stretch_of(const struct timeline *t, uint64_t time_ns)
 {
     double share = (double)(time_ns - t->begin_ns) / (double)(t->end_ns - t->begin_ns);
@@ -66,7 +66,7 @@ static bool is_within(const struct timeline *t, uint64_t time_ns)
     return time_ns >= t->begin_ns && time_ns < t->end_ns;
 }
 
-/* The part of `amount` that lies before `at` if it is even over [from, to). */
+/* The part of `amount` before `at` if it is distributed evenly over [from, to). */
 static uint64_t part_before(uint64_t amount, uint64_t from, uint64_t to, uint64_t at)
 {
     return (uint64_t)((unsigned __int128)amount * (at - from) / (to - from));
@@ -90,7 +90,7 @@ static bool find_phases(const struct making *m)
 {
     const struct model *model = m->model;
     struct timeline *t = m->out;
-    uint64_t *times = calloc((size_t)t->count * PHASE_COUNT, sizeof(*times)); /* of each phase a row */
+    uint64_t *times = calloc((size_t)t->count * PHASE_COUNT, sizeof(*times)); /* a row for each phase */
     if (!times) return false;
     uint32_t first = model_launches_to_time(model, t->begin_ns);
     for (uint32_t l = first ? first - 1 : 0; l < model->launches.count; l++) {
@@ -108,8 +108,8 @@ static bool find_phases(const struct making *m)
     return true;
 }
 
-/* Whether transfers come after the launches behind which they were issued, as they must: a simulated device
- * has a clock of its own. */
+/* Whether transfers begin after the launches that they follow. On a simulated device with a clock of its own
+ * they may not. */
 static bool clocks_agree(const struct model *model)
 {
     size_t early = 0;
@@ -170,7 +170,7 @@ static void add_piece(struct pieces *pieces, struct piece piece)
     pieces->at[pieces->count++] = piece;
 }
 
-/* The chunk at `address` and where it ends. */
+/* The chunk at `address`, and its end. */
 static uint32_t chunk_at(const struct model *model, uint64_t address, uint64_t *end)
 {
     *end = UINT64_MAX;
@@ -179,7 +179,7 @@ static uint32_t chunk_at(const struct model *model, uint64_t address, uint64_t *
         if (address < slab->address || address - slab->address >= slab->bytes) continue;
         uint64_t index = (address - slab->address) / model->chunk_bytes;
         uint64_t chunk_end = slab->address + (index + 1) * model->chunk_bytes;
-        if (chunk_end <= address) continue; /* no figure that a program wrote */
+        if (chunk_end <= address) continue; /* not a figure that a program wrote */
         *end = chunk_end;
         return slab->chunk + (uint32_t)index;
     }

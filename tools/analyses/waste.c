@@ -4,11 +4,11 @@
 
 #include "tools/model/sorted.h"
 
-/* A file must not ask for all memory and all time. */
+/* A file must not request all memory and unlimited time. */
 enum { MOST_CHUNKS = 1 << 22, MOST_CHANGES = 1 << 27 };
 
 struct chunk_use {
-    uint32_t live; /* allocations */
+    uint32_t live; /* number of allocations */
     uint64_t bytes;
 };
 
@@ -38,7 +38,7 @@ static bool is_sound(const struct model *model)
     return model->slabs.count && chunk >= SL_BLOCK_BYTES && chunk <= SL_GIB && !(chunk & (chunk - 1));
 }
 
-/* The first slab that ends behind `address`. */
+/* The first slab that ends after `address`. */
 static size_t slab_at(const struct count *count, uint64_t address)
 {
     size_t low = 0, high = count->slab_count;
@@ -85,7 +85,7 @@ static void add(struct count *count, uint32_t slot, bool born)
     }
 }
 
-/* Slabs that a sluice may have written, none of which overlap. */
+/* Takes the slabs that sluice may have written; none of them overlap. */
 static bool take_slabs(struct count *count)
 {
     const struct model *model = count->model;

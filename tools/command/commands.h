@@ -1,5 +1,5 @@
-/* The subcommands of `sluice` beside `trace` and `plan`. argv[0] is the subcommand's name. They return the
- * exit status. */
+/* The subcommands of `sluice` other than `trace` and `plan`. argv[0] is the subcommand's name. They return
+ * the exit status. */
 #ifndef SLUICE_TOOL_COMMANDS_H
 #define SLUICE_TOOL_COMMANDS_H
 

@@ -1,4 +1,4 @@
-/* `sluice doctor`: says whether sluice works on this machine, and if not, why. */
+/* `sluice doctor`: checks whether sluice works on this machine, and prints the reason if not. */
 #include "tools/command/doctor.h"
 
 #include <limits.h>
@@ -9,6 +9,7 @@
 #include "tools/command/commands.h"
 #include "tools/command/places.h"
 #include "tools/text/command_line.h"
+#include "tools/text/help.h"
 #include "tools/text/messages.h"
 
 void find(struct findings *findings, enum verdict verdict, const char *subject, const char *format, ...)
@@ -28,17 +29,19 @@ void find(struct findings *findings, enum verdict verdict, const char *subject, 
 int command_doctor(int argc, char **argv)
 {
     if (wants_help(argc, argv)) {
-        puts(
-            "Usage: sluice doctor [--software]\n"
-            "Examines the driver, the devices and the limits of this machine, and the settings of PyTorch's\n"
-            "allocator. Exit status 0: sluice works here; 1: it does not. --software examines the software "
-            "device instead of the driver.");
+        FILE *to = help_begin();
+        fputs("Usage: sluice doctor [--software]\n"
+              "Checks the driver, the devices and the limits of this machine, and the settings of PyTorch's "
+              "allocator. --software checks the software device instead of the driver. Exit status 0: sluice "
+              "works here; 1: it does not.\n",
+              to);
+        help_end(to);
         return EXIT_OK;
     }
     char driver[PATH_MAX + 32] = "libcuda.so.1";
     if (argc > 1) {
         if (strcmp(argv[1], "--software") != 0 || argc > 2)
-            return usage_error("doctor takes nothing but --software");
+            return usage_error("doctor accepts only --software");
         if (!find_software_device(driver, sizeof(driver) - 32))
             return failure("the software device is not installed");
         strcat(driver, "/libcuda.so.1");

@@ -6,29 +6,29 @@
 
 enum verdict {
     VERDICT_OK,
-    VERDICT_NOTE,   /* works, but less well, or not for everyone */
+    VERDICT_NOTE,   /* works with restrictions */
     VERDICT_BROKEN, /* sluice cannot work */
 };
 
 struct findings {
     bool broken;
-    char reason[256]; /* the first that broke it */
+    char reason[256]; /* of the first VERDICT_BROKEN */
 };
 
 /* Prints one aligned line and remembers the first VERDICT_BROKEN. */
 void find(struct findings *findings, enum verdict verdict, const char *subject, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* The driver, its devices and features. `path`: of libcuda.so.1, or its name to search for. */
+/* Examines the driver, its devices and features. `path`: of libcuda.so.1, or its name for a search. */
 void examine_driver(struct findings *findings, const char *path);
 
-/* Memory limits of this machine and this process. */
+/* Examines the memory limits of this machine and this process. */
 void examine_host(struct findings *findings);
 
-/* What the environment says to PyTorch's allocator. */
+/* Examines the settings of PyTorch's allocator in the environment. */
 void examine_framework(struct findings *findings);
 
-/* Whether a program starts with libsluice.so preloaded. */
+/* Examines whether a program starts with libsluice.so preloaded. */
 void examine_library(struct findings *findings);
 
 #endif

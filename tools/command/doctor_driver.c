@@ -13,7 +13,7 @@ enum {
     VERSION_DISCARD = 13000,    /* cuMemDiscardBatchAsync */
 };
 
-/* The few functions that are needed, found by name: this command links no driver. */
+/* The required functions, found by name: this command does not link with the driver. */
 static struct {
     CUresult (*init)(unsigned);
     CUresult (*version)(int *);
@@ -74,15 +74,15 @@ static void examine_features(struct findings *findings, void *driver, int versio
     bool parameters = version >= VERSION_PARAMETERS && dlsym(driver, "cuFuncGetParamInfo");
     bool discard = version >= VERSION_DISCARD && dlsym(driver, "cuMemDiscardBatchAsync");
     if (parameters)
-        find(findings, VERDICT_OK, "kernel arguments", "the driver says where they are");
+        find(findings, VERDICT_OK, "kernel arguments", "the driver reports their layout");
     else
         find(findings, VERDICT_BROKEN, "kernel arguments",
-             "the driver cannot say where they are: it must be 12.4 or newer");
+             "the driver cannot report their layout: it must be 12.4 or newer");
     if (discard)
         find(findings, VERDICT_OK, "discard", "freed memory is discarded without a copy");
     else
         find(findings, VERDICT_NOTE, "discard",
-             "not before driver 13.0: freed memory is copied like other memory");
+             "needs driver 13.0 or newer: freed memory is copied like other memory");
 }
 
 static void examine_device(struct findings *findings, int index)
@@ -104,7 +104,7 @@ static void examine_device(struct findings *findings, int index)
     find(findings, VERDICT_OK, subject, "%s, %s", name, sl_bytes_text(bytes, memory));
     snprintf(subject, sizeof(subject), "unified memory %d", index);
     if (concurrent)
-        find(findings, VERDICT_OK, subject, "concurrent access of device and host");
+        find(findings, VERDICT_OK, subject, "concurrent access by device and host");
     else
         find(findings, VERDICT_BROKEN, subject, "no concurrent managed access (as on Windows and in WSL)");
 }
@@ -118,13 +118,13 @@ void examine_driver(struct findings *findings, const char *path)
     if (!error) error = cu.version(&version);
     if (!error) error = cu.device_count(&count);
     if (error) {
-        find(findings, VERDICT_BROKEN, "driver", "%s does not start: %s", file_of(driver, path),
+        find(findings, VERDICT_BROKEN, "driver", "%s cannot be initialized: %s", file_of(driver, path),
              error_text(error));
         return;
     }
     find(findings, VERDICT_OK, "driver", "CUDA %d.%d, %s", version / 1000, version % 1000 / 10,
          file_of(driver, path));
     examine_features(findings, driver, version);
-    if (!count) find(findings, VERDICT_BROKEN, "devices", "the driver has none");
+    if (!count) find(findings, VERDICT_BROKEN, "devices", "the driver finds none");
     for (int i = 0; i < count; i++) examine_device(findings, i);
 }

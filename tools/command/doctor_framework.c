@@ -1,5 +1,5 @@
-/* The settings of PyTorch's allocator, which it reads when it is imported: some keep sluice from planning
- * well, and wrong ones end the program, or do nothing, without a clear word. */
+/* The settings of PyTorch's allocator, which it reads at import. Some prevent sluice from planning well;
+ * wrong ones end the program or have no effect, without a clear message. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,13 +7,13 @@
 #include "tools/command/doctor.h"
 
 enum key_kind {
-    KEY_OTHER,  /* whatever the backend is */
-    KEY_NATIVE, /* of the native backend alone */
+    KEY_OTHER,  /* of all backends */
+    KEY_NATIVE, /* of the native backend only */
     KEY_SWITCH = 2,
     KEY_BACKEND = 4,
 };
 
-/* Of PyTorch 2.6 to 2.15. */
+/* The keys of PyTorch 2.6 to 2.15. */
 static const struct key {
     const char *name;
     unsigned kind;
@@ -44,7 +44,7 @@ static const struct key {
 };
 enum { KEYS = sizeof(keys) / sizeof(*keys) };
 
-/* What is looked at: one variable's value. */
+/* The examined variable. */
 struct settings {
     const char *variable;
     bool given[KEYS];
@@ -70,29 +70,28 @@ static void examine_entry(struct findings *findings, struct settings *settings, 
 {
     char *colon = strchr(entry, ':');
     if (!colon || colon == entry || !colon[1]) {
-        say_wrong(findings, settings, entry, "PyTorch refuses what is not key:value");
+        say_wrong(findings, settings, entry, "PyTorch refuses entries other than key:value");
         return;
     }
     *colon = 0;
     size_t key = find_key(entry);
     *colon = ':';
     if (key == KEYS) {
-        say_wrong(findings, settings, entry, "no key that is known here, and PyTorch refuses unknown ones");
+        say_wrong(findings, settings, entry, "unknown key, which PyTorch may refuse");
         return;
     }
-    if (settings->given[key])
-        say_wrong(findings, settings, entry, "the key is there twice, which PyTorch may refuse");
+    if (settings->given[key]) say_wrong(findings, settings, entry, "duplicate key, which PyTorch may refuse");
     settings->given[key] = true;
     const char *value = colon + 1;
     bool is_async = !strcmp(value, "cudaMallocAsync");
     if (keys[key].kind & KEY_BACKEND) settings->is_async = is_async;
     if ((keys[key].kind & KEY_BACKEND) && !is_async && strcmp(value, "native") != 0)
-        say_wrong(findings, settings, entry, "PyTorch has backend:native and backend:cudaMallocAsync");
+        say_wrong(findings, settings, entry, "PyTorch accepts backend:native and backend:cudaMallocAsync");
     if ((keys[key].kind & KEY_SWITCH) && strcmp(value, "True") != 0 && strcmp(value, "False") != 0)
-        say_wrong(findings, settings, entry, "PyTorch takes True and False, written so");
+        say_wrong(findings, settings, entry, "PyTorch accepts only True and False");
 }
 
-/* Entries are separated by commas, but for those in brackets. `text` is changed. */
+/* Entries are separated by commas outside of brackets. Changes `text`. */
 static void examine_entries(struct findings *findings, struct settings *settings, char *text)
 {
     char *out = text, *entry = text;
@@ -116,10 +115,10 @@ static void examine_backend(struct findings *findings, struct settings *settings
 {
     for (size_t i = 0; i < KEYS && settings->is_async; i++)
         if (settings->given[i] && (keys[i].kind & KEY_NATIVE))
-            say_wrong(findings, settings, keys[i].name, "it does nothing with backend:cudaMallocAsync");
+            say_wrong(findings, settings, keys[i].name, "no effect with backend:cudaMallocAsync");
 }
 
-/* PyTorch only looks whether the variable is there. */
+/* PyTorch only checks whether the variable is set. */
 static void examine_caching(struct findings *findings, struct settings *settings, const char *caching)
 {
     static const char *const meant_off[] = {"", "0", "false", "False", "off", "no"};
@@ -127,14 +126,14 @@ static void examine_caching(struct findings *findings, struct settings *settings
         if (strcmp(caching, meant_off[i]) != 0) continue;
         settings->is_wrong = true;
         find(findings, VERDICT_NOTE, "PyTorch",
-             "PYTORCH_NO_CUDA_MEMORY_CACHING=%s: it counts whatever its value; unset it to have a cache",
+             "PYTORCH_NO_CUDA_MEMORY_CACHING=%s: any value disables the cache; unset it to enable the cache",
              caching);
         return;
     }
     if (!settings->is_async) return;
     settings->is_wrong = true;
     find(findings, VERDICT_NOTE, "PyTorch",
-         "PYTORCH_NO_CUDA_MEMORY_CACHING does nothing with backend:cudaMallocAsync");
+         "PYTORCH_NO_CUDA_MEMORY_CACHING has no effect with backend:cudaMallocAsync");
 }
 
 void examine_framework(struct findings *findings)
@@ -151,7 +150,7 @@ void examine_framework(struct findings *findings)
     if (first && second && strcmp(first, second) != 0) {
         settings.is_wrong = true;
         find(findings, VERDICT_NOTE, "PyTorch",
-             "PYTORCH_ALLOC_CONF=%s is not read, since PYTORCH_CUDA_ALLOC_CONF is set, too", second);
+             "PyTorch ignores PYTORCH_ALLOC_CONF=%s because PYTORCH_CUDA_ALLOC_CONF is set", second);
     }
     if (caching) examine_caching(findings, &settings, caching);
     if (settings.is_wrong) return;
@@ -159,5 +158,5 @@ void examine_framework(struct findings *findings)
         find(findings, VERDICT_OK, "PyTorch", "%s=%s", settings.variable, value);
     else
         find(findings, VERDICT_OK, "PyTorch", "%s",
-             caching ? "no cache of its own" : "no settings of its allocator");
+             caching ? "its cache is disabled" : "its allocator has no settings");
 }

@@ -26,16 +26,16 @@ static void examine_memory(struct findings *findings)
         find(findings, VERDICT_OK, "host memory", "%s available",
              sl_bytes_text(memory.available_bytes, text));
     } else {
-        find(findings, VERDICT_NOTE, "host memory", "/proc/meminfo does not say what is available");
+        find(findings, VERDICT_NOTE, "host memory", "/proc/meminfo does not show the available memory");
     }
-    /* cgroup v1 has no word for "no limit", only a figure beyond all memory. */
+    /* cgroup v1 expresses "no limit" by a figure beyond all memory. */
     bool limited = memory.cgroup_bytes < (uint64_t)1 << 60;
     bool small = limited && memory.cgroup_bytes < memory.available_bytes;
     find(findings, small ? VERDICT_NOTE : VERDICT_OK, "cgroup limit", "%s%s",
          limited ? sl_bytes_text(memory.cgroup_bytes, text) : "none", limited ? " left" : "");
 }
 
-/* What the managed processes of this user have of the machine, and what another one could have. */
+/* The host memory that this user's managed processes have taken, and that a further process could take. */
 static void examine_node(struct findings *findings)
 {
     static struct sl_node_entry others[SL_NODE_SLOTS];
@@ -48,7 +48,7 @@ static void examine_node(struct findings *findings)
     sl_node_sweep(path);
     if (sl_node_look(path, others, &count) == SL_ERR_INVALID) {
         find(findings, VERDICT_NOTE, "managed",
-             "%s is not what sluice keeps there: processes share no memory", path);
+             "%s is not a file of sluice: processes do not share the node limit", path);
         return;
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -65,7 +65,7 @@ static void examine_node(struct findings *findings)
         find(findings, VERDICT_OK, "host limit", "%s for each of %u ranks", sl_bytes_text(limit_bytes, text),
              sl_launcher()->local_size);
     else
-        find(findings, VERDICT_OK, "host limit", "%s for a program", sl_bytes_text(limit_bytes, text));
+        find(findings, VERDICT_OK, "host limit", "%s for each program", sl_bytes_text(limit_bytes, text));
 }
 
 static void examine_memlock(struct findings *findings)
@@ -76,7 +76,7 @@ static void examine_memlock(struct findings *findings)
     if (limit.rlim_cur == RLIM_INFINITY)
         find(findings, VERDICT_OK, "locked memory", "no limit");
     else
-        find(findings, VERDICT_OK, "locked memory", "%s (unified memory does not count)",
+        find(findings, VERDICT_OK, "locked memory", "%s (does not limit unified memory)",
              sl_bytes_text(limit.rlim_cur, text));
 }
 
@@ -90,7 +90,7 @@ static void examine_overcommit(struct findings *findings)
     }
     static const char *const modes[] = {
         "heuristic", "always",
-        "never: reserving addresses counts as memory, and large devices may be refused"};
+        "never: address reservations count as memory, and a large virtual device may be refused"};
     if (mode >= 0 && mode <= 2)
         find(findings, mode == 2 ? VERDICT_NOTE : VERDICT_OK, "overcommit", "%s", modes[mode]);
 }
@@ -113,7 +113,7 @@ static void start_preloaded(const char *library, int stderr_pipe)
     _exit(1);
 }
 
-/* The dynamic linker goes on without an object that it cannot preload, and says so on stderr only. */
+/* The dynamic linker continues without an object that it cannot preload, and reports that only on stderr. */
 static bool try_preload(const char *library, char *said, size_t bytes)
 {
     int ends[2], status = -1;
@@ -137,7 +137,8 @@ void examine_library(struct findings *findings)
 {
     char path[PATH_MAX], said[512] = "";
     if (!find_library(path, sizeof(path))) {
-        find(findings, VERDICT_BROKEN, "library", "libsluice.so is not where this command belongs to it");
+        find(findings, VERDICT_BROKEN, "library",
+             "cannot find libsluice.so in the places relative to this command");
         return;
     }
     if (try_preload(path, said, sizeof(said))) {

@@ -33,7 +33,7 @@ static bool has_interpreter(int fd, const Elf64_Ehdr *header)
     size_t bytes = header->e_phnum * sizeof(*segments);
     if (header->e_phentsize != sizeof(*segments) || bytes > sizeof(segments) ||
         pread(fd, segments, bytes, (off_t)header->e_phoff) != (ssize_t)bytes)
-        return true; /* an odd file: nothing is known against it */
+        return true; /* an unusual file: no obstacle is known */
     for (unsigned i = 0; i < header->e_phnum; i++)
         if (segments[i].p_type == PT_INTERP) return true;
     return false;
@@ -43,13 +43,12 @@ static const char *obstacle_in(int fd)
 {
     struct stat at;
     Elf64_Ehdr header;
-    /* The dynamic linker ignores LD_PRELOAD paths where privileges are raised. */
-    if (fstat(fd, &at) == 0 && (at.st_mode & S_ISUID) && at.st_uid != geteuid())
-        return "raises its privileges";
+    /* the dynamic linker ignores paths in LD_PRELOAD for privileged programs */
+    if (fstat(fd, &at) == 0 && (at.st_mode & S_ISUID) && at.st_uid != geteuid()) return "is a setuid program";
     if (pread(fd, &header, sizeof(header), 0) != sizeof(header) ||
         memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
         return NULL;
-    if (header.e_ident[EI_CLASS] != ELFCLASS64) return "is no 64-bit program";
+    if (header.e_ident[EI_CLASS] != ELFCLASS64) return "is not a 64-bit program";
     return has_interpreter(fd, &header) ? NULL : "is statically linked";
 }
 

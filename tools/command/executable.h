@@ -1,9 +1,10 @@
-/* What kind of file a command is. */
+/* Checks whether a library can be preloaded into a command. */
 #ifndef SLUICE_EXECUTABLE_H
 #define SLUICE_EXECUTABLE_H
 
-/* Why nothing can be preloaded into `command`, which is searched for in PATH as execvp does: words that go on
- * after its name, or NULL when nothing speaks against it (scripts and what cannot be read included). */
+/* Why nothing can be preloaded into `command`, which is searched for in PATH as by execvp: a predicate for a
+ * message that begins with the command's name. NULL: no obstacle is known, as for scripts and unreadable
+ * files. */
 const char *preload_obstacle(const char *command);
 
 #endif

@@ -1,4 +1,4 @@
-/* `sluice profile`: what a profile holds. */
+/* `sluice profile`: prints a profile. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -16,9 +16,9 @@
 
 struct figures {
     uint64_t launches, allocations, frees; /* in the string */
-    uint64_t launch_symbols, timed;        /* symbols of launches, and those of them whose time is known */
+    uint64_t launch_symbols, timed;        /* symbols of launches, and those with a known time */
     uint64_t slots, short_lived;
-    uint64_t slot_bytes; /* of all slots together */
+    uint64_t slot_bytes; /* total of all slots */
 };
 
 static struct figures count(const struct sl_profile *profile)
@@ -41,7 +41,7 @@ static struct figures count(const struct sl_profile *profile)
     return figures;
 }
 
-/* What came from a file goes to a terminal. */
+/* Texts from a file are printed on a terminal. */
 static void defuse(struct sl_profile *profile)
 {
     defuse_text(profile->sluice);
@@ -58,7 +58,7 @@ static void print_row(const char *what, const char *value)
 static void print_bytes(const char *what, uint64_t bytes)
 {
     char text[SL_BYTES_TEXT];
-    print_row(what, bytes ? sl_bytes_text(bytes, text) : "as the environment says, or automatic");
+    print_row(what, bytes ? sl_bytes_text(bytes, text) : "from the environment, or automatic");
 }
 
 static void build_id_text(const struct sl_object *object, char text[33])
@@ -92,11 +92,11 @@ static void print_text(const struct sl_profile *profile)
            "predicted", profile->string_count, figures.launches, figures.allocations, figures.frees);
     printf("%-20s %" PRIu64 ", of %" PRIu64 " events at the end\n", "iterations", properties->iterations,
            properties->period);
-    printf("%-20s %" PRIu64 " different ones, the time of %" PRIu64 " is known\n", "launches",
+    printf("%-20s %" PRIu64 " different ones, %" PRIu64 " of them with a known time\n", "launches",
            figures.launch_symbols, figures.timed);
     printf("%-20s %" PRIu32 "\n", "kernels", profile->kernel_count);
-    printf("%-20s %" PRIu64 " places (%s), %" PRIu64 " of them for short lives\n", "allocations",
-           figures.slots, sl_bytes_text(figures.slot_bytes, need), figures.short_lived);
+    printf("%-20s %" PRIu64 " slots (%s), %" PRIu64 " of them short-lived\n", "allocations", figures.slots,
+           sl_bytes_text(figures.slot_bytes, need), figures.short_lived);
     for (uint32_t i = 0; i < profile->object_count; i++) {
         build_id_text(&profile->objects[i], id);
         printf("%-20s %s %s\n", i ? "" : "code", id, profile->objects[i].name);
@@ -159,14 +159,13 @@ int command_profile(int argc, char **argv)
 {
     bool json = false;
     const struct command_option options[] = {
-        {"json", OPTION_SWITCH, &json, .help = "Print it as a JSON object."},
+        {"json", OPTION_SWITCH, &json, .help = "Print a JSON object."},
     };
     const struct command_syntax syntax = {
         .name = "profile",
         .synopsis = "[--json] FILE",
-        .about = "Prints what a profile holds that SLUICE_PROFILE wrote: whose it is, what the next run is "
-                 "to use,\n"
-                 "how much it predicts, and how fast the link was.\n",
+        .about = "Prints the contents of a profile that SLUICE_PROFILE wrote: the program, the settings for "
+                 "the next run, the events that it predicts, and the speed of the link.\n",
         .options = options,
         .option_count = sizeof(options) / sizeof(*options),
     };
@@ -176,7 +175,7 @@ int command_profile(int argc, char **argv)
     if (!read_command_line(&syntax, argc, argv, &path, &status)) return status;
     enum sl_status read = sl_profile_read(path, &profile, NULL);
     if (read == SL_ERR_IO) return failure("cannot read %s: %s", path, strerror(errno));
-    if (read) return failure("%s: no profile that can be read: %s", path, sl_status_text(read));
+    if (read) return failure("%s: not a readable profile: %s", path, sl_status_text(read));
     defuse(&profile);
     (json ? print_json : print_text)(&profile);
     sl_profile_free(&profile);

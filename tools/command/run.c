@@ -1,4 +1,4 @@
-/* `sluice run`: sets the environment that makes a program run with sluice, and becomes that program. */
+/* `sluice run`: sets the environment for a program under sluice, and becomes that program. */
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
@@ -18,6 +18,7 @@
 #include "tools/command/places.h"
 #include "tools/command/watch.h"
 #include "tools/text/command_line.h"
+#include "tools/text/help.h"
 #include "tools/text/messages.h"
 #include "trace/trace_format.h"
 
@@ -25,17 +26,22 @@ enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
 
 static void print_help(void)
 {
-    puts("Usage: sluice run [OPTION]... [--] COMMAND [ARGUMENT]...\n"
-         "Runs COMMAND with libsluice.so preloaded. The exit status is the command's; 2: wrong usage,\n"
-         "126: the command cannot be run, 127: there is no such command.\n\n"
-         "  --software\n"
-         "      Use the software device softcuda instead of a GPU.\n"
-         "  -v\n"
-         "      As --verbose; -vv gives it twice.");
-    sl_options_print(stdout, false);
+    FILE *to = help_begin();
+    fputs("Usage: sluice run [OPTION]... [--] COMMAND [ARGUMENT]...\n"
+          "Runs COMMAND with libsluice.so preloaded, which oversubscribes GPU memory for unmodified CUDA "
+          "programs.\n"
+          "Exits with the status of COMMAND; 2: wrong usage, 126: COMMAND cannot be run, 127: there is no "
+          "such command.\n\n"
+          "  --software\n"
+          "      Use the software device softcuda instead of a GPU.\n"
+          "  -v\n"
+          "      Short for --verbose; -vv gives it twice.\n",
+          to);
+    sl_options_print(to, false);
+    help_end(to);
 }
 
-/* The flags of the table, and this command's own. */
+/* The flags of the option table, and those of this command. */
 static const char *flag_name(size_t index)
 {
     static char name[64];
@@ -45,7 +51,7 @@ static const char *flag_name(size_t index)
     return name;
 }
 
-/* Puts `path` first in the list that the variable holds. */
+/* Prepends `path` to the list in the variable. */
 static int prepend(const char *variable, const char *path)
 {
     const char *old = getenv(variable);
@@ -59,19 +65,19 @@ static int prepend(const char *variable, const char *path)
     return error ? failure("cannot set %s: %s", variable, strerror(errno)) : EXIT_OK;
 }
 
-/* The program may change its folder before it opens the file, so a path is made absolute; and a file that
- * cannot be written is refused now, not when the program ends. */
+/* The path is made absolute, because the program may change its folder before it opens the file. A file that
+ * cannot be written is refused before the program starts. */
 static int set_path(const char *flag, const char *variable, const char *value)
 {
     char path[PATH_MAX], folder[2 * PATH_MAX];
     if (!sl_options_absolute(value, path, sizeof(path)))
-        return usage_error("--%s: the path is too long, or the current folder has no name", flag);
+        return usage_error("--%s: the path is too long, or the current folder has no path", flag);
     if (sl_options_expand(path, folder, sizeof(folder)) && access(dirname(folder), W_OK | X_OK) != 0)
-        return usage_error("--%s %s: cannot write there: %s", flag, value, strerror(errno));
+        return usage_error("--%s %s: cannot write in this folder: %s", flag, value, strerror(errno));
     return setenv(variable, path, 1) ? failure("cannot set %s: %s", variable, strerror(errno)) : EXIT_OK;
 }
 
-/* Files that the program could not replace are refused now, too. */
+/* Refuses files that the program could not replace. */
 static int check_files(void)
 {
     static const struct {
@@ -97,7 +103,7 @@ static int set_option(const char *flag, const char *variable, const char *value)
     return setenv(variable, value, 1) ? failure("cannot set %s: %s", variable, strerror(errno)) : EXIT_OK;
 }
 
-/* One option at argv[*at]; *at moves over it and its value. */
+/* Takes one option at argv[*at] and moves *at past it and its value. */
 static int take_option(char **argv, int *at, bool *software, unsigned *verbose)
 {
     const char *word = argv[(*at)++];
@@ -127,8 +133,8 @@ static int take_option(char **argv, int *at, bool *software, unsigned *verbose)
     return set_option(flag, variable, value);
 }
 
-/* Frameworks bring CUDA's libraries, which their own find before LD_LIBRARY_PATH, and assemble PTX at run
- * time: what lies beside the software device stands in for both. */
+/* Frameworks bring CUDA's libraries, which they find before LD_LIBRARY_PATH, and assemble PTX at run time.
+ * The software device's folder has replacements for both. */
 static int set_software_helpers(const char *folder)
 {
     static const char *const assemblers[] = {"TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"};
@@ -146,7 +152,7 @@ static int set_libraries(bool software)
 {
     char path[PATH_MAX];
     if (!find_library(path, sizeof(path)))
-        return failure("libsluice.so is not where this command belongs to it");
+        return failure("cannot find libsluice.so in the places relative to this command");
     if (strpbrk(path, ": \t")) return failure("cannot preload %s: its path has a space or a colon", path);
     int status = prepend("LD_PRELOAD", path);
     if (status != EXIT_OK || !software) return status;
@@ -190,8 +196,7 @@ int command_run(int argc, char **argv)
     if (status != EXIT_OK) return status;
     ask_frameworks();
     const char *obstacle = preload_obstacle(argv[at]);
-    if (obstacle)
-        failure("%s %s, so sluice cannot work in it; it runs as without sluice", argv[at], obstacle);
+    if (obstacle) failure("%s %s, so sluice cannot be preloaded; it runs without sluice", argv[at], obstacle);
     struct watch watch;
     watch_start(&watch, software);
     execvp(argv[at], argv + at);

@@ -5,6 +5,7 @@
 #include "tools/command/commands.h"
 #include "tools/plan/plan_command.h"
 #include "tools/text/command_line.h"
+#include "tools/text/help.h"
 #include "tools/text/messages.h"
 #include "tools/views/trace.h"
 
@@ -13,12 +14,12 @@ static const struct command {
     int (*run)(int argc, char **argv);
     const char *help; /* NULL: not listed */
 } commands[] = {
-    {"run", command_run, "run a CUDA program with a larger device than there is"},
-    {"trace", command_trace, "show what a trace file holds"},
-    {"plan", command_plan, "predict what less device memory would cost a traced program"},
-    {"profile", command_profile, "show what a run learned for the next one"},
-    {"stats", command_stats, "show the statistics of a run that is not over, or was killed"},
-    {"doctor", command_doctor, "say whether sluice works on this machine, or why not"},
+    {"run", command_run, "run an unmodified CUDA program with oversubscribed GPU memory"},
+    {"trace", command_trace, "show the contents of a trace file"},
+    {"plan", command_plan, "predict the cost of less device memory from a trace"},
+    {"profile", command_profile, "show what a run saved for the next one"},
+    {"stats", command_stats, "show the statistics of a run that is running or was killed"},
+    {"doctor", command_doctor, "check whether sluice works on this machine"},
     {"options", command_options, NULL},
 };
 enum { COMMAND_COUNT = sizeof(commands) / sizeof(*commands) };
@@ -30,12 +31,15 @@ static const char *command_name(size_t index)
 
 static void print_help(void)
 {
-    puts("Usage: sluice COMMAND [ARGUMENT]...\n"
-         "Gives an unmodified CUDA training program a larger device than it has.\n\n"
-         "Commands:");
+    FILE *to = help_begin();
+    fputs("Usage: sluice COMMAND [ARGUMENT]...\n"
+          "Oversubscribes GPU memory for unmodified CUDA programs.\n\n"
+          "Commands:\n",
+          to);
     for (size_t i = 0; i < COMMAND_COUNT; i++)
-        if (commands[i].help) printf("  %-8s %s\n", commands[i].name, commands[i].help);
-    puts("\nsluice COMMAND --help says more. sluice --version prints the version.");
+        if (commands[i].help) fprintf(to, "  %-8s %s\n", commands[i].name, commands[i].help);
+    fputs("\nsluice COMMAND --help describes a command. sluice --version prints the version.\n", to);
+    help_end(to);
 }
 
 int main(int argc, char **argv)

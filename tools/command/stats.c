@@ -1,4 +1,4 @@
-/* `sluice stats`: the figures that a run keeps in a file while it lasts. */
+/* `sluice stats`: prints the statistics that a run keeps in a file. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static void print_text(const struct sl_live_record *record)
     printf("%s (process %u) %s\n", live->program, live->process,
            record->running ? "is running" : "has ended");
     if (live->state == SL_LIVE_SEEN)
-        puts("nothing was counted");
+        puts("no statistics yet");
     else
         sl_stats_say(&record->stats, &live->summary, print_line);
 }
@@ -28,14 +28,13 @@ int command_stats(int argc, char **argv)
 {
     bool json = false;
     const struct command_option options[] = {
-        {"json", OPTION_SWITCH, &json, .help = "Print what --stats of sluice run writes at exit."},
+        {"json", OPTION_SWITCH, &json, .help = "Print the JSON that sluice run --stats writes at exit."},
     };
     const struct command_syntax syntax = {
         .name = "stats",
         .synopsis = "[--json] FILE",
-        .about =
-            "Prints the figures of a run that has not ended, or was killed, from the file that SLUICE_LIVE\n"
-            "names, or that is called FILE.live beside the FILE for statistics.\n",
+        .about = "Prints the statistics of a run that is running or was killed. FILE is the file that "
+                 "SLUICE_LIVE names, or NAME.live if SLUICE_STATS=NAME was set.\n",
         .options = options,
         .option_count = sizeof(options) / sizeof(*options),
     };
@@ -45,7 +44,7 @@ int command_stats(int argc, char **argv)
     if (!read_command_line(&syntax, argc, argv, &path, &status)) return status;
     enum sl_status read = sl_live_read(path, &record);
     if (read == SL_ERR_IO) return failure("cannot read %s: %s", path, strerror(errno));
-    if (read) return failure("%s: no figures of a run that can be read: %s", path, sl_status_text(read));
+    if (read) return failure("%s: not readable statistics of a run: %s", path, sl_status_text(read));
     if (json)
         sl_stats_print(stdout, &record->stats, &record->live.summary);
     else

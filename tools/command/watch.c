@@ -24,11 +24,11 @@
 #define IN_MEMORY "/dev/shm/sluice-XXXXXX"
 #define ON_DISK "/tmp/sluice-XXXXXX"
 
-/* What the watcher knows. */
+/* The state of the watcher. */
 struct watcher {
-    int go, process,
-        made; /* descriptors: the pipe, the command, files that are made in the folder (-1: not watched) */
-    const char *folder; /* "": only `file` */
+    int go, process, made; /* descriptors: the pipe, the command, and an inotify of files made in the folder
+                              (-1: not watched) */
+    const char *folder;    /* "": only `file` */
     char file[PATH_MAX], log[PATH_MAX];
     int verbose;
     bool software;
@@ -46,14 +46,14 @@ static void wait_for_end(int process)
     }
 }
 
-/* --- what is reported */
+/* --- reports */
 
 static void to_log(const char *line)
 {
     sl_log(SL_LOG_INFO, "%s", line);
 }
 
-/* The figures at `path`, once their process is gone. */
+/* Reports the statistics at `path` after their process has ended. */
 static void report(const char *path)
 {
     struct sl_live_record *record;
@@ -76,7 +76,7 @@ static void report(const char *path)
     sl_live_free(record);
 }
 
-/* Each file of the folder once; false: there was none. */
+/* Reports each file of the folder once. False: there was none. */
 static bool tell_folder(const char *folder)
 {
     char path[PATH_MAX];
@@ -92,7 +92,7 @@ static bool tell_folder(const char *folder)
     return any;
 }
 
-/* Whether a file was made in the folder. Where that is not known, one is taken to have been. */
+/* Whether a file was made in the folder; true if unknown. */
 static bool was_used(const struct watcher *watcher)
 {
     char events[4096];
@@ -103,13 +103,13 @@ static void say_unused(const struct watcher *watcher)
 {
     sl_log_open(watcher->verbose, watcher->log);
     bool driver = watcher->software || dlopen("libcuda.so.1", RTLD_LAZY) != NULL;
-    sl_log(SL_LOG_INFO, driver ? "the program made no CUDA context: there was nothing to do"
+    sl_log(SL_LOG_INFO, driver ? "the program made no CUDA context: sluice had nothing to do"
                                : "there is no CUDA driver (libcuda.so.1): the program ran without sluice");
 }
 
 /* --- the process */
 
-/* Moves the descriptors that are needed to the lowest numbers and closes all others. */
+/* Moves the needed descriptors to the lowest numbers and closes all others. */
 static void keep_files(struct watcher *watcher)
 {
     int *kept[] = {&watcher->go, &watcher->process, &watcher->made}, lowest = 3;
@@ -147,7 +147,8 @@ static void watch(struct watcher *watcher)
     if (!used && watcher->verbose) say_unused(watcher);
 }
 
-/* The first process of a container, and one that asked for it, become the parents of all that lose theirs. */
+/* Whether orphaned processes become children of this one: as the first process of a container, or as a child
+ * subreaper. */
 static bool adopts(void)
 {
     int adopting = 0;
@@ -160,7 +161,7 @@ static bool is_asked_for(const char *variable)
     return value && *value && strcmp(value, "0") != 0;
 }
 
-/* What the files of figures will be called. */
+/* Chooses the names of the live files. */
 static bool choose_files(struct watch *watch, struct watcher *watcher)
 {
     char template[sizeof(watch->folder) + 4];
@@ -180,7 +181,7 @@ static bool choose_files(struct watch *watch, struct watcher *watcher)
     return setenv("SLUICE_LIVE", template, 1) == 0;
 }
 
-/* Twice, so that the watcher is nobody's child but init's. */
+/* Forks twice, so that the watcher is a child of init. */
 static bool start(struct watcher *watcher)
 {
     int status;
@@ -198,7 +199,7 @@ static bool start(struct watcher *watcher)
 
 void watch_start(struct watch *watch, bool software)
 {
-    static struct watcher watcher; /* it has long paths */
+    static struct watcher watcher; /* static because its paths are long */
     int ends[2];
     *watch = (struct watch){.go = -1};
     if (adopts() || (!is_asked_for("SLUICE_VERBOSE") && !is_asked_for("SLUICE_STATS"))) return;
@@ -231,7 +232,7 @@ void watch_start(struct watch *watch, bool software)
 void watch_cancel(struct watch *watch)
 {
     if (watch->go < 0) return;
-    if (write(watch->go, "x", 1) != 1) return; /* then it waits for this process's end */
+    if (write(watch->go, "x", 1) != 1) return; /* the watcher then waits for the end of this process */
     close(watch->go);
     watch->go = -1;
 }

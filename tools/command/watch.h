@@ -1,26 +1,25 @@
-/* Who reports a run that could not do it itself: `sluice run` becomes its command, and leaves behind a
- * process that waits for the command's end. What the processes of the command kept in their files of figures
- * (live.h) and did not report themselves, since a signal ended them, it reports for them: statistics and
- * summary.
+/* Reports a run that could not report itself. `sluice run` becomes its command, and leaves behind a watcher
+ * process that waits for the command's end. If a signal ended a process of the command, the watcher writes
+ * the statistics and the summary from the process's live file (live.h).
  *
- * The command sees nothing of it. It is no child of the command and in no group or session of it, has none of
- * its files but stderr where a summary is asked for, takes no signals, and ends with the command.
- */
+ * The command does not notice the watcher: it is not a child of the command and not in its group or session,
+ * has none of its files except stderr for a summary, ignores signals, and ends with the command. */
 #ifndef SLUICE_TOOL_WATCH_H
 #define SLUICE_TOOL_WATCH_H
 
 #include <stdbool.h>
 
 struct watch {
-    int go;          /* closed by a successful exec; -1: nobody watches */
-    char folder[32]; /* for the files of figures; "": the user named one */
+    int go;          /* closed by a successful exec; -1: there is no watcher */
+    char folder[32]; /* for the live files; "": the user named a file */
 };
 
-/* Starts watching this process, if anything of it is to be reported, and sets SLUICE_LIVE. Where that cannot
- * be, the command runs as without it: as the first process of a container, say, which inherits all others. */
+/* Starts a watcher of this process if a report is requested, and sets SLUICE_LIVE. If it cannot start, the
+ * command runs without it, for example as the first process of a container, which adopts orphaned processes.
+ */
 void watch_start(struct watch *watch, bool software);
 
-/* This process did not become the command. */
+/* This process could not become the command. */
 void watch_cancel(struct watch *watch);
 
 #endif

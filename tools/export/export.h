@@ -1,4 +1,4 @@
-/* `sluice trace export`: the formats that other programs read. */
+/* `sluice trace export`: formats for other programs. */
 #ifndef SLUICE_EXPORT_H
 #define SLUICE_EXPORT_H
 
@@ -11,7 +11,7 @@ struct export_counts {
     uint64_t packets, slices, moments, samples;
 };
 
-/* What is exported: all that overlaps this time. */
+/* The exported time; everything that overlaps it. */
 struct export_window {
     uint64_t from_ns, to_ns;
 };
@@ -27,16 +27,17 @@ struct export_rank {
 struct export_job {
     const struct export_rank *ranks;
     size_t count;
-    const struct meetings *meetings; /* of several: theirs, */
-    const struct clock *clocks;      /* and how their clocks stand */
+    const struct meetings *meetings; /* of several ranks, */
+    const struct clock *clocks;      /* and the relation of their clocks */
 };
 
-/* Writes them for Perfetto: several as a process each, on the clock of the first. False when there is no
- * memory; errors of writing are those of `to`. */
+/* Writes them for Perfetto; each rank is a process on the clock of the first. False: out of memory; write
+ * errors are those of `to`. */
 bool export_perfetto(const struct export_job *job, FILE *to, struct export_counts *counts);
 
-/* Writes the records of the trace `path` into tables in `folder`, which is made if need be: a file for each
- * type of record, and trace.csv. *records: how many. Returns the exit status, and has said why on stderr. */
+/* Writes the records of the trace `path` to tables in `folder`, which is made if needed: a file for each type
+ * of record, and trace.csv. *records: number of records. Returns the exit status, after a message on stderr
+ * if it failed. */
 int export_csv(const char *path, const char *folder, uint64_t *records);
 
 #endif

@@ -1,4 +1,4 @@
-/* The collectives of one rank of several, and what it waited for in them. */
+/* The collectives of one of several ranks, and its waits for other ranks. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static uint64_t later(uint64_t ns, uint64_t by_ns)
     return by_ns < UINT64_MAX - ns ? ns + by_ns : UINT64_MAX;
 }
 
-/* Of one that others take part in, too. */
+/* The meeting of a collective in which other ranks take part, too. */
 static const struct meeting *meeting_of(const struct exporter *exporter, const struct meeting_entry *entry)
 {
     if (entry->meeting == MEETING_NONE) return NULL;
@@ -47,7 +47,7 @@ static void put_collective(struct drawing *drawing, const struct place *place)
     export_slice(drawing->exporter, &drawing->collectives, &slice);
 }
 
-/* From when it came until the last one did. */
+/* A slice from the arrival of this rank to that of the last one. */
 static void put_wait(struct drawing *drawing, const struct place *place)
 {
     const struct exporter *exporter = drawing->exporter;

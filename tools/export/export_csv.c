@@ -12,7 +12,7 @@
 #include "tools/text/progress.h"
 #include "trace/trace_format.h"
 
-/* The words that the flags of a type stand for have columns of these names. */
+/* Column names for the words that the flags of a record type encode. */
 static const struct {
     uint8_t type;
     const char *keys[2];
@@ -24,10 +24,10 @@ static const struct {
     {SL_EVENT_DECISION, {"kind", "reason"}}, {SL_EVENT_ORDER, {"kind", NULL}},
 };
 
-#define TITLES 256 /* bytes of the longest line of them */
+#define TITLES 256 /* bytes of the longest title line */
 #define METADATA_TITLES "what,value\nformat,"
 #define TABLE_REFUSAL                                                                                        \
-    "there is a file that is no table of sluice's, which SLUICE_OVERWRITE=1 or --force would replace"
+    "a file exists that is not a table of sluice; SLUICE_OVERWRITE=1 or --force would replace it"
 
 struct tables {
     const char *folder;
@@ -58,7 +58,7 @@ static void put_text(FILE *to, const char *text)
     fputc('"', to);
 }
 
-/* Opens a table, which begins with `titles`. */
+/* Opens a table and writes its `titles`. */
 static FILE *open_table(const char *folder, const char *name, const char *titles)
 {
     char path[PATH_MAX];
@@ -146,7 +146,7 @@ static void print_row(struct tables *tables, const struct sl_trace_record *recor
     fputc('\n', to);
 }
 
-/* What is said of the trace as a whole. */
+/* Writes the properties of the whole trace. */
 static bool write_facts(const char *folder, const struct sluice_trace_header *header, bool complete,
                         uint64_t records)
 {
@@ -193,7 +193,7 @@ int export_csv(const char *path, const char *folder, uint64_t *records)
     if (good && !write_facts(folder, sl_trace_reader_header(reader), problem->status == SL_OK, count))
         good = false, error = errno;
     if (!good)
-        status = failure("the tables in %s cannot be written: %s", folder,
+        status = failure("cannot write the tables in %s: %s", folder,
                          error == EEXIST ? TABLE_REFUSAL : strerror(error));
     else if (status == EXIT_OK)
         status = end_status(path, problem);

@@ -1,4 +1,4 @@
-/* What the program said of itself: nested ranges of its threads, ranges by number, moments. */
+/* The program's marks: nested ranges of its threads, numbered ranges, moments. */
 #include "tools/export/export_tracks.h"
 
 #include <inttypes.h>
@@ -7,12 +7,12 @@
 
 struct mark_thread {
     uint64_t track;
-    size_t before, depth, behind; /* ranges that are open: begun before the window, in it, behind it */
+    size_t before, depth, behind; /* open ranges: begun before the window, in it, after it */
 };
 
 struct marks {
     struct exporter *exporter;
-    struct mark_thread *threads; /* as many as there can be: one for each mark */
+    struct mark_thread *threads; /* at most one for each mark */
     size_t thread_count;
     struct sl_map thread_of; /* thread + 1 -> index */
     struct sl_map open;      /* range + 1 -> the mark that began it */
@@ -45,7 +45,7 @@ static void put_range(struct marks *marks, const struct model_mark *mark, uint64
     export_slice(marks->exporter, &marks->ranges, &slice);
 }
 
-/* Ranges end in the reverse order of their beginnings. */
+/* Ranges end in the reverse order of their starts. */
 static void pop(struct perfetto *perfetto, struct mark_thread *thread, const struct perfetto_event *end)
 {
     if (thread->behind) {
@@ -93,7 +93,7 @@ static void add_mark(struct marks *marks, size_t index)
     }
 }
 
-/* What was never ended lasts to the end of the trace. */
+/* Ranges without an end last to the end of the trace. */
 static void close_all(struct marks *marks)
 {
     const struct model *model = marks->exporter->model;

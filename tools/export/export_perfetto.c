@@ -1,4 +1,4 @@
-/* A model as Perfetto's tracks: streams, link directions, memory, and what the program did. */
+/* A model as Perfetto's tracks: streams, link directions, memory, and events of the program. */
 #include "tools/export/export.h"
 
 #include <inttypes.h>
@@ -37,7 +37,7 @@ void export_slice(struct exporter *exporter, struct lanes *lanes, struct perfett
     perfetto_moment(&exporter->perfetto, slice);
 }
 
-/* A track for moments, made with the first of them. */
+/* Adds a moment to a track, which is made with its first moment. */
 static void put_moment(struct exporter *exporter, uint64_t *track, const char *name,
                        struct perfetto_event *moment)
 {
@@ -47,13 +47,13 @@ static void put_moment(struct exporter *exporter, uint64_t *track, const char *n
     perfetto_moment(&exporter->perfetto, moment);
 }
 
-/* The beginning of something that took `took_ns` and ended then. */
+/* The start of something that took `took_ns` and ended at `end_ns`. */
 static uint64_t before(uint64_t end_ns, uint64_t took_ns)
 {
     return took_ns < end_ns ? end_ns - took_ns : 0;
 }
 
-/* A counter, of which the value at the window's beginning and the changes in it are written. */
+/* A counter, written with its value at the start of the window and its changes in it. */
 struct counter {
     uint64_t track;
     int64_t value;
@@ -77,8 +77,8 @@ static void add_to_counter(struct exporter *exporter, struct counter *counter, u
 
 enum { CLOCK_ERROR_NS = 1000000 };
 
-/* When a transfer began. It cannot be before the launch at which it was issued; a simulated device, which has
- * a clock of its own, may say so: then that launch's time. */
+/* The start of a transfer. It cannot precede the launch at which it was issued; if it does, because a
+ * simulated device has a clock of its own, the result is the time of that launch. */
 static uint64_t transfer_begin(const struct model *model, const struct model_transfer *transfer)
 {
     uint32_t launch = model_find_launch(model, transfer->tick);
@@ -142,7 +142,7 @@ struct change {
     int64_t bytes;
 };
 
-/* What the program has allocated. */
+/* The bytes allocated by the program. */
 static bool export_live_bytes(struct exporter *exporter)
 {
     const struct model *model = exporter->model;
@@ -167,7 +167,7 @@ static bool export_live_bytes(struct exporter *exporter)
     return sorted;
 }
 
-/* What the program did and what happened to it */
+/* Events of the program */
 
 static void export_iterations(struct exporter *exporter)
 {
@@ -187,7 +187,7 @@ static void export_iterations(struct exporter *exporter)
     }
 }
 
-/* Launches of one phase that follow each other are a slice. */
+/* Consecutive launches of one phase form a slice. */
 static void export_phases(struct exporter *exporter)
 {
     const struct model *model = exporter->model;
@@ -293,7 +293,7 @@ static uint64_t on_first(const void *clock, uint64_t ns)
     return clock_on_first(clock, ns);
 }
 
-/* Whether an earlier rank has the process id, as in a container of its own. */
+/* Whether an earlier rank has the same process id, as in separate containers. */
 static bool is_taken(const struct export_job *job, size_t rank)
 {
     for (size_t r = 0; r < rank; r++)
@@ -301,9 +301,9 @@ static bool is_taken(const struct export_job *job, size_t rank)
     return false;
 }
 
-enum { PROCESSES_MOST = 1 << 22 }; /* Linux has no larger process id */
+enum { PROCESSES_MOST = 1 << 22 }; /* Linux has no larger process ids */
 
-/* Begins the process of the next rank. */
+/* Begins the process track of the next rank. */
 static void begin_rank(struct exporter *exporter, size_t rank)
 {
     const struct export_job *job = exporter->job;

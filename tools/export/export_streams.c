@@ -8,7 +8,7 @@
 struct stream {
     struct lanes lanes;
     char name[48];
-    const struct model_launch *open; /* the last launch, whose end is not known yet */
+    const struct model_launch *open; /* the last launch, whose end is unknown */
     uint64_t open_took_ns;
     bool open_measured;
     uint64_t busy_until_ns;
@@ -18,7 +18,7 @@ struct stream {
 struct launches {
     struct exporter *exporter;
     struct stream *streams;
-    uint64_t *set_bytes; /* by set: what it touches */
+    uint64_t *set_bytes; /* by set: the bytes that it touches */
 };
 
 static const char *direction_name(unsigned direction)
@@ -27,7 +27,7 @@ static const char *direction_name(unsigned direction)
     return names[direction < 4 ? direction : 0];
 }
 
-/* Writes the open launch of a stream. `next_ns`: when the next one was launched; 0: there is none. */
+/* Writes the open launch of a stream. `next_ns`: the launch time of the next one; 0: there is none. */
 static void put_launch(struct launches *launches, struct stream *stream, uint64_t next_ns)
 {
     const struct model *model = launches->exporter->model;

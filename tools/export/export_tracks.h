@@ -1,4 +1,4 @@
-/* What the parts of the export to Perfetto share. */
+/* Shared by the parts of the export to Perfetto. */
 #ifndef SLUICE_EXPORT_TRACKS_H
 #define SLUICE_EXPORT_TRACKS_H
 
@@ -7,8 +7,8 @@
 
 enum { LANES_MAX = 64 };
 
-/* Slices that may overlap, in tracks of one name, which Perfetto shows as one. Set parent and name, zero the
- * rest. */
+/* Slices that may overlap, on several tracks of the same name, which Perfetto shows as one. Set parent and
+ * name, zero the rest. */
 struct lanes {
     uint64_t parent;
     const char *name;
@@ -20,12 +20,12 @@ struct lanes {
 
 struct exporter {
     const struct export_job *job;
-    size_t rank; /* that is being written, as all below */
+    size_t rank; /* the rank being written; all members below are its own */
     const struct model *model;
     const struct phases *phases;
     struct export_window window;
     struct perfetto perfetto;
-    uint64_t process; /* the track of all others */
+    uint64_t process; /* parent of all other tracks */
 };
 
 static inline bool is_in_window(const struct exporter *exporter, uint64_t time_ns)
@@ -33,11 +33,11 @@ static inline bool is_in_window(const struct exporter *exporter, uint64_t time_n
     return time_ns >= exporter->window.from_ns && time_ns < exporter->window.to_ns;
 }
 
-/* Writes a slice that overlaps the window in the first lane that is free at its beginning; where there are
- * too many, it becomes a moment. Sets slice->track. */
+/* Writes a slice that overlaps the window on the first lane that is free at its start, or a moment if all
+ * lanes are busy. Sets slice->track. */
 void export_slice(struct exporter *exporter, struct lanes *lanes, struct perfetto_event *slice);
 
-/* export_streams.c, export_marks.c, export_collectives.c: false when there is no memory. */
+/* export_streams.c, export_marks.c, export_collectives.c. False: out of memory. */
 bool export_streams(struct exporter *exporter);
 bool export_marks(struct exporter *exporter);
 bool export_collectives(struct exporter *exporter); /* of several ranks */

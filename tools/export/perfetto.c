@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers of fields and enumerators, by message: those of Perfetto's protos. */
+/* Numbers of fields and enumerators by message, from Perfetto's protos. */
 enum { TRACE_PACKET = 1 };
 enum {
     PACKET_CLOCK_SNAPSHOT = 6,
@@ -47,11 +47,11 @@ enum {
 };
 enum { NOTE_NAME_IID = 1, NOTE_UINT = 3, NOTE_POINTER = 7, NOTE_TEXT_IID = 17 };
 
-/* Fields of InternedData; each entry is an iid (1) and a text (2). */
+/* Fields of InternedData; each entry has an iid (1) and a text (2). */
 enum interned { CATEGORIES = 1, NAMES = 2, NOTE_NAMES = 3, NOTE_TEXTS = 29 };
 enum { ENTRY_IID = 1, ENTRY_TEXT = 2 };
 
-enum { THE_SEQUENCE = 1 }; /* all packets are of one writer */
+enum { THE_SEQUENCE = 1 }; /* all packets have one writer */
 
 static uint64_t hash_text(enum interned kind, const char *text)
 {
@@ -75,7 +75,7 @@ static bool keep_text(struct perfetto *perfetto, enum interned kind, const char 
     return true;
 }
 
-/* The text's iid. One that is new goes into the file with the packet that is being made. */
+/* The text's iid. A new text is written with the packet under construction. */
 static uint64_t intern(struct perfetto *perfetto, enum interned kind, const char *text)
 {
     uint64_t hash = hash_text(kind, text);

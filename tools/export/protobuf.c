@@ -69,7 +69,7 @@ void protobuf_text(struct protobuf *message, uint32_t field, const char *text)
 size_t protobuf_begin(struct protobuf *message, uint32_t field)
 {
     put_tag(message, field, WIRE_BYTES);
-    put_varint(message, 0); /* the length, in one byte until it is known */
+    put_varint(message, 0); /* placeholder for the length, one byte */
     return message->bytes;
 }
 

@@ -1,5 +1,5 @@
-/* Messages in the wire format of Protocol Buffers (protobuf.dev/programming-guides/encoding): as much as is
- * needed to write them. */
+/* Writes messages in the wire format of Protocol Buffers (protobuf.dev/programming-guides/encoding), as far
+ * as needed. */
 #ifndef SLUICE_PROTOBUF_H
 #define SLUICE_PROTOBUF_H
 
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Zero it. After `no_memory` the content is worthless, and nothing more is added. */
+/* Zero it. Once `no_memory` is set, the content is invalid and nothing more is added. */
 struct protobuf {
     uint8_t *at;
     size_t bytes, room;
@@ -20,7 +20,7 @@ void protobuf_signed(struct protobuf *message, uint32_t field, int64_t value); /
 void protobuf_fixed(struct protobuf *message, uint32_t field, uint64_t value); /* fixed64 */
 void protobuf_text(struct protobuf *message, uint32_t field, const char *text);
 
-/* A message inside: what is added between the two belongs to it. Returns what protobuf_end needs. */
+/* A nested message: fields added between the two calls belong to it. Pass the result to protobuf_end. */
 size_t protobuf_begin(struct protobuf *message, uint32_t field);
 void protobuf_end(struct protobuf *message, size_t begin);
 

@@ -7,7 +7,7 @@
 /* abi::__cxa_demangle, of the Itanium C++ ABI. */
 typedef char *demangle_fn(const char *name, char *out, size_t *bytes, int *status);
 
-/* Found when it is first needed, so that the command runs where there is no C++ library. */
+/* Looked up at the first use, so that the command runs without a C++ library. */
 static demangle_fn *find(void)
 {
     static demangle_fn *found;

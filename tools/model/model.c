@@ -33,7 +33,7 @@ void model_put(struct model_build *build, struct sl_map *map, uint64_t key, uint
     if (key && !sl_map_put(map, key, value)) build->no_memory = true;
 }
 
-/* A copy that lives as long as the model, made harmless; "" when there is no memory. */
+/* A defused copy that lives as long as the model; "": out of memory. */
 static const char *keep_text(struct model_build *build, const char *text)
 {
     if (!text || !*text) return "";
@@ -46,7 +46,7 @@ static const char *keep_text(struct model_build *build, const char *text)
     return copy;
 }
 
-/* Appends a record with a text of its own, which is released if there is no room. */
+/* Appends a record with a text of its own, which is freed on failure. */
 #define PUSH_TEXT(build, array, text, ...)                                                                   \
     do {                                                                                                     \
         const char *kept_text = keep_text(build, text);                                                      \
@@ -66,7 +66,7 @@ static void add_movement(struct model_build *build, const struct sl_event *e)
                    (struct model_transfer){e->tick, e->b, e->c, e->a, e->id, kind, cause});
 }
 
-/* Slabs are written again where a file with a limit goes round. */
+/* A file with a limit contains the slabs again after each lap. */
 static void add_slab(struct model_build *build, const struct sl_event *e)
 {
     struct model *model = build->model;
@@ -84,7 +84,7 @@ static void add_metadata(struct model_build *build, const struct sl_event *e)
     PUSH_TEXT(build, model->metadata, e->flags == SL_METADATA_NUMBER ? number : e->text, kept_text);
 }
 
-/* Decisions without reasons count as the first. */
+/* Decisions without reasons count for the first reason. */
 static void add_decision(struct model *model, const struct sl_event *e)
 {
     unsigned decision = e->flags, reason = sl_decision_reason_text(decision, 0) ? e->id : 0;
@@ -230,7 +230,7 @@ static void release(struct model_build *build)
     free(build);
 }
 
-/* Reads to the end. False when there is no memory. */
+/* Reads to the end. False: out of memory. */
 static bool read_all(struct sl_trace_reader *reader, struct progress *progress, struct model *model)
 {
     struct model_build *build = calloc(1, sizeof(*build));

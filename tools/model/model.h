@@ -1,36 +1,35 @@
-/* A trace in memory, for every command that needs more of it than one record at a time.
+/* A trace in memory, for commands that need more than one record at a time.
  *
- *   shape   what launches that repeat have in common: kernel, size, what they may touch
+ *   shape   the common part of repeated launches: kernel, size, ranges that they may touch
  *   set     the ranges that launches of a shape may touch
- *   range   a stretch of one slot
+ *   range   a part of one slot
  *   life    of a slot: from an allocation to its free
  *
- * Launches are in the order of their ticks, everything else in the order of time; records of different
- * threads are not so in the file. What a file says is not trusted: every index in here is valid, and what the
- * file refers to without having it is counted in `missing`. Read only after model_open; used by one thread.
- */
+ * Launches are sorted by tick and everything else by time, which the records of different threads in the file
+ * are not. The file is not trusted: every index in the model is valid, and `missing` counts references to
+ * missing records. Read-only after model_open; used by one thread. */
 #ifndef SLUICE_TOOL_MODEL_H
 #define SLUICE_TOOL_MODEL_H
 
 #include "tools/text/progress.h"
 #include "tools/model/trace_text.h"
 
-#define MODEL_ALWAYS UINT64_MAX /* a life that no free ended */
+#define MODEL_ALWAYS UINT64_MAX /* a life without a free */
 
 struct model_launch {
-    uint64_t tick, time_ns; /* when the program launched it, on the host's clock */
+    uint64_t tick, time_ns; /* of the launch by the program, on the host's clock */
     uint32_t shape;         /* in `shapes` */
     uint16_t stream;        /* in `streams` */
-    uint16_t thread;        /* that recorded it; 65535: a later one */
+    uint16_t thread;        /* that recorded it; 65535 stands for all later ones */
 };
 
 struct model_shape {
-    uint64_t size;     /* threads of a kernel's grid, bytes of a copy, a set or a collective */
-    uint32_t kernel;   /* 0 for what is none */
+    uint64_t size;     /* threads of a kernel's grid; bytes of a copy, memset or collective */
+    uint32_t kernel;   /* 0: not a kernel */
     uint32_t set;      /* in `sets` */
     uint8_t kind;      /* enum sl_launch_kind */
     uint8_t direction; /* enum sl_copy_direction */
-    bool lost;         /* what it may touch is not in the file */
+    bool lost;         /* its accesses are missing in the file */
 };
 
 struct model_set {
@@ -44,16 +43,16 @@ struct model_range {
 };
 
 struct model_slot {
-    uint64_t bytes; /* 0: its allocation is not in the file */
+    uint64_t bytes; /* 0: its allocation is missing in the file */
     uint64_t site, address;
-    uint32_t id; /* in the file; after sluice forgot, another slot may have the same */
+    uint32_t id; /* in the file; later slots may reuse it */
 };
 
 struct model_life {
-    uint64_t born_ns, died_ns;     /* MODEL_ALWAYS: it never died */
-    uint64_t born_tick, died_tick; /* the newest launches' then */
+    uint64_t born_ns, died_ns;     /* MODEL_ALWAYS: never freed */
+    uint64_t born_tick, died_tick; /* newest launch at that time */
     uint32_t slot;
-    bool born_before; /* the file has no allocation for it: the trace began later, or it was lost */
+    bool born_before; /* its allocation is missing in the file: it was made before the trace, or lost */
 };
 
 struct model_move {
@@ -69,8 +68,8 @@ struct model_transfer { /* as measured by the device */
 };
 
 struct model_stall {
-    uint64_t tick, time_ns, took_ns; /* time: when it was known */
-    uint64_t launch;                 /* tick of the one that waited; 0: not known */
+    uint64_t tick, time_ns, took_ns; /* time: when the end of the stall was known */
+    uint64_t launch;                 /* tick of the waiting launch; 0: unknown */
     uint32_t chunks;
 };
 
@@ -79,7 +78,7 @@ struct model_slab {
     uint32_t chunk; /* its first */
 };
 
-struct model_iteration { /* that has ended */
+struct model_iteration { /* a completed iteration */
     uint64_t tick, time_ns;
     uint64_t symbols, fed, predicted; /* fed, predicted: since the start; 0 in traces before 1.2 */
     uint32_t number;
@@ -87,24 +86,24 @@ struct model_iteration { /* that has ended */
 
 struct model_duration {
     uint64_t tick, took_ns; /* on the device */
-    uint64_t began_ns;      /* on the records' clock, as tied to the device's; 0: not known */
+    uint64_t began_ns;      /* on the records' clock, converted from the device's; 0: unknown */
 };
 
-struct model_collective { /* a launch whose communicator is known */
+struct model_collective { /* a launch with a known communicator */
     uint64_t tick, time_ns, bytes;
-    uint64_t communicator; /* the same on all of its ranks */
-    uint32_t function;     /* as docs/trace-format.md numbers it; not checked */
+    uint64_t communicator; /* equal on all of its ranks */
+    uint32_t function;     /* as numbered in docs/trace-format.md; not checked */
 };
 
 struct model_mark {
     uint64_t tick, time_ns;
-    const char *name; /* harmless */
+    const char *name; /* defused */
     uint32_t id, thread;
     uint8_t kind, source; /* enum sl_mark_kind; 0 NVTX, 1 sluice/marks.h */
 };
 
 struct model_sync {
-    uint64_t tick, time_ns, took_ns, handle; /* time: when it was over */
+    uint64_t tick, time_ns, took_ns, handle; /* time: of the end */
     uint32_t thread;
     uint8_t kind; /* enum sl_sync_kind */
 };
@@ -127,23 +126,23 @@ struct model_gap {
 
 struct model_site {
     uint64_t site;
-    const char *frames; /* harmless */
+    const char *frames; /* defused */
 };
 
 struct model_module {
     uint64_t address, build[2];
-    const char *path; /* harmless */
+    const char *path; /* defused */
     uint32_t id;
 };
 
-/* An array that grows while the model is made. */
+/* An array that grows while the model is built. */
 #define MODEL_ARRAY(type)                                                                                    \
     struct {                                                                                                 \
         type *at;                                                                                            \
         size_t count, room;                                                                                  \
     }
 
-/* Kinds of decisions, and of reasons for each: see trace/decision.h. */
+/* Number of kinds of decisions, and of reasons for each: see trace/decision.h. */
 enum { MODEL_DECISIONS = 5, MODEL_REASONS = 8 };
 
 struct model {
@@ -163,10 +162,10 @@ struct model {
     MODEL_ARRAY(struct model_move) moves;
     MODEL_ARRAY(struct model_transfer) transfers;
     MODEL_ARRAY(struct model_stall) stalls;
-    MODEL_ARRAY(struct model_slab) slabs; /* where chunks lie */
+    MODEL_ARRAY(struct model_slab) slabs; /* addresses of chunks */
     MODEL_ARRAY(struct model_iteration) iterations;
-    MODEL_ARRAY(struct model_duration) durations;     /* in the order of their ticks */
-    MODEL_ARRAY(struct model_collective) collectives; /* in the order of their ticks */
+    MODEL_ARRAY(struct model_duration) durations;     /* by tick */
+    MODEL_ARRAY(struct model_collective) collectives; /* by tick */
     MODEL_ARRAY(struct model_mark) marks;
     MODEL_ARRAY(struct model_sync) syncs;
     MODEL_ARRAY(struct model_order) orders;
@@ -174,43 +173,43 @@ struct model {
     MODEL_ARRAY(struct model_gap) gaps;
     MODEL_ARRAY(struct model_site) sites;
     MODEL_ARRAY(struct model_module) modules;
-    MODEL_ARRAY(const char *) metadata; /* "name=value", numbers too; harmless */
+    MODEL_ARRAY(const char *) metadata; /* "name=value", numbers included; defused */
     struct kernel_names kernels;
 
-    uint64_t decisions[MODEL_DECISIONS][MODEL_REASONS]; /* how many; by enum sl_decision and reason */
-    uint64_t budget_bytes, chunk_bytes, device_bytes;   /* the last in the trace; 0: none */
+    uint64_t decisions[MODEL_DECISIONS][MODEL_REASONS]; /* count by enum sl_decision and reason */
+    uint64_t budget_bytes, chunk_bytes, device_bytes;   /* last values in the trace; 0: none */
     uint64_t link_in, link_out;                         /* bytes a second; 0: not measured */
 
     struct {
-        uint64_t records;  /* that the program could not write: the gaps' sum */
-        uint64_t accesses; /* of launches that are not there */
-        uint64_t sets;     /* launches that refer to one whose accesses are not there */
+        uint64_t records;  /* records that the program dropped: the sum of the gaps */
+        uint64_t accesses; /* of missing launches */
+        uint64_t sets;     /* launches that refer to a launch whose accesses are missing */
         uint64_t frees;    /* without an allocation */
-        uint64_t births;   /* of allocations that were made again without a free */
-        uint64_t unknown;  /* records with kinds that a later sluice may know */
-        uint64_t beyond;   /* records of which there are more than this program holds */
+        uint64_t births;   /* of allocations repeated without a free */
+        uint64_t unknown;  /* records of kinds unknown to this version */
+        uint64_t beyond;   /* records beyond the bounds of this program */
     } missing;
 };
 
-/* Reads everything; `progress` was started with the size of the file, or is zeroed. False when there is no
- * memory; otherwise *out is released with model_close. A file that ends early or is damaged counts as read up
- * to there, and (*out)->problem says so. */
+/* Reads everything. `progress` was started with the size of the file, or is zeroed. False: out of memory;
+ * otherwise the caller frees *out with model_close. A file that ends early or is damaged is read up to there,
+ * and (*out)->problem is set. */
 bool model_read(struct sl_trace_reader *reader, struct progress *progress, struct model **out);
 
-/* The same from a file, for a command. On EXIT_OK *out is set, and the command ends with
- * end_status(path, &model->problem). Otherwise the reason is on stderr. */
+/* Reads a file for a command. On EXIT_OK *out is set, and the command ends with end_status(path,
+ * &model->problem). Otherwise the reason is on stderr. */
 int model_open(const char *path, struct model **out);
 void model_close(struct model *model); /* accepts NULL */
 
 /* The launch with this tick, or SL_NONE. */
 uint32_t model_find_launch(const struct model *model, uint64_t tick);
 
-/* How many launches have ticks of at most `tick`, and how many were made up to `time_ns`: the indices of the
- * first launches behind these. */
+/* The number of launches with ticks up to `tick`, or launched up to `time_ns`: the index of the first later
+ * launch. */
 uint32_t model_launches_to_tick(const struct model *model, uint64_t tick);
 uint32_t model_launches_to_time(const struct model *model, uint64_t time_ns);
 
-/* For people: a kernel's name, or what kind of launch it is. Never NULL. */
+/* For display: the kernel's name, or the kind of launch. Never NULL. */
 const char *model_launch_name(const struct model *model, const struct model_launch *launch);
 
 static inline const struct model_shape *model_shape_of(const struct model *model,

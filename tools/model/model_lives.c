@@ -1,6 +1,6 @@
-/* Slots and their lives. Most records of a slot are in order and end or begin a life at once. Those of a slot
- * to which several threads' records belong, or of which some are lost, may not be: its lives are then taken
- * apart and made anew in the order of time. */
+/* Slots and their lives. Most records of a slot are in order, and end or begin a life directly. The records
+ * of a slot used by several threads, or with losses, may be out of order: its lives are then taken apart and
+ * rebuilt in the order of time. */
 #include "tools/model/model_build.h"
 
 #include <stdlib.h>
@@ -26,7 +26,7 @@ uint32_t model_slot(struct model_build *build, uint32_t id)
     return index != SL_NONE ? index : new_slot(build, (struct model_slot){.id = id});
 }
 
-/* The slot that the record is about: another one than before if it has another size or site now. */
+/* The slot of the record: a new one if its size or site has changed. */
 static uint32_t slot_of_record(struct model_build *build, const struct sl_event *event)
 {
     uint32_t index = model_slot(build, event->id);
@@ -88,7 +88,7 @@ void model_add_free(struct model_build *build, const struct sl_event *event)
     state->last_ns = event->time_ns;
 }
 
-/* Makes strays of the lives of tangled slots. */
+/* Turns the lives of tangled slots into strays. */
 static void take_apart(struct model_build *build)
 {
     struct model *model = build->model;

@@ -1,6 +1,6 @@
-/* A natural merge sort: the ascending runs are found first, then neighbours are merged until one is left. A
- * merge leaves out what already lies right at its two ends, so that its cost is the disorder's, not the
- * array's. */
+/* A natural merge sort: finds the ascending runs, then merges neighbours until one run is left. A merge skips
+ * elements that are already in place at its two ends, so its cost depends on the disorder, not on the size.
+ */
 #include "tools/model/sorted.h"
 
 #include <stdint.h>
@@ -68,7 +68,7 @@ static bool merge(struct sorting *s, size_t from, size_t middle, size_t to)
     return true;
 }
 
-/* The starts of the ascending runs, and `count` behind the last. NULL when there is no memory. */
+/* The starts of the ascending runs, followed by `count`. NULL: out of memory. */
 static size_t *find_runs(const struct sorting *s, size_t count, size_t *runs)
 {
     size_t *starts = NULL, room = 0;

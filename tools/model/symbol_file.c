@@ -22,7 +22,7 @@ struct function {
 struct symbol_file {
     Dwfl *dwfl;
     Dwfl_Module *module;
-    struct function *functions; /* by their starts */
+    struct function *functions; /* sorted by start */
     size_t function_count;
     bool has_lines;
 };
@@ -32,8 +32,8 @@ bool symbol_files_are_read(void)
     return true;
 }
 
-/* Opening a device may already do something, so it is looked at first. Files of /proc and the like, which may
- * do something when they are read, have no size. */
+/* Checks the file before opening it, because opening a device may have effects. Files of /proc and the like,
+ * whose reading may have effects, have no size. */
 static int open_regular(const char *path, const char **remark)
 {
     char again[32];
@@ -42,7 +42,7 @@ static int open_regular(const char *path, const char **remark)
     if (found < 0)
         *remark = errno == ENOENT || errno == ENOTDIR ? "the file is gone" : "the file cannot be opened";
     else if (fstat(found, &file) || !S_ISREG(file.st_mode) || !file.st_size)
-        *remark = "it is no regular file";
+        *remark = "it is not a regular file";
     else {
         snprintf(again, sizeof(again), "/proc/self/fd/%d", found);
         fd = open(again, O_RDONLY | O_CLOEXEC);
@@ -52,8 +52,8 @@ static int open_regular(const char *path, const char **remark)
     return fd;
 }
 
-/* Where distributions put what they strip. Other places are named by the file itself, or are in the network:
- * nobody looks there. */
+/* Looks where distributions put debug files. Ignores other places, which the file itself may name or which
+ * are in the network. */
 static int find_debug_file(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
                            const char *file, const char *link, GElf_Word checksum, char **out)
 {
@@ -113,7 +113,7 @@ static void list_functions(struct symbol_file *file)
         qsort(file->functions, file->function_count, sizeof(*file->functions), by_start);
 }
 
-/* Lines that another file has a part of are left alone: libdw would open whatever the file names. */
+/* Lines that are partly in another file are ignored: libdw would open any file that this one names. */
 static bool lines_are_its_own(Dwfl_Module *module)
 {
     Dwarf_Addr bias;
@@ -131,7 +131,7 @@ static bool lines_are_its_own(Dwfl_Module *module)
 struct symbol_file *symbol_file_open(const char *path, const uint64_t build_id[2], const char **remark)
 {
     if (!build_id[0] && !build_id[1]) {
-        *remark = "it has no build id to know the file by";
+        *remark = "it has no build id that identifies the file";
         return NULL;
     }
     int fd = open_regular(path, remark);
@@ -139,13 +139,13 @@ struct symbol_file *symbol_file_open(const char *path, const uint64_t build_id[2
     struct symbol_file *file = calloc(1, sizeof(*file));
     *remark = "out of memory";
     if (!file || !(file->dwfl = dwfl_begin(&callbacks))) goto error;
-    *remark = "it is no object file";
+    *remark = "it is not an object file";
     dwfl_report_begin(file->dwfl);
     file->module = dwfl_report_elf(file->dwfl, path, path, fd, 0, true);
     if (!file->module) goto error;
-    fd = -1; /* libdwfl's now */
+    fd = -1; /* owned by libdwfl */
     if (dwfl_report_end(file->dwfl, NULL, NULL)) goto error;
-    *remark = "the file is another one now";
+    *remark = "the file has another build id";
     if (!has_build_id(file->module, build_id)) goto error;
     list_functions(file);
     file->has_lines = lines_are_its_own(file->module);
@@ -165,7 +165,7 @@ void symbol_file_close(struct symbol_file *file)
     free(file);
 }
 
-/* Functions may lie in one another, but not deeply. */
+/* Functions may be nested, but not deeply. */
 const char *symbol_file_function(struct symbol_file *file, uint64_t address)
 {
     size_t low = 0, high = file->function_count;
@@ -199,7 +199,7 @@ static const char *name_of(Dwarf_Die *die)
     return linked ? linked : dwarf_diename(die);
 }
 
-/* Where the function `inlined` was called from. */
+/* The call of the inlined function. */
 static bool find_call(Dwarf_Die *unit, Dwarf_Die *inlined, struct source_line *out)
 {
     Dwarf_Attribute attribute;
@@ -215,8 +215,8 @@ static bool find_call(Dwarf_Die *unit, Dwarf_Die *inlined, struct source_line *o
     return path != NULL;
 }
 
-/* Whether `inner`, which `call` calls, is a part that the compiler split off from the function `whole`: it
- * then says that the call is where the function begins. */
+/* Whether `inner`, which `call` calls, is a part that the compiler split off from the function `whole`. The
+ * debug information then places the call at the start of the function. */
 static bool is_part(Dwarf_Die *whole, const char *name, const struct source_line *inner,
                     const struct source_line *call)
 {
@@ -225,8 +225,8 @@ static bool is_part(Dwarf_Die *whole, const char *name, const struct source_line
            (unsigned)first == call->line;
 }
 
-/* What the address lies in, the innermost first, as it was compiled: dwarf_getscopes leaves an inlined
- * function for where that was written. */
+/* The scopes of the address, innermost first, as compiled: dwarf_getscopes follows an inlined function to
+ * where it was written. */
 static int enclosing(Dwarf_Die *unit, uint64_t address, Dwarf_Die **out)
 {
     Dwarf_Die *written = NULL;

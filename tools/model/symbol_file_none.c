@@ -1,4 +1,4 @@
-/* Built without libdw: no object file is read. */
+/* Without libdw, no object file is read. */
 #include "tools/model/symbol_file.h"
 
 bool symbol_files_are_read(void)

@@ -17,7 +17,7 @@ struct known_module {
 
 enum { INLINED_MAX = 16 };
 
-/* The frames of one return address, whose texts are its own. */
+/* The frames of one return address, which own their texts. */
 struct known_place {
     const struct model_module *module;
     uint64_t offset;
@@ -27,8 +27,8 @@ struct known_place {
 
 struct symbols {
     const struct model *model;
-    struct known_module *modules; /* as the model's */
-    struct sl_map by_place;       /* that were looked up, since call stacks share them */
+    struct known_module *modules; /* parallel to the model's */
+    struct sl_map by_place;       /* looked-up places, which call stacks share */
     struct known_place **places;
     size_t place_count, place_room;
 };
@@ -79,7 +79,7 @@ static char *function_name(const char *linked)
     return name;
 }
 
-/* NULL: no memory. The call is just before the return address. */
+/* NULL: out of memory. The call is just before the return address. */
 static struct known_place *look_up(struct symbols *symbols, size_t module, uint64_t offset)
 {
     struct known_module *from = &symbols->modules[module];
@@ -109,7 +109,7 @@ static struct known_place *look_up(struct symbols *symbols, size_t module, uint6
     return place;
 }
 
-/* The module with this number, or the models's count of them. */
+/* The module with this number, or the model's count of modules. */
 static size_t module_numbered(const struct model *model, uint64_t number)
 {
     size_t m = 0;
@@ -131,7 +131,7 @@ static bool keep(struct symbols *symbols, uint64_t key, struct known_place *plac
     return true;
 }
 
-/* NULL: there is no memory, or, which does not happen, two places have one key. */
+/* NULL: out of memory, or two places have the same key, which does not happen. */
 static const struct known_place *find_place(struct symbols *symbols, size_t module, uint64_t offset)
 {
     const struct model_module *recorded = &symbols->model->modules.at[module];
@@ -147,7 +147,7 @@ static const struct known_place *find_place(struct symbols *symbols, size_t modu
     return NULL;
 }
 
-/* Adds the frames of one address: without names where there are none. */
+/* Adds the frames of one address, without names if there are none. */
 static size_t add_frames(struct symbols *symbols, uint64_t number, uint64_t offset, struct frame frames[],
                          size_t room)
 {

@@ -14,7 +14,7 @@ int open_trace(const char *path, struct sl_trace_reader **out)
     if (status == SL_OK) return EXIT_OK;
     struct stat file;
     if (status == SL_ERR_IO && stat(path, &file) == 0 && S_ISFIFO(file.st_mode))
-        return failure("%s: is a pipe; a trace with a limit is read from a file", path);
+        return failure("%s: is a pipe; a trace with a limit cannot be read from a pipe", path);
     return failure("%s: %s", path, problem.text);
 }
 

@@ -8,7 +8,7 @@
 #include "tools/text/json.h"
 #include "trace/decision.h"
 
-enum { KERNELS_MAX = 1 << 20 }; /* a damaged number must not ask for all memory */
+enum { KERNELS_MAX = 1 << 20 }; /* a damaged number must not request all memory */
 
 static const char *name_of(const char *const *names, size_t count, unsigned index)
 {
@@ -119,7 +119,7 @@ unsigned record_words(const struct sl_event *event, const char *keys[2], const c
     }
 }
 
-/* What the fields of a decision are called. */
+/* The keys of a decision's fields. */
 static const char *const *decision_keys(const struct sl_event *event)
 {
     static const char *const none[RECORD_FIELDS];
@@ -146,13 +146,13 @@ void record_fields(const struct sl_event *event, struct record_field out[RECORD_
     out[2] = (struct record_field){info->b, event->b, false};
     out[3] = (struct record_field){info->c, event->c, info->address_c};
     out[4] = (struct record_field){event->d ? info->d : NULL, event->d, false};
-    /* Only kernels have a number, and only they have threads; only the others have bytes. */
+    /* Only kernels have a number and threads; only other launches have bytes. */
     bool launch = event->type == SL_EVENT_LAUNCH, kernel = (event->flags & 15) == SL_LAUNCH_KERNEL;
     if (launch) out[kernel ? 3 : 0].key = NULL;
     if (launch && !kernel) out[2].key = NULL;
     if (launch && is_known_collective(event)) out[2] = (struct record_field){"communicator", event->b, true};
     if (event->type == SL_EVENT_METADATA && event->flags != SL_METADATA_NUMBER) out[1].key = NULL;
-    /* Later additions to their types */
+    /* Fields added to their types in later versions */
     for (unsigned i = 2; event->type == SL_EVENT_ITERATION && i < 4; i++)
         if (!out[i].value) out[i].key = NULL;
     if (event->type == SL_EVENT_STALL && !out[3].value) out[3].key = NULL;

@@ -1,4 +1,4 @@
-/* Trace records as text, and the names of the flags in them. */
+/* Trace records as text, and the names of their flags. */
 #ifndef SLUICE_TRACE_TEXT_H
 #define SLUICE_TRACE_TEXT_H
 
@@ -7,47 +7,47 @@
 
 enum {
     LAUNCH_KINDS = SL_LAUNCH_COLLECTIVE + 1,
-    MOVE_KINDS = SL_ACTION_POPULATE + 1, /* of real devices */
+    MOVE_KINDS = SL_ACTION_POPULATE + 1, /* on real devices */
     MOVE_CAUSES = SL_CAUSE_LATE + 1
 };
 
-/* "unknown" for a number that has no name. */
+/* "unknown" for a number without a name. */
 const char *launch_kind_name(unsigned kind);
-/* Whether a launch is a collective of which the trace says what it is: since 2.3. */
+/* Whether a launch is a collective with a known function and communicator (since 2.3). */
 bool is_known_collective(const struct sl_event *event);
-/* NCCL's function, without its prefix, of a launch that is a collective. */
+/* NCCL's function of a collective, without its prefix. */
 const char *collective_name(uint32_t function);
 const char *move_kind_name(unsigned kind);
 const char *move_cause_name(unsigned cause);
 
-/* The names of kernels that were seen so far. */
+/* The names of the kernels seen so far. */
 struct kernel_names {
     char **names; /* by kernel; NULL where none was seen */
     size_t count;
 };
-/* Notes a SL_EVENT_KERNEL. False when there is no memory. */
+/* Records a SL_EVENT_KERNEL. False: out of memory. */
 bool kernel_names_add(struct kernel_names *names, const struct sl_event *event);
 const char *kernel_name(const struct kernel_names *names, uint32_t kernel); /* or NULL */
 void kernel_names_free(struct kernel_names *names);
 
-/* What a record's flags say: up to two words with their keys; returns how many. */
+/* The flags of a record as up to two words with their keys; returns the number. */
 unsigned record_words(const struct sl_event *event, const char *keys[2], const char *words[2]);
 
-/* A record's numbers id, a, b, c, d, as they are shown. */
+/* The numbers id, a, b, c, d of a record, as displayed. */
 struct record_field {
-    const char *key; /* NULL: not used by this record */
+    const char *key; /* NULL: this record does not use it */
     uint64_t value;
     bool address;
 };
 enum { RECORD_FIELDS = 5 };
 void record_fields(const struct sl_event *event, struct record_field out[RECORD_FIELDS]);
 
-/* The text that belongs to a record, made harmless, or NULL. `room` holds it where no table has it. */
+/* The defused text of a record, or NULL. `room` holds it unless a table has it. */
 enum { RECORD_NAME = SL_TRACE_NAME_MAX + 1 };
 const char *record_name(const struct sl_event *event, const struct kernel_names *names,
                         char room[RECORD_NAME]);
 
-/* One line for people, or one JSON object; both with a line's end. Times are since `start_ns`. */
+/* One line for people, or one JSON object, ending with a newline. Times are since `start_ns`. */
 void print_record(const struct sl_trace_record *record, const struct kernel_names *names, uint64_t start_ns);
 void print_record_json(const struct sl_trace_record *record, const struct kernel_names *names,
                        uint64_t start_ns);

@@ -1,14 +1,13 @@
-/* What a training program keeps in memory, distinguished by use alone (PatrickStar and the study "Breaking
- * the Memory Wall" name the classes; they ask the framework, here the trace must do):
+/* The contents of a training program's memory, distinguished by use alone. PatrickStar and the study
+ * "Breaking the Memory Wall" name the classes; they ask the framework, while here the trace has to suffice:
  *
  *   parameters        are kept, read in the forward pass and changed by the update; most are read in the
  *                     backward pass, too, biases are not
- *   gradients         come into being in the backward pass and are used up by the update
- *   optimizer state   is kept, and no phase but the update touches it
- *   activations       are made in the forward pass and used again in the backward pass
+ *   gradients         are created in the backward pass and consumed by the update
+ *   optimizer state   is kept, and touched by the update only
+ *   activations       are created in the forward pass and used again in the backward pass
  *   inputs            are copied from the host for every batch
- *   workspaces        serve a phase and mean nothing afterwards; gradients of activations are among them
- */
+ *   workspaces        serve one phase and are dead afterwards; they include gradients of activations */
 #include "tools/phases/classes.h"
 
 const char *class_name(enum memory_class class)

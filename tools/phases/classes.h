@@ -1,4 +1,4 @@
-/* Lifetime classes: what device memory holds, by which phases touch it. */
+/* Lifetime classes: the kind of data in device memory, derived from the phases that touch it. */
 #ifndef SLUICE_TOOL_CLASSES_H
 #define SLUICE_TOOL_CLASSES_H
 
@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 enum memory_class {
-    CLASS_UNKNOWN, /* nothing is known, or nothing touched it */
+    CLASS_UNKNOWN, /* unknown, or never touched */
     CLASS_PARAMETER,
     CLASS_GRADIENT,
     CLASS_OPTIMIZER,
@@ -18,8 +18,7 @@ enum memory_class {
 
 const char *class_name(enum memory_class class);
 
-/* Which phases touch a segment, and whether it lives across windows or is copied from the host again and
- * again.
+/* The phases that touch a segment, and whether it lives across windows or is repeatedly copied from the host.
  */
 struct touched_in {
     bool forward, backward, update, kept, input;

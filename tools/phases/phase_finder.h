@@ -1,4 +1,4 @@
-/* Finding phases: what phases.c and phase_ways.c share. */
+/* Shared by phases.c and phase_ways.c. */
 #ifndef SLUICE_TOOL_PHASE_FINDER_H
 #define SLUICE_TOOL_PHASE_FINDER_H
 
@@ -15,7 +15,7 @@ struct finder {
     bool no_memory;
 };
 
-/* What is learned of a type of windows by itself. */
+/* Findings about one type of windows by itself. */
 struct sample {
     struct touches touches;
     struct turns turns;
@@ -23,10 +23,10 @@ struct sample {
     bool update;
 };
 
-/* The touches of one of the type's windows. */
+/* The touches of one window of the type. */
 bool touches_of_type(struct finder *finder, uint32_t type, struct touches *out);
 
-/* Cuts in this way and looks at the windows that show most. False: there are none. */
+/* Cuts in this way and examines the most informative windows. False: there are none. */
 bool try_way(struct finder *finder, uint32_t way, struct sample *sample);
 
 /* The best way to cut, or SL_NONE if none shows a backward pass. */

@@ -1,6 +1,6 @@
-/* Ranges that the program itself named. The innermost range with a phase's name decides. What a thread
- * without such a range launches (the backward pass of PyTorch has a thread of its own) is in the range that
- * began last on any other. */
+/* Ranges that the program itself named. The innermost range with a phase's name decides. Launches of a thread
+ * without such a range (PyTorch's backward pass has a thread of its own) belong to the most recently begun
+ * range of any other thread. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +11,13 @@ enum { OPEN_MAX = 256 };
 
 struct open {
     uint32_t thread, id;
-    bool numbered; /* ends by its number, not as the thread's innermost */
+    bool numbered; /* ended by its number, not as the thread's innermost range */
     uint8_t phase;
 };
 
 enum phase phase_of_name(const char *name)
 {
-    /* Beginnings of words, lower case. */
+    /* Prefixes of words, in lower case. */
     static const struct {
         const char *word;
         uint8_t phase;
@@ -90,7 +90,7 @@ static void apply(struct marking *m, const struct model_mark *mark)
     }
 }
 
-/* The phase in which `thread` launches now, or PHASE_OTHER. */
+/* The phase in which `thread` launches at this point, or PHASE_OTHER. */
 static uint8_t phase_now(const struct marking *m, uint32_t thread)
 {
     uint8_t others = PHASE_OTHER;

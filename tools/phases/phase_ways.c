@@ -1,14 +1,14 @@
-/* Which way to cut a trace into windows shows training best. */
+/* Selects the way of cutting a trace into windows that shows training best. */
 #include "tools/phases/phase_finder.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    CANDIDATES = 64, /* kinds among which the fullest is sought, */
-    FREQUENT = 20,   /* with at least one in so many windows as the most frequent has */
-    MARGIN = 32,     /* kinds touch as much as any if they lack at most one segment in so many; */
-    SAMPLES = 8,     /* so many of these are looked at */
+    CANDIDATES = 64, /* kinds among which the fullest is searched, */
+    FREQUENT = 20,   /* with at least one of this many windows that the most frequent kind has */
+    MARGIN = 32,     /* kinds touch as much as any if they lack at most one of this many segments; */
+    SAMPLES = 8,     /* number of these that are examined */
 };
 
 /* Marks the segments of slots with a life in which two windows begin. */
@@ -20,7 +20,7 @@ static void find_kept(struct finder *f)
     memset(f->is_kept, 0, segments->count);
     for (size_t i = 0; i < model->lives.count; i++) {
         const struct model_life *life = &model->lives.at[i];
-        uint32_t from = 0, to = f->windows.count; /* the first window that begins in it */
+        uint32_t from = 0, to = f->windows.count; /* first window that begins in it */
         while (from < to) {
             uint32_t middle = from + (to - from) / 2;
             if (model->launches.at[f->windows.at[middle].anchor].time_ns < life->born_ns)
@@ -43,8 +43,8 @@ bool touches_of_type(struct finder *f, uint32_t type, struct touches *out)
     return touches_find(f->model, &f->out->segments, window, out);
 }
 
-/* How many segments that are kept each of the frequent types touches: an update touches what nothing else
- * does. */
+/* Counts the kept segments that each of the frequent types touches: an update touches segments that nothing
+ * else touches. */
 static void count_kept(struct finder *f, uint32_t *kept)
 {
     uint32_t most = 0, tried = 0;
@@ -68,8 +68,8 @@ static bool shows_more(const struct sample *a, const struct sample *b)
     return a->touches.positions > b->touches.positions;
 }
 
-/* The type that shows most, of those that touch about as much as any. What a program does late is known more
- * exactly than what it does first. False: there is none. */
+/* The most informative type among those that touch about as much as any. Later types are tried first, because
+ * late parts of a program are known more exactly than its start. False: there is none. */
 static bool find_sample(struct finder *f, struct sample *out)
 {
     uint32_t *kept = calloc(f->windows.type_count + 1, sizeof(*kept)), most = 0, tried = 0;
@@ -111,7 +111,7 @@ bool try_way(struct finder *f, uint32_t way, struct sample *sample)
     return find_sample(f, sample);
 }
 
-/* How good a way to cut is: first whether its windows show an update, then whether they begin right behind
+/* The quality of a way to cut: first whether its windows show an update, then whether they begin right after
  * the copies of a batch, then how much it explains. */
 struct merit {
     bool update, direct;

@@ -1,26 +1,28 @@
-/* Which part of training each launch is.
+/* Assigns each launch to a part of training.
  *
  *  1. Memory is cut into segments, so that tensors in a slab are distinguished (segments.c).
- *  2. The launches are cut into windows where a new batch is first used: the host copies to the same memory
- *     again and again, and the first kernel that uses what came begins a forward pass (windows.c). Where
- *     several kernels are the first to use a part of the batch (tokens, and much later the targets), each is
- *     tried (phase_ways.c).
- *  3. In the kind of window that touches most of what is kept and shows an update, the two turns are sought
- *     that give every segment a sensible pattern (turns.c). The best of the ways to cut wins.
- *  4. The patterns are the segments' classes. With these every other kind of window is divided: one without
- *     gradients is evaluation, one without the optimizer's state is a micro-batch before the last.
- *  5. Copies, sets and collectives are called what they are, or as the work that follows.
- *  6. What the program's own marks say stands above all that.
- */
+ *  2. The launches are cut into windows where a new batch is first used: the host repeatedly copies to the
+ *  same
+ *     memory, and the first kernel that uses the data begins a forward pass (windows.c). If several kernels
+ *     are
+ *     the first to use a part of the batch (tokens, and much later the targets), each is tried
+ *     (phase_ways.c).
+ *  3. In the kind of window that touches most of the kept memory and shows an update, those two turns are
+ *     chosen that give every segment a sensible pattern (turns.c). The best way to cut wins.
+ *  4. The patterns give the classes of the segments. With these, every other kind of window is divided: one
+ *     without gradients is evaluation, one without optimizer state is a micro-batch before the last.
+ *  5. Copies, memsets and collectives get their own phases, or that of the work that follows.
+ *  6. The program's own marks take precedence. */
 #include "tools/phases/phase_finder.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    LOOKED_AT = 256, /* kinds of windows that are divided by themselves; others as their launches elsewhere */
+    LOOKED_AT = 256, /* kinds of windows that are divided by themselves; others are divided as their launches
+                        elsewhere */
     LOSS_LAUNCHES = 8,  /* between the loss of each example and the backward pass */
-    GRADIENT_SHARE = 4, /* a backward pass touches at least one in so many of the gradients */
+    GRADIENT_SHARE = 4, /* a backward pass touches at least one of this many gradients */
 };
 
 const char *phase_name(enum phase phase)
@@ -44,7 +46,7 @@ static struct touched_in touched_in(const struct finder *f, const struct touches
     return t;
 }
 
-/* Gives the segments that have none yet their classes. */
+/* Classifies the segments without a class. */
 static void classify(struct finder *f, const struct touches *touches, const struct turns *turns)
 {
     for (uint32_t s = 0; s < touches->segment_count; s++) {
@@ -53,8 +55,8 @@ static void classify(struct finder *f, const struct touches *touches, const stru
     }
 }
 
-/* What reduces the losses of the examples to one number touches nothing but what came after the last use of
- * the batch: it still is the forward pass. */
+/* The kernels that reduce the losses of the examples to one number touch only results of the last use of the
+ * batch. They still belong to the forward pass. */
 static void keep_loss_forward(struct finder *f, const struct touches *touches, struct turns *turns)
 {
     uint32_t *first = malloc((f->out->segments.count + 1) * sizeof(*first)), loss = 0;
@@ -91,7 +93,8 @@ static uint32_t count_class(const struct finder *f, const struct touches *touche
     return count;
 }
 
-/* The update begins behind the last work of the passes, which touches more than what the update changes. */
+/* The update begins after the last work of the passes, which touches more than the memory that the update
+ * changes. */
 static void begin_update(const struct finder *f, const struct touches *touches, struct turns *turns)
 {
     for (; turns->update > turns->backward + 1; turns->update--) {
@@ -106,7 +109,7 @@ static void begin_update(const struct finder *f, const struct touches *touches, 
     }
 }
 
-/* Finds the turns, the update first, then the backward pass with what that says. */
+/* Finds the turns: first the update, then, given the update, the backward pass. */
 static void settle(struct finder *f, const struct touches *touches, const struct knowledge *known,
                    struct turns *turns)
 {
@@ -119,7 +122,7 @@ static void settle(struct finder *f, const struct touches *touches, const struct
     keep_loss_forward(f, touches, turns);
 }
 
-/* How the windows of a type are divided. */
+/* The division of the windows of a type. */
 struct division {
     struct turns turns;
     bool known, evaluation;
@@ -181,7 +184,7 @@ static void label_rest(struct finder *f, uint32_t begin, uint32_t end)
         else
             of_launch[l] = shape->kind == SL_LAUNCH_COLLECTIVE ? PHASE_COLLECTIVE : next;
     }
-    /* Behind the last work there is no next. */
+    /* After the last work there is no next one. */
     for (uint32_t l = end; l-- > begin && !is_work(model, l);) {
         if (of_launch[l] != PHASE_OTHER) continue;
         uint32_t before = l;
@@ -201,8 +204,8 @@ static void label(struct finder *f, const struct division *divisions)
     }
 }
 
-/* Where a graph is both passes, parameters and gradients are touched alike. Parameters had content before the
- * first batch. */
+/* If a graph contains both passes, parameters and gradients are touched alike. Parameters had content before
+ * the first batch. */
 static void tell_parameters(struct finder *f)
 {
     uint8_t *class_of = f->out->class_of;
@@ -214,7 +217,7 @@ static void tell_parameters(struct finder *f)
     }
 }
 
-/* Finds the classes from the windows that show most. False if they have no gradients, so that there is no
+/* Finds the classes from the most informative windows. False: they have no gradients, so there is no
  * training. */
 static bool find_classes(struct finder *f, uint32_t *gradients, struct division *divisions)
 {

@@ -1,4 +1,4 @@
-/* Phases of launches and classes of memory, found from a trace itself. See phases.c. */
+/* Phases of launches and classes of memory, derived from a trace. See phases.c. */
 #ifndef SLUICE_TOOL_PHASES_H
 #define SLUICE_TOOL_PHASES_H
 
@@ -6,10 +6,10 @@
 #include "tools/phases/windows.h"
 
 enum phase {
-    PHASE_OTHER, /* before the first batch, or not known */
+    PHASE_OTHER, /* before the first batch, or unknown */
     PHASE_FORWARD,
     PHASE_BACKWARD,
-    PHASE_PASSES, /* a graph that is both of these */
+    PHASE_PASSES, /* a graph with forward and backward pass */
     PHASE_UPDATE,
     PHASE_EVALUATION,
     PHASE_COPY, /* between host and device */
@@ -17,7 +17,7 @@ enum phase {
     PHASE_COUNT,
 };
 
-/* A step of training: from its first batch up to what follows its update. */
+/* A training step: from its first batch to the end of the work after its update. */
 struct step {
     uint32_t begin, end; /* launches */
     bool whole;          /* it has an update */
@@ -30,23 +30,23 @@ struct phases {
     struct step *steps;
     uint32_t step_count;
     bool found;  /* forward and backward passes were recognised */
-    bool marked; /* the program's marks had a part in it */
+    bool marked; /* the program's marks contributed */
 };
 
 const char *phase_name(enum phase phase);
 
-/* False when there is no memory; phases_free accepts what is left then. */
+/* False: out of memory; then pass *out to phases_free. */
 bool phases_find(const struct model *model, struct phases *out);
 void phases_free(struct phases *phases);
 
-/* steps.c: finds the steps when every launch has its phase. False when there is no memory. */
+/* steps.c: finds the steps once every launch has its phase. False: out of memory. */
 bool steps_find(const struct model *model, struct phases *phases);
 
-/* phase_marks.c: writes the phases that the program's own marks name over those of the launches in them. True
- * if there were any. */
+/* phase_marks.c: overwrites the phases of launches within the program's own phase marks. True if there were
+ * any. */
 bool phases_from_marks(const struct model *model, uint8_t *of_launch);
 
-/* The phase that a range of this name is, or PHASE_OTHER. */
+/* The phase that a range of this name denotes, or PHASE_OTHER. */
 enum phase phase_of_name(const char *name);
 
 #endif

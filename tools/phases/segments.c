@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A slot with more cuts keeps these many, evenly chosen: what a damaged or strange file asks for stays small,
- * and no slab of tensors comes near. */
+/* Bound of the cuts of a slot, sampled evenly: limits the cost of damaged or unusual files. No slab of
+ * tensors reaches it. */
 enum { CUTS_MAX = 1 << 14 };
 
 struct cut {
@@ -25,7 +25,7 @@ static uint64_t end_of(const struct model *model, const struct model_range *rang
     return slot && end > slot ? slot : end;
 }
 
-/* All cuts, sorted, each once. A slot's first is 0, its last its end. */
+/* All cuts, sorted, without duplicates. A slot's first is 0, its last is its end. */
 static struct cut *find_cuts(const struct model *model, size_t *count)
 {
     size_t n = 0;
@@ -50,7 +50,7 @@ static struct cut *find_cuts(const struct model *model, size_t *count)
     return cuts;
 }
 
-/* Leaves out cuts of slots that have too many. */
+/* Removes cuts of slots that have too many. */
 static size_t thin_out(struct cut *cuts, size_t count)
 {
     size_t kept = 0;

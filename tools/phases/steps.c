@@ -1,9 +1,9 @@
-/* Steps of training, from the phases of launches. */
+/* Training steps, from the phases of launches. */
 #include <stdlib.h>
 
 #include "tools/phases/phases.h"
 
-/* Where the copies of the batch begin that the launch uses. */
+/* The first copy of the batch that the launch uses. */
 static uint32_t batch_before(const struct model *model, const struct phases *phases, uint32_t launch,
                              uint32_t least)
 {
@@ -29,8 +29,8 @@ static bool add_step(struct phases *phases, uint32_t *room, struct step step)
     return true;
 }
 
-/* A step begins with the batch of its first pass and ends where the first pass or evaluation behind its
- * update begins. */
+/* A step begins with the batch of its first pass and ends at the first pass or evaluation after its update.
+ */
 bool steps_find(const struct model *model, struct phases *phases)
 {
     uint32_t room = 0, last_work = 0;

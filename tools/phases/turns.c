@@ -1,43 +1,43 @@
 /* A window is a forward pass, perhaps a backward pass, perhaps an update: F B U, of which only the two turns
- * are unknown. Kernels' names are not looked at; what each piece of memory is touched by says enough.
- * Whatever the program, memory is touched in few patterns:
+ * are unknown. Names of kernels are not used; the launches that touch each piece of memory show enough.
+ * Every program touches memory in few patterns:
  *
  *   F B U, F U   parameters: used, and changed at the end
  *   B U          gradients
  *     U          the optimizer's state, if it is kept beyond the window
  *   F B          activations
- *   F, B         what serves one pass alone
+ *   F, B         memory that serves one pass alone
  *
- * and other patterns make no sense: what is not kept is not touched by both ends of the window, and the batch
- * has no part in the update. So each pair of turns is worth the sum, over all segments, of what the pattern
- * that it gives the segment is worth, and the best pair wins. A turn that is too early or too late breaks
- * patterns: the last layer's weights would not be touched by the backward pass, its activations by one pass
- * only, the first layer's gradients by the update alone. Segments that a window touches again and again are
- * scratch memory and count little.
+ * Other patterns make no sense: memory that is not kept is not touched by both ends of the window, and the
+ * update does not touch the batch. Each pair of turns gives every segment a pattern; its worth is the sum of
+ * the worths of these patterns over all segments, and the best pair wins. A turn that is too early or too
+ * late breaks patterns: the backward pass would not touch the last layer's weights, only one pass would touch
+ * its activations, and only the update the first layer's gradients. Segments that a window touches very often
+ * are scratch memory and count little.
  *
- * Beside the patterns there is one more difference. In the passes each launch goes on with what one of the
- * few before it made; in the update they stand side by side, a tensor each, and what they touch has rested
- * for long. A launch that is on the wrong side of the update's turn in this costs half a pattern.
+ * There is one more difference. In the passes, each launch uses the results of one of the few launches before
+ * it. In the update, launches are independent, one for each tensor, and touch memory that has not been used
+ * for long. A launch on the wrong side of the update's turn costs half a pattern.
  *
- * The worth of all pairs is found at once: between two touches of a segment its pattern is the same, so each
- * segment adds constants to rectangles of the plane of pairs, and two running sums give the plane. Windows
- * with many launches are looked at twice, first coarsely, then finely around the best. */
+ * All pairs are evaluated at once: between two touches of a segment its pattern is constant, so each segment
+ * adds constants to rectangles of the plane of pairs, and two running sums give the plane. Windows with many
+ * launches are searched twice, first coarsely, then finely around the best pair. */
 #include "tools/phases/turns.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    GRID = 512,            /* turns of each kind that are compared at once */
+    GRID = 512,            /* number of turns of each kind that are compared at once */
     TOUCHES_MAX = 1 << 24, /* of a window */
-    FEW = 6,               /* touches of what is no scratch memory */
+    FEW = 6,               /* touches of memory other than scratch memory */
     RECENT = 4,            /* launches */
-    COMMON_MIN = 16,       /* touches of what may be common to all launches, like a counter of steps: */
-    COMMON_SHARE = 3,      /* also more than one in so many */
+    COMMON_MIN = 16,  /* touches of memory that may be common to all launches, like a counter of steps: */
+    COMMON_SHARE = 3, /* and more than one of this many */
     SIDE_COST = 8,
 };
 
-/* The window's launches, and (segment, position) pairs in the order of the positions. */
+/* The window's launches, and (segment, position) pairs sorted by position. */
 struct pairs {
     struct pair {
         uint32_t segment, position;
@@ -58,7 +58,7 @@ static bool add_pair(struct pairs *pairs, uint32_t segment, uint32_t position)
     return true;
 }
 
-/* Sorts the pairs by segment into out; `index_of` is scratch memory of zeros, one for each segment. */
+/* Sorts the pairs by segment into out; `index_of` is scratch memory: one zero for each segment. */
 static bool group(const struct pairs *pairs, uint32_t *index_of, struct touches *out)
 {
     for (size_t i = 0; i < pairs->count; i++)
@@ -131,10 +131,10 @@ void touches_free(struct touches *touches)
 
 enum { IN_F = 1, IN_B = 2, IN_U = 4 };
 
-/* What a pattern is worth for a segment of which nothing is known but whether it is kept. */
+/* The worth of a pattern for a segment of which nothing is known but whether it is kept. */
 static int worth_unknown(unsigned pattern, bool input, bool zeroed, bool kept, bool dense)
 {
-    static const int of_zeroed[8] = {0, 0, 4, 4, 0, 0, 16, 6}; /* gradients, if anything */
+    static const int of_zeroed[8] = {0, 0, 4, 4, 0, 0, 16, 6}; /* possibly gradients */
     static const int of_kept[8] = {0, 0, 0, 16, 14, 14, 15, 17}, of_others[8] = {0, 0, 0, 16, 0, -16, 12, -8};
     if (input) return pattern & IN_U ? -24 : 0;
     if (zeroed && kept && !dense) return of_zeroed[pattern];
@@ -164,7 +164,7 @@ static int worth(unsigned pattern, uint32_t segment, uint32_t count, const struc
     }
 }
 
-/* Positions that are tried for each turn, ascending. */
+/* Positions to try for each turn, ascending. */
 struct candidates {
     uint32_t at[GRID], count;
 };
@@ -185,7 +185,7 @@ static uint32_t index_from(const struct candidates *candidates, uint32_t positio
 
 struct plane {
     struct candidates backward, update;
-    int32_t sides[GRID];               /* by index of update: what launches on the wrong side cost */
+    int32_t sides[GRID];               /* by index of update: the cost of launches on the wrong side */
     int32_t worth[GRID + 1][GRID + 1]; /* by index of backward, of update; first as differences */
 };
 
@@ -201,7 +201,7 @@ static void add(struct plane *plane, uint32_t b0, uint32_t b1, uint32_t u0, uint
     plane->worth[x1][y1] += value;
 }
 
-/* `at`: the segment's touches. Strip j has the turns `backward` behind touch j - 1 and up to touch j. */
+/* `at`: the segment's touches. Strip j has the turns `backward` after touch j - 1, up to touch j. */
 static void add_segment(struct plane *plane, const uint32_t *at, uint32_t count, uint32_t positions,
                         uint32_t segment, const struct knowledge *known)
 {
@@ -244,7 +244,7 @@ static void find_best(struct plane *plane, struct turns *best)
     }
 }
 
-/* Up to GRID positions of [from, to], both ends among them; returns how far apart they are. */
+/* Selects up to GRID positions of [from, to], including both ends; returns their distance. */
 static uint32_t spread(struct candidates *candidates, uint32_t from, uint32_t to)
 {
     uint32_t apart = (to - from) / (GRID - 1) + 1;
@@ -278,7 +278,7 @@ bool turns_find(const struct touches *touches, const struct knowledge *known, ui
 {
     struct plane *plane = malloc(sizeof(*plane));
     if (!plane) return false;
-    /* What uses the batch first is no update, and begins a forward pass. */
+    /* The first use of the batch begins a forward pass and is not an update. */
     uint32_t positions = touches->positions, least = touches->graph_first ? 0 : 1;
     uint32_t apart = spread(&plane->backward, least, positions);
     bool given = update <= positions;

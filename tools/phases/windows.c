@@ -4,19 +4,20 @@
 
 #include "base/map.h"
 
-enum { COPIES_MIN = 3 }; /* weights are copied to the device once, or twice; batches come again and again */
+enum { COPIES_MIN = 3 }; /* weights are copied to the device once or twice, batches repeatedly */
 
 static bool is_copy_in(const struct model_shape *shape)
 {
     return shape->kind == SL_LAUNCH_COPY && shape->direction == SL_COPY_IN;
 }
 
-/* Marks the segments that were copied to by the host, or set, at least `least` times, with work between. */
+/* Marks the segments to which the host copied, or which were set, at least `least` times with work in
+ * between. */
 static bool find_written(const struct model *model, const struct segments *segments, bool sets,
                          unsigned least, uint8_t *is_written)
 {
     struct seen {
-        uint32_t last, times; /* how much work was done at the last copy, plus 1 */
+        uint32_t last, times; /* amount of work before the last copy, plus 1 */
     } *seen = calloc(segments->count + 1, sizeof(*seen));
     bool any = false;
     uint32_t work = 1;
@@ -43,7 +44,7 @@ static bool touches_input(const struct model *model, const struct segments *segm
     return false;
 }
 
-/* The number of the way to cut that begins at launches like this one. */
+/* The number of the way to cut at launches like this one. */
 static uint32_t way_of(const struct model *model, uint32_t launch, uint32_t ways[ANCHOR_WAYS],
                        uint32_t *count)
 {

@@ -7,10 +7,11 @@
 
 enum {
     MOST_CHUNKS = 1024,
-    LEAST_CHUNKS = 16, /* that the need is divided into, for a size to be worth a try */
+    LEAST_CHUNKS = 16, /* a size is tried only if the need is at least this many chunks */
     LARGEST_CHUNK_MIB = 64,
-    SAME_PERCENT = 1, /* of two sizes that differ by less in time, the larger one is better: fewer calls */
-    POINTS = 3,       /* budgets tried at once for the least one */
+    SAME_PERCENT =
+        1,      /* if two sizes differ by less in time, the larger one is better: it needs fewer calls */
+    POINTS = 3, /* number of budgets tried at once in the search for the least one */
     ROUNDS = 3,
 };
 
@@ -33,7 +34,8 @@ void plan_default_budgets(struct plan_wish *wish)
         wish->budgets[wish->budget_count++] = (struct plan_budget){.share = shares[i]};
 }
 
-/* Replays the settings; *results has those of the ranks, as from replay_all, and `sums` those of the job. */
+/* Replays the settings. *results has the results of the ranks, as from replay_all, `sums` those of the job.
+ */
 static bool replay_job(const struct replay_job *job, const struct replay_setting *settings, size_t count,
                        struct replay_result **results, struct replay_result *sums)
 {
@@ -44,7 +46,7 @@ static bool replay_job(const struct replay_job *job, const struct replay_setting
     return true;
 }
 
-/* One run with everything resident for each link and chunk size: what is needed, and how fast it could be. */
+/* Runs each link and chunk size once with all data resident, for the need and the shortest time. */
 static bool run_resident(const struct replay_job *job, const struct plan_wish *wish,
                          struct replay_result *sums)
 {
@@ -68,7 +70,7 @@ static bool run_resident(const struct replay_job *job, const struct plan_wish *w
     return good;
 }
 
-/* Shares are of the need, in whole chunks. */
+/* Shares are of the need, rounded to whole chunks. */
 static uint64_t budget_of(const struct plan_budget *budget, uint64_t need_bytes, uint64_t chunk_bytes)
 {
     uint64_t bytes = budget->bytes;
@@ -77,7 +79,7 @@ static uint64_t budget_of(const struct plan_budget *budget, uint64_t need_bytes,
     return bytes > replay_least_budget() ? bytes : replay_least_budget();
 }
 
-/* Different shares of little may be the same. */
+/* Different shares of a small need may be equal. */
 static bool is_new(const struct predictions *predictions, const struct replay_setting *setting)
 {
     for (size_t i = 0; i < predictions->count; i++)
@@ -93,7 +95,7 @@ static void list(const struct plan_wish *wish, const struct replay_result *resid
                 for (unsigned c = 0; c < wish->chunk_count; c++) {
                     const struct replay_result *whole = &resident[l * wish->chunk_count + c];
                     struct replay_setting setting;
-                    memset(&setting, 0, sizeof(setting)); /* compared as a whole */
+                    memset(&setting, 0, sizeof(setting)); /* the setting is compared as a whole */
                     setting.budget_bytes = budget_of(&wish->budgets[b], whole->need_bytes, wish->chunks[c]);
                     setting.chunk_bytes = wish->chunks[c];
                     setting.policy = wish->policies[p];
@@ -114,7 +116,7 @@ static void list(const struct plan_wish *wish, const struct replay_result *resid
                 }
 }
 
-/* The prediction of the same setting among those of the same wish, or NULL. */
+/* The known prediction of the same setting, from the same wish, or NULL. */
 static const struct prediction *recall(const struct predictions *known, const struct replay_setting *setting)
 {
     for (size_t i = 0; known && i < known->count; i++) {
@@ -127,7 +129,7 @@ static const struct prediction *recall(const struct predictions *known, const st
     return NULL;
 }
 
-/* A copy of the ranks' results, or NULL where there is no memory or one rank alone. */
+/* A copy of the ranks' results; NULL: out of memory, or a single program. */
 static struct replay_result *keep_ranks(const struct replay_job *job, const struct replay_result *results)
 {
     struct replay_result *kept = job->count > 1 && results ? calloc(job->count, sizeof(*kept)) : NULL;
@@ -135,7 +137,7 @@ static struct replay_result *keep_ranks(const struct replay_job *job, const stru
     return kept;
 }
 
-/* Fills in the results: those that are `known` (may be NULL), and the others by a replay each. */
+/* Fills in the results: from `known` (may be NULL), otherwise by a replay each. */
 static bool run_listed(const struct replay_job *job, const struct predictions *known,
                        struct prediction *predictions, size_t count)
 {
@@ -166,7 +168,7 @@ static bool is_rival(const struct prediction *a, const struct prediction *b)
            a->setting.out_bytes_per_s == b->setting.out_bytes_per_s;
 }
 
-/* Of the sizes that cost about the same as the fastest, the largest. */
+/* Selects the largest of the sizes that cost about the same as the fastest. */
 static void find_best(struct predictions *predictions)
 {
     for (size_t i = 0; i < predictions->count; i++) {
@@ -240,8 +242,8 @@ static bool is_enough(const struct prediction *one)
            one->result.steady.took_ns <= one->resident_ns / 100 * (100 + PLAN_TOLERANCE_PERCENT);
 }
 
-/* The least that is enough and less than the need, and the most that is not enough, of those that are the
- * best of their budget. pre: they differ in budget and chunk size only. */
+/* Of the best predictions for each budget: the least budget that suffices and is below the need, and the
+ * largest that does not suffice. Precondition: the predictions differ in budget and chunk size only. */
 static void bracket(const struct predictions *predictions, struct prediction *enough, uint64_t *too_little)
 {
     *enough = predictions->at[0];
@@ -261,7 +263,7 @@ static void bracket(const struct predictions *predictions, struct prediction *en
     }
 }
 
-/* Between what is enough and what is not: *out is the former, `low` the latter. */
+/* Searches between a budget that suffices, *out, and one that does not, `low`. */
 static bool narrow(const struct replay_job *job, uint64_t low, struct prediction *out)
 {
     struct prediction tried[POINTS];

@@ -1,4 +1,4 @@
-/* `sluice plan`: what a budget, a chunk size, a policy, a link would cost a program that was traced. */
+/* `sluice plan`: predicts the cost of a budget, a chunk size, a policy or a link for a traced program. */
 #include "tools/plan/plan_command.h"
 
 #include <errno.h>
@@ -20,20 +20,20 @@ enum {
     DEFAULT_ATTEMPTS = 8,
     MOST_SHARERS = 64,
 };
-#define LINK_TOLERANCE 1.1 /* a link is measured by what sluice moved over it */
+#define LINK_TOLERANCE 1.1 /* a link's speed is measured by sluice's own movements */
 
 enum peers { PEERS_AUTO, PEERS_LINK, PEERS_OWN };
 
-struct order { /* what to do beside predicting */
+struct order { /* actions beside the predictions */
     const char *sequence, *profile;
     uint64_t iterations, sharers;
     unsigned peers; /* enum peers */
     bool json, no_least, force;
 };
 
-/* --- what is asked for */
+/* --- arguments */
 
-/* Calls take for each part of a list; `allowed` says what each may be. */
+/* Calls take for each part of a list; `allowed` describes the allowed values. */
 static bool each(const char *option, const char *allowed, const char *list,
                  bool (*take)(struct plan_wish *, const char *word), struct plan_wish *wish)
 {
@@ -95,8 +95,8 @@ static bool take_link(struct plan_wish *wish, const char *word)
     return true;
 }
 
-/* The link as it was measured on the rank where it was slowest: that was its part of it. Else a part of what
- * is assumed. */
+/* The measured speed on the rank where it was slowest, which is its share of the link; otherwise a share of
+ * the assumed speed. */
 static struct plan_link measured_link(const struct replay_job *job, uint64_t sharers)
 {
     struct plan_link link = {0};
@@ -112,7 +112,7 @@ static struct plan_link measured_link(const struct replay_job *job, uint64_t sha
     return link;
 }
 
-/* Whether what ranks send each other goes over this link: it does where nothing long was faster. */
+/* Whether data between ranks uses this link: it does unless a long collective was faster. */
 static bool meets_over(const struct plan_link *link, const struct replay_meetings *meetings, enum peers peers)
 {
     if (!meetings || peers == PEERS_OWN) return false;
@@ -146,11 +146,11 @@ static void forget(struct plan_wish *wish)
 
 /* --- the command */
 
-/* Writes iterations with everything on the device, in chunks of the first size. */
+/* Writes iterations with all data on the device, in chunks of the first size. */
 static int write_sequence(const struct replay_job *job, const struct plan_wish *wish, const char *path,
                           uint64_t iterations)
 {
-    static const struct sl_file_kind kind = SL_FILE_KIND("no sequence of sluice's", SEQUENCE_KIND);
+    static const struct sl_file_kind kind = SL_FILE_KIND("not a sequence of sluice", SEQUENCE_KIND);
     struct replay_setting setting = {.chunk_bytes = wish->chunks[0],
                                      .policy = "demand",
                                      .in_bytes_per_s = wish->links[0].in_bytes_per_s,
@@ -192,7 +192,7 @@ static int predict(char *const *paths, const struct replay_job *job, const struc
     return status;
 }
 
-/* Prepares what is replayed. */
+/* Prepares the replay. */
 static int prepare(char *const *paths, const struct model *const *models, size_t count,
                    struct replay_meetings *meetings, struct replay_program *programs)
 {
@@ -201,13 +201,13 @@ static int prepare(char *const *paths, const struct model *const *models, size_t
     } else {
         if (!replay_meetings_find(models, count, meetings)) return failure("plan: out of memory");
         if (meetings->count == 1)
-            return failure("the traces have no collectives in common: they are not of the ranks of one job");
+            return failure(
+                "the traces have no collectives in common: they do not belong to the ranks of one job");
         if (!replay_prepare_ranks(models, count, meetings, programs)) return failure("plan: out of memory");
     }
     if (programs->border_count >= 2) return EXIT_OK;
-    return count == 1
-               ? failure("%s: no iteration of the program is in it, from its beginning to its end", paths[0])
-               : failure("no iteration is in all of the traces, from its beginning to its end");
+    return count == 1 ? failure("%s: the trace has no complete iteration of the program", paths[0])
+                      : failure("no complete iteration is in all of the traces");
 }
 
 static int plan(char *const *paths, const struct model *const *models, size_t count, struct plan_wish *wish,
@@ -262,79 +262,79 @@ int command_plan(int argc, char **argv)
     uint64_t both_percent = DEFAULT_BOTH_PERCENT, transfer_us = 0, attempts = DEFAULT_ATTEMPTS;
     const struct command_option options[] = {
         {"budget", OPTION_TEXT, &budgets, "LIST",
-         "Budgets: sizes, or shares of what the program needs (0.8,0.66,0.5,0.33,0.25)."},
+         "Budgets: sizes, or shares of the memory that the program needs (0.8,0.66,0.5,0.33,0.25)."},
         {"chunk", OPTION_TEXT, &chunks, "LIST",
-         "Chunk sizes. Without it, those from 2 to 64 MiB are tried, and the best of each budget is shown."},
-        {"policy", OPTION_TEXT, &policies, "LIST", "Policies, as for sluice run (plan)."},
+         "Chunk sizes. Default: try sizes from 2 to 64 MiB and show the best one for each budget."},
+        {"policy", OPTION_TEXT, &policies, "LIST", "Policies of sluice run (plan)."},
         {"link-gbs", OPTION_TEXT, &links, "LIST",
-         "Speeds of the link, each way, in GB/s. Without it, as it was measured, or 24."},
+         "Link speeds in each direction, in GB/s. Default: the measured speed, or 24."},
         {"ranks-per-link", OPTION_NUMBER, &order.sharers, "N",
-         "So many ranks share the link that is given, or assumed, in equal parts (1). A measured one was\n"
-         "measured beside the others."},
+         "Number of ranks that share the given or assumed link speed in equal parts (1). A measured speed is "
+         "not divided: the other ranks used the link during the measurement."},
         {"peers", OPTION_WORD, &order.peers, .words = peers,
-         .help =
-             "What ranks send each other goes over the link to the host, or links of their own (auto: the\n"
-             "link, if no long collective was faster)."},
+         .help = "Path of the data that ranks send each other: the link to the host, or links of their own. "
+                 "auto: the link to the host, unless a long collective was faster than it."},
         {"backing", OPTION_TEXT, &wish.backing, "RULES",
-         "Which allocations live in pinned host memory, as for sluice run (none)."},
+         "Allocations that live in pinned host memory, as for sluice run (none)."},
         {"both", OPTION_NUMBER, &both_percent, "PERCENT",
-         "What each direction has of its speed while both are in use (92)."},
-        {"transfer-us", OPTION_NUMBER, &transfer_us, "N",
-         "What a movement costs beside its bytes, in microseconds (0)."},
+         "Speed of each direction while both are in use, in per cent of its speed alone (92)."},
+        {"transfer-us", OPTION_NUMBER, &transfer_us, "N", "Fixed cost of a movement, in microseconds (0)."},
         {"plan-attempts", OPTION_NUMBER, &attempts, "N",
-         "How many ways each plan tries, as for sluice run (8). More show what a longer run finds."},
+         "Number of alternatives that the planner tries for each plan, as for sluice run (8). More attempts "
+         "show what a longer run finds."},
         {"daemon", OPTION_WORD, &daemon, .words = daemons,
-         .help = "When plans are made: when one is needed (inline, the default), or half of what one serves\n"
-                 "earlier, as by the threads of sluice run --daemon thread. Movements cost the same."},
+         .help = "When plans are made. inline, the default: when a plan is needed. thread: half a plan "
+                 "earlier, as the threads of sluice run --daemon thread do. Movements cost the same."},
         {"keep-copies", OPTION_SWITCH, &wish.keeps_copies,
-         .help = "As if what is only read could leave without being copied back; no driver does that yet."},
+         .help =
+             "Assume that a chunk that was only read is evicted without a copy. No driver supports this."},
         {"no-least", OPTION_SWITCH, &order.no_least,
-         .help = "Do not look for the least budget: only the table."},
+         .help = "Print only the table; do not search for the least budget."},
         {"profile", OPTION_TEXT, &order.profile, "OUT",
-         "Write the least budget, its chunk size and the rules of --backing to OUT, for SLUICE_PROFILE."},
+         "Write the least budget, its chunk size and the rules of --backing to OUT, a profile for "
+         "SLUICE_PROFILE."},
         {"sequence", OPTION_TEXT, &order.sequence, "OUT",
-         "Write the last iteration as the core saw it, in chunks, to OUT, as JSON."},
-        {"iterations", OPTION_NUMBER, &order.iterations, "N", "With --sequence: the last N of them (1)."},
+         "Write the last iteration to OUT as JSON, in chunks, as the core saw it."},
+        {"iterations", OPTION_NUMBER, &order.iterations, "N",
+         "With --sequence: write the last N iterations (1)."},
         {"force", OPTION_SWITCH, &order.force, .help = FORCE_HELP},
-        {"json", OPTION_SWITCH, &order.json, .help = "Print it as a JSON object."},
+        {"json", OPTION_SWITCH, &order.json, .help = "Print a JSON object."},
     };
     const struct command_syntax syntax = {
         .name = "plan",
         .synopsis = "[--budget LIST] [--chunk LIST] [--policy LIST] [--link-gbs LIST] [OPTION]... FILE...",
         .about =
-            "Predicts what the program of a trace would do with less device memory: the time of a step, the\n"
-            "bytes that move, the stalls. The part of sluice that would move the data is run with the\n"
-            "trace's allocations, launches and times; only the device is simulated. At the end it says how "
-            "little\n"
-            "memory costs at most 5 % of time. LIST: values separated by commas.\n"
-            "Several FILEs are the traces of the ranks of one job, in their order: they are replayed "
-            "together, and\n"
-            "wait for each other at collectives. Budgets are those of each rank.\n",
+            "Predicts how the program of a trace would run with less device memory: step time, bytes moved "
+            "and stalls. sluice's own core replays the allocations, launches and times of the trace; only "
+            "the device is simulated. The report ends with the least budget that costs at most 5 % of time. "
+            "LIST: values separated by commas.\n"
+            "Several FILEs are the traces of the ranks of one job, in the order of the ranks. They are "
+            "replayed together and wait for each other at collectives. Each rank has the given budget.\n",
         .options = options,
         .option_count = sizeof(options) / sizeof(*options),
     };
     int status;
     if (!read_command_line_of_files(&syntax, argc, argv, 1, &paths, &count, &status)) return status;
-    if (!both_percent || both_percent > 100) return usage_error("--both: 1 to 100 per cent");
-    if (transfer_us > 1000000) return usage_error("--transfer-us: at most 1000000");
+    if (!both_percent || both_percent > 100) return usage_error("--both: a number from 1 to 100 is needed");
+    if (transfer_us > 1000000) return usage_error("--transfer-us: the maximum is 1000000");
     if (!order.iterations || order.iterations > REPLAY_ITERATIONS)
-        return usage_error("--iterations: 1 to %d", REPLAY_ITERATIONS);
+        return usage_error("--iterations: a number from 1 to %d is needed", REPLAY_ITERATIONS);
     if (wish.backing && !sl_options_check("SLUICE_BACKING", wish.backing, allowed, sizeof(allowed)))
         return usage_error("--backing %s is not allowed: it takes %s", wish.backing, allowed);
     wish.both_percent = (unsigned)both_percent;
     output_force(order.force);
-    if (attempts > 100000) return usage_error("--plan-attempts: at most 100000");
+    if (attempts > 100000) return usage_error("--plan-attempts: the maximum is 100000");
     wish.transfer_ns = 1000 * transfer_us;
     wish.plan_attempts = (unsigned)attempts;
     wish.plans_beside = daemon == 1;
     if (!order.sharers || order.sharers > MOST_SHARERS)
-        return usage_error("--ranks-per-link: 1 to %d", MOST_SHARERS);
-    if (count > REPLAY_RANKS) return usage_error("at most %d traces", REPLAY_RANKS);
-    if (count > 1 && order.sequence) return usage_error("--sequence is for one trace");
+        return usage_error("--ranks-per-link: a number from 1 to %d is needed", MOST_SHARERS);
+    if (count > REPLAY_RANKS) return usage_error("plan accepts at most %d traces", REPLAY_RANKS);
+    if (count > 1 && order.sequence) return usage_error("--sequence accepts one trace only");
     bool understood =
         each("budget", "a share up to 1, or a size from 2 MiB such as 8G", budgets, take_budget, &wish) &&
         each("chunk", "a power of two from 2 MiB to 1 GiB", chunks, take_chunk, &wish) &&
-        each("policy", "a policy of sluice run but off", policies, take_policy, &wish) &&
+        each("policy", "a policy of sluice run other than off", policies, take_policy, &wish) &&
         each("link-gbs", "a speed from 0.001 to 1000000", links, take_link, &wish);
     status = understood ? plan_files(paths, count, &wish, &order) : EXIT_USAGE;
     forget(&wish);

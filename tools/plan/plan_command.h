@@ -1,4 +1,4 @@
-/* `sluice plan`: what the program of a trace would do with less device memory. */
+/* `sluice plan`: predicts a traced program's behaviour with less device memory. */
 #ifndef SLUICE_TOOL_PLAN_COMMAND_H
 #define SLUICE_TOOL_PLAN_COMMAND_H
 

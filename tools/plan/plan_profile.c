@@ -16,9 +16,8 @@ static const char *last_part(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* The program's own file: that with its name, or with a name that begins with it (python3.11 is called
- * python3).
- */
+/* The program's own file: the module with its name, or with a name that begins with it (python3.11 is called
+ * python3). */
 static const struct model_module *find_program(const struct model *model)
 {
     const char *name = model->header.program;
@@ -56,8 +55,7 @@ int plan_write_profile(const struct model *model, const struct prediction *best,
     bool none = status == SL_ERR_IO && errno == ENOENT;
     if (none || (status && sl_file_overwrites())) {
         if (!program)
-            return failure(
-                "the trace does not say which program it is of; name a profile that a run has written");
+            return failure("the trace does not identify its program; name a profile that a run has written");
         status = make(program, &profile);
     }
     if (status == SL_OK) {

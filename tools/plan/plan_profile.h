@@ -1,12 +1,12 @@
-/* The best configuration for the program's next run, in a profile (SLUICE_PROFILE). */
+/* Writes the best configuration for the program's next run to a profile (SLUICE_PROFILE). */
 #ifndef SLUICE_TOOL_PLAN_PROFILE_H
 #define SLUICE_TOOL_PLAN_PROFILE_H
 
 #include "tools/plan/configurations.h"
 
-/* The profile at `path` says from now on that budget and chunk size; what else a run wrote in it stays. Where
- * there is none, one is made for the program of the trace that says nothing but that. The exit status; what
- * went wrong is said on stderr. */
+/* Sets budget and chunk size in the profile at `path` and keeps what a run wrote to it. If there is no
+ * profile, makes one for the trace's program with nothing else in it. Returns the exit status; errors are
+ * printed on stderr. */
 int plan_write_profile(const struct model *model, const struct prediction *best, const char *path);
 
 #endif

@@ -58,7 +58,7 @@ static bool print_table(const struct plan_report *report)
     return good;
 }
 
-/* With the least budget of the table. */
+/* For the least budget of the table. */
 static bool print_ranks(const struct plan_report *report)
 {
     static const struct table_column columns[] = {{"rank"},  {"in"},     {"out"},   {"zero-copy"},
@@ -96,20 +96,20 @@ static uint64_t peak_bytes(const struct plan_report *report)
     return most;
 }
 
-/* What is lost between the ends of allocations and those of chunks. */
+/* The unused ends of chunks. */
 static void print_waste(const struct plan_report *report)
 {
     const struct predictions *predictions = report->predictions;
     const struct replay_setting *first = &predictions->at[0].setting;
     char chunk[SL_BYTES_TEXT];
-    const char *before = "\nMore than the allocations themselves, chunks need: ";
+    const char *before = "\nOverhead of chunks over the allocations themselves: ";
     for (size_t i = 0; i < predictions->count; i++) {
         const struct prediction *one = &predictions->at[i];
         if (one->budget != predictions->at[0].budget || one->setting.policy != first->policy ||
             one->setting.in_bytes_per_s != first->in_bytes_per_s || !peak_bytes(report))
             continue;
         double more = (double)one->need_bytes / (double)peak_bytes(report) - 1;
-        printf("%s%.1f %% of %s", before, 100 * more, sl_bytes_text(one->setting.chunk_bytes, chunk));
+        printf("%s%.1f %% with %s", before, 100 * more, sl_bytes_text(one->setting.chunk_bytes, chunk));
         before = ", ";
     }
     puts(".");
@@ -126,18 +126,20 @@ static void print_program(const struct plan_report *report)
         guessed += first[r].guessed;
         whole = whole && first[r].whole;
     }
-    printf("%u %s of %" PRIu64 " launches in all were replayed%s.\n",
+    printf("%u %s of %" PRIu64 " launches in total were replayed%s.\n",
            report->predictions->at[0].result.iteration_count, first->steps ? "steps" : "iterations", launches,
            whole               ? ""
-           : has_ranks(report) ? ", the traces' first"
-                               : ", the trace's first");
-    if (lost) printf("%" PRIu64 " records are lost there: the figures may be wrong.\n", lost);
+           : has_ranks(report) ? ", the first ones of the traces"
+                               : ", the first ones of the trace");
+    if (lost) printf("%" PRIu64 " records of this part are lost: the figures may be wrong.\n", lost);
     if (guessed)
-        printf("%" PRIu64 " of the launches were not timed, nor others like them: their times are guessed.\n",
-               guessed);
+        printf(
+            "%" PRIu64
+            " of the launches have no measured time, nor have similar launches: their times are guessed.\n",
+            guessed);
 }
 
-/* What of the ranks' meetings is not known. */
+/* The unknowns of the ranks' meetings. */
 static void print_meetings(const struct plan_report *report)
 {
     const struct replay_meetings *meetings = report->job->meetings;
@@ -153,22 +155,21 @@ static void print_meetings(const struct plan_report *report)
     printf("The ranks meet at %" PRIu32 " collectives%s.\n", meetings->count - 1,
            report->predictions->at[0].setting.meets_over_link ? ", which use the link to the host" : "");
     if (alone)
-        printf("%" PRIu64 " of %" PRIu64
-               " records of collectives are sends, receives, or no other rank's: they take "
-               "as long as they were measured to.\n",
+        printf("%" PRIu64 " of %" PRIu64 " records of collectives are sends, receives, or on no other rank: "
+               "they take their measured time.\n",
                alone, all);
     if (meetings->unlike)
-        printf("%" PRIu64
-               " communicators: the ranks' collectives differ from some point on, and meet up to there.\n",
+        printf("%" PRIu64 " communicators: the ranks' collectives differ from some point on; the ranks meet "
+               "up to that point.\n",
                meetings->unlike);
-    if (missed) printf("%" PRIu64 " meetings began without a rank that waited elsewhere.\n", missed);
+    if (missed) printf("%" PRIu64 " meetings began without a rank that was waiting elsewhere.\n", missed);
 }
 
-/* Shares: what was looked at are samples. Chunks have room in them that nobody uses. */
+/* Shares, because only samples are known. Chunks contain unused room. */
 static void print_left(const struct replay_result *result)
 {
     uint64_t all = 0;
-    const char *before = "What leaves: ";
+    const char *before = "Evicted: ";
     for (unsigned c = 0; c < CLASS_COUNT; c++) all += result->left[c];
     for (unsigned i = 1; i <= CLASS_COUNT; i++) {
         unsigned c = i % CLASS_COUNT; /* CLASS_UNKNOWN is last */
@@ -185,22 +186,21 @@ static void print_least(const struct prediction *least)
     char budget[SL_BYTES_TEXT], chunk[SL_BYTES_TEXT], rest[SL_BYTES_TEXT], in[SL_BYTES_TEXT],
         out[SL_BYTES_TEXT];
     if (least->need_bytes <= replay_least_budget()) {
-        printf("\nThe program needs no more than %s, the least budget that there is.\n",
+        printf("\nThe program needs no more than %s, the smallest budget possible.\n",
                sl_bytes_text(replay_least_budget(), budget));
         return;
     }
     if (!least->setting.budget_bytes) {
-        printf("\nLess memory than is needed always costs more than %d %%.\n", PLAN_TOLERANCE_PERCENT);
+        printf("\nEvery budget below the need costs more than %d %% of time.\n", PLAN_TOLERANCE_PERCENT);
         return;
     }
     uint64_t away = least->need_bytes - least->setting.budget_bytes;
-    printf("\nAt most %d %% more time: %s are enough, in chunks of %s. %s are away at a time; %s come and %s "
-           "leave in "
-           "each %s.\n",
+    printf("\nAt most %d %% more time: a budget of %s is enough, with chunks of %s. %s are off the device at "
+           "a time; each step moves %s in and %s out.\n",
            PLAN_TOLERANCE_PERCENT, sl_bytes_text(least->setting.budget_bytes, budget),
            sl_bytes_text(least->setting.chunk_bytes, chunk), sl_bytes_text(away, rest),
            sl_bytes_text(least->result.steady.bytes_in, in),
-           sl_bytes_text(least->result.steady.bytes_out, out), "step");
+           sl_bytes_text(least->result.steady.bytes_out, out));
     print_left(&least->result);
     printf("sluice run --budget %" PRIu64 "M --chunk %" PRIu64 "M", least->setting.budget_bytes / SL_MIB,
            least->setting.chunk_bytes / SL_MIB);
@@ -212,8 +212,11 @@ bool plan_print_text(const struct plan_report *report)
 {
     char need[SL_BYTES_TEXT], time[TIME_TEXT];
     const struct prediction *first = &report->predictions->at[0];
-    if (has_ranks(report)) printf("%zu ranks: of each, ", report->job->count);
-    printf("%s of device memory are needed; a step takes %s with all of it on the device\n\n",
+    if (has_ranks(report))
+        printf("%zu ranks: each needs up to ", report->job->count);
+    else
+        fputs("the program needs ", stdout);
+    printf("%s of device memory; a step takes %s with all of it on the device\n\n",
            sl_bytes_text(peak_bytes(report), need), time_text(first->resident_ns, time));
     if (!print_table(report) || !print_ranks(report)) return false;
     print_waste(report);
@@ -246,7 +249,7 @@ static void print_of_rank(struct json *json, const struct replay_result *result)
     json_close(json);
 }
 
-/* `ranks`: how many were replayed together. */
+/* `rank_count`: of ranks replayed together. */
 static void print_prediction(struct json *json, const char *key, const struct prediction *one,
                              size_t rank_count)
 {

@@ -1,4 +1,4 @@
-/* What `sluice plan` says. */
+/* The output of `sluice plan`. */
 #ifndef SLUICE_TOOL_PLAN_REPORT_H
 #define SLUICE_TOOL_PLAN_REPORT_H
 
@@ -7,12 +7,12 @@
 struct plan_report {
     const struct replay_job *job;
     char *const *paths;                    /* of the ranks' traces */
-    const struct predictions *predictions; /* one at least */
-    const struct prediction *least;        /* see plan_least_budget; NULL: nobody looked for it */
-    bool sought;                           /* chunk sizes were: the best one of each budget is shown */
+    const struct predictions *predictions; /* at least one */
+    const struct prediction *least;        /* see plan_least_budget; NULL: not requested */
+    bool sought; /* chunk sizes were searched: the best one for each budget is shown */
 };
 
-/* False when there is no memory. */
+/* False: out of memory. */
 bool plan_print_text(const struct plan_report *report);
 void plan_print_json(const struct plan_report *report);
 

@@ -3,28 +3,28 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { PENDING = 64 }; /* meetings that a rank waits at, at most: it has a stream for each */
+enum { PENDING = 64 }; /* bound of the meetings at which a rank waits: it has a stream for each */
 
 enum state { RUNS, ASKS, ENDED };
 
 struct rank {
     enum state state;
     double now_ns, next_ns;     /* ASKS */
-    uint32_t waits_at[PENDING]; /* meetings that it came to and that did not begin for it */
+    uint32_t waits_at[PENDING]; /* meetings at which it has arrived and which have not begun for it */
     unsigned count;
 };
 
 struct progress_of_meeting {
-    uint64_t arrived; /* by bit: ranks */
+    uint64_t arrived; /* ranks as bits */
     double first_ns, last_ns;
-    bool called; /* it begins without those who are missing */
+    bool called; /* it begins without its missing members */
 };
 
 struct rendezvous {
     const struct replay_meeting *at;
     uint32_t count;
     size_t ranks;
-    uint64_t ended; /* by bit */
+    uint64_t ended; /* ranks as bits */
     uint64_t missed;
     struct progress_of_meeting *progress;
     struct rank rank[REPLAY_RANKS];
@@ -77,7 +77,7 @@ void rendezvous_end(struct rendezvous *rendezvous, size_t rank)
     rendezvous->ended |= UINT64_C(1) << rank;
 }
 
-/* Nobody has to be waited for. */
+/* Whether no member is missing. */
 static bool is_complete(const struct rendezvous *rendezvous, uint32_t meeting)
 {
     const struct progress_of_meeting *progress = &rendezvous->progress[meeting];
@@ -85,7 +85,7 @@ static bool is_complete(const struct rendezvous *rendezvous, uint32_t meeting)
     return progress->called || !(missing & ~rendezvous->ended);
 }
 
-/* A meeting that the rank waits at and that begins. */
+/* Finds a meeting that begins and at which the rank waits. */
 static bool begin_one(struct rendezvous *rendezvous, size_t rank, struct rendezvous_answer *out)
 {
     struct rank *own = &rendezvous->rank[rank];
@@ -100,7 +100,8 @@ static bool begin_one(struct rendezvous *rendezvous, size_t rank, struct rendezv
     return false;
 }
 
-/* pre: all who have not ended ask, and no meeting begins. False: nothing happens to anybody any more. */
+/* Precondition: all ranks that have not ended ask, and no meeting begins. False: nothing can happen any more.
+ */
 static bool let_pass(const struct rendezvous *rendezvous, struct rendezvous_answer *out)
 {
     double least = INFINITY, second = INFINITY;
@@ -120,7 +121,7 @@ static bool let_pass(const struct rendezvous *rendezvous, struct rendezvous_answ
     return least < INFINITY;
 }
 
-/* The meeting whose first member came first begins without those who are missing. False: nobody waits. */
+/* Begins the meeting whose first member came first without its missing members. False: no rank waits. */
 static bool call_one(struct rendezvous *rendezvous)
 {
     uint32_t first = 0;
@@ -150,7 +151,7 @@ bool rendezvous_answer(struct rendezvous *rendezvous, struct rendezvous_answer *
     if (!asked) return false;
     if (!found && !let_pass(rendezvous, &answer)) {
         if (call_one(rendezvous)) return rendezvous_answer(rendezvous, out);
-        /* Nobody can say what it waits for: it goes on as if that never came. */
+        /* No event can end its wait: it continues as if the awaited event never came. */
         for (size_t r = 0; r < rendezvous->ranks; r++)
             if (rendezvous->rank[r].state == ASKS) answer.rank = r;
     }

@@ -9,11 +9,11 @@
 #include "tools/replay/replay_internal.h"
 
 enum {
-    QUEUE = 1024,     /* launches that a driver takes before it lets the program wait */
-    CALL_NS = 1000,   /* of the host, for a call of the driver */
-    FAULT_NS = 20000, /* of a block that comes because it is used */
+    QUEUE = 1024,     /* launches that a driver queues before it blocks the program */
+    CALL_NS = 1000,   /* time of the host for a call of the driver */
+    FAULT_NS = 20000, /* time of a block that arrives by a page fault */
     LOOK_BYTES = 128 << 10,
-    LAST_FOR_STEADY = 5, /* iterations, of which the median is taken */
+    LAST_FOR_STEADY = 5, /* number of iterations whose median is taken */
 };
 #define NO_BUDGET (UINT64_C(1) << 46)
 
@@ -42,7 +42,7 @@ static int by_time(const void *a, const void *b)
     return (x->took_ns > y->took_ns) - (x->took_ns < y->took_ns);
 }
 
-/* The median one of the last. */
+/* The median of the last iterations. */
 static void find_steady(struct replay_result *result)
 {
     uint32_t count = result->iteration_count;
@@ -130,7 +130,7 @@ static void set_size(const char *name, uint64_t bytes)
     set_option(name, text);
 }
 
-/* The core's options are those of the setting, whatever is set for programs that are run from here. */
+/* The core's options come from the setting, not from the environment for programs that are run from here. */
 static void set_options(const struct replay_setting *setting)
 {
     extern char **environ;
@@ -157,11 +157,11 @@ static void set_options(const struct replay_setting *setting)
     set_option("DAEMON", setting->plans_beside ? "thread" : "inline");
 }
 
-/* Looks here and there what lies in the memory. Called by the core, in a launch. */
+/* Samples the contents of evicted memory. Called by the core during a launch. */
 static void note_left(void *context, uint64_t address, uint64_t bytes)
 {
     struct replaying *r = context;
-    if (r->border + 1 != r->program->border_count) return; /* the last iteration is not under way */
+    if (r->border + 1 != r->program->border_count) return; /* the last iteration is not in progress */
     for (uint64_t at = address; at < address + bytes; at += LOOK_BYTES) {
         uint32_t slot = sl_inspect_slot(at);
         unsigned class = slot < r->class_room ? r->class_of[slot] : CLASS_UNKNOWN;
@@ -214,7 +214,7 @@ static enum sl_status end_sequence(struct replaying *r, FILE *to)
     return written ? SL_OK : SL_ERR_IO;
 }
 
-/* An iteration begins, or the last one ended. */
+/* An iteration begins, or the last one has ended. */
 static enum sl_status begin_or_end_sequence(struct replaying *r, const struct replay_setting *setting)
 {
     uint32_t left = r->program->border_count - r->border;
@@ -241,7 +241,7 @@ static enum sl_status go_through(struct replaying *r, const struct replay_settin
     return status;
 }
 
-/* How many bytes pass each way of the link while both are in use. */
+/* The rate of each direction of the link while both are in use. */
 static double exchange_speed(const struct replay_setting *setting)
 {
     uint64_t in = setting->in_bytes_per_s, out = setting->out_bytes_per_s;

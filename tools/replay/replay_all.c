@@ -1,4 +1,4 @@
-/* Replays in processes of their own. */
+/* Runs replays in processes of their own. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -12,7 +12,7 @@
 #include "tools/replay/replay.h"
 #include "tools/text/messages.h"
 
-/* What the core says of a run that does not happen is not for the user. */
+/* Suppresses the core's messages, which concern no real run. */
 static void be_quiet(void)
 {
     int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -35,7 +35,7 @@ static pid_t begin(const struct replay_job *job, const struct replay_setting *se
     _exit(0);
 }
 
-/* Waits for one of the children; false where there is none. */
+/* Waits for one of the children. False: there is none. */
 static bool end_one(pid_t *children, size_t count)
 {
     int status;

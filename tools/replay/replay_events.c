@@ -1,4 +1,4 @@
-/* The trace's events, one after the other, as calls of the core and of the simulated device. */
+/* Replays the trace's events one by one as calls of the core and of the simulated device. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "tools/replay/replay_internal.h"
 
 #define MOST_EXCHANGED 1e18
-#define SHORT_WAIT_NS 20000 /* for an event: it had happened already */
+#define SHORT_WAIT_NS 20000 /* of a wait for an event that had happened already */
 
 /* --- memory */
 
@@ -23,7 +23,7 @@ static void end_life(struct replaying *r, uint32_t slot)
         if (!sl_inspect_chunk_bytes(c)) sequence_death(r->sequence, c);
 }
 
-/* Without memory for it, what is there counts as unknown. */
+/* Without memory for an entry, the class counts as unknown. */
 static void note_class(struct replaying *r, uint64_t address, uint8_t class)
 {
     uint32_t slot = sl_inspect_slot(address);
@@ -65,8 +65,8 @@ static void wait_for_stream(struct replaying *r, uint64_t handle)
         if (model->streams.at[s] == handle) sl_backend_sim_finish(&r->backend, replay_stream(s));
 }
 
-/* Whether the wait is a free's: nothing lies between the two. The core waits before it frees; where memory
- * was the driver's, the wait was noted behind the free. */
+/* Whether the wait belongs to a free, with nothing in between. The core waits before it frees; for memory of
+ * the driver, the wait was recorded after the free. */
 static bool is_of_free(const struct replaying *r, const struct model_sync *sync,
                        const struct model_life *dead)
 {
@@ -97,8 +97,8 @@ static void wait_as(struct replaying *r, const struct model_sync *sync)
     }
 }
 
-/* What happened before the launch with this tick, in the order of time. Of what happened at once, frees come
- * first: that leaves room. */
+/* Events before the launch with this tick, in the order of time. Of simultaneous events, frees come first, to
+ * make room. */
 void replay_catch_up(struct replaying *r, uint64_t tick)
 {
     const struct model *model = r->program->model;
@@ -194,7 +194,7 @@ static bool writes(const struct replaying *r, sl_chunk chunk)
     return false;
 }
 
-/* pre: the launch has begun and not ended. */
+/* Precondition: the launch has begun and not ended. */
 static void note_in_sequence(struct replaying *r, uint64_t took_ns)
 {
     sequence_launch(r->sequence, took_ns);
@@ -204,7 +204,7 @@ static void note_in_sequence(struct replaying *r, uint64_t took_ns)
         sequence_use(r->sequence, chunks[i], sl_inspect_chunk_bytes(chunks[i]), writes(r, chunks[i]));
 }
 
-/* The meeting that the launch is, or 0, and its communicator. */
+/* The launch's meeting, or 0, and its communicator. */
 static uint32_t meeting_of(struct replaying *r, const struct model_launch *launch, uint64_t *communicator)
 {
     const struct model *model = r->program->model;
@@ -219,15 +219,15 @@ static uint32_t meeting_of(struct replaying *r, const struct model_launch *launc
     return r->meeting_of[r->collective];
 }
 
-/* A launch as it is given to the core and to the device. */
+/* A launch in the form for the core and the device. */
 struct to_replay {
     struct sl_launch to_core;
     struct sl_sim_launch to_device;
-    bool is_collective; /* where ranks are replayed together */
+    bool is_collective; /* only if ranks are replayed together */
     uint64_t communicator;
 };
 
-/* What the link carries each way meanwhile. A trace may say anything of times. */
+/* The bytes that the link carries in each direction meanwhile. The trace may contain any times. */
 static uint64_t bytes_in(const struct replaying *r, uint64_t took_ns)
 {
     double bytes = (double)took_ns * r->bytes_per_ns;
@@ -259,7 +259,7 @@ static void describe(struct replaying *r, const struct model_launch *launch, str
     if (r->meets_over_link) to_device->exchanged_bytes = bytes_in(r, to_device->took_ns);
 }
 
-/* The index of a stream of the trace, or SL_NONE: nothing was launched on it. */
+/* The index of a stream of the trace; SL_NONE: nothing was launched on it. */
 static uint32_t stream_of(const struct model *model, uint64_t handle)
 {
     for (uint32_t s = 0; s < model->streams.count; s++)
@@ -267,7 +267,7 @@ static uint32_t stream_of(const struct model *model, uint64_t handle)
     return SL_NONE;
 }
 
-/* What the program's events did before the launch with this tick. */
+/* The effects of the program's events before the launch with this tick. */
 static enum sl_status follow_orders(struct replaying *r, uint64_t tick)
 {
     const struct model *model = r->program->model;
@@ -283,8 +283,8 @@ static enum sl_status follow_orders(struct replaying *r, uint64_t tick)
     return status;
 }
 
-/* Where ranks are replayed together: the launch's stream waits for what it depends on, before the core sees
- * it, as the program would make it. */
+/* For ranks replayed together: makes the launch's stream wait for its dependencies before the core sees the
+ * launch, as the program would. */
 static enum sl_status wait_for_others(struct replaying *r, const struct model_launch *of,
                                       const struct to_replay *launch)
 {

@@ -5,7 +5,7 @@
 #include "tools/analyses/meetings.h"
 
 enum {
-    ALL_REDUCE = 1, /* functions, as docs/trace-format.md numbers them */
+    ALL_REDUCE = 1, /* functions as numbered in docs/trace-format.md */
     BROADCAST = 2,
     BCAST = 3,
     REDUCE = 4,
@@ -14,18 +14,19 @@ enum {
     ALL_TO_ALL = 7,
     GATHER = 8,
     SCATTER = 9,
-    LEAST_BYTES = 1 << 20, /* that pass for a meeting to tell how fast links are: others are mostly latency */
+    LEAST_BYTES =
+        1 << 20, /* of a meeting, to be used for the speed of links: smaller ones consist mostly of latency */
 };
 
-/* What meetings of one kind have in common, and one of them. */
+/* The common properties of meetings of one kind, and one of them. */
 struct kind {
-    uint64_t communicator, bytes, least_ns; /* bytes: that all ranks read and write */
+    uint64_t communicator, bytes, least_ns; /* bytes: read and written by all ranks */
     uint32_t function, meeting;
-    unsigned members, timed; /* on how many ranks it was timed */
+    unsigned members, timed; /* timed: number of ranks with a measured time */
 };
 
-/* The bytes that pass the link of a rank, of those that all ranks read and write (shim/nccl_api.def): those
- * of rings and direct messages, as NCCL's. Of a group it is not known; of sends and receives it is this. */
+/* The bytes over the link of a rank, given those that all ranks read and write (shim/nccl_api.def), for rings
+ * and direct messages as in NCCL. Unknown for groups; for sends and receives equal to the latter. */
 static uint64_t passed_bytes(uint32_t function, uint64_t all_bytes, unsigned members)
 {
     double ranks = members, others = ranks - 1, part;
@@ -86,7 +87,7 @@ static void add_meeting(struct replay_meetings *out, const struct meetings *foun
 
 /* --- how long they take */
 
-/* Within a kind, those that were timed on all ranks come first, and the shortest of them. */
+/* Sorts each kind by number of timed ranks, and meetings timed on all ranks by duration. */
 static int by_kind(const void *one, const void *other)
 {
     const struct kind *a = one, *b = other;
@@ -103,8 +104,8 @@ static bool is_same_kind(const struct kind *a, const struct kind *b)
     return a->communicator == b->communicator && a->function == b->function && a->bytes == b->bytes;
 }
 
-/* Who came last to a meeting that was timed on all ranks waited for nobody: the median of what it took those.
- * Of others each rank may have waited: the least. */
+/* In a meeting timed on all ranks, the last rank waited for nobody: the time is the median of its durations.
+ * In others, each rank may have waited: the time is the minimum. */
 static uint64_t time_of_kind(const struct kind *kinds, size_t count)
 {
     size_t known = 0;
@@ -136,10 +137,10 @@ static void count_alone(struct replay_meetings *meetings, const struct model *co
             meetings->alone[r] += !meetings->of_rank[r][i];
 }
 
-/* pre: of_rank is there. */
+/* Precondition: of_rank is allocated. */
 static bool take_over(struct replay_meetings *out, const struct meetings *found)
 {
-    struct kind *kinds = calloc(found->shared + 1, sizeof(*kinds)); /* beside the meetings */
+    struct kind *kinds = calloc(found->shared + 1, sizeof(*kinds)); /* parallel to the meetings */
     out->at = calloc(found->shared + 1, sizeof(*out->at));
     bool good = kinds && out->at;
     for (size_t i = 0; good && i < found->count; i++)

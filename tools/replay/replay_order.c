@@ -16,7 +16,7 @@ enum sl_status replay_order_join(struct replay_order *order, const struct sl_bac
     return backend->stream_wait(backend->self, stream, order->joint);
 }
 
-/* The simulated event that stands for the program's; false: there is no memory. */
+/* The simulated event for the program's event. False: out of memory. */
 static bool has_event(struct replay_order *order, const struct sl_backend *backend, uint64_t event,
                       uint32_t *number)
 {
@@ -46,7 +46,7 @@ enum sl_status replay_order_record(struct replay_order *order, const struct sl_b
     return status;
 }
 
-/* Of what was recorded before the first collective nothing is known, nor is it needed. */
+/* Events recorded before the first collective are unknown, and not needed. */
 enum sl_status replay_order_wait_for(struct replay_order *order, const struct sl_backend *backend,
                                      sl_stream stream, uint32_t number, uint64_t event)
 {
@@ -72,7 +72,7 @@ static bool conflict(const struct sl_span *a, size_t count, const struct sl_span
     return false;
 }
 
-/* The core is told, as it is by the program's own waits. */
+/* Tells the core as well, as the program's own waits do. */
 static enum sl_status wait_for(const struct sl_backend *backend, sl_stream stream,
                                const struct in_flight *flight)
 {
@@ -81,7 +81,7 @@ static enum sl_status wait_for(const struct sl_backend *backend, sl_stream strea
     return backend->stream_wait(backend->self, stream, flight->event);
 }
 
-/* Those of its stream up to number `i` are waited for with it. */
+/* Drops number `i` and the earlier ones of its stream, which the same wait covers. */
 static void drop(struct replay_order *order, unsigned i)
 {
     sl_stream stream = flight_at(order, i)->stream;
@@ -130,8 +130,8 @@ static bool keep_spans(struct in_flight *flight, const struct sl_span *spans, si
     return true;
 }
 
-/* Of one that uses nothing there is nothing to wait for. Where there are too many, the oldest are taken to be
- * over. */
+/* A collective that uses no memory needs no wait. If there are too many, the oldest are assumed to be over.
+ */
 enum sl_status replay_order_launched(struct replay_order *order, const struct sl_backend *backend,
                                      sl_stream stream, uint64_t communicator, const struct sl_span *spans,
                                      size_t count)

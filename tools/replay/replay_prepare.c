@@ -1,4 +1,4 @@
-/* What of a trace is replayed, and how long its launches take. */
+/* Selects the replayed part of a trace, and finds the times of its launches. */
 #include <stdlib.h>
 
 #include "tools/analyses/accounts.h"
@@ -8,9 +8,9 @@
 
 enum {
     LEAST_ITERATIONS = 6,
-    ENOUGH_LAUNCHES = 400000, /* after which no more iterations are added to these */
+    ENOUGH_LAUNCHES = 400000, /* no iterations are added beyond this */
     ASSUMED_BYTES_PER_NS = 1000,
-    ASSUMED_NS = 2000, /* at least, of a launch that was not measured */
+    ASSUMED_NS = 2000, /* least time of a launch that was not measured */
 };
 
 static uint64_t set_bytes(const struct model *model, const struct model_shape *shape)
@@ -21,8 +21,8 @@ static uint64_t set_bytes(const struct model *model, const struct model_shape *s
     return bytes;
 }
 
-/* Launches that were not measured, nor any like them, go through what they touch at the speed of the others.
- */
+/* A launch without a measured time, for which no similar one was measured either, is assumed to process the
+ * bytes that it touches at the speed of the others. */
 static bool find_times(struct replay_program *program)
 {
     const struct model *model = program->model;
@@ -49,7 +49,7 @@ static bool find_times(struct replay_program *program)
     return good;
 }
 
-/* What most of each slot is. */
+/* The class of most bytes of each slot. */
 static bool find_classes(struct replay_program *program, const struct phases *phases)
 {
     const struct segments *segments = &phases->segments;
@@ -74,8 +74,8 @@ static void add_border(struct replay_program *program, uint32_t launch)
     program->borders[program->border_count++] = launch;
 }
 
-/* Behind the last step there may be nothing of what comes between two of them (gradients that are set to
- * zero): it is one of many only if it is as long as the one before. */
+/* The work between two steps (zeroing of gradients) may be missing after the last step. It counts only if it
+ * is as long as the one before. */
 static void add_end(struct replay_program *program, uint32_t end)
 {
     uint32_t count = program->border_count, *borders = program->borders;
@@ -83,8 +83,7 @@ static void add_end(struct replay_program *program, uint32_t end)
     add_border(program, end);
 }
 
-/* Steps of training where they are found; else the core's iterations, if they ended while it was recorded.
- */
+/* Training steps if there are any; otherwise the core's iterations that ended during the recording. */
 bool replay_find_borders(struct replay_program *program)
 {
     const struct model *model = program->model;
@@ -115,7 +114,7 @@ uint32_t replay_enough_borders(const struct replay_program *program)
     return UINT32_MAX;
 }
 
-/* The launches to replay: some iterations, or everything where there are none. */
+/* The launches to replay: some iterations, or everything if there are none. */
 static void limit(struct replay_program *program, uint32_t border_count)
 {
     program->launches = (uint32_t)program->model->launches.count;
@@ -152,7 +151,7 @@ static bool list_deaths(struct replay_program *program)
                        offsetof(struct replay_death, time_ns));
 }
 
-/* Deaths are in order, and so are births. */
+/* Deaths and births are each sorted. */
 static void find_peak(struct replay_program *program)
 {
     const struct model *model = program->model;

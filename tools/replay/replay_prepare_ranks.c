@@ -1,13 +1,14 @@
-/* What of the traces of a job's ranks is replayed. Each rank finds its steps by what it does itself, which
- * differs where it owns other parts of the model than others. So the steps are those of one rank, and begin
- * and end on the others behind the same meeting as there. */
+/* Selects the replayed part of the traces of a job's ranks. Steps found on each rank by itself differ if the
+ * ranks own different parts of the model. So the steps of one rank are used, and begin and end on the others
+ * after the same meeting. */
 #include <stdlib.h>
 
 #include "tools/replay/replay_prepare.h"
 
-/* On each rank, behind which launch each meeting is. */
+/* The launch of each meeting on each rank. */
 struct where {
-    uint32_t *launch[REPLAY_RANKS]; /* by meeting: the index of the launch behind it; 0: it has no part */
+    uint32_t
+        *launch[REPLAY_RANKS]; /* by meeting: index of the launch after it; 0: the rank has no part in it */
 };
 
 static bool find_launches(const struct model *model, const struct replay_meetings *meetings, size_t rank,
@@ -20,7 +21,7 @@ static bool find_launches(const struct model *model, const struct replay_meeting
     return behind;
 }
 
-/* The last meeting of all ranks in front of a launch of rank `rank`, or 0. */
+/* The last meeting of all ranks before a launch of rank `rank`, or 0. */
 static uint32_t last_meeting(const struct model *model, const struct replay_meetings *meetings, size_t rank,
                              uint32_t launch)
 {
@@ -36,7 +37,7 @@ static uint32_t last_meeting(const struct model *model, const struct replay_meet
     return last;
 }
 
-/* The rank whose steps they are: most were found there. */
+/* The rank whose steps are used: the one with the most steps. */
 static size_t leader_of(const struct replay_program *programs, size_t count)
 {
     size_t leader = 0;
@@ -48,7 +49,7 @@ static size_t leader_of(const struct replay_program *programs, size_t count)
     return leader;
 }
 
-/* Behind the meeting, if that is behind the border before on all ranks. */
+/* Adds a border after the meeting if that is after the previous border on all ranks. */
 static bool add_border(const struct replay_meetings *meetings, const struct where *where,
                        struct replay_program *programs, uint32_t count, uint32_t meeting)
 {
@@ -58,8 +59,8 @@ static bool add_border(const struct replay_meetings *meetings, const struct wher
     return true;
 }
 
-/* The leader's borders on all ranks: those behind which there is no other meeting than behind the one before
- * are left out. */
+/* Transfers the leader's borders to all ranks, without borders that follow the same meeting as the previous
+ * one. */
 static void share_borders(const struct replay_meetings *meetings, const struct where *where,
                           struct replay_program *programs, size_t leader)
 {
@@ -75,7 +76,7 @@ static void share_borders(const struct replay_meetings *meetings, const struct w
     }
 }
 
-/* As few as are enough for the rank that needs most. */
+/* The least number that suffices for the rank that needs most. */
 static uint32_t enough_borders(const struct replay_program *programs, size_t count)
 {
     uint32_t most = 0;

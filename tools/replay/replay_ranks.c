@@ -1,5 +1,5 @@
-/* The ranks of a job, replayed together: a process for each, which tells this one by messages when it comes
- * to a meeting and asks how far it may go on (rendezvous.h). */
+/* Replays the ranks of a job together. Each has a process, which tells this one by messages when it reaches a
+ * meeting, and asks how far it may continue (rendezvous.h). */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -13,7 +13,7 @@
 #include "tools/replay/rendezvous.h"
 #include "tools/replay/replay.h"
 
-/* From a rank: that it came to a meeting, or, where that is 0, a question. To a rank: see struct
+/* From a rank: its arrival at a meeting or, if `meeting` is 0, a question. To a rank: see struct
  * rendezvous_answer. Both ends are this program. */
 struct message {
     uint32_t meeting;
@@ -40,13 +40,13 @@ static bool hear(int channel, struct message *message)
     return heard == sizeof(*message);
 }
 
-/* Where nobody hears it, nobody answers the question that follows. */
+/* If the message cannot be sent, the question that follows has no answer. */
 static void arrive(void *context, uint32_t meeting, double now_ns)
 {
     tell(*(const int *)context, &(struct message){.meeting = meeting, .now_ns = now_ns});
 }
 
-/* Without an answer it goes on, and what it waited for never happens. */
+/* Without an answer the rank continues, and the awaited event never happens. */
 static uint32_t wait_for_others(void *context, double now_ns, double next_ns, double *until_ns)
 {
     int channel = *(const int *)context;
@@ -126,7 +126,7 @@ static void answer_all(struct group *group)
     }
 }
 
-/* Until all ranks have ended. */
+/* Serves until all ranks have ended. */
 static void serve(struct group *group)
 {
     while (group->running) {

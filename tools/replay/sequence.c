@@ -12,7 +12,7 @@ struct launch {
 };
 
 struct use {
-    uint32_t chunk; /* numbered from 0 in the order of their first use */
+    uint32_t chunk; /* numbered from 0, by first use */
     bool writes;
 };
 
@@ -25,11 +25,11 @@ struct use {
 struct sequence {
     ARRAY(struct launch) launches;
     ARRAY(struct use) uses;
-    ARRAY(sl_chunk) alive;        /* as the core numbers them */
-    ARRAY(sl_chunk) deaths;       /* likewise */
+    ARRAY(sl_chunk) alive;        /* numbers of the core */
+    ARRAY(sl_chunk) deaths;       /* numbers of the core */
     ARRAY(sl_chunk) early_deaths; /* before the first launch */
     ARRAY(uint64_t) chunk_bytes;
-    struct sl_map numbers; /* the core's + 1 -> ours */
+    struct sl_map numbers; /* the core's number + 1 -> ours */
     bool no_memory;
 };
 
@@ -115,7 +115,7 @@ static void write_uses(struct json *json, const struct sequence *sequence, size_
     json_close(json);
 }
 
-/* A chunk that no launch uses is not in it. */
+/* Leaves out chunks that no launch uses. */
 static void write_chunks(struct json *json, const struct sequence *sequence, const sl_chunk *chunks,
                          size_t begin, size_t end)
 {

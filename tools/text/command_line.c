@@ -7,41 +7,35 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/text/help.h"
 #include "tools/text/messages.h"
 
-/* What getopt_long returns: characters of short options are below. */
+/* Results of getopt_long; characters of short options are smaller. */
 enum { FIRST_OPTION = 256, HELP = FIRST_OPTION + COMMAND_OPTIONS_MAX };
 
-static void print_words(const struct command_option *option)
+static void print_words(FILE *to, const struct command_option *option)
 {
-    for (size_t i = 0; option->words[i]; i++) printf("%s%s", i ? "|" : "", option->words[i]);
-}
-
-static void print_indented(const char *text)
-{
-    for (const char *end; *text; text = *end ? end + 1 : end) {
-        end = strchrnul(text, '\n');
-        printf("      %.*s\n", (int)(end - text), text);
-    }
+    for (size_t i = 0; option->words[i]; i++) fprintf(to, "%s%s", i ? "|" : "", option->words[i]);
 }
 
 static void print_help(const struct command_syntax *syntax)
 {
-    printf("Usage: sluice %s %s\n%s\nOptions:\n", syntax->name, syntax->synopsis, syntax->about);
+    FILE *to = help_begin();
+    fprintf(to, "Usage: sluice %s %s\n%s\nOptions:\n", syntax->name, syntax->synopsis, syntax->about);
     for (size_t i = 0; i < syntax->option_count; i++) {
         const struct command_option *option = &syntax->options[i];
-        printf("  --%s%s", option->name, option->kind == OPTION_SWITCH ? "" : " ");
+        fprintf(to, "  --%s%s", option->name, option->kind == OPTION_SWITCH ? "" : " ");
         if (option->kind == OPTION_WORD)
-            print_words(option);
+            print_words(to, option);
         else if (option->argument)
-            fputs(option->argument, stdout);
-        putchar('\n');
-        print_indented(option->help);
+            fputs(option->argument, to);
+        fprintf(to, "\n      %s\n", option->help);
     }
-    puts("  --help\n      Print this help.");
+    fputs("  --help\n      Print this help.\n", to);
+    help_end(to);
 }
 
-/* For unknown_word, which takes a function of the index alone. */
+/* For unknown_word, whose function takes the index only. */
 static const struct command_syntax *named;
 static const char *option_name(size_t index)
 {
@@ -86,7 +80,7 @@ static int take_number(const struct command_option *option, const char *value)
     errno = 0;
     unsigned long long number = strtoull(value, &end, 10);
     if (value[0] < '0' || value[0] > '9' || *end || errno)
-        return usage_error("--%s %s: a whole number is needed", option->name, value);
+        return usage_error("--%s %s: not a whole number", option->name, value);
     *(uint64_t *)option->value = number;
     return EXIT_OK;
 }
@@ -144,13 +138,13 @@ static int take_operand(const struct command_syntax *syntax, int argc, char **ar
     return EXIT_OK;
 }
 
-/* Leaves the operands behind, at argv[optind]. */
+/* The operands remain at argv[optind]. */
 static bool read_options(const struct command_syntax *syntax, int argc, char **argv, int *status)
 {
     *status = EXIT_OK;
     struct option table[COMMAND_OPTIONS_MAX + 2];
     fill_getopt_table(syntax, table);
-    optind = 0; /* starts anew */
+    optind = 0; /* restarts the scan */
     opterr = 0;
     for (int result; (result = getopt_long(argc, argv, ":h", table, NULL)) != -1;) {
         if (result == HELP || result == 'h') {

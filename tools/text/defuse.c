@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The bytes of the UTF-8 character at `at`, 0 if there is none. */
+/* The length in bytes of the UTF-8 character at `at`; 0: invalid. */
 static unsigned utf8_length(const unsigned char *at)
 {
     static const struct {

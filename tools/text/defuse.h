@@ -1,8 +1,8 @@
-/* Texts of files, which are somebody else's, before they are shown. */
+/* Makes texts from foreign files safe to print. */
 #ifndef SLUICE_TOOL_DEFUSE_H
 #define SLUICE_TOOL_DEFUSE_H
 
-/* Replaces by ? what is no UTF-8 and what a terminal would obey. */
+/* Replaces invalid UTF-8 and control characters by ?. */
 void defuse_text(char *text);
 
 #endif

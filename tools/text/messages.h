@@ -1,5 +1,4 @@
-/* What a command says of itself beside its output: one line on stderr, and the exit status that goes with it.
- */
+/* Messages on stderr, one line each, and their exit statuses. */
 #ifndef SLUICE_TOOL_MESSAGES_H
 #define SLUICE_TOOL_MESSAGES_H
 
@@ -7,15 +6,15 @@
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
-/* One line "sluice: ..." on stderr. They return EXIT_USAGE and EXIT_FAILED. */
+/* Print one line "sluice: ..." on stderr and return EXIT_USAGE and EXIT_FAILED. */
 int usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int failure(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* "unknown <what> <word>; did you mean <nearest>?", or "see <command> --help" if none of the words is near.
- * `words` gives NULL after the last; what it returns need not outlive its next call. Returns EXIT_USAGE. */
+/* "unknown <what> <word>; did you mean <nearest>?", or "see <command> --help" if no word is near. `words`
+ * returns NULL after the last one; its result is used only until the next call. Returns EXIT_USAGE. */
 int unknown_word(const char *what, const char *word, const char *(*words)(size_t index), const char *command);
 
-/* Everything printed has reached stdout; if not, says so and returns EXIT_FAILED instead of `status`. */
+/* Flushes stdout. Returns `status` or, after an error message, EXIT_FAILED. */
 int flush_output(int status);
 
 #endif

@@ -1,4 +1,4 @@
-/* Files that a command writes where its user says. */
+/* Output files at paths that the user gives. */
 #ifndef SLUICE_TOOL_OUTPUT_FILE_H
 #define SLUICE_TOOL_OUTPUT_FILE_H
 
@@ -6,12 +6,12 @@
 
 #include "base/file_kind.h"
 
-#define FORCE_HELP "Replace a file that is there, whatever is in it (also: SLUICE_OVERWRITE=1)."
+#define FORCE_HELP "Replace an existing file, whatever it contains (also: SLUICE_OVERWRITE=1)."
 
-/* Before files are opened: whether those of other kinds are replaced. */
+/* Sets whether files of other kinds are replaced; call it before opening files. */
 void output_force(bool force);
 
-/* Opens `path`, emptied. NULL: errno says why, see sl_file_problem; EEXIST: it is a file of another kind. */
+/* Opens and truncates `path`. NULL: see errno and sl_file_problem; EEXIST: the file is of another kind. */
 FILE *output_open(const char *path, const struct sl_file_kind *kind);
 
 #endif

@@ -125,7 +125,7 @@ const char *time_text(uint64_t ns, char out[TIME_TEXT])
     for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
         double value = (double)ns / units[i].unit;
         if (value < 1) continue;
-        /* Three digits that count, all before the point. */
+        /* Three significant digits. */
         snprintf(out, TIME_TEXT, "%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, units[i].name);
         return out;
     }

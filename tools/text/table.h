@@ -1,4 +1,4 @@
-/* Aligned columns, and figures as people read them. */
+/* Aligned columns, and readable figures. */
 #ifndef SLUICE_TABLE_H
 #define SLUICE_TABLE_H
 
@@ -9,30 +9,29 @@
 
 struct table_column {
     const char *title;
-    bool text;    /* aligned to the left; numbers are to the right */
-    bool elastic; /* cut where a terminal is too narrow; one column at most */
+    bool text;    /* left-aligned; numbers are right-aligned */
+    bool elastic; /* shortened on a narrow terminal; at most one column */
 };
 
 /* Zero it, set the columns. */
 struct table {
     const struct table_column *columns;
     size_t column_count; /* at most TABLE_COLUMNS_MAX */
-    char *cells;         /* each ends with a 0, a row behind the other */
+    char *cells;         /* each ends with a 0; row by row */
     size_t bytes, room, cell_count;
     bool no_memory;
 };
 enum { TABLE_COLUMNS_MAX = 32 };
 
-/* The next cell; a row has as many as there are columns. pre: the result passed defuse_text. */
+/* The next cell, row by row. Precondition: the text has passed defuse_text. */
 void table_cell(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void table_bytes(struct table *table, uint64_t bytes);
 void table_time(struct table *table, uint64_t ns);
 
-/* The share of `part` in `whole` in per cent, "-" where there is no whole. */
+/* The share of `part` in `whole` in per cent, "-" if `whole` is 0. */
 void table_share(struct table *table, uint64_t part, uint64_t whole);
 
-/* Titles, then the rows. Cut to the width of `to` if that is a terminal. False: there was no memory for it.
- */
+/* Prints the titles and the rows, cut to the width of `to` if that is a terminal. False: out of memory. */
 bool table_print(const struct table *table, FILE *to);
 void table_free(struct table *table);
 

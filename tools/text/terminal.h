@@ -1,4 +1,4 @@
-/* What may be printed where: colours, width, more than ASCII. */
+/* Properties of the terminal: colours, width, Unicode. */
 #ifndef SLUICE_TERMINAL_H
 #define SLUICE_TERMINAL_H
 
@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 enum terminal_style {
-    STYLE_NONE, /* ends the others */
+    STYLE_NONE, /* resets the style */
     STYLE_BOLD,
     STYLE_DIM,
     STYLE_RED,
@@ -19,11 +19,11 @@ enum terminal_style {
 
 bool is_terminal(FILE *stream);
 
-/* Whether `stream` is a terminal that understands colours and its user wants them: TERM is neither empty nor
- * "dumb", and NO_COLOR is empty or not set (no-color.org). */
+/* Whether `stream` is a terminal with colours that the user wants: TERM is neither empty nor "dumb", and
+ * NO_COLOR is empty or unset (no-color.org). */
 bool has_colours(FILE *stream);
 
-/* What switches to `style`: empty where there are no colours. */
+/* The escape sequence for `style`, empty without colours. */
 const char *style_text(FILE *stream, enum terminal_style style);
 
 /* Columns of `stream`: COLUMNS if it is set, else the terminal's, else 80. */
@@ -32,8 +32,8 @@ unsigned terminal_width(FILE *stream);
 /* Whether the locale's text is UTF-8. */
 bool has_unicode(void);
 
-/* Columns that `text` takes: its characters in UTF-8. pre: defuse_text(text). Wide and combining characters
- * are counted like others. */
+/* Columns of `text`: its UTF-8 characters. Precondition: defuse_text(text). Wide and combining characters
+ * count as one. */
 size_t text_columns(const char *text);
 
 /* Bytes of the first `columns` characters of `text`. */

@@ -5,10 +5,10 @@
 #include "tools/text/table.h"
 
 enum {
-    LABEL = 16,  /* columns in front of the drawing */
-    FIGURE = 11, /* and behind it */
+    LABEL = 16,  /* columns before the drawing */
+    FIGURE = 11, /* columns after it */
     FRAME = 2,
-    NARROW = 48, /* what is narrower has no figures */
+    NARROW = 48, /* narrower drawings have no figures */
     LEVELS = 8,
 };
 
@@ -19,7 +19,7 @@ struct canvas canvas_of_width(unsigned width)
     return canvas;
 }
 
-/* A level from 0 to LEVELS; what is not nothing is seen. */
+/* A level from 0 to LEVELS; at least 1 unless the value is 0. */
 static unsigned level_of(uint64_t value, uint64_t full)
 {
     if (!value || !full) return 0;

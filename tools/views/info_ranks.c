@@ -11,10 +11,10 @@
 #include "tools/text/messages.h"
 #include "tools/text/table.h"
 
-/* Of one rank, or of all. */
+/* One rank, or all of them. */
 struct row {
     uint64_t launches, step_ns; /* the median step; of all ranks the longest */
-    uint64_t need_bytes;        /* the most that the program held */
+    uint64_t need_bytes;        /* the most memory that the program held */
     uint64_t budget_bytes, peak_bytes, in_bytes, out_bytes;
     uint64_t stalls, stall_ns, collectives, compared, waited_ns;
 };

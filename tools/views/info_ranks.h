@@ -1,10 +1,10 @@
-/* `sluice trace info` of several files: the ranks of a job, a row each. */
+/* `sluice trace info` for several files: the ranks of a job, one per row. */
 #ifndef SLUICE_TOOL_INFO_RANKS_H
 #define SLUICE_TOOL_INFO_RANKS_H
 
 #include "tools/views/job.h"
 
-/* Prints what the job's traces say, which job_open has read. Returns the exit status. */
+/* Prints the info of the job's traces, which job_open has read. Returns the exit status. */
 int info_ranks(const struct job *job, bool json);
 
 #endif

@@ -11,7 +11,7 @@
 #include "tools/text/messages.h"
 #include "tools/text/table.h"
 
-/* One trace under two names counts as well. */
+/* True also for one trace under two names. */
 static bool is_of_one_process(const struct model *one, const struct model *other)
 {
     const struct sluice_trace_header *a = &one->header, *b = &other->header;
@@ -28,7 +28,7 @@ static int refuse_twice(const struct job *job)
     return EXIT_OK;
 }
 
-/* The number that the launcher gave the rank. False: the trace does not say, or says nonsense. */
+/* The rank's number from its launcher. False: missing or invalid. */
 static bool find_number(const struct model *model, uint32_t *out)
 {
     const char *text = model_metadata(model, "rank");
@@ -46,8 +46,7 @@ struct numbered {
     struct model *model;
 };
 
-/* Puts the traces in the order of their ranks, if all say which they are, each another one. False: there is
- * no memory. */
+/* Sorts the traces by rank if all have distinct ranks. False: out of memory. */
 static bool put_in_order(struct job *job)
 {
     struct numbered *ranks = calloc(job->count, sizeof(*ranks));
@@ -80,7 +79,8 @@ int job_open(struct job *job)
         if (status != EXIT_OK) return status;
         job->opened++;
     }
-    for (size_t r = 0; r < job->count; r++) defuse_text(job->paths[r]); /* from here on they are only shown */
+    for (size_t r = 0; r < job->count; r++)
+        defuse_text(job->paths[r]); /* used only for display from here on */
     status = refuse_twice(job);
     if (status != EXIT_OK) return status;
     if (!put_in_order(job) ||
@@ -96,18 +96,17 @@ int job_check(const struct job *job)
     int status = EXIT_OK;
     for (size_t r = 0; r < job->count; r++) {
         if (meetings->ranks[r].cut)
-            status = failure("%s: %zu collectives are behind records that were lost, and are not compared",
-                             job->paths[r], meetings->ranks[r].cut);
+            status = failure("%s: %zu collectives follow lost records and are not compared", job->paths[r],
+                             meetings->ranks[r].cut);
         else if (!meetings->ranks[r].count)
-            status = failure("%s: no collectives are in it", job->paths[r]);
+            status = failure("%s: the trace has no collectives", job->paths[r]);
     }
     if (status == EXIT_OK && !meetings->shared)
-        status = failure("the traces have no communicator in common: they are not of one job");
+        status = failure("the traces have no communicator in common: they do not belong to one job");
     if (meetings->unlike)
-        status =
-            failure("%" PRIu64 " communicators: the ranks' collectives differ from some point on, and are "
-                    "compared up to there",
-                    meetings->unlike);
+        status = failure("%" PRIu64 " communicators: the ranks' collectives differ from some point on, and "
+                         "are compared up to that point",
+                         meetings->unlike);
     return status;
 }
 
@@ -129,7 +128,7 @@ void job_print_clocks(const struct job *job)
     if (fitted + 1 == job->count) return;
     printf("%s lined up by the time since 1970, as %s.\n",
            fitted ? "Those of the other ranks are" : "Clocks are",
-           own ? "the device has a clock of its own" : "no collective was timed that would tell");
+           own ? "the device has a clock of its own" : "no timed collective relates them");
 }
 
 int job_close(struct job *job, int status)

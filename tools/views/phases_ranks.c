@@ -9,7 +9,7 @@
 #include "tools/text/messages.h"
 #include "tools/text/table.h"
 
-enum { ALL = PHASE_COUNT, ROWS }; /* behind the phases: all together */
+enum { ALL = PHASE_COUNT, ROWS }; /* ALL: all phases together */
 
 struct rank {
     struct phases phases;
@@ -33,8 +33,8 @@ static uint64_t moved(const struct account *account)
     return account_bytes(account, TO_DEVICE) + account_bytes(account, FROM_DEVICE);
 }
 
-/* What the phase took the rank itself: its kernels and stalls, without what it waited for others; where
- * kernels were not timed, the host's time. */
+/* The rank's own time for the phase: its kernels and stalls, without its waits for others. If kernels were
+ * not timed, the host's time. */
 static uint64_t took_ns(const struct view *view, size_t r, unsigned row)
 {
     const struct account *account = account_of(&view->ranks[r], row);
@@ -90,7 +90,7 @@ static bool is_shown(const struct view *view, unsigned row)
     return false;
 }
 
-/* The rows in the order of a step; what is in no phase last but one. */
+/* The rows in the order of a step; launches without a phase come last but one. */
 static unsigned row_at(unsigned i)
 {
     return i + 1 < PHASE_COUNT ? i + 1 : i + 1 == PHASE_COUNT ? 0 : ALL;
@@ -178,7 +178,8 @@ static void add_comparison(struct table *table, const struct view *view, const s
     (is_time ? table_time : table_bytes)(table, c->median);
 }
 
-/* Which rank took longest and moved most, phase by phase, and where that is most above the median. */
+/* For each phase, the rank that took longest and the one that moved most; then the phase that exceeds the
+ * median most. */
 static bool print_comparison(const struct view *view, uint64_t *room)
 {
     static const struct table_column columns[] = {
@@ -223,8 +224,8 @@ static int print_text(const struct view *view, uint64_t step)
     good = good && print_comparison(view, room);
     free(room);
     if (!good) return failure("%s: out of memory", view->job->command);
-    puts(view->by_device ? "took: kernels and stalls, without what was waited for other ranks."
-                         : "took: the host's time, as not all traces have durations.");
+    puts(view->by_device ? "took: kernels and stalls, without waits for other ranks."
+                         : "took: the host's time, because not all traces have durations.");
     return EXIT_OK;
 }
 

@@ -1,11 +1,11 @@
-/* `sluice trace phases` of several files: the phases of a job's ranks beside each other. */
+/* `sluice trace phases` for several files: the phases of a job's ranks side by side. */
 #ifndef SLUICE_TOOL_PHASES_RANKS_H
 #define SLUICE_TOOL_PHASES_RANKS_H
 
 #include "tools/views/job.h"
 
-/* Prints what the job's traces say, which job_open has read. `step`: of each rank only that step of training,
- * from 1; 0: everything. Returns the exit status. */
+/* Prints the phases of the job's traces, which job_open has read. `step`: only that training step of each
+ * rank, from 1; 0: everything. Returns the exit status. */
 int phases_ranks(const struct job *job, uint64_t step, bool json);
 
 #endif

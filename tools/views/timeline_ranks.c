@@ -11,11 +11,11 @@
 #include "tools/text/messages.h"
 #include "tools/text/table.h"
 
-/* A rank between the axis' two ends. */
+/* A rank on the common axis. */
 struct rank {
     struct phases phases;
     struct timeline timeline;
-    uint64_t *moved[DIRECTIONS]; /* whatever the cause, of each column */
+    uint64_t *moved[DIRECTIONS]; /* of each column, over all causes */
     uint64_t *waited_ns;         /* in collectives, for other ranks */
 };
 
@@ -43,7 +43,7 @@ static int find_phases(struct view *view)
     return EXIT_OK;
 }
 
-/* From where the first rank begins the step to where the last one ends it. */
+/* From the start of the step on the first rank to its end on the last. */
 static void find_span(struct view *view)
 {
     const struct job *job = view->job;
@@ -104,7 +104,7 @@ static bool make(const struct view *view, size_t r)
     return true;
 }
 
-/* What a full block is: the most of any rank, so that they can be compared. */
+/* The values of a full block: the maximum over all ranks, so that they are comparable. */
 struct scales {
     uint64_t memory_bytes, moved_bytes, stretch_ns;
 };
@@ -160,7 +160,7 @@ static void print_text(const struct view *view)
     printf(", %s\n", time_text(view->end_ns - view->begin_ns, text));
     for (size_t r = 0; r < view->job->count; r++) draw_rank(view, r, &scales);
     canvas_axis(view->canvas, view->end_ns - view->begin_ns);
-    if (!view->step) puts("No iterations were found on all ranks: these are the whole traces.");
+    if (!view->step) puts("Not all ranks have iterations: the drawing shows the whole traces.");
     job_print_clocks(view->job);
 }
 

@@ -5,8 +5,8 @@
 #include "tools/views/canvas.h"
 #include "tools/views/job.h"
 
-/* Draws the job's traces, which job_open has read. `step`: that step of training of each rank, from 1; 0: the
- * usual one, or everything where a rank has none. Returns the exit status. */
+/* Draws the job's traces, which job_open has read. `step`: that training step of each rank, from 1; 0: the
+ * default one, or everything if a rank has no steps. Returns the exit status. */
 int timeline_ranks(const struct job *job, const struct canvas *canvas, uint64_t step, bool json);
 
 #endif

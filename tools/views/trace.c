@@ -1,10 +1,11 @@
-/* `sluice trace`: finds the command that shows what a trace file holds. */
+/* `sluice trace`: finds and runs its subcommand. */
 #include "tools/views/trace.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "tools/text/command_line.h"
+#include "tools/text/help.h"
 #include "tools/text/messages.h"
 
 static const struct trace_command {
@@ -12,16 +13,16 @@ static const struct trace_command {
     int (*run)(int argc, char **argv);
     const char *help; /* one line */
 } commands[] = {
-    {"info", trace_info, "what the program did, in figures"},
-    {"phases", trace_phases, "for each phase of training its time, traffic and stalls"},
-    {"timeline", trace_timeline, "one iteration, drawn: memory by class, traffic, stalls"},
-    {"kernels", trace_kernels, "for each kernel its launches, time, bytes, misses and stalls"},
-    {"chunks", trace_chunks, "for each chunk what lies in it, and how it came and went"},
-    {"check", trace_check, "whether the file is whole, or what is lost and where"},
-    {"export", trace_export, "the trace for other programs: Perfetto's format, or tables"},
-    {"sites", trace_sites, "who allocates how much, with call stacks"},
-    {"ranks", trace_ranks, "the traces of all ranks: who waited for whom, and why"},
-    {"dump", trace_dump, "the records, one a line"},
+    {"info", trace_info, "statistics of the whole run"},
+    {"phases", trace_phases, "time, traffic and stalls of each phase of training"},
+    {"timeline", trace_timeline, "drawing of one iteration: memory by class, traffic, stalls"},
+    {"kernels", trace_kernels, "launches, time, bytes, misses and stalls of each kernel"},
+    {"chunks", trace_chunks, "contents and movements of each chunk"},
+    {"check", trace_check, "integrity of the file: what is lost, and where"},
+    {"export", trace_export, "conversion to Perfetto's format or to CSV tables"},
+    {"sites", trace_sites, "memory of each allocation site, with its call stack"},
+    {"ranks", trace_ranks, "comparison of all ranks: who waited for whom, and why"},
+    {"dump", trace_dump, "all records, one per line"},
 };
 enum { COMMAND_COUNT = sizeof(commands) / sizeof(*commands) };
 
@@ -32,15 +33,19 @@ static const char *command_name(size_t index)
 
 static void print_help(void)
 {
-    puts("Usage: sluice trace COMMAND [OPTION]... FILE...\n"
-         "Shows what a trace holds; sluice run --trace FILE records one.\n\n"
-         "Commands:");
-    for (size_t i = 0; i < COMMAND_COUNT; i++) printf("  %-9s %s\n", commands[i].name, commands[i].help);
-    puts(
-        "\nsluice trace COMMAND --help says more. With --json a command prints JSON.\n"
-        "info, phases, timeline and export --perfetto also take the traces of all ranks of a job.\n"
-        "A file that ends early (the program was killed) is shown up to its last whole block, and a line on\n"
-        "stderr says so. Exit status 1: the file cannot be read or is damaged; 2: wrong usage.");
+    FILE *to = help_begin();
+    fputs("Usage: sluice trace COMMAND [OPTION]... FILE...\n"
+          "Shows the contents of a trace, which sluice run --trace FILE records.\n\n"
+          "Commands:\n",
+          to);
+    for (size_t i = 0; i < COMMAND_COUNT; i++) fprintf(to, "  %-9s %s\n", commands[i].name, commands[i].help);
+    fputs("\nsluice trace COMMAND --help describes a command. With --json, commands print JSON.\n"
+          "info, phases, timeline and export --perfetto also accept the traces of all ranks of a job.\n"
+          "If a file ends early because the program was killed, the commands show it up to its last complete "
+          "block and print a line on stderr. Exit status 1: the file cannot be read or is damaged; 2: wrong "
+          "usage.\n",
+          to);
+    help_end(to);
 }
 
 int command_trace(int argc, char **argv)

@@ -1,4 +1,4 @@
-/* `sluice trace` and its commands. Each of these is a file trace_NAME.c and a row in trace.c. */
+/* `sluice trace` and its commands. Each command is a file trace_NAME.c and a row in trace.c. */
 #ifndef SLUICE_TOOL_TRACE_H
 #define SLUICE_TOOL_TRACE_H
 

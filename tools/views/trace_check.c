@@ -14,14 +14,14 @@
 
 enum { DAMAGES_SHOWN = 20 };
 
-/* What a lack is called in JSON, and in words. */
+/* The name of each kind in JSON, and in words. */
 static const struct {
     const char *key, *words;
 } lacks[LACK_KINDS] = {
-    [LACK_ACCESSES] = {"launches_without_accesses", "launches of which is not known what they may touch"},
-    [LACK_LAUNCHES] = {"accesses_without_launch", "accesses of launches that are not there"},
+    [LACK_ACCESSES] = {"launches_without_accesses", "launches whose accesses are unknown"},
+    [LACK_LAUNCHES] = {"accesses_without_launch", "accesses without their launch"},
     [LACK_ALLOCATIONS] = {"frees_without_allocation", "frees without their allocation"},
-    [LACK_FREES] = {"allocations_without_free", "allocations of a slot that was not freed before"},
+    [LACK_FREES] = {"allocations_without_free", "allocations of a slot that was not freed"},
     [LACK_NAMES] = {"launches_without_name", "launches of kernels without a name"},
 };
 
@@ -54,7 +54,7 @@ static void print_damages(const struct check *check)
 {
     for (size_t i = 0; i < check->damage_count && i < DAMAGES_SHOWN; i++) {
         const struct check_damage *damage = &check->damages[i];
-        printf("%sdamaged%s    at byte %" PRIu64 ", behind tick %" PRIu64 ": %s; ",
+        printf("%sdamaged%s    at byte %" PRIu64 ", after tick %" PRIu64 ": %s; ",
                style_text(stdout, STYLE_RED), style_text(stdout, STYLE_NONE), damage->problem.offset,
                damage->tick, without_prefix(damage->problem.text));
         if (damage->goes_on)
@@ -62,13 +62,13 @@ static void print_damages(const struct check *check)
                    damage->next_offset, damage->next_tick);
         else
             puts(check->end.status == SL_OK ? "the end of the trace follows"
-                                            : "nothing behind it can be read");
+                                            : "nothing after it can be read");
     }
     if (check->damage_count > DAMAGES_SHOWN)
-        printf("           and at %zu places more\n", check->damage_count - DAMAGES_SHOWN);
+        printf("           and at %zu more places\n", check->damage_count - DAMAGES_SHOWN);
     const struct sl_trace_problem *end = &check->end;
     if (end->status != SL_OK && end->status != SL_ERR_FORMAT)
-        printf("%sends early%s at byte %" PRIu64 ", behind tick %" PRIu64 ": %s\n",
+        printf("%sends early%s at byte %" PRIu64 ", after tick %" PRIu64 ": %s\n",
                style_text(stdout, STYLE_RED), style_text(stdout, STYLE_NONE), end->offset, check->last_tick,
                end->text);
 }
@@ -77,10 +77,10 @@ static void print_lacks(const struct check *check)
 {
     if (check->unwritten)
         printf("gaps       %" PRIu64 " records at %" PRIu64
-               " places were not written: the trace could not keep up\n",
+               " places were dropped: the trace could not keep up\n",
                check->unwritten, check->gaps);
     if (check->overwritten)
-        printf("limit      %" PRIu64 " records made room for later ones\n", check->overwritten);
+        printf("limit      %" PRIu64 " records were overwritten by later ones\n", check->overwritten);
     for (unsigned kind = 0; kind < LACK_KINDS; kind++) {
         const struct check_lack *lack = &check->lacks[kind];
         if (!lack->count) continue;
@@ -94,16 +94,16 @@ static void print_verdict(const struct check *check)
     bool whole = check_is_whole(check);
     printf("\n%s", style_text(stdout, whole ? STYLE_GREEN : STYLE_RED));
     if (whole)
-        fputs(check->unwritten || check->overwritten ? "The file is whole; not all was recorded."
-                                                     : "The file is whole.",
+        fputs(check->unwritten || check->overwritten ? "The file is complete; some records were not kept."
+                                                     : "The file is complete.",
               stdout);
     else if (check->damage_count)
-        printf("The file is damaged: %" PRIu64 " records are lost%s, all others are readable.",
+        printf("The file is damaged: %" PRIu64 " records are lost%s; all others are readable.",
                check->damaged, check->end.status == SL_OK ? "" : ", and its end");
     else if (check->end.status != SL_OK)
-        fputs("The file has no end: what it has is readable.", stdout);
+        fputs("The file has no end; its records are readable.", stdout);
     else
-        fputs("The file is readable, and its records do not fit together.", stdout);
+        fputs("The file is readable, but its records are inconsistent.", stdout);
     puts(style_text(stdout, STYLE_NONE));
 }
 
@@ -162,16 +162,16 @@ int trace_check(int argc, char **argv)
 {
     bool json = false;
     const struct command_option options[] = {
-        {"json", OPTION_SWITCH, &json, .help = "Print it as a JSON object."},
+        {"json", OPTION_SWITCH, &json, .help = "Print a JSON object."},
     };
     const struct command_syntax syntax = {
         .name = "trace check",
         .synopsis = "[--json] FILE",
-        .about =
-            "Verifies a trace: its header, the checksum of every block, every record, and that what records\n"
-            "refer to is there. Says where the file is damaged, what is lost there, and where the next part\n"
-            "begins that can be read. What the program could not write, or what the file's limit took, is\n"
-            "reported, too, and is no damage. Exit status 0: the file is whole; 1: it is not.\n",
+        .about = "Verifies the header of a trace, the checksum of every block, every record, and that "
+                 "records refer to existing records. Prints where the file is damaged, what is lost there, "
+                 "and where the next readable part begins. Records that the program dropped, or that the "
+                 "file's limit overwrote, are reported but are not damage. Exit status 0: the file is "
+                 "complete; 1: it is not.\n",
         .options = options,
         .option_count = sizeof(options) / sizeof(*options),
     };

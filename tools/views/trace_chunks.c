@@ -14,7 +14,7 @@
 enum order { BY_TRAFFIC, BY_FETCHES, BY_MISSES, BY_EVICTIONS, BY_RESIDENT, BY_CHUNK };
 static const char *const orders[] = {"traffic", "fetches", "misses", "evictions", "resident", "chunk", NULL};
 
-enum { SLOTS_SHOWN = 16 }; /* in JSON, for each chunk */
+enum { SLOTS_SHOWN = 16 }; /* of each chunk, in JSON */
 
 static uint64_t not_planned(const struct chunk_row *row, unsigned kind)
 {
@@ -56,7 +56,7 @@ struct view {
     uint64_t limit;
 };
 
-/* "parameters 75 %, gradients 25 %", the largest first; empty where no class is known. */
+/* "parameters 75 %, gradients 25 %", largest first; empty if no class is known. */
 static const char *classes_text(uint64_t classes[CLASS_COUNT], char *out, size_t bytes)
 {
     uint64_t all = 0;
@@ -136,9 +136,9 @@ static int print_table(const struct view *view)
     if (rows->count > view->limit)
         printf("%" PRIu64 " more are not shown; --limit 0 shows all\n", rows->count - view->limit);
     if (!rows->count)
-        puts("The trace has no chunks: the program's memory stayed the driver's.");
+        puts("The trace has no chunks: the driver managed the program's memory.");
     else if (!rows->placed)
-        puts("The trace does not say what lies in them.");
+        puts("The trace does not show which allocations the chunks hold.");
     return EXIT_OK;
 }
 
@@ -224,25 +224,24 @@ int trace_chunks(int argc, char **argv)
     unsigned order = BY_TRAFFIC;
     uint64_t limit = 30;
     const struct command_option options[] = {
-        {"sort", OPTION_WORD, &order, .help = "What comes first; without it, what was copied the most.",
-         .words = orders},
-        {"limit", OPTION_NUMBER, &limit, "N", "Show N rows at most (30); 0: all."},
-        {"json", OPTION_SWITCH, &json, .help = "Print it as a JSON object."},
+        {"sort", OPTION_WORD, &order, .help = "Sort key. Default: traffic.", .words = orders},
+        {"limit", OPTION_NUMBER, &limit, "N", "Print at most N rows (30). 0: print all."},
+        {"json", OPTION_SWITCH, &json, .help = "Print a JSON object."},
     };
     const struct command_syntax syntax = {
         .name = "trace chunks",
         .synopsis = "[--sort KEY] [--limit N] [--json] FILE",
-        .about = "Prints for each chunk:\n"
-                 "  resident  share of the time in which it was on the device\n"
-                 "  fetched   how often it was copied in: of these on demand, because a launch was there "
-                 "already,\n"
-                 "            and late, planned but not issued before the launch came\n"
-                 "  evicted   how often it was copied out: of these on demand, to make room at once\n"
-                 "  new       how often it came without a copy, since there was nothing in it\n"
-                 "  discarded how often it left without a copy, since all in it was freed\n"
-                 "  in, out   bytes copied\n"
-                 "  slots     how many allocations lay in it\n"
-                 "  holds     what they are for, by bytes; where that is not known, the largest\n",
+        .about =
+            "Prints for each chunk:\n"
+            "  resident   share of the time during which it was on the device\n"
+            "  fetched    number of times it was copied in; of these demand (a launch was already waiting) "
+            "and late (planned, but not issued before the launch)\n"
+            "  evicted    number of times it was copied out; of these demand (to free memory at once)\n"
+            "  new        number of times it was populated: it came without a copy because it was empty\n"
+            "  discarded  number of times it left without a copy because all of its contents were freed\n"
+            "  in, out    bytes copied\n"
+            "  slots      number of allocations in it\n"
+            "  holds      their lifetime classes, by bytes; if unknown, the largest allocation\n",
         .options = options,
         .option_count = sizeof(options) / sizeof(*options),
     };

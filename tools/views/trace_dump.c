@@ -27,12 +27,13 @@ int trace_dump(int argc, char **argv)
 {
     bool json = false;
     const struct command_option options[] = {
-        {"json", OPTION_SWITCH, &json, .help = "Print every record as a JSON object on a line of its own."},
+        {"json", OPTION_SWITCH, &json, .help = "Print each record as a JSON object on a line of its own."},
     };
     const struct command_syntax syntax = {
         .name = "trace dump",
         .synopsis = "[--json] FILE",
-        .about = "Prints a trace, one record a line: tick, seconds since the start, thread, record.\n",
+        .about =
+            "Prints the records of a trace, one per line: tick, seconds since the start, thread, record.\n",
         .options = options,
         .option_count = sizeof(options) / sizeof(*options),
     };

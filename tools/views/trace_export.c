@@ -28,21 +28,21 @@ static bool is_same_file(const char *one, const char *other)
     return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* A file of which only a part was written is of no use. */
+/* Removes a partly written file, which would be useless. */
 static int cannot_write(const char *out, int error)
 {
     struct stat file;
     if (!is_standard_output(out) && stat(out, &file) == 0 && S_ISREG(file.st_mode)) unlink(out);
-    return failure("%s: cannot be written: %s", out, strerror(error));
+    return failure("cannot write %s: %s", out, strerror(error));
 }
 
 static int write_perfetto(const struct export_job *job, const char *out, struct export_counts *counts,
                           uint64_t *bytes)
 {
-    static const struct sl_file_kind kind = SL_FILE_KIND("no export of sluice's", PERFETTO_MARKER);
+    static const struct sl_file_kind kind = SL_FILE_KIND("not an export of sluice", PERFETTO_MARKER);
     bool standard = is_standard_output(out);
     FILE *to = standard ? stdout : output_open(out, &kind);
-    if (!to) return failure("%s: cannot be written: %s", out, sl_file_problem(&kind, errno));
+    if (!to) return failure("cannot write %s: %s", out, sl_file_problem(&kind, errno));
     bool memory = export_perfetto(job, to, counts);
     bool written = fflush(to) == 0 && !ferror(to);
     int error = errno;
@@ -60,7 +60,7 @@ static void tell_perfetto(const char *out, const struct export_counts *counts, u
     char text[SL_BYTES_TEXT];
     if (!as_json) {
         printf("%s: %" PRIu64 " slices, %" PRIu64 " moments, %" PRIu64
-               " samples of counters (%s); ui.perfetto.dev opens it\n",
+               " counter samples (%s); open it with ui.perfetto.dev\n",
                out, counts->slices, counts->moments, counts->samples, sl_bytes_text(bytes, text));
         return;
     }
@@ -75,7 +75,7 @@ static void tell_perfetto(const char *out, const struct export_counts *counts, u
     json_close(&json);
 }
 
-/* Finds the phases, and when the step of training was that is asked for, from 1; 0: all. */
+/* Finds the phases, and the time of the requested training step, from 1; 0: all. */
 static int prepare(struct export_rank *rank, const char *path, uint64_t step)
 {
     const struct model *model = rank->model;
@@ -91,7 +91,7 @@ static int prepare(struct export_rank *rank, const char *path, uint64_t step)
     return EXIT_OK;
 }
 
-/* The traces of a job, all in one file. */
+/* Writes the traces of a job to one file. */
 static int write_job(const struct job *job, const char *out, uint64_t step, bool as_json)
 {
     struct export_rank *ranks = calloc(job->count, sizeof(*ranks));
@@ -119,7 +119,7 @@ static int to_perfetto(struct job *job, const char *out, uint64_t step, bool as_
             return usage_error("trace export: %s is %s itself", out,
                                job->count > 1 ? "one of the traces" : "the trace");
     if (is_standard_output(out) && is_terminal(stdout))
-        return usage_error("trace export: the standard output is a terminal; name a file");
+        return usage_error("trace export: standard output is a terminal; name a file");
     int status = job_open(job);
     if (status == EXIT_OK) status = write_job(job, out, step, as_json);
     return job_close(job, status);
@@ -149,31 +149,27 @@ int trace_export(int argc, char **argv)
     bool json = false, force = false;
     const struct command_option options[] = {
         {"perfetto", OPTION_TEXT, &perfetto, "OUT",
-         "Write the file OUT for ui.perfetto.dev: a track for each stream with the launches, for each\n"
-         "direction of the link with the transfers, for iterations, phases, marks, stalls, waits and "
-         "errors;\n"
-         "memory in use and allocated as counters. A launch lasts as long as was measured; one that was "
-         "not,\n"
-         "up to the next launch of its stream or until the program had waited for it; its note `length` "
-         "says\n"
-         "which. OUT may be - for the standard output. Of several ranks each is a process, all on the clock "
-         "of the\n"
-         "first, with its collectives, joined by arrows, and how long it waited for which other rank."},
+         "Write the file OUT for ui.perfetto.dev. It has tracks for the launches of each stream, the "
+         "transfers in each direction of the link, iterations, phases, marks, stalls, waits and errors, and "
+         "counters for the device memory in use and the bytes allocated. A launch without a measured time "
+         "extends to the next launch of its stream, or until the program had waited for it; its note "
+         "`length` shows which. OUT may be - for standard output. Of several ranks, each is a process with "
+         "its collectives, which arrows connect, and with its waits for each other rank; all are on the "
+         "clock of the first rank."},
         {"csv", OPTION_TEXT, &csv, "FOLDER",
-         "Write FOLDER/launch.csv, FOLDER/move.csv and so on, a table for each type of record with the\n"
-         "fields that trace dump names, and FOLDER/trace.csv with what is said of the trace as a whole.\n"
-         "Times are nanoseconds since the trace began."},
+         "Write FOLDER/launch.csv, FOLDER/move.csv and so on: a table for each type of record, with the "
+         "fields that trace dump prints, and FOLDER/trace.csv with the properties of the whole trace. Times "
+         "are nanoseconds since the trace began."},
         {"iteration", OPTION_NUMBER, &step, "N",
-         "With --perfetto, only what overlaps the Nth step of training, from 1."},
+         "With --perfetto: only the part that overlaps the Nth training step, counted from 1."},
         {"force", OPTION_SWITCH, &force, .help = FORCE_HELP},
-        {"json", OPTION_SWITCH, &json, .help = "Say what was written as JSON."},
+        {"json", OPTION_SWITCH, &json, .help = "Print a summary of the export as JSON."},
     };
     const struct command_syntax syntax = {
         .name = "trace export",
         .synopsis = "--perfetto OUT [--iteration N]|--csv FOLDER [--force] [--json] FILE...",
-        .about = "Writes a trace, or with --perfetto those of all ranks of a job, in a format that other "
-                 "programs\n"
-                 "read.\n",
+        .about = "Converts a trace, or with --perfetto the traces of all ranks of a job, to a format that "
+                 "other programs read.\n",
         .options = options,
         .option_count = sizeof(options) / sizeof(*options),
     };
@@ -183,10 +179,10 @@ int trace_export(int argc, char **argv)
     if (!read_command_line_of_files(&syntax, argc, argv, 1, &paths, &count, &status)) return status;
     if (!perfetto == !csv)
         return usage_error("trace export: %s; see sluice trace export --help",
-                           csv ? "--perfetto or --csv, not both"
+                           csv ? "--perfetto and --csv exclude each other"
                                : "--perfetto OUT or --csv FOLDER is needed");
     output_force(force);
-    if (csv && step) return usage_error("trace export: --iteration is for --perfetto");
+    if (csv && step) return usage_error("trace export: --iteration needs --perfetto");
     if (csv && count > 1) return usage_error("trace export: --csv takes one file");
     struct job job = {.command = syntax.name, .paths = paths, .count = count};
     return perfetto ? to_perfetto(&job, perfetto, step, json) : to_csv(paths[0], csv, json);

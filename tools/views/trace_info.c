@@ -1,4 +1,4 @@
-/* `sluice trace info`: what a traced program did, in figures. */
+/* `sluice trace info`: statistics of a traced program. */
 #include "tools/views/trace.h"
 
 #include <inttypes.h>
@@ -23,7 +23,7 @@ struct view {
 static const unsigned move_order[] = {SL_ACTION_FETCH, SL_ACTION_POPULATE, SL_ACTION_EVICT,
                                       SL_ACTION_DISCARD};
 
-/* Metadata that is shown, with its titles. */
+/* The displayed metadata, with titles. */
 static const char *const metadata[][2] = {{"command", "command"},
                                           {"sluice", "sluice"},
                                           {"device", "device"},
@@ -113,7 +113,7 @@ static void print_memory(const struct view *view)
     if (info->failed_calls) print_number("other failed calls", info->failed_calls);
 }
 
-/* Steps of training where they were found; else the repetitions that sluice saw the end of. */
+/* Training steps if there are any; otherwise the repetitions whose end sluice saw. */
 static uint64_t iteration_count(const struct view *view)
 {
     return view->info.steps_found ? view->phases.step_count : view->model->iterations.count;
@@ -170,7 +170,7 @@ static void print_movements(const struct info *info)
         printf("%-20s %" PRIu64 " (%s in all)\n", "waits", info->syncs, time_text(info->sync_ns, text));
 }
 
-/* Records that nothing in the file explains. */
+/* Records left out because of missing records or bounds. */
 static uint64_t unexplained(const struct model *model)
 {
     return model->missing.accesses + model->missing.sets + model->missing.frees + model->missing.births +
@@ -182,7 +182,7 @@ static void print_file(const struct model *model)
     const struct sl_trace_problem *problem = &model->problem;
     printf("%-20s %zu (%" PRIu64 " records lost)\n", "gaps", model->gaps.count, model->missing.records);
     if (unexplained(model))
-        printf("%-20s %" PRIu64 " (trace check says which)\n", "records left out", unexplained(model));
+        printf("%-20s %" PRIu64 " (trace check lists them)\n", "records left out", unexplained(model));
     print_number("records", model->records);
     printf("%-20s %u.%u\n", "format", model->header.major_version, model->header.minor_version);
     if (problem->status == SL_OK)
@@ -325,22 +325,19 @@ int trace_info(int argc, char **argv)
 {
     bool json = false;
     const struct command_option options[] = {
-        {"json", OPTION_SWITCH, &json, .help = "Print it as a JSON object."},
+        {"json", OPTION_SWITCH, &json, .help = "Print a JSON object."},
     };
     const struct command_syntax syntax = {
         .name = "trace info",
         .synopsis = "[--json] FILE...",
-        .about = "Prints what a traced program did, in figures: the program and its device, launches, memory "
-                 "at its\n"
-                 "peak by lifetime class, what did not fit, iterations and the time they took, how much was\n"
-                 "predicted, bytes moved by kind and cause, stalls, and whether the file is complete.\n"
-                 "Of several files, the traces of the ranks of a job, a row each: launches, the median step, "
-                 "the\n"
-                 "most memory that the program held (need), the budget, the most that was on the device "
-                 "(peak),\n"
-                 "bytes fetched and evicted, how long launches waited for data (stalled), and collectives "
-                 "for\n"
-                 "other ranks (waited).\n",
+        .about =
+            "Prints statistics of a traced program: the program and its device, launches, peak memory by "
+            "lifetime class, allocations that did not fit, iterations and their times, the share of "
+            "predicted events, bytes moved by kind and cause, stalls, and whether the file is complete.\n"
+            "Several files are the traces of the ranks of one job, which are printed one per row: launches, "
+            "the median step, the most memory that the program held (need), the budget, the most memory that "
+            "was on the device (peak), bytes fetched and evicted, the time that launches waited for data "
+            "(stalled), collectives, and the time that these waited for other ranks (waited).\n",
         .options = options,
         .option_count = sizeof(options) / sizeof(*options),
     };

@@ -13,15 +13,14 @@
 #include "tools/text/messages.h"
 #include "tools/text/table.h"
 
-/* All launches of one name. */
+/* The launches of one name. */
 struct row {
     const char *name;
     uint8_t kind; /* enum sl_launch_kind */
     uint64_t launches, touched_bytes;
-    uint64_t sampled, sampled_ns,
-        time_ns;                   /* time: of all launches, by the means of those that were sampled */
-    uint64_t misses, missed_bytes; /* fetched because a launch was there already */
-    uint64_t late, late_bytes;     /* planned, and issued when the launch came */
+    uint64_t sampled, sampled_ns, time_ns; /* of all launches, by the means of the sampled ones */
+    uint64_t misses, missed_bytes;         /* fetched when the launch was already waiting */
+    uint64_t late, late_bytes;             /* planned, but issued only when the launch came */
     uint64_t stalls, stall_ns;
 };
 
@@ -30,13 +29,13 @@ struct kernels {
     struct row *rows;
     size_t count;
     uint32_t *row_of_shape;
-    uint64_t unplaced_stalls; /* of launches that are not in the file, or not known */
+    uint64_t unplaced_stalls; /* of launches that are missing or unknown */
 };
 
 enum order { BY_TIME, BY_LAUNCHES, BY_BYTES, BY_MISSES, BY_STALLS, BY_NAME };
 static const char *const orders[] = {"time", "launches", "bytes", "misses", "stalls", "name", NULL};
 
-/* Kernels of equal names are one row, as are all launches of another kind. */
+/* Kernels of equal names share a row, as do all launches of any other kind. */
 static uint32_t row_for(struct kernels *kernels, struct sl_map *names, const struct model_shape *shape)
 {
     const struct model *model = kernels->model;
@@ -230,7 +229,8 @@ static int print_table(const char *path, const struct kernels *kernels, uint64_t
         printf("%" PRIu64 " more are not shown; --limit 0 shows all\n", kernels->count - limit);
     if (!sum.sampled) puts("The trace has no durations.");
     if (kernels->unplaced_stalls)
-        printf("%" PRIu64 " stalls are of launches that the trace does not name\n", kernels->unplaced_stalls);
+        printf("%" PRIu64 " stalls belong to launches that the trace does not identify\n",
+               kernels->unplaced_stalls);
     return EXIT_OK;
 }
 
@@ -297,25 +297,25 @@ int trace_kernels(int argc, char **argv)
     unsigned order = BY_TIME;
     uint64_t limit = 30;
     const struct command_option options[] = {
-        {"sort", OPTION_WORD, &order, .help = "What comes first; without it, what took the most time.",
-         .words = orders},
-        {"limit", OPTION_NUMBER, &limit, "N", "Show N rows at most (30); 0: all."},
-        {"json", OPTION_SWITCH, &json, .help = "Print it as a JSON object."},
+        {"sort", OPTION_WORD, &order, .help = "Sort key. Default: time.", .words = orders},
+        {"limit", OPTION_NUMBER, &limit, "N", "Print at most N rows (30). 0: print all."},
+        {"json", OPTION_SWITCH, &json, .help = "Print a JSON object."},
     };
     const struct command_syntax syntax = {
         .name = "trace kernels",
         .synopsis = "[--sort KEY] [--limit N] [--json] FILE",
-        .about = "Prints for each kernel, and for copies, sets, graphs and collectives:\n"
-                 "  launches  how often it was launched\n"
-                 "  time      on the device, in all; a launch that was not measured counts as the mean of\n"
-                 "            those that were and do the same\n"
-                 "  share     of that in the time of all\n"
-                 "  mean      of the launches that were measured\n"
-                 "  sampled   how many were\n"
-                 "  touches   bytes that a launch may touch, on average\n"
-                 "  misses    chunks that were fetched only when the launch was there\n"
+        .about = "Prints for each kernel, and for copies, memsets, graphs and collectives:\n"
+                 "  launches  number of launches\n"
+                 "  time      total time on the device; a launch without a measured time counts as the mean "
+                 "of the measured ones that do the same\n"
+                 "  share     share of the time of all launches\n"
+                 "  mean      mean time of the measured launches\n"
+                 "  sampled   number of measured launches\n"
+                 "  touches   mean number of bytes that a launch may touch\n"
+                 "  misses    chunks that were fetched only when the launch was waiting\n"
                  "  late      chunks whose fetch was planned, but not issued before the launch\n"
-                 "  stalls    how often its stream had to wait for a fetch, and for how long (stalled)\n",
+                 "  stalls    number of times that its stream waited for a fetch; stalled: the time of these "
+                 "waits\n",
         .options = options,
         .option_count = sizeof(options) / sizeof(*options),
     };

@@ -1,4 +1,4 @@
-/* `sluice trace phases`: what each phase of training did, a row a phase. */
+/* `sluice trace phases`: the use of device and link by each phase of training, one per row. */
 #include "tools/views/trace.h"
 
 #include <inttypes.h>
@@ -25,20 +25,20 @@ static uint64_t link_speed(const struct model *model, enum direction direction)
     return direction == TO_DEVICE ? model->link_in : model->link_out;
 }
 
-/* A trace from elsewhere may have figures that no number holds. */
+/* A foreign trace may have figures beyond 64 bits. */
 static uint64_t whole(double figure)
 {
     return figure < 18e18 ? (uint64_t)figure : UINT64_MAX;
 }
 
-/* Bytes a second, 0 where nothing was measured. */
+/* Bytes per second; 0: not measured. */
 static uint64_t speed(const struct account *account, enum direction direction)
 {
     uint64_t ns = account->transfer_ns[direction];
     return ns ? whole((double)account->transfer_bytes[direction] * 1e9 / (double)ns) : 0;
 }
 
-/* The share of the transfers' time in which no launch waited, in thousandths; -1 where there are none. */
+/* The share of the transfers' time during which no launch waited, in thousandths; -1: no transfers. */
 static int hidden(const struct account *account)
 {
     uint64_t busy = account->transfer_ns[TO_DEVICE] > account->transfer_ns[FROM_DEVICE]
@@ -125,7 +125,7 @@ static bool print_rows(const struct view *view)
     };
     struct table table = {.columns = columns, .column_count = sizeof(columns) / sizeof(*columns)};
     for (unsigned p = 1; p <= PHASE_COUNT; p++) {
-        unsigned phase = p % PHASE_COUNT; /* what is none last */
+        unsigned phase = p % PHASE_COUNT; /* launches without a phase last */
         if (is_shown(&view->accounts.of[phase]))
             add_row(&table, view, phase_name(phase), &view->accounts.of[phase]);
     }
@@ -164,14 +164,13 @@ static void print_notes(const struct view *view)
     if (!view->phases.found && !view->phases.marked)
         puts("No phases were found: the trace shows no batches that are copied to the device, used forward "
              "and\n"
-             "backward, and followed by an update. Ranges named by NVTX or sluice/marks.h would say.");
+             "backward, and followed by an update. Ranges of NVTX or sluice/marks.h can name the phases.");
     if (!view->accounts.has_times) puts("kernels: the trace has no durations.");
     if (!view->accounts.has_transfers)
         puts("in at, out at, hidden: the trace has no measured transfers.");
     else if (!model->link_in && !model->link_out)
         puts("in at, out at: the link's own speed was not measured.");
-    puts(
-        "Not seen: what kernels read and write over the link (zero-copy), and what the driver itself moves.");
+    puts("Not included: zero-copy accesses of kernels over the link, and data that the driver itself moves.");
 }
 
 static int print_text(const struct view *view)
@@ -294,30 +293,28 @@ int trace_phases(int argc, char **argv)
     bool json = false, launches = false;
     struct view view = {.step = UINT64_MAX};
     const struct command_option options[] = {
-        {"iteration", OPTION_NUMBER, &view.step, "N", "Only the Nth step of training, from 1."},
-        {"launches", OPTION_SWITCH, &launches, .help = "List every launch with its phase."},
-        {"json", OPTION_SWITCH, &json, .help = "Print it as a JSON object."},
+        {"iteration", OPTION_NUMBER, &view.step, "N", "Only the Nth training step, counted from 1."},
+        {"launches", OPTION_SWITCH, &launches, .help = "List all launches with their phases."},
+        {"json", OPTION_SWITCH, &json, .help = "Print a JSON object."},
     };
     const struct command_syntax syntax = {
         .name = "trace phases",
         .synopsis = "[--iteration N] [--launches] [--json] FILE...",
-        .about =
-            "Divides a training run into its phases, found from what launches touch or named by the "
-            "program's\n"
-            "own ranges (NVTX, sluice/marks.h), and prints for each of them:\n"
-            "  time         between its launches and the next, on the program's clock\n"
-            "  kernels      time of its kernels on the device, extrapolated from those that were measured\n"
-            "  in, out      bytes fetched and evicted, and how fast: of the link's own speed\n"
-            "  hidden       share of the busier direction's time in which no launch waited\n"
-            "  stalled      time that launches waited for data\n"
-            "  idle memory  part of the budget that nothing occupied, on average\n"
-            "and the bytes by cause: planned; on demand, because a launch needed what nobody had planned;\n"
-            "late, planned but not yet begun; and the program's own copies. Populated and discarded bytes "
-            "came\n"
-            "and went without being copied.\n"
-            "Of several files, the traces of the ranks of a job: the ranks beside each other, with what they "
-            "waited\n"
-            "in collectives for others, and which one takes longest and moves most.\n",
+        .about = "Divides a training run into phases, which are found from the data that launches touch or "
+                 "named by the program's own ranges (NVTX, sluice/marks.h), and prints for each phase:\n"
+                 "  time         from its launches to the next launches, on the program's clock\n"
+                 "  kernels      time of its kernels on the device, extrapolated from the measured ones\n"
+                 "  in, out      bytes fetched and evicted, and their speed in GB/s and in per cent of the "
+                 "link's speed\n"
+                 "  hidden       share of the busier direction's time during which no launch waited\n"
+                 "  stalled      time that launches waited for data\n"
+                 "  idle memory  unoccupied part of the budget, on average\n"
+                 "and the bytes by cause: plan; demand (a launch needed them and they were not planned); "
+                 "late (planned, but not issued before the launch); program (its own copies). Populated and "
+                 "discarded bytes moved without a copy.\n"
+                 "Several files are the traces of the ranks of one job: the phases of all ranks side by "
+                 "side, with the time that they waited in collectives for others, and the rank that takes "
+                 "longest and the one that moves most.\n",
         .options = options,
         .option_count = sizeof(options) / sizeof(*options),
     };

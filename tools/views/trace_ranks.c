@@ -88,7 +88,7 @@ static bool print_kinds(const struct view *view)
     return good;
 }
 
-/* The rank that was late by the most time, and its largest cause. */
+/* The rank with the largest total delay, and its main cause. */
 static void print_worst(const struct view *view)
 {
     const struct ranks *ranks = &view->ranks;
@@ -111,7 +111,7 @@ static void print_worst(const struct view *view)
            view->job->numbers[worst - ranks->books], time_text(worst->late_ns, late), causes[most].text);
 }
 
-/* What the figures rest on. */
+/* The basis of the figures. */
 static void print_notes(const struct view *view)
 {
     const struct ranks *ranks = &view->ranks;
@@ -124,19 +124,18 @@ static void print_notes(const struct view *view)
     }
     if (!view->job->meetings.shared) return;
     if (!compared) {
-        puts("\nNo collective was timed on two ranks, so nothing is known of waits: they are timed unless "
+        puts("\nNo collective was timed on two ranks, so waits are unknown. Collectives are timed unless "
              "SLUICE_TRACE_SAMPLE is 0.");
         return;
     }
     print_worst(view);
     if (compared < meetings)
         printf("\n%" PRIu64 " of %" PRIu64
-               " collectives were not compared: timed on no other rank, or not in "
-               "its trace.\n",
+               " collectives were not compared: no other rank's trace has their time.\n",
                meetings - compared, meetings);
     if (estimated)
         printf("\nby work: %" PRIu64 " launches were timed, and %" PRIu64
-               " count as the mean of those like them.\n",
+               " count as the mean of similar ones.\n",
                timed, estimated);
 }
 
@@ -215,29 +214,27 @@ int trace_ranks(int argc, char **argv)
 {
     bool json = false;
     const struct command_option options[] = {
-        {"json", OPTION_SWITCH, &json, .help = "Print it as a JSON object."},
+        {"json", OPTION_SWITCH, &json, .help = "Print a JSON object."},
     };
     const struct command_syntax syntax = {
         .name = "trace ranks",
         .synopsis = "[--json] FILE FILE...",
-        .about = "Compares the traces of the ranks of one job. A collective ends\n"
-                 "on all ranks at about one time, so the one on which it took least came last. Prints for "
-                 "each rank:\n"
-                 "  collectives  how many it took part in, sends, receives and groups left out\n"
-                 "  compared     of those, how many were timed on this rank and another one\n"
-                 "  waited       how long it waited in them for the rank that came last\n"
-                 "  last         how often that was this rank\n"
-                 "  late         how much later it came than the last but one, in all\n"
-                 "  by work      of that, what its launches took longer since it was level with the others;\n"
-                 "               those that were not timed count as the mean of those like them\n"
-                 "  by link      of the rest, what its fetches took longer than over the other rank's link\n"
-                 "  by data      of the rest, all where it fetched more than the other rank in the meantime, "
-                 "else as\n"
-                 "               far as its launches waited longer for data\n"
-                 "  by host      what is left: its host launched later\n"
-                 "and for each kind of collective who came last. SLUICE_TRACE=run.%r.slt records a trace for "
-                 "each\n"
-                 "rank.\n",
+        .about = "Compares the traces of the ranks of one job. A collective ends on all ranks at about the "
+                 "same time, so the rank on which it took least came last. Prints for each rank:\n"
+                 "  collectives  number of collectives, without sends, receives and groups\n"
+                 "  compared     those that were timed on this rank and on another one\n"
+                 "  waited       time that it waited in them for the last rank\n"
+                 "  last         number of times that it was the last rank\n"
+                 "  late         total time that it came after the last rank but one\n"
+                 "  by work      part of that because its launches took longer since the ranks were last "
+                 "level; launches without a measured time count as the mean of similar ones\n"
+                 "  by link      part of the rest because its fetches took longer than they would over the "
+                 "other rank's link\n"
+                 "  by data      the rest, if it fetched more than the other rank in the meantime; else the "
+                 "part because its launches waited longer for data\n"
+                 "  by host      the remainder: its host launched later\n"
+                 "and for each kind of collective the rank that came last. SLUICE_TRACE=run.%r.slt records a "
+                 "trace for each rank.\n",
         .options = options,
         .option_count = sizeof(options) / sizeof(*options),
     };

@@ -1,4 +1,4 @@
-/* `sluice trace sites`: who allocates how much, with call stacks. */
+/* `sluice trace sites`: memory by allocation site, with call stacks. */
 #include "tools/views/trace.h"
 
 #include <inttypes.h>
@@ -20,23 +20,21 @@ static bool as_json;
 static uint64_t limit = UINT64_MAX;
 
 static const struct command_option options[] = {
-    {"json", OPTION_SWITCH, &as_json, NULL, "Print JSON, with all sites.", NULL},
-    {"limit", OPTION_NUMBER, &limit, "N", "Show the N largest sites (10, with --json all).", NULL},
+    {"json", OPTION_SWITCH, &as_json, NULL, "Print JSON with all sites.", NULL},
+    {"limit", OPTION_NUMBER, &limit, "N", "Print the N largest sites (10; all with --json).", NULL},
 };
 static const struct command_syntax syntax = {
     .name = "trace sites",
     .synopsis = "[--json] [--limit N] FILE",
-    .about =
-        "Says who allocates how much: for each place in the program that allocates, the largest first, the\n"
-        "most that it held at one time, how much of that was there when all memory together was at its\n"
-        "peak, its allocations, how many launches they live, what was refused, and its call stack.\n"
-        "Functions and lines are read from the files that the program had loaded, where these are still\n"
-        "the same by their build ids; regular files are read, and nothing else.\n",
+    .about = "Prints the allocation sites of the program, the largest first: the most memory that each held "
+             "at one time, its part of the peak of all memory, its allocations, the number of launches that "
+             "they live, refused allocations, and the call stack. Functions and lines are read from the "
+             "files that the program had loaded, if these are regular files with the same build ids.\n",
     .options = options,
     .option_count = sizeof(options) / sizeof(*options),
 };
 
-/* What calls main, or a thread's first function, is of no interest. */
+/* Leaves out the callers of main and of a thread's first function. */
 static size_t own_frames(const struct frame *frames, size_t count)
 {
     static const char *const callers[] = {"__libc_start_call_main", "__libc_start_main", "start_thread"};
@@ -95,7 +93,7 @@ static void print_site(struct symbols *symbols, size_t number, const struct site
     size_t count = symbols_frames(symbols, site->frames, frames, FRAMES_MAX);
     print_figures(number, site);
     for (size_t i = 0; i < own_frames(frames, count); i++) print_frame(&frames[i]);
-    if (!count) puts("      the trace does not have its call stack");
+    if (!count) puts("      the trace has no call stack of it");
 }
 
 static void print_remarks(const struct model *model, const struct symbols *symbols)
@@ -103,17 +101,17 @@ static void print_remarks(const struct model *model, const struct symbols *symbo
     for (size_t i = 0; i < model->modules.count; i++) {
         const struct model_module *module = &model->modules.at[i];
         const char *remark = symbols_remark(symbols, module);
-        if (remark && symbol_files_are_read()) printf("no names of %s: %s\n", module->path, remark);
+        if (remark && symbol_files_are_read()) printf("no function names of %s: %s\n", module->path, remark);
     }
     if (!symbol_files_are_read() && model->modules.count)
-        puts("no names of functions: this sluice was built without libdw");
+        puts("no function names: this sluice was built without libdw");
 }
 
 static void print_people(const struct model *model, const struct sites *sites, struct symbols *symbols)
 {
     char peak[SL_BYTES_TEXT];
     size_t shown = limit < sites->count ? (size_t)limit : sites->count;
-    printf("%zu site%s; all together held %s at the peak\n", sites->count, sites->count == 1 ? "" : "s",
+    printf("%zu site%s; together they held %s at the peak\n", sites->count, sites->count == 1 ? "" : "s",
            sl_bytes_text(sites->peak_bytes, peak));
     for (size_t i = 0; i < shown; i++) print_site(symbols, i + 1, &sites->at[i]);
     if (shown < sites->count) printf("and %zu more (--limit)\n", sites->count - shown);

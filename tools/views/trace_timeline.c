@@ -1,4 +1,4 @@
-/* `sluice trace timeline`: one iteration, drawn: memory by class, the link's traffic by cause, stalls. */
+/* `sluice trace timeline`: a drawing of one iteration: memory by class, traffic by cause, stalls. */
 #include "tools/views/trace.h"
 
 #include <inttypes.h>
@@ -38,7 +38,7 @@ static void draw_memory(const struct drawing *drawing)
     for (unsigned c = 0; c < CLASS_COUNT; c++)
         if (row_most(t->of_class[c], t->count) > full) full = row_most(t->of_class[c], t->count);
     for (unsigned c = 1; c <= CLASS_COUNT; c++) {
-        unsigned class = c % CLASS_COUNT; /* what is unknown last */
+        unsigned class = c % CLASS_COUNT; /* unknown class last */
         uint64_t peak = row_most(t->of_class[class], t->count);
         if (peak)
             draw(drawing, class_name(class), styles[class], t->of_class[class], full,
@@ -83,15 +83,16 @@ static void print_notes(const struct drawing *drawing)
     char text[SL_BYTES_TEXT];
     if (drawing->model->budget_bytes && drawing->model->moves.count)
         printf("The budget is %s.\n", sl_bytes_text(drawing->model->budget_bytes, text));
-    if (!drawing->phases->step_count) puts("No iterations were found: this is the whole trace.");
+    if (!drawing->phases->step_count) puts("No iterations were found: the drawing shows the whole trace.");
     if (t->by_class_lives)
-        puts("Where chunks lie is not known: the classes count what lives, here or there.");
+        puts("The places of chunks are unknown: the classes include live memory on the device and on the "
+             "host.");
     if (!drawing->model->moves.count)
-        puts("Nothing was moved: all that lives is counted.");
+        puts("Nothing was moved: all live memory is counted.");
     else if (t->other_clock)
-        puts("The device has a clock of its own: traffic is drawn where it was issued.");
+        puts("The device has a clock of its own: traffic is drawn at its time of issue.");
     else if (!t->has_transfers)
-        puts("Transfers were not measured: traffic is drawn where it was issued.");
+        puts("Transfers were not measured: traffic is drawn at its time of issue.");
 }
 
 static void print_text(struct drawing *drawing)
@@ -186,25 +187,22 @@ int trace_timeline(int argc, char **argv)
     struct drawing drawing = {.step = UINT64_MAX};
     uint64_t width = terminal_width(stdout);
     const struct command_option options[] = {
-        {"width", OPTION_NUMBER, &width, "N", "Columns, from 24; without it, the terminal's."},
+        {"width", OPTION_NUMBER, &width, "N",
+         "Number of columns, at least 24. Default: the width of the terminal."},
         {"iteration", OPTION_NUMBER, &drawing.step, "N",
-         "The Nth step of training, from 1; without it, the last but one."},
-        {"json", OPTION_SWITCH, &json, .help = "Print it as a JSON object, a figure for each column."},
+         "The Nth training step, counted from 1. Default: the last but one."},
+        {"json", OPTION_SWITCH, &json, .help = "Print a JSON object with a figure for each column."},
     };
     const struct command_syntax syntax = {
         .name = "trace timeline",
         .synopsis = "[--width N] [--iteration N] [--json] FILE...",
         .about =
-            "Draws one iteration: its phases, device memory by lifetime class, what was copied in and "
-            "out of it by\n"
-            "cause, how busy the link was, and stalls. A full block is the most memory that was in use, "
-            "the most\n"
-            "traffic of any cause, or, for what is busy or stalled, all of the column's time; behind "
-            "each row is\n"
+            "Draws one iteration: its phases, device memory by lifetime class, traffic in each direction by "
+            "cause, how busy the link was, and stalls. A full block is the most memory in use, the most "
+            "traffic of any cause, or, for busy and stalled, all of the column's time. Each row ends with "
             "its peak or its sum. Times are the program's; traffic is drawn when it was on the link.\n"
-            "Of several files, the traces of the ranks of a job, the ranks stand one beneath another on one "
-            "axis, with\n"
-            "what is on the device, copied, stalled, and waited in collectives for other ranks.\n",
+            "Several files are the traces of the ranks of one job, which are drawn on one axis, each with "
+            "the memory on the device, traffic, stalls, and waits in collectives for other ranks.\n",
         .options = options,
         .option_count = sizeof(options) / sizeof(*options),
     };
