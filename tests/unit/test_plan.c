@@ -165,31 +165,6 @@ static void test_the_furthest_use_leaves_right_after_its_last(void **state)
     sl_plan_free(&plan);
 }
 
-/* How long the same takes with the transfers of a plan before still in flight. */
-static uint64_t time_behind(uint64_t a_arrives_ns, uint64_t out_busy_ns)
-{
-    struct scene s;
-    uint64_t arrives_ns[3] = {a_arrives_ns};
-    scene_begin(&s, 3, 2);
-    s.content[0] = s.content[1] = SL_CONTENT_RESIDENT;
-    s.content[2] = SL_CONTENT_HOST;
-    scene_string(&s, "abcba");
-    s.in.arrives_ns = arrives_ns;
-    s.in.out_busy_ns = out_busy_ns;
-    struct sl_plan plan = make_checked(&s, 1);
-    uint64_t time_ns = plan.seconds_ns;
-    sl_plan_free(&plan);
-    return time_ns;
-}
-
-static void test_transfers_in_flight_are_waited_for(void **state)
-{
-    (void)state;
-    assert_int_equal(time_behind(0, 0), 7);
-    assert_int_equal(time_behind(10, 0), 17); /* the first launch needs a */
-    assert_int_equal(time_behind(0, 10), 16); /* a's copy out begins at 10 instead of 1 */
-}
-
 /* A drop must not queue up behind copies that nobody waits for yet. */
 static void test_a_drop_overtakes_copies_that_can_wait(void **state)
 {
@@ -372,7 +347,6 @@ int main(void)
         cmocka_unit_test(test_enough_room_needs_no_releases),
         cmocka_unit_test(test_dead_frames_are_dropped_before_anything_is_copied),
         cmocka_unit_test(test_the_furthest_use_leaves_right_after_its_last),
-        cmocka_unit_test(test_transfers_in_flight_are_waited_for),
         cmocka_unit_test(test_a_drop_overtakes_copies_that_can_wait),
         cmocka_unit_test(test_how_far_ahead_is_as_asked),
         cmocka_unit_test(test_what_was_only_read_leaves_without_a_copy),

@@ -47,7 +47,7 @@ static void switch_after(int launches, bool follows)
     if (status || !sl_forecast_step(&forecast, SIZE_MAX, &status) || status) _exit(4);
     struct sl_plan_job job = {.input = sl_forecast_input(&forecast),
                               .serve = forecast.served_launches,
-                              .at_end = &forecast.at_end};
+                              .at_end = forecast.at_end.content};
     sl_plan_job_make(&job, &memory, false);
     if (job.status) _exit(5);
     run(launches);

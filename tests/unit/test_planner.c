@@ -12,7 +12,6 @@
 #include <cmocka.h>
 
 #include "core/planner.h"
-#include "core/forecast.h"
 #include "plan/plan_content.h"
 #include "plan_check.h"
 
@@ -26,8 +25,6 @@ static struct sl_plan_launch launches[LAUNCHES];
 static struct sl_plan_access accesses[2 * LAUNCHES];
 static uint64_t bytes[CHUNKS];
 static enum sl_chunk_content content[CHUNKS], at_end[CHUNKS];
-static uint64_t arrives_ns[CHUNKS];
-static struct sl_stock stock = {.content = at_end, .arrives_ns = arrives_ns};
 static struct sl_plan_input input;
 static struct sl_plan_lessons lessons;
 
@@ -68,7 +65,7 @@ static int end(void **state)
 
 static struct sl_plan_job job_for(size_t serve)
 {
-    return (struct sl_plan_job){.input = input, .serve = serve, .lessons = &lessons, .at_end = &stock};
+    return (struct sl_plan_job){.input = input, .serve = serve, .lessons = &lessons, .at_end = at_end};
 }
 
 static struct sl_plan_job *wait_for(struct sl_planner *planner)
