@@ -15,7 +15,6 @@
     X(AGAIN)       /* the last plan is used again where its input repeats */                                 \
     X(FILLS)       /* launches that exceed the budget get a part of what they lack */                        \
     X(CONTINUE)    /* a plan begins where the one before ends, not with the chunks as they are */            \
-    X(IN_FLIGHT)   /* and with the transfers that are in flight then */                                      \
     X(CONFIDENCE)  /* predictions are planned for only as far as they lately held */                         \
     X(HORIZON)     /* a window is as long as the longest repetition that is known */                         \
     X(GOES_ON)     /* a plan goes on behind launches that it does not have */                                \

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ablation.h"
 #include "core/budget.h"
 #include "core/history.h"
 #include "core/policy.h"
@@ -43,7 +42,6 @@ static void free_stock(struct sl_stock *stock)
     free(stock->bytes);
     free(stock->content);
     free(stock->live);
-    free(stock->arrives_ns);
 }
 
 void sl_forecast_close(struct sl_forecast *forecast)
@@ -66,11 +64,10 @@ void sl_forecast_close(struct sl_forecast *forecast)
 
 static bool reserve_stock(struct sl_stock *stock, size_t capacity, size_t count)
 {
-    size_t each[4] = {capacity, capacity, capacity, capacity};
+    size_t each[3] = {capacity, capacity, capacity};
     return reserve(&stock->bytes, &each[0], count, sizeof *stock->bytes) &&
            reserve(&stock->content, &each[1], count, sizeof *stock->content) &&
-           reserve(&stock->live, &each[2], count, sizeof *stock->live) &&
-           reserve(&stock->arrives_ns, &each[3], count, sizeof *stock->arrives_ns);
+           reserve(&stock->live, &each[2], count, sizeof *stock->live);
 }
 
 static bool reserve_chunks(struct sl_forecast *forecast, size_t count)
@@ -166,7 +163,6 @@ static enum sl_status begin_now(struct sl_forecast *forecast)
     forecast->position = forecast->from.history->fed;
     forecast->strays = forecast->from.history->strays;
     forecast->number++;
-    forecast->continues = false;
     forecast->stocked = 0;
     return SL_OK;
 }
@@ -198,7 +194,6 @@ enum sl_status sl_forecast_continue(struct sl_forecast *forecast)
     forecast->placed_at_end = placed;
     forecast->first_tick = first_tick;
     forecast->position = position;
-    forecast->continues = true;
     forecast->stocked = forecast->chunks;
     memset(forecast->stocked_at, 0, forecast->chunks * sizeof *forecast->stocked_at);
     return SL_OK;
@@ -453,9 +448,6 @@ struct sl_plan_input sl_forecast_input(const struct sl_forecast *forecast)
         .chunk_bytes = forecast->stock.bytes,
         .content = forecast->stock.content,
         .clean = knows_clean(forecast) ? forecast->clean : NULL,
-        .arrives_ns = forecast->continues && SL_HAS(IN_FLIGHT) ? forecast->stock.arrives_ns : NULL,
-        .out_busy_ns = forecast->continues && SL_HAS(IN_FLIGHT) ? forecast->stock.out_busy_ns : 0,
-        .served = forecast->served_launches,
         .histories = forecast->interleaved ? forecast->histories : NULL,
         .symbols = forecast->symbols,
         .when = forecast->from.policy->when,

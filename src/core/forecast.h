@@ -36,8 +36,7 @@ struct sl_forecast_sources {
 struct sl_stock {
     uint64_t *bytes;
     enum sl_chunk_content *content;
-    uint32_t *live;                    /* allocations in each */
-    uint64_t *arrives_ns, out_busy_ns; /* what is in flight: see plan.h */
+    uint32_t *live; /* allocations in each */
 };
 
 /* Its space is kept from one to the next. */
@@ -52,7 +51,6 @@ struct sl_forecast {
     uint8_t *histories;    /* of the symbols; of those that were looked at, of the launches among them */
     bool interleaved;      /* the order of the symbols is certain in each stream history only */
     size_t count, end, at; /* symbols; the first of those that are not carried out; the next to look at */
-    bool continues;        /* it begins where what is carried out of the last one ends */
     bool believed_on;      /* what follows the end is believed in, too: chunks may come for it */
     size_t period;
     size_t chunks, stocked; /* whose content was looked at */
@@ -60,8 +58,7 @@ struct sl_forecast {
     struct sl_plan_access *accesses;
     sl_chunk *deaths;
     size_t launch_count, access_count, death_count, served_launches;
-    struct sl_stock stock, at_end; /* its content and what is in flight are for
-                                      whoever knows the plan to fill in */
+    struct sl_stock stock, at_end; /* at_end.content is for whoever knows the plan to fill in */
     uint32_t *stocked_at;          /* symbols of it that had been fed when the chunk was looked at */
     struct sl_forecast_seen {
         uint64_t mark;   /* the last launch that was found to use the chunk, */

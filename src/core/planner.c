@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/test_delay.h"
 #include "base/thread.h"
-#include "core/forecast.h"
 #include "core/pace.h"
 #include "move/schedule_take.h"
 #include "plan/plan_content.h"
@@ -54,15 +53,13 @@ static enum sl_status make(struct sl_plan_job *job, struct sl_plan_memory *memor
     if (job->again) {
         if (!hurried && job->lessons && sl_plan_learn(job->lessons, job->input.attempts))
             sl_plan_look_again(memory);
-        memcpy(job->at_end->content, job->input.content, job->input.chunk_count * sizeof *job->input.content);
-        sl_plan_in_flight(&job->input, &job->plan, job->at_end->arrives_ns, &job->at_end->out_busy_ns);
+        memcpy(job->at_end, job->input.content, job->input.chunk_count * sizeof *job->at_end);
         return SL_OK;
     }
     enum sl_status status = sl_plan_make(&job->input, job->lessons, &job->plan);
     if (status) return status;
-    sl_plan_content(&job->input, &job->plan, job->serve, job->at_end->content);
-    sl_plan_in_flight(&job->input, &job->plan, job->at_end->arrives_ns, &job->at_end->out_busy_ns);
-    sl_plan_keep(memory, &job->input, &job->plan, job->at_end->content);
+    sl_plan_content(&job->input, &job->plan, job->serve, job->at_end);
+    sl_plan_keep(memory, &job->input, &job->plan, job->at_end);
     return SL_OK;
 }
 

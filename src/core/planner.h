@@ -1,6 +1,6 @@
 /* Makes plans, one at a time: in a thread of its own beside the program's launches, or in that of the caller.
- * It calls no driver and takes no lock; pace.h says how much of a core the thread takes. Caller holds the
- * order lock. */
+ * It calls no driver and takes no lock; pace.h says how much of a core the thread takes. Caller holds the order
+ * lock. */
 #ifndef SLUICE_PLANNER_H
 #define SLUICE_PLANNER_H
 
@@ -8,14 +8,13 @@
 #include "plan/plan_again.h"
 
 struct sl_planner;
-struct sl_stock;
 
 /* A plan to be made, and what came of it. */
 struct sl_plan_job {
     struct sl_plan_input input; /* what it points to stays as it is until the job is made */
     size_t serve;
     struct sl_plan_lessons *lessons;
-    struct sl_stock *at_end; /* gets where the chunks are behind the served launches, and what is in flight */
+    enum sl_chunk_content *at_end; /* gets where the chunks are behind the served launches */
     enum sl_status status;
     bool again; /* it is the plan of before */
     struct sl_plan plan;

@@ -117,8 +117,7 @@ static bool is_on_its_way(struct sl_planning *planning)
 void sl_planning_hasten(struct sl_planning *planning)
 {
     struct sl_schedule *schedule = planning->schedule;
-    if (SL_HAS(HASTEN) && planning->ticks->now >= planning->begun_at + LEAST_AGE &&
-        planning->ticks->now < schedule->end_tick)
+    if (SL_HAS(HASTEN) && planning->ticks->now >= planning->begun_at + LEAST_AGE && planning->ticks->now < schedule->end_tick)
         schedule->end_tick = planning->ticks->now;
 }
 
@@ -219,10 +218,8 @@ static enum sl_status make_plan(struct sl_planning *planning, struct sl_steps *s
     if (status) return status;
     SL_WRONG_PLAN(&input, &plan);
     status = sl_steps_new(&plan, &input, forecast->served_launches, 0, steps);
-    if (planning->planner) { /* who goes on where this one ends */
+    if (planning->planner) /* who goes on where this one ends */
         sl_plan_content(&input, &plan, forecast->served_launches, forecast->at_end.content);
-        sl_plan_in_flight(&input, &plan, forecast->at_end.arrives_ns, &forecast->at_end.out_busy_ns);
-    }
     sl_plan_free(&plan);
     return status;
 }
@@ -315,7 +312,7 @@ static void go_on_forecasting(struct sl_planning *planning)
     struct sl_plan_job job = {.input = sl_forecast_input(&planning->forecast),
                               .serve = planning->forecast.served_launches,
                               .lessons = lessons(planning),
-                              .at_end = &planning->forecast.at_end};
+                              .at_end = planning->forecast.at_end.content};
     sl_planner_begin(planning->planner, &job);
     planning->stage = SL_PLANNING_MADE;
 }

@@ -51,12 +51,6 @@ struct sl_plan_input {
     /* Of the resident ones, those whose copy in host memory is still good, because nothing wrote them since
      * they came: they leave without being copied. NULL: there are no such copies. */
     const bool *clean;
-    /* Transfers of the plan before that are in flight at the start: by chunk, when its fetch ends; NULL: none
-     * are. And when the link has copied out all that is under way. From the start, in ns. */
-    const uint64_t *arrives_ns;
-    uint64_t out_busy_ns;
-    size_t
-        served; /* launches that are to be carried out before the next plan begins; for sl_plan.served_ns */
     /* For whoever carries the plan out: by launch, the stream history that it belongs to (see interleaver.h);
      * NULL: the order of the launches is certain. */
     const uint8_t *histories;
@@ -78,7 +72,6 @@ struct sl_plan_action {
     sl_chunk chunk;
     sl_tick after, deadline;
     uint32_t frame_from;
-    uint64_t end_ns; /* when the plan expects its transfer to have ended, from the start */
 };
 
 struct sl_plan {
@@ -89,7 +82,6 @@ struct sl_plan {
                                  resident */
     uint64_t bytes_in, bytes_out;  /* FETCH, EVICT */
     uint64_t seconds_ns, stall_ns; /* predicted, from the durations and the link speeds */
-    uint64_t served_ns;            /* when the served launches have run, from the start */
 };
 
 /* What planning learned, to be handed to the next plan for the same program, whose launches go on where this

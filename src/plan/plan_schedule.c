@@ -42,8 +42,8 @@ static struct sl_plan_action *append(struct scheduler *s, enum sl_action_kind ki
                                      uint32_t moment, uint32_t launch)
 {
     struct sl_plan_action *action = &s->plan->actions[s->plan->action_count++];
-    *action = (struct sl_plan_action){
-        kind, chunk, s->in->first_tick + moment - 1, s->in->first_tick + launch, SL_NONE, 0};
+    *action = (struct sl_plan_action){kind, chunk, s->in->first_tick + moment - 1, s->in->first_tick + launch,
+                                      SL_NONE};
     return action;
 }
 
@@ -63,7 +63,7 @@ static void queue_release(struct scheduler *s, uint32_t index, uint32_t moment)
     s->course->out_moment[s->queue_count] = moment;
     s->queued[index] = s->queue_count++;
     s->room += (int64_t)bytes;
-    append(s, release->kind, release->chunk, moment, release->launch)->end_ns = (uint64_t)s->link_out;
+    append(s, release->kind, release->chunk, moment, release->launch);
 }
 
 static bool copy_waits(const struct scheduler *s, uint32_t moment)
@@ -119,7 +119,6 @@ static void start_next_request(struct scheduler *s, uint32_t moment)
         s->link_in += copy_ns(bytes, s->in->in_bytes_per_s);
         s->plan->bytes_in += bytes;
     }
-    action->end_ns = (uint64_t)s->link_in;
     s->course->in_end[index] = s->link_in;
     s->course->frame[index] = frame;
     if (s->ready[request->launch] < s->link_in) s->ready[request->launch] = s->link_in;
@@ -171,27 +170,9 @@ static double end_of(struct scheduler *s, uint32_t t)
     return end;
 }
 
-/* What is in flight at the start. */
-static void begin(struct scheduler *s)
-{
-    const uint64_t *arrives_ns = s->in->arrives_ns;
-    s->link_out = (double)s->in->out_busy_ns;
-    if (!arrives_ns) return;
-    for (size_t c = 0; c < s->in->chunk_count; c++)
-        if (s->link_in < (double)arrives_ns[c]) s->link_in = (double)arrives_ns[c];
-    for (size_t t = 0; t < s->in->launch_count; t++) {
-        const struct sl_plan_launch *launch = &s->in->launches[t];
-        for (uint32_t k = 0; k < launch->access_count; k++) {
-            double arrives = (double)arrives_ns[s->in->accesses[launch->first_access + k].chunk];
-            if (s->ready[t] < arrives) s->ready[t] = arrives;
-        }
-    }
-}
-
 static void run(struct scheduler *s)
 {
     double busy = 0;
-    begin(s);
     s->course->first_bytes = s->course->most_ns = s->course->most_bytes = s->course->all_bytes = 0;
     for (uint32_t t = 0; t < s->in->launch_count; t++) {
         queue_discards(s, t);
@@ -200,7 +181,6 @@ static void run(struct scheduler *s)
         double end = end_of(s, t);
         look_further(s, t, end);
         s->now = end;
-        if (t + 1 == s->in->served) s->plan->served_ns = (uint64_t)end;
         uint32_t third = (uint32_t)(s->in->launch_count / 3);
         double bytes = (double)s->plan->bytes_in + (double)s->plan->bytes_out + (double)s->remote_bytes_used;
         s->course->all_bytes = bytes;
