@@ -9,7 +9,8 @@ enum { TROUBLES = 16, FORGOTTEN = 64 };
 size_t sl_history_period(const struct sl_history *history, bool horizon)
 {
     if (history->interleaved) return sl_interleaver_period(history->interleaver);
-    return horizon && SL_HAS(HORIZON) ? sl_predictor_horizon(history->predictor) : sl_predictor_period(history->predictor);
+    return horizon && SL_HAS(HORIZON) ? sl_predictor_horizon(history->predictor)
+                                      : sl_predictor_period(history->predictor);
 }
 
 struct sl_predictor_counts sl_history_counts(const struct sl_history *history)

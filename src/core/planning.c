@@ -117,7 +117,8 @@ static bool is_on_its_way(struct sl_planning *planning)
 void sl_planning_hasten(struct sl_planning *planning)
 {
     struct sl_schedule *schedule = planning->schedule;
-    if (SL_HAS(HASTEN) && planning->ticks->now >= planning->begun_at + LEAST_AGE && planning->ticks->now < schedule->end_tick)
+    if (SL_HAS(HASTEN) && planning->ticks->now >= planning->begun_at + LEAST_AGE &&
+        planning->ticks->now < schedule->end_tick)
         schedule->end_tick = planning->ticks->now;
 }
 

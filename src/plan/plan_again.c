@@ -94,8 +94,9 @@ bool sl_plan_again(struct sl_plan_memory *memory, const struct sl_plan_input *in
                    struct sl_plan *plan)
 {
     bool searched = memory->idle >= IDLE_PLANS || memory->made >= ENOUGH_PLANS;
-    if (!SL_HAS(AGAIN) || !memory->input.launches || (!searched && !hurried) || (memory->again >= MOST_AGAIN && !hurried) ||
-        !same_speed(memory, input) || !same_input(&memory->input, input))
+    if (!SL_HAS(AGAIN) || !memory->input.launches || (!searched && !hurried) ||
+        (memory->again >= MOST_AGAIN && !hurried) || !same_speed(memory, input) ||
+        !same_input(&memory->input, input))
         return false;
     struct sl_plan given = memory->plan;
     bool complete = true;

@@ -2,8 +2,9 @@
 """What each mechanism of planning and prediction brings: every program is replayed by `sluice plan` with all of them,
 without each, and without pairs that might do the same.
 
-usage: ablation.py BUILD [--jobs N] [--only NAME,...] [--without NAME[+NAME],...] [--attempts N] [TRACE ...]
-       writes BUILD/benchmarks/ablation.json and prints a table
+usage: ablation.py BUILD [--jobs N] [--only NAME,...] [--without NAME[+NAME],...] [--attempts N]
+                   [--daemon inline|thread] [TRACE ...]
+       writes BUILD/benchmarks/ablation.jsonl and prints a table
 
 The programs are those of policy_cases.py, with more steps, and the traces that are given. Times are means of the steps
 from the fifth to the last, at most 200, at a link of 24 GB/s; processor time is that of the whole replay.
@@ -13,7 +14,6 @@ import concurrent.futures
 import json
 import os
 import re
-import resource
 import statistics
 import subprocess
 import sys
@@ -51,11 +51,11 @@ class Program:
         self.name, self.trace, self.chunk_bytes, self.budgets = name, trace, chunk_bytes, budgets
 
 
-def replay(tool, program, without, names, attempts):
+def replay(tool, program, without, names, options):
     """By budget: seconds of a step and bytes; and seconds of the processor for a step."""
     bits = sum(1 << names.index(name) for name in without.split("+") if name)
     command = [tool, "plan", "--json", "--no-least", "--chunk", str(program.chunk_bytes), "--link-gbs", LINK_GBS,
-               "--plan-attempts", str(attempts), "--budget", ",".join(map(str, program.budgets)), program.trace]
+               "--plan-attempts", str(options.attempts), "--daemon", options.daemon, "--budget", ",".join(map(str, program.budgets)), program.trace]
     read_end, write_end = os.pipe()
     child = subprocess.Popen(["/usr/bin/env", f"SLUICE_TEST_WITHOUT={bits}", *command], stdout=write_end)
     os.close(write_end)
@@ -112,8 +112,9 @@ def main():
     parser.add_argument("--only", type=lambda text: text.split(","), default=[])
     parser.add_argument("--without", type=lambda text: text.split(","))
     parser.add_argument("--attempts", type=int, default=8)
+    parser.add_argument("--daemon", choices=["inline", "thread"], default="inline")
     parser.add_argument("traces", nargs="*")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     bench = Bench(options.build)
     names = mechanisms(bench.source)
     tool = os.path.join(bench.build, "tests", "bench", "sluice-ablation")
@@ -121,13 +122,15 @@ def main():
     todo = [(program, without) for program in programs(bench, options.only, options.traces) for without in configurations]
 
     def measure(one):
-        budgets, cpu = replay(tool, *one, names, options.attempts)
+        budgets, cpu = replay(tool, *one, names, options)
         return {"program": one[0].name, "without": one[1], "budgets": budgets, "cpu_seconds": cpu}
 
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        rows = list(pool.map(measure, todo))
-    with open(os.path.join(bench.folder, "ablation.json"), "w", encoding="utf-8") as file:
-        json.dump(rows, file, indent=1)
+    rows = []
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool, \
+            open(os.path.join(bench.folder, "ablation.jsonl"), "w", encoding="utf-8") as file:
+        for row in pool.map(measure, todo):
+            rows.append(row)
+            print(json.dumps(row), file=file, flush=True)
     table(rows, configurations)
 
 
