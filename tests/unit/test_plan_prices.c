@@ -183,59 +183,11 @@ static void prices_move_at_their_rate(void **state)
 
 /* --- credits --- */
 
-/* Where among the releases of the choice the chunk leaves behind this use, with content; SL_NONE. */
-static uint32_t release_behind(const struct sl_choice *choice, uint32_t access)
-{
-    for (uint32_t e = 0; e < choice->eviction_count; e++)
-        if (choice->evictions[e].access == access && choice->evictions[e].kind != SL_ACTION_DISCARD) return e;
-    return SL_NONE;
-}
-
-/* From use to use: the next time that it leaves costs nothing if nothing wrote it, and it did not die. */
-static double followed(const struct scene *s, const struct made *m, const double *out, double least,
-                       uint32_t access)
-{
-    for (;;) {
-        uint32_t next = m->outlook.next_access[access];
-        if (next == SL_NONE || m->outlook.death[access] != SL_NONE) return 0;
-        if (s->accesses[next].flags & SL_ACCESS_WRITE) return 0;
-        uint32_t release = release_behind(&m->choice, next);
-        if (release != SL_NONE) return least + out[m->choice.evictions[release].moment];
-        access = next;
-    }
-}
-
-static void a_credit_is_what_the_next_copy_costs(void **state)
-{
-    (void)state;
-    uint64_t seed = 63;
-    int some = 0;
-    for (int i = 0; i < 400; i++) {
-        struct scene s;
-        struct made m;
-        double in[MOMENTS] = {0}, out[MOMENTS], credit[ACCESSES + 1], least = 0.05;
-        scene_random(&s, &seed);
-        s.in.clean = s.clean;
-        make(&s, &m);
-        for (int t = 0; t < MOMENTS; t++) out[t] = random_below(&seed, 100) / 100.0;
-        struct sl_prices prices = {in, out};
-        sl_prices_credit(&prices, &s.in, &m.outlook, &m.choice, least, credit);
-        for (uint32_t a = 0; a < s.access_count; a++) {
-            double expected = followed(&s, &m, out, least, a);
-            assert_true(credit[a] == expected);
-            some += expected > 0;
-        }
-        discard(&m);
-    }
-    assert_true(some > 100);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_end_waits_for_what_has_a_price),
         cmocka_unit_test(prices_move_at_their_rate),
-        cmocka_unit_test(a_credit_is_what_the_next_copy_costs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,8 +60,7 @@ static bool run_resident(const struct replay_job *job, const struct plan_wish *w
                                                         .out_bytes_per_s = wish->links[l].out_bytes_per_s,
                                                         .both_percent = wish->both_percent,
                                                         .transfer_ns = wish->transfer_ns,
-                                                        .meets_over_link = wish->links[l].meets,
-                                                        .keeps_copies = wish->keeps_copies};
+                                                        .meets_over_link = wish->links[l].meets};
     bool good = replay_job(job, settings, count, &results, sums);
     free(results);
     free(settings);
@@ -103,7 +102,6 @@ static void list(const struct plan_wish *wish, const struct replay_result *resid
                     setting.both_percent = wish->both_percent;
                     setting.transfer_ns = wish->transfer_ns;
                     setting.plan_attempts = wish->plan_attempts;
-                    setting.keeps_copies = wish->keeps_copies;
                     setting.plans_beside = wish->plans_beside;
                     setting.meets_over_link = wish->links[l].meets;
                     if (!is_new(out, &setting)) continue;

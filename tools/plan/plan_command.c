@@ -286,8 +286,6 @@ int command_plan(int argc, char **argv)
         {"daemon", OPTION_WORD, &daemon, .words = daemons,
          .help = "When plans are made: when one is needed (inline, the default), or half of what one serves\n"
                  "earlier, as by the threads of sluice run --daemon thread. Movements cost the same."},
-        {"keep-copies", OPTION_SWITCH, &wish.keeps_copies,
-         .help = "As if what is only read could leave without being copied back; no driver does that yet."},
         {"no-least", OPTION_SWITCH, &order.no_least,
          .help = "Do not look for the least budget: only the table."},
         {"profile", OPTION_TEXT, &order.profile, "OUT",

@@ -74,7 +74,6 @@ struct replay_setting {
     const char *backing; /* of SLUICE_BACKING; or NULL */
     uint64_t in_bytes_per_s, out_bytes_per_s;
     unsigned both_percent;
-    bool keeps_copies;            /* what is fetched stays good in host memory until it is written */
     uint64_t transfer_ns;         /* what a movement costs beside its bytes */
     unsigned plan_attempts;       /* SLUICE_PLAN_ATTEMPTS */
     bool plans_beside;            /* plans are begun as early as under SLUICE_DAEMON=thread */
