@@ -52,8 +52,6 @@ static enum sl_status make(struct sl_plan_job *job, struct sl_plan_memory *memor
 {
     job->again = sl_plan_again(memory, &job->input, hurried, &job->plan);
     if (job->again) {
-        if (!hurried && job->lessons && sl_plan_learn(job->lessons, job->input.attempts))
-            sl_plan_look_again(memory);
         memcpy(job->at_end->content, job->input.content, job->input.chunk_count * sizeof *job->input.content);
         sl_plan_in_flight(&job->input, &job->plan, job->at_end->arrives_ns, &job->at_end->out_busy_ns);
         return SL_OK;

@@ -91,10 +91,13 @@ struct sl_plan {
  * one's ended or repeat them: it goes on searching where the last one stopped. */
 struct sl_plan_lessons {
     double *rows; /* by launch; the planner's own */
-    struct sl_relaxation *relaxation;
     size_t launch_count;
     sl_tick first_tick;
-    unsigned best_way, next_way;
+    struct sl_way {
+        double weight_of_rest, least_price; /* see plan_choose.h */
+        bool fills;                         /* launches that exceed the budget get a part of what they lack */
+    } best_way;
+    unsigned tried;    /* attempts */
     double over_bytes; /* see plan_cost.h */
     uint64_t random;
 };
@@ -106,10 +109,6 @@ struct sl_plan_lessons {
  * SL_ERR_NO_MEMORY, SL_ERR_INVALID. Thread-safe. O(accesses log accesses) for each attempt. */
 enum sl_status sl_plan_make(const struct sl_plan_input *input, struct sl_plan_lessons *lessons,
                             struct sl_plan *out);
-/* Instead of a plan, where the last one is given again: goes on, for as long as one with so many attempts
- * would, with what takes more than a plan to learn. True when it has just been learned: another plan may now
- * be better. Owned by the caller, as in sl_plan_make. */
-bool sl_plan_learn(struct sl_plan_lessons *lessons, unsigned attempts);
 void sl_plan_free(struct sl_plan *plan);                    /* accepts a zeroed plan */
 void sl_plan_lessons_free(struct sl_plan_lessons *lessons); /* accepts zeroed ones */
 

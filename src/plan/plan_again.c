@@ -61,9 +61,8 @@ static bool same_input(const struct sl_plan_input *a, const struct sl_plan_input
     struct sums of_a = sum(a), of_b = sum(b);
     return a->launch_count == b->launch_count && a->chunk_count == b->chunk_count &&
            a->budget_bytes == b->budget_bytes && a->believed == b->believed && a->when == b->when &&
-           a->attempts == b->attempts && of_a.accesses == of_b.accesses &&
-           of_a.deaths == of_b.deaths && same_launches(a, b) &&
-           same_array(a->content, b->content, a->chunk_count, sizeof *a->content) &&
+           a->attempts == b->attempts && of_a.accesses == of_b.accesses && of_a.deaths == of_b.deaths &&
+           same_launches(a, b) && same_array(a->content, b->content, a->chunk_count, sizeof *a->content) &&
            same_array(a->chunk_bytes, b->chunk_bytes, a->chunk_count, sizeof *a->chunk_bytes) &&
            same_array(a->accesses, b->accesses, of_a.accesses, sizeof *a->accesses) &&
            same_array(a->deaths, b->deaths, of_a.deaths, sizeof *a->deaths);
@@ -94,8 +93,9 @@ bool sl_plan_again(struct sl_plan_memory *memory, const struct sl_plan_input *in
                    struct sl_plan *plan)
 {
     bool searched = memory->idle >= IDLE_PLANS || memory->made >= ENOUGH_PLANS;
-    if (!SL_HAS(AGAIN) || !memory->input.launches || (!searched && !hurried) || (memory->again >= MOST_AGAIN && !hurried) ||
-        !same_speed(memory, input) || !same_input(&memory->input, input))
+    if (!SL_HAS(AGAIN) || !memory->input.launches || (!searched && !hurried) ||
+        (memory->again >= MOST_AGAIN && !hurried) || !same_speed(memory, input) ||
+        !same_input(&memory->input, input))
         return false;
     struct sl_plan given = memory->plan;
     bool complete = true;
@@ -109,11 +109,6 @@ bool sl_plan_again(struct sl_plan_memory *memory, const struct sl_plan_input *in
     memory->again++;
     *plan = given;
     return true;
-}
-
-void sl_plan_look_again(struct sl_plan_memory *memory)
-{
-    memory->made = memory->idle = 0;
 }
 
 static void replace(struct sl_plan_memory *memory, const struct sl_plan_input *input,

@@ -26,9 +26,6 @@ bool sl_plan_again(struct sl_plan_memory *memory, const struct sl_plan_input *in
 void sl_plan_keep(struct sl_plan_memory *memory, const struct sl_plan_input *input,
                   const struct sl_plan *plan, const enum sl_chunk_content *at_end);
 
-/* There is more to learn from than when the plan was found: a better one is looked for, as if it were new. */
-void sl_plan_look_again(struct sl_plan_memory *memory);
-
 void sl_plan_memory_free(struct sl_plan_memory *memory); /* accepts a zeroed one, and zeroes it */
 
 #endif

@@ -46,17 +46,6 @@ static double deadline_of(const struct chooser *c, sl_chunk chunk, const struct 
     return first != SL_NONE ? window + c->start[first] : 2 * window;
 }
 
-/* What a price is multiplied by. */
-static double guided(const struct chooser *c, sl_chunk chunk)
-{
-    static const double factors[] = {[SL_STAYS] = 1, [SL_MAY_LEAVE] = 0.3, [SL_LEAVES] = 0.05};
-    const struct sl_guide *guide = c->policy->guide;
-    uint32_t access = c->chunk[chunk].access;
-    if (!guide) return 1;
-    return factors[access == SL_NONE ? guide->by_chunk[chunk]
-                                     : guide->by_access[access % guide->access_count]];
-}
-
 static double price(const struct chooser *c, sl_chunk chunk, const struct prospect *p)
 {
     const struct sl_policy *policy = c->policy;
@@ -64,7 +53,7 @@ static double price(const struct chooser *c, sl_chunk chunk, const struct prospe
     uint32_t next = p->next != SL_NONE ? p->next : c->outlook->first[chunk];
     double out = policy->least_price + policy->prices->out[p->moment];
     double in = p->death != SL_NONE || next == SL_NONE ? 0 : policy->least_price + policy->prices->in[next];
-    return (out * c->out_share + in * c->in_share) * guided(c, chunk);
+    return out * c->out_share + in * c->in_share;
 }
 
 static void may_leave(struct chooser *c, sl_chunk chunk, const struct prospect *p)

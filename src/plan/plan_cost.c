@@ -2,8 +2,6 @@
 
 #define MOST_ONCE 1.25 /* as SL_MOST_BYTES, until two thirds have run */
 #define REMEMBERED 0.8 /* from plan to plan, of what was copied once: transitions need not be paid back */
-#define WORTH 0.5
-#define LEAST_SAVED 0.02 /* of the time, by all of them */
 
 static double largest(double a, double b, double c)
 {
@@ -26,10 +24,4 @@ double sl_excess_bytes(struct sl_copied by, struct sl_copied least)
                           (by.all - by.first - SL_MOST_BYTES * (least.all - least.first)) / 2);
     if (once < 0) once = 0;
     return all_through < once ? all_through : once;
-}
-
-double sl_plan_cost_ns(double most_ns, double excess_bytes, double bytes_per_s)
-{
-    if (excess_bytes <= 0) return most_ns;
-    return (1 + LEAST_SAVED) * most_ns + WORTH * 2 * excess_bytes / bytes_per_s * 1e9;
 }

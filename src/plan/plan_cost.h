@@ -24,9 +24,4 @@ double sl_excess_bytes(struct sl_copied by, struct sl_copied least);
  * another one did; 0: that is made up for. */
 double sl_over_bytes(double over_before, struct sl_copied by, struct sl_copied least);
 
-/* Of a plan that takes `most_ns` for two periods. With further copies it is more by what they have to save,
- * at least, to be worth it: a part of the time that they take on the link, and a fiftieth of all the time,
- * because what they save beside that is soon less in the run than in a plan. */
-double sl_plan_cost_ns(double most_ns, double excess_bytes, double bytes_per_s);
-
 #endif

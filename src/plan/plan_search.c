@@ -1,6 +1,5 @@
 #include "plan/plan_search.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,25 +16,21 @@
 #define MORE_FOR_OVERSIZE 0.25 /* of a period's bytes, where a launch uses remotely what could be fetched */
 #define SAME_END 1.002         /* of the whole window's time */
 #define LEARNING_RATE 0.3
+/* Attempts of a program that learn prices from one another; further ones vary the best. */
+#define LEARNING 0
 
-/* A way of choosing is a number: whether the relaxation's victims
- * are preferred, whether launches that exceed the budget are served, a weight of rest, a least price. */
-static const double weights_of_rest[] = {0, 0.5, 1, 0.25}, least_prices[] = {0.1, 0.3, 1, 0.05, 3};
 /* Of what a launch that exceeds the budget lacks. What leaves for it and comes back needs the link as well:
  * only as much as is free beside the other launches pays. */
 static const double parts_of_lacking[] = {1, 0.5, 0.25, 0.125};
-enum {
-    PARTS = sizeof parts_of_lacking / sizeof *parts_of_lacking,
-    WEIGHTS = sizeof weights_of_rest / sizeof *weights_of_rest,
-    GUIDED = 1,
-    FILLS = 2,
-    FLAGS = 4,
-    WAYS = FLAGS * WEIGHTS * sizeof least_prices / sizeof *least_prices,
-};
+enum { PARTS = sizeof parts_of_lacking / sizeof *parts_of_lacking };
 
 /* What is learned, launch by launch: the prices, and the launches' distances, that led to the best plan, and
  * the prices that are tried now. */
 enum { BEST_IN, BEST_OUT, BEST_STEP, IN, OUT, ROWS };
+
+static const double least_prices[] = {0.05, 0.1, 0.3, 1, 3};
+enum { LEAST_PRICES = sizeof least_prices / sizeof *least_prices };
+static const struct sl_way first_way = {.weight_of_rest = 0, .least_price = 0.1};
 
 struct search {
     const struct sl_plan_input *in;
@@ -45,15 +40,14 @@ struct search {
     struct sl_course course; /* and what came of it */
     uint32_t length;         /* of each row: one for each launch, and one more */
     double *rows[ROWS];
-    double *start;                /* of the launches, as the next attempt is to see them */
-    const struct sl_guide *guide; /* of the relaxation; or NULL */
-    double more;                  /* bytes that a period may copy beyond what it should */
-    double part_of_lacking;       /* that was the best without prices; or 1 */
-    unsigned best_way, next_way;
+    double *start;          /* of the launches, as the next attempt is to see them */
+    double part_of_lacking; /* that was the best without prices; or 1 */
+    struct sl_way best_way;
+    unsigned tried;    /* attempts, those for the plans before among them */
     double over_bytes; /* what the plans before copied beyond what they may, as far as it counts */
     uint64_t random;
     struct sl_plan best;
-    double best_cost_ns;
+    double best_ns;
     struct sl_copied best_copied, belady;
 };
 
@@ -70,17 +64,13 @@ static struct sl_copied copied(const struct search *s)
     return (struct sl_copied){s->course.first_bytes, s->course.most_bytes, s->course.all_bytes};
 }
 
-/* Of the last attempt; infinite if it copies too much. What comes for a launch that exceeds the budget is not
- * used over the link then, so it has no price of its own. */
-static double cost_ns(const struct search *s)
+/* Whether the last attempt copies little enough. What comes for a launch that exceeds the budget is not used
+ * over the link then: a quarter more pays. */
+static bool is_within_bounds(const struct search *s)
 {
-    double excess = sl_excess_bytes(copied(s), s->belady), most = s->more;
-    bool oversize = s->choice.oversize_launches != 0;
-    if (oversize) most = MORE_FOR_OVERSIZE * (s->belady.most - s->belady.first);
-    if (excess > (SL_HAS(MORE_COPIES) ? most : 0)) return INFINITY;
-    double once = s->over_bytes > 0 ? sl_over_bytes(0, copied(s), s->belady) : 0;
-    if (once > excess) excess = once;
-    return sl_plan_cost_ns(s->course.most_ns, oversize ? 0 : excess, (double)s->in->in_bytes_per_s);
+    double excess = sl_excess_bytes(copied(s), s->belady);
+    if (s->choice.oversize_launches) return excess <= MORE_FOR_OVERSIZE * (s->belady.most - s->belady.first);
+    return excess <= 0 && !(s->over_bytes > 0 && sl_over_bytes(0, copied(s), s->belady) > 0);
 }
 
 static enum sl_status attempt(struct search *s, const struct sl_policy *policy, struct sl_plan *out)
@@ -100,28 +90,27 @@ static enum sl_status attempt(struct search *s, const struct sl_policy *policy, 
 
 /* In a way with prices from row `prices` and the next; kept if it is the best. False when there is no memory:
  * what there is will do. */
-static bool try_way(struct search *s, unsigned way, int prices, bool *is_best)
+static bool try_way(struct search *s, struct sl_way way, int prices, bool *is_best)
 {
     struct sl_plan plan;
     struct sl_prices p = {s->rows[prices], s->rows[prices + 1]};
     struct sl_policy policy = {.prices = &p,
                                .start = s->start,
-                               .weight_of_rest = weights_of_rest[way / FLAGS % WEIGHTS],
-                               .least_price = least_prices[way / FLAGS / WEIGHTS],
-                               .part_of_lacking = way & FILLS ? s->part_of_lacking : 0,
-                               .guide = way & GUIDED ? s->guide : NULL};
+                               .weight_of_rest = way.weight_of_rest,
+                               .least_price = way.least_price,
+                               .part_of_lacking = way.fills ? s->part_of_lacking : 0};
     if (attempt(s, &policy, &plan)) return false;
-    double cost = cost_ns(s);
-    *is_best = cost < s->best_cost_ns && (double)plan.seconds_ns <= SAME_END * (double)s->best.seconds_ns;
+    *is_best = is_within_bounds(s) && s->course.most_ns < s->best_ns &&
+               (double)plan.seconds_ns <= SAME_END * (double)s->best.seconds_ns;
     sl_plan_free(*is_best ? &s->best : &plan);
     if (!*is_best) return true;
     s->best = plan;
-    s->best_cost_ns = cost;
+    s->best_ns = s->course.most_ns;
     s->best_copied = copied(s);
     return true;
 }
 
-static void keep_way(struct search *s, unsigned way)
+static void keep_way(struct search *s, struct sl_way way)
 {
     size_t bytes = s->length * sizeof *s->start;
     s->best_way = way;
@@ -145,17 +134,13 @@ static double random_share(struct search *s)
     return (double)(s->random >> 11) * 0x1p-53;
 }
 
-/* Learned from the attempt before: the prices rise where its critical path goes over the link. */
-static bool try_next_way(struct search *s)
+/* The prices rise where the critical path of the attempt before goes over the link. */
+static bool try_learned(struct search *s)
 {
     struct sl_prices prices = {s->rows[IN], s->rows[OUT]};
-    unsigned way = s->next_way;
+    struct sl_way way = first_way;
     bool is_best;
-    do {
-        s->next_way++;
-        if (!SL_HAS(WAYS) && s->next_way >= FLAGS) s->next_way = WAYS;
-    } while ((s->next_way & GUIDED && !s->guide) ||
-             (s->next_way & FILLS && !s->choice.oversize_launches));
+    way.fills = s->tried % 2 && s->choice.oversize_launches;
     sl_prices_learn(&prices, s->in, s->launch_ns, &s->choice, &s->course, LEARNING_RATE);
     memcpy(s->start, s->course.start, s->length * sizeof *s->start);
     if (!try_way(s, way, IN, &is_best)) return false;
@@ -187,7 +172,10 @@ static bool try_variant(struct search *s, size_t period)
     memcpy(s->rows[OUT], s->rows[BEST_OUT], s->length * sizeof *s->start);
     for (double share = 1; random_share(s) < share; share /= 2) change_prices(s, period);
     start_as_in_best(s);
-    unsigned way = random_share(s) < 0.6 ? s->best_way : (unsigned)(random_share(s) * WAYS);
+    struct sl_way way = s->best_way;
+    if (random_share(s) < 0.4)
+        way = (struct sl_way){random_share(s), least_prices[(int)(random_share(s) * LEAST_PRICES)],
+                              random_share(s) < 0.5};
     if (!try_way(s, way, IN, &is_best)) return false;
     if (is_best) keep_way(s, way);
     return true;
@@ -204,7 +192,7 @@ static void recall(struct search *s, const struct sl_plan_lessons *lessons, size
         for (int r = 0; r < ROWS; r++) s->rows[r][t] = lessons->rows[(size_t)r * (old + 1) + at];
     }
     s->best_way = lessons->best_way;
-    s->next_way = lessons->next_way;
+    s->tried = lessons->tried;
     s->over_bytes = lessons->over_bytes;
     s->random = lessons->random;
 }
@@ -215,11 +203,10 @@ static void remember(const struct search *s, struct sl_plan_lessons *lessons)
     if (!rows) return;
     memcpy(rows, s->rows[0], ROWS * (size_t)s->length * sizeof *rows);
     *lessons = (struct sl_plan_lessons){.rows = rows,
-                                        .relaxation = lessons->relaxation,
                                         .launch_count = s->in->launch_count,
                                         .first_tick = s->in->first_tick,
                                         .best_way = s->best_way,
-                                        .next_way = s->next_way,
+                                        .tried = s->tried,
                                         .over_bytes = sl_over_bytes(s->over_bytes, s->best_copied, s->belady),
                                         .random = s->random};
 }
@@ -238,45 +225,27 @@ static bool reserve_rows(struct search *s)
     return true;
 }
 
-/* What repeats is relaxed as a whole. The period is the launches between two plans, but for plans that were
- * given again in between; a relaxation that fits knows its own. Once it is solved every way has its turn
- * again: they had it with what was half known. */
-static void relax(struct search *s, struct sl_plan_lessons *lessons, size_t period)
+static bool try_another(struct search *s, size_t period)
 {
-    struct sl_relaxation *r = lessons->relaxation;
-    if (!SL_HAS(RELAXATION)) return;
-    double most_bytes = SL_MOST_BYTES * (s->belady.most - s->belady.first);
-    if (r && !sl_relaxation_fits(r, s->in, s->launch_ns, most_bytes)) {
-        sl_relaxation_delete(r);
-        r = NULL;
-    }
-    if (!r) r = sl_relaxation_new(s->in, s->launch_ns, period, most_bytes);
-    lessons->relaxation = r;
-    if (!r) return;
-    bool was_solved = sl_relaxation_is_solved(r);
-    sl_relaxation_improve(r, s->in->attempts);
-    s->guide = sl_relaxation_guide(r);
-    s->more = sl_relaxation_more_bytes(r);
-    if (!was_solved && sl_relaxation_is_solved(r)) s->next_way = 0;
+    if (!s->tried) memcpy(s->rows[BEST_STEP], s->launch_ns, s->in->launch_count * sizeof *s->launch_ns);
+    return (int)s->tried++ < LEARNING ? try_learned(s) : try_variant(s, period);
 }
 
-/* First every way once, each with what was learned from those before; then variants of the best. */
 static void improve(struct search *s, struct sl_plan_lessons *lessons)
 {
     bool learned = lessons && lessons->rows && lessons->first_tick <= s->in->first_tick, is_best;
     size_t period = learned ? (size_t)(s->in->first_tick - lessons->first_tick) : 0;
     if (!reserve_rows(s)) return;
     s->random = UINT64_C(88172645463325252);
+    s->best_way = first_way;
     if (learned) {
         recall(s, lessons, period);
-        if (period) relax(s, lessons, period);
         start_as_in_best(s);
         if (!try_way(s, s->best_way, BEST_IN, &is_best)) return;
     }
     if (!period || period > s->in->launch_count) period = s->in->launch_count;
-    bool going_on = true;
-    for (unsigned i = 0; i < s->in->attempts && waits(s) && going_on; i++)
-        going_on = s->next_way < WAYS ? try_next_way(s) : SL_HAS(VARIANTS) && try_variant(s, period);
+    for (unsigned i = 0; i < s->in->attempts && waits(s) && try_another(s, period); i++) {
+    }
     if (lessons && SL_HAS(LESSONS)) remember(s, lessons);
 }
 
@@ -286,11 +255,11 @@ static enum sl_status start_from_belady(struct search *s, double part_of_lacking
     struct sl_plan plan;
     enum sl_status status = attempt(s, &(struct sl_policy){.part_of_lacking = part_of_lacking}, &plan);
     if (status) return status;
-    *is_best = !s->best.actions || s->course.most_ns < s->best_cost_ns;
+    *is_best = !s->best.actions || s->course.most_ns < s->best_ns;
     sl_plan_free(*is_best ? &s->best : &plan);
     if (!*is_best) return SL_OK;
     s->best = plan;
-    s->best_cost_ns = s->course.most_ns;
+    s->best_ns = s->course.most_ns;
     s->belady = s->best_copied = copied(s);
     return SL_OK;
 }
@@ -308,16 +277,6 @@ static enum sl_status begin(struct search *s)
     }
     if (status) sl_plan_free(&s->best);
     return status;
-}
-
-bool sl_plan_learn(struct sl_plan_lessons *lessons, unsigned attempts)
-{
-    struct sl_relaxation *r = lessons->relaxation;
-    if (!r || sl_relaxation_is_solved(r)) return false;
-    sl_relaxation_improve(r, attempts);
-    if (!sl_relaxation_is_solved(r)) return false;
-    lessons->next_way = 0;
-    return true;
 }
 
 enum sl_status sl_plan_search(const struct sl_plan_input *in, const double *launch_ns,
