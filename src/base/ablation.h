@@ -7,12 +7,7 @@
 #include <stdbool.h>
 
 #define SL_MECHANISMS(X)                                                                                     \
-    X(RELAXATION)  /* victims that the linear relaxation of a period evicts are preferred */                 \
-    X(WAYS)        /* of choosing victims by price: several least prices and weights of rest */              \
-    X(VARIANTS)    /* of the best prices, by chance, once every way had its turn */                          \
-    X(MORE_COPIES) /* than Belady's choice makes, where that saves time */                                   \
     X(LESSONS)     /* go from one plan to the next */                                                        \
-    X(AGAIN)       /* the last plan is used again where its input repeats */                                 \
     X(FILLS)       /* launches that exceed the budget get a part of what they lack */                        \
     X(CONTINUE)    /* a plan begins where the one before ends, not with the chunks as they are */            \
     X(IN_FLIGHT)   /* and with the transfers that are in flight then */                                      \

@@ -13,8 +13,8 @@ bool sl_decisions_wanted(void);
 /* A plan is begun while launch `tick` is. */
 void sl_decision_plan_begun(enum sl_begin_reason why, sl_tick tick);
 
-/* The schedule has a new plan. `again`: it is the one before. */
-void sl_decision_plan_switch(const struct sl_schedule *schedule, bool again);
+/* The schedule has a new plan. */
+void sl_decision_plan_switch(const struct sl_schedule *schedule);
 
 /* A plan is discarded: one whose first launch is `first` and of whose launches `left` were still to come.
  * `carried_out`: it was, until now. */

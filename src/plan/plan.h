@@ -59,6 +59,7 @@ struct sl_plan_input {
     enum sl_plan_when when;
     /* How many other choices are tried where Belady's waits, if the durations are known. 0: none. */
     unsigned attempts;
+    bool hurried; /* only the best way so far is tried */
     uint64_t budget_bytes;
     uint64_t in_bytes_per_s, out_bytes_per_s; /* each direction, while both run; not 0 */
 };
@@ -97,6 +98,7 @@ struct sl_plan_lessons {
         double weight_of_rest, least_price; /* see plan_choose.h */
         bool fills;                         /* launches that exceed the budget get a part of what they lack */
     } best_way;
+    unsigned idle;     /* plans in a row that found nothing better */
     unsigned tried;    /* attempts */
     double over_bytes; /* see plan_cost.h */
     uint64_t random;

@@ -261,7 +261,7 @@ static void set_starts(struct chooser *c)
 {
     double now = 0;
     for (size_t t = 0; t <= c->in->launch_count; t++) {
-        c->start[t] = (c->policy->start ? c->policy->start[t] : now) + (double)t;
+        c->start[t] = now + (double)t;
         now += t < c->in->launch_count ? c->outlook->launch_ns[t] : 0;
     }
 }

@@ -7,44 +7,43 @@
 #include "plan/plan_choose.h"
 #include "plan/plan_cost.h"
 #include "plan/plan_outlook.h"
-#include "plan/plan_prices.h"
 #include "plan/plan_schedule.h"
 
-/* Belady's choice copies least: see plan_cost.h. Others are tried while it waits for more than a hundredth of
- * the time. */
-#define LEAST_WAIT 0.01
-#define MORE_FOR_OVERSIZE 0.25 /* of a period's bytes, where a launch uses remotely what could be fetched */
+/* Belady's choice copies least: see plan_cost.h. Others are tried while it stalls for more than a hundredth
+ * of the time. */
+#define LEAST_STALL 0.01
+#define MORE_FOR_OVERSIZE 0.25 /* of a period's bytes, where a launch uses zero-copy what could be fetched   \
+                                */
 #define SAME_END 1.002         /* of the whole window's time */
-#define LEARNING_RATE 0.3
-/* Attempts of a program that learn prices from one another; further ones vary the best. */
-#define LEARNING 0
+#define FASTER 0.998           /* than the best way so far: what counts as an improvement */
+/* Plans in a row without an improvement. Then only one plan in so many goes on searching. */
+enum { MOST_IDLE = 16, ONE_OF_IDLE = 64 };
 
-/* Of what a launch that exceeds the budget lacks. What leaves for it and comes back needs the link as well:
- * only as much as is free beside the other launches pays. */
+/* Parts of the chunks that a launch beyond the budget lacks. Their victims need the link, too, when they
+ * leave and when they come back: it pays to fetch only as much as the link has time for beside the other
+ * launches. */
 static const double parts_of_lacking[] = {1, 0.5, 0.25, 0.125};
 enum { PARTS = sizeof parts_of_lacking / sizeof *parts_of_lacking };
-
-/* What is learned, launch by launch: the prices, and the launches' distances, that led to the best plan, and
- * the prices that are tried now. */
-enum { BEST_IN, BEST_OUT, BEST_STEP, IN, OUT, ROWS };
 
 static const double least_prices[] = {0.05, 0.1, 0.3, 1, 3};
 enum { LEAST_PRICES = sizeof least_prices / sizeof *least_prices };
 static const struct sl_way first_way = {.weight_of_rest = 0, .least_price = 0.1};
+
+/* Prices by launch: those of the best plan, and those that are tried now. */
+enum { BEST_IN, BEST_OUT, IN, OUT, ROWS };
 
 struct search {
     const struct sl_plan_input *in;
     const double *launch_ns;
     struct sl_outlook outlook;
     struct sl_choice choice; /* of the last attempt */
-    struct sl_course course; /* and what came of it */
+    struct sl_course course; /* of the last attempt */
     uint32_t length;         /* of each row: one for each launch, and one more */
     double *rows[ROWS];
-    double *start;          /* of the launches, as the next attempt is to see them */
-    double part_of_lacking; /* that was the best without prices; or 1 */
+    double part_of_lacking; /* the best one without prices; or 1 */
     struct sl_way best_way;
-    unsigned tried;    /* attempts, those for the plans before among them */
-    double over_bytes; /* what the plans before copied beyond what they may, as far as it counts */
+    unsigned idle;     /* plans in a row without an improvement, this one not counted */
+    double over_bytes; /* excess copies of the plans before, as far as they still count */
     uint64_t random;
     struct sl_plan best;
     double best_ns;
@@ -55,7 +54,6 @@ static void search_free(struct search *s)
 {
     sl_outlook_free(&s->outlook);
     sl_choice_free(&s->choice);
-    sl_course_free(&s->course);
     free(s->rows[0]);
 }
 
@@ -64,8 +62,8 @@ static struct sl_copied copied(const struct search *s)
     return (struct sl_copied){s->course.first_bytes, s->course.most_bytes, s->course.all_bytes};
 }
 
-/* Whether the last attempt copies little enough. What comes for a launch that exceeds the budget is not used
- * over the link then: a quarter more pays. */
+/* Whether the last attempt copies little enough. A launch beyond the budget reads fetched chunks at the speed
+ * of device memory instead of the link's: a quarter more copies pay there. */
 static bool is_within_bounds(const struct search *s)
 {
     double excess = sl_excess_bytes(copied(s), s->belady);
@@ -88,14 +86,13 @@ static enum sl_status attempt(struct search *s, const struct sl_policy *policy, 
     return status;
 }
 
-/* In a way with prices from row `prices` and the next; kept if it is the best. False when there is no memory:
- * what there is will do. */
+/* Plans with the prices in row `prices` and the next, and keeps the plan if it is the best. False when there
+ * is no memory: the plan so far will do. */
 static bool try_way(struct search *s, struct sl_way way, int prices, bool *is_best)
 {
     struct sl_plan plan;
     struct sl_prices p = {s->rows[prices], s->rows[prices + 1]};
     struct sl_policy policy = {.prices = &p,
-                               .start = s->start,
                                .weight_of_rest = way.weight_of_rest,
                                .least_price = way.least_price,
                                .part_of_lacking = way.fills ? s->part_of_lacking : 0};
@@ -110,21 +107,6 @@ static bool try_way(struct search *s, struct sl_way way, int prices, bool *is_be
     return true;
 }
 
-static void keep_way(struct search *s, struct sl_way way)
-{
-    size_t bytes = s->length * sizeof *s->start;
-    s->best_way = way;
-    memcpy(s->rows[BEST_IN], s->rows[IN], bytes);
-    memcpy(s->rows[BEST_OUT], s->rows[OUT], bytes);
-    for (uint32_t t = 0; t + 1 < s->length; t++) s->rows[BEST_STEP][t] = s->start[t + 1] - s->start[t];
-}
-
-static void start_as_in_best(struct search *s)
-{
-    s->start[0] = 0;
-    for (uint32_t t = 1; t < s->length; t++) s->start[t] = s->start[t - 1] + s->rows[BEST_STEP][t - 1];
-}
-
 /* 0 to 1, the same numbers in every run (xorshift, Marsaglia 2003). */
 static double random_share(struct search *s)
 {
@@ -134,21 +116,7 @@ static double random_share(struct search *s)
     return (double)(s->random >> 11) * 0x1p-53;
 }
 
-/* The prices rise where the critical path of the attempt before goes over the link. */
-static bool try_learned(struct search *s)
-{
-    struct sl_prices prices = {s->rows[IN], s->rows[OUT]};
-    struct sl_way way = first_way;
-    bool is_best;
-    way.fills = s->tried % 2 && s->choice.oversize_launches;
-    sl_prices_learn(&prices, s->in, s->launch_ns, &s->choice, &s->course, LEARNING_RATE);
-    memcpy(s->start, s->course.start, s->length * sizeof *s->start);
-    if (!try_way(s, way, IN, &is_best)) return false;
-    if (is_best) keep_way(s, way);
-    return true;
-}
-
-/* Changes the prices of a stretch of each period, by chance. */
+/* Changes the prices of a random stretch of each period. */
 static void change_prices(struct search *s, size_t period)
 {
     size_t from = (size_t)(random_share(s) * (double)period);
@@ -163,26 +131,33 @@ static void change_prices(struct search *s, size_t period)
     }
 }
 
-/* The best one with other prices here and there: what is better survives (evolution strategy, Rechenberg
- * 1973). */
+static struct sl_way random_way(struct search *s)
+{
+    return (struct sl_way){.weight_of_rest = random_share(s),
+                           .least_price = least_prices[(int)(random_share(s) * LEAST_PRICES)],
+                           .fills = random_share(s) < 0.5};
+}
+
+/* Tries the best prices with random changes, and keeps them if the plan is faster (an evolution strategy with
+ * one parent and one child, Rechenberg 1973). */
 static bool try_variant(struct search *s, size_t period)
 {
     bool is_best;
-    memcpy(s->rows[IN], s->rows[BEST_IN], s->length * sizeof *s->start);
-    memcpy(s->rows[OUT], s->rows[BEST_OUT], s->length * sizeof *s->start);
+    size_t bytes = s->length * sizeof *s->rows[IN];
+    memcpy(s->rows[IN], s->rows[BEST_IN], bytes);
+    memcpy(s->rows[OUT], s->rows[BEST_OUT], bytes);
     for (double share = 1; random_share(s) < share; share /= 2) change_prices(s, period);
-    start_as_in_best(s);
-    struct sl_way way = s->best_way;
-    if (random_share(s) < 0.4)
-        way = (struct sl_way){random_share(s), least_prices[(int)(random_share(s) * LEAST_PRICES)],
-                              random_share(s) < 0.5};
+    struct sl_way way = random_share(s) < 0.6 ? s->best_way : random_way(s);
     if (!try_way(s, way, IN, &is_best)) return false;
-    if (is_best) keep_way(s, way);
+    if (!is_best) return true;
+    s->best_way = way;
+    memcpy(s->rows[BEST_IN], s->rows[IN], bytes);
+    memcpy(s->rows[BEST_OUT], s->rows[OUT], bytes);
     return true;
 }
 
-/* The rows of the last plan by tick. Beyond their end they are those of the launches before, as if what was
- * carried out of the last plan came again and again. */
+/* Takes the prices of the last plan by tick. Behind its end come those of the launches before again, as if
+ * the launches of the last plan that were carried out repeated themselves. */
 static void recall(struct search *s, const struct sl_plan_lessons *lessons, size_t shift)
 {
     size_t old = lessons->launch_count;
@@ -192,7 +167,7 @@ static void recall(struct search *s, const struct sl_plan_lessons *lessons, size
         for (int r = 0; r < ROWS; r++) s->rows[r][t] = lessons->rows[(size_t)r * (old + 1) + at];
     }
     s->best_way = lessons->best_way;
-    s->tried = lessons->tried;
+    s->idle = lessons->idle;
     s->over_bytes = lessons->over_bytes;
     s->random = lessons->random;
 }
@@ -206,31 +181,25 @@ static void remember(const struct search *s, struct sl_plan_lessons *lessons)
                                         .launch_count = s->in->launch_count,
                                         .first_tick = s->in->first_tick,
                                         .best_way = s->best_way,
-                                        .tried = s->tried,
+                                        .idle = s->idle,
                                         .over_bytes = sl_over_bytes(s->over_bytes, s->best_copied, s->belady),
                                         .random = s->random};
 }
 
-static bool waits(const struct search *s)
+static bool stalls(const struct search *s)
 {
-    return (double)s->best.stall_ns > LEAST_WAIT * (double)s->best.seconds_ns;
+    return (double)s->best.stall_ns > LEAST_STALL * (double)s->best.seconds_ns;
 }
 
 static bool reserve_rows(struct search *s)
 {
-    s->rows[0] = calloc((ROWS + 1) * (size_t)s->length, sizeof *s->rows[0]);
+    s->rows[0] = calloc(ROWS * (size_t)s->length, sizeof *s->rows[0]);
     if (!s->rows[0]) return false;
     for (int r = 1; r < ROWS; r++) s->rows[r] = s->rows[0] + r * (size_t)s->length;
-    s->start = s->rows[0] + ROWS * (size_t)s->length;
     return true;
 }
 
-static bool try_another(struct search *s, size_t period)
-{
-    if (!s->tried) memcpy(s->rows[BEST_STEP], s->launch_ns, s->in->launch_count * sizeof *s->launch_ns);
-    return (int)s->tried++ < LEARNING ? try_learned(s) : try_variant(s, period);
-}
-
+/* The best way so far, then variants of it. */
 static void improve(struct search *s, struct sl_plan_lessons *lessons)
 {
     bool learned = lessons && lessons->rows && lessons->first_tick <= s->in->first_tick, is_best;
@@ -240,12 +209,14 @@ static void improve(struct search *s, struct sl_plan_lessons *lessons)
     s->best_way = first_way;
     if (learned) {
         recall(s, lessons, period);
-        start_as_in_best(s);
         if (!try_way(s, s->best_way, BEST_IN, &is_best)) return;
     }
+    double known_ns = s->best_ns;
+    bool searches = !s->in->hurried && (s->idle < MOST_IDLE || s->idle % ONE_OF_IDLE == 0);
     if (!period || period > s->in->launch_count) period = s->in->launch_count;
-    for (unsigned i = 0; i < s->in->attempts && waits(s) && try_another(s, period); i++) {
+    for (unsigned i = 0; searches && i < s->in->attempts && stalls(s) && try_variant(s, period); i++) {
     }
+    s->idle = s->best_ns < FASTER * known_ns ? 0 : s->idle + 1;
     if (lessons && SL_HAS(LESSONS)) remember(s, lessons);
 }
 
@@ -264,7 +235,8 @@ static enum sl_status start_from_belady(struct search *s, double part_of_lacking
     return SL_OK;
 }
 
-/* With no more than what fits or, where that is faster, with a part of what launches that do not fit lack. */
+/* Begins with Belady's choice and, where launches exceed the budget, with parts of the chunks that they lack,
+ * if that is faster. */
 static enum sl_status begin(struct search *s)
 {
     bool is_best;
@@ -284,11 +256,8 @@ enum sl_status sl_plan_search(const struct sl_plan_input *in, const double *laun
 {
     struct search s = {.in = in, .launch_ns = launch_ns, .length = (uint32_t)in->launch_count + 1};
     enum sl_status status = sl_outlook_make(in, launch_ns, &s.outlook);
-    if (status == SL_OK)
-        status = sl_course_new(in->launch_count, s.outlook.access_count, in->chunk_count, &s.course);
     if (status == SL_OK) status = begin(&s);
-
-    if (status == SL_OK && in->attempts && waits(&s)) improve(&s, lessons);
+    if (status == SL_OK && in->attempts && stalls(&s)) improve(&s, lessons);
     if (status == SL_OK) *out = s.best;
     search_free(&s);
     return status;
