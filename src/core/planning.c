@@ -270,6 +270,7 @@ static bool is_time(struct sl_planning *planning)
     if (!atomic_load_explicit(&schedule->active, memory_order_relaxed))
         return may_begin_anew(planning) && is_believed(planning);
     size_t lead = planning->lead_eighths ? schedule->steps.serve * planning->lead_eighths / EIGHTHS : 1;
+    if (sl_relayout_is_due(&planning->forecast.relayout, planning->history)) return is_believed(planning);
     return planning->ticks->now >= planning->begun_at + LAUNCHES_BETWEEN_PLANS &&
            planning->ticks->now + lead >= schedule->end_tick && is_believed(planning);
 }

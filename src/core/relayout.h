@@ -13,6 +13,7 @@ struct sl_relayout {
     uint64_t due_at; /* symbols fed */
     uint32_t tries;  /* so far */
     uint32_t done;   /* of them that were better */
+    bool waited;     /* the program has come to the point of its period where the least is alive */
 };
 
 /* Whether a forecast that begins now is to be preceded by one. */
