@@ -43,7 +43,7 @@ static void free_stock(struct sl_stock *stock)
     free(stock->bytes);
     free(stock->content);
     free(stock->live);
-    free(stock->arrives_ns);
+    free(stock->settles_ns);
 }
 
 void sl_forecast_close(struct sl_forecast *forecast)
@@ -69,7 +69,7 @@ static bool reserve_stock(struct sl_stock *stock, size_t capacity, size_t count)
     return reserve(&stock->bytes, &each[0], count, sizeof *stock->bytes) &&
            reserve(&stock->content, &each[1], count, sizeof *stock->content) &&
            reserve(&stock->live, &each[2], count, sizeof *stock->live) &&
-           reserve(&stock->arrives_ns, &each[3], count, sizeof *stock->arrives_ns);
+           reserve(&stock->settles_ns, &each[3], count, sizeof *stock->settles_ns);
 }
 
 static bool reserve_chunks(struct sl_forecast *forecast, size_t count)
@@ -437,8 +437,7 @@ struct sl_plan_input sl_forecast_input(const struct sl_forecast *forecast)
         .chunk_count = forecast->chunks,
         .chunk_bytes = forecast->stock.bytes,
         .content = forecast->stock.content,
-        .arrives_ns = forecast->continues && SL_HAS(IN_FLIGHT) ? forecast->stock.arrives_ns : NULL,
-        .out_busy_ns = forecast->continues && SL_HAS(IN_FLIGHT) ? forecast->stock.out_busy_ns : 0,
+        .settles_ns = forecast->continues && SL_HAS(IN_FLIGHT) ? forecast->stock.settles_ns : NULL,
         .served = forecast->served_launches,
         .histories = forecast->interleaved ? forecast->histories : NULL,
         .symbols = forecast->symbols,

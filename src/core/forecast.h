@@ -35,8 +35,8 @@ struct sl_forecast_sources {
 struct sl_stock {
     uint64_t *bytes;
     enum sl_chunk_content *content;
-    uint32_t *live;                    /* allocations in each */
-    uint64_t *arrives_ns, out_busy_ns; /* what is in flight: see plan.h */
+    uint32_t *live;       /* allocations in each */
+    uint64_t *settles_ns; /* see plan.h */
 };
 
 /* Its space is kept from one to the next. */

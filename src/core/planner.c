@@ -52,7 +52,7 @@ static enum sl_status make(struct sl_plan_job *job)
     enum sl_status status = sl_plan_make(&job->input, job->lessons, &job->plan);
     if (status) return status;
     sl_plan_content(&job->input, &job->plan, job->serve, job->at_end->content);
-    sl_plan_in_flight(&job->input, &job->plan, job->at_end->arrives_ns, &job->at_end->out_busy_ns);
+    sl_plan_in_flight(&job->input, &job->plan, job->at_end->settles_ns);
     return SL_OK;
 }
 

@@ -221,7 +221,7 @@ static enum sl_status make_plan(struct sl_planning *planning, struct sl_steps *s
     status = sl_steps_new(&plan, &input, forecast->served_launches, 0, steps);
     if (planning->planner) { /* who goes on where this one ends */
         sl_plan_content(&input, &plan, forecast->served_launches, forecast->at_end.content);
-        sl_plan_in_flight(&input, &plan, forecast->at_end.arrives_ns, &forecast->at_end.out_busy_ns);
+        sl_plan_in_flight(&input, &plan, forecast->at_end.settles_ns);
     }
     sl_plan_free(&plan);
     return status;

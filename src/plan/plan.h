@@ -46,10 +46,10 @@ struct sl_plan_input {
     size_t chunk_count;
     const uint64_t *chunk_bytes;          /* what a resident chunk occupies and a transfer moves */
     const enum sl_chunk_content *content; /* before launches[0] */
-    /* Transfers of the plan before that are in flight at the start: by chunk, when its fetch ends; NULL: none
-     * are. And when the link has copied out all that is under way. From the start, in ns. */
-    const uint64_t *arrives_ns;
-    uint64_t out_busy_ns;
+    /* Transfers of the plan before that are in flight at the start, by chunk: when the fetch of a resident
+     * one or the copy out of another one ends, in ns from the start; 0: none is in flight. NULL: none at all.
+     */
+    const uint64_t *settles_ns;
     size_t
         served; /* launches that are to be carried out before the next plan begins; for sl_plan.served_ns */
     /* For whoever carries the plan out: by launch, the stream history that it belongs to (see interleaver.h);

@@ -49,18 +49,14 @@ static uint64_t left(uint64_t end_ns, uint64_t now_ns)
     return end_ns > now_ns ? end_ns - now_ns : 0;
 }
 
-void sl_plan_in_flight(const struct sl_plan_input *input, const struct sl_plan *plan, uint64_t *arrives_ns,
-                       uint64_t *out_busy_ns)
+void sl_plan_in_flight(const struct sl_plan_input *input, const struct sl_plan *plan, uint64_t *settles_ns)
 {
-    *out_busy_ns = left(input->out_busy_ns, plan->served_ns);
     for (size_t c = 0; c < input->chunk_count; c++)
-        arrives_ns[c] = input->arrives_ns ? left(input->arrives_ns[c], plan->served_ns) : 0;
+        settles_ns[c] = input->settles_ns ? left(input->settles_ns[c], plan->served_ns) : 0;
     for (size_t a = 0; a < plan->action_count; a++) {
         const struct sl_plan_action *action = &plan->actions[a];
         if (action->after + 1 >= input->first_tick + input->served) return;
-        uint64_t ns = left(action->end_ns, plan->served_ns);
-        bool fetched = action->kind == SL_ACTION_FETCH;
-        arrives_ns[action->chunk] = fetched ? ns : 0;
-        if (action->kind == SL_ACTION_EVICT && ns > *out_busy_ns) *out_busy_ns = ns;
+        bool copied = action->kind == SL_ACTION_FETCH || action->kind == SL_ACTION_EVICT;
+        settles_ns[action->chunk] = copied ? left(action->end_ns, plan->served_ns) : 0;
     }
 }

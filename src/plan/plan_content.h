@@ -10,9 +10,7 @@
 void sl_plan_content(const struct sl_plan_input *input, const struct sl_plan *plan, size_t launch,
                      enum sl_chunk_content *content);
 
-/* The same of the transfers that are in flight before launch input->served: arrives_ns[c] of each chunk, and
- * *out_busy_ns, from then on; see plan.h. */
-void sl_plan_in_flight(const struct sl_plan_input *input, const struct sl_plan *plan, uint64_t *arrives_ns,
-                       uint64_t *out_busy_ns);
+/* The same of the transfers that are in flight before launch input->served: see sl_plan_input.settles_ns. */
+void sl_plan_in_flight(const struct sl_plan_input *input, const struct sl_plan *plan, uint64_t *settles_ns);
 
 #endif

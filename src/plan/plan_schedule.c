@@ -13,6 +13,11 @@
  * only little further than the link gets while a launch runs, and drops go first. Requests, with content or
  * without, keep the order of their deadlines: one queue can serve them. */
 struct scheduler {
+    struct frame {
+        double free_ns;
+        int64_t bytes;
+    } * frames; /* whose copies out are in flight at the start, in the order in which they get free */
+    uint32_t frame_count, next_frame;
     const struct sl_plan_input *in;
     const double *launch_ns;
     const struct sl_choice *choice;
@@ -30,6 +35,7 @@ struct scheduler {
     double *out_end; /* for each place in the queue: when its copy has ended */
     double *ready;   /* for each launch: when its chunks are there */
     double now, link_in, link_out;
+    double frames_ns; /* when the last of `frames` that was given to a request gets free */
     uint32_t next_remote;
     uint64_t remote_bytes_used;
 };
@@ -91,6 +97,10 @@ static uint32_t take_frame(struct scheduler *s, const struct sl_request *request
     int64_t bytes = (int64_t)s->in->chunk_bytes[request->chunk];
     s->room -= bytes;
     s->cover -= bytes;
+    for (; s->cover < 0 && s->next_frame < s->frame_count; s->next_frame++) {
+        s->cover += s->frames[s->next_frame].bytes;
+        s->frames_ns = s->frames[s->next_frame].free_ns;
+    }
     while (s->cover < 0) {
         struct sl_plan_action *release = &s->plan->actions[s->action[s->taken++]];
         release->deadline = s->in->first_tick + request->launch;
@@ -113,6 +123,7 @@ static void start_next_request(struct scheduler *s, uint32_t moment)
         action->frame_from = s->action[frame];
         if (s->link_in < s->out_end[frame]) s->link_in = s->out_end[frame];
     }
+    if (s->link_in < s->frames_ns) s->link_in = s->frames_ns;
     if (request->copy) {
         s->link_in += copy_ns(bytes, s->in->in_bytes_per_s);
         s->plan->bytes_in += bytes;
@@ -149,8 +160,8 @@ static void look_further(struct scheduler *s, uint32_t t, double end)
         start_next_request(s, t);
 }
 
-/* When a launch that begins at `start` has ended: what it uses remotely goes over the link meanwhile, behind what is
- * under way. */
+/* When a launch that begins at `start` has ended: what it uses remotely goes over the link meanwhile, behind
+ * what is under way. */
 static double end_of(struct scheduler *s, uint32_t t, double start)
 {
     double end = start + s->launch_ns[t];
@@ -167,21 +178,33 @@ static double end_of(struct scheduler *s, uint32_t t, double start)
     return end;
 }
 
-/* What is in flight at the start. */
+static int by_time(const void *a, const void *b)
+{
+    const struct frame *x = a, *y = b;
+    return (x->free_ns > y->free_ns) - (x->free_ns < y->free_ns);
+}
+
+/* Begins with the transfers that are in flight: launches wait for their fetches, requests for the frames of
+ * their copies out. */
 static void begin(struct scheduler *s)
 {
-    const uint64_t *arrives_ns = s->in->arrives_ns;
-    s->link_out = (double)s->in->out_busy_ns;
-    if (!arrives_ns) return;
-    for (size_t c = 0; c < s->in->chunk_count; c++)
-        if (s->link_in < (double)arrives_ns[c]) s->link_in = (double)arrives_ns[c];
-    for (size_t t = 0; t < s->in->launch_count; t++) {
-        const struct sl_plan_launch *launch = &s->in->launches[t];
-        for (uint32_t k = 0; k < launch->access_count; k++) {
-            double arrives = (double)arrives_ns[s->in->accesses[launch->first_access + k].chunk];
-            if (s->ready[t] < arrives) s->ready[t] = arrives;
-        }
+    const struct sl_plan_input *in = s->in;
+    for (sl_chunk c = 0; in->settles_ns && c < in->chunk_count; c++) {
+        double ns = (double)in->settles_ns[c];
+        bool fetched = (in->content[c] >= SL_CONTENT_RESIDENT);
+        double *link = fetched ? &s->link_in : &s->link_out;
+        if (*link < ns) *link = ns;
+        if (fetched || ns <= 0) continue;
+        s->frames[s->frame_count++] = (struct frame){ns, (int64_t)in->chunk_bytes[c]};
+        s->cover -= (int64_t)in->chunk_bytes[c];
     }
+    qsort(s->frames, s->frame_count, sizeof *s->frames, by_time);
+    for (size_t t = 0; in->settles_ns && t < in->launch_count; t++)
+        for (uint32_t k = 0; k < in->launches[t].access_count; k++) {
+            sl_chunk c = in->accesses[in->launches[t].first_access + k].chunk;
+            double ns = (in->content[c] >= SL_CONTENT_RESIDENT) ? (double)in->settles_ns[c] : 0;
+            if (s->ready[t] < ns) s->ready[t] = ns;
+        }
 }
 
 static void run(struct scheduler *s)
@@ -240,8 +263,9 @@ enum sl_status sl_plan_schedule(const struct sl_plan_input *in, const double *la
     struct scheduler s = {.in = in, .launch_ns = launch_ns, .choice = choice, .plan = plan, .course = course};
     uint32_t *words = malloc((3 * evictions + 2 * moments + 1) * sizeof *words);
     s.ready = calloc(moments + evictions, sizeof *s.ready);
+    s.frames = malloc((in->chunk_count + 1) * sizeof *s.frames);
     plan->actions = malloc((evictions + requests + 1) * sizeof *plan->actions);
-    bool complete = words && s.ready && plan->actions;
+    bool complete = words && s.ready && s.frames && plan->actions;
     if (complete) {
         s.order = words;
         s.out_end = s.ready + moments;
@@ -253,6 +277,7 @@ enum sl_status sl_plan_schedule(const struct sl_plan_input *in, const double *la
         plan->oversize_launches = choice->oversize_launches;
     }
     free(s.ready);
+    free(s.frames);
     free(words);
     return complete ? SL_OK : SL_ERR_NO_MEMORY;
 }

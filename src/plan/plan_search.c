@@ -12,10 +12,11 @@
 /* Belady's choice copies least: see plan_cost.h. Others are tried while it stalls for more than a hundredth
  * of the time. */
 #define LEAST_STALL 0.01
-#define MORE_FOR_OVERSIZE 0.25 /* of a period's bytes, where a launch uses zero-copy what could be fetched   \
-                                */
-#define SAME_END 1.002         /* of the whole window's time */
-#define FASTER 0.998           /* than the best way so far: what counts as an improvement */
+#define MORE_FOR_OVERSIZE                                                                                    \
+    0.25               /* of a period's bytes, where a launch uses zero-copy what could be fetched           \
+                        */
+#define SAME_END 1.002 /* of the whole window's time */
+#define FASTER 0.998   /* than the best way so far: what counts as an improvement */
 /* Plans in a row without an improvement. Then only one plan in so many goes on searching. */
 enum { MOST_IDLE = 16, ONE_OF_IDLE = 64 };
 
