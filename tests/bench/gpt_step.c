@@ -43,13 +43,13 @@ static void forward_and_backward(struct builder *b)
     const struct gpt_shape *shape = b->shape;
     double seconds = 2 * shape->parameters / shape->layers * shape->tokens / shape->flops_per_s;
     for (unsigned l = 0; l < shape->layers; l++) {
-        use(b, PARAMETER, l, 0, b->width[PARAMETER], 0);
+        use(b, PARAMETER, l, 0, b->width[PARAMETER]);
         use(b, ACTIVATION, l, 0, b->width[ACTIVATION]);
         end_launch(b, seconds);
     }
     for (unsigned l = shape->layers; l-- > 0;) {
-        use(b, PARAMETER, l, 0, b->width[PARAMETER], 0);
-        use(b, ACTIVATION, l, 0, b->width[ACTIVATION], 0);
+        use(b, PARAMETER, l, 0, b->width[PARAMETER]);
+        use(b, ACTIVATION, l, 0, b->width[ACTIVATION]);
         use(b, GRADIENT, l, 0, b->width[GRADIENT]);
         die(b, ACTIVATION, l);
         end_launch(b, 2 * seconds);
@@ -87,8 +87,7 @@ static void update(struct builder *b)
 {
     for (unsigned l = 0; l < b->shape->layers; l++)
         for (unsigned i = 0; i < b->width[PARAMETER]; i++) {
-            for (enum kind kind = PARAMETER; kind <= VARIANCE; kind++)
-                use(b, kind, l, i, 1);
+            for (enum kind kind = PARAMETER; kind <= VARIANCE; kind++) use(b, kind, l, i, 1);
             end_launch(b, 8 * (double)b->shape->chunk_bytes / DEVICE_BYTES_PER_S);
         }
 }

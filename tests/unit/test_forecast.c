@@ -161,7 +161,7 @@ static void one_goes_on_where_the_other_ends(void **state)
     run((int)first.served_launches / 2);
     sl_tick end = first.first_tick + first.served_launches;
     memcpy(first.at_end.content, first.stock.content, first.chunks * sizeof *first.stock.content);
-    memset(first.at_end.arrives_ns, 0, first.chunks * sizeof *first.at_end.arrives_ns);
+    memset(first.at_end.settles_ns, 0, first.chunks * sizeof *first.at_end.settles_ns);
     assert_int_equal(sl_forecast_continue(&first), SL_OK);
     finish(&first, 50, false);
     while (sl_core_running()->ticks.now + 1 < end) next();

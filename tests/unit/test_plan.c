@@ -166,16 +166,15 @@ static void test_the_furthest_use_leaves_right_after_its_last(void **state)
 }
 
 /* How long the same takes with the transfers of a plan before still in flight. */
-static uint64_t time_behind(uint64_t a_arrives_ns, uint64_t out_busy_ns)
+static uint64_t time_behind(uint64_t a_ns, uint64_t c_ns)
 {
     struct scene s;
-    uint64_t arrives_ns[3] = {a_arrives_ns};
+    uint64_t settles_ns[3] = {a_ns, 0, c_ns};
     scene_begin(&s, 3, 2);
     s.content[0] = s.content[1] = SL_CONTENT_RESIDENT;
     s.content[2] = SL_CONTENT_HOST;
     scene_string(&s, "abcba");
-    s.in.arrives_ns = arrives_ns;
-    s.in.out_busy_ns = out_busy_ns;
+    s.in.settles_ns = settles_ns;
     struct sl_plan plan = make_checked(&s, 1);
     uint64_t time_ns = plan.seconds_ns;
     sl_plan_free(&plan);
@@ -187,7 +186,7 @@ static void test_transfers_in_flight_are_waited_for(void **state)
     (void)state;
     assert_int_equal(time_behind(0, 0), 7);
     assert_int_equal(time_behind(10, 0), 17); /* the first launch needs a */
-    assert_int_equal(time_behind(0, 10), 16); /* a's copy out begins at 10 instead of 1 */
+    assert_int_equal(time_behind(0, 10), 16); /* c is still copied out: a's copy begins at 10 instead of 1 */
 }
 
 /* A drop must not queue up behind copies that nobody waits for yet. */

@@ -55,25 +55,6 @@ static void excess_is_of_a_period(void **state)
     assert_true(by_half > 45 && by_half < 50);
 }
 
-/* Copies that save half of their own time are worth it, and others are not. */
-static void copies_must_save_time(void **state)
-{
-    (void)state;
-    double before = sl_plan_cost_ns(1e9, 0, 1e9); /* 100 ms a period for 1e8 bytes */
-    assert_true(before == 1e9);
-    assert_true(sl_plan_cost_ns(1e9 - 2 * 6.5e7, 1e8, 1e9) < before);
-    assert_true(sl_plan_cost_ns(1e9 - 2 * 4.5e7, 1e8, 1e9) > before);
-}
-
-/* However few they are. */
-static void copies_that_save_next_to_nothing_are_not_worth_it(void **state)
-{
-    (void)state;
-    double before = sl_plan_cost_ns(1e9, 0, 1e9);
-    assert_true(sl_plan_cost_ns(0.99e9, 1e5, 1e9) > before);
-    assert_true(sl_plan_cost_ns(0.97e9, 1e5, 1e9) < before);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -81,8 +62,6 @@ int main(void)
         cmocka_unit_test(more_may_be_copied_once),
         cmocka_unit_test(what_was_copied_once_is_remembered),
         cmocka_unit_test(excess_is_of_a_period),
-        cmocka_unit_test(copies_must_save_time),
-        cmocka_unit_test(copies_that_save_next_to_nothing_are_not_worth_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

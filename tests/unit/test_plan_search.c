@@ -92,12 +92,10 @@ static void without_attempts_it_is_beladys_choice(void **state)
         assert_int_equal(sl_outlook_make(&s.in, s.launch_ns, &outlook), SL_OK);
         assert_int_equal(sl_plan_choose(&s.in, &outlook, &(struct sl_policy){0}, &choice), SL_OK);
         sl_choice_hold_back(&choice, s.in.when);
-        assert_int_equal(sl_course_new(s.in.launch_count, s.access_count, s.in.chunk_count, &course), SL_OK);
         assert_int_equal(sl_plan_schedule(&s.in, s.launch_ns, &choice, &expected, &course), SL_OK);
         assert_true(same(&plan, &expected));
         sl_plan_free(&plan);
         sl_plan_free(&expected);
-        sl_course_free(&course);
         sl_choice_free(&choice);
         sl_outlook_free(&outlook);
     }
@@ -238,6 +236,51 @@ static void the_next_plan_goes_on_searching(void **state)
     assert_true(learned < 0.95 * anew);
 }
 
+/* A hurried plan tries the best way so far, and nothing else. */
+static void a_hurried_plan_is_the_best_so_far(void **state)
+{
+    (void)state;
+    uint64_t seed = 76;
+    int better = 0;
+    for (int i = 0; i < 40; i++) {
+        struct scene s;
+        struct sl_plan_lessons lessons = {0};
+        make_periodic(&s, &seed);
+        struct sl_plan belady = search(&s, 0, NULL), found = search(&s, 60, &lessons);
+        uint64_t random = lessons.random;
+        s.in.hurried = true;
+        struct sl_plan hurried = search(&s, 60, &lessons);
+        assert_true(lessons.random == random);
+        assert_true(hurried.seconds_ns <= found.seconds_ns + found.seconds_ns / 100);
+        better += hurried.seconds_ns < belady.seconds_ns;
+        sl_plan_free(&belady);
+        sl_plan_free(&found);
+        sl_plan_free(&hurried);
+        sl_plan_lessons_free(&lessons);
+    }
+    assert_true(better > 10);
+}
+
+/* Where nothing better is found for long, few plans go on searching. */
+static void the_search_gets_rare(void **state)
+{
+    (void)state;
+    struct scene s;
+    struct sl_plan_lessons lessons = {0};
+    int searched = 0;
+    scene_begin(&s, 3, 1); /* every launch fetches its chunk: there is no choice */
+    for (sl_chunk c = 0; c < 3; c++) s.content[c] = SL_CONTENT_HOST;
+    scene_string(&s, "abcabcabc");
+    for (int i = 0; i < 400; i++) {
+        uint64_t before = lessons.random;
+        struct sl_plan plan = search(&s, 2, &lessons);
+        searched += lessons.random != before;
+        sl_plan_free(&plan);
+    }
+    sl_plan_lessons_free(&lessons);
+    assert_in_range(searched, 18, 24); /* 16 at first, then one in 64 */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -247,6 +290,8 @@ int main(void)
         cmocka_unit_test(where_nobody_waits_nothing_is_tried),
         cmocka_unit_test(plans_are_the_same_each_time),
         cmocka_unit_test(the_next_plan_goes_on_searching),
+        cmocka_unit_test(a_hurried_plan_is_the_best_so_far),
+        cmocka_unit_test(the_search_gets_rare),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
