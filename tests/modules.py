@@ -12,6 +12,7 @@ import sys
 
 ELSEWHERE = {
     # Empty but in libsluice-hooks.so and in that test, which are compiled with SLUICE_TEST_HOOKS.
+    "ablation": "tests/bench/ablation.py",
     "guards": "tests/promise/test_guards.c",
     "test_delay": "tests/promise/hooks.py",
     "wrong_plan": "tests/promise/hooks.py",

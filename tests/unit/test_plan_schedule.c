@@ -98,6 +98,7 @@ static void every_choice_is_scheduled(void **state)
         struct scene s;
         struct made m;
         scene_random(&s, &seed);
+        if (!s.in.launch_count) continue; /* nothing is issued where nothing runs */
         make(&s, 1, &m);
         check_complete(&s, &m);
         check_actions(&s.in, &m.plan);

@@ -110,7 +110,7 @@ static void attempts_are_worth_it(void **state)
     for (int i = 0; i < 150; i++) {
         struct scene s;
         make_periodic(&s, &seed);
-        struct sl_plan belady = search(&s, 0, NULL), best = search(&s, 30, NULL);
+        struct sl_plan belady = search(&s, 0, NULL), best = search(&s, 60, NULL);
         check_execution(&s.in, &best, seed);
         assert_true((double)best.seconds_ns <= SAME_END * (double)belady.seconds_ns);
         assert_true(sl_excess_bytes(copied_by(&s, &best), copied_by(&s, &belady)) == 0);
@@ -228,9 +228,9 @@ static void the_next_plan_goes_on_searching(void **state)
         struct scene s;
         uint64_t same_again = seed;
         make_periodic(&s, &same_again);
-        anew += waits_of_training(&s, 2, false);
+        anew += waits_of_training(&s, 4, false);
         make_periodic(&s, &seed);
-        learned += waits_of_training(&s, 2, true);
+        learned += waits_of_training(&s, 4, true);
     }
     print_message("waits are %.3f of those without lessons\n", learned / anew);
     assert_true(learned < 0.95 * anew);
