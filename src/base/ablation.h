@@ -1,6 +1,6 @@
-/* The mechanisms of planning and prediction, each with a name. The test library does without those whose bits
- * are set in SLUICE_TEST_WITHOUT, to measure what each brings (tests/bench/ablation.py); in all other objects
- * nothing is left of this. */
+/* The mechanisms of planning and prediction, each with a name. Objects that are compiled with
+ * SLUICE_TEST_HOOKS leave out those whose bits are set in SLUICE_TEST_WITHOUT, so that tests/bench/ablation.py
+ * can measure what each brings. Other objects have no such switches. */
 #ifndef SLUICE_ABLATION_H
 #define SLUICE_ABLATION_H
 

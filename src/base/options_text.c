@@ -81,7 +81,7 @@ static const char markdown_head[] = /* clang-format off */
     "refuses the value. A variable that is set but empty counts as not set. A file name is relative to the folder in which\n"
     "the program started. Programs with the rights of another user (setuid, capabilities) ignore all options.\n\n"
     "| variable | flag of `sluice run` | values | default | meaning |\n"
-    "| --- | --- | --- | --- | --- |\n";/* clang-format on */
+    "| --- | --- | --- | --- | --- |\n"; /* clang-format on */
 
 void sl_options_print(FILE *to, bool markdown)
 {

@@ -301,8 +301,8 @@ static bool improve(struct maker *m, unsigned tries)
 bool sl_relayout_is_due(const struct sl_relayout *relayout, const struct sl_history *history)
 {
     size_t period = sl_predictor_period(history->predictor);
-    return SL_HAS(RELAYOUT) && relayout->tries < MOST_TRIES && history->fed >= relayout->due_at && !history->interleaved &&
-           period && period <= MOST_PERIOD && history->streak >= period;
+    return SL_HAS(RELAYOUT) && relayout->tries < MOST_TRIES && history->fed >= relayout->due_at &&
+           !history->interleaved && period && period <= MOST_PERIOD && history->streak >= period;
 }
 
 void sl_relayout(struct sl_relayout *relayout, const struct sl_forecast_sources *from,

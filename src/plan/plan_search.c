@@ -334,7 +334,6 @@ enum sl_status sl_plan_search(const struct sl_plan_input *in, const double *laun
     if (status == SL_OK)
         status = sl_course_new(in->launch_count, s.outlook.access_count, in->chunk_count, &s.course);
     if (status == SL_OK) status = begin(&s);
-
     if (status == SL_OK && in->attempts && waits(&s)) improve(&s, lessons);
     if (status == SL_OK) *out = s.best;
     search_free(&s);

@@ -6,7 +6,7 @@ usage: ablation.py BUILD [--jobs N] [--only NAME,...] [--without NAME[+NAME],...
                    [--daemon inline|thread] [TRACE ...]
        writes BUILD/benchmarks/ablation.jsonl and prints a table
 
-The programs are those of policy_cases.py, with more steps, and the traces that are given. Times are means of the steps
+Build it first: ninja -C BUILD tests/bench/sluice-ablation. The programs are those of policy_cases.py, with more steps, and the traces that are given. Times are means of the steps
 from the fifth to the last, at most 200, at a link of 24 GB/s; processor time is that of the whole replay.
 """
 import argparse

@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         program.name = "fuzz";
         replay(&program, bytes[0]);
     }
-    replay_eviction(&program);
+    replay_free(&program);
     model_close(model);
     close(fd);
     return 0;

@@ -225,7 +225,7 @@ static int plan(char *const *paths, const struct model *const *models, size_t co
         complete(wish, &job, order);
         status = predict(paths, &job, wish, sought, order);
     }
-    for (size_t r = 0; programs && r < count; r++) replay_eviction(&programs[r]);
+    for (size_t r = 0; programs && r < count; r++) replay_free(&programs[r]);
     free(programs);
     replay_meetings_free(&meetings);
     for (size_t r = 0; r < count && status == EXIT_OK; r++)

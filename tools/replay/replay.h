@@ -54,14 +54,14 @@ struct replay_job {
     const struct replay_meetings *meetings; /* NULL: a single program */
 };
 
-/* False: out of memory; then pass *out to replay_eviction. */
+/* False: out of memory; then pass *out to replay_free. */
 bool replay_prepare(const struct model *model, struct replay_program *out);
 
 /* The same for the ranks of a job. Their iterations begin and end after the same meetings on all of them.
  * Without common iterations, border_count is 0. */
 bool replay_prepare_ranks(const struct model *const *models, size_t count,
                           const struct replay_meetings *meetings, struct replay_program *out);
-void replay_eviction(struct replay_program *program);
+void replay_free(struct replay_program *program);
 
 struct sl_sim_meetings; /* sim/sim_clock.h */
 

@@ -185,7 +185,7 @@ bool replay_prepare(const struct model *model, struct replay_program *out)
     return replay_find_borders(out) && replay_complete(out, replay_enough_borders(out));
 }
 
-void replay_eviction(struct replay_program *program)
+void replay_free(struct replay_program *program)
 {
     free(program->borders);
     free(program->shape_ns);
