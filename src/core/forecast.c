@@ -103,6 +103,11 @@ static size_t window_for(size_t period)
     return window < LARGEST_WINDOW ? window : LARGEST_WINDOW;
 }
 
+size_t sl_forecast_served_symbols(const struct sl_forecast *forecast)
+{
+    return window_for(sl_history_period(forecast->from.history, true)) / PERIODS;
+}
+
 /* Of plans that are made beside the launches nobody says which chunks are clean when they take over. */
 static bool knows_clean(const struct sl_forecast *forecast)
 {

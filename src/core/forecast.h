@@ -75,6 +75,9 @@ struct sl_forecast {
         death_capacity, chunk_capacity, clean_capacity;
 };
 
+/* The number of symbols for which a plan that begins now is carried out, if as many are predicted. */
+size_t sl_forecast_served_symbols(const struct sl_forecast *forecast);
+
 /* Begins with the launch after the last one that has begun and the chunks as they are. SL_ERR_UNSUPPORTED
  * when nothing is predicted. */
 enum sl_status sl_forecast_begin(struct sl_forecast *forecast);

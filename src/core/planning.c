@@ -262,11 +262,21 @@ static void plan_here(struct sl_planning *planning)
 
 /* --- beside the launches --- */
 
+/* The first plan of all could have been made, had the thread been as fast as it is here. */
+static bool first_waits(struct sl_planning *planning)
+{
+    if (planning->begun_at || planning->first_late <= 0) return false;
+    uint64_t fed = planning->history->fed;
+    if (!planning->first_from) planning->first_from = fed;
+    double late = planning->first_late * (double)sl_forecast_served_symbols(&planning->forecast);
+    return (double)(fed - planning->first_from) < late;
+}
+
 static bool is_time(struct sl_planning *planning)
 {
     const struct sl_schedule *schedule = planning->schedule;
     if (!atomic_load_explicit(&schedule->active, memory_order_relaxed))
-        return may_begin_anew(planning) && is_believed(planning);
+        return may_begin_anew(planning) && is_believed(planning) && !first_waits(planning);
     size_t lead = planning->lead_eighths ? schedule->steps.serve * planning->lead_eighths / EIGHTHS : 1;
     return planning->ticks->now >= planning->begun_at + LAUNCHES_BETWEEN_PLANS &&
            planning->ticks->now + lead >= schedule->end_tick && is_believed(planning);

@@ -49,6 +49,8 @@ struct sl_planning {
                                       what the plan has stay */
     uint64_t carried_out;          /* the schedule's generation that has the last forecast's plan */
     uint32_t lead_eighths; /* of what a plan serves: so early the next one is begun; 0: when it is needed */
+    double first_late;     /* so late the first plan comes, as a part of what a plan serves: see backend.h */
+    uint64_t first_from;   /* symbols after which it could come; 0: not yet */
     uint32_t refusals;     /* in a row, of a direction's lock */
     size_t units;          /* for each launch */
     sl_tick begun_at;

@@ -40,6 +40,9 @@ enum sl_memory_use {
 struct sl_backend {
     void *self;
     bool one_thread; /* only one thread may call it: there is no daemon */
+    /* For simulations of a planner's thread: the first plan comes so late, as a part of what a plan serves.
+     */
+    double first_plan_late;
 
     /* Makes a slab of `bytes` bytes, a multiple of 1 GiB, aligned to 1 GiB, of which nothing is resident or
      * populated. With SL_MEMORY_MOVED, memory that the device touches there stays in host memory unless it is

@@ -300,6 +300,7 @@ enum sl_status sl_backend_sim_new(const struct sl_sim_device *device, struct sl_
     *out = (struct sl_backend){
         .self = sim,
         .one_thread = true,
+        .first_plan_late = device->first_plan_late,
         .slab_new = slab_new,
         .slab_delete = slab_delete,
         .pinned_new = pinned_new,

@@ -26,8 +26,9 @@ struct sl_sim_device {
     /* If not NULL: called with whole blocks that are copied out of the device, when the copy is issued. */
     void (*copied_out)(void *context, uint64_t address, uint64_t bytes);
     void *context;
-    uint64_t fault_ns; /* with `pages`: additional time for each block */
-    bool in_order;     /* copies and exchanges wait for everything that the link was given before */
+    uint64_t fault_ns;      /* with `pages`: additional time for each block */
+    bool in_order;          /* copies and exchanges wait for everything that the link was given before */
+    double first_plan_late; /* as in struct sl_backend */
     const struct sl_sim_meetings *meetings; /* with other devices; outlives the backend. NULL: none */
 };
 

@@ -73,6 +73,26 @@ static void plans_follow_each_other_without_a_miss(void **state)
                    stats->plans_late == 0 && stats->mispredictions <= 1);
 }
 
+/* As a replay has the ranks of a job plan out of step. */
+static void a_first_plan_is_late_as_wanted(void **state)
+{
+    (void)state;
+    if (!in_child()) return;
+    struct sl_core *core = sl_core_running();
+    core->planning.first_late = 0.5;
+    patient = true;
+    uint64_t could = 0;
+    for (int i = 0; i < 20 * PERIOD && !core->planning.begun_at; i++) {
+        launch(i % BLOCKS, (i % PERIOD * 5 + 1) % BLOCKS);
+        if (!could && core->planning.first_from) could = core->history.fed;
+    }
+    uint64_t late = core->history.fed - could,
+             half = sl_forecast_served_symbols(&core->planning.forecast) / 2;
+    bool good = could && core->planning.begun_at && late + 1 >= half && late <= half + 1;
+    for (int i = 0; i < 20; i++) launch_period();
+    core_end_child(good && core->stats.plans > 2 && core->stats.plans_late == 0);
+}
+
 static void what_dies_is_foreseen(void **state)
 {
     (void)state;
@@ -175,6 +195,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plans_follow_each_other_without_a_miss),
+        cmocka_unit_test(a_first_plan_is_late_as_wanted),
         cmocka_unit_test(what_dies_is_foreseen),
         cmocka_unit_test(launches_that_outrun_plans_go_on),
         cmocka_unit_test(a_surprise_ends_what_was_planned),

@@ -137,8 +137,8 @@ static void set_options(const struct replay_setting *setting)
     for (size_t i = 0; environ[i];) {
         char name[64];
         size_t length = strcspn(environ[i], "=");
-        bool ours =
-            !strncmp(environ[i], "SLUICE_", 7) && strncmp(environ[i], "SLUICE_TEST_", 12) && length < sizeof(name);
+        bool ours = !strncmp(environ[i], "SLUICE_", 7) && strncmp(environ[i], "SLUICE_TEST_", 12) &&
+                    length < sizeof(name);
         if (!ours) {
             i++;
             continue;
@@ -184,6 +184,7 @@ static enum sl_status start(struct replaying *r, const struct replay_setting *se
         .pages = !strcmp(setting->policy, "driver"),
         .fault_ns = FAULT_NS,
         .in_order = meetings != NULL,
+        .first_plan_late = r->first_plan_late,
         .meetings = meetings,
         .copied_out = note_left,
         .context = r,
@@ -258,6 +259,9 @@ void replay_run(const struct replay_job *job, size_t rank, const struct replay_s
     r->program = &job->ranks[rank];
     r->meetings = job->meetings;
     r->meeting_of = job->meetings ? job->meetings->of_rank[rank] : NULL;
+    /* The planners' threads of the ranks do not run in step. They keep for good the distance that they begin
+     * with, and a collective waits for the rank whose plan suits it least. */
+    if (job->meetings) r->first_plan_late = (double)rank / (double)job->meetings->ranks;
     r->meets_over_link = setting->meets_over_link;
     r->bytes_per_ns = exchange_speed(setting);
     r->result = result;
