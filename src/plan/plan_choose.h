@@ -12,7 +12,7 @@ struct sl_eviction {
     uint32_t launch;          /* the first launch that needs the room */
     uint32_t request;         /* the first request that does; SL_NONE: the budget became less */
     uint32_t access;          /* its last use, among all accesses; SL_NONE: none in this window */
-    enum sl_action_kind kind; /* EVICT, DISCARD or LEAVE */
+    enum sl_action_kind kind; /* EVICT or DISCARD */
 };
 
 /* A chunk that a launch needs and that is not resident. In the order of the launches. */
@@ -55,7 +55,6 @@ struct sl_prices {
  * as in caching with known costs (Young 1994). */
 struct sl_policy {
     const struct sl_prices *prices; /* or NULL */
-    const double *credit;           /* for each access, off the price of a copy out behind it; or NULL */
     const double *start; /* when each launch starts, and the end of the last; NULL with `prices` NULL */
     double least_price;  /* of a copy that nobody waits for; not 0 */
     const struct sl_guide *guide; /* whose victims cost little; or NULL */

@@ -81,35 +81,3 @@ void sl_prices_learn(struct sl_prices *prices, const struct sl_plan_input *in, c
         moment = follow_out(&p, place);
     }
 }
-
-/* The value of the chunk's next use, if its content lives until then. */
-static double following(const struct sl_outlook *outlook, const double *value, uint32_t access)
-{
-    bool comes = outlook->next_access[access] != SL_NONE && outlook->death[access] == SL_NONE;
-    return comes ? value[outlook->next_access[access]] : 0;
-}
-
-void sl_prices_credit(const struct sl_prices *prices, const struct sl_plan_input *in,
-                      const struct sl_outlook *outlook, const struct sl_choice *choice, double least_price,
-                      double *credit)
-{
-    uint32_t count = outlook->access_count, access = count;
-    for (uint32_t i = 0; i < count; i++) credit[i] = -1;
-    for (uint32_t i = 0; i < choice->eviction_count; i++) {
-        const struct sl_eviction *release = &choice->evictions[i];
-        if (release->access == SL_NONE || release->kind == SL_ACTION_DISCARD) continue;
-        credit[release->access] = least_price + prices->out[release->moment];
-    }
-    /* First, from the end: what it saves if the chunk's copy is good when this use begins. */
-    for (uint32_t t = (uint32_t)in->launch_count; t-- > 0;) {
-        const struct sl_plan_launch *launch = &in->launches[t];
-        for (uint32_t k = launch->access_count; k-- > 0;) {
-            bool left = credit[--access] >= 0;
-            if (in->accesses[launch->first_access + k].flags & SL_ACCESS_WRITE)
-                credit[access] = 0;
-            else if (!left)
-                credit[access] = following(outlook, credit, access);
-        }
-    }
-    for (uint32_t i = 0; i < count; i++) credit[i] = following(outlook, credit, i);
-}

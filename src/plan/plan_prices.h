@@ -4,12 +4,6 @@
 
 #include "plan/plan_schedule.h"
 
-/* Fills credit: for each access, what a copy out behind it saves later, because then the copy in host memory
- * is still good: the chunk is not written until it leaves again, as it did in `choice`. */
-void sl_prices_credit(const struct sl_prices *prices, const struct sl_plan_input *input,
-                      const struct sl_outlook *outlook, const struct sl_choice *choice, double least_price,
-                      double *credit);
-
 /* Moves the prices towards what the course's critical path says, which is what its end waits for: all the way
  * with `rate` 1, not at all with 0. */
 void sl_prices_learn(struct sl_prices *prices, const struct sl_plan_input *input, const double *launch_ns,

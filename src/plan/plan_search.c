@@ -18,8 +18,7 @@
 #define SAME_END 1.002         /* of the whole window's time */
 #define LEARNING_RATE 0.3
 
-/* A way of choosing is a number: whether clean copies are looked ahead to, whether the relaxation's victims
- * are preferred, whether launches that exceed the budget are served, a weight of rest, a least price. */
+/* A way of choosing is a number: whether the relaxation's victims are preferred, whether launches that exceed the budget are served, a weight of rest, a least price. */
 static const double weights_of_rest[] = {0, 0.5, 1, 0.25}, least_prices[] = {0.1, 0.3, 1, 0.05, 3};
 /* Of what a launch that exceeds the budget lacks. What leaves for it and comes back needs the link as well:
  * only as much as is free beside the other launches pays. */
@@ -27,10 +26,9 @@ static const double parts_of_lacking[] = {1, 0.5, 0.25, 0.125};
 enum {
     PARTS = sizeof parts_of_lacking / sizeof *parts_of_lacking,
     WEIGHTS = sizeof weights_of_rest / sizeof *weights_of_rest,
-    CREDITED = 1,
-    GUIDED = 2,
-    FILLS = 4,
-    FLAGS = 8,
+    GUIDED = 1,
+    FILLS = 2,
+    FLAGS = 4,
     WAYS = FLAGS * WEIGHTS * sizeof least_prices / sizeof *least_prices,
 };
 
@@ -47,7 +45,6 @@ struct search {
     uint32_t length;         /* of each row: one for each launch, and one more */
     double *rows[ROWS];
     double *start;                /* of the launches, as the next attempt is to see them */
-    double *credit;               /* for each access; NULL where the input has no clean chunks */
     const struct sl_guide *guide; /* of the relaxation; or NULL */
     double more;                  /* bytes that a period may copy beyond what it should */
     double part_of_lacking;       /* that was the best without prices; or 1 */
@@ -65,7 +62,6 @@ static void search_free(struct search *s)
     sl_choice_free(&s->choice);
     sl_course_free(&s->course);
     free(s->rows[0]);
-    free(s->credit);
 }
 
 static struct sl_copied copied(const struct search *s)
@@ -112,9 +108,7 @@ static bool try_way(struct search *s, unsigned way, int prices, bool *is_best)
                                .weight_of_rest = weights_of_rest[way / FLAGS % WEIGHTS],
                                .least_price = least_prices[way / FLAGS / WEIGHTS],
                                .part_of_lacking = way & FILLS ? s->part_of_lacking : 0,
-                               .guide = way & GUIDED ? s->guide : NULL,
-                               .credit = way & CREDITED ? s->credit : NULL};
-    if (policy.credit) sl_prices_credit(&p, s->in, &s->outlook, &s->choice, policy.least_price, s->credit);
+                               .guide = way & GUIDED ? s->guide : NULL};
     if (attempt(s, &policy, &plan)) return false;
     double cost = cost_ns(s);
     *is_best = cost < s->best_cost_ns && (double)plan.seconds_ns <= SAME_END * (double)s->best.seconds_ns;
@@ -159,7 +153,7 @@ static bool try_next_way(struct search *s)
     do {
         s->next_way++;
         if (!SL_HAS(WAYS) && s->next_way >= FLAGS) s->next_way = WAYS;
-    } while ((s->next_way & CREDITED && !s->credit) || (s->next_way & GUIDED && !s->guide) ||
+    } while ((s->next_way & GUIDED && !s->guide) ||
              (s->next_way & FILLS && !s->choice.oversize_launches));
     sl_prices_learn(&prices, s->in, s->launch_ns, &s->choice, &s->course, LEARNING_RATE);
     memcpy(s->start, s->course.start, s->length * sizeof *s->start);
@@ -240,7 +234,6 @@ static bool reserve_rows(struct search *s)
     if (!s->rows[0]) return false;
     for (int r = 1; r < ROWS; r++) s->rows[r] = s->rows[0] + r * (size_t)s->length;
     s->start = s->rows[0] + ROWS * (size_t)s->length;
-    if (s->in->clean) s->credit = malloc((s->outlook.access_count + 1) * sizeof *s->credit);
     return true;
 }
 
