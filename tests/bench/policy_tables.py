@@ -8,6 +8,7 @@ import contextlib
 import io
 import json
 import os
+import statistics
 import sys
 
 from policy_cases import LINKS_GBS, POLICIES, SHARES, UNPREDICTABLE
@@ -17,9 +18,12 @@ INTRODUCTION = """# Policies compared
 Written by `tests/bench/policy_tables.py` from what `meson test -C build --benchmark policies` measured; every figure is simulated
 and the same on every machine. [benchmarks.md](benchmarks.md) says what the programs are and sums up.
 
-A budget is a share of the need. *Bound*: no schedule is faster. All this is for memory whose copy on the host stays good
-while it is only read; the last two columns of the times: `plan` and the bound where every access counts as a write, as
-with today's unified memory.
+Budgets are shares of the need. *Bound*: no schedule is faster. The first columns of each table are for memory whose copy
+on the host stays valid while the device only reads it. The last two columns of the times are for CUDA's unified memory,
+where every access counts as a write.
+
+The means of the predictable programs. *Above the bound*: how much longer a step of `plan` takes than the bound, in
+unified memory. The other columns: how many times as long a step takes as with `plan`.
 """
 MARKS = "<!-- from policy_tables.py -->\n", "<!-- end -->\n"
 
@@ -45,8 +49,26 @@ def table(head, lines):
         print("| " + " | ".join(map(str, line)) + " |")
 
 
+def above_bound(plan, seconds, bound):
+    """How much longer a step takes than the bound, in percent."""
+    return max(0, 100 * (plan[seconds] / max(plan[bound], plan["resident_seconds"]) - 1))
+
+
+def means(rows):
+    """For each link and budget: `plan` against the bound, and the other policies against `plan`."""
+    others = POLICIES[:-1]
+    for link in LINKS_GBS:
+        for share in SHARES:
+            cases = [rows.policies(name, link, share) for name in rows.names if name not in UNPREDICTABLE]
+            above = [above_bound(case["plan"], "written_seconds", "bound_written_seconds")
+                     for case in cases if case["plan"]["bound_written_seconds"]]
+            yield (f"{link} GB/s, {share}", f"{statistics.mean(above):.1f} %", f"{max(above):.1f} %",
+                   *(f"{statistics.mean(case[p]['seconds'] / case['plan']['seconds'] for case in cases):.2f}" for p in others))
+
+
 def all_tables(rows):
-    print(INTRODUCTION, end="")
+    print(INTRODUCTION)
+    table(["link, budget", "above the bound", "worst", *POLICIES[:-1]], means(rows))
     for link in LINKS_GBS:
         def lines(cells):
             return ((name, share, *cells(rows.policies(name, link, share))) for name in rows.names for share in SHARES)
@@ -67,7 +89,7 @@ def summary(rows):
     """How far plan is above the bound, in percent; in brackets, where every access counts as a write, if that is
     another. What cannot be predicted: times at half of the need."""
     def above(plan, seconds, bound):
-        return f"{max(0, 100 * (plan[seconds] / max(plan[bound], plan['resident_seconds']) - 1)):.1f}"
+        return f"{above_bound(plan, seconds, bound):.1f}"
 
     def cell(plan):
         if not plan["bound_seconds"]:
