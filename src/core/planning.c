@@ -262,7 +262,7 @@ static void plan_here(struct sl_planning *planning)
 
 /* --- beside the launches --- */
 
-/* The first plan of all could have been made, had the thread been as fast as it is here. */
+/* Whether the first plan of a simulated run is still held back: see sl_backend.first_plan_late. */
 static bool first_waits(struct sl_planning *planning)
 {
     if (planning->begun_at || planning->first_late <= 0) return false;

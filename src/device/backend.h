@@ -40,8 +40,8 @@ enum sl_memory_use {
 struct sl_backend {
     void *self;
     bool one_thread; /* only one thread may call it: there is no daemon */
-    /* For simulations of a planner's thread: the first plan comes so late, as a part of what a plan serves.
-     */
+    /* Simulates a planner's thread that is not ready at once: the first plan comes so late, as a part of what
+     * a plan serves. 0 on real devices. */
     double first_plan_late;
 
     /* Makes a slab of `bytes` bytes, a multiple of 1 GiB, aligned to 1 GiB, of which nothing is resident or
