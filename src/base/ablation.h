@@ -1,6 +1,6 @@
 /* The mechanisms of planning and prediction, each with a name. Objects that are compiled with
- * SLUICE_TEST_HOOKS leave out those whose bits are set in SLUICE_TEST_WITHOUT, so that tests/bench/ablation.py
- * can measure what each brings. Other objects have no such switches. */
+ * SLUICE_TEST_HOOKS leave out those whose bits are set in SLUICE_TEST_WITHOUT, so that
+ * tests/bench/ablation.py can measure what each brings. Other objects have no such switches. */
 #ifndef SLUICE_ABLATION_H
 #define SLUICE_ABLATION_H
 
@@ -8,9 +8,7 @@
 
 #define SL_MECHANISMS(X)                                                                                     \
     X(RELAXATION)  /* victims that the linear relaxation of a period evicts are preferred */                 \
-    X(WAYS)        /* of choosing victims by price: several least prices and weights of rest */              \
-    X(VARIANTS)    /* of the best prices, by chance, once every way had its turn */                          \
-    X(MORE_COPIES) /* than Belady's choice makes, where that saves time */                                   \
+    X(VARIANTS)    /* of the best prices, by chance */                                                       \
     X(LESSONS)     /* go from one plan to the next */                                                        \
     X(AGAIN)       /* the last plan is used again where its input repeats */                                 \
     X(FILLS)       /* launches that exceed the budget get a part of what they lack */                        \

@@ -2,13 +2,12 @@
  *
  * Pure: no clock, no lock, no I/O, no globals. The same function serves the daemon, `sluice plan` and the
  * tests. Victims are Belady's (1966: the furthest next use), which copies least. If launches then wait,
- * others are tried: copies get a price, higher where the last attempt's critical path goes over the link, and
- * the chunk leaves whose frame is free longest for the price of its copies (weighted caching; prices as in a
- * Lagrangian relaxation), and what a linear relaxation of a period has leave is preferred as victim
- * (plan_relax.h). The fastest that copies hardly more is kept. Chunks leave after their last use, in
- * an order that keeps the link busy; fetches go in the order of their deadlines, each as soon as a frame is
- * free that no earlier deadline needs (Cao, Felten, Karlin, Li 1995). The end of a plan cannot look ahead:
- * carry out the first third of three periods, then plan again.
+ * others are tried: copies get a price, which changes from attempt to attempt at random, and the chunk leaves
+ * whose frame is free longest for the price of its copies (weighted caching). Half of the attempts prefer the
+ * victims of a linear relaxation of a period (plan_relax.h). The fastest that copies hardly more is kept.
+ * Chunks leave after their last use, in an order that keeps the link busy; fetches go in the order of their
+ * deadlines, each as soon as a frame is free that no earlier deadline needs (Cao, Felten, Karlin, Li 1995).
+ * The end of a plan cannot look ahead: carry out the first third of three periods, then plan again.
  */
 #ifndef SLUICE_PLAN_H
 #define SLUICE_PLAN_H
@@ -91,7 +90,11 @@ struct sl_plan_lessons {
     struct sl_relaxation *relaxation;
     size_t launch_count;
     sl_tick first_tick;
-    unsigned best_way, next_way;
+    struct sl_way {
+        double weight_of_rest, least_price; /* see plan_choose.h */
+        bool fills;                         /* launches that exceed the budget get a part of what they lack */
+        bool guided;                        /* the relaxation's victims are preferred */
+    } best_way;
     double over_bytes; /* see plan_cost.h */
     uint64_t random;
 };

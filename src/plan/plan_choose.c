@@ -65,9 +65,6 @@ static double price(const struct chooser *c, sl_chunk chunk, const struct prospe
     if (!policy->prices) return 1;
     uint32_t next = p->next != SL_NONE ? p->next : c->outlook->first[chunk];
     double out = c->chunk[chunk].clean ? 0 : policy->least_price + policy->prices->out[p->moment];
-    uint32_t access = c->chunk[chunk].access;
-    if (policy->credit && access != SL_NONE)
-        out = out > policy->credit[access] ? out - policy->credit[access] : 0;
     double in = p->death != SL_NONE || next == SL_NONE ? 0 : policy->least_price + policy->prices->in[next];
     return (out * c->out_share + in * c->in_share) * guided(c, chunk);
 }
@@ -284,7 +281,7 @@ static void set_starts(struct chooser *c)
 {
     double now = 0;
     for (size_t t = 0; t <= c->in->launch_count; t++) {
-        c->start[t] = (c->policy->start ? c->policy->start[t] : now) + (double)t;
+        c->start[t] = now + (double)t;
         now += t < c->in->launch_count ? c->outlook->launch_ns[t] : 0;
     }
 }

@@ -55,11 +55,9 @@ struct sl_prices {
  * as in caching with known costs (Young 1994). */
 struct sl_policy {
     const struct sl_prices *prices; /* or NULL */
-    const double *credit;           /* for each access, off the price of a copy out behind it; or NULL */
-    const double *start; /* when each launch starts, and the end of the last; NULL with `prices` NULL */
-    double least_price;  /* of a copy that nobody waits for; not 0 */
-    const struct sl_guide *guide; /* whose victims cost little; or NULL */
-    double weight_of_rest;        /* of the time since a chunk's last use, in how long its frame is free */
+    double least_price;             /* of a copy that nobody waits for; not 0 */
+    const struct sl_guide *guide;   /* whose victims cost little; or NULL */
+    double weight_of_rest;          /* of the time since a chunk's last use, in how long its frame is free */
     /* Of what a launch that exceeds the budget lacks: so much comes, as far as others can leave for it. */
     double part_of_lacking;
 };

@@ -8,7 +8,6 @@ static void look_back(const struct sl_plan_input *in, struct sl_outlook *o)
 {
     uint32_t access = o->access_count;
     memset(o->first, 0xff, in->chunk_count * sizeof *o->first);
-    memset(o->first_access, 0xff, in->chunk_count * sizeof *o->first_access);
     memset(o->last, 0xff, in->chunk_count * sizeof *o->last);
     memset(o->first_death, 0xff, in->chunk_count * sizeof *o->first_death);
     for (uint32_t t = (uint32_t)in->launch_count; t-- > 0;) {
@@ -19,10 +18,8 @@ static void look_back(const struct sl_plan_input *in, struct sl_outlook *o)
             sl_chunk chunk = in->accesses[launch->first_access + k].chunk;
             access--;
             o->next[access] = o->first[chunk];
-            o->next_access[access] = o->first_access[chunk];
             o->death[access] = o->first_death[chunk];
             o->first[chunk] = t;
-            o->first_access[chunk] = access;
             o->first_death[chunk] = SL_NONE;
             if (o->last[chunk] == SL_NONE) o->last[chunk] = t;
         }
@@ -35,16 +32,14 @@ enum sl_status sl_outlook_make(const struct sl_plan_input *in, const double *lau
     size_t accesses = 0;
     for (size_t t = 0; t < in->launch_count; t++) accesses += in->launches[t].access_count;
     size_t chunks = in->chunk_count;
-    uint32_t *words = malloc((3 * accesses + 4 * chunks + 1) * sizeof *words);
+    uint32_t *words = malloc((2 * accesses + 3 * chunks + 1) * sizeof *words);
     if (!words) return SL_ERR_NO_MEMORY;
-    uint32_t *of_chunks = words + 3 * accesses;
+    uint32_t *of_chunks = words + 2 * accesses;
     struct sl_outlook o = {.next = words,
-                           .next_access = words + accesses,
-                           .death = words + 2 * accesses,
-                           .first_access = of_chunks,
-                           .first = of_chunks + chunks,
-                           .last = of_chunks + 2 * chunks,
-                           .first_death = of_chunks + 3 * chunks,
+                           .death = words + accesses,
+                           .first = of_chunks,
+                           .last = of_chunks + chunks,
+                           .first_death = of_chunks + 2 * chunks,
                            .launch_ns = launch_ns,
                            .access_count = (uint32_t)accesses};
     look_back(in, &o);

@@ -8,10 +8,8 @@
 
 /* What the input says of the future, the same for every way. */
 struct sl_outlook {
-    uint32_t *next; /* for each access, in the order of the launches: the chunk's next use, or SL_NONE */
-    uint32_t *next_access; /* where that stands among the accesses */
-    uint32_t *death;       /* and the launch after which it dies before that, or SL_NONE */
-    uint32_t *first_access;
+    uint32_t *next;  /* for each access, in the order of the launches: the chunk's next use, or SL_NONE */
+    uint32_t *death; /* and the launch after which it dies before that, or SL_NONE */
     uint32_t *first, *last;  /* for each chunk: the launches that use it first and last, or SL_NONE */
     uint32_t *first_death;   /* the launch after which it dies before its first use, or SL_NONE */
     const double *launch_ns; /* how long each launch runs */

@@ -27,7 +27,8 @@ struct scheduler {
     uint32_t taken;      /* how many of the queue's frames have been given to requests */
     int64_t room, cover; /* bytes that requests may still take: of all queued; of those taken */
     uint32_t next_request;
-    double *ready; /* for each launch: when its chunks are there */
+    double *out_end; /* for each place in the queue: when its copy has ended */
+    double *ready;   /* for each launch: when its chunks are there */
     double now, link_in, link_out;
     uint32_t next_remote;
     uint64_t remote_bytes_used;
@@ -52,15 +53,12 @@ static void queue_release(struct scheduler *s, uint32_t index, uint32_t moment)
     const struct sl_eviction *release = &s->choice->evictions[index];
     uint64_t bytes = s->in->chunk_bytes[release->chunk];
     if (s->link_out < s->now) s->link_out = s->now;
-    double begin = s->link_out;
     if (release->kind == SL_ACTION_EVICT) {
         s->link_out += copy_ns(bytes, s->in->out_bytes_per_s);
         s->plan->bytes_out += bytes;
     }
     s->action[s->queue_count] = (uint32_t)s->plan->action_count;
-    s->course->out_begin[s->queue_count] = begin;
-    s->course->out_end[s->queue_count] = s->link_out;
-    s->course->out_moment[s->queue_count] = moment;
+    s->out_end[s->queue_count] = s->link_out;
     s->queued[index] = s->queue_count++;
     s->room += (int64_t)bytes;
     append(s, release->kind, release->chunk, moment, release->launch);
@@ -113,14 +111,12 @@ static void start_next_request(struct scheduler *s, uint32_t moment)
                                            request->chunk, moment, request->launch);
     if (frame != SL_NONE) {
         action->frame_from = s->action[frame];
-        if (s->link_in < s->course->out_end[frame]) s->link_in = s->course->out_end[frame];
+        if (s->link_in < s->out_end[frame]) s->link_in = s->out_end[frame];
     }
     if (request->copy) {
         s->link_in += copy_ns(bytes, s->in->in_bytes_per_s);
         s->plan->bytes_in += bytes;
     }
-    s->course->in_end[index] = s->link_in;
-    s->course->frame[index] = frame;
     if (s->ready[request->launch] < s->link_in) s->ready[request->launch] = s->link_in;
 }
 
@@ -152,16 +148,16 @@ static void look_further(struct scheduler *s, uint32_t t, double end)
         start_next_request(s, t);
 }
 
-/* When a launch that begins now has ended: what it uses remotely goes over the link meanwhile, behind what is
- * under way. */
-static double end_of(struct scheduler *s, uint32_t t)
+/* When a launch that begins at `start` has ended: what it uses remotely goes over the link meanwhile, behind
+ * what is under way. */
+static double end_of(struct scheduler *s, uint32_t t, double start)
 {
-    double end = s->course->start[t] + s->launch_ns[t];
+    double end = start + s->launch_ns[t];
     if (s->next_remote == s->choice->remote_count || s->choice->remotes[s->next_remote].launch != t)
         return end;
     const struct sl_remote *use = &s->choice->remotes[s->next_remote++];
-    if (s->link_in < s->course->start[t]) s->link_in = s->course->start[t];
-    if (s->link_out < s->course->start[t]) s->link_out = s->course->start[t];
+    if (s->link_in < start) s->link_in = start;
+    if (s->link_out < start) s->link_out = start;
     s->remote_bytes_used += use->in_bytes + use->out_bytes;
     s->link_in += SL_IN_PLACE_COST * copy_ns(use->in_bytes, s->in->in_bytes_per_s);
     s->link_out += SL_IN_PLACE_COST * copy_ns(use->out_bytes, s->in->out_bytes_per_s);
@@ -173,12 +169,11 @@ static double end_of(struct scheduler *s, uint32_t t)
 static void run(struct scheduler *s)
 {
     double busy = 0;
-    s->course->first_bytes = s->course->most_ns = s->course->most_bytes = s->course->all_bytes = 0;
+    *s->course = (struct sl_course){0};
     for (uint32_t t = 0; t < s->in->launch_count; t++) {
         queue_discards(s, t);
         serve_launch(s, t);
-        s->course->start[t] = s->now < s->ready[t] ? s->ready[t] : s->now;
-        double end = end_of(s, t);
+        double end = end_of(s, t, s->now < s->ready[t] ? s->ready[t] : s->now);
         look_further(s, t, end);
         s->now = end;
         uint32_t third = (uint32_t)(s->in->launch_count / 3);
@@ -191,7 +186,6 @@ static void run(struct scheduler *s)
         }
         busy += s->launch_ns[t];
     }
-    s->course->start[s->in->launch_count] = s->now;
     s->plan->seconds_ns = (uint64_t)s->now;
     s->plan->stall_ns = (uint64_t)(s->now - busy);
 }
@@ -217,30 +211,6 @@ static void sort_releases(struct scheduler *s, uint32_t *bounds, size_t moments)
     s->next_copy = s->drop_count;
 }
 
-enum sl_status sl_course_new(size_t launches, size_t accesses, size_t chunks, struct sl_course *out)
-{
-    size_t requests = accesses + 1, places = accesses + chunks + 1;
-    double *times = malloc((launches + 1 + requests + 2 * places) * sizeof *times);
-    uint32_t *words = malloc((requests + places) * sizeof *words);
-    *out = (struct sl_course){.start = times, .frame = words};
-    if (!times || !words) {
-        sl_course_free(out);
-        return SL_ERR_NO_MEMORY;
-    }
-    out->in_end = times + launches + 1;
-    out->out_begin = out->in_end + requests;
-    out->out_end = out->out_begin + places;
-    out->out_moment = words + requests;
-    return SL_OK;
-}
-
-void sl_course_free(struct sl_course *course)
-{
-    free(course->start);
-    free(course->frame);
-    *course = (struct sl_course){0};
-}
-
 enum sl_status sl_plan_schedule(const struct sl_plan_input *in, const double *launch_ns,
                                 const struct sl_choice *choice, struct sl_plan *plan,
                                 struct sl_course *course)
@@ -249,10 +219,11 @@ enum sl_status sl_plan_schedule(const struct sl_plan_input *in, const double *la
            requests = choice->request_count;
     struct scheduler s = {.in = in, .launch_ns = launch_ns, .choice = choice, .plan = plan, .course = course};
     uint32_t *words = malloc((3 * evictions + 2 * moments + 1) * sizeof *words);
-    s.ready = calloc(moments, sizeof *s.ready);
+    s.ready = calloc(moments + evictions, sizeof *s.ready);
     plan->actions = malloc((evictions + requests + 1) * sizeof *plan->actions);
     bool complete = words && s.ready && plan->actions;
     if (complete) {
+        s.out_end = s.ready + moments;
         s.order = words;
         s.queued = s.order + evictions;
         s.action = s.queued + evictions;

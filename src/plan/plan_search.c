@@ -8,7 +8,6 @@
 #include "plan/plan_choose.h"
 #include "plan/plan_cost.h"
 #include "plan/plan_outlook.h"
-#include "plan/plan_prices.h"
 #include "plan/plan_schedule.h"
 
 /* Belady's choice copies least: see plan_cost.h. Others are tried while it waits for more than a hundredth of
@@ -16,42 +15,30 @@
 #define LEAST_WAIT 0.01
 #define MORE_FOR_OVERSIZE 0.25 /* of a period's bytes, where a launch uses remotely what could be fetched */
 #define SAME_END 1.002         /* of the whole window's time */
-#define LEARNING_RATE 0.3
 
-/* A way of choosing is a number: whether clean copies are looked ahead to, whether the relaxation's victims
- * are preferred, whether launches that exceed the budget are served, a weight of rest, a least price. */
-static const double weights_of_rest[] = {0, 0.5, 1, 0.25}, least_prices[] = {0.1, 0.3, 1, 0.05, 3};
 /* Of what a launch that exceeds the budget lacks. What leaves for it and comes back needs the link as well:
  * only as much as is free beside the other launches pays. */
 static const double parts_of_lacking[] = {1, 0.5, 0.25, 0.125};
-enum {
-    PARTS = sizeof parts_of_lacking / sizeof *parts_of_lacking,
-    WEIGHTS = sizeof weights_of_rest / sizeof *weights_of_rest,
-    CREDITED = 1,
-    GUIDED = 2,
-    FILLS = 4,
-    FLAGS = 8,
-    WAYS = FLAGS * WEIGHTS * sizeof least_prices / sizeof *least_prices,
-};
+enum { PARTS = sizeof parts_of_lacking / sizeof *parts_of_lacking };
 
-/* What is learned, launch by launch: the prices, and the launches' distances, that led to the best plan, and
- * the prices that are tried now. */
-enum { BEST_IN, BEST_OUT, BEST_STEP, IN, OUT, ROWS };
+static const double least_prices[] = {0.05, 0.1, 0.3, 1, 3};
+enum { LEAST_PRICES = sizeof least_prices / sizeof *least_prices };
+static const struct sl_way first_way = {.weight_of_rest = 0, .least_price = 0.1, .guided = true};
+
+/* Prices by launch: those of the best plan, and those that are tried now. */
+enum { BEST_IN, BEST_OUT, IN, OUT, ROWS };
 
 struct search {
     const struct sl_plan_input *in;
     const double *launch_ns;
     struct sl_outlook outlook;
     struct sl_choice choice; /* of the last attempt */
-    struct sl_course course; /* and what came of it */
+    struct sl_course course; /* of the last attempt */
     uint32_t length;         /* of each row: one for each launch, and one more */
     double *rows[ROWS];
-    double *start;                /* of the launches, as the next attempt is to see them */
-    double *credit;               /* for each access; NULL where the input has no clean chunks */
     const struct sl_guide *guide; /* of the relaxation; or NULL */
-    double more;                  /* bytes that a period may copy beyond what it should */
     double part_of_lacking;       /* that was the best without prices; or 1 */
-    unsigned best_way, next_way;
+    struct sl_way best_way;
     double over_bytes; /* what the plans before copied beyond what they may, as far as it counts */
     uint64_t random;
     struct sl_plan best;
@@ -63,9 +50,7 @@ static void search_free(struct search *s)
 {
     sl_outlook_free(&s->outlook);
     sl_choice_free(&s->choice);
-    sl_course_free(&s->course);
     free(s->rows[0]);
-    free(s->credit);
 }
 
 static struct sl_copied copied(const struct search *s)
@@ -73,17 +58,16 @@ static struct sl_copied copied(const struct search *s)
     return (struct sl_copied){s->course.first_bytes, s->course.most_bytes, s->course.all_bytes};
 }
 
-/* Of the last attempt; infinite if it copies too much. What comes for a launch that exceeds the budget is not
- * used over the link then, so it has no price of its own. */
+/* Of the last attempt; infinite if it copies too much. A launch beyond the budget reads fetched chunks at the
+ * speed of device memory instead of the link's: a quarter more copies pay there. */
 static double cost_ns(const struct search *s)
 {
-    double excess = sl_excess_bytes(copied(s), s->belady), most = s->more;
-    bool oversize = s->choice.oversize_launches != 0;
-    if (oversize) most = MORE_FOR_OVERSIZE * (s->belady.most - s->belady.first);
-    if (excess > (SL_HAS(MORE_COPIES) ? most : 0)) return INFINITY;
+    double excess = sl_excess_bytes(copied(s), s->belady);
+    if (s->choice.oversize_launches)
+        return excess > MORE_FOR_OVERSIZE * (s->belady.most - s->belady.first) ? INFINITY : s->course.most_ns;
+    if (excess > 0) return INFINITY;
     double once = s->over_bytes > 0 ? sl_over_bytes(0, copied(s), s->belady) : 0;
-    if (once > excess) excess = once;
-    return sl_plan_cost_ns(s->course.most_ns, oversize ? 0 : excess, (double)s->in->in_bytes_per_s);
+    return sl_plan_cost_ns(s->course.most_ns, once, (double)s->in->in_bytes_per_s);
 }
 
 static enum sl_status attempt(struct search *s, const struct sl_policy *policy, struct sl_plan *out)
@@ -101,20 +85,17 @@ static enum sl_status attempt(struct search *s, const struct sl_policy *policy, 
     return status;
 }
 
-/* In a way with prices from row `prices` and the next; kept if it is the best. False when there is no memory:
- * what there is will do. */
-static bool try_way(struct search *s, unsigned way, int prices, bool *is_best)
+/* Plans with the prices in row `prices` and the next, and keeps the plan if it is the best. False when there
+ * is no memory: the plan so far will do. */
+static bool try_way(struct search *s, struct sl_way way, int prices, bool *is_best)
 {
     struct sl_plan plan;
     struct sl_prices p = {s->rows[prices], s->rows[prices + 1]};
     struct sl_policy policy = {.prices = &p,
-                               .start = s->start,
-                               .weight_of_rest = weights_of_rest[way / FLAGS % WEIGHTS],
-                               .least_price = least_prices[way / FLAGS / WEIGHTS],
-                               .part_of_lacking = way & FILLS ? s->part_of_lacking : 0,
-                               .guide = way & GUIDED ? s->guide : NULL,
-                               .credit = way & CREDITED ? s->credit : NULL};
-    if (policy.credit) sl_prices_credit(&p, s->in, &s->outlook, &s->choice, policy.least_price, s->credit);
+                               .weight_of_rest = way.weight_of_rest,
+                               .least_price = way.least_price,
+                               .part_of_lacking = way.fills ? s->part_of_lacking : 0,
+                               .guide = way.guided ? s->guide : NULL};
     if (attempt(s, &policy, &plan)) return false;
     double cost = cost_ns(s);
     *is_best = cost < s->best_cost_ns && (double)plan.seconds_ns <= SAME_END * (double)s->best.seconds_ns;
@@ -126,21 +107,6 @@ static bool try_way(struct search *s, unsigned way, int prices, bool *is_best)
     return true;
 }
 
-static void keep_way(struct search *s, unsigned way)
-{
-    size_t bytes = s->length * sizeof *s->start;
-    s->best_way = way;
-    memcpy(s->rows[BEST_IN], s->rows[IN], bytes);
-    memcpy(s->rows[BEST_OUT], s->rows[OUT], bytes);
-    for (uint32_t t = 0; t + 1 < s->length; t++) s->rows[BEST_STEP][t] = s->start[t + 1] - s->start[t];
-}
-
-static void start_as_in_best(struct search *s)
-{
-    s->start[0] = 0;
-    for (uint32_t t = 1; t < s->length; t++) s->start[t] = s->start[t - 1] + s->rows[BEST_STEP][t - 1];
-}
-
 /* 0 to 1, the same numbers in every run (xorshift, Marsaglia 2003). */
 static double random_share(struct search *s)
 {
@@ -148,24 +114,6 @@ static double random_share(struct search *s)
     s->random ^= s->random >> 7;
     s->random ^= s->random << 17;
     return (double)(s->random >> 11) * 0x1p-53;
-}
-
-/* Learned from the attempt before: the prices rise where its critical path goes over the link. */
-static bool try_next_way(struct search *s)
-{
-    struct sl_prices prices = {s->rows[IN], s->rows[OUT]};
-    unsigned way = s->next_way;
-    bool is_best;
-    do {
-        s->next_way++;
-        if (!SL_HAS(WAYS) && s->next_way >= FLAGS) s->next_way = WAYS;
-    } while ((s->next_way & CREDITED && !s->credit) || (s->next_way & GUIDED && !s->guide) ||
-             (s->next_way & FILLS && !s->choice.oversize_launches));
-    sl_prices_learn(&prices, s->in, s->launch_ns, &s->choice, &s->course, LEARNING_RATE);
-    memcpy(s->start, s->course.start, s->length * sizeof *s->start);
-    if (!try_way(s, way, IN, &is_best)) return false;
-    if (is_best) keep_way(s, way);
-    return true;
 }
 
 /* Changes the prices of a stretch of each period, by chance. */
@@ -183,18 +131,29 @@ static void change_prices(struct search *s, size_t period)
     }
 }
 
-/* The best one with other prices here and there: what is better survives (evolution strategy, Rechenberg
- * 1973). */
+static struct sl_way random_way(struct search *s)
+{
+    return (struct sl_way){.weight_of_rest = random_share(s),
+                           .least_price = least_prices[(int)(random_share(s) * LEAST_PRICES)],
+                           .fills = random_share(s) < 0.5,
+                           .guided = random_share(s) < 0.5};
+}
+
+/* Tries the best prices with random changes, and keeps them if the plan is faster (an evolution strategy with
+ * one parent and one child, Rechenberg 1973). */
 static bool try_variant(struct search *s, size_t period)
 {
     bool is_best;
-    memcpy(s->rows[IN], s->rows[BEST_IN], s->length * sizeof *s->start);
-    memcpy(s->rows[OUT], s->rows[BEST_OUT], s->length * sizeof *s->start);
+    size_t bytes = s->length * sizeof *s->rows[IN];
+    memcpy(s->rows[IN], s->rows[BEST_IN], bytes);
+    memcpy(s->rows[OUT], s->rows[BEST_OUT], bytes);
     for (double share = 1; random_share(s) < share; share /= 2) change_prices(s, period);
-    start_as_in_best(s);
-    unsigned way = random_share(s) < 0.6 ? s->best_way : (unsigned)(random_share(s) * WAYS);
+    struct sl_way way = random_share(s) < 0.6 ? s->best_way : random_way(s);
     if (!try_way(s, way, IN, &is_best)) return false;
-    if (is_best) keep_way(s, way);
+    if (!is_best) return true;
+    s->best_way = way;
+    memcpy(s->rows[BEST_IN], s->rows[IN], bytes);
+    memcpy(s->rows[BEST_OUT], s->rows[OUT], bytes);
     return true;
 }
 
@@ -209,7 +168,6 @@ static void recall(struct search *s, const struct sl_plan_lessons *lessons, size
         for (int r = 0; r < ROWS; r++) s->rows[r][t] = lessons->rows[(size_t)r * (old + 1) + at];
     }
     s->best_way = lessons->best_way;
-    s->next_way = lessons->next_way;
     s->over_bytes = lessons->over_bytes;
     s->random = lessons->random;
 }
@@ -224,7 +182,6 @@ static void remember(const struct search *s, struct sl_plan_lessons *lessons)
                                         .launch_count = s->in->launch_count,
                                         .first_tick = s->in->first_tick,
                                         .best_way = s->best_way,
-                                        .next_way = s->next_way,
                                         .over_bytes = sl_over_bytes(s->over_bytes, s->best_copied, s->belady),
                                         .random = s->random};
 }
@@ -236,17 +193,14 @@ static bool waits(const struct search *s)
 
 static bool reserve_rows(struct search *s)
 {
-    s->rows[0] = calloc((ROWS + 1) * (size_t)s->length, sizeof *s->rows[0]);
+    s->rows[0] = calloc(ROWS * (size_t)s->length, sizeof *s->rows[0]);
     if (!s->rows[0]) return false;
     for (int r = 1; r < ROWS; r++) s->rows[r] = s->rows[0] + r * (size_t)s->length;
-    s->start = s->rows[0] + ROWS * (size_t)s->length;
-    if (s->in->clean) s->credit = malloc((s->outlook.access_count + 1) * sizeof *s->credit);
     return true;
 }
 
 /* What repeats is relaxed as a whole. The period is the launches between two plans, but for plans that were
- * given again in between; a relaxation that fits knows its own. Once it is solved every way has its turn
- * again: they had it with what was half known. */
+ * given again in between; a relaxation that fits knows its own. */
 static void relax(struct search *s, struct sl_plan_lessons *lessons, size_t period)
 {
     struct sl_relaxation *r = lessons->relaxation;
@@ -259,30 +213,26 @@ static void relax(struct search *s, struct sl_plan_lessons *lessons, size_t peri
     if (!r) r = sl_relaxation_new(s->in, s->launch_ns, period, most_bytes);
     lessons->relaxation = r;
     if (!r) return;
-    bool was_solved = sl_relaxation_is_solved(r);
     sl_relaxation_improve(r, s->in->attempts);
     s->guide = sl_relaxation_guide(r);
-    s->more = sl_relaxation_more_bytes(r);
-    if (!was_solved && sl_relaxation_is_solved(r)) s->next_way = 0;
 }
 
-/* First every way once, each with what was learned from those before; then variants of the best. */
+/* The best way so far, then variants of it. */
 static void improve(struct search *s, struct sl_plan_lessons *lessons)
 {
     bool learned = lessons && lessons->rows && lessons->first_tick <= s->in->first_tick, is_best;
     size_t period = learned ? (size_t)(s->in->first_tick - lessons->first_tick) : 0;
     if (!reserve_rows(s)) return;
     s->random = UINT64_C(88172645463325252);
+    s->best_way = first_way;
     if (learned) {
         recall(s, lessons, period);
         if (period) relax(s, lessons, period);
-        start_as_in_best(s);
         if (!try_way(s, s->best_way, BEST_IN, &is_best)) return;
     }
     if (!period || period > s->in->launch_count) period = s->in->launch_count;
-    bool going_on = true;
-    for (unsigned i = 0; i < s->in->attempts && waits(s) && going_on; i++)
-        going_on = s->next_way < WAYS ? try_next_way(s) : SL_HAS(VARIANTS) && try_variant(s, period);
+    for (unsigned i = 0; SL_HAS(VARIANTS) && i < s->in->attempts && waits(s) && try_variant(s, period); i++) {
+    }
     if (lessons && SL_HAS(LESSONS)) remember(s, lessons);
 }
 
@@ -322,7 +272,6 @@ bool sl_plan_learn(struct sl_plan_lessons *lessons, unsigned attempts)
     if (!r || sl_relaxation_is_solved(r)) return false;
     sl_relaxation_improve(r, attempts);
     if (!sl_relaxation_is_solved(r)) return false;
-    lessons->next_way = 0;
     return true;
 }
 
@@ -331,8 +280,6 @@ enum sl_status sl_plan_search(const struct sl_plan_input *in, const double *laun
 {
     struct search s = {.in = in, .launch_ns = launch_ns, .length = (uint32_t)in->launch_count + 1};
     enum sl_status status = sl_outlook_make(in, launch_ns, &s.outlook);
-    if (status == SL_OK)
-        status = sl_course_new(in->launch_count, s.outlook.access_count, in->chunk_count, &s.course);
     if (status == SL_OK) status = begin(&s);
     if (status == SL_OK && in->attempts && waits(&s)) improve(&s, lessons);
     if (status == SL_OK) *out = s.best;

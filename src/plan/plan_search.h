@@ -1,5 +1,5 @@
 /* The search for a plan: several ways are tried, and the best is kept. For each of them plan_choose.h decides
- * which chunks leave and come, plan_schedule.h when, and plan_prices.h learns from the result. */
+ * which chunks leave and come, and plan_schedule.h when. */
 #ifndef SLUICE_PLAN_SEARCH_H
 #define SLUICE_PLAN_SEARCH_H
 

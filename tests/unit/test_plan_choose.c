@@ -212,7 +212,7 @@ static double draw(uint64_t *seed)
     return random_below(seed, 101) / 100.0;
 }
 
-/* Prices, credits and guides are advice: whatever they are, launches have what they need. */
+/* Prices and guides are advice: whatever they are, launches have what they need. */
 static void any_prices_can_be_carried_out(void **state)
 {
     (void)state;
@@ -221,25 +221,20 @@ static void any_prices_can_be_carried_out(void **state)
         struct scene s;
         struct sl_outlook outlook;
         struct sl_choice choice;
-        double in[SCENE_LAUNCHES + 1], out[SCENE_LAUNCHES + 1], start[SCENE_LAUNCHES + 1];
-        double credit[SCENE_LAUNCHES * SCENE_ACCESSES];
+        double in[SCENE_LAUNCHES + 1], out[SCENE_LAUNCHES + 1];
         uint8_t by_access[SCENE_ACCESSES], by_chunk[SCENE_CHUNKS];
         scene_random(&s, &seed);
         assert_int_equal(sl_outlook_make(&s.in, s.launch_ns, &outlook), SL_OK);
         for (uint32_t t = 0; t <= s.in.launch_count; t++) {
             in[t] = draw(&seed);
             out[t] = draw(&seed);
-            start[t] = start_of(&s, t) * 1.1;
         }
-        for (size_t a = 0; a < s.access_count; a++) credit[a] = draw(&seed);
         for (int a = 0; a < SCENE_ACCESSES; a++) by_access[a] = (uint8_t)random_below(&seed, 3);
         for (int c = 0; c < SCENE_CHUNKS; c++) by_chunk[c] = (uint8_t)random_below(&seed, 3);
         struct sl_guide guide = {by_access, by_chunk, SCENE_ACCESSES};
         struct sl_prices prices = {in, out};
         struct sl_policy policy = {.prices = &prices,
-                                   .start = start,
                                    .least_price = 0.05,
-                                   .credit = random_below(&seed, 2) ? credit : NULL,
                                    .guide = random_below(&seed, 2) ? &guide : NULL,
                                    .weight_of_rest = draw(&seed),
                                    .part_of_lacking = draw(&seed)};
@@ -279,21 +274,16 @@ static struct sl_eviction first_victim(const struct sl_policy *policy, bool keep
 static void the_cheaper_copy_leaves(void **state)
 {
     (void)state;
-    double in[LETTERS] = {0}, out[LETTERS] = {0}, start[LETTERS], credit[LETTERS] = {0};
+    double in[LETTERS] = {0}, out[LETTERS] = {0};
     uint8_t by_access[LETTERS - 1] = {0}, by_chunk[4] = {0};
-    for (int t = 0; t < LETTERS; t++) start[t] = 10 * t;
     struct sl_prices prices = {in, out};
-    struct sl_policy policy = {.prices = &prices, .start = start, .least_price = 0.1};
+    struct sl_policy policy = {.prices = &prices, .least_price = 0.1};
     assert_int_equal(first_victim(&(struct sl_policy){0}, false, false).chunk, A);
     assert_int_equal(first_victim(&policy, false, false).chunk, A); /* all cost the same */
     in[5] = 1;                                                      /* whoever needs a waits for its copy */
     assert_int_equal(first_victim(&policy, false, false).chunk, B);
     out[2] = 3; /* but the copy out behind b's use costs more */
     assert_int_equal(first_victim(&policy, false, false).chunk, A);
-    credit[1] = 3; /* and saves as much later */
-    policy.credit = credit;
-    assert_int_equal(first_victim(&policy, false, false).chunk, B);
-    policy.credit = NULL;
     out[2] = 0;
     in[5] = 0;
     struct sl_guide guide = {by_access, by_chunk, LETTERS - 1};
@@ -308,10 +298,9 @@ static void the_cheaper_copy_leaves(void **state)
 static void what_is_clean_costs_less(void **state)
 {
     (void)state;
-    double in[LETTERS] = {0}, out[LETTERS] = {0}, start[LETTERS];
-    for (int t = 0; t < LETTERS; t++) start[t] = 10 * t;
+    double in[LETTERS] = {0}, out[LETTERS] = {0};
     struct sl_prices prices = {in, out};
-    struct sl_policy policy = {.prices = &prices, .start = start, .least_price = 0.1};
+    struct sl_policy policy = {.prices = &prices, .least_price = 0.1};
     struct sl_eviction victim = first_victim(&policy, true, true);
     assert_true(victim.chunk == B && victim.kind == SL_ACTION_LEAVE);
     victim = first_victim(&policy, true, false);
@@ -338,9 +327,9 @@ static void a_launch_that_does_not_fit_gets_its_part(void **state)
         scene_launch(&s, 10);
         for (sl_chunk c = A; c <= D; c++) scene_use(&s, c);
         assert_int_equal(sl_outlook_make(&s.in, s.launch_ns, &outlook), SL_OK);
-        double in[] = {cases[i].price, 0}, out[] = {0, 0}, start[] = {0, 10};
+        double in[] = {cases[i].price, 0}, out[] = {0, 0};
         struct sl_prices prices = {in, out};
-        struct sl_policy policy = {.part_of_lacking = cases[i].part, .least_price = 0.1, .start = start};
+        struct sl_policy policy = {.part_of_lacking = cases[i].part, .least_price = 0.1};
         if (cases[i].price > 0) policy.prices = &prices;
         assert_int_equal(sl_plan_choose(&s.in, &outlook, &policy, &choice), SL_OK);
         check_choice(&s, &outlook, &choice, true);
@@ -379,9 +368,9 @@ static void what_it_uses_most_of_comes(void **state)
             s.accesses[c].bytes = cases[i].bytes[c];
         }
         assert_int_equal(sl_outlook_make(&s.in, s.launch_ns, &outlook), SL_OK);
-        double in[] = {cases[i].price, 0}, out[] = {0, 0}, start[] = {0, 10};
+        double in[] = {cases[i].price, 0}, out[] = {0, 0};
         struct sl_prices prices = {in, out};
-        struct sl_policy policy = {.part_of_lacking = 1, .least_price = 0.3, .start = start};
+        struct sl_policy policy = {.part_of_lacking = 1, .least_price = 0.3};
         if (cases[i].price > 0) policy.prices = &prices;
         assert_int_equal(sl_plan_choose(&s.in, &outlook, &policy, &choice), SL_OK);
         assert_int_equal(choice.request_count, cases[i].count);
