@@ -6,7 +6,12 @@
 
 #define MOST_ITERATIONS 40000               /* by then it is solved, or nearly */
 #define STEPS_FOR_ATTEMPT ((size_t)1 << 20) /* of a coefficient each */
-#define NEARLY 0.05                         /* as long, as fast, as many: the same */
+/* Copies beyond the fewest are not worth it for less than a twentieth of the period on the link. Where half
+ * as many again are wanted, it is because parts of chunks take turns in ways that whole chunks cannot: they
+ * would be made, and save little. */
+#define LEAST_MORE 0.05
+#define MOST_MORE 0.5
+#define NEARLY 0.05 /* as long, as fast, as many: the same */
 #define MAY_LEAVE 0.05
 #define LEAVES 0.5
 
@@ -121,6 +126,14 @@ void sl_relaxation_improve(struct sl_relaxation *r, unsigned attempts)
 const struct sl_guide *sl_relaxation_guide(const struct sl_relaxation *r)
 {
     return &r->guide;
+}
+
+double sl_relaxation_more_bytes(const struct sl_relaxation *r)
+{
+    double more = sl_linear_value(r->program.linear, r->program.more);
+    bool worth_it = more * r->program.unit_ns > LEAST_MORE * (r->terms.run_ns + sl_relaxation_wait_ns(r)) &&
+                    more * r->program.unit_bytes < MOST_MORE * r->terms.most_bytes;
+    return sl_relaxation_is_solved(r) && worth_it ? more * r->program.unit_bytes : 0;
 }
 
 double sl_relaxation_wait_ns(const struct sl_relaxation *r)

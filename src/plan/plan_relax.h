@@ -39,6 +39,8 @@ bool sl_relaxation_fits(const struct sl_relaxation *relaxation, const struct sl_
 void sl_relaxation_improve(struct sl_relaxation *relaxation, unsigned attempts);
 bool sl_relaxation_is_solved(const struct sl_relaxation *relaxation); /* or as far as it will be */
 const struct sl_guide *sl_relaxation_guide(const struct sl_relaxation *relaxation);
+/* Beyond most_bytes, that a period copies because it pays; 0 until that is known. */
+double sl_relaxation_more_bytes(const struct sl_relaxation *relaxation);
 double
 sl_relaxation_wait_ns(const struct sl_relaxation *relaxation); /* of a period, in what was found by now */
 

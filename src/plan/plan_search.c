@@ -37,6 +37,7 @@ struct search {
     uint32_t length;         /* of each row: one for each launch, and one more */
     double *rows[ROWS];
     const struct sl_guide *guide; /* of the relaxation; or NULL */
+    double more;                  /* bytes that a period may copy beyond what it should */
     double part_of_lacking;       /* that was the best without prices; or 1 */
     struct sl_way best_way;
     double over_bytes; /* what the plans before copied beyond what they may, as far as it counts */
@@ -58,16 +59,17 @@ static struct sl_copied copied(const struct search *s)
     return (struct sl_copied){s->course.first_bytes, s->course.most_bytes, s->course.all_bytes};
 }
 
-/* Of the last attempt; infinite if it copies too much. A launch beyond the budget reads fetched chunks at the
- * speed of device memory instead of the link's: a quarter more copies pay there. */
+/* Of the last attempt; infinite if it copies too much. What comes for a launch that exceeds the budget is not
+ * used over the link then, so it has no price of its own. */
 static double cost_ns(const struct search *s)
 {
-    double excess = sl_excess_bytes(copied(s), s->belady);
-    if (s->choice.oversize_launches)
-        return excess > MORE_FOR_OVERSIZE * (s->belady.most - s->belady.first) ? INFINITY : s->course.most_ns;
-    if (excess > 0) return INFINITY;
+    double excess = sl_excess_bytes(copied(s), s->belady), most = s->more;
+    bool oversize = s->choice.oversize_launches != 0;
+    if (oversize) most = MORE_FOR_OVERSIZE * (s->belady.most - s->belady.first);
+    if (excess > most) return INFINITY;
     double once = s->over_bytes > 0 ? sl_over_bytes(0, copied(s), s->belady) : 0;
-    return sl_plan_cost_ns(s->course.most_ns, once, (double)s->in->in_bytes_per_s);
+    if (once > excess) excess = once;
+    return sl_plan_cost_ns(s->course.most_ns, oversize ? 0 : excess, (double)s->in->in_bytes_per_s);
 }
 
 static enum sl_status attempt(struct search *s, const struct sl_policy *policy, struct sl_plan *out)
@@ -215,6 +217,7 @@ static void relax(struct search *s, struct sl_plan_lessons *lessons, size_t peri
     if (!r) return;
     sl_relaxation_improve(r, s->in->attempts);
     s->guide = sl_relaxation_guide(r);
+    s->more = sl_relaxation_more_bytes(r);
 }
 
 /* The best way so far, then variants of it. */
