@@ -29,8 +29,6 @@ enum sl_action_kind {
     SL_ACTION_DISCARD,  /* dead content: free the frame without a copy */
     SL_ACTION_FETCH,    /* copy in */
     SL_ACTION_POPULATE, /* a frame for a chunk without content: no copy */
-    SL_ACTION_LEAVE, /* host memory has a good copy: free the frame without another. Simulated device only, as
-                        drivers do not guarantee it */
 };
 
 #endif

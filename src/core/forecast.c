@@ -58,7 +58,6 @@ void sl_forecast_close(struct sl_forecast *forecast)
     free_stock(&forecast->at_end);
     free(forecast->stocked_at);
     free(forecast->seen);
-    free(forecast->clean);
     *forecast = (struct sl_forecast){0};
 }
 
@@ -108,12 +107,6 @@ size_t sl_forecast_served_symbols(const struct sl_forecast *forecast)
     return window_for(sl_history_period(forecast->from.history, true)) / PERIODS;
 }
 
-/* Of plans that are made beside the launches nobody says which chunks are clean when they take over. */
-static bool knows_clean(const struct sl_forecast *forecast)
-{
-    return forecast->from.knows_clean;
-}
-
 static size_t predict(struct sl_forecast *forecast, size_t count)
 {
     forecast->interleaved = forecast->from.history->interleaved;
@@ -138,9 +131,7 @@ static enum sl_status begin(struct sl_forecast *forecast, size_t skip)
         !reserve(&forecast->histories, &forecast->history_capacity, skip + wanted,
                  sizeof *forecast->histories) ||
         !reserve(&forecast->launches, &forecast->launch_capacity, wanted, sizeof *forecast->launches) ||
-        !reserve_chunks(forecast, chunks) ||
-        (knows_clean(forecast) &&
-         !reserve(&forecast->clean, &forecast->clean_capacity, chunks, sizeof *forecast->clean)))
+        !reserve_chunks(forecast, chunks))
         return SL_ERR_NO_MEMORY;
     size_t count = predict(forecast, skip + wanted);
     if (count <= skip) return SL_ERR_UNSUPPORTED;
@@ -214,13 +205,11 @@ static void look_at(struct sl_forecast *forecast, size_t c)
         forecast->stock.content[c] = SL_CONTENT_DEAD;
         forecast->stock.bytes[c] = 0;
         forecast->stock.live[c] = 0;
-        if (knows_clean(forecast)) forecast->clean[c] = false;
         return;
     }
     forecast->stock.content[c] = (enum sl_chunk_content)atomic_load(&chunk->content);
     forecast->stock.bytes[c] = bytes > held ? bytes : held;
     forecast->stock.live[c] = chunk->group != SL_NONE ? chunk->bitmap->count : bytes != 0;
-    if (knows_clean(forecast)) forecast->clean[c] = !atomic_load(&chunk->written);
 }
 
 /* The chunks of slabs that were never in use, from `c` on, and all as one. Returns the first behind them. */
@@ -232,7 +221,6 @@ static size_t look_at_unused(struct sl_forecast *forecast, size_t c)
         forecast->stock.content[i] = SL_CONTENT_DEAD;
         forecast->stock.bytes[i] = 0;
         forecast->stock.live[i] = 0;
-        if (knows_clean(forecast)) forecast->clean[i] = true;
     }
     return end;
 }
@@ -301,24 +289,22 @@ static size_t predict_free(struct sl_forecast *forecast, const struct sl_slot *s
 }
 
 /* The last launch uses `bytes` of a chunk. */
-static void add_use(struct sl_forecast *forecast, sl_chunk c, uint32_t flags, uint64_t bytes)
+static void add_use(struct sl_forecast *forecast, sl_chunk c, uint64_t bytes)
 {
     struct sl_forecast_seen *seen = &forecast->seen[c];
     uint64_t mark = forecast->seen_before + forecast->launch_count;
     if (seen->mark != mark) {
         *seen = (struct sl_forecast_seen){mark, (uint32_t)forecast->access_count};
-        forecast->accesses[forecast->access_count++] = (struct sl_plan_access){c, flags, bytes};
+        forecast->accesses[forecast->access_count++] = (struct sl_plan_access){c, bytes};
         forecast->launches[forecast->launch_count - 1].access_count++;
         return;
     }
     struct sl_plan_access *access = &forecast->accesses[seen->access];
-    if (knows_clean(forecast)) access->flags |= flags;
     access->bytes += bytes;
 }
 
 /* Adds what a launch with this symbol touches to the last one. */
-static size_t add_accesses(struct sl_forecast *forecast, sl_symbol symbol, bool only_near,
-                           enum sl_status *status)
+static size_t add_accesses(struct sl_forecast *forecast, sl_symbol symbol, enum sl_status *status)
 {
     const struct sl_symbol_record *record = &forecast->from.symbols->records[symbol];
     size_t units = 0;
@@ -337,8 +323,7 @@ static size_t add_accesses(struct sl_forecast *forecast, sl_symbol symbol, bool 
         for (uint32_t i = 0; i < range.count; i++) {
             sl_chunk c = range.first + i;
             if (c >= forecast->chunks || (forecast->stock.live[c] == 0 && !is_past(forecast, c))) continue;
-            add_use(forecast, c, only_near || access->only_read ? 0 : SL_ACCESS_WRITE,
-                    sl_part_in_chunk(forecast->from.arena, at, bytes, i));
+            add_use(forecast, c, sl_part_in_chunk(forecast->from.arena, at, bytes, i));
         }
     }
     return units;
@@ -360,7 +345,7 @@ static size_t add_near(struct sl_forecast *forecast, uint8_t history, enum sl_st
             continue;
         uint32_t before = launch->access_count;
         if (found++ && before >= budget / NEAR_PART) break;
-        units += add_accesses(forecast, symbol, true, status);
+        units += add_accesses(forecast, symbol, status);
         if (*status == SL_OK && launch->access_count <= budget / NEAR_MOST_PART) continue;
         forecast->access_count -= launch->access_count - before;
         launch->access_count = before;
@@ -380,7 +365,7 @@ static size_t predict_launch(struct sl_forecast *forecast, sl_symbol symbol, enu
         .duration_ns =
             sl_durations_ns(forecast->from.durations, symbol, forecast->from.symbols->records[symbol].kernel),
     };
-    size_t units = add_accesses(forecast, symbol, false, status);
+    size_t units = add_accesses(forecast, symbol, status);
     if (forecast->interleaved && *status == SL_OK) units += add_near(forecast, history, status);
     return units;
 }
@@ -452,7 +437,6 @@ struct sl_plan_input sl_forecast_input(const struct sl_forecast *forecast)
         .chunk_count = forecast->chunks,
         .chunk_bytes = forecast->stock.bytes,
         .content = forecast->stock.content,
-        .clean = knows_clean(forecast) ? forecast->clean : NULL,
         .histories = forecast->interleaved ? forecast->histories : NULL,
         .symbols = forecast->symbols,
         .when = forecast->from.policy->when,

@@ -29,7 +29,6 @@ struct sl_forecast_sources {
     struct sl_durations *durations;
     const struct sl_migrator *migrator;
     unsigned attempts; /* of the plan */
-    bool knows_clean;  /* which chunks may leave without a copy is known when the plan is carried out */
 };
 
 /* The chunks at one moment. */
@@ -69,10 +68,9 @@ struct sl_forecast {
     } * placed, *placed_at_end;     /* by slot: where an allocation that is predicted lies */
     uint64_t number;                /* of the forecast */
     uint64_t seen_before;           /* what marks of `seen` had reached when it began */
-    bool *clean;                    /* where chunks may leave without a copy; see plan.h; or NULL */
     size_t units, last_units;       /* done for it, and for the one before */
     size_t symbol_capacity, note_capacity, place_capacity, history_capacity, launch_capacity, access_capacity,
-        death_capacity, chunk_capacity, clean_capacity;
+        death_capacity, chunk_capacity;
 };
 
 /* The number of symbols for which a plan that begins now is carried out, if as many are predicted. */

@@ -120,18 +120,6 @@ static void fetch_on_demand(struct sl_core *core, struct sl_launch_context *cont
     sl_unlock(&core->order);
 }
 
-/* Which of its chunks the launch may write: what host memory has of them is old from then on. */
-static void note_written(struct sl_core *core, const struct sl_usage *usage)
-{
-    for (uint32_t a = 0; a < usage->access_count; a++) {
-        const struct sl_access *access = &usage->accesses[a];
-        if (access->only_read) continue;
-        struct sl_chunk_range range = sl_access_range(&core->placement, access);
-        for (uint32_t i = 0; i < range.count; i++)
-            atomic_store(&sl_arena_record(&core->arena, range.first + i)->written, true);
-    }
-}
-
 /* How much of the chunks that are not on the device the launch uses; `most`: as much as they have. Its symbol
  * may have been forgotten meanwhile, and chunks may just have come: this is for the books. */
 static uint64_t bytes_in_place(struct sl_core *core, const struct sl_launch_context *context, uint64_t most)
@@ -208,7 +196,6 @@ static void see(struct sl_core *core, const struct sl_usage *usage, struct sl_la
         context->prefetches_successors = core->successors.heap_count > 0;
     }
     context->resident = !usage->chunk_count || use_plainly(core, usage, context->stream);
-    if (core->backend.leave) note_written(core, usage);
     if (usage->pinned_bytes) {
         SL_COUNT(&core->stats, remote_bytes, usage->pinned_bytes);
         SL_COUNT(&core->stats, pinned_bytes, usage->pinned_bytes);

@@ -68,10 +68,6 @@ struct sl_backend {
     enum sl_status (*evict)(void *self, uint64_t address, uint64_t bytes);
     enum sl_status (*discard)(void *self, uint64_t address, uint64_t bytes);
 
-    /* Evicts memory that was not written since it was fetched: its copy in host memory is still valid, so
-     * nothing is copied. NULL on all devices but the simulated one. */
-    enum sl_status (*leave)(void *self, uint64_t address, uint64_t bytes);
-
     /* An event for order alone, and one with a time. A host thread that waits for either sleeps. */
     enum sl_status (*event_new)(void *self, sl_event_handle *out);
     enum sl_status (*timed_event_new)(void *self, sl_event_handle *out);

@@ -41,9 +41,6 @@ struct sl_chunk_record {
     struct sl_chunk_bitmap *bitmap; /* allocations of a packed chunk; kept for its next use as one */
     uint32_t run_slot;              /* of a run's first chunk: the slot that owns the run */
     uint32_t group;                 /* of a packed chunk; SL_NONE: the chunk is free, or part of a run */
-    /* Host memory may lack a copy: a launch may have written the chunk since it came, or it came without
-     * content. Kept only where the backend can use it (struct sl_backend.leave). */
-    _Atomic bool written;
 };
 
 struct sl_slab {

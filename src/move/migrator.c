@@ -272,7 +272,6 @@ static enum sl_status let_go(const struct sl_backend *backend, enum sl_action_ki
                              uint64_t bytes)
 {
     if (kind == SL_ACTION_DISCARD) return backend->discard(backend->self, address, bytes);
-    if (kind == SL_ACTION_LEAVE) return backend->leave(backend->self, address, bytes);
     return backend->evict(backend->self, address, bytes);
 }
 
@@ -340,11 +339,7 @@ uint64_t sl_migrator_evict(struct sl_migrator *migrator, sl_chunk c, const struc
     wait_for_users(migrator, chunk, fence);
     uint64_t bytes = atomic_load(&chunk->frame_bytes);
     bool drops = !evicted && !migrator->keeps_dead && wait_for_frees(migrator, chunk);
-    enum sl_action_kind kind = drops                                             ? SL_ACTION_DISCARD
-                               : backend->leave && !atomic_load(&chunk->written) ? SL_ACTION_LEAVE
-                                                                                 : SL_ACTION_EVICT;
-    /* Not when it comes: a launch may still write it remotely, and a fetch does not wait for that. */
-    atomic_store(&chunk->written, false);
+    enum sl_action_kind kind = drops ? SL_ACTION_DISCARD : SL_ACTION_EVICT;
     note_left(migrator, sequence, bytes);
     bool timed = kind == SL_ACTION_EVICT && begin_transfer(&migrator->out);
     enum sl_status status = let_go(backend, kind, chunk->address, bytes);
@@ -390,7 +385,6 @@ uint64_t sl_migrator_fetch(struct sl_migrator *migrator, sl_chunk c, uint64_t by
     SL_CHECK(atomic_load(&chunk->in_sequence) < sequence);
     atomic_store(&chunk->in_sequence, sequence);
     if (!held && !arrive(chunk, &dead)) return give_up(migrator, &migrator->in);
-    if (dead) atomic_store(&chunk->written, true);
     atomic_store(&chunk->frame_bytes, bytes);
     atomic_store(&chunk->unused, cause == SL_CAUSE_PLAN && !dead);
     uint64_t occupied = atomic_fetch_add(&migrator->occupied_bytes, bytes - held) + bytes - held;

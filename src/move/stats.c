@@ -55,7 +55,6 @@ struct sl_event sl_stats_moved(struct sl_stats *stats, enum sl_action_kind kind,
         atomic_fetch_add(&stats->out_by_cause[cause], bytes);
         break;
     case SL_ACTION_DISCARD:
-    case SL_ACTION_LEAVE:
         atomic_fetch_add(&stats->dropped_bytes, bytes);
         break;
     case SL_ACTION_POPULATE:

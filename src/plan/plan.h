@@ -15,10 +15,8 @@
 #include "base/types.h"
 #include "memory/content.h"
 
-enum { SL_ACCESS_WRITE = 1 }; /* the launch may write; without it, it surely does not */
 struct sl_plan_access {
     sl_chunk chunk; /* each chunk at most once in a launch */
-    uint32_t flags; /* SL_ACCESS_* */
     uint64_t bytes; /* of it that the launch uses, which is what crosses the link in place; 0: all of it */
 };
 
@@ -47,9 +45,6 @@ struct sl_plan_input {
     size_t chunk_count;
     const uint64_t *chunk_bytes;          /* what a resident chunk occupies and a transfer moves */
     const enum sl_chunk_content *content; /* before launches[0] */
-    /* Of the resident ones, those whose copy in host memory is still good, because nothing wrote them since
-     * they came: they leave without being copied. NULL: there are no such copies. */
-    const bool *clean;
     /* For whoever carries the plan out: by launch, the stream history that it belongs to (see interleaver.h);
      * NULL: the order of the launches is certain. */
     const uint8_t *histories;
@@ -62,10 +57,10 @@ struct sl_plan_input {
 };
 
 /* Issue `kind` for `chunk` once launch `after` has been submitted (first_tick - 1: at once). FETCH and
- * POPULATE come in the order of their deadlines, name in `frame_from` the index of the last EVICT, DROP or
- * LEAVE that must be complete before they may start (with all earlier ones; SL_NONE: none), and serve
- * launch `deadline`; a POPULATE may come before the program has asked for the memory. For EVICT, DROP and
- * LEAVE `deadline` is that of the first action that needs the frame. */
+ * POPULATE come in the order of their deadlines, name in `frame_from` the index of the last EVICT or
+ * DISCARD that must be complete before they may start (with all earlier ones; SL_NONE: none), and serve
+ * launch `deadline`; a POPULATE may come before the program has asked for the memory. For EVICT and
+ * DISCARD `deadline` is that of the first action that needs the frame. */
 struct sl_plan_action {
     enum sl_action_kind kind;
     sl_chunk chunk;

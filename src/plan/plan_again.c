@@ -61,7 +61,7 @@ static bool same_input(const struct sl_plan_input *a, const struct sl_plan_input
     struct sums of_a = sum(a), of_b = sum(b);
     return a->launch_count == b->launch_count && a->chunk_count == b->chunk_count &&
            a->budget_bytes == b->budget_bytes && a->believed == b->believed && a->when == b->when &&
-           a->attempts == b->attempts && !a->clean && !b->clean && of_a.accesses == of_b.accesses &&
+           a->attempts == b->attempts && of_a.accesses == of_b.accesses &&
            of_a.deaths == of_b.deaths && same_launches(a, b) &&
            same_array(a->content, b->content, a->chunk_count, sizeof *a->content) &&
            same_array(a->chunk_bytes, b->chunk_bytes, a->chunk_count, sizeof *a->chunk_bytes) &&
@@ -142,7 +142,7 @@ static void replace(struct sl_plan_memory *memory, const struct sl_plan_input *i
 void sl_plan_keep(struct sl_plan_memory *memory, const struct sl_plan_input *input,
                   const struct sl_plan *plan, const enum sl_chunk_content *at_end)
 {
-    if (input->clean || !same_array(input->content, at_end, input->chunk_count, sizeof *at_end)) return;
+    if (!same_array(input->content, at_end, input->chunk_count, sizeof *at_end)) return;
     bool same = memory->input.launches && same_input(&memory->input, input) && same_speed(memory, input);
     memory->again = 0;
     memory->made++;

@@ -14,8 +14,6 @@ struct chunk {
     uint32_t release; /* its last release; SL_NONE */
     uint32_t access;  /* its last use, among all accesses; SL_NONE */
     uint8_t content;
-    bool clean;   /* the copy in host memory is good, too */
-    bool written; /* in host memory, by a launch that a fetch does not wait for */
 };
 
 struct chooser {
@@ -64,7 +62,7 @@ static double price(const struct chooser *c, sl_chunk chunk, const struct prospe
     const struct sl_policy *policy = c->policy;
     if (!policy->prices) return 1;
     uint32_t next = p->next != SL_NONE ? p->next : c->outlook->first[chunk];
-    double out = c->chunk[chunk].clean ? 0 : policy->least_price + policy->prices->out[p->moment];
+    double out = policy->least_price + policy->prices->out[p->moment];
     double in = p->death != SL_NONE || next == SL_NONE ? 0 : policy->least_price + policy->prices->in[next];
     return (out * c->out_share + in * c->in_share) * guided(c, chunk);
 }
@@ -82,13 +80,12 @@ static bool evict_one(struct chooser *c, uint32_t launch, uint32_t request)
     sl_chunk victim = alive ? sl_victims_best(&c->victims, c->start[launch]) : c->victims.dead_first;
     if (victim == SL_NONE) return false;
     struct chunk *x = &c->chunk[victim];
-    enum sl_action_kind kind = !alive ? SL_ACTION_DISCARD : x->clean ? SL_ACTION_LEAVE : SL_ACTION_EVICT;
+    enum sl_action_kind kind = alive ? SL_ACTION_EVICT : SL_ACTION_DISCARD;
     if (alive)
         sl_victims_remove(&c->victims, victim);
     else
         sl_victims_remove_dead(&c->victims, victim);
     x->content = alive ? SL_CONTENT_HOST : SL_CONTENT_DEAD;
-    x->written = false;
     x->release = c->choice->eviction_count;
     c->resident_bytes -= c->in->chunk_bytes[victim];
     c->choice->evictions[c->choice->eviction_count++] =
@@ -153,7 +150,6 @@ static void request(struct chooser *c, uint32_t t, sl_chunk chunk)
     if (!has_room(c, chunk)) return;
     c->choice->requests[c->choice->request_count++] =
         (struct sl_request){chunk, t, x->since, x->release, x->content == SL_CONTENT_HOST};
-    x->clean = c->in->clean && x->content == SL_CONTENT_HOST && !x->written;
     x->content = SL_CONTENT_RESIDENT;
     c->resident_bytes += c->in->chunk_bytes[chunk];
 }
@@ -207,7 +203,6 @@ static bool begin_launch(struct chooser *c, uint32_t t)
         if (c->chunk[chunk].content != SL_CONTENT_RESIDENT_DEAD) continue;
         sl_victims_remove_dead(&c->victims, chunk);
         c->chunk[chunk].content = SL_CONTENT_RESIDENT;
-        c->chunk[chunk].clean = false;
     }
     return bytes <= c->in->budget_bytes;
 }
@@ -220,19 +215,16 @@ static void end_uses(struct chooser *c, uint32_t t, uint32_t access)
     for (uint32_t k = 0; k < launch->access_count; k++, access++) {
         const struct sl_plan_access *use = &c->in->accesses[launch->first_access + k];
         struct chunk *x = &c->chunk[use->chunk];
-        bool writes = use->flags & SL_ACCESS_WRITE || !c->in->clean;
         /* Only a launch that exceeds the budget finds a chunk elsewhere: it writes it there. */
         if (x->content != SL_CONTENT_RESIDENT) {
             if (x->content == SL_CONTENT_HOST) remote.in_bytes += used_bytes(c, use);
-            if (writes) remote.out_bytes += used_bytes(c, use);
+            remote.out_bytes += used_bytes(c, use);
             if (x->content == SL_CONTENT_DEAD) x->since = t + 1;
-            x->written |= writes;
             x->content = SL_CONTENT_HOST;
             continue;
         }
         x->moment = t + 1;
         x->access = access;
-        x->clean = x->clean && !writes;
         struct prospect p = {c->outlook->next[access], c->outlook->death[access], t + 1, c->start[t + 1]};
         may_leave(c, use->chunk, &p);
     }
@@ -266,7 +258,6 @@ static void take_stock(struct chooser *c)
         struct chunk *x = &c->chunk[i];
         x->release = x->access = SL_NONE;
         x->content = (uint8_t)in->content[i];
-        x->clean = in->clean && in->clean[i];
         /* Its last use lies before the window: where it would be if the window were what repeats. */
         double last = o->last[i] == SL_NONE ? -window : c->start[o->last[i] + 1] - window;
         struct prospect p = {o->first[i], o->first_death[i], 0, last};

@@ -12,7 +12,7 @@ struct sl_eviction {
     uint32_t launch;          /* the first launch that needs the room */
     uint32_t request;         /* the first request that does; SL_NONE: the budget became less */
     uint32_t access;          /* its last use, among all accesses; SL_NONE: none in this window */
-    enum sl_action_kind kind; /* EVICT, DISCARD or LEAVE */
+    enum sl_action_kind kind; /* EVICT or DISCARD */
 };
 
 /* A chunk that a launch needs and that is not resident. In the order of the launches. */

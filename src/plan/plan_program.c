@@ -126,62 +126,33 @@ static void add_limits(struct sl_program *p, double room, double out_cost, doubl
 
 /* --- gaps */
 
-struct chain {
-    double size;     /* of all that are used alike */
-    double cost;     /* of leaving, of each unit */
-    uint32_t copied; /* a variable: of how much a copy is held in host memory; SL_NONE: of nothing, */
-    bool all;        /* unless of all */
-};
-
-static void add_variable_to(struct sl_linear *l, uint32_t row, uint32_t variable, double by)
-{
-    if (variable != SL_NONE) sl_linear_term(l, row, variable, by);
-}
-
 /* Away in so many blocks, from `begin` on, round the end. */
-static void add_to_balance(struct sl_program *p, const struct sl_gap *gap, uint32_t begin, uint32_t inside,
+static void add_to_balance(struct sl_program *p, uint32_t leaves, uint32_t begin, uint32_t inside,
                            bool comes_back)
 {
     struct sl_linear *l = p->linear;
     uint32_t end = (begin + inside) % p->block_count;
-    const uint32_t variables[] = {gap->clean, gap->dirty};
-    for (int i = 0; i < 2; i++) {
-        add_variable_to(l, p->blocks[begin].away_row, variables[i], -1);
-        add_variable_to(l, p->blocks[end].away_row, variables[i], 1);
-        if (comes_back) add_variable_to(l, p->blocks[end].early_row, variables[i], 1);
-        bool first = begin == 0 || begin + inside > p->block_count;
-        if (first) add_variable_to(l, p->away_first_row, variables[i], -1);
-    }
-    add_variable_to(l, p->blocks[begin].leaving_row, gap->dirty, -1);
+    sl_linear_term(l, p->blocks[begin].away_row, leaves, -1);
+    sl_linear_term(l, p->blocks[end].away_row, leaves, 1);
+    if (comes_back) sl_linear_term(l, p->blocks[end].early_row, leaves, 1);
+    bool first = begin == 0 || begin + inside > p->block_count;
+    if (first) sl_linear_term(l, p->away_first_row, leaves, -1);
+    sl_linear_term(l, p->blocks[begin].leaving_row, leaves, -1);
 }
 
-static void add_gap(struct sl_program *p, struct chain *chain, const struct sl_chunk_event *from,
+/* `size`: of all that are used alike. `cost`: of leaving, of each unit. */
+static void add_gap(struct sl_program *p, double size, double cost, const struct sl_chunk_event *from,
                     const struct sl_chunk_event *to)
 {
-    struct sl_linear *l = p->linear;
     uint32_t begin = p->block_of[from->launch], end = p->block_of[to->launch], count = p->block_count;
     bool comes_back = to->kind != SL_EVENT_DEATH,
          round = comes_back ? to->launch <= from->launch : to->launch < from->launch;
     int64_t inside = (int64_t)end + (round ? count : 0) - begin - (comes_back ? 1 : 0);
-    struct sl_gap gap = {SL_NONE, SL_NONE};
-    if (from->kind == SL_EVENT_WRITE) *chain = (struct chain){chain->size, chain->cost, SL_NONE, false};
     if (inside <= 0) return;
     if (inside >= count) inside = count - 1;
-    bool has_copy = chain->all || chain->copied != SL_NONE;
-    if (has_copy) gap.clean = sl_linear_variable(l, chain->size, chain->cost);
-    if (!chain->all) gap.dirty = sl_linear_variable(l, chain->size, chain->cost);
-    if (chain->copied != SL_NONE) {
-        uint32_t both = sl_linear_row(l, false, chain->size), held = sl_linear_row(l, false, 0);
-        add_terms(l, both, VARIABLES(gap.clean, gap.dirty), VARIABLES(SL_NONE));
-        add_terms(l, held, VARIABLES(gap.clean), VARIABLES(chain->copied));
-        uint32_t more = sl_linear_variable(l, chain->size, 0), sum = sl_linear_row(l, true, 0);
-        add_terms(l, sum, VARIABLES(more), VARIABLES(chain->copied, gap.dirty));
-        chain->copied = more;
-    } else if (!chain->all) {
-        chain->copied = gap.dirty;
-    }
-    p->gaps[from->access] = gap;
-    add_to_balance(p, &gap, (begin + 1) % count, (uint32_t)inside, comes_back);
+    uint32_t leaves = sl_linear_variable(p->linear, size, cost);
+    p->leaves[from->access] = leaves;
+    add_to_balance(p, leaves, (begin + 1) % count, (uint32_t)inside, comes_back);
 }
 
 /* Chunks live in the blocks from that of `from` to that of `to`; all the time where these are the same use.
@@ -195,19 +166,15 @@ static void add_life(struct sl_program *p, const struct sl_chunk_event *from, co
     for (uint32_t i = 0; i < blocks; i++) p->blocks[(begin + i) % p->block_count].live += size;
 }
 
-/* The event to begin with: new content, or a write, as a life's first. */
+/* The event to begin with, a life's first use. */
 static uint32_t find_first_event(const struct sl_chunk_event *events, uint32_t count, bool *dies)
 {
     uint32_t first = 0;
-    bool writes = false;
     *dies = false;
     for (uint32_t i = 0; i < count; i++) {
-        if (events[i].kind == SL_EVENT_DEATH) first = i + 1;
-        *dies |= events[i].kind == SL_EVENT_DEATH;
-    }
-    for (uint32_t i = 0; i < count && !*dies && !writes; i++) {
-        writes = events[i].kind == SL_EVENT_WRITE;
-        first = writes ? i : 0;
+        if (events[i].kind != SL_EVENT_DEATH) continue;
+        first = i + 1;
+        *dies = true;
     }
     return first % count;
 }
@@ -221,20 +188,17 @@ static void add_chunks(struct sl_program *p, sl_chunk chunk, double size)
     if (!is_used) return;
     uint32_t first = find_first_event(events, count, &dies);
     double cost = TIE_COST * (double)(chunk * UINT32_C(2654435761) >> 8) / (1 << 24);
-    struct chain chain = {size, cost, SL_NONE, !dies && events[first].kind == SL_EVENT_READ};
     const struct sl_chunk_event *birth = NULL, *last = NULL;
     for (uint32_t i = 0; i < count + !dies; i++) {
-        struct sl_chunk_event event = events[(first + i) % count];
-        if (last) add_gap(p, &chain, last, &event);
-        if (event.kind == SL_EVENT_DEATH) {
-            if (birth) add_life(p, birth, &event, size);
+        const struct sl_chunk_event *event = &events[(first + i) % count];
+        if (last) add_gap(p, size, cost, last, event);
+        if (event->kind == SL_EVENT_DEATH) {
+            if (birth) add_life(p, birth, event, size);
             birth = last = NULL;
             continue;
         }
-        if (!birth) birth = &events[(first + i) % count];
-        last = &events[(first + i) % count];
-        if (dies && last == birth)
-            chain = (struct chain){size, cost, SL_NONE, false}; /* new content has no copy */
+        if (!birth) birth = event;
+        last = event;
     }
     for (uint32_t i = 0; i < p->block_count && !dies; i++) p->blocks[i].live += size;
 }
@@ -245,11 +209,11 @@ static bool reserve(struct sl_program *p)
 {
     size_t accesses = p->uses.access_count, chunks = p->uses.chunk_count;
     p->linear = sl_linear_new();
-    p->gaps = malloc((accesses + 1) * sizeof *p->gaps);
+    p->leaves = malloc((accesses + 1) * sizeof *p->leaves);
     p->units = malloc((chunks + 1) * sizeof *p->units);
     p->block_of = malloc(p->uses.period * sizeof *p->block_of);
-    if (!p->linear || !p->gaps || !p->units || !p->block_of) return false;
-    for (size_t a = 0; a < accesses; a++) p->gaps[a] = (struct sl_gap){SL_NONE, SL_NONE};
+    if (!p->linear || !p->leaves || !p->units || !p->block_of) return false;
+    for (size_t a = 0; a < accesses; a++) p->leaves[a] = SL_NONE;
     return true;
 }
 
@@ -312,7 +276,7 @@ void sl_program_free(struct sl_program *p)
 {
     sl_linear_delete(p->linear);
     sl_uses_free(&p->uses);
-    free(p->gaps);
+    free(p->leaves);
     free(p->units);
     free(p->block_of);
     free(p->blocks);

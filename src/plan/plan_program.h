@@ -7,12 +7,6 @@
 #include "plan/linear.h"
 #include "plan/plan_uses.h"
 
-/* Chunks that are used alike count as one. A gap: what lies between two uses of theirs, or a use and their
- * death. */
-struct sl_gap {
-    uint32_t clean, dirty; /* variables, how many of them leave as which; UINT32_MAX */
-};
-
 /* Variables of a block: before it, a time of waiting in which copies go over the link, then its launches'
  * run. */
 struct sl_block {
@@ -23,10 +17,13 @@ struct sl_block {
     double ns, live;
 };
 
+/* Chunks that are used alike count as one. A gap: what lies between two uses of theirs, or a use and their
+ * death. */
 struct sl_program {
     struct sl_linear *linear;
     struct sl_uses uses;
-    struct sl_gap *gaps; /* by access: the gap behind it, of all chunks used alike */
+    uint32_t *leaves; /* by access: a variable, how much of all chunks used alike leaves in the gap behind it;
+                         UINT32_MAX */
     double *units;       /* by chunk: its bytes */
     uint32_t block_count;
     uint32_t *block_of; /* by launch */

@@ -81,12 +81,9 @@ struct sl_relaxation *sl_relaxation_new(const struct sl_plan_input *in, const do
 }
 
 /* Of those used alike the first ones leave, so that the same ones do after each use. */
-static enum sl_leaving leaving(const struct sl_relaxation *r, sl_chunk chunk, const struct sl_gap *gap,
-                               double unit)
+static enum sl_leaving leaving(const struct sl_relaxation *r, sl_chunk chunk, uint32_t leaves, double unit)
 {
-    double amount = 0;
-    if (gap->clean != SL_NONE) amount += sl_linear_value(r->program.linear, gap->clean);
-    if (gap->dirty != SL_NONE) amount += sl_linear_value(r->program.linear, gap->dirty);
+    double amount = leaves == SL_NONE ? 0 : sl_linear_value(r->program.linear, leaves);
     double part = amount / unit - r->program.uses.rank_of[chunk];
     return part > LEAVES ? SL_LEAVES : part > MAY_LEAVE ? SL_MAY_LEAVE : SL_STAYS;
 }
@@ -103,7 +100,7 @@ static void renew_guide(struct sl_relaxation *r)
         for (uint32_t e = 0; e < count; e++) {
             if (own[e].kind == SL_EVENT_DEATH) continue;
             r->by_access[own[e].access] =
-                (uint8_t)leaving(r, chunk, &r->program.gaps[theirs[e].access], r->program.units[chunk]);
+                (uint8_t)leaving(r, chunk, r->program.leaves[theirs[e].access], r->program.units[chunk]);
             r->by_chunk[chunk] = r->by_access[own[e].access];
         }
     }

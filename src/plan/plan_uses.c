@@ -24,8 +24,7 @@ static uint64_t hash_of(const struct sl_plan_input *in, size_t first, size_t per
         const struct sl_plan_launch *l = &in->launches[t];
         hash = sl_hash_word(hash, (uint64_t)l->access_count << 32 | l->death_count);
         for (uint32_t k = 0; k < l->access_count; k++)
-            hash = sl_hash_word(hash, (uint64_t)access_of(in, l, k)->chunk << 1 |
-                                          (access_of(in, l, k)->flags & SL_ACCESS_WRITE));
+            hash = sl_hash_word(hash, access_of(in, l, k)->chunk);
         for (uint32_t k = 0; k < l->death_count; k++)
             hash = sl_hash_word(hash, in->deaths[l->first_death + k]);
     }
@@ -54,17 +53,14 @@ static void count_events(struct sl_uses *u, const struct sl_plan_input *in)
     for (size_t c = 0; c < in->chunk_count; c++) u->first_event[c + 1] += u->first_event[c];
 }
 
-/* Where no copies are kept every use counts as a write. */
 static void list_events(struct sl_uses *u, const struct sl_plan_input *in)
 {
     uint32_t access = 0;
     for (uint32_t t = 0; t < u->period; t++) {
         const struct sl_plan_launch *l = &in->launches[t];
         for (uint32_t k = 0; k < l->access_count; k++, access++) {
-            const struct sl_plan_access *use = access_of(in, l, k);
-            bool reads = in->clean && !(use->flags & SL_ACCESS_WRITE);
-            u->events[u->first_event[use->chunk]++] =
-                (struct sl_chunk_event){t, access, reads ? SL_EVENT_READ : SL_EVENT_WRITE};
+            u->events[u->first_event[access_of(in, l, k)->chunk]++] =
+                (struct sl_chunk_event){t, access, SL_EVENT_USE};
         }
         for (uint32_t k = 0; k < l->death_count; k++)
             u->events[u->first_event[in->deaths[l->first_death + k]]++] =

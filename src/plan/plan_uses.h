@@ -5,7 +5,7 @@
 
 #include "plan/plan.h"
 
-enum sl_event_kind { SL_EVENT_READ, SL_EVENT_WRITE, SL_EVENT_DEATH };
+enum sl_event_kind { SL_EVENT_USE, SL_EVENT_DEATH };
 
 struct sl_chunk_event {
     uint32_t launch, access; /* access: in the order of the launches; none for a death */
@@ -22,8 +22,7 @@ struct sl_uses {
     uint32_t *rank_of, *alike_count; /* by chunk: its place among those, and how many they are */
 };
 
-/* Of the first `period` launches of valid input. Where no copies are kept every use counts as a write. On
- * SL_OK released with sl_uses_free. SL_ERR_UNSUPPORTED: the next launches do not repeat them, or there are
+/* Of the first `period` launches of valid input. On SL_OK released with sl_uses_free. SL_ERR_UNSUPPORTED: the next launches do not repeat them, or there are
  * more than `most_accesses`. SL_ERR_NO_MEMORY. */
 enum sl_status sl_uses_make(const struct sl_plan_input *input, size_t period, size_t most_accesses,
                             struct sl_uses *out);

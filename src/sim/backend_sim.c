@@ -125,13 +125,6 @@ static enum sl_status evict(void *self, uint64_t address, uint64_t bytes)
     return status == SL_OK && idle && copied ? finish(sim, sim->out) : status;
 }
 
-static enum sl_status leave(void *self, uint64_t address, uint64_t bytes)
-{
-    struct sim *sim = self;
-    sl_sim_evict(&sim->memory, address, bytes);
-    return transfer(sim, &sim->out, SL_SIM_OUT, 0);
-}
-
 static enum sl_status discard(void *self, uint64_t address, uint64_t bytes)
 {
     struct sim *sim = self;
@@ -310,7 +303,6 @@ enum sl_status sl_backend_sim_new(const struct sl_sim_device *device, struct sl_
         .fetch = fetch,
         .evict = evict,
         .discard = discard,
-        .leave = device->keeps_copies ? leave : NULL,
         .event_new = event_new,
         .timed_event_new = event_new,
         .event_delete = event_delete,

@@ -20,7 +20,6 @@ struct sl_sim_device {
     unsigned both_percent; /* percentage of its speed that each direction has while both run */
     uint64_t transfer_ns;  /* latency of a movement before its first byte */
     uint64_t call_ns;      /* host time of a driver call */
-    bool keeps_copies;     /* host memory keeps a good copy of fetched memory until it is written */
     uint32_t queue;        /* launches that the device queues before the host has to wait; not 0 */
     bool pages; /* the driver moves memory: a launch fetches what it uses, at half the link's speed */
     /* If not NULL: called with whole blocks that are copied out of the device, when the copy is issued. */

@@ -105,7 +105,6 @@ static void list(const struct plan_wish *wish, const struct replay_result *resid
                     setting.both_percent = wish->both_percent;
                     setting.transfer_ns = wish->transfer_ns;
                     setting.plan_attempts = wish->plan_attempts;
-                    setting.keeps_copies = wish->keeps_copies;
                     setting.plans_beside = wish->plans_beside;
                     setting.meets_over_link = wish->links[l].meets;
                     if (!is_new(out, &setting)) continue;

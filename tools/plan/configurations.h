@@ -27,7 +27,6 @@ struct plan_wish {
     uint64_t transfer_ns;
     unsigned plan_attempts;
     const char *backing; /* see struct replay_setting */
-    bool keeps_copies;
     bool plans_beside; /* the same */
 };
 

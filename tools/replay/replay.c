@@ -179,7 +179,6 @@ static enum sl_status start(struct replaying *r, const struct replay_setting *se
         .both_percent = setting->both_percent,
         .transfer_ns = setting->transfer_ns,
         .call_ns = CALL_NS,
-        .keeps_copies = setting->keeps_copies,
         .queue = QUEUE,
         .pages = !strcmp(setting->policy, "driver"),
         .fault_ns = FAULT_NS,

@@ -72,7 +72,6 @@ struct replay_setting {
     const char *backing; /* of SLUICE_BACKING; or NULL */
     uint64_t in_bytes_per_s, out_bytes_per_s;
     unsigned both_percent;
-    bool keeps_copies;            /* fetched data stays valid in host memory until it is written */
     uint64_t transfer_ns;         /* fixed cost of a movement */
     unsigned plan_attempts;       /* SLUICE_PLAN_ATTEMPTS */
     bool plans_beside;            /* plans are begun as early as with SLUICE_DAEMON=thread */
