@@ -13,12 +13,11 @@ struct builder {
     sl_chunk first[KINDS];
 };
 
-static void use(struct builder *b, enum kind kind, unsigned layer, unsigned from, unsigned count,
-                uint32_t flags)
+static void use(struct builder *b, enum kind kind, unsigned layer, unsigned from, unsigned count)
 {
     for (unsigned i = from; i < from + count; i++) {
         sl_chunk chunk = b->first[kind] + layer * b->width[kind] + i;
-        b->step->accesses[b->step->access_count++] = (struct sl_plan_access){chunk, flags};
+        b->step->accesses[b->step->access_count++] = (struct sl_plan_access){chunk};
         b->step->launches[b->step->launch_count].access_count++;
     }
 }
@@ -44,14 +43,14 @@ static void forward_and_backward(struct builder *b)
     const struct gpt_shape *shape = b->shape;
     double seconds = 2 * shape->parameters / shape->layers * shape->tokens / shape->flops_per_s;
     for (unsigned l = 0; l < shape->layers; l++) {
-        use(b, PARAMETER, l, 0, b->width[PARAMETER], 0);
-        use(b, ACTIVATION, l, 0, b->width[ACTIVATION], SL_ACCESS_WRITE);
+        use(b, PARAMETER, l, 0, b->width[PARAMETER]);
+        use(b, ACTIVATION, l, 0, b->width[ACTIVATION]);
         end_launch(b, seconds);
     }
     for (unsigned l = shape->layers; l-- > 0;) {
-        use(b, PARAMETER, l, 0, b->width[PARAMETER], 0);
-        use(b, ACTIVATION, l, 0, b->width[ACTIVATION], 0);
-        use(b, GRADIENT, l, 0, b->width[GRADIENT], SL_ACCESS_WRITE);
+        use(b, PARAMETER, l, 0, b->width[PARAMETER]);
+        use(b, ACTIVATION, l, 0, b->width[ACTIVATION]);
+        use(b, GRADIENT, l, 0, b->width[GRADIENT]);
         die(b, ACTIVATION, l);
         end_launch(b, 2 * seconds);
     }
@@ -78,7 +77,7 @@ static void sweep(struct builder *b)
                 for (enum kind kind = 0; kind < KINDS; kind++) {
                     bool reads = passes[p].reads >> kind & 1, writes = passes[p].write == kind;
                     operands += reads;
-                    if (reads || writes) use(b, kind, l, i, 1, writes ? SL_ACCESS_WRITE : 0);
+                    if (reads || writes) use(b, kind, l, i, 1);
                 }
                 end_launch(b, operands * (double)b->shape->chunk_bytes / DEVICE_BYTES_PER_S);
             }
@@ -88,8 +87,7 @@ static void update(struct builder *b)
 {
     for (unsigned l = 0; l < b->shape->layers; l++)
         for (unsigned i = 0; i < b->width[PARAMETER]; i++) {
-            for (enum kind kind = PARAMETER; kind <= VARIANCE; kind++)
-                use(b, kind, l, i, 1, kind == GRADIENT ? 0 : SL_ACCESS_WRITE);
+            for (enum kind kind = PARAMETER; kind <= VARIANCE; kind++) use(b, kind, l, i, 1);
             end_launch(b, 8 * (double)b->shape->chunk_bytes / DEVICE_BYTES_PER_S);
         }
 }

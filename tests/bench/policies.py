@@ -5,8 +5,7 @@ usage: policies.py BUILD [NAME ...]     writes BUILD/benchmarks/policies.json an
 
 Figures are means of the last iterations. stall_seconds: what launches waited for data, and what they took longer
 because it was not on the device. bound_seconds: null where it is neither in tests/bound/bounds.json nor can be computed
-(SciPy is missing). All that is for memory whose copy on the host stays good while it is only read; written_seconds and
-bound_written_seconds: every access counts as a write, as with today's unified memory.
+(SciPy is missing). Every access counts as a write, as with CUDA's unified memory.
 """
 import json
 import os
@@ -35,14 +34,10 @@ def run(bench, names):
     rows = []
     for name in names:
         case = CASES[name]
-        bound, written = (Bounds(sequence, case.in_sequence()) for sequence in bench.sequences(case))
-        budgets = bench.budgets(case)
-        replayed, replayed_written = bench.replay(case, True), bench.replay(case, False)
-        for (share, link, policy), one in replayed.items():
+        bound, budgets = Bounds(bench.sequence(case), case.in_sequence()), bench.budgets(case)
+        for (share, link, policy), one in bench.replay(case).items():
             rows.append(dict(sequence=name, budget=share, link_gbs=link, policy=policy, **summary(case, one),
-                             bound_seconds=bound.seconds(budgets[share], link),
-                             written_seconds=summary(case, replayed_written[share, link, policy])["seconds"],
-                             bound_written_seconds=written.seconds(budgets[share], link)))
+                             bound_seconds=bound.seconds(budgets[share], link)))
         at_half = {row["policy"]: row["seconds"] for row in rows
                    if (row["sequence"], row["budget"], row["link_gbs"]) == (name, 0.5, LINKS_GBS[0])}
         print(f"{name:16}", *(f"{policy} {1e3 * at_half[policy]:.1f}" for policy in POLICIES), "ms at 0.5", flush=True)

@@ -126,23 +126,21 @@ class Bench:
     def budgets(self, case):
         return case.budgets(self.plan(case, "--budget", "1")[0]["need_bytes"])
 
-    def replay(self, case, keep_copies):
-        """By (share, GB/s, policy): predictions. `keep_copies`: what is only read may leave without a copy."""
+    def replay(self, case):
+        """By (share, GB/s, policy): predictions."""
         budgets = self.budgets(case)
         predictions = self.plan(case, "--budget", ",".join(map(str, budgets.values())), "--policy", ",".join(POLICIES),
-                                "--link-gbs", ",".join(map(str, LINKS_GBS)), *(["--keep-copies"] if keep_copies else []))
+                                "--link-gbs", ",".join(map(str, LINKS_GBS)))
         shares = {size: share for share, size in budgets.items()}
         return {(shares[one["budget_bytes"]], one["link_in"] // 10**9, one["policy"]): one for one in predictions}
 
-    def sequences(self, case):
-        """What lower bounds are of: (what the program does, the same where every access may write). The trace of a
-        recorded one does not say what is only read."""
+    def sequence(self, case):
+        """What the lower bound is of: every access counts as a write, as in the core."""
         if case.name in sequences.SYNTHETIC:
-            does = sequences.synthetic(case.name)
-            return does, sequences.every_access_writes(does)
+            return sequences.every_access_writes(sequences.synthetic(case.name))
         path = os.path.join(self.folder, case.name + ".json")
         self.plan(case, "--budget", "1", "--iterations", str(case.in_sequence()), "--sequence", path)
         with open(path, encoding="utf-8") as file:
             sequence = json.load(file)
         sequence.update(name=case.name, cyclic=bool(case.period))
-        return sequence, sequences.every_access_writes(sequence)
+        return sequences.every_access_writes(sequence)

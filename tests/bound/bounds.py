@@ -59,10 +59,9 @@ def main():
         budgets = bench.budgets(case).values()
         old = table
         table = {key: kept for key, kept in table.items() if kept["sequence"] != name}
-        for sequence in bench.sequences(case):
-            bounds = Bounds(sequence, case.in_sequence(), {**old, **table})
-            table[bounds.hash] = dict(sequence=name, seconds={
-                f"{size} {link}": bounds.seconds(size, link) for size in budgets for link in LINKS_GBS})
+        bounds = Bounds(bench.sequence(case), case.in_sequence(), {**old, **table})
+        table[bounds.hash] = dict(sequence=name, seconds={
+            f"{size} {link}": bounds.seconds(size, link) for size in budgets for link in LINKS_GBS})
         with open(FILE, "w", encoding="utf-8") as file:
             json.dump(table, file, indent=1)
             file.write("\n")

@@ -57,8 +57,6 @@ struct device {
     const struct sl_plan *plan;
     enum sl_chunk_content *content;       /* as the device has it; RESIDENT only when it has arrived */
     bool *busy;                           /* chunks being moved */
-    bool *clean;                          /* chunks that nothing wrote since they came */
-    bool *written;                        /* chunks that were written since they last left */
     enum progress *progress;              /* for each action */
     size_t submitted, launched, finished; /* launches; submitted may be far ahead */
     size_t release;                       /* the release that is next to start or to complete */
@@ -109,10 +107,8 @@ static bool step_evict(struct device *d)
         if (!may_begin(d, i) || d->finished < launches) return false;
         assert_true(d->content[action->chunk] >= SL_CONTENT_RESIDENT && !d->busy[action->chunk]);
         assert_false(is_in_use(d, action->chunk));
-        d->written[action->chunk] = false;
         bool lives = content_lives_after(d->in, action->chunk, launches);
         if (action->kind == SL_ACTION_DISCARD) assert_false(lives);
-        if (action->kind == SL_ACTION_LEAVE) assert_true(!lives || d->clean[action->chunk]);
         d->busy[action->chunk] = true;
         d->progress[i] = RUNNING;
         return true;
@@ -143,7 +139,6 @@ static bool step_request(struct device *d, size_t i)
     d->bytes += d->in->chunk_bytes[action->chunk];
     assert_true(d->bytes <= d->in->budget_bytes);
     d->busy[action->chunk] = true;
-    d->clean[action->chunk] = d->in->clean && lives && !d->written[action->chunk];
     d->progress[i] = RUNNING;
     return true;
 }
@@ -166,9 +161,6 @@ static bool step_launch(struct device *d)
         const struct sl_plan_access *access = &d->in->accesses[d->in->launches[t].first_access + k];
         sl_chunk chunk = access->chunk;
         assert_true(!fits || (d->content[chunk] >= SL_CONTENT_RESIDENT && !d->busy[chunk]));
-        if (access->flags & SL_ACCESS_WRITE || d->content[chunk] == SL_CONTENT_RESIDENT_DEAD)
-            d->clean[chunk] = false;
-        d->written[chunk] |= access->flags & SL_ACCESS_WRITE;
     }
     d->launched++;
     return true;
@@ -179,12 +171,9 @@ void check_execution(const struct sl_plan_input *in, const struct sl_plan *plan,
     struct device d = {.in = in, .plan = plan, .release = next_eviction(plan, 0)};
     d.content = malloc((in->chunk_count + 1) * sizeof *d.content);
     d.busy = calloc(in->chunk_count + 1, sizeof *d.busy);
-    d.clean = calloc(in->chunk_count + 1, sizeof *d.clean);
-    d.written = calloc(in->chunk_count + 1, sizeof *d.written);
     d.progress = calloc(plan->action_count + 1, sizeof *d.progress);
-    assert_true(d.content && d.busy && d.clean && d.written && d.progress);
+    assert_true(d.content && d.busy && d.progress);
     memcpy(d.content, in->content, in->chunk_count * sizeof *d.content);
-    if (in->clean) memcpy(d.clean, in->clean, in->chunk_count * sizeof *d.clean);
     for (size_t i = 0; i < in->chunk_count; i++)
         if (in->content[i] >= SL_CONTENT_RESIDENT) d.bytes += in->chunk_bytes[i];
     /* Some schedules lean to one kind of event, so that it runs far ahead of the others or far behind. */
@@ -210,7 +199,5 @@ void check_execution(const struct sl_plan_input *in, const struct sl_plan *plan,
         assert_true(is_eviction(&plan->actions[i]) || d.progress[i] == COMPLETE);
     free(d.progress);
     free(d.busy);
-    free(d.clean);
-    free(d.written);
     free(d.content);
 }

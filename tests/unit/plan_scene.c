@@ -31,15 +31,10 @@ void scene_launch(struct scene *s, uint64_t duration_ns)
         (struct sl_plan_launch){(uint32_t)s->access_count, 0, (uint32_t)s->death_count, 0, duration_ns};
 }
 
-void scene_use_as(struct scene *s, sl_chunk chunk, uint32_t flags)
-{
-    s->accesses[s->access_count++] = (struct sl_plan_access){chunk, flags};
-    s->launches[s->in.launch_count - 1].access_count++;
-}
-
 void scene_use(struct scene *s, sl_chunk chunk)
 {
-    scene_use_as(s, chunk, SL_ACCESS_WRITE);
+    s->accesses[s->access_count++] = (struct sl_plan_access){chunk};
+    s->launches[s->in.launch_count - 1].access_count++;
 }
 
 void scene_die(struct scene *s, sl_chunk chunk)
@@ -66,7 +61,7 @@ void scene_repeat(struct scene *s, size_t times)
         scene_launch(s, launch->duration_ns);
         for (uint32_t k = 0; k < launch->access_count; k++) {
             const struct sl_plan_access *use = &s->accesses[launch->first_access + k];
-            scene_use_as(s, use->chunk, use->flags);
+            scene_use(s, use->chunk);
             s->accesses[s->access_count - 1].bytes = use->bytes;
         }
         for (uint32_t k = 0; k < launch->death_count; k++) scene_die(s, s->deaths[launch->first_death + k]);
@@ -89,10 +84,6 @@ void scene_random(struct scene *s, uint64_t *seed)
         if (s->content[i] >= SL_CONTENT_RESIDENT && above) s->content[i] = SL_CONTENT_HOST;
         if (s->content[i] >= SL_CONTENT_RESIDENT) resident += s->bytes[i];
     }
-    bool keeps_copies = random_below(seed, 2);
-    if (keeps_copies) s->in.clean = s->clean;
-    for (size_t i = 0; i < chunks; i++)
-        s->clean[i] = s->content[i] == SL_CONTENT_RESIDENT && random_below(seed, 2);
     s->in.when = (enum sl_plan_when)random_below(seed, SL_PLAN_ON_DEMAND + 1);
     size_t launches = random_below(seed, SCENE_LAUNCHES);
     uint64_t part_seed = *seed;
@@ -102,7 +93,7 @@ void scene_random(struct scene *s, uint64_t *seed)
         scene_launch(s, random_below(seed, 4) * random_below(seed, 20));
         for (sl_chunk i = 0; i < chunks && s->launches[t].access_count < accesses; i++)
             if (random_below(seed, (uint32_t)chunks) < accesses) {
-                scene_use_as(s, i, random_below(seed, 2) ? SL_ACCESS_WRITE : 0);
+                scene_use(s, i);
                 s->accesses[s->access_count - 1].bytes = parts ? random_below(&part_seed, 10) : 0;
             }
         for (uint32_t k = random_below(seed, deaths + 1); k > 0; k--)

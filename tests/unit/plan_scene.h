@@ -14,7 +14,6 @@ struct scene {
     sl_chunk deaths[SCENE_LAUNCHES * SCENE_DEATHS];
     uint64_t bytes[SCENE_CHUNKS];
     enum sl_chunk_content content[SCENE_CHUNKS];
-    bool clean[SCENE_CHUNKS];
     size_t access_count, death_count;
     double launch_ns[SCENE_LAUNCHES]; /* the durations, 1 where there is none */
 };
@@ -23,9 +22,7 @@ struct scene {
 void scene_begin(struct scene *s, size_t chunks, uint64_t budget_bytes);
 
 void scene_launch(struct scene *s, uint64_t duration_ns);
-/* Of the last launch, all of the chunk. */
-void scene_use_as(struct scene *s, sl_chunk chunk, uint32_t flags);
-void scene_use(struct scene *s, sl_chunk chunk); /* and writes it */
+void scene_use(struct scene *s, sl_chunk chunk); /* in the last launch, all of the chunk */
 void scene_die(struct scene *s, sl_chunk chunk);
 
 /* Launches that use one chunk each, named by a letter; a letter in capitals dies after its launch. */

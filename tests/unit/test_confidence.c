@@ -117,7 +117,7 @@ static void a_plan_ends_where_belief_does(void **state)
     enum sl_chunk_content content[CHUNKS];
     for (uint32_t t = 0; t < LAUNCHES; t++) {
         launches[t] = (struct sl_plan_launch){.first_access = t, .access_count = 1, .duration_ns = 1000};
-        accesses[t] = (struct sl_plan_access){t % CHUNKS, SL_ACCESS_WRITE};
+        accesses[t] = (struct sl_plan_access){t % CHUNKS};
     }
     for (int c = 0; c < CHUNKS; c++) {
         bytes[c] = 1000;

@@ -232,25 +232,6 @@ static void test_how_far_ahead_is_as_asked(void **state)
     sl_plan_free(&plan);
 }
 
-static void test_what_was_only_read_leaves_without_a_copy(void **state)
-{
-    (void)state;
-    struct scene s;
-    scene_begin(&s, 3, 1);
-    s.content[0] = s.content[1] = s.content[2] = SL_CONTENT_HOST;
-    s.in.clean = s.clean;
-    for (sl_chunk c = 0; c < 3; c++) {
-        scene_launch(&s, 1);
-        scene_use_as(&s, c, c == 1 ? SL_ACCESS_WRITE : 0);
-    }
-    struct sl_plan plan = make_checked(&s, 1);
-    assert_int_equal(plan.action_count, 5);
-    assert_true(plan.actions[1].kind == SL_ACTION_LEAVE && plan.actions[1].chunk == 0);
-    assert_true(plan.actions[3].kind == SL_ACTION_EVICT && plan.actions[3].chunk == 1);
-    assert_int_equal(plan.bytes_out, 1);
-    sl_plan_free(&plan);
-}
-
 static void test_a_launch_beyond_the_budget_gets_what_fits(void **state)
 {
     (void)state;
@@ -349,7 +330,6 @@ int main(void)
         cmocka_unit_test(test_the_furthest_use_leaves_right_after_its_last),
         cmocka_unit_test(test_a_drop_overtakes_copies_that_can_wait),
         cmocka_unit_test(test_how_far_ahead_is_as_asked),
-        cmocka_unit_test(test_what_was_only_read_leaves_without_a_copy),
         cmocka_unit_test(test_a_launch_beyond_the_budget_gets_what_fits),
         cmocka_unit_test(test_a_launch_beyond_the_budget_gets_what_the_link_has_time_for),
         cmocka_unit_test(test_a_smaller_budget_is_obeyed_at_once),

@@ -28,7 +28,7 @@ static int set_up(void **state)
     (void)state;
     for (uint32_t t = 0; t < LAUNCHES; t++) {
         launches[t] = (struct sl_plan_launch){.first_access = t, .access_count = 1, .duration_ns = MS};
-        accesses[t] = (struct sl_plan_access){t, SL_ACCESS_WRITE};
+        accesses[t] = (struct sl_plan_access){t};
         bytes[t] = 2 * SL_MIB;
         content[t] = at_end[t] = t < 2 ? SL_CONTENT_RESIDENT : SL_CONTENT_HOST;
     }

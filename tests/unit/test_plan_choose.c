@@ -19,11 +19,11 @@ struct course {
     const struct sl_choice *choice;
     bool belady; /* victims are checked */
     struct chunk_now {
-        bool resident, alive, clean, stale; /* stale: written in host memory since it last came */
-        uint32_t moment;                    /* after its last use here, or its death */
-        uint32_t since;                     /* when it last died, or came to life, in host memory */
-        uint32_t access, release;           /* its last; SL_NONE */
-        uint32_t next;                      /* the launch that uses it next; SL_NONE */
+        bool resident, alive;
+        uint32_t moment;          /* after its last use here, or its death */
+        uint32_t since;           /* when it last died, or came to life, in host memory */
+        uint32_t access, release; /* its last; SL_NONE */
+        uint32_t next;            /* the launch that uses it next; SL_NONE */
     } now[SCENE_CHUNKS];
     uint64_t resident_bytes;
     uint32_t evictions, requests, remotes; /* carried out so far */
@@ -79,9 +79,9 @@ static void evict(struct course *c, uint32_t launch)
     assert_true(x->resident && e->launch == launch && e->moment == x->moment && e->access == x->access);
     /* What makes room at the very beginning is not kept by the first launch. */
     if (e->request != SL_NONE) assert_false(uses(c->s, launch, e->chunk));
-    assert_int_equal(e->kind, !x->alive ? SL_ACTION_DISCARD : x->clean ? SL_ACTION_LEAVE : SL_ACTION_EVICT);
+    assert_int_equal(e->kind, x->alive ? SL_ACTION_EVICT : SL_ACTION_DISCARD);
     if (c->belady) check_victim(c, e->chunk, e->request == SL_NONE ? SL_NONE : launch);
-    x->resident = x->stale = false;
+    x->resident = false;
     x->release = c->evictions++;
     c->resident_bytes -= c->s->bytes[e->chunk];
 }
@@ -94,7 +94,6 @@ static void come(struct course *c)
     assert_true(r->copy == x->alive && r->moment == x->since && r->release == x->release);
     c->resident_bytes += c->s->bytes[r->chunk];
     assert_true(c->resident_bytes <= c->s->in.budget_bytes);
-    x->clean = c->s->in.clean && x->alive && !x->stale;
     x->resident = x->alive = true;
     c->requests++;
 }
@@ -126,20 +125,17 @@ static void run(struct course *c, uint32_t t)
         uint32_t access = c->s->launches[t].first_access + k;
         sl_chunk chunk = c->s->accesses[access].chunk;
         struct chunk_now *x = &c->now[chunk];
-        bool writes = c->s->accesses[access].flags & SL_ACCESS_WRITE || !c->s->in.clean;
         uint64_t part = c->s->accesses[access].bytes, all = c->s->bytes[chunk];
         if (!part || part > all) part = all;
         assert_true(x->resident || !fits(c->s, t));
         x->next = c->outlook->next[access];
         if (x->resident) {
-            x->clean = x->clean && x->alive && !writes;
             x->moment = t + 1;
             x->access = access;
         } else {
             in_bytes += x->alive ? part : 0;
-            out_bytes += writes ? part : 0;
+            out_bytes += part;
             if (!x->alive) x->since = t + 1;
-            x->stale |= writes;
         }
         x->alive = true;
     }
@@ -165,7 +161,6 @@ static void check_choice(const struct scene *s, const struct sl_outlook *outlook
         bool alive = s->content[i] == SL_CONTENT_HOST || s->content[i] == SL_CONTENT_RESIDENT;
         c.now[i] = (struct chunk_now){.resident = resident,
                                       .alive = alive,
-                                      .clean = s->in.clean && s->clean[i],
                                       .access = SL_NONE,
                                       .release = SL_NONE,
                                       .next = outlook->first[i]};
@@ -250,7 +245,7 @@ static void any_prices_can_be_carried_out(void **state)
 enum { A, B, C, D, LETTERS = 7 };
 
 /* Of a and b, both resident, one leaves for c: a is used at launch 5 again, b at launch 4. The first one. */
-static struct sl_eviction first_victim(const struct sl_policy *policy, bool keeps_copies, bool clean_b)
+static struct sl_eviction first_victim(const struct sl_policy *policy)
 {
     struct scene s;
     struct sl_outlook outlook;
@@ -259,9 +254,6 @@ static struct sl_eviction first_victim(const struct sl_policy *policy, bool keep
     s.content[A] = s.content[B] = SL_CONTENT_RESIDENT;
     s.content[C] = SL_CONTENT_HOST;
     scene_string(&s, "abccba");
-    for (uint32_t a = 0; a < 2; a++) s.accesses[a].flags = 0;
-    if (keeps_copies) s.in.clean = s.clean;
-    s.clean[B] = clean_b;
     assert_int_equal(sl_outlook_make(&s.in, s.launch_ns, &outlook), SL_OK);
     assert_int_equal(sl_plan_choose(&s.in, &outlook, policy, &choice), SL_OK);
     check_choice(&s, &outlook, &choice, false);
@@ -278,35 +270,20 @@ static void the_cheaper_copy_leaves(void **state)
     uint8_t by_access[LETTERS - 1] = {0}, by_chunk[4] = {0};
     struct sl_prices prices = {in, out};
     struct sl_policy policy = {.prices = &prices, .least_price = 0.1};
-    assert_int_equal(first_victim(&(struct sl_policy){0}, false, false).chunk, A);
-    assert_int_equal(first_victim(&policy, false, false).chunk, A); /* all cost the same */
-    in[5] = 1;                                                      /* whoever needs a waits for its copy */
-    assert_int_equal(first_victim(&policy, false, false).chunk, B);
+    assert_int_equal(first_victim(&(struct sl_policy){0}).chunk, A);
+    assert_int_equal(first_victim(&policy).chunk, A); /* all cost the same */
+    in[5] = 1;                                        /* whoever needs a waits for its copy */
+    assert_int_equal(first_victim(&policy).chunk, B);
     out[2] = 3; /* but the copy out behind b's use costs more */
-    assert_int_equal(first_victim(&policy, false, false).chunk, A);
+    assert_int_equal(first_victim(&policy).chunk, A);
     out[2] = 0;
     in[5] = 0;
     struct sl_guide guide = {by_access, by_chunk, LETTERS - 1};
     policy.guide = &guide;
     by_access[1] = SL_LEAVES; /* the relaxation has b leave behind its use at launch 1 */
-    assert_int_equal(first_victim(&policy, false, false).chunk, B);
+    assert_int_equal(first_victim(&policy).chunk, B);
     by_access[0] = SL_LEAVES;
-    assert_int_equal(first_victim(&policy, false, false).chunk, A);
-}
-
-/* A copy in host memory that is still good costs nothing to leave. */
-static void what_is_clean_costs_less(void **state)
-{
-    (void)state;
-    double in[LETTERS] = {0}, out[LETTERS] = {0};
-    struct sl_prices prices = {in, out};
-    struct sl_policy policy = {.prices = &prices, .least_price = 0.1};
-    struct sl_eviction victim = first_victim(&policy, true, true);
-    assert_true(victim.chunk == B && victim.kind == SL_ACTION_LEAVE);
-    victim = first_victim(&policy, true, false);
-    assert_true(victim.chunk == A && victim.kind == SL_ACTION_EVICT);
-    victim = first_victim(&policy, false, true); /* where no copies are kept there is none */
-    assert_true(victim.chunk == A && victim.kind == SL_ACTION_EVICT);
+    assert_int_equal(first_victim(&policy).chunk, A);
 }
 
 /* A launch of four chunks where two fit. What comes for it is that part of what it lacks, unless that is
@@ -431,7 +408,6 @@ int main(void)
         cmocka_unit_test(beladys_choice_is_carried_out),
         cmocka_unit_test(any_prices_can_be_carried_out),
         cmocka_unit_test(the_cheaper_copy_leaves),
-        cmocka_unit_test(what_is_clean_costs_less),
         cmocka_unit_test(a_launch_that_does_not_fit_gets_its_part),
         cmocka_unit_test(what_it_uses_most_of_comes),
         cmocka_unit_test(nothing_moves_earlier_than_it_may),

@@ -81,7 +81,6 @@ static void each_action_leaves_its_content(void **state)
     (void)state;
     assert_int_equal(after(SL_CONTENT_HOST, SL_ACTION_FETCH, "b"), SL_CONTENT_RESIDENT);
     assert_int_equal(after(SL_CONTENT_RESIDENT, SL_ACTION_EVICT, "b"), SL_CONTENT_HOST);
-    assert_int_equal(after(SL_CONTENT_RESIDENT, SL_ACTION_LEAVE, "b"), SL_CONTENT_HOST);
     assert_int_equal(after(SL_CONTENT_RESIDENT_DEAD, SL_ACTION_DISCARD, "b"), SL_CONTENT_DEAD);
     assert_int_equal(after(SL_CONTENT_DEAD, SL_ACTION_POPULATE, "b"), SL_CONTENT_RESIDENT_DEAD);
     assert_int_equal(after(SL_CONTENT_DEAD, SL_ACTION_POPULATE, "a"), SL_CONTENT_RESIDENT);

@@ -18,7 +18,6 @@ struct sweep {
     sl_chunk deaths[LAUNCHES];
     uint64_t bytes[CHUNKS];
     enum sl_chunk_content content[CHUNKS];
-    bool clean[CHUNKS];
     double launch_ns[LAUNCHES];
     struct sl_plan_input input;
 };
@@ -29,8 +28,8 @@ static void make(struct sweep *s, uint64_t budget_chunks, double copies_for_laun
     for (uint32_t t = 0; t < LAUNCHES; t++) {
         s->launches[t] = (struct sl_plan_launch){.first_access = t * USES, .access_count = USES};
         s->launch_ns[t] = copies_for_launch * COPY_NS;
-        s->accesses[t * USES] = (struct sl_plan_access){0, SL_ACCESS_WRITE};
-        s->accesses[t * USES + 1] = (struct sl_plan_access){1 + t % SWEPT, SL_ACCESS_WRITE};
+        s->accesses[t * USES] = (struct sl_plan_access){0};
+        s->accesses[t * USES + 1] = (struct sl_plan_access){1 + t % SWEPT};
     }
     for (uint32_t c = 0; c < CHUNKS; c++) {
         s->bytes[c] = CHUNK_BYTES;
@@ -97,20 +96,6 @@ static void test_waits_are_what_the_link_takes_longer(void **state)
     make(&s, 12, 0.25);
     r = solved(&s, 1e12);
     assert_true(sl_relaxation_wait_ns(r) > 4 * COPY_NS && sl_relaxation_wait_ns(r) < 8 * COPY_NS);
-    sl_relaxation_delete(r);
-}
-
-/* A copy that is still good is not made again: what is only read need not leave. */
-static void test_what_is_only_read_costs_less(void **state)
-{
-    (void)state;
-    static struct sweep s;
-    make(&s, 12, 0.25);
-    for (uint32_t t = 0; t < LAUNCHES; t++) s.accesses[t * USES + 1].flags = 0;
-    double most_bytes = 11.5 * (double)CHUNK_BYTES; /* those that come, not those that leave */
-    s.input.clean = s.clean;
-    struct sl_relaxation *r = solved(&s, most_bytes);
-    assert_true(sl_relaxation_wait_ns(r) < 8 * COPY_NS);
     sl_relaxation_delete(r);
 }
 
@@ -211,7 +196,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_always_used_stays),
         cmocka_unit_test(test_waits_are_what_the_link_takes_longer),
-        cmocka_unit_test(test_what_is_only_read_costs_less),
         cmocka_unit_test(test_the_dead_need_no_room),
         cmocka_unit_test(test_what_does_not_repeat_has_none),
         cmocka_unit_test(test_it_fits_its_own_launches),

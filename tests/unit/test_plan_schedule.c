@@ -76,7 +76,9 @@ static void check_complete(const struct scene *s, const struct made *m)
             &m->plan.actions[action->frame_from == SL_NONE ? a : action->frame_from];
         if (frame->chunk != action->chunk) assert_true(frame->deadline <= action->deadline);
     }
-    assert_true(request == m->choice.request_count && releases == m->choice.eviction_count);
+    assert_int_equal(request, m->choice.request_count);
+    if (!s->in.launch_count) return; /* nothing is carried out */
+    assert_int_equal(releases, m->choice.eviction_count);
     for (uint32_t e = 0; e < m->choice.eviction_count; e++) {
         const struct sl_eviction *eviction = &m->choice.evictions[e];
         size_t found = 0;
@@ -240,18 +242,17 @@ static void times_follow_from_the_actions(void **state)
 
 /* What a launch uses in place goes over the link meanwhile, behind what is under way: then it ends later. Two
  * chunks that are larger than the budget, of 30 ns each on the link. */
-static void check_in_place(bool has_content, bool writes, double copied_bytes)
+static void check_in_place(bool has_content, double copied_bytes)
 {
     struct scene s;
     struct made m;
     scene_begin(&s, 3, 1);
-    s.in.clean = s.clean;
     s.content[0] = SL_CONTENT_RESIDENT;
     s.content[1] = s.content[2] = has_content ? SL_CONTENT_HOST : SL_CONTENT_DEAD;
     s.bytes[1] = s.bytes[2] = 30;
     scene_string(&s, "a");
     scene_launch(&s, 1);
-    for (sl_chunk c = 1; c < 3; c++) scene_use_as(&s, c, writes ? SL_ACCESS_WRITE : 0);
+    for (sl_chunk c = 1; c < 3; c++) scene_use(&s, c);
     scene_string(&s, "a");
     make(&s, 0, &m);
     assert_int_equal(m.choice.remote_count, 1);
@@ -266,9 +267,8 @@ static void check_in_place(bool has_content, bool writes, double copied_bytes)
 static void use_in_place_takes_the_link(void **state)
 {
     (void)state;
-    check_in_place(true, false, 60);
-    check_in_place(false, true, 60);
-    check_in_place(true, true, 120);
+    check_in_place(false, 60);
+    check_in_place(true, 120);
 }
 
 static void nothing_to_do_takes_the_launches_time(void **state)

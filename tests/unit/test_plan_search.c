@@ -46,12 +46,11 @@ static void make_periodic(struct scene *s, uint64_t *seed)
     scene_begin(s, chunks, 3 + random_below(seed, 3));
     for (uint32_t c = 0; c < chunks; c++) s->content[c] = SL_CONTENT_HOST;
     s->in.in_bytes_per_s = s->in.out_bytes_per_s = 1000;
-    if (random_below(seed, 2)) s->in.clean = s->clean;
     for (uint32_t t = 0; t < launches; t++) {
         scene_launch(s, 100000 * (1 + random_below(seed, 40)));
         for (int k = 0; k < 2; k++) {
             sl_chunk c = random_below(seed, chunks / 2) * 2 + (sl_chunk)k;
-            scene_use_as(s, c, random_below(seed, 3) ? SL_ACCESS_WRITE : 0);
+            scene_use(s, c);
         }
         if (random_below(seed, 4) == 0) scene_die(s, random_below(seed, chunks));
     }

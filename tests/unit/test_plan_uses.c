@@ -18,11 +18,10 @@ static size_t make_periodic(struct scene *s, uint64_t *seed)
     size_t chunks = 1 + random_below(seed, SCENE_CHUNKS), period = 1 + random_below(seed, 5);
     scene_begin(s, chunks, 10);
     for (size_t c = 0; c < chunks; c++) s->bytes[c] = 1 + random_below(seed, 2);
-    if (random_below(seed, 2)) s->in.clean = s->clean;
     for (size_t t = 0; t < period; t++) {
         scene_launch(s, 1);
         for (sl_chunk c = 0; c < chunks && s->launches[t].access_count < SCENE_ACCESSES; c++)
-            if (random_below(seed, 4) == 0) scene_use_as(s, c, random_below(seed, 2) ? SL_ACCESS_WRITE : 0);
+            if (random_below(seed, 4) == 0) scene_use(s, c);
         if (random_below(seed, 3) == 0) scene_die(s, random_below(seed, (uint32_t)chunks));
     }
     scene_repeat(s, 2 + random_below(seed, 2));
@@ -38,8 +37,7 @@ static uint32_t find_events(const struct scene *s, size_t period, sl_chunk chunk
         const struct sl_plan_launch *launch = &s->launches[t];
         for (uint32_t a = launch->first_access; a < launch->first_access + launch->access_count; a++) {
             if (s->accesses[a].chunk != chunk) continue;
-            bool reads = s->in.clean && !(s->accesses[a].flags & SL_ACCESS_WRITE);
-            events[count++] = (struct sl_chunk_event){t, a, reads ? SL_EVENT_READ : SL_EVENT_WRITE};
+            events[count++] = (struct sl_chunk_event){t, a, SL_EVENT_USE};
         }
         for (uint32_t k = 0; k < launch->death_count; k++)
             if (s->deaths[launch->first_death + k] == chunk)
@@ -115,11 +113,10 @@ static void the_uses_are_those_of_a_period(void **state)
 static void make_three(struct scene *s)
 {
     scene_begin(s, 4, 10);
-    s->in.clean = s->clean;
     for (sl_chunk c = 0; c < 3; c++) {
         scene_launch(s, 1);
-        scene_use_as(s, c, 0);
-        scene_use_as(s, c + 1, SL_ACCESS_WRITE);
+        scene_use(s, c);
+        scene_use(s, c + 1);
     }
     scene_die(s, 2);
     scene_repeat(s, 2);
@@ -149,9 +146,6 @@ static void what_does_not_repeat_has_none(void **state)
     assert_none(&s, PERIOD, MANY);
     make_three(&s);
     s.accesses[USES + 3].chunk = 0; /* the second time another chunk is used */
-    assert_none(&s, PERIOD, MANY);
-    make_three(&s);
-    s.accesses[USES].flags = SL_ACCESS_WRITE; /* or written */
     assert_none(&s, PERIOD, MANY);
     make_three(&s);
     s.deaths[1] = 1; /* or dies */

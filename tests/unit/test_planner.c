@@ -34,7 +34,7 @@ static int begin(void **state)
     for (uint32_t l = 0; l < LAUNCHES; l++) {
         launches[l] =
             (struct sl_plan_launch){.first_access = 2 * l, .access_count = 2, .duration_ns = MS / 8};
-        accesses[2 * l] = (struct sl_plan_access){l % CHUNKS, SL_ACCESS_WRITE};
+        accesses[2 * l] = (struct sl_plan_access){l % CHUNKS};
         accesses[2 * l + 1] = (struct sl_plan_access){(l + CHUNKS - 1) % CHUNKS, 0};
     }
     for (uint32_t c = 0; c < CHUNKS; c++) {

@@ -44,7 +44,7 @@ static void make(struct fixture *f, uint64_t *random)
         for (uint32_t k = 0; k < USES; k++) {
             sl_chunk c = history * 12 + (k + random_below(random, 4) * USES) % 12;
             if (k == 2 && random_below(random, 3) == 0) c = 36 + random_below(random, 4);
-            f->accesses[t * USES + k] = (struct sl_plan_access){c, SL_ACCESS_WRITE};
+            f->accesses[t * USES + k] = (struct sl_plan_access){c};
         }
         f->order[t] = f->position[t] = t;
     }

@@ -62,8 +62,7 @@ static bool run_resident(const struct replay_job *job, const struct plan_wish *w
                                                         .out_bytes_per_s = wish->links[l].out_bytes_per_s,
                                                         .both_percent = wish->both_percent,
                                                         .transfer_ns = wish->transfer_ns,
-                                                        .meets_over_link = wish->links[l].meets,
-                                                        .keeps_copies = wish->keeps_copies};
+                                                        .meets_over_link = wish->links[l].meets};
     bool good = replay_job(job, settings, count, &results, sums);
     free(results);
     free(settings);

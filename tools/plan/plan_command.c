@@ -285,9 +285,6 @@ int command_plan(int argc, char **argv)
         {"daemon", OPTION_WORD, &daemon, .words = daemons,
          .help = "When plans are made. inline, the default: when a plan is needed. thread: half a plan "
                  "earlier, as the threads of sluice run --daemon thread do. Movements cost the same."},
-        {"keep-copies", OPTION_SWITCH, &wish.keeps_copies,
-         .help =
-             "Assume that a chunk that was only read is evicted without a copy. No driver supports this."},
         {"no-least", OPTION_SWITCH, &order.no_least,
          .help = "Print only the table; do not search for the least budget."},
         {"profile", OPTION_TEXT, &order.profile, "OUT",
