@@ -10,7 +10,6 @@
     X(RELAXATION)  /* victims that the linear relaxation of a period evicts are preferred */                 \
     X(VARIANTS)    /* of the best prices, by chance */                                                       \
     X(LESSONS)     /* go from one plan to the next */                                                        \
-    X(AGAIN)       /* the last plan is used again where its input repeats */                                 \
     X(FILLS)       /* launches that exceed the budget get a part of what they lack */                        \
     X(CONTINUE)    /* a plan begins where the one before ends, not with the chunks as they are */            \
     X(CONFIDENCE)  /* predictions are planned for only as far as they lately held */                         \

@@ -32,17 +32,16 @@ void sl_decision_plan_begun(enum sl_begin_reason why, sl_tick tick)
            sl_decision_reason_text(SL_DECISION_BEGIN, why));
 }
 
-void sl_decision_plan_switch(const struct sl_schedule *schedule, bool again)
+void sl_decision_plan_switch(const struct sl_schedule *schedule)
 {
     const struct sl_steps *steps = &schedule->steps;
     if (!sl_decisions_wanted()) return;
-    record(SL_DECISION_SWITCH, again,
+    record(SL_DECISION_SWITCH, 0,
            (uint64_t[4]){steps->first_tick, steps->serve, steps->out_count, steps->in_count});
     sl_log(SL_LOG_DEBUG,
            "launch %" PRIu64 ": a plan is carried out for %zu launches: %" PRIu32 " evictions, %" PRIu32
-           " fetches%s",
-           steps->first_tick, steps->serve, steps->out_count, steps->in_count,
-           again ? ", the same as before" : "");
+           " fetches",
+           steps->first_tick, steps->serve, steps->out_count, steps->in_count);
 }
 
 void sl_decision_plan_goes_on(sl_tick tick, int64_t delay)

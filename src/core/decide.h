@@ -13,14 +13,15 @@ bool sl_decisions_wanted(void);
 /* A plan is begun while launch `tick` is. */
 void sl_decision_plan_begun(enum sl_begin_reason why, sl_tick tick);
 
-/* The schedule has a new plan. `again`: it is the one before. */
-void sl_decision_plan_switch(const struct sl_schedule *schedule, bool again);
+/* The schedule has a new plan. */
+void sl_decision_plan_switch(const struct sl_schedule *schedule);
 
-/* A plan is discarded: one whose first launch is `first` and of whose launches `left` were still to come.
- * `carried_out`: it was, until now. */
 /* The program goes on as the plan has it, so many launches later than that; negative: earlier. Said with
  * SLUICE_VERBOSE=2 only. */
 void sl_decision_plan_goes_on(sl_tick tick, int64_t delay);
+
+/* A plan is discarded: one whose first launch is `first` and of whose launches `left` were still to come.
+ * `carried_out`: it was, until now. */
 void sl_decision_plan_discarded(enum sl_cancel_reason why, sl_tick first, uint64_t left, bool carried_out);
 
 /* `came` came, the newest launch being `tick`, where `expected`, which is not SL_NONE, was expected. Caller

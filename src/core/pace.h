@@ -1,7 +1,5 @@
-/* How much of a core the planner's thread takes: its first plans are made as fast as they are asked for, and
- * behind them it may look for better ones in a hundredth of the time that plans are for. One thread at a
- * time.
- */
+/* How much of a core the planner's thread spends on searching for better plans: its first plans search as
+ * often as they are asked for, later ones a hundredth of the time that plans serve. One thread at a time. */
 #ifndef SLUICE_PACE_H
 #define SLUICE_PACE_H
 
@@ -13,21 +11,19 @@
 
 struct sl_pace {
     uint64_t plans;
-    double owed_ns; /* of the processor's time, more than the share; never less than 0 */
+    double owed_ns; /* processor time of the last search that its share does not cover yet; never below 0 */
 };
 
-/* A plan cost `cpu_ns`; what is carried out of it takes `served_ns`. `again`: it was the plan of before. What
- * had to be made is not held against the next plans: there was no other. */
-static inline void sl_pace_made(struct sl_pace *pace, uint64_t cpu_ns, double served_ns, bool again)
+/* A plan that serves `served_ns` cost `cpu_ns`. `hurried`: without a search. */
+static inline void sl_pace_made(struct sl_pace *pace, uint64_t cpu_ns, double served_ns, bool hurried)
 {
-    pace->plans += !again;
-    if (pace->plans < SL_PACE_FIRST_PLANS) return;
-    if (!again) pace->owed_ns = 0;
-    pace->owed_ns += (double)cpu_ns - SL_PACE_SHARE * served_ns;
+    if (++pace->plans < SL_PACE_FIRST_PLANS) return;
+    if (!hurried) pace->owed_ns = (double)cpu_ns;
+    pace->owed_ns -= SL_PACE_SHARE * served_ns;
     if (pace->owed_ns < 0) pace->owed_ns = 0;
 }
 
-/* Whether a plan of before is to be given again if one serves, and nothing else is to be done. */
+/* Whether the next plan is to be made without a search. */
 static inline bool sl_pace_hurries(const struct sl_pace *pace)
 {
     return pace->owed_ns > 0;

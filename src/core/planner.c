@@ -22,7 +22,6 @@ struct sl_planner {
     _Atomic uint32_t state;  /* the futex */
     struct sl_plan_job job;  /* the caller's in MADE, else the thread's */
     struct sl_plan_job next; /* the caller's, but in TO_MAKE */
-    struct sl_plan_memory memory;
     struct sl_pace pace;
 };
 
@@ -47,26 +46,18 @@ static bool reserve(struct sl_plan_job *job)
     return job->out && job->in && job->marks && job->now;
 }
 
-static enum sl_status make(struct sl_plan_job *job, struct sl_plan_memory *memory, bool hurried)
+static enum sl_status make(struct sl_plan_job *job)
 {
-    job->again = sl_plan_again(memory, &job->input, hurried, &job->plan);
-    if (job->again) {
-        if (!hurried && job->lessons && sl_plan_learn(job->lessons, job->input.attempts))
-            sl_plan_look_again(memory);
-        memcpy(job->at_end, job->input.content, job->input.chunk_count * sizeof *job->at_end);
-        return SL_OK;
-    }
     enum sl_status status = sl_plan_make(&job->input, job->lessons, &job->plan);
     if (status) return status;
     sl_plan_content(&job->input, &job->plan, job->serve, job->at_end);
-    sl_plan_keep(memory, &job->input, &job->plan, job->at_end);
     return SL_OK;
 }
 
-void sl_plan_job_make(struct sl_plan_job *job, struct sl_plan_memory *memory, bool hurried)
+void sl_plan_job_make(struct sl_plan_job *job)
 {
     uint64_t start = sl_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    job->status = reserve(job) ? make(job, memory, hurried) : SL_ERR_NO_MEMORY;
+    job->status = reserve(job) ? make(job) : SL_ERR_NO_MEMORY;
     if (job->status == SL_OK) SL_WRONG_PLAN(&job->input, &job->plan);
     if (job->status == SL_OK)
         job->status = sl_steps_new(&job->plan, &job->input, job->serve, job->input.chunk_count, &job->steps);
@@ -78,11 +69,12 @@ static void make_next(struct sl_planner *planner)
     struct sl_plan_job *job = &planner->job;
     sl_plan_job_free(job);
     *job = planner->next;
-    sl_plan_job_make(job, &planner->memory, !planner->here && sl_pace_hurries(&planner->pace));
+    job->input.hurried = !planner->here && sl_pace_hurries(&planner->pace);
+    sl_plan_job_make(job);
     SL_TEST_DELAY(PLAN);
     if (job->status || job->plan.seconds_ns == 0) return;
     double part = (double)job->serve / (double)job->input.launch_count;
-    sl_pace_made(&planner->pace, job->cpu_ns, part * (double)job->plan.seconds_ns, job->again);
+    sl_pace_made(&planner->pace, job->cpu_ns, part * (double)job->plan.seconds_ns, job->input.hurried);
 }
 
 static void *work(void *argument)
@@ -139,7 +131,6 @@ void sl_planner_stop(struct sl_planner *planner)
         pthread_join(planner->thread, NULL);
     }
     sl_plan_job_free(&planner->job);
-    sl_plan_memory_free(&planner->memory);
     free(planner);
 }
 

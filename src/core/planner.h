@@ -1,11 +1,11 @@
 /* Makes plans, one at a time: in a thread of its own beside the program's launches, or in that of the caller.
- * It calls no driver and takes no lock; pace.h says how much of a core the thread takes. Caller holds the order
- * lock. */
+ * It calls no driver and takes no lock; pace.h says how much of a core the thread takes. Caller holds the
+ * order lock. */
 #ifndef SLUICE_PLANNER_H
 #define SLUICE_PLANNER_H
 
 #include "move/schedule.h"
-#include "plan/plan_again.h"
+#include "plan/plan.h"
 
 struct sl_planner;
 
@@ -16,7 +16,6 @@ struct sl_plan_job {
     struct sl_plan_lessons *lessons;
     enum sl_chunk_content *at_end; /* gets where the chunks are behind the served launches */
     enum sl_status status;
-    bool again; /* it is the plan of before */
     struct sl_plan plan;
     struct sl_steps steps;
     struct sl_step *out, *in;   /* room for a step for each chunk: see plan_switch.h */
@@ -41,8 +40,8 @@ struct sl_plan_job *sl_planner_job(struct sl_planner *planner);
 /* It is of no more use: it is freed. pre: not busy; there is a job. */
 void sl_planner_end(struct sl_planner *planner);
 
-/* Makes the job in this thread. `memory`: of the plans before; one of them does, where `hurried`. */
-void sl_plan_job_make(struct sl_plan_job *job, struct sl_plan_memory *memory, bool hurried);
+/* Makes the job in this thread. */
+void sl_plan_job_make(struct sl_plan_job *job);
 void sl_plan_job_free(struct sl_plan_job *job); /* accepts a zeroed one, and zeroes it */
 
 #endif

@@ -251,7 +251,7 @@ static void plan_here(struct sl_planning *planning)
     sl_migrator_unlock(planning->migrator);
     if (status == SL_OK) {
         note_taken(planning);
-        sl_decision_plan_switch(schedule, false);
+        sl_decision_plan_switch(schedule);
     } else {
         sl_decision_plan_discarded(SL_CANCEL_FAILED, planning->ticks->now + 1, 0, false);
     }
@@ -388,8 +388,7 @@ static void take_plan(struct sl_planning *planning)
         sl_migrator_unlock(planning->migrator);
         note_taken(planning);
         atomic_fetch_add(&planning->stats->plans, 1);
-        atomic_fetch_add(&planning->stats->plans_again, job->again);
-        sl_decision_plan_switch(planning->schedule, job->again);
+        sl_decision_plan_switch(planning->schedule);
     } else {
         sl_decision_plan_discarded(why, job->input.first_tick, job->serve, false);
     }

@@ -120,11 +120,10 @@ static void print(FILE *to, const struct sl_stats *stats, const struct sl_run_su
             (unsigned long long)stats->dropped_bytes, (unsigned long long)stats->unused_bytes);
     fprintf(
         to,
-        " \"plans\": %llu, \"plans_late\": %llu, \"plans_again\": %llu, \"plan_seconds\": %llu.%09llu, "
+        " \"plans\": %llu, \"plans_late\": %llu, \"plan_seconds\": %llu.%09llu, "
         "\"plan_launch_seconds_most\": %llu.%09llu, \"mispredictions\": %llu, \"oversize_launches\": %llu, ",
         (unsigned long long)stats->plans, (unsigned long long)stats->plans_late,
-        (unsigned long long)stats->plans_again, (unsigned long long)stats->plan_ns / 1000000000,
-        (unsigned long long)stats->plan_ns % 1000000000,
+        (unsigned long long)stats->plan_ns / 1000000000, (unsigned long long)stats->plan_ns % 1000000000,
         (unsigned long long)stats->plan_longest_ns / 1000000000,
         (unsigned long long)stats->plan_longest_ns % 1000000000, (unsigned long long)stats->mispredictions,
         (unsigned long long)stats->oversize_launches);

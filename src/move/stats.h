@@ -34,7 +34,6 @@ struct sl_stats {
     _Atomic uint64_t peak_occupied_bytes;
     _Atomic uint64_t plans, mispredictions, oversize_launches, plan_ns;
     _Atomic uint64_t plans_late;      /* that were made when what they follow had ended */
-    _Atomic uint64_t plans_again;     /* that were those of before */
     _Atomic uint64_t plan_longest_ns; /* that a launch spent on planning */
     struct sl_trace *trace;           /* gets the movements; or NULL */
     _Atomic sl_tick tick;             /* of the newest launch, for them */

@@ -52,6 +52,7 @@ struct sl_plan_input {
     enum sl_plan_when when;
     /* How many other choices are tried where Belady's waits, if the durations are known. 0: none. */
     unsigned attempts;
+    bool hurried; /* only the best way so far is tried */
     uint64_t budget_bytes;
     uint64_t in_bytes_per_s, out_bytes_per_s; /* each direction, while both run; not 0 */
 };
@@ -90,6 +91,7 @@ struct sl_plan_lessons {
         bool fills;                         /* launches that exceed the budget get a part of what they lack */
         bool guided;                        /* the relaxation's victims are preferred */
     } best_way;
+    unsigned idle;     /* plans in a row that found nothing better */
     double over_bytes; /* see plan_cost.h */
     uint64_t random;
 };
@@ -101,10 +103,6 @@ struct sl_plan_lessons {
  * SL_ERR_NO_MEMORY, SL_ERR_INVALID. Thread-safe. O(accesses log accesses) for each attempt. */
 enum sl_status sl_plan_make(const struct sl_plan_input *input, struct sl_plan_lessons *lessons,
                             struct sl_plan *out);
-/* Instead of a plan, where the last one is given again: goes on, for as long as one with so many attempts
- * would, with what takes more than a plan to learn. True when it has just been learned: another plan may now
- * be better. Owned by the caller, as in sl_plan_make. */
-bool sl_plan_learn(struct sl_plan_lessons *lessons, unsigned attempts);
 void sl_plan_free(struct sl_plan *plan);                    /* accepts a zeroed plan */
 void sl_plan_lessons_free(struct sl_plan_lessons *lessons); /* accepts zeroed ones */
 

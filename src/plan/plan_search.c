@@ -15,6 +15,9 @@
 #define LEAST_WAIT 0.01
 #define MORE_FOR_OVERSIZE 0.25 /* of a period's bytes, where a launch uses remotely what could be fetched */
 #define SAME_END 1.002         /* of the whole window's time */
+#define FASTER 0.998           /* than the best way so far: what counts as an improvement */
+/* Plans in a row without an improvement. Then only one plan in so many goes on searching. */
+enum { MOST_IDLE = 16, ONE_OF_IDLE = 64 };
 
 /* Of what a launch that exceeds the budget lacks. What leaves for it and comes back needs the link as well:
  * only as much as is free beside the other launches pays. */
@@ -41,6 +44,7 @@ struct search {
     double part_of_lacking;       /* that was the best without prices; or 1 */
     struct sl_way best_way;
     double over_bytes; /* what the plans before copied beyond what they may, as far as it counts */
+    unsigned idle;     /* plans in a row without an improvement, this one not counted */
     uint64_t random;
     struct sl_plan best;
     double best_cost_ns;
@@ -171,6 +175,7 @@ static void recall(struct search *s, const struct sl_plan_lessons *lessons, size
     }
     s->best_way = lessons->best_way;
     s->over_bytes = lessons->over_bytes;
+    s->idle = lessons->idle;
     s->random = lessons->random;
 }
 
@@ -185,6 +190,7 @@ static void remember(const struct search *s, struct sl_plan_lessons *lessons)
                                         .first_tick = s->in->first_tick,
                                         .best_way = s->best_way,
                                         .over_bytes = sl_over_bytes(s->over_bytes, s->best_copied, s->belady),
+                                        .idle = s->idle,
                                         .random = s->random};
 }
 
@@ -215,7 +221,9 @@ static void relax(struct search *s, struct sl_plan_lessons *lessons, size_t peri
     if (!r) r = sl_relaxation_new(s->in, s->launch_ns, period, most_bytes);
     lessons->relaxation = r;
     if (!r) return;
-    sl_relaxation_improve(r, s->in->attempts);
+    bool was_solved = sl_relaxation_is_solved(r);
+    if (!s->in->hurried) sl_relaxation_improve(r, s->in->attempts);
+    if (!was_solved && sl_relaxation_is_solved(r)) s->idle = 0;
     s->guide = sl_relaxation_guide(r);
     s->more = sl_relaxation_more_bytes(r);
 }
@@ -233,9 +241,13 @@ static void improve(struct search *s, struct sl_plan_lessons *lessons)
         if (period) relax(s, lessons, period);
         if (!try_way(s, s->best_way, BEST_IN, &is_best)) return;
     }
+    double known_ns = s->best_cost_ns;
+    bool searches = !s->in->hurried && (s->idle < MOST_IDLE || s->idle % ONE_OF_IDLE == 0);
     if (!period || period > s->in->launch_count) period = s->in->launch_count;
-    for (unsigned i = 0; SL_HAS(VARIANTS) && i < s->in->attempts && waits(s) && try_variant(s, period); i++) {
+    for (unsigned i = 0;
+         SL_HAS(VARIANTS) && searches && i < s->in->attempts && waits(s) && try_variant(s, period); i++) {
     }
+    s->idle = s->best_cost_ns < FASTER * known_ns ? 0 : s->idle + 1;
     if (lessons && SL_HAS(LESSONS)) remember(s, lessons);
 }
 
@@ -267,15 +279,6 @@ static enum sl_status begin(struct search *s)
     }
     if (status) sl_plan_free(&s->best);
     return status;
-}
-
-bool sl_plan_learn(struct sl_plan_lessons *lessons, unsigned attempts)
-{
-    struct sl_relaxation *r = lessons->relaxation;
-    if (!r || sl_relaxation_is_solved(r)) return false;
-    sl_relaxation_improve(r, attempts);
-    if (!sl_relaxation_is_solved(r)) return false;
-    return true;
 }
 
 enum sl_status sl_plan_search(const struct sl_plan_input *in, const double *launch_ns,

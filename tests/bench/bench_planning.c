@@ -81,21 +81,18 @@ static uint64_t cpu_ns(int who)
 static void measure_steps(const char *daemon, const char *what, int steps)
 {
     struct sl_stats *stats = &sl_core_running()->stats;
-    uint64_t plans = stats->plans, late = stats->plans_late, again = stats->plans_again,
-             misses = stats->total.demand_misses, launches_ns = cpu_ns(RUSAGE_THREAD),
-             all_ns = cpu_ns(RUSAGE_SELF);
+    uint64_t plans = stats->plans, late = stats->plans_late, misses = stats->total.demand_misses,
+             launches_ns = cpu_ns(RUSAGE_THREAD), all_ns = cpu_ns(RUSAGE_SELF);
     longest_ns = 0;
     for (int s = 0; s < steps; s++) step();
     double percent = 100 / (steps * (double)STEP_NS);
     launches_ns = cpu_ns(RUSAGE_THREAD) - launches_ns;
     all_ns = cpu_ns(RUSAGE_SELF) - all_ns;
     printf("%-7s %-9s longest launch %7.3f ms; of a core: sluice's threads %5.2f %%, launches %5.2f %%; %llu "
-           "plans (%llu "
-           "as before), %llu late, %llu misses\n",
+           "plans, %llu late, %llu misses\n",
            daemon, what, (double)longest_ns * 1e-6,
            all_ns > launches_ns ? (double)(all_ns - launches_ns) * percent : 0, (double)launches_ns * percent,
-           (unsigned long long)(stats->plans - plans), (unsigned long long)(stats->plans_again - again),
-           (unsigned long long)(stats->plans_late - late),
+           (unsigned long long)(stats->plans - plans), (unsigned long long)(stats->plans_late - late),
            (unsigned long long)(stats->total.demand_misses - misses));
     fflush(stdout);
 }

@@ -27,7 +27,7 @@ static void the_first_plans_are_not_hurried(void **state)
     learned();
 }
 
-/* Of a hundred plans that may be given again, those that take long are as many as the share allows. */
+/* Of a hundred plans, those that search are as many as the share allows. */
 static void then_a_share_is_kept(void **state)
 {
     (void)state;
@@ -42,9 +42,7 @@ static void then_a_share_is_kept(void **state)
     assert_true(share > SL_PACE_SHARE / 2 && share <= 1.1 * SL_PACE_SHARE);
 }
 
-/* A program that never repeats itself needs a plan each time; when it does, the next ones are soon free
- * again.
- */
+/* What hurried plans cost does not put the next search off. */
 static void debts_are_bounded(void **state)
 {
     (void)state;
@@ -52,7 +50,7 @@ static void debts_are_bounded(void **state)
     int hurried = 0;
     for (int i = 0; i < 1000; i++) sl_pace_made(&pace, COSTLY_NS, SERVED_NS, false);
     while (sl_pace_hurries(&pace)) {
-        sl_pace_made(&pace, 0, SERVED_NS, true);
+        sl_pace_made(&pace, COSTLY_NS, SERVED_NS, true);
         hurried++;
     }
     assert_true(hurried > 0 && hurried <= COSTLY_NS / (SL_PACE_SHARE * SERVED_NS));

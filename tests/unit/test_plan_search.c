@@ -236,6 +236,33 @@ static void the_next_plan_goes_on_searching(void **state)
     assert_true(learned < 0.99 * anew);
 }
 
+/* A hurried plan tries the best way so far, and nothing else. */
+static void a_hurried_plan_is_the_best_so_far(void **state)
+{
+    (void)state;
+    uint64_t seed = 76;
+    int better = 0;
+    for (int i = 0; i < 40; i++) {
+        struct scene s;
+        struct sl_plan_lessons lessons = {0};
+        make_periodic(&s, &seed);
+        struct sl_plan belady = search(&s, 0, NULL), found = search(&s, 60, &lessons);
+        uint64_t random = lessons.random;
+        s.in.hurried = true;
+        struct sl_plan hurried = search(&s, 60, &lessons);
+        assert_true(lessons.random == random);
+        assert_true(hurried.seconds_ns <= found.seconds_ns + found.seconds_ns / 100);
+        better += hurried.seconds_ns < belady.seconds_ns;
+        sl_plan_free(&belady);
+        sl_plan_free(&found);
+        sl_plan_free(&hurried);
+        sl_plan_lessons_free(&lessons);
+    }
+    assert_true(better > 10);
+}
+
+/* Where nothing better is found for long, few plans go on searching. */
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,6 +272,7 @@ int main(void)
         cmocka_unit_test(where_nobody_waits_nothing_is_tried),
         cmocka_unit_test(plans_are_the_same_each_time),
         cmocka_unit_test(the_next_plan_goes_on_searching),
+        cmocka_unit_test(a_hurried_plan_is_the_best_so_far),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,13 +42,12 @@ static void switch_after(int launches, bool follows)
     core->planning.begun_at = NEVER; /* nobody else plans */
     run(10 * BLOCKS + 7);
     struct sl_forecast forecast = {.from = core->planning.forecast.from};
-    struct sl_plan_memory memory = {0};
     enum sl_status status = sl_forecast_begin(&forecast);
     if (status || !sl_forecast_step(&forecast, SIZE_MAX, &status) || status) _exit(4);
     struct sl_plan_job job = {.input = sl_forecast_input(&forecast),
                               .serve = forecast.served_launches,
                               .at_end = forecast.at_end.content};
-    sl_plan_job_make(&job, &memory, false);
+    sl_plan_job_make(&job);
     if (job.status) _exit(5);
     run(launches);
     sl_lock(&core->migrator.out.lock);
@@ -62,7 +61,6 @@ static void switch_after(int launches, bool follows)
     if (core->stats.total.demand_misses != misses || core->stats.mispredictions) _exit(6);
     if (books->wrong || books->peak_resident_bytes > BUDGET) _exit(7);
     sl_plan_job_free(&job);
-    sl_plan_memory_free(&memory);
     sl_forecast_close(&forecast);
     core_stop(NULL);
     _exit(0);

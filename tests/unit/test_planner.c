@@ -98,11 +98,10 @@ static void the_thread_makes_what_the_caller_would(void **state)
 {
     (void)state;
     struct sl_planner *planner;
-    struct sl_plan_memory memory = {0};
     struct sl_plan_lessons own = {0};
     struct sl_plan_job job = job_for(PERIOD), mine = job;
     mine.lessons = &own;
-    sl_plan_job_make(&mine, &memory, false);
+    sl_plan_job_make(&mine);
     check_job(&mine, PERIOD);
     memset(at_end, 0xff, sizeof at_end);
     assert_int_equal(sl_planner_start(false, &planner), SL_OK);
@@ -110,7 +109,6 @@ static void the_thread_makes_what_the_caller_would(void **state)
     sl_planner_begin(planner, &job);
     const struct sl_plan_job *made = wait_for(planner);
     check_job(made, PERIOD);
-    assert_false(made->again || mine.again);
     assert_int_equal(made->plan.action_count, mine.plan.action_count);
     for (size_t a = 0; a < mine.plan.action_count; a++) {
         const struct sl_plan_action *theirs = &made->plan.actions[a], *ours = &mine.plan.actions[a];
@@ -122,28 +120,22 @@ static void the_thread_makes_what_the_caller_would(void **state)
     sl_planner_stop(planner);
     sl_plan_job_free(&mine);
     sl_plan_lessons_free(&own);
-    sl_plan_memory_free(&memory);
 }
 
-/* The same launches again and again: some day the plan is that of before, and complete all the same. */
 static void jobs_follow_each_other(void **state)
 {
     (void)state;
     struct sl_planner *planner;
-    int again = 0;
     assert_int_equal(sl_planner_start(false, &planner), SL_OK);
     for (int i = 0; i < 100; i++) {
         struct sl_plan_job job = job_for(PERIOD);
         job.input.first_tick = 100 + (sl_tick)i * PERIOD;
         memset(at_end, 0xff, sizeof at_end);
         sl_planner_begin(planner, &job);
-        const struct sl_plan_job *made = wait_for(planner);
-        check_job(made, PERIOD);
-        again += made->again;
+        check_job(wait_for(planner), PERIOD);
         memcpy(content, at_end, sizeof content); /* the next one goes on there */
         sl_planner_end(planner);
     }
-    assert_in_range(again, 1, 99);
     sl_planner_stop(planner);
 }
 
@@ -184,48 +176,19 @@ static void it_stops_at_any_time(void **state)
     }
 }
 
-static void whoever_is_hurried_gets_the_plan_of_before(void **state)
-{
-    (void)state;
-    struct sl_plan_memory memory = {0};
-    struct sl_plan_job job = job_for(PERIOD);
-    sl_plan_job_make(&job, &memory, true);
-    check_job(&job, PERIOD);
-    assert_false(job.again); /* there was none */
-    sl_plan_job_free(&job);
-    for (int i = 0; i < 50 && memcmp(at_end, content, sizeof content); i++) { /* until one ends as it began */
-        memcpy(content, at_end, sizeof content);
-        job = job_for(PERIOD);
-        sl_plan_job_make(&job, &memory, false);
-        assert_false(job.again);
-        sl_plan_job_free(&job);
-    }
-    job = job_for(PERIOD);
-    job.input.first_tick = 777;
-    memset(at_end, 0xff, sizeof at_end);
-    sl_plan_job_make(&job, &memory, true);
-    assert_true(job.again);
-    check_job(&job, PERIOD);
-    assert_memory_equal(at_end, content, sizeof content);
-    sl_plan_job_free(&job);
-    sl_plan_memory_free(&memory);
-}
-
 static void what_is_freed_is_zeroed(void **state)
 {
     (void)state;
     static const struct sl_plan_job zeroed;
-    struct sl_plan_memory memory = {0};
     struct sl_plan_job job = zeroed;
     sl_plan_job_free(&job);
     job = job_for(PERIOD);
-    sl_plan_job_make(&job, &memory, false);
+    sl_plan_job_make(&job);
     assert_true(job.cpu_ns > 0);
     for (int i = 0; i < 2; i++) {
         sl_plan_job_free(&job);
         assert_memory_equal(&job, &zeroed, sizeof job);
     }
-    sl_plan_memory_free(&memory);
 }
 
 int main(void)
@@ -235,7 +198,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(jobs_follow_each_other, begin, end),
         cmocka_unit_test_setup_teardown(a_job_that_fails_says_why_and_spoils_no_other, begin, end),
         cmocka_unit_test_setup_teardown(it_stops_at_any_time, begin, end),
-        cmocka_unit_test_setup_teardown(whoever_is_hurried_gets_the_plan_of_before, begin, end),
         cmocka_unit_test_setup_teardown(what_is_freed_is_zeroed, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

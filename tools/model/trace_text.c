@@ -125,7 +125,7 @@ static const char *const *decision_keys(const struct sl_event *event)
     static const char *const none[RECORD_FIELDS];
     static const char *const keys[][RECORD_FIELDS] = {
         [SL_DECISION_BEGIN] = {NULL, "launch"},
-        [SL_DECISION_SWITCH] = {"again", "first", "launches", "evictions", "fetches"},
+        [SL_DECISION_SWITCH] = {NULL, "first", "launches", "evictions", "fetches"},
         [SL_DECISION_DISCARD] = {NULL, "first", "left", "carried_out"},
         [SL_DECISION_MISPREDICT] = {NULL, "expected", "came", "access"},
         [SL_DECISION_VICTIMS] = {"chunk", "resident", "candidates", "last_use"},
