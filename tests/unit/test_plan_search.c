@@ -198,13 +198,14 @@ static void plans_are_the_same_each_time(void **state)
 }
 
 /* Plans again and again, each for three periods of which one is carried out. The waits of the last plans. */
-static double waits_of_training(struct scene *s, unsigned attempts, bool learns)
+static double waits_of_training(struct scene *s, unsigned attempts, bool learns, int hurried_from)
 {
     struct sl_plan_lessons lessons = {0};
     enum sl_chunk_content content[SCENE_CHUNKS];
     double waits = 0;
     size_t period = s->in.launch_count / 3;
     for (int round = 0; round < 60; round++) {
+        s->in.hurried = round >= hurried_from;
         struct sl_plan plan = search(s, attempts, learns ? &lessons : NULL);
         if (round >= 50) waits += (double)plan.stall_ns;
         if (lessons.rows) assert_int_equal(lessons.launch_count, 3 * period);
@@ -228,40 +229,31 @@ static void the_next_plan_goes_on_searching(void **state)
         struct scene s;
         uint64_t same_again = seed;
         make_periodic(&s, &same_again);
-        anew += waits_of_training(&s, 2, false);
+        anew += waits_of_training(&s, 2, false, 60);
         make_periodic(&s, &seed);
-        learned += waits_of_training(&s, 2, true);
+        learned += waits_of_training(&s, 2, true, 60);
     }
     print_message("waits are %.3f of those without lessons\n", learned / anew);
     assert_true(learned < 0.99 * anew);
 }
 
-/* A hurried plan tries the best way so far, and nothing else. */
-static void a_hurried_plan_is_the_best_so_far(void **state)
+/* A hurried plan tries nothing but the best way so far. */
+static void a_hurried_plan_goes_the_best_way(void **state)
 {
     (void)state;
-    uint64_t seed = 76;
-    int better = 0, as_good = 0;
+    uint64_t seed = 75;
+    double searched = 0, hurried = 0;
     for (int i = 0; i < 40; i++) {
         struct scene s;
-        struct sl_plan_lessons lessons = {0};
+        uint64_t same_again = seed;
+        make_periodic(&s, &same_again);
+        searched += waits_of_training(&s, 30, true, 60);
         make_periodic(&s, &seed);
-        struct sl_plan belady = search(&s, 0, NULL), found = search(&s, 60, &lessons);
-        uint64_t random = lessons.random;
-        s.in.hurried = true;
-        struct sl_plan hurried = search(&s, 60, &lessons);
-        assert_true(lessons.random == random);
-        as_good += hurried.seconds_ns <= found.seconds_ns + found.seconds_ns / 100;
-        better += hurried.seconds_ns < belady.seconds_ns;
-        sl_plan_free(&belady);
-        sl_plan_free(&found);
-        sl_plan_free(&hurried);
-        sl_plan_lessons_free(&lessons);
+        hurried += waits_of_training(&s, 30, true, 45);
     }
-    assert_true(better > 10 && as_good >= 36); /* the others may not copy as much once more */
+    print_message("waits are %.3f of those with a search\n", hurried / searched);
+    assert_true(hurried < 1.02 * searched);
 }
-
-/* Where nothing better is found for long, few plans go on searching. */
 
 int main(void)
 {
@@ -272,7 +264,7 @@ int main(void)
         cmocka_unit_test(where_nobody_waits_nothing_is_tried),
         cmocka_unit_test(plans_are_the_same_each_time),
         cmocka_unit_test(the_next_plan_goes_on_searching),
-        cmocka_unit_test(a_hurried_plan_is_the_best_so_far),
+        cmocka_unit_test(a_hurried_plan_goes_the_best_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
