@@ -221,8 +221,9 @@ enum sl_status sl_core_build(struct sl_core *core)
         sl_daemon_start(&core->schedule, &core->daemon) != SL_OK)
         sl_log(SL_LOG_WARN, "no thread could be started; data is moved by the launching thread");
     core->planning.lead_eighths = threaded ? SL_PLANNING_LEAD : 0;
-    core->planning.first_late = threaded ? backend->first_plan_late : 0;
-    if (status == SL_OK && sl_policy_moves_ahead(core->policy)) start_planner(core);
+    bool ahead = sl_policy_moves_ahead(core->policy);
+    core->planning.first_late = threaded && ahead ? backend->first_plan_late : 0;
+    if (status == SL_OK && ahead) start_planner(core);
     if (status == SL_OK && core->learned) sl_learned_use(core->learned);
     sl_host_share_limit(&core->host, &core->placement, limit_bytes);
     sl_migrator_share_link(&core->migrator, sl_host_lending_link(core));

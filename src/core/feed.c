@@ -4,6 +4,7 @@
 #include "core/decide.h"
 #include "core/host_lending.h"
 #include "core/learned.h"
+#include "core/plan_fit.h"
 #include "core/report.h"
 #include "core/run_metadata.h"
 #include "launch/extents.h"

@@ -12,6 +12,7 @@
 #include "core/demand.h"
 #include "core/feed.h"
 #include "core/launch_context.h"
+#include "core/plan_fit.h"
 #include "core/record.h"
 #include "core/sample.h"
 #include "core/stall.h"

@@ -35,7 +35,11 @@ struct sl_planning {
     struct sl_forecast forecast;
     struct sl_plan_lessons lessons; /* the planner's while it is busy */
     bool unlearn;                   /* they are of no more use */
-    enum { SL_PLANNING_IDLE, SL_PLANNING_FORECAST, SL_PLANNING_MADE } stage; /* MADE: or being made */
+    enum {
+        SL_PLANNING_IDLE,
+        SL_PLANNING_FORECAST,
+        SL_PLANNING_PLAN
+    } stage;                       /* PLAN: one is being made, or waits for its launch */
     bool continues;                /* what is being planned follows what is carried out */
     uint64_t mispredictions;       /* so far, planned or not */
     uint64_t known_mispredictions; /* what that was when the forecast began */
@@ -65,25 +69,5 @@ struct sl_planning {
  * is none. planning->ticks->now is the launch being begun, whose chunks are seen to. Caller holds the order
  * lock, here and below. */
 void sl_planning_go_on(struct sl_planning *planning);
-
-/* The program went other ways than the plan, which still holds: the next one is made soon, but not too soon
- * after it. */
-void sl_planning_hasten(struct sl_planning *planning);
-
-/* What is planned is not issued any more. */
-void sl_planning_cancel(struct sl_planning *planning, enum sl_cancel_reason why);
-
-/* A symbol was not predicted, or did not come as planned: a plan that holds is cancelled, unless the program
- * soon goes on as it has it and such things are rare. `alike`: it uses the chunks of the one that was
- * predicted, so the plan holds. */
-void sl_planning_mispredicted(struct sl_planning *planning, bool alike);
-
-/* The launch that is being begun lacks something. If it came as planned nevertheless, and that is true too
- * often, the plan is cancelled. */
-void sl_planning_lacks(struct sl_planning *planning);
-
-/* A launch of the stream history `history` was predicted as that one's next. Whether a plan that holds knows
- * of it, though it may come earlier or later than was thought. */
-bool sl_planning_knows(struct sl_planning *planning, uint8_t history);
 
 #endif
