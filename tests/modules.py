@@ -16,6 +16,8 @@ ELSEWHERE = {
     "guards": "tests/promise/test_guards.c",
     "test_delay": "tests/promise/hooks.py",
     "wrong_plan": "tests/promise/hooks.py",
+    # What happens to plans that no longer fit, where plans are made.
+    "plan_fit": "tests/unit/test_planning.c",
     # One set of broken structures for two each.
     "arena_valid": "tests/unit/test_memory_valid.c",
     "migrator_valid": "tests/unit/test_move_valid.c",
