@@ -18,12 +18,11 @@ INTRODUCTION = """# Policies compared
 Written by `tests/bench/policy_tables.py` from what `meson test -C build --benchmark policies` measured; every figure is simulated
 and the same on every machine. [benchmarks.md](benchmarks.md) says what the programs are and sums up.
 
-Budgets are shares of the need. *Bound*: no schedule is faster. The first columns of each table are for memory whose copy
-on the host stays valid while the device only reads it. The last two columns of the times are for CUDA's unified memory,
-where every access counts as a write.
+Budgets are shares of the need. *Bound*: no schedule is faster. Every access counts as a write, as with CUDA's unified
+memory.
 
-The means of the predictable programs. *Above the bound*: how much longer a step of `plan` takes than the bound, in
-unified memory. The other columns: how many times as long a step takes as with `plan`.
+The means of the predictable programs. *Above the bound*: how much longer a step of `plan` takes than the bound. The
+other columns: how many times as long a step takes as with `plan`.
 """
 MARKS = "<!-- from policy_tables.py -->\n", "<!-- end -->\n"
 
@@ -49,9 +48,9 @@ def table(head, lines):
         print("| " + " | ".join(map(str, line)) + " |")
 
 
-def above_bound(plan, seconds, bound):
+def above_bound(plan):
     """How much longer a step takes than the bound, in percent."""
-    return max(0, 100 * (plan[seconds] / max(plan[bound], plan["resident_seconds"]) - 1))
+    return max(0, 100 * (plan["seconds"] / max(plan["bound_seconds"], plan["resident_seconds"]) - 1))
 
 
 def means(rows):
@@ -60,8 +59,7 @@ def means(rows):
     for link in LINKS_GBS:
         for share in SHARES:
             cases = [rows.policies(name, link, share) for name in rows.names if name not in UNPREDICTABLE]
-            above = [above_bound(case["plan"], "written_seconds", "bound_written_seconds")
-                     for case in cases if case["plan"]["bound_written_seconds"]]
+            above = [above_bound(case["plan"]) for case in cases if case["plan"]["bound_seconds"]]
             yield (f"{link} GB/s, {share}", f"{statistics.mean(above):.1f} %", f"{max(above):.1f} %",
                    *(f"{statistics.mean(case[p]['seconds'] / case['plan']['seconds'] for case in cases):.2f}" for p in others))
 
@@ -74,10 +72,9 @@ def all_tables(rows):
             return ((name, share, *cells(rows.policies(name, link, share))) for name in rows.names for share in SHARES)
 
         print(f"\n## Time of a step at {link} GB/s, in ms\n")
-        table(["", "budget", *POLICIES, "bound", "plan, written", "bound, written"], lines(lambda row: (
+        table(["", "budget", *POLICIES, "bound"], lines(lambda row: (
             *(short(1e3 * row[p]["seconds"]) for p in POLICIES),
-            *(short(1e3 * row["plan"][figure]) if row["plan"][figure] else ""
-              for figure in ("bound_seconds", "written_seconds", "bound_written_seconds")))))
+            short(1e3 * row["plan"]["bound_seconds"]) if row["plan"]["bound_seconds"] else "")))
         print(f"\n## Moved in a step at {link} GB/s, in and out, in MiB\n")
         table(["", "budget", *POLICIES], lines(lambda row: (
             f"{row[p]['bytes_in'] / 2**20:.0f}, {row[p]['bytes_out'] / 2**20:.0f}" for p in POLICIES)))
@@ -86,16 +83,9 @@ def all_tables(rows):
 
 
 def summary(rows):
-    """How far plan is above the bound, in percent; in brackets, where every access counts as a write, if that is
-    another. What cannot be predicted: times at half of the need."""
-    def above(plan, seconds, bound):
-        return f"{above_bound(plan, seconds, bound):.1f}"
-
+    """How far plan is above the bound, in percent. What cannot be predicted: times at half of the need."""
     def cell(plan):
-        if not plan["bound_seconds"]:
-            return ""
-        cells = above(plan, "seconds", "bound_seconds"), above(plan, "written_seconds", "bound_written_seconds")
-        return cells[0] if cells[0] == cells[1] else "{} ({})".format(*cells)
+        return f"{above_bound(plan):.1f}" if plan["bound_seconds"] else ""
 
     for link in LINKS_GBS:
         table([f"{link} GB/s", *map(str, SHARES)],
