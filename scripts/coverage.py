@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes docs/coverage.md: what becomes of every function of cuda.h under sluice.
+"""Writes docs/coverage.md: how sluice treats each function of cuda.h.
 
 coverage.py [--check] --include FOLDER... [--cc COMPILER]
 
-Judges the functions that the headers in the folders declare, in all their versions and per-thread forms, by
-shim/driver_api.def and shim/coverage.def. Fails on a function that nobody has judged and on a row that names none. --check
-writes nothing, and fails too when the document is not what would be written. Rows and document are compared with the header
-of CUDA 13.0 only, which declares all that older ones do.
+Looks up the functions that the headers in the folders declare, in all their versions and per-thread forms, in
+shim/driver_api.def and shim/coverage.def. Fails on a function that neither file lists, and on a row that names no function.
+--check writes nothing; it also fails if the document differs from the text that would be written. Rows and document are
+compared with the header of CUDA 13.0 only, because it declares all functions of older headers.
 """
 import argparse
 import pathlib
@@ -115,11 +115,11 @@ def document(rows, sections, symbols):
     count = {key: sum(len(row.symbols) for row in rows if row.judgement == key) for key in TITLES}
     virtual = len(ours & symbols) - count["refused"]
     lines = ["# Coverage of the Driver API", "",
-             "What becomes of every function of cuda.h, CUDA 12.4 to 13.0, in all its versions and per-thread forms. Written by",
-             "scripts/coverage.py from shim/driver_api.def and shim/coverage.def; a test compares it with them and with the",
-             "cuda.h at hand, and fails on a function that nobody has judged.", "",
-             f"{len(symbols)} symbols: {virtual} virtualised, {count['refused']} refused for memory of ours, "
-             f"{count['passed']} passed through, {count['nothing']} about neither memory nor work.", "",
+             "This page lists how sluice treats each function of cuda.h, CUDA 12.4 to 13.0, in all its versions and per-thread",
+             "forms. scripts/coverage.py generates it from shim/driver_api.def and shim/coverage.def. A test compares the page with",
+             "these files and with the installed cuda.h, and fails on a function that neither file lists.", "",
+             f"{len(symbols)} symbols: {virtual} virtualised, {count['refused']} refused for sluice's memory, "
+             f"{count['passed']} passed through, {count['nothing']} that concern neither memory nor work.", "",
              "## Virtualised", "", "| what | in | functions |", "| --- | --- | --- |"]
     refused = {symbol for row in rows if row.judgement == "refused" for symbol in row.symbols}
     for title, file, names in sections:
