@@ -129,8 +129,7 @@ static enum sl_status alloc_for_stream(struct sl_core *core, uint64_t bytes, uin
     enum sl_status status = place(core, bytes, site, tag, s + 1, &slot);
     if (status == SL_OK) {
         sl_reuse_by_stream(&core->reuse, &core->placement.slots[slot], s, &reuse);
-        core->streams.active |=
-            (uint64_t)1 << s; /* keeps the stream's number from being reused until the program has waited */
+        core->streams.active |= (uint64_t)1 << s; /* its number is not reused until the program has waited */
         *address = core->placement.slots[slot].address;
     }
     sl_unlock(&core->order);
@@ -241,8 +240,7 @@ enum sl_status sl_core_free(struct sl_core *core, uint64_t address, bool reporte
     sl_lock(&core->order);
     uint32_t s = slot_at(core, address);
     bool live = s != SL_NONE, idle = !core->streams.active && !core->streams.gone.count;
-    if (live && idle)
-        range = end_slot(core, s, reported, freed); /* no stream has work: nothing to wait for */
+    if (live && idle) range = end_slot(core, s, reported, freed); /* no work to wait for */
     sl_unlock(&core->order);
     if (!live) return SL_ERR_INVALID;
     if (!idle) {

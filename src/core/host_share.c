@@ -110,8 +110,7 @@ static void decide(struct sl_host_share *share, const struct sl_options *options
                                                                           : SL_HOST_CLAIMED;
     share->limit_bytes =
         options->host_limit ? options->host_limit : part_of(others, count, share->pool, share->total_bytes);
-    if (!share->node.mapped && share->kind == SL_HOST_CLAIMED)
-        share->kind = SL_HOST_TOLD; /* no others known */
+    if (!share->node.mapped && share->kind == SL_HOST_CLAIMED) share->kind = SL_HOST_TOLD; /* alone */
     if (!share->node.mapped) return;
     bool promised = share->kind == SL_HOST_PROMISED;
     sl_node_say(&share->node, &(struct sl_node_entry){
