@@ -7,7 +7,8 @@
 #include "predict/interleaver.h"
 #include "predict/predictor.h"
 
-#define SL_STEADY_STREAK SL_CONFIDENCE_LEAST /* symbols predicted in a row before a prediction is trusted */
+#define SL_STEADY_STREAK                                                                                     \
+    SL_CONFIDENCE_LEAST /* consecutive predicted symbols before a prediction is trusted */
 
 struct sl_history {
     struct sl_predictor *predictor;
