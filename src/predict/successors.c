@@ -9,13 +9,10 @@
 #define ENOUGH_FED 1024          /* symbols; before, everything counts as mispredicted */
 /* The share of mispredicted launches is in units of 1/CERTAIN, a moving mean over LATELY launches. */
 enum { CERTAIN = 1 << 16, LATELY = 64, OFTEN = CERTAIN / 8 };
-enum { SURE = 2 };       /* repetitions in a row that make a successor expected */
-enum { MOST_STEPS = 4 }; /* from a use to its successor, to the successor of that, and so on */
-enum {
-    EARLY = 8,
-    EARLY_PART = 8
-}; /* a successor may come earlier or later by so many launches, or by this part of the distance */
-enum { MOST_ACCESSES = 64 }; /* of a launch, that are considered */
+enum { SURE = 2 };                  /* repetitions in a row that make a successor expected */
+enum { MOST_STEPS = 4 };            /* from a use to its successor, to the successor of that, and so on */
+enum { EARLY = 8, EARLY_PART = 8 }; /* tolerance: launches, or this part of the distance */
+enum { MOST_ACCESSES = 64 };        /* of a launch, that are considered */
 
 struct sl_successor_use {
     sl_symbol symbol;   /* of its last launch */
