@@ -29,9 +29,9 @@ static bool lies_behind_peers(struct sl_core *core, const struct sl_slot *slot, 
     return behind;
 }
 
-/* Places an allocation where its stream need not wait for a collective, since the collective's peers may
- * wait for work that this stream gets later. Unsuitable places are held until another one is found. If
- * there is none, the last place tried is used. */
+/* Places an allocation where its stream need not wait for a collective, since the collective's peers may wait
+ * for work that this stream gets later. Unsuitable places are held until a suitable one is found; if there is
+ * none, an unsuitable one is used. */
 static enum sl_status place_apart(struct sl_core *core, uint64_t bytes, uint64_t site, uint32_t *slot)
 {
     struct sl_placement *placement = &core->placement;
@@ -100,7 +100,8 @@ static enum sl_status alloc_for_all(struct sl_core *core, uint64_t bytes, uint64
     return status;
 }
 
-/* Whether memory became available that other cores' work or borrowing held. */
+/* Makes room at other cores' expense: waits for their late frees and collects lent host memory. True: try
+ * again. */
 static bool finds_more(struct sl_core *core, uint64_t bytes)
 {
     return sl_late_frees_hurry() | sl_host_lending_more(core, bytes);
@@ -197,7 +198,7 @@ static struct sl_chunk_range end_slot(struct sl_core *core, uint32_t s, bool rep
     if (reported && sl_block_is_kept(core, s)) return (struct sl_chunk_range){0};
     struct sl_chunk_range range = sl_slot_chunks(&core->placement, slot, 0, slot->bytes);
     if (freed) *freed = describe(slot);
-    if (slot->mapped) core->scanner.extents.version++; /* tensor extents found in the mapping end */
+    if (slot->mapped) core->scanner.extents.version++; /* extents change: no tensor continues into it */
     if (slot->block)
         sl_block_end(core, s);
     else

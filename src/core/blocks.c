@@ -54,7 +54,7 @@ static bool divide(struct sl_core *core, uint32_t s)
     if (!add_mapping(&core->blocks, &core->placement.slots[s])) return false;
     sl_slot_life_end(core, s);
     core->placement.promised_bytes += bytes;
-    core->scanner.extents.version++; /* tensor extents found in the mapping end */
+    core->scanner.extents.version++; /* extents change: no tensor continues into it */
     return true;
 }
 

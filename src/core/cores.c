@@ -7,7 +7,7 @@ static struct sl_core *started[SL_MOST_CORES]; /* never freed: threads may still
 static _Atomic uint32_t count;
 
 static struct running {
-    struct sl_core *_Atomic only; /* NULL in a child (like all of this), or if there was ever another */
+    struct sl_core *_Atomic only; /* the only core ever started, or NULL; in a child all of this is NULL */
     struct sl_core *_Atomic at[SL_MOST_CORES];
     struct sl_core *_Atomic at_rest[SL_MOST_CORES]; /* stopped, but its memory exists */
 } SL_OWN_PAGES running;

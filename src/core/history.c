@@ -84,7 +84,7 @@ bool sl_history_ends(struct sl_history *history)
     uint64_t period = sl_history_period(history, false);
     if (!period) return false;
     /* A repetition is noticed SL_STEADY_STREAK symbols late, so the first iteration's end is that much
-     * earlier. With a profile the streak does not begin there. */
+     * earlier. With a profile the streak is longer by the time the period is known, and the end is exact. */
     bool late = !history->iteration_end && history->streak == SL_STEADY_STREAK;
     history->iteration_end = history->fed + period - (late ? SL_STEADY_STREAK : 0);
     return true;

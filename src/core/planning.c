@@ -25,8 +25,7 @@
 #define LEAST_UNITS 256
 #define UNITS_WITHOUT_PLAN 4096
 #define MOST_REFUSALS                                                                                        \
-    64 /* failed tries to lock both directions, one for each launch, before a launch waits longer for the    \
-          locks */
+    64 /* launches in a row that only try the locks once, before one waits for the locks longer */
 
 enum { EIGHTHS = 8, MORE_LEAD = 2 };
 enum { LEAST_BELIEVED = 12 }; /* symbols: a plan for fewer does not pay */

@@ -15,7 +15,7 @@ struct sl_recorder {
     const struct sl_placement *placement;
     struct sl_scanner *scanner;
     struct sl_trace *trace; /* NULL: no trace is written */
-    uint32_t slabs_written; /* number of the arena's slabs in this lap */
+    uint32_t slabs_written; /* of the arena's slabs, in this lap */
     uint32_t lap;           /* of the trace's file (docs/words.md) for which slabs and slots are written */
     uint32_t slots_written; /* slots written in this lap; later launches write the others */
     uint64_t link_in_written, link_out_written; /* speeds in bytes/s */

@@ -1,8 +1,7 @@
 #include "plan/plan_cost.h"
 
 #define MOST_ONCE 1.25 /* like SL_MOST_BYTES, over two thirds */
-#define REMEMBERED 0.8 /* part of an excess that the next plan still counts, as transitions are not repaid   \
-                        */
+#define REMEMBERED 0.8 /* of an excess, in the next plan: transitions need not be made up for */
 #define WORTH 0.5
 #define LEAST_SAVED 0.02 /* part of the time that all excess copies together must save */
 
