@@ -116,8 +116,7 @@ void sl_blocks_release(struct sl_blocks *blocks, uint64_t address)
 /* --- blocks */
 
 /* The chunks took `before` bytes of host memory. If they take more now, the difference is taken off the
- * promise; if they take less, it is promised again.
- */
+ * promise; if they take less, it is promised again. */
 static void charge(struct sl_core *core, uint64_t before)
 {
     struct sl_placement *placement = &core->placement;

@@ -101,8 +101,7 @@ uint64_t sl_budget_beside(uint64_t budget_bytes, uint64_t free_bytes, uint64_t t
 
 /* The bytes that others took for sure: bytes free at the start that are neither free now, nor charged, nor
  * ours. Everything that ever came to the device counts as ours, because the driver may keep frames of evicted
- * chunks for reuse. Precondition: the order lock is held.
- */
+ * chunks for reuse. Precondition: the order lock is held. */
 static uint64_t taken_by_others(const struct sl_budget *budget, uint64_t free_bytes)
 {
     const struct sl_stats *stats = budget->stats;

@@ -10,8 +10,7 @@
 
 /* Without a plan, a part of the budget is kept free once launches lacked chunks: at least 1/SPARE_PART (less
  * while successors are prefetched, because part of the misses is then known), enough for
- * LAUNCHES_TO_SPARE_FOR launches, and at most 1/MOST_SPARE_PART.
- */
+ * LAUNCHES_TO_SPARE_FOR launches, and at most 1/MOST_SPARE_PART. */
 enum { SPARE_PART = 32, SPARE_PART_WHILE_PREFETCHING = 64, MOST_SPARE_PART = 8, LAUNCHES_TO_SPARE_FOR = 2 };
 /* Idle time of the link is accumulated up to the time for so many chunks. */
 enum { MOST_IDLE_CHUNKS = 4 };

@@ -1,11 +1,11 @@
 /* How much of the machine's host memory this process may use, beside the user's other managed processes
  * (node/page.h).
  *
- *   SLUICE_HOST_LIMIT is set       that much; the others see how much of it is used
- *   a launcher told the number     an equal part for each rank: promised at the start and never changed
+ *   SLUICE_HOST_LIMIT is set     that much; the others see how much of it is used
+ *   a launcher told the number   an equal part for each rank: promised at the start and never changed
  *   of ranks on the machine
- *   otherwise                      what the others were not promised and have not taken: claimed bit by bit,
- * as allocations need it, and given back
+ *   otherwise                    what the others were not promised and have not taken: claimed bit by bit, as
+ *                                allocations need it, and given back
  *
  * A claim takes no lock: the process raises its own promise first, then adds up all of them, and takes its
  * claim back if the sum is too large. Of two processes that claim the last bytes at the same time, perhaps

@@ -16,8 +16,7 @@
 struct sl_core;
 
 /* As sl_runtime_free, for memory that work on any device may use. With one core it is the same as
- * sl_runtime_free. Enqueues.
- */
+ * sl_runtime_free. Enqueues. */
 enum sl_status sl_runtime_free_everywhere(uint64_t address, struct sl_allocation *freed);
 
 /* Whether such memory exists. */

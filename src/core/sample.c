@@ -95,8 +95,7 @@ static bool is_traced_collective(const struct sl_sampler *sampler, const struct 
 }
 
 /* Whether planning or successor prefetch needs a sample of this symbol. The distance between samples of
- * well-known symbols is random, so that they do not hit the same launches in each iteration.
- */
+ * well-known symbols is random, so that they do not hit the same launches in each iteration. */
 static bool is_for_plan(struct sl_sampling *sampling, sl_symbol symbol)
 {
     struct sl_sampler *sampler = sampling->sampler;

@@ -8,8 +8,7 @@
 
 /* The program is about to begin a capture on the stream, or to make the stream wait while a capture is under
  * way, which may draw the stream in. Notes the stream's work so far, which a free during the capture has to
- * wait for.
- */
+ * wait for. */
 void sl_runtime_capture_may_begin(sl_stream stream);
 
 /* The program is about to destroy a stream, whose work may still run. */

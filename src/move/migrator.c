@@ -160,8 +160,7 @@ void sl_migrator_wait_host(struct sl_migrator *migrator, struct sl_link_directio
 }
 
 /* Makes the out stream wait for the streams that were seen to use the chunk: evicting it while a kernel uses
- * it is slow.
- */
+ * it is slow. */
 static void wait_for_users(struct sl_migrator *migrator, struct sl_chunk_record *chunk,
                            const struct sl_fence *fence)
 {

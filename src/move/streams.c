@@ -144,8 +144,7 @@ struct active {
 };
 
 /* Lists the streams of number `s`, including those that share a number. Work of destroyed streams is in
- * streams->gone.
- */
+ * streams->gone. */
 static uint32_t list_stream(struct sl_streams *streams, uint32_t s, struct sl_free_stream *list,
                             uint32_t most)
 {

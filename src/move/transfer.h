@@ -15,8 +15,7 @@ struct sl_trace;
 struct sl_transfers;
 
 /* `trace`: gets a record of each movement; may be NULL. `lane`: gets the movements that crossed the link.
- * NULL: no memory.
- */
+ * NULL: no memory. */
 struct sl_transfers *sl_transfers_new(const struct sl_backend *backend, struct sl_device_clock *clock,
                                       struct sl_trace *trace, struct sl_link_lane *lane, sl_stream stream);
 void sl_transfers_delete(struct sl_transfers *transfers, bool device_gone); /* accepts NULL */

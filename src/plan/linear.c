@@ -120,8 +120,7 @@ void sl_linear_term(struct sl_linear *l, uint32_t row, uint32_t variable, double
 }
 
 /* Divides rows and variables by the square roots of their sums of coefficients, so that a step of length 1
- * converges.
- */
+ * converges. */
 static void scale(struct sl_linear *l, double *row_scale)
 {
     for (size_t i = 0; i < l->term_count; i++) {

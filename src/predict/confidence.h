@@ -28,8 +28,7 @@ struct sl_confidence {
 void sl_confidence_ended(struct sl_confidence *confidence, uint32_t length);
 
 /* Judges by the bytes prefetched since the start and those of them evicted unused. `enough_bytes`: how many
- * new bytes are needed for a judgement.
- */
+ * new bytes are needed for a judgement. */
 void sl_confidence_judge(struct sl_confidence *confidence, uint64_t ahead_bytes, uint64_t unused_bytes,
                          uint64_t enough_bytes);
 

@@ -41,8 +41,7 @@ size_t sl_interleaver_next(const struct sl_interleaver *interleaver, const struc
                            sl_symbol *out, uint8_t *histories, size_t count);
 
 /* The number of symbols, of all stream histories, until each stream history has completed its period; 0:
- * nothing is predicted.
- */
+ * nothing is predicted. */
 size_t sl_interleaver_period(const struct sl_interleaver *interleaver);
 
 #endif
