@@ -9,7 +9,7 @@
 
 #include "move/migrator.h"
 
-#define SL_FENCES 4096 /* at the same time */
+#define SL_FENCES 4096 /* in use at the same time */
 
 struct sl_fences {
     struct sl_lock lock;

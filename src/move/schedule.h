@@ -109,7 +109,7 @@ struct sl_pending {
     uint32_t index;
     sl_chunk chunk;
     uint64_t out_sequence;        /* fetches: the out movement to wait for; 0: none */
-    const struct sl_fence *fence; /* evictions */
+    const struct sl_fence *fence; /* evictions: the fence to wait for, or NULL */
 };
 bool sl_schedule_peek(struct sl_schedule *schedule, bool out, struct sl_pending *pending);
 /* Whether the chunk is dead, but would have to be copied because the point of a free is not recorded yet

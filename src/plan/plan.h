@@ -78,7 +78,7 @@ struct sl_plan {
     size_t oversize_launches;      /* launches whose own chunks exceed the budget; they use the missing ones
                                       remotely */
     uint64_t bytes_in, bytes_out;  /* by FETCH; by EVICT */
-    uint64_t seconds_ns, stall_ns; /* predicted, stalls included; stalls */
+    uint64_t seconds_ns, stall_ns; /* predicted: time with stalls; stalls */
 };
 
 /* What planning learned, for the program's next plan, whose launches continue or repeat this plan's: the

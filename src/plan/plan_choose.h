@@ -19,7 +19,7 @@ struct sl_eviction {
 struct sl_request {
     sl_chunk chunk;
     uint32_t launch;
-    uint32_t moment;  /* earliest; its content died or came alive there */
+    uint32_t moment;  /* earliest: when its content last died or came alive */
     uint32_t release; /* its last eviction before; SL_NONE: none */
     bool copy;        /* it has content and is copied in */
 };

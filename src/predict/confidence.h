@@ -3,9 +3,9 @@
  *
  * Predictions are trusted without limit until more than a quarter of the recently prefetched bytes were
  * evicted unused. From then on, the current run of predicted symbols is expected to last as long as the
- * median of the recent runs that got as far, plus one assumed run of twice its length. If it is longer than
- * all recent runs and than a period, predictions are trusted without limit again. Caller holds the order
- * lock.
+ * median of the recent runs that got as far; an assumed run of twice its length counts among them. If it is
+ * longer than all recent runs and at least a period long, predictions are trusted without limit again. Caller
+ * holds the order lock.
  */
 #ifndef SLUICE_CONFIDENCE_H
 #define SLUICE_CONFIDENCE_H
