@@ -36,8 +36,7 @@ bool sl_relaxation_fits(const struct sl_relaxation *relaxation, const struct sl_
 
 /* Continues the solution for a few milliseconds per attempt at a plan, and updates the guide. */
 void sl_relaxation_improve(struct sl_relaxation *relaxation, unsigned attempts);
-bool sl_relaxation_is_solved(
-    const struct sl_relaxation *relaxation); /* solved, or not improved any further */
+bool sl_relaxation_is_solved(const struct sl_relaxation *relaxation); /* solved, or as far as it gets */
 const struct sl_guide *sl_relaxation_guide(const struct sl_relaxation *relaxation);
 /* The bytes beyond most_bytes that a period should copy, because that pays; 0 until the relaxation is
  * solved. */
